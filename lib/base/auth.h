@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who knows the job's key. Every proof is an HMAC-SHA256 under the key or under a key derived from
+ * it, bound to a role label, to fresh nonces of both sides and to a counter, so that nothing can be
+ * replayed or reflected.
+ *
+ * A rendezvous connection is sealed:
+ *     client: OPEN with its nonce, server: CHALLENGE with its own, then only sealed frames, both ways.
+ * A sealed frame's body begins with the proof of the rest:
+ *     HMAC(key of the direction, "hvd1 frame", counter u64, frame header, rest).
+ * The first sealed frame of each side proves that side. */
+#ifndef LIB_BASE_AUTH_H
+#define LIB_BASE_AUTH_H
+
+#include "lib/base/frame.h"
+#include "lib/base/status.h"
+#include "lib/base/wire.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    JOB_KEY_SIZE = 32,
+    JOB_KEY_HEX_SIZE = 2 * JOB_KEY_SIZE + 1,
+    NONCE_SIZE = 32,
+    PROOF_SIZE = 32
+};
+
+/* The secret that makes a process one of the job's. Never printed, logged or written to a file. */
+struct job_key {
+    unsigned char bytes[JOB_KEY_SIZE];
+};
+
+/* To be called before anything else here; may be called again. */
+int auth_init(struct err *err);
+
+void job_key_generate(struct job_key *key);
+
+/* 64 hexadecimal digits, as HVD_JOB_KEY carries them. The error names no part of the text. */
+int job_key_parse(struct job_key *key, const char *hex, struct err *err);
+void job_key_format(const struct job_key *key, char hex[JOB_KEY_HEX_SIZE]);
+void job_key_wipe(struct job_key *key);
+
+void nonce_generate(unsigned char nonce[NONCE_SIZE]);
+
+/* HMAC-SHA256(key, label, part 1, part 2). `label` keeps the roles apart; the parts have fixed
+ * lengths for a given label. */
+void auth_proof(unsigned char proof[PROOF_SIZE], const unsigned char key[32], const char *label,
+                const void *part1, size_t length1, const void *part2, size_t length2);
+
+/* Compares in constant time. */
+bool auth_equal(const unsigned char a[PROOF_SIZE], const unsigned char b[PROOF_SIZE]);
+
+/* One side of a sealed connection. */
+struct seal {
+    unsigned char send_key[32], receive_key[32];
+    uint64_t sent, received;
+};
+
+enum seal_role { SEAL_CLIENT, SEAL_SERVER };
+
+void seal_init(struct seal *seal, enum seal_role role, const struct job_key *key,
+               const unsigned char client_nonce[NONCE_SIZE],
+               const unsigned char server_nonce[NONCE_SIZE]);
+void seal_wipe(struct seal *seal);
+
+/* Appends `payload` as the seal's next frame. Sets writer->failed when out of memory. */
+void seal_put(struct seal *seal, struct wire_writer *writer, uint16_t type, const void *payload,
+              size_t length);
+
+/* Checks the seal's next incoming frame and gives its payload, borrowed from the frame.
+ * HVD_ERR_AUTH when the proof is wrong. */
+int seal_check(struct seal *seal, const struct frame *frame, struct wire_reader *payload,
+               struct err *err);
+
+#endif

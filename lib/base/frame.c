@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frames in a byte stream; see frame.h. */
+#include "lib/base/frame.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const unsigned char magic[4] = { 'H', 'V', 'D', '1' };
+
+enum { READ_SIZE = 64 * 1024 };
+
+void frame_header_encode(unsigned char header[FRAME_HEADER_SIZE], uint16_t type, uint32_t length)
+{
+    memcpy(header, magic, sizeof magic);
+    header[4] = (unsigned char)type;
+    header[5] = (unsigned char)(type >> 8);
+    header[6] = header[7] = 0;
+    for (int i = 0; i < 4; i++)
+        header[8 + i] = (unsigned char)(length >> (8 * i));
+}
+
+size_t frame_begin(struct wire_writer *writer, uint16_t type)
+{
+    unsigned char header[FRAME_HEADER_SIZE];
+    frame_header_encode(header, type, 0);
+    size_t begin = writer->length;
+    wire_put_bytes(writer, header, sizeof header);
+    return begin;
+}
+
+void frame_end(struct wire_writer *writer, size_t begin)
+{
+    if (writer->failed)
+        return;
+    size_t length = writer->length - begin - FRAME_HEADER_SIZE;
+    for (int i = 0; i < 4; i++)
+        writer->data[begin + 8 + (size_t)i] = (unsigned char)(length >> (8 * i));
+}
+
+void frame_put(struct wire_writer *writer, uint16_t type, const void *body, size_t length)
+{
+    size_t begin = frame_begin(writer, type);
+    wire_put_bytes(writer, body, length);
+    frame_end(writer, begin);
+}
+
+void frame_reader_init(struct frame_reader *reader, size_t body_max)
+{
+    *reader = (struct frame_reader){ .body_max = body_max };
+}
+
+void frame_reader_fini(struct frame_reader *reader)
+{
+    free(reader->data);
+    *reader = (struct frame_reader){ 0 };
+}
+
+/* The length of the frame at the start, or 0 while its header is incomplete or unchecked. */
+static size_t pending_size(const struct frame_reader *reader)
+{
+    if (reader->end - reader->start < FRAME_HEADER_SIZE)
+        return 0;
+    struct wire_reader header;
+    wire_reader_init(&header, reader->data + reader->start + 8, 4);
+    size_t length = wire_get_u32(&header);
+    return length > reader->body_max ? 0 : FRAME_HEADER_SIZE + length;
+}
+
+void *frame_reader_space(struct frame_reader *reader, size_t *size)
+{
+    if (reader->start > 0) {
+        memmove(reader->data, reader->data + reader->start, reader->end - reader->start);
+        reader->end -= reader->start;
+        reader->start = 0;
+    }
+    size_t wanted = pending_size(reader);
+    if (wanted < reader->end + READ_SIZE)
+        wanted = reader->end + READ_SIZE;
+    if (wanted > reader->capacity) {
+        unsigned char *data = realloc(reader->data, wanted);
+        if (!data)
+            return NULL;
+        reader->data = data;
+        reader->capacity = wanted;
+    }
+    *size = reader->capacity - reader->end;
+    return reader->data + reader->end;
+}
+
+void frame_reader_commit(struct frame_reader *reader, size_t nbytes)
+{
+    reader->end += nbytes;
+}
+
+int frame_reader_next(struct frame_reader *reader, struct frame *frame, struct err *err)
+{
+    size_t unread = reader->end - reader->start;
+    if (unread == 0)
+        return 0;
+    const unsigned char *at = reader->data + reader->start;
+    if (memcmp(at, magic, unread < sizeof magic ? unread : sizeof magic) != 0) {
+        char quoted[QUOTED_SIZE];
+        return fail(
+            err, HVD_ERR_PROTOCOL, "not a frame: '%s'",
+            quote_token(quoted, sizeof quoted, (const char *)at, unread < 32 ? unread : 32));
+    }
+    if (unread < FRAME_HEADER_SIZE)
+        return 0;
+    struct wire_reader header;
+    wire_reader_init(&header, at + sizeof magic, FRAME_HEADER_SIZE - sizeof magic);
+    uint16_t type = wire_get_u16(&header);
+    uint16_t flags = wire_get_u16(&header);
+    uint32_t length = wire_get_u32(&header);
+    if (flags != 0)
+        return fail(err, HVD_ERR_PROTOCOL, "frame of type %u with unknown flags 0x%04x", type,
+                    flags);
+    if (length > reader->body_max)
+        return fail(err, HVD_ERR_PROTOCOL,
+                    "frame of type %u with %u bytes, at most %zu are allowed", type, length,
+                    reader->body_max);
+    if (unread < FRAME_HEADER_SIZE + (size_t)length)
+        return 0;
+    *frame = (struct frame){ type, length, at + FRAME_HEADER_SIZE };
+    reader->start += FRAME_HEADER_SIZE + (size_t)length;
+    return 1;
+}

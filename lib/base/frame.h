@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frames: how messages lie in a byte stream, on an agent link and on a worker's rendezvous
+ * connection alike.
+ *
+ *   0 magic "HVD1"   4 type u16   6 flags u16, zero   8 body length u32   12 body
+ *
+ * Fails (HVD_ERR_PROTOCOL, naming what was wrong) on another magic, flags that are not zero, or a
+ * body longer than the reader's limit, before anything is allocated for it. */
+#ifndef LIB_BASE_FRAME_H
+#define LIB_BASE_FRAME_H
+
+#include "lib/base/status.h"
+#include "lib/base/wire.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FRAME_HEADER_SIZE = 12, FRAME_BODY_MAX = 1 << 20 };
+
+struct frame {
+    uint16_t type;
+    uint32_t length;           /* of the body */
+    const unsigned char *body; /* borrowed from the reader until its next call */
+};
+
+/* Writes the 12 bytes of a header. */
+void frame_header_encode(unsigned char header[FRAME_HEADER_SIZE], uint16_t type, uint32_t length);
+
+/* Appends a whole frame. */
+void frame_put(struct wire_writer *writer, uint16_t type, const void *body, size_t length);
+
+/* Appends a header whose length is not known yet; frame_end() fills it in. Returns what frame_end()
+ * wants. */
+size_t frame_begin(struct wire_writer *writer, uint16_t type);
+void frame_end(struct wire_writer *writer, size_t begin);
+
+/* Cuts a byte stream into frames. Bytes are received straight into the reader:
+ *   space = frame_reader_space(r, &n); n = read(fd, space, n); frame_reader_commit(r, n);
+ *   while ((rc = frame_reader_next(r, &frame, &err)) > 0) handle(&frame);  */
+struct frame_reader {
+    unsigned char *data; /* owned */
+    size_t start, end;   /* unread bytes: data[start, end) */
+    size_t capacity;
+    size_t body_max;
+};
+
+/* `body_max` may be changed later (r->body_max), for instance once the peer is known. */
+void frame_reader_init(struct frame_reader *reader, size_t body_max);
+void frame_reader_fini(struct frame_reader *reader);
+
+/* Room for at least one byte; `*size` says how much. NULL when out of memory. Invalidates frames
+ * returned before. */
+void *frame_reader_space(struct frame_reader *reader, size_t *size);
+void frame_reader_commit(struct frame_reader *reader, size_t nbytes);
+
+/* 1 and a frame; 0 if more bytes are needed; a negative status if the stream is broken. */
+int frame_reader_next(struct frame_reader *reader, struct frame *frame, struct err *err);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bodies of the join messages; see join_protocol.h. Texts fit their buffers or the message is
+ * refused. */
+#include "lib/base/join_protocol.h"
+
+#include <string.h>
+
+static int decoded(const struct wire_reader *reader, bool valid, const char *name, struct err *err)
+{
+    if (!wire_reader_finished(reader))
+        return fail(err, HVD_ERR_PROTOCOL, "%s: too short, too long, or a text that does not fit",
+                    name);
+    if (!valid)
+        return fail(err, HVD_ERR_PROTOCOL, "%s: a number out of range", name);
+    return HVD_OK;
+}
+
+static bool rank_valid(int rank, int size)
+{
+    return size >= 1 && size <= WORLD_SIZE_MAX && rank >= 0 && rank < size;
+}
+
+void join_nonce_encode(struct wire_writer *writer, const struct join_nonce *message)
+{
+    wire_put_u16(writer, message->version);
+    wire_put_bytes(writer, message->nonce, NONCE_SIZE);
+}
+
+int join_nonce_decode(struct join_nonce *message, struct wire_reader *reader, struct err *err)
+{
+    message->version = wire_get_u16(reader);
+    const void *nonce = wire_get_bytes(reader, NONCE_SIZE);
+    if (nonce)
+        memcpy(message->nonce, nonce, NONCE_SIZE);
+    int rc = decoded(reader, true, "OPEN", err);
+    if (rc == HVD_OK && message->version != JOIN_VERSION)
+        return fail(err, HVD_ERR_PROTOCOL,
+                    "the other side speaks version %u of the join protocol, this one %d",
+                    message->version, JOIN_VERSION);
+    return rc;
+}
+
+static void addresses_encode(struct wire_writer *writer, const struct join_addresses *addresses)
+{
+    wire_put_u8(writer, (uint8_t)addresses->count);
+    for (int i = 0; i < addresses->count; i++)
+        wire_put_string(writer, addresses->text[i]);
+}
+
+static void addresses_decode(struct join_addresses *addresses, struct wire_reader *reader)
+{
+    int count = wire_get_u8(reader);
+    if (count > JOIN_ADDRESSES_MAX)
+        reader->failed = true;
+    addresses->count = reader->failed ? 0 : count;
+    for (int i = 0; i < addresses->count; i++)
+        wire_get_string(reader, addresses->text[i], sizeof addresses->text[i]);
+}
+
+void join_hello_encode(struct wire_writer *writer, const struct join_hello *message)
+{
+    wire_put_i32(writer, message->rank);
+    wire_put_i32(writer, message->size);
+    wire_put_string(writer, message->host);
+    wire_put_i32(writer, message->pid);
+    addresses_encode(writer, &message->addresses);
+}
+
+int join_hello_decode(struct join_hello *message, struct wire_reader *reader, struct err *err)
+{
+    message->rank = wire_get_i32(reader);
+    message->size = wire_get_i32(reader);
+    wire_get_string(reader, message->host, sizeof message->host);
+    message->pid = wire_get_i32(reader);
+    addresses_decode(&message->addresses, reader);
+    return decoded(reader, rank_valid(message->rank, message->size), "HELLO", err);
+}
+
+static void peer_encode(struct wire_writer *writer, const struct join_peer *peer)
+{
+    wire_put_i32(writer, peer->rank);
+    wire_put_string(writer, peer->host);
+    addresses_encode(writer, &peer->addresses);
+}
+
+static void peer_decode(struct join_peer *peer, struct wire_reader *reader)
+{
+    peer->rank = wire_get_i32(reader);
+    wire_get_string(reader, peer->host, sizeof peer->host);
+    addresses_decode(&peer->addresses, reader);
+}
+
+void join_welcome_encode(struct wire_writer *writer, const struct join_welcome *message)
+{
+    const struct place *place = &message->place;
+    wire_put_i32(writer, place->rank);
+    wire_put_i32(writer, place->size);
+    wire_put_i32(writer, place->local_rank);
+    wire_put_i32(writer, place->local_size);
+    wire_put_i32(writer, place->cross_rank);
+    wire_put_i32(writer, place->cross_size);
+    wire_put_u8(writer, message->homogeneous);
+    wire_put_u32(writer, message->epoch);
+    peer_encode(writer, &message->left);
+    peer_encode(writer, &message->right);
+}
+
+int join_welcome_decode(struct join_welcome *message, struct wire_reader *reader, struct err *err)
+{
+    struct place *place = &message->place;
+    place->rank = wire_get_i32(reader);
+    place->size = wire_get_i32(reader);
+    place->local_rank = wire_get_i32(reader);
+    place->local_size = wire_get_i32(reader);
+    place->cross_rank = wire_get_i32(reader);
+    place->cross_size = wire_get_i32(reader);
+    message->homogeneous = wire_get_u8(reader) != 0;
+    message->epoch = wire_get_u32(reader);
+    peer_decode(&message->left, reader);
+    peer_decode(&message->right, reader);
+    bool valid =
+        rank_valid(place->rank, place->size) && rank_valid(place->local_rank, place->local_size) &&
+        rank_valid(place->cross_rank, place->cross_size) &&
+        rank_valid(message->left.rank, place->size) && rank_valid(message->right.rank, place->size);
+    return decoded(reader, valid, "WELCOME", err);
+}
+
+void join_refused_encode(struct wire_writer *writer, const struct join_refused *message)
+{
+    wire_put_i32(writer, message->status);
+    wire_put_string(writer, message->text);
+}
+
+int join_refused_decode(struct join_refused *message, struct wire_reader *reader, struct err *err)
+{
+    message->status = wire_get_i32(reader);
+    wire_get_string(reader, message->text, sizeof message->text);
+    return decoded(reader, message->status < 0, "REFUSED", err);
+}
+
+void join_news_encode(struct wire_writer *writer, const struct join_news *message)
+{
+    wire_put_i32(writer, message->status);
+    wire_put_i32(writer, message->rank);
+    wire_put_u64(writer, message->collectives);
+    wire_put_string(writer, message->text);
+}
+
+int join_news_decode(struct join_news *message, struct wire_reader *reader, struct err *err)
+{
+    message->status = wire_get_i32(reader);
+    message->rank = wire_get_i32(reader);
+    message->collectives = wire_get_u64(reader);
+    wire_get_string(reader, message->text, sizeof message->text);
+    bool valid = (message->status == HVD_ERR_PEER_LOST || message->status == HVD_ERR_PEER_LEFT) &&
+                 rank_valid(message->rank, WORLD_SIZE_MAX);
+    return decoded(reader, valid, "NEWS", err);
+}
+
+void join_goodbye_encode(struct wire_writer *writer, const struct join_goodbye *message)
+{
+    wire_put_u64(writer, message->collectives);
+}
+
+int join_goodbye_decode(struct join_goodbye *message, struct wire_reader *reader, struct err *err)
+{
+    message->collectives = wire_get_u64(reader);
+    return decoded(reader, true, "GOODBYE", err);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a worker and the rendezvous say to each other, in frames (frame.h), sealed after the first
+ * two (auth.h):
+ *
+ *   worker                               rendezvous
+ *   OPEN     version, client nonce   ->
+ *                                    <-  CHALLENGE  version, server nonce; all later ones are sealed
+ *   HELLO    who I am, where I listen ->
+ *                                    <-  WELCOME    your place and neighbours, when all have come
+ *                                    <-  REFUSED    instead of WELCOME: status and text
+ *                                    <-  NEWS       a rank was lost or has left; any time after HELLO
+ *   GOODBYE  collectives I took part in ->          and closes
+ *
+ * The connection stays open for the life of the worker: its end without GOODBYE is the worker's
+ * death. */
+#ifndef LIB_BASE_JOIN_PROTOCOL_H
+#define LIB_BASE_JOIN_PROTOCOL_H
+
+#include "lib/base/auth.h"
+#include "lib/base/place.h"
+#include "lib/base/status.h"
+#include "lib/base/wire.h"
+
+enum {
+    JOIN_VERSION = 1,
+    JOIN_HOST_MAX = 256,
+    JOIN_ADDRESS_MAX = 64,
+    JOIN_ADDRESSES_MAX = 8,
+    JOIN_TEXT_MAX = 256
+};
+
+/* No frame before a proven HELLO is longer than this. */
+enum { JOIN_UNPROVEN_MAX = 4096 };
+
+enum join_type {
+    JOIN_OPEN = 1,
+    JOIN_CHALLENGE,
+    JOIN_HELLO,
+    JOIN_WELCOME,
+    JOIN_REFUSED,
+    JOIN_NEWS,
+    JOIN_GOODBYE
+};
+
+/* OPEN and CHALLENGE, the two bodies that carry no proof. */
+struct join_nonce {
+    uint16_t version;
+    unsigned char nonce[NONCE_SIZE];
+};
+
+/* Where a rank can be dialled for data: numeric "ADDRESS:PORT", IPv6 as "[ADDRESS]:PORT", best
+ * first. */
+struct join_addresses {
+    int count;
+    char text[JOIN_ADDRESSES_MAX][JOIN_ADDRESS_MAX];
+};
+
+struct join_hello {
+    int rank, size;           /* from HOROVOD_RANK and HOROVOD_SIZE */
+    char host[JOIN_HOST_MAX]; /* HOROVOD_HOSTNAME, or the host's own name */
+    int pid;
+    struct join_addresses addresses;
+};
+
+/* Another rank, as far as this one needs to know it. */
+struct join_peer {
+    int rank;
+    char host[JOIN_HOST_MAX];
+    struct join_addresses addresses;
+};
+
+struct join_welcome {
+    struct place place;
+    bool homogeneous;
+    uint32_t epoch;         /* of the world's membership; 0 for the first */
+    struct join_peer left;  /* rank - 1 around the ring: it dials us */
+    struct join_peer right; /* rank + 1 around the ring: we dial it */
+};
+
+struct join_refused {
+    int status; /* enum hvd_status */
+    char text[JOIN_TEXT_MAX];
+};
+
+struct join_news {
+    int status;               /* HVD_ERR_PEER_LOST or HVD_ERR_PEER_LEFT */
+    int rank;                 /* which */
+    uint64_t collectives;     /* PEER_LEFT: how many it took part in before */
+    char text[JOIN_TEXT_MAX]; /* "rank 2 on node1 was killed by signal 9 (SIGKILL)" */
+};
+
+struct join_goodbye {
+    uint64_t collectives;
+};
+
+/* Append a body to the writer; read one. The readers return HVD_ERR_PROTOCOL and the message's name
+ * when a field is missing, out of range, or too long. What they return satisfies 0 <= rank < size
+ * <= WORLD_SIZE_MAX and terminated strings. */
+void join_nonce_encode(struct wire_writer *writer, const struct join_nonce *message);
+int join_nonce_decode(struct join_nonce *message, struct wire_reader *reader, struct err *err);
+void join_hello_encode(struct wire_writer *writer, const struct join_hello *message);
+int join_hello_decode(struct join_hello *message, struct wire_reader *reader, struct err *err);
+void join_welcome_encode(struct wire_writer *writer, const struct join_welcome *message);
+int join_welcome_decode(struct join_welcome *message, struct wire_reader *reader, struct err *err);
+void join_refused_encode(struct wire_writer *writer, const struct join_refused *message);
+int join_refused_decode(struct join_refused *message, struct wire_reader *reader, struct err *err);
+void join_news_encode(struct wire_writer *writer, const struct join_news *message);
+int join_news_decode(struct join_news *message, struct wire_reader *reader, struct err *err);
+void join_goodbye_encode(struct wire_writer *writer, const struct join_goodbye *message);
+int join_goodbye_decode(struct join_goodbye *message, struct wire_reader *reader, struct err *err);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the workers of one job meet, on the caller's libuv loop.
+ *
+ * Connections are byte streams that somebody else carries (an agent link's relay in a job of
+ * hvdrun's, a TCP socket, a test): the carrier calls rendezvous_accept(), rendezvous_receive() and
+ * rendezvous_hangup(), the rendezvous calls the stream's functions. The first bytes of a connection
+ * tell its language: HTTP/1.1 for people and tools, frames for libhvd (lib/base/join_protocol.h).
+ *
+ * One thread: all calls and callbacks are made on the loop's thread. */
+#ifndef RENDEZVOUS_RENDEZVOUS_H
+#define RENDEZVOUS_RENDEZVOUS_H
+
+#include "lib/base/auth.h"
+#include "lib/base/place.h"
+#include "lib/base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+struct rendezvous;
+struct rendezvous_connection;
+
+/* How the rendezvous answers on a connection; embedded in whatever the carrier keeps for it. */
+struct rendezvous_stream {
+    /* Queues `length` bytes for the other side. `data` is borrowed for the call. Never calls back
+     * into the rendezvous. */
+    void (*send)(struct rendezvous_stream *stream, const void *data, size_t length);
+
+    /* Ends the connection after what was queued. The connection is gone for the rendezvous: the
+     * carrier must not call rendezvous_receive() or rendezvous_hangup() for it any more. May be
+     * called inside rendezvous_receive(). */
+    void (*close)(struct rendezvous_stream *stream);
+};
+
+/* A rank that is expected, in order of rank. */
+struct rendezvous_slot {
+    struct place place;
+    const char *host; /* borrowed for the life of the rendezvous */
+};
+
+struct rendezvous_events {
+    /* The world of `size` ranks is complete: every rank has said HELLO. */
+    void (*complete)(void *context);
+
+    /* `start_timeout_ms` after the first HELLO some ranks are still missing. `text` is one line
+     * that names the missing ranks and their hosts; borrowed for the call. Those that wait have
+     * been refused with HVD_ERR_TIMEOUT already. */
+    void (*timed_out)(void *context, const char *text);
+};
+
+struct rendezvous_options {
+    const struct rendezvous_slot *slots; /* `size` of them; copied */
+    int size;
+    const struct job_key *key; /* copied */
+    uint64_t start_timeout_ms;
+    struct rendezvous_events events;
+    void *context;
+};
+
+/* NULL and `err` when out of memory. */
+struct rendezvous *rendezvous_create(uv_loop_t *loop, const struct rendezvous_options *options,
+                                     struct err *err);
+
+/* A connection has come in. `stream` is borrowed until close() is called on it or
+ * rendezvous_hangup() returns. NULL if the connection is not wanted (out of memory, too many
+ * strangers): the carrier drops it. */
+struct rendezvous_connection *rendezvous_accept(struct rendezvous *rendezvous,
+                                                struct rendezvous_stream *stream);
+
+/* Bytes from the other side. May call stream->send() and stream->close(), of this connection and of
+ * others. */
+void rendezvous_receive(struct rendezvous_connection *connection, const void *data, size_t length);
+
+/* The other side has hung up, or its carrier is gone. Frees the connection. */
+void rendezvous_hangup(struct rendezvous_connection *connection);
+
+/* The process of `rank` has ended, as the launcher saw it; `how` reads on after the rank's name:
+ * "was killed by signal 9 (SIGKILL)". Those that wait for it learn of it now. A rank whose
+ * connection broke is reported to the others when this call explains it, or 100 ms later without
+ * explanation. */
+void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const char *how);
+
+/* Closes every connection and timer; frees itself when the loop has run once more. NULL is fine. */
+void rendezvous_destroy(struct rendezvous *rendezvous);
+
+#endif
