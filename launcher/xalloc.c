@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory or the end; see xalloc.h. The end is _exit(): nothing that runs at exit() may ask for
+ * memory again. */
+#include "launcher/xalloc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void *or_end(void *memory)
+{
+    static const char message[] = "hvdrun: out of memory\n";
+    if (memory)
+        return memory;
+    if (write(STDERR_FILENO, message, sizeof message - 1) < 0)
+        _exit(EXIT_OUT_OF_MEMORY); /* nobody to tell */
+    _exit(EXIT_OUT_OF_MEMORY);
+}
+
+void *xmalloc(size_t size)
+{
+    return or_end(malloc(size ? size : 1));
+}
+
+void *xcalloc(size_t count, size_t size)
+{
+    return or_end(calloc(count ? count : 1, size ? size : 1));
+}
+
+void *xrealloc(void *old, size_t size)
+{
+    return or_end(realloc(old, size ? size : 1));
+}
+
+void *xreallocarray(void *old, size_t count, size_t size)
+{
+    return or_end(reallocarray(old, count ? count : 1, size ? size : 1));
+}
+
+char *xstrdup(const char *text)
+{
+    return text ? or_end(strdup(text)) : NULL;
+}
+
+char *xstrndup(const char *text, size_t length)
+{
+    return or_end(strndup(text, length));
+}
+
+char *xasprintf(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int length = vasprintf(&text, format, args);
+    va_end(args);
+    return or_end(length < 0 ? NULL : text);
+}
