@@ -9,14 +9,19 @@
 #include <string.h>
 #include <unistd.h>
 
-static void *or_end(void *memory)
+void xalloc_failed(void)
 {
     static const char message[] = "hvdrun: out of memory\n";
-    if (memory)
-        return memory;
-    if (write(STDERR_FILENO, message, sizeof message - 1) < 0)
-        _exit(EXIT_OUT_OF_MEMORY); /* nobody to tell */
+    ssize_t ignored = write(STDERR_FILENO, message, sizeof message - 1);
+    (void)ignored;
     _exit(EXIT_OUT_OF_MEMORY);
+}
+
+static void *or_end(void *memory)
+{
+    if (!memory)
+        xalloc_failed();
+    return memory;
 }
 
 void *xmalloc(size_t size)

@@ -9,6 +9,9 @@
 
 enum { EXIT_OUT_OF_MEMORY = 71 };
 
+/* Ends the program as all of these do when there is no memory. */
+_Noreturn void xalloc_failed(void);
+
 void *xmalloc(size_t size);
 void *xcalloc(size_t count, size_t size);
 void *xrealloc(void *old, size_t size);

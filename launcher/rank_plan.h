@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which rank runs where. Pure arithmetic.
+ *
+ * Hosts are filled in their order, each up to its slots, until `np` ranks are placed; a host that
+ * gets none is left out of the plan. The ranks of one host are therefore consecutive. Within the
+ * plan
+ *     local_rank   counts the ranks of one host,
+ *     cross_rank   counts the hosts before this one that have a rank with the same local_rank,
+ *     cross_size   counts all hosts that have one. */
+#ifndef LAUNCHER_RANK_PLAN_H
+#define LAUNCHER_RANK_PLAN_H
+
+#include "launcher/host_list.h"
+#include "lib/base/place.h"
+#include "lib/base/status.h"
+
+#include <stdbool.h>
+
+/* A rank: where it stands and on which host. */
+struct rank_slot {
+    struct place place;
+    int host; /* index into the plan's hosts */
+};
+
+/* A host with at least one rank: ranks [first_rank, first_rank + local_size). */
+struct rank_host {
+    const struct host_slots *host; /* borrowed from the host list, which outlives the plan */
+    int first_rank;
+    int local_size;
+};
+
+struct rank_plan {
+    struct rank_slot *ranks; /* owned; ranks[r].place.rank == r */
+    int size;
+    struct rank_host *hosts; /* owned */
+    int host_count;
+    bool homogeneous; /* every host of the plan has the same number of ranks */
+};
+
+/* Places `np` ranks. Returns HVD_OK; or HVD_ERR_INVALID when np is not 1..WORLD_SIZE_MAX or larger
+ * than the slots ("-np: 3 ranks asked for, but 2 slots on 1 host (localhost:2)"), and the plan is
+ * empty. */
+int rank_plan_make(struct rank_plan *plan, const struct host_list *hosts, int np, struct err *err);
+
+/* The plan as a table for people: a header line and a line per rank, columns rank, host,
+ * local_rank, local_size, cross_rank, cross_size. The caller frees it. */
+char *rank_plan_table(const struct rank_plan *plan);
+
+void rank_plan_fini(struct rank_plan *plan);
+
+#endif
