@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the two forms in which hosts are written make a host list. For host_list.c and hostfile.c
+ * only. */
+#ifndef LAUNCHER_HOST_LIST_BUILD_H
+#define LAUNCHER_HOST_LIST_BUILD_H
+
+#include "launcher/host_list.h"
+#include "launcher/host_spec.h"
+
+/* Where hosts come from and how far reading has come. */
+struct host_source {
+    const char *name;       /* the option or the file */
+    bool is_file;           /* positions are named NAME:LINE:COLUMN, else "at column N" */
+    int line;               /* from 1 */
+    const char *line_start; /* column 1 */
+};
+
+/* All return HVD_OK, or HVD_ERR_INVALID with the source's name and position in front. */
+int host_source_fail(const struct host_source *source, const struct host_fault *fault,
+                     struct err *err);
+
+/* Appends a copy of a host that was found at spec->name. */
+int host_list_add(struct host_list *list, const struct host_spec *spec,
+                  const struct host_source *source, struct err *err);
+
+/* Refuses a host that is there twice; the first one in order of writing is named. */
+int host_list_check_unique(const struct host_list *list, const struct host_source *source,
+                           struct err *err);
+
+/* `rc` again; empties the list if it is a failure. */
+int host_list_end(struct host_list *list, int rc);
+
+#endif
