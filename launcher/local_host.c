@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Is that host this machine? Cheapest first:
+ *   localhost and the own name, then the address as a number, then what the name resolves to.
+ * Nothing fails: what cannot be found out is not local. */
+#include "launcher/local_host.h"
+
+#include "launcher/xalloc.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { RESOLVED_MAX = 64, HOST_NAME_BYTES = 256 };
+
+static struct ip_address from_ipv6(const struct in6_addr *in)
+{
+    struct ip_address address = { .family = AF_INET6 };
+    if (IN6_IS_ADDR_V4MAPPED(in)) {
+        address.family = AF_INET;
+        memcpy(address.bytes, in->s6_addr + 12, 4);
+    } else {
+        memcpy(address.bytes, in->s6_addr, 16);
+    }
+    return address;
+}
+
+static struct ip_address from_ipv4(const struct in_addr *in)
+{
+    struct ip_address address = { .family = AF_INET };
+    memcpy(address.bytes, in, 4);
+    return address;
+}
+
+/* False for what is neither IPv4 nor IPv6. */
+static bool from_sockaddr(struct ip_address *address, const struct sockaddr *from)
+{
+    if (from && from->sa_family == AF_INET)
+        *address = from_ipv4(&((const struct sockaddr_in *)(const void *)from)->sin_addr);
+    else if (from && from->sa_family == AF_INET6)
+        *address = from_ipv6(&((const struct sockaddr_in6 *)(const void *)from)->sin6_addr);
+    else
+        return false;
+    return true;
+}
+
+static int resolve(const char *name, struct ip_address *addresses, int max)
+{
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found = NULL;
+    int count = 0;
+    if (getaddrinfo(name, NULL, &hints, &found) != 0)
+        return 0;
+    for (const struct addrinfo *at = found; at && count < max; at = at->ai_next)
+        if (from_sockaddr(&addresses[count], at->ai_addr))
+            count++;
+    freeaddrinfo(found);
+    return count;
+}
+
+static int count_interfaces(const struct ifaddrs *interfaces)
+{
+    int count = 0;
+    for (; interfaces; interfaces = interfaces->ifa_next)
+        count++;
+    return count;
+}
+
+static void collect_addresses(struct local_host *self)
+{
+    struct ifaddrs *interfaces = NULL;
+    if (getifaddrs(&interfaces) < 0)
+        return;
+    self->addresses = xcalloc((size_t)count_interfaces(interfaces), sizeof *self->addresses);
+    for (const struct ifaddrs *at = interfaces; at; at = at->ifa_next)
+        if (from_sockaddr(&self->addresses[self->address_count], at->ifa_addr))
+            self->address_count++;
+    freeifaddrs(interfaces);
+}
+
+void local_host_init(struct local_host *self)
+{
+    char name[HOST_NAME_BYTES] = "";
+    *self = (struct local_host){ .resolve = resolve };
+    if (gethostname(name, sizeof name - 1) < 0)
+        name[0] = '\0';
+    self->name = xstrdup(name);
+    collect_addresses(self);
+}
+
+void local_host_fini(struct local_host *self)
+{
+    free(self->name);
+    free(self->addresses);
+    *self = (struct local_host){ 0 };
+}
+
+/* localhost, node1.example.org, or node1 if that is our full name. */
+static bool is_own_name(const struct local_host *self, const char *host)
+{
+    size_t length = strlen(host);
+    size_t short_length = strcspn(self->name, ".");
+    if (strcasecmp(host, "localhost") == 0)
+        return true;
+    return length > 0 && (strcasecmp(host, self->name) == 0 ||
+                          (length == short_length && strncasecmp(host, self->name, length) == 0));
+}
+
+static bool is_loopback(const struct ip_address *address)
+{
+    static const unsigned char one[16] = { [15] = 1 };
+    if (address->family == AF_INET)
+        return address->bytes[0] == 127;
+    return memcmp(address->bytes, one, sizeof one) == 0;
+}
+
+static bool is_own_address(const struct local_host *self, const struct ip_address *address)
+{
+    if (is_loopback(address))
+        return true;
+    for (int i = 0; i < self->address_count; i++)
+        if (self->addresses[i].family == address->family &&
+            memcmp(self->addresses[i].bytes, address->bytes, sizeof address->bytes) == 0)
+            return true;
+    return false;
+}
+
+/* Reads a numeric address, with or without brackets, without its zone. */
+static bool read_address(struct ip_address *address, const char *host)
+{
+    char text[INET6_ADDRSTRLEN];
+    struct in_addr ipv4;
+    struct in6_addr ipv6;
+    bool bracket = *host == '[';
+    size_t length = strcspn(host + bracket, "]%");
+    if (length >= sizeof text)
+        return false;
+    memcpy(text, host + bracket, length);
+    text[length] = '\0';
+    if (inet_pton(AF_INET, text, &ipv4) == 1)
+        *address = from_ipv4(&ipv4);
+    else if (inet_pton(AF_INET6, text, &ipv6) == 1)
+        *address = from_ipv6(&ipv6);
+    else
+        return false;
+    return true;
+}
+
+bool local_host_is(const struct local_host *self, const char *host)
+{
+    struct ip_address addresses[RESOLVED_MAX];
+    if (is_own_name(self, host))
+        return true;
+    if (read_address(&addresses[0], host))
+        return is_own_address(self, &addresses[0]);
+    int count = self->resolve(host, addresses, RESOLVED_MAX);
+    for (int i = 0; i < count; i++)
+        if (!is_own_address(self, &addresses[i]))
+            return false;
+    return count > 0;
+}
