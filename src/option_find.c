@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which option a word means; in this order:
+ *   a name in full, the beginning of a name, a letter with its value behind it; each time among the
+ *   options there are, then among those that are refused by name.
+ * Fails on the beginning of several options and on what is none. */
+#include "src/option_find.h"
+
+#include "launcher/bad_input.h"
+#include "launcher/slice.h"
+#include "launcher/text_buffer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Options in which to look. */
+struct rows {
+    const struct option_row *at;
+    int count;
+};
+
+/* How a name fits a word. */
+typedef bool fits_fn(const char *name, struct slice word);
+
+static bool fits_in_full(const char *name, struct slice word)
+{
+    return strlen(name) == word.length && memcmp(name, word.at, word.length) == 0;
+}
+
+static bool fits_shortened(const char *name, struct slice word)
+{
+    return word.length > strspn(word.at, "-") && strncmp(name, word.at, word.length) == 0;
+}
+
+static bool fits_as_letter(const char *name, struct slice word)
+{
+    return strlen(name) == 2 && name[1] != '-' && word.length > 2 && strncmp(name, word.at, 2) == 0;
+}
+
+/* The row's first name that fits, or NULL. */
+static const char *fitting_name(const struct option_row *row, fits_fn *fits, struct slice word)
+{
+    for (int i = 0; i < OPTION_NAMES && row->names[i]; i++)
+        if (fits(row->names[i], word))
+            return row->names[i];
+    return NULL;
+}
+
+/* How many options fit; `found` is the first of them. */
+static int count_fitting(struct option_found *found, struct rows rows, fits_fn *fits,
+                         struct slice word)
+{
+    int count = 0;
+    for (int i = 0; i < rows.count; i++) {
+        const char *name = fitting_name(&rows.at[i], fits, word);
+        if (name && count++ == 0)
+            *found = (struct option_found){ .row = &rows.at[i], .name = name };
+    }
+    return count;
+}
+
+static int fail_ambiguous(struct rows rows, struct slice word, struct err *err)
+{
+    enum { LISTED = 4 };
+    struct text_buffer names = { 0 };
+    int count = 0;
+    for (int i = 0; i < rows.count; i++) {
+        const char *name = fitting_name(&rows.at[i], fits_shortened, word);
+        if (name && count++ < LISTED)
+            text_buffer_printf(&names, "%s'%s'", count > 1 ? ", " : "", name);
+    }
+    text_buffer_put_string(&names, count > LISTED ? ", ..." : "");
+    char *list = text_buffer_take(&names);
+    struct shown shown;
+    int rc = bad_input(err, NULL, "ambiguous option: '%s' (%s)",
+                       show_token(&shown, word.at, word.length), list);
+    free(list);
+    return rc;
+}
+
+static int min_of(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* How many bytes must be inserted, removed or changed to make `a` of `b`; `b` is short. */
+static int edit_distance(struct slice a, const char *b)
+{
+    int row[64];
+    int length = min_of((int)strlen(b), 63);
+    for (int j = 0; j <= length; j++)
+        row[j] = j;
+    for (size_t i = 0; i < a.length; i++) {
+        int diagonal = row[0]++;
+        for (int j = 1; j <= length; j++) {
+            int changed = diagonal + (a.at[i] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = min_of(changed, 1 + min_of(row[j], row[j - 1]));
+        }
+    }
+    return row[length];
+}
+
+/* The name that `word` was probably meant to be, or NULL. */
+static const char *nearest_name(struct rows rows, struct slice word)
+{
+    const char *nearest = NULL;
+    int best = (int)word.length / 3 + 1;
+    for (int i = 0; i < rows.count * OPTION_NAMES; i++) {
+        const char *name = rows.at[i / OPTION_NAMES].names[i % OPTION_NAMES];
+        int distance = name ? edit_distance(word, name) : best;
+        if (distance < best) {
+            best = distance;
+            nearest = name;
+        }
+    }
+    return nearest;
+}
+
+static int fail_unknown(struct rows rows, struct slice word, struct err *err)
+{
+    enum { WORD_MAX = 64 };
+    const char *near = word.length <= WORD_MAX ? nearest_name(rows, word) : NULL;
+    struct shown shown;
+    show_token(&shown, word.at, word.length);
+    if (near)
+        return bad_input(err, NULL, "unknown option: '%s' (did you mean '%s'?)", shown.text, near);
+    return bad_input(err, NULL, "unknown option: '%s'", shown.text);
+}
+
+/* "--name" of "--name=value". */
+static struct slice name_of(const char *word)
+{
+    return (struct slice){ word, strcspn(word, "=") };
+}
+
+/* What stands behind the name in the same word, or NULL. */
+static const char *value_in(const char *word, struct slice name, fits_fn *fits)
+{
+    if (fits == fits_as_letter)
+        return word + 2;
+    return *slice_end(name) == '=' ? slice_end(name) + 1 : NULL;
+}
+
+int option_find(struct option_found *found, const struct option_table *table, const char *word,
+                struct err *err)
+{
+    static fits_fn *const ways[] = { fits_in_full, fits_shortened, fits_as_letter };
+    const struct rows sets[] = { { table->rows, table->count },
+                                 { table->refused, table->refused_count } };
+    struct slice name = name_of(word);
+    for (int i = 0; i < 6; i++) {
+        int count = count_fitting(found, sets[i % 2], ways[i / 2], name);
+        if (count > 1 && ways[i / 2] == fits_shortened)
+            return fail_ambiguous(sets[i % 2], name, err);
+        if (count > 0) {
+            found->value = value_in(word, name, ways[i / 2]);
+            return HVD_OK;
+        }
+    }
+    return fail_unknown(sets[0], name, err);
+}
+
+bool option_is_name(const struct option_table *table, const char *word)
+{
+    struct option_found found;
+    struct slice name = { word, strlen(word) };
+    return count_fitting(&found, (struct rows){ table->rows, table->count }, fits_in_full, name) ||
+           count_fitting(&found, (struct rows){ table->refused, table->refused_count },
+                         fits_in_full, name);
+}

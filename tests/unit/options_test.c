@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of every command line, on a small table of its own. */
+#include "src/options.h"
+#include "tests/support/unit.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+struct settings {
+    int number;
+    const char *text;
+    bool flag;
+    bool help;
+    int variable;
+};
+
+#define MEMBER(name) offsetof(struct settings, name)
+
+static const struct option_row rows[] = {
+    { { "-np", "--number" }, "N", "a number", OPTION_INT, MEMBER(number), 1, 100, NULL, "First" },
+    { { "-t", "--text", "-longtext" },
+      "TEXT",
+      "a text that is explained at such a length that its "
+      "explanation takes two lines",
+      OPTION_TEXT,
+      MEMBER(text),
+      0,
+      0,
+      NULL,
+      "First" },
+    { { "--flag" }, NULL, "a flag", OPTION_FLAG, MEMBER(flag), 0, 0, NULL, "Second" },
+    { { "--help" }, NULL, "help", OPTION_FINAL, MEMBER(help), 0, 0, NULL, "Second" },
+    { { "--an-option-with-a-long-name" },
+      "N",
+      "from the environment",
+      OPTION_INT,
+      MEMBER(variable),
+      0,
+      999999999,
+      "HVD_TEST_VARIABLE",
+      "Second" },
+};
+
+static const struct option_row refused[] = {
+    { { "--fly", "--float" }, NULL, "it is too heavy", OPTION_REFUSED, 0, 0, 0, NULL, NULL },
+    { { "-p", "--port" }, NULL, "no port", OPTION_REFUSED, 0, 0, 0, NULL, NULL },
+};
+
+static const struct option_table table = {
+    "program [OPTION]... COMMAND", "Before.", "After.", rows, COUNT(rows), refused, COUNT(refused),
+};
+
+enum { WORDS = 8 };
+
+struct good_case {
+    char *argv[WORDS];
+    struct settings settings;
+    int rest; /* index of the command's first word */
+};
+
+static void expect_settings(const struct settings *got, const struct settings *wanted)
+{
+    ck_assert_int_eq(got->number, wanted->number);
+    ck_assert_pstr_eq(got->text, wanted->text);
+    ck_assert_int_eq(got->flag, wanted->flag);
+    ck_assert_int_eq(got->help, wanted->help);
+    ck_assert_int_eq(got->variable, wanted->variable);
+}
+
+START_TEST(options_are_read_up_to_the_command)
+{
+    static struct good_case cases[] = {
+        { { NULL }, { 0 }, 0 },
+        { { "run", "--flag" }, { 0 }, 0 },
+        { { "-np", "4", "run" }, { .number = 4 }, 2 },
+        { { "--number", "4", "run" }, { .number = 4 }, 2 },
+        { { "--number=4", "run" }, { .number = 4 }, 1 },
+        { { "-np=4", "run" }, { .number = 4 }, 1 },
+        { { "-n", "4" }, { .number = 4 }, 2 },
+        { { "--num", "4" }, { .number = 4 }, 2 },
+        { { "--num=4" }, { .number = 4 }, 1 },
+        { { "-np", "0100" }, { .number = 100 }, 2 },
+        { { "-t", "x" }, { .text = "x" }, 2 },
+        { { "-tx" }, { .text = "x" }, 1 },
+        { { "-tx=y" }, { .text = "x=y" }, 1 },
+        { { "-t=x" }, { .text = "x" }, 1 },
+        { { "-longtext", "x" }, { .text = "x" }, 2 },
+        { { "-long=x" }, { .text = "x" }, 1 },
+        { { "--text==" }, { .text = "=" }, 1 },
+        { { "-t", "-x", "run" }, { .text = "-x" }, 2 },
+        { { "-t", "-", "run" }, { .text = "-" }, 2 },
+        { { "--text=--flag", "run" }, { .text = "--flag" }, 1 },
+        { { "-t", "--flag=1", "run" }, { .text = "--flag=1" }, 2 },
+        { { "--flag", "--flag", "run" }, { .flag = true }, 2 },
+        { { "--fla", "run" }, { .flag = true }, 1 },
+        { { "--", "run" }, { 0 }, 1 },
+        { { "--", "--flag" }, { 0 }, 1 },
+        { { "--flag", "--" }, { .flag = true }, 2 },
+        { { "--flag", "--", "--", "x" }, { .flag = true }, 2 },
+        { { "-", "--flag" }, { 0 }, 0 },
+        { { "", "--flag" }, { 0 }, 0 },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct settings settings = { 0 };
+        struct options_seen seen;
+        struct err err;
+        int rc = options_parse(&table, &settings, &seen, cases[i].argv, &err);
+        ck_assert_msg(rc == HVD_OK, "%s", err.text);
+        expect_settings(&settings, &cases[i].settings);
+        ck_assert_ptr_eq(seen.rest, cases[i].argv + cases[i].rest);
+    }
+}
+END_TEST
+
+struct bad_case {
+    char *argv[WORDS];
+    const char *error;
+};
+
+static void expect_errors(struct bad_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct settings settings = { 0 };
+        struct options_seen seen;
+        struct err err;
+        int rc = options_parse(&table, &settings, &seen, cases[i].argv, &err);
+        ck_assert_msg(rc == HVD_ERR_INVALID, "accepted: %s", cases[i].error);
+        ck_assert_str_eq(err.text, cases[i].error);
+    }
+}
+
+START_TEST(numbers_are_digits_in_range)
+{
+    static struct bad_case cases[] = {
+        { { "-np", "abc" }, "-np: not a number: 'abc'" },
+        { { "--number", "abc" }, "--number: not a number: 'abc'" },
+        { { "--num=abc" }, "--number: not a number: 'abc'" },
+        { { "-np=" }, "-np: not a number: ''" },
+        { { "-np", "" }, "-np: not a number: ''" },
+        { { "-np", "1e3" }, "-np: not a number: '1e3'" },
+        { { "-np", "0x10" }, "-np: not a number: '0x10'" },
+        { { "-np", "+4" }, "-np: not a number: '+4'" },
+        { { "-np", " 4" }, "-np: not a number: ' 4'" },
+        { { "-np", "4 " }, "-np: not a number: '4 '" },
+        { { "-np", "1_000" }, "-np: not a number: '1_000'" },
+        { { "-np", "\xd9\xa4" }, "-np: not a number: '\\xd9\\xa4'" },
+        { { "-np", "-" }, "-np: not a number: '-'" },
+        { { "-np", "--1" }, "-np: not a number: '--1'" },
+        { { "-np", "0" }, "-np: out of range (1 to 100): '0'" },
+        { { "-np", "-1" }, "-np: out of range (1 to 100): '-1'" },
+        { { "-np", "101" }, "-np: out of range (1 to 100): '101'" },
+        { { "-np", "4294967297" }, "-np: out of range (1 to 100): '4294967297'" },
+        { { "-np", "99999999999999999999" },
+          "-np: out of range (1 to 100): '99999999999999999999'" },
+    };
+    expect_errors(cases, COUNT(cases));
+}
+END_TEST
+
+START_TEST(options_that_do_not_fit_are_refused)
+{
+    static struct bad_case cases[] = {
+        { { "--nosuch" }, "unknown option: '--nosuch'" },
+        { { "--flog" }, "unknown option: '--flog' (did you mean '--flag'?)" },
+        { { "--txet=x" }, "unknown option: '--txet' (did you mean '--text'?)" },
+        { { "-np4" }, "unknown option: '-np4' (did you mean '-np'?)" },
+        { { "-x" }, "unknown option: '-x'" },
+        { { "--flags" }, "unknown option: '--flags' (did you mean '--flag'?)" },
+        { { "-\x1b[0m" }, "unknown option: '-\\x1b[0m'" },
+        { { "--=x" }, "unknown option: '--'" },
+        { { "-=x" }, "unknown option: '-'" },
+        { { "---" }, "unknown option: '---'" },
+        { { "-np" }, "-np: missing value (N)" },
+        { { "--num" }, "--number: missing value (N)" },
+        { { "-np", "--flag" }, "-np: missing value (N) before '--flag'" },
+        { { "-np", "--", "run" }, "-np: missing value (N) before '--'" },
+        { { "-np", "-p" }, "-np: missing value (N) before '-p'" },
+        { { "--flag=1" }, "--flag: takes no value: '1'" },
+        { { "--flag=" }, "--flag: takes no value: ''" },
+        { { "--help=1" }, "--help: takes no value: '1'" },
+        { { "-t", "" }, "-t: empty value: ''" },
+        { { "--text=" }, "--text: empty value: ''" },
+        { { "-np", "2", "-np", "2" }, "-np: given twice" },
+        { { "-np", "2", "--number=3" }, "--number: given twice" },
+        { { "--fly" }, "--fly: it is too heavy" },
+        { { "--flo" }, "--float: it is too heavy" },
+        { { "--fly=high" }, "--fly: it is too heavy" },
+        { { "-p", "22" }, "-p: no port" },
+        { { "-p22" }, "-p: no port" },
+    };
+    expect_errors(cases, COUNT(cases));
+}
+END_TEST
+
+START_TEST(an_abbreviation_that_fits_several_options_names_them)
+{
+    static const struct option_row similar[] = {
+        { { "--host" }, NULL, "", OPTION_FLAG, MEMBER(flag), 0, 0, NULL, "" },
+        { { "--hosts" }, NULL, "", OPTION_FLAG, MEMBER(flag), 0, 0, NULL, "" },
+        { { "--hostfile", "--hostf" }, NULL, "", OPTION_FLAG, MEMBER(flag), 0, 0, NULL, "" },
+        { { "--hot" }, NULL, "", OPTION_FLAG, MEMBER(flag), 0, 0, NULL, "" },
+        { { "--hover" }, NULL, "", OPTION_FLAG, MEMBER(flag), 0, 0, NULL, "" },
+    };
+    static const struct option_table hosts = { .rows = similar, .count = COUNT(similar) };
+    static struct bad_case cases[] = {
+        { { "--hos" }, "ambiguous option: '--hos' ('--host', '--hosts', '--hostfile')" },
+        { { "--ho" },
+          "ambiguous option: '--ho' ('--host', '--hosts', '--hostfile', '--hot', ...)" },
+        { { "--host" }, NULL },
+        { { "--hostf" }, NULL },
+        { { "--hostfi" }, NULL },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct settings settings = { 0 };
+        struct options_seen seen;
+        struct err err = { 0 };
+        int rc = options_parse(&hosts, &settings, &seen, cases[i].argv, &err);
+        ck_assert_int_eq(rc, cases[i].error ? HVD_ERR_INVALID : HVD_OK);
+        ck_assert_str_eq(err.text, cases[i].error ? cases[i].error : "");
+    }
+}
+END_TEST
+
+START_TEST(a_final_option_ends_the_parsing)
+{
+    char *argv[] = { "--flag", "--help", "-np", "x", "--nosuch", NULL };
+    struct settings settings = { 0 };
+    struct options_seen seen;
+    setenv("HVD_TEST_VARIABLE", "x", 1);
+    ck_assert_int_eq(options_parse(&table, &settings, &seen, argv, NULL), HVD_OK);
+    ck_assert(seen.final && settings.help && settings.flag);
+    unsetenv("HVD_TEST_VARIABLE");
+}
+END_TEST
+
+START_TEST(the_environment_fills_in_what_is_not_given)
+{
+    char *none[] = { NULL }, *given[] = { "--an-option", "7", NULL };
+    struct settings settings = { 0 };
+    struct options_seen seen;
+    struct err err;
+    setenv("HVD_TEST_VARIABLE", "42", 1);
+    ck_assert_int_eq(options_parse(&table, &settings, &seen, none, &err), HVD_OK);
+    ck_assert_int_eq(settings.variable, 42);
+    setenv("HVD_TEST_VARIABLE", "", 1);
+    ck_assert_int_eq(options_parse(&table, &settings, &seen, none, &err), HVD_ERR_INVALID);
+    ck_assert_str_eq(err.text, "$HVD_TEST_VARIABLE: not a number: ''");
+    ck_assert_int_eq(options_parse(&table, &settings, &seen, given, &err), HVD_OK);
+    ck_assert_int_eq(settings.variable, 7);
+    unsetenv("HVD_TEST_VARIABLE");
+}
+END_TEST
+
+START_TEST(a_long_word_makes_a_short_message)
+{
+    char word[5000];
+    char *argv[] = { word, NULL };
+    struct settings settings = { 0 };
+    struct options_seen seen;
+    struct err err;
+    memset(word, '\xff', sizeof word - 1);
+    memcpy(word, "--", 2);
+    word[sizeof word - 1] = '\0';
+    ck_assert_int_eq(options_parse(&table, &settings, &seen, argv, &err), HVD_ERR_INVALID);
+    ck_assert_uint_lt(strlen(err.text), 284);
+}
+END_TEST
+
+START_TEST(the_help_is_made_of_the_table)
+{
+    char *help = options_help(&table);
+    ck_assert_str_eq(help,
+                     "usage: program [OPTION]... COMMAND\n"
+                     "\n"
+                     "Before.\n"
+                     "\n"
+                     "First:\n"
+                     "  -np, --number N               a number\n"
+                     "  -t, --text, -longtext TEXT    a text that is explained at such a length that\n"
+                     "                                its explanation takes two lines\n"
+                     "\n"
+                     "Second:\n"
+                     "  --flag                        a flag\n"
+                     "  --help                        help\n"
+                     "  --an-option-with-a-long-name N\n"
+                     "                                from the environment\n"
+                     "\n"
+                     "After.\n");
+    free(help);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *suite = suite_create("options");
+    TCase *options = tcase_create("options");
+    tcase_add_test(options, options_are_read_up_to_the_command);
+    tcase_add_test(options, numbers_are_digits_in_range);
+    tcase_add_test(options, options_that_do_not_fit_are_refused);
+    tcase_add_test(options, an_abbreviation_that_fits_several_options_names_them);
+    tcase_add_test(options, a_final_option_ends_the_parsing);
+    tcase_add_test(options, the_environment_fills_in_what_is_not_given);
+    tcase_add_test(options, a_long_word_makes_a_short_message);
+    tcase_add_test(options, the_help_is_made_of_the_table);
+    suite_add_tcase(suite, options);
+    return suite;
+}
+
+int main(void)
+{
+    return unit_run(suite());
+}
