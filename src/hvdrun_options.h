@@ -4,8 +4,12 @@
 #define SRC_HVDRUN_OPTIONS_H
 
 #include "lib/base/status.h"
+#include "src/options.h"
 
 #include <stdbool.h>
+
+/* Every option there is, for whoever lists them: completion, the man page's check. */
+extern const struct option_table hvdrun_option_table;
 
 /* All texts are borrowed from argv. */
 struct hvdrun_options {
