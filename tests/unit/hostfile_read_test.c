@@ -11,13 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/hostfile_read_test.XXXXXX";
+static char folder[64];
 static char path[128];
 static struct host_list list;
 static struct err err;
 
 static void make_folder(void)
 {
+    strcpy(folder, "/tmp/hostfile_read_test.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/hosts", folder);
 }
