@@ -271,23 +271,23 @@ END_TEST
 START_TEST(the_help_is_made_of_the_table)
 {
     char *help = options_help(&table);
-    ck_assert_str_eq(help,
-                     "usage: program [OPTION]... COMMAND\n"
-                     "\n"
-                     "Before.\n"
-                     "\n"
-                     "First:\n"
-                     "  -np, --number N               a number\n"
-                     "  -t, --text, -longtext TEXT    a text that is explained at such a length that\n"
-                     "                                its explanation takes two lines\n"
-                     "\n"
-                     "Second:\n"
-                     "  --flag                        a flag\n"
-                     "  --help                        help\n"
-                     "  --an-option-with-a-long-name N\n"
-                     "                                from the environment\n"
-                     "\n"
-                     "After.\n");
+    ck_assert_str_eq(
+        help, "usage: program [OPTION]... COMMAND\n"
+              "\n"
+              "Before.\n"
+              "\n"
+              "First:\n"
+              "  -np, --number N               a number\n"
+              "  -t, --text, -longtext TEXT    a text that is explained at such a length that\n"
+              "                                its explanation takes two lines\n"
+              "\n"
+              "Second:\n"
+              "  --flag                        a flag\n"
+              "  --help                        help\n"
+              "  --an-option-with-a-long-name N\n"
+              "                                from the environment\n"
+              "\n"
+              "After.\n");
     free(help);
 }
 END_TEST
