@@ -39,6 +39,8 @@ struct rendezvous_slot {
     const char *host; /* borrowed for the life of the rendezvous */
 };
 
+/* What the launcher learns. Both may call anything here, rendezvous_destroy() too, except running
+ * the loop. */
 struct rendezvous_events {
     /* The world of `size` ranks is complete: every rank has said HELLO. */
     void (*complete)(void *context);
@@ -58,7 +60,7 @@ struct rendezvous_options {
     void *context;
 };
 
-/* NULL and `err` when out of memory. */
+/* NULL and `err` when out of memory, or without a source of random numbers. */
 struct rendezvous *rendezvous_create(uv_loop_t *loop, const struct rendezvous_options *options,
                                      struct err *err);
 
@@ -72,13 +74,15 @@ struct rendezvous_connection *rendezvous_accept(struct rendezvous *rendezvous,
  * others. */
 void rendezvous_receive(struct rendezvous_connection *connection, const void *data, size_t length);
 
-/* The other side has hung up, or its carrier is gone. Frees the connection. */
+/* The other side has hung up, or its carrier is gone. Frees the connection; its stream is not
+ * touched. */
 void rendezvous_hangup(struct rendezvous_connection *connection);
 
 /* The process of `rank` has ended, as the launcher saw it; `how` reads on after the rank's name:
- * "was killed by signal 9 (SIGKILL)". Those that wait for it learn of it now. A rank whose
- * connection broke is reported to the others when this call explains it, or 100 ms later without
- * explanation. */
+ * "was killed by signal 9 (SIGKILL)". If it has not joined yet, or its connection broke already,
+ * those that wait for it learn of it now. Otherwise they do when its connection ends without
+ * GOODBYE, which may still be on its way, or 100 ms later. Likewise a rank whose connection broke
+ * is reported 100 ms later without explanation when this call does not explain it before. */
 void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const char *how);
 
 /* Closes every connection and timer; frees itself when the loop has run once more. NULL is fine. */

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a world's members; see membership.h. */
+#include "rendezvous/membership.h"
+
+#include "rendezvous/membership_text.h"
+#include "rendezvous/rendezvous.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool all_hosts_alike(const struct rendezvous_slot *slots, int size)
+{
+    for (int rank = 1; rank < size; rank++)
+        if (slots[rank].place.local_size != slots[0].place.local_size)
+            return false;
+    return true;
+}
+
+int membership_init(struct membership *membership, const struct rendezvous_slot *slots, int size,
+                    uint64_t start_timeout_ms, struct err *err)
+{
+    assert(size >= 1 && size <= WORLD_SIZE_MAX);
+    size_t count = (size_t)size;
+    *membership = (struct membership){
+        .size = size,
+        .slots = calloc(count, sizeof *membership->slots),
+        .members = calloc(count, sizeof *membership->members),
+        .addresses = calloc(count, sizeof *membership->addresses),
+        .homogeneous = all_hosts_alike(slots, size),
+        .settle_ms = MEMBERSHIP_NEVER,
+        .start_timeout_ms = start_timeout_ms,
+        .start_deadline_ms = MEMBERSHIP_NEVER,
+        .fewest_collectives = UINT64_MAX,
+    };
+    if (!membership->slots || !membership->members || !membership->addresses) {
+        membership_fini(membership);
+        return fail(err, HVD_ERR_NOMEM, "out of memory for a world of %d ranks", size);
+    }
+    memcpy(membership->slots, slots, count * sizeof *slots);
+    return HVD_OK;
+}
+
+void membership_fini(struct membership *membership)
+{
+    for (int rank = 0; membership->members && rank < membership->size; rank++)
+        free(membership->members[rank].how);
+    free(membership->slots);
+    free(membership->members);
+    free(membership->addresses);
+    *membership = (struct membership){ 0 };
+}
+
+static void announce(struct membership *membership, enum membership_act act)
+{
+    assert(membership->announced < MEMBERSHIP_ANNOUNCEMENTS_MAX);
+    membership->announcements[membership->announced].act = act;
+    membership->announcements[membership->announced].next = 0;
+    membership->announced++;
+}
+
+/* Those that wait for the world are refused, those that are in it are told; never twice. `cause`
+ * has been set. */
+static void break_world(struct membership *membership)
+{
+    announce(membership, membership->world == WORLD_COMPLETE ? MEMBERSHIP_NEWS : MEMBERSHIP_REFUSE);
+    membership->world = WORLD_BROKEN;
+    membership->start_deadline_ms = MEMBERSHIP_NEVER;
+}
+
+/* Moves a member; all transitions come through here. */
+static void move(struct membership *membership, int rank, enum member_state state, uint64_t now_ms)
+{
+    struct member *member = &membership->members[rank];
+    bool was_unsettled = member->state == MEMBER_BROKEN || member->state == MEMBER_ENDED;
+    bool is_unsettled = state == MEMBER_BROKEN || state == MEMBER_ENDED;
+    membership->unsettled += is_unsettled - was_unsettled;
+    member->state = state;
+    if (is_unsettled) {
+        member->settle_ms = now_ms + MEMBERSHIP_SETTLE_MS;
+        if (member->settle_ms < membership->settle_ms)
+            membership->settle_ms = member->settle_ms;
+    }
+    if (membership->unsettled == 0)
+        membership->settle_ms = MEMBERSHIP_NEVER;
+}
+
+static void lose(struct membership *membership, int rank)
+{
+    bool had_joined = membership->members[rank].state != MEMBER_EXPECTED;
+    move(membership, rank, MEMBER_LOST, 0);
+    if (membership->world == WORLD_BROKEN)
+        return;
+    membership->cause = (struct join_news){ .status = HVD_ERR_PEER_LOST, .rank = rank };
+    membership_text_lost(membership->cause.text, membership, rank, had_joined);
+    break_world(membership);
+}
+
+static int refusal(const struct membership *membership, const struct join_hello *hello,
+                   struct err *err)
+{
+    if (hello->size != membership->size)
+        return fail(err, HVD_ERR_ENVIRONMENT, "HOROVOD_SIZE is %d, but this job has %d rank%s",
+                    hello->size, membership->size, membership->size == 1 ? "" : "s");
+    if (membership->world == WORLD_BROKEN)
+        return fail(err, membership->cause.status, "%s", membership->cause.text);
+    if (membership->members[hello->rank].state != MEMBER_EXPECTED)
+        return fail(err, HVD_ERR_ENVIRONMENT, "HOROVOD_RANK is %d, but rank %d has joined already",
+                    hello->rank, hello->rank);
+    return HVD_OK;
+}
+
+static uint64_t after(uint64_t now_ms, uint64_t delay_ms)
+{
+    return delay_ms < MEMBERSHIP_NEVER - now_ms ? now_ms + delay_ms : MEMBERSHIP_NEVER;
+}
+
+int membership_join(struct membership *membership, const struct join_hello *hello, uint64_t now_ms,
+                    struct err *err)
+{
+    int rc = refusal(membership, hello, err);
+    if (rc != HVD_OK)
+        return rc;
+    membership->addresses[hello->rank] = hello->addresses;
+    move(membership, hello->rank, MEMBER_JOINED, now_ms);
+    if (membership->joined++ == 0)
+        membership->start_deadline_ms = after(now_ms, membership->start_timeout_ms);
+    if (membership->joined < membership->size)
+        return HVD_OK;
+    membership->world = WORLD_COMPLETE;
+    membership->start_deadline_ms = MEMBERSHIP_NEVER;
+    announce(membership, MEMBERSHIP_WELCOME);
+    announce(membership, MEMBERSHIP_COMPLETE);
+    return HVD_OK;
+}
+
+static void tell_departure(struct membership *membership, int rank, uint64_t collectives)
+{
+    bool complete = membership->world == WORLD_COMPLETE;
+    if (membership->world == WORLD_BROKEN ||
+        (complete && collectives >= membership->fewest_collectives))
+        return;
+    membership->fewest_collectives = collectives;
+    membership->cause =
+        (struct join_news){ .status = HVD_ERR_PEER_LEFT, .rank = rank, .collectives = collectives };
+    membership_text_left(membership->cause.text, membership, rank);
+    if (complete)
+        announce(membership, MEMBERSHIP_NEWS);
+    else
+        break_world(membership);
+}
+
+void membership_goodbye(struct membership *membership, int rank, uint64_t collectives)
+{
+    enum member_state state = membership->members[rank].state;
+    if (state != MEMBER_JOINED && state != MEMBER_ENDED)
+        return;
+    move(membership, rank, MEMBER_LEFT, 0);
+    tell_departure(membership, rank, collectives);
+}
+
+void membership_broke(struct membership *membership, int rank, uint64_t now_ms)
+{
+    enum member_state state = membership->members[rank].state;
+    if (state == MEMBER_ENDED)
+        lose(membership, rank);
+    else if (state == MEMBER_JOINED)
+        move(membership, rank, MEMBER_BROKEN, now_ms);
+}
+
+void membership_ended(struct membership *membership, int rank, const char *how, uint64_t now_ms)
+{
+    assert(rank >= 0 && rank < membership->size);
+    struct member *member = &membership->members[rank];
+    if (!member->how)
+        member->how = strdup(how); /* without memory the others learn that it is gone, not how */
+    if (member->state == MEMBER_EXPECTED || member->state == MEMBER_BROKEN)
+        lose(membership, rank);
+    else if (member->state == MEMBER_JOINED)
+        move(membership, rank, MEMBER_ENDED, now_ms);
+}
+
+static void settle(struct membership *membership, uint64_t now_ms)
+{
+    membership->settle_ms = MEMBERSHIP_NEVER;
+    for (int rank = 0; rank < membership->size; rank++) {
+        struct member *member = &membership->members[rank];
+        if (member->state != MEMBER_BROKEN && member->state != MEMBER_ENDED)
+            continue;
+        if (member->settle_ms <= now_ms)
+            lose(membership, rank);
+        else if (member->settle_ms < membership->settle_ms)
+            membership->settle_ms = member->settle_ms;
+    }
+}
+
+void membership_tick(struct membership *membership, uint64_t now_ms)
+{
+    if (now_ms >= membership->settle_ms)
+        settle(membership, now_ms);
+    if (now_ms < membership->start_deadline_ms)
+        return;
+    membership->cause = (struct join_news){ .status = HVD_ERR_TIMEOUT };
+    membership_text_missing(membership->cause.text, membership);
+    break_world(membership);
+    announce(membership, MEMBERSHIP_TIMED_OUT);
+}
+
+uint64_t membership_deadline(const struct membership *membership)
+{
+    return membership->settle_ms < membership->start_deadline_ms ? membership->settle_ms
+                                                                 : membership->start_deadline_ms;
+}
+
+static bool for_launcher(enum membership_act act)
+{
+    return act == MEMBERSHIP_COMPLETE || act == MEMBERSHIP_TIMED_OUT;
+}
+
+/* The next member at or after `rank` that still listens, or the size of the world. A process that
+ * has ended hears nothing, but its connection must be closed as well. */
+static int next_listener(const struct membership *membership, int rank)
+{
+    while (rank < membership->size && membership->members[rank].state != MEMBER_JOINED &&
+           membership->members[rank].state != MEMBER_ENDED)
+        rank++;
+    return rank;
+}
+
+bool membership_next(struct membership *membership, struct membership_action *action)
+{
+    while (membership->announced > 0) {
+        enum membership_act act = membership->announcements[0].act;
+        int rank = for_launcher(act) ? membership->size
+                                     : next_listener(membership, membership->announcements[0].next);
+        *action = (struct membership_action){ act, rank, &membership->cause };
+        if (rank < membership->size) {
+            membership->announcements[0].next = rank + 1;
+            return true;
+        }
+        membership->announced--;
+        memmove(membership->announcements, membership->announcements + 1,
+                (size_t)membership->announced * sizeof *membership->announcements);
+        if (for_launcher(act))
+            return true;
+    }
+    return false;
+}
+
+static void peer_of(const struct membership *membership, int rank, struct join_peer *peer)
+{
+    peer->rank = rank;
+    snprintf(peer->host, sizeof peer->host, "%s", membership->slots[rank].host);
+    peer->addresses = membership->addresses[rank];
+}
+
+void membership_welcome(const struct membership *membership, int rank, struct join_welcome *welcome)
+{
+    int size = membership->size;
+    welcome->place = membership->slots[rank].place;
+    welcome->homogeneous = membership->homogeneous;
+    welcome->epoch = 0;
+    peer_of(membership, (rank + size - 1) % size, &welcome->left);
+    peer_of(membership, (rank + 1) % size, &welcome->right);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who belongs to the world, and who must be told what: the rendezvous without bytes, connections or
+ * a clock. Events and time go in, actions come out.
+ *
+ * Happy path: every rank joins, all are welcomed, each leaves. Of a world that cannot be complete
+ * any more those that wait are refused, as is whoever still comes: a rank has ended, broken off or
+ * left before all were there, or the start timeout has passed. From a complete world a loss is told
+ * once, to all that are there.
+ *
+ *   expected -> joined -> left       said GOODBYE
+ *               joined -> broken     its connection is gone; the launcher may still say why
+ *               joined -> ended      the launcher says so; its GOODBYE may still be on the way
+ *               ended  -> left
+ *   expected, broken, ended -> lost
+ *
+ *   gathering -> complete -> broken;   gathering -> broken
+ *
+ * Only news that changes something is told: the first loss, because the world is broken from then
+ * on, and a departure after fewer collectives than any departure before. So a job that simply ends
+ * costs one message per rank, not one per pair. */
+#ifndef RENDEZVOUS_MEMBERSHIP_H
+#define RENDEZVOUS_MEMBERSHIP_H
+
+#include "lib/base/join_protocol.h"
+#include "lib/base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rendezvous_slot;
+
+/* How long a broken connection waits for the launcher's explanation, and an ended process for the
+ * bytes that it has sent. */
+enum { MEMBERSHIP_SETTLE_MS = 100 };
+
+#define MEMBERSHIP_NEVER UINT64_MAX
+
+enum member_state {
+    MEMBER_EXPECTED,
+    MEMBER_JOINED,
+    MEMBER_BROKEN,
+    MEMBER_ENDED,
+    MEMBER_LEFT,
+    MEMBER_LOST
+};
+
+struct member {
+    enum member_state state;
+    char *how;          /* what the launcher said of its end; owned */
+    uint64_t settle_ms; /* when BROKEN or ENDED becomes LOST */
+};
+
+enum world_state { WORLD_GATHERING, WORLD_COMPLETE, WORLD_BROKEN };
+
+enum membership_act {
+    MEMBERSHIP_WELCOME,  /* tell `rank` its place: membership_welcome() */
+    MEMBERSHIP_REFUSE,   /* tell `rank`, which waits, that there will be no world; end with it */
+    MEMBERSHIP_NEWS,     /* tell `rank` */
+    MEMBERSHIP_COMPLETE, /* tell the launcher that all are there */
+    MEMBERSHIP_TIMED_OUT /* tell the launcher that some are not */
+};
+
+struct membership_action {
+    enum membership_act act;
+    int rank;                      /* the addressee, unless it is the launcher */
+    const struct join_news *cause; /* of REFUSE, NEWS, TIMED_OUT; borrowed until the next event */
+};
+
+/* One event leaves two announcements at most; a member whose reply cannot be sent adds a third. */
+enum { MEMBERSHIP_ANNOUNCEMENTS_MAX = 4 };
+
+struct membership {
+    int size;
+    struct rendezvous_slot *slots;    /* owned; the names of hosts are borrowed */
+    struct member *members;           /* owned */
+    struct join_addresses *addresses; /* owned; untouched memory until a rank has joined */
+    bool homogeneous;
+
+    enum world_state world;
+    int joined;         /* ranks that have ever said HELLO */
+    int unsettled;      /* members that are BROKEN or ENDED */
+    uint64_t settle_ms; /* not later than the first of them settles */
+    uint64_t start_timeout_ms, start_deadline_ms;
+    uint64_t fewest_collectives; /* of those that have left */
+    struct join_news cause;      /* what was announced last; why the world is broken */
+
+    struct {
+        enum membership_act act;
+        int next; /* the addressee to look at next */
+    } announcements[MEMBERSHIP_ANNOUNCEMENTS_MAX];
+    int announced;
+};
+
+/* Expects ranks 0 to size - 1 on `slots`, which are copied. HVD_ERR_NOMEM when out of memory. */
+int membership_init(struct membership *membership, const struct rendezvous_slot *slots, int size,
+                    uint64_t start_timeout_ms, struct err *err);
+void membership_fini(struct membership *membership);
+
+/* A proven HELLO. HVD_OK, or the status and text with which its sender must be refused: another
+ * size, a rank that has joined already, a world that is broken. The host that it names is not
+ * compared with the launcher's, which may know it by another name. */
+int membership_join(struct membership *membership, const struct join_hello *hello, uint64_t now_ms,
+                    struct err *err);
+
+/* GOODBYE of a rank that has joined. Untrusted: `collectives` is what it says. */
+void membership_goodbye(struct membership *membership, int rank, uint64_t collectives);
+
+/* The connection of a rank that has joined is gone. */
+void membership_broke(struct membership *membership, int rank, uint64_t now_ms);
+
+/* The launcher saw the process of `rank` end; `how` as in rendezvous_rank_ended(). */
+void membership_ended(struct membership *membership, int rank, const char *how, uint64_t now_ms);
+
+/* Time has passed. To be called at membership_deadline(); too early does no harm. */
+void membership_tick(struct membership *membership, uint64_t now_ms);
+
+/* When membership_tick() is wanted, or MEMBERSHIP_NEVER. Never later than needed. */
+uint64_t membership_deadline(const struct membership *membership);
+
+/* The next thing to do; false when all is done. To be called until then after every event. */
+bool membership_next(struct membership *membership, struct membership_action *action);
+
+/* What a member is told once the world is complete. */
+void membership_welcome(const struct membership *membership, int rank,
+                        struct join_welcome *welcome);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What people read about the members of a world: one line each, at most MEMBERSHIP_TEXT_MAX bytes,
+ * whatever the ranks and hosts are. */
+#ifndef RENDEZVOUS_MEMBERSHIP_TEXT_H
+#define RENDEZVOUS_MEMBERSHIP_TEXT_H
+
+#include "lib/base/join_protocol.h"
+#include "rendezvous/membership.h"
+
+enum { MEMBERSHIP_TEXT_MAX = 250 };
+
+/* "rank 2 on node1 was killed by signal 9 (SIGKILL)", "rank 1 on localhost exited with status 3
+ * before hvd_init", "the connection to rank 1 on node1 broke" (nobody said how it ended). */
+void membership_text_lost(char text[JOIN_TEXT_MAX], const struct membership *membership, int rank,
+                          bool had_joined);
+
+/* "rank 2 on node1 left (hvd_shutdown)" */
+void membership_text_left(char text[JOIN_TEXT_MAX], const struct membership *membership, int rank);
+
+/* "ranks 1-3, 7 on localhost, rank 8 on node1 and 5 others have not called hvd_init within 30 s" */
+void membership_text_missing(char text[JOIN_TEXT_MAX], const struct membership *membership);
+
+#endif
