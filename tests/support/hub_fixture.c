@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A hub for tests; see hub_fixture.h. */
+#include "tests/support/hub_fixture.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hub hub;
+struct job_key key;
+uint64_t now_ms;
+int completed, timeouts;
+char timeout_text[JOIN_TEXT_MAX];
+struct join_client clients[FIXTURE_RANKS_MAX];
+
+static void on_complete(void *context)
+{
+    ck_assert_ptr_eq(context, &hub);
+    completed++;
+}
+
+static void on_timed_out(void *context, const char *text)
+{
+    ck_assert_ptr_eq(context, &hub);
+    timeouts++;
+    snprintf(timeout_text, sizeof timeout_text, "%s", text);
+}
+
+static void deliver_whole(struct join_client *client, const void *data, size_t length)
+{
+    hub_receive(client->connection, data, length, now_ms);
+}
+
+void deliver_bytes(struct join_client *client, const void *data, size_t length)
+{
+    for (size_t i = 0; i < length && !client->closed; i++) {
+        char *byte = malloc(1); /* so that a read beyond it is seen */
+        memcpy(byte, (const char *)data + i, 1);
+        hub_receive(client->connection, byte, 1, now_ms);
+        free(byte);
+    }
+}
+
+void setup(int size)
+{
+    static struct rendezvous_slot slots[FIXTURE_RANKS_MAX];
+    struct err err;
+    for (int rank = 0; rank < size; rank++)
+        slots[rank] = (struct rendezvous_slot){ { rank, size, rank, size, 0, 1 }, "localhost" };
+    struct rendezvous_options options = { .slots = slots,
+                                          .size = size,
+                                          .key = &key,
+                                          .start_timeout_ms = START_TIMEOUT_MS,
+                                          .events = { on_complete, on_timed_out },
+                                          .context = &hub };
+    ck_assert_int_eq(auth_init(&err), HVD_OK);
+    job_key_generate(&key);
+    ck_assert_int_eq(hub_init(&hub, &options, &err), HVD_OK);
+}
+
+void teardown(void)
+{
+    hub_close(&hub);
+    hub_fini(&hub);
+    for (int rank = 0; rank < FIXTURE_RANKS_MAX; rank++)
+        join_client_fini(&clients[rank]);
+}
+
+void dial_with(struct join_client *client, const struct job_key *with_key)
+{
+    join_client_init(client, with_key, deliver_whole);
+    client->connection = hub_accept(&hub, &client->stream, now_ms);
+    ck_assert_ptr_nonnull(client->connection);
+}
+
+void dial(struct join_client *client)
+{
+    dial_with(client, &key);
+}
+
+void hang_up(struct join_client *client)
+{
+    if (!client->closed)
+        hub_hangup(client->connection, now_ms);
+    client->closed = true;
+}
+
+void join(int rank)
+{
+    dial(&clients[rank]);
+    join_client_join(&clients[rank], rank, hub.membership.size);
+}
+
+void join_first(int count)
+{
+    for (int rank = 0; rank < count; rank++)
+        join(rank);
+}
+
+void tick_at(uint64_t at_ms)
+{
+    now_ms = at_ms;
+    hub_tick(&hub, now_ms);
+}
+
+void expect_nothing(struct join_client *client)
+{
+    struct join_reply reply;
+    ck_assert(!join_client_next(client, &reply));
+}
+
+void expect_welcome(struct join_client *client, int rank, int size)
+{
+    struct join_reply reply;
+    ck_assert(join_client_next(client, &reply));
+    ck_assert_int_eq(reply.type, JOIN_WELCOME);
+    const struct join_welcome *welcome = &reply.welcome;
+    char left[JOIN_ADDRESS_MAX], right[JOIN_ADDRESS_MAX];
+    join_client_address(left, (rank + size - 1) % size);
+    join_client_address(right, (rank + 1) % size);
+    ck_assert_int_eq(welcome->place.rank, rank);
+    ck_assert_int_eq(welcome->place.local_size, size);
+    ck_assert(welcome->homogeneous);
+    ck_assert_uint_eq(welcome->epoch, 0);
+    ck_assert_int_eq(welcome->left.rank, (rank + size - 1) % size);
+    ck_assert_str_eq(welcome->left.addresses.text[0], left);
+    ck_assert_int_eq(welcome->right.rank, (rank + 1) % size);
+    ck_assert_str_eq(welcome->right.addresses.text[0], right);
+    ck_assert_str_eq(welcome->right.host, "localhost");
+}
+
+void expect_refused(struct join_client *client, int status, const char *text)
+{
+    struct join_reply reply;
+    ck_assert(join_client_next(client, &reply));
+    ck_assert_int_eq(reply.type, JOIN_REFUSED);
+    ck_assert_int_eq(reply.refused.status, status);
+    ck_assert_str_eq(reply.refused.text, text);
+    ck_assert(client->closed);
+}
+
+void expect_news(struct join_client *client, int status, int rank, const char *text)
+{
+    struct join_reply reply;
+    ck_assert(join_client_next(client, &reply));
+    ck_assert_int_eq(reply.type, JOIN_NEWS);
+    ck_assert_int_eq(reply.news.status, status);
+    ck_assert_int_eq(reply.news.rank, rank);
+    ck_assert_str_eq(reply.news.text, text);
+}
+
+void expect_undisturbed(void)
+{
+    join_first(2);
+    expect_welcome(&clients[0], 0, 2);
+    expect_welcome(&clients[1], 1, 2);
+    ck_assert_int_eq(completed, 1);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A hub (rendezvous/hub.h) with a job of ranks on localhost, clients in memory, and a clock that the
+ * test turns. One per test program. */
+#ifndef TESTS_SUPPORT_HUB_FIXTURE_H
+#define TESTS_SUPPORT_HUB_FIXTURE_H
+
+#include "rendezvous/hub.h"
+#include "tests/support/join_client.h"
+
+enum { FIXTURE_RANKS_MAX = 1000, START_TIMEOUT_MS = 30000 };
+
+extern struct hub hub;
+extern struct job_key key;
+extern uint64_t now_ms;
+extern int completed, timeouts; /* events that the launcher got */
+extern char timeout_text[JOIN_TEXT_MAX];
+extern struct join_client clients[FIXTURE_RANKS_MAX]; /* of each rank */
+
+/* A job of `size` ranks; closes and frees everything. */
+void setup(int size);
+void teardown(void);
+
+/* A connection comes in, with the job's key or another; it goes. */
+void dial(struct join_client *client);
+void dial_with(struct join_client *client, const struct job_key *with_key);
+void hang_up(struct join_client *client);
+
+/* For client->deliver: each byte on its own. */
+void deliver_bytes(struct join_client *client, const void *data, size_t length);
+
+/* Rank `rank`, or each of ranks 0 to count - 1, dials and says HELLO. */
+void join(int rank);
+void join_first(int count);
+
+void tick_at(uint64_t at_ms);
+
+/* The next message of the rendezvous, or that there is none. */
+void expect_nothing(struct join_client *client);
+void expect_welcome(struct join_client *client, int rank, int size);
+void expect_refused(struct join_client *client, int status, const char *text);
+void expect_news(struct join_client *client, int status, int rank, const char *text);
+
+/* A world of two still comes about, whatever has happened to the strangers before. */
+void expect_undisturbed(void);
+
+#endif

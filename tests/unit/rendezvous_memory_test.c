@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The same short job again and again, each time with another allocation failing: it may not come
+ * about, but nothing leaks, nothing crashes, and whoever was let in is answered or closed. Linked
+ * with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc. */
+#include "rendezvous/hub.h"
+#include "tests/support/join_client.h"
+#include "tests/support/unit.h"
+
+#include <string.h>
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+static int countdown; /* to the allocation that fails; 0 when none does */
+static bool in_hub;   /* the test's own allocations do not fail */
+
+static bool fails(void)
+{
+    return in_hub && countdown > 0 && --countdown == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return fails() ? NULL : __real_realloc(memory, size);
+}
+
+static struct hub hub;
+static struct job_key key;
+static struct join_client clients[3];
+
+static void deliver(struct join_client *client, const void *data, size_t length)
+{
+    in_hub = true;
+    hub_receive(client->connection, data, length, 0);
+    in_hub = false;
+}
+
+/* The client's stream keeps what it is sent, which must not fail. */
+static void keep(struct rendezvous_stream *stream, const void *data, size_t length)
+{
+    in_hub = false;
+    wire_put_bytes(&((struct join_client *)stream)->received, data, length);
+    in_hub = true;
+}
+
+static void on_complete(void *context)
+{
+    ++*(int *)context;
+}
+
+static void on_timed_out(void *context, const char *text)
+{
+    ck_abort_msg("%s %p", text, context);
+}
+
+static bool dial(struct join_client *client)
+{
+    join_client_init(client, &key, deliver);
+    client->stream.send = keep;
+    in_hub = true;
+    client->connection = hub_accept(&hub, &client->stream, 0);
+    in_hub = false;
+    client->closed = !client->connection;
+    return client->connection;
+}
+
+static void join(int rank)
+{
+    struct join_client *client = &clients[rank];
+    struct wire_writer hello = { 0 };
+    if (!dial(client) || !join_client_open(client))
+        return;
+    join_client_put_hello(client, &hello, rank, 2);
+    join_client_send(client, hello.data, hello.length);
+    wire_writer_fini(&hello);
+}
+
+static void play(void)
+{
+    static const char request[] = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+    join(0);
+    if (dial(&clients[2]))
+        join_client_send(&clients[2], request, sizeof request - 1);
+    join(1);
+    in_hub = true;
+    if (!clients[1].closed)
+        hub_hangup(clients[1].connection, 0);
+    hub_rank_ended(&hub, 1, "was killed by signal 9 (SIGKILL)", 0);
+    hub_tick(&hub, MEMBERSHIP_SETTLE_MS);
+    in_hub = false;
+}
+
+/* Whoever got a WELCOME has learned of the loss or was closed; before, everybody was closed or
+ * waits for nothing. */
+static void check_outcome(int completed)
+{
+    struct join_reply reply;
+    if (clients[0].closed)
+        return;
+    ck_assert_int_eq(completed, 1);
+    ck_assert(join_client_next(&clients[0], &reply));
+    ck_assert_int_eq(reply.type, JOIN_WELCOME);
+    ck_assert(join_client_next(&clients[0], &reply));
+    ck_assert_int_eq(reply.news.status, HVD_ERR_PEER_LOST);
+}
+
+/* Returns whether the allocation existed. */
+static bool run_with_failure(int which)
+{
+    static const struct rendezvous_slot slots[2] = { { { 0, 2, 0, 2, 0, 1 }, "a" },
+                                                     { { 1, 2, 1, 2, 0, 1 }, "a" } };
+    int completed = 0;
+    struct rendezvous_options options = { .slots = slots,
+                                          .size = 2,
+                                          .key = &key,
+                                          .start_timeout_ms = 1000,
+                                          .events = { on_complete, on_timed_out },
+                                          .context = &completed };
+    struct err err = { 0 };
+    countdown = which;
+    in_hub = true;
+    int rc = hub_init(&hub, &options, &err);
+    in_hub = false;
+    if (rc != HVD_OK) {
+        ck_assert_int_eq(err.code, HVD_ERR_NOMEM);
+        return true;
+    }
+    play();
+    check_outcome(completed);
+    hub_close(&hub);
+    hub_fini(&hub);
+    for (int i = 0; i < 3; i++)
+        join_client_fini(&clients[i]);
+    return countdown == 0;
+}
+
+START_TEST(any_allocation_may_fail)
+{
+    struct err err;
+    ck_assert_int_eq(auth_init(&err), HVD_OK);
+    job_key_generate(&key);
+    int which = 1;
+    while (run_with_failure(which))
+        which++;
+    ck_assert_int_gt(which, 20);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    TCase *tcase = tcase_create("memory");
+    tcase_add_test(tcase, any_allocation_may_fail);
+    Suite *all = suite_create("rendezvous_memory");
+    suite_add_tcase(all, tcase);
+    return all;
+}
+
+int main(void)
+{
+    return unit_run(suite());
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strangers at the rendezvous: whatever they send, however long they take and however many they are,
+ * they get nothing that they should not and the world comes about beside them. */
+#include "tests/support/hub_fixture.h"
+#include "tests/support/unit.h"
+
+#include <string.h>
+
+/* Closed, and not told why. */
+static void expect_silently_closed(struct join_client *client)
+{
+    ck_assert(client->closed);
+    expect_nothing(client);
+    join_client_fini(client);
+}
+
+START_TEST(a_stranger_with_another_key_is_closed_without_a_word)
+{
+    setup(2);
+    struct job_key other;
+    struct join_client stranger;
+    job_key_generate(&other);
+    dial_with(&stranger, &other);
+    join_client_join(&stranger, 0, 2);
+    expect_silently_closed(&stranger);
+    expect_undisturbed();
+    teardown();
+}
+END_TEST
+
+START_TEST(a_recorded_HELLO_is_worth_nothing_on_a_new_connection)
+{
+    setup(2);
+    struct join_client worker, replay;
+    struct wire_writer hello = { 0 };
+    dial(&worker);
+    ck_assert(join_client_open(&worker));
+    join_client_put_hello(&worker, &hello, 0, 2);
+
+    dial(&replay);
+    memcpy(replay.nonce, worker.nonce, NONCE_SIZE);
+    ck_assert(join_client_open(&replay));
+    join_client_send(&replay, hello.data, hello.length);
+    expect_silently_closed(&replay);
+
+    hang_up(&worker);
+    join_client_fini(&worker);
+    wire_writer_fini(&hello);
+    expect_undisturbed();
+    teardown();
+}
+END_TEST
+
+START_TEST(a_HELLO_is_worth_nothing_twice_on_its_own_connection)
+{
+    setup(2);
+    struct wire_writer hello = { 0 };
+    dial(&clients[0]);
+    ck_assert(join_client_open(&clients[0]));
+    join_client_put_hello(&clients[0], &hello, 0, 2);
+    join_client_send(&clients[0], hello.data, hello.length);
+    ck_assert(!clients[0].closed);
+    join_client_send(&clients[0], hello.data, hello.length);
+    ck_assert(clients[0].closed);
+    wire_writer_fini(&hello);
+    teardown();
+}
+END_TEST
+
+/* What a stranger sends first, in frames. */
+static const struct {
+    const char *sentence;
+    uint16_t type;
+    size_t length; /* of a body of zeroes */
+} strange_frames[] = {
+    { "HELLO before OPEN", JOIN_HELLO, 100 },
+    { "GOODBYE before OPEN", JOIN_GOODBYE, 40 },
+    { "what only a rendezvous says", JOIN_CHALLENGE, 34 },
+    { "type 0", 0, 0 },
+    { "the highest type", 0xffff, 0 },
+    { "an empty OPEN", JOIN_OPEN, 0 },
+    { "an OPEN without a version", JOIN_OPEN, 34 },
+    { "an OPEN that is too long", JOIN_OPEN, 35 },
+    { "the longest frame", JOIN_OPEN, JOIN_UNPROVEN_MAX },
+};
+
+START_TEST(a_frame_out_of_order_is_closed_without_a_word)
+{
+    setup(2);
+    struct join_client stranger;
+    struct wire_writer frame = { 0 };
+    char *body = calloc(1, strange_frames[_i].length + 1);
+    frame_put(&frame, strange_frames[_i].type, body, strange_frames[_i].length);
+    dial(&stranger);
+    join_client_send(&stranger, frame.data, frame.length);
+    expect_silently_closed(&stranger);
+    ck_assert_int_eq(stranger.sends, 0);
+    free(body);
+    wire_writer_fini(&frame);
+    expect_undisturbed();
+    teardown();
+}
+END_TEST
+
+static const struct {
+    const char *sentence;
+    const char *bytes;
+    size_t length;
+} strange_bytes[] = {
+    { "a frame with flags", "HVD1\1\0\1\0\0\0\0\0", 12 },
+    { "a frame one byte too long", "HVD1\1\0\0\0\1\x10\0\0", 12 },
+    { "a frame of 4 GiB", "HVD1\1\0\0\0\xff\xff\xff\xff", 12 },
+    { "almost the magic", "HVD2", 4 },
+    { "a TLS hello", "\x16\x03\x01\x02\x00\x01\x00", 7 },
+    { "zeroes", "\0\0\0\0", 4 },
+    { "the magic and zeroes", "HVD1\0\0\0\0\0\0\0\0", 12 },
+};
+
+START_TEST(bytes_that_are_no_frame_are_closed)
+{
+    setup(2);
+    struct join_client stranger;
+    dial(&stranger);
+    if (_i % 2)
+        stranger.deliver = deliver_bytes;
+    join_client_send(&stranger, strange_bytes[_i / 2].bytes, strange_bytes[_i / 2].length);
+    tick_at(HUB_STRANGER_MS);
+    ck_assert_msg(stranger.closed, "%s", strange_bytes[_i / 2].sentence);
+    join_client_fini(&stranger);
+    expect_undisturbed();
+    teardown();
+}
+END_TEST
+
+START_TEST(an_OPEN_of_another_version_is_told_ours)
+{
+    setup(2);
+    struct join_client stranger;
+    struct wire_writer body = { 0 }, frame = { 0 };
+    join_nonce_encode(&body, &(struct join_nonce){ .version = JOIN_VERSION + 1 });
+    wire_put_string(&body, "something new");
+    frame_put(&frame, JOIN_OPEN, body.data, body.length);
+    dial(&stranger);
+    join_client_send(&stranger, frame.data, frame.length);
+    ck_assert(stranger.closed);
+    ck_assert_uint_eq(stranger.received.length, FRAME_HEADER_SIZE + 2 + NONCE_SIZE);
+    ck_assert_uint_eq(stranger.received.data[FRAME_HEADER_SIZE], JOIN_VERSION);
+    join_client_fini(&stranger);
+    wire_writer_fini(&frame);
+    wire_writer_fini(&body);
+    teardown();
+}
+END_TEST
+
+/* OPEN as it stands, the HELLO that follows with one byte or bit changed or cut off. */
+static struct join_client *half_joined(struct wire_writer *hello)
+{
+    static struct join_client stranger;
+    join_client_fini(&stranger); /* the one before */
+    wire_writer_fini(hello);
+    dial(&stranger);
+    ck_assert(join_client_open(&stranger));
+    join_client_put_hello(&stranger, hello, 0, 2);
+    return &stranger;
+}
+
+START_TEST(a_connection_may_end_after_any_byte_before_it_has_joined)
+{
+    setup(2);
+    struct wire_writer open = { 0 }, hello = { 0 };
+    join_client_put_open(&clients[0], &open);
+    for (size_t length = 0; length <= open.length; length++) {
+        struct join_client stranger;
+        dial(&stranger);
+        join_client_send(&stranger, open.data, length);
+        hang_up(&stranger);
+        join_client_fini(&stranger);
+    }
+    hang_up(half_joined(&hello));
+    for (size_t length = 0, end = hello.length; length < end; length++) {
+        struct join_client *stranger = half_joined(&hello);
+        join_client_send(stranger, hello.data, length);
+        ck_assert(!stranger->closed);
+        hang_up(stranger);
+    }
+    wire_writer_fini(&hello);
+    wire_writer_fini(&open);
+    expect_undisturbed();
+    teardown();
+}
+END_TEST
+
+START_TEST(a_HELLO_with_any_bit_changed_does_not_join)
+{
+    setup(2);
+    struct wire_writer hello = { 0 };
+    hang_up(half_joined(&hello));
+    size_t nbits = hello.length * 8;
+    for (size_t bit = 0; bit < nbits; bit++) {
+        struct join_client *stranger = half_joined(&hello);
+        hello.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        join_client_send(stranger, hello.data, hello.length);
+        expect_nothing(stranger);
+        hang_up(stranger); /* a longer length waits for more */
+    }
+    wire_writer_fini(&hello);
+    expect_undisturbed();
+    teardown();
+}
+END_TEST
+
+START_TEST(people_get_their_health_check_in_one_write)
+{
+    static const char request[] = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+    setup(2);
+    struct join_client person;
+    dial(&person);
+    join_client_send(&person, request, sizeof request - 1);
+    ck_assert_int_eq(person.sends, 1);
+    ck_assert_mem_eq(person.received.data, "HTTP/1.1 200 OK\r\n", 17);
+    ck_assert_mem_eq(person.received.data + person.received.length - 16, "{\"status\":\"ok\"}\n",
+                     16);
+    ck_assert(!person.closed);
+    ck_assert_uint_eq(hub_deadline(&hub), HTTP_IDLE_MS);
+    tick_at(HTTP_IDLE_MS);
+    ck_assert(person.closed);
+    ck_assert_int_eq(person.sends, 1);
+    join_client_fini(&person);
+    teardown();
+}
+END_TEST
+
+START_TEST(HEAD_is_not_mistaken_for_a_frame)
+{
+    static const char request[] = "HEAD /healthz HTTP/1.0\r\n\r\n";
+    setup(2);
+    struct join_client person;
+    dial(&person);
+    person.deliver = deliver_bytes;
+    join_client_send(&person, request, sizeof request - 1);
+    ck_assert_mem_eq(person.received.data, "HTTP/1.1 200 OK\r\n", 17);
+    ck_assert(person.closed);
+    join_client_fini(&person);
+    teardown();
+}
+END_TEST
+
+START_TEST(a_stranger_that_dawdles_is_closed_after_5_seconds)
+{
+    static const char *const said[] = { "", "H", "HVD1", "HVD1\1", "GET /" };
+    setup(2);
+    struct join_client stranger;
+    now_ms = 1000;
+    dial(&stranger);
+    now_ms = 3000;
+    join_client_send(&stranger, said[_i], strlen(said[_i]));
+    ck_assert_uint_eq(hub_deadline(&hub), 1000 + HUB_STRANGER_MS);
+    tick_at(5999);
+    ck_assert(!stranger.closed);
+    tick_at(6000);
+    ck_assert(stranger.closed);
+    ck_assert_int_eq(stranger.received.length > 0, *said[_i] == 'G');
+    ck_assert_uint_eq(hub_deadline(&hub), HUB_NEVER);
+    join_client_fini(&stranger);
+    teardown();
+}
+END_TEST
+
+START_TEST(an_OPEN_buys_no_time)
+{
+    setup(2);
+    struct join_client stranger;
+    dial(&stranger);
+    now_ms = 4000;
+    ck_assert(join_client_open(&stranger));
+    tick_at(HUB_STRANGER_MS);
+    ck_assert(stranger.closed);
+    join_client_fini(&stranger);
+    teardown();
+}
+END_TEST
+
+START_TEST(the_oldest_stranger_makes_room_for_the_newest_and_no_rank_does)
+{
+    static struct join_client strangers[HUB_STRANGERS_MAX + 2];
+    setup(2);
+    join(0);
+    for (int i = 0; i < HUB_STRANGERS_MAX; i++)
+        dial(&strangers[i]);
+    ck_assert(!strangers[0].closed);
+    dial(&strangers[HUB_STRANGERS_MAX]);
+    ck_assert(strangers[0].closed && !strangers[1].closed);
+    hang_up(&strangers[2]);
+    dial(&strangers[HUB_STRANGERS_MAX + 1]);
+    ck_assert(!strangers[1].closed);
+    ck_assert(!clients[0].closed);
+    join(1);
+    expect_welcome(&clients[0], 0, 2);
+    teardown();
+}
+END_TEST
+
+START_TEST(a_flood_of_connections_leaves_nothing_behind)
+{
+    static struct join_client strangers[5000];
+    setup(2);
+    join(0);
+    for (int i = 0; i < 5000; i++) {
+        dial(&strangers[i]);
+        join_client_send(&strangers[i], "GET / HT", (size_t)(i % 9));
+    }
+    join(1);
+    expect_welcome(&clients[1], 1, 2);
+    ck_assert_int_eq(hub.nstrangers, HUB_STRANGERS_MAX - 1);
+    tick_at(HUB_STRANGER_MS);
+    ck_assert_int_eq(hub.nstrangers, 0);
+    for (int i = 0; i < 5000; i++)
+        join_client_fini(&strangers[i]);
+    teardown();
+}
+END_TEST
+
+#define COUNT(table) ((int)(sizeof table / sizeof *table))
+
+static TCase *strangers(void)
+{
+    TCase *tcase = tcase_create("strangers");
+    tcase_add_test(tcase, a_stranger_with_another_key_is_closed_without_a_word);
+    tcase_add_test(tcase, a_recorded_HELLO_is_worth_nothing_on_a_new_connection);
+    tcase_add_test(tcase, a_HELLO_is_worth_nothing_twice_on_its_own_connection);
+    tcase_add_loop_test(tcase, a_frame_out_of_order_is_closed_without_a_word, 0,
+                        COUNT(strange_frames));
+    tcase_add_loop_test(tcase, bytes_that_are_no_frame_are_closed, 0, 2 * COUNT(strange_bytes));
+    tcase_add_test(tcase, an_OPEN_of_another_version_is_told_ours);
+    tcase_add_test(tcase, a_connection_may_end_after_any_byte_before_it_has_joined);
+    tcase_add_test(tcase, a_HELLO_with_any_bit_changed_does_not_join);
+    tcase_add_test(tcase, people_get_their_health_check_in_one_write);
+    tcase_add_test(tcase, HEAD_is_not_mistaken_for_a_frame);
+    tcase_add_loop_test(tcase, a_stranger_that_dawdles_is_closed_after_5_seconds, 0, 5);
+    tcase_add_test(tcase, an_OPEN_buys_no_time);
+    tcase_add_test(tcase, the_oldest_stranger_makes_room_for_the_newest_and_no_rank_does);
+    tcase_add_test(tcase, a_flood_of_connections_leaves_nothing_behind);
+    return tcase;
+}
+
+static Suite *suite(void)
+{
+    Suite *all = suite_create("rendezvous_strangers");
+    suite_add_tcase(all, strangers());
+    return all;
+}
+
+int main(void)
+{
+    return unit_run(suite());
+}
