@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# Where workers meet; strangers to launcher/.
+
+noinst_LTLIBRARIES += rendezvous/librendezvous.la
+
+rendezvous_librendezvous_la_SOURCES = \
+	rendezvous/http_head.c rendezvous/http_head.h \
+	rendezvous/http_request.c rendezvous/http_request.h \
+	rendezvous/http_route.c rendezvous/http_route.h \
+	rendezvous/http_session.c rendezvous/http_session.h \
+	rendezvous/hub.c rendezvous/hub.h \
+	rendezvous/join_session.c rendezvous/join_session.h \
+	rendezvous/membership.c rendezvous/membership.h \
+	rendezvous/membership_text.c rendezvous/membership_text.h \
+	rendezvous/rendezvous.c rendezvous/rendezvous.h
+rendezvous_librendezvous_la_CFLAGS = $(AM_CFLAGS) $(UV_CFLAGS) $(SODIUM_CFLAGS)
+rendezvous_librendezvous_la_LIBADD = lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS)

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rendezvous on a loop: the hub (hub.h), whose time is the loop's and whose deadlines are one
+ * timer. The timer runs only while something is pending, so that a job at work wakes nobody. */
+#include "rendezvous/rendezvous.h"
+
+#include "rendezvous/hub.h"
+
+#include <stdlib.h>
+
+struct rendezvous {
+    struct hub hub;
+    uv_timer_t timer;
+    uint64_t armed_ms; /* when it fires, HUB_NEVER while it is stopped */
+};
+
+static uint64_t now_ms(const struct rendezvous *rendezvous)
+{
+    return uv_now(rendezvous->timer.loop);
+}
+
+static void on_timer(uv_timer_t *timer);
+
+static void arm(struct rendezvous *rendezvous)
+{
+    uint64_t deadline_ms = hub_deadline(&rendezvous->hub), now = now_ms(rendezvous);
+    if (deadline_ms == rendezvous->armed_ms || uv_is_closing((uv_handle_t *)&rendezvous->timer))
+        return;
+    rendezvous->armed_ms = deadline_ms;
+    if (deadline_ms == HUB_NEVER)
+        uv_timer_stop(&rendezvous->timer);
+    else
+        uv_timer_start(&rendezvous->timer, on_timer, deadline_ms > now ? deadline_ms - now : 0, 0);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct rendezvous *rendezvous = timer->data;
+    rendezvous->armed_ms = HUB_NEVER;
+    hub_tick(&rendezvous->hub, now_ms(rendezvous));
+    arm(rendezvous);
+}
+
+struct rendezvous *rendezvous_create(uv_loop_t *loop, const struct rendezvous_options *options,
+                                     struct err *err)
+{
+    if (auth_init(err) != HVD_OK)
+        return NULL;
+    struct rendezvous *rendezvous = calloc(1, sizeof *rendezvous);
+    if (!rendezvous) {
+        fail(err, HVD_ERR_NOMEM, "out of memory");
+        return NULL;
+    }
+    if (hub_init(&rendezvous->hub, options, err) != HVD_OK) {
+        free(rendezvous);
+        return NULL;
+    }
+    uv_timer_init(loop, &rendezvous->timer);
+    rendezvous->timer.data = rendezvous;
+    rendezvous->armed_ms = HUB_NEVER;
+    return rendezvous;
+}
+
+static struct rendezvous *owner(struct hub *hub)
+{
+    return (struct rendezvous *)((char *)hub - offsetof(struct rendezvous, hub));
+}
+
+struct rendezvous_connection *rendezvous_accept(struct rendezvous *rendezvous,
+                                                struct rendezvous_stream *stream)
+{
+    struct rendezvous_connection *connection =
+        hub_accept(&rendezvous->hub, stream, now_ms(rendezvous));
+    arm(rendezvous);
+    return connection;
+}
+
+/* The memory of the rendezvous outlives these calls, even if a callback destroys it: it is freed by
+ * the loop, which runs after them. */
+void rendezvous_receive(struct rendezvous_connection *connection, const void *data, size_t length)
+{
+    struct rendezvous *rendezvous = owner(connection->hub);
+    hub_receive(connection, data, length, now_ms(rendezvous));
+    arm(rendezvous);
+}
+
+void rendezvous_hangup(struct rendezvous_connection *connection)
+{
+    struct rendezvous *rendezvous = owner(connection->hub);
+    hub_hangup(connection, now_ms(rendezvous));
+    arm(rendezvous);
+}
+
+void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const char *how)
+{
+    hub_rank_ended(&rendezvous->hub, rank, how, now_ms(rendezvous));
+    arm(rendezvous);
+}
+
+static void on_closed(uv_handle_t *timer)
+{
+    struct rendezvous *rendezvous = timer->data;
+    hub_fini(&rendezvous->hub);
+    free(rendezvous);
+}
+
+void rendezvous_destroy(struct rendezvous *rendezvous)
+{
+    if (!rendezvous)
+        return;
+    hub_close(&rendezvous->hub);
+    uv_close((uv_handle_t *)&rendezvous->timer, on_closed);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rendezvous on a real loop: its timer runs when something is pending and not otherwise, and it
+ * may be destroyed at any moment. */
+#include "rendezvous/rendezvous.h"
+#include "tests/support/join_client.h"
+#include "tests/support/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static uv_loop_t loop;
+static struct rendezvous *rendezvous;
+static struct job_key key;
+static int completed;
+static char timeout_text[JOIN_TEXT_MAX];
+static struct join_client clients[2];
+
+static void on_complete(void *context)
+{
+    (void)context;
+    completed++;
+}
+
+static void on_timed_out(void *context, const char *text)
+{
+    (void)context;
+    snprintf(timeout_text, sizeof timeout_text, "%s", text);
+}
+
+static void deliver(struct join_client *client, const void *data, size_t length)
+{
+    rendezvous_receive(client->connection, data, length);
+}
+
+static void setup(uint64_t start_timeout_ms, struct rendezvous_events events)
+{
+    struct rendezvous_slot slots[2] = { { { 0, 2, 0, 2, 0, 1 }, "localhost" },
+                                        { { 1, 2, 1, 2, 0, 1 }, "localhost" } };
+    struct rendezvous_options options = { .slots = slots,
+                                          .size = 2,
+                                          .key = &key,
+                                          .start_timeout_ms = start_timeout_ms,
+                                          .events = events };
+    struct err err;
+    ck_assert_int_eq(auth_init(&err), HVD_OK);
+    job_key_generate(&key);
+    ck_assert_int_eq(uv_loop_init(&loop), 0);
+    rendezvous = rendezvous_create(&loop, &options, &err);
+    ck_assert_ptr_nonnull(rendezvous);
+}
+
+static const struct rendezvous_events count = { on_complete, on_timed_out };
+
+/* The loop has nothing left of the rendezvous. */
+static void teardown(void)
+{
+    ck_assert_int_eq(uv_run(&loop, UV_RUN_DEFAULT), 0);
+    ck_assert_int_eq(uv_loop_close(&loop), 0);
+    join_client_fini(&clients[0]);
+    join_client_fini(&clients[1]);
+}
+
+static void dial(struct join_client *client)
+{
+    join_client_init(client, &key, deliver);
+    client->connection = rendezvous_accept(rendezvous, &client->stream);
+}
+
+static void join(int rank)
+{
+    dial(&clients[rank]);
+    join_client_join(&clients[rank], rank, 2);
+}
+
+START_TEST(destroying_nothing_does_nothing)
+{
+    rendezvous_destroy(NULL);
+}
+END_TEST
+
+START_TEST(an_unused_rendezvous_can_be_destroyed)
+{
+    setup(1000, count);
+    ck_assert(!uv_loop_alive(&loop));
+    rendezvous_destroy(rendezvous);
+    teardown();
+}
+END_TEST
+
+START_TEST(a_world_at_work_wakes_nobody)
+{
+    setup(1000, count);
+    join(0);
+    ck_assert(uv_loop_alive(&loop));
+    join(1);
+    ck_assert_int_eq(completed, 1);
+    ck_assert(!uv_loop_alive(&loop));
+    rendezvous_destroy(rendezvous);
+    ck_assert(clients[0].closed && clients[1].closed);
+    teardown();
+}
+END_TEST
+
+START_TEST(the_start_timeout_comes_by_itself)
+{
+    setup(1, count);
+    join(1);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_str_eq(timeout_text, "rank 0 on localhost has not called hvd_init within 1 ms");
+    ck_assert(clients[1].closed);
+    rendezvous_destroy(rendezvous);
+    teardown();
+}
+END_TEST
+
+START_TEST(an_unexplained_loss_is_told_by_itself)
+{
+    setup(1000, count);
+    join(0);
+    join(1);
+    rendezvous_hangup(clients[1].connection);
+    int sends = clients[0].sends;
+    uint64_t before = uv_now(&loop);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(clients[0].sends, sends + 1);
+    ck_assert_uint_ge(uv_now(&loop), before + 100);
+    rendezvous_destroy(rendezvous);
+    teardown();
+}
+END_TEST
+
+START_TEST(an_explained_loss_is_told_at_once)
+{
+    setup(1000, count);
+    join(0);
+    join(1);
+    rendezvous_hangup(clients[1].connection);
+    int sends = clients[0].sends;
+    rendezvous_rank_ended(rendezvous, 1, "was killed by signal 9 (SIGKILL)");
+    ck_assert_int_eq(clients[0].sends, sends + 1);
+    ck_assert(!uv_loop_alive(&loop));
+    rendezvous_destroy(rendezvous);
+    teardown();
+}
+END_TEST
+
+static void destroy_in_complete(void *context)
+{
+    (void)context;
+    rendezvous_destroy(rendezvous);
+}
+
+static void destroy_in_timeout(void *context, const char *text)
+{
+    (void)context;
+    rendezvous_destroy(rendezvous);
+    on_timed_out(NULL, text);
+}
+
+static const struct rendezvous_events destroy = { destroy_in_complete, destroy_in_timeout };
+
+START_TEST(it_may_be_destroyed_when_the_world_is_complete)
+{
+    setup(1000, destroy);
+    join(0);
+    join(1);
+    ck_assert(clients[0].closed && clients[1].closed);
+    teardown();
+}
+END_TEST
+
+START_TEST(it_may_be_destroyed_when_the_start_has_timed_out)
+{
+    setup(1, destroy);
+    join(0);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_str_ne(timeout_text, "");
+    teardown();
+}
+END_TEST
+
+/* Destroyed after each byte of a conversation, with a stranger and a waiting rank beside. */
+START_TEST(it_may_be_destroyed_after_any_byte)
+{
+    static const char request[] = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+    struct join_client stranger;
+    setup(1000, count);
+    join(0);
+    dial(&clients[1]);
+    dial(&stranger);
+    if (_i >= 0)
+        join_client_send(&stranger, request, (size_t)_i);
+    join_client_send(&clients[1], "HVD1\1\0\0\0\x22", (size_t)_i % 10);
+    rendezvous_destroy(rendezvous);
+    ck_assert(stranger.closed && clients[0].closed && clients[1].closed);
+    join_client_fini(&stranger);
+    teardown();
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    TCase *tcase = tcase_create("server");
+    tcase_add_test(tcase, destroying_nothing_does_nothing);
+    tcase_add_test(tcase, an_unused_rendezvous_can_be_destroyed);
+    tcase_add_test(tcase, a_world_at_work_wakes_nobody);
+    tcase_add_test(tcase, the_start_timeout_comes_by_itself);
+    tcase_add_test(tcase, an_unexplained_loss_is_told_by_itself);
+    tcase_add_test(tcase, an_explained_loss_is_told_at_once);
+    tcase_add_test(tcase, it_may_be_destroyed_when_the_world_is_complete);
+    tcase_add_test(tcase, it_may_be_destroyed_when_the_start_has_timed_out);
+    tcase_add_loop_test(tcase, it_may_be_destroyed_after_any_byte, 0, 35);
+    Suite *all = suite_create("rendezvous_server");
+    suite_add_tcase(all, tcase);
+    return all;
+}
+
+int main(void)
+{
+    return unit_run(suite());
+}
