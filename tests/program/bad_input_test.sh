@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What is wrong on hvdrun's command line or in a hostfile: each row of tests/bad/hvdrun.tsv ends with the row's status, says so in one
+# short line and starts nothing.
+#
+# Columns, between single tabs, "-" for none: id, variable, arguments (as a shell reads them), contents of the file "hosts" (with
+# printf's escapes), exit status, part of the line on stderr.
+srcdir=$(cd "${srcdir:-.}" && pwd)
+HVDRUN=$(cd "$(dirname "$HVDRUN")" && pwd)/${HVDRUN##*/}
+. "$srcdir/tests/tap.sh"
+unset HOROVOD_START_TIMEOUT
+
+# For the table's arguments
+repeat() { # CHARACTER COUNT
+    printf "%$2s" '' | tr ' ' "$1"
+}
+
+host_names() { # COUNT SEPARATOR
+    seq -s "$2" -f 'h%.0f' "$1"
+}
+
+complain() {
+    printf '# %s\n' "$*"
+    return 1
+}
+
+# The last run ended as it must: one printable line of at most 300 bytes, nothing else.
+refused() { # STATUS PATTERN
+    [ "$status" -eq "$1" ] || complain "status $status, not $1" || return
+    [ ! -s "$tmp/out" ] || complain "something on stdout" || return
+    [ "$(wc -l <"$tmp/err")" -eq 1 ] || complain "not one line on stderr" || return
+    [ "$(wc -c <"$tmp/err")" -le 300 ] || complain "$(wc -c <"$tmp/err") bytes on stderr" || return
+    ! LC_ALL=C grep -q '[^ -~]' "$tmp/err" || complain "bytes that cannot be printed" || return
+    grep -q '^hvdrun: error: ' "$tmp/err" || complain "another beginning" || return
+    grep -qF -e "$2" "$tmp/err" || complain "another text"
+}
+
+# Runs a row in a folder of its own, so that no file of another row is in its way.
+run_row() { # ID VARIABLE ARGUMENTS HOSTS STATUS PATTERN
+    mkdir "$tmp/row" && cd "$tmp/row" || exit 99
+    [ "$2" = - ] && variable=NOTHING= || variable=$2
+    [ "$3" = - ] && arguments= || arguments=$3
+    [ "$4" = - ] || printf '%b' "$4" >hosts
+    eval "run timeout 20 env \"\$variable\" \"\$HVDRUN\" $arguments"
+    ok "$1: $6" refused "$5" "$6"
+    cd "$tmp" && rm -r row
+}
+
+while IFS='	' read -r id variable arguments hosts expected pattern; do
+    case $id in '#'*) continue ;; esac
+    run_row "$id" "$variable" "$arguments" "$hosts" "$expected" "$pattern"
+done <"$srcdir/tests/bad/hvdrun.tsv"
+ok "the table was read" [ "$tests" -gt 100 ]
+finish
