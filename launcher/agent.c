@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of an agent; see agent.h.
+ * A frame goes through one table to its handler; a frame out of turn or malformed breaks the link.
+ * The end of the link before DONE kills everything that was started here; SIGTERM, SIGINT or SIGHUP
+ * to the agent itself does so too, and says it. */
+#include "launcher/agent.h"
+
+#include "launcher/exit_status.h"
+#include "launcher/process_tree.h"
+#include "launcher/xalloc.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TICK_MS = STOP_KILL_AGAIN_MS };
+
+static void close_everything(struct agent *agent)
+{
+    uv_timer_stop(&agent->tick);
+    uv_close((uv_handle_t *)&agent->tick, NULL);
+    for (size_t i = 0; i < sizeof agent->signals / sizeof *agent->signals; i++)
+        uv_close((uv_handle_t *)&agent->signals[i], NULL);
+    agent_streams_close(agent);
+    agent_relay_close(agent);
+    frame_link_close(&agent->link, NULL);
+}
+
+static void send_done(struct agent *agent)
+{
+    int left = agent->stop.phase == STOP_GIVEN_UP ? process_tree_signal(0, NULL, 0) : 0;
+    wire_put_i32(frame_link_begin(&agent->link, AGENT_DONE), left);
+    frame_link_send(&agent->link);
+    agent->phase = AGENT_IS_DONE;
+    uv_timer_stop(&agent->tick);
+    if (frame_link_queued(&agent->link) == 0)
+        close_everything(agent);
+}
+
+static void on_tick(uv_timer_t *timer);
+
+/* Signals what the plan says and keeps ticking while there is something to bring to an end. */
+static void apply(struct agent *agent, int signum)
+{
+    if (signum != 0)
+        agent_signal_everything(agent, signum);
+    if (!uv_is_active((uv_handle_t *)&agent->tick))
+        uv_timer_start(&agent->tick, on_tick, TICK_MS, TICK_MS);
+}
+
+/* All ranks have ended: what is left gets until its output ends, or a second, and is then ended
+ * too. */
+static void sweep(struct agent *agent, bool children, uint64_t now)
+{
+    bool settled = agent_pumps_settled(agent, now);
+    bool given_up = agent->stop.phase == STOP_GIVEN_UP;
+    if ((!children || given_up) && settled)
+        send_done(agent);
+    else if (children && agent->stop.phase == STOP_IDLE &&
+             (settled || now - agent->sweeping_since_ms >= AGENT_OUTPUT_WAIT_MS))
+        apply(agent, stop_plan_ask(&agent->stop, SIGTERM, AGENT_LEFTOVER_GRACE_MS, now));
+}
+
+static void settle(struct agent *agent)
+{
+    uint64_t now = uv_now(agent->loop);
+    bool children = agent_reap(agent);
+    if (agent->phase == AGENT_RUNNING && agent->nrunning == 0) {
+        agent->phase = AGENT_SWEEPING;
+        agent->sweeping_since_ms = now;
+        apply(agent, 0);
+    }
+    if (agent->phase == AGENT_SWEEPING)
+        sweep(agent, children, now);
+    else if (agent->phase == AGENT_ORPHANED && (!children || agent->stop.phase == STOP_GIVEN_UP))
+        close_everything(agent);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct agent *agent = timer->data;
+    int signum = stop_plan_advance(&agent->stop, uv_now(agent->loop));
+    if (signum != 0)
+        agent_signal_everything(agent, signum);
+    settle(agent);
+}
+
+static void stop(struct agent *agent, int signum, uint64_t grace_ms)
+{
+    apply(agent, stop_plan_ask(&agent->stop, signum, grace_ms, uv_now(agent->loop)));
+    if (agent->phase <= AGENT_IS_READY) /* nothing was started: nothing will be */
+        agent->phase = AGENT_SWEEPING;
+    settle(agent);
+}
+
+static void orphan(struct agent *agent)
+{
+    agent->phase = AGENT_ORPHANED;
+    agent_streams_close(agent);
+    apply(agent, stop_plan_ask(&agent->stop, SIGTERM, AGENT_ORPHAN_GRACE_MS, uv_now(agent->loop)));
+    settle(agent);
+}
+
+/* Somebody wants the agent itself to end: the host is lost to the job, in an orderly way. */
+static void on_told_to_end(struct agent *agent, int signum)
+{
+    char text[128];
+    if (agent->phase >= AGENT_SWEEPING)
+        return;
+    snprintf(text, sizeof text, "host lost: its agent (pid %d) was stopped by signal %d (SIG%s)",
+             (int)getpid(), signum, sigabbrev_np(signum));
+    agent_send_failed(agent, -1, STATUS_HOST_LOST, text);
+    stop(agent, SIGTERM, AGENT_ORPHAN_GRACE_MS);
+}
+
+static void on_signal(uv_signal_t *handle, int signum)
+{
+    struct agent *agent = handle->data;
+    if (signum == SIGCHLD)
+        settle(agent);
+    else
+        on_told_to_end(agent, signum);
+}
+
+static int on_stop(struct agent *agent, struct wire_reader *body, struct err *err)
+{
+    struct agent_stop stop_frame;
+    int rc = agent_stop_decode(&stop_frame, body, err);
+    if (rc < 0)
+        return rc;
+    if (stop_frame.signum <= 0 || stop_frame.signum >= NSIG)
+        return fail(err, HVD_ERR_PROTOCOL, "STOP with signal %d", stop_frame.signum);
+    stop(agent, stop_frame.signum, stop_frame.grace_ms);
+    return HVD_OK;
+}
+
+typedef int (*frame_fn)(struct agent *agent, struct wire_reader *body, struct err *err);
+
+/* Which frames may come when: in phases [first, last]. */
+static const struct {
+    frame_fn handle;
+    enum agent_phase first, last;
+} handlers[AGENT_FRAME_TYPES] = {
+    [AGENT_JOB] = { agent_on_job, AGENT_RECEIVING, AGENT_RECEIVING },
+    [AGENT_ARGUMENTS] = { agent_on_arguments, AGENT_RECEIVING, AGENT_RECEIVING },
+    [AGENT_ENVIRONMENT] = { agent_on_environment, AGENT_RECEIVING, AGENT_RECEIVING },
+    [AGENT_RANK] = { agent_on_rank, AGENT_RECEIVING, AGENT_RECEIVING },
+    [AGENT_PREPARE] = { agent_on_prepare, AGENT_RECEIVING, AGENT_RECEIVING },
+    [AGENT_START] = { agent_on_start, AGENT_IS_READY, AGENT_IS_READY },
+    [AGENT_CREDIT] = { agent_on_credit, AGENT_RUNNING, AGENT_IS_DONE },
+    [AGENT_STDIN] = { agent_on_stdin, AGENT_RUNNING, AGENT_IS_DONE },
+    [AGENT_SIGNAL] = { agent_on_signal, AGENT_RUNNING, AGENT_IS_DONE },
+    [AGENT_STOP] = { on_stop, AGENT_RECEIVING, AGENT_IS_DONE },
+    [AGENT_RELAY_DATA] = { agent_on_relay_data, AGENT_IS_READY, AGENT_IS_DONE },
+    [AGENT_RELAY_END] = { agent_on_relay_end, AGENT_IS_READY, AGENT_IS_DONE },
+};
+
+static int on_frame(void *context, const struct frame *frame, struct err *err)
+{
+    struct agent *agent = context;
+    if (frame->type >= AGENT_FRAME_TYPES || !handlers[frame->type].handle)
+        return fail(err, HVD_ERR_PROTOCOL, "frame of unknown type %u", frame->type);
+    if (agent->phase < handlers[frame->type].first || agent->phase > handlers[frame->type].last)
+        return fail(err, HVD_ERR_PROTOCOL, "%s frame out of turn", agent_frame_name(frame->type));
+    struct wire_reader body;
+    wire_reader_init(&body, frame->body, frame->length);
+    return handlers[frame->type].handle(agent, &body, err);
+}
+
+static void on_link_end(void *context, const struct err *err)
+{
+    struct agent *agent = context;
+    if (err->code == HVD_ERR_PROTOCOL)
+        fprintf(stderr, "hvdagent: link to hvdrun: %s\n", err->text);
+    orphan(agent);
+}
+
+static void on_link_drained(void *context)
+{
+    struct agent *agent = context;
+    if (agent->phase == AGENT_IS_DONE)
+        close_everything(agent);
+    else
+        agent_relay_resume(agent);
+}
+
+void agent_send_failed(struct agent *agent, int rank, int exit_status, const char *text)
+{
+    struct agent_failed failed = { .rank = rank, .exit_status = exit_status };
+    snprintf(failed.text, sizeof failed.text, "%s", text);
+    agent_failed_encode(frame_link_begin(&agent->link, AGENT_FAILED), &failed);
+    frame_link_send(&agent->link);
+}
+
+static void watch_signals(struct agent *agent)
+{
+    static const int watched[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP };
+    _Static_assert(sizeof watched / sizeof *watched ==
+                       sizeof agent->signals / sizeof *agent->signals,
+                   "a handle for each signal");
+    for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) {
+        uv_signal_init(agent->loop, &agent->signals[i]);
+        agent->signals[i].data = agent;
+        uv_signal_start(&agent->signals[i], on_signal, watched[i]);
+    }
+}
+
+static void release(struct agent *agent)
+{
+    for (int i = 0; i < agent->nranks; i++) {
+        string_list_fini(&agent->ranks[i]->environment);
+        free(agent->ranks[i]);
+    }
+    free(agent->ranks);
+    free(agent->program);
+    string_list_fini(&agent->arguments);
+    string_list_fini(&agent->environment);
+    free(agent);
+}
+
+int agent_run(uv_loop_t *loop, int input, int output)
+{
+    static const struct frame_link_events events = { on_frame, on_link_end, on_link_drained };
+    struct agent *agent = xcalloc(1, sizeof *agent);
+    struct err err = { 0 };
+    agent->loop = loop;
+    process_tree_adopt();
+    watch_signals(agent);
+    uv_timer_init(loop, &agent->tick);
+    agent->tick.data = agent;
+    if (frame_link_open(&agent->link, loop, input, output, &events, agent, &err) < 0) {
+        fprintf(stderr, "hvdagent: %s\n", err.text);
+        orphan(agent);
+    }
+    uv_run(loop, UV_RUN_DEFAULT);
+    release(agent);
+    return err.code == HVD_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bodies of the agent's frames; see agent_protocol.h. */
+#include "launcher/agent_protocol.h"
+
+const char *agent_frame_name(int type)
+{
+    static const char *const names[AGENT_FRAME_TYPES] = {
+        [AGENT_JOB] = "JOB",
+        [AGENT_ARGUMENTS] = "ARGUMENTS",
+        [AGENT_ENVIRONMENT] = "ENVIRONMENT",
+        [AGENT_RANK] = "RANK",
+        [AGENT_PREPARE] = "PREPARE",
+        [AGENT_READY] = "READY",
+        [AGENT_FAILED] = "FAILED",
+        [AGENT_START] = "START",
+        [AGENT_STARTED] = "STARTED",
+        [AGENT_OUTPUT] = "OUTPUT",
+        [AGENT_OUTPUT_END] = "OUTPUT_END",
+        [AGENT_CREDIT] = "CREDIT",
+        [AGENT_STDIN] = "STDIN",
+        [AGENT_STDIN_CREDIT] = "STDIN_CREDIT",
+        [AGENT_SIGNAL] = "SIGNAL",
+        [AGENT_STOP] = "STOP",
+        [AGENT_EXITED] = "EXITED",
+        [AGENT_RELAY_OPEN] = "RELAY_OPEN",
+        [AGENT_RELAY_DATA] = "RELAY_DATA",
+        [AGENT_RELAY_END] = "RELAY_END",
+        [AGENT_DONE] = "DONE",
+    };
+    return type > 0 && type < AGENT_FRAME_TYPES ? names[type] : "unknown";
+}
+
+int agent_frame_finished(const struct wire_reader *reader, int type, struct err *err)
+{
+    if (wire_reader_finished(reader))
+        return HVD_OK;
+    return fail(err, HVD_ERR_PROTOCOL, "malformed %s frame", agent_frame_name(type));
+}
+
+void agent_job_encode(struct wire_writer *writer, const struct agent_job *message)
+{
+    wire_put_u16(writer, message->version);
+    wire_put_string(writer, message->cwd);
+    wire_put_u8(writer, message->ignore_hup);
+}
+
+int agent_job_decode(struct agent_job *message, struct wire_reader *reader, struct err *err)
+{
+    message->version = wire_get_u16(reader);
+    wire_get_string(reader, message->cwd, sizeof message->cwd);
+    message->ignore_hup = wire_get_u8(reader) != 0;
+    if (!reader->failed && message->version != AGENT_VERSION)
+        return fail(err, HVD_ERR_PROTOCOL, "hvdrun speaks version %u of the agent protocol, not %d",
+                    message->version, AGENT_VERSION);
+    return agent_frame_finished(reader, AGENT_JOB, err);
+}
+
+void agent_failed_encode(struct wire_writer *writer, const struct agent_failed *message)
+{
+    wire_put_i32(writer, message->rank);
+    wire_put_i32(writer, message->exit_status);
+    wire_put_string(writer, message->text);
+}
+
+int agent_failed_decode(struct agent_failed *message, struct wire_reader *reader, struct err *err)
+{
+    message->rank = wire_get_i32(reader);
+    message->exit_status = wire_get_i32(reader);
+    wire_get_string(reader, message->text, sizeof message->text);
+    return agent_frame_finished(reader, AGENT_FAILED, err);
+}
+
+void agent_exited_encode(struct wire_writer *writer, const struct agent_exited *message)
+{
+    wire_put_i32(writer, message->rank);
+    wire_put_i32(writer, message->wait_status);
+    wire_put_u64(writer, message->after_ms);
+}
+
+int agent_exited_decode(struct agent_exited *message, struct wire_reader *reader, struct err *err)
+{
+    message->rank = wire_get_i32(reader);
+    message->wait_status = wire_get_i32(reader);
+    message->after_ms = wire_get_u64(reader);
+    return agent_frame_finished(reader, AGENT_EXITED, err);
+}
+
+void agent_stop_encode(struct wire_writer *writer, const struct agent_stop *message)
+{
+    wire_put_i32(writer, message->signum);
+    wire_put_u32(writer, message->grace_ms);
+}
+
+int agent_stop_decode(struct agent_stop *message, struct wire_reader *reader, struct err *err)
+{
+    message->signum = wire_get_i32(reader);
+    message->grace_ms = wire_get_u32(reader);
+    return agent_frame_finished(reader, AGENT_STOP, err);
+}
+
+void agent_rank_number_encode(struct wire_writer *writer, const struct agent_rank_number *message)
+{
+    wire_put_i32(writer, message->rank);
+    wire_put_u8(writer, message->stream);
+    wire_put_u32(writer, message->number);
+}
+
+int agent_rank_number_decode(struct agent_rank_number *message, struct wire_reader *reader,
+                             struct err *err)
+{
+    message->rank = wire_get_i32(reader);
+    message->stream = wire_get_u8(reader);
+    message->number = wire_get_u32(reader);
+    if (!reader->failed && message->stream >= OUTPUT_STREAMS)
+        return fail(err, HVD_ERR_PROTOCOL, "stream %u does not exist", message->stream);
+    return wire_reader_finished(reader)
+               ? HVD_OK
+               : fail(err, HVD_ERR_PROTOCOL, "malformed frame about rank %d", message->rank);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hvdrun and the agent of a host say to each other, in frames (lib/base/frame.h):
+ *
+ *   launcher                              agent
+ *   JOB      version, cwd, ...         ->
+ *   ARGUMENTS the command, in order    ->             any number of frames; they add up
+ *   ENVIRONMENT NAME=VALUE texts       ->             likewise; for every rank
+ *   RANK     rank, its own variables   ->             one per rank of this host
+ *   PREPARE                            ->
+ *                                      <-  READY      everything was looked at, nothing runs yet
+ *                                      <-  FAILED     or: exit status and text; the agent is done
+ *   START                              ->
+ *                                      <-  STARTED    rank, pid; or FAILED
+ *                                      <-  OUTPUT     rank, stream, bytes: at most the credit
+ *   CREDIT   rank, stream, nbytes      ->
+ *                                      <-  OUTPUT_END rank, stream
+ *   STDIN    bytes: at most the credit ->             rank 0's host only; empty: end of file
+ *                                      <-  STDIN_CREDIT nbytes
+ *   SIGNAL   signum                    ->             to every rank's process group
+ *   STOP     signum, grace             ->             signum now, SIGKILL after the grace
+ *                                      <-  EXITED     rank, wait status, milliseconds since START
+ *                                      <-  RELAY_OPEN id: somebody dialled the rendezvous here
+ *   RELAY_DATA, RELAY_END              <-> RELAY_DATA, RELAY_END
+ *                                      <-  DONE       every process here is gone
+ *
+ * The agent kills whatever it started when the stream ends. Both sides treat the other's frames as
+ * foreign bytes: one that is malformed, or out of turn, breaks the link. */
+#ifndef LAUNCHER_AGENT_PROTOCOL_H
+#define LAUNCHER_AGENT_PROTOCOL_H
+
+#include "lib/base/status.h"
+#include "lib/base/wire.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { AGENT_VERSION = 1 };
+
+/* Output of one stream that may be on its way and not yet written by hvdrun, and the same for
+ * stdin. */
+enum { STREAM_WINDOW = 128 * 1024, STDIN_WINDOW = 64 * 1024 };
+
+enum agent_frame {
+    AGENT_JOB = 1,
+    AGENT_ARGUMENTS,
+    AGENT_ENVIRONMENT,
+    AGENT_RANK,
+    AGENT_PREPARE,
+    AGENT_READY,
+    AGENT_FAILED,
+    AGENT_START,
+    AGENT_STARTED,
+    AGENT_OUTPUT,
+    AGENT_OUTPUT_END,
+    AGENT_CREDIT,
+    AGENT_STDIN,
+    AGENT_STDIN_CREDIT,
+    AGENT_SIGNAL,
+    AGENT_STOP,
+    AGENT_EXITED,
+    AGENT_RELAY_OPEN,
+    AGENT_RELAY_DATA,
+    AGENT_RELAY_END,
+    AGENT_DONE,
+    AGENT_FRAME_TYPES
+};
+
+/* A stream of a rank, as it goes over the link. */
+enum output_stream { STREAM_STDOUT, STREAM_STDERR, OUTPUT_STREAMS };
+
+struct agent_job {
+    uint16_t version;
+    char cwd[4096];  /* where the ranks run */
+    bool ignore_hup; /* hvdrun was started under nohup */
+};
+
+struct agent_failed {
+    int rank;        /* -1: the host as a whole */
+    int exit_status; /* enum exit_status, or 126 or 127 */
+    char text[512];
+};
+
+struct agent_exited {
+    int rank;
+    int wait_status; /* as waitpid() gave it */
+    uint64_t after_ms;
+};
+
+struct agent_stop {
+    int signum;
+    uint32_t grace_ms;
+};
+
+struct agent_done {
+    int left; /* processes that could not be killed */
+};
+
+/* rank and number: STARTED (pid), CREDIT and OUTPUT_END carry a stream too. */
+struct agent_rank_number {
+    int rank;
+    uint8_t stream;
+    uint32_t number;
+};
+
+void agent_job_encode(struct wire_writer *writer, const struct agent_job *message);
+int agent_job_decode(struct agent_job *message, struct wire_reader *reader, struct err *err);
+void agent_failed_encode(struct wire_writer *writer, const struct agent_failed *message);
+int agent_failed_decode(struct agent_failed *message, struct wire_reader *reader, struct err *err);
+void agent_exited_encode(struct wire_writer *writer, const struct agent_exited *message);
+int agent_exited_decode(struct agent_exited *message, struct wire_reader *reader, struct err *err);
+void agent_stop_encode(struct wire_writer *writer, const struct agent_stop *message);
+int agent_stop_decode(struct agent_stop *message, struct wire_reader *reader, struct err *err);
+void agent_rank_number_encode(struct wire_writer *writer, const struct agent_rank_number *message);
+int agent_rank_number_decode(struct agent_rank_number *message, struct wire_reader *reader,
+                             struct err *err);
+
+/* HVD_OK if the reader took exactly its body, else HVD_ERR_PROTOCOL naming the frame type. */
+int agent_frame_finished(const struct wire_reader *reader, int type, struct err *err);
+
+/* The name of a frame type, for messages. */
+const char *agent_frame_name(int type);
+
+#endif

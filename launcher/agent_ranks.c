@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ranks of an agent as processes: all are forked, then each is confirmed to run its program,
+ * then their ends are waited for. Fails, as FAILED for one rank, when a process cannot be made (71)
+ * or the program cannot be executed after all (126, 127); the ranks that run are left to hvdrun's
+ * STOP. */
+#include "launcher/agent.h"
+
+#include "launcher/exit_status.h"
+#include "launcher/process_tree.h"
+#include "launcher/spawn.h"
+#include "launcher/xalloc.h"
+#include "lib/base/env_names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The three pipes of a rank; ours are the ends that the rank does not have. */
+struct rank_pipes {
+    int theirs[3], ours[3];
+};
+
+struct agent_rank *agent_find_rank(struct agent *agent, int rank)
+{
+    int low = 0, high = agent->nranks;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (agent->ranks[middle]->rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < agent->nranks && agent->ranks[low]->rank == rank ? agent->ranks[low] : NULL;
+}
+
+static void close_three(const int fds[3])
+{
+    for (int i = 0; i < 3; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+}
+
+static int open_pipe(struct rank_pipes *pipes, int number)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return -1;
+    bool input = number == 0;
+    pipes->theirs[number] = fds[input ? 0 : 1];
+    pipes->ours[number] = fds[input ? 1 : 0];
+    return 0;
+}
+
+/* stdin is a pipe for rank 0, /dev/null for the others. */
+static int open_pipes(struct rank_pipes *pipes, int rank)
+{
+    *pipes = (struct rank_pipes){ { -1, -1, -1 }, { -1, -1, -1 } };
+    int rc;
+    if (rank == 0)
+        rc = open_pipe(pipes, 0);
+    else
+        rc = pipes->theirs[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (rc >= 0 && open_pipe(pipes, 1) == 0 && open_pipe(pipes, 2) == 0)
+        return 0;
+    int saved = errno;
+    close_three(pipes->theirs);
+    close_three(pipes->ours);
+    errno = saved;
+    return -1;
+}
+
+/* The environment of a rank: the job's, then the rank's own, then where the rendezvous is on this
+ * host. The array is to be freed, its texts are borrowed. */
+static char **make_envp(const struct agent_rank *rank, char *port)
+{
+    static char address[] = ENV_RENDEZVOUS_ADDR "=127.0.0.1";
+    const struct string_list *common = &rank->agent->environment, *own = &rank->environment;
+    char **envp = xcalloc(common->count + own->count + 3, sizeof *envp);
+    size_t n = 0;
+    for (size_t i = 0; i < common->count; i++)
+        envp[n++] = common->items[i];
+    for (size_t i = 0; i < own->count; i++)
+        envp[n++] = own->items[i];
+    envp[n++] = address;
+    envp[n] = port;
+    return envp;
+}
+
+static int spawn_rank(struct agent_rank *rank, const struct rank_pipes *pipes,
+                      struct spawned *spawned, struct err *err)
+{
+    struct agent *agent = rank->agent;
+    char port[64];
+    snprintf(port, sizeof port, ENV_RENDEZVOUS_PORT "=%d", agent->relay.port);
+    char **envp = make_envp(rank, port);
+    struct spawn_request request = {
+        .path = agent->program,
+        .argv = agent->arguments.items,
+        .envp = envp,
+        .stdio = { pipes->theirs[0], pipes->theirs[1], pipes->theirs[2] },
+        .death_signal = SIGKILL,
+        .ignore_hup = agent->job.ignore_hup,
+        .nofile = &agent->nofile,
+    };
+    int rc = spawn_start(&request, spawned, err);
+    free(envp);
+    return rc;
+}
+
+static int start_rank(struct agent_rank *rank, struct spawned *spawned)
+{
+    struct rank_pipes pipes;
+    struct err err = { 0 };
+    if (open_pipes(&pipes, rank->rank) < 0) {
+        fail_errno(&err, HVD_ERR_SYSTEM, errno, "pipe");
+        agent_send_failed(rank->agent, rank->rank, STATUS_RESOURCE, err.text);
+        return -1;
+    }
+    int rc = spawn_rank(rank, &pipes, spawned, &err);
+    close_three(pipes.theirs);
+    if (rc < 0) {
+        close_three(pipes.ours);
+        agent_send_failed(rank->agent, rank->rank, STATUS_RESOURCE, err.text);
+        return -1;
+    }
+    rank->pid = spawned->pid;
+    rank->running = true;
+    rank->agent->nrunning++;
+    if (pipes.ours[0] >= 0)
+        agent_stdin_start(rank->agent, pipes.ours[0]);
+    agent_pump_start(rank, STREAM_STDOUT, pipes.ours[1]);
+    agent_pump_start(rank, STREAM_STDERR, pipes.ours[2]);
+    return 0;
+}
+
+static void confirm_rank(struct agent_rank *rank, struct spawned *spawned)
+{
+    struct agent *agent = rank->agent;
+    int code = spawn_confirm(spawned);
+    if (code == 0) {
+        struct agent_rank_number started = { rank->rank, 0, (uint32_t)rank->pid };
+        agent_rank_number_encode(frame_link_begin(&agent->link, AGENT_STARTED), &started);
+        frame_link_send(&agent->link);
+        return;
+    }
+    struct err err = { 0 };
+    fail_errno(&err, HVD_ERR_SYSTEM, code, "execute '%s'", agent->program);
+    rank->running = false;
+    agent->nrunning--;
+    bool missing = code == ENOENT && access(agent->program, F_OK) < 0;
+    agent_send_failed(agent, rank->rank, missing ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE,
+                      code == ENOENT && !missing ? "its interpreter (#! line) is not found"
+                                                 : err.text);
+}
+
+int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *err)
+{
+    int rc = agent_frame_finished(body, AGENT_START, err);
+    if (rc < 0)
+        return rc;
+    struct spawned *spawned = xcalloc((size_t)agent->nranks, sizeof *spawned);
+    agent->phase = AGENT_RUNNING;
+    agent->started_ms = uv_hrtime() / 1000000;
+    int nstarted = 0;
+    while (nstarted < agent->nranks && start_rank(agent->ranks[nstarted], &spawned[nstarted]) == 0)
+        nstarted++;
+    for (int i = 0; i < nstarted; i++)
+        confirm_rank(agent->ranks[i], &spawned[i]);
+    free(spawned);
+    uv_update_time(agent->loop);
+    return HVD_OK;
+}
+
+void agent_signal_ranks(struct agent *agent, int signum)
+{
+    for (int i = 0; i < agent->nranks; i++)
+        if (agent->ranks[i]->running)
+            kill(-agent->ranks[i]->pid, signum);
+}
+
+void agent_signal_everything(struct agent *agent, int signum)
+{
+    agent_signal_ranks(agent, signum);
+    process_tree_signal(signum, NULL, 0);
+    if (signum != SIGKILL)
+        agent_signal_ranks(agent, SIGCONT); /* a stopped process would not see the signal */
+}
+
+int agent_on_signal(struct agent *agent, struct wire_reader *body, struct err *err)
+{
+    int signum = wire_get_i32(body);
+    int rc = agent_frame_finished(body, AGENT_SIGNAL, err);
+    if (rc < 0)
+        return rc;
+    if (signum <= 0 || signum >= NSIG)
+        return fail(err, HVD_ERR_PROTOCOL, "SIGNAL with signal %d", signum);
+    agent_signal_ranks(agent, signum);
+    return HVD_OK;
+}
+
+/* A child that ended, as waitpid() told. */
+struct ended {
+    struct agent_rank *rank; /* NULL: an adopted orphan */
+    int wait_status;
+};
+
+static void report_exit(struct agent *agent, const struct ended *ended)
+{
+    struct agent_exited exited = {
+        .rank = ended->rank->rank,
+        .wait_status = ended->wait_status,
+        .after_ms = uv_hrtime() / 1000000 - agent->started_ms,
+    };
+    agent_exited_encode(frame_link_begin(&agent->link, AGENT_EXITED), &exited);
+    frame_link_send(&agent->link);
+}
+
+static struct agent_rank *rank_of_pid(struct agent *agent, pid_t pid)
+{
+    for (int i = 0; i < agent->nranks; i++)
+        if (agent->ranks[i]->running && agent->ranks[i]->pid == pid)
+            return agent->ranks[i];
+    return NULL;
+}
+
+/* Of ranks that ended since the last look, those that a signal ended are reported first: the others
+ * are more likely to have followed them than the other way round. */
+static int signalled_first(const void *a, const void *b)
+{
+    const struct ended *x = a, *y = b;
+    return (int)!!WIFSIGNALED(y->wait_status) - (int)!!WIFSIGNALED(x->wait_status);
+}
+
+bool agent_reap(struct agent *agent)
+{
+    struct ended *ended = xcalloc((size_t)agent->nranks + 1, sizeof *ended);
+    size_t count = 0;
+    pid_t pid;
+    for (int status; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+        struct agent_rank *rank = rank_of_pid(agent, pid);
+        if (!rank)
+            continue;
+        rank->running = false;
+        agent->nrunning--;
+        ended[count++] = (struct ended){ rank, status };
+    }
+    qsort(ended, count, sizeof *ended, signalled_first);
+    for (size_t i = 0; i < count; i++)
+        report_exit(agent, &ended[i]);
+    free(ended);
+    return pid == 0;
+}

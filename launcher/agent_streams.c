@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stdout and stderr of each rank to hvdrun, hvdrun's stdin to rank 0.
+ * A pump reads only while it has credit, so that a rank that writes faster than hvdrun's reader
+ * reads is slowed down by its own pipe, and nothing else is. Fails never: a broken pipe is its end.
+ */
+#include "launcher/agent.h"
+
+#include "launcher/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PUMP_CHUNK = 64 * 1024 };
+
+static void pump_end(struct agent_pump *pump)
+{
+    struct agent *agent = pump->rank->agent;
+    if (pump->ended)
+        return;
+    pump->ended = true;
+    pump->reading = false;
+    struct agent_rank_number end = { pump->rank->rank, pump->stream, 0 };
+    agent_rank_number_encode(frame_link_begin(&agent->link, AGENT_OUTPUT_END), &end);
+    frame_link_send(&agent->link);
+    uv_close((uv_handle_t *)&pump->pipe, NULL);
+}
+
+/* One buffer serves all pumps: a read is copied into its frame before the next one begins. */
+static void on_pump_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+{
+    static char chunk[PUMP_CHUNK];
+    struct agent_pump *pump = handle->data;
+    (void)suggested;
+    *buffer = uv_buf_init(chunk, pump->credit < PUMP_CHUNK ? pump->credit : PUMP_CHUNK);
+}
+
+static void on_pump_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buffer)
+{
+    struct agent_pump *pump = stream->data;
+    struct agent *agent = pump->rank->agent;
+    if (nread < 0)
+        pump_end(pump);
+    if (nread <= 0)
+        return;
+    struct wire_writer *body = frame_link_begin(&agent->link, AGENT_OUTPUT);
+    wire_put_i32(body, pump->rank->rank);
+    wire_put_u8(body, pump->stream);
+    wire_put_bytes(body, buffer->base, (size_t)nread);
+    frame_link_send(&agent->link);
+    pump->credit -= (uint32_t)nread;
+    pump->last_progress_ms = uv_now(agent->loop);
+    if (pump->credit == 0) {
+        pump->reading = false;
+        uv_read_stop(stream);
+    }
+}
+
+static void pump_read(struct agent_pump *pump)
+{
+    if (pump->ended || pump->reading || pump->credit == 0)
+        return;
+    pump->reading = true;
+    pump->last_progress_ms = uv_now(pump->rank->agent->loop);
+    uv_read_start((uv_stream_t *)&pump->pipe, on_pump_alloc, on_pump_read);
+}
+
+void agent_pump_start(struct agent_rank *rank, enum output_stream stream, int fd)
+{
+    struct agent_pump *pump = &rank->pumps[stream];
+    *pump = (struct agent_pump){ .rank = rank, .stream = (uint8_t)stream, .credit = STREAM_WINDOW };
+    uv_pipe_init(rank->agent->loop, &pump->pipe, 0);
+    pump->pipe.data = pump;
+    if (uv_pipe_open(&pump->pipe, fd) < 0) {
+        close(fd);
+        pump_end(pump);
+        return;
+    }
+    pump_read(pump);
+}
+
+int agent_on_credit(struct agent *agent, struct wire_reader *body, struct err *err)
+{
+    struct agent_rank_number credit;
+    int rc = agent_rank_number_decode(&credit, body, err);
+    if (rc < 0)
+        return rc;
+    struct agent_rank *rank = agent_find_rank(agent, credit.rank);
+    if (!rank || !rank->pid)
+        return fail(err, HVD_ERR_PROTOCOL, "CREDIT for rank %d, which does not run here",
+                    credit.rank);
+    struct agent_pump *pump = &rank->pumps[credit.stream];
+    if (credit.number > STREAM_WINDOW - pump->credit)
+        return fail(err, HVD_ERR_PROTOCOL, "more CREDIT for rank %d than was used", credit.rank);
+    pump->credit += credit.number;
+    pump_read(pump);
+    return HVD_OK;
+}
+
+static bool pump_settled(struct agent_pump *pump, uint64_t now_ms, bool wanted)
+{
+    if (!wanted && pump->reading && now_ms - pump->last_progress_ms >= AGENT_OUTPUT_WAIT_MS)
+        pump_end(pump);
+    return pump->ended;
+}
+
+bool agent_pumps_settled(struct agent *agent, uint64_t now_ms)
+{
+    bool settled = true;
+    for (int i = 0; i < agent->nranks; i++)
+        for (int stream = 0; stream < OUTPUT_STREAMS && agent->ranks[i]->pid; stream++)
+            settled &= pump_settled(&agent->ranks[i]->pumps[stream], now_ms, agent->nrunning > 0);
+    return settled;
+}
+
+/* A piece of stdin on its way into rank 0's pipe. */
+struct stdin_write {
+    uv_write_t write;
+    struct agent *agent;
+    uint32_t length;
+    char bytes[];
+};
+
+static void stdin_close(struct agent *agent)
+{
+    if (!agent->stdin_pipe.open)
+        return;
+    agent->stdin_pipe.open = false;
+    uv_close((uv_handle_t *)&agent->stdin_pipe.pipe, NULL);
+}
+
+static void send_stdin_credit(struct agent *agent, uint32_t nbytes)
+{
+    wire_put_u32(frame_link_begin(&agent->link, AGENT_STDIN_CREDIT), nbytes);
+    frame_link_send(&agent->link);
+}
+
+/* A rank that does not read any more, or has closed its stdin, is not an error: the rest is
+ * discarded. */
+static void on_stdin_written(uv_write_t *write, int status)
+{
+    struct stdin_write *piece = (struct stdin_write *)write;
+    struct agent *agent = piece->agent;
+    if (status != UV_ECANCELED)
+        send_stdin_credit(agent, piece->length);
+    free(piece);
+    if (status < 0 && status != UV_ECANCELED)
+        stdin_close(agent);
+}
+
+static void on_stdin_shutdown(uv_shutdown_t *shutdown, int status)
+{
+    (void)status;
+    stdin_close(shutdown->data);
+    free(shutdown);
+}
+
+static void stdin_end(struct agent *agent)
+{
+    uv_shutdown_t *shutdown = xmalloc(sizeof *shutdown);
+    shutdown->data = agent;
+    if (uv_shutdown(shutdown, (uv_stream_t *)&agent->stdin_pipe.pipe, on_stdin_shutdown) < 0) {
+        free(shutdown);
+        stdin_close(agent);
+    }
+}
+
+void agent_stdin_start(struct agent *agent, int fd)
+{
+    uv_pipe_t *pipe = &agent->stdin_pipe.pipe;
+    uv_pipe_init(agent->loop, pipe, 0);
+    agent->stdin_pipe.open = true;
+    if (uv_pipe_open(pipe, fd) < 0) {
+        close(fd);
+        stdin_close(agent);
+        return;
+    }
+    send_stdin_credit(agent, STDIN_WINDOW);
+}
+
+int agent_on_stdin(struct agent *agent, struct wire_reader *body, struct err *err)
+{
+    uint32_t length = (uint32_t)body->left;
+    if (length > STDIN_WINDOW)
+        return fail(err, HVD_ERR_PROTOCOL, "more STDIN than there is credit for");
+    if (!agent->stdin_pipe.open) {
+        if (length > 0)
+            send_stdin_credit(agent, length);
+        return HVD_OK;
+    }
+    if (length == 0) {
+        stdin_end(agent);
+        return HVD_OK;
+    }
+    struct stdin_write *piece = xmalloc(sizeof *piece + length);
+    piece->agent = agent;
+    piece->length = length;
+    memcpy(piece->bytes, wire_get_bytes(body, length), length);
+    uv_buf_t buffer = uv_buf_init(piece->bytes, length);
+    int rc = uv_write(&piece->write, (uv_stream_t *)&agent->stdin_pipe.pipe, &buffer, 1,
+                      on_stdin_written);
+    if (rc < 0)
+        on_stdin_written(&piece->write, rc);
+    return HVD_OK;
+}
+
+void agent_streams_close(struct agent *agent)
+{
+    stdin_close(agent);
+    for (int i = 0; i < agent->nranks; i++)
+        for (int stream = 0; stream < OUTPUT_STREAMS && agent->ranks[i]->pid; stream++)
+            pump_end(&agent->ranks[i]->pumps[stream]);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frames over a pair of descriptors; see frame_link.h.
+ * The link ends when the other side closes it, on a read error, on a frame that is malformed or
+ * that its handler refuses, and when memory for it runs out. It is reported as ended once. An other
+ * side that reads no more is not the end: it may have said something before. */
+#include "launcher/frame_link.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+static void end(struct frame_link *link, const struct err *err)
+{
+    if (link->ended)
+        return;
+    link->ended = true;
+    uv_read_stop((uv_stream_t *)&link->input);
+    link->events.on_end(link->context, err);
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+{
+    struct frame_link *link = handle->data;
+    size_t size = 0;
+    (void)suggested;
+    buffer->base = frame_reader_space(&link->reader, &size);
+    buffer->len = buffer->base ? size : 0;
+}
+
+static void deliver_frames(struct frame_link *link)
+{
+    struct frame frame;
+    struct err err = { 0 };
+    int rc = 0;
+    while (!link->ended && (rc = frame_reader_next(&link->reader, &frame, &err)) > 0)
+        if ((rc = link->events.on_frame(link->context, &frame, &err)) < 0)
+            break;
+    if (rc < 0)
+        end(link, &err);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buffer)
+{
+    struct frame_link *link = stream->data;
+    struct err err = { 0 };
+    (void)buffer;
+    if (nread > 0) {
+        frame_reader_commit(&link->reader, (size_t)nread);
+        deliver_frames(link);
+    } else if (nread == UV_EOF) {
+        end(link, &err);
+    } else if (nread < 0) {
+        fail(&err, HVD_ERR_SYSTEM, "read: %s", uv_strerror((int)nread));
+        end(link, &err);
+    }
+}
+
+static void init_handle(struct frame_link *link, uv_loop_t *loop, uv_pipe_t *pipe)
+{
+    uv_pipe_init(loop, pipe, 0);
+    pipe->data = link;
+    link->open_handles++;
+}
+
+/* The pipe owns `fd` from now on, whatever is returned. */
+static int open_handle(uv_pipe_t *pipe, int fd, struct err *err)
+{
+    if (fd < 0)
+        return fail(err, HVD_ERR_SYSTEM, "no descriptor is left");
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    int rc = uv_pipe_open(pipe, fd);
+    if (rc == 0)
+        return HVD_OK;
+    close(fd);
+    return fail(err, HVD_ERR_SYSTEM, "open link: %s", uv_strerror(rc));
+}
+
+int frame_link_open(struct frame_link *link, uv_loop_t *loop, int input, int output,
+                    const struct frame_link_events *events, void *context, struct err *err)
+{
+    *link = (struct frame_link){ .events = *events, .context = context };
+    frame_reader_init(&link->reader, FRAME_BODY_MAX);
+    init_handle(link, loop, &link->input);
+    init_handle(link, loop, &link->output);
+    if (output == input)
+        output = fcntl(input, F_DUPFD_CLOEXEC, 3);
+    int rc = open_handle(&link->output, output, err);
+    if (rc < 0) {
+        close(input);
+        return rc;
+    }
+    if ((rc = open_handle(&link->input, input, err)) < 0)
+        return rc;
+    uv_read_start((uv_stream_t *)&link->input, on_alloc, on_read);
+    return HVD_OK;
+}
+
+struct wire_writer *frame_link_begin(struct frame_link *link, uint16_t type)
+{
+    link->frame_begin = frame_begin(&link->next, type);
+    return &link->next;
+}
+
+static void flush(struct frame_link *link);
+
+static void on_written(uv_write_t *write, int status)
+{
+    struct frame_link *link = write->data;
+    link->writing = false;
+    link->flying.length = 0;
+    if (link->closing)
+        return;
+    if (status < 0) { /* its last words may still be on the way: reading finds the end */
+        link->deaf = true;
+        link->next.length = 0;
+    } else if (link->next.length > 0)
+        flush(link);
+    else if (link->events.on_drained)
+        link->events.on_drained(link->context);
+}
+
+static void flush(struct frame_link *link)
+{
+    struct wire_writer empty = link->flying;
+    link->flying = link->next;
+    link->next = empty;
+    uv_buf_t buffer = uv_buf_init((char *)link->flying.data, (unsigned)link->flying.length);
+    link->write.data = link;
+    link->writing = true;
+    int rc = uv_write(&link->write, (uv_stream_t *)&link->output, &buffer, 1, on_written);
+    if (rc < 0)
+        on_written(&link->write, rc);
+}
+
+void frame_link_send(struct frame_link *link)
+{
+    if (link->ended || link->deaf) {
+        link->next.length = 0;
+        return;
+    }
+    if (link->next.failed) {
+        struct err err = { 0 };
+        fail(&err, HVD_ERR_NOMEM, "out of memory");
+        end(link, &err);
+        return;
+    }
+    frame_end(&link->next, link->frame_begin);
+    if (!link->writing)
+        flush(link);
+}
+
+size_t frame_link_queued(const struct frame_link *link)
+{
+    return link->next.length + link->flying.length;
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct frame_link *link = handle->data;
+    if (--link->open_handles > 0)
+        return;
+    frame_reader_fini(&link->reader);
+    wire_writer_fini(&link->next);
+    wire_writer_fini(&link->flying);
+    if (link->on_closed)
+        link->on_closed(link->context);
+}
+
+void frame_link_close(struct frame_link *link, void (*on_closed)(void *context))
+{
+    link->closing = link->ended = true;
+    link->on_closed = on_closed;
+    uv_close((uv_handle_t *)&link->input, on_handle_closed);
+    uv_close((uv_handle_t *)&link->output, on_handle_closed);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A byte stream that carries frames, on a libuv loop: hvdrun's end of an agent link, and the
+ * agent's.
+ *
+ * Frames that are sent while a write is under way gather and go out in the next write. */
+#ifndef LAUNCHER_FRAME_LINK_H
+#define LAUNCHER_FRAME_LINK_H
+
+#include "lib/base/frame.h"
+#include "lib/base/status.h"
+
+#include <stdbool.h>
+#include <uv.h>
+
+struct frame_link_events {
+    /* A frame has come; its body is borrowed for the call. A negative return breaks the link. */
+    int (*on_frame)(void *context, const struct frame *frame, struct err *err);
+
+    /* The link has ended, once: err->code is HVD_OK if the other side closed it. */
+    void (*on_end)(void *context, const struct err *err);
+
+    /* Everything that was sent has left this process. May be NULL. */
+    void (*on_drained)(void *context);
+};
+
+struct frame_link {
+    uv_pipe_t input, output;
+    uv_write_t write;
+    struct frame_reader reader;
+    struct wire_writer next;   /* gathers while `flying` is under way */
+    struct wire_writer flying; /* owned by the write until it ends */
+    size_t frame_begin;        /* of the frame being written into `next` */
+    struct frame_link_events events;
+    void *context;
+    void (*on_closed)(void *context);
+    int open_handles;
+    bool writing, ended, closing;
+    bool deaf; /* the other side reads no more */
+};
+
+/* Takes both descriptors, which may be one and the same number, also when it fails.
+ * frame_link_close() must follow in either case. */
+int frame_link_open(struct frame_link *link, uv_loop_t *loop, int input, int output,
+                    const struct frame_link_events *events, void *context, struct err *err);
+
+/* Write a body into what frame_link_begin() returns, then frame_link_send() it. Frames for a link
+ * that has ended are dropped. */
+struct wire_writer *frame_link_begin(struct frame_link *link, uint16_t type);
+void frame_link_send(struct frame_link *link);
+
+/* Bytes that have not left this process yet. */
+size_t frame_link_queued(const struct frame_link *link);
+
+/* Drops what is queued. `on_closed` may be NULL; `link` must stay until it has been called. */
+void frame_link_close(struct frame_link *link, void (*on_closed)(void *context));
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The descendants of this process, wherever they hide: a process that called setsid() or whose
+ * parent has died is still one, because this process adopts orphans below it (process_tree_adopt).
+ */
+#ifndef LAUNCHER_PROCESS_TREE_H
+#define LAUNCHER_PROCESS_TREE_H
+
+#include <sys/types.h>
+
+/* From now on orphaned descendants become children of this process, which must wait for them. */
+void process_tree_adopt(void);
+
+/* Sends `signum` to every descendant that is not a zombie and returns how many there were; 0 only
+ * counts them. The `nspared` children in `spared`, and all below them, are left out. */
+int process_tree_signal(int signum, const pid_t *spared, int nspared);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fork and exec; see spawn.h.
+ * What goes wrong after the fork is reported through a close-on-exec pipe as an errno. Between fork
+ * and exec the child calls only what may be called there. */
+#include "launcher/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Every descriptor from 3 up is closed by exec, whoever opened it. */
+static void close_on_exec_from(int first)
+{
+    if (syscall(SYS_close_range, (unsigned)first, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+        return;
+    struct rlimit limit;
+    int end = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 65536 ? (int)limit.rlim_cur
+                                                                              : 65536;
+    for (int fd = first; fd < end; fd++)
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+static void reset_signals(bool ignore_hup)
+{
+    for (int signum = 1; signum < NSIG; signum++)
+        if (!(signum == SIGHUP && ignore_hup))
+            signal(signum, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* The descriptors may be any numbers, also 0, 1 and 2 crosswise: move them out of the way first. */
+static int place_stdio(const int stdio[3])
+{
+    int high[3];
+    for (int i = 0; i < 3; i++)
+        if ((high[i] = fcntl(stdio[i], F_DUPFD_CLOEXEC, 3)) < 0)
+            return -1;
+    for (int i = 0; i < 3; i++)
+        if (dup2(high[i], i) < 0)
+            return -1;
+    return 0;
+}
+
+static void exec_program(const struct spawn_request *request, char **shell_argv)
+{
+    execve(request->path, request->argv, request->envp);
+    if (errno != ENOEXEC)
+        return;
+    execve("/bin/sh", shell_argv, request->envp);
+    errno = ENOEXEC;
+}
+
+static void run_child(const struct spawn_request *request, char **shell_argv, pid_t parent)
+{
+    if (request->new_session)
+        setsid();
+    else
+        setpgid(0, 0);
+    if (request->death_signal) {
+        prctl(PR_SET_PDEATHSIG, request->death_signal);
+        if (getppid() != parent)
+            _exit(128 + request->death_signal);
+    }
+    if (request->nofile)
+        setrlimit(RLIMIT_NOFILE, request->nofile);
+    if (place_stdio(request->stdio) < 0)
+        return;
+    close_on_exec_from(3);
+    reset_signals(request->ignore_hup);
+    exec_program(request, shell_argv);
+}
+
+/* "/bin/sh path arguments...", for a script that does not say who reads it. */
+static char **make_shell_argv(const struct spawn_request *request)
+{
+    size_t argc = 0;
+    while (request->argv[argc])
+        argc++;
+    char **argv = malloc((argc + 3) * sizeof *argv);
+    if (!argv)
+        return NULL;
+    argv[0] = (char *)(uintptr_t) "/bin/sh";
+    argv[1] = (char *)(uintptr_t)request->path;
+    size_t n = 2;
+    for (size_t i = 1; i < argc; i++)
+        argv[n++] = request->argv[i];
+    argv[n] = NULL;
+    return argv;
+}
+
+int spawn_start(const struct spawn_request *request, struct spawned *spawned, struct err *err)
+{
+    int report[2];
+    char **shell_argv = make_shell_argv(request);
+    if (!shell_argv)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    if (pipe2(report, O_CLOEXEC) < 0) {
+        free(shell_argv);
+        return fail_errno(err, HVD_ERR_SYSTEM, errno, "pipe");
+    }
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before); /* no handler of ours runs in the child */
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    int fork_errno = errno;
+    if (pid == 0) {
+        run_child(request, shell_argv, parent);
+        int code = errno;
+        ssize_t ignored = write(report[1], &code, sizeof code);
+        (void)ignored;
+        _exit(127);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    free(shell_argv);
+    close(report[1]);
+    if (pid < 0) {
+        close(report[0]);
+        return fail_errno(err, HVD_ERR_SYSTEM, fork_errno, "fork");
+    }
+    *spawned = (struct spawned){ pid, report[0] };
+    return HVD_OK;
+}
+
+int spawn_confirm(struct spawned *spawned)
+{
+    int code = 0;
+    ssize_t n;
+    do
+        n = read(spawned->report, &code, sizeof code);
+    while (n < 0 && errno == EINTR);
+    close(spawned->report);
+    spawned->report = -1;
+    return n == sizeof code ? code : 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting a process with everything that its parent's death and signals need, which uv_spawn has
+ * no hook for. */
+#ifndef LAUNCHER_SPAWN_H
+#define LAUNCHER_SPAWN_H
+
+#include "lib/base/status.h"
+
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+struct spawn_request {
+    const char *path; /* as execve() takes it; a script without "#!" is given to /bin/sh */
+    char *const *argv;
+    char *const *envp;
+    int stdio[3];                /* become 0, 1 and 2; stay the caller's */
+    bool new_session;            /* a session of its own, else a process group of its own */
+    int death_signal;            /* sent to it when the calling thread dies; 0 for none */
+    bool ignore_hup;             /* leave SIGHUP ignored; every other signal gets its default */
+    const struct rlimit *nofile; /* limit on descriptors to set, or NULL */
+};
+
+struct spawned {
+    pid_t pid;
+    int report; /* from the child: errno of a failed exec, or nothing */
+};
+
+/* Forks. The child has only descriptors 0, 1 and 2, and starts with an empty signal mask.
+ * HVD_ERR_SYSTEM when the process cannot be made. Each success must be followed by spawn_confirm().
+ */
+int spawn_start(const struct spawn_request *request, struct spawned *spawned, struct err *err);
+
+/* Waits until the child runs its program: 0, or the errno with which it could not; then the child
+ * has exited, and is still to be waited for. */
+int spawn_confirm(struct spawned *spawned);
+
+#endif

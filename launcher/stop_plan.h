@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How processes are brought to an end: asked, asked again, killed. Decides only; time and the
+ * number of processes are arguments.
+ *
+ *   idle -> asking -> insisting -> killing -> given up
+ *
+ * asking: the signal that was passed on, for the grace period. insisting: SIGTERM, for a second,
+ * unless that was the signal already (a background job of a shell ignores SIGINT). killing:
+ * SIGKILL, again and again, because a process may fork meanwhile. given up: what is left cannot be
+ * killed (it waits inside the kernel). */
+#ifndef LAUNCHER_STOP_PLAN_H
+#define LAUNCHER_STOP_PLAN_H
+
+#include <stdint.h>
+
+enum stop_phase { STOP_IDLE, STOP_ASKING, STOP_INSISTING, STOP_KILLING, STOP_GIVEN_UP };
+
+enum { STOP_INSIST_MS = 1000, STOP_KILL_MS = 2000, STOP_KILL_AGAIN_MS = 20 };
+
+struct stop_plan {
+    enum stop_phase phase;
+    int asked_with;
+    uint64_t phase_ends_ms;
+};
+
+/* Asks for the end with `signum` (SIGKILL: kills at once). A later, harsher request shortens what
+ * is under way; a milder one changes nothing. Returns the signal to send to all processes now, or
+ * 0. */
+int stop_plan_ask(struct stop_plan *plan, int signum, uint64_t grace_ms, uint64_t now_ms);
+
+/* To be called when time has passed: the signal to send to all processes now, or 0. */
+int stop_plan_advance(struct stop_plan *plan, uint64_t now_ms);
+
+/* Milliseconds until stop_plan_advance() wants to be called, or -1 for never. */
+int64_t stop_plan_wait_ms(const struct stop_plan *plan, uint64_t now_ms);
+
+#endif
