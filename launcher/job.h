@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One job: reaches every host of a plan, has the ranks started there, carries their output and
+ * stdin, watches them, and brings everything to an end. Says in one line why a job failed.
+ *
+ * What it does not know is where the workers meet: it hands the connections that come in through
+ * the agents to whoever owns the rendezvous, and tells it how ranks ended (struct job_meeting).
+ *
+ * One thread: all calls and callbacks are made on the loop's thread. */
+#ifndef LAUNCHER_JOB_H
+#define LAUNCHER_JOB_H
+
+#include "launcher/rank_plan.h"
+#include "lib/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+struct job;
+
+struct job_options {
+    const struct rank_plan *plan; /* borrowed, as everything here, until job_destroy() */
+    const char *agent;            /* path of hvdagent on this machine */
+    const char *cwd;
+    char *const *command;         /* ended by NULL */
+    char *const *environment;     /* NAME=VALUE for every rank, ended by NULL */
+    const char *job_key;          /* value of HVD_JOB_KEY; never shown */
+    const char *output_directory; /* or NULL */
+    bool timestamps, verbose;
+    bool stdin_closed, stdout_closed, stderr_closed;
+    uint32_t grace_ms, start_timeout_ms;
+};
+
+/* Where the workers meet, as far as the launcher knows: what it tells whoever owns the rendezvous.
+ */
+struct job_meeting {
+    /* Somebody has dialled the rendezvous on a host; bytes of such a connection; its end. (host,
+     * id) names it until either side ends it. */
+    void (*on_open)(void *context, int host, uint32_t id);
+    void (*on_data)(void *context, int host, uint32_t id, const void *data, size_t length);
+    void (*on_end)(void *context, int host, uint32_t id);
+
+    /* The link to a host is gone, and all its connections with it. */
+    void (*on_lost)(void *context, int host);
+
+    /* A rank has ended; `how` is "was killed by signal 9 (SIGKILL)" or "exited with status 3". */
+    void (*on_rank_ended)(void *context, int rank, const char *how);
+    void *context;
+};
+
+/* The job is over: nothing runs, all output is written. Once, and the last call. */
+typedef void (*job_finished_fn)(void *context, int exit_status);
+
+/* Reaches the hosts and goes on from there. NULL and `err` when an output file cannot be created.
+ */
+struct job *job_create(uv_loop_t *loop, const struct job_options *options,
+                       const struct job_meeting *meeting, job_finished_fn on_finished,
+                       void *context, struct err *err);
+
+/* Sends on a relayed connection; ends it after what was sent. */
+void job_relay_send(struct job *job, int host, uint32_t id, const void *data, size_t length);
+void job_relay_end(struct job *job, int host, uint32_t id);
+
+/* A signal has come to hvdrun: SIGINT, SIGTERM and SIGHUP stop the job, SIGTSTP and SIGCONT stop
+ * and continue the ranks, others are passed on. */
+void job_signal(struct job *job, int signum);
+
+/* The job cannot go on; `text` says why in its last line, `exit_status` becomes its status. */
+void job_fail(struct job *job, int exit_status, const char *text);
+
+/* Says something under --verbose. */
+void job_note(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* To be called once the job is over, also from on_finished(). Freed when the loop has run until
+ * nothing is active. NULL is fine. */
+void job_destroy(struct job *job);
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Talking to one agent; see job_host.h. */
+#include "launcher/job_host.h"
+
+#include "launcher/worker_environment.h"
+#include "launcher/xalloc.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Texts are gathered into frames of about this size; one text may be as long as execve() allows,
+ * 128 KiB. */
+enum { TEXTS_PER_FRAME = 256 * 1024 };
+
+static void send_empty(struct job_host *host, uint16_t type)
+{
+    frame_link_begin(&host->link, type);
+    frame_link_send(&host->link);
+}
+
+static void send_texts(struct job_host *host, uint16_t type, char *const *texts)
+{
+    while (*texts) {
+        struct wire_writer *body = frame_link_begin(&host->link, type);
+        size_t begin = body->length;
+        do
+            wire_put_string(body, *texts++);
+        while (*texts && body->length - begin + strlen(*texts) < TEXTS_PER_FRAME);
+        frame_link_send(&host->link);
+    }
+}
+
+static void send_ranks(struct job_host *host, const struct job_options *options)
+{
+    const struct rank_plan *plan = options->plan;
+    for (int i = 0; i < host->where->local_size; i++) {
+        const struct place *place = &plan->ranks[host->where->first_rank + i].place;
+        struct string_list own = { 0 };
+        worker_environment_rank(&own, place, host->where->host->name, options->job_key);
+        struct wire_writer *body = frame_link_begin(&host->link, AGENT_RANK);
+        wire_put_i32(body, place->rank);
+        for (size_t n = 0; n < own.count; n++)
+            wire_put_string(body, own.items[n]);
+        frame_link_send(&host->link);
+        string_list_fini(&own);
+    }
+}
+
+static void describe(struct job_host *host, const struct job_options *options)
+{
+    struct agent_job job = { .version = AGENT_VERSION };
+    struct sigaction hup;
+    sigaction(SIGHUP, NULL, &hup);
+    job.ignore_hup = hup.sa_handler == SIG_IGN;
+    snprintf(job.cwd, sizeof job.cwd, "%s", options->cwd);
+    agent_job_encode(frame_link_begin(&host->link, AGENT_JOB), &job);
+    frame_link_send(&host->link);
+    send_texts(host, AGENT_ARGUMENTS, options->command);
+    send_texts(host, AGENT_ENVIRONMENT, options->environment);
+    send_ranks(host, options);
+    send_empty(host, AGENT_PREPARE);
+}
+
+/* The phase of a rank of this host, or NULL for one that is not. */
+static enum rank_phase *find_rank(struct job_host *host, int rank)
+{
+    int local = rank - host->where->first_rank;
+    return rank < 0 || local < 0 || local >= host->where->local_size ? NULL : &host->ranks[local];
+}
+
+static int not_here(int rank, struct err *err)
+{
+    return fail(err, HVD_ERR_PROTOCOL, "the agent speaks of rank %d in a wrong way", rank);
+}
+
+static int on_ready(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    wire_get_u32(body);
+    int rc = agent_frame_finished(body, AGENT_READY, err);
+    if (rc < 0)
+        return rc;
+    host->phase = HOST_READY;
+    host->events->on_ready(host->context, host->index);
+    return HVD_OK;
+}
+
+static int on_failed(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    struct agent_failed failed;
+    int rc = agent_failed_decode(&failed, body, err);
+    if (rc < 0)
+        return rc;
+    enum rank_phase *rank = find_rank(host, failed.rank);
+    if (failed.rank != -1 && (!rank || *rank != RANK_WAITING))
+        return not_here(failed.rank, err);
+    if (rank)
+        *rank = RANK_ENDED;
+    for (char *at = failed.text; *at; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            *at = '?'; /* it goes to the terminal */
+    host->events->on_failed(host->context, host->index, &failed);
+    return HVD_OK;
+}
+
+static int on_started(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    struct agent_rank_number started;
+    int rc = agent_rank_number_decode(&started, body, err);
+    if (rc < 0)
+        return rc;
+    enum rank_phase *rank = find_rank(host, started.rank);
+    if (!rank || *rank != RANK_WAITING)
+        return not_here(started.rank, err);
+    *rank = RANK_RUNNING;
+    host->events->on_started(host->context, started.rank, (pid_t)started.number);
+    return HVD_OK;
+}
+
+static int on_output(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    int rank = wire_get_i32(body);
+    uint8_t stream = wire_get_u8(body);
+    size_t length = body->left;
+    const char *data = wire_get_bytes(body, length);
+    if (body->failed || !find_rank(host, rank) || stream >= OUTPUT_STREAMS ||
+        length > STREAM_WINDOW)
+        return not_here(rank, err);
+    host->events->on_output(host->context, rank, (enum output_stream)stream, data, length);
+    return HVD_OK;
+}
+
+static int on_output_end(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    struct agent_rank_number end;
+    int rc = agent_rank_number_decode(&end, body, err);
+    if (rc < 0)
+        return rc;
+    if (!find_rank(host, end.rank))
+        return not_here(end.rank, err);
+    host->events->on_output_end(host->context, end.rank, (enum output_stream)end.stream);
+    return HVD_OK;
+}
+
+static int on_stdin_credit(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    uint32_t nbytes = wire_get_u32(body);
+    int rc = agent_frame_finished(body, AGENT_STDIN_CREDIT, err);
+    if (rc < 0)
+        return rc;
+    if (host->where->first_rank != 0 || nbytes > STDIN_WINDOW)
+        return fail(err, HVD_ERR_PROTOCOL, "the agent asks for stdin that is not its");
+    host->events->on_stdin_credit(host->context, nbytes);
+    return HVD_OK;
+}
+
+static int on_exited(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    struct agent_exited exited;
+    int rc = agent_exited_decode(&exited, body, err);
+    if (rc < 0)
+        return rc;
+    enum rank_phase *rank = find_rank(host, exited.rank);
+    if (!rank || *rank != RANK_RUNNING)
+        return not_here(exited.rank, err);
+    *rank = RANK_ENDED;
+    host->events->on_exited(host->context, &exited);
+    return HVD_OK;
+}
+
+static int on_relay_open(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    uint32_t id = wire_get_u32(body);
+    int rc = agent_frame_finished(body, AGENT_RELAY_OPEN, err);
+    if (rc == HVD_OK)
+        host->events->on_relay_open(host->context, host->index, id);
+    return rc;
+}
+
+static int on_relay_data(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    uint32_t id = wire_get_u32(body);
+    size_t length = body->left;
+    const void *data = wire_get_bytes(body, length);
+    if (body->failed)
+        return fail(err, HVD_ERR_PROTOCOL, "malformed RELAY_DATA frame");
+    host->events->on_relay_data(host->context, host->index, id, data, length);
+    return HVD_OK;
+}
+
+static int on_relay_end(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    uint32_t id = wire_get_u32(body);
+    int rc = agent_frame_finished(body, AGENT_RELAY_END, err);
+    if (rc == HVD_OK)
+        host->events->on_relay_end(host->context, host->index, id);
+    return rc;
+}
+
+static int on_done(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    int left = wire_get_i32(body);
+    int rc = agent_frame_finished(body, AGENT_DONE, err);
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < host->where->local_size; i++)
+        if (host->ranks[i] == RANK_RUNNING && left <= 0)
+            return not_here(host->where->first_rank + i, err);
+    host->phase = HOST_DONE;
+    host->events->on_done(host->context, host->index, left);
+    return HVD_OK;
+}
+
+typedef int (*frame_fn)(struct job_host *host, struct wire_reader *body, struct err *err);
+
+/* Which frames may come when: in phases [first, last]. */
+static const struct {
+    frame_fn handle;
+    enum host_phase first, last;
+} handlers[AGENT_FRAME_TYPES] = {
+    [AGENT_READY] = { on_ready, HOST_DESCRIBING, HOST_DESCRIBING },
+    [AGENT_FAILED] = { on_failed, HOST_DESCRIBING, HOST_RUNNING },
+    [AGENT_STARTED] = { on_started, HOST_RUNNING, HOST_RUNNING },
+    [AGENT_OUTPUT] = { on_output, HOST_RUNNING, HOST_RUNNING },
+    [AGENT_OUTPUT_END] = { on_output_end, HOST_RUNNING, HOST_RUNNING },
+    [AGENT_STDIN_CREDIT] = { on_stdin_credit, HOST_RUNNING, HOST_RUNNING },
+    [AGENT_EXITED] = { on_exited, HOST_RUNNING, HOST_RUNNING },
+    [AGENT_RELAY_OPEN] = { on_relay_open, HOST_DESCRIBING, HOST_DONE },
+    [AGENT_RELAY_DATA] = { on_relay_data, HOST_READY, HOST_DONE },
+    [AGENT_RELAY_END] = { on_relay_end, HOST_READY, HOST_DONE },
+    [AGENT_DONE] = { on_done, HOST_DESCRIBING, HOST_RUNNING },
+};
+
+static int on_frame(void *context, const struct frame *frame, struct err *err)
+{
+    struct job_host *host = context;
+    if (frame->type >= AGENT_FRAME_TYPES || !handlers[frame->type].handle)
+        return fail(err, HVD_ERR_PROTOCOL, "frame of unknown type %u", frame->type);
+    if (host->phase < handlers[frame->type].first || host->phase > handlers[frame->type].last)
+        return fail(err, HVD_ERR_PROTOCOL, "%s frame out of turn", agent_frame_name(frame->type));
+    struct wire_reader body;
+    wire_reader_init(&body, frame->body, frame->length);
+    return handlers[frame->type].handle(host, &body, err);
+}
+
+static void on_link_end(void *context, const struct err *err)
+{
+    struct job_host *host = context;
+    if (host->phase == HOST_DONE)
+        return;
+    host->phase = HOST_LOST;
+    host->events->on_lost(host->context, host->index, err->code == HVD_OK ? "" : err->text);
+}
+
+int job_host_open(struct job_host *host, uv_loop_t *loop, const struct job_options *options,
+                  const struct job_host_events *events, void *context, struct err *err)
+{
+    static const struct frame_link_events link_events = { on_frame, on_link_end, NULL };
+    struct reached reached;
+    host->events = events;
+    host->context = context;
+    int rc = reach_local(options->agent, &reached, err);
+    if (rc < 0)
+        return rc;
+    host->agent = reached.pid;
+    host->phase = HOST_DESCRIBING;
+    host->ranks = xcalloc((size_t)host->where->local_size, sizeof *host->ranks);
+    rc = frame_link_open(&host->link, loop, reached.input, reached.output, &link_events, host, err);
+    if (rc < 0)
+        return rc;
+    describe(host, options);
+    return HVD_OK;
+}
+
+void job_host_start(struct job_host *host)
+{
+    if (host->phase != HOST_READY)
+        return;
+    host->phase = HOST_RUNNING;
+    send_empty(host, AGENT_START);
+}
+
+static bool is_open(const struct job_host *host)
+{
+    return host->phase != HOST_CLOSED && host->phase != HOST_LOST;
+}
+
+void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms)
+{
+    struct agent_stop stop = { signum, grace_ms };
+    if (!is_open(host))
+        return;
+    agent_stop_encode(frame_link_begin(&host->link, AGENT_STOP), &stop);
+    frame_link_send(&host->link);
+}
+
+void job_host_signal(struct job_host *host, int signum)
+{
+    if (host->phase != HOST_RUNNING)
+        return;
+    wire_put_i32(frame_link_begin(&host->link, AGENT_SIGNAL), signum);
+    frame_link_send(&host->link);
+}
+
+void job_host_credit(struct job_host *host, int rank, enum output_stream stream, uint32_t nbytes)
+{
+    struct agent_rank_number credit = { rank, (uint8_t)stream, nbytes };
+    if (!is_open(host))
+        return;
+    agent_rank_number_encode(frame_link_begin(&host->link, AGENT_CREDIT), &credit);
+    frame_link_send(&host->link);
+}
+
+void job_host_stdin(struct job_host *host, const void *data, size_t length)
+{
+    if (host->phase != HOST_RUNNING)
+        return;
+    wire_put_bytes(frame_link_begin(&host->link, AGENT_STDIN), data, length);
+    frame_link_send(&host->link);
+}
+
+void job_host_relay_data(struct job_host *host, uint32_t id, const void *data, size_t length)
+{
+    const char *at = data;
+    while (is_open(host) && length > 0) {
+        size_t piece = length < TEXTS_PER_FRAME ? length : TEXTS_PER_FRAME;
+        struct wire_writer *body = frame_link_begin(&host->link, AGENT_RELAY_DATA);
+        wire_put_u32(body, id);
+        wire_put_bytes(body, at, piece);
+        frame_link_send(&host->link);
+        at += piece;
+        length -= piece;
+    }
+}
+
+void job_host_relay_end(struct job_host *host, uint32_t id)
+{
+    if (!is_open(host))
+        return;
+    wire_put_u32(frame_link_begin(&host->link, AGENT_RELAY_END), id);
+    frame_link_send(&host->link);
+}
+
+static void on_link_closed(void *context)
+{
+    struct job_host *host = context;
+    free(host->ranks);
+    host->on_closed(host->context);
+}
+
+void job_host_close(struct job_host *host, void (*on_closed)(void *context))
+{
+    host->on_closed = on_closed;
+    if (host->phase == HOST_CLOSED) {
+        on_closed(host->context);
+        return;
+    }
+    host->phase = HOST_CLOSED;
+    frame_link_close(&host->link, on_link_closed);
+}

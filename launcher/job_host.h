@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hvdrun's end of one agent: describes the job to it and turns its frames into calls.
+ *
+ *   closed -> describing -> ready -> running -> done;   any but closed -> lost
+ *
+ * An agent is a stranger: a frame that is malformed, out of turn, or about a rank of another host
+ * loses the host. */
+#ifndef LAUNCHER_JOB_HOST_H
+#define LAUNCHER_JOB_HOST_H
+
+#include "launcher/agent_protocol.h"
+#include "launcher/frame_link.h"
+#include "launcher/job.h"
+#include "launcher/reach.h"
+
+enum host_phase { HOST_CLOSED, HOST_DESCRIBING, HOST_READY, HOST_RUNNING, HOST_DONE, HOST_LOST };
+
+struct job_host_events {
+    void (*on_ready)(void *context, int host);
+    void (*on_failed)(void *context, int host, const struct agent_failed *failed);
+    void (*on_started)(void *context, int rank, pid_t pid);
+    void (*on_output)(void *context, int rank, enum output_stream stream, const char *data,
+                      size_t length);
+    void (*on_output_end)(void *context, int rank, enum output_stream stream);
+    void (*on_stdin_credit)(void *context, uint32_t nbytes);
+    void (*on_exited)(void *context, const struct agent_exited *exited);
+    void (*on_relay_open)(void *context, int host, uint32_t id);
+    void (*on_relay_data)(void *context, int host, uint32_t id, const void *data, size_t length);
+    void (*on_relay_end)(void *context, int host, uint32_t id);
+    void (*on_done)(void *context, int host, int left);
+
+    /* The link has ended before the host was done; `reason` is "" for an end of file. */
+    void (*on_lost)(void *context, int host, const char *reason);
+};
+
+/* A rank as its host's end of the link knows it. */
+enum rank_phase { RANK_WAITING, RANK_RUNNING, RANK_ENDED };
+
+struct job_host {
+    int index;
+    const struct rank_host *where; /* borrowed from the plan */
+    enum host_phase phase;
+    struct frame_link link;
+    pid_t agent; /* the local process that stands for it; 0 if there is none */
+    bool agent_ended, agent_killed;
+    int agent_status;       /* as waitpid() gave it, once it has ended */
+    char lost_reason[200];  /* why its link broke; "" for an end of file */
+    enum rank_phase *ranks; /* of ranks [first_rank, first_rank + local_size) */
+    const struct job_host_events *events;
+    void *context;
+    void (*on_closed)(void *context);
+};
+
+/* Reaches the host and sends it everything up to PREPARE. */
+int job_host_open(struct job_host *host, uv_loop_t *loop, const struct job_options *options,
+                  const struct job_host_events *events, void *context, struct err *err);
+
+void job_host_start(struct job_host *host);
+void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms);
+void job_host_signal(struct job_host *host, int signum);
+void job_host_credit(struct job_host *host, int rank, enum output_stream stream, uint32_t nbytes);
+void job_host_stdin(struct job_host *host, const void *data, size_t length);
+void job_host_relay_data(struct job_host *host, uint32_t id, const void *data, size_t length);
+void job_host_relay_end(struct job_host *host, uint32_t id);
+
+/* Releases everything; `on_closed` is called once `host` may be freed. */
+void job_host_close(struct job_host *host, void (*on_closed)(void *context));
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the ranks' output goes: prefixed lines on hvdrun's stdout and stderr, and in files if asked
+ * for.
+ *
+ * A rank may have STREAM_WINDOW bytes of each stream under way; they are given back as credit when
+ * what was made of them has been written, so that a slow reader slows the ranks down and memory
+ * stays bounded.
+ *
+ * What cannot be written is reported once per destination, and the job's status tells: 141 for a
+ * reader of stdout that went away, 74 for anything else that was lost. */
+#ifndef LAUNCHER_JOB_OUTPUT_H
+#define LAUNCHER_JOB_OUTPUT_H
+
+#include "launcher/agent_protocol.h"
+#include "lib/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+struct job_output;
+
+struct job_output_options {
+    int nranks;
+    const char *directory; /* of the files, or NULL */
+    bool timestamps;
+    bool stdout_closed, stderr_closed; /* hvdrun was started without them */
+};
+
+struct job_output_events {
+    /* `nbytes` of a stream have been dealt with. */
+    void (*on_credit)(void *context, int rank, enum output_stream stream, uint32_t nbytes);
+
+    /* The reader of hvdrun's stdout has gone away. */
+    void (*on_reader_gone)(void *context);
+
+    /* Everything has been written, after job_output_finish(). */
+    void (*on_finished)(void *context);
+};
+
+/* Creates the files. NULL and `err` naming the file when one cannot be created. */
+struct job_output *job_output_create(uv_loop_t *loop, const struct job_output_options *options,
+                                     const struct job_output_events *events, void *context,
+                                     struct err *err);
+
+/* Bytes of a stream, and its end. */
+void job_output_take(struct job_output *output, int rank, enum output_stream stream,
+                     const char *data, size_t length);
+void job_output_end(struct job_output *output, int rank, enum output_stream stream);
+
+/* A line of hvdrun's own on stderr, "hvdrun: " before it; never in the middle of a rank's line. */
+void job_output_say(struct job_output *output, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The last line that a rank wrote to stderr, quoted for a message; "" if there was none. Borrowed.
+ */
+const char *job_output_last_words(const struct job_output *output, int rank);
+
+/* Calls on_finished() once everything is written. */
+void job_output_finish(struct job_output *output);
+
+/* Nobody waits for the output any more: drops what is not written, and whatever still comes. */
+void job_output_discard(struct job_output *output);
+
+/* True if some output was lost. */
+bool job_output_lost(const struct job_output *output);
+
+/* Drops what is not written. Freed when the loop has run once more. NULL is fine. */
+void job_output_destroy(struct job_output *output);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of a job: decides, does nothing. Events come in, the action that the caller must
+ * take now comes out.
+ *
+ *   preparing -> running -> stopping -> finished
+ *   preparing -> stopping;  running -> finished
+ *
+ * preparing: agents are reached and look at their hosts; nothing runs. running: the ranks run.
+ * stopping: the first failure, or a signal to hvdrun, has been recorded and everything is being
+ * brought to an end. finished: every host is done.
+ *
+ * The first failure is the job's verdict; later ones do not change it. */
+#ifndef LAUNCHER_JOB_STATE_H
+#define LAUNCHER_JOB_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum job_phase { JOB_PREPARING, JOB_RUNNING, JOB_STOPPING, JOB_FINISHED };
+
+enum job_action {
+    JOB_WAIT,   /* nothing to do now */
+    JOB_START,  /* tell every agent to start its ranks */
+    JOB_STOP,   /* tell every agent to stop what it runs, with state->stop_signal */
+    JOB_FINISH, /* deliver the rest of the output and end */
+};
+
+/* Why the job failed. */
+enum job_cause {
+    CAUSE_NONE,
+    CAUSE_RANK,   /* a rank ended with a failure: cause_rank, cause_wait_status, cause_after_ms */
+    CAUSE_HOST,   /* something could not be done on a host, or for a rank there: cause_host,
+                     cause_rank or -1, text */
+    CAUSE_SIGNAL, /* hvdrun was told to stop: stop_signal */
+    CAUSE_JOB,    /* the job as a whole: text */
+    CAUSE_OUTPUT, /* the reader of stdout went away */
+};
+
+struct job_state {
+    enum job_phase phase;
+    int nhosts, hosts_ready, hosts_done;
+    int nranks, ranks_running, ranks_ended;
+    enum job_cause cause;
+    int exit_status; /* what hvdrun will end with */
+    int cause_rank, cause_host, cause_wait_status;
+    uint64_t cause_after_ms;
+    char cause_text[512];
+    int stop_signal;
+    int terminated; /* ranks that ended after the verdict */
+    int left;       /* processes that could not be killed */
+};
+
+void job_state_init(struct job_state *state, int nhosts, int nranks);
+
+enum job_action job_state_on_host_ready(struct job_state *state);
+enum job_action job_state_on_rank_started(struct job_state *state);
+
+/* A rank has ended by itself or by a signal; `after_ms` since it was started. */
+enum job_action job_state_on_rank_exited(struct job_state *state, int rank, int wait_status,
+                                         uint64_t after_ms);
+
+/* A rank cannot be watched any more, because its host is lost. */
+enum job_action job_state_on_rank_lost(struct job_state *state);
+
+/* Something cannot be done on `host` (rank -1), or for a rank there; `exit_status` is what that
+ * means for hvdrun. */
+enum job_action job_state_on_host_failed(struct job_state *state, int host, int rank,
+                                         int exit_status, const char *text);
+
+/* A host has nothing more to say, nor its agent. */
+enum job_action job_state_on_host_done(struct job_state *state);
+
+/* hvdrun got a signal that asks it to stop. While it is stopping already, SIGINT kills at once, any
+ * other becomes SIGTERM. */
+enum job_action job_state_on_told_to_stop(struct job_state *state, int signum);
+
+/* The job cannot go on: it did not come together in time, or nobody reads its output
+ * (CAUSE_OUTPUT). */
+enum job_action job_state_on_failed(struct job_state *state, enum job_cause cause, int exit_status,
+                                    const char *text);
+
+/* "killed by signal 9 (SIGKILL)" or "exited with status 3". */
+void wait_status_text(char *text, unsigned long size, int wait_status);
+
+/* What waitpid() gave as an exit status: the process's own, or 128 + signal. */
+int wait_status_exit(int wait_status);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wording a job's end; see job_verdict.h. */
+#include "launcher/job_verdict.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *rank_host(const struct rank_plan *plan, int rank)
+{
+    return plan->hosts[plan->ranks[rank].host].host->name;
+}
+
+static int rank_words(char *text, size_t size, const struct job_state *state,
+                      const struct rank_plan *plan, pid_t pid)
+{
+    char how[96];
+    wait_status_text(how, sizeof how, state->cause_wait_status);
+    return snprintf(text, size, "FAILED rank %d on %s (pid %d): %s after %.1f s", state->cause_rank,
+                    rank_host(plan, state->cause_rank), (int)pid, how,
+                    (double)state->cause_after_ms / 1000);
+}
+
+static int host_words(char *text, size_t size, const struct job_state *state,
+                      const struct rank_plan *plan)
+{
+    const char *host = plan->hosts[state->cause_host].host->name;
+    if (state->cause_rank >= 0)
+        return snprintf(text, size, "FAILED rank %d on %s: %s", state->cause_rank, host,
+                        state->cause_text);
+    return snprintf(text, size, "FAILED on %s: %s", host, state->cause_text);
+}
+
+static int signal_words(char *text, size_t size, const struct job_state *state, uint64_t elapsed_ms)
+{
+    int signum = state->exit_status - 128;
+    const char *name = sigabbrev_np(signum);
+    return snprintf(text, size, "stopped by signal %d (SIG%s) after %.1f s", signum,
+                    name ? name : "?", (double)elapsed_ms / 1000);
+}
+
+void job_verdict_text(char *text, size_t size, const struct job_state *state,
+                      const struct rank_plan *plan, pid_t pid, uint64_t elapsed_ms)
+{
+    int used = 0;
+    switch (state->cause) {
+    case CAUSE_RANK:
+        used = rank_words(text, size, state, plan, pid);
+        break;
+    case CAUSE_HOST:
+        used = host_words(text, size, state, plan);
+        break;
+    case CAUSE_SIGNAL:
+        used = signal_words(text, size, state, elapsed_ms);
+        break;
+    case CAUSE_JOB:
+    case CAUSE_OUTPUT:
+    case CAUSE_NONE:
+        used = snprintf(text, size, "FAILED: %s", state->cause_text);
+        break;
+    }
+    if (used < 0 || (size_t)used >= size)
+        return;
+    snprintf(text + used, size - (size_t)used, "; %d %srank%s terminated, %d left",
+             state->terminated, state->cause == CAUSE_RANK ? "other " : "",
+             state->terminated == 1 ? "" : "s", state->left);
+}

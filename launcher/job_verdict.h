@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The last words on a job: why it failed, in one line; see hvdrun(1), EXIT STATUS. Pure. */
+#ifndef LAUNCHER_JOB_VERDICT_H
+#define LAUNCHER_JOB_VERDICT_H
+
+#include "launcher/job_state.h"
+#include "launcher/rank_plan.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Writes "FAILED rank 2 on node1 (pid 4711): killed by signal 9 (SIGKILL) after 12.3 s; 3 other
+ * ranks terminated, 0 left" or the like. `pid` is that of the failed rank, if the cause is a rank;
+ * `elapsed_ms` since the ranks were started. */
+void job_verdict_text(char *text, size_t size, const struct job_state *state,
+                      const struct rank_plan *plan, pid_t pid, uint64_t elapsed_ms);
+
+#endif

@@ -1,0 +1,38 @@
+noinst_LTLIBRARIES += launcher/liblauncher.la
+
+launcher_liblauncher_la_SOURCES = \
+	launcher/agent.c launcher/agent.h \
+	launcher/agent_protocol.c launcher/agent_protocol.h \
+	launcher/agent_ranks.c \
+	launcher/agent_relay.c \
+	launcher/agent_setup.c \
+	launcher/agent_streams.c \
+	launcher/bad_input.c launcher/bad_input.h \
+	launcher/exit_status.h \
+	launcher/frame_link.c launcher/frame_link.h \
+	launcher/host_list.c launcher/host_list.h launcher/host_list_build.h \
+	launcher/host_spec.c launcher/host_spec.h \
+	launcher/hostfile.c \
+	launcher/hostfile_read.c \
+	launcher/job.c launcher/job.h \
+	launcher/job_host.c launcher/job_host.h \
+	launcher/job_output.c launcher/job_output.h \
+	launcher/job_state.c launcher/job_state.h \
+	launcher/job_verdict.c launcher/job_verdict.h \
+	launcher/local_host.c launcher/local_host.h \
+	launcher/number.c launcher/number.h \
+	launcher/output_files.c launcher/output_files.h \
+	launcher/output_lines.c launcher/output_lines.h \
+	launcher/output_writer.c launcher/output_writer.h \
+	launcher/process_tree.c launcher/process_tree.h \
+	launcher/rank_plan.c launcher/rank_plan.h \
+	launcher/reach.h launcher/reach_local.c \
+	launcher/spawn.c launcher/spawn.h \
+	launcher/stdin_reader.c launcher/stdin_reader.h \
+	launcher/stop_plan.c launcher/stop_plan.h \
+	launcher/string_list.c launcher/string_list.h \
+	launcher/text_buffer.c launcher/text_buffer.h \
+	launcher/worker_environment.c launcher/worker_environment.h \
+	launcher/xalloc.c launcher/xalloc.h
+launcher_liblauncher_la_CFLAGS = $(AM_CFLAGS) $(UV_CFLAGS)
+launcher_liblauncher_la_LIBADD = lib/base/libbase.la $(UV_LIBS)

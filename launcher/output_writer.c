@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread that writes; see output_writer.h.
+ * Each sink has two buffers: the loop's thread appends to `filling`, the writer's takes it as a
+ * whole and writes it out. `lock` guards what the sinks say of them; the loop hears of progress
+ * through an async handle. */
+#include "launcher/output_writer.h"
+
+#include "launcher/text_buffer.h"
+#include "launcher/xalloc.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct output_sink {
+    struct output_writer *writer;
+    struct output_sink *next;
+    char *name;
+    int fd;
+    bool owned;
+    struct text_buffer filling;
+    struct text_buffer flying; /* the thread's own */
+    int errnum;                /* why it is broken, or 0 */
+    bool reported;             /* on_broken() has been called */
+};
+
+struct output_writer {
+    struct output_writer_events events;
+    void *context;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    struct output_sink *sinks;
+    bool stopped;   /* the thread has been ended */
+    size_t pending; /* bytes of all sinks that are not written yet */
+    uv_async_t async;
+};
+
+/* The next sink with something to write; its bytes are in `flying` then. Called with the lock held.
+ */
+static struct output_sink *take_work(struct output_writer *writer)
+{
+    for (struct output_sink *sink = writer->sinks; sink; sink = sink->next) {
+        if (sink->filling.length == 0)
+            continue;
+        struct text_buffer empty = sink->flying;
+        sink->flying = sink->filling;
+        sink->filling = empty;
+        sink->filling.length = 0;
+        return sink;
+    }
+    return NULL;
+}
+
+/* Pieces of this size, so that progress is seen while a reader is slow. */
+enum { WRITE_CHUNK = 256 * 1024 };
+
+/* One write; 0 and `*written`, or an errno. Waits also where somebody who shares the descriptor
+ * made it non-blocking. */
+static int write_some(int fd, const char *data, size_t length, size_t *written)
+{
+    for (;;) {
+        ssize_t n = write(fd, data, length < WRITE_CHUNK ? length : WRITE_CHUNK);
+        if (n >= 0) {
+            *written = (size_t)n;
+            return 0;
+        }
+        if (errno == EAGAIN) {
+            struct pollfd room = { .fd = fd, .events = POLLOUT };
+            poll(&room, 1, -1);
+        } else if (errno != EINTR) {
+            return errno;
+        }
+    }
+}
+
+/* Accounts for `written` bytes; after an error also for `left` that never will be, and for what was
+ * queued meanwhile. */
+static void note_progress(struct output_sink *sink, size_t written, size_t left, int errnum)
+{
+    struct output_writer *writer = sink->writer;
+    pthread_mutex_lock(&writer->lock);
+    writer->pending -= written;
+    if (errnum) {
+        writer->pending -= left + sink->filling.length;
+        sink->filling.length = 0;
+        sink->errnum = errnum;
+    }
+    pthread_mutex_unlock(&writer->lock);
+    uv_async_send(&writer->async);
+}
+
+/* Writes all that was taken. Called without the lock; cancelled, if at all, inside write() or
+ * poll(). */
+static void write_out(struct output_sink *sink)
+{
+    const char *at = sink->flying.data;
+    size_t left = sink->flying.length;
+    for (int errnum = 0; left > 0 && !errnum;) {
+        size_t written = 0;
+        errnum = write_some(sink->fd, at, left, &written);
+        at += written;
+        left -= written;
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+        note_progress(sink, written, left, errnum);
+        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    }
+}
+
+static void unlock(void *lock)
+{
+    pthread_mutex_unlock(lock);
+}
+
+static void *run(void *argument)
+{
+    struct output_writer *writer = argument;
+    for (;;) {
+        struct output_sink *sink;
+        pthread_mutex_lock(&writer->lock);
+        pthread_cleanup_push(unlock, &writer->lock);
+        while (!(sink = take_work(writer)))
+            pthread_cond_wait(&writer->work, &writer->lock);
+        pthread_cleanup_pop(1);
+        write_out(sink);
+    }
+    return NULL;
+}
+
+static void on_async(uv_async_t *async)
+{
+    struct output_writer *writer = async->data;
+    for (struct output_sink *sink = writer->sinks; sink; sink = sink->next) {
+        pthread_mutex_lock(&writer->lock);
+        int errnum = sink->errnum;
+        pthread_mutex_unlock(&writer->lock);
+        if (errnum == 0 || sink->reported)
+            continue;
+        sink->reported = true;
+        writer->events.on_broken(writer->context, sink, errnum);
+    }
+    writer->events.on_progress(writer->context);
+}
+
+/* The thread takes no signal: all of them are the loop's. */
+static void start_thread(struct output_writer *writer)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&writer->thread, NULL, run, writer) != 0)
+        xalloc_failed();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+struct output_writer *output_writer_create(uv_loop_t *loop,
+                                           const struct output_writer_events *events, void *context)
+{
+    struct output_writer *writer = xcalloc(1, sizeof *writer);
+    writer->events = *events;
+    writer->context = context;
+    pthread_mutex_init(&writer->lock, NULL);
+    pthread_cond_init(&writer->work, NULL);
+    uv_async_init(loop, &writer->async, on_async);
+    writer->async.data = writer;
+    start_thread(writer);
+    return writer;
+}
+
+struct output_sink *output_sink_add(struct output_writer *writer, int fd, const char *name,
+                                    bool owned)
+{
+    struct output_sink *sink = xcalloc(1, sizeof *sink);
+    sink->writer = writer;
+    sink->fd = fd;
+    sink->name = xstrdup(name);
+    sink->owned = owned;
+    pthread_mutex_lock(&writer->lock);
+    sink->next = writer->sinks;
+    writer->sinks = sink;
+    pthread_mutex_unlock(&writer->lock);
+    return sink;
+}
+
+void output_sink_write(struct output_sink *sink, const void *data, size_t length)
+{
+    struct output_writer *writer = sink->writer;
+    pthread_mutex_lock(&writer->lock);
+    if (sink->errnum == 0 && !writer->stopped) {
+        text_buffer_put(&sink->filling, data, length);
+        writer->pending += length;
+    }
+    pthread_cond_signal(&writer->work);
+    pthread_mutex_unlock(&writer->lock);
+}
+
+const char *output_sink_name(const struct output_sink *sink)
+{
+    return sink->name;
+}
+
+size_t output_writer_pending(struct output_writer *writer)
+{
+    pthread_mutex_lock(&writer->lock);
+    size_t pending = writer->pending;
+    pthread_mutex_unlock(&writer->lock);
+    return pending;
+}
+
+static void on_async_closed(uv_handle_t *handle)
+{
+    struct output_writer *writer = handle->data;
+    for (struct output_sink *next, *sink = writer->sinks; sink; sink = next) {
+        next = sink->next;
+        if (sink->owned)
+            close(sink->fd);
+        text_buffer_fini(&sink->filling);
+        text_buffer_fini(&sink->flying);
+        free(sink->name);
+        free(sink);
+    }
+    pthread_mutex_destroy(&writer->lock);
+    pthread_cond_destroy(&writer->work);
+    free(writer);
+}
+
+static void stop_thread(struct output_writer *writer)
+{
+    if (writer->stopped)
+        return;
+    writer->stopped = true;
+    pthread_cancel(writer->thread);
+    pthread_join(writer->thread, NULL);
+    writer->pending = 0;
+}
+
+void output_writer_drop(struct output_writer *writer)
+{
+    stop_thread(writer);
+}
+
+void output_writer_destroy(struct output_writer *writer)
+{
+    if (!writer)
+        return;
+    stop_thread(writer);
+    uv_close((uv_handle_t *)&writer->async, on_async_closed);
+}

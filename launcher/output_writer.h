@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes to descriptors that may block, on a thread of its own: a terminal that was stopped, a pipe
+ * whose reader is slow, a file on a dead server. Whether a descriptor blocks belongs to whoever
+ * shares it, so it is left as it is.
+ *
+ * All calls and callbacks are made on the loop's thread. */
+#ifndef LAUNCHER_OUTPUT_WRITER_H
+#define LAUNCHER_OUTPUT_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+struct output_writer;
+struct output_sink;
+
+struct output_writer_events {
+    /* Something was written: output_writer_pending() has become smaller. */
+    void (*on_progress)(void *context);
+
+    /* A sink cannot be written any more: `errnum` says why. What it had and gets from now on is
+     * dropped. Once per sink. */
+    void (*on_broken)(void *context, struct output_sink *sink, int errnum);
+};
+
+struct output_writer *
+output_writer_create(uv_loop_t *loop, const struct output_writer_events *events, void *context);
+
+/* A destination. `fd` stays open until output_writer_destroy(), which closes it if `owned`. */
+struct output_sink *output_sink_add(struct output_writer *writer, int fd, const char *name,
+                                    bool owned);
+
+/* Queues a copy. Never blocks. */
+void output_sink_write(struct output_sink *sink, const void *data, size_t length);
+
+/* The name given to output_sink_add(). */
+const char *output_sink_name(const struct output_sink *sink);
+
+/* Bytes of all sinks that were queued and not written. */
+size_t output_writer_pending(struct output_writer *writer);
+
+/* Ends the thread, also in the middle of a write that blocks; nothing is pending then, nor ever
+ * again. */
+void output_writer_drop(struct output_writer *writer);
+
+/* Ends the thread, also in the middle of a write that blocks, and drops what is pending. The writer
+ * is freed when the loop has run once more. */
+void output_writer_destroy(struct output_writer *writer);
+
+#endif

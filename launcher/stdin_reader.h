@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads hvdrun's stdin, whatever it is, on a thread of its own, and only as much as was asked for:
+ * what is not asked for stays for whoever reads the same descriptor next. In the background of a
+ * terminal it waits to be brought to the foreground instead of being stopped. All calls and
+ * callbacks are made on the loop's thread. */
+#ifndef LAUNCHER_STDIN_READER_H
+#define LAUNCHER_STDIN_READER_H
+
+#include <stddef.h>
+#include <uv.h>
+
+struct stdin_reader;
+
+/* Bytes that were read, borrowed for the call; `length` 0 is the end, once: the end of the file or
+ * a read error. */
+typedef void (*stdin_read_fn)(void *context, const char *data, size_t length);
+
+struct stdin_reader *stdin_reader_create(uv_loop_t *loop, int fd, stdin_read_fn on_read,
+                                         void *context);
+
+/* Allows `nbytes` more to be read. */
+void stdin_reader_want(struct stdin_reader *reader, size_t nbytes);
+
+/* The process has been continued: looks again whether it is in the foreground. */
+void stdin_reader_wake(struct stdin_reader *reader);
+
+/* Ends the thread, also inside a read. Freed when the loop has run once more. NULL is fine. */
+void stdin_reader_destroy(struct stdin_reader *reader);
+
+#endif
