@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where hvdagent is: beside hvdrun (a build tree), in ../libexec/hvdrun from there (an
+ * installation, wherever it was moved), or where it was configured to be installed. */
+#ifndef SRC_AGENT_PATH_H
+#define SRC_AGENT_PATH_H
+
+/* The first of these that can be executed; the caller frees it. NULL if there is none. */
+char *agent_path_find(void);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hvdrun: starts the ranks of a job on their hosts and stays with them until the last has ended.
+ *
+ *   options -> hosts -> plan -> rendezvous -> job -> loop -> exit status
+ *
+ * Whatever is wrong with what the user said ends here with one line and status 2, before anything
+ * is started. */
+#include "launcher/exit_status.h"
+#include "launcher/host_list.h"
+#include "launcher/job.h"
+#include "launcher/local_host.h"
+#include "launcher/rank_plan.h"
+#include "launcher/worker_environment.h"
+#include "launcher/xalloc.h"
+#include "src/agent_path.h"
+#include "src/hvdrun_options.h"
+#include "src/job_rendezvous.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static const int forwarded[] = { SIGINT,  SIGTERM, SIGHUP,  SIGUSR1,
+                                 SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH };
+
+enum { FORWARDED = sizeof forwarded / sizeof *forwarded };
+
+/* What one run of hvdrun holds; released in reverse. */
+struct run {
+    struct hvdrun_options options;
+    struct host_list hosts;
+    struct rank_plan plan;
+    struct string_list environment;
+    struct job_key key;
+    char key_text[JOB_KEY_HEX_SIZE];
+    char *agent;
+    char cwd[PATH_MAX];
+    bool closed[3]; /* stdin, stdout, stderr were so when we were started */
+    uv_loop_t loop;
+    uv_signal_t signals[FORWARDED];
+    struct job_options job_options;
+    struct job_rendezvous *rendezvous;
+    struct job *job;
+    int exit_status;
+};
+
+/* A descriptor 0, 1 or 2 that is closed would be given to the next file that is opened. */
+static void fill_stdio(struct run *run)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        run->closed[fd] = fcntl(fd, F_GETFD) < 0;
+        if (run->closed[fd])
+            open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
+    }
+}
+
+static int usage_error(const struct err *err)
+{
+    fprintf(stderr, "hvdrun: error: %s\n", err->text);
+    return STATUS_USAGE;
+}
+
+/* Prints something that was asked for. */
+static int print(const char *text)
+{
+    if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
+        fprintf(stderr, "hvdrun: stdout: %s\n", strerror(errno));
+        return STATUS_OUTPUT_LOST;
+    }
+    return EXIT_SUCCESS;
+}
+
+static int print_help(void)
+{
+    char *text = hvdrun_options_help();
+    int status = print(text);
+    free(text);
+    return status;
+}
+
+static int print_plan(const struct rank_plan *plan)
+{
+    char *table = rank_plan_table(plan);
+    int status = print(table);
+    free(table);
+    return status;
+}
+
+static int read_hosts(struct run *run, struct err *err)
+{
+    const struct hvdrun_options *options = &run->options;
+    if (options->hostfile)
+        return host_list_read_hostfile(&run->hosts, options->hostfile, err);
+    if (options->hosts)
+        return host_list_parse(&run->hosts, options->hosts, strlen(options->hosts),
+                               options->hosts_source, err);
+    host_list_make_local(&run->hosts, options->np);
+    return HVD_OK;
+}
+
+/* Every host of the plan must be one that this version can reach. */
+static int check_reach(const struct rank_plan *plan, struct err *err)
+{
+    struct local_host self;
+    int rc = HVD_OK;
+    local_host_init(&self);
+    for (int i = 0; i < plan->host_count && rc == HVD_OK; i++) {
+        const struct host_slots *host = plan->hosts[i].host;
+        char quoted[QUOTED_SIZE];
+        if (host->user || !local_host_is(&self, host->name))
+            rc =
+                fail(err, HVD_ERR_INVALID,
+                     "host '%s' is not this machine, and this version starts ranks on this machine "
+                     "only",
+                     quote_token(quoted, sizeof quoted, host->name, strlen(host->name)));
+    }
+    local_host_fini(&self);
+    return rc;
+}
+
+/* execve() takes no longer text than this; ARG_MAX limits all of them together, which only the host
+ * knows. */
+static int check_texts(char *const *texts, const char *what, struct err *err)
+{
+    enum { TEXT_MAX = 128 * 1024 };
+    for (; *texts; texts++)
+        if (strlen(*texts) >= TEXT_MAX)
+            return fail(err, HVD_ERR_INVALID,
+                        "%s of %zu bytes, at most %d are possible: '%.40s...'", what,
+                        strlen(*texts), TEXT_MAX - 1, *texts);
+    return HVD_OK;
+}
+
+static int check_command(const struct run *run, struct err *err)
+{
+    char *const *command = run->options.command;
+    if (!**command)
+        return fail(err, HVD_ERR_INVALID, "command: empty program name: ''");
+    int rc = check_texts(command, "command: an argument", err);
+    return rc < 0 ? rc : check_texts(environ, "environment: a variable", err);
+}
+
+/* Everything that can be known before something is started. */
+static int prepare(struct run *run, struct err *err)
+{
+    int rc;
+    if ((rc = check_command(run, err)) < 0 || (rc = read_hosts(run, err)) < 0 ||
+        (rc = rank_plan_make(&run->plan, &run->hosts, run->options.np, err)) < 0)
+        return rc;
+    return run->options.dry_run ? HVD_OK : check_reach(&run->plan, err);
+}
+
+static void on_signal(uv_signal_t *handle, int signum)
+{
+    struct run *run = handle->data;
+    job_signal(run->job, signum);
+}
+
+/* SIGHUP stays ignored if it was: that is what nohup asks for. */
+static void watch_signals(struct run *run)
+{
+    struct sigaction hup;
+    sigaction(SIGHUP, NULL, &hup);
+    signal(SIGPIPE, SIG_IGN);
+    for (int i = 0; i < FORWARDED; i++) {
+        uv_signal_init(&run->loop, &run->signals[i]);
+        run->signals[i].data = run;
+        if (forwarded[i] != SIGHUP || hup.sa_handler != SIG_IGN)
+            uv_signal_start(&run->signals[i], on_signal, forwarded[i]);
+    }
+}
+
+static void on_finished(void *context, int exit_status)
+{
+    struct run *run = context;
+    run->exit_status = exit_status;
+    for (int i = 0; i < FORWARDED; i++)
+        uv_close((uv_handle_t *)&run->signals[i], NULL);
+    job_rendezvous_destroy(run->rendezvous);
+    job_destroy(run->job);
+}
+
+static void describe_job(struct run *run)
+{
+    const struct hvdrun_options *options = &run->options;
+    worker_environment_common(&run->environment, environ);
+    run->job_options = (struct job_options){
+        .plan = &run->plan,
+        .agent = run->agent,
+        .cwd = run->cwd,
+        .command = options->command,
+        .environment = run->environment.items,
+        .job_key = run->key_text,
+        .output_directory = options->output_filename,
+        .timestamps = options->prefix_timestamp,
+        .verbose = options->verbose,
+        .stdin_closed = run->closed[0],
+        .stdout_closed = run->closed[1],
+        .stderr_closed = run->closed[2],
+        .grace_ms = (uint32_t)options->grace_s * 1000,
+        .start_timeout_ms = (uint32_t)options->start_timeout_s * 1000,
+    };
+}
+
+/* The rendezvous, then the job that leads to it. 0 or an exit status, and `err`. */
+static int start_job(struct run *run, struct err *err)
+{
+    if (!getcwd(run->cwd, sizeof run->cwd)) {
+        fail_errno(err, HVD_ERR_SYSTEM, errno, "working directory");
+        return STATUS_NOT_FOUND;
+    }
+    if (!(run->agent = agent_path_find())) {
+        fail(err, HVD_ERR_SYSTEM, "hvdagent is neither beside hvdrun nor in " AGENT_DIRECTORY);
+        return STATUS_INTERNAL;
+    }
+    describe_job(run);
+    run->rendezvous = job_rendezvous_create(&run->loop, &run->plan, &run->key,
+                                            run->job_options.start_timeout_ms, err);
+    if (!run->rendezvous)
+        return STATUS_RESOURCE;
+    struct job_meeting meeting = job_rendezvous_meeting(run->rendezvous);
+    run->job = job_create(&run->loop, &run->job_options, &meeting, on_finished, run, err);
+    if (!run->job) {
+        job_rendezvous_destroy(run->rendezvous);
+        return STATUS_CANNOT_CREATE;
+    }
+    job_rendezvous_attach(run->rendezvous, run->job);
+    return 0;
+}
+
+static int run_job(struct run *run)
+{
+    struct err err = { 0 };
+    if (auth_init(&err) < 0) {
+        fprintf(stderr, "hvdrun: %s\n", err.text);
+        return STATUS_INTERNAL;
+    }
+    job_key_generate(&run->key);
+    job_key_format(&run->key, run->key_text);
+    uv_loop_init(&run->loop);
+    run->exit_status = start_job(run, &err);
+    if (run->exit_status == 0)
+        watch_signals(run);
+    else
+        fprintf(stderr, "hvdrun: %s\n", err.text);
+    uv_run(&run->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&run->loop);
+    return run->exit_status;
+}
+
+static void release(struct run *run)
+{
+    job_key_wipe(&run->key);
+    explicit_bzero(run->key_text, sizeof run->key_text);
+    string_list_fini(&run->environment);
+    free(run->agent);
+    rank_plan_fini(&run->plan);
+    host_list_fini(&run->hosts);
+}
+
+int main(int argc, char **argv)
+{
+    struct run run = { .exit_status = EXIT_SUCCESS };
+    struct err err = { 0 };
+    int status;
+    fill_stdio(&run);
+    if (hvdrun_options_parse(&run.options, argc, argv, &err) < 0)
+        return usage_error(&err);
+    if (run.options.help)
+        return print_help();
+    if (run.options.version)
+        return print("hvdrun " PACKAGE_VERSION "\n");
+    if (prepare(&run, &err) < 0)
+        status = usage_error(&err);
+    else
+        status = run.options.dry_run ? print_plan(&run.plan) : run_job(&run);
+    release(&run);
+    return status;
+}

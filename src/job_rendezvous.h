@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Brings together what does not know each other: the launcher, whose agents carry connections from
+ * the workers, and the rendezvous, where the workers meet. */
+#ifndef SRC_JOB_RENDEZVOUS_H
+#define SRC_JOB_RENDEZVOUS_H
+
+#include "launcher/job.h"
+#include "launcher/rank_plan.h"
+#include "rendezvous/rendezvous.h"
+
+struct job_rendezvous;
+
+/* A rendezvous for the ranks of a plan, which is borrowed. */
+struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct rank_plan *plan,
+                                             const struct job_key *key, uint64_t start_timeout_ms,
+                                             struct err *err);
+
+/* The job whose agents carry the connections; to be said before the loop runs. */
+void job_rendezvous_attach(struct job_rendezvous *self, struct job *job);
+
+/* What the launcher tells it; `self` is borrowed. */
+struct job_meeting job_rendezvous_meeting(struct job_rendezvous *self);
+
+/* NULL is fine. */
+void job_rendezvous_destroy(struct job_rendezvous *self);
+
+#endif

@@ -1,0 +1,124 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# How jobs end: whose status it is, what the last line says, and that nothing is left.
+. "$srcdir/tests/tap.sh"
+
+last_line() {
+    tail -n 1 "$tmp/err"
+}
+
+# The first failure
+run "$HVDRUN" -np 3 sh -c '[ $HOROVOD_RANK = 1 ] && { echo "it broke" >&2; exit 42; }; sleep 1000'
+is "the status of the first rank that fails is hvdrun's" 42 "$status"
+like "the last line names rank, host, process and status" \
+    '^hvdrun: FAILED rank 1 on localhost \(pid [0-9]+\): exited with status 42 after [0-9.]+ s; 2 other ranks terminated, 0 left$' "$tmp/err"
+like "what it said last is repeated" '^hvdrun: rank 1 last wrote to stderr: it broke$' "$tmp/err"
+ok "nothing is left" no_survivors
+
+for signum in 9 11 6; do
+    run "$HVDRUN" -np 2 "$ACT" only 1 die $signum
+    is "a rank that dies of signal $signum is status $((128 + signum))" $((128 + signum)) "$status"
+done
+like "which is named" 'FAILED rank 1 on localhost .*: killed by signal 6 \(SIGABRT' "$tmp/err"
+run "$HVDRUN" -np 2 -H localhost:1,127.0.0.2:1 sh -c 'exit $((HOROVOD_RANK * 5))'
+is "a failure on the second host counts" 5 "$status"
+like "and names that host" 'FAILED rank 1 on 127.0.0.2 ' "$tmp/err"
+run "$HVDRUN" -np 2 "$ACT" only 0 exit 0
+is "ranks that end early and well are no failure" 0 "$status"
+
+# Stubborn ranks
+run "$HVDRUN" -np 2 --grace 1 sh -c '[ $HOROVOD_RANK = 1 ] && exit 3; trap "" TERM; while :; do sleep 1000; done'
+is "a rank that ignores SIGTERM is killed after the grace period" 3 "$status"
+ok "and nothing is left of it" no_survivors
+run "$HVDRUN" -np 2 --grace 30 sh -c 'if [ $HOROVOD_RANK = 1 ]; then until [ -e "$0" ]; do sleep 0.1; done; exit 3; fi
+    trap "echo cleaned up; exit 0" TERM; : >"$0"; while :; do sleep 0.1; done' "$tmp/trapped"
+like "one that handles SIGTERM has time to clean up" '\[0\]<stdout>:cleaned up' "$tmp/out"
+
+# Commands that cannot be run
+run "$HVDRUN" -np 4 ./no-such-program
+is "a command that is not found is status 127" 127 "$status"
+is "said once" 1 "$(wc -l <"$tmp/err")"
+like "with host and command" "^hvdrun: FAILED on localhost: command not found: './no-such-program'" "$tmp/err"
+run "$HVDRUN" -np 2 no-such-program
+is "nor in PATH" 127 "$status"
+: >"$tmp/plain"
+run "$HVDRUN" -np 2 "$tmp/plain"
+is "one that is not executable is status 126" 126 "$status"
+like "with the reason" "cannot be executed: '.*plain'.*: Permission denied" "$tmp/err"
+run "$HVDRUN" -np 2 "$tmp"
+is "a directory too" 126 "$status"
+printf '#!/no/such/interpreter\n' >"$tmp/script"
+chmod +x "$tmp/script"
+run "$HVDRUN" -np 2 "$tmp/script"
+is "a script whose interpreter is missing too" 126 "$status"
+like "which is said" 'interpreter' "$tmp/err"
+printf 'a\0b\n' >"$tmp/binary"
+chmod +x "$tmp/binary"
+run "$HVDRUN" -np 1 "$tmp/binary"
+is "a binary of another kind too" 126 "$status"
+mkdir "$tmp/gone"
+(cd "$tmp/gone" && rmdir "$tmp/gone" && "$HVDRUN" -np 1 true) 2>"$tmp/err"
+is "a working directory that is gone is status 127" 127 $?
+
+# Signals to hvdrun
+for row in INT:130 TERM:143 HUP:129; do
+    start "$HVDRUN" -np 2 "$ACT" text 'up\n' stay
+    until_said '\[1\].*up'
+    stop_with "${row%:*}"
+    is "SIG${row%:*} ends the job with status ${row#*:}" "${row#*:}" "$status"
+    like "and is named" "^hvdrun: stopped by signal [0-9]+ \(SIG${row%:*}\) after [0-9.]+ s; 2 ranks terminated, 0 left$" "$tmp/err"
+    ok "and nothing is left" no_survivors
+done
+start "$HVDRUN" -np 2 "$ACT" say-signals
+until_said '\[0\].*listening' && until_said '\[1\].*listening'
+kill -USR1 "$pid"
+ok "SIGUSR1 is passed on to every rank" until_said '\[0\]<stdout>:got SIGUSR1'
+ok "really every rank" until_said '\[1\]<stdout>:got SIGUSR1'
+stop_with INT TERM
+like "SIGINT is passed on as SIGINT" '<stdout>:got SIGINT' "$tmp/out"
+start "$HVDRUN" --verbose --grace 1000 -np 2 "$ACT" ignore-term text 'up\n' stay
+until_said '\[0\].*up' && until_said '\[1\].*up'
+kill -INT "$pid"
+until_said 'stopping with signal 2' "$tmp/err"
+stop_with INT
+is "a second SIGINT kills at once" 130 "$status"
+ok "and nothing is left" no_survivors
+new_job
+: >"$tmp/out"
+(trap '' HUP; exec env HVD_TEST_JOB="$job" "$HVDRUN" -np 1 "$ACT" text 'up\n' stay) >"$tmp/out" 2>"$tmp/err" &
+pid=$!
+until_said up
+kill -HUP "$pid"
+ok "under nohup SIGHUP does nothing" kill -0 "$pid"
+stop_with TERM
+is "until SIGTERM comes" 143 "$status"
+
+# Nobody hides
+start "$HVDRUN" -np 2 sh -c "$ACT daemon; $ACT holder; sleep 1000 & echo up; sleep 1000"
+until_said '\[0\].*up' && until_said '\[1\].*up'
+ok "ranks have descendants that have left their session" [ "$(survivors | wc -l)" -ge 10 ]
+kill -KILL "$pid"
+ok "hvdrun killed with SIGKILL leaves no process behind" until_true no_survivors
+wait "$pid" 2>/dev/null
+start "$HVDRUN" -np 2 "$ACT" ignore-term text 'up\n' stay
+until_said '\[0\].*up' && until_said '\[1\].*up'
+kill -KILL "$pid"
+ok "not even one that ignores SIGTERM" until_true no_survivors
+wait "$pid" 2>/dev/null
+run "$HVDRUN" -np 2 sh -c "$ACT daemon; $ACT holder; sleep 1000 & exit 0"
+is "what ranks leave behind does not keep the job from ending" 0 "$status"
+ok "and is ended with it" no_survivors
+run "$HVDRUN" -np 2 sh -c "(sleep 0.3; echo late) & exit 0"
+is "a descendant may still finish what it has to say" 2 "$(grep -c 'late' "$tmp/out")"
+for victim in INT KILL; do
+    start "$HVDRUN" -np 2 sh -c "$ACT daemon; sleep 1000 & echo up; sleep 1000"
+    until_said '\[0\].*up' && until_said '\[1\].*up'
+    agent=$(pgrep -P "$pid" hvdagent)
+    kill "-$victim" "$agent"
+    status=0
+    wait "$pid" 2>/dev/null || status=$?
+    is "an agent that gets SIG$victim loses its host, status 68" 68 "$status"
+    like "which is named" '^hvdrun: FAILED on localhost: host lost: its agent \(pid [0-9]+\)' "$tmp/err"
+    ok "and nothing is left" until_true no_survivors
+done
+finish

@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# hvdrun starts what it was asked to start: places, environment, command, working directory, stdin.
+. "$srcdir/tests/tap.sh"
+
+run "$HVDRUN" -np 2 -H localhost:2 true
+is "a job of two ranks that end well ends with status 0" 0 "$status"
+ok "and prints nothing" [ ! -s "$tmp/out" ] && ok "on stderr either" [ ! -s "$tmp/err" ]
+
+# shellcheck disable=SC2016  # expanded by the ranks' shell
+table='echo "$HOROVOD_RANK $HOROVOD_SIZE $HOROVOD_LOCAL_RANK $HOROVOD_LOCAL_SIZE $HOROVOD_CROSS_RANK $HOROVOD_CROSS_SIZE $HOROVOD_HOSTNAME"'
+run "$HVDRUN" -np 3 -H localhost:2,127.0.0.2:1 sh -c "$table"
+sort "$tmp/out" >"$tmp/sorted"
+cat >"$tmp/expected" <<-.
+	[0]<stdout>:0 3 0 2 0 2 localhost
+	[1]<stdout>:1 3 1 2 0 1 localhost
+	[2]<stdout>:2 3 0 1 1 2 127.0.0.2
+.
+ok "each rank is told its place" cmp "$tmp/sorted" "$tmp/expected"
+
+run "$HVDRUN" -np 2 -H localhost:4 sh -c "$table"
+is "-np smaller than the slots is honoured" 2 "$(wc -l <"$tmp/out")"
+like "and is the size of the world" '^\[1\]<stdout>:1 2 1 2 0 1 localhost$' "$tmp/out"
+
+run "$HVDRUN" -np 2 sh -c "$table"
+is "without hosts the ranks run on localhost" 2 "$(grep -c localhost "$tmp/out")"
+
+run "$HVDRUN" --num-proc 1 --gloo --hosts "$(hostname):1" true
+is "this machine's own name is this machine" 0 "$status"
+run "$HVDRUN" -np 1 -H '[::1]:1' true
+is "so is the IPv6 loopback address" 0 "$status"
+
+printf '# two hosts\n\nlocalhost slots=1\n127.0.0.2:1 # the other\n' >"$tmp/hosts"
+run "$HVDRUN" -np 2 --hostfile "$tmp/hosts" sh -c "$table"
+is "a hostfile names hosts" 2 "$(wc -l <"$tmp/out")"
+
+run "$HVDRUN" -np 7 -H h1:2,h2:4,h3:1 --dry-run true
+is "a dry run ends with status 0, wherever the hosts are" 0 "$status"
+is "and prints a line for each rank and a header" 8 "$(wc -l <"$tmp/out")"
+like "with the cross rank of a heterogeneous job" '^ *6 +h3 +0 +1 +2 +3 *$' "$tmp/out"
+
+# The command
+run "$HVDRUN" -np 1 printf '<%s>' 'a b' '$HOME' '' "it's" '*' '-np' '--'
+is "arguments arrive as they were given" "[0]<stdout>:<a b><\$HOME><><it's><*><-np><-->" "$(cat "$tmp/out")"
+run "$HVDRUN" -np 1 -- echo --verbose
+is "-- ends the options" "[0]<stdout>:--verbose" "$(cat "$tmp/out")"
+printf 'echo from a script: "$1"\n' >"$tmp/script"
+chmod +x "$tmp/script"
+run "$HVDRUN" -np 1 "$tmp/script" argument
+is "a script without #! is read by sh" "[0]<stdout>:from a script: argument" "$(cat "$tmp/out")"
+mkdir "$tmp/cwd with blanks"
+cd "$tmp/cwd with blanks" || exit 99
+run "$HVDRUN" -np 1 pwd
+is "ranks run in hvdrun's working directory" "[0]<stdout>:$tmp/cwd with blanks" "$(cat "$tmp/out")"
+cd "$OLDPWD" || exit 99
+
+# The environment
+# shellcheck disable=SC2016
+run env VALUE='two
+lines' EMPTY= CUDA_VISIBLE_DEVICES=1 HOROVOD_RANK=7 HOROVOD_SIZE=9 HVD_JOB_KEY=stale \
+    "$HVDRUN" -np 1 sh -c 'echo "$VALUE|${EMPTY-unset}|${CUDA_VISIBLE_DEVICES-unset}|$HOROVOD_RANK|$HOROVOD_SIZE|${#HVD_JOB_KEY}|$PYTHONUNBUFFERED|$HOROVOD_CONTROLLER|$HOROVOD_GLOO_IFACE"'
+is "the environment travels, stale values of an outer job do not" \
+    '[0]<stdout>:two|[0]<stdout>:lines||unset|0|1|64|1|gloo|lo|' "$(tr '\n' '|' <"$tmp/out")"
+long=$(head -c 100000 /dev/zero | tr '\0' x)
+# shellcheck disable=SC2016
+run env A="$long" B="$long" C="$long" "$HVDRUN" -np 2 sh -c 'echo ${#A} ${#B} ${#C}'
+is "300 kB of environment arrive" 2 "$(grep -c '100000 100000 100000' "$tmp/out")"
+run "$HVDRUN" -np 2 "$ACT" fds
+is "a rank has descriptors 0, 1 and 2 and no other" 2 "$(grep -c '>:0 1 2 $' "$tmp/out")"
+run "$HVDRUN" -np 1 "$ACT" ignored
+is "a rank starts with no signal ignored or blocked" '[0]<stdout>:' "$(cat "$tmp/out")"
+# shellcheck disable=SC2016
+run "$HVDRUN" -np 1 "$ACT" stay exit 0 &
+until_true sh -c "grep -lsz HVD_JOB_KEY= /proc/[0-9]*/environ >/dev/null"
+ok "the job's key is on no command line" \
+    not sh -c 'for k in $(grep -shaz "^HVD_JOB_KEY=" /proc/[0-9]*/environ | tr "\0" "\n" | cut -d= -f2 | sort -u); do
+        case $k in *[!0-9a-f]* | "") continue ;; esac; grep -lsa "$k" /proc/[0-9]*/cmdline; done | grep -v "/$$/" | grep -q .'
+kill $! 2>/dev/null
+wait $! 2>/dev/null
+
+# stdin
+status=0
+printf 'first\nsecond\n' | "$HVDRUN" -np 2 cat >"$tmp/out" 2>"$tmp/err" || status=$?
+is "rank 0 reads hvdrun's stdin, to its end" '[0]<stdout>:first [0]<stdout>:second' "$(paste -sd' ' "$tmp/out")"
+is "and the others read nothing" 0 "$status"
+head -c 3000000 /dev/zero | tr '\0' '\n' | "$HVDRUN" -np 1 wc -c >"$tmp/out"
+is "megabytes of stdin arrive" '[0]<stdout>:3000000' "$(cat "$tmp/out")"
+yes | "$HVDRUN" -np 1 true >"$tmp/out" 2>"$tmp/err"
+is "a rank that does not read its stdin is no failure" 0 $?
+"$HVDRUN" -np 1 cat <&- >"$tmp/out" 2>"$tmp/err"
+is "a closed stdin is an empty one" 0 $?
+
+run "$HVDRUN" --version
+like "--version says which" '^hvdrun [0-9]+\.[0-9]+\.[0-9]+$' "$tmp/out"
+run "$HVDRUN" --help
+is "--help ends with status 0" 0 "$status"
+"$HVDRUN" --help >/dev/full 2>"$tmp/err"
+is "and with 74 if it cannot be printed" 74 $?
+run "$HVDRUN" -np 1 --verbose true
+like "--verbose tells what happens" 'hvdrun: [0-9.]+ s: rank 0 exited with status 0' "$tmp/err"
+finish

@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The output of ranks: whole lines, the right prefix, nothing lost, and an honest status when something is.
+. "$srcdir/tests/tap.sh"
+
+# Megabytes that each rank prints in the flood; sanitizers make everything slower.
+: "${FLOOD_LINES:=1000000}"
+
+# shellcheck disable=SC2016
+run "$HVDRUN" -np 2 sh -c 'echo to stdout; echo to stderr >&2'
+is "stdout goes to stdout with horovodrun's prefix" '[0]<stdout>:to stdout [1]<stdout>:to stdout' \
+    "$(sort "$tmp/out" | paste -sd' ')"
+is "stderr to stderr" '[0]<stderr>:to stderr [1]<stderr>:to stderr' "$(sort "$tmp/err" | paste -sd' ')"
+
+run "$HVDRUN" -np 1 --prefix-output-with-timestamp echo text
+like "a time stamp stands before the prefix" \
+    '^[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [0-9]{4}\[0\]<stdout>:text$' "$tmp/out"
+
+run "$HVDRUN" -np 1 "$ACT" text 'no end'
+is "a last line without an end arrives as it is" '[0]<stdout>:no end' "$(cat "$tmp/out")"
+is "without an end" 0 "$(wc -l <"$tmp/out")"
+run "$HVDRUN" -np 2 sh -c '[ $HOROVOD_RANK = 1 ] || { printf "no end"; exit; }
+    while [ -e /proc/$PPID ] && ! grep -qs "no end" "$0"; do sleep 0.05; done; echo whole' "$tmp/out"
+is "and whatever comes next begins a line of its own" '[0]<stdout>:no end [1]<stdout>:whole' "$(paste -sd' ' "$tmp/out")"
+
+run "$HVDRUN" -np 1 "$ACT" text '10%\r20%\rdone\n'
+printf '[0]<stdout>:10%%\r[0]<stdout>:20%%\r[0]<stdout>:done\n' >"$tmp/expected"
+ok "a carriage return ends a record, as progress bars want it" cmp "$tmp/out" "$tmp/expected"
+
+run "$HVDRUN" -np 1 "$ACT" bytes
+{ printf '[0]<stdout>:'; "$ACT" bytes; } >"$tmp/expected"
+ok "bytes of any value arrive unchanged" cmp "$tmp/out" "$tmp/expected"
+
+run "$HVDRUN" -np 2 "$ACT" long 1000000
+is "lines of a million bytes arrive whole" 2 "$(grep -Ec '^\[[01]\]<stdout>:x+$' "$tmp/out")"
+is "with every byte" 2000026 "$(wc -c <"$tmp/out")"
+
+"$HVDRUN" -np 2 "$ACT" lines "$FLOOD_LINES" 2>"$tmp/err" |
+    awk -v n="$FLOOD_LINES" '
+        length($0) != 111 { bad++ }
+        { rank = substr($0, 2, 1); if ($2 + 0 != next_[rank]++) bad++ }
+        END { print bad + 0, next_[0] + 0, next_[1] + 0 }' >"$tmp/out"
+is "when two ranks print 100 MB each, every line is whole and in order" "0 $FLOOD_LINES $FLOOD_LINES" "$(cat "$tmp/out")"
+
+# A reader that does not read: the ranks wait, hvdrun's memory stays bounded.
+mkfifo "$tmp/fifo"
+new_job
+env HVD_TEST_JOB="$job" "$HVDRUN" -np 2 "$ACT" lines 200000 >"$tmp/fifo" 2>"$tmp/err" </dev/null &
+pid=$!
+exec 9<"$tmp/fifo"
+rank_waits() { # both ranks hang in a write to a full pipe
+    [ "$(grep -ls '^pipe_write\|^anon_pipe_write\|^pipe_wait' /proc/[0-9]*/wchan 2>/dev/null |
+        sed 's/wchan/environ/' | xargs grep -lsza "^HVD_TEST_JOB=$job\$" 2>/dev/null | wc -l)" -ge 2 ]
+}
+if cat /proc/self/wchan >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
+    ok "a reader that does not read makes the ranks wait" until_true rank_waits
+else
+    skip "a reader that does not read makes the ranks wait" "no wchan"
+fi
+rss=$(awk '/^VmRSS/ { print $2 }' "/proc/$pid/status")
+if [ "${SANITIZERS:-no}" = no ]; then
+    ok "and hvdrun does not grow ($rss kB)" [ "$rss" -lt 32768 ]
+else
+    skip "and hvdrun does not grow ($rss kB)" "built with $SANITIZERS"
+fi
+is "once it reads, everything arrives" 400000 "$(cat <&9 | wc -l)"
+exec 9<&-
+wait "$pid"
+is "and the job ends well" 0 $?
+
+# Output that cannot be written
+"$HVDRUN" -np 2 echo lost >/dev/full 2>"$tmp/err"
+is "a full device is status 74" 74 $?
+is "said once" 1 "$(grep -c 'stdout: cannot be written, its output is lost: No space left on device' "$tmp/err")"
+"$HVDRUN" -np 2 sh -c 'echo lost; exit 3' >/dev/full 2>"$tmp/err"
+is "but a failing rank's status counts more" 3 $?
+"$HVDRUN" -np 1 echo lost >&- 2>"$tmp/err"
+is "a closed stdout is status 74 if something was written" 74 $?
+"$HVDRUN" -np 1 true >&- 2>"$tmp/err"
+is "and 0 if nothing was" 0 $?
+"$HVDRUN" -np 1 true 2>&-
+is "a closed stderr likewise" 0 $?
+new_job
+{ env HVD_TEST_JOB="$job" "$HVDRUN" -np 2 yes 2>"$tmp/err"; echo $? >"$tmp/status"; } | head -n 1 >"$tmp/out"
+is "when the reader goes away the job ends as by SIGPIPE" 141 "$(cat "$tmp/status")"
+ok "and leaves nothing behind" no_survivors
+
+# Files
+run "$HVDRUN" -np 2 --output-filename "$tmp/a/b" sh -c 'echo to stdout; echo to stderr >&2'
+is "--output-filename writes a file per rank and stream" \
+    'rank.0/stderr rank.0/stdout rank.1/stderr rank.1/stdout' "$(cd "$tmp/a/b" && echo */*)"
+is "with the same prefix" '[1]<stdout>:to stdout' "$(cat "$tmp/a/b/rank.1/stdout")"
+is "and still prints" 2 "$(wc -l <"$tmp/out")"
+run "$HVDRUN" -np 11 --output-filename "$tmp/eleven" true
+ok "the number has as many digits as the highest rank" [ -f "$tmp/eleven/rank.02/stdout" ]
+run "$HVDRUN" -np 1 --output-filename "$tmp/one" echo one
+is "one rank will do" '[0]<stdout>:one' "$(cat "$tmp/one/rank.0/stdout")"
+echo old >"$tmp/one/rank.0/stdout"
+run "$HVDRUN" -np 1 --output-filename "$tmp/one" echo new
+is "old files are replaced" '[0]<stdout>:new' "$(cat "$tmp/one/rank.0/stdout")"
+: >"$tmp/file"
+run "$HVDRUN" -np 1 --output-filename "$tmp/file" touch "$tmp/started"
+is "a file in the way is status 73" 73 "$status"
+like "which names it" "$tmp/file.*Not a directory" "$tmp/err"
+ok "and nothing is started" [ ! -e "$tmp/started" ]
+finish

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A worker that misbehaves on request; the tests of hvdrun start it. Acts in the order of its
+ * arguments:
+ *
+ *   lines N           N numbered lines to stdout, "RANK N", 100 bytes each
+ *   bytes             the 256 byte values to stdout, in one line
+ *   text T            T to stdout without a newline, with \n, \r and \0 understood
+ *   long N            one line of N times "x"
+ *   ignore-term       ignores SIGTERM and SIGINT from now on
+ *   daemon            a grandchild outside the session that ignores SIGTERM, has closed all its
+ *                     descriptors, and stays
+ *   holder            a grandchild outside the session that keeps stdout and stderr open
+ *   say-signals       prints the name of each signal it gets; SIGTERM ends it with status 0
+ *   stay              waits for ever
+ *   die N             sends itself signal N
+ *   exit N            ends with status N
+ *   only R            the rest is for rank R alone; the others end with status 0
+ *   fds               prints the numbers of its open descriptors in one line
+ *   ignored           prints the numbers of ignored or blocked signals in one line */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *rank(void)
+{
+    const char *value = getenv("HOROVOD_RANK");
+    return value ? value : "?";
+}
+
+static void act_lines(const char *argument)
+{
+    long count = atol(argument);
+    for (long i = 0; i < count; i++)
+        printf("%s %-97ld\n", rank(), i);
+}
+
+static void act_bytes(const char *argument)
+{
+    (void)argument;
+    for (int byte = 0; byte < 256; byte++)
+        if (byte != '\n' && byte != '\r')
+            putchar(byte);
+    putchar('\n');
+}
+
+static void act_text(const char *text)
+{
+    for (; *text; text++) {
+        if (*text != '\\') {
+            putchar(*text);
+            continue;
+        }
+        text++;
+        putchar(*text == 'n' ? '\n' : *text == 'r' ? '\r' : *text == '0' ? '\0' : *text);
+    }
+}
+
+static void act_long(const char *argument)
+{
+    for (long count = atol(argument); count > 0; count--)
+        putchar('x');
+    putchar('\n');
+}
+
+static void act_ignore_term(const char *argument)
+{
+    (void)argument;
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+}
+
+static void act_stay(const char *argument)
+{
+    (void)argument;
+    fflush(stdout);
+    for (;;)
+        pause();
+}
+
+/* Two forks and a new session: nobody's child, in nobody's process group. */
+static int become_stranger(void)
+{
+    fflush(stdout);
+    if (fork() != 0)
+        return 0;
+    setsid();
+    if (fork() != 0)
+        _exit(0);
+    signal(SIGTERM, SIG_IGN);
+    return 1;
+}
+
+static void act_daemon(const char *argument)
+{
+    if (!become_stranger())
+        return;
+    for (int fd = 0; fd < 1024; fd++)
+        close(fd);
+    act_stay(argument);
+}
+
+static void act_holder(const char *argument)
+{
+    if (become_stranger())
+        act_stay(argument);
+}
+
+static void act_say_signals(const char *argument)
+{
+    sigset_t all;
+    (void)argument;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    printf("listening\n");
+    for (int signum = 0; signum != SIGTERM;) {
+        fflush(stdout);
+        sigwait(&all, &signum);
+        printf("got SIG%s\n", sigabbrev_np(signum));
+    }
+    exit(0);
+}
+
+static void act_die(const char *argument)
+{
+    fflush(stdout);
+    signal(atoi(argument), SIG_DFL);
+    raise(atoi(argument));
+}
+
+static void act_exit(const char *argument)
+{
+    exit(atoi(argument));
+}
+
+static void act_only(const char *argument)
+{
+    if (strcmp(argument, rank()) != 0)
+        exit(0);
+}
+
+static void act_fds(const char *argument)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    (void)argument;
+    for (struct dirent *entry; (entry = readdir(dir));)
+        if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(dir))
+            printf("%s ", entry->d_name);
+    printf("\n");
+    closedir(dir);
+}
+
+static void act_ignored(const char *argument)
+{
+    sigset_t blocked;
+    struct sigaction action;
+    (void)argument;
+    sigprocmask(SIG_SETMASK, NULL, &blocked);
+    for (int signum = 1; signum < 32; signum++)
+        if ((sigaction(signum, NULL, &action) == 0 && action.sa_handler == SIG_IGN) ||
+            sigismember(&blocked, signum))
+            printf("%d ", signum);
+    printf("\n");
+}
+
+static const struct {
+    const char *name;
+    void (*act)(const char *argument);
+    int takes_argument;
+} acts[] = {
+    { "lines", act_lines, 1 },
+    { "bytes", act_bytes, 0 },
+    { "text", act_text, 1 },
+    { "long", act_long, 1 },
+    { "ignore-term", act_ignore_term, 0 },
+    { "daemon", act_daemon, 0 },
+    { "holder", act_holder, 0 },
+    { "say-signals", act_say_signals, 0 },
+    { "stay", act_stay, 0 },
+    { "die", act_die, 1 },
+    { "exit", act_exit, 1 },
+    { "only", act_only, 1 },
+    { "fds", act_fds, 0 },
+    { "ignored", act_ignored, 0 },
+};
+
+static int perform(char **argument)
+{
+    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
+        if (strcmp(argument[0], acts[i].name) != 0)
+            continue;
+        acts[i].act(acts[i].takes_argument ? argument[1] : NULL);
+        return 1 + acts[i].takes_argument;
+    }
+    fprintf(stderr, "act: what is '%s'?\n", argument[0]);
+    exit(2);
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc;)
+        i += perform(argv + i);
+    return 0;
+}

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+# For test programs in sh, which source it: TAP, a private folder, waiting for a condition, and who is still alive.
+#
+#   . "$srcdir/tests/tap.sh"
+#   run "$HVDRUN" -np 2 true            fills $status, $tmp/out and $tmp/err
+#   is "two ranks end well" 0 "$status"
+#   finish
+#
+# Every process of a job carries HVD_TEST_JOB in its environment, so that none can hide.
+
+tests=0
+tmp=$(mktemp -d) || exit 99
+job=none
+
+# How long a condition that must come true is waited for. Only a test that fails waits as long.
+: "${PATIENCE_S:=60}"
+
+# ok SENTENCE COMMAND...: the command must succeed.
+ok() {
+    tests=$((tests + 1))
+    sentence=$1
+    shift
+    if "$@"; then
+        echo "ok $tests - $sentence"
+    else
+        echo "not ok $tests - $sentence"
+        for _f in "$tmp/out" "$tmp/err"; do
+            [ ! -s "$_f" ] || { echo "# ${_f##*/}:"; head -c 2000 "$_f" | sed 's/^/#   /' | head -n 20; echo; }
+        done
+    fi
+}
+
+# is SENTENCE EXPECTED ACTUAL
+is() {
+    ok "$1" [ "$2" = "$3" ]
+    [ "$2" = "$3" ] || printf '%s\n' "expected: $2" "got:      $3" | sed 's/^/# /'
+}
+
+# like SENTENCE PATTERN FILE: some line of the file matches the extended pattern.
+like() {
+    ok "$1" grep -Eq -e "$2" "$3"
+}
+
+unlike() {
+    ok "$1" not grep -Eq -e "$2" "$3"
+}
+
+not() {
+    ! "$@"
+}
+
+skip() {
+    tests=$((tests + 1))
+    echo "ok $tests - $1 # SKIP $2"
+}
+
+# run COMMAND...: runs a job, without stdin, and waits for it.
+run() {
+    new_job
+    status=0
+    env HVD_TEST_JOB="$job" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
+}
+
+# start COMMAND...: runs a job in the background; $pid is its process.
+start() {
+    new_job
+    : >"$tmp/out" && : >"$tmp/err"
+    env HVD_TEST_JOB="$job" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null &
+    pid=$!
+}
+
+# stop_with SIGNAL...: sends them to the job in the background, then waits for it and fills $status.
+stop_with() {
+    for _s in "$@"; do
+        kill "-$_s" "$pid"
+    done
+    status=0
+    wait "$pid" 2>/dev/null || status=$?
+}
+
+new_job() {
+    jobs_run=$((${jobs_run:-0} + 1))
+    job=$$.$jobs_run
+}
+
+# until_said PATTERN [FILE]: waits until the job in the background has said it.
+until_said() {
+    until_true grep -Eqs -e "$1" "${2-$tmp/out}"
+}
+
+# until_true COMMAND...: waits until it succeeds; fails when patience has run out.
+until_true() {
+    _left=$((PATIENCE_S * 20))
+    until "$@"; do
+        _left=$((_left - 1))
+        [ $_left -gt 0 ] || return 1
+        sleep 0.05
+    done
+}
+
+# The processes of the latest job that still live, zombies excepted (they have no environment).
+survivors() {
+    grep -lsza "^HVD_TEST_JOB=$job\$" /proc/[0-9]*/environ
+}
+
+no_survivors() {
+    [ -z "$(survivors)" ]
+}
+
+finish() {
+    echo "1..$tests"
+    rm -rf "$tmp"
+}
