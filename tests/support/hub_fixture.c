@@ -46,6 +46,8 @@ void setup(int size)
 {
     static struct rendezvous_slot slots[FIXTURE_RANKS_MAX];
     struct err err;
+    now_ms = 0;
+    completed = timeouts = 0;
     for (int rank = 0; rank < size; rank++)
         slots[rank] = (struct rendezvous_slot){ { rank, size, rank, size, 0, 1 }, "localhost" };
     struct rendezvous_options options = { .slots = slots,
@@ -63,8 +65,10 @@ void teardown(void)
 {
     hub_close(&hub);
     hub_fini(&hub);
-    for (int rank = 0; rank < FIXTURE_RANKS_MAX; rank++)
+    for (int rank = 0; rank < FIXTURE_RANKS_MAX; rank++) {
         join_client_fini(&clients[rank]);
+        clients[rank] = (struct join_client){ 0 };
+    }
 }
 
 void dial_with(struct join_client *client, const struct job_key *with_key)

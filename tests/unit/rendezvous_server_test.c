@@ -42,6 +42,8 @@ static void setup(uint64_t start_timeout_ms, struct rendezvous_events events)
                                           .start_timeout_ms = start_timeout_ms,
                                           .events = events };
     struct err err;
+    completed = 0;
+    timeout_text[0] = '\0';
     ck_assert_int_eq(auth_init(&err), HVD_OK);
     job_key_generate(&key);
     ck_assert_int_eq(uv_loop_init(&loop), 0);
