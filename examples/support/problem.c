@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keeping the first problem. A text that is too long is cut; nothing here fails. */
+#include "examples/support/problem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int problem_set(struct problem *problem, int exit_status, const char *format, ...)
+{
+    if (problem->exit_status != 0)
+        return -1;
+    problem->exit_status = exit_status;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(problem->text, sizeof problem->text, format, arguments);
+    va_end(arguments);
+    return -1;
+}
+
+int problem_nomem(struct problem *problem)
+{
+    return problem_set(problem, EXIT_STATUS_DATA, "out of memory");
+}
