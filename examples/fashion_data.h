@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The images of fashion_mnist: the four files of Fashion-MNIST in one directory. Every rank reads
+ * all of them (47 MB unpacked), and trains on its share. */
+#ifndef EXAMPLES_FASHION_DATA_H
+#define EXAMPLES_FASHION_DATA_H
+
+#include "examples/fashion_options.h"
+#include "examples/support/idx.h"
+#include "examples/support/problem.h"
+
+struct fashion_data {
+    struct idx_set train, test;
+};
+
+/* Returns 0, or -1 with a problem that names the file. */
+int fashion_data_read(struct fashion_data *data, const struct fashion_options *options,
+                      struct problem *problem);
+
+/* One image as the network wants it: IMAGE_PIXELS numbers from 0 to 1. */
+void fashion_data_pixels(const struct idx_set *set, long image, float *pixels);
+
+void fashion_data_fini(struct fashion_data *data);
+
+#endif
