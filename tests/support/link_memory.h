@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A link in memory, for tests: two ends of a pair of bounded queues. A test decides how many bytes
+ * move per call (1 shows every boundary) and can cut the link. */
+#ifndef TESTS_SUPPORT_LINK_MEMORY_H
+#define TESTS_SUPPORT_LINK_MEMORY_H
+
+#include "lib/link.h"
+
+#include <stddef.h>
+
+/* Two connected ends. At most `step` bytes move per call, at most `capacity` lie in each direction.
+ * Each end is closed by link_close(). */
+void link_memory_pair(struct link *ends[2], size_t step, size_t capacity);
+
+/* Both ends fail from now on, as if the cable had been cut. */
+void link_memory_cut(struct link *end);
+
+#endif
