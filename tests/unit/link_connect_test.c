@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dialling and accepting a neighbour on real sockets, with time as the test gives it: strangers of
+ * all kinds, and neighbours that are slow, deaf or gone. */
+#include "lib/link_accept.h"
+#include "lib/link_dial.h"
+#include "lib/link_tcp.h"
+#include "lib/socket.h"
+#include "tests/support/unit.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct job_key key;
+static const struct link_identity link01 = { .epoch = 1, .source = 0, .target = 1 };
+static struct link_accept accepting;
+static struct link_dial dialling;
+static struct join_peer peer;
+static int listener;
+static struct err err;
+
+static void setup(void)
+{
+    struct sockaddr_in loopback = { .sin_family = AF_INET };
+    struct socket_address where;
+    loopback.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int beside = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(beside, (struct sockaddr *)&loopback, sizeof loopback), 0);
+    ck_assert_int_eq(auth_init(NULL), HVD_OK);
+    job_key_generate(&key);
+    listener = socket_listen_beside(beside, &where, &err);
+    ck_assert_int_ge(listener, 0);
+    close(beside);
+    peer = (struct join_peer){ .rank = 1, .host = "node1", .addresses.count = 1 };
+    socket_address_format(&where, peer.addresses.text[0]);
+    link_accept_init(&accepting, listener, &link01, &key);
+    link_dial_init(&dialling, &peer, &link01, &key);
+}
+
+static void teardown(void)
+{
+    link_accept_fini(&accepting);
+    link_dial_fini(&dialling);
+    close(listener);
+}
+
+static int connect_stranger(void)
+{
+    struct socket_address address;
+    ck_assert_int_eq(socket_address_parse(&address, peer.addresses.text[0], &err), HVD_OK);
+    int fd = socket_connect(&address, &err);
+    struct pollfd ready = { .fd = fd, .events = POLLOUT };
+    ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+    return fd;
+}
+
+/* Both sides, until both are done, at a time that stands still. */
+static void link_up(uint64_t now_ms)
+{
+    int dialled = 0, accepted = 0;
+    for (int i = 0; i < 100000 && !(dialled && accepted); i++) {
+        dialled = dialled ? 1 : link_dial_move(&dialling, now_ms, &err);
+        ck_assert_int_ge(dialled, 0);
+        accepted = link_accept_move(&accepting, now_ms, &err);
+        ck_assert_int_ge(accepted, 0);
+    }
+    ck_assert(dialled && accepted);
+}
+
+static void check_link(void)
+{
+    struct link *left = link_tcp_create(link_dial_take(&dialling));
+    struct link *right = link_tcp_create(link_accept_take(&accepting));
+    char text[6] = "";
+    struct iovec parts[] = { { (void *)"he", 2 }, { (void *)"llo", 3 } };
+    struct pollfd ready = { .fd = link_pollable(right), .events = POLLIN };
+    ck_assert_int_eq(link_try_receive(right, text, 5, &err), 0);
+    ck_assert_int_eq(link_try_send(left, parts, 2, &err), 5);
+    ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+    ck_assert_int_eq(link_try_receive(right, text, 5, &err), 5);
+    ck_assert_str_eq(text, "hello");
+    ck_assert_int_eq(link_check(left, &err), HVD_OK);
+    link_close(left);
+    ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+    ck_assert_int_eq(link_try_receive(right, text, 5, &err), HVD_ERR_PEER_LOST);
+    link_close(right);
+}
+
+START_TEST(two_neighbours_link_up)
+{
+    link_up(0);
+    check_link();
+}
+END_TEST
+
+START_TEST(a_hundred_strangers_do_not_keep_a_neighbour_out)
+{
+    int strangers[100];
+    for (int i = 0; i < 100; i++) {
+        strangers[i] = connect_stranger();
+        if (i % 2)
+            ck_assert_int_gt(socket_send(strangers[i], "garbage", 7, &err), 0);
+        link_accept_move(&accepting, 0, &err);
+    }
+    ck_assert_int_le(accepting.count, PENDING_MAX);
+    link_up(0);
+    check_link();
+    for (int i = 0; i < 100; i++)
+        close(strangers[i]);
+}
+END_TEST
+
+START_TEST(a_stranger_is_given_two_seconds)
+{
+    int stranger = connect_stranger();
+    uint64_t until = UINT64_MAX;
+    struct pollfd fds[ACCEPT_POLLFDS];
+    link_accept_move(&accepting, 1000, &err);
+    ck_assert_int_eq(accepting.count, 1);
+    ck_assert_int_eq(link_accept_pollfds(&accepting, fds, &until), 2);
+    ck_assert_uint_eq(until, 3000);
+    link_accept_move(&accepting, 2999, &err);
+    ck_assert_int_eq(accepting.count, 1);
+    link_accept_move(&accepting, 3000, &err);
+    ck_assert_int_eq(accepting.count, 0);
+    close(stranger);
+}
+END_TEST
+
+START_TEST(a_stranger_with_a_perfect_hello_and_no_key_is_closed)
+{
+    struct link_handshake hello;
+    struct job_key other_key;
+    size_t length;
+    char byte;
+    job_key_generate(&other_key);
+    link_handshake_initiate(&hello, &link01, &other_key);
+    int stranger = connect_stranger();
+    const void *data = link_handshake_output(&hello, &length);
+    ck_assert_int_eq(socket_send(stranger, data, length, &err), 64);
+    while (accepting.count == 0 || accepting.pending[0].handshake.awaits == AWAITS_HELLO)
+        link_accept_move(&accepting, 0, &err);
+    ck_assert_int_eq(socket_send(stranger, "0123456789abcdef0123456789abcdef", 32, &err), 32);
+    while (accepting.count > 0)
+        link_accept_move(&accepting, 0, &err);
+    ck_assert_int_eq(accepting.accepted, -1);
+    struct pollfd ready = { .fd = stranger, .events = POLLIN };
+    while (poll(&ready, 1, 10000) == 1 && recv(stranger, &byte, 1, 0) > 0)
+        ;
+    close(stranger);
+    link_up(0);
+    check_link();
+}
+END_TEST
+
+START_TEST(a_deaf_address_is_given_up_for_the_next)
+{
+    memcpy(peer.addresses.text[1], peer.addresses.text[0], JOIN_ADDRESS_MAX);
+    int deaf = socket_listen_beside(listener, &(struct socket_address){ .length = 0 }, &err);
+    struct sockaddr_in where;
+    socklen_t length = sizeof where;
+    getsockname(deaf, (struct sockaddr *)&where, &length);
+    snprintf(peer.addresses.text[0], JOIN_ADDRESS_MAX, "127.0.0.1:%d", ntohs(where.sin_port));
+    peer.addresses.count = 2;
+    ck_assert_int_eq(link_dial_move(&dialling, 0, &err), 0);
+    ck_assert_uint_eq(dialling.until_ms, 3000);
+    ck_assert_int_eq(link_dial_move(&dialling, 2999, &err), 0);
+    ck_assert_int_ne(dialling.state, DIAL_IDLE);
+    ck_assert_int_eq(link_dial_move(&dialling, 3000, &err), 0);
+    ck_assert_int_eq(dialling.state, DIAL_IDLE);
+    link_up(dialling.until_ms);
+    check_link();
+    close(deaf);
+}
+END_TEST
+
+START_TEST(a_neighbour_that_closes_is_dialled_again)
+{
+    link_dial_move(&dialling, 0, &err);
+    int fd;
+    while ((fd = socket_accept(listener)) < 0)
+        link_dial_move(&dialling, 0, &err);
+    close(fd);
+    while (dialling.state != DIAL_IDLE)
+        ck_assert_int_eq(link_dial_move(&dialling, 0, &err), 0);
+    ck_assert_int_eq(dialling.last.code, HVD_ERR_PEER_LOST);
+    link_up(dialling.until_ms);
+    check_link();
+}
+END_TEST
+
+START_TEST(a_neighbour_without_the_key_is_an_error)
+{
+    struct job_key other_key;
+    int rc = 0;
+    job_key_generate(&other_key);
+    link_accept_init(&accepting, listener, &link01, &other_key);
+    for (int i = 0; i < 100000 && rc == 0; i++) {
+        rc = link_dial_move(&dialling, 0, &err);
+        link_accept_move(&accepting, 0, &err);
+    }
+    ck_assert_int_eq(rc, HVD_ERR_AUTH);
+}
+END_TEST
+
+START_TEST(addresses_are_numeric_with_a_port)
+{
+    static const struct {
+        const char *text;
+        bool good;
+    } rows[] = {
+        { "127.0.0.1:80", true },     { "[::1]:65535", true },   { "", false },
+        { "127.0.0.1", false },       { "127.0.0.1:", false },   { "127.0.0.1:0", false },
+        { "127.0.0.1:65536", false }, { "127.0.0.1:8x", false }, { "localhost:80", false },
+        { "[::1]", false },           { "[::1:80", false },      { "::1:80", false },
+        { "[]:80", false },           { "127.0.0.1:-8", false }, { "127.0.0.1: 8", false },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct socket_address address;
+        char text[SOCKET_ADDRESS_TEXT];
+        int rc = socket_address_parse(&address, rows[i].text, &err);
+        ck_assert_msg((rc == HVD_OK) == rows[i].good, "%s", rows[i].text);
+        if (rc < 0)
+            continue;
+        socket_address_format(&address, text);
+        ck_assert_str_eq(text, rows[i].text);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("link_connect");
+    TCase *tcase = tcase_create("link_connect");
+    suite_add_tcase(suite, tcase);
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, two_neighbours_link_up);
+    tcase_add_test(tcase, a_hundred_strangers_do_not_keep_a_neighbour_out);
+    tcase_add_test(tcase, a_stranger_is_given_two_seconds);
+    tcase_add_test(tcase, a_stranger_with_a_perfect_hello_and_no_key_is_closed);
+    tcase_add_test(tcase, a_deaf_address_is_given_up_for_the_next);
+    tcase_add_test(tcase, a_neighbour_that_closes_is_dialled_again);
+    tcase_add_test(tcase, a_neighbour_without_the_key_is_an_error);
+    tcase_add_test(tcase, addresses_are_numeric_with_a_port);
+    return unit_run(suite);
+}
