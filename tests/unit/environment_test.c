@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the environment says, and which words of it are refused by name. */
+#include "lib/environment.h"
+
+#include "tests/support/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define KEY "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+#define JOINED                                                                                     \
+    "HOROVOD_GLOO_RENDEZVOUS_ADDR=127.0.0.1 HOROVOD_GLOO_RENDEZVOUS_PORT=4242 HVD_JOB_KEY=" KEY    \
+    " HOROVOD_RANK=1 HOROVOD_SIZE=4"
+
+/* "NAME=value NAME=value"; a '_' for a blank inside a value is written '\x01'. */
+static const char *variables;
+
+static const char *get(const char *name)
+{
+    static char value[512];
+    size_t length = strlen(name);
+    for (const char *at = variables; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strncmp(at, name, length) == 0 && at[length] == '=') {
+            int size = (int)strcspn(at + length + 1, " ");
+            snprintf(value, sizeof value, "%.*s", size, at + length + 1);
+            for (char *c = value; *c; c++)
+                *c = *c == '\1' ? ' ' : *c;
+            return value;
+        }
+    return NULL;
+}
+
+static int read_it(const char *text, struct environment *environment, struct err *err)
+{
+    variables = text;
+    *err = (struct err){ 0 };
+    return environment_read(environment, get, err);
+}
+
+START_TEST(an_empty_environment_is_a_world_of_one)
+{
+    struct environment environment;
+    struct err err;
+    ck_assert_int_eq(read_it("", &environment, &err), HVD_OK);
+    ck_assert(!environment.has_rendezvous);
+    ck_assert_int_eq(environment.place.size, 1);
+    ck_assert_int_eq(environment.place.rank, 0);
+    ck_assert_str_ne(environment.host, "");
+}
+END_TEST
+
+START_TEST(a_place_and_a_rendezvous_are_read)
+{
+    struct environment environment;
+    struct err err;
+    ck_assert_int_eq(read_it(JOINED " HOROVOD_LOCAL_RANK=1 HOROVOD_LOCAL_SIZE=2"
+                                    " HOROVOD_CROSS_RANK=0 HOROVOD_CROSS_SIZE=2"
+                                    " HOROVOD_HOSTNAME=node1",
+                             &environment, &err),
+                     HVD_OK);
+    ck_assert(environment.has_rendezvous);
+    ck_assert_str_eq(environment.rendezvous_host, "127.0.0.1");
+    ck_assert_int_eq(environment.rendezvous_port, 4242);
+    ck_assert_int_eq(environment.place.rank, 1);
+    ck_assert_int_eq(environment.place.size, 4);
+    ck_assert_int_eq(environment.place.local_rank, 1);
+    ck_assert_int_eq(environment.place.local_size, 2);
+    ck_assert_int_eq(environment.place.cross_size, 2);
+    ck_assert_str_eq(environment.host, "node1");
+    ck_assert_uint_eq(environment.key.bytes[1], 0x11);
+}
+END_TEST
+
+/* Each is refused with a text that has both words. */
+static const struct {
+    const char *variables, *word, *other_word;
+} bad[] = {
+    { "HOROVOD_RANK= HOROVOD_SIZE=4", "HOROVOD_RANK", "''" },
+    { "HOROVOD_RANK=x HOROVOD_SIZE=4", "HOROVOD_RANK", "'x'" },
+    { "HOROVOD_RANK=1x HOROVOD_SIZE=4", "HOROVOD_RANK", "'1x'" },
+    { "HOROVOD_RANK=-1 HOROVOD_SIZE=4", "HOROVOD_RANK", "'-1'" },
+    { "HOROVOD_RANK=+1 HOROVOD_SIZE=4", "HOROVOD_RANK", "'+1'" },
+    { "HOROVOD_RANK=\1"
+      "1 HOROVOD_SIZE=4",
+      "HOROVOD_RANK", "' 1'" },
+    { "HOROVOD_RANK=0x1 HOROVOD_SIZE=4", "HOROVOD_RANK", "'0x1'" },
+    { "HOROVOD_RANK=4294967297 HOROVOD_SIZE=4", "HOROVOD_RANK", "4294967297" },
+    { "HOROVOD_RANK=0 HOROVOD_SIZE=0", "HOROVOD_SIZE", "'0'" },
+    { "HOROVOD_RANK=0 HOROVOD_SIZE=65537", "HOROVOD_SIZE", "65537" },
+    { "HOROVOD_RANK=\x1b[2J HOROVOD_SIZE=4", "HOROVOD_RANK", "\\x1b" },
+    { "HOROVOD_RANK=0", "HOROVOD_RANK", "HOROVOD_SIZE" },
+    { "HOROVOD_SIZE=1", "HOROVOD_SIZE", "HOROVOD_RANK" },
+    { "HOROVOD_RANK=4 HOROVOD_SIZE=4", "HOROVOD_RANK is 4", "HOROVOD_SIZE is 4" },
+    { "HOROVOD_RANK=5 HOROVOD_SIZE=4", "HOROVOD_RANK is 5", "HOROVOD_SIZE is 4" },
+    { "HOROVOD_RANK=0 HOROVOD_SIZE=2", "HOROVOD_SIZE is 2", "HOROVOD_GLOO_RENDEZVOUS_ADDR" },
+    { "HOROVOD_LOCAL_RANK=0", "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE" },
+    { "HOROVOD_LOCAL_RANK=2 HOROVOD_LOCAL_SIZE=2", "HOROVOD_LOCAL_RANK is 2",
+      "HOROVOD_LOCAL_SIZE is 2" },
+    { "HOROVOD_LOCAL_RANK=0 HOROVOD_LOCAL_SIZE=2", "HOROVOD_LOCAL_SIZE is 2", "HOROVOD_SIZE is 1" },
+    { "HOROVOD_CROSS_RANK=a", "HOROVOD_CROSS_RANK", "'a'" },
+    { "HOROVOD_GLOO_RENDEZVOUS_ADDR=127.0.0.1", "HOROVOD_GLOO_RENDEZVOUS_ADDR",
+      "HOROVOD_GLOO_RENDEZVOUS_PORT" },
+    { "HOROVOD_GLOO_RENDEZVOUS_PORT=1", "HOROVOD_GLOO_RENDEZVOUS_PORT",
+      "HOROVOD_GLOO_RENDEZVOUS_ADDR" },
+    { "HOROVOD_GLOO_RENDEZVOUS_ADDR=a HOROVOD_GLOO_RENDEZVOUS_PORT=70000",
+      "HOROVOD_GLOO_RENDEZVOUS_PORT", "70000" },
+    { "HOROVOD_GLOO_RENDEZVOUS_ADDR=a HOROVOD_GLOO_RENDEZVOUS_PORT=0",
+      "HOROVOD_GLOO_RENDEZVOUS_PORT", "'0'" },
+    { "HOROVOD_GLOO_RENDEZVOUS_ADDR=a HOROVOD_GLOO_RENDEZVOUS_PORT=1",
+      "HOROVOD_GLOO_RENDEZVOUS_ADDR", "HVD_JOB_KEY" },
+    { "HOROVOD_GLOO_RENDEZVOUS_ADDR=a HOROVOD_GLOO_RENDEZVOUS_PORT=1 HVD_JOB_KEY=" KEY,
+      "HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_RANK" },
+    { "HOROVOD_GLOO_RENDEZVOUS_ADDR= HOROVOD_GLOO_RENDEZVOUS_PORT=1 HVD_JOB_KEY=" KEY
+      " HOROVOD_RANK=0 HOROVOD_SIZE=2",
+      "HOROVOD_GLOO_RENDEZVOUS_ADDR", "''" },
+    { "HOROVOD_GLOO_RENDEZVOUS_ADDR=a\1b HOROVOD_GLOO_RENDEZVOUS_PORT=1 HVD_JOB_KEY=" KEY
+      " HOROVOD_RANK=0 HOROVOD_SIZE=2",
+      "HOROVOD_GLOO_RENDEZVOUS_ADDR", "'a b'" },
+    { "HOROVOD_GLOO_RENDEZVOUS_ADDR=a HOROVOD_GLOO_RENDEZVOUS_PORT=1 HVD_JOB_KEY=00112233"
+      " HOROVOD_RANK=0 HOROVOD_SIZE=2",
+      "HVD_JOB_KEY", "64 hexadecimal digits" },
+    { "HOROVOD_HOSTNAME=", "HOROVOD_HOSTNAME", "''" },
+};
+
+START_TEST(a_bad_word_is_refused_by_name)
+{
+    struct environment environment;
+    struct err err;
+    int rc = read_it(bad[_i].variables, &environment, &err);
+    ck_assert_msg(rc == HVD_ERR_ENVIRONMENT, "%s: %d", bad[_i].variables, rc);
+    ck_assert_msg(strstr(err.text, bad[_i].word) && strstr(err.text, bad[_i].other_word), "%s: %s",
+                  bad[_i].variables, err.text);
+}
+END_TEST
+
+START_TEST(the_keys_value_is_never_shown)
+{
+    struct environment environment;
+    struct err err;
+    int rc = read_it("HOROVOD_GLOO_RENDEZVOUS_ADDR=a HOROVOD_GLOO_RENDEZVOUS_PORT=1"
+                     " HVD_JOB_KEY=deadbeefcafe HOROVOD_RANK=0 HOROVOD_SIZE=2",
+                     &environment, &err);
+    ck_assert_int_eq(rc, HVD_ERR_ENVIRONMENT);
+    ck_assert_ptr_null(strstr(err.text, "beef"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("environment");
+    TCase *tcase = tcase_create("environment");
+    suite_add_tcase(suite, tcase);
+    tcase_add_test(tcase, an_empty_environment_is_a_world_of_one);
+    tcase_add_test(tcase, a_place_and_a_rendezvous_are_read);
+    tcase_add_loop_test(tcase, a_bad_word_is_refused_by_name, 0, sizeof bad / sizeof *bad);
+    tcase_add_test(tcase, the_keys_value_is_never_shown);
+    return unit_run(suite);
+}
