@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A world; see world.h. */
+#include "lib/world.h"
+
+#include "lib/bootstrap.h"
+#include "lib/engine.h"
+#include "lib/news.h"
+#include "lib/ring_connect.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+struct world {
+    struct membership membership;
+    struct failure failure; /* written by the news thread and the engine */
+    struct news news;       /* runs unless the world has no rendezvous */
+    struct engine engine;
+};
+
+static bool has_rendezvous(const struct world *world)
+{
+    return world->membership.connection.fd >= 0;
+}
+
+static int start(struct world *world, struct err *err)
+{
+    struct ring ring;
+    struct membership *membership = &world->membership;
+    int rc = ring_connect(&ring, membership, &world->failure, err);
+    job_key_wipe(&membership->key); /* has done its work */
+    if (rc < 0)
+        return rc;
+    if (has_rendezvous(world))
+        rc = news_start(&world->news, &membership->connection, &world->failure, err);
+    if (rc < 0) {
+        ring_fini(&ring);
+        return rc;
+    }
+    engine_init(&world->engine, &ring, membership->welcome.place.local_size, &world->failure,
+                has_rendezvous(world) ? world->news.wake_fd : -1);
+    return HVD_OK;
+}
+
+static int join(struct world *world, environment_get_fn *get, struct err *err)
+{
+    struct environment environment;
+    int rc = auth_init(err);
+    if (rc == HVD_OK)
+        rc = environment_read(&environment, get, err);
+    if (rc == HVD_OK)
+        rc = bootstrap_join(&world->membership, &environment, err);
+    if (rc == HVD_OK)
+        rc = start(world, err);
+    job_key_wipe(&environment.key);
+    return rc;
+}
+
+struct world *world_join(environment_get_fn *get, struct err *err)
+{
+    struct world *world = calloc(1, sizeof *world);
+    if (!world) {
+        fail(err, HVD_ERR_NOMEM, "out of memory");
+        return NULL;
+    }
+    world->membership.connection.fd = world->membership.listener = -1;
+    failure_init(&world->failure);
+    if (join(world, get, err) == HVD_OK)
+        return world;
+    membership_fini(&world->membership);
+    failure_fini(&world->failure);
+    free(world);
+    return NULL;
+}
+
+const struct place *world_place(const struct world *world)
+{
+    return &world->membership.welcome.place;
+}
+
+bool world_is_homogeneous(const struct world *world)
+{
+    return world->membership.welcome.homogeneous;
+}
+
+int world_run(struct world *world, const struct request *request, struct err *err)
+{
+    return engine_run(&world->engine, request, err);
+}
+
+void world_leave(struct world *world)
+{
+    if (!world)
+        return;
+    if (has_rendezvous(world))
+        join_goodbye(&world->membership.connection, world->engine.number);
+    engine_fini(&world->engine);
+    news_stop(&world->news);
+    membership_fini(&world->membership);
+    failure_fini(&world->failure);
+    free(world);
+}
+
+void world_close_copies(const struct world *world)
+{
+    const struct ring *ring = &world->engine.ring;
+    if (ring->left.link)
+        close(link_pollable(ring->left.link));
+    if (ring->right.link)
+        close(link_pollable(ring->right.link));
+    if (!has_rendezvous(world))
+        return;
+    close(world->membership.connection.fd);
+    close(world->news.wake_fd);
+    close(world->news.stop_fd);
+}

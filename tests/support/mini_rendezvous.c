@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A small rendezvous for tests; see mini_rendezvous.h. */
+#include "tests/support/mini_rendezvous.h"
+
+#include "lib/base/frame.h"
+#include "lib/base/join_protocol.h"
+#include "lib/socket.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CLIENTS_MAX = 64 };
+
+struct client {
+    int fd; /* -1 when gone */
+    bool sealed, joined, said_goodbye;
+    struct seal seal;
+    struct frame_reader reader;
+    struct join_hello hello;
+};
+
+struct server {
+    struct mini_options options;
+    struct job_key key;
+    int listener, count, joined;
+    struct client clients[CLIENTS_MAX];
+};
+
+/* Whatever goes wrong in here is a mistake of the test's. */
+static void require(bool condition, const char *what)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "mini_rendezvous: %s\n", what);
+    _exit(99);
+}
+
+static void send_body(struct client *client, uint16_t type, struct wire_writer *body)
+{
+    struct wire_writer frame = { 0 };
+    if (client->sealed)
+        seal_put(&client->seal, &frame, type, body->data, body->length);
+    else
+        frame_put(&frame, type, body->data, body->length);
+    if (client->fd >= 0)
+        (void)!send(client->fd, frame.data, frame.length, MSG_NOSIGNAL);
+    wire_writer_fini(&frame);
+    wire_writer_fini(body);
+}
+
+static void on_open(struct server *server, struct client *client, const struct frame *frame)
+{
+    struct join_nonce open, challenge = { .version = JOIN_VERSION };
+    struct wire_reader reader;
+    struct wire_writer body = { 0 };
+    wire_reader_init(&reader, frame->body, frame->length);
+    require(frame->type == JOIN_OPEN && join_nonce_decode(&open, &reader, NULL) == HVD_OK, "OPEN");
+    nonce_generate(challenge.nonce);
+    join_nonce_encode(&body, &challenge);
+    send_body(client, JOIN_CHALLENGE, &body);
+    seal_init(&client->seal, SEAL_SERVER, &server->key, open.nonce, challenge.nonce);
+    client->sealed = true;
+}
+
+static struct client *client_of(struct server *server, int rank)
+{
+    for (int i = 0; i < server->count; i++)
+        if (server->clients[i].joined && server->clients[i].hello.rank == rank)
+            return &server->clients[i];
+    require(false, "no such rank");
+    return NULL;
+}
+
+static void fill_peer(struct server *server, struct join_peer *peer, int rank)
+{
+    const struct client *client = client_of(server, rank);
+    peer->rank = rank;
+    memcpy(peer->host, client->hello.host, sizeof peer->host);
+    peer->addresses = client->hello.addresses;
+}
+
+static void send_strangers(struct server *server, int rank)
+{
+    static const char garbage[] =
+        "GET / HTTP/1.1\r\n\r\n, and more than sixty-four bytes of it....";
+    struct socket_address address;
+    const char *text = client_of(server, rank)->hello.addresses.text[0];
+    require(socket_address_parse(&address, text, NULL) == HVD_OK, "address");
+    for (int i = 0; i < server->options.strangers; i++) {
+        int fd = socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        const struct sockaddr *to = (const struct sockaddr *)&address.storage;
+        require(connect(fd, to, address.length) == 0, "connect as a stranger");
+        if (i % 3 == 0)
+            (void)!send(fd, garbage, sizeof garbage, MSG_NOSIGNAL);
+        if (i % 3 == 1)
+            close(fd); /* the others stay and say nothing */
+    }
+}
+
+static void send_welcome(struct server *server, int rank)
+{
+    int size = server->options.size;
+    struct join_welcome welcome = {
+        .place = { rank, size, rank, size, 0, 1 },
+        .homogeneous = true,
+        .epoch = 1,
+    };
+    struct wire_writer body = { 0 };
+    fill_peer(server, &welcome.left, (rank + size - 1) % size);
+    fill_peer(server, &welcome.right, (rank + 1) % size);
+    join_welcome_encode(&body, &welcome);
+    send_body(client_of(server, rank), JOIN_WELCOME, &body);
+}
+
+static void welcome_all(struct server *server)
+{
+    if (server->options.withholds)
+        _exit(0);
+    for (int rank = 0; rank < server->options.size && server->options.strangers; rank++)
+        send_strangers(server, rank);
+    for (int rank = 0; rank < server->options.size; rank++)
+        send_welcome(server, rank);
+}
+
+static void tell_others(struct server *server, const struct client *about, int status,
+                        uint64_t collectives, const char *how)
+{
+    struct join_news news = { .status = status, about->hello.rank, collectives };
+    snprintf(news.text, sizeof news.text, "rank %d on %.64s %s", news.rank, about->hello.host, how);
+    for (int i = 0; i < server->count && !server->options.silent; i++) {
+        struct client *client = &server->clients[i];
+        struct wire_writer body = { 0 };
+        if (client == about || !client->joined)
+            continue;
+        join_news_encode(&body, &news);
+        send_body(client, JOIN_NEWS, &body);
+    }
+}
+
+static void on_sealed(struct server *server, struct client *client, const struct frame *frame)
+{
+    struct wire_reader body;
+    struct join_goodbye goodbye;
+    if (seal_check(&client->seal, frame, &body, NULL) < 0) {
+        close(client->fd);
+        client->fd = -1;
+    } else if (frame->type == JOIN_HELLO) {
+        require(join_hello_decode(&client->hello, &body, NULL) == HVD_OK, "HELLO");
+        client->joined = true;
+        if (++server->joined == server->options.size)
+            welcome_all(server);
+    } else {
+        require(frame->type == JOIN_GOODBYE, "a frame of unknown type");
+        require(join_goodbye_decode(&goodbye, &body, NULL) == HVD_OK, "GOODBYE");
+        client->said_goodbye = true;
+        tell_others(server, client, HVD_ERR_PEER_LEFT, goodbye.collectives, "has left");
+    }
+}
+
+static void on_readable(struct server *server, struct client *client)
+{
+    size_t size;
+    void *space = frame_reader_space(&client->reader, &size);
+    ssize_t nbytes = recv(client->fd, space, size, 0);
+    if (nbytes <= 0) {
+        close(client->fd);
+        client->fd = -1;
+        if (client->joined && !client->said_goodbye)
+            tell_others(server, client, HVD_ERR_PEER_LOST, 0, "was lost");
+        return;
+    }
+    struct frame frame;
+    frame_reader_commit(&client->reader, (size_t)nbytes);
+    while (client->fd >= 0 && frame_reader_next(&client->reader, &frame, NULL) > 0)
+        client->sealed ? on_sealed(server, client, &frame) : on_open(server, client, &frame);
+}
+
+static void on_newcomer(struct server *server)
+{
+    struct client *client = &server->clients[server->count++];
+    require(server->count < CLIENTS_MAX, "too many clients");
+    *client = (struct client){ .fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC) };
+    frame_reader_init(&client->reader, JOIN_UNPROVEN_MAX);
+}
+
+static void serve(struct server *server)
+{
+    for (;;) {
+        struct pollfd fds[CLIENTS_MAX + 1];
+        int count = server->count;
+        fds[0] = (struct pollfd){ .fd = server->listener, .events = POLLIN };
+        for (int i = 0; i < count; i++)
+            fds[i + 1] = (struct pollfd){ .fd = server->clients[i].fd, .events = POLLIN };
+        poll(fds, (nfds_t)count + 1, -1);
+        for (int i = 0; i < count; i++)
+            if (fds[i + 1].revents && server->clients[i].fd >= 0)
+                on_readable(server, &server->clients[i]);
+        if (fds[0].revents)
+            on_newcomer(server);
+    }
+}
+
+static int listen_on_loopback(int *port)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET };
+    socklen_t length = sizeof address;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    require(bind(fd, (struct sockaddr *)&address, sizeof address) == 0, "bind");
+    require(listen(fd, SOMAXCONN) == 0, "listen");
+    require(getsockname(fd, (struct sockaddr *)&address, &length) == 0, "getsockname");
+    *port = ntohs(address.sin_port);
+    return fd;
+}
+
+void mini_rendezvous_start(struct mini_rendezvous *mini, const struct mini_options *options)
+{
+    static struct server server;
+    require(auth_init(NULL) == HVD_OK, "libsodium");
+    server = (struct server){ .options = *options };
+    job_key_generate(&server.key);
+    job_key_format(&server.key, mini->key);
+    server.listener = listen_on_loopback(&mini->port);
+    fflush(NULL);
+    mini->pid = fork();
+    require(mini->pid >= 0, "fork");
+    if (mini->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        serve(&server);
+    }
+    close(server.listener);
+}
+
+void mini_rendezvous_stop(struct mini_rendezvous *mini)
+{
+    if (mini->pid <= 0)
+        return;
+    kill(mini->pid, SIGKILL);
+    waitpid(mini->pid, NULL, 0);
+    mini->pid = 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The smallest thing that plays the rendezvous for libhvd's own tests: a process that listens on
+ * loopback, welcomes a world, and tells of ranks that are lost or leave. It is trusting and blocks
+ * where it likes. */
+#ifndef TESTS_SUPPORT_MINI_RENDEZVOUS_H
+#define TESTS_SUPPORT_MINI_RENDEZVOUS_H
+
+#include "lib/base/auth.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct mini_options {
+    int size;
+    bool silent;    /* tells no news */
+    int strangers;  /* so many connect to each rank's data port before WELCOME, and stay */
+    bool withholds; /* takes HELLOs and never says WELCOME: hangs up when all have come */
+};
+
+struct mini_rendezvous {
+    pid_t pid;
+    int port;
+    char key[JOB_KEY_HEX_SIZE];
+};
+
+void mini_rendezvous_start(struct mini_rendezvous *mini, const struct mini_options *options);
+
+/* Kills it; a second time is fine. */
+void mini_rendezvous_stop(struct mini_rendezvous *mini);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks as child processes; see ranks.h. */
+#include "tests/support/ranks.h"
+
+#include "lib/base/env_names.h"
+#include "lib/hvd.h"
+#include "tests/support/unit.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct shared *shared;
+
+static void set_number(const char *name, int value)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", value);
+    setenv(name, text, 1);
+}
+
+static void set_environment(const struct mini_rendezvous *mini, int rank, int size)
+{
+    set_number(ENV_RANK, rank);
+    set_number(ENV_SIZE, size);
+    setenv(ENV_HOSTNAME, "testhost", 1);
+    setenv(ENV_RENDEZVOUS_ADDR, "127.0.0.1", 1);
+    set_number(ENV_RENDEZVOUS_PORT, mini->port);
+    setenv(ENV_JOB_KEY, mini->key, 1);
+}
+
+void ranks_start(struct ranks *ranks, int size, const struct mini_rendezvous *mini, rank_fn *body)
+{
+    int protection = PROT_READ | PROT_WRITE;
+    shared = mmap(NULL, sizeof *shared, protection, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert(shared != MAP_FAILED);
+    ranks->size = size;
+    fflush(NULL);
+    for (int rank = 0; rank < size; rank++) {
+        ranks->pids[rank] = fork();
+        ck_assert_int_ge(ranks->pids[rank], 0);
+        if (ranks->pids[rank] > 0)
+            continue;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        set_environment(mini, rank, size);
+        exit(body(rank));
+    }
+}
+
+int ranks_wait(struct ranks *ranks, int rank)
+{
+    int status = 0;
+    ck_assert_int_eq(waitpid(ranks->pids[rank], &status, 0), ranks->pids[rank]);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void ranks_run(const struct mini_options *options, rank_fn *body)
+{
+    struct mini_rendezvous mini;
+    struct ranks ranks;
+    mini_rendezvous_start(&mini, options);
+    ranks_start(&ranks, options->size, &mini, body);
+    for (int rank = 0; rank < options->size; rank++)
+        ck_assert_msg(ranks_wait(&ranks, rank) == 0, "rank %d failed", rank);
+    mini_rendezvous_stop(&mini);
+}
+
+void rank_require(int condition, const char *text, const char *file, int line)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "%s:%d: rank %s: not %s (%s)\n", file, line, getenv(ENV_RANK), text,
+            hvd_last_error());
+    _exit(1);
+}
+
+void rank_require_status(int rc, int expected, const char *text, const char *file, int line)
+{
+    if (rc == expected)
+        return;
+    fprintf(stderr, "%s:%d: rank %s: %s gave %d, not %d (%s)\n", file, line, getenv(ENV_RANK), text,
+            rc, expected, hvd_last_error());
+    _exit(1);
+}
+
+void wait_for(int counter, int value)
+{
+    while (atomic_load(&shared->counters[counter]) < value)
+        sched_yield();
+}
