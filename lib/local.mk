@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# What runs inside a training process, and the base that every side shares.
+
+noinst_LTLIBRARIES += lib/base/libbase.la lib/libhvd_internal.la
+lib_LTLIBRARIES += lib/libhvd.la
+include_HEADERS += lib/hvd.h
+pkgconfig_DATA += lib/hvd.pc
+
+lib_base_libbase_la_SOURCES = \
+	lib/base/auth.c lib/base/auth.h \
+	lib/base/env_names.h \
+	lib/base/frame.c lib/base/frame.h \
+	lib/base/join_protocol.c lib/base/join_protocol.h \
+	lib/base/place.h \
+	lib/base/status.c lib/base/status.h \
+	lib/base/wire.c lib/base/wire.h
+lib_base_libbase_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)
+lib_base_libbase_la_LIBADD = $(SODIUM_LIBS)
+
+# All of libhvd with nothing hidden: what libhvd is made from and what its unit tests link.
+lib_libhvd_internal_la_SOURCES = \
+	lib/allgather_ring.c \
+	lib/bootstrap.c lib/bootstrap.h \
+	lib/broadcast_ring.c \
+	lib/collective.c lib/collective.h \
+	lib/engine.c lib/engine.h \
+	lib/environment.c lib/environment.h \
+	lib/failure.c lib/failure.h \
+	lib/fingerprint.c lib/fingerprint.h \
+	lib/hvd.c lib/hvd.h \
+	lib/join_client.c lib/join_client.h \
+	lib/link.h \
+	lib/link_accept.c lib/link_accept.h \
+	lib/link_dial.c lib/link_dial.h \
+	lib/link_greet.c lib/link_greet.h \
+	lib/link_handshake.c lib/link_handshake.h \
+	lib/link_tcp.c lib/link_tcp.h \
+	lib/news.c lib/news.h \
+	lib/notice.c lib/notice.h \
+	lib/reduce.c lib/reduce.h \
+	lib/reduce_scatter_ring.c \
+	lib/request.c lib/request.h \
+	lib/ring.c lib/ring.h \
+	lib/ring_connect.c lib/ring_connect.h \
+	lib/ring_flow.c lib/ring_flow.h \
+	lib/ring_schedule.c lib/ring_schedule.h \
+	lib/socket.c lib/socket.h \
+	lib/world.c lib/world.h
+lib_libhvd_internal_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)
+lib_libhvd_internal_la_LIBADD = lib/base/libbase.la $(SODIUM_LIBS) -lpthread
+
+# current:revision:age. Before a release, in this order: any change, revision + 1; a call or value
+# added, changed or removed, current + 1 and revision 0; only added, age + 1; changed or removed,
+# age 0.
+lib_libhvd_la_SOURCES =
+lib_libhvd_la_LIBADD = lib/libhvd_internal.la $(SODIUM_LIBS) -lpthread
+lib_libhvd_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -export-symbols-regex '^hvd_' -no-undefined
