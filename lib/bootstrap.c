@@ -18,24 +18,23 @@ static bool alone_applies(const struct environment *environment)
     return environment->place.size == 1;
 }
 
-static int alone_join(struct membership *membership, const struct environment *environment,
-                      struct err *err)
+static int alone_join(struct seat *seat, const struct environment *environment, struct err *err)
 {
     (void)environment;
     (void)err;
-    membership->welcome.place = (struct place){ .size = 1, .local_size = 1, .cross_size = 1 };
-    membership->welcome.homogeneous = true;
+    seat->welcome.place = (struct place){ .size = 1, .local_size = 1, .cross_size = 1 };
+    seat->welcome.homogeneous = true;
     return HVD_OK;
 }
 
 /* Opens the port for the left neighbour and tells where it is. */
-static int offer_port(struct membership *membership, struct join_hello *hello, struct err *err)
+static int offer_port(struct seat *seat, struct join_hello *hello, struct err *err)
 {
     struct socket_address where;
-    int fd = socket_listen_beside(membership->connection.fd, &where, err);
+    int fd = socket_listen_beside(seat->connection.fd, &where, err);
     if (fd < 0)
         return fd;
-    membership->listener = fd;
+    seat->listener = fd;
     socket_address_format(&where, hello->addresses.text[0]);
     hello->addresses.count = 1;
     return HVD_OK;
@@ -55,8 +54,7 @@ static int check_welcome(const struct join_welcome *welcome, const struct enviro
     return HVD_OK;
 }
 
-static int say_hello(struct membership *membership, const struct environment *environment,
-                     struct err *err)
+static int say_hello(struct seat *seat, const struct environment *environment, struct err *err)
 {
     struct join_hello hello = {
         .rank = environment->place.rank,
@@ -64,25 +62,25 @@ static int say_hello(struct membership *membership, const struct environment *en
         .pid = (int)getpid(),
     };
     memcpy(hello.host, environment->host, sizeof hello.host);
-    int rc = hello.size > 1 ? offer_port(membership, &hello, err) : HVD_OK;
+    int rc = hello.size > 1 ? offer_port(seat, &hello, err) : HVD_OK;
     if (rc == HVD_OK)
-        rc = join_hello(&membership->connection, &hello, err);
+        rc = join_hello(&seat->connection, &hello, err);
     if (rc == HVD_OK)
-        rc = join_wait(&membership->connection, &membership->welcome, err);
+        rc = join_wait(&seat->connection, &seat->welcome, err);
     if (rc == HVD_OK)
-        rc = check_welcome(&membership->welcome, environment, err);
+        rc = check_welcome(&seat->welcome, environment, err);
     return rc;
 }
 
-static int rendezvous_join(struct membership *membership, const struct environment *environment,
+static int rendezvous_join(struct seat *seat, const struct environment *environment,
                            struct err *err)
 {
-    membership->key = environment->key;
-    int rc = join_open(&membership->connection, environment->rendezvous_host,
-                       environment->rendezvous_port, &membership->key, err);
+    seat->key = environment->key;
+    int rc = join_open(&seat->connection, environment->rendezvous_host,
+                       environment->rendezvous_port, &seat->key, err);
     if (rc < 0)
         return rc;
-    rc = say_hello(membership, environment, err);
+    rc = say_hello(seat, environment, err);
     if (rc < 0)
         fail_context(err, "join %s:%d", environment->rendezvous_host, environment->rendezvous_port);
     return rc;
@@ -93,21 +91,20 @@ static const struct bootstrap ways[] = {
     { "alone", alone_applies, alone_join },
 };
 
-int bootstrap_join(struct membership *membership, const struct environment *environment,
-                   struct err *err)
+int bootstrap_join(struct seat *seat, const struct environment *environment, struct err *err)
 {
-    *membership = (struct membership){ .connection.fd = -1, .listener = -1 };
+    *seat = (struct seat){ .connection.fd = -1, .listener = -1 };
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (ways[i].applies(environment))
-            return ways[i].join(membership, environment, err);
+            return ways[i].join(seat, environment, err);
     return fail(err, HVD_ERR_ENVIRONMENT, "nothing tells how to find the other ranks");
 }
 
-void membership_fini(struct membership *membership)
+void seat_fini(struct seat *seat)
 {
-    join_close(&membership->connection);
-    if (membership->listener >= 0)
-        close(membership->listener);
-    membership->listener = -1;
-    job_key_wipe(&membership->key);
+    join_close(&seat->connection);
+    if (seat->listener >= 0)
+        close(seat->listener);
+    seat->listener = -1;
+    job_key_wipe(&seat->key);
 }

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 /* A place in a world, and what is needed to take it. */
-struct membership {
+struct seat {
     struct join_welcome welcome; /* left and right are empty in a world of one */
     struct job_key key;
     struct join_connection connection; /* fd -1 when no rendezvous watches over this world */
@@ -27,16 +27,14 @@ struct bootstrap {
     /* Does the environment speak of this way? */
     bool (*applies)(const struct environment *environment);
 
-    /* Takes part; may block until all ranks have come. Fills in a membership that is empty and
-     * leaves it to membership_fini() even when it fails. */
-    int (*join)(struct membership *membership, const struct environment *environment,
-                struct err *err);
+    /* Takes part; may block until all ranks have come. Fills in a seat that is empty and
+     * leaves it to seat_fini() even when it fails. */
+    int (*join)(struct seat *seat, const struct environment *environment, struct err *err);
 };
 
-int bootstrap_join(struct membership *membership, const struct environment *environment,
-                   struct err *err);
+int bootstrap_join(struct seat *seat, const struct environment *environment, struct err *err);
 
 /* Closes what has not been taken over (set to -1). */
-void membership_fini(struct membership *membership);
+void seat_fini(struct seat *seat);
 
 #endif

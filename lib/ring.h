@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank's seat in the ring: its two links, and moving a collective over them. Data comes from the
+/* A rank's part of the ring: its two links, and moving a collective over them. Data comes from the
  * left and goes to the right; the other direction of each link is for notices (notice.h). */
 #ifndef LIB_RING_H
 #define LIB_RING_H

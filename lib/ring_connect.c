@@ -17,7 +17,7 @@ enum { LINKS_TIMEOUT_MS = 30000 };
 
 /* What is under way. */
 struct connecting {
-    struct membership *membership;
+    struct seat *seat;
     struct failure *failure;
     uint64_t deadline_ms;
     bool dialled, accepted;
@@ -32,23 +32,23 @@ static struct link_identity identity_of(const struct join_welcome *welcome, int 
                                    .target = (uint32_t)target };
 }
 
-static void begin(struct connecting *c, struct membership *membership, struct failure *failure)
+static void begin(struct connecting *c, struct seat *seat, struct failure *failure)
 {
-    const struct join_welcome *welcome = &membership->welcome;
+    const struct join_welcome *welcome = &seat->welcome;
     int rank = welcome->place.rank;
-    c->membership = membership;
+    c->seat = seat;
     c->failure = failure;
     c->deadline_ms = monotonic_ms() + LINKS_TIMEOUT_MS;
     c->dialled = c->accepted = false;
     struct link_identity to_right = identity_of(welcome, rank, welcome->right.rank);
     struct link_identity from_left = identity_of(welcome, welcome->left.rank, rank);
-    link_dial_init(&c->dial, &welcome->right, &to_right, &membership->key);
-    link_accept_init(&c->accept, membership->listener, &from_left, &membership->key);
+    link_dial_init(&c->dial, &welcome->right, &to_right, &seat->key);
+    link_accept_init(&c->accept, seat->listener, &from_left, &seat->key);
 }
 
 static int timed_out(const struct connecting *c, struct err *err)
 {
-    const struct join_welcome *welcome = &c->membership->welcome;
+    const struct join_welcome *welcome = &c->seat->welcome;
     if (!c->dialled)
         return fail(err, HVD_ERR_TIMEOUT, "no link to rank %d on %s within %d s: %s",
                     welcome->right.rank, welcome->right.host, LINKS_TIMEOUT_MS / 1000,
@@ -60,7 +60,7 @@ static int timed_out(const struct connecting *c, struct err *err)
 /* A rank that has left was linked before; one that is lost never will be. */
 static int hear_news(struct connecting *c, struct err *err)
 {
-    news_receive(&c->membership->connection, c->failure);
+    news_receive(&c->seat->connection, c->failure);
     pthread_mutex_lock(&c->failure->lock);
     struct err known = c->failure->err;
     pthread_mutex_unlock(&c->failure->lock);
@@ -93,7 +93,7 @@ static int sleep_until_movable(const struct connecting *c, struct err *err)
 {
     struct pollfd fds[2 + ACCEPT_POLLFDS];
     uint64_t until = c->deadline_ms, now = monotonic_ms();
-    fds[0] = (struct pollfd){ .fd = c->membership->connection.fd, .events = POLLIN };
+    fds[0] = (struct pollfd){ .fd = c->seat->connection.fd, .events = POLLIN };
     fds[1] = link_dial_pollfd(&c->dial);
     if (!c->dialled && c->dial.until_ms < until)
         until = c->dial.until_ms;
@@ -137,10 +137,9 @@ static void name_neighbour(struct ring_neighbour *neighbour, const struct join_p
     memcpy(neighbour->host, peer->host, sizeof neighbour->host);
 }
 
-int ring_connect(struct ring *ring, struct membership *membership, struct failure *failure,
-                 struct err *err)
+int ring_connect(struct ring *ring, struct seat *seat, struct failure *failure, struct err *err)
 {
-    const struct join_welcome *welcome = &membership->welcome;
+    const struct join_welcome *welcome = &seat->welcome;
     *ring = (struct ring){ .rank = welcome->place.rank, .size = welcome->place.size };
     if (ring->size == 1)
         return HVD_OK;
@@ -149,10 +148,10 @@ int ring_connect(struct ring *ring, struct membership *membership, struct failur
     struct connecting *connecting = malloc(sizeof *connecting);
     if (!connecting)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
-    begin(connecting, membership, failure);
+    begin(connecting, seat, failure);
     int rc = connect_both(ring, connecting, err);
     free(connecting);
-    close(membership->listener);
-    membership->listener = -1;
+    close(seat->listener);
+    seat->listener = -1;
     return rc;
 }

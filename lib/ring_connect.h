@@ -12,7 +12,6 @@
 
 /* Fills in `ring`, for ring_fini(). In a world of one there is nothing to connect. On failure there
  * is nothing to undo. News that does not prevent the links is recorded in `failure`. */
-int ring_connect(struct ring *ring, struct membership *membership, struct failure *failure,
-                 struct err *err);
+int ring_connect(struct ring *ring, struct seat *seat, struct failure *failure, struct err *err);
 
 #endif

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 struct world {
-    struct membership membership;
+    struct seat seat;
     struct failure failure; /* written by the news thread and the engine */
     struct news news;       /* runs unless the world has no rendezvous */
     struct engine engine;
@@ -19,24 +19,24 @@ struct world {
 
 static bool has_rendezvous(const struct world *world)
 {
-    return world->membership.connection.fd >= 0;
+    return world->seat.connection.fd >= 0;
 }
 
 static int start(struct world *world, struct err *err)
 {
     struct ring ring;
-    struct membership *membership = &world->membership;
-    int rc = ring_connect(&ring, membership, &world->failure, err);
-    job_key_wipe(&membership->key); /* has done its work */
+    struct seat *seat = &world->seat;
+    int rc = ring_connect(&ring, seat, &world->failure, err);
+    job_key_wipe(&seat->key); /* has done its work */
     if (rc < 0)
         return rc;
     if (has_rendezvous(world))
-        rc = news_start(&world->news, &membership->connection, &world->failure, err);
+        rc = news_start(&world->news, &seat->connection, &world->failure, err);
     if (rc < 0) {
         ring_fini(&ring);
         return rc;
     }
-    engine_init(&world->engine, &ring, membership->welcome.place.local_size, &world->failure,
+    engine_init(&world->engine, &ring, seat->welcome.place.local_size, &world->failure,
                 has_rendezvous(world) ? world->news.wake_fd : -1);
     return HVD_OK;
 }
@@ -48,7 +48,7 @@ static int join(struct world *world, environment_get_fn *get, struct err *err)
     if (rc == HVD_OK)
         rc = environment_read(&environment, get, err);
     if (rc == HVD_OK)
-        rc = bootstrap_join(&world->membership, &environment, err);
+        rc = bootstrap_join(&world->seat, &environment, err);
     if (rc == HVD_OK)
         rc = start(world, err);
     job_key_wipe(&environment.key);
@@ -62,11 +62,11 @@ struct world *world_join(environment_get_fn *get, struct err *err)
         fail(err, HVD_ERR_NOMEM, "out of memory");
         return NULL;
     }
-    world->membership.connection.fd = world->membership.listener = -1;
+    world->seat.connection.fd = world->seat.listener = -1;
     failure_init(&world->failure);
     if (join(world, get, err) == HVD_OK)
         return world;
-    membership_fini(&world->membership);
+    seat_fini(&world->seat);
     failure_fini(&world->failure);
     free(world);
     return NULL;
@@ -74,12 +74,12 @@ struct world *world_join(environment_get_fn *get, struct err *err)
 
 const struct place *world_place(const struct world *world)
 {
-    return &world->membership.welcome.place;
+    return &world->seat.welcome.place;
 }
 
 bool world_is_homogeneous(const struct world *world)
 {
-    return world->membership.welcome.homogeneous;
+    return world->seat.welcome.homogeneous;
 }
 
 int world_run(struct world *world, const struct request *request, struct err *err)
@@ -92,10 +92,10 @@ void world_leave(struct world *world)
     if (!world)
         return;
     if (has_rendezvous(world))
-        join_goodbye(&world->membership.connection, world->engine.number);
+        join_goodbye(&world->seat.connection, world->engine.number);
     engine_fini(&world->engine);
     news_stop(&world->news);
-    membership_fini(&world->membership);
+    seat_fini(&world->seat);
     failure_fini(&world->failure);
     free(world);
 }
@@ -109,7 +109,7 @@ void world_close_copies(const struct world *world)
         close(link_pollable(ring->right.link));
     if (!has_rendezvous(world))
         return;
-    close(world->membership.connection.fd);
+    close(world->seat.connection.fd);
     close(world->news.wake_fd);
     close(world->news.stop_fd);
 }

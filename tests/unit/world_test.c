@@ -378,12 +378,12 @@ static int die_while_linking(int rank)
         require_text("rank 1 on testhost was lost");
         return 0;
     }
-    struct membership membership;
+    struct seat seat;
     struct environment environment;
     struct err err;
     REQUIRE(environment_read(&environment, get_variable, &err) == HVD_OK);
-    REQUIRE(bootstrap_join(&membership, &environment, &err) == HVD_OK);
-    membership_fini(&membership);
+    REQUIRE(bootstrap_join(&seat, &environment, &err) == HVD_OK);
+    seat_fini(&seat);
     return 0;
 }
 
