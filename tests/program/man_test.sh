@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The manual says what there is: options, functions, statuses and variables, each of them and no other.
+. "$srcdir/tests/tap.sh"
+
+pages=$srcdir/man
+installed=$STAGE$MANDIR
+header=$srcdir/lib/hvd.h
+
+# same SENTENCE FILE FILE: two lists of words are the same, whatever their order.
+same() {
+    sort -u "$2" >"$tmp/left"
+    sort -u "$3" >"$tmp/right"
+    diff "$tmp/left" "$tmp/right" >"$tmp/out"
+    ok "$1" [ ! -s "$tmp/out" ]
+}
+
+# each SENTENCE FUNCTION LIST: the function succeeds for every line of the list, which is not empty.
+each() {
+    : >"$tmp/out"
+    while read -r line; do
+        "$2" "$line" || echo "missing: $line" >>"$tmp/out"
+    done <"$3"
+    [ -s "$3" ] || echo "nothing to look for" >>"$tmp/out"
+    ok "$1" [ ! -s "$tmp/out" ]
+}
+
+# The names in "enum $1 { ... }" of a file.
+enum_names() {
+    sed 's,/\*.*,,' "$2" | tr '\n' ' ' | sed "s/.*enum $1 {\([^}]*\)}.*/\1/" | grep -o '[A-Z][A-Z0-9_]*'
+}
+
+# The prototypes of a header, or of the synopsis of a page, one in each line, without blanks.
+header_prototypes() {
+    awk '/^HVD_API/ { call = ""; on = 1 }
+        on { call = call $0 }
+        on && /;/ { sub(/HVD_API/, "", call); sub(/;.*/, "", call); print call; on = 0 }' "$1" | tr -d ' '
+}
+page_prototypes() {
+    sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' "$@" | awk '
+        /^\.Ft/ { sub(/^\.Ft /, ""); type = $0 }
+        /^\.Fn/ { print type $2 "(" $3 ")" }
+        /^\.Fo/ { call = type $2 "("; comma = "" }
+        /^\.Fa/ { sub(/^\.Fa /, ""); gsub(/"/, ""); call = call comma $0; comma = "," }
+        /^\.Fc/ { print call ")" }' | tr -d ' '
+}
+
+has_installed_page() { [ -s "$installed/man3/$1.3" ]; }
+has_linked_page() { grep -q "^\.so man3/[a-z_]*\.3\$" "$1" && [ -s "$installed/$(sed 's/^\.so //' "$1")" ]; }
+is_named_by_its_page() {
+    page=$pages/$1.3
+    read -r so target <"$page"
+    [ "$so" != .so ] || page=$pages/${target#man3/}
+    grep -q "^\.Nm $1\( ,\)\{0,1\}\$" "$page"
+}
+status_is_in_hvd3() { grep -q "^\.It Dv $1\( \|\$\)" "$pages/hvd.3"; }
+variable_is_in_page() { grep -q "^\.It Ev \([A-Z_]* , \)*$1\( \|\$\)" "$pages/hvd_environment.7"; }
+exit_status_is_in_page() { grep -q "^\.It $1\( \|\$\)" "$pages/hvdrun.1"; }
+
+# How they are written
+if [ "${MANDOC:-no}" = no ]; then
+    skip "every page is clean mdoc" "mandoc is not installed"
+else
+    grep -L '^\.so ' "$pages"/*.[137] | xargs "$MANDOC" -T lint -W warning >"$tmp/out" 2>&1
+    ok "every page is clean mdoc" [ ! -s "$tmp/out" ]
+fi
+grep -l '^\.so ' "$pages"/*.3 >"$tmp/links"
+each "every link leads to a page that is installed" has_linked_page "$tmp/links"
+for page in "$pages"/*.[137]; do
+    grep -q "man/${page##*/}" "$srcdir/man/local.mk" || echo "${page##*/}"
+done >"$tmp/out"
+ok "every page is in man/local.mk" [ ! -s "$tmp/out" ]
+
+# hvd(3)
+header_prototypes "$header" >"$tmp/prototypes"
+page_prototypes "$pages"/hvd_*.3 >"$tmp/synopses"
+same "the synopses are the prototypes of hvd.h" "$tmp/prototypes" "$tmp/synopses"
+sed 's/(.*//; s/.*\(hvd_\)/\1/' "$tmp/prototypes" >"$tmp/functions"
+each "every function has a page that is installed" has_installed_page "$tmp/functions"
+each "and that has its name" is_named_by_its_page "$tmp/functions"
+enum_names hvd_status "$header" | grep -v '^HVD_OK$' >"$tmp/statuses"
+each "every status is explained in hvd(3)" status_is_in_hvd3 "$tmp/statuses"
+grep -ho 'HVD_ERR_[A-Z_]*' "$pages"/*.[137] >"$tmp/mentioned"
+same "and no other is mentioned anywhere" "$tmp/statuses" "$tmp/mentioned"
+{ enum_names hvd_dtype "$header" && enum_names hvd_op "$header"; } >"$tmp/values"
+is_in_allreduce() { grep -q "^\.\(It \)\{0,1\}Dv \([A-Z0-9_]* , \)*$1\b" "$pages/hvd_allreduce.3"; }
+each "every element type and operation is in hvd_allreduce(3)" is_in_allreduce "$tmp/values"
+
+sed -n '/^#include <hvd/,/^\.Ed/p' "$pages/hvd.3" | sed '/^\.Ed/d; s/\\e/\\/g' >"$tmp/fit.c"
+# shellcheck disable=SC2086  # CC may have options
+ok "the program in hvd(3) compiles" \
+    ${CC:-cc} -Wall -Wextra -Werror -I "$STAGE$INCLUDEDIR" -fsyntax-only "$tmp/fit.c"
+
+# hvd_environment(7)
+sed -n 's/^#define ENV_[A-Z_]* "\(.*\)"/\1/p' "$srcdir/lib/base/env_names.h" >"$tmp/variables"
+each "every variable is in hvd_environment(7)" variable_is_in_page "$tmp/variables"
+ok "which is installed" [ -s "$installed/man7/hvd_environment.7" ]
+
+# hvdrun(1)
+sed -n 's/^ *STATUS_[A-Z_]* = \([0-9]*\).*/\1/p' "$srcdir/launcher/exit_status.h" >"$tmp/numbers"
+each "every exit status is in hvdrun(1)" exit_status_is_in_page "$tmp/numbers"
+if [ -x "$HVDRUN" ]; then
+    ok "hvdrun(1) is installed" [ -s "$installed/man1/hvdrun.1" ]
+    "$HVDRUN" --help | sed -n 's/^  \(-.*\)/\1/p' | tr -s ', ' '\n' | grep '^-' >"$tmp/options"
+    awk '/^\.It Fl/ { for (i = 2; i < NF; i++) if ($i == "Fl") print "-" $(i + 1) }' "$pages/hvdrun.1" \
+        >"$tmp/documented"
+    same "the options in hvdrun(1) are those of --help" "$tmp/options" "$tmp/documented"
+    "$HVDRUN" -np 7 -H h1:2,h2:4,h3:1 --dry-run ./train >"$tmp/table"
+    grep -A 7 '^ rank  host' "$pages/hvdrun.1" >"$tmp/shown"
+    ok "the example of placement in hvdrun(1) is what --dry-run prints" cmp "$tmp/table" "$tmp/shown"
+else
+    skip "hvdrun(1) is installed" "no hvdrun"
+    skip "the options in hvdrun(1) are those of --help" "no hvdrun"
+    skip "the example of placement in hvdrun(1) is what --dry-run prints" "no hvdrun"
+fi
+finish
