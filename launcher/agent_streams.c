@@ -135,13 +135,13 @@ static void send_stdin_credit(struct agent *agent, uint32_t nbytes)
     frame_link_send(&agent->link);
 }
 
-/* A rank that does not read any more, or has closed its stdin, is not an error: the rest is
- * discarded. */
+/* A rank that does not read any more, or has closed its stdin, is not an error: nothing more is
+ * asked for. */
 static void on_stdin_written(uv_write_t *write, int status)
 {
     struct stdin_write *piece = (struct stdin_write *)write;
     struct agent *agent = piece->agent;
-    if (status != UV_ECANCELED)
+    if (status == 0)
         send_stdin_credit(agent, piece->length);
     free(piece);
     if (status < 0 && status != UV_ECANCELED)
@@ -183,11 +183,8 @@ int agent_on_stdin(struct agent *agent, struct wire_reader *body, struct err *er
     uint32_t length = (uint32_t)body->left;
     if (length > STDIN_WINDOW)
         return fail(err, HVD_ERR_PROTOCOL, "more STDIN than there is credit for");
-    if (!agent->stdin_pipe.open) {
-        if (length > 0)
-            send_stdin_credit(agent, length);
+    if (!agent->stdin_pipe.open)
         return HVD_OK;
-    }
     if (length == 0) {
         stdin_end(agent);
         return HVD_OK;

@@ -175,7 +175,7 @@ static void act(struct job *job, enum job_action action)
     case JOB_START:
         uv_timer_stop(&job->start_timer);
         job->started_ms = now_ms();
-        job_note(job, "every host is ready, %d ranks are started", job->state.nranks);
+        job_note(job, "every host is ready, starting the ranks (size %d)", job->state.nranks);
         for (int i = 0; i < job->state.nhosts; i++)
             job_host_start(&job->hosts[i]);
         break;
@@ -318,20 +318,19 @@ static void agent_end_text(const struct job_host *host, char *text, size_t size)
 /* Both the link and the agent have ended, too early. */
 static void lose_host(struct job *job, struct job_host *host)
 {
-    char text[512];
+    char text[700];
     agent_end_text(host, text, sizeof text);
-    act(job, job_state_on_host_failed(&job->state, host->index, -1, STATUS_HOST_LOST, text));
+    act(job, job_state_on_host_failed(&job->state, host->index, -1, host->lost_status, text));
     job->meeting.on_lost(job->meeting.context, host->index);
     give_up_ranks(job, host);
     sweep_orphans(job);
     act(job, job_state_on_host_done(&job->state));
 }
 
-static void on_lost(void *context, int index, const char *reason)
+static void on_lost(void *context, int index)
 {
     struct job *job = context;
     struct job_host *host = &job->hosts[index];
-    snprintf(host->lost_reason, sizeof host->lost_reason, "%s", reason);
     if (host->agent_ended)
         lose_host(job, host);
     else

@@ -2,6 +2,7 @@
 /* Talking to one agent; see job_host.h. */
 #include "launcher/job_host.h"
 
+#include "launcher/exit_status.h"
 #include "launcher/worker_environment.h"
 #include "launcher/xalloc.h"
 
@@ -250,7 +251,9 @@ static void on_link_end(void *context, const struct err *err)
     if (host->phase == HOST_DONE)
         return;
     host->phase = HOST_LOST;
-    host->events->on_lost(host->context, host->index, err->code == HVD_OK ? "" : err->text);
+    host->lost_status = err->code == HVD_ERR_PROTOCOL ? STATUS_PROTOCOL : STATUS_HOST_LOST;
+    snprintf(host->lost_reason, sizeof host->lost_reason, "%s", err->text);
+    host->events->on_lost(host->context, host->index);
 }
 
 int job_host_open(struct job_host *host, uv_loop_t *loop, const struct job_options *options,

@@ -29,8 +29,8 @@ struct job_host_events {
     void (*on_relay_end)(void *context, int host, uint32_t id);
     void (*on_done)(void *context, int host, int left);
 
-    /* The link has ended before the host was done; `reason` is "" for an end of file. */
-    void (*on_lost)(void *context, int host, const char *reason);
+    /* The link has ended before the host was done; see lost_reason and lost_status. */
+    void (*on_lost)(void *context, int host);
 };
 
 /* A rank as its host's end of the link knows it. */
@@ -44,7 +44,8 @@ struct job_host {
     pid_t agent; /* the local process that stands for it; 0 if there is none */
     bool agent_ended, agent_killed;
     int agent_status;       /* as waitpid() gave it, once it has ended */
-    char lost_reason[200];  /* why its link broke; "" for an end of file */
+    char lost_reason[500];  /* why its link broke; "" for an end of file */
+    int lost_status;        /* what that means for hvdrun: an enum exit_status */
     enum rank_phase *ranks; /* of ranks [first_rank, first_rank + local_size) */
     const struct job_host_events *events;
     void *context;

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+# Starting and watching workers.
 noinst_LTLIBRARIES += launcher/liblauncher.la
 
 launcher_liblauncher_la_SOURCES = \
@@ -27,6 +29,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/process_tree.c launcher/process_tree.h \
 	launcher/rank_plan.c launcher/rank_plan.h \
 	launcher/reach.h launcher/reach_local.c \
+	launcher/slice.h \
 	launcher/spawn.c launcher/spawn.h \
 	launcher/stdin_reader.c launcher/stdin_reader.h \
 	launcher/stop_plan.c launcher/stop_plan.h \
@@ -34,5 +37,3 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/text_buffer.c launcher/text_buffer.h \
 	launcher/worker_environment.c launcher/worker_environment.h \
 	launcher/xalloc.c launcher/xalloc.h
-launcher_liblauncher_la_CFLAGS = $(AM_CFLAGS) $(UV_CFLAGS)
-launcher_liblauncher_la_LIBADD = lib/base/libbase.la $(UV_LIBS)

@@ -4,6 +4,8 @@
  * and exec the child calls only what may be called there. */
 #include "launcher/spawn.h"
 
+#include "launcher/xalloc.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -85,15 +87,12 @@ static char **make_shell_argv(const struct spawn_request *request)
     size_t argc = 0;
     while (request->argv[argc])
         argc++;
-    char **argv = malloc((argc + 3) * sizeof *argv);
-    if (!argv)
-        return NULL;
+    char **argv = xcalloc(argc + 3, sizeof *argv);
     argv[0] = (char *)(uintptr_t) "/bin/sh";
     argv[1] = (char *)(uintptr_t)request->path;
     size_t n = 2;
     for (size_t i = 1; i < argc; i++)
         argv[n++] = request->argv[i];
-    argv[n] = NULL;
     return argv;
 }
 
@@ -101,8 +100,6 @@ int spawn_start(const struct spawn_request *request, struct spawned *spawned, st
 {
     int report[2];
     char **shell_argv = make_shell_argv(request);
-    if (!shell_argv)
-        return fail(err, HVD_ERR_NOMEM, "out of memory");
     if (pipe2(report, O_CLOEXEC) < 0) {
         free(shell_argv);
         return fail_errno(err, HVD_ERR_SYSTEM, errno, "pipe");

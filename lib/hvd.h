@@ -7,12 +7,15 @@
  *
  *     hvd_init();
  *     hvd_broadcast("weights", weights, count, HVD_FLOAT32, 0);
- *     for each step: compute gradients; hvd_allreduce("grad", g, g, count, HVD_FLOAT32,
- * HVD_AVERAGE); apply them hvd_shutdown();
+ *     for each step:
+ *         compute the gradients g
+ *         hvd_allreduce("grad", g, g, count, HVD_FLOAT32, HVD_AVERAGE);
+ *         apply them
+ *     hvd_shutdown();
  *
  * Every collective must be called by every rank, in the same order, with the same name, element
  * type, count and operation. The calls block. They may be made from any thread; calls of one
- * process are carried out one after the other.
+ * process are carried out one after the other. Data need not be aligned.
  *
  * Status: every call returns HVD_OK (0) or a negative enum hvd_status, except those that return a
  * rank or a size, which are never negative when they succeed. hvd_last_error() tells in words what
@@ -84,8 +87,8 @@ HVD_API int hvd_init(void);
 
 /* Leaves the world; the other ranks learn of it, and those that wait for this one fail with
  * HVD_ERR_PEER_LEFT. Waits for no other rank. Calling it again, or without hvd_init(), changes
- * nothing and returns HVD_OK. Normal exit of the process does the same. No other thread may be
- * inside a collective. */
+ * nothing and returns HVD_OK. Normal exit of the process does the same. A collective that another
+ * thread is inside is waited for. */
 HVD_API int hvd_shutdown(void);
 
 /* 1 between a successful hvd_init() and hvd_shutdown(), else 0. Also 1 when the world has lost a
@@ -93,7 +96,8 @@ HVD_API int hvd_shutdown(void);
 HVD_API int hvd_is_initialized(void);
 
 /* Where this process stands, 0-based, and of how many; or HVD_ERR_NOT_INITIALIZED,
- * HVD_ERR_SHUT_DOWN, HVD_ERR_FORKED. rank, size               among all processes of the job
+ * HVD_ERR_SHUT_DOWN, HVD_ERR_FORKED.
+ *   rank, size               among all processes of the job
  *   local_rank, local_size   among those of the same host: local_rank picks the accelerator
  *   cross_rank, cross_size   among the processes with the same local_rank, one per host */
 HVD_API int hvd_rank(void);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvdagent: the program that hvdrun starts on each host; see launcher/agent.h. Its stdin and stdout
  * are the link to hvdrun, its stderr is hvdrun's. Not for people. */
+#include <config.h>
+
 #include "launcher/agent.h"
 
 #include <fcntl.h>

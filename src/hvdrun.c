@@ -5,6 +5,9 @@
  *
  * Whatever is wrong with what the user said ends here with one line and status 2, before anything
  * is started. */
+#include <config.h>
+
+#include "launcher/bad_input.h"
 #include "launcher/exit_status.h"
 #include "launcher/host_list.h"
 #include "launcher/job.h"
@@ -105,56 +108,48 @@ static int read_hosts(struct run *run, struct err *err)
     return HVD_OK;
 }
 
-/* Every host of the plan must be one that this version can reach. */
-static int check_reach(const struct rank_plan *plan, struct err *err)
+/* Where the user wrote a host, for messages. */
+static void host_source(const struct run *run, const struct host_slots *host, char *text,
+                        size_t size)
+{
+    const struct hvdrun_options *options = &run->options;
+    if (options->hostfile)
+        snprintf(text, size, "%s:%d:%d", options->hostfile, host->line, host->column);
+    else
+        snprintf(text, size, "%s", options->hosts_source);
+}
+
+/* Every host of the plan must be one that this version can reach: as the same user, here. */
+static int check_reach(const struct run *run, struct err *err)
 {
     struct local_host self;
     int rc = HVD_OK;
     local_host_init(&self);
-    for (int i = 0; i < plan->host_count && rc == HVD_OK; i++) {
-        const struct host_slots *host = plan->hosts[i].host;
-        char quoted[QUOTED_SIZE];
-        if (host->user || !local_host_is(&self, host->name))
-            rc =
-                fail(err, HVD_ERR_INVALID,
-                     "host '%s' is not this machine, and this version starts ranks on this machine "
-                     "only",
-                     quote_token(quoted, sizeof quoted, host->name, strlen(host->name)));
+    for (int i = 0; i < run->plan.host_count && rc == HVD_OK; i++) {
+        const struct host_slots *host = run->plan.hosts[i].host;
+        char source[256];
+        if (!host->user && local_host_is(&self, host->name))
+            continue;
+        host_source(run, host, source, sizeof source);
+        struct shown shown;
+        const char *token = host->user ? host->user : host->name;
+        rc = bad_input(err, source, "%s, which this version cannot do yet: '%s'",
+                       host->user ? "another user is reached through ssh"
+                                  : "another machine is reached through ssh",
+                       show_token(&shown, token, strlen(token)));
     }
     local_host_fini(&self);
     return rc;
-}
-
-/* execve() takes no longer text than this; ARG_MAX limits all of them together, which only the host
- * knows. */
-static int check_texts(char *const *texts, const char *what, struct err *err)
-{
-    enum { TEXT_MAX = 128 * 1024 };
-    for (; *texts; texts++)
-        if (strlen(*texts) >= TEXT_MAX)
-            return fail(err, HVD_ERR_INVALID,
-                        "%s of %zu bytes, at most %d are possible: '%.40s...'", what,
-                        strlen(*texts), TEXT_MAX - 1, *texts);
-    return HVD_OK;
-}
-
-static int check_command(const struct run *run, struct err *err)
-{
-    char *const *command = run->options.command;
-    if (!**command)
-        return fail(err, HVD_ERR_INVALID, "command: empty program name: ''");
-    int rc = check_texts(command, "command: an argument", err);
-    return rc < 0 ? rc : check_texts(environ, "environment: a variable", err);
 }
 
 /* Everything that can be known before something is started. */
 static int prepare(struct run *run, struct err *err)
 {
     int rc;
-    if ((rc = check_command(run, err)) < 0 || (rc = read_hosts(run, err)) < 0 ||
+    if ((rc = read_hosts(run, err)) < 0 ||
         (rc = rank_plan_make(&run->plan, &run->hosts, run->options.np, err)) < 0)
         return rc;
-    return run->options.dry_run ? HVD_OK : check_reach(&run->plan, err);
+    return run->options.dry_run ? HVD_OK : check_reach(run, err);
 }
 
 static void on_signal(uv_signal_t *handle, int signum)

@@ -73,8 +73,8 @@ static const struct option_row rows[] = {
       .group = output },
     { .names = { "--start-timeout" },
       .metavar = "SECONDS",
-      .help = "how long all ranks together may take to start, 1 to 86400; else "
-              "$" ENV_START_TIMEOUT ", else 30",
+      .help = "how long hosts may take to be ready, and then ranks to follow the first that calls "
+              "hvd_init, 1 to 86400; else $" ENV_START_TIMEOUT ", else 30",
       .kind = OPTION_INT,
       .offset = MEMBER(start_timeout_s),
       .min = 1,

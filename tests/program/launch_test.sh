@@ -70,13 +70,12 @@ is "a rank has descriptors 0, 1 and 2 and no other" 2 "$(grep -c '>:0 1 2 $' "$t
 run "$HVDRUN" -np 1 "$ACT" ignored
 is "a rank starts with no signal ignored or blocked" '[0]<stdout>:' "$(cat "$tmp/out")"
 # shellcheck disable=SC2016
-run "$HVDRUN" -np 1 "$ACT" stay exit 0 &
-until_true sh -c "grep -lsz HVD_JOB_KEY= /proc/[0-9]*/environ >/dev/null"
+start "$HVDRUN" -np 1 "$ACT" text 'up\n' stay
+until_said up
 ok "the job's key is on no command line" \
     not sh -c 'for k in $(grep -shaz "^HVD_JOB_KEY=" /proc/[0-9]*/environ | tr "\0" "\n" | cut -d= -f2 | sort -u); do
         case $k in *[!0-9a-f]* | "") continue ;; esac; grep -lsa "$k" /proc/[0-9]*/cmdline; done | grep -v "/$$/" | grep -q .'
-kill $! 2>/dev/null
-wait $! 2>/dev/null
+stop_with TERM
 
 # stdin
 status=0

@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Includes point down only, and each names its layer. The arrows are those of README.md, "Where things are".
+. "$srcdir/tests/tap.sh"
+
+# may LAYER ALLOWED: files of a layer include, in quotes, only what the extended pattern allows.
+may() {
+    bad=$(cd "$srcdir" && find "$1" ${3-} -name '*.[ch]' -exec grep -HoE '^ *# *include +"[^"]+"' {} + |
+        sed 's/: *# *include */ /; s/"//g' | grep -vE " ($2)")
+    ok "$1 includes only what is below it" [ -z "$bad" ]
+    [ -z "$bad" ] || printf '%s\n' "$bad" | sed 's/^/# /'
+}
+
+may lib/base 'lib/base/|lib/hvd\.h$'
+may lib 'lib/' '-maxdepth 1'
+may launcher 'launcher/|lib/base/|lib/hvd\.h$'
+may rendezvous 'rendezvous/|lib/base/|lib/hvd\.h$'
+may src 'src/|launcher/|rendezvous/|lib/base/|lib/hvd\.h$'
+may examples 'examples/|hvd\.h$'
+
+guests=$(cd "$srcdir" && grep -lE '^ *# *include +<(uv|libssh2|cjson|yaml|http_parser)' -r lib examples)
+is "a training process loads none of the programs' libraries" '' "$guests"
+named=$(cd "$srcdir" && grep -lE '\b(malloc|calloc|realloc|strdup)\(' launcher/*.c src/*.c | grep -v xalloc.c)
+is "the programs ask for memory through xalloc.h" '' "$named"
+finish

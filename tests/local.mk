@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+# Unit tests (Check) and whole-program tests (sh), all of them speaking TAP. The whole-program tests run what
+# "make install" would install, from tests/stage.
+
+if HAVE_CHECK
+noinst_LTLIBRARIES += tests/support/libsupport.la
+tests_support_libsupport_la_SOURCES = \
+	tests/support/link_memory.c tests/support/link_memory.h \
+	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h \
+	tests/support/ranks.c tests/support/ranks.h \
+	tests/support/unit.h
+
+# What unit tests link unless they say otherwise: of archives, only what is used comes along.
+LDADD = tests/support/libsupport.la $(program_archives) lib/libhvd_internal.la lib/base/libbase.la \
+	$(SODIUM_LIBS) $(UV_LIBS) $(HTTP_PARSER_LIBS) $(CHECK_LIBS)
+
+unit_tests = \
+	tests/unit/auth_test \
+	tests/unit/collective_test \
+	tests/unit/environment_test \
+	tests/unit/failure_test \
+	tests/unit/frame_test \
+	tests/unit/join_protocol_test \
+	tests/unit/link_connect_test \
+	tests/unit/link_handshake_test \
+	tests/unit/reduce_test \
+	tests/unit/ring_schedule_test \
+	tests/unit/wire_test \
+	tests/unit/world_test
+
+if PROGRAMS
+tests_support_libsupport_la_SOURCES += \
+	tests/support/hub_fixture.c tests/support/hub_fixture.h \
+	tests/support/join_client.c tests/support/join_client.h
+
+program_archives = src/liboptions.la rendezvous/librendezvous.la launcher/liblauncher.la
+
+unit_tests += \
+	tests/unit/host_list_test \
+	tests/unit/hostfile_read_test \
+	tests/unit/hvdrun_options_test \
+	tests/unit/local_host_test \
+	tests/unit/options_test \
+	tests/unit/output_lines_test \
+	tests/unit/rank_plan_test \
+	tests/unit/rendezvous_http_test \
+	tests/unit/rendezvous_membership_test \
+	tests/unit/rendezvous_memory_test \
+	tests/unit/rendezvous_server_test \
+	tests/unit/rendezvous_strangers_test \
+	tests/unit/rendezvous_workers_test \
+	tests/unit/text_buffer_test
+
+# Every allocation fails in turn.
+tests_unit_rendezvous_memory_test_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+endif
+
+if HAVE_EXAMPLES_BLAS
+example_tests = \
+	tests/unit/example_idx_test \
+	tests/unit/example_layers_test \
+	tests/unit/example_training_test
+tests_unit_example_idx_test_LDADD = examples/libexamples.la $(ZLIB_LIBS) $(CHECK_LIBS)
+tests_unit_example_layers_test_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS)
+tests_unit_example_layers_test_LDADD = examples/libexamples.la $(OPENBLAS_LIBS) $(CHECK_LIBS) -lm
+tests_unit_example_training_test_LDADD = examples/libexamples.la $(OPENBLAS_LIBS) $(CHECK_LIBS) -lm
+endif
+
+check_PROGRAMS += $(unit_tests) $(example_tests)
+TESTS += $(unit_tests) $(example_tests)
+endif
+
+program_tests = \
+	tests/layering.sh \
+	tests/program/install_test.sh \
+	tests/program/man_test.sh
+
+if PROGRAMS
+check_PROGRAMS += tests/support/act tests/support/world
+tests_support_act_LDADD =
+tests_support_world_LDADD = lib/libhvd.la -lm
+tests_support_world_LDFLAGS = $(AM_LDFLAGS) -no-install
+
+program_tests += \
+	tests/program/bad_input_test.sh \
+	tests/program/ending_test.sh \
+	tests/program/launch_test.sh \
+	tests/program/output_test.sh \
+	tests/program/rendezvous_test.sh \
+	tests/program/world_test.sh
+
+if HAVE_EXAMPLES_BLAS
+check_PROGRAMS += tests/support/compare_parameters
+tests_support_compare_parameters_LDADD = examples/libexamples.la -lm
+program_tests += tests/program/fashion_mnist_test.sh
+endif
+endif
+
+TESTS += $(program_tests)
+EXTRA_DIST += $(program_tests) tests/tap.sh tests/bad/hvdrun.tsv
+
+# The installation that is tested
+stage = $(abs_builddir)/tests/stage
+check_DATA = tests/stage.stamp
+tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) lib/hvd.h lib/hvd.pc $(man_MANS)
+	@rm -rf tests/stage && $(MAKE) $(AM_MAKEFLAGS) install DESTDIR=$(stage) >/dev/null && touch $@
+CLEANFILES += tests/stage.stamp
+clean-local:
+	rm -rf tests/stage
+
+# For a build with --enable-sanitizers=thread: the tests that run threads, and those that run us among them.
+check-threads:
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(thread_tests)'
+thread_tests = \
+	tests/unit/collective_test \
+	tests/unit/failure_test \
+	tests/unit/link_connect_test \
+	tests/unit/world_test \
+	tests/program/ending_test.sh \
+	tests/program/launch_test.sh \
+	tests/program/output_test.sh \
+	tests/program/world_test.sh
+.PHONY: check-threads
+
+# How tests are run
+TEST_EXTENSIONS = .sh
+tap_driver = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+LOG_DRIVER = $(tap_driver)
+SH_LOG_DRIVER = $(tap_driver)
+SH_LOG_COMPILER = $(SHELL)
+AM_TESTS_ENVIRONMENT = \
+	srcdir='$(abs_top_srcdir)'; builddir='$(abs_builddir)'; STAGE='$(stage)'; \
+	PREFIX='$(prefix)'; INCLUDEDIR='$(includedir)'; LIBDIR='$(libdir)'; MANDIR='$(mandir)'; \
+	HVDRUN='$(stage)$(bindir)/hvdrun'; ACT='$(abs_builddir)/tests/support/act'; \
+	WORLD='$(abs_builddir)/tests/support/world'; HELLO='$(abs_builddir)/examples/hello'; \
+	FASHION_MNIST='$(abs_builddir)/examples/fashion_mnist'; \
+	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
+	SANITIZERS='$(ENABLED_SANITIZERS)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
+	export srcdir builddir STAGE PREFIX INCLUDEDIR LIBDIR MANDIR HVDRUN ACT WORLD HELLO \
+		FASHION_MNIST COMPARE_PARAMETERS SANITIZERS MANDOC CC;

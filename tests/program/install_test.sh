@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What "make install" leaves: a header that C and C++ take, a library that exports its interface only and needs little, and pkg-config.
+. "$srcdir/tests/tap.sh"
+
+include=$STAGE$INCLUDEDIR lib=$STAGE$LIBDIR
+cat >"$tmp/program.c" <<-.
+	#include <hvd.h>
+	int main(void) { return hvd_init() == HVD_OK && hvd_size() == 1 && hvd_shutdown() == HVD_OK ? 0 : 1; }
+.
+cp "$tmp/program.c" "$tmp/program.cc"
+
+flags=
+[ "$SANITIZERS" = no ] || flags=-fsanitize=$SANITIZERS
+pkgconf=$(PKG_CONFIG_PATH="$lib/pkgconfig" pkg-config --define-variable=prefix="$STAGE$PREFIX" --cflags --libs hvd)
+# shellcheck disable=SC2086  # lists of flags
+ok "a C program compiles with what pkg-config says" \
+    $CC -std=c11 -pedantic -Wall -Werror $flags "$tmp/program.c" -o "$tmp/program" $pkgconf
+run env LD_LIBRARY_PATH="$lib" "$tmp/program"
+is "and runs" 0 "$status"
+if command -v g++ >/dev/null; then
+    # shellcheck disable=SC2086
+    ok "a C++ program too" g++ -std=c++11 -pedantic -Wall -Werror $flags "$tmp/program.cc" -o "$tmp/program++" $pkgconf
+else
+    skip "a C++ program too" "no g++"
+fi
+exported=$(nm -D --defined-only "$lib/libhvd.so" | awk '{ print $3 }' | sort)
+declared=$(grep -oE '\bhvd_[a-z_]+\(' "$include/hvd.h" | tr -d '(' | sort -u)
+extra=$(printf '%s\n' "$exported" | grep -v '^hvd_')
+is "the library exports hvd_* and nothing else" '' "$extra"
+for name in $exported; do
+    printf '%s\n' "$declared" | grep -qx "$name" || echo "# $name is exported and not declared"
+done >"$tmp/undeclared"
+ok "all of it declared" [ ! -s "$tmp/undeclared" ]
+needed=$(readelf -d "$lib/libhvd.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
+    grep -vE '^(libc|libpthread|libsodium|libm|ld-linux.*|libasan|libubsan|libtsan)\.so' || :)
+is "it needs libc, threads and libsodium, nothing else" '' "$needed"
+if [ -x "$HVDRUN" ]; then
+    ok "hvdagent is where hvdrun looks for it" [ -x "$STAGE$PREFIX/libexec/hvdrun/hvdagent" ]
+fi
+make -C "$builddir" uninstall DESTDIR="$STAGE" >"$tmp/out" 2>&1
+is "make uninstall leaves no file" '' "$(find "$STAGE" ! -type d)"
+make -C "$builddir" install DESTDIR="$STAGE" >"$tmp/out" 2>&1
+finish

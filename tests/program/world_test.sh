@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# libhvd inside jobs of hvdrun: right results, and an error instead of a hang when a rank is not there.
+. "$srcdir/tests/tap.sh"
+
+run "$WORLD" alone collectives shutdown
+is "without hvdrun a program is a world of one" 0 "$status"
+run "$HELLO"
+is "the smallest program runs alone" 0 "$status"
+run "$HVDRUN" -np 3 "$HELLO"
+is "and in a job" 0 "$status"
+
+for size in 1 2 3 4 5; do
+    run "$HVDRUN" -np $size "$WORLD" init collectives shutdown
+    is "$size ranks: every operation, type and count gives the reference's result" 0 "$status"
+done
+run "$HVDRUN" -np 8 -H localhost:3,127.0.0.2:4,127.0.0.3:1 "$WORLD" init collectives shutdown
+is "8 ranks in three unequal groups too" 0 "$status"
+run "$HVDRUN" -np 3 "$WORLD" init collectives
+is "ending without hvd_shutdown is fine when all ranks are through" 0 "$status"
+run "$HVDRUN" -np 4 "$WORLD" init barriers 1000 shutdown
+is "a thousand barriers" 0 "$status"
+run "$HVDRUN" -np 2 "$WORLD" init fork barriers 10 shutdown
+is "fork() harms nobody" 0 "$status"
+
+# A rank that is not there
+run "$HVDRUN" -np 4 --grace 30 "$WORLD" patient init barriers 3 only 2 die 9 all expect PEER_LOST
+is "a rank that is killed fails the job with its status" 137 "$status"
+is "every other rank gets an error" 3 "$(grep -c '^\[[013]\]<stdout>:' "$tmp/out")"
+is "which names rank, host and signal" 3 \
+    "$(grep -c 'rank 2 on localhost was killed by signal 9 (SIGKILL)' "$tmp/out")"
+like "as hvdrun does" 'FAILED rank 2 on localhost \(pid [0-9]+\): killed by signal 9' "$tmp/err"
+ok "nothing is left" no_survivors
+
+run "$HVDRUN" -np 3 --grace 30 "$WORLD" patient init barriers 1 only 0 die 11 all wait "$tmp/out" expect PEER_LOST
+is "a rank that dies while nobody waits for it is known to the next call" 2 "$(grep -c 'rank 0 on localhost' "$tmp/out")"
+
+run "$HVDRUN" -np 3 "$WORLD" init barriers 1 only 1 shutdown exit 0 all expect PEER_LEFT
+is "a rank that leaves early is told apart from one that dies" 2 "$(grep -c 'rank 1 on localhost left' "$tmp/out")"
+is "and if the others expected that, the job is fine" 0 "$status"
+run "$HVDRUN" -np 2 "$WORLD" init only 1 exit 0 all expect PEER_LOST
+like "ending at once without a word is no way to leave" 'rank 1 on localhost exited with status 0 without hvd_shutdown' "$tmp/out"
+
+run "$HVDRUN" -np 3 "$WORLD" init barriers 1 mismatch
+is "ranks that disagree get an error, all of them" 3 "$(grep -c '^\[[012]\]<stdout>:' "$tmp/out")"
+like "which says who wants what" "allreduce 'grad': .*rank [012] .*1[012] .*rank [012] .*1[012] " "$tmp/out"
+
+run "$HVDRUN" -np 2 "$WORLD" init shutdown expect SHUT_DOWN
+is "after hvd_shutdown a call says so" 0 "$status"
+
+# Joining
+run "$HVDRUN" -np 3 sh -c '[ $HOROVOD_RANK != 1 ] || exit 4; exec "$0" init' "$WORLD"
+is "a rank that ends before hvd_init does not leave the others waiting" 4 "$status"
+run "$HVDRUN" -np 3 sh -c '[ $HOROVOD_RANK = 1 ] || exec "$0" init' "$WORLD"
+ok "not even if it ends well" [ "$status" -ne 0 ]
+like "the others say why" 'rank 1 on localhost exited with status 0 before hvd_init' "$tmp/err"
+run "$HVDRUN" -np 3 --start-timeout 1 sh -c '[ $HOROVOD_RANK = 0 ] || exec "$0" stay; exec "$0" init' "$WORLD"
+is "ranks that never call hvd_init are status 75" 75 "$status"
+like "and are named" 'FAILED: ranks 1, 2 on localhost have not called hvd_init within 1 s' "$tmp/err"
+ok "nothing is left of them" no_survivors
+for bad in HOROVOD_RANK=x HOROVOD_SIZE=0 HOROVOD_GLOO_RENDEZVOUS_PORT=70000 HVD_JOB_KEY= HVD_JOB_KEY=abc; do
+    run "$HVDRUN" -np 1 env "$bad" "$WORLD" init
+    is "$bad is an error" 1 "$status"
+    like "which names the variable" "${bad%=*}" "$tmp/err"
+done
+run "$HVDRUN" -np 2 env HVD_JOB_KEY="$(printf '%064d' 0)" "$WORLD" init
+is "the key of another job is refused" 1 "$status"
+finish

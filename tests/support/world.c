@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A worker that checks the library from inside a real job; the tests of hvdrun start it. Acts in
+ * the order of its arguments and ends with status 1, and a line on stderr, at the first thing that
+ * is not as it should be:
+ *
+ *   init              hvd_init(), and compares places with the environment
+ *   alone             hvd_init() without a launcher makes a world of one
+ *   collectives       operations x types x counts, in place and not, against a reference
+ *   mismatch          each rank reduces another count: an error on every rank
+ *   expect S          the next collective fails with the status of that name; prints its text
+ *   barriers N        N barriers
+ *   fork              a child's calls fail with HVD_ERR_FORKED and harm nobody
+ *   shutdown          hvd_shutdown()
+ *   only R ... all    what stands between is for rank R alone
+ *   but R ... all     what stands between is for all ranks except R
+ *   print T           prints T
+ *   wait F            waits until the file F exists
+ *   patient           ignores SIGTERM from now on, so that it sees what others ran into
+ *   stay              waits for ever outside the library
+ *   die N             sends itself signal N
+ *   exit N            ends at once with status N, without cleaning up */
+#include "lib/hvd.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void require(int condition, const char *what)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "world: %s: %s\n", what, hvd_last_error());
+    _exit(1);
+}
+
+static int from_environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value ? atoi(value) : -1;
+}
+
+static void act_init(const char *argument)
+{
+    (void)argument;
+    require(hvd_init() == HVD_OK, "hvd_init");
+    require(hvd_is_initialized() == 1, "hvd_is_initialized");
+    require(hvd_rank() == from_environment("HOROVOD_RANK"), "hvd_rank");
+    require(hvd_size() == from_environment("HOROVOD_SIZE"), "hvd_size");
+    require(hvd_local_rank() == from_environment("HOROVOD_LOCAL_RANK"), "hvd_local_rank");
+    require(hvd_local_size() == from_environment("HOROVOD_LOCAL_SIZE"), "hvd_local_size");
+    require(hvd_cross_rank() == from_environment("HOROVOD_CROSS_RANK"), "hvd_cross_rank");
+    require(hvd_cross_size() == from_environment("HOROVOD_CROSS_SIZE"), "hvd_cross_size");
+}
+
+static void act_alone(const char *argument)
+{
+    (void)argument;
+    require(hvd_rank() == HVD_ERR_NOT_INITIALIZED, "hvd_rank before hvd_init");
+    require(hvd_init() == HVD_OK, "hvd_init");
+    require(hvd_rank() == 0 && hvd_size() == 1 && hvd_is_homogeneous() == 1, "a world of one");
+}
+
+/* A value that differs between ranks and elements and is exact in every type, sums and small products included. */
+static int64_t sample(int rank, size_t i, enum hvd_op op)
+{
+    if (op == HVD_PRODUCT)
+        return 1 + (int64_t)((i + (size_t)rank) % 2);
+    return (int64_t)((i * 7 + (size_t)rank * 13) % 201) - 100;
+}
+
+static void store(void *data, size_t i, enum hvd_dtype dtype, int64_t value)
+{
+    switch (dtype) {
+    case HVD_INT32:
+        ((int32_t *)data)[i] = (int32_t)value;
+        break;
+    case HVD_INT64:
+        ((int64_t *)data)[i] = value;
+        break;
+    case HVD_FLOAT32:
+        ((float *)data)[i] = (float)value;
+        break;
+    case HVD_FLOAT64:
+        ((double *)data)[i] = (double)value;
+        break;
+    }
+}
+
+static double load(const void *data, size_t i, enum hvd_dtype dtype)
+{
+    switch (dtype) {
+    case HVD_INT32:
+        return ((const int32_t *)data)[i];
+    case HVD_INT64:
+        return (double)((const int64_t *)data)[i];
+    case HVD_FLOAT32:
+        return (double)((const float *)data)[i];
+    case HVD_FLOAT64:
+        return ((const double *)data)[i];
+    }
+    return NAN;
+}
+
+static double combine(double a, double b, enum hvd_op op)
+{
+    switch (op) {
+    case HVD_MIN:
+        return a < b ? a : b;
+    case HVD_MAX:
+        return a > b ? a : b;
+    case HVD_PRODUCT:
+        return a * b;
+    case HVD_AVERAGE:
+    case HVD_SUM:
+        break;
+    }
+    return a + b;
+}
+
+static double reference(size_t i, enum hvd_dtype dtype, enum hvd_op op, int size)
+{
+    double value = (double)sample(0, i, op);
+    for (int rank = 1; rank < size; rank++)
+        value = combine(value, (double)sample(rank, i, op), op);
+    if (op != HVD_AVERAGE)
+        return value;
+    bool integer = dtype == HVD_INT32 || dtype == HVD_INT64;
+    return integer ? trunc(value / size) : value / size;
+}
+
+static void fill(void *data, size_t count, enum hvd_dtype dtype, enum hvd_op op, int rank)
+{
+    for (size_t i = 0; i < count; i++)
+        store(data, i, dtype, sample(rank, i, op));
+}
+
+static void check_allreduce(size_t count, enum hvd_dtype dtype, enum hvd_op op, bool in_place)
+{
+    size_t nbytes = (count + 1) * hvd_dtype_size(dtype);
+    void *input = malloc(nbytes), *separate = malloc(nbytes);
+    void *output = in_place ? input : separate;
+    int size = hvd_size();
+    fill(input, count, dtype, op, hvd_rank());
+    require(hvd_allreduce("grad", input, output, count, dtype, op) == HVD_OK, "hvd_allreduce");
+    for (size_t i = 0; i < count; i++) {
+        double expected = reference(i, dtype, op, size), got = load(output, i, dtype);
+        if (fabs(got - expected) > fabs(expected) * 1e-6)
+            require(0, "the result of hvd_allreduce");
+    }
+    free(input);
+    free(separate);
+}
+
+static void check_broadcast(size_t count, enum hvd_dtype dtype, int root)
+{
+    void *data = malloc((count + 1) * hvd_dtype_size(dtype));
+    fill(data, count, dtype, HVD_SUM, hvd_rank());
+    require(hvd_broadcast("weights", data, count, dtype, root) == HVD_OK, "hvd_broadcast");
+    for (size_t i = 0; i < count; i++)
+        require(load(data, i, dtype) == (double)sample(root, i, HVD_SUM), "what was broadcast");
+    free(data);
+}
+
+static void check_allgather(size_t count, enum hvd_dtype dtype, bool in_place)
+{
+    size_t part = count * hvd_dtype_size(dtype);
+    char *all = malloc(part * (size_t)hvd_size() + 1), *separate = malloc(part + 1);
+    char *own = in_place ? all + part * (size_t)hvd_rank() : separate;
+    fill(own, count, dtype, HVD_SUM, hvd_rank());
+    require(hvd_allgather("parts", own, all, count, dtype) == HVD_OK, "hvd_allgather");
+    for (int rank = 0; rank < hvd_size(); rank++)
+        for (size_t i = 0; i < count; i++)
+            require(load(all + part * (size_t)rank, i, dtype) == (double)sample(rank, i, HVD_SUM),
+                    "what was gathered");
+    free(all);
+    free(separate);
+}
+
+static void act_collectives(const char *argument)
+{
+    static const enum hvd_dtype dtypes[] = { HVD_INT32, HVD_INT64, HVD_FLOAT32, HVD_FLOAT64 };
+    static const enum hvd_op ops[] = { HVD_AVERAGE, HVD_SUM, HVD_MIN, HVD_MAX, HVD_PRODUCT };
+    static const size_t counts[] = { 0, 1, 2, 3, 17, 289, 100003 };
+    (void)argument;
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
+            for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
+                check_allreduce(counts[c], dtypes[d], ops[o], true);
+                check_allreduce(counts[c], dtypes[d], ops[o], false);
+            }
+            for (int root = 0; root < hvd_size(); root++)
+                check_broadcast(counts[c], dtypes[d], root);
+            check_allgather(counts[c], dtypes[d], true);
+            check_allgather(counts[c], dtypes[d], false);
+        }
+    }
+    check_allreduce(1000003, HVD_FLOAT32, HVD_SUM, true);
+    require(hvd_barrier() == HVD_OK, "hvd_barrier");
+}
+
+static void act_mismatch(const char *argument)
+{
+    float data[64] = { 0 };
+    size_t count = 10 + (size_t)hvd_rank();
+    (void)argument;
+    int status = hvd_allreduce("grad", data, data, count, HVD_FLOAT32, HVD_SUM);
+    require(status == HVD_ERR_MISMATCH, "a mismatch");
+    printf("%s\n", hvd_last_error());
+    require(hvd_barrier() == HVD_ERR_MISMATCH, "after a mismatch");
+}
+
+static void act_expect(const char *argument)
+{
+    static const struct {
+        const char *name;
+        int status;
+    } statuses[] = {
+        { "PEER_LOST", HVD_ERR_PEER_LOST },
+        { "PEER_LEFT", HVD_ERR_PEER_LEFT },
+        { "SHUT_DOWN", HVD_ERR_SHUT_DOWN },
+        { "INVALID", HVD_ERR_INVALID },
+    };
+    static float data[1 << 20];
+    int expected = 1;
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        if (strcmp(argument, statuses[i].name) == 0)
+            expected = statuses[i].status;
+    int status = hvd_allreduce("next", data, data, 1 << 20, HVD_FLOAT32, HVD_SUM);
+    printf("%s\n", hvd_last_error());
+    fflush(stdout);
+    require(status == expected, "what was expected");
+    require(hvd_barrier() == expected, "the same once more");
+}
+
+static void act_barriers(const char *argument)
+{
+    for (int n = atoi(argument); n > 0; n--)
+        require(hvd_barrier() == HVD_OK, "hvd_barrier");
+}
+
+static void act_fork(const char *argument)
+{
+    (void)argument;
+    pid_t pid = fork();
+    if (pid == 0)
+        exit(hvd_barrier() == HVD_ERR_FORKED && hvd_rank() == HVD_ERR_FORKED ? 0 : 1);
+    int status = 1;
+    waitpid(pid, &status, 0);
+    require(status == 0, "a forked child");
+}
+
+static void act_shutdown(const char *argument)
+{
+    (void)argument;
+    require(hvd_shutdown() == HVD_OK && hvd_shutdown() == HVD_OK, "hvd_shutdown");
+    require(hvd_is_initialized() == 0, "hvd_is_initialized");
+}
+
+static void act_print(const char *argument)
+{
+    printf("%s\n", argument);
+    fflush(stdout);
+}
+
+static void act_wait(const char *argument)
+{
+    while (access(argument, F_OK) < 0)
+        usleep(1000);
+}
+
+static void act_patient(const char *argument)
+{
+    (void)argument;
+    signal(SIGTERM, SIG_IGN);
+}
+
+static void act_stay(const char *argument)
+{
+    (void)argument;
+    for (;;)
+        pause();
+}
+
+static void act_die(const char *argument)
+{
+    raise(atoi(argument));
+}
+
+static void act_exit(const char *argument)
+{
+    fflush(stdout);
+    _exit(atoi(argument));
+}
+
+static const struct {
+    const char *name;
+    void (*act)(const char *argument);
+    bool takes_argument;
+} acts[] = {
+    { "init", act_init, false },
+    { "alone", act_alone, false },
+    { "collectives", act_collectives, false },
+    { "mismatch", act_mismatch, false },
+    { "expect", act_expect, true },
+    { "barriers", act_barriers, true },
+    { "fork", act_fork, false },
+    { "shutdown", act_shutdown, false },
+    { "print", act_print, true },
+    { "wait", act_wait, true },
+    { "patient", act_patient, false },
+    { "stay", act_stay, false },
+    { "die", act_die, true },
+    { "exit", act_exit, true },
+};
+
+/* Performs, or only counts, the act that argument[0] names; returns how many arguments it took. */
+static int perform(char **argument, bool skip)
+{
+    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
+        if (strcmp(argument[0], acts[i].name) != 0)
+            continue;
+        if (!skip)
+            acts[i].act(acts[i].takes_argument ? argument[1] : NULL);
+        return acts[i].takes_argument ? 2 : 1;
+    }
+    fprintf(stderr, "world: what is '%s'?\n", argument[0]);
+    exit(2);
+}
+
+int main(int argc, char **argv)
+{
+    int rank = from_environment("HOROVOD_RANK");
+    bool skip = false;
+    for (int i = 1; i < argc;) {
+        if (strcmp(argv[i], "all") == 0) {
+            skip = false;
+            i++;
+        } else if (strcmp(argv[i], "only") == 0 || strcmp(argv[i], "but") == 0) {
+            skip = (rank == atoi(argv[i + 1])) == (argv[i][0] == 'b');
+            i += 2;
+        } else {
+            i += perform(argv + i, skip);
+        }
+    }
+    return 0;
+}
