@@ -36,9 +36,11 @@ tests_support_libsupport_la_SOURCES += \
 program_archives = src/liboptions.la rendezvous/librendezvous.la launcher/liblauncher.la
 
 unit_tests += \
+	tests/unit/agent_protocol_test \
 	tests/unit/host_list_test \
 	tests/unit/hostfile_read_test \
 	tests/unit/hvdrun_options_test \
+	tests/unit/job_state_test \
 	tests/unit/local_host_test \
 	tests/unit/options_test \
 	tests/unit/output_lines_test \
@@ -49,7 +51,9 @@ unit_tests += \
 	tests/unit/rendezvous_server_test \
 	tests/unit/rendezvous_strangers_test \
 	tests/unit/rendezvous_workers_test \
-	tests/unit/text_buffer_test
+	tests/unit/stop_plan_test \
+	tests/unit/text_buffer_test \
+	tests/unit/worker_environment_test
 
 # Every allocation fails in turn.
 tests_unit_rendezvous_memory_test_LDFLAGS = $(AM_LDFLAGS) \

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The frames between hvdrun and its agents: what is encoded is decoded, and anything shorter,
+ * longer or out of range is refused. */
+#include "launcher/agent_protocol.h"
+#include "tests/support/unit.h"
+
+#include <string.h>
+
+static struct wire_writer out;
+static struct wire_reader in;
+
+static void teardown(void)
+{
+    wire_writer_fini(&out);
+}
+
+/* Reads the message again with `length` bytes of it. */
+static struct wire_reader *first(size_t length)
+{
+    wire_reader_init(&in, out.data, length);
+    return &in;
+}
+
+/* Every proper prefix of the message, and one byte too many, is refused. */
+#define CHECK_LENGTHS(decode, message)                                                             \
+    do {                                                                                           \
+        for (size_t length = 0; length < out.length; length++)                                     \
+            ck_assert_int_eq(decode(message, first(length), NULL), HVD_ERR_PROTOCOL);              \
+        wire_put_u8(&out, 0);                                                                      \
+        ck_assert_int_eq(decode(message, first(out.length), NULL), HVD_ERR_PROTOCOL);              \
+    } while (0)
+
+START_TEST(job_is_read_as_it_was_written)
+{
+    struct agent_job job = { .version = AGENT_VERSION, .cwd = "/some where", .ignore_hup = true };
+    struct agent_job read;
+    agent_job_encode(&out, &job);
+    ck_assert_int_eq(agent_job_decode(&read, first(out.length), NULL), HVD_OK);
+    ck_assert_str_eq(read.cwd, "/some where");
+    ck_assert(read.ignore_hup);
+    CHECK_LENGTHS(agent_job_decode, &read);
+}
+END_TEST
+
+START_TEST(another_version_is_named)
+{
+    struct agent_job job = { .version = AGENT_VERSION + 1 };
+    struct err err;
+    agent_job_encode(&out, &job);
+    ck_assert_int_eq(agent_job_decode(&job, first(out.length), &err), HVD_ERR_PROTOCOL);
+    ck_assert_ptr_nonnull(strstr(err.text, "version 2"));
+}
+END_TEST
+
+START_TEST(failed_is_read_as_it_was_written)
+{
+    struct agent_failed failed = { -1, 127, "no such thing" }, read;
+    agent_failed_encode(&out, &failed);
+    ck_assert_int_eq(agent_failed_decode(&read, first(out.length), NULL), HVD_OK);
+    ck_assert_int_eq(read.rank, -1);
+    ck_assert_int_eq(read.exit_status, 127);
+    ck_assert_str_eq(read.text, "no such thing");
+    CHECK_LENGTHS(agent_failed_decode, &read);
+}
+END_TEST
+
+START_TEST(exited_is_read_as_it_was_written)
+{
+    struct agent_exited exited = { 65535, 0x8b, UINT64_MAX }, read;
+    agent_exited_encode(&out, &exited);
+    ck_assert_int_eq(agent_exited_decode(&read, first(out.length), NULL), HVD_OK);
+    ck_assert_int_eq(read.rank, 65535);
+    ck_assert_int_eq(read.wait_status, 0x8b);
+    ck_assert_uint_eq(read.after_ms, UINT64_MAX);
+    CHECK_LENGTHS(agent_exited_decode, &read);
+}
+END_TEST
+
+START_TEST(stop_is_read_as_it_was_written)
+{
+    struct agent_stop stop = { 15, 5000 }, read;
+    agent_stop_encode(&out, &stop);
+    ck_assert_int_eq(agent_stop_decode(&read, first(out.length), NULL), HVD_OK);
+    ck_assert_int_eq(read.signum, 15);
+    ck_assert_uint_eq(read.grace_ms, 5000);
+    CHECK_LENGTHS(agent_stop_decode, &read);
+}
+END_TEST
+
+START_TEST(rank_number_is_read_as_it_was_written)
+{
+    struct agent_rank_number number = { 3, STREAM_STDERR, STREAM_WINDOW }, read;
+    agent_rank_number_encode(&out, &number);
+    ck_assert_int_eq(agent_rank_number_decode(&read, first(out.length), NULL), HVD_OK);
+    ck_assert_int_eq(read.rank, 3);
+    ck_assert_uint_eq(read.stream, STREAM_STDERR);
+    ck_assert_uint_eq(read.number, STREAM_WINDOW);
+    CHECK_LENGTHS(agent_rank_number_decode, &read);
+}
+END_TEST
+
+START_TEST(a_stream_that_does_not_exist_is_refused)
+{
+    struct agent_rank_number number = { 3, OUTPUT_STREAMS, 1 };
+    agent_rank_number_encode(&out, &number);
+    ck_assert_int_eq(agent_rank_number_decode(&number, first(out.length), NULL), HVD_ERR_PROTOCOL);
+}
+END_TEST
+
+START_TEST(every_frame_has_a_name)
+{
+    for (int type = 1; type < AGENT_FRAME_TYPES; type++)
+        ck_assert_str_ne(agent_frame_name(type), "unknown");
+    ck_assert_str_eq(agent_frame_name(0), "unknown");
+    ck_assert_str_eq(agent_frame_name(AGENT_FRAME_TYPES), "unknown");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("agent_protocol");
+    TCase *tcase = tcase_create("frames");
+    tcase_add_checked_fixture(tcase, NULL, teardown);
+    tcase_add_test(tcase, job_is_read_as_it_was_written);
+    tcase_add_test(tcase, another_version_is_named);
+    tcase_add_test(tcase, failed_is_read_as_it_was_written);
+    tcase_add_test(tcase, exited_is_read_as_it_was_written);
+    tcase_add_test(tcase, stop_is_read_as_it_was_written);
+    tcase_add_test(tcase, rank_number_is_read_as_it_was_written);
+    tcase_add_test(tcase, a_stream_that_does_not_exist_is_refused);
+    tcase_add_test(tcase, every_frame_has_a_name);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}

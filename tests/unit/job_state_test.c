@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of a job, event by event. */
+#include "launcher/exit_status.h"
+#include "launcher/job_state.h"
+#include "launcher/job_verdict.h"
+#include "tests/support/unit.h"
+
+#include <signal.h>
+
+/* Wait statuses as Linux encodes them. */
+static int exited(int code)
+{
+    return code << 8;
+}
+static int killed(int signum)
+{
+    return signum;
+}
+
+static struct job_state state;
+
+/* A job of two hosts and four ranks, all of which run. */
+static void setup(void)
+{
+    job_state_init(&state, 2, 4);
+    ck_assert_int_eq(job_state_on_host_ready(&state), JOB_WAIT);
+    ck_assert_int_eq(job_state_on_host_ready(&state), JOB_START);
+    for (int rank = 0; rank < 4; rank++)
+        ck_assert_int_eq(job_state_on_rank_started(&state), JOB_WAIT);
+}
+
+static void end_hosts(void)
+{
+    ck_assert_int_eq(job_state_on_host_done(&state), JOB_WAIT);
+    ck_assert_int_eq(job_state_on_host_done(&state), JOB_FINISH);
+    ck_assert_int_eq(state.phase, JOB_FINISHED);
+}
+
+START_TEST(nothing_starts_before_every_host_is_ready)
+{
+    job_state_init(&state, 3, 3);
+    ck_assert_int_eq(job_state_on_host_ready(&state), JOB_WAIT);
+    ck_assert_int_eq(job_state_on_host_ready(&state), JOB_WAIT);
+    ck_assert_int_eq(state.phase, JOB_PREPARING);
+    ck_assert_int_eq(job_state_on_host_ready(&state), JOB_START);
+}
+END_TEST
+
+START_TEST(ranks_that_end_well_make_a_job_that_ends_well)
+{
+    for (int rank = 0; rank < 4; rank++)
+        ck_assert_int_eq(job_state_on_rank_exited(&state, rank, exited(0), 10), JOB_WAIT);
+    end_hosts();
+    ck_assert_int_eq(state.cause, CAUSE_NONE);
+    ck_assert_int_eq(state.exit_status, 0);
+}
+END_TEST
+
+START_TEST(the_first_failure_stops_the_others_and_is_the_verdict)
+{
+    ck_assert_int_eq(job_state_on_rank_exited(&state, 2, exited(42), 1234), JOB_STOP);
+    ck_assert_int_eq(state.stop_signal, SIGTERM);
+    ck_assert_int_eq(job_state_on_rank_exited(&state, 0, killed(SIGTERM), 1240), JOB_WAIT);
+    ck_assert_int_eq(job_state_on_rank_exited(&state, 1, exited(7), 1241), JOB_WAIT);
+    ck_assert_int_eq(job_state_on_rank_exited(&state, 3, exited(0), 1242), JOB_WAIT);
+    end_hosts();
+    ck_assert_int_eq(state.exit_status, 42);
+    ck_assert_int_eq(state.cause_rank, 2);
+    ck_assert_int_eq(state.terminated, 3);
+}
+END_TEST
+
+START_TEST(death_by_a_signal_is_128_and_its_number)
+{
+    ck_assert_int_eq(job_state_on_rank_exited(&state, 1, killed(SIGSEGV), 5), JOB_STOP);
+    ck_assert_int_eq(state.exit_status, 128 + SIGSEGV);
+}
+END_TEST
+
+START_TEST(a_host_that_cannot_start_stops_the_job_before_it_runs)
+{
+    job_state_init(&state, 2, 4);
+    ck_assert_int_eq(job_state_on_host_ready(&state), JOB_WAIT);
+    ck_assert_int_eq(job_state_on_host_failed(&state, 1, -1, STATUS_NOT_FOUND, "no"), JOB_STOP);
+    ck_assert_int_eq(job_state_on_host_ready(&state), JOB_WAIT);
+    end_hosts();
+    ck_assert_int_eq(state.exit_status, STATUS_NOT_FOUND);
+    ck_assert_int_eq(state.cause_host, 1);
+    ck_assert_str_eq(state.cause_text, "no");
+}
+END_TEST
+
+START_TEST(two_hosts_that_fail_are_one_verdict)
+{
+    job_state_init(&state, 2, 4);
+    job_state_on_host_failed(&state, 0, -1, STATUS_NOT_FOUND, "first");
+    ck_assert_int_eq(job_state_on_host_failed(&state, 1, -1, STATUS_RESOURCE, "second"), JOB_WAIT);
+    ck_assert_int_eq(state.exit_status, STATUS_NOT_FOUND);
+    ck_assert_str_eq(state.cause_text, "first");
+}
+END_TEST
+
+/* Signals that arrive one after the other, and what is passed on each time; 0 for nothing. */
+static const struct {
+    int signums[3], passed[3], exit_status;
+} signal_rows[] = {
+    { { SIGINT }, { SIGINT }, 130 },
+    { { SIGTERM }, { SIGTERM }, 143 },
+    { { SIGHUP }, { SIGHUP }, 129 },
+    { { SIGINT, SIGINT, SIGINT }, { SIGINT, SIGKILL, 0 }, 130 },
+    { { SIGTERM, SIGTERM, SIGINT }, { SIGTERM, 0, SIGKILL }, 143 },
+    { { SIGINT, SIGTERM, SIGTERM }, { SIGINT, SIGTERM, 0 }, 130 },
+    { { SIGHUP, SIGINT, SIGTERM }, { SIGHUP, SIGKILL, 0 }, 129 },
+};
+
+START_TEST(a_second_interrupt_kills_and_the_first_signal_is_the_status)
+{
+    for (int i = 0; i < 3 && signal_rows[_i].signums[i]; i++) {
+        int action = job_state_on_told_to_stop(&state, signal_rows[_i].signums[i]);
+        int passed = signal_rows[_i].passed[i];
+        ck_assert_int_eq(action, passed ? JOB_STOP : JOB_WAIT);
+        if (passed)
+            ck_assert_int_eq(state.stop_signal, passed);
+    }
+    ck_assert_int_eq(state.exit_status, signal_rows[_i].exit_status);
+}
+END_TEST
+
+START_TEST(a_failure_before_the_signal_stays_the_verdict)
+{
+    job_state_on_rank_exited(&state, 0, exited(3), 5);
+    ck_assert_int_eq(job_state_on_told_to_stop(&state, SIGINT), JOB_STOP);
+    ck_assert_int_eq(state.stop_signal, SIGKILL);
+    ck_assert_int_eq(state.exit_status, 3);
+}
+END_TEST
+
+START_TEST(a_finished_job_cannot_be_stopped)
+{
+    for (int rank = 0; rank < 4; rank++)
+        job_state_on_rank_exited(&state, rank, exited(0), 10);
+    end_hosts();
+    ck_assert_int_eq(job_state_on_told_to_stop(&state, SIGTERM), JOB_WAIT);
+    ck_assert_int_eq(job_state_on_failed(&state, CAUSE_OUTPUT, 141, "late"), JOB_WAIT);
+    ck_assert_int_eq(state.exit_status, 0);
+}
+END_TEST
+
+START_TEST(ranks_of_a_lost_host_count_as_terminated)
+{
+    ck_assert_int_eq(job_state_on_host_failed(&state, 0, -1, STATUS_HOST_LOST, "gone"), JOB_STOP);
+    job_state_on_rank_lost(&state);
+    job_state_on_rank_lost(&state);
+    ck_assert_int_eq(state.terminated, 2);
+    ck_assert_int_eq(state.ranks_running, 2);
+}
+END_TEST
+
+/* The words */
+
+static struct host_slots slots = { .name = (char[]){ "node1" }, .slots = 4 };
+static struct rank_host host = { &slots, 0, 4 };
+static struct rank_slot ranks[4];
+static const struct rank_plan plan = { .ranks = ranks, .size = 4, .hosts = &host, .host_count = 1 };
+
+static const char *verdict(pid_t pid, uint64_t elapsed_ms)
+{
+    static char text[1024];
+    job_verdict_text(text, sizeof text, &state, &plan, pid, elapsed_ms);
+    return text;
+}
+
+START_TEST(a_failed_rank_is_named_with_host_process_and_signal)
+{
+    job_state_on_rank_exited(&state, 2, killed(SIGKILL), 12345);
+    job_state_on_rank_exited(&state, 0, killed(SIGTERM), 12346);
+    ck_assert_str_eq(verdict(4711, 13000),
+                     "FAILED rank 2 on node1 (pid 4711): killed by signal 9 "
+                     "(SIGKILL) after 12.3 s; 1 other rank terminated, 0 left");
+}
+END_TEST
+
+START_TEST(what_a_host_could_not_do_is_named_with_the_host)
+{
+    state.cause_host = 0;
+    job_state_on_host_failed(&state, 0, -1, 127, "command not found: 'x'");
+    ck_assert_str_eq(verdict(0, 0),
+                     "FAILED on node1: command not found: 'x'; 0 ranks terminated, 0 left");
+}
+END_TEST
+
+START_TEST(a_signal_to_the_launcher_is_not_called_a_failure)
+{
+    job_state_on_told_to_stop(&state, SIGINT);
+    state.terminated = 4;
+    state.left = 1;
+    ck_assert_str_eq(verdict(0, 3210),
+                     "stopped by signal 2 (SIGINT) after 3.2 s; 4 ranks terminated, 1 left");
+}
+END_TEST
+
+START_TEST(a_verdict_that_does_not_fit_is_cut)
+{
+    char text[20];
+    job_state_on_failed(&state, CAUSE_JOB, 75, "a text that is much longer than twenty bytes");
+    job_verdict_text(text, sizeof text, &state, &plan, 0, 0);
+    ck_assert_str_eq(text, "FAILED: a text that");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("job_state");
+    TCase *tcase = tcase_create("events");
+    tcase_add_checked_fixture(tcase, setup, NULL);
+    tcase_add_test(tcase, nothing_starts_before_every_host_is_ready);
+    tcase_add_test(tcase, ranks_that_end_well_make_a_job_that_ends_well);
+    tcase_add_test(tcase, the_first_failure_stops_the_others_and_is_the_verdict);
+    tcase_add_test(tcase, death_by_a_signal_is_128_and_its_number);
+    tcase_add_test(tcase, a_host_that_cannot_start_stops_the_job_before_it_runs);
+    tcase_add_test(tcase, two_hosts_that_fail_are_one_verdict);
+    tcase_add_loop_test(tcase, a_second_interrupt_kills_and_the_first_signal_is_the_status, 0,
+                        sizeof signal_rows / sizeof *signal_rows);
+    tcase_add_test(tcase, a_failure_before_the_signal_stays_the_verdict);
+    tcase_add_test(tcase, a_finished_job_cannot_be_stopped);
+    tcase_add_test(tcase, ranks_of_a_lost_host_count_as_terminated);
+    tcase_add_test(tcase, a_failed_rank_is_named_with_host_process_and_signal);
+    tcase_add_test(tcase, what_a_host_could_not_do_is_named_with_the_host);
+    tcase_add_test(tcase, a_signal_to_the_launcher_is_not_called_a_failure);
+    tcase_add_test(tcase, a_verdict_that_does_not_fit_is_cut);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ranks find in their environment. */
+#include "launcher/worker_environment.h"
+#include "tests/support/unit.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+static struct string_list list;
+
+static void setup(void)
+{
+    list = (struct string_list){ 0 };
+}
+static void teardown(void)
+{
+    string_list_fini(&list);
+}
+
+/* An entry of the launcher's environment, and whether the ranks get it. */
+static const struct {
+    const char *entry;
+    bool travels;
+} rows[] = {
+    { "PATH=/bin", true },
+    { "EMPTY=", true },
+    { "TWO=a\nb", true },
+    { "BYTES=\xff\x01=", true },
+    { "HOROVOD_FUSION_THRESHOLD=1", true },
+    { "HOROVOD_RANKS=1", true },
+    { "HOROVOD_RAN=1", true },
+    { "HOROVOD_RANK=1", false },
+    { "HOROVOD_SIZE=2", false },
+    { "HOROVOD_GLOO_RENDEZVOUS_PORT=3", false },
+    { "HVD_JOB_KEY=4", false },
+    { "BASH_FUNC_x%%=() { :; }", false },
+    { "OLDPWD=/", false },
+    { "CUDA_VISIBLE_DEVICES=0", false },
+    { "MY_CUDA_VISIBLE_DEVICES=0", false },
+    { "VALUE=CUDA_VISIBLE_DEVICES", true },
+    { "_HOROVOD_SECRET_KEY=x", false },
+    { "no equals sign", false },
+    { "=C:=C:\\", false },
+    { "", false },
+};
+
+START_TEST(what_belongs_to_the_user_travels_and_nothing_else)
+{
+    char *environment[] = { (char *)(uintptr_t)rows[_i].entry, NULL };
+    worker_environment_common(&list, environment);
+    bool found = strcmp(list.items[0], rows[_i].entry) == 0;
+    ck_assert_int_eq(found, rows[_i].travels);
+}
+END_TEST
+
+START_TEST(every_rank_is_told_its_place_and_the_key)
+{
+    struct place place = { 5, 7, 3, 4, 0, 1 };
+    worker_environment_rank(&list, &place, "h2", "c0ffee");
+    ck_assert_str_eq(string_list_variable(&list, "HOROVOD_HOSTNAME"), "h2");
+    ck_assert_str_eq(string_list_variable(&list, "HOROVOD_RANK"), "5");
+    ck_assert_str_eq(string_list_variable(&list, "HOROVOD_SIZE"), "7");
+    ck_assert_str_eq(string_list_variable(&list, "HOROVOD_LOCAL_RANK"), "3");
+    ck_assert_str_eq(string_list_variable(&list, "HOROVOD_LOCAL_SIZE"), "4");
+    ck_assert_str_eq(string_list_variable(&list, "HOROVOD_CROSS_RANK"), "0");
+    ck_assert_str_eq(string_list_variable(&list, "HOROVOD_CROSS_SIZE"), "1");
+    ck_assert_str_eq(string_list_variable(&list, "HVD_JOB_KEY"), "c0ffee");
+    ck_assert_ptr_null(string_list_variable(&list, "HOROVOD"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("worker_environment");
+    TCase *tcase = tcase_create("environment");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_loop_test(tcase, what_belongs_to_the_user_travels_and_nothing_else, 0,
+                        sizeof rows / sizeof *rows);
+    tcase_add_test(tcase, every_rank_is_told_its_place_and_the_key);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
