@@ -281,6 +281,28 @@ void hub_hangup(struct rendezvous_connection *connection, uint64_t now_ms)
     leave(hub);
 }
 
+static bool has_said_open(const struct rendezvous_connection *stranger)
+{
+    return stranger->language == HUB_FRAMES && stranger->join.state == JOIN_SESSION_CHALLENGED;
+}
+
+/* Who has said OPEN is probably a worker whose HELLO is on its way. */
+static struct rendezvous_connection *least_wanted(struct hub *hub)
+{
+    struct rendezvous_connection *at;
+    TAILQ_FOREACH(at, &hub->strangers, link)
+    if (!has_said_open(at))
+        return at;
+    return TAILQ_FIRST(&hub->strangers);
+}
+
+static void make_room(struct hub *hub)
+{
+    int expected = hub->membership.size - hub->membership.joined;
+    while (hub->nstrangers >= HUB_STRANGERS_MAX + expected)
+        end(least_wanted(hub));
+}
+
 struct rendezvous_connection *hub_accept(struct hub *hub, struct rendezvous_stream *stream,
                                          uint64_t now_ms)
 {
@@ -292,8 +314,7 @@ struct rendezvous_connection *hub_accept(struct hub *hub, struct rendezvous_stre
     connection->rank = -1;
     connection->deadline_ms = now_ms + HUB_STRANGER_MS;
     enter(hub);
-    if (hub->nstrangers == HUB_STRANGERS_MAX)
-        end(TAILQ_FIRST(&hub->strangers));
+    make_room(hub);
     TAILQ_INSERT_TAIL(&hub->strangers, connection, link);
     hub->nstrangers++;
     leave(hub);

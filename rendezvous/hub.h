@@ -3,8 +3,10 @@
  * argument; bytes come from and go to the carrier's streams (rendezvous.h).
  *
  * A connection begins as a stranger. Its first bytes tell its language; a proven HELLO makes it the
- * connection of a rank. Strangers have deadlines and are at most HUB_STRANGERS_MAX: the oldest
- * makes room for the newest, ranks are never sent away for it.
+ * connection of a rank. Strangers have deadlines and are at most HUB_STRANGERS_MAX, besides one for
+ * each rank that is still expected, because all of them may dial before the first says HELLO. When
+ * there is no room the oldest that has not said OPEN makes some, or else the oldest of all; ranks
+ * are never sent away for it.
  *
  *   unknown -> HTTP                    a stranger to the end
  *   unknown -> frames -> of a rank
@@ -24,6 +26,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+/* Besides the ranks that are still expected. */
 enum { HUB_STRANGERS_MAX = 256 };
 
 /* For the first head or the proven HELLO, from rendezvous_accept() on. */

@@ -282,16 +282,17 @@ END_TEST
 
 START_TEST(the_oldest_stranger_makes_room_for_the_newest_and_no_rank_does)
 {
-    static struct join_client strangers[HUB_STRANGERS_MAX + 2];
+    enum { LIMIT = HUB_STRANGERS_MAX + 1 }; /* rank 1 is expected */
+    static struct join_client strangers[LIMIT + 2];
     setup(2);
     join(0);
-    for (int i = 0; i < HUB_STRANGERS_MAX; i++)
+    for (int i = 0; i < LIMIT; i++)
         dial(&strangers[i]);
     ck_assert(!strangers[0].closed);
-    dial(&strangers[HUB_STRANGERS_MAX]);
+    dial(&strangers[LIMIT]);
     ck_assert(strangers[0].closed && !strangers[1].closed);
     hang_up(&strangers[2]);
-    dial(&strangers[HUB_STRANGERS_MAX + 1]);
+    dial(&strangers[LIMIT + 1]);
     ck_assert(!strangers[1].closed);
     ck_assert(!clients[0].closed);
     join(1);
@@ -311,10 +312,37 @@ START_TEST(a_flood_of_connections_leaves_nothing_behind)
     }
     join(1);
     expect_welcome(&clients[1], 1, 2);
-    ck_assert_int_eq(hub.nstrangers, HUB_STRANGERS_MAX - 1);
+    ck_assert_int_eq(hub.nstrangers, HUB_STRANGERS_MAX);
     tick_at(HUB_STRANGER_MS);
     ck_assert_int_eq(hub.nstrangers, 0);
     for (int i = 0; i < 5000; i++)
+        join_client_fini(&strangers[i]);
+    teardown();
+}
+END_TEST
+
+/* Workers that have said OPEN stay while there is anybody else to send away. */
+START_TEST(a_flood_of_connections_does_not_push_out_who_has_said_OPEN)
+{
+    static struct join_client strangers[2000];
+    setup(2);
+    for (int rank = 0; rank < 2; rank++) {
+        dial(&clients[rank]);
+        ck_assert(join_client_open(&clients[rank]));
+    }
+    for (int i = 0; i < 2000; i++) {
+        dial(&strangers[i]);
+        join_client_send(&strangers[i], i % 2 ? "GET / HT" : "HVD1\1", (size_t)(i % 6));
+    }
+    for (int rank = 0; rank < 2; rank++) {
+        struct wire_writer hello = { 0 };
+        join_client_put_hello(&clients[rank], &hello, rank, 2);
+        join_client_send(&clients[rank], hello.data, hello.length);
+        wire_writer_fini(&hello);
+    }
+    ck_assert_int_eq(completed, 1);
+    hub_close(&hub);
+    for (int i = 0; i < 2000; i++)
         join_client_fini(&strangers[i]);
     teardown();
 }
@@ -340,6 +368,7 @@ static TCase *strangers(void)
     tcase_add_test(tcase, an_OPEN_buys_no_time);
     tcase_add_test(tcase, the_oldest_stranger_makes_room_for_the_newest_and_no_rank_does);
     tcase_add_test(tcase, a_flood_of_connections_leaves_nothing_behind);
+    tcase_add_test(tcase, a_flood_of_connections_does_not_push_out_who_has_said_OPEN);
     return tcase;
 }
 

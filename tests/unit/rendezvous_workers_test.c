@@ -55,6 +55,26 @@ START_TEST(a_thousand_ranks_join_and_leave)
 }
 END_TEST
 
+START_TEST(four_hundred_ranks_may_all_say_OPEN_before_the_first_HELLO)
+{
+    setup(400);
+    for (int rank = 0; rank < 400; rank++) {
+        dial(&clients[rank]);
+        ck_assert(join_client_open(&clients[rank]));
+    }
+    for (int rank = 0; rank < 400; rank++) {
+        struct wire_writer hello = { 0 };
+        join_client_put_hello(&clients[rank], &hello, rank, 400);
+        join_client_send(&clients[rank], hello.data, hello.length);
+        wire_writer_fini(&hello);
+    }
+    for (int rank = 0; rank < 400; rank++)
+        expect_welcome(&clients[rank], rank, 400);
+    ck_assert_int_eq(completed, 1);
+    teardown();
+}
+END_TEST
+
 START_TEST(a_rank_that_leaves_is_closed_and_the_others_told)
 {
     setup(3);
@@ -294,6 +314,7 @@ static TCase *workers(void)
     tcase_add_loop_test(tcase, worlds_of_one_to_five_come_about, 1, 6);
     tcase_add_test(tcase, bytes_may_come_one_at_a_time);
     tcase_add_test(tcase, a_thousand_ranks_join_and_leave);
+    tcase_add_test(tcase, four_hundred_ranks_may_all_say_OPEN_before_the_first_HELLO);
     tcase_add_test(tcase, a_rank_that_leaves_is_closed_and_the_others_told);
     tcase_add_test(tcase, a_hangup_that_the_launcher_explains_is_told_at_once);
     tcase_add_test(tcase, a_hangup_without_explanation_is_told_after_100_ms);
