@@ -69,7 +69,7 @@ const char *status_text(int status)
         [-HVD_ERR_SHUT_DOWN] = "hvd_shutdown has been called",
         [-HVD_ERR_FORKED] = "forked from a process that called hvd_init",
     };
-    if (status > 0 || -status >= (int)(sizeof texts / sizeof *texts))
+    if (status > 0 || status <= -(int)(sizeof texts / sizeof *texts))
         return "unknown status";
     return texts[-status];
 }

@@ -7,6 +7,7 @@
 #include "tests/support/unit.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -412,6 +413,9 @@ START_TEST(without_a_launcher_a_process_is_a_world_of_one)
     ck_assert_int_eq(hvd_shutdown(), HVD_OK);
     ck_assert_int_eq(hvd_init(), HVD_ERR_SHUT_DOWN);
     ck_assert_str_eq(hvd_strstatus(HVD_ERR_FORKED), "forked from a process that called hvd_init");
+    ck_assert_str_eq(hvd_strstatus(HVD_ERR_FORKED - 1), "unknown status");
+    ck_assert_str_eq(hvd_strstatus(1), "unknown status");
+    ck_assert_str_eq(hvd_strstatus(INT_MIN), "unknown status");
     ck_assert_str_eq(hvd_version(), "0.1.0");
 }
 END_TEST
