@@ -144,7 +144,7 @@ static int exchange_nonces(struct join_connection *connection, const struct job_
     struct wire_reader body;
     struct join_nonce challenge;
     wire_reader_init(&body, frame.body, frame.length);
-    if ((rc = join_nonce_decode(&challenge, &body, err)) < 0)
+    if ((rc = join_nonce_decode(&challenge, JOIN_CHALLENGE, &body, err)) < 0)
         return rc;
     seal_init(&connection->seal, SEAL_CLIENT, key, nonce, challenge.nonce);
     return HVD_OK;

@@ -46,7 +46,7 @@ static int on_open(struct join_session *session, const struct frame *frame,
     struct join_nonce open = { 0 }, challenge = { .version = JOIN_VERSION };
     struct wire_reader body;
     wire_reader_init(&body, frame->body, frame->length);
-    int rc = join_nonce_decode(&open, &body, err);
+    int rc = join_nonce_decode(&open, JOIN_OPEN, &body, err);
     if (rc != HVD_OK && (open.version == 0 || open.version == JOIN_VERSION))
         return rc;
     nonce_generate(challenge.nonce);

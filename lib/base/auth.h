@@ -4,7 +4,8 @@
  * replayed or reflected.
  *
  * A rendezvous connection is sealed:
- *     client: OPEN with its nonce, server: CHALLENGE with its own, then only sealed frames, both ways.
+ *     client: OPEN with its nonce, server: CHALLENGE with its own,
+ *     then only sealed frames, both ways.
  * A sealed frame's body begins with the proof of the rest:
  *     HMAC(key of the direction, "hvd1 frame", counter u64, frame header, rest).
  * The first sealed frame of each side proves that side. */

@@ -26,13 +26,14 @@ void join_nonce_encode(struct wire_writer *writer, const struct join_nonce *mess
     wire_put_bytes(writer, message->nonce, NONCE_SIZE);
 }
 
-int join_nonce_decode(struct join_nonce *message, struct wire_reader *reader, struct err *err)
+int join_nonce_decode(struct join_nonce *message, enum join_type type, struct wire_reader *reader,
+                      struct err *err)
 {
     message->version = wire_get_u16(reader);
     const void *nonce = wire_get_bytes(reader, NONCE_SIZE);
     if (nonce)
         memcpy(message->nonce, nonce, NONCE_SIZE);
-    int rc = decoded(reader, true, "OPEN", err);
+    int rc = decoded(reader, true, type == JOIN_OPEN ? "OPEN" : "CHALLENGE", err);
     if (rc == HVD_OK && message->version != JOIN_VERSION)
         return fail(err, HVD_ERR_PROTOCOL,
                     "the other side speaks version %u of the join protocol, this one %d",

@@ -3,13 +3,13 @@
  * two (auth.h):
  *
  *   worker                               rendezvous
- *   OPEN     version, client nonce   ->
- *                                    <-  CHALLENGE  version, server nonce; all later ones are sealed
+ *   OPEN     version, client nonce    ->
+ *                                     <-  CHALLENGE  version, server nonce; the rest is sealed
  *   HELLO    who I am, where I listen ->
- *                                    <-  WELCOME    your place and neighbours, when all have come
- *                                    <-  REFUSED    instead of WELCOME: status and text
- *                                    <-  NEWS       a rank was lost or has left; any time after HELLO
- *   GOODBYE  collectives I took part in ->          and closes
+ *                                     <-  WELCOME    your place and neighbours, when all have come
+ *                                     <-  REFUSED    instead of WELCOME: status and text
+ *                                     <-  NEWS       a rank was lost or has left; after HELLO
+ *   GOODBYE  collectives I took part in ->           and closes
  *
  * The connection stays open for the life of the worker: its end without GOODBYE is the worker's
  * death. */
@@ -97,7 +97,8 @@ struct join_goodbye {
  * when a field is missing, out of range, or too long. What they return satisfies 0 <= rank < size
  * <= WORLD_SIZE_MAX and terminated strings. */
 void join_nonce_encode(struct wire_writer *writer, const struct join_nonce *message);
-int join_nonce_decode(struct join_nonce *message, struct wire_reader *reader, struct err *err);
+int join_nonce_decode(struct join_nonce *message, enum join_type type, struct wire_reader *reader,
+                      struct err *err); /* of JOIN_OPEN or JOIN_CHALLENGE */
 void join_hello_encode(struct wire_writer *writer, const struct join_hello *message);
 int join_hello_decode(struct join_hello *message, struct wire_reader *reader, struct err *err);
 void join_welcome_encode(struct wire_writer *writer, const struct join_welcome *message);

@@ -119,7 +119,7 @@ bool join_client_open(struct join_client *client)
     struct wire_reader body;
     wire_reader_init(&body, frame.body, frame.length);
     struct join_nonce challenge;
-    ck_assert_int_eq(join_nonce_decode(&challenge, &body, NULL), HVD_OK);
+    ck_assert_int_eq(join_nonce_decode(&challenge, JOIN_CHALLENGE, &body, NULL), HVD_OK);
     seal_init(&client->seal, SEAL_CLIENT, &client->key, client->nonce, challenge.nonce);
     return true;
 }

@@ -63,7 +63,8 @@ static void on_open(struct server *server, struct client *client, const struct f
     struct wire_reader reader;
     struct wire_writer body = { 0 };
     wire_reader_init(&reader, frame->body, frame->length);
-    require(frame->type == JOIN_OPEN && join_nonce_decode(&open, &reader, NULL) == HVD_OK, "OPEN");
+    require(frame->type == JOIN_OPEN, "a frame before OPEN");
+    require(join_nonce_decode(&open, JOIN_OPEN, &reader, NULL) == HVD_OK, "OPEN");
     nonce_generate(challenge.nonce);
     join_nonce_encode(&body, &challenge);
     send_body(client, JOIN_CHALLENGE, &body);

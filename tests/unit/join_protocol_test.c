@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-static struct join_nonce nonce = { .version = JOIN_VERSION, .nonce = "0123456789abcdef" };
+static struct join_nonce open = { .version = JOIN_VERSION, .nonce = "0123456789abcdef" };
+static struct join_nonce challenge = { .version = JOIN_VERSION, .nonce = "fedcba9876543210" };
 static struct join_hello hello = {
     .rank = 2, .size = 3, .host = "node1", .pid = 77, .addresses = { 1, { "192.0.2.1:80" } }
 };
@@ -22,7 +23,7 @@ static struct join_news news = { HVD_ERR_PEER_LEFT, 2, 5, "rank 2 on b has left"
 static struct join_goodbye goodbye = { 12 };
 
 static union {
-    struct join_nonce nonce;
+    struct join_nonce open, challenge;
     struct join_hello hello;
     struct join_welcome welcome;
     struct join_refused refused;
@@ -40,7 +41,14 @@ static union {
         return join_##name##_decode(&decoded.name, reader, err);                                   \
     }
 
-MESSAGE(nonce)
+#define join_open_encode join_nonce_encode
+#define join_challenge_encode join_nonce_encode
+#define join_open_decode(message, reader, err) join_nonce_decode(message, JOIN_OPEN, reader, err)
+#define join_challenge_decode(message, reader, err)                                                \
+    join_nonce_decode(message, JOIN_CHALLENGE, reader, err)
+
+MESSAGE(open)
+MESSAGE(challenge)
 MESSAGE(hello)
 MESSAGE(welcome)
 MESSAGE(refused)
@@ -59,7 +67,7 @@ static const struct {
     void (*encode)(struct wire_writer *writer);
     int (*decode)(struct wire_reader *reader, struct err *err);
 } messages[] = {
-    ROW(nonce), ROW(hello), ROW(welcome), ROW(refused), ROW(news), ROW(goodbye),
+    ROW(open), ROW(challenge), ROW(hello), ROW(welcome), ROW(refused), ROW(news), ROW(goodbye),
 };
 
 START_TEST(a_message_comes_back_as_it_was)
@@ -88,6 +96,20 @@ START_TEST(a_message_cut_at_any_byte_is_refused)
         ck_assert_int_eq(err.code, HVD_ERR_PROTOCOL);
     }
     wire_writer_fini(&writer);
+}
+END_TEST
+
+START_TEST(a_message_that_is_refused_is_named)
+{
+    char upper[16] = { 0 };
+    struct err err = { 0 };
+    struct wire_reader reader;
+    for (size_t i = 0; messages[_i].name[i]; i++)
+        upper[i] = (char)(messages[_i].name[i] - 'a' + 'A');
+    wire_reader_init(&reader, "", 0);
+    ck_assert_int_eq(messages[_i].decode(&reader, &err), HVD_ERR_PROTOCOL);
+    ck_assert_mem_eq(err.text, upper, strlen(upper));
+    ck_assert_int_eq(err.text[strlen(upper)], ':');
 }
 END_TEST
 
@@ -157,7 +179,7 @@ START_TEST(another_version_is_named)
     struct err err;
     join_nonce_encode(&writer, &other);
     wire_reader_init(&reader, writer.data, writer.length);
-    ck_assert_int_eq(join_nonce_decode(&other, &reader, &err), HVD_ERR_PROTOCOL);
+    ck_assert_int_eq(join_nonce_decode(&other, JOIN_OPEN, &reader, &err), HVD_ERR_PROTOCOL);
     ck_assert_ptr_nonnull(strstr(err.text, "version 7"));
     wire_writer_fini(&writer);
 }
@@ -171,6 +193,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, a_message_comes_back_as_it_was, 0, count);
     tcase_add_loop_test(tcase, a_message_cut_at_any_byte_is_refused, 0, count);
+    tcase_add_loop_test(tcase, a_message_that_is_refused_is_named, 0, count);
     tcase_add_loop_test(tcase, a_message_with_a_byte_too_many_is_refused, 0, count);
     tcase_add_loop_test(tcase, no_byte_makes_a_decoder_lie, 0, count);
     tcase_add_test(tcase, ranks_that_cannot_be_are_refused);
