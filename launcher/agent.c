@@ -7,6 +7,7 @@
 
 #include "launcher/exit_status.h"
 #include "launcher/process_tree.h"
+#include "launcher/uv_must.h"
 #include "launcher/xalloc.h"
 
 #include <signal.h>
@@ -19,6 +20,8 @@ enum { TICK_MS = STOP_KILL_AGAIN_MS };
 
 static void close_everything(struct agent *agent)
 {
+    if (agent->link.closing)
+        return;
     uv_timer_stop(&agent->tick);
     uv_close((uv_handle_t *)&agent->tick, NULL);
     for (size_t i = 0; i < sizeof agent->signals / sizeof *agent->signals; i++)
@@ -58,7 +61,7 @@ static void sweep(struct agent *agent, bool children, uint64_t now)
     bool given_up = agent->stop.phase == STOP_GIVEN_UP;
     if ((!children || given_up) && settled)
         send_done(agent);
-    else if (children && agent->stop.phase == STOP_IDLE &&
+    else if (children && agent->stop.phase <= STOP_ASKING &&
              (settled || now - agent->sweeping_since_ms >= AGENT_OUTPUT_WAIT_MS))
         apply(agent, stop_plan_ask(&agent->stop, SIGTERM, AGENT_LEFTOVER_GRACE_MS, now));
 }
@@ -200,10 +203,13 @@ static void watch_signals(struct agent *agent)
     _Static_assert(sizeof watched / sizeof *watched ==
                        sizeof agent->signals / sizeof *agent->signals,
                    "a handle for each signal");
+    struct sigaction hup;
+    sigaction(SIGHUP, NULL, &hup);
     for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) {
-        uv_signal_init(agent->loop, &agent->signals[i]);
+        uv_must(uv_signal_init(agent->loop, &agent->signals[i]), "signals");
         agent->signals[i].data = agent;
-        uv_signal_start(&agent->signals[i], on_signal, watched[i]);
+        if (watched[i] != SIGHUP || hup.sa_handler != SIG_IGN) /* nohup */
+            uv_must(uv_signal_start(&agent->signals[i], on_signal, watched[i]), "signals");
     }
 }
 

@@ -41,6 +41,7 @@ struct agent_pump {
     uint32_t credit;           /* bytes that may still be sent */
     uint64_t last_progress_ms; /* last byte, or last credit after there was none */
     bool reading, ended;       /* ended: OUTPUT_END has been sent */
+    bool expiring;             /* found idle for too long; if it is so again, it is ended */
 };
 
 struct agent_rank {
@@ -56,12 +57,14 @@ struct agent_rank {
 struct agent_stdin {
     uv_pipe_t pipe;
     bool open;
+    uint32_t credit; /* bytes that hvdrun may still send */
 };
 
 struct agent_relay {
     uv_tcp_t listener;
     int port;
     uint32_t next_id;
+    int count;
     struct relay_connection *connections;
     bool paused; /* hvdrun does not keep up: nothing is read from the connections */
 };

@@ -138,6 +138,28 @@ static int start_rank(struct agent_rank *rank, struct spawned *spawned)
     return 0;
 }
 
+/* Why a program that looked fine could not be executed after all, as an exit status and a text. */
+static int explain_exec(const char *program, int code, struct err *err)
+{
+    if (code == ENOENT && access(program, F_OK) == 0) {
+        fail(err, HVD_ERR_SYSTEM, "execute '%s': the interpreter on its #! line is not found",
+             program);
+        return STATUS_NOT_EXECUTABLE;
+    }
+    fail_errno(err, HVD_ERR_SYSTEM, code, "execute '%s'", program);
+    switch (code) {
+    case ENOENT:
+        return STATUS_NOT_FOUND;
+    case EMFILE:
+    case ENFILE:
+    case EAGAIN:
+    case ENOMEM:
+        return STATUS_RESOURCE;
+    default:
+        return STATUS_NOT_EXECUTABLE;
+    }
+}
+
 static void confirm_rank(struct agent_rank *rank, struct spawned *spawned)
 {
     struct agent *agent = rank->agent;
@@ -149,13 +171,10 @@ static void confirm_rank(struct agent_rank *rank, struct spawned *spawned)
         return;
     }
     struct err err = { 0 };
-    fail_errno(&err, HVD_ERR_SYSTEM, code, "execute '%s'", agent->program);
     rank->running = false;
     agent->nrunning--;
-    bool missing = code == ENOENT && access(agent->program, F_OK) < 0;
-    agent_send_failed(agent, rank->rank, missing ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE,
-                      code == ENOENT && !missing ? "its interpreter (#! line) is not found"
-                                                 : err.text);
+    int exit_status = explain_exec(agent->program, code, &err);
+    agent_send_failed(agent, rank->rank, exit_status, err.text);
 }
 
 int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *err)

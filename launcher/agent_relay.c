@@ -13,6 +13,9 @@
 
 enum { RELAY_CHUNK = 64 * 1024, RELAY_QUEUE_MAX = 1 << 20, RELAY_BACKLOG = 4096 };
 
+/* Any local user can connect: so many at once, and no more. */
+enum { RELAY_STRANGERS_MAX = 512, RELAY_PER_RANK = 8 };
+
 struct relay_connection {
     uv_tcp_t socket;
     struct agent *agent;
@@ -31,6 +34,7 @@ static void connection_close(struct relay_connection *connection)
     if (connection->closing)
         return;
     connection->closing = true;
+    connection->agent->relay.count--;
     *connection->link = connection->next;
     if (connection->next)
         connection->next->link = connection->link;
@@ -97,9 +101,11 @@ static void on_connection(uv_stream_t *listener, int status)
     connection->next = agent->relay.connections;
     connection->link = &agent->relay.connections;
     agent->relay.connections = connection;
+    agent->relay.count++;
     if (connection->next)
         connection->next->link = &connection->next;
-    if (uv_accept(listener, (uv_stream_t *)&connection->socket) < 0) {
+    bool too_many = agent->relay.count > RELAY_STRANGERS_MAX + RELAY_PER_RANK * agent->nranks;
+    if (uv_accept(listener, (uv_stream_t *)&connection->socket) < 0 || too_many) {
         connection_close(connection);
         return;
     }

@@ -5,6 +5,7 @@
  * descriptors are allowed, or the rendezvous cannot be offered (71). */
 #include "launcher/agent.h"
 
+#include "launcher/descriptors.h"
 #include "launcher/exit_status.h"
 #include "launcher/xalloc.h"
 #include "lib/base/place.h"
@@ -132,27 +133,6 @@ static int look_at_program(struct agent *agent, struct err *err)
     return 0;
 }
 
-/* Allows as many descriptors as the ranks here need; the ranks themselves get the limit that we
- * came with. */
-static int look_at_descriptors(struct agent *agent, struct err *err)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return 0;
-    agent->nofile = limit;
-    rlim_t needed = OWN_DESCRIPTORS + (rlim_t)agent->nranks * DESCRIPTORS_PER_RANK;
-    if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < needed) {
-        limit.rlim_cur =
-            limit.rlim_max == RLIM_INFINITY || limit.rlim_max > needed ? needed : limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= needed)
-        return 0;
-    fail(err, HVD_ERR_SYSTEM, "%d ranks need %llu descriptors, %llu are allowed (ulimit -n)",
-         agent->nranks, (unsigned long long)needed, (unsigned long long)limit.rlim_cur);
-    return STATUS_RESOURCE;
-}
-
 /* 0, or the exit status with which the job fails on this host. */
 static int look_at_everything(struct agent *agent, struct err *err)
 {
@@ -161,11 +141,12 @@ static int look_at_everything(struct agent *agent, struct err *err)
         return STATUS_NOT_FOUND;
     }
     int rc = look_at_program(agent, err);
-    if (rc == 0)
-        rc = look_at_descriptors(agent, err);
-    if (rc == 0 && agent_relay_open(agent, err) < 0)
-        rc = STATUS_RESOURCE;
-    return rc;
+    if (rc != 0)
+        return rc;
+    unsigned long needed = OWN_DESCRIPTORS + (unsigned long)agent->nranks * DESCRIPTORS_PER_RANK;
+    if (descriptors_allow(needed, &agent->nofile, err) < 0 || agent_relay_open(agent, err) < 0)
+        return STATUS_RESOURCE;
+    return 0;
 }
 
 int agent_on_prepare(struct agent *agent, struct wire_reader *body, struct err *err)
@@ -182,8 +163,7 @@ int agent_on_prepare(struct agent *agent, struct wire_reader *body, struct err *
         return HVD_OK;
     }
     agent->phase = AGENT_IS_READY;
-    struct wire_writer *ready = frame_link_begin(&agent->link, AGENT_READY);
-    wire_put_u32(ready, (uint32_t)getpid());
+    frame_link_begin(&agent->link, AGENT_READY);
     frame_link_send(&agent->link);
     return HVD_OK;
 }

@@ -50,6 +50,7 @@ static void on_pump_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf
     frame_link_send(&agent->link);
     pump->credit -= (uint32_t)nread;
     pump->last_progress_ms = uv_now(agent->loop);
+    pump->expiring = false;
     if (pump->credit == 0) {
         pump->reading = false;
         uv_read_stop(stream);
@@ -97,10 +98,17 @@ int agent_on_credit(struct agent *agent, struct wire_reader *body, struct err *e
     return HVD_OK;
 }
 
-static bool pump_settled(struct agent_pump *pump, uint64_t now_ms, bool wanted)
+/* The ranks have ended. What they wrote last may still be in the pipe when the timer fires, however
+ * long ago it was written: so a pump is ended only when it was idle at two looks, with the loop
+ * having read what there was in between. */
+static bool pump_settled(struct agent_pump *pump, uint64_t now_ms, uint64_t since_ms)
 {
-    if (!wanted && pump->reading && now_ms - pump->last_progress_ms >= AGENT_OUTPUT_WAIT_MS)
+    uint64_t idle_since = pump->last_progress_ms > since_ms ? pump->last_progress_ms : since_ms;
+    if (pump->ended || !pump->reading || now_ms - idle_since < AGENT_OUTPUT_WAIT_MS)
+        return pump->ended;
+    if (pump->expiring)
         pump_end(pump);
+    pump->expiring = true;
     return pump->ended;
 }
 
@@ -109,7 +117,8 @@ bool agent_pumps_settled(struct agent *agent, uint64_t now_ms)
     bool settled = true;
     for (int i = 0; i < agent->nranks; i++)
         for (int stream = 0; stream < OUTPUT_STREAMS && agent->ranks[i]->pid; stream++)
-            settled &= pump_settled(&agent->ranks[i]->pumps[stream], now_ms, agent->nrunning > 0);
+            settled &=
+                pump_settled(&agent->ranks[i]->pumps[stream], now_ms, agent->sweeping_since_ms);
     return settled;
 }
 
@@ -131,6 +140,7 @@ static void stdin_close(struct agent *agent)
 
 static void send_stdin_credit(struct agent *agent, uint32_t nbytes)
 {
+    agent->stdin_pipe.credit += nbytes;
     wire_put_u32(frame_link_begin(&agent->link, AGENT_STDIN_CREDIT), nbytes);
     frame_link_send(&agent->link);
 }
@@ -181,8 +191,9 @@ void agent_stdin_start(struct agent *agent, int fd)
 int agent_on_stdin(struct agent *agent, struct wire_reader *body, struct err *err)
 {
     uint32_t length = (uint32_t)body->left;
-    if (length > STDIN_WINDOW)
+    if (length > agent->stdin_pipe.credit)
         return fail(err, HVD_ERR_PROTOCOL, "more STDIN than there is credit for");
+    agent->stdin_pipe.credit -= length;
     if (!agent->stdin_pipe.open)
         return HVD_OK;
     if (length == 0) {

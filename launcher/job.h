@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <uv.h>
 
 struct job;
@@ -22,6 +23,7 @@ struct job;
 struct job_options {
     const struct rank_plan *plan; /* borrowed, as everything here, until job_destroy() */
     const char *agent;            /* path of hvdagent on this machine */
+    const struct rlimit *nofile;  /* the user's own limit on descriptors, for agents and ranks */
     const char *cwd;
     char *const *command;         /* ended by NULL */
     char *const *environment;     /* NAME=VALUE for every rank, ended by NULL */
@@ -49,13 +51,19 @@ struct job_meeting {
     void *context;
 };
 
-/* The job is over: nothing runs, all output is written. Once, and the last call. */
-typedef void (*job_finished_fn)(void *context, int exit_status);
+struct job_callbacks {
+    /* The job is over: nothing runs, all output is written. Once, the last call, and never from
+     * inside job_create(). */
+    void (*on_finished)(void *context, int exit_status);
+
+    /* After SIGTSTP: the ranks have been told to stop for a while, now hvdrun may stop itself. */
+    void (*on_suspended)(void *context);
+};
 
 /* Reaches the hosts and goes on from there. NULL and `err` when an output file cannot be created.
  */
 struct job *job_create(uv_loop_t *loop, const struct job_options *options,
-                       const struct job_meeting *meeting, job_finished_fn on_finished,
+                       const struct job_meeting *meeting, const struct job_callbacks *callbacks,
                        void *context, struct err *err);
 
 /* Sends on a relayed connection; ends it after what was sent. */

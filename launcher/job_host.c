@@ -64,8 +64,8 @@ static void describe(struct job_host *host, const struct job_options *options)
     send_empty(host, AGENT_PREPARE);
 }
 
-/* The phase of a rank of this host, or NULL for one that is not. */
-static enum rank_phase *find_rank(struct job_host *host, int rank)
+/* A rank of this host, or NULL for one that is not. */
+static struct host_rank *find_rank(struct job_host *host, int rank)
 {
     int local = rank - host->where->first_rank;
     return rank < 0 || local < 0 || local >= host->where->local_size ? NULL : &host->ranks[local];
@@ -78,7 +78,6 @@ static int not_here(int rank, struct err *err)
 
 static int on_ready(struct job_host *host, struct wire_reader *body, struct err *err)
 {
-    wire_get_u32(body);
     int rc = agent_frame_finished(body, AGENT_READY, err);
     if (rc < 0)
         return rc;
@@ -93,11 +92,11 @@ static int on_failed(struct job_host *host, struct wire_reader *body, struct err
     int rc = agent_failed_decode(&failed, body, err);
     if (rc < 0)
         return rc;
-    enum rank_phase *rank = find_rank(host, failed.rank);
-    if (failed.rank != -1 && (!rank || *rank != RANK_WAITING))
+    struct host_rank *rank = find_rank(host, failed.rank);
+    if (failed.rank != -1 && (!rank || rank->phase != RANK_WAITING))
         return not_here(failed.rank, err);
     if (rank)
-        *rank = RANK_ENDED;
+        rank->phase = RANK_ENDED;
     for (char *at = failed.text; *at; at++)
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
             *at = '?'; /* it goes to the terminal */
@@ -111,24 +110,26 @@ static int on_started(struct job_host *host, struct wire_reader *body, struct er
     int rc = agent_rank_number_decode(&started, body, err);
     if (rc < 0)
         return rc;
-    enum rank_phase *rank = find_rank(host, started.rank);
-    if (!rank || *rank != RANK_WAITING)
+    struct host_rank *rank = find_rank(host, started.rank);
+    if (!rank || rank->phase != RANK_WAITING)
         return not_here(started.rank, err);
-    *rank = RANK_RUNNING;
+    rank->phase = RANK_RUNNING;
     host->events->on_started(host->context, started.rank, (pid_t)started.number);
     return HVD_OK;
 }
 
 static int on_output(struct job_host *host, struct wire_reader *body, struct err *err)
 {
-    int rank = wire_get_i32(body);
+    int number = wire_get_i32(body);
     uint8_t stream = wire_get_u8(body);
     size_t length = body->left;
     const char *data = wire_get_bytes(body, length);
-    if (body->failed || !find_rank(host, rank) || stream >= OUTPUT_STREAMS ||
-        length > STREAM_WINDOW)
-        return not_here(rank, err);
-    host->events->on_output(host->context, rank, (enum output_stream)stream, data, length);
+    struct host_rank *rank = find_rank(host, number);
+    if (body->failed || !rank || rank->phase == RANK_WAITING || stream >= OUTPUT_STREAMS ||
+        rank->output_ended[stream] || length > rank->window[stream])
+        return not_here(number, err);
+    rank->window[stream] -= (uint32_t)length;
+    host->events->on_output(host->context, number, (enum output_stream)stream, data, length);
     return HVD_OK;
 }
 
@@ -138,8 +139,10 @@ static int on_output_end(struct job_host *host, struct wire_reader *body, struct
     int rc = agent_rank_number_decode(&end, body, err);
     if (rc < 0)
         return rc;
-    if (!find_rank(host, end.rank))
+    struct host_rank *rank = find_rank(host, end.rank);
+    if (!rank || rank->output_ended[end.stream])
         return not_here(end.rank, err);
+    rank->output_ended[end.stream] = true;
     host->events->on_output_end(host->context, end.rank, (enum output_stream)end.stream);
     return HVD_OK;
 }
@@ -150,8 +153,9 @@ static int on_stdin_credit(struct job_host *host, struct wire_reader *body, stru
     int rc = agent_frame_finished(body, AGENT_STDIN_CREDIT, err);
     if (rc < 0)
         return rc;
-    if (host->where->first_rank != 0 || nbytes > STDIN_WINDOW)
+    if (host->where->first_rank != 0 || nbytes > STDIN_WINDOW - host->stdin_window)
         return fail(err, HVD_ERR_PROTOCOL, "the agent asks for stdin that is not its");
+    host->stdin_window += nbytes;
     host->events->on_stdin_credit(host->context, nbytes);
     return HVD_OK;
 }
@@ -162,10 +166,10 @@ static int on_exited(struct job_host *host, struct wire_reader *body, struct err
     int rc = agent_exited_decode(&exited, body, err);
     if (rc < 0)
         return rc;
-    enum rank_phase *rank = find_rank(host, exited.rank);
-    if (!rank || *rank != RANK_RUNNING)
+    struct host_rank *rank = find_rank(host, exited.rank);
+    if (!rank || rank->phase != RANK_RUNNING)
         return not_here(exited.rank, err);
-    *rank = RANK_ENDED;
+    rank->phase = RANK_ENDED;
     host->events->on_exited(host->context, &exited);
     return HVD_OK;
 }
@@ -205,8 +209,10 @@ static int on_done(struct job_host *host, struct wire_reader *body, struct err *
     int rc = agent_frame_finished(body, AGENT_DONE, err);
     if (rc < 0)
         return rc;
+    if (left < 0)
+        return fail(err, HVD_ERR_PROTOCOL, "DONE with %d processes left", left);
     for (int i = 0; i < host->where->local_size; i++)
-        if (host->ranks[i] == RANK_RUNNING && left <= 0)
+        if (host->ranks[i].phase == RANK_RUNNING && left == 0)
             return not_here(host->where->first_rank + i, err);
     host->phase = HOST_DONE;
     host->events->on_done(host->context, host->index, left);
@@ -227,7 +233,7 @@ static const struct {
     [AGENT_OUTPUT_END] = { on_output_end, HOST_RUNNING, HOST_RUNNING },
     [AGENT_STDIN_CREDIT] = { on_stdin_credit, HOST_RUNNING, HOST_RUNNING },
     [AGENT_EXITED] = { on_exited, HOST_RUNNING, HOST_RUNNING },
-    [AGENT_RELAY_OPEN] = { on_relay_open, HOST_DESCRIBING, HOST_DONE },
+    [AGENT_RELAY_OPEN] = { on_relay_open, HOST_READY, HOST_DONE },
     [AGENT_RELAY_DATA] = { on_relay_data, HOST_READY, HOST_DONE },
     [AGENT_RELAY_END] = { on_relay_end, HOST_READY, HOST_DONE },
     [AGENT_DONE] = { on_done, HOST_DESCRIBING, HOST_RUNNING },
@@ -256,21 +262,30 @@ static void on_link_end(void *context, const struct err *err)
     host->events->on_lost(host->context, host->index);
 }
 
+static void on_link_drained(void *context)
+{
+    struct job_host *host = context;
+    host->events->on_drained(host->context);
+}
+
 int job_host_open(struct job_host *host, uv_loop_t *loop, const struct job_options *options,
                   const struct job_host_events *events, void *context, struct err *err)
 {
-    static const struct frame_link_events link_events = { on_frame, on_link_end, NULL };
+    static const struct frame_link_events link_events = { on_frame, on_link_end, on_link_drained };
     struct reached reached;
     host->events = events;
     host->context = context;
-    int rc = reach_local(options->agent, &reached, err);
+    int rc = reach_local(options->agent, options->nofile, &reached, err);
     if (rc < 0)
         return rc;
     host->agent = reached.pid;
     host->phase = HOST_DESCRIBING;
     host->ranks = xcalloc((size_t)host->where->local_size, sizeof *host->ranks);
+    for (int i = 0; i < host->where->local_size; i++)
+        for (int stream = 0; stream < OUTPUT_STREAMS; stream++)
+            host->ranks[i].window[stream] = STREAM_WINDOW;
     rc = frame_link_open(&host->link, loop, reached.input, reached.output, &link_events, host, err);
-    if (rc < 0)
+    if (rc < 0) /* the agent has lost its link and ends by itself */
         return rc;
     describe(host, options);
     return HVD_OK;
@@ -311,6 +326,7 @@ void job_host_credit(struct job_host *host, int rank, enum output_stream stream,
     struct agent_rank_number credit = { rank, (uint8_t)stream, nbytes };
     if (!is_open(host))
         return;
+    find_rank(host, rank)->window[stream] += nbytes;
     agent_rank_number_encode(frame_link_begin(&host->link, AGENT_CREDIT), &credit);
     frame_link_send(&host->link);
 }
@@ -319,6 +335,7 @@ void job_host_stdin(struct job_host *host, const void *data, size_t length)
 {
     if (host->phase != HOST_RUNNING)
         return;
+    host->stdin_window -= (uint32_t)length;
     wire_put_bytes(frame_link_begin(&host->link, AGENT_STDIN), data, length);
     frame_link_send(&host->link);
 }
@@ -345,18 +362,24 @@ void job_host_relay_end(struct job_host *host, uint32_t id)
     frame_link_send(&host->link);
 }
 
+bool job_host_is_drained(const struct job_host *host)
+{
+    return !is_open(host) || frame_link_queued(&host->link) == 0;
+}
+
 static void on_link_closed(void *context)
 {
     struct job_host *host = context;
     free(host->ranks);
-    host->on_closed(host->context);
+    host->on_closed(host->closed_context);
 }
 
-void job_host_close(struct job_host *host, void (*on_closed)(void *context))
+void job_host_close(struct job_host *host, void (*on_closed)(void *context), void *context)
 {
     host->on_closed = on_closed;
+    host->closed_context = context;
     if (host->phase == HOST_CLOSED) {
-        on_closed(host->context);
+        on_closed(context);
         return;
     }
     host->phase = HOST_CLOSED;

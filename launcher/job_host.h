@@ -29,12 +29,21 @@ struct job_host_events {
     void (*on_relay_end)(void *context, int host, uint32_t id);
     void (*on_done)(void *context, int host, int left);
 
+    /* Everything that was sent has left this process. */
+    void (*on_drained)(void *context);
+
     /* The link has ended before the host was done; see lost_reason and lost_status. */
     void (*on_lost)(void *context, int host);
 };
 
-/* A rank as its host's end of the link knows it. */
 enum rank_phase { RANK_WAITING, RANK_RUNNING, RANK_ENDED };
+
+/* A rank as its host's end of the link knows it. */
+struct host_rank {
+    enum rank_phase phase;
+    uint32_t window[OUTPUT_STREAMS]; /* bytes that the agent may still send */
+    bool output_ended[OUTPUT_STREAMS];
+};
 
 struct job_host {
     int index;
@@ -43,13 +52,15 @@ struct job_host {
     struct frame_link link;
     pid_t agent; /* the local process that stands for it; 0 if there is none */
     bool agent_ended, agent_killed;
-    int agent_status;       /* as waitpid() gave it, once it has ended */
-    char lost_reason[500];  /* why its link broke; "" for an end of file */
-    int lost_status;        /* what that means for hvdrun: an enum exit_status */
-    enum rank_phase *ranks; /* of ranks [first_rank, first_rank + local_size) */
+    int agent_status;        /* as waitpid() gave it, once it has ended */
+    char lost_reason[500];   /* why its link broke; "" for an end of file */
+    int lost_status;         /* what that means for hvdrun: an enum exit_status */
+    uint32_t stdin_window;   /* bytes of stdin that may still be sent */
+    struct host_rank *ranks; /* of ranks [first_rank, first_rank + local_size) */
     const struct job_host_events *events;
     void *context;
     void (*on_closed)(void *context);
+    void *closed_context;
 };
 
 /* Reaches the host and sends it everything up to PREPARE. */
@@ -64,7 +75,10 @@ void job_host_stdin(struct job_host *host, const void *data, size_t length);
 void job_host_relay_data(struct job_host *host, uint32_t id, const void *data, size_t length);
 void job_host_relay_end(struct job_host *host, uint32_t id);
 
+/* Has everything that was sent left this process? */
+bool job_host_is_drained(const struct job_host *host);
+
 /* Releases everything; `on_closed` is called once `host` may be freed. */
-void job_host_close(struct job_host *host, void (*on_closed)(void *context));
+void job_host_close(struct job_host *host, void (*on_closed)(void *context), void *context);
 
 #endif

@@ -4,6 +4,7 @@
  * cannot be written is given up, said once, and the job goes on without it. */
 #include "launcher/job_output.h"
 
+#include "launcher/last_words.h"
 #include "launcher/output_files.h"
 #include "launcher/output_lines.h"
 #include "launcher/output_writer.h"
@@ -14,10 +15,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* So much may wait for a slow reader, beside the windows of the streams. */
-enum { HIGH_WATER = 1 << 20, LAST_WORDS = 200 };
+enum { HIGH_WATER = 1 << 20, PIECE = 32 * 1024 };
+
+/* So many destinations that cannot be written are named, then no more. */
+enum { BROKEN_NAMED_MAX = 3 };
 
 /* hvdrun's stdout or stderr. */
 struct console {
@@ -29,54 +34,46 @@ struct console {
 
 struct rank_stream {
     struct output_lines lines;
-    struct output_sink *file; /* NULL without files */
-    uint32_t owed;            /* credit to give back */
+    struct output_sink *file;   /* NULL without files */
+    struct text_buffer waiting; /* bytes that wait until the destinations have room */
+    bool ended;                 /* nothing comes after `waiting` */
 };
 
 struct rank_output {
     struct rank_stream streams[OUTPUT_STREAMS];
-    char last_words[LAST_WORDS + 1];
+    struct last_words last_words; /* on stderr */
 };
 
 struct job_output {
     struct job_output_options options;
     struct job_output_events events;
     void *context;
-    struct console consoles[OUTPUT_STREAMS];
-    struct output_writer *files; /* NULL without files */
+    struct console own[OUTPUT_STREAMS];
+    struct console *consoles[OUTPUT_STREAMS]; /* one and the same if stdout and stderr are */
+    struct output_writer *files;              /* NULL without files */
     struct rank_output *ranks;
     struct text_buffer scratch;
-    bool owing; /* some stream is owed credit */
+    int nbroken;    /* destinations that were given up */
+    bool congested; /* some stream has bytes waiting */
     bool finishing, lost;
 };
 
 static size_t pending(const struct job_output *output)
 {
     size_t sum = output->files ? output_writer_pending(output->files) : 0;
-    for (int i = 0; i < OUTPUT_STREAMS; i++)
-        sum += output_writer_pending(output->consoles[i].writer);
+    for (int i = 0; i < OUTPUT_STREAMS && output->own[i].writer; i++)
+        sum += output_writer_pending(output->own[i].writer);
     return sum;
 }
 
-static void give_back(struct job_output *output)
-{
-    output->owing = false;
-    for (int rank = 0; rank < output->options.nranks; rank++) {
-        for (int stream = 0; stream < OUTPUT_STREAMS; stream++) {
-            uint32_t owed = output->ranks[rank].streams[stream].owed;
-            output->ranks[rank].streams[stream].owed = 0;
-            if (owed > 0)
-                output->events.on_credit(output->context, rank, (enum output_stream)stream, owed);
-        }
-    }
-}
+static void resume(struct job_output *output);
 
 static void on_progress(void *context)
 {
     struct job_output *output = context;
-    if (output->owing && pending(output) < HIGH_WATER)
-        give_back(output);
-    if (output->finishing && pending(output) == 0) {
+    if (output->congested && pending(output) < HIGH_WATER)
+        resume(output);
+    if (output->finishing && !output->congested && pending(output) == 0) {
         output->finishing = false;
         output->events.on_finished(output->context);
     }
@@ -85,19 +82,20 @@ static void on_progress(void *context)
 static void on_broken(void *context, struct output_sink *sink, int errnum)
 {
     struct job_output *output = context;
-    bool is_stdout = sink == output->consoles[STREAM_STDOUT].sink;
+    bool is_stdout = sink == output->consoles[STREAM_STDOUT]->sink;
     output->lost = true;
     if (is_stdout && errnum == EPIPE)
         output->events.on_reader_gone(output->context);
-    else if (sink != output->consoles[STREAM_STDERR].sink)
-        job_output_say(output, "%s: cannot be written, its output is lost: %s",
-                       output_sink_name(sink), strerror(errnum));
+    else if (sink != output->consoles[STREAM_STDERR]->sink && ++output->nbroken <= BROKEN_NAMED_MAX)
+        job_output_say(output, "%s: cannot be written, its output is lost: %s%s",
+                       output_sink_name(sink), strerror(errnum),
+                       output->nbroken == BROKEN_NAMED_MAX ? " (others are not named)" : "");
 }
 
 static void console_write(struct job_output *output, enum output_stream stream, const void *data,
                           size_t length)
 {
-    struct console *console = &output->consoles[stream];
+    struct console *console = output->consoles[stream];
     if (length == 0)
         return;
     if (console->closed) {
@@ -129,43 +127,20 @@ static const char *stamp(const struct job_output *output, char text[OUTPUT_STAMP
     return text;
 }
 
-/* Remembers the last line with something in it, as far as it lies in one chunk. */
-static void remember(struct rank_output *rank, const char *data, size_t length)
+static void write_piece(struct job_output *output, int rank, enum output_stream stream,
+                        const char *data, size_t length)
 {
-    while (length > 0 && strchr("\r\n\t ", data[length - 1]) && data[length - 1])
-        length--;
-    size_t begin = length;
-    while (begin > 0 && data[begin - 1] != '\n' && data[begin - 1] != '\r')
-        begin--;
-    if (begin == length)
-        return;
-    size_t used = 0;
-    for (size_t i = begin; i < length && used < LAST_WORDS; i++) {
-        unsigned char byte = (unsigned char)data[i];
-        rank->last_words[used++] = byte < 0x20 || byte == 0x7f ? '?' : (char)byte;
-    }
-    rank->last_words[used] = '\0';
-}
-
-void job_output_take(struct job_output *output, int rank, enum output_stream stream,
-                     const char *data, size_t length)
-{
-    struct rank_stream *from = &output->ranks[rank].streams[stream];
     char text[OUTPUT_STAMP_SIZE];
     if (stream == STREAM_STDERR)
-        remember(&output->ranks[rank], data, length);
-    output_lines_feed(&from->lines, data, length, stamp(output, text), &output->scratch);
+        last_words_feed(&output->ranks[rank].last_words, data, length);
+    output_lines_feed(&output->ranks[rank].streams[stream].lines, data, length, stamp(output, text),
+                      &output->scratch);
     write_records(output, rank, stream);
-    from->owed += (uint32_t)length;
-    if (pending(output) >= HIGH_WATER) {
-        output->owing = true;
-        return;
-    }
-    output->events.on_credit(output->context, rank, stream, from->owed);
-    from->owed = 0;
+    output->events.on_credit(output->context, rank, stream, (uint32_t)length);
 }
 
-void job_output_end(struct job_output *output, int rank, enum output_stream stream)
+/* What the stream did not end. */
+static void write_end(struct job_output *output, int rank, enum output_stream stream)
 {
     char text[OUTPUT_STAMP_SIZE];
     output_lines_end(&output->ranks[rank].streams[stream].lines, stamp(output, text),
@@ -173,7 +148,64 @@ void job_output_end(struct job_output *output, int rank, enum output_stream stre
     bool rest = output->scratch.length > 0;
     write_records(output, rank, stream);
     if (rest)
-        output->consoles[stream].dangling = true;
+        output->consoles[stream]->dangling = true;
+}
+
+/* A prefix can make a line of one byte many times as long: so a piece at a time, while there is
+ * room. False if something had to wait. */
+static bool write_waiting(struct job_output *output, int rank, enum output_stream stream)
+{
+    struct rank_stream *from = &output->ranks[rank].streams[stream];
+    size_t done = 0;
+    while (done < from->waiting.length && pending(output) < HIGH_WATER) {
+        size_t left = from->waiting.length - done;
+        size_t piece = left < PIECE ? left : PIECE;
+        write_piece(output, rank, stream, from->waiting.data + done, piece);
+        done += piece;
+    }
+    if (done < from->waiting.length) {
+        text_buffer_consume(&from->waiting, done);
+        return false;
+    }
+    text_buffer_fini(&from->waiting);
+    if (from->ended)
+        write_end(output, rank, stream);
+    from->ended = false;
+    return true;
+}
+
+static void resume(struct job_output *output)
+{
+    output->congested = false;
+    for (int rank = 0; rank < output->options.nranks; rank++)
+        for (int stream = 0; stream < OUTPUT_STREAMS; stream++)
+            if (!write_waiting(output, rank, (enum output_stream)stream))
+                output->congested = true;
+}
+
+void job_output_take(struct job_output *output, int rank, enum output_stream stream,
+                     const char *data, size_t length)
+{
+    struct rank_stream *from = &output->ranks[rank].streams[stream];
+    while (length > 0 && from->waiting.length == 0 && pending(output) < HIGH_WATER) {
+        size_t piece = length < PIECE ? length : PIECE;
+        write_piece(output, rank, stream, data, piece);
+        data += piece;
+        length -= piece;
+    }
+    if (length == 0)
+        return;
+    text_buffer_put(&from->waiting, data, length);
+    output->congested = true;
+}
+
+void job_output_end(struct job_output *output, int rank, enum output_stream stream)
+{
+    struct rank_stream *from = &output->ranks[rank].streams[stream];
+    if (from->waiting.length > 0)
+        from->ended = true;
+    else
+        write_end(output, rank, stream);
 }
 
 void job_output_say(struct job_output *output, const char *format, ...)
@@ -189,28 +221,29 @@ void job_output_say(struct job_output *output, const char *format, ...)
     text_buffer_fini(&line);
 }
 
-const char *job_output_last_words(const struct job_output *output, int rank)
+const char *job_output_last_words(struct job_output *output, int rank)
 {
-    return output->ranks[rank].last_words;
+    return last_words_text(&output->ranks[rank].last_words);
 }
 
+/* Never calls back at once: the caller may be in the middle of something. */
 void job_output_finish(struct job_output *output)
 {
     output->finishing = true;
-    on_progress(output);
+    output_writer_poke(output->consoles[STREAM_STDERR]->writer);
 }
 
 void job_output_discard(struct job_output *output)
 {
-    for (int i = 0; i < OUTPUT_STREAMS; i++) {
-        if (output_writer_pending(output->consoles[i].writer) == 0)
+    for (int i = 0; i < OUTPUT_STREAMS && output->own[i].writer; i++) {
+        if (output_writer_pending(output->own[i].writer) == 0)
             continue;
-        output_writer_drop(output->consoles[i].writer);
-        output->consoles[i].closed = output->lost = true;
+        output_writer_drop(output->own[i].writer);
+        output->own[i].closed = output->lost = true;
     }
     if (output->files && output_writer_pending(output->files) > 0)
         output_writer_drop(output->files);
-    on_progress(output);
+    output_writer_poke(output->consoles[STREAM_STDERR]->writer);
 }
 
 bool job_output_lost(const struct job_output *output)
@@ -218,17 +251,34 @@ bool job_output_lost(const struct job_output *output)
     return output->lost;
 }
 
-static void open_consoles(struct job_output *output, uv_loop_t *loop)
+static void open_console(struct job_output *output, enum output_stream stream, uv_loop_t *loop)
 {
     static const struct output_writer_events events = { on_progress, on_broken };
-    static const char *const names[OUTPUT_STREAMS] = { "stdout", "stderr" };
-    for (int i = 0; i < OUTPUT_STREAMS; i++) {
-        struct console *console = &output->consoles[i];
-        console->writer = output_writer_create(loop, &events, output);
-        console->sink = output_sink_add(console->writer, STDOUT_FILENO + i, names[i], false);
-        console->closed =
-            i == STREAM_STDOUT ? output->options.stdout_closed : output->options.stderr_closed;
-    }
+    bool is_stdout = stream == STREAM_STDOUT;
+    struct console *console = &output->own[stream];
+    console->writer = output_writer_create(loop, &events, output);
+    console->sink = output_sink_add(console->writer, is_stdout ? STDOUT_FILENO : STDERR_FILENO,
+                                    is_stdout ? "stdout" : "stderr", false);
+    console->closed = is_stdout ? output->options.stdout_closed : output->options.stderr_closed;
+    output->consoles[stream] = console;
+}
+
+/* "2>&1", or one terminal for both: two writers would mix their lines. */
+static bool are_one_file(int fd, int other)
+{
+    struct stat status, other_status;
+    return fstat(fd, &status) == 0 && fstat(other, &other_status) == 0 &&
+           status.st_dev == other_status.st_dev && status.st_ino == other_status.st_ino;
+}
+
+static void open_consoles(struct job_output *output, uv_loop_t *loop)
+{
+    open_console(output, STREAM_STDOUT, loop);
+    if (are_one_file(STDOUT_FILENO, STDERR_FILENO) &&
+        output->options.stdout_closed == output->options.stderr_closed)
+        output->consoles[STREAM_STDERR] = output->consoles[STREAM_STDOUT];
+    else
+        open_console(output, STREAM_STDERR, loop);
 }
 
 static int open_files(struct job_output *output, uv_loop_t *loop, struct err *err)
@@ -278,11 +328,13 @@ void job_output_destroy(struct job_output *output)
     if (!output)
         return;
     for (int i = 0; i < OUTPUT_STREAMS; i++)
-        output_writer_destroy(output->consoles[i].writer);
+        output_writer_destroy(output->own[i].writer);
     output_writer_destroy(output->files);
     for (int rank = 0; rank < output->options.nranks; rank++)
-        for (int stream = 0; stream < OUTPUT_STREAMS; stream++)
+        for (int stream = 0; stream < OUTPUT_STREAMS; stream++) {
             output_lines_fini(&output->ranks[rank].streams[stream].lines);
+            text_buffer_fini(&output->ranks[rank].streams[stream].waiting);
+        }
     text_buffer_fini(&output->scratch);
     free(output->ranks);
     free(output);

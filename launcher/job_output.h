@@ -52,9 +52,8 @@ void job_output_end(struct job_output *output, int rank, enum output_stream stre
 void job_output_say(struct job_output *output, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The last line that a rank wrote to stderr, quoted for a message; "" if there was none. Borrowed.
- */
-const char *job_output_last_words(const struct job_output *output, int rank);
+/* The last line that a rank wrote to stderr; see last_words_text(). */
+const char *job_output_last_words(struct job_output *output, int rank);
 
 /* Calls on_finished() once everything is written. */
 void job_output_finish(struct job_output *output);

@@ -50,7 +50,6 @@ enum job_action job_state_on_rank_exited(struct job_state *state, int rank, int 
                                          uint64_t after_ms)
 {
     state->ranks_running--;
-    state->ranks_ended++;
     if (state->cause != CAUSE_NONE) {
         state->terminated++;
         return JOB_WAIT;
@@ -66,7 +65,6 @@ enum job_action job_state_on_rank_exited(struct job_state *state, int rank, int 
 enum job_action job_state_on_rank_lost(struct job_state *state)
 {
     state->ranks_running--;
-    state->ranks_ended++;
     state->terminated++;
     return JOB_WAIT;
 }
@@ -94,6 +92,7 @@ enum job_action job_state_on_told_to_stop(struct job_state *state, int signum)
 {
     if (state->phase == JOB_FINISHED)
         return JOB_WAIT;
+    state->told_to_stop = true;
     if (state->phase != JOB_STOPPING)
         return stop(state, CAUSE_SIGNAL, STATUS_SIGNAL + signum, signum);
     int harsher = signum == SIGINT ? SIGKILL : SIGTERM;
@@ -106,7 +105,7 @@ enum job_action job_state_on_told_to_stop(struct job_state *state, int signum)
 enum job_action job_state_on_failed(struct job_state *state, enum job_cause cause, int exit_status,
                                     const char *text)
 {
-    if (state->phase == JOB_FINISHED)
+    if (state->phase == JOB_FINISHED && cause != CAUSE_OUTPUT)
         return JOB_WAIT;
     if (state->cause == CAUSE_NONE)
         snprintf(state->cause_text, sizeof state->cause_text, "%s", text);

@@ -39,7 +39,8 @@ enum job_cause {
 struct job_state {
     enum job_phase phase;
     int nhosts, hosts_ready, hosts_done;
-    int nranks, ranks_running, ranks_ended;
+    int nranks, ranks_running;
+    bool told_to_stop; /* by a signal to hvdrun, whatever the cause is */
     enum job_cause cause;
     int exit_status; /* what hvdrun will end with */
     int cause_rank, cause_host, cause_wait_status;

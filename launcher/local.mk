@@ -10,6 +10,8 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/agent_setup.c \
 	launcher/agent_streams.c \
 	launcher/bad_input.c launcher/bad_input.h \
+	launcher/blocking_thread.c launcher/blocking_thread.h \
+	launcher/descriptors.c launcher/descriptors.h \
 	launcher/exit_status.h \
 	launcher/frame_link.c launcher/frame_link.h \
 	launcher/host_list.c launcher/host_list.h launcher/host_list_build.h \
@@ -18,9 +20,13 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/hostfile_read.c \
 	launcher/job.c launcher/job.h \
 	launcher/job_host.c launcher/job_host.h \
+	launcher/job_impl.h \
+	launcher/job_lost.c \
 	launcher/job_output.c launcher/job_output.h \
 	launcher/job_state.c launcher/job_state.h \
+	launcher/job_stop.c \
 	launcher/job_verdict.c launcher/job_verdict.h \
+	launcher/last_words.c launcher/last_words.h \
 	launcher/local_host.c launcher/local_host.h \
 	launcher/number.c launcher/number.h \
 	launcher/output_files.c launcher/output_files.h \
@@ -35,5 +41,6 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/stop_plan.c launcher/stop_plan.h \
 	launcher/string_list.c launcher/string_list.h \
 	launcher/text_buffer.c launcher/text_buffer.h \
+	launcher/uv_must.c launcher/uv_must.h \
 	launcher/worker_environment.c launcher/worker_environment.h \
 	launcher/xalloc.c launcher/xalloc.h

@@ -5,13 +5,15 @@
  * through an async handle. */
 #include "launcher/output_writer.h"
 
+#include "launcher/blocking_thread.h"
 #include "launcher/text_buffer.h"
+#include "launcher/uv_must.h"
 #include "launcher/xalloc.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -34,8 +36,8 @@ struct output_writer {
     pthread_mutex_t lock;
     pthread_cond_t work;
     struct output_sink *sinks;
-    bool stopped;   /* the thread has been ended */
-    size_t pending; /* bytes of all sinks that are not written yet */
+    atomic_bool stopped; /* the thread is to end, or has */
+    size_t pending;      /* bytes of all sinks that are not written yet */
     uv_async_t async;
 };
 
@@ -60,16 +62,18 @@ enum { WRITE_CHUNK = 256 * 1024 };
 
 /* One write; 0 and `*written`, or an errno. Waits also where somebody who shares the descriptor
  * made it non-blocking. */
-static int write_some(int fd, const char *data, size_t length, size_t *written)
+static int write_some(struct output_sink *sink, const char *data, size_t length, size_t *written)
 {
     for (;;) {
-        ssize_t n = write(fd, data, length < WRITE_CHUNK ? length : WRITE_CHUNK);
+        ssize_t n = write(sink->fd, data, length < WRITE_CHUNK ? length : WRITE_CHUNK);
         if (n >= 0) {
             *written = (size_t)n;
             return 0;
         }
+        if (atomic_load(&sink->writer->stopped))
+            return ECANCELED;
         if (errno == EAGAIN) {
-            struct pollfd room = { .fd = fd, .events = POLLOUT };
+            struct pollfd room = { .fd = sink->fd, .events = POLLOUT };
             poll(&room, 1, -1);
         } else if (errno != EINTR) {
             return errno;
@@ -93,40 +97,35 @@ static void note_progress(struct output_sink *sink, size_t written, size_t left,
     uv_async_send(&writer->async);
 }
 
-/* Writes all that was taken. Called without the lock; cancelled, if at all, inside write() or
- * poll(). */
+/* Writes all that was taken. Called without the lock. */
 static void write_out(struct output_sink *sink)
 {
     const char *at = sink->flying.data;
     size_t left = sink->flying.length;
     for (int errnum = 0; left > 0 && !errnum;) {
         size_t written = 0;
-        errnum = write_some(sink->fd, at, left, &written);
+        errnum = write_some(sink, at, left, &written);
         at += written;
         left -= written;
-        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
         note_progress(sink, written, left, errnum);
-        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
     }
 }
 
-static void unlock(void *lock)
+/* Waits for work; NULL when the thread is to stop. */
+static struct output_sink *await_work(struct output_writer *writer)
 {
-    pthread_mutex_unlock(lock);
+    struct output_sink *sink = NULL;
+    pthread_mutex_lock(&writer->lock);
+    while (!atomic_load(&writer->stopped) && !(sink = take_work(writer)))
+        pthread_cond_wait(&writer->work, &writer->lock);
+    pthread_mutex_unlock(&writer->lock);
+    return sink;
 }
 
 static void *run(void *argument)
 {
-    struct output_writer *writer = argument;
-    for (;;) {
-        struct output_sink *sink;
-        pthread_mutex_lock(&writer->lock);
-        pthread_cleanup_push(unlock, &writer->lock);
-        while (!(sink = take_work(writer)))
-            pthread_cond_wait(&writer->work, &writer->lock);
-        pthread_cleanup_pop(1);
+    for (struct output_sink *sink; (sink = await_work(argument));)
         write_out(sink);
-    }
     return NULL;
 }
 
@@ -137,23 +136,12 @@ static void on_async(uv_async_t *async)
         pthread_mutex_lock(&writer->lock);
         int errnum = sink->errnum;
         pthread_mutex_unlock(&writer->lock);
-        if (errnum == 0 || sink->reported)
+        if (errnum == 0 || errnum == ECANCELED || sink->reported)
             continue;
         sink->reported = true;
         writer->events.on_broken(writer->context, sink, errnum);
     }
     writer->events.on_progress(writer->context);
-}
-
-/* The thread takes no signal: all of them are the loop's. */
-static void start_thread(struct output_writer *writer)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&writer->thread, NULL, run, writer) != 0)
-        xalloc_failed();
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 struct output_writer *output_writer_create(uv_loop_t *loop,
@@ -164,9 +152,9 @@ struct output_writer *output_writer_create(uv_loop_t *loop,
     writer->context = context;
     pthread_mutex_init(&writer->lock, NULL);
     pthread_cond_init(&writer->work, NULL);
-    uv_async_init(loop, &writer->async, on_async);
+    uv_must(uv_async_init(loop, &writer->async, on_async), "event loop");
     writer->async.data = writer;
-    start_thread(writer);
+    blocking_thread_start(&writer->thread, run, writer);
     return writer;
 }
 
@@ -189,7 +177,7 @@ void output_sink_write(struct output_sink *sink, const void *data, size_t length
 {
     struct output_writer *writer = sink->writer;
     pthread_mutex_lock(&writer->lock);
-    if (sink->errnum == 0 && !writer->stopped) {
+    if (sink->errnum == 0 && !atomic_load(&writer->stopped)) {
         text_buffer_put(&sink->filling, data, length);
         writer->pending += length;
     }
@@ -208,6 +196,11 @@ size_t output_writer_pending(struct output_writer *writer)
     size_t pending = writer->pending;
     pthread_mutex_unlock(&writer->lock);
     return pending;
+}
+
+void output_writer_poke(struct output_writer *writer)
+{
+    uv_async_send(&writer->async);
 }
 
 static void on_async_closed(uv_handle_t *handle)
@@ -229,11 +222,12 @@ static void on_async_closed(uv_handle_t *handle)
 
 static void stop_thread(struct output_writer *writer)
 {
-    if (writer->stopped)
+    if (atomic_exchange(&writer->stopped, true))
         return;
-    writer->stopped = true;
-    pthread_cancel(writer->thread);
-    pthread_join(writer->thread, NULL);
+    pthread_mutex_lock(&writer->lock);
+    pthread_cond_signal(&writer->work);
+    pthread_mutex_unlock(&writer->lock);
+    blocking_thread_stop(writer->thread);
     writer->pending = 0;
 }
 

@@ -39,6 +39,9 @@ const char *output_sink_name(const struct output_sink *sink);
 /* Bytes of all sinks that were queued and not written. */
 size_t output_writer_pending(struct output_writer *writer);
 
+/* Has on_progress() called soon, whether there was any. */
+void output_writer_poke(struct output_writer *writer);
+
 /* Ends the thread, also in the middle of a write that blocks; nothing is pending then, nor ever
  * again. */
 void output_writer_drop(struct output_writer *writer);

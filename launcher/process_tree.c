@@ -31,6 +31,20 @@ void process_tree_adopt(void)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
+int process_tree_children(pid_t **children)
+{
+    FILE *file = fopen("/proc/thread-self/children", "re");
+    int count = 0;
+    *children = NULL;
+    for (int pid; file && fscanf(file, "%d", &pid) == 1;) {
+        *children = xreallocarray(*children, (size_t)count + 1, sizeof **children);
+        (*children)[count++] = pid;
+    }
+    if (file)
+        fclose(file);
+    return count;
+}
+
 /* "PID (NAME) STATE PPID ...", where NAME may hold anything, also ") ". */
 static bool read_process(int proc, const char *name, struct process *process)
 {

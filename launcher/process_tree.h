@@ -10,6 +10,10 @@
 /* From now on orphaned descendants become children of this process, which must wait for them. */
 void process_tree_adopt(void);
 
+/* The children that this process has now: those of whoever it was before exec, too. Allocates
+ * `*children`; returns how many. To be asked before any thread is started. */
+int process_tree_children(pid_t **children);
+
 /* Sends `signum` to every descendant that is not a zombie and returns how many there were; 0 only
  * counts them. The `nspared` children in `spared`, and all below them, are left out. */
 int process_tree_signal(int signum, const pid_t *spared, int nspared);

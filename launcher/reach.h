@@ -5,6 +5,7 @@
 
 #include "lib/base/status.h"
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 struct reached {
@@ -14,7 +15,9 @@ struct reached {
 };
 
 /* On this machine: a child process on a socket pair, in a session of its own so that no terminal
- * signals it. `agent` is the path of hvdagent. */
-int reach_local(const char *agent, struct reached *reached, struct err *err);
+ * signals it. `agent` is the path of hvdagent, `nofile` the limit on descriptors
+ * that it and its ranks get. */
+int reach_local(const char *agent, const struct rlimit *nofile, struct reached *reached,
+                struct err *err);
 
 #endif

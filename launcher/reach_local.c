@@ -14,7 +14,8 @@
 
 extern char **environ;
 
-static int spawn_agent(const char *agent, int stream, struct spawned *spawned, struct err *err)
+static int spawn_agent(const char *agent, const struct rlimit *nofile, int stream,
+                       struct spawned *spawned, struct err *err)
 {
     char name[] = "hvdagent";
     char *argv[] = { name, NULL };
@@ -26,18 +27,20 @@ static int spawn_agent(const char *agent, int stream, struct spawned *spawned, s
         .envp = environ,
         .stdio = { stream, stream, STDERR_FILENO },
         .new_session = true,
+        .nofile = nofile,
         .ignore_hup = hup.sa_handler == SIG_IGN,
     };
     return spawn_start(&request, spawned, err);
 }
 
-int reach_local(const char *agent, struct reached *reached, struct err *err)
+int reach_local(const char *agent, const struct rlimit *nofile, struct reached *reached,
+                struct err *err)
 {
     int pair[2];
     struct spawned spawned;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return fail_errno(err, HVD_ERR_SYSTEM, errno, "socketpair");
-    int rc = spawn_agent(agent, pair[1], &spawned, err);
+    int rc = spawn_agent(agent, nofile, pair[1], &spawned, err);
     close(pair[1]);
     if (rc == HVD_OK) {
         int code = spawn_confirm(&spawned);

@@ -32,8 +32,7 @@ static void close_on_exec_from(int first)
 static void reset_signals(bool ignore_hup)
 {
     for (int signum = 1; signum < NSIG; signum++)
-        if (!(signum == SIGHUP && ignore_hup))
-            signal(signum, SIG_DFL);
+        signal(signum, signum == SIGHUP && ignore_hup ? SIG_IGN : SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -72,10 +71,10 @@ static void run_child(const struct spawn_request *request, char **shell_argv, pi
         if (getppid() != parent)
             _exit(128 + request->death_signal);
     }
-    if (request->nofile)
-        setrlimit(RLIMIT_NOFILE, request->nofile);
     if (place_stdio(request->stdio) < 0)
         return;
+    if (request->nofile) /* after the last descriptor above it was needed */
+        setrlimit(RLIMIT_NOFILE, request->nofile);
     close_on_exec_from(3);
     reset_signals(request->ignore_hup);
     exec_program(request, shell_argv);

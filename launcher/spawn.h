@@ -17,7 +17,7 @@ struct spawn_request {
     int stdio[3];                /* become 0, 1 and 2; stay the caller's */
     bool new_session;            /* a session of its own, else a process group of its own */
     int death_signal;            /* sent to it when the calling thread dies; 0 for none */
-    bool ignore_hup;             /* leave SIGHUP ignored; every other signal gets its default */
+    bool ignore_hup;             /* ignore SIGHUP; every other signal gets its default */
     const struct rlimit *nofile; /* limit on descriptors to set, or NULL */
 };
 

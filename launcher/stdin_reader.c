@@ -4,17 +4,20 @@
  * it. */
 #include "launcher/stdin_reader.h"
 
+#include "launcher/blocking_thread.h"
+#include "launcher/uv_must.h"
 #include "launcher/xalloc.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { STDIN_CHUNK = 32 * 1024 };
+enum { STDIN_CHUNK = 32 * 1024, BACKGROUND_LOOK_MS = 200 };
 
 struct stdin_reader {
     int fd;
@@ -24,6 +27,7 @@ struct stdin_reader {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
+    atomic_bool stopping;
     size_t wanted;
     bool full, ended; /* full: `chunk` holds `length` bytes for the loop, 0 of them at the end */
     size_t length;
@@ -36,30 +40,36 @@ static bool in_background(int fd)
     return foreground >= 0 && foreground != getpgrp();
 }
 
-static void unlock(void *lock)
+/* Until the process is continued, or for a moment. */
+static void wait_a_moment(struct stdin_reader *reader)
 {
-    pthread_mutex_unlock(lock);
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += BACKGROUND_LOOK_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&reader->changed, &reader->lock, &until);
 }
 
-/* Waits until something may be read and returns how much. */
+/* Waits until something may be read and returns how much; 0 when the thread is to stop. */
 static size_t wait_for_want(struct stdin_reader *reader)
 {
-    size_t wanted;
     pthread_mutex_lock(&reader->lock);
-    pthread_cleanup_push(unlock, &reader->lock);
-    while (reader->full || reader->wanted == 0 || in_background(reader->fd))
+    while (!atomic_load(&reader->stopping) && (reader->full || reader->wanted == 0))
         pthread_cond_wait(&reader->changed, &reader->lock);
-    wanted = reader->wanted;
-    pthread_cleanup_pop(1);
-    return wanted < STDIN_CHUNK ? wanted : STDIN_CHUNK;
+    while (!atomic_load(&reader->stopping) && in_background(reader->fd))
+        wait_a_moment(reader); /* nothing tells that a shell has said "fg" */
+    size_t wanted = reader->wanted < STDIN_CHUNK ? reader->wanted : STDIN_CHUNK;
+    pthread_mutex_unlock(&reader->lock);
+    return atomic_load(&reader->stopping) ? 0 : wanted;
 }
 
 static ssize_t read_some(struct stdin_reader *reader, size_t size)
 {
     for (;;) {
         ssize_t n = read(reader->fd, reader->chunk, size);
-        if (n >= 0)
-            return n;
+        if (n >= 0 || atomic_load(&reader->stopping))
+            return n > 0 ? n : 0;
         if (errno == EAGAIN) { /* somebody who shares it made it non-blocking */
             struct pollfd input = { .fd = reader->fd, .events = POLLIN };
             poll(&input, 1, -1);
@@ -69,21 +79,24 @@ static ssize_t read_some(struct stdin_reader *reader, size_t size)
     }
 }
 
+static void hand_over(struct stdin_reader *reader, ssize_t length)
+{
+    pthread_mutex_lock(&reader->lock);
+    reader->full = true;
+    reader->length = (size_t)length;
+    reader->wanted -= (size_t)length;
+    pthread_mutex_unlock(&reader->lock);
+    uv_async_send(&reader->async);
+}
+
 static void *run(void *argument)
 {
     struct stdin_reader *reader = argument;
-    ssize_t n;
-    do {
-        n = read_some(reader, wait_for_want(reader));
-        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-        pthread_mutex_lock(&reader->lock);
-        reader->full = true;
-        reader->length = (size_t)n;
-        reader->wanted -= (size_t)n;
-        pthread_mutex_unlock(&reader->lock);
-        uv_async_send(&reader->async);
-        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-    } while (n > 0);
+    ssize_t n = 1;
+    for (size_t wanted; n > 0 && (wanted = wait_for_want(reader)) > 0;) {
+        n = read_some(reader, wanted);
+        hand_over(reader, n);
+    }
     return NULL;
 }
 
@@ -112,14 +125,9 @@ struct stdin_reader *stdin_reader_create(uv_loop_t *loop, int fd, stdin_read_fn 
     reader->context = context;
     pthread_mutex_init(&reader->lock, NULL);
     pthread_cond_init(&reader->changed, NULL);
-    uv_async_init(loop, &reader->async, on_async);
+    uv_must(uv_async_init(loop, &reader->async, on_async), "event loop");
     reader->async.data = reader;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&reader->thread, NULL, run, reader) != 0)
-        xalloc_failed();
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    blocking_thread_start(&reader->thread, run, reader);
     return reader;
 }
 
@@ -148,7 +156,8 @@ void stdin_reader_destroy(struct stdin_reader *reader)
 {
     if (!reader)
         return;
-    pthread_cancel(reader->thread);
-    pthread_join(reader->thread, NULL);
+    atomic_store(&reader->stopping, true);
+    stdin_reader_wake(reader);
+    blocking_thread_stop(reader->thread);
     uv_close((uv_handle_t *)&reader->async, on_async_closed);
 }

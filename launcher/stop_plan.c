@@ -48,12 +48,3 @@ int stop_plan_advance(struct stop_plan *plan, uint64_t now_ms)
         return enter(plan, STOP_GIVEN_UP, 0, 0);
     return kill_now(plan, now_ms);
 }
-
-int64_t stop_plan_wait_ms(const struct stop_plan *plan, uint64_t now_ms)
-{
-    if (plan->phase == STOP_IDLE || plan->phase == STOP_GIVEN_UP)
-        return -1;
-    if (plan->phase == STOP_KILLING)
-        return STOP_KILL_AGAIN_MS;
-    return plan->phase_ends_ms > now_ms ? (int64_t)(plan->phase_ends_ms - now_ms) : 0;
-}

@@ -31,7 +31,4 @@ int stop_plan_ask(struct stop_plan *plan, int signum, uint64_t grace_ms, uint64_
 /* To be called when time has passed: the signal to send to all processes now, or 0. */
 int stop_plan_advance(struct stop_plan *plan, uint64_t now_ms);
 
-/* Milliseconds until stop_plan_advance() wants to be called, or -1 for never. */
-int64_t stop_plan_wait_ms(const struct stop_plan *plan, uint64_t now_ms);
-
 #endif

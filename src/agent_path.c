@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding hvdagent; see agent_path.h. */
+/* Finding hvdagent; see agent_path.h. BINARY_DIRECTORY and AGENT_DIRECTORY are where hvdrun and
+ * hvdagent were configured to be installed. */
 #include "src/agent_path.h"
 
 #include "launcher/xalloc.h"
@@ -9,30 +10,48 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The directory this program lies in, with a slash at the end; "" if the system does not tell. */
+/* The directory this program lies in, without a slash at the end; "" if the system does not tell.
+ */
 static char *own_directory(void)
 {
     char path[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     while (length > 0 && path[length - 1] != '/')
         length--;
-    return xstrndup(path, length > 0 ? (size_t)length : 0);
+    return xstrndup(path, length > 1 ? (size_t)length - 1 : 0);
+}
+
+/* What stands before BINARY_DIRECTORY in `directory`: "" where it was configured to be, more in a
+ * staged installation (DESTDIR). NULL if hvdrun was moved elsewhere. */
+static char *staging_root(const char *directory)
+{
+    size_t length = strlen(directory), tail = strlen(BINARY_DIRECTORY);
+    if (length < tail || strcmp(directory + length - tail, BINARY_DIRECTORY) != 0)
+        return NULL;
+    return xstrndup(directory, length - tail);
+}
+
+/* `candidate` if it can be executed, else NULL; takes it over. */
+static char *executable(char *candidate)
+{
+    if (access(candidate, X_OK) == 0)
+        return candidate;
+    free(candidate);
+    return NULL;
 }
 
 char *agent_path_find(void)
 {
-    static const char *const beside[] = { "hvdagent", "../libexec/hvdrun/hvdagent" };
     char *directory = own_directory();
-    char *path = NULL;
-    for (size_t i = 0; !path && *directory && i < sizeof beside / sizeof *beside; i++) {
-        path = xasprintf("%s%s", directory, beside[i]);
-        if (access(path, X_OK) < 0) {
-            free(path);
-            path = NULL;
-        }
-    }
+    char *root = staging_root(directory);
+    char *path = executable(xasprintf("%s/hvdagent", directory));
+    if (!path && root)
+        path = executable(xasprintf("%s%s/hvdagent", root, AGENT_DIRECTORY));
+    if (!path && !root)
+        path = executable(xasprintf("%s/../libexec/hvdrun/hvdagent", directory));
+    if (!path)
+        path = executable(xstrdup(AGENT_DIRECTORY "/hvdagent"));
+    free(root);
     free(directory);
-    if (!path && access(AGENT_DIRECTORY "/hvdagent", X_OK) == 0)
-        path = xstrdup(AGENT_DIRECTORY "/hvdagent");
     return path;
 }

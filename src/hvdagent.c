@@ -4,6 +4,7 @@
 #include <config.h>
 
 #include "launcher/agent.h"
+#include "launcher/uv_must.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -43,7 +44,7 @@ int main(int argc, char **argv)
     }
     signal(SIGPIPE, SIG_IGN);
     uv_loop_t loop;
-    uv_loop_init(&loop);
+    uv_must(uv_loop_init(&loop), "event loop");
     int status = agent_run(&loop, input, output);
     uv_loop_close(&loop);
     return status;

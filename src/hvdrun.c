@@ -8,11 +8,13 @@
 #include <config.h>
 
 #include "launcher/bad_input.h"
+#include "launcher/descriptors.h"
 #include "launcher/exit_status.h"
 #include "launcher/host_list.h"
 #include "launcher/job.h"
 #include "launcher/local_host.h"
 #include "launcher/rank_plan.h"
+#include "launcher/uv_must.h"
 #include "launcher/worker_environment.h"
 #include "launcher/xalloc.h"
 #include "src/agent_path.h"
@@ -45,7 +47,8 @@ struct run {
     char key_text[JOB_KEY_HEX_SIZE];
     char *agent;
     char cwd[PATH_MAX];
-    bool closed[3]; /* stdin, stdout, stderr were so when we were started */
+    bool closed[3];       /* stdin, stdout, stderr were so when we were started */
+    struct rlimit nofile; /* as we were started */
     uv_loop_t loop;
     uv_signal_t signals[FORWARDED];
     struct job_options job_options;
@@ -71,27 +74,29 @@ static int usage_error(const struct err *err)
 }
 
 /* Prints something that was asked for. */
-static int print(const char *text)
+static int print(const struct run *run, const char *text)
 {
-    if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
+    if (run->closed[1])
+        errno = EBADF;
+    if (run->closed[1] || fputs(text, stdout) < 0 || fflush(stdout) != 0) {
         fprintf(stderr, "hvdrun: stdout: %s\n", strerror(errno));
         return STATUS_OUTPUT_LOST;
     }
     return EXIT_SUCCESS;
 }
 
-static int print_help(void)
+static int print_help(const struct run *run)
 {
     char *text = hvdrun_options_help();
-    int status = print(text);
+    int status = print(run, text);
     free(text);
     return status;
 }
 
-static int print_plan(const struct rank_plan *plan)
+static int print_plan(const struct run *run)
 {
-    char *table = rank_plan_table(plan);
-    int status = print(table);
+    char *table = rank_plan_table(&run->plan);
+    int status = print(run, table);
     free(table);
     return status;
 }
@@ -158,26 +163,47 @@ static void on_signal(uv_signal_t *handle, int signum)
     job_signal(run->job, signum);
 }
 
+/* Stops this process as if nobody had caught SIGTSTP. */
+static void on_suspended(void *context)
+{
+    struct run *run = context;
+    for (int i = 0; i < FORWARDED; i++) {
+        if (forwarded[i] != SIGTSTP)
+            continue;
+        uv_signal_stop(&run->signals[i]);
+        raise(SIGTSTP);
+        uv_must(uv_signal_start(&run->signals[i], on_signal, SIGTSTP), "signals");
+    }
+}
+
 /* SIGHUP stays ignored if it was: that is what nohup asks for. */
 static void watch_signals(struct run *run)
 {
     struct sigaction hup;
+    sigset_t none;
+    sigemptyset(&none); /* whoever started us may have blocked what we need */
+    sigprocmask(SIG_SETMASK, &none, NULL);
     sigaction(SIGHUP, NULL, &hup);
     signal(SIGPIPE, SIG_IGN);
     for (int i = 0; i < FORWARDED; i++) {
-        uv_signal_init(&run->loop, &run->signals[i]);
+        uv_must(uv_signal_init(&run->loop, &run->signals[i]), "signals");
         run->signals[i].data = run;
         if (forwarded[i] != SIGHUP || hup.sa_handler != SIG_IGN)
-            uv_signal_start(&run->signals[i], on_signal, forwarded[i]);
+            uv_must(uv_signal_start(&run->signals[i], on_signal, forwarded[i]), "signals");
     }
+}
+
+static void ignore_signals(struct run *run)
+{
+    for (int i = 0; i < FORWARDED; i++)
+        uv_close((uv_handle_t *)&run->signals[i], NULL);
 }
 
 static void on_finished(void *context, int exit_status)
 {
     struct run *run = context;
     run->exit_status = exit_status;
-    for (int i = 0; i < FORWARDED; i++)
-        uv_close((uv_handle_t *)&run->signals[i], NULL);
+    ignore_signals(run);
     job_rendezvous_destroy(run->rendezvous);
     job_destroy(run->job);
 }
@@ -189,6 +215,7 @@ static void describe_job(struct run *run)
     run->job_options = (struct job_options){
         .plan = &run->plan,
         .agent = run->agent,
+        .nofile = &run->nofile,
         .cwd = run->cwd,
         .command = options->command,
         .environment = run->environment.items,
@@ -221,8 +248,10 @@ static int start_job(struct run *run, struct err *err)
     if (!run->rendezvous)
         return STATUS_RESOURCE;
     struct job_meeting meeting = job_rendezvous_meeting(run->rendezvous);
-    run->job = job_create(&run->loop, &run->job_options, &meeting, on_finished, run, err);
+    static const struct job_callbacks callbacks = { on_finished, on_suspended };
+    run->job = job_create(&run->loop, &run->job_options, &meeting, &callbacks, run, err);
     if (!run->job) {
+        fail_context(err, "--output-filename: cannot create");
         job_rendezvous_destroy(run->rendezvous);
         return STATUS_CANNOT_CREATE;
     }
@@ -230,21 +259,31 @@ static int start_job(struct run *run, struct err *err)
     return 0;
 }
 
+/* Our own, a link to each host, and the files of --output-filename. */
+static unsigned long descriptors_needed(const struct run *run)
+{
+    enum { OWN = 48, PER_HOST = 4 };
+    unsigned long files = run->options.output_filename ? 2 * (unsigned long)run->plan.size : 0;
+    return OWN + PER_HOST * (unsigned long)run->plan.host_count + files;
+}
+
 static int run_job(struct run *run)
 {
     struct err err = { 0 };
-    if (auth_init(&err) < 0) {
-        fprintf(stderr, "hvdrun: %s\n", err.text);
-        return STATUS_INTERNAL;
+    if (descriptors_allow(descriptors_needed(run), &run->nofile, &err) < 0 || auth_init(&err) < 0) {
+        fprintf(stderr, "hvdrun: error: %s\n", err.text);
+        return STATUS_RESOURCE;
     }
     job_key_generate(&run->key);
     job_key_format(&run->key, run->key_text);
-    uv_loop_init(&run->loop);
-    run->exit_status = start_job(run, &err);
-    if (run->exit_status == 0)
-        watch_signals(run);
-    else
-        fprintf(stderr, "hvdrun: %s\n", err.text);
+    uv_must(uv_loop_init(&run->loop), "event loop");
+    watch_signals(run);
+    int failed = start_job(run, &err);
+    if (failed) {
+        fprintf(stderr, "hvdrun: error: %s\n", err.text);
+        run->exit_status = failed;
+        ignore_signals(run);
+    }
     uv_run(&run->loop, UV_RUN_DEFAULT);
     uv_loop_close(&run->loop);
     return run->exit_status;
@@ -262,20 +301,20 @@ static void release(struct run *run)
 
 int main(int argc, char **argv)
 {
-    struct run run = { .exit_status = EXIT_SUCCESS };
+    struct run run = { .exit_status = STATUS_INTERNAL }; /* until somebody decides */
     struct err err = { 0 };
     int status;
     fill_stdio(&run);
     if (hvdrun_options_parse(&run.options, argc, argv, &err) < 0)
         return usage_error(&err);
     if (run.options.help)
-        return print_help();
+        return print_help(&run);
     if (run.options.version)
-        return print("hvdrun " PACKAGE_VERSION "\n");
+        return print(&run, "hvdrun " PACKAGE_VERSION "\n");
     if (prepare(&run, &err) < 0)
         status = usage_error(&err);
     else
-        status = run.options.dry_run ? print_plan(&run.plan) : run_job(&run);
+        status = run.options.dry_run ? print_plan(&run) : run_job(&run);
     release(&run);
     return status;
 }

@@ -14,7 +14,8 @@ src_hvdrun_SOURCES = \
 	src/agent_path.c src/agent_path.h \
 	src/hvdrun.c \
 	src/job_rendezvous.c src/job_rendezvous.h
-src_hvdrun_CPPFLAGS = $(AM_CPPFLAGS) -DAGENT_DIRECTORY='"$(agentdir)"'
+src_hvdrun_CPPFLAGS = $(AM_CPPFLAGS) -DAGENT_DIRECTORY='"$(agentdir)"' \
+	-DBINARY_DIRECTORY='"$(bindir)"'
 src_hvdrun_LDADD = src/liboptions.la launcher/liblauncher.la rendezvous/librendezvous.la \
 	lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS)
 

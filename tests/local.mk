@@ -41,6 +41,7 @@ unit_tests += \
 	tests/unit/hostfile_read_test \
 	tests/unit/hvdrun_options_test \
 	tests/unit/job_state_test \
+	tests/unit/last_words_test \
 	tests/unit/local_host_test \
 	tests/unit/options_test \
 	tests/unit/output_lines_test \
@@ -135,11 +136,11 @@ SH_LOG_DRIVER = $(tap_driver)
 SH_LOG_COMPILER = $(SHELL)
 AM_TESTS_ENVIRONMENT = \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_builddir)'; STAGE='$(stage)'; \
-	PREFIX='$(prefix)'; INCLUDEDIR='$(includedir)'; LIBDIR='$(libdir)'; MANDIR='$(mandir)'; \
-	HVDRUN='$(stage)$(bindir)/hvdrun'; ACT='$(abs_builddir)/tests/support/act'; \
+	PREFIX='$(prefix)'; AGENTDIR='$(agentdir)'; INCLUDEDIR='$(includedir)'; LIBDIR='$(libdir)'; MANDIR='$(mandir)'; \
+	HVDRUN='$(stage)$(bindir)/hvdrun'; HVDAGENT='$(stage)$(agentdir)/hvdagent'; ACT='$(abs_builddir)/tests/support/act'; \
 	WORLD='$(abs_builddir)/tests/support/world'; HELLO='$(abs_builddir)/examples/hello'; \
 	FASHION_MNIST='$(abs_builddir)/examples/fashion_mnist'; \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
-	export srcdir builddir STAGE PREFIX INCLUDEDIR LIBDIR MANDIR HVDRUN ACT WORLD HELLO \
+	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT ACT WORLD HELLO \
 		FASHION_MNIST COMPARE_PARAMETERS SANITIZERS MANDOC CC;

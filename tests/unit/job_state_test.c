@@ -141,8 +141,18 @@ START_TEST(a_finished_job_cannot_be_stopped)
         job_state_on_rank_exited(&state, rank, exited(0), 10);
     end_hosts();
     ck_assert_int_eq(job_state_on_told_to_stop(&state, SIGTERM), JOB_WAIT);
-    ck_assert_int_eq(job_state_on_failed(&state, CAUSE_OUTPUT, 141, "late"), JOB_WAIT);
+    ck_assert_int_eq(job_state_on_failed(&state, CAUSE_JOB, 75, "late"), JOB_WAIT);
     ck_assert_int_eq(state.exit_status, 0);
+}
+END_TEST
+
+START_TEST(a_reader_that_went_away_may_turn_out_at_the_very_end)
+{
+    for (int rank = 0; rank < 4; rank++)
+        job_state_on_rank_exited(&state, rank, exited(0), 10);
+    end_hosts();
+    ck_assert_int_eq(job_state_on_failed(&state, CAUSE_OUTPUT, 141, "gone"), JOB_WAIT);
+    ck_assert_int_eq(state.exit_status, 141);
 }
 END_TEST
 
@@ -223,6 +233,7 @@ int main(void)
                         sizeof signal_rows / sizeof *signal_rows);
     tcase_add_test(tcase, a_failure_before_the_signal_stays_the_verdict);
     tcase_add_test(tcase, a_finished_job_cannot_be_stopped);
+    tcase_add_test(tcase, a_reader_that_went_away_may_turn_out_at_the_very_end);
     tcase_add_test(tcase, ranks_of_a_lost_host_count_as_terminated);
     tcase_add_test(tcase, a_failed_rank_is_named_with_host_process_and_signal);
     tcase_add_test(tcase, what_a_host_could_not_do_is_named_with_the_host);

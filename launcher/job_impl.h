@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job from inside: what job.c (its hosts and what they say), job_stop.c (bringing it to an end)
+ * and job_lost.c (agents that end too early) share. */
+#ifndef LAUNCHER_JOB_IMPL_H
+#define LAUNCHER_JOB_IMPL_H
+
+#include "launcher/job.h"
+#include "launcher/job_host.h"
+#include "launcher/job_output.h"
+#include "launcher/job_state.h"
+#include "launcher/stdin_reader.h"
+
+enum { JOB_TIMERS = 5 };
+
+struct job {
+    uv_loop_t *loop;
+    const struct job_options *options;
+    struct job_meeting meeting;
+    struct job_callbacks callbacks;
+    void *context;
+    struct job_state state;
+    struct job_host *hosts;
+    pid_t *pids;           /* of the ranks, once they run */
+    pid_t *elder_children; /* that this process had before the job; not ours to kill */
+    int nelders;
+    struct job_output *output;
+    struct stdin_reader *stdin_reader;
+    uv_signal_t sigchld;
+    uv_timer_t start_timer;   /* until every host is ready */
+    uv_timer_t stop_timer;    /* until agents that do not stop their ranks are killed */
+    uv_timer_t late_timer;    /* until agents that should have ended are killed */
+    uv_timer_t discard_timer; /* until output that nobody reads is dropped */
+    uv_timer_t sweep_timer;   /* while what lost agents left behind is being killed */
+    int open_parts;           /* handles and hosts whose memory libuv still uses */
+    uint64_t created_ms, started_ms;
+    int sweeps;
+    bool suspending; /* as soon as the ranks have been told */
+    bool said, over;
+};
+
+/* job.c: does what was decided. */
+void job_act(struct job *job, enum job_action action);
+const char *job_host_name(const struct job *job, int host);
+uint64_t job_now_ms(void);
+
+/* job_stop.c */
+void job_stop_hosts(struct job *job);
+void job_stop_finish(struct job *job); /* every host is done */
+void job_stop_watch(struct job *job);  /* something has changed */
+void job_stop_discard(struct job *job);
+void job_on_output_finished(void *context);
+
+/* job_lost.c */
+void job_lost_init(struct job *job);
+void job_on_host_lost(void *context, int host);
+void job_on_host_done(void *context, int host, int left);
+void job_kill_agents(struct job *job, enum host_phase least, enum host_phase most);
+
+/* Kills what lost agents left behind; how many processes there were. */
+int job_sweep_orphans(struct job *job);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ends of agents: after DONE, as it should be, or before, which loses the host and its ranks.
+ * An agent that does not end when it should is killed. What a lost agent left behind on this
+ * machine has become ours, because we adopt orphans, and is killed too. */
+#include "launcher/job_impl.h"
+
+#include "launcher/process_tree.h"
+#include "launcher/uv_must.h"
+#include "launcher/xalloc.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* How long an agent may take to end that is done or lost its link. */
+enum { AGENT_END_MS = 500 };
+
+static bool agent_lives(const struct job_host *host)
+{
+    return host->agent > 0 && !host->agent_ended;
+}
+
+/* Agents that still live care for what is theirs; the elder children were never ours. */
+int job_sweep_orphans(struct job *job)
+{
+    pid_t *spared = xcalloc((size_t)(job->state.nhosts + job->nelders), sizeof *spared);
+    int count = 0;
+    for (int i = 0; i < job->state.nhosts; i++)
+        if (agent_lives(&job->hosts[i]))
+            spared[count++] = job->hosts[i].agent;
+    for (int i = 0; i < job->nelders; i++)
+        spared[count++] = job->elder_children[i];
+    int left = process_tree_signal(SIGKILL, spared, count);
+    free(spared);
+    return left;
+}
+
+void job_kill_agents(struct job *job, enum host_phase least, enum host_phase most)
+{
+    for (int i = 0; i < job->state.nhosts; i++) {
+        struct job_host *host = &job->hosts[i];
+        if (!agent_lives(host) || host->phase < least || host->phase > most)
+            continue;
+        host->agent_killed = true;
+        kill(host->agent, SIGKILL);
+    }
+}
+
+static void on_late(uv_timer_t *timer)
+{
+    job_kill_agents(timer->data, HOST_DONE, HOST_LOST);
+}
+
+void job_on_host_done(void *context, int host, int left)
+{
+    struct job *job = context;
+    job_note(job, "%s is done", job_host_name(job, host));
+    job->state.left += left;
+    if (job->hosts[host].agent_ended)
+        job_act(job, job_state_on_host_done(&job->state));
+    else
+        uv_timer_start(&job->late_timer, on_late, AGENT_END_MS, 0);
+}
+
+/* The ranks of a lost host are as good as dead, and their output has ended. */
+static void give_up_ranks(struct job *job, struct job_host *host)
+{
+    for (int i = 0; i < host->where->local_size; i++) {
+        int rank = host->where->first_rank + i;
+        if (host->ranks[i].phase == RANK_RUNNING) {
+            job_state_on_rank_lost(&job->state);
+            job->meeting.on_rank_ended(job->meeting.context, rank,
+                                       "was lost with its host's agent");
+        }
+        for (int stream = 0; stream < OUTPUT_STREAMS; stream++)
+            if (!host->ranks[i].output_ended[stream])
+                job_output_end(job->output, rank, (enum output_stream)stream);
+        host->ranks[i].phase = RANK_ENDED;
+    }
+}
+
+/* What is known of the end of an agent; `killed`: by us, because it lived on when it should not. */
+static void agent_end_text(const struct job_host *host, char *text, size_t size)
+{
+    char how[96];
+    wait_status_text(how, sizeof how, host->agent_status);
+    if (host->agent_killed)
+        snprintf(text, size, "host lost: its agent (pid %d) %s%s", (int)host->agent,
+                 *host->lost_reason ? "broke its link: " : "did not answer", host->lost_reason);
+    else
+        snprintf(text, size, "host lost: its agent (pid %d) %s%s", (int)host->agent,
+                 WIFSIGNALED(host->agent_status) ? "was " : "", how);
+}
+
+/* Both the link and the agent have ended, too early. */
+static void lose_host(struct job *job, struct job_host *host)
+{
+    char text[700];
+    agent_end_text(host, text, sizeof text);
+    job_act(job, job_state_on_host_failed(&job->state, host->index, -1, host->lost_status, text));
+    job->meeting.on_lost(job->meeting.context, host->index);
+    give_up_ranks(job, host);
+    job_sweep_orphans(job);
+    job_act(job, job_state_on_host_done(&job->state));
+}
+
+void job_on_host_lost(void *context, int index)
+{
+    struct job *job = context;
+    struct job_host *host = &job->hosts[index];
+    if (host->agent_ended)
+        lose_host(job, host);
+    else
+        uv_timer_start(&job->late_timer, on_late, AGENT_END_MS, 0);
+}
+
+static void note_agent_end(struct job *job, pid_t pid, int status)
+{
+    for (int i = 0; i < job->state.nhosts; i++) {
+        struct job_host *host = &job->hosts[i];
+        if (host->agent != pid || host->agent_ended)
+            continue;
+        host->agent_ended = true;
+        host->agent_status = status;
+        if (host->phase == HOST_LOST)
+            lose_host(job, host);
+        else if (host->phase == HOST_DONE)
+            job_act(job, job_state_on_host_done(&job->state));
+    }
+}
+
+/* Agents, and orphans that became ours. */
+static void on_sigchld(uv_signal_t *handle, int signum)
+{
+    struct job *job = handle->data;
+    pid_t pid;
+    (void)signum;
+    for (int status; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+        note_agent_end(job, pid, status);
+}
+
+void job_lost_init(struct job *job)
+{
+    job->nelders = process_tree_children(&job->elder_children);
+    process_tree_adopt();
+    uv_must(uv_signal_start(&job->sigchld, on_sigchld, SIGCHLD), "signals");
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a stream said last; see last_words.h. */
+#include "launcher/last_words.h"
+
+#include <string.h>
+
+/* Keeps the current line, if there is something in it, and begins the next. */
+static void end_line(struct last_words *words)
+{
+    words->current[words->length] = '\0';
+    if (words->length > strspn(words->current, " "))
+        memcpy(words->last, words->current, words->length + 1);
+    words->length = 0;
+    words->in_escape = false;
+}
+
+static void take(struct last_words *words, unsigned char byte)
+{
+    if (byte == '\n' || byte == '\r') {
+        end_line(words);
+    } else if (byte == 0x1b) {
+        words->in_escape = true;
+    } else if (words->in_escape) { /* up to the letter that ends it */
+        words->in_escape = !((byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z'));
+    } else if (words->length < LAST_WORDS_MAX) {
+        words->current[words->length++] = byte < 0x20 || byte == 0x7f ? ' ' : (char)byte;
+    }
+}
+
+/* Only the end of a chunk can matter: what lies more than a few lines before it is passed over. */
+void last_words_feed(struct last_words *words, const char *data, size_t length)
+{
+    enum { TAIL = 16 * 1024 };
+    if (length > TAIL) {
+        end_line(words);
+        data += length - TAIL;
+        length = TAIL;
+    }
+    for (size_t i = 0; i < length; i++)
+        take(words, (unsigned char)data[i]);
+}
+
+const char *last_words_text(struct last_words *words)
+{
+    end_line(words);
+    return words->last;
+}
