@@ -8,9 +8,12 @@
 #
 # Every process of a job carries HVD_TEST_JOB in its environment, so that none can hide.
 
+# shellcheck shell=sh
 tests=0
 tmp=$(mktemp -d) || exit 99
 job=none
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 99' HUP INT TERM
 
 # How long a condition that must come true is waited for. Only a test that fails waits as long.
 : "${PATIENCE_S:=60}"
@@ -58,7 +61,8 @@ skip() {
 run() {
     new_job
     status=0
-    env HVD_TEST_JOB="$job" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
+    timeout --foreground -k 5 $((PATIENCE_S * 5)) env HVD_TEST_JOB="$job" "$@" \
+        >"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
 }
 
 # start COMMAND...: runs a job in the background; $pid is its process.
@@ -109,5 +113,4 @@ no_survivors() {
 
 finish() {
     echo "1..$tests"
-    rm -rf "$tmp"
 }

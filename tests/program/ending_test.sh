@@ -83,6 +83,42 @@ until_said 'stopping with signal 2' "$tmp/err"
 stop_with INT
 is "a second SIGINT kills at once" 130 "$status"
 ok "and nothing is left" no_survivors
+start "$HVDRUN" --grace 1 -np 2 "$ACT" text 'up\n' stay
+until_said '\[0\].*up' && until_said '\[1\].*up'
+pkill -STOP -P "$pid" hvdagent
+kill -INT "$pid"
+stop_with INT
+is "even if the agent is stopped" 130 "$status"
+ok "and then too nothing is left" until_true no_survivors
+
+# A reader who does not read must not keep a job from being stopped.
+mkfifo "$tmp/fifo"
+new_job
+env HVD_TEST_JOB="$job" "$HVDRUN" --verbose --grace 1 -np 2 sh -c '[ $HOROVOD_RANK = 0 ] || exit 3; yes' \
+    >"$tmp/fifo" 2>"$tmp/err" </dev/null &
+pid=$!
+exec 9<"$tmp/fifo"
+until_said 'rank 1 exited with status 3' "$tmp/err" && until_said 'rank 0 killed' "$tmp/err"
+stop_with TERM
+exec 9<&-
+is "a job whose output nobody reads ends when it is told to" 3 "$status"
+ok "and leaves nothing" no_survivors
+
+# Ctrl-Z
+ranks_in_state() { # STATE COUNT
+    [ "$(for p in $(survivors | grep -oE '[0-9]+'); do cut -d' ' -f2,3 "/proc/$p/stat"; done 2>/dev/null |
+        grep -c "(act) $1")" -eq "$2" ]
+}
+start sh -c "exec \"$HVDRUN\" -np 2 \"$ACT\" lines 100000000 >/dev/null"
+until_true ranks_in_state '[RSD]' 2
+kill -TSTP "$pid"
+ok "SIGTSTP stops the ranks" until_true ranks_in_state T 2
+ok "and hvdrun" until_true grep -q '^State:.T' "/proc/$pid/status"
+kill -CONT "$pid"
+ok "SIGCONT continues them" until_true ranks_in_state '[RSD]' 2
+stop_with TERM
+is "and the job can be stopped" 143 "$status"
+
 new_job
 : >"$tmp/out"
 (trap '' HUP; exec env HVD_TEST_JOB="$job" "$HVDRUN" -np 1 "$ACT" text 'up\n' stay) >"$tmp/out" 2>"$tmp/err" &
@@ -121,4 +157,12 @@ for victim in INT KILL; do
     like "which is named" '^hvdrun: FAILED on localhost: host lost: its agent \(pid [0-9]+\)' "$tmp/err"
     ok "and nothing is left" until_true no_survivors
 done
+start sh -c "sleep 1000 & echo \$! >\"$tmp/elder\"; exec \"$HVDRUN\" -np 1 \"$ACT\" text 'up\n' stay"
+until_said up
+pkill -KILL -P "$pid" hvdagent
+wait "$pid" 2>/dev/null
+ok "children that hvdrun had before are not its to kill" kill "$(cat "$tmp/elder")"
+
+run sh -c 'printf "HVD1 and then nonsense that is no frame" | "$0"' "${HVDAGENT}"
+like "an agent that hears nonsense says so and ends" 'hvdagent: link to hvdrun: frame of type' "$tmp/err"
 finish

@@ -12,7 +12,7 @@ cp "$tmp/program.c" "$tmp/program.cc"
 
 flags=
 [ "$SANITIZERS" = no ] || flags=-fsanitize=$SANITIZERS
-pkgconf=$(PKG_CONFIG_PATH="$lib/pkgconfig" pkg-config --define-variable=prefix="$STAGE$PREFIX" --cflags --libs hvd)
+pkgconf=$(PKG_CONFIG_SYSROOT_DIR="$STAGE" PKG_CONFIG_PATH="$lib/pkgconfig" pkg-config --cflags --libs hvd)
 # shellcheck disable=SC2086  # lists of flags
 ok "a C program compiles with what pkg-config says" \
     $CC -std=c11 -pedantic -Wall -Werror $flags "$tmp/program.c" -o "$tmp/program" $pkgconf
@@ -36,9 +36,10 @@ needed=$(readelf -d "$lib/libhvd.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
     grep -vE '^(libc|libpthread|libsodium|libm|ld-linux.*|libasan|libubsan|libtsan)\.so' || :)
 is "it needs libc, threads and libsodium, nothing else" '' "$needed"
 if [ -x "$HVDRUN" ]; then
-    ok "hvdagent is where hvdrun looks for it" [ -x "$STAGE$PREFIX/libexec/hvdrun/hvdagent" ]
+    ok "hvdagent is where hvdrun looks for it" [ -x "$STAGE$AGENTDIR/hvdagent" ]
 fi
-make -C "$builddir" uninstall DESTDIR="$STAGE" >"$tmp/out" 2>&1
-is "make uninstall leaves no file" '' "$(find "$STAGE" ! -type d)"
-make -C "$builddir" install DESTDIR="$STAGE" >"$tmp/out" 2>&1
+make -C "$builddir" install DESTDIR="$tmp/stage" >"$tmp/out" 2>&1 </dev/null
+ok "make install works once more" [ -f "$tmp/stage$INCLUDEDIR/hvd.h" ]
+make -C "$builddir" uninstall DESTDIR="$tmp/stage" >"$tmp/out" 2>&1 </dev/null
+is "make uninstall leaves no file" '' "$(find "$tmp/stage" ! -type d)"
 finish

@@ -77,6 +77,18 @@ ok "the job's key is on no command line" \
         case $k in *[!0-9a-f]* | "") continue ;; esac; grep -lsa "$k" /proc/[0-9]*/cmdline; done | grep -v "/$$/" | grep -q .'
 stop_with TERM
 
+run env --block-signal=CHLD --block-signal=TERM --block-signal=USR1 "$HVDRUN" -np 1 "$ACT" ignored
+is "whatever signals hvdrun was started with are no hindrance" '0 [0]<stdout>:' "$status $(cat "$tmp/out")"
+run sh -c "trap '' HUP; exec \"$HVDRUN\" -np 1 \"$ACT\" ignored"
+is "except that under nohup the ranks ignore SIGHUP too" '[0]<stdout>:1 ' "$(cat "$tmp/out")"
+run sh -c "ulimit -Sn 64; exec \"$HVDRUN\" -np 40 true"
+is "a low soft limit on descriptors is raised for hvdrun's own" 0 "$status"
+run sh -c "ulimit -Sn 64; exec \"$HVDRUN\" -np 1 sh -c 'ulimit -Sn'"
+is "and is the ranks' as it was" '[0]<stdout>:64' "$(cat "$tmp/out")"
+run sh -c "ulimit -n 64; exec \"$HVDRUN\" -np 40 --output-filename \"$tmp/many\" true"
+is "a hard limit that is too low is status 71" 71 "$status"
+like "which is said" 'descriptors are needed, at most 64 are allowed' "$tmp/err"
+
 # stdin
 status=0
 printf 'first\nsecond\n' | "$HVDRUN" -np 2 cat >"$tmp/out" 2>"$tmp/err" || status=$?
@@ -95,6 +107,8 @@ run "$HVDRUN" --help
 is "--help ends with status 0" 0 "$status"
 "$HVDRUN" --help >/dev/full 2>"$tmp/err"
 is "and with 74 if it cannot be printed" 74 $?
+"$HVDRUN" --dry-run -np 2 true >&- 2>"$tmp/err"
+is "nor a dry run without a stdout" 74 $?
 run "$HVDRUN" -np 1 --verbose true
 like "--verbose tells what happens" 'hvdrun: [0-9.]+ s: rank 0 exited with status 0' "$tmp/err"
 finish

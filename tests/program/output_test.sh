@@ -42,6 +42,21 @@ is "with every byte" 2000026 "$(wc -c <"$tmp/out")"
         END { print bad + 0, next_[0] + 0, next_[1] + 0 }' >"$tmp/out"
 is "when two ranks print 100 MB each, every line is whole and in order" "0 $FLOOD_LINES $FLOOD_LINES" "$(cat "$tmp/out")"
 
+# Both streams in one pipe: two writers would mix their lines.
+new_job
+# shellcheck disable=SC2016
+env HVD_TEST_JOB="$job" "$HVDRUN" -np 2 sh -c 'yes AAAAAAAAAAAAAAAAAAAAAAAAAAAA | head -c 2000000 &
+    yes BBBBBBBBBBBBBBBBBBBBBBBBBBBB | head -c 2000000 >&2; wait' 2>&1 </dev/null | cat >"$tmp/out"
+is "lines of stdout and stderr do not mix in one pipe" 0 \
+    "$(grep -Evc '^\[[01]\]<std(out>:A+|err>:B+)$' "$tmp/out" | awk '{ print ($1 > 4) }')"
+run sh -c '"$HVDRUN" -np 1 sh -c "printf part; exit 3" 2>&1'
+like "hvdrun's own lines begin a line, also after an unfinished one" '^hvdrun: FAILED rank 0' "$tmp/out"
+
+# A rank that was quiet for long speaks last, on a machine that is slow to look.
+run "$HVDRUN" -np 1 sh -c 'sleep 1.2; kill -STOP $PPID; echo last words
+    (sleep 1.2; kill -CONT $PPID) >/dev/null 2>&1 &'
+is "what a rank says last is not lost, however late it is looked at" '[0]<stdout>:last words' "$(cat "$tmp/out")"
+
 # A reader that does not read: the ranks wait, hvdrun's memory stays bounded.
 mkfifo "$tmp/fifo"
 new_job
@@ -84,6 +99,10 @@ new_job
 { env HVD_TEST_JOB="$job" "$HVDRUN" -np 2 yes 2>"$tmp/err"; echo $? >"$tmp/status"; } | head -n 1 >"$tmp/out"
 is "when the reader goes away the job ends as by SIGPIPE" 141 "$(cat "$tmp/status")"
 ok "and leaves nothing behind" no_survivors
+for _ in 1 2 3 4 5 6 7 8; do
+    { "$HVDRUN" -np 1 echo hi 2>"$tmp/err"; echo $? >>"$tmp/statuses"; } | true
+done
+is "also when it turns out at the very end" 141 "$(sort -u "$tmp/statuses")"
 
 # Files
 run "$HVDRUN" -np 2 --output-filename "$tmp/a/b" sh -c 'echo to stdout; echo to stderr >&2'
