@@ -5,6 +5,7 @@
 #include "lib/ring_schedule.h"
 #include "lib/socket.h"
 
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -72,17 +73,50 @@ static int say_hello(struct seat *seat, const struct environment *environment, s
     return rc;
 }
 
-static int rendezvous_join(struct seat *seat, const struct environment *environment,
-                           struct err *err)
+static int attempt(struct seat *seat, const struct environment *environment, uint64_t deadline_ms,
+                   struct err *err)
 {
-    seat->key = environment->key;
     int rc = join_open(&seat->connection, environment->rendezvous_host,
-                       environment->rendezvous_port, &seat->key, err);
+                       environment->rendezvous_port, &seat->key, deadline_ms, err);
     if (rc < 0)
         return rc;
     rc = say_hello(seat, environment, err);
     if (rc < 0)
         fail_context(err, "join %s:%d", environment->rendezvous_host, environment->rendezvous_port);
+    return rc;
+}
+
+static void close_all(struct seat *seat)
+{
+    join_close(&seat->connection);
+    if (seat->listener >= 0)
+        close(seat->listener);
+    seat->listener = -1;
+}
+
+static uint32_t random_number(void)
+{
+    unsigned char nonce[NONCE_SIZE];
+    uint32_t number;
+    nonce_generate(nonce);
+    memcpy(&number, nonce, sizeof number);
+    return number;
+}
+
+static int rendezvous_join(struct seat *seat, const struct environment *environment,
+                           struct err *err)
+{
+    struct join_retry retry;
+    uint64_t pause_ms;
+    seat->key = environment->key;
+    join_retry_init(&retry, monotonic_ms());
+    int rc;
+    while ((rc = attempt(seat, environment, retry.deadline_ms, err)) < 0 &&
+           join_retry_next(&retry, seat->connection.stage, rc, monotonic_ms(), random_number(),
+                           &pause_ms)) {
+        close_all(seat);
+        poll(NULL, 0, (int)pause_ms);
+    }
     return rc;
 }
 
@@ -102,9 +136,6 @@ int bootstrap_join(struct seat *seat, const struct environment *environment, str
 
 void seat_fini(struct seat *seat)
 {
-    join_close(&seat->connection);
-    if (seat->listener >= 0)
-        close(seat->listener);
-    seat->listener = -1;
+    close_all(seat);
     job_key_wipe(&seat->key);
 }

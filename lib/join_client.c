@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPEN_TIMEOUT_MS = 30000, GOODBYE_TIMEOUT_MS = 1000 };
+enum { ADDRESS_TIMEOUT_MS = 3000, HELLO_TIMEOUT_MS = 30000, GOODBYE_TIMEOUT_MS = 1000 };
 
 /* Waits until `fd` is ready for `events`; until ever if `deadline` is 0. */
 static int wait_ready(int fd, short events, uint64_t deadline, struct err *err)
@@ -82,8 +82,12 @@ static int unexpected(const struct frame *frame, struct err *err)
                 frame->type);
 }
 
+/* An address that leads nowhere must leave time for the next. */
 static int dial_one(const struct addrinfo *info, uint64_t deadline, struct err *err)
 {
+    uint64_t enough = monotonic_ms() + ADDRESS_TIMEOUT_MS;
+    if (enough < deadline)
+        deadline = enough;
     struct socket_address address = { .length = info->ai_addrlen };
     memcpy(&address.storage, info->ai_addr, info->ai_addrlen);
     int fd = socket_connect(&address, err);
@@ -151,13 +155,15 @@ static int exchange_nonces(struct join_connection *connection, const struct job_
 }
 
 int join_open(struct join_connection *connection, const char *host, int port,
-              const struct job_key *key, struct err *err)
+              const struct job_key *key, uint64_t deadline_ms, struct err *err)
 {
-    uint64_t deadline = monotonic_ms() + OPEN_TIMEOUT_MS;
+    connection->stage = JOIN_DIALLING;
     frame_reader_init(&connection->reader, JOIN_UNPROVEN_MAX);
-    int rc = connection->fd = dial(host, port, deadline, err);
-    if (rc >= 0)
-        rc = exchange_nonces(connection, key, deadline, err);
+    int rc = connection->fd = dial(host, port, deadline_ms, err);
+    if (rc >= 0) {
+        connection->stage = JOIN_CONNECTED;
+        rc = exchange_nonces(connection, key, deadline_ms, err);
+    }
     if (rc >= 0)
         return HVD_OK;
     join_close(connection);
@@ -179,7 +185,9 @@ int join_hello(struct join_connection *connection, const struct join_hello *hell
 {
     struct wire_writer body = { 0 };
     join_hello_encode(&body, hello);
-    int rc = send_sealed(connection, JOIN_HELLO, &body, monotonic_ms() + OPEN_TIMEOUT_MS, err);
+    int rc = send_sealed(connection, JOIN_HELLO, &body, monotonic_ms() + HELLO_TIMEOUT_MS, err);
+    if (rc == HVD_OK)
+        connection->stage = JOIN_SAID_HELLO;
     wire_writer_fini(&body);
     return rc;
 }
@@ -206,7 +214,10 @@ int join_wait(struct join_connection *connection, struct join_welcome *welcome, 
     if (rc == HVD_ERR_PEER_LOST)
         return fail_context(err, "the rendezvous hung up; it is gone or does not accept this "
                                  "HVD_JOB_KEY");
-    if (rc < 0 || (rc = seal_check(&connection->seal, &frame, &body, err)) < 0)
+    if (rc < 0)
+        return rc;
+    connection->stage = JOIN_ANSWERED;
+    if ((rc = seal_check(&connection->seal, &frame, &body, err)) < 0)
         return rc;
     switch (frame.type) {
     case JOIN_WELCOME:

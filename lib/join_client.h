@@ -11,17 +11,21 @@
 #include "lib/base/frame.h"
 #include "lib/base/join_protocol.h"
 #include "lib/base/status.h"
+#include "lib/join_retry.h"
+
+#include <stdint.h>
 
 struct join_connection {
-    int fd; /* -1 when closed */
+    int fd;                /* -1 when closed */
+    enum join_stage stage; /* kept when closed */
     struct seal seal;
     struct frame_reader reader;
 };
 
-/* Dials `host` (a name or a numeric address) and exchanges nonces; at most 30 seconds. On failure
- * there is nothing to close. */
+/* Dials `host` (a name or a numeric address) and exchanges nonces, until `deadline_ms` on the
+ * monotonic clock at most. On failure there is nothing to close. */
 int join_open(struct join_connection *connection, const char *host, int port,
-              const struct job_key *key, struct err *err);
+              const struct job_key *key, uint64_t deadline_ms, struct err *err);
 
 int join_hello(struct join_connection *connection, const struct join_hello *hello, struct err *err);
 

@@ -29,6 +29,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/fingerprint.c lib/fingerprint.h \
 	lib/hvd.c lib/hvd.h \
 	lib/join_client.c lib/join_client.h \
+	lib/join_retry.c lib/join_retry.h \
 	lib/link.h \
 	lib/link_accept.c lib/link_accept.h \
 	lib/link_dial.c lib/link_dial.h \

@@ -20,6 +20,7 @@ unit_tests = \
 	tests/unit/environment_test \
 	tests/unit/failure_test \
 	tests/unit/frame_test \
+	tests/unit/join_client_test \
 	tests/unit/join_protocol_test \
 	tests/unit/link_connect_test \
 	tests/unit/link_handshake_test \

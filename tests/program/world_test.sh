@@ -16,6 +16,8 @@ for size in 1 2 3 4 5; do
 done
 run "$HVDRUN" -np 8 -H localhost:3,127.0.0.2:4,127.0.0.3:1 "$WORLD" init collectives shutdown
 is "8 ranks in three unequal groups too" 0 "$status"
+run "$HVDRUN" -np 300 "$WORLD" init shutdown
+is "300 ranks find each other" 0 "$status"
 run "$HVDRUN" -np 3 "$WORLD" init collectives
 is "ending without hvd_shutdown is fine when all ranks are through" 0 "$status"
 run "$HVDRUN" -np 4 "$WORLD" init barriers 1000 shutdown

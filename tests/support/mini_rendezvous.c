@@ -154,6 +154,9 @@ static void on_sealed(struct server *server, struct client *client, const struct
     if (seal_check(&client->seal, frame, &body, NULL) < 0) {
         close(client->fd);
         client->fd = -1;
+    } else if (frame->type == JOIN_HELLO && server->options.drops-- > 0) {
+        close(client->fd);
+        client->fd = -1;
     } else if (frame->type == JOIN_HELLO) {
         require(join_hello_decode(&client->hello, &body, NULL) == HVD_OK, "HELLO");
         client->joined = true;
@@ -191,6 +194,10 @@ static void on_newcomer(struct server *server)
     require(server->count < CLIENTS_MAX, "too many clients");
     *client = (struct client){ .fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC) };
     frame_reader_init(&client->reader, JOIN_UNPROVEN_MAX);
+    if (server->options.turns_away-- <= 0)
+        return;
+    close(client->fd);
+    client->fd = -1;
 }
 
 static void serve(struct server *server)

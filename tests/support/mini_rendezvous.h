@@ -14,6 +14,8 @@ struct mini_options {
     int size;
     bool silent;    /* tells no news */
     int strangers;  /* so many connect to each rank's data port before WELCOME, and stay */
+    int turns_away; /* so many connections are closed as soon as they come */
+    int drops;      /* so many are closed at their HELLO */
     bool withholds; /* takes HELLOs and never says WELCOME: hangs up when all have come */
 };
 

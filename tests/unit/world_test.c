@@ -142,6 +142,12 @@ START_TEST(strangers_at_the_data_port_do_no_harm)
 }
 END_TEST
 
+START_TEST(who_is_turned_away_at_first_dials_again)
+{
+    ranks_run(&(struct mini_options){ .size = 3, .turns_away = 9, .drops = _i }, use_everything);
+}
+END_TEST
+
 /* --- how a world ends --- */
 
 static void require_text(const char *part)
@@ -540,6 +546,7 @@ int main(void)
     tcase_add_test(tcase, many_small_collectives_follow_each_other);
     tcase_add_test(tcase, calls_of_several_threads_are_carried_out_one_after_the_other);
     tcase_add_loop_test(tcase, strangers_at_the_data_port_do_no_harm, 3, 6);
+    tcase_add_loop_test(tcase, who_is_turned_away_at_first_dials_again, 0, 4);
     tcase_add_loop_test(tcase, a_rank_killed_in_the_middle_is_named_by_all_others, 2, 6);
     tcase_add_loop_test(tcase, a_broken_connection_is_an_error_even_without_news, 2, 6);
     tcase_add_test(tcase, a_rank_that_leaves_fails_those_who_go_on);

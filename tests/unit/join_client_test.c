@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a worker finds its way to the rendezvous: which of several addresses it takes, and when it
+ * dials once more. */
+#include "lib/join_client.h"
+#include "lib/join_retry.h"
+#include "lib/socket.h"
+#include "tests/support/unit.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* --- addresses --- */
+
+static struct sockaddr_in addresses[2];
+
+/* Every name has both addresses. */
+int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                struct addrinfo **list)
+{
+    static struct addrinfo infos[2];
+    (void)host;
+    (void)service;
+    (void)hints;
+    for (int i = 0; i < 2; i++)
+        infos[i] = (struct addrinfo){ .ai_family = AF_INET,
+                                      .ai_socktype = SOCK_STREAM,
+                                      .ai_addr = (struct sockaddr *)&addresses[i],
+                                      .ai_addrlen = sizeof addresses[i],
+                                      .ai_next = i == 0 ? &infos[1] : NULL };
+    *list = infos;
+    return 0;
+}
+
+void freeaddrinfo(struct addrinfo *list)
+{
+    (void)list;
+}
+
+static int listen_at(struct sockaddr_in *address, int backlog)
+{
+    socklen_t length = sizeof *address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    *address = (struct sockaddr_in){ .sin_family = AF_INET };
+    address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)address, length), 0);
+    ck_assert_int_eq(listen(fd, backlog), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)address, &length), 0);
+    return fd;
+}
+
+/* A port whose queue is full answers nobody. */
+static void listen_nowhere(struct sockaddr_in *address)
+{
+    listen_at(address, 0);
+    for (;;) {
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)!connect(fd, (struct sockaddr *)address, sizeof *address);
+        struct pollfd connected = { .fd = fd, .events = POLLOUT };
+        if (poll(&connected, 1, 200) == 0)
+            return;
+    }
+}
+
+static void send_challenge(int listener)
+{
+    struct wire_writer body = { 0 }, frame = { 0 };
+    join_nonce_encode(&body, &(struct join_nonce){ .version = JOIN_VERSION });
+    frame_put(&frame, JOIN_CHALLENGE, body.data, body.length);
+    int fd = accept(listener, NULL, NULL);
+    (void)!write(fd, frame.data, frame.length);
+    pause();
+}
+
+START_TEST(an_address_that_leads_nowhere_leaves_time_for_the_next)
+{
+    struct join_connection connection;
+    struct job_key key = { { 0 } };
+    struct err err = { 0 };
+    auth_init(NULL);
+    listen_nowhere(&addresses[0]);
+    int listener = listen_at(&addresses[1], 8);
+    pid_t pid = fork();
+    if (pid == 0)
+        send_challenge(listener);
+    int rc = join_open(&connection, "a name", 1, &key, monotonic_ms() + 2 * 3000, &err);
+    ck_assert_msg(rc == HVD_OK, "%s", err.text);
+    join_close(&connection);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+END_TEST
+
+/* --- once more --- */
+
+static const struct {
+    const char *sentence;
+    enum join_stage stage;
+    int rc;
+    bool again;
+} failures[] = {
+    { "nobody listens", JOIN_DIALLING, HVD_ERR_PEER_LOST, false },
+    { "nobody answers", JOIN_DIALLING, HVD_ERR_TIMEOUT, true },
+    { "closed before CHALLENGE", JOIN_CONNECTED, HVD_ERR_PEER_LOST, true },
+    { "no CHALLENGE", JOIN_CONNECTED, HVD_ERR_TIMEOUT, false },
+    { "not a rendezvous", JOIN_CONNECTED, HVD_ERR_PROTOCOL, false },
+    { "closed after HELLO", JOIN_SAID_HELLO, HVD_ERR_PEER_LOST, true },
+    { "refused because a rank was lost", JOIN_ANSWERED, HVD_ERR_PEER_LOST, false },
+    { "refused because of a timeout", JOIN_ANSWERED, HVD_ERR_TIMEOUT, false },
+    { "a wrong proof", JOIN_ANSWERED, HVD_ERR_AUTH, false },
+};
+
+START_TEST(what_may_pass_is_tried_again)
+{
+    struct join_retry retry;
+    uint64_t pause_ms;
+    join_retry_init(&retry, 1000);
+    bool again = join_retry_next(&retry, failures[_i].stage, failures[_i].rc, 1000, 0, &pause_ms);
+    ck_assert_msg(again == failures[_i].again, "%s", failures[_i].sentence);
+}
+END_TEST
+
+/* Plays until it is given up; returns how long that took. */
+static uint64_t play(enum join_stage stage, uint32_t random, int *attempts)
+{
+    struct join_retry retry;
+    uint64_t now_ms = 5, pause_ms;
+    join_retry_init(&retry, now_ms);
+    *attempts = 1;
+    while (join_retry_next(&retry, stage, HVD_ERR_PEER_LOST, now_ms, random, &pause_ms)) {
+        ck_assert_uint_le(pause_ms, JOIN_PAUSE_MAX_MS);
+        ck_assert_uint_ge(pause_ms, JOIN_PAUSE_FIRST_MS / 2);
+        now_ms += pause_ms;
+        ++*attempts;
+    }
+    return now_ms - 5;
+}
+
+START_TEST(who_is_turned_away_comes_back_until_the_deadline)
+{
+    static const uint32_t randoms[] = { 0, 1, 799, 800, 12345, UINT32_MAX };
+    int attempts;
+    uint64_t took_ms = play(JOIN_CONNECTED, randoms[_i], &attempts);
+    ck_assert_uint_lt(took_ms, JOIN_TIMEOUT_MS);
+    ck_assert_uint_ge(took_ms, JOIN_TIMEOUT_MS - JOIN_PAUSE_MAX_MS);
+    ck_assert_int_lt(attempts, 50);
+}
+END_TEST
+
+START_TEST(a_key_that_is_not_accepted_is_given_up_soon)
+{
+    int attempts;
+    ck_assert_uint_le(play(JOIN_SAID_HELLO, UINT32_MAX, &attempts), 1000);
+    ck_assert_int_eq(attempts, JOIN_HELLOS_MAX);
+}
+END_TEST
+
+START_TEST(pauses_differ_between_workers)
+{
+    struct join_retry retry;
+    uint64_t one_ms, other_ms;
+    join_retry_init(&retry, 0);
+    join_retry_next(&retry, JOIN_CONNECTED, HVD_ERR_PEER_LOST, 0, 3, &one_ms);
+    join_retry_init(&retry, 0);
+    join_retry_next(&retry, JOIN_CONNECTED, HVD_ERR_PEER_LOST, 0, 4, &other_ms);
+    ck_assert_uint_ne(one_ms, other_ms);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("join_client");
+    TCase *tcase = tcase_create("join_client");
+    suite_add_tcase(suite, tcase);
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, an_address_that_leads_nowhere_leaves_time_for_the_next);
+    tcase_add_loop_test(tcase, what_may_pass_is_tried_again, 0, sizeof failures / sizeof *failures);
+    tcase_add_loop_test(tcase, who_is_turned_away_comes_back_until_the_deadline, 0, 6);
+    tcase_add_test(tcase, a_key_that_is_not_accepted_is_given_up_soon);
+    tcase_add_test(tcase, pauses_differ_between_workers);
+    return unit_run(suite);
+}
