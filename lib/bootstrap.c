@@ -2,6 +2,7 @@
 /* The ways to a place in a world; see bootstrap.h. */
 #include "lib/bootstrap.h"
 
+#include "lib/descriptor.h"
 #include "lib/ring_schedule.h"
 #include "lib/socket.h"
 
@@ -89,8 +90,7 @@ static int attempt(struct seat *seat, const struct environment *environment, uin
 static void close_all(struct seat *seat)
 {
     join_close(&seat->connection);
-    if (seat->listener >= 0)
-        close(seat->listener);
+    descriptor_close(seat->listener);
     seat->listener = -1;
 }
 

@@ -2,7 +2,7 @@
 /* The public calls (hvd.h): arguments are checked here, failures become the thread's last error,
  * and the one world of this process is kept.
  *
- *   never joined -> joined -> left;   in a forked child, joined -> forked
+ *   never joined -> joined -> left
  *
  * Two locks: `calls` is held as long as a call takes and puts calls in a row; `facts` is held for
  * moments and guards what hvd_rank() and its kin read while another thread is in a collective. A
@@ -23,7 +23,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum life { NEVER_JOINED, JOINED, LEFT, FORKED };
+enum life { NEVER_JOINED, JOINED, LEFT };
+
+enum { OWNED_ELSEWHERE = -1 };
 
 struct facts {
     struct place place;
@@ -35,8 +37,9 @@ static struct {
     pthread_mutex_t lock; /* guards what follows but `owner` */
     enum life life;
     struct facts facts;
-    struct world *world; /* while joined (and in a forked child, where nobody uses it) */
-    _Atomic pid_t owner; /* the process that joined or is about to; 0 for none */
+    struct world *world; /* while joined */
+    _Atomic pid_t owner; /* the process that joined or is about to; 0 for none,
+                            OWNED_ELSEWHERE in a forked child */
 } process = { .calls = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static _Thread_local struct err last_error;
@@ -60,10 +63,8 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
-    if (process.life == JOINED) {
-        world_close_copies(process.world);
-        process.life = FORKED;
-    }
+    if (atomic_load(&process.owner))
+        atomic_store(&process.owner, OWNED_ELSEWHERE);
     pthread_mutex_unlock(&process.lock);
 }
 

@@ -2,6 +2,7 @@
 /* The worker's side of the join protocol; see join_client.h. */
 #include "lib/join_client.h"
 
+#include "lib/descriptor.h"
 #include "lib/socket.h"
 
 #include <errno.h>
@@ -98,7 +99,7 @@ static int dial_one(const struct addrinfo *info, uint64_t deadline, struct err *
         rc = socket_connect_result(fd, err);
     if (rc == HVD_OK)
         return fd;
-    close(fd);
+    descriptor_close(fd);
     return rc;
 }
 

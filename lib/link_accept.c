@@ -2,12 +2,12 @@
 /* Accepting a neighbour; see link_accept.h. */
 #include "lib/link_accept.h"
 
+#include "lib/descriptor.h"
 #include "lib/link_greet.h"
 #include "lib/socket.h"
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { STRANGER_MS = 2000, BATCH = PENDING_MAX / 2 };
 
@@ -30,7 +30,7 @@ static void forget(struct link_accept *accept, int index)
 
 static void drop(struct link_accept *accept, int index)
 {
-    close(accept->pending[index].fd);
+    descriptor_close(accept->pending[index].fd);
     forget(accept, index);
 }
 
@@ -38,8 +38,7 @@ void link_accept_fini(struct link_accept *accept)
 {
     while (accept->count > 0)
         drop(accept, accept->count - 1);
-    if (accept->accepted >= 0)
-        close(accept->accepted);
+    descriptor_close(accept->accepted);
     accept->accepted = -1;
 }
 
@@ -98,7 +97,7 @@ static void hear(struct link_accept *accept, uint64_t now_ms)
 /* Takes one newcomer: 1, 0 if there is none, or HVD_ERR_SYSTEM. */
 static int admit(struct link_accept *accept, uint64_t now_ms, struct err *err)
 {
-    int fd = socket_accept(accept->listener);
+    int fd = descriptor_accept(accept->listener);
     if (fd >= 0) {
         add(accept, fd, now_ms);
         return 1;

@@ -2,10 +2,9 @@
 /* Dialling a neighbour; see link_dial.h. */
 #include "lib/link_dial.h"
 
+#include "lib/descriptor.h"
 #include "lib/link_greet.h"
 #include "lib/socket.h"
-
-#include <unistd.h>
 
 enum { TRY_MS = 3000, PAUSE_MS = 20 };
 
@@ -19,8 +18,7 @@ void link_dial_init(struct link_dial *dial, const struct join_peer *peer,
 
 void link_dial_fini(struct link_dial *dial)
 {
-    if (dial->fd >= 0)
-        close(dial->fd);
+    descriptor_close(dial->fd);
     dial->fd = -1;
 }
 

@@ -23,6 +23,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/bootstrap.c lib/bootstrap.h \
 	lib/broadcast_ring.c \
 	lib/collective.c lib/collective.h \
+	lib/descriptor.c lib/descriptor.h \
 	lib/engine.c lib/engine.h \
 	lib/environment.c lib/environment.h \
 	lib/failure.c lib/failure.h \

@@ -2,11 +2,12 @@
 /* The thread that listens to the rendezvous; see news.h. */
 #include "lib/news.h"
 
+#include "lib/descriptor.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 int news_receive(struct join_connection *connection, struct failure *failure)
 {
@@ -56,18 +57,16 @@ static int start_without_signals(struct news *news)
 
 static void close_fds(struct news *news)
 {
-    if (news->wake_fd >= 0)
-        close(news->wake_fd);
-    if (news->stop_fd >= 0)
-        close(news->stop_fd);
+    descriptor_close(news->wake_fd);
+    descriptor_close(news->stop_fd);
 }
 
 int news_start(struct news *news, struct join_connection *connection, struct failure *failure,
                struct err *err)
 {
     *news = (struct news){ .connection = connection, .failure = failure };
-    news->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    news->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    news->wake_fd = descriptor_event();
+    news->stop_fd = descriptor_event();
     int error = news->wake_fd < 0 || news->stop_fd < 0 ? errno : start_without_signals(news);
     if (error) {
         close_fds(news);

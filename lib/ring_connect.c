@@ -2,6 +2,7 @@
 /* Linking up with the neighbours; see ring_connect.h. */
 #include "lib/ring_connect.h"
 
+#include "lib/descriptor.h"
 #include "lib/link_accept.h"
 #include "lib/link_dial.h"
 #include "lib/link_tcp.h"
@@ -11,7 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { LINKS_TIMEOUT_MS = 30000 };
 
@@ -151,7 +151,7 @@ int ring_connect(struct ring *ring, struct seat *seat, struct failure *failure, 
     begin(connecting, seat, failure);
     int rc = connect_both(ring, connecting, err);
     free(connecting);
-    close(seat->listener);
+    descriptor_close(seat->listener);
     seat->listener = -1;
     return rc;
 }

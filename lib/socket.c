@@ -2,6 +2,8 @@
 /* Sockets; see socket.h. errno becomes a status here and nowhere above. */
 #include "lib/socket.h"
 
+#include "lib/descriptor.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -10,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 static int parse_port(const char *text, uint16_t *port)
 {
@@ -79,7 +80,7 @@ void socket_address_format(const struct socket_address *address, char text[SOCKE
 
 static int open_stream(int family, struct err *err)
 {
-    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = descriptor_socket(family);
     return fd >= 0 ? fd : fail_errno(err, HVD_ERR_SYSTEM, errno, "socket");
 }
 
@@ -92,7 +93,7 @@ int socket_connect(const struct socket_address *address, struct err *err)
         errno == EINPROGRESS || errno == EINTR)
         return fd;
     fail_errno(err, HVD_ERR_PEER_LOST, errno, "connect");
-    close(fd);
+    descriptor_close(fd);
     return HVD_ERR_PEER_LOST;
 }
 
@@ -127,13 +128,8 @@ int socket_listen_beside(int fd, struct socket_address *where, struct err *err)
         getsockname(listener, (struct sockaddr *)&where->storage, &where->length) == 0)
         return listener;
     fail_errno(err, HVD_ERR_SYSTEM, errno, "listen for the other ranks");
-    close(listener);
+    descriptor_close(listener);
     return HVD_ERR_SYSTEM;
-}
-
-int socket_accept(int listener)
-{
-    return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
 void socket_tune(int fd)
@@ -181,7 +177,7 @@ void socket_close_gently(int fd)
     shutdown(fd, SHUT_WR);
     for (int i = 0; i < ROUNDS && recv(fd, waste, sizeof waste, MSG_DONTWAIT) > 0; i++)
         ;
-    close(fd);
+    descriptor_close(fd);
 }
 
 uint64_t monotonic_ns(void)

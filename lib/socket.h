@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sockets of a guest: all of them are nonblocking and close-on-exec, none raises SIGPIPE.
+/* The sockets of a guest (lib/descriptor.h); none raises SIGPIPE. descriptor_close() closes them.
  *
  * TCP_USER_TIMEOUT is not set on purpose: it also ends a connection whose other side merely does
  * not read, and a rank that writes a checkpoint for ten seconds is not dead. link_tcp.c looks for
@@ -32,9 +32,6 @@ int socket_connect_result(int fd, struct err *err);
 /* A listening socket on the address that the connected `fd` has on this side, with a port of its
  * own: who can reach the one can reach the other. */
 int socket_listen_beside(int fd, struct socket_address *where, struct err *err);
-
-/* The next connection, or -1 when there is none now. */
-int socket_accept(int listener);
 
 /* No delay for small messages; keepalive notices a silent host in 4 seconds. Does nothing on a
  * socket that is not TCP. */

@@ -8,7 +8,6 @@
 #include "lib/ring_connect.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 struct world {
     struct seat seat;
@@ -98,18 +97,4 @@ void world_leave(struct world *world)
     seat_fini(&world->seat);
     failure_fini(&world->failure);
     free(world);
-}
-
-void world_close_copies(const struct world *world)
-{
-    const struct ring *ring = &world->engine.ring;
-    if (ring->left.link)
-        close(link_pollable(ring->left.link));
-    if (ring->right.link)
-        close(link_pollable(ring->right.link));
-    if (!has_rendezvous(world))
-        return;
-    close(world->seat.connection.fd);
-    close(world->news.wake_fd);
-    close(world->news.stop_fd);
 }

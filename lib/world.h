@@ -27,8 +27,4 @@ int world_run(struct world *world, const struct request *request, struct err *er
 /* Says goodbye and frees the world. NULL is fine. */
 void world_leave(struct world *world);
 
-/* For a forked child: closes its copies of the world's descriptors, so that the parent's death is
- * seen although the child lives. Async-signal-safe; the world's memory stays. */
-void world_close_copies(const struct world *world);
-
 #endif

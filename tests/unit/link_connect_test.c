@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dialling and accepting a neighbour on real sockets, with time as the test gives it: strangers of
  * all kinds, and neighbours that are slow, deaf or gone. */
+#include "lib/descriptor.h"
 #include "lib/link_accept.h"
 #include "lib/link_dial.h"
 #include "lib/link_tcp.h"
@@ -8,7 +9,9 @@
 #include "tests/support/unit.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,7 +46,7 @@ static void teardown(void)
 {
     link_accept_fini(&accepting);
     link_dial_fini(&dialling);
-    close(listener);
+    descriptor_close(listener);
 }
 
 static int connect_stranger(void)
@@ -95,6 +98,31 @@ START_TEST(two_neighbours_link_up)
 }
 END_TEST
 
+START_TEST(sockets_are_above_2_and_closed_at_exec)
+{
+    link_up(0);
+    int fds[] = { listener, dialling.fd, accepting.accepted };
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_gt(fds[i], STDERR_FILENO);
+        ck_assert_int_eq(fcntl(fds[i], F_GETFD), FD_CLOEXEC);
+    }
+}
+END_TEST
+
+START_TEST(links_send_small_messages_at_once_and_notice_a_silent_host)
+{
+    link_up(0);
+    int fds[] = { dialling.fd, accepting.accepted };
+    for (int i = 0; i < 2; i++) {
+        int nodelay = 0, keepalive = 0;
+        socklen_t length = sizeof nodelay;
+        getsockopt(fds[i], IPPROTO_TCP, TCP_NODELAY, &nodelay, &length);
+        getsockopt(fds[i], SOL_SOCKET, SO_KEEPALIVE, &keepalive, &length);
+        ck_assert(nodelay && keepalive);
+    }
+}
+END_TEST
+
 START_TEST(a_hundred_strangers_do_not_keep_a_neighbour_out)
 {
     int strangers[100];
@@ -108,7 +136,7 @@ START_TEST(a_hundred_strangers_do_not_keep_a_neighbour_out)
     link_up(0);
     check_link();
     for (int i = 0; i < 100; i++)
-        close(strangers[i]);
+        descriptor_close(strangers[i]);
 }
 END_TEST
 
@@ -125,7 +153,7 @@ START_TEST(a_stranger_is_given_two_seconds)
     ck_assert_int_eq(accepting.count, 1);
     link_accept_move(&accepting, 3000, &err);
     ck_assert_int_eq(accepting.count, 0);
-    close(stranger);
+    descriptor_close(stranger);
 }
 END_TEST
 
@@ -149,7 +177,7 @@ START_TEST(a_stranger_with_a_perfect_hello_and_no_key_is_closed)
     struct pollfd ready = { .fd = stranger, .events = POLLIN };
     while (poll(&ready, 1, 10000) == 1 && recv(stranger, &byte, 1, 0) > 0)
         ;
-    close(stranger);
+    descriptor_close(stranger);
     link_up(0);
     check_link();
 }
@@ -172,7 +200,7 @@ START_TEST(a_deaf_address_is_given_up_for_the_next)
     ck_assert_int_eq(dialling.state, DIAL_IDLE);
     link_up(dialling.until_ms);
     check_link();
-    close(deaf);
+    descriptor_close(deaf);
 }
 END_TEST
 
@@ -180,9 +208,9 @@ START_TEST(a_neighbour_that_closes_is_dialled_again)
 {
     link_dial_move(&dialling, 0, &err);
     int fd;
-    while ((fd = socket_accept(listener)) < 0)
+    while ((fd = descriptor_accept(listener)) < 0)
         link_dial_move(&dialling, 0, &err);
-    close(fd);
+    descriptor_close(fd);
     while (dialling.state != DIAL_IDLE)
         ck_assert_int_eq(link_dial_move(&dialling, 0, &err), 0);
     ck_assert_int_eq(dialling.last.code, HVD_ERR_PEER_LOST);
@@ -238,6 +266,8 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, two_neighbours_link_up);
+    tcase_add_test(tcase, sockets_are_above_2_and_closed_at_exec);
+    tcase_add_test(tcase, links_send_small_messages_at_once_and_notice_a_silent_host);
     tcase_add_test(tcase, a_hundred_strangers_do_not_keep_a_neighbour_out);
     tcase_add_test(tcase, a_stranger_is_given_two_seconds);
     tcase_add_test(tcase, a_stranger_with_a_perfect_hello_and_no_key_is_closed);

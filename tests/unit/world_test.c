@@ -7,8 +7,10 @@
 #include "tests/support/unit.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -484,6 +486,104 @@ START_TEST(a_forked_child_holds_no_world_and_does_no_harm)
 }
 END_TEST
 
+static void *join_world(void *unused)
+{
+    (void)unused;
+    init();
+    return NULL;
+}
+
+/* Rank 0 forks while another thread of it waits in hvd_init() for rank 1. */
+static int fork_while_joining(int rank)
+{
+    int fds = count_fds(), status;
+    pthread_t thread;
+    if (rank == 1) {
+        wait_for(0, 1);
+        init();
+        REQUIRE_STATUS(hvd_barrier(), HVD_OK);
+        return finish();
+    }
+    REQUIRE(pthread_create(&thread, NULL, join_world, NULL) == 0);
+    while (count_fds() == fds)
+        sched_yield();
+    pid_t pid = fork();
+    if (pid == 0)
+        exit(in_the_child(fds));
+    REQUIRE(waitpid(pid, &status, 0) == pid && status == 0);
+    atomic_fetch_add(&shared->counters[0], 1);
+    pthread_join(thread, NULL);
+    REQUIRE_STATUS(hvd_barrier(), HVD_OK);
+    return finish();
+}
+
+START_TEST(a_child_forked_while_the_world_is_joined_holds_none_either)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, fork_while_joining);
+}
+END_TEST
+
+enum { FD_PROBES = 64 };
+
+static void *write_to_standard_streams(void *stop)
+{
+    while (!atomic_load((atomic_int *)stop))
+        for (int fd = 0; fd < 3; fd++)
+            (void)!write(fd, "a word that nobody reads", 24);
+    return NULL;
+}
+
+static int without_standard_streams(int rank)
+{
+    (void)rank;
+    atomic_int stop = 0;
+    pthread_t thread;
+    for (int fd = 0; fd < 3; fd++)
+        close(fd);
+    init();
+    for (int fd = 0; fd < 3; fd++)
+        REQUIRE(fcntl(fd, F_GETFD) < 0);
+    REQUIRE(pthread_create(&thread, NULL, write_to_standard_streams, &stop) == 0);
+    for (int i = 0; i < 20; i++)
+        check_collectives(1000);
+    atomic_store(&stop, 1);
+    pthread_join(thread, NULL);
+    return finish();
+}
+
+START_TEST(what_a_program_writes_to_closed_standard_streams_reaches_no_link)
+{
+    ranks_run(&(struct mini_options){ .size = _i }, without_standard_streams);
+}
+END_TEST
+
+/* Whatever is open and was not before. */
+static int look_at_what_is_opened(int rank)
+{
+    (void)rank;
+    bool before[FD_PROBES];
+    int found = 0;
+    for (int fd = 0; fd < FD_PROBES; fd++)
+        before[fd] = fcntl(fd, F_GETFD) >= 0;
+    init();
+    for (int fd = 0; fd < FD_PROBES; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+        if (before[fd] || flags < 0)
+            continue;
+        REQUIRE(flags == FD_CLOEXEC);
+        REQUIRE(fcntl(fd, F_GETFL) & O_NONBLOCK);
+        found++;
+    }
+    REQUIRE(found >= 5);
+    return finish();
+}
+
+START_TEST(an_exec_of_the_program_inherits_nothing_from_us)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, look_at_what_is_opened);
+}
+END_TEST
+
 static int after_shutdown(int rank)
 {
     (void)rank;
@@ -560,6 +660,10 @@ int main(void)
     tcase_add_test(tcase, without_a_launcher_a_process_is_a_world_of_one);
     tcase_add_test(tcase, after_a_bad_environment_a_good_one_is_taken);
     tcase_add_test(tcase, a_forked_child_holds_no_world_and_does_no_harm);
+    tcase_add_test(tcase, a_child_forked_while_the_world_is_joined_holds_none_either);
+    tcase_add_loop_test(tcase, what_a_program_writes_to_closed_standard_streams_reaches_no_link, 2,
+                        5);
+    tcase_add_test(tcase, an_exec_of_the_program_inherits_nothing_from_us);
     tcase_add_test(tcase, nothing_works_after_shutdown);
     tcase_add_test(tcase, bad_arguments_are_refused_and_the_world_goes_on);
     return unit_run(suite);
