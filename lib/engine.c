@@ -141,8 +141,10 @@ static int await(struct engine *engine, struct collective *collective, uint64_t 
     uint64_t now = monotonic_ns();
     if (*idle_since == 0)
         *idle_since = now;
-    if (now - *idle_since < engine->spin_ns)
+    if (now - *idle_since < engine->spin_ns) {
+        sched_yield(); /* the one who is waited for may need this very processor */
         return HVD_OK;
+    }
     return sleep_until_movable(engine, collective, err);
 }
 
