@@ -160,7 +160,7 @@ void join_session_refuse(struct join_session *session, struct wire_writer *out, 
                          const char *text)
 {
     struct join_refused refused = { .status = status };
-    snprintf(refused.text, sizeof refused.text, "%s", text);
+    snprintf(refused.text, sizeof refused.text, "%.*s", JOIN_TEXT_MAX - 1, text);
     struct wire_writer payload = { 0 };
     join_refused_encode(&payload, &refused);
     put_sealed(session, out, JOIN_REFUSED, &payload);
