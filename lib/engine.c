@@ -46,9 +46,11 @@ static bool has_failed(const struct engine *engine)
 /* Hears what the right neighbour may have to say. */
 static void hear_right(struct engine *engine)
 {
-    if (!engine->right_ended)
-        engine->right_ended =
-            notice_receive(&engine->notice, engine->ring.right.link, engine->failure) < 0;
+    if (engine->right_ended ||
+        notice_receive(&engine->notice, engine->ring.right.link, engine->failure) == 0)
+        return;
+    engine->right_ended = true;
+    engine->quiet_since = monotonic_ns(); /* an explanation has its time from now on */
 }
 
 /* A failure that is known already. The right neighbour is asked first: it may know better. */
@@ -66,7 +68,7 @@ static struct pollfd watch(const struct link *link, short events)
 }
 
 /* Sleeps until a link can move, there is news, or the time is over. */
-static int sleep_on(struct engine *engine, short left_events, short right_events, int timeout_ms)
+static void sleep_on(struct engine *engine, short left_events, short right_events, int timeout_ms)
 {
     if (!engine->right_ended)
         right_events |= POLLIN;
@@ -77,11 +79,12 @@ static int sleep_on(struct engine *engine, short left_events, short right_events
     };
     int ready = poll(fds, 3, timeout_ms);
     eventfd_t news;
-    if (ready > 0 && fds[0].revents)
+    if (ready > 0 && fds[0].revents & POLLNVAL)
+        engine->wake_fd = -1; /* the host program has closed it; news is seen at the next look */
+    else if (ready > 0 && fds[0].revents)
         eventfd_read(engine->wake_fd, &news);
     if (ready > 0 && fds[2].revents & ~POLLOUT)
         hear_right(engine);
-    return ready;
 }
 
 /* Does the world know a reason to end, now or later? */
@@ -122,16 +125,17 @@ static int check_links(struct engine *engine, struct err *err)
     return HVD_OK;
 }
 
-static int sleep_until_movable(struct engine *engine, struct collective *collective,
-                               struct err *err)
+/* Until the next look at both neighbours; signals and news end a sleep early, and do not put the
+ * look off. */
+static void sleep_until_movable(struct engine *engine, struct collective *collective,
+                                uint64_t quiet_ns)
 {
     size_t awaited;
     struct iovec parts[2];
     collective_space(collective, &awaited);
     short left_events = awaited > 0 ? POLLIN : 0;
     short right_events = collective_output(collective, parts) > 0 ? POLLOUT : 0;
-    int ready = sleep_on(engine, left_events, right_events, CHECK_MS);
-    return ready == 0 ? check_links(engine, err) : HVD_OK;
+    sleep_on(engine, left_events, right_events, CHECK_MS - (int)(quiet_ns / 1000000));
 }
 
 /* Spins at first, then sleeps. `*idle_since` is when something moved last, 0 if just now. */
@@ -140,12 +144,17 @@ static int await(struct engine *engine, struct collective *collective, uint64_t 
 {
     uint64_t now = monotonic_ns();
     if (*idle_since == 0)
-        *idle_since = now;
+        *idle_since = engine->quiet_since = now;
     if (now - *idle_since < engine->spin_ns) {
         sched_yield(); /* the one who is waited for may need this very processor */
         return HVD_OK;
     }
-    return sleep_until_movable(engine, collective, err);
+    if (now - engine->quiet_since >= CHECK_MS * 1000000ull) {
+        engine->quiet_since = now;
+        return check_links(engine, err);
+    }
+    sleep_until_movable(engine, collective, now - engine->quiet_since);
+    return HVD_OK;
 }
 
 static int drive(struct engine *engine, struct collective *collective, struct err *err)

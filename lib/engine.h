@@ -22,6 +22,7 @@ struct engine {
     int wake_fd;             /* borrowed; readable when `failure` may have changed; -1 for none */
     uint64_t number;         /* of the next collective = how many this rank has completed */
     uint64_t spin_ns;
+    uint64_t quiet_since; /* in ns: when something moved last, or the neighbours were looked at */
     struct notice_reader notice;
     bool right_ended; /* nothing more will come from the right */
     bool told;        /* the left neighbour knows why we gave up */

@@ -15,8 +15,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { FD_PROBES = 64 };
 
 static void init(void)
 {
@@ -202,6 +205,68 @@ START_TEST(a_rank_killed_in_the_middle_is_named_by_all_others)
 }
 END_TEST
 
+/* --- what the host program does meanwhile --- */
+
+static void on_alarm(int number)
+{
+    (void)number;
+}
+
+static void ring_an_alarm_every_300_ms(void)
+{
+    struct sigaction action = { .sa_handler = on_alarm };
+    struct itimerval often = { { 0, 300000 }, { 0, 300000 } };
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+}
+
+/* Waits until a thread sleeps in the kernel. */
+static void wait_until_asleep(int thread)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", thread);
+    while (state != 'S') {
+        FILE *file = fopen(path, "re");
+        REQUIRE(file != NULL && fscanf(file, "%*d %*[^)]) %c", &state) == 1);
+        fclose(file);
+        sched_yield();
+    }
+}
+
+/* The first that has been opened is the one that wakes a collective. */
+static void close_first_event(void)
+{
+    for (int fd = 3; fd < FD_PROBES; fd++) {
+        char path[64], target[64] = "";
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        if (readlink(path, target, sizeof target - 1) > 0 && strstr(target, "[eventfd]")) {
+            close(fd);
+            return;
+        }
+    }
+    REQUIRE(!"an eventfd");
+}
+
+static int without_the_event(int rank)
+{
+    init();
+    if (rank == 0) {
+        close_first_event();
+        atomic_store(&shared->counters[0], getpid());
+    } else {
+        wait_for(0, 1);
+        wait_until_asleep(atomic_load(&shared->counters[0]));
+    }
+    REQUIRE_STATUS(hvd_barrier(), HVD_OK);
+    return finish();
+}
+
+START_TEST(who_waits_sleeps_even_when_its_event_was_closed)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, without_the_event);
+}
+END_TEST
+
 /* Without news, the neighbours name the connection and the others hear it from them. */
 static int until_a_connection_breaks(int rank)
 {
@@ -222,6 +287,25 @@ START_TEST(a_broken_connection_is_an_error_even_without_news)
     struct ranks ranks;
     mini_rendezvous_start(&mini, &(struct mini_options){ .size = _i, .silent = true });
     ranks_start(&ranks, _i, &mini, until_a_connection_breaks);
+    for (int rank = 0; rank < _i; rank++)
+        ck_assert_int_eq(ranks_wait(&ranks, rank), rank == 1 ? 128 + SIGKILL : 0);
+    mini_rendezvous_stop(&mini);
+}
+END_TEST
+
+static int until_a_connection_breaks_with_alarms(int rank)
+{
+    init();
+    ring_an_alarm_every_300_ms();
+    return until_a_connection_breaks(rank);
+}
+
+START_TEST(signals_do_not_put_off_that_a_broken_connection_is_an_error)
+{
+    struct mini_rendezvous mini;
+    struct ranks ranks;
+    mini_rendezvous_start(&mini, &(struct mini_options){ .size = _i, .silent = true });
+    ranks_start(&ranks, _i, &mini, until_a_connection_breaks_with_alarms);
     for (int rank = 0; rank < _i; rank++)
         ck_assert_int_eq(ranks_wait(&ranks, rank), rank == 1 ? 128 + SIGKILL : 0);
     mini_rendezvous_stop(&mini);
@@ -523,8 +607,6 @@ START_TEST(a_child_forked_while_the_world_is_joined_holds_none_either)
 }
 END_TEST
 
-enum { FD_PROBES = 64 };
-
 static void *write_to_standard_streams(void *stop)
 {
     while (!atomic_load((atomic_int *)stop))
@@ -649,6 +731,8 @@ int main(void)
     tcase_add_loop_test(tcase, who_is_turned_away_at_first_dials_again, 0, 4);
     tcase_add_loop_test(tcase, a_rank_killed_in_the_middle_is_named_by_all_others, 2, 6);
     tcase_add_loop_test(tcase, a_broken_connection_is_an_error_even_without_news, 2, 6);
+    tcase_add_test(tcase, who_waits_sleeps_even_when_its_event_was_closed);
+    tcase_add_loop_test(tcase, signals_do_not_put_off_that_a_broken_connection_is_an_error, 2, 6);
     tcase_add_test(tcase, a_rank_that_leaves_fails_those_who_go_on);
     tcase_add_test(tcase, what_was_sent_before_leaving_arrives);
     tcase_add_loop_test(tcase, a_mismatch_is_an_error_on_every_rank, 2, 6);
