@@ -31,6 +31,14 @@ void failure_record(struct failure *failure, uint64_t from, int code, const char
     pthread_mutex_unlock(&failure->lock);
 }
 
+int failure_returned(struct failure *failure, struct err *err)
+{
+    pthread_mutex_lock(&failure->lock);
+    *err = failure->final ? failure->err : (struct err){ .code = HVD_OK };
+    pthread_mutex_unlock(&failure->lock);
+    return err->code;
+}
+
 int failure_check(struct failure *failure, uint64_t number, struct err *err)
 {
     if (number < atomic_load_explicit(&failure->from, memory_order_acquire))

@@ -14,8 +14,10 @@
  *     hvd_shutdown();
  *
  * Every collective must be called by every rank, in the same order, with the same name, element
- * type, count and operation. The calls block. They may be made from any thread; calls of one
- * process are carried out one after the other. Data need not be aligned.
+ * type, count and operation. If they differ, the call fails with HVD_ERR_MISMATCH on every rank,
+ * and so does every later one: the world does not go on. (The root of a broadcast may have returned
+ * before others disagree.) The calls block. They may be made from any thread; calls of one process
+ * are carried out one after the other. Data need not be aligned.
  *
  * Status: every call returns HVD_OK (0) or a negative enum hvd_status, except those that return a
  * rank or a size, which are never negative when they succeed. hvd_last_error() tells in words what

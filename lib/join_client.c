@@ -249,10 +249,12 @@ int join_news(struct join_connection *connection, struct join_news *news, struct
     return rc < 0 ? rc : 1;
 }
 
-void join_goodbye(struct join_connection *connection, uint64_t collectives)
+void join_goodbye(struct join_connection *connection, uint64_t collectives,
+                  const struct err *reason)
 {
     struct wire_writer body = { 0 };
-    struct join_goodbye goodbye = { .collectives = collectives };
+    struct join_goodbye goodbye = { .collectives = collectives, .status = reason->code };
+    snprintf(goodbye.text, sizeof goodbye.text, "%s", reason->text);
     join_goodbye_encode(&body, &goodbye);
     (void)send_sealed(connection, JOIN_GOODBYE, &body, monotonic_ms() + GOODBYE_TIMEOUT_MS, NULL);
     wire_writer_fini(&body);

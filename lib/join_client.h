@@ -35,9 +35,10 @@ int join_wait(struct join_connection *connection, struct join_welcome *welcome, 
 /* 1 and the next piece of news; 0 when there is none now; or a negative status. Does not block. */
 int join_news(struct join_connection *connection, struct join_news *news, struct err *err);
 
-/* Says goodbye, trying for at most a second. May be called while another thread is in join_news().
- */
-void join_goodbye(struct join_connection *connection, uint64_t collectives);
+/* Says goodbye, trying for at most a second; `reason` is the failure that the world has ended with,
+ * or HVD_OK. May be called while another thread is in join_news(). */
+void join_goodbye(struct join_connection *connection, uint64_t collectives,
+                  const struct err *reason);
 
 /* Closed, or never opened as long as fd is -1, is fine. */
 void join_close(struct join_connection *connection);

@@ -14,10 +14,8 @@ int news_receive(struct join_connection *connection, struct failure *failure)
     struct err err = { 0 };
     struct join_news news;
     int rc;
-    while ((rc = join_news(connection, &news, &err)) > 0) {
-        uint64_t from = news.status == HVD_ERR_PEER_LEFT ? news.collectives : 0;
-        failure_record(failure, from, news.status, news.text);
-    }
+    while ((rc = join_news(connection, &news, &err)) > 0)
+        failure_record(failure, news.collectives, news.status, news.text);
     if (rc == 0)
         return 0;
     failure_record(failure, 0, rc, err.text);

@@ -57,14 +57,15 @@ static int timed_out(const struct connecting *c, struct err *err)
                 welcome->left.host, LINKS_TIMEOUT_MS / 1000);
 }
 
-/* A rank that has left was linked before; one that is lost never will be. */
+/* A rank that has left, or has called a collective, was linked before; one that is lost never will
+ * be. */
 static int hear_news(struct connecting *c, struct err *err)
 {
     news_receive(&c->seat->connection, c->failure);
     pthread_mutex_lock(&c->failure->lock);
     struct err known = c->failure->err;
     pthread_mutex_unlock(&c->failure->lock);
-    if (known.code == HVD_OK || known.code == HVD_ERR_PEER_LEFT)
+    if (known.code == HVD_OK || known.code == HVD_ERR_PEER_LEFT || known.code == HVD_ERR_MISMATCH)
         return HVD_OK;
     *err = known;
     return known.code;

@@ -86,12 +86,19 @@ int world_run(struct world *world, const struct request *request, struct err *er
     return engine_run(&world->engine, request, err);
 }
 
+static void say_goodbye(struct world *world)
+{
+    struct err reason;
+    failure_returned(&world->failure, &reason);
+    join_goodbye(&world->seat.connection, world->engine.number, &reason);
+}
+
 void world_leave(struct world *world)
 {
     if (!world)
         return;
     if (has_rendezvous(world))
-        join_goodbye(&world->seat.connection, world->engine.number);
+        say_goodbye(world);
     engine_fini(&world->engine);
     news_stop(&world->news);
     seat_fini(&world->seat);

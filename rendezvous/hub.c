@@ -177,7 +177,7 @@ static void on_goodbye(struct rendezvous_connection *connection, const struct jo
     struct hub *hub = connection->hub;
     int rank = connection->rank;
     end(connection);
-    membership_goodbye(&hub->membership, rank, goodbye->collectives);
+    membership_goodbye(&hub->membership, rank, goodbye);
     carry_out(hub, now_ms);
 }
 

@@ -135,29 +135,42 @@ int membership_join(struct membership *membership, const struct join_hello *hell
     return HVD_OK;
 }
 
-static void tell_departure(struct membership *membership, int rank, uint64_t collectives)
+static void set_departure(struct membership *membership, int rank,
+                          const struct join_goodbye *goodbye)
+{
+    membership->fewest_collectives = goodbye->collectives;
+    membership->cause = (struct join_news){
+        .status = goodbye->status == HVD_OK ? HVD_ERR_PEER_LEFT : goodbye->status,
+        .rank = rank,
+        .collectives = goodbye->collectives,
+    };
+    if (goodbye->status == HVD_OK)
+        membership_text_left(membership->cause.text, membership, rank);
+    else
+        memcpy(membership->cause.text, goodbye->text, sizeof goodbye->text);
+}
+
+static void tell_departure(struct membership *membership, int rank,
+                           const struct join_goodbye *goodbye)
 {
     bool complete = membership->world == WORLD_COMPLETE;
     if (membership->world == WORLD_BROKEN ||
-        (complete && collectives >= membership->fewest_collectives))
+        (complete && goodbye->collectives >= membership->fewest_collectives))
         return;
-    membership->fewest_collectives = collectives;
-    membership->cause =
-        (struct join_news){ .status = HVD_ERR_PEER_LEFT, .rank = rank, .collectives = collectives };
-    membership_text_left(membership->cause.text, membership, rank);
+    set_departure(membership, rank, goodbye);
     if (complete)
         announce(membership, MEMBERSHIP_NEWS);
     else
         break_world(membership);
 }
 
-void membership_goodbye(struct membership *membership, int rank, uint64_t collectives)
+void membership_goodbye(struct membership *membership, int rank, const struct join_goodbye *goodbye)
 {
     enum member_state state = membership->members[rank].state;
     if (state != MEMBER_JOINED && state != MEMBER_ENDED)
         return;
     move(membership, rank, MEMBER_LEFT, 0);
-    tell_departure(membership, rank, collectives);
+    tell_departure(membership, rank, goodbye);
 }
 
 void membership_broke(struct membership *membership, int rank, uint64_t now_ms)

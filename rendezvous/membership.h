@@ -16,8 +16,10 @@
  *   gathering -> complete -> broken;   gathering -> broken
  *
  * Only news that changes something is told: the first loss, because the world is broken from then
- * on, and a departure after fewer collectives than any departure before. So a job that simply ends
- * costs one message per rank, not one per pair. */
+ * on, and a departure after fewer collectives than any departure before. Who left because of a
+ * failure could not finish its last collective, and nobody else can: the others are told that
+ * failure instead of the departure. So a job that simply ends costs one message per rank, not one
+ * per pair. */
 #ifndef RENDEZVOUS_MEMBERSHIP_H
 #define RENDEZVOUS_MEMBERSHIP_H
 
@@ -102,8 +104,9 @@ void membership_fini(struct membership *membership);
 int membership_join(struct membership *membership, const struct join_hello *hello, uint64_t now_ms,
                     struct err *err);
 
-/* GOODBYE of a rank that has joined. Untrusted: `collectives` is what it says. */
-void membership_goodbye(struct membership *membership, int rank, uint64_t collectives);
+/* GOODBYE of a rank that has joined. Why it leaves is what it says. */
+void membership_goodbye(struct membership *membership, int rank,
+                        const struct join_goodbye *goodbye);
 
 /* The connection of a rank that has joined is gone. */
 void membership_broke(struct membership *membership, int rank, uint64_t now_ms);

@@ -15,6 +15,11 @@ static int decoded(const struct wire_reader *reader, bool valid, const char *nam
     return HVD_OK;
 }
 
+static bool is_failure(int status)
+{
+    return status <= HVD_ERR_INVALID && status >= HVD_ERR_FORKED;
+}
+
 static bool rank_valid(int rank, int size)
 {
     return size >= 1 && size <= WORLD_SIZE_MAX && rank >= 0 && rank < size;
@@ -153,18 +158,33 @@ int join_news_decode(struct join_news *message, struct wire_reader *reader, stru
     message->rank = wire_get_i32(reader);
     message->collectives = wire_get_u64(reader);
     wire_get_string(reader, message->text, sizeof message->text);
-    bool valid = (message->status == HVD_ERR_PEER_LOST || message->status == HVD_ERR_PEER_LEFT) &&
-                 rank_valid(message->rank, WORLD_SIZE_MAX);
+    bool valid = is_failure(message->status) && rank_valid(message->rank, WORLD_SIZE_MAX);
     return decoded(reader, valid, "NEWS", err);
 }
 
 void join_goodbye_encode(struct wire_writer *writer, const struct join_goodbye *message)
 {
     wire_put_u64(writer, message->collectives);
+    wire_put_i32(writer, message->status);
+    wire_put_string(writer, message->text);
+}
+
+/* The rendezvous passes it on to all other ranks. */
+static void make_printable(char *text)
+{
+    for (char *at = text; *at; at++)
+        if (*at < ' ' || *at > '~')
+            *at = '?';
 }
 
 int join_goodbye_decode(struct join_goodbye *message, struct wire_reader *reader, struct err *err)
 {
     message->collectives = wire_get_u64(reader);
-    return decoded(reader, true, "GOODBYE", err);
+    message->status = wire_get_i32(reader);
+    wire_get_string(reader, message->text, sizeof message->text);
+    bool valid = is_failure(message->status) || (message->status == HVD_OK && !*message->text);
+    int rc = decoded(reader, valid, "GOODBYE", err);
+    if (rc == HVD_OK)
+        make_printable(message->text);
+    return rc;
 }

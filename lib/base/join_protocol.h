@@ -9,7 +9,10 @@
  *                                     <-  WELCOME    your place and neighbours, when all have come
  *                                     <-  REFUSED    instead of WELCOME: status and text
  *                                     <-  NEWS       a rank was lost or has left; after HELLO
- *   GOODBYE  collectives I took part in ->           and closes
+ *   GOODBYE  what I took part in, and why I leave -> and closes
+ *
+ * NEWS is sent only when it changes something: the first loss, and a departure after fewer
+ * collectives than any departure before.
  *
  * The connection stays open for the life of the worker: its end without GOODBYE is the worker's
  * death. */
@@ -26,7 +29,7 @@ enum {
     JOIN_HOST_MAX = 256,
     JOIN_ADDRESS_MAX = 64,
     JOIN_ADDRESSES_MAX = 8,
-    JOIN_TEXT_MAX = 256
+    JOIN_TEXT_MAX = 500
 };
 
 /* No frame before a proven HELLO is longer than this. */
@@ -83,19 +86,21 @@ struct join_refused {
 };
 
 struct join_news {
-    int status;               /* HVD_ERR_PEER_LOST or HVD_ERR_PEER_LEFT */
+    int status;               /* HVD_ERR_PEER_LOST, HVD_ERR_PEER_LEFT, or why the rank left */
     int rank;                 /* which */
-    uint64_t collectives;     /* PEER_LEFT: how many it took part in before */
+    uint64_t collectives;     /* how many can still be finished; 0 for a loss */
     char text[JOIN_TEXT_MAX]; /* "rank 2 on node1 was killed by signal 9 (SIGKILL)" */
 };
 
 struct join_goodbye {
-    uint64_t collectives;
+    uint64_t collectives;     /* how many it has completed */
+    int status;               /* HVD_OK, or the failure that its world has ended with */
+    char text[JOIN_TEXT_MAX]; /* of the failure; "" for HVD_OK */
 };
 
 /* Append a body to the writer; read one. The readers return HVD_ERR_PROTOCOL and the message's name
  * when a field is missing, out of range, or too long. What they return satisfies 0 <= rank < size
- * <= WORLD_SIZE_MAX and terminated strings. */
+ * <= WORLD_SIZE_MAX and terminated strings; texts of GOODBYE are printable. */
 void join_nonce_encode(struct wire_writer *writer, const struct join_nonce *message);
 int join_nonce_decode(struct join_nonce *message, enum join_type type, struct wire_reader *reader,
                       struct err *err); /* of JOIN_OPEN or JOIN_CHALLENGE */

@@ -78,7 +78,7 @@ void join_client_put_goodbye(struct join_client *client, struct wire_writer *out
                              uint64_t collectives)
 {
     struct wire_writer payload = { 0 };
-    join_goodbye_encode(&payload, &(struct join_goodbye){ collectives });
+    join_goodbye_encode(&payload, &(struct join_goodbye){ .collectives = collectives });
     put_sealed(client, out, JOIN_GOODBYE, &payload);
 }
 

@@ -132,19 +132,36 @@ static void welcome_all(struct server *server)
         send_welcome(server, rank);
 }
 
-static void tell_others(struct server *server, const struct client *about, int status,
-                        uint64_t collectives, const char *how)
+static void tell_others(struct server *server, const struct client *about,
+                        const struct join_news *news)
 {
-    struct join_news news = { .status = status, about->hello.rank, collectives };
-    snprintf(news.text, sizeof news.text, "rank %d on %.64s %s", news.rank, about->hello.host, how);
     for (int i = 0; i < server->count && !server->options.silent; i++) {
         struct client *client = &server->clients[i];
         struct wire_writer body = { 0 };
         if (client == about || !client->joined)
             continue;
-        join_news_encode(&body, &news);
+        join_news_encode(&body, news);
         send_body(client, JOIN_NEWS, &body);
     }
+}
+
+static void tell_end(struct server *server, const struct client *about, int status,
+                     uint64_t collectives, const char *how)
+{
+    struct join_news news = { .status = status, about->hello.rank, collectives };
+    snprintf(news.text, sizeof news.text, "rank %d on %.64s %s", news.rank, about->hello.host, how);
+    tell_others(server, about, &news);
+}
+
+static void tell_departure(struct server *server, const struct client *about,
+                           const struct join_goodbye *goodbye)
+{
+    struct join_news news = { .status = goodbye->status, about->hello.rank, goodbye->collectives };
+    memcpy(news.text, goodbye->text, sizeof news.text);
+    if (goodbye->status == HVD_OK)
+        tell_end(server, about, HVD_ERR_PEER_LEFT, goodbye->collectives, "has left");
+    else
+        tell_others(server, about, &news);
 }
 
 static void on_sealed(struct server *server, struct client *client, const struct frame *frame)
@@ -166,7 +183,7 @@ static void on_sealed(struct server *server, struct client *client, const struct
         require(frame->type == JOIN_GOODBYE, "a frame of unknown type");
         require(join_goodbye_decode(&goodbye, &body, NULL) == HVD_OK, "GOODBYE");
         client->said_goodbye = true;
-        tell_others(server, client, HVD_ERR_PEER_LEFT, goodbye.collectives, "has left");
+        tell_departure(server, client, &goodbye);
     }
 }
 
@@ -179,7 +196,7 @@ static void on_readable(struct server *server, struct client *client)
         close(client->fd);
         client->fd = -1;
         if (client->joined && !client->said_goodbye)
-            tell_others(server, client, HVD_ERR_PEER_LOST, 0, "was lost");
+            tell_end(server, client, HVD_ERR_PEER_LOST, 0, "was lost");
         return;
     }
     struct frame frame;

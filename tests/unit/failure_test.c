@@ -71,6 +71,19 @@ START_TEST(what_was_answered_once_is_answered_for_ever)
 }
 END_TEST
 
+START_TEST(what_was_not_returned_to_the_caller_is_no_reason_to_leave)
+{
+    failure_record(&failure, 5, HVD_ERR_PEER_LEFT, "rank 2");
+    ck_assert_int_eq(failure_returned(&failure, &err), HVD_OK);
+    ck_assert_str_eq(err.text, "");
+    failure_check(&failure, 4, &err);
+    ck_assert_int_eq(failure_returned(&failure, &err), HVD_OK);
+    failure_check(&failure, 5, &err);
+    ck_assert_int_eq(failure_returned(&failure, &err), HVD_ERR_PEER_LEFT);
+    ck_assert_str_eq(err.text, "rank 2");
+}
+END_TEST
+
 START_TEST(a_notice_arrives_in_pieces)
 {
     struct notice_reader reader = { .received = 0 };
@@ -129,6 +142,7 @@ int main(void)
     tcase_add_test(tcase, the_one_that_strikes_first_counts);
     tcase_add_test(tcase, a_lost_rank_counts_more_than_one_that_left);
     tcase_add_test(tcase, what_was_answered_once_is_answered_for_ever);
+    tcase_add_test(tcase, what_was_not_returned_to_the_caller_is_no_reason_to_leave);
     tcase_add_test(tcase, a_notice_arrives_in_pieces);
     tcase_add_test(tcase, what_is_no_notice_is_a_failure_of_its_own);
     tcase_add_test(tcase, a_link_that_ends_without_a_notice_says_nothing);

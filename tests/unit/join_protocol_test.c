@@ -20,7 +20,7 @@ static struct join_welcome welcome = {
 };
 static struct join_refused refused = { HVD_ERR_TIMEOUT, "rank 1 on b is missing" };
 static struct join_news news = { HVD_ERR_PEER_LEFT, 2, 5, "rank 2 on b has left" };
-static struct join_goodbye goodbye = { 12 };
+static struct join_goodbye goodbye = { 12, HVD_ERR_MISMATCH, "allreduce 'a'" };
 
 static union {
     struct join_nonce open, challenge;
@@ -142,6 +142,16 @@ START_TEST(no_byte_makes_a_decoder_lie)
                 ck_assert_int_lt(decoded.welcome.place.rank, decoded.welcome.place.size);
                 ck_assert_int_ge(decoded.welcome.left.rank, 0);
                 ck_assert_int_le(decoded.welcome.right.addresses.count, JOIN_ADDRESSES_MAX);
+            }
+            if (messages[_i].original == &news) {
+                ck_assert_int_lt(decoded.news.status, 0);
+                ck_assert_int_ge(decoded.news.status, HVD_ERR_FORKED);
+            }
+            if (messages[_i].original == &goodbye) {
+                ck_assert_int_lt(decoded.goodbye.status, 0); /* because there is a text */
+                ck_assert_int_ge(decoded.goodbye.status, HVD_ERR_FORKED);
+                for (const char *text = decoded.goodbye.text; *text; text++)
+                    ck_assert(*text >= ' ' && *text <= '~');
             }
             if (messages[_i].original == &refused)
                 ck_assert_int_lt(decoded.refused.status, 0);

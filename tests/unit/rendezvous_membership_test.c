@@ -3,7 +3,8 @@
  * node<r / 2>.
  *
  *   j1      rank 1 joins                     g1=7         rank 1 says GOODBYE after 7 collectives
- *   j1/4    ... and says the size is 4       e1:text_     the launcher: rank 1 "text "
+ *   j1/4    ... and says the size is 4       g1=7:text    ... because of HVD_ERR_MISMATCH, "text"
+ *   e1:text_     the launcher: rank 1 "text "
  *   b1      rank 1's connection breaks       @250         it is 250 ms now; a tick */
 #include "rendezvous/membership.h"
 #include "rendezvous/membership_text.h"
@@ -103,6 +104,16 @@ static const struct {
       WELCOME3 "news 0 -11 rank 1 after 8: rank 1 on node0 left (hvd_shutdown)\n"
                "news 2 -11 rank 1 after 8: rank 1 on node0 left (hvd_shutdown)\n"
                "news 2 -11 rank 0 after 7: rank 0 on node0 left (hvd_shutdown)\n" },
+    { "who leaves because of a failure tells the others which", 3, "j0 j1 j2 g1=8:disagree g0=8:x",
+      WELCOME3 "news 0 -9 rank 1 after 8: disagree\nnews 2 -9 rank 1 after 8: disagree\n" },
+    { "a failure in the last collective of who has left in good order is told of", 3,
+      "j0 j1 j2 g0=9 g1=8:disagree g2=8:disagree",
+      WELCOME3 "news 1 -11 rank 0 after 9: rank 0 on node0 left (hvd_shutdown)\n"
+               "news 2 -11 rank 0 after 9: rank 0 on node0 left (hvd_shutdown)\n"
+               "news 2 -9 rank 1 after 8: disagree\n" },
+    { "a failure that comes from a departure is not told of", 3, "j0 j1 j2 g0=8 g1=8:x",
+      WELCOME3 "news 1 -11 rank 0 after 8: rank 0 on node0 left (hvd_shutdown)\n"
+               "news 2 -11 rank 0 after 8: rank 0 on node0 left (hvd_shutdown)\n" },
     { "a loss after a departure is told of", 3, "j0 j1 j2 g1=8 b0 e0:exited_with_status_1",
       WELCOME3 "news 0 -11 rank 1 after 8: rank 1 on node0 left (hvd_shutdown)\n"
                "news 2 -11 rank 1 after 8: rank 1 on node0 left (hvd_shutdown)\n"
@@ -204,6 +215,17 @@ static void ended(int rank, const char *how, uint64_t now_ms)
     membership_ended(&world, rank, words, now_ms);
 }
 
+static void goodbye(int rank, const char *words)
+{
+    char *end;
+    struct join_goodbye goodbye = { .collectives = strtoull(words, &end, 10) };
+    if (*end == ':') {
+        goodbye.status = HVD_ERR_MISMATCH;
+        snprintf(goodbye.text, sizeof goodbye.text, "%s", end + 1);
+    }
+    membership_goodbye(&world, rank, &goodbye);
+}
+
 static void play_event(struct log *log, const char *event, uint64_t *now_ms)
 {
     char *end;
@@ -212,7 +234,7 @@ static void play_event(struct log *log, const char *event, uint64_t *now_ms)
     if (*event == 'j')
         join(log, rank, *end ? atoi(end + 1) : world.size, *now_ms);
     else if (*event == 'g')
-        membership_goodbye(&world, rank, strtoull(end + 1, NULL, 10));
+        goodbye(rank, end + 1);
     else if (*event == 'b')
         membership_broke(&world, rank, *now_ms);
     else if (*event == 'e')
@@ -334,7 +356,7 @@ START_TEST(a_thousand_ranks_that_end_cost_one_message_each)
     ck_assert_int_eq(count_actions(), 1001);
     int messages = 0;
     for (int rank = 0; rank < 1000; rank++) {
-        membership_goodbye(&world, rank, 12345);
+        membership_goodbye(&world, rank, &(struct join_goodbye){ .collectives = 12345 });
         messages += count_actions();
     }
     ck_assert_int_eq(messages, 999);
@@ -354,7 +376,7 @@ START_TEST(nothing_is_pending_in_a_world_at_work)
     ck_assert_uint_eq(membership_deadline(&world), MEMBERSHIP_NEVER);
     membership_ended(&world, 1, "exited with status 0", 1000);
     ck_assert_uint_eq(membership_deadline(&world), 1100);
-    membership_goodbye(&world, 1, 3);
+    membership_goodbye(&world, 1, &(struct join_goodbye){ .collectives = 3 });
     log_actions(&log);
     ck_assert_uint_eq(membership_deadline(&world), MEMBERSHIP_NEVER);
     membership_fini(&world);

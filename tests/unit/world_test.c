@@ -365,14 +365,54 @@ static int disagree(int rank)
     require_text("rank 1 has 10 float32");
     REQUIRE_STATUS(hvd_barrier(), HVD_ERR_MISMATCH);
     require_text("allreduce 'grad': rank ");
-    atomic_fetch_add(&shared->counters[0], 1);
-    wait_for(0, hvd_size());
     return finish();
 }
 
 START_TEST(a_mismatch_is_an_error_on_every_rank)
 {
     ranks_run(&(struct mini_options){ .size = _i }, disagree);
+}
+END_TEST
+
+/* The root may be through before the others disagree; whoever fails leaves at once. */
+static int disagree_and_leave(int rank)
+{
+    enum { COUNT = 1 << 20 };
+    float *data = calloc(COUNT, sizeof *data);
+    init();
+    bool is_other = rank == hvd_size() - 2;
+    int rc = hvd_broadcast("w", data, is_other ? 500 : COUNT, HVD_FLOAT32, 0);
+    free(data);
+    if (rc == HVD_OK)
+        return finish();
+    REQUIRE_STATUS(rc, HVD_ERR_MISMATCH);
+    require_text("broadcast 'w': rank ");
+    require_text(" has 500 float32");
+    return finish();
+}
+
+/* Rank 1, which should pass the reason on to rank 0, comes when all others have left. */
+static int disagree_around_a_latecomer(int rank)
+{
+    if (rank == 1) {
+        init();
+        wait_for(0, hvd_size() - 1);
+    }
+    int rc = disagree_and_leave(rank);
+    atomic_fetch_add(&shared->counters[0], 1);
+    return rc;
+}
+
+START_TEST(a_mismatch_is_called_one_by_who_hears_of_it_from_the_rendezvous)
+{
+    ranks_run(&(struct mini_options){ .size = 4 }, disagree_around_a_latecomer);
+}
+END_TEST
+
+START_TEST(a_mismatch_is_called_one_although_ranks_leave_because_of_it)
+{
+    for (int i = 0; i < 30; i++)
+        ranks_run(&(struct mini_options){ .size = _i }, disagree_and_leave);
 }
 END_TEST
 
@@ -736,6 +776,8 @@ int main(void)
     tcase_add_test(tcase, a_rank_that_leaves_fails_those_who_go_on);
     tcase_add_test(tcase, what_was_sent_before_leaving_arrives);
     tcase_add_loop_test(tcase, a_mismatch_is_an_error_on_every_rank, 2, 6);
+    tcase_add_loop_test(tcase, a_mismatch_is_called_one_although_ranks_leave_because_of_it, 4, 5);
+    tcase_add_test(tcase, a_mismatch_is_called_one_by_who_hears_of_it_from_the_rendezvous);
     tcase_add_loop_test(tcase, a_launcher_that_ends_is_noticed, 1, 4);
     tcase_add_test(tcase, a_wrong_key_is_refused);
     tcase_add_test(tcase, a_rendezvous_that_hangs_up_is_an_error);
