@@ -63,13 +63,22 @@ static int oldest_silent(const struct link_accept *accept)
     for (int i = 0; i < accept->count; i++)
         if (accept->pending[i].handshake.awaits == AWAITS_HELLO)
             return i;
-    return 0;
+    return -1;
+}
+
+bool link_accept_shed(struct link_accept *accept)
+{
+    int index = oldest_silent(accept);
+    if (index < 0)
+        return false;
+    drop(accept, index);
+    return true;
 }
 
 static void add(struct link_accept *accept, int fd, uint64_t now_ms)
 {
-    if (accept->count == PENDING_MAX)
-        drop(accept, oldest_silent(accept));
+    if (accept->count == PENDING_MAX && !link_accept_shed(accept))
+        drop(accept, 0);
     struct link_pending *pending = &accept->pending[accept->count++];
     pending->fd = fd;
     pending->until_ms = now_ms + STRANGER_MS;
@@ -94,6 +103,24 @@ static void hear(struct link_accept *accept, uint64_t now_ms)
     }
 }
 
+static bool somebody_knocks(const struct link_accept *accept)
+{
+    struct pollfd knock = { .fd = accept->listener, .events = POLLIN };
+    return poll(&knock, 1, 0) > 0;
+}
+
+/* No descriptor is left; accept() says so also when nobody is there. The pending are heard before
+ * one is dropped. Returns as admit(). */
+static int make_room(struct link_accept *accept, uint64_t now_ms, int error, struct err *err)
+{
+    if (!somebody_knocks(accept))
+        return 0;
+    hear(accept, now_ms);
+    if (accept->accepted >= 0 || link_accept_shed(accept))
+        return 1;
+    return accept->count > 0 ? 0 : fail_errno(err, HVD_ERR_SYSTEM, error, "accept");
+}
+
 /* Takes one newcomer: 1, 0 if there is none, or HVD_ERR_SYSTEM. */
 static int admit(struct link_accept *accept, uint64_t now_ms, struct err *err)
 {
@@ -102,16 +129,18 @@ static int admit(struct link_accept *accept, uint64_t now_ms, struct err *err)
         add(accept, fd, now_ms);
         return 1;
     }
-    switch (errno) {
+    int error = errno;
+    switch (error) {
     case EAGAIN:
         return 0;
     case EMFILE:
     case ENFILE:
     case ENOBUFS:
     case ENOMEM:
+        return make_room(accept, now_ms, error, err);
     case EBADF:
     case EINVAL:
-        return fail_errno(err, HVD_ERR_SYSTEM, errno, "accept");
+        return fail_errno(err, HVD_ERR_SYSTEM, error, "accept");
     default:
         return 1; /* the newcomer's own trouble; see accept(2) */
     }

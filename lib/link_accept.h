@@ -2,14 +2,16 @@
 /* Accepting one neighbour on a port that anybody may connect to.
  *
  * Up to 64 connections are heard at the same time, each for at most 2 seconds; whoever is not the
- * neighbour is closed, and for a newcomer beyond the 64 the oldest that has said nothing yet. The
- * first that proves itself is the link; nobody else can make this fail. */
+ * neighbour is closed, and for a newcomer beyond the 64 the oldest that has said nothing yet;
+ * likewise when the process may open no more descriptors. The first that proves itself is the link;
+ * nobody else can make this fail. */
 #ifndef LIB_LINK_ACCEPT_H
 #define LIB_LINK_ACCEPT_H
 
 #include "lib/link_handshake.h"
 
 #include <poll.h>
+#include <stdbool.h>
 
 enum { PENDING_MAX = 64, ACCEPT_POLLFDS = PENDING_MAX + 1 };
 
@@ -41,5 +43,9 @@ int link_accept_pollfds(const struct link_accept *accept, struct pollfd fds[ACCE
  * HVD_ERR_SYSTEM. */
 int link_accept_move(struct link_accept *accept, uint64_t now_ms, struct err *err);
 int link_accept_take(struct link_accept *accept);
+
+/* Drops the oldest stranger that has said nothing, for want of its descriptor. False if there is
+ * none. */
+bool link_accept_shed(struct link_accept *accept);
 
 #endif

@@ -78,6 +78,8 @@ static int move(struct connecting *c, struct err *err)
     if (rc == HVD_OK && !c->dialled) {
         rc = link_dial_move(&c->dial, now, err);
         c->dialled = rc > 0;
+        if (rc == HVD_ERR_SYSTEM && link_accept_shed(&c->accept))
+            rc = 0; /* tried again at once */
         if (rc < 0)
             fail_context(err, "link to rank %d on %s", c->dial.peer->rank, c->dial.peer->host);
     }

@@ -9,11 +9,13 @@
 #include "tests/support/unit.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static struct job_key key;
@@ -136,6 +138,71 @@ START_TEST(a_hundred_strangers_do_not_keep_a_neighbour_out)
     link_up(0);
     check_link();
     for (int i = 0; i < 100; i++)
+        descriptor_close(strangers[i]);
+}
+END_TEST
+
+/* One descriptor is left for whoever knocks. */
+START_TEST(strangers_that_use_up_the_descriptors_do_not_keep_a_neighbour_out)
+{
+    int strangers[20];
+    for (int i = 0; i < 20; i++)
+        strangers[i] = connect_stranger();
+    ck_assert_int_eq(link_dial_move(&dialling, 0, &err), 0);
+    int next = dup(listener);
+    close(next);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){ (rlim_t)next + 1, 4096 });
+    link_up(0);
+    ck_assert_int_eq(accepting.accepted, next);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 4096, 4096 });
+    check_link();
+    for (int i = 0; i < 20; i++)
+        descriptor_close(strangers[i]);
+}
+END_TEST
+
+START_TEST(a_process_without_any_descriptor_left_is_an_error)
+{
+    int stranger = connect_stranger();
+    int next = dup(listener);
+    close(next);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){ (rlim_t)next, 4096 });
+    ck_assert_int_eq(link_accept_move(&accepting, 0, &err), HVD_ERR_SYSTEM);
+    descriptor_close(stranger);
+}
+END_TEST
+
+static bool is_open(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN;
+}
+
+/* The first of them has said something. */
+START_TEST(a_full_pool_drops_the_oldest_that_is_silent)
+{
+    int strangers[PENDING_MAX + 1];
+    struct link_handshake hello;
+    size_t length;
+    link_handshake_initiate(&hello, &link01, &key);
+    for (int i = 0; i <= PENDING_MAX; i++) {
+        strangers[i] = connect_stranger();
+        const void *data = link_handshake_output(&hello, &length);
+        if (i == 0)
+            ck_assert_int_eq(socket_send(strangers[0], data, length, &err), 64);
+        int before = accepting.count;
+        while (accepting.count == before && i < PENDING_MAX)
+            link_accept_move(&accepting, 0, &err);
+    }
+    struct pollfd dropped = { .fd = strangers[1], .events = POLLIN };
+    while (poll(&dropped, 1, 0) == 0)
+        link_accept_move(&accepting, 0, &err);
+    ck_assert_int_eq(accepting.count, PENDING_MAX);
+    ck_assert(!is_open(strangers[1]));
+    for (int i = 2; i <= PENDING_MAX; i++)
+        ck_assert(is_open(strangers[i]));
+    ck_assert_int_ne(accepting.pending[0].handshake.awaits, AWAITS_HELLO);
+    for (int i = 0; i <= PENDING_MAX; i++)
         descriptor_close(strangers[i]);
 }
 END_TEST
@@ -269,6 +336,9 @@ int main(void)
     tcase_add_test(tcase, sockets_are_above_2_and_closed_at_exec);
     tcase_add_test(tcase, links_send_small_messages_at_once_and_notice_a_silent_host);
     tcase_add_test(tcase, a_hundred_strangers_do_not_keep_a_neighbour_out);
+    tcase_add_test(tcase, strangers_that_use_up_the_descriptors_do_not_keep_a_neighbour_out);
+    tcase_add_test(tcase, a_process_without_any_descriptor_left_is_an_error);
+    tcase_add_test(tcase, a_full_pool_drops_the_oldest_that_is_silent);
     tcase_add_test(tcase, a_stranger_is_given_two_seconds);
     tcase_add_test(tcase, a_stranger_with_a_perfect_hello_and_no_key_is_closed);
     tcase_add_test(tcase, a_deaf_address_is_given_up_for_the_next);
