@@ -89,11 +89,9 @@ static enum life current_life(void)
     return life;
 }
 
-static int check_joined(struct err *err)
+/* Once the owner has been checked. */
+static int check_life(struct err *err)
 {
-    int rc = check_owner(err);
-    if (rc < 0)
-        return rc;
     switch (current_life()) {
     case JOINED:
         return HVD_OK;
@@ -102,6 +100,12 @@ static int check_joined(struct err *err)
     default:
         return fail(err, HVD_ERR_NOT_INITIALIZED, "hvd_init has not been called, or failed");
     }
+}
+
+static int check_joined(struct err *err)
+{
+    int rc = check_owner(err);
+    return rc < 0 ? rc : check_life(err);
 }
 
 static void set_joined(struct world *world)
@@ -238,10 +242,11 @@ int hvd_is_homogeneous(void)
 /* Under the lock `calls`. */
 static int run_request(const struct request *request, struct err *err)
 {
-    int rc = check_joined(err);
+    int rc = check_life(err);
     if (rc < 0)
         return rc;
-    rc = request_check(request, world_place(process.world)->size, err);
+    const struct place *place = world_place(process.world);
+    rc = request_check(request, place->rank, place->size, err);
     return rc < 0 ? rc : world_run(process.world, request, err);
 }
 

@@ -4,6 +4,7 @@
 
 #include "lib/reduce.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -21,31 +22,32 @@ static int overlap(const void *a, size_t a_size, const void *b, size_t b_size)
     return x < y + b_size && y < x + a_size;
 }
 
-/* A rank's part has `nbytes`, the output of an allgather `size` times as many. */
-static int check_overlap(const struct request *request, int size, size_t nbytes, struct err *err)
+/* A rank's part has `nbytes`, the output of an allgather `size` times as many; the own part may be
+ * the input. */
+static int check_overlap(const struct request *request, int rank, int size, size_t nbytes,
+                         struct err *err)
 {
     const char *input = request->input, *output = request->output;
-    size_t parts = request->kind == COLLECTIVE_ALLGATHER ? (size_t)size : 1;
-    if (!overlap(input, nbytes, output, parts * nbytes))
+    bool gathers = request->kind == COLLECTIVE_ALLGATHER;
+    const char *own = output + (gathers ? (size_t)rank * nbytes : 0);
+    if (input == own || !overlap(input, nbytes, output, (gathers ? (size_t)size : 1) * nbytes))
         return HVD_OK;
-    for (size_t part = 0; part < parts; part++)
-        if (input == output + part * nbytes)
-            return HVD_OK;
     return fail(err, HVD_ERR_INVALID, "input and output overlap in part");
 }
 
-static int check_memory(const struct request *request, int size, struct err *err)
+static int check_memory(const struct request *request, int rank, int size, struct err *err)
 {
     size_t element = dtype_size((int)request->dtype);
     if (request->count > (size_t)PTRDIFF_MAX / element / (size_t)size)
         return fail(err, HVD_ERR_INVALID, "count %zu is more than memory can hold", request->count);
     if (request->count > 0 && (!request->input || !request->output))
-        return fail(err, HVD_ERR_INVALID, "no memory for %zu elements (NULL)", request->count);
+        return fail(err, HVD_ERR_INVALID, "%s is NULL but count is %zu",
+                    request->input ? "output" : "input", request->count);
     size_t nbytes = request->count * element;
-    return nbytes > 0 ? check_overlap(request, size, nbytes, err) : HVD_OK;
+    return nbytes > 0 ? check_overlap(request, rank, size, nbytes, err) : HVD_OK;
 }
 
-static int check(const struct request *request, int size, struct err *err)
+static int check(const struct request *request, int rank, int size, struct err *err)
 {
     if (strnlen(request->name, NAME_MAX_LENGTH + 1) > NAME_MAX_LENGTH)
         return fail(err, HVD_ERR_INVALID, "the name is longer than %d bytes", NAME_MAX_LENGTH);
@@ -56,11 +58,11 @@ static int check(const struct request *request, int size, struct err *err)
     if (request->root < 0 || request->root >= size)
         return fail(err, HVD_ERR_INVALID, "root %d does not exist in a world of %d", request->root,
                     size);
-    return request->kind == COLLECTIVE_BARRIER ? HVD_OK : check_memory(request, size, err);
+    return request->kind == COLLECTIVE_BARRIER ? HVD_OK : check_memory(request, rank, size, err);
 }
 
-int request_check(const struct request *request, int size, struct err *err)
+int request_check(const struct request *request, int rank, int size, struct err *err)
 {
-    int rc = check(request, size, err);
+    int rc = check(request, rank, size, err);
     return rc < 0 ? fail_context(err, "%s", calls[request->kind]) : rc;
 }

@@ -20,7 +20,7 @@ struct request {
     int root;       /* broadcast only; 0 otherwise */
 };
 
-/* HVD_ERR_INVALID and a text that names the call when an argument is not acceptable. */
-int request_check(const struct request *request, int size, struct err *err);
+/* HVD_ERR_INVALID and a text that names the call when an argument of `rank` is not acceptable. */
+int request_check(const struct request *request, int rank, int size, struct err *err);
 
 #endif

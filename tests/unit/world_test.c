@@ -729,7 +729,6 @@ END_TEST
 
 static int bad_arguments(int rank)
 {
-    (void)rank;
     float data[8] = { 0 };
     char name[257];
     memset(name, 'n', 256);
@@ -737,7 +736,9 @@ static int bad_arguments(int rank)
     init();
     REQUIRE_STATUS(hvd_allreduce(name, data, data, 1, HVD_FLOAT32, HVD_SUM), HVD_ERR_INVALID);
     REQUIRE_STATUS(hvd_allreduce("a", NULL, data, 1, HVD_FLOAT32, HVD_SUM), HVD_ERR_INVALID);
+    require_text("hvd_allreduce: input is NULL but count is 1");
     REQUIRE_STATUS(hvd_allreduce("a", data, NULL, 1, HVD_FLOAT32, HVD_SUM), HVD_ERR_INVALID);
+    require_text("hvd_allreduce: output is NULL but count is 1");
     REQUIRE_STATUS(hvd_allreduce("a", data, data + 1, 4, HVD_FLOAT32, HVD_SUM), HVD_ERR_INVALID);
     REQUIRE_STATUS(hvd_allreduce("a", data, data, 1, (enum hvd_dtype)3, HVD_SUM), HVD_ERR_INVALID);
     REQUIRE_STATUS(hvd_allreduce("a", data, data, 1, HVD_FLOAT32, (enum hvd_op)2), HVD_ERR_INVALID);
@@ -747,6 +748,13 @@ static int bad_arguments(int rank)
     REQUIRE_STATUS(hvd_broadcast("a", data, 1, HVD_FLOAT32, -1), HVD_ERR_INVALID);
     require_text("hvd_broadcast: root -1 does not exist in a world of 2");
     REQUIRE_STATUS(hvd_allgather("a", data + 1, data, 3, HVD_FLOAT32), HVD_ERR_INVALID);
+    REQUIRE_STATUS(hvd_allgather("a", data + 3 * (1 - rank), data, 3, HVD_FLOAT32),
+                   HVD_ERR_INVALID); /* the other's part */
+    require_text("overlap");
+    REQUIRE_STATUS(hvd_allgather("a", data, data, PTRDIFF_MAX / sizeof *data, HVD_FLOAT32),
+                   HVD_ERR_INVALID);
+    require_text("is more than memory can hold");
+    REQUIRE_STATUS(hvd_allgather("a", data + 3 * rank, data, 3, HVD_FLOAT32), HVD_OK);
     REQUIRE_STATUS(hvd_allreduce(NULL, NULL, NULL, 0, HVD_FLOAT32, HVD_SUM), HVD_OK);
     REQUIRE_STATUS(hvd_barrier(), HVD_OK);
     return finish();
