@@ -77,6 +77,12 @@ static void use_token(struct collective *collective)
     collective->task.reduce = reduce_function(HVD_INT32, HVD_SUM);
 }
 
+/* The operation of other collectives is 0, which is HVD_AVERAGE. */
+static bool averages(const struct request *request)
+{
+    return request->kind == COLLECTIVE_ALLREDUCE && request->op == HVD_AVERAGE;
+}
+
 void collective_start(struct collective *collective, const struct request *request, int rank,
                       int size, uint64_t number, void *staging)
 {
@@ -93,7 +99,7 @@ void collective_start(struct collective *collective, const struct request *reque
         .count = request->count,
         .element_size = dtype_size((int)request->dtype),
         .reduce = reduce_function(request->dtype, request->op),
-        .divide = request->op == HVD_AVERAGE ? divide_function(request->dtype) : NULL,
+        .divide = averages(request) ? divide_function(request->dtype) : NULL,
         .staging = staging,
     };
     if (request->kind == COLLECTIVE_ALLGATHER)

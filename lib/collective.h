@@ -26,8 +26,8 @@ struct collective {
     int32_t token;         /* what a barrier reduces */
 };
 
-/* `request` has been checked; `staging` is RING_SEGMENT bytes. The request's memory and `staging` are borrowed until the
- * collective is done or given up. `size` is at least 2. */
+/* `request` has been checked; `staging` is RING_SEGMENT bytes. The request's memory and `staging`
+ * are borrowed until the collective is done or given up. `size` is at least 2. */
 void collective_start(struct collective *collective, const struct request *request, int rank,
                       int size, uint64_t number, void *staging);
 

@@ -9,7 +9,6 @@
 
 #include "lib/socket.h"
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -32,14 +31,7 @@ static ssize_t tcp_try_send(struct link *link, const struct iovec *parts, int co
 {
     if (count == 1)
         return socket_send(descriptor(link), parts[0].iov_base, parts[0].iov_len, err);
-    struct msghdr message = { .msg_iov = (struct iovec *)parts, .msg_iovlen = (size_t)count };
-    ssize_t nbytes = sendmsg(descriptor(link), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (nbytes >= 0)
-        return nbytes;
-    if (errno == EAGAIN || errno == EINTR)
-        return 0;
-    char reason[128];
-    return fail(err, HVD_ERR_PEER_LOST, "%s", strerror_r(errno, reason, sizeof reason));
+    return socket_send_parts(descriptor(link), parts, count, err);
 }
 
 static ssize_t tcp_try_receive(struct link *link, void *data, size_t size, struct err *err)

@@ -168,6 +168,12 @@ ssize_t socket_send(int fd, const void *data, size_t size, struct err *err)
     return moved(send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL), err);
 }
 
+ssize_t socket_send_parts(int fd, const struct iovec *parts, int count, struct err *err)
+{
+    struct msghdr message = { .msg_iov = (struct iovec *)parts, .msg_iovlen = (size_t)count };
+    return moved(sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL), err);
+}
+
 void socket_close_gently(int fd)
 {
     enum { ROUNDS = 256 };

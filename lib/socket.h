@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 struct socket_address {
     struct sockaddr_storage storage;
@@ -41,6 +42,7 @@ void socket_tune(int fd);
  * stream is one. */
 ssize_t socket_receive(int fd, void *data, size_t size, struct err *err);
 ssize_t socket_send(int fd, const void *data, size_t size, struct err *err);
+ssize_t socket_send_parts(int fd, const struct iovec *parts, int count, struct err *err);
 
 /* Ends the sending half, reads away what still lies there (a close with unread bytes would destroy
  * what is on its way to the other side), and closes. -1 is fine. */
