@@ -84,7 +84,9 @@ enum hvd_op {
  * The place of this process, the address of the rendezvous and the job's key come from the
  * environment that hvdrun sets. Without HOROVOD_RANK, HOROVOD_SIZE and HOROVOD_GLOO_RENDEZVOUS_ADDR
  * the process is a world of its own, of size 1. Calling it again after success changes nothing and
- * returns HVD_OK. It can be called once more after a failure, not after hvd_shutdown(). */
+ * returns HVD_OK. After a failure it can be called again as long as the rendezvous has not accepted
+ * this rank (nobody answered, or the environment was wrong); after that, and after hvd_shutdown(),
+ * it cannot. */
 HVD_API int hvd_init(void);
 
 /* Leaves the world; the other ranks learn of it, and those that wait for this one fail with
