@@ -118,8 +118,24 @@ static void send_welcome(struct server *server, int rank)
     struct wire_writer body = { 0 };
     fill_peer(server, &welcome.left, (rank + size - 1) % size);
     fill_peer(server, &welcome.right, (rank + 1) % size);
+    if (server->options.misplaces) {
+        fill_peer(server, &welcome.left, (rank + 1) % size);
+        fill_peer(server, &welcome.right, (rank + size - 1) % size);
+    }
     join_welcome_encode(&body, &welcome);
     send_body(client_of(server, rank), JOIN_WELCOME, &body);
+}
+
+static void send_forged_news(struct server *server, int rank)
+{
+    struct client *client = client_of(server, rank);
+    struct seal honest = client->seal;
+    struct wire_writer body = { 0 };
+    struct join_news news = { .status = HVD_ERR_PEER_LOST, .text = "a forgery" };
+    join_news_encode(&body, &news);
+    client->seal.send_key[0] ^= 1;
+    send_body(client, JOIN_NEWS, &body);
+    client->seal = honest;
 }
 
 static void welcome_all(struct server *server)
@@ -130,6 +146,8 @@ static void welcome_all(struct server *server)
         send_strangers(server, rank);
     for (int rank = 0; rank < server->options.size; rank++)
         send_welcome(server, rank);
+    for (int rank = 0; rank < server->options.size && server->options.forges; rank++)
+        send_forged_news(server, rank);
 }
 
 static void tell_others(struct server *server, const struct client *about,

@@ -16,6 +16,8 @@ struct mini_options {
     int strangers;  /* so many connect to each rank's data port before WELCOME, and stay */
     int turns_away; /* so many connections are closed as soon as they come */
     int drops;      /* so many are closed at their HELLO */
+    bool misplaces; /* gives each rank its neighbours the wrong way round */
+    bool forges;    /* says WELCOME, then news without a proof of the key */
     bool withholds; /* takes HELLOs and never says WELCOME: hangs up when all have come */
 };
 

@@ -122,6 +122,24 @@ START_TEST(replay_reflection_and_reordering_are_refused)
 }
 END_TEST
 
+/* The counters do not come round in the lifetime of a test, whether they have 8 bits or 16. */
+START_TEST(a_frame_is_worth_nothing_however_many_have_come_since)
+{
+    struct wire_writer first = { 0 };
+    struct wire_reader payload;
+    seal_put(&client, &first, 3, "a", 1);
+    ck_assert_int_eq(check(&server, first.data, first.length, &payload), HVD_OK);
+    for (int i = 0; i < 1 << 16; i++) {
+        struct wire_writer next = { 0 };
+        ck_assert_int_eq(check(&server, first.data, first.length, &payload), HVD_ERR_AUTH);
+        seal_put(&client, &next, 3, "a", 1);
+        ck_assert_int_eq(check(&server, next.data, next.length, &payload), HVD_OK);
+        wire_writer_fini(&next);
+    }
+    wire_writer_fini(&first);
+}
+END_TEST
+
 START_TEST(another_key_or_another_nonce_is_refused)
 {
     unsigned char nonces[2][NONCE_SIZE] = { { 1 }, { 2 } };
@@ -175,6 +193,7 @@ int main(void)
     tcase_add_test(tcase, a_flipped_bit_anywhere_is_refused);
     tcase_add_test(tcase, a_frame_cut_at_any_byte_is_refused);
     tcase_add_test(tcase, replay_reflection_and_reordering_are_refused);
+    tcase_add_test(tcase, a_frame_is_worth_nothing_however_many_have_come_since);
     tcase_add_test(tcase, another_key_or_another_nonce_is_refused);
     tcase_add_test(tcase, a_payload_too_long_for_a_frame_fails_the_writer);
     tcase_add_test(tcase, labels_and_parts_keep_proofs_apart);

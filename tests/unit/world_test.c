@@ -473,6 +473,38 @@ START_TEST(a_wrong_key_is_refused)
 }
 END_TEST
 
+static int given_wrong_neighbours(int rank)
+{
+    (void)rank;
+    REQUIRE_STATUS(hvd_init(), HVD_ERR_PROTOCOL);
+    require_text("as neighbours");
+    return 0;
+}
+
+START_TEST(a_place_between_the_wrong_neighbours_is_refused)
+{
+    ranks_run(&(struct mini_options){ .size = 3, .misplaces = true }, given_wrong_neighbours);
+}
+END_TEST
+
+/* The forgery may come before the links do. */
+static int told_a_forgery(int rank)
+{
+    (void)rank;
+    int rc = hvd_init();
+    while (rc == HVD_OK)
+        rc = hvd_barrier();
+    REQUIRE(rc == HVD_ERR_AUTH);
+    require_text("wrong proof");
+    return 0;
+}
+
+START_TEST(news_without_a_proof_of_the_key_are_not_believed)
+{
+    ranks_run(&(struct mini_options){ .size = _i, .forges = true }, told_a_forgery);
+}
+END_TEST
+
 static int hung_up_on(int rank)
 {
     (void)rank;
@@ -788,6 +820,8 @@ int main(void)
     tcase_add_test(tcase, a_mismatch_is_called_one_by_who_hears_of_it_from_the_rendezvous);
     tcase_add_loop_test(tcase, a_launcher_that_ends_is_noticed, 1, 4);
     tcase_add_test(tcase, a_wrong_key_is_refused);
+    tcase_add_test(tcase, a_place_between_the_wrong_neighbours_is_refused);
+    tcase_add_loop_test(tcase, news_without_a_proof_of_the_key_are_not_believed, 1, 4);
     tcase_add_test(tcase, a_rendezvous_that_hangs_up_is_an_error);
     tcase_add_test(tcase, a_rendezvous_that_is_not_there_is_an_error);
     tcase_add_loop_test(tcase, a_rank_that_dies_before_it_has_linked_up_is_named, 2, 5);
