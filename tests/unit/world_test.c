@@ -334,6 +334,61 @@ START_TEST(a_rank_that_leaves_fails_those_who_go_on)
 }
 END_TEST
 
+static int until_somebody_exits(int rank)
+{
+    int32_t sum;
+    init();
+    REQUIRE_STATUS(sum_of_ranks("a", &sum), HVD_OK);
+    if (rank == 1)
+        return 0;
+    REQUIRE_STATUS(sum_of_ranks("grad", &sum), HVD_ERR_PEER_LEFT);
+    require_text("rank 1 on testhost has left");
+    return finish();
+}
+
+START_TEST(normal_exit_says_goodbye)
+{
+    ranks_run(&(struct mini_options){ .size = 3 }, until_somebody_exits);
+}
+END_TEST
+
+static void *wait_in_a_barrier(void *unused)
+{
+    (void)unused;
+    atomic_store(&shared->counters[0], gettid());
+    hvd_barrier();
+    return NULL;
+}
+
+/* Rank 1 stays away from the barrier until rank 0 has ended. */
+static int exit_during_a_barrier(int rank)
+{
+    pthread_t thread;
+    init();
+    if (rank == 0) {
+        REQUIRE(pthread_create(&thread, NULL, wait_in_a_barrier, NULL) == 0);
+        wait_for(0, 1);
+        wait_until_asleep(atomic_load(&shared->counters[0]));
+        return 0;
+    }
+    wait_for(1, 1);
+    REQUIRE_STATUS(hvd_barrier(), HVD_ERR_PEER_LOST);
+    return finish();
+}
+
+START_TEST(exit_does_not_wait_for_a_thread_inside_a_collective)
+{
+    struct mini_rendezvous mini;
+    struct ranks ranks;
+    mini_rendezvous_start(&mini, &(struct mini_options){ .size = 2 });
+    ranks_start(&ranks, 2, &mini, exit_during_a_barrier);
+    ck_assert_int_eq(ranks_wait(&ranks, 0), 0);
+    atomic_store(&shared->counters[1], 1);
+    ck_assert_int_eq(ranks_wait(&ranks, 1), 0);
+    mini_rendezvous_stop(&mini);
+}
+END_TEST
+
 /* The last collective of a rank that leaves at once still reaches the others. */
 static int leave_at_once(int rank)
 {
@@ -665,7 +720,7 @@ static int fork_while_joining(int rank)
         sched_yield();
     pid_t pid = fork();
     if (pid == 0)
-        exit(in_the_child(fds));
+        _exit(in_the_child(fds)); /* its copy of a half-joined world is nobody's */
     REQUIRE(waitpid(pid, &status, 0) == pid && status == 0);
     atomic_fetch_add(&shared->counters[0], 1);
     pthread_join(thread, NULL);
@@ -708,6 +763,49 @@ static int without_standard_streams(int rank)
 START_TEST(what_a_program_writes_to_closed_standard_streams_reaches_no_link)
 {
     ranks_run(&(struct mini_options){ .size = _i }, without_standard_streams);
+}
+END_TEST
+
+/* The signals, as a mask of 64 bits, that the thread listening for news blocks; 0 if not found. */
+static unsigned long long blocked_by_news(void)
+{
+    char path[300], line[128];
+    unsigned long long blocked = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (const struct dirent *task; (task = readdir(tasks));) {
+        bool is_news = false;
+        snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
+        FILE *file = fopen(path, "re");
+        while (file && fgets(line, sizeof line, file)) {
+            is_news |= strcmp(line, "Name:\thvd-news\n") == 0;
+            if (is_news)
+                sscanf(line, "SigBlk: %llx", &blocked);
+        }
+        if (file)
+            fclose(file);
+    }
+    closedir(tasks);
+    return blocked;
+}
+
+static int with_signals(int rank)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGCHLD, SIGPROF };
+    (void)rank;
+    sigset_t mine;
+    init();
+    unsigned long long blocked = blocked_by_news();
+    pthread_sigmask(SIG_SETMASK, NULL, &mine);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        REQUIRE(blocked >> (signals[i] - 1) & 1);
+        REQUIRE(!sigismember(&mine, signals[i]));
+    }
+    return finish();
+}
+
+START_TEST(no_thread_of_ours_takes_the_signals_of_the_program)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, with_signals);
 }
 END_TEST
 
@@ -832,6 +930,9 @@ int main(void)
     tcase_add_loop_test(tcase, what_a_program_writes_to_closed_standard_streams_reaches_no_link, 2,
                         5);
     tcase_add_test(tcase, an_exec_of_the_program_inherits_nothing_from_us);
+    tcase_add_test(tcase, normal_exit_says_goodbye);
+    tcase_add_test(tcase, exit_does_not_wait_for_a_thread_inside_a_collective);
+    tcase_add_test(tcase, no_thread_of_ours_takes_the_signals_of_the_program);
     tcase_add_test(tcase, nothing_works_after_shutdown);
     tcase_add_test(tcase, bad_arguments_are_refused_and_the_world_goes_on);
     return unit_run(suite);
