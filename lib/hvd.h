@@ -66,10 +66,24 @@ enum hvd_status {
     HVD_ERR_FORKED = -13     /* this process was forked from one that called hvd_init() */
 };
 
-/* Element types. The numbers are those of Horovod's DataType. */
-enum hvd_dtype { HVD_INT32 = 4, HVD_INT64 = 5, HVD_FLOAT32 = 7, HVD_FLOAT64 = 8 };
+/* Element types. The numbers are those of Horovod's DataType, which has no bfloat16. float16 and
+ * bfloat16 are combined two at a time in float32, each result rounded to nearest, ties to even. */
+enum hvd_dtype {
+    HVD_UINT8 = 0,
+    HVD_INT8 = 1,
+    HVD_UINT16 = 2,
+    HVD_INT16 = 3,
+    HVD_INT32 = 4,
+    HVD_INT64 = 5,
+    HVD_FLOAT16 = 6, /* binary16 of IEEE 754, _Float16 where compilers have it */
+    HVD_FLOAT32 = 7,
+    HVD_FLOAT64 = 8,
+    HVD_BOOL = 9,     /* a byte; any value but 0 is true, and a reduction gives 0 or 1 */
+    HVD_BFLOAT16 = 10 /* the upper half of a float32 */
+};
 
-/* Reductions. The numbers are those of Horovod's ReduceOp. */
+/* Reductions. The numbers are those of Horovod's ReduceOp. Of bool, sum and max are the logical or,
+ * product and min the logical and; it has no average. */
 enum hvd_op {
     HVD_AVERAGE =
         0, /* sum, then divided by the size of the world; integers are truncated toward zero */

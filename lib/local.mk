@@ -28,6 +28,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/environment.c lib/environment.h \
 	lib/failure.c lib/failure.h \
 	lib/fingerprint.c lib/fingerprint.h \
+	lib/half.h \
 	lib/hvd.c lib/hvd.h \
 	lib/join_client.c lib/join_client.h \
 	lib/join_retry.c lib/join_retry.h \
@@ -40,6 +41,11 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/news.c lib/news.h \
 	lib/notice.c lib/notice.h \
 	lib/reduce.c lib/reduce.h \
+	lib/reduce_avx2.c \
+	lib/reduce_avx512.c \
+	lib/reduce_loops.h \
+	lib/reduce_path.h \
+	lib/reduce_portable.c \
 	lib/reduce_scatter_ring.c \
 	lib/request.c lib/request.h \
 	lib/ring.c lib/ring.h \

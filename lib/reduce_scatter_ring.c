@@ -19,9 +19,11 @@ static void combine(const struct ring_task *task, bool last_step, size_t offset,
                     const void *received, size_t nbytes)
 {
     size_t count = nbytes / task->element_size;
-    task->reduce(task->output + offset, received, task->input + offset, count);
+    const void *own = task->input + offset;
     if (last_step && task->divide)
-        task->divide(task->output + offset, count, task->size);
+        task->divide(task->output + offset, received, own, count, task->size);
+    else
+        task->reduce(task->output + offset, received, own, count);
 }
 
 static const struct ring_flow_type reduce_scatter_ring = { outgoing, incoming, combine };

@@ -47,14 +47,26 @@ static int check_memory(const struct request *request, int rank, int size, struc
     return nbytes > 0 ? check_overlap(request, rank, size, nbytes, err) : HVD_OK;
 }
 
+static int check_op(const struct request *request, struct err *err)
+{
+    const char *dtype = dtype_name((int)request->dtype), *op = op_name((int)request->op);
+    if (*op == '?')
+        return fail(err, HVD_ERR_INVALID, "%d is not an operation", (int)request->op);
+    if (!reduce_function(request->dtype, request->op))
+        return fail(err, HVD_ERR_INVALID, "there is no %s of %s; sum is or, product is and", op,
+                    dtype);
+    return HVD_OK;
+}
+
 static int check(const struct request *request, int rank, int size, struct err *err)
 {
     if (strnlen(request->name, NAME_MAX_LENGTH + 1) > NAME_MAX_LENGTH)
         return fail(err, HVD_ERR_INVALID, "the name is longer than %d bytes", NAME_MAX_LENGTH);
     if (dtype_size((int)request->dtype) == 0)
         return fail(err, HVD_ERR_INVALID, "%d is not an element type", (int)request->dtype);
-    if (!reduce_function(request->dtype, request->op))
-        return fail(err, HVD_ERR_INVALID, "%d is not an operation", (int)request->op);
+    int rc = request->kind == COLLECTIVE_ALLREDUCE ? check_op(request, err) : HVD_OK;
+    if (rc < 0)
+        return rc;
     if (request->root < 0 || request->root >= size)
         return fail(err, HVD_ERR_INVALID, "root %d does not exist in a world of %d", request->root,
                     size);

@@ -8,6 +8,7 @@ tests_support_libsupport_la_SOURCES = \
 	tests/support/link_memory.c tests/support/link_memory.h \
 	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h \
 	tests/support/ranks.c tests/support/ranks.h \
+	tests/support/reduce_reference.c tests/support/reduce_reference.h \
 	tests/support/unit.h
 
 # What unit tests link unless they say otherwise: of archives, only what is used comes along.
@@ -20,6 +21,7 @@ unit_tests = \
 	tests/unit/environment_test \
 	tests/unit/failure_test \
 	tests/unit/frame_test \
+	tests/unit/half_test \
 	tests/unit/join_client_test \
 	tests/unit/join_protocol_test \
 	tests/unit/link_connect_test \
@@ -28,6 +30,9 @@ unit_tests = \
 	tests/unit/ring_schedule_test \
 	tests/unit/wire_test \
 	tests/unit/world_test
+
+tests_unit_half_test_LDADD = $(LDADD) -lm
+tests_unit_reduce_test_LDADD = $(LDADD) -lm
 
 if PROGRAMS
 tests_support_libsupport_la_SOURCES += \
@@ -85,6 +90,9 @@ program_tests = \
 if PROGRAMS
 check_PROGRAMS += tests/support/act tests/support/world
 tests_support_act_LDADD =
+tests_support_world_SOURCES = tests/support/world.c \
+	tests/support/reduce_reference.c tests/support/reduce_reference.h
+tests_support_world_CFLAGS = $(AM_CFLAGS)
 tests_support_world_LDADD = lib/libhvd.la -lm
 tests_support_world_LDFLAGS = $(AM_LDFLAGS) -no-install
 

@@ -342,6 +342,28 @@ START_TEST(one_collective_after_the_other_uses_the_same_links)
 }
 END_TEST
 
+/* Links that cut elements in two, and a sum that no float16 can hold. */
+START_TEST(an_average_of_halves_is_rounded_after_the_division)
+{
+    open_world(3, 1, 3);
+    uint16_t data[3][7];
+    struct err err = { 0 };
+    for (int rank = 0; rank < 3; rank++) {
+        for (int i = 0; i < 7; i++)
+            data[rank][i] = (uint16_t)(rank == 0 ? 0x0001 : 0x7bff); /* 2^-24 and 65504 */
+        requests[rank] =
+            (struct request){ COLLECTIVE_ALLREDUCE, "",          data[rank], data[rank], 7,
+                              HVD_FLOAT16,          HVD_AVERAGE, 0 };
+    }
+    ck_assert_int_eq(run_all(0, &err), HVD_OK);
+    /* Of the blocks, of 3, 2 and 2, the one that begins with both large ones is infinite. */
+    for (int rank = 0; rank < 3; rank++)
+        for (int i = 0; i < 7; i++)
+            ck_assert_uint_eq(data[rank][i], i < 3 ? 0x7c00 : 0x7955); /* 43669.33 */
+    close_world();
+}
+END_TEST
+
 /* What rank 1 of 2 does differently from rank 0, and what must be said. */
 static const struct {
     struct request of_rank1;
@@ -458,6 +480,7 @@ int main(void)
     tcase_add_test(tcase, nobody_passes_a_barrier_before_all_have_come);
     tcase_add_test(tcase, all_ranks_get_the_same_bits_in_ring_order);
     tcase_add_test(tcase, one_collective_after_the_other_uses_the_same_links);
+    tcase_add_test(tcase, an_average_of_halves_is_rounded_after_the_division);
     tcase_add_loop_test(tcase, ranks_that_disagree_are_told_who_does_what, 0,
                         sizeof mismatches / sizeof *mismatches);
     tcase_add_test(tcase, roots_that_differ_are_named);

@@ -870,7 +870,9 @@ static int bad_arguments(int rank)
     REQUIRE_STATUS(hvd_allreduce("a", data, NULL, 1, HVD_FLOAT32, HVD_SUM), HVD_ERR_INVALID);
     require_text("hvd_allreduce: output is NULL but count is 1");
     REQUIRE_STATUS(hvd_allreduce("a", data, data + 1, 4, HVD_FLOAT32, HVD_SUM), HVD_ERR_INVALID);
-    REQUIRE_STATUS(hvd_allreduce("a", data, data, 1, (enum hvd_dtype)3, HVD_SUM), HVD_ERR_INVALID);
+    REQUIRE_STATUS(hvd_allreduce("a", data, data, 1, (enum hvd_dtype)11, HVD_SUM), HVD_ERR_INVALID);
+    REQUIRE_STATUS(hvd_allreduce("a", data, data, 1, HVD_BOOL, HVD_AVERAGE), HVD_ERR_INVALID);
+    require_text("hvd_allreduce: there is no average of bool; sum is or, product is and");
     REQUIRE_STATUS(hvd_allreduce("a", data, data, 1, HVD_FLOAT32, (enum hvd_op)2), HVD_ERR_INVALID);
     REQUIRE_STATUS(hvd_allreduce("a", data, data, SIZE_MAX / 2, HVD_FLOAT32, HVD_SUM),
                    HVD_ERR_INVALID);
@@ -885,6 +887,7 @@ static int bad_arguments(int rank)
                    HVD_ERR_INVALID);
     require_text("is more than memory can hold");
     REQUIRE_STATUS(hvd_allgather("a", data + 3 * rank, data, 3, HVD_FLOAT32), HVD_OK);
+    REQUIRE_STATUS(hvd_broadcast("a", data, 1, HVD_BOOL, 0), HVD_OK);
     REQUIRE_STATUS(hvd_allreduce(NULL, NULL, NULL, 0, HVD_FLOAT32, HVD_SUM), HVD_OK);
     REQUIRE_STATUS(hvd_barrier(), HVD_OK);
     return finish();
