@@ -116,9 +116,9 @@ static const struct {
 START_TEST(a_second_interrupt_kills_and_the_first_signal_is_the_status)
 {
     for (int i = 0; i < 3 && signal_rows[_i].signums[i]; i++) {
-        int action = job_state_on_told_to_stop(&state, signal_rows[_i].signums[i]);
+        enum job_action action = job_state_on_told_to_stop(&state, signal_rows[_i].signums[i]);
         int passed = signal_rows[_i].passed[i];
-        ck_assert_int_eq(action, passed ? JOB_STOP : JOB_WAIT);
+        ck_assert_int_eq((int)action, passed ? (int)JOB_STOP : (int)JOB_WAIT);
         if (passed)
             ck_assert_int_eq(state.stop_signal, passed);
     }
