@@ -163,17 +163,11 @@ static void on_signal(uv_signal_t *handle, int signum)
     job_signal(run->job, signum);
 }
 
-/* Stops this process as if nobody had caught SIGTSTP. */
+/* Not by SIGTSTP: where no shell waits for us, its default is to do nothing. */
 static void on_suspended(void *context)
 {
-    struct run *run = context;
-    for (int i = 0; i < FORWARDED; i++) {
-        if (forwarded[i] != SIGTSTP)
-            continue;
-        uv_signal_stop(&run->signals[i]);
-        raise(SIGTSTP);
-        uv_must(uv_signal_start(&run->signals[i], on_signal, SIGTSTP), "signals");
-    }
+    (void)context;
+    raise(SIGSTOP);
 }
 
 /* SIGHUP stays ignored if it was: that is what nohup asks for. */
