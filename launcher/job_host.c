@@ -212,7 +212,9 @@ static int on_done(struct job_host *host, struct wire_reader *body, struct err *
     if (left < 0)
         return fail(err, HVD_ERR_PROTOCOL, "DONE with %d processes left", left);
     for (int i = 0; i < host->where->local_size; i++)
-        if (host->ranks[i].phase == RANK_RUNNING && left == 0)
+        if (host->ranks[i].phase == RANK_RUNNING
+                ? left == 0
+                : host->ranks[i].phase == RANK_WAITING && !host->stopping)
             return not_here(host->where->first_rank + i, err);
     host->phase = HOST_DONE;
     host->events->on_done(host->context, host->index, left);
@@ -254,7 +256,7 @@ static int on_frame(void *context, const struct frame *frame, struct err *err)
 static void on_link_end(void *context, const struct err *err)
 {
     struct job_host *host = context;
-    if (host->phase == HOST_DONE)
+    if (host->phase >= HOST_DONE)
         return;
     host->phase = HOST_LOST;
     host->lost_status = err->code == HVD_ERR_PROTOCOL ? STATUS_PROTOCOL : STATUS_HOST_LOST;
@@ -309,6 +311,7 @@ void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms)
     struct agent_stop stop = { signum, grace_ms };
     if (!is_open(host))
         return;
+    host->stopping = true;
     agent_stop_encode(frame_link_begin(&host->link, AGENT_STOP), &stop);
     frame_link_send(&host->link);
 }
@@ -360,6 +363,15 @@ void job_host_relay_end(struct job_host *host, uint32_t id)
         return;
     wire_put_u32(frame_link_begin(&host->link, AGENT_RELAY_END), id);
     frame_link_send(&host->link);
+}
+
+bool job_host_cut(struct job_host *host)
+{
+    if (host->phase == HOST_CLOSED || host->phase >= HOST_DONE)
+        return false;
+    host->phase = HOST_LOST;
+    host->lost_status = STATUS_HOST_LOST;
+    return true;
 }
 
 bool job_host_is_drained(const struct job_host *host)

@@ -49,6 +49,7 @@ struct job_host {
     int index;
     const struct rank_host *where; /* borrowed from the plan */
     enum host_phase phase;
+    bool stopping; /* it was told to stop: some ranks may never have run */
     struct frame_link link;
     pid_t agent; /* the local process that stands for it; 0 if there is none */
     bool agent_ended, agent_killed;
@@ -74,6 +75,9 @@ void job_host_credit(struct job_host *host, int rank, enum output_stream stream,
 void job_host_stdin(struct job_host *host, const void *data, size_t length);
 void job_host_relay_data(struct job_host *host, uint32_t id, const void *data, size_t length);
 void job_host_relay_end(struct job_host *host, uint32_t id);
+
+/* The agent has ended: its link counts as ended too. False if it had already. */
+bool job_host_cut(struct job_host *host);
 
 /* Has everything that was sent left this process? */
 bool job_host_is_drained(const struct job_host *host);

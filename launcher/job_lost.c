@@ -48,22 +48,6 @@ void job_kill_agents(struct job *job, enum host_phase least, enum host_phase mos
     }
 }
 
-static void on_late(uv_timer_t *timer)
-{
-    job_kill_agents(timer->data, HOST_DONE, HOST_LOST);
-}
-
-void job_on_host_done(void *context, int host, int left)
-{
-    struct job *job = context;
-    job_note(job, "%s is done", job_host_name(job, host));
-    job->state.left += left;
-    if (job->hosts[host].agent_ended)
-        job_act(job, job_state_on_host_done(&job->state));
-    else
-        uv_timer_start(&job->late_timer, on_late, AGENT_END_MS, 0);
-}
-
 /* The ranks of a lost host are as good as dead, and their output has ended. */
 static void give_up_ranks(struct job *job, struct job_host *host)
 {
@@ -106,6 +90,28 @@ static void lose_host(struct job *job, struct job_host *host)
     job_act(job, job_state_on_host_done(&job->state));
 }
 
+/* Agents that are done or lost their links should have ended; links whose agents have ended should
+ * have ended too, but somebody else may hold them open. */
+static void on_late(uv_timer_t *timer)
+{
+    struct job *job = timer->data;
+    job_kill_agents(job, HOST_DONE, HOST_LOST);
+    for (int i = 0; i < job->state.nhosts; i++)
+        if (job->hosts[i].agent_ended && job_host_cut(&job->hosts[i]))
+            lose_host(job, &job->hosts[i]);
+}
+
+void job_on_host_done(void *context, int host, int left)
+{
+    struct job *job = context;
+    job_note(job, "%s is done", job_host_name(job, host));
+    job->state.left += left;
+    if (job->hosts[host].agent_ended)
+        job_act(job, job_state_on_host_done(&job->state));
+    else
+        uv_timer_start(&job->late_timer, on_late, AGENT_END_MS, 0);
+}
+
 void job_on_host_lost(void *context, int index)
 {
     struct job *job = context;
@@ -128,6 +134,8 @@ static void note_agent_end(struct job *job, pid_t pid, int status)
             lose_host(job, host);
         else if (host->phase == HOST_DONE)
             job_act(job, job_state_on_host_done(&job->state));
+        else
+            uv_timer_start(&job->late_timer, on_late, AGENT_END_MS, 0);
     }
 }
 

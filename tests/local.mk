@@ -97,6 +97,7 @@ tests_support_world_LDADD = lib/libhvd.la -lm
 tests_support_world_LDFLAGS = $(AM_LDFLAGS) -no-install
 
 program_tests += \
+	tests/program/agent_test.sh \
 	tests/program/bad_input_test.sh \
 	tests/program/ending_test.sh \
 	tests/program/launch_test.sh \

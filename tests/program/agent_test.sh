@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# An agent that is not what it should be: hvdrun beside a program of that name which says the wrong
+# things, or nothing.
+. "$srcdir/tests/tap.sh"
+
+mkdir "$tmp/fake"
+cp "$HVDRUN" "$tmp/fake/hvdrun"
+zeros='\000\000\000\000'
+ready="HVD1\\006\\000\\000\\000$zeros"
+rank0="$zeros"
+
+# agent_says BYTES [THEN]: the agent writes them, in printf's notation, then does what THEN says.
+agent_says() {
+    printf '#!/bin/sh\nprintf "%s"\n%s\n' "$(printf '%s' "$1" | sed 's/\\/\\\\/g')" "${2-cat >/dev/null}" |
+        sed 's/\\\\/\\/g' >"$tmp/fake/hvdagent"
+    chmod +x "$tmp/fake/hvdagent"
+}
+
+# lost WHAT STATUS PATTERN BYTES [THEN]
+lost() {
+    agent_says "$4" "${5-cat >/dev/null}"
+    run "$tmp/fake/hvdrun" --start-timeout 1 --grace 0 -np 2 true
+    is "$1: status $2" "$2" "$status"
+    like "$1: said in the last line" "^hvdrun: FAILED.*$3" "$tmp/err"
+    ok "$1: nothing is left" no_survivors
+}
+
+lost "noise" 76 "broke its link: not a frame: 'nonsense" 'nonsense, and more of it'
+lost "unknown flags" 76 'unknown flags 0x0001' "HVD1\\006\\000\\001\\000$zeros"
+lost "a frame of 4 GB" 76 'frame of type 10 with 4294967295 bytes' 'HVD1\012\000\000\000\377\377\377\377'
+lost "a frame of unknown type" 76 'frame of unknown type 99' "HVD1\\143\\000\\000\\000$zeros"
+lost "a frame out of turn" 76 'OUTPUT frame out of turn' "HVD1\\012\\000\\000\\000$zeros"
+lost "a second READY" 76 'READY frame out of turn' "$ready$ready"
+lost "a malformed frame" 76 'malformed' "${ready}HVD1\\021\\000\\000\\000\\001\\000\\000\\000x"
+lost "a rank of another host" 76 'rank 5 in a wrong way' \
+    "${ready}HVD1\\011\\000\\000\\000\\011\\000\\000\\000\\005\\000\\000\\000\\000$zeros"
+lost "the end of a rank that does not run" 76 'rank 0 in a wrong way' \
+    "${ready}HVD1\\021\\000\\000\\000\\020\\000\\000\\000$rank0$zeros$zeros$zeros"
+lost "output of a rank that does not run" 76 'rank 0 in a wrong way' \
+    "${ready}HVD1\\012\\000\\000\\000\\006\\000\\000\\000$rank0\\000x"
+lost "success without a rank that ran" 76 'rank 0 in a wrong way' "${ready}HVD1\\025\\000\\000\\000\\004\\000\\000\\000$zeros"
+lost "more stdin asked for than there is room" 76 'stdin that is not its' \
+    "${ready}HVD1\\016\\000\\000\\000\\004\\000\\000\\000\\001\\000\\001\\000"
+lost "an end at once" 68 'its agent \(pid [0-9]+\) exited with status 3' '' 'exit 3'
+lost "silence" 75 'not ready in time \(--start-timeout\): localhost' ''
+
+printf '#!/no/such/interpreter\n' >"$tmp/fake/hvdagent"
+run "$tmp/fake/hvdrun" -np 2 -H localhost:1,127.0.0.2:1 true
+is "an agent that cannot be executed is status 71" 71 "$status"
+like "and is named" 'FAILED on localhost: .*hvdagent: No such file or directory' "$tmp/err"
+rm "$tmp/fake/hvdagent"
+[ -x "$AGENTDIR/hvdagent" ] || {
+    run "$tmp/fake/hvdrun" -np 1 true
+    is "no agent at all is status 70" 70 "$status"
+}
+finish
