@@ -5,8 +5,6 @@
 #include "launcher/uv_must.h"
 
 #include <signal.h>
-#include <stdint.h>
-#include <time.h>
 
 /* Nobody sends it unasked, and whoever has no handler ignores it. */
 enum { INTERRUPT = SIGURG, AGAIN_MS = 5 };
@@ -33,16 +31,22 @@ void blocking_thread_start(pthread_t *thread, void *(*body)(void *), void *argum
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* The signal may come just before the call that it is meant for: so again, until the thread ends.
- */
+struct timespec blocking_thread_deadline(int ms)
+{
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_nsec += ms * 1000000L;
+    deadline.tv_sec += deadline.tv_nsec / 1000000000;
+    deadline.tv_nsec %= 1000000000;
+    return deadline;
+}
+
+/* The signal may come just before the call that it is meant for: so again, until the thread ends. */
 void blocking_thread_stop(pthread_t thread)
 {
-    struct timespec until;
+    struct timespec deadline;
     do {
         pthread_kill(thread, INTERRUPT);
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += AGAIN_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-    } while (pthread_timedjoin_np(thread, NULL, &until) != 0);
+        deadline = blocking_thread_deadline(AGAIN_MS);
+    } while (pthread_timedjoin_np(thread, NULL, &deadline) != 0);
 }

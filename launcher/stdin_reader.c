@@ -14,7 +14,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { STDIN_CHUNK = 32 * 1024, BACKGROUND_LOOK_MS = 200 };
@@ -43,12 +42,8 @@ static bool in_background(int fd)
 /* Until the process is continued, or for a moment. */
 static void wait_a_moment(struct stdin_reader *reader)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += BACKGROUND_LOOK_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_cond_timedwait(&reader->changed, &reader->lock, &until);
+    struct timespec deadline = blocking_thread_deadline(BACKGROUND_LOOK_MS);
+    pthread_cond_timedwait(&reader->changed, &reader->lock, &deadline);
 }
 
 /* Waits until something may be read and returns how much; 0 when the thread is to stop. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where hvdagent is: beside hvdrun (a build tree); where it was configured to be installed, in the same
- * staging directory as hvdrun; or in ../libexec/hvdrun from hvdrun (an installation that was moved). */
+/* Where hvdagent is: beside hvdrun (a build tree); where it was configured to be installed, in the
+ * same staging directory as hvdrun; or in ../libexec/hvdrun from hvdrun (an installation that was
+ * moved). */
 #ifndef SRC_AGENT_PATH_H
 #define SRC_AGENT_PATH_H
 
