@@ -2,7 +2,7 @@
 /* How fast sums are made: GB/s of result for each element type on each path that this machine has,
  * in the cache (256 KiB per operand) and beyond it (64 MiB), and the best path beside the portable
  * one. The paths take turns for several rounds; shown are medians. */
-#include "lib/reduce_path.h"
+#include "lib/reduce/reduce_path.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* One collective of a rank; see collective.h. */
 #include "lib/collective.h"
 
-#include "lib/ring_schedule.h"
+#include "lib/collective/ring_schedule.h"
 
 #include <string.h>
 

@@ -8,9 +8,9 @@
 #ifndef LIB_COLLECTIVE_H
 #define LIB_COLLECTIVE_H
 
+#include "lib/collective/ring_flow.h"
 #include "lib/fingerprint.h"
 #include "lib/request.h"
-#include "lib/ring_flow.h"
 
 #include <stdint.h>
 #include <sys/uio.h>

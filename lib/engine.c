@@ -2,7 +2,7 @@
 /* Driving collectives; see engine.h. */
 #include "lib/engine.h"
 
-#include "lib/socket.h"
+#include "lib/link/socket.h"
 
 #include <poll.h>
 #include <sched.h>

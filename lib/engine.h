@@ -9,7 +9,7 @@
 #define LIB_ENGINE_H
 
 #include "lib/collective.h"
-#include "lib/failure.h"
+#include "lib/join/failure.h"
 #include "lib/notice.h"
 #include "lib/ring.h"
 

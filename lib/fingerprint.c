@@ -4,7 +4,7 @@
 
 #include "lib/base/place.h"
 #include "lib/base/wire.h"
-#include "lib/reduce.h"
+#include "lib/reduce/reduce.h"
 
 #include <inttypes.h>
 #include <stdio.h>

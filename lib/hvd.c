@@ -11,7 +11,7 @@
 
 #include "lib/base/place.h"
 #include "lib/base/status.h"
-#include "lib/reduce.h"
+#include "lib/reduce/reduce.h"
 #include "lib/request.h"
 #include "lib/world.h"
 

@@ -13,47 +13,48 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/join_protocol.c lib/base/join_protocol.h \
 	lib/base/place.h \
 	lib/base/status.c lib/base/status.h \
+	lib/base/topology.c lib/base/topology.h \
 	lib/base/wire.c lib/base/wire.h
 lib_base_libbase_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)
 lib_base_libbase_la_LIBADD = $(SODIUM_LIBS)
 
 # All of libhvd with nothing hidden: what libhvd is made from and what its unit tests link.
 lib_libhvd_internal_la_SOURCES = \
-	lib/allgather_ring.c \
-	lib/bootstrap.c lib/bootstrap.h \
-	lib/broadcast_ring.c \
 	lib/collective.c lib/collective.h \
-	lib/descriptor.c lib/descriptor.h \
 	lib/engine.c lib/engine.h \
-	lib/environment.c lib/environment.h \
-	lib/failure.c lib/failure.h \
 	lib/fingerprint.c lib/fingerprint.h \
-	lib/half.h \
 	lib/hvd.c lib/hvd.h \
-	lib/join_client.c lib/join_client.h \
-	lib/join_retry.c lib/join_retry.h \
-	lib/link.h \
-	lib/link_accept.c lib/link_accept.h \
-	lib/link_dial.c lib/link_dial.h \
-	lib/link_greet.c lib/link_greet.h \
-	lib/link_handshake.c lib/link_handshake.h \
-	lib/link_tcp.c lib/link_tcp.h \
-	lib/news.c lib/news.h \
 	lib/notice.c lib/notice.h \
-	lib/reduce.c lib/reduce.h \
-	lib/reduce_avx2.c \
-	lib/reduce_avx512.c \
-	lib/reduce_loops.h \
-	lib/reduce_path.h \
-	lib/reduce_portable.c \
-	lib/reduce_scatter_ring.c \
 	lib/request.c lib/request.h \
 	lib/ring.c lib/ring.h \
 	lib/ring_connect.c lib/ring_connect.h \
-	lib/ring_flow.c lib/ring_flow.h \
-	lib/ring_schedule.c lib/ring_schedule.h \
-	lib/socket.c lib/socket.h \
-	lib/world.c lib/world.h
+	lib/world.c lib/world.h \
+	lib/collective/allgather_ring.c \
+	lib/collective/broadcast_ring.c \
+	lib/collective/reduce_scatter_ring.c \
+	lib/collective/ring_flow.c lib/collective/ring_flow.h \
+	lib/collective/ring_schedule.c lib/collective/ring_schedule.h \
+	lib/join/bootstrap.c lib/join/bootstrap.h \
+	lib/join/environment.c lib/join/environment.h \
+	lib/join/failure.c lib/join/failure.h \
+	lib/join/join_client.c lib/join/join_client.h \
+	lib/join/join_retry.c lib/join/join_retry.h \
+	lib/join/news.c lib/join/news.h \
+	lib/link/descriptor.c lib/link/descriptor.h \
+	lib/link/link.h \
+	lib/link/link_accept.c lib/link/link_accept.h \
+	lib/link/link_dial.c lib/link/link_dial.h \
+	lib/link/link_greet.c lib/link/link_greet.h \
+	lib/link/link_handshake.c lib/link/link_handshake.h \
+	lib/link/link_tcp.c lib/link/link_tcp.h \
+	lib/link/socket.c lib/link/socket.h \
+	lib/reduce/half.h \
+	lib/reduce/reduce.c lib/reduce/reduce.h \
+	lib/reduce/reduce_avx2.c \
+	lib/reduce/reduce_avx512.c \
+	lib/reduce/reduce_loops.h \
+	lib/reduce/reduce_path.h \
+	lib/reduce/reduce_portable.c
 lib_libhvd_internal_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)
 lib_libhvd_internal_la_LIBADD = lib/base/libbase.la $(SODIUM_LIBS) -lpthread
 

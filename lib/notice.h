@@ -9,8 +9,8 @@
 #define LIB_NOTICE_H
 
 #include "lib/base/status.h"
-#include "lib/failure.h"
-#include "lib/link.h"
+#include "lib/join/failure.h"
+#include "lib/link/link.h"
 
 enum { NOTICE_SIZE = 512, NOTICE_TEXT = 496 };
 

@@ -2,7 +2,7 @@
 /* Arguments of collectives; see request.h. */
 #include "lib/request.h"
 
-#include "lib/reduce.h"
+#include "lib/reduce/reduce.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 
 #include "lib/base/join_protocol.h"
 #include "lib/collective.h"
-#include "lib/link.h"
+#include "lib/link/link.h"
 
 struct ring_neighbour {
     struct link *link; /* owned; NULL in a world of one */

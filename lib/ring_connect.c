@@ -2,12 +2,12 @@
 /* Linking up with the neighbours; see ring_connect.h. */
 #include "lib/ring_connect.h"
 
-#include "lib/descriptor.h"
-#include "lib/link_accept.h"
-#include "lib/link_dial.h"
-#include "lib/link_tcp.h"
-#include "lib/news.h"
-#include "lib/socket.h"
+#include "lib/join/news.h"
+#include "lib/link/descriptor.h"
+#include "lib/link/link_accept.h"
+#include "lib/link/link_dial.h"
+#include "lib/link/link_tcp.h"
+#include "lib/link/socket.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #ifndef LIB_RING_CONNECT_H
 #define LIB_RING_CONNECT_H
 
-#include "lib/bootstrap.h"
-#include "lib/failure.h"
+#include "lib/join/bootstrap.h"
+#include "lib/join/failure.h"
 #include "lib/ring.h"
 
 /* Fills in `ring`, for ring_fini(). In a world of one there is nothing to connect. On failure there

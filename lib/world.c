@@ -2,9 +2,9 @@
 /* A world; see world.h. */
 #include "lib/world.h"
 
-#include "lib/bootstrap.h"
 #include "lib/engine.h"
-#include "lib/news.h"
+#include "lib/join/bootstrap.h"
+#include "lib/join/news.h"
 #include "lib/ring_connect.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include "lib/base/place.h"
 #include "lib/base/status.h"
-#include "lib/environment.h"
+#include "lib/join/environment.h"
 #include "lib/request.h"
 
 #include <stdbool.h>

@@ -12,6 +12,12 @@ may() {
 }
 
 may lib/base 'lib/base/|lib/hvd\.h$'
+may lib/link 'lib/link/|lib/base/'
+may lib/reduce 'lib/reduce/|lib/hvd\.h$'
+may lib/join 'lib/join/|lib/link/|lib/base/|lib/hvd\.h$'
+may lib/collective 'lib/collective/|lib/reduce/|lib/base/|lib/hvd\.h$'
+may lib/negotiation 'lib/negotiation/|lib/collective/|lib/reduce/|lib/base/|lib/hvd\.h$'
+may lib/engine 'lib/'
 may lib 'lib/' '-maxdepth 1'
 may launcher 'launcher/|lib/base/|lib/hvd\.h$'
 may rendezvous 'rendezvous/|lib/base/|lib/hvd\.h$'

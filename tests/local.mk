@@ -28,6 +28,7 @@ unit_tests = \
 	tests/unit/link_handshake_test \
 	tests/unit/reduce_test \
 	tests/unit/ring_schedule_test \
+	tests/unit/topology_test \
 	tests/unit/wire_test \
 	tests/unit/world_test
 

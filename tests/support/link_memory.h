@@ -4,7 +4,7 @@
 #ifndef TESTS_SUPPORT_LINK_MEMORY_H
 #define TESTS_SUPPORT_LINK_MEMORY_H
 
-#include "lib/link.h"
+#include "lib/link/link.h"
 
 #include <stddef.h>
 

@@ -4,7 +4,7 @@
 
 #include "lib/base/frame.h"
 #include "lib/base/join_protocol.h"
-#include "lib/socket.h"
+#include "lib/link/socket.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

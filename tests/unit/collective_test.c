@@ -2,8 +2,8 @@
 /* Whole collectives of several ranks in one thread, over links in memory, against a plain
  * reference: all kinds, awkward counts, and links that move one byte at a time. */
 #include "lib/collective.h"
+#include "lib/collective/ring_schedule.h"
 #include "lib/ring.h"
-#include "lib/ring_schedule.h"
 #include "tests/support/link_memory.h"
 #include "tests/support/unit.h"
 

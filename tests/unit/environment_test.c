@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the environment says, and which words of it are refused by name. */
-#include "lib/environment.h"
+#include "lib/join/environment.h"
 
 #include "tests/support/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which of several failures a collective is answered with, and how neighbours tell each other. */
-#include "lib/failure.h"
+#include "lib/join/failure.h"
 
 #include "lib/notice.h"
 #include "tests/support/link_memory.h"

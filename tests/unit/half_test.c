@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* float16 and bfloat16: every value, every tie between two neighbours, and random floats; one at a
  * time, and by way of the inner loops of each path that this machine has. */
-#include "lib/half.h"
-#include "lib/reduce_path.h"
+#include "lib/reduce/half.h"
+#include "lib/reduce/reduce_path.h"
 #include "tests/support/reduce_reference.h"
 #include "tests/support/unit.h"
 

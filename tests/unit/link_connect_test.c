@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dialling and accepting a neighbour on real sockets, with time as the test gives it: strangers of
  * all kinds, and neighbours that are slow, deaf or gone. */
-#include "lib/descriptor.h"
-#include "lib/link_accept.h"
-#include "lib/link_dial.h"
-#include "lib/link_tcp.h"
-#include "lib/socket.h"
+#include "lib/link/descriptor.h"
+#include "lib/link/link_accept.h"
+#include "lib/link/link_dial.h"
+#include "lib/link/link_tcp.h"
+#include "lib/link/socket.h"
 #include "tests/support/unit.h"
 
 #include <arpa/inet.h>

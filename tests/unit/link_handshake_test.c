@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two ranks that know the key and mean the same link agree, however their bytes are cut; nobody
  * else gets a link. */
-#include "lib/link_handshake.h"
+#include "lib/link/link_handshake.h"
 #include "tests/support/unit.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every element type with every operation on every path that this machine has, against a plain
  * reference, to the bit; the edges of integers, and NaN. */
-#include "lib/reduce_path.h"
+#include "lib/reduce/reduce_path.h"
 #include "tests/support/reduce_reference.h"
 #include "tests/support/unit.h"
 

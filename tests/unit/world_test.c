@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole worlds of several processes through the public calls: what works, and each way in which a
  * world ends. */
-#include "lib/bootstrap.h"
 #include "lib/hvd.h"
+#include "lib/join/bootstrap.h"
 #include "tests/support/ranks.h"
 #include "tests/support/unit.h"
 

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ring and tree; see topology.h. */
+#include "lib/base/topology.h"
+
+int ring_left(int rank, int size)
+{
+    return (rank + size - 1) % size;
+}
+
+int ring_right(int rank, int size)
+{
+    return (rank + 1) % size;
+}
+
+/* What lies below the top of a range, cut into as equal parts as can be; each part's first is a
+ * child. */
+static void cut(struct tree_position *position, int rank, int end)
+{
+    int below = end - rank - 1;
+    position->end = end;
+    position->nchildren = below < TREE_CHILDREN_MAX ? below : TREE_CHILDREN_MAX;
+    for (int i = 0, at = rank + 1; i < position->nchildren; i++) {
+        position->children[i] = at;
+        at += below / position->nchildren + (i < below % position->nchildren);
+    }
+}
+
+int tree_child_end(const struct tree_position *position, int index)
+{
+    return index + 1 < position->nchildren ? position->children[index + 1] : position->end;
+}
+
+void tree_position(struct tree_position *position, int rank, int size)
+{
+    position->parent = -1;
+    cut(position, 0, size);
+    for (int top = 0; top != rank;) {
+        int i = 0;
+        while (tree_child_end(position, i) <= rank)
+            i++;
+        int child = position->children[i];
+        position->parent = top;
+        cut(position, child, tree_child_end(position, i));
+        top = child;
+    }
+}
+
+static int add(int *list, int count, int rank)
+{
+    int at = count;
+    for (int i = 0; i < count; i++)
+        if (list[i] == rank)
+            return count;
+    for (; at > 0 && list[at - 1] > rank; at--)
+        list[at] = list[at - 1];
+    list[at] = rank;
+    return count + 1;
+}
+
+int neighbours(int ranks[NEIGHBOURS_MAX], int rank, int size)
+{
+    int count = 0;
+    struct tree_position tree;
+    if (size < 2)
+        return 0;
+    tree_position(&tree, rank, size);
+    count = add(ranks, count, ring_left(rank, size));
+    count = add(ranks, count, ring_right(rank, size));
+    if (tree.parent >= 0)
+        count = add(ranks, count, tree.parent);
+    for (int i = 0; i < tree.nchildren; i++)
+        count = add(ranks, count, tree.children[i]);
+    return count;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is whose neighbour in a world, or a process set, of `size` ranks: arithmetic, nothing else.
+ *
+ * The ring goes from each rank to the next. The tree has rank 0 on top; below each rank lies a
+ * contiguous range of ranks, [rank, tree_end), so that ranks of one host, which are consecutive,
+ * lie close together, and what is gathered up the tree is in order of rank by itself. */
+#ifndef LIB_BASE_TOPOLOGY_H
+#define LIB_BASE_TOPOLOGY_H
+
+enum {
+    TREE_CHILDREN_MAX = 4,
+    NEIGHBOURS_MAX = 2 + 1 + TREE_CHILDREN_MAX /* left, right, parent, children */
+};
+
+int ring_left(int rank, int size);
+int ring_right(int rank, int size);
+
+struct tree_position {
+    int parent; /* -1 on top */
+    int end;    /* the ranks below and including this one are [rank, end) */
+    int nchildren;
+    int children[TREE_CHILDREN_MAX]; /* ascending; the range of child i ends where that of child
+                                        i + 1 begins, the last one's at `end` */
+};
+
+void tree_position(struct tree_position *position, int rank, int size);
+
+/* Where the range of child `index` ends. */
+int tree_child_end(const struct tree_position *position, int index);
+
+/* Every other rank that `rank` has a link to from the start, ascending and each once. Returns how
+ * many. */
+int neighbours(int ranks[NEIGHBOURS_MAX], int rank, int size);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ways to a place in a world; see bootstrap.h. */
+#include "lib/join/bootstrap.h"
+
+#include "lib/base/topology.h"
+#include "lib/link/descriptor.h"
+#include "lib/link/socket.h"
+
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool rendezvous_applies(const struct environment *environment)
+{
+    return environment->has_rendezvous;
+}
+
+static bool alone_applies(const struct environment *environment)
+{
+    return environment->place.size == 1;
+}
+
+static int alone_join(struct seat *seat, const struct environment *environment, struct err *err)
+{
+    (void)environment;
+    (void)err;
+    seat->welcome.place = (struct place){ .size = 1, .local_size = 1, .cross_size = 1 };
+    seat->welcome.homogeneous = true;
+    return HVD_OK;
+}
+
+/* Opens the port for the left neighbour and tells where it is. */
+static int offer_port(struct seat *seat, struct join_hello *hello, struct err *err)
+{
+    struct socket_address where;
+    int fd = socket_listen_beside(seat->connection.fd, &where, err);
+    if (fd < 0)
+        return fd;
+    seat->listener = fd;
+    socket_address_format(&where, hello->addresses.text[0]);
+    hello->addresses.count = 1;
+    return HVD_OK;
+}
+
+static int check_welcome(const struct join_welcome *welcome, const struct environment *environment,
+                         struct err *err)
+{
+    int rank = welcome->place.rank, size = welcome->place.size;
+    if (rank != environment->place.rank || size != environment->place.size)
+        return fail(err, HVD_ERR_PROTOCOL, "asked for rank %d of %d, was given %d of %d",
+                    environment->place.rank, environment->place.size, rank, size);
+    if (size > 1 && (welcome->left.rank != ring_left(rank, size) ||
+                     welcome->right.rank != ring_right(rank, size)))
+        return fail(err, HVD_ERR_PROTOCOL, "was given ranks %d and %d as neighbours",
+                    welcome->left.rank, welcome->right.rank);
+    return HVD_OK;
+}
+
+static int say_hello(struct seat *seat, const struct environment *environment, struct err *err)
+{
+    struct join_hello hello = {
+        .rank = environment->place.rank,
+        .size = environment->place.size,
+        .pid = (int)getpid(),
+    };
+    memcpy(hello.host, environment->host, sizeof hello.host);
+    int rc = hello.size > 1 ? offer_port(seat, &hello, err) : HVD_OK;
+    if (rc == HVD_OK)
+        rc = join_hello(&seat->connection, &hello, err);
+    if (rc == HVD_OK)
+        rc = join_wait(&seat->connection, &seat->welcome, err);
+    if (rc == HVD_OK)
+        rc = check_welcome(&seat->welcome, environment, err);
+    return rc;
+}
+
+static int attempt(struct seat *seat, const struct environment *environment, uint64_t deadline_ms,
+                   struct err *err)
+{
+    int rc = join_open(&seat->connection, environment->rendezvous_host,
+                       environment->rendezvous_port, &seat->key, deadline_ms, err);
+    if (rc < 0)
+        return rc;
+    rc = say_hello(seat, environment, err);
+    if (rc < 0)
+        fail_context(err, "join %s:%d", environment->rendezvous_host, environment->rendezvous_port);
+    return rc;
+}
+
+static void close_all(struct seat *seat)
+{
+    join_close(&seat->connection);
+    descriptor_close(seat->listener);
+    seat->listener = -1;
+}
+
+static uint32_t random_number(void)
+{
+    unsigned char nonce[NONCE_SIZE];
+    uint32_t number;
+    nonce_generate(nonce);
+    memcpy(&number, nonce, sizeof number);
+    return number;
+}
+
+static int rendezvous_join(struct seat *seat, const struct environment *environment,
+                           struct err *err)
+{
+    struct join_retry retry;
+    uint64_t pause_ms;
+    seat->key = environment->key;
+    join_retry_init(&retry, monotonic_ms());
+    int rc;
+    while ((rc = attempt(seat, environment, retry.deadline_ms, err)) < 0 &&
+           join_retry_next(&retry, seat->connection.stage, rc, monotonic_ms(), random_number(),
+                           &pause_ms)) {
+        close_all(seat);
+        poll(NULL, 0, (int)pause_ms);
+    }
+    return rc;
+}
+
+static const struct bootstrap ways[] = {
+    { "rendezvous", rendezvous_applies, rendezvous_join },
+    { "alone", alone_applies, alone_join },
+};
+
+int bootstrap_join(struct seat *seat, const struct environment *environment, struct err *err)
+{
+    *seat = (struct seat){ .connection.fd = -1, .listener = -1 };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (ways[i].applies(environment))
+            return ways[i].join(seat, environment, err);
+    return fail(err, HVD_ERR_ENVIRONMENT, "nothing tells how to find the other ranks");
+}
+
+void seat_fini(struct seat *seat)
+{
+    close_all(seat);
+    job_key_wipe(&seat->key);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a worker learns its place: an interface, and the ways there are. The first that applies is
+ * taken:
+ *   rendezvous   the environment names one: says hello and waits for the whole world
+ *   alone        a world of size 1 */
+#ifndef LIB_JOIN_BOOTSTRAP_H
+#define LIB_JOIN_BOOTSTRAP_H
+
+#include "lib/base/auth.h"
+#include "lib/base/join_protocol.h"
+#include "lib/join/environment.h"
+#include "lib/join/join_client.h"
+
+#include <stdbool.h>
+
+/* A place in a world, and what is needed to take it. */
+struct seat {
+    struct join_welcome welcome; /* left and right are empty in a world of one */
+    struct job_key key;
+    struct join_connection connection; /* fd -1 when no rendezvous watches over this world */
+    int listener;                      /* where the left neighbour dials; -1 in a world of one */
+};
+
+struct bootstrap {
+    const char *name;
+
+    /* Does the environment speak of this way? */
+    bool (*applies)(const struct environment *environment);
+
+    /* Takes part; may block until all ranks have come. Fills in a seat that is empty and
+     * leaves it to seat_fini() even when it fails. */
+    int (*join)(struct seat *seat, const struct environment *environment, struct err *err);
+};
+
+int bootstrap_join(struct seat *seat, const struct environment *environment, struct err *err);
+
+/* Closes what has not been taken over (set to -1). */
+void seat_fini(struct seat *seat);
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worker's side of the join protocol; see join_client.h. */
+#include "lib/join/join_client.h"
+
+#include "lib/link/descriptor.h"
+#include "lib/link/socket.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ADDRESS_TIMEOUT_MS = 3000, HELLO_TIMEOUT_MS = 30000, GOODBYE_TIMEOUT_MS = 1000 };
+
+/* Waits until `fd` is ready for `events`; until ever if `deadline` is 0. */
+static int wait_ready(int fd, short events, uint64_t deadline, struct err *err)
+{
+    for (;;) {
+        uint64_t now = monotonic_ms();
+        if (deadline && now >= deadline)
+            return fail(err, HVD_ERR_TIMEOUT, "no answer");
+        struct pollfd ready = { .fd = fd, .events = events };
+        int count = poll(&ready, 1, deadline ? (int)(deadline - now) : -1);
+        if (count > 0)
+            return HVD_OK;
+        if (count < 0 && errno != EINTR)
+            return fail_errno(err, HVD_ERR_SYSTEM, errno, "poll");
+    }
+}
+
+static int send_all(int fd, const struct wire_writer *writer, uint64_t deadline, struct err *err)
+{
+    if (writer->failed)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    size_t sent = 0;
+    while (sent < writer->length) {
+        ssize_t nbytes = socket_send(fd, writer->data + sent, writer->length - sent, err);
+        if (nbytes < 0)
+            return (int)nbytes;
+        sent += (size_t)nbytes;
+        int rc = nbytes == 0 ? wait_ready(fd, POLLOUT, deadline, err) : HVD_OK;
+        if (rc < 0)
+            return rc;
+    }
+    return HVD_OK;
+}
+
+/* 1 and a frame; 0 when it has not come yet. */
+static int receive_frame(struct join_connection *connection, struct frame *frame, struct err *err)
+{
+    int rc = frame_reader_next(&connection->reader, frame, err);
+    if (rc != 0)
+        return rc;
+    size_t size;
+    void *space = frame_reader_space(&connection->reader, &size);
+    if (!space)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    ssize_t nbytes = socket_receive(connection->fd, space, size, err);
+    if (nbytes <= 0)
+        return (int)nbytes;
+    frame_reader_commit(&connection->reader, (size_t)nbytes);
+    return frame_reader_next(&connection->reader, frame, err);
+}
+
+static int wait_frame(struct join_connection *connection, struct frame *frame, uint64_t deadline,
+                      struct err *err)
+{
+    for (;;) {
+        int rc = receive_frame(connection, frame, err);
+        if (rc != 0)
+            return rc < 0 ? rc : HVD_OK;
+        rc = wait_ready(connection->fd, POLLIN, deadline, err);
+        if (rc < 0)
+            return rc;
+    }
+}
+
+static int unexpected(const struct frame *frame, struct err *err)
+{
+    return fail(err, HVD_ERR_PROTOCOL, "the rendezvous sent a frame of type %u where none belongs",
+                frame->type);
+}
+
+/* An address that leads nowhere must leave time for the next. */
+static int dial_one(const struct addrinfo *info, uint64_t deadline, struct err *err)
+{
+    uint64_t enough = monotonic_ms() + ADDRESS_TIMEOUT_MS;
+    if (enough < deadline)
+        deadline = enough;
+    struct socket_address address = { .length = info->ai_addrlen };
+    memcpy(&address.storage, info->ai_addr, info->ai_addrlen);
+    int fd = socket_connect(&address, err);
+    if (fd < 0)
+        return fd;
+    int rc = wait_ready(fd, POLLOUT, deadline, err);
+    if (rc == HVD_OK)
+        rc = socket_connect_result(fd, err);
+    if (rc == HVD_OK)
+        return fd;
+    descriptor_close(fd);
+    return rc;
+}
+
+static int dial(const char *host, int port, uint64_t deadline, struct err *err)
+{
+    char service[16];
+    snprintf(service, sizeof service, "%d", port);
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list;
+    int error = getaddrinfo(host, service, &hints, &list);
+    if (error)
+        return fail(err, HVD_ERR_PEER_LOST, "%s", gai_strerror(error));
+    int fd = fail(err, HVD_ERR_PEER_LOST, "the name has no address");
+    for (struct addrinfo *info = list; info && fd < 0; info = info->ai_next)
+        fd = dial_one(info, deadline, err);
+    freeaddrinfo(list);
+    if (fd >= 0)
+        socket_tune(fd);
+    return fd;
+}
+
+static int send_open(int fd, const unsigned char nonce[NONCE_SIZE], uint64_t deadline,
+                     struct err *err)
+{
+    struct join_nonce open = { .version = JOIN_VERSION };
+    memcpy(open.nonce, nonce, NONCE_SIZE);
+    struct wire_writer body = { 0 }, frame = { 0 };
+    join_nonce_encode(&body, &open);
+    frame_put(&frame, JOIN_OPEN, body.data, body.length);
+    frame.failed |= body.failed;
+    int rc = send_all(fd, &frame, deadline, err);
+    wire_writer_fini(&body);
+    wire_writer_fini(&frame);
+    return rc;
+}
+
+static int exchange_nonces(struct join_connection *connection, const struct job_key *key,
+                           uint64_t deadline, struct err *err)
+{
+    unsigned char nonce[NONCE_SIZE];
+    nonce_generate(nonce);
+    int rc = send_open(connection->fd, nonce, deadline, err);
+    struct frame frame;
+    if (rc < 0 || (rc = wait_frame(connection, &frame, deadline, err)) < 0)
+        return rc;
+    if (frame.type != JOIN_CHALLENGE)
+        return unexpected(&frame, err);
+    struct wire_reader body;
+    struct join_nonce challenge;
+    wire_reader_init(&body, frame.body, frame.length);
+    if ((rc = join_nonce_decode(&challenge, JOIN_CHALLENGE, &body, err)) < 0)
+        return rc;
+    seal_init(&connection->seal, SEAL_CLIENT, key, nonce, challenge.nonce);
+    return HVD_OK;
+}
+
+int join_open(struct join_connection *connection, const char *host, int port,
+              const struct job_key *key, uint64_t deadline_ms, struct err *err)
+{
+    connection->stage = JOIN_DIALLING;
+    frame_reader_init(&connection->reader, JOIN_UNPROVEN_MAX);
+    int rc = connection->fd = dial(host, port, deadline_ms, err);
+    if (rc >= 0) {
+        connection->stage = JOIN_CONNECTED;
+        rc = exchange_nonces(connection, key, deadline_ms, err);
+    }
+    if (rc >= 0)
+        return HVD_OK;
+    join_close(connection);
+    fail_context(err, "join %s:%d", host, port);
+    return rc;
+}
+
+static int send_sealed(struct join_connection *connection, uint16_t type,
+                       const struct wire_writer *body, uint64_t deadline, struct err *err)
+{
+    struct wire_writer frame = { .failed = body->failed };
+    seal_put(&connection->seal, &frame, type, body->data, body->length);
+    int rc = send_all(connection->fd, &frame, deadline, err);
+    wire_writer_fini(&frame);
+    return rc;
+}
+
+int join_hello(struct join_connection *connection, const struct join_hello *hello, struct err *err)
+{
+    struct wire_writer body = { 0 };
+    join_hello_encode(&body, hello);
+    int rc = send_sealed(connection, JOIN_HELLO, &body, monotonic_ms() + HELLO_TIMEOUT_MS, err);
+    if (rc == HVD_OK)
+        connection->stage = JOIN_SAID_HELLO;
+    wire_writer_fini(&body);
+    return rc;
+}
+
+static int on_refused(struct wire_reader *body, struct err *err)
+{
+    struct join_refused refused;
+    int rc = join_refused_decode(&refused, body, err);
+    return rc < 0 ? rc : fail(err, refused.status, "%s", refused.text);
+}
+
+static int on_early_news(struct wire_reader *body, struct err *err)
+{
+    struct join_news news;
+    int rc = join_news_decode(&news, body, err);
+    return rc < 0 ? rc : fail(err, news.status, "%s", news.text);
+}
+
+int join_wait(struct join_connection *connection, struct join_welcome *welcome, struct err *err)
+{
+    struct frame frame;
+    struct wire_reader body;
+    int rc = wait_frame(connection, &frame, 0, err);
+    if (rc == HVD_ERR_PEER_LOST)
+        return fail_context(err, "the rendezvous hung up; it is gone or does not accept this "
+                                 "HVD_JOB_KEY");
+    if (rc < 0)
+        return rc;
+    connection->stage = JOIN_ANSWERED;
+    if ((rc = seal_check(&connection->seal, &frame, &body, err)) < 0)
+        return rc;
+    switch (frame.type) {
+    case JOIN_WELCOME:
+        return join_welcome_decode(welcome, &body, err);
+    case JOIN_REFUSED:
+        return on_refused(&body, err);
+    case JOIN_NEWS:
+        return on_early_news(&body, err);
+    default:
+        return unexpected(&frame, err);
+    }
+}
+
+int join_news(struct join_connection *connection, struct join_news *news, struct err *err)
+{
+    struct frame frame;
+    struct wire_reader body;
+    int rc = receive_frame(connection, &frame, err);
+    if (rc == HVD_ERR_PEER_LOST)
+        return fail_context(err, "the launcher is gone");
+    if (rc <= 0)
+        return rc;
+    if ((rc = seal_check(&connection->seal, &frame, &body, err)) < 0)
+        return rc;
+    if (frame.type != JOIN_NEWS)
+        return unexpected(&frame, err);
+    rc = join_news_decode(news, &body, err);
+    return rc < 0 ? rc : 1;
+}
+
+void join_goodbye(struct join_connection *connection, uint64_t collectives,
+                  const struct err *reason)
+{
+    struct wire_writer body = { 0 };
+    struct join_goodbye goodbye = { .collectives = collectives, .status = reason->code };
+    snprintf(goodbye.text, sizeof goodbye.text, "%s", reason->text);
+    join_goodbye_encode(&body, &goodbye);
+    (void)send_sealed(connection, JOIN_GOODBYE, &body, monotonic_ms() + GOODBYE_TIMEOUT_MS, NULL);
+    wire_writer_fini(&body);
+}
+
+void join_close(struct join_connection *connection)
+{
+    socket_close_gently(connection->fd);
+    connection->fd = -1;
+    frame_reader_fini(&connection->reader);
+    seal_wipe(&connection->seal);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Descriptors that are ours; see descriptor.h. They are opened and closed under a lock that fork()
+ * takes, too: a child knows exactly what to close. */
+#include "lib/link/descriptor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Those of a world and of all strangers at its door are fewer than 80. */
+enum { OPEN_MAX_OURS = 256 };
+
+static struct {
+    pthread_mutex_t lock;
+    int count;
+    int fds[OPEN_MAX_OURS];
+} ours = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void lock(void)
+{
+    pthread_mutex_lock(&ours.lock);
+}
+
+static void unlock(void)
+{
+    pthread_mutex_unlock(&ours.lock);
+}
+
+static void close_copies(void)
+{
+    while (ours.count > 0)
+        close(ours.fds[--ours.count]);
+    unlock();
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(lock, unlock, close_copies);
+}
+
+static void lock_watched(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    lock();
+}
+
+/* Closes `fd` and fails with `error`. */
+static int discard(int fd, int error)
+{
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static int lift(int fd)
+{
+    if (fd < 0 || fd > STDERR_FILENO)
+        return fd;
+    int lifted = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (lifted < 0)
+        return discard(fd, errno);
+    close(fd);
+    return lifted;
+}
+
+/* Under the lock. */
+static int keep(int fd)
+{
+    fd = lift(fd);
+    if (fd < 0)
+        return fd;
+    if (ours.count == OPEN_MAX_OURS)
+        return discard(fd, EMFILE);
+    ours.fds[ours.count++] = fd;
+    return fd;
+}
+
+int descriptor_socket(int family)
+{
+    lock_watched();
+    int fd = keep(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    unlock();
+    return fd;
+}
+
+int descriptor_accept(int listener)
+{
+    lock_watched();
+    int fd = keep(accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    unlock();
+    return fd;
+}
+
+int descriptor_event(void)
+{
+    lock_watched();
+    int fd = keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    unlock();
+    return fd;
+}
+
+void descriptor_close(int fd)
+{
+    if (fd < 0)
+        return;
+    lock();
+    for (int i = ours.count - 1; i >= 0; i--)
+        if (ours.fds[i] == fd) {
+            ours.fds[i] = ours.fds[--ours.count];
+            break;
+        }
+    close(fd);
+    unlock();
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The descriptors of a guest: close-on-exec, nonblocking, above 2, and not inherited.
+ *
+ * A host program may have closed its standard streams and write to them all the same: a socket of
+ * ours must never be what it writes to. And a child that it forks at any moment, also while a world
+ * is being joined or left, closes its copies, so that the other side sees it when a rank ends. */
+#ifndef LIB_LINK_DESCRIPTOR_H
+#define LIB_LINK_DESCRIPTOR_H
+
+/* All three return a descriptor for descriptor_close(), or -1 with errno. */
+int descriptor_socket(int family);
+int descriptor_accept(int listener);
+int descriptor_event(void);
+
+/* -1 is fine. */
+void descriptor_close(int fd);
+
+#endif

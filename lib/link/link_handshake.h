@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How two ranks prove to each other that they know the job's key and mean the same link, before any
+ * other byte is read. Bytes in, bytes out; no socket.
+ *
+ *   initiator                                    acceptor
+ *   hello, 64 bytes                          ->
+ *                                            <-  nonce, 32, and proof("hvd1 acceptor"), 32
+ *   proof("hvd1 initiator"), 32              ->
+ *                                            <-  ready, 1 byte of value 1
+ *
+ *   hello: 0 magic "HVDD"  4 version u16  6 zero u16  8 epoch u32  12 source rank u32
+ *          16 target rank u32  20 channel u32  24 zero u64  32 nonce
+ *
+ * Both proofs cover the hello and the acceptor's nonce. All messages have fixed sizes and no length
+ * is believed. Fails with HVD_ERR_PROTOCOL (not our protocol, another world, another link) or
+ * HVD_ERR_AUTH (a wrong proof); the connection is then to be closed without an answer. */
+#ifndef LIB_LINK_LINK_HANDSHAKE_H
+#define LIB_LINK_LINK_HANDSHAKE_H
+
+#include "lib/base/auth.h"
+#include "lib/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LINK_VERSION = 1, LINK_HELLO_SIZE = 64, LINK_CHALLENGE_SIZE = NONCE_SIZE + PROOF_SIZE };
+
+/* Which link: `source` dials, `target` accepts. */
+struct link_identity {
+    uint32_t epoch, source, target, channel;
+};
+
+/* initiator:  challenge -> ready -> done;  acceptor:  hello -> proof -> done; each is what is
+ * awaited. */
+enum link_awaits { AWAITS_HELLO, AWAITS_CHALLENGE, AWAITS_PROOF, AWAITS_READY, AWAITS_NOTHING };
+
+struct link_handshake {
+    enum link_awaits awaits;
+    struct link_identity identity;
+    const struct job_key *key; /* borrowed until the end */
+    unsigned char hello[LINK_HELLO_SIZE];
+    unsigned char nonce[NONCE_SIZE]; /* the acceptor's */
+    unsigned char in[LINK_HELLO_SIZE], out[LINK_HELLO_SIZE];
+    size_t received;
+    size_t out_start, out_end; /* to be sent: out[out_start, out_end) */
+};
+
+void link_handshake_initiate(struct link_handshake *handshake, const struct link_identity *identity,
+                             const struct job_key *key);
+void link_handshake_accept(struct link_handshake *handshake, const struct link_identity *identity,
+                           const struct job_key *key);
+
+/* What is to be sent now (`*length` may be 0), and that so much of it has been. */
+const void *link_handshake_output(const struct link_handshake *handshake, size_t *length);
+void link_handshake_sent(struct link_handshake *handshake, size_t nbytes);
+
+/* Where the next bytes received belong; `*length` is how many at most, so that nothing that follows
+ * the handshake is swallowed; 0 when nothing is awaited. Then: so many have come. */
+void *link_handshake_space(struct link_handshake *handshake, size_t *length);
+int link_handshake_received(struct link_handshake *handshake, size_t nbytes, struct err *err);
+
+/* Everything has been received and sent: the link may be used. */
+bool link_handshake_done(const struct link_handshake *handshake);
+
+#endif

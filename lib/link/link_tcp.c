@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Links over TCP.
+ *
+ * A reset or an end is seen at the next call. A host that has vanished without a word is seen in
+ * two ways: who waits for bytes has keepalive (socket_tune), who waits to send asks TCP how long
+ * acknowledgements have been missing. A receiver that is alive and does not read acknowledges all
+ * the same. */
+#include "lib/link/link_tcp.h"
+
+#include "lib/link/socket.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SILENCE_MS = 3000, UNANSWERED = 3 };
+
+struct link_tcp {
+    struct link link;
+    int fd;
+};
+
+static int descriptor(const struct link *link)
+{
+    return ((const struct link_tcp *)(const void *)link)->fd;
+}
+
+static ssize_t tcp_try_send(struct link *link, const struct iovec *parts, int count,
+                            struct err *err)
+{
+    if (count == 1)
+        return socket_send(descriptor(link), parts[0].iov_base, parts[0].iov_len, err);
+    return socket_send_parts(descriptor(link), parts, count, err);
+}
+
+static ssize_t tcp_try_receive(struct link *link, void *data, size_t size, struct err *err)
+{
+    return socket_receive(descriptor(link), data, size, err);
+}
+
+static int tcp_check(struct link *link, struct err *err)
+{
+    struct tcp_info info;
+    socklen_t length = sizeof info;
+    memset(&info, 0, sizeof info);
+    if (getsockopt(descriptor(link), IPPROTO_TCP, TCP_INFO, &info, &length) < 0)
+        return HVD_OK; /* not TCP */
+    bool unanswered = info.tcpi_retransmits >= UNANSWERED || info.tcpi_probes >= UNANSWERED;
+    if (unanswered && info.tcpi_last_ack_recv > SILENCE_MS)
+        return fail(err, HVD_ERR_PEER_LOST, "no acknowledgement for %u ms",
+                    info.tcpi_last_ack_recv);
+    return HVD_OK;
+}
+
+static void tcp_close(struct link *link)
+{
+    socket_close_gently(descriptor(link));
+    free(link);
+}
+
+static const struct link_type link_tcp_type = {
+    .try_send = tcp_try_send,
+    .try_receive = tcp_try_receive,
+    .pollable = descriptor,
+    .check = tcp_check,
+    .close = tcp_close,
+};
+
+struct link *link_tcp_create(int fd)
+{
+    struct link_tcp *tcp = malloc(sizeof *tcp);
+    if (!tcp)
+        return NULL;
+    *tcp = (struct link_tcp){ .link.type = &link_tcp_type, .fd = fd };
+    return &tcp->link;
+}

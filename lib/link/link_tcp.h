@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A link over a connected stream socket whose other side has been authenticated. */
+#ifndef LIB_LINK_LINK_TCP_H
+#define LIB_LINK_LINK_TCP_H
+
+#include "lib/link/link.h"
+
+/* Takes `fd` over, which is nonblocking. NULL when out of memory; `fd` is then still the caller's.
+ */
+struct link *link_tcp_create(int fd);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names and sizes of element types, and the choice of a path; see reduce.h and reduce_path.h. */
+#include "lib/reduce/reduce.h"
+
+#include "lib/reduce/reduce_path.h"
+
+#include <stdatomic.h>
+
+static const struct element {
+    const char *name;
+    size_t size;
+} elements[REDUCE_DTYPES] = {
+    [HVD_UINT8] = { "uint8", 1 },       [HVD_INT8] = { "int8", 1 },
+    [HVD_UINT16] = { "uint16", 2 },     [HVD_INT16] = { "int16", 2 },
+    [HVD_INT32] = { "int32", 4 },       [HVD_INT64] = { "int64", 8 },
+    [HVD_FLOAT16] = { "float16", 2 },   [HVD_FLOAT32] = { "float32", 4 },
+    [HVD_FLOAT64] = { "float64", 8 },   [HVD_BOOL] = { "bool", 1 },
+    [HVD_BFLOAT16] = { "bfloat16", 2 },
+};
+
+static const char *const ops[REDUCE_OPS] = {
+    [HVD_AVERAGE] = "average", [HVD_SUM] = "sum",         [HVD_MIN] = "min",
+    [HVD_MAX] = "max",         [HVD_PRODUCT] = "product",
+};
+
+/* The best first. */
+static const struct reduce_path *const paths[] = {
+#ifdef REDUCE_X86_64
+    &reduce_avx512,
+    &reduce_avx2,
+#endif
+    &reduce_portable,
+};
+
+static _Atomic(const struct reduce_path *) chosen; /* NULL until the first question */
+
+const struct reduce_path *reduce_path_at(size_t index)
+{
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (paths[i]->supported() && index-- == 0)
+            return paths[i];
+    return NULL;
+}
+
+void reduce_path_force(const struct reduce_path *path)
+{
+    atomic_store(&chosen, path);
+}
+
+/* Threads that ask at the same time come to the same answer. */
+static const struct reduce_path *current_path(void)
+{
+    const struct reduce_path *path = atomic_load(&chosen);
+    if (!path)
+        atomic_store(&chosen, path = reduce_path_at(0));
+    return path;
+}
+
+static bool known_dtype(int dtype)
+{
+    return dtype >= 0 && dtype < REDUCE_DTYPES;
+}
+
+static bool known_op(int op)
+{
+    return op >= 0 && op < REDUCE_OPS && ops[op];
+}
+
+reduce_fn *reduce_function(enum hvd_dtype dtype, enum hvd_op op)
+{
+    return known_dtype((int)dtype) && known_op((int)op) ? current_path()->reduce[dtype][op] : NULL;
+}
+
+divide_fn *divide_function(enum hvd_dtype dtype)
+{
+    return known_dtype((int)dtype) ? current_path()->divide[dtype] : NULL;
+}
+
+size_t dtype_size(int dtype)
+{
+    return known_dtype(dtype) ? elements[dtype].size : 0;
+}
+
+const char *dtype_name(int dtype)
+{
+    return known_dtype(dtype) ? elements[dtype].name : "?";
+}
+
+const char *op_name(int op)
+{
+    return known_op(op) ? ops[op] : "?";
+}

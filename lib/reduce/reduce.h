@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Combining elements: the inner loops, by element type and operation, and the names of both.
+ *
+ * Integers wrap around. The least or greatest of floating point numbers is NaN if either is.
+ * float16 and bfloat16 are widened to float32, combined there, and rounded once, to nearest, ties
+ * to even. Of a bool any value but 0 is true, and what comes out is 0 or 1. Addresses need no
+ * alignment. Results are the same to the bit on every instruction set; reduce_path.h has them. */
+#ifndef LIB_REDUCE_REDUCE_H
+#define LIB_REDUCE_REDUCE_H
+
+#include "lib/hvd.h"
+
+#include <stddef.h>
+
+/* out[i] = left[i] op right[i]. `out` may be equal to `left` or `right`, and must not overlap them
+ * otherwise. */
+typedef void reduce_fn(void *out, const void *left, const void *right, size_t count);
+
+/* The last step of an average: out[i] = (left[i] + right[i]) / divisor, which is 1 to 2^24. The sum
+ * of integers wraps around in their own type and the quotient is truncated toward zero; that of
+ * halves is divided as a float32, so it may be larger than a half on the way. */
+typedef void divide_fn(void *out, const void *left, const void *right, size_t count, int divisor);
+
+/* NULL for what is not an element type or an operation, and for the average of bool. HVD_AVERAGE
+ * combines as HVD_SUM does, until the last step. */
+reduce_fn *reduce_function(enum hvd_dtype dtype, enum hvd_op op);
+divide_fn *divide_function(enum hvd_dtype dtype);
+
+/* Bytes per element, 0 if unknown; "float32"; "sum"; "?" if unknown. */
+size_t dtype_size(int dtype);
+const char *dtype_name(int dtype);
+const char *op_name(int op);
+
+#endif

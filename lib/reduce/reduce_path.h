@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A path is every inner loop, compiled for one instruction set. All paths give the same bits, NaN
+ * included, so ranks on different processors agree and a result does not tell where it was made.
+ *
+ * reduce_portable.c is plain C; on x86-64 the compiler makes SSE2 of it, which every such processor
+ * has. reduce_avx2.c and reduce_avx512.c are for x86-64 only. reduce.c takes, once, the best that
+ * the processor has. */
+#ifndef LIB_REDUCE_REDUCE_PATH_H
+#define LIB_REDUCE_REDUCE_PATH_H
+
+#include "lib/reduce/reduce.h"
+
+#include <stdbool.h>
+
+enum { REDUCE_DTYPES = HVD_BFLOAT16 + 1, REDUCE_OPS = HVD_PRODUCT + 1 };
+
+struct reduce_path {
+    const char *name;
+    bool (*supported)(void);                      /* by this processor and its operating system */
+    reduce_fn *reduce[REDUCE_DTYPES][REDUCE_OPS]; /* NULL: makes no sense */
+    divide_fn *divide[REDUCE_DTYPES];
+};
+
+extern const struct reduce_path reduce_portable;
+#if defined __x86_64__ && defined __GNUC__
+#define REDUCE_X86_64 1
+extern const struct reduce_path reduce_avx2, reduce_avx512;
+#endif
+
+/* The paths that can run here: 0 is the best, NULL comes after the last, which is the portable one.
+ * For tests and measurements, as is what follows. */
+const struct reduce_path *reduce_path_at(size_t index);
+
+/* Functions given out from now on come from `path`; NULL: from the best. */
+void reduce_path_force(const struct reduce_path *path);
+
+#endif
