@@ -8,29 +8,37 @@
  *     hvd_init();
  *     hvd_broadcast("weights", weights, count, HVD_FLOAT32, 0);
  *     for each step:
- *         compute the gradients g
- *         hvd_allreduce("grad", g, g, count, HVD_FLOAT32, HVD_AVERAGE);
- *         apply them
+ *         for each layer, backwards:
+ *             compute its gradient
+ *             hvd_allreduce_async(&gradient[i], HVD_AVERAGE, NULL, &handle[i]);
+ *         hvd_wait(handle[i]) for each i, and apply them
  *     hvd_shutdown();
  *
- * Every collective must be called by every rank, in the same order, with the same name, element
- * type, count and operation. If they differ, the call fails with HVD_ERR_MISMATCH on every rank,
- * and so does every later one: the world does not go on. (The root of a broadcast may have returned
- * before others disagree.) The calls block. They may be made from any thread; calls of one process
- * are carried out one after the other. Data need not be aligned.
+ * Names, not the order of calls, tell which tensors of different ranks belong together: every rank
+ * submits the same names, in any order, from any thread. A name can be in flight once per process
+ * set; when its collective is done it can be used again, and the second time costs less. Tensors
+ * without a name (NULL) are matched by their order among the nameless of the same kind.
+ *
+ * What the ranks submit under a name must agree: kind of collective, element type, shape,
+ * operation, factors, root. If it does not, the collective fails with HVD_ERR_MISMATCH on every
+ * rank, the text says which ranks said what, and the world goes on. When a rank is lost, every call
+ * on every rank fails with HVD_ERR_PEER_LOST and the same text, from then on.
  *
  * Status: every call returns HVD_OK (0) or a negative enum hvd_status, except those that return a
- * rank or a size, which are never negative when they succeed. hvd_last_error() tells in words what
- * happened to the calling thread last. No call aborts, exits, prints, or changes signal handlers,
- * locale, working directory, stdin or stdout. After fork() the child holds no world: its calls
- * return HVD_ERR_FORKED.
+ * rank, a size or a number, which are never negative when they succeed. hvd_last_error() tells in
+ * words what happened to the calling thread last. What is this rank's own mistake is said at once
+ * (HVD_ERR_INVALID) and nothing is submitted. No call aborts, exits, or changes signal handlers,
+ * locale, working directory, stdin or stdout; warnings about stalled ranks go to stderr
+ * (HOROVOD_LOG_LEVEL). After fork() the child holds no world: its calls return HVD_ERR_FORKED.
  *
- * The names and their meaning are those of Horovod; hvd(3) has a page for each call,
- * hvd_environment(7) lists the variables that are read. */
+ * All calls may be made from any thread. Data need not be aligned. The names and their meaning are
+ * those of Horovod; hvd(3) has a page for each call, hvd_environment(7) lists the variables that
+ * are read. */
 #ifndef HVD_H
 #define HVD_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,9 +65,8 @@ enum hvd_status {
     HVD_ERR_PROTOCOL = -6,        /* a peer sent what it must not send */
     HVD_ERR_AUTH = -7,            /* a peer could not prove that it knows the job's key */
     HVD_ERR_TIMEOUT = -8,         /* a peer did not answer in time */
-    HVD_ERR_MISMATCH =
-        -9, /* ranks called different collectives, or with different types, counts or operations */
-    HVD_ERR_PEER_LOST = -10, /* another rank, or the launcher, died or became unreachable */
+    HVD_ERR_MISMATCH = -9,        /* what the ranks submitted under one name does not agree */
+    HVD_ERR_PEER_LOST = -10,      /* another rank, or the launcher, died or became unreachable */
     HVD_ERR_PEER_LEFT =
         -11, /* another rank called hvd_shutdown() or ended before this collective */
     HVD_ERR_SHUT_DOWN = -12, /* this process has called hvd_shutdown() */
@@ -87,9 +94,11 @@ enum hvd_dtype {
 enum hvd_op {
     HVD_AVERAGE =
         0, /* sum, then divided by the size of the world; integers are truncated toward zero */
-    HVD_SUM = 1,    /* integers wrap around in two's complement */
-    HVD_MIN = 3,    /* for floating point: NaN if any operand is NaN */
-    HVD_MAX = 4,    /* likewise */
+    HVD_SUM = 1, /* integers wrap around in two's complement */
+    HVD_ADASUM =
+        2,       /* floating point; what two ranks agree on counts once, what they do not, twice */
+    HVD_MIN = 3, /* for floating point: NaN if any operand is NaN */
+    HVD_MAX = 4, /* likewise */
     HVD_PRODUCT = 5 /* integers wrap around */
 };
 
@@ -103,10 +112,18 @@ enum hvd_op {
  * it cannot. */
 HVD_API int hvd_init(void);
 
-/* Leaves the world; the other ranks learn of it, and those that wait for this one fail with
- * HVD_ERR_PEER_LEFT. Waits for no other rank. Calling it again, or without hvd_init(), changes
- * nothing and returns HVD_OK. Normal exit of the process does the same. A collective that another
- * thread is inside is waited for. */
+/* Likewise, and makes `count` process sets, numbered 1 to `count`, which every rank must give
+ * alike. If they differ the ranks are joined all the same and HVD_ERR_MISMATCH is returned. */
+struct hvd_ranks {
+    const int *ranks;
+    int count;
+};
+HVD_API int hvd_init_process_sets(const struct hvd_ranks *sets, int count);
+
+/* Leaves the world. Collectives of this rank that are not done fail with HVD_ERR_SHUT_DOWN; on the
+ * other ranks those that need it fail with HVD_ERR_PEER_LEFT. Waits for no other rank. Calling it
+ * again, or without hvd_init(), changes nothing and returns HVD_OK. Normal exit of the process does
+ * the same. */
 HVD_API int hvd_shutdown(void);
 
 /* 1 between a successful hvd_init() and hvd_shutdown(), else 0. Also 1 when the world has lost a
@@ -128,14 +145,14 @@ HVD_API int hvd_cross_size(void);
 /* 1 if every host has the same number of ranks, else 0; or a negative status as above. */
 HVD_API int hvd_is_homogeneous(void);
 
+/* The short forms: blocking, over the whole world, of `count` elements in one dimension. */
+
 /* Reduces `count` elements over all ranks; every rank gets the whole result, the same to the bit.
  *
- * `name` tells this reduction in error messages and must be the same on all ranks; at most 255
- * bytes; NULL for none. `output` may be equal to `input`, and must not overlap it otherwise.
- * `count` may be 0 and need not divide by the size of the world. Elements are combined in ring
- * order: the block of elements that rank r ends up reducing is combined starting from rank r + 1,
- * in order of rank around the ring, so that a run with the same ranks repeats exactly. When the
- * call fails, `output` holds anything. */
+ * `name` is at most 255 bytes of UTF-8, or NULL. `output` may be equal to `input`, and must not
+ * overlap it otherwise. `count` may be 0 and need not divide by the size of the world. The order in
+ * which elements are combined depends on their number and the ranks alone, so that a run with the
+ * same ranks repeats exactly. When the call fails, `output` holds anything. */
 HVD_API int hvd_allreduce(const char *name, const void *input, void *output, size_t count,
                           enum hvd_dtype dtype, enum hvd_op op);
 
@@ -145,12 +162,146 @@ HVD_API int hvd_broadcast(const char *name, void *data, size_t count, enum hvd_d
 
 /* Gathers `count` elements from each rank, in order of rank, into `output` on every rank: size x
  * count elements. `input` may be the own part of `output` (output + rank x count elements), and
- * must not overlap it otherwise. */
+ * must not overlap it otherwise. A rank whose `output` turns out to be too small, because others
+ * gave more, gets HVD_ERR_INVALID. */
 HVD_API int hvd_allgather(const char *name, const void *input, void *output, size_t count,
                           enum hvd_dtype dtype);
 
 /* Returns when every rank has called it. */
 HVD_API int hvd_barrier(void);
+
+/* The long forms: any shape, process set and factors, and no waiting. */
+
+enum { HVD_DIMS_MAX = 8, HVD_NAME_MAX = 255 };
+
+/* A tensor in row-major order. The struct, its dims and its name are read during the call only; the
+ * memory of input and output is borrowed until hvd_wait() has returned for the handle, and must not
+ * be touched meanwhile. */
+struct hvd_tensor {
+    const char *name;   /* at most HVD_NAME_MAX bytes of UTF-8; NULL for none */
+    const void *input;  /* broadcast: not used */
+    void *output;       /* may be equal to input; allgather, alltoall: NULL, to get memory */
+    size_t output_size; /* in bytes; used by allgather, alltoall and reduce-scatter, whose results
+                           have a size of their own; there is room for so much */
+    enum hvd_dtype dtype;
+    int ndims;           /* 0 for a scalar, at most HVD_DIMS_MAX */
+    const int64_t *dims; /* of the input, none negative */
+};
+
+/* What most calls leave out: zero, or NULL instead of the struct, means the default. */
+struct hvd_options {
+    int process_set;  /* 0, the default, is the world */
+    double prescale;  /* each rank's input is multiplied by it first; 0 counts as 1 */
+    double postscale; /* the result is multiplied by it; 0 counts as 1 */
+};
+
+/* What a collective gave besides the contents of its output. */
+struct hvd_result {
+    void *data;    /* where the output is: as submitted, or memory that hvd_result_free() frees */
+    int64_t dim0;  /* of the output: the rows that are there */
+    size_t size;   /* of the output, in bytes */
+    int64_t *rows; /* allgather, alltoall: the rows that came from each rank of the set */
+    int nrows;     /* how many of those there are; 0 for other collectives */
+    int last_rank; /* join: the rank that joined last; otherwise -1 */
+    void *memory;  /* the library's own */
+};
+
+/* Each starts a collective and returns HVD_OK and its handle, or says what is wrong and starts
+ * nothing. What ranks disagree on comes out of hvd_wait(). The order in which ranks call them does
+ * not matter. */
+
+/* Like hvd_allreduce(). Also HVD_ADASUM, for float16, bfloat16, float32 and float64. */
+HVD_API int hvd_allreduce_async(const struct hvd_tensor *tensor, enum hvd_op op,
+                                const struct hvd_options *options, int64_t *handle);
+
+/* `count` tensors that are reduced when all of them have been submitted by all ranks, and finish
+ * together, under one handle. */
+HVD_API int hvd_grouped_allreduce_async(const struct hvd_tensor *tensors, int count, enum hvd_op op,
+                                        const struct hvd_options *options, int64_t *handle);
+
+/* Puts the tensors of all ranks one after the other along dimension 0, which may differ between
+ * ranks and may be 0; the other dimensions must agree. A scalar has no dimension 0 and is refused. */
+HVD_API int hvd_allgather_async(const struct hvd_tensor *tensor, const struct hvd_options *options,
+                                int64_t *handle);
+HVD_API int hvd_grouped_allgather_async(const struct hvd_tensor *tensors, int count,
+                                        const struct hvd_options *options, int64_t *handle);
+
+/* Copies `output` of `root`, a rank of the world that belongs to the process set, to all others. */
+HVD_API int hvd_broadcast_async(const struct hvd_tensor *tensor, int root,
+                                const struct hvd_options *options, int64_t *handle);
+
+/* Sends splits[i] rows to rank i of the set, taken from the input in order, and receives its rows
+ * from each, in order of rank. `nsplits` is the size of the set and the splits add up to dims[0] at
+ * most; rows beyond them are not sent. `splits` NULL: equal shares, and dims[0] must divide by the
+ * size of the set. The result tells how many rows came from each. `output` must not overlap the
+ * input. */
+HVD_API int hvd_alltoall_async(const struct hvd_tensor *tensor, const int64_t *splits, int nsplits,
+                               const struct hvd_options *options, int64_t *handle);
+
+/* Reduces (HVD_SUM, HVD_AVERAGE) and leaves each rank its share of the rows: dims[0] divided by the
+ * size of the set, and one more for each of the first dims[0] modulo size ranks. hvd_share() tells
+ * how many. `output` may be equal to `input`, and must not overlap it otherwise. */
+HVD_API int hvd_reducescatter_async(const struct hvd_tensor *tensor, enum hvd_op op,
+                                    const struct hvd_options *options, int64_t *handle);
+HVD_API int hvd_grouped_reducescatter_async(const struct hvd_tensor *tensors, int count,
+                                            enum hvd_op op, const struct hvd_options *options,
+                                            int64_t *handle);
+HVD_API int64_t hvd_share(int64_t rows, int size, int rank);
+
+/* Done when every rank of the set has submitted it. */
+HVD_API int hvd_barrier_async(const struct hvd_options *options, int64_t *handle);
+
+/* Says that this rank has no more data: until every rank of the set has joined, it takes part in
+ * the allreduces of the others with zeros. Averages still divide by the size of the set. Other
+ * collectives than allreduce and barrier fail meanwhile. The result tells who joined last. */
+HVD_API int hvd_join_async(const struct hvd_options *options, int64_t *handle);
+HVD_API int hvd_join(int *last_rank);
+
+/* 1 if hvd_wait() would return at once, 0 if not, or HVD_ERR_INVALID for what is no handle. */
+HVD_API int hvd_poll(int64_t handle);
+
+/* Waits until the collective is done, returns its status, and ends the handle. The thread that
+ * waits moves the data. */
+HVD_API int hvd_wait(int64_t handle);
+
+/* Likewise, with what the collective gave; `result` is empty when it failed. */
+HVD_API int hvd_wait_result(int64_t handle, struct hvd_result *result);
+
+/* Likewise (`result` may be NULL), for at most `timeout_ms` milliseconds: then HVD_ERR_TIMEOUT, and
+ * the handle can be waited for again. */
+HVD_API int hvd_wait_timeout(int64_t handle, int timeout_ms, struct hvd_result *result);
+
+/* Frees what the library allocated for a result and empties it. NULL and empty are fine. */
+HVD_API void hvd_result_free(struct hvd_result *result);
+
+/* Process sets: some of the world's ranks, in which collectives run beside those of the world and
+ * of other sets. Set 0 is the world. */
+
+/* Makes a set of `count` different ranks. Every rank of the world calls it, with the same ranks in
+ * any order, and waits for the others. Returns the set's number, the same on all ranks;
+ * HVD_ERR_MISMATCH if the ranks disagree, HVD_ERR_INVALID for a set that exists. */
+HVD_API int hvd_add_process_set(const int *ranks, int count);
+
+/* Ends a set; called by every rank of the world. Waits until what this rank has submitted in it is
+ * done, then for the others. Its number may be given out again. */
+HVD_API int hvd_remove_process_set(int process_set);
+
+/* This process's rank in a set, and the set's size; HVD_ERR_INVALID if there is no such set, or for
+ * the rank, if this process is not a member. */
+HVD_API int hvd_process_set_rank(int process_set);
+HVD_API int hvd_process_set_size(int process_set);
+HVD_API int hvd_process_set_included(int process_set); /* 1 or 0 */
+
+/* The numbers of the sets, or the ranks of one, ascending: at most `capacity` of them are stored.
+ * Both return how many there are. */
+HVD_API int hvd_process_sets(int *process_sets, int capacity);
+HVD_API int hvd_process_set_ranks(int process_set, int *ranks, int capacity);
+
+/* Records what the library does as Chrome trace events in `file`, from now on; only rank 0 writes.
+ * HOROVOD_TIMELINE does so from the start. `mark_cycles` adds a mark for each round of agreement.
+ * Starting again, into another file, ends the first. Stopping what is not running is fine. */
+HVD_API int hvd_start_timeline(const char *file, int mark_cycles);
+HVD_API int hvd_stop_timeline(void);
 
 /* A short text for a status, and the text of the last failure in this thread ("" if none). Both are
  * borrowed: the first for ever, the second until this thread's next call. */

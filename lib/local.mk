@@ -20,14 +20,7 @@ lib_base_libbase_la_LIBADD = $(SODIUM_LIBS)
 
 # All of libhvd with nothing hidden: what libhvd is made from and what its unit tests link.
 lib_libhvd_internal_la_SOURCES = \
-	lib/collective.c lib/collective.h \
-	lib/engine.c lib/engine.h \
-	lib/fingerprint.c lib/fingerprint.h \
 	lib/hvd.c lib/hvd.h \
-	lib/notice.c lib/notice.h \
-	lib/request.c lib/request.h \
-	lib/ring.c lib/ring.h \
-	lib/ring_connect.c lib/ring_connect.h \
 	lib/world.c lib/world.h \
 	lib/collective/allgather_ring.c \
 	lib/collective/broadcast_ring.c \

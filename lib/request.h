@@ -1,26 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a caller asks for, and whether it is acceptable in a world of a given size. */
+/* What a caller asks for, checked: whatever is this rank's own mistake is found here, before
+ * anything is submitted. HVD_ERR_INVALID, and a text that names call and tensor, the argument and
+ * what was expected: "allreduce 'grad': dims[1] is -3, a dimension is 0 or more". */
 #ifndef LIB_REQUEST_H
 #define LIB_REQUEST_H
 
 #include "lib/base/status.h"
-#include "lib/fingerprint.h"
 #include "lib/hvd.h"
+#include "lib/negotiation/description.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
-struct request {
-    enum collective_kind kind;
-    const char *name;  /* "" for none */
-    const void *input; /* broadcast: equal to output */
-    void *output;
-    size_t count; /* as given to the call: elements per rank */
-    enum hvd_dtype dtype;
-    enum hvd_op op; /* allreduce only; 0 otherwise */
-    int root;       /* broadcast only; 0 otherwise */
+/* The process set that is asked for. */
+struct request_set {
+    int id;
+    const int *ranks; /* of the world, ascending */
+    int size;
+    int rank; /* of this process in the set */
 };
 
-/* HVD_ERR_INVALID and a text that names the call when an argument of `rank` is not acceptable. */
-int request_check(const struct request *request, int rank, int size, struct err *err);
+/* Makes a description of a tensor; `op` and `root` (a rank of the world) are 0 where the kind has
+ * none, `options` may be NULL. Checks
+ *   the kind's pointers (NULL is fine for an empty tensor; allgather's and alltoall's output may be
+ *   NULL), that input and output do not overlap except as hvd.h allows; the name (UTF-8, 1 to
+ *   HVD_NAME_MAX bytes, or NULL); dtype, op (average of bool, Adasum of integers, reduce-scatter
+ *   with other than sum and average are refused); ndims, dims, and that the size in bytes stays
+ *   below INT64_MAX; that allgather, alltoall and reduce-scatter have a dimension 0; that the root is
+ *   in the set; that factors are finite, and that bool is not scaled; reduce-scatter's output_size. */
+int request_describe(struct description *description, enum collective_kind kind,
+                     const struct hvd_tensor *tensor, enum hvd_op op, int root,
+                     const struct hvd_options *options, const struct request_set *set,
+                     struct err *err);
+
+/* Checks alltoall's splits and fills in `filled`, one for each rank of the set, equal shares if
+ * `splits` is NULL. */
+int request_splits(int64_t *filled, const int64_t *splits, int nsplits,
+                   const struct hvd_tensor *tensor, const struct request_set *set, struct err *err);
+
+/* Marks the descriptions of `count` tensors as one group (hash of the first's name, their number).
+ * Refuses groups of none, two tensors of one name, and names for some only. */
+int request_group(struct description *descriptions, const struct hvd_tensor *tensors, int count,
+                  enum collective_kind kind, struct err *err);
+
+/* Sorts `count` ranks into `sorted` and checks that they exist in a world of `size` and differ. */
+int request_ranks(int *sorted, const int *ranks, int count, int size, struct err *err);
+
+/* "allreduce 'grad'" for messages; returns `label`. A NULL name is left out. */
+enum { REQUEST_LABEL = QUOTED_SIZE + 32 };
+char *request_label(char label[REQUEST_LABEL], enum collective_kind kind, const char *name);
 
 #endif

@@ -17,7 +17,6 @@ LDADD = tests/support/libsupport.la $(program_archives) lib/libhvd_internal.la l
 
 unit_tests = \
 	tests/unit/auth_test \
-	tests/unit/collective_test \
 	tests/unit/environment_test \
 	tests/unit/failure_test \
 	tests/unit/frame_test \
@@ -129,7 +128,6 @@ clean-local:
 check-threads:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(thread_tests)'
 thread_tests = \
-	tests/unit/collective_test \
 	tests/unit/failure_test \
 	tests/unit/link_connect_test \
 	tests/unit/world_test \

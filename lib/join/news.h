@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread that listens to the rendezvous: it sleeps until a rank is lost or leaves or the launcher
- * ends, records that as a failure of the world, and wakes whoever drives a collective. An idle
- * world wakes nobody. */
+ * ends, records that (failure.h), and wakes whoever drives. Asked by the rendezvous what this rank
+ * is doing, it answers, also when the program has hung. An idle world wakes nobody. */
 #ifndef LIB_JOIN_NEWS_H
 #define LIB_JOIN_NEWS_H
 
@@ -10,11 +10,18 @@
 #include "lib/join/join_client.h"
 
 #include <pthread.h>
+#include <stddef.h>
+
+/* Writes what this rank is doing, lines each ended by a newline, at most `size` bytes and a
+ * terminating NUL among them; called by the news thread. */
+typedef void report_fn(void *arg, char *text, size_t size);
 
 struct news {
     struct join_connection *connection; /* borrowed; received from by this thread alone */
     struct failure *failure;            /* borrowed */
-    int wake_fd;                        /* becomes readable when there is news; the driver drains */
+    report_fn *report;
+    void *report_arg;
+    int wake_fd; /* becomes readable when there is news; the driver drains it */
     int stop_fd;
     pthread_t thread;
     bool running;
@@ -22,13 +29,9 @@ struct news {
 
 /* Nothing has to be undone when it fails. */
 int news_start(struct news *news, struct join_connection *connection, struct failure *failure,
-               struct err *err);
+               report_fn *report, void *report_arg, struct err *err);
 
 /* Ends the thread. Not started is fine, as long as the struct is zero. */
 void news_stop(struct news *news);
-
-/* Records everything that the rendezvous has said by now. 0, or -1 when it will say nothing more.
- */
-int news_receive(struct join_connection *connection, struct failure *failure);
 
 #endif

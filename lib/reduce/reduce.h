@@ -21,10 +21,18 @@ typedef void reduce_fn(void *out, const void *left, const void *right, size_t co
  * halves is divided as a float32, so it may be larger than a half on the way. */
 typedef void divide_fn(void *out, const void *left, const void *right, size_t count, int divisor);
 
+/* out[i] = in[i] * factor. Integers are multiplied as double and truncated toward zero; what does not
+ * fit becomes the nearest value that does, NaN becomes 0. float16, bfloat16 and float32 are
+ * multiplied in float32 by the factor rounded to float32. `out` may be equal to `in`. */
+typedef void scale_fn(void *out, const void *in, size_t count, double factor);
+
 /* NULL for what is not an element type or an operation, and for the average of bool. HVD_AVERAGE
  * combines as HVD_SUM does, until the last step. */
 reduce_fn *reduce_function(enum hvd_dtype dtype, enum hvd_op op);
 divide_fn *divide_function(enum hvd_dtype dtype);
+
+/* NULL for bool and for what is not an element type. */
+scale_fn *scale_function(enum hvd_dtype dtype);
 
 /* Bytes per element, 0 if unknown; "float32"; "sum"; "?" if unknown. */
 size_t dtype_size(int dtype);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The data link to one other rank of a process set, shared by the operations under way.
+ *
+ *   0 number of the operation u32   4 length u32   8 data
+ *
+ * All ranks start the operations of a set in the same order and number them alike; a few are under
+ * way at once (the window). Whichever has something to send may send the next frame; the receiver
+ * hands it to the operation of that number, and waits with a frame whose operation it has not
+ * started yet, or which has no space now. The lowest unfinished operation of all ranks can always
+ * go on, so nothing waits for ever.
+ *
+ * Fails with HVD_ERR_PEER_LOST when the link breaks, HVD_ERR_PROTOCOL when a frame belongs to an
+ * operation that is done, is empty, or is longer than the operation can take. */
+#ifndef LIB_ENGINE_CHANNEL_H
+#define LIB_ENGINE_CHANNEL_H
+
+#include "lib/collective/operation.h"
+#include "lib/link/link.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { WINDOW_SIZE = 4, CHANNEL_HEADER = 8, CHANNEL_FRAME_MAX = 256 * 1024 };
+
+/* Operations first, first + 1, ..., end - 1 are under way, at most WINDOW_SIZE; number n is
+ * at[n % WINDOW_SIZE], NULL when it is done already. Numbers wrap around. */
+struct operation_window {
+    uint32_t first, end;
+    struct operation *at[WINDOW_SIZE];
+};
+
+struct channel {
+    struct link *link; /* owned by whoever made the channel */
+    int peer;          /* rank in the set */
+
+    /* The frame that is being sent: out_left bytes of its data are missing. */
+    unsigned char out_header[CHANNEL_HEADER];
+    size_t out_header_sent; /* CHANNEL_HEADER when no header is under way */
+    size_t out_left;
+    uint32_t out_number;
+
+    /* The frame that is being received, likewise. */
+    unsigned char in_header[CHANNEL_HEADER];
+    size_t in_header_received;
+    size_t in_left;
+    uint32_t in_number;
+};
+
+void channel_init(struct channel *channel, struct link *link, int peer);
+
+/* Sends and receives what can be moved at once, a frame or so each way. 1 if something moved, 0 if
+ * nothing could, or a negative status. */
+int channel_move(struct channel *channel, struct operation_window *window, struct err *err);
+
+/* What to wait for on the link before channel_move() can do more: POLLIN unless a frame waits for
+ * its operation, POLLOUT if there is something to send. */
+short channel_events(const struct channel *channel, const struct operation_window *window);
+
+/* Nothing of a frame that was begun is left to be sent. */
+bool channel_is_flushed(const struct channel *channel);
+
+#endif

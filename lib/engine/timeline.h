@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the library does, as Chrome trace events in a file that is valid JSON whenever it is looked
+ * at: an array whose closing bracket is overwritten by the next event.
+ *
+ * Each tensor is a "process" with the tensor's name; on it lie nested spans (begin, end) and
+ * instants, in microseconds since the start. Events are kept in memory and written together, when
+ * there is much of them or timeline_flush() is called; no thread of its own. A file that cannot be
+ * written to any more ends the timeline with one warning (lib/log.h), never a collective.
+ *
+ * Fails (HVD_ERR_SYSTEM, naming the file) when the file cannot be opened, HVD_ERR_NOMEM. */
+#ifndef LIB_ENGINE_TIMELINE_H
+#define LIB_ENGINE_TIMELINE_H
+
+#include "lib/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct timeline;
+
+/* Every function below accepts NULL for the timeline and then does nothing: that is what it costs
+ * when it is off. None blocks but for the writing itself, and none is thread-safe. */
+struct timeline *timeline_open(const char *file, bool mark_cycles, struct err *err);
+void timeline_close(struct timeline *timeline);
+const char *timeline_file(const struct timeline *timeline);
+
+/* A span on `tensor` (any bytes; escaped) begins, and the last one that began there ends. Names such
+ * as "NEGOTIATE_ALLREDUCE" are literals. An end without a beginning is left out. */
+void timeline_begin(struct timeline *timeline, const char *tensor, const char *span);
+void timeline_end(struct timeline *timeline, const char *tensor);
+
+/* The same end, with args: "dtype", "shape", "bytes", "algorithm"; NULL and 0 leave one out. */
+struct timeline_args {
+    const char *dtype, *shape, *algorithm;
+    uint64_t nbytes;
+};
+void timeline_end_with(struct timeline *timeline, const char *tensor,
+                       const struct timeline_args *args);
+
+/* Rank `rank` is ready for `tensor`: an event of no duration, named by the rank. */
+void timeline_ready(struct timeline *timeline, const char *tensor, int rank);
+
+/* "CYCLE_START", if asked for. */
+void timeline_mark_cycle(struct timeline *timeline);
+
+/* Writes what is kept; to be called when there is nothing else to do. `timeline_pending` says
+ * whether there is anything. */
+void timeline_flush(struct timeline *timeline);
+bool timeline_pending(const struct timeline *timeline);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Links to other ranks, made when they are wanted, at the start and later: of each pair the lower
+ * rank dials, the higher accepts on a port that stays open as long as the world. Every link is
+ * proved both ways (link_handshake.h) and belongs to a channel, so that a pair may have several.
+ *
+ * A link that comes in before it is wanted here is kept; strangers never get that far, and cannot
+ * make anything fail. Fails with HVD_ERR_TIMEOUT when a wanted link is not there after 30 seconds,
+ * HVD_ERR_AUTH or HVD_ERR_PROTOCOL when the one who answers is a stranger, HVD_ERR_SYSTEM; each
+ * names the rank and its host. */
+#ifndef LIB_LINK_LINKER_H
+#define LIB_LINK_LINKER_H
+
+#include "lib/base/auth.h"
+#include "lib/base/join_protocol.h"
+#include "lib/base/status.h"
+#include "lib/link/link.h"
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { LINKER_TIMEOUT_MS = 30000 };
+
+struct linker;
+
+/* Takes over `listener` (-1: a world of one, nothing is ever wanted). Copies the key; wiped by
+ * linker_destroy(). */
+struct linker *linker_create(int listener, int rank, uint32_t epoch, const struct job_key *key,
+                             struct err *err);
+void linker_destroy(struct linker *linker);
+
+/* Wants the link to `peer` (copied) that belongs to `channel`; to be told apart by both. */
+int linker_want(struct linker *linker, const struct join_peer *peer, uint32_t channel,
+                uint64_t now_ms, struct err *err);
+
+/* The link, which now is the caller's, or NULL if it is not there yet. A TCP link (link_tcp.h). */
+struct link *linker_take(struct linker *linker, int rank, uint32_t channel);
+
+/* Goes on after what was waited for. 1 if a wanted link has come, 0 if not, or a negative status. */
+int linker_move(struct linker *linker, uint64_t now_ms, struct err *err);
+
+/* How many descriptors there are to wait for; fills in as many of them as `capacity` allows and
+ * lowers `*until_ms` to when time must be looked at. With nothing wanted that is the listener alone
+ * and no time, unless strangers are at the door. */
+int linker_pollfds(const struct linker *linker, struct pollfd *fds, int capacity,
+                   uint64_t *until_ms);
+
+/* Some wanted link is not there yet. */
+bool linker_busy(const struct linker *linker);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a rank submits under a name, as far as the ranks of a set must agree on it. */
+#ifndef LIB_NEGOTIATION_DESCRIPTION_H
+#define LIB_NEGOTIATION_DESCRIPTION_H
+
+#include "lib/base/status.h"
+#include "lib/base/wire.h"
+#include "lib/hvd.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Part of the wire format. */
+enum collective_kind {
+    COLLECTIVE_ALLREDUCE = 1,
+    COLLECTIVE_ALLGATHER,
+    COLLECTIVE_BROADCAST,
+    COLLECTIVE_ALLTOALL,
+    COLLECTIVE_REDUCESCATTER,
+    COLLECTIVE_BARRIER,
+    COLLECTIVE_JOIN,
+    COLLECTIVE_ADD_SET, /* shape: [number of ranks, the first of them ...]; tag: of all of them */
+    COLLECTIVE_REMOVE_SET, /* tag: the set's number */
+    COLLECTIVE_RETIRE      /* internal to negotiation: ranks confirm that cache slots are unused */
+};
+enum { COLLECTIVE_KINDS = COLLECTIVE_RETIRE + 1 };
+
+struct shape {
+    int ndims; /* 0 to HVD_DIMS_MAX */
+    int64_t dims[HVD_DIMS_MAX];
+};
+
+/* What a kind has no use for is 0 (factors: 1). */
+struct description {
+    enum collective_kind kind;
+    enum hvd_dtype dtype;
+    enum hvd_op op;
+    int root; /* a rank of the set */
+    double prescale, postscale;
+    struct shape shape;  /* of the input */
+    uint64_t group;      /* hash of the group's name; 0 for no group */
+    uint32_t group_size; /* tensors of the group; 0 for no group */
+    uint64_t tag;
+    bool nameless; /* matched by order; not worth a place in the cache */
+};
+
+/* "allreduce", "reduce-scatter"; "?" if unknown. */
+const char *collective_name(enum collective_kind kind);
+
+/* Elements of a shape, bytes of a tensor. They do not overflow for a description that has been
+ * checked (lib/request.h) or decoded. */
+size_t shape_count(const struct shape *shape);
+size_t description_bytes(const struct description *description);
+
+/* Elements in one row: the product of all dimensions but the first. */
+size_t shape_row_count(const struct shape *shape);
+
+/* Appends it; reads one. The reader fails (HVD_ERR_PROTOCOL) on unknown enum values, negative or
+ * too many dimensions, a size in bytes beyond INT64_MAX. */
+void description_encode(struct wire_writer *writer, const struct description *description);
+int description_decode(struct description *description, struct wire_reader *reader,
+                       struct err *err);
+
+/* Do two ranks that submit these under one name mean the same collective? For allgather and
+ * alltoall the first dimension may differ. */
+bool description_agree(const struct description *a, const struct description *b);
+
+/* Equal in every field, first dimensions included: what the cache needs to say "as before". */
+bool description_equal(const struct description *a, const struct description *b);
+
+#endif

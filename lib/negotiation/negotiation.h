@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One rank's part in agreeing which tensors of a process set are ready on all its ranks, and in
+ * which order they are carried out. Events go in, messages and decisions come out; no link, no
+ * thread, no clock.
+ *
+ *   a rank submits; once its own and its children's ranks have all submitted a name it tells its
+ *   parent, in one message for all names that are ready (up); when the top knows that all ranks
+ *   have, it decides, and one message goes down the same to all, which all apply alike.
+ *
+ * A name that was agreed on before is one bit of the message up, and a slot number down. The data
+ * of small tensors travels with both, so that it is done when it is agreed on. Ranks that have
+ * joined count as ready for allreduce and barrier. A mismatch is a decision like another: a failure
+ * of that name, on all ranks.
+ *
+ * Fails (HVD_ERR_PROTOCOL) on messages that are malformed or impossible in the state they meet,
+ * and with HVD_ERR_NOMEM. */
+#ifndef LIB_NEGOTIATION_NEGOTIATION_H
+#define LIB_NEGOTIATION_NEGOTIATION_H
+
+#include "lib/base/status.h"
+#include "lib/base/topology.h"
+#include "lib/base/wire.h"
+#include "lib/negotiation/description.h"
+#include "lib/negotiation/variants.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct negotiation;
+
+struct negotiation_settings {
+    size_t fusion_threshold; /* bytes of one fused allreduce at most; 0: nothing is fused */
+    size_t inline_max;       /* bytes of a tensor that travel with the agreement at most */
+    int cache_capacity;      /* names remembered at most; 0 for none */
+    bool group_fusion;       /* false: groups are not fused with tensors outside of them */
+};
+
+/* The same settings on every rank of the set. `world_ranks` (copied) are the set's ranks in the
+ * world, for texts. NULL and `err` when out of memory. */
+struct negotiation *negotiation_create(int rank, int size, const int *world_ranks,
+                                       const struct negotiation_settings *settings,
+                                       struct err *err);
+void negotiation_destroy(struct negotiation *negotiation);
+
+/* What a rank contributes.
+ *
+ * `data` belongs to the agreement in one of two ways. For allreduce (but Adasum) and reduce-scatter
+ * it is the whole input, already scaled, or nothing: what ranks gave is reduced on the way up, in
+ * order of rank. For all other kinds it is a list: what each rank gave, in order of rank, comes
+ * down to all. Of an allgather the first 8 bytes are dims[0], i64 little-endian, and the rest is the
+ * input; of a broadcast it is the root's tensor and nothing on other ranks; of the kinds that need
+ * it, anything.
+ *
+ * `complete`: with this the rank has given all that the collective needs. If all ranks have, and
+ * there is not too much of it, the decision is DONE, otherwise RUN. Of an allgather only the first 8
+ * bytes of each rank come with RUN; of a broadcast, reduction or barrier nothing; of others
+ * everything. A rank must set `complete` for exactly the allreduces, reduce-scatters and broadcasts
+ * that negotiation_is_inline() names, for every barrier, join, ADD_SET and REMOVE_SET, never for an
+ * alltoall, and may for an allgather. */
+struct offer {
+    const char *name; /* terminated, not empty, at most HVD_NAME_MAX bytes; copied */
+    struct description description;
+    const void *data; /* copied */
+    size_t nbytes;
+    bool complete;
+    void *owner; /* comes back with the decision */
+};
+
+bool negotiation_is_inline(const struct negotiation *negotiation,
+                           const struct description *description);
+
+/* HVD_ERR_INVALID if the name is in flight on this rank ("allreduce 'x': ... "). A group is
+ * submitted tensor by tensor; the caller asks first whether every name is free. */
+int negotiation_submit(struct negotiation *negotiation, const struct offer *offer, uint64_t now_ns,
+                       struct err *err);
+bool negotiation_in_flight(const struct negotiation *negotiation, const char *name);
+
+/* Is there something to tell the parent? If so appends the body of one message, of 1 MiB about at
+ * most; to be called again until it says no. False on top. */
+bool negotiation_report(struct negotiation *negotiation, struct wire_writer *body);
+
+/* A message has come from child `index` (of topology.h's order). */
+int negotiation_receive(struct negotiation *negotiation, int index, const void *body, size_t nbytes,
+                        uint64_t now_ns, struct err *err);
+
+/* On top: if something can be decided, appends the body of one message for all ranks; to be called
+ * again until it says no. With `data` false only what needs no data transfer of its own is decided,
+ * so that tensors pile up and can be fused. */
+bool negotiation_decide(struct negotiation *negotiation, bool data, struct wire_writer *body);
+
+/* Are there tensors that negotiation_decide() would let data be moved for? */
+bool negotiation_has_data(const struct negotiation *negotiation);
+
+/* A message for all ranks has been made here, or has come from the parent. Then decisions are taken
+ * from it, in order, until there are none; `body` is borrowed until then. */
+int negotiation_apply(struct negotiation *negotiation, const void *body, size_t nbytes,
+                      struct err *err);
+
+enum decision_kind {
+    DECISION_RUN,   /* the data has still to be moved, of all `count` tensors at once */
+    DECISION_DONE,  /* nothing has to be moved any more */
+    DECISION_FAILED /* with `status` and `text` */
+};
+
+/* A tensor that has been decided on. */
+struct agreed {
+    void *owner;      /* of the own offer; NULL if this rank has joined and gives zeros */
+    const char *name; /* terminated */
+    struct description description; /* of allgather and alltoall, dims[0] is anybody's */
+    const unsigned char
+        *data; /* DONE: the reduced tensor (an average is divided already); or the list */
+    size_t nbytes;
+    const size_t
+        *offsets;  /* of a list: rank r's bytes are data[offsets[r], offsets[r + 1]); size + 1
+                              of them; NULL if there is no list */
+    int last_rank; /* of a join: who joined last, in the set */
+};
+
+struct decision {
+    enum decision_kind kind;
+    int count; /* above 1 only for RUN, of allreduces that are fused: same dtype, op and factors */
+    const struct agreed *tensors;
+    int status;
+    const char *text;
+};
+
+/* 1 and the next decision, whose memory is borrowed until the next call; 0 when there are no more;
+ * or a negative status. Decisions on names that this rank has not submitted and need not know of
+ * are left out. */
+int negotiation_next(struct negotiation *negotiation, struct decision *decision, struct err *err);
+
+/* What is waiting here, for people and the stall inspector. */
+struct waiting {
+    const char *name; /* borrowed until the negotiation changes */
+    enum collective_kind kind;
+    uint64_t since_ns;          /* when this rank first heard of it */
+    bool own;                   /* this rank has submitted it */
+    struct rank_ranges missing; /* of the set, as far as is known here: the ranks below and
+                                   including this one that have not submitted; empty when it is
+                                   the ranks above that are waited for */
+};
+
+/* 1 and number `index`, from 0 on in no particular order; 0 beyond the last. */
+int negotiation_waiting(const struct negotiation *negotiation, int index, struct waiting *waiting);
+int negotiation_waiting_count(const struct negotiation *negotiation);
+
+/* Who wants to know how far a name is. Called on top only; `arg` comes back. */
+struct negotiation_observer {
+    void (*ready)(void *arg, const char *name, enum collective_kind kind, int first, int end);
+    void (*decided)(void *arg, const char *name, enum collective_kind kind);
+    void *arg;
+};
+/* NULL: nobody. Borrowed. */
+void negotiation_observe(struct negotiation *negotiation,
+                         const struct negotiation_observer *observer);
+
+#endif
