@@ -20,9 +20,11 @@ struct link_type {
      * 0 for none now, or a negative status. */
     ssize_t (*try_send)(struct link *link, const struct iovec *parts, int count, struct err *err);
 
-    /* Receives up to `size` bytes (at least 1) that are there. Returns how many, 0 for none now, or
-     * a negative status; that the other side has ended is HVD_ERR_PEER_LOST. */
-    ssize_t (*try_receive)(struct link *link, void *data, size_t size, struct err *err);
+    /* Fills the `count` parts (of at least 1 byte together), in order, with bytes that are there.
+     * Returns how many, 0 for none now, or a negative status; that the other side has ended is
+     * HVD_ERR_PEER_LOST. */
+    ssize_t (*try_receive)(struct link *link, const struct iovec *parts, int count,
+                           struct err *err);
 
     /* For poll(): readable when try_receive() has something to say, writable when try_send() has.
      * -1 if the link cannot be waited for. */
@@ -49,7 +51,14 @@ static inline ssize_t link_try_send(struct link *link, const struct iovec *parts
 
 static inline ssize_t link_try_receive(struct link *link, void *data, size_t size, struct err *err)
 {
-    return link->type->try_receive(link, data, size, err);
+    struct iovec part = { data, size };
+    return link->type->try_receive(link, &part, 1, err);
+}
+
+static inline ssize_t link_try_receive_parts(struct link *link, const struct iovec *parts,
+                                             int count, struct err *err)
+{
+    return link->type->try_receive(link, parts, count, err);
 }
 
 static inline int link_pollable(const struct link *link)

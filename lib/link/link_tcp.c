@@ -34,9 +34,12 @@ static ssize_t tcp_try_send(struct link *link, const struct iovec *parts, int co
     return socket_send_parts(descriptor(link), parts, count, err);
 }
 
-static ssize_t tcp_try_receive(struct link *link, void *data, size_t size, struct err *err)
+static ssize_t tcp_try_receive(struct link *link, const struct iovec *parts, int count,
+                               struct err *err)
 {
-    return socket_receive(descriptor(link), data, size, err);
+    if (count == 1)
+        return socket_receive(descriptor(link), parts[0].iov_base, parts[0].iov_len, err);
+    return socket_receive_parts(descriptor(link), parts, count, err);
 }
 
 static int tcp_check(struct link *link, struct err *err)

@@ -163,6 +163,15 @@ ssize_t socket_receive(int fd, void *data, size_t size, struct err *err)
     return moved(nbytes, err);
 }
 
+ssize_t socket_receive_parts(int fd, const struct iovec *parts, int count, struct err *err)
+{
+    struct msghdr message = { .msg_iov = (struct iovec *)parts, .msg_iovlen = (size_t)count };
+    ssize_t nbytes = recvmsg(fd, &message, MSG_DONTWAIT);
+    if (nbytes == 0)
+        return fail(err, HVD_ERR_PEER_LOST, "closed by the other side");
+    return moved(nbytes, err);
+}
+
 ssize_t socket_send(int fd, const void *data, size_t size, struct err *err)
 {
     return moved(send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL), err);

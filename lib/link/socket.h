@@ -41,6 +41,7 @@ void socket_tune(int fd);
 /* Bytes moved, 0 if none can be moved now, or HVD_ERR_PEER_LOST with the reason; the end of the
  * stream is one. */
 ssize_t socket_receive(int fd, void *data, size_t size, struct err *err);
+ssize_t socket_receive_parts(int fd, const struct iovec *parts, int count, struct err *err);
 ssize_t socket_send(int fd, const void *data, size_t size, struct err *err);
 ssize_t socket_send_parts(int fd, const struct iovec *parts, int count, struct err *err);
 

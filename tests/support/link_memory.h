@@ -7,10 +7,14 @@
 #include "lib/link/link.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Two connected ends. At most `step` bytes move per call, at most `capacity` lie in each direction.
  * Each end is closed by link_close(). */
 void link_memory_pair(struct link *ends[2], size_t step, size_t capacity);
+
+/* From now on every call at either end moves a random number of bytes, from 0 to `step`. */
+void link_memory_shake(struct link *end, uint32_t seed);
 
 /* Both ends fail from now on, as if the cable had been cut. */
 void link_memory_cut(struct link *end);
