@@ -10,7 +10,9 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/auth.c lib/base/auth.h \
 	lib/base/env_names.h \
 	lib/base/frame.c lib/base/frame.h \
+	lib/base/hush.c lib/base/hush.h \
 	lib/base/join_protocol.c lib/base/join_protocol.h \
+	lib/base/log.c lib/base/log.h \
 	lib/base/place.h \
 	lib/base/status.c lib/base/status.h \
 	lib/base/topology.c lib/base/topology.h \

@@ -25,6 +25,7 @@ unit_tests = \
 	tests/unit/join_protocol_test \
 	tests/unit/link_connect_test \
 	tests/unit/link_handshake_test \
+	tests/unit/log_test \
 	tests/unit/reduce_test \
 	tests/unit/ring_schedule_test \
 	tests/unit/topology_test \
