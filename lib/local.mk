@@ -42,6 +42,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/link/link_greet.c lib/link/link_greet.h \
 	lib/link/link_handshake.c lib/link/link_handshake.h \
 	lib/link/link_tcp.c lib/link/link_tcp.h \
+	lib/link/linker.c lib/link/linker.h \
 	lib/link/socket.c lib/link/socket.h \
 	lib/reduce/half.h \
 	lib/reduce/reduce.c lib/reduce/reduce.h \

@@ -6,17 +6,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Those of a world and of all strangers at its door are fewer than 80. */
-enum { OPEN_MAX_OURS = 256 };
-
 static struct {
     pthread_mutex_t lock;
-    int count;
-    int fds[OPEN_MAX_OURS];
+    int count, capacity;
+    int *fds; /* never freed: as long as the most that there were at once */
 } ours = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void lock(void)
@@ -67,14 +66,25 @@ static int lift(int fd)
     return lifted;
 }
 
+static bool grow(void)
+{
+    int capacity = ours.capacity ? 2 * ours.capacity : 64;
+    int *fds = realloc(ours.fds, (size_t)capacity * sizeof *fds);
+    if (!fds)
+        return false;
+    ours.fds = fds;
+    ours.capacity = capacity;
+    return true;
+}
+
 /* Under the lock. */
 static int keep(int fd)
 {
     fd = lift(fd);
     if (fd < 0)
         return fd;
-    if (ours.count == OPEN_MAX_OURS)
-        return discard(fd, EMFILE);
+    if (ours.count == ours.capacity && !grow())
+        return discard(fd, ENOMEM);
     ours.fds[ours.count++] = fd;
     return fd;
 }

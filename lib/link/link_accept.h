@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accepting one neighbour on a port that anybody may connect to.
+/* Accepting links to other ranks on a port that anybody may connect to.
  *
- * Up to 64 connections are heard at the same time, each for at most 2 seconds; whoever is not the
- * neighbour is closed, and for a newcomer beyond the 64 the oldest that has said nothing yet;
- * likewise when the process may open no more descriptors. The first that proves itself is the link;
- * nobody else can make this fail. */
+ * Up to 64 connections are heard at the same time, each for at most 2 seconds; whoever does not
+ * prove itself is closed, and for a newcomer beyond the 64 the oldest that has said nothing yet;
+ * likewise when the process may open no more descriptors. If that does not help, nobody is let in
+ * for 100 ms. Whoever has proved to know the job's key, and to mean this rank of this world, is
+ * handed over; nobody else can make this fail. */
 #ifndef LIB_LINK_LINK_ACCEPT_H
 #define LIB_LINK_LINK_ACCEPT_H
 
@@ -13,7 +14,11 @@
 #include <poll.h>
 #include <stdbool.h>
 
-enum { PENDING_MAX = 64, ACCEPT_POLLFDS = PENDING_MAX + 1 };
+enum { PENDING_MAX = 64 };
+
+/* Takes over `fd`, the socket of a link that is ready for use. The identity is proved; whether its
+ * source and channel make sense is for this function to judge. */
+typedef void link_accepted_fn(void *context, const struct link_identity *identity, int fd);
 
 struct link_pending {
     int fd;
@@ -22,27 +27,28 @@ struct link_pending {
 };
 
 struct link_accept {
-    int listener; /* borrowed */
-    struct link_identity identity;
+    int listener; /* borrowed; -1: nobody ever comes */
+    uint32_t epoch, target;
     const struct job_key *key; /* borrowed */
+    link_accepted_fn *on_accepted;
+    void *context;
     int count;
     struct link_pending pending[PENDING_MAX]; /* oldest first */
-    int accepted;                             /* the neighbour's socket, or -1 */
+    int error;                                /* why nobody could be let in, or 0 */
+    uint64_t deaf_until_ms;                   /* nobody is let in until then; 0: now */
 };
 
-void link_accept_init(struct link_accept *accept, int listener,
-                      const struct link_identity *identity, const struct job_key *key);
+void link_accept_init(struct link_accept *accept, int listener, uint32_t epoch, uint32_t target,
+                      const struct job_key *key, link_accepted_fn *on_accepted, void *context);
 void link_accept_fini(struct link_accept *accept);
 
-/* Fills in what to wait for; returns how many, 0 when the neighbour is here. Lowers `*until_ms` to
- * when time must be looked at. */
-int link_accept_pollfds(const struct link_accept *accept, struct pollfd fds[ACCEPT_POLLFDS],
+/* How many descriptors there are to wait for; fills in as many of them as `capacity` allows. Lowers
+ * `*until_ms` to when time must be looked at. */
+int link_accept_pollfds(const struct link_accept *accept, struct pollfd *fds, int capacity,
                         uint64_t *until_ms);
 
-/* Goes on after what was waited for. 1 when the neighbour is here (link_accept_take), 0 if not, or
- * HVD_ERR_SYSTEM. */
+/* Goes on after what was waited for; calls on_accepted. HVD_ERR_SYSTEM if the listener is none. */
 int link_accept_move(struct link_accept *accept, uint64_t now_ms, struct err *err);
-int link_accept_take(struct link_accept *accept);
 
 /* Drops the oldest stranger that has said nothing, for want of its descriptor. False if there is
  * none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dialling a neighbour; see link_dial.h. */
+/* Dialling another rank; see link_dial.h. */
 #include "lib/link/link_dial.h"
 
 #include "lib/link/descriptor.h"
@@ -93,16 +93,27 @@ static int step(struct link_dial *dial, uint64_t now_ms, struct err *err)
     return rc;
 }
 
-int link_dial_move(struct link_dial *dial, uint64_t now_ms, struct err *err)
+/* Back to idle. True if this failure is no reason to give up: somebody else may answer at another
+ * address. */
+static bool retry(struct link_dial *dial, uint64_t now_ms)
 {
-    int rc = step(dial, now_ms, err);
-    if (rc != HVD_ERR_PEER_LOST)
-        return rc;
-    dial->last = *err;
     link_dial_fini(dial);
     dial->state = DIAL_IDLE;
     dial->until_ms = now_ms + PAUSE_MS;
-    return 0;
+    return dial->last.code == HVD_ERR_PEER_LOST || dial->tries < dial->peer->addresses.count;
+}
+
+int link_dial_move(struct link_dial *dial, uint64_t now_ms, struct err *err)
+{
+    struct err failure;
+    int rc = step(dial, now_ms, &failure);
+    if (rc >= 0)
+        return rc;
+    dial->last = failure;
+    if (retry(dial, now_ms))
+        return 0;
+    *err = failure;
+    return rc;
 }
 
 int link_dial_take(struct link_dial *dial)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dialling a neighbour: its addresses in turn, again and again until one answers.
+/* Dialling another rank: its addresses in turn, again and again until one answers.
  *
  *   idle -> connecting -> greeting -> done;  a try that fails or takes too long: back to idle
  *
- * A neighbour that closes is tried again, because it gives strangers little time and cannot tell a
- * late neighbour from one. One that proves to be a stranger is an error (HVD_ERR_AUTH,
- * HVD_ERR_PROTOCOL) at once. */
+ * A rank that closes is tried again, because it gives strangers little time and cannot tell a late
+ * rank from one; so is one that takes longer than 3 seconds to connect and to prove itself. From
+ * then on it may hold the link for ready, so the answer is waited for as long as the connection
+ * stands. If a stranger answers (HVD_ERR_AUTH, HVD_ERR_PROTOCOL), or no socket can be opened
+ * (HVD_ERR_SYSTEM), that is an error once every address has been tried. */
 #ifndef LIB_LINK_LINK_DIAL_H
 #define LIB_LINK_LINK_DIAL_H
 
@@ -36,7 +38,7 @@ void link_dial_fini(struct link_dial *dial);
 struct pollfd link_dial_pollfd(const struct link_dial *dial);
 
 /* Goes on after what was waited for. 1 when done: the socket is the caller's (link_dial_take); 0 if
- * not yet; or a negative status. */
+ * not yet; or a negative status, after which it may be moved all the same, and tries again. */
 int link_dial_move(struct link_dial *dial, uint64_t now_ms, struct err *err);
 int link_dial_take(struct link_dial *dial);
 

@@ -33,11 +33,12 @@ void link_handshake_initiate(struct link_handshake *handshake, const struct link
     handshake->out_end = LINK_HELLO_SIZE;
 }
 
-void link_handshake_accept(struct link_handshake *handshake, const struct link_identity *identity,
+void link_handshake_accept(struct link_handshake *handshake, uint32_t epoch, uint32_t target,
                            const struct job_key *key)
 {
-    *handshake =
-        (struct link_handshake){ .awaits = AWAITS_HELLO, .identity = *identity, .key = key };
+    *handshake = (struct link_handshake){ .awaits = AWAITS_HELLO,
+                                          .identity = { .epoch = epoch, .target = target },
+                                          .key = key };
 }
 
 const void *link_handshake_output(const struct link_handshake *handshake, size_t *length)
@@ -78,22 +79,30 @@ static int check_proof(const struct link_handshake *handshake, const char *label
     return HVD_OK;
 }
 
-static int on_hello(struct link_handshake *handshake, struct err *err)
+/* Fills in what the initiator says of itself. */
+static int hello_decode(struct link_identity *identity, const unsigned char *hello, struct err *err)
 {
-    const struct link_identity *identity = &handshake->identity;
     struct wire_reader reader;
-    wire_reader_init(&reader, handshake->in, LINK_HELLO_SIZE - NONCE_SIZE);
+    wire_reader_init(&reader, hello, LINK_HELLO_SIZE - NONCE_SIZE);
     if (memcmp(wire_get_bytes(&reader, 4), "HVDD", 4) != 0)
         return fail(err, HVD_ERR_PROTOCOL, "not a hello");
     if (wire_get_u16(&reader) != LINK_VERSION)
         return fail(err, HVD_ERR_PROTOCOL, "another version of the link protocol");
     uint16_t zero = wire_get_u16(&reader);
     bool same = wire_get_u32(&reader) == identity->epoch;
-    same &= wire_get_u32(&reader) == identity->source;
+    identity->source = wire_get_u32(&reader);
     same &= wire_get_u32(&reader) == identity->target;
-    same &= wire_get_u32(&reader) == identity->channel;
+    identity->channel = wire_get_u32(&reader);
     if (zero != 0 || !same || wire_get_u64(&reader) != 0)
-        return fail(err, HVD_ERR_PROTOCOL, "a hello for another link");
+        return fail(err, HVD_ERR_PROTOCOL, "a hello for another rank or world");
+    return HVD_OK;
+}
+
+static int on_hello(struct link_handshake *handshake, struct err *err)
+{
+    int rc = hello_decode(&handshake->identity, handshake->in, err);
+    if (rc < 0)
+        return rc;
     memcpy(handshake->hello, handshake->in, LINK_HELLO_SIZE);
     nonce_generate(handshake->nonce);
     unsigned char proof[PROOF_SIZE];

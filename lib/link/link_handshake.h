@@ -12,7 +12,7 @@
  *          16 target rank u32  20 channel u32  24 zero u64  32 nonce
  *
  * Both proofs cover the hello and the acceptor's nonce. All messages have fixed sizes and no length
- * is believed. Fails with HVD_ERR_PROTOCOL (not our protocol, another world, another link) or
+ * is believed. Fails with HVD_ERR_PROTOCOL (not our protocol, another world, another target) or
  * HVD_ERR_AUTH (a wrong proof); the connection is then to be closed without an answer. */
 #ifndef LIB_LINK_LINK_HANDSHAKE_H
 #define LIB_LINK_LINK_HANDSHAKE_H
@@ -37,8 +37,8 @@ enum link_awaits { AWAITS_HELLO, AWAITS_CHALLENGE, AWAITS_PROOF, AWAITS_READY, A
 
 struct link_handshake {
     enum link_awaits awaits;
-    struct link_identity identity;
-    const struct job_key *key; /* borrowed until the end */
+    struct link_identity identity; /* the acceptor's: source and channel are claims until done */
+    const struct job_key *key;     /* borrowed until the end */
     unsigned char hello[LINK_HELLO_SIZE];
     unsigned char nonce[NONCE_SIZE]; /* the acceptor's */
     unsigned char in[LINK_HELLO_SIZE], out[LINK_HELLO_SIZE];
@@ -48,7 +48,10 @@ struct link_handshake {
 
 void link_handshake_initiate(struct link_handshake *handshake, const struct link_identity *identity,
                              const struct job_key *key);
-void link_handshake_accept(struct link_handshake *handshake, const struct link_identity *identity,
+
+/* The acceptor knows the world and itself; who dials, and for which channel, is in the identity when
+ * the handshake is done. */
+void link_handshake_accept(struct link_handshake *handshake, uint32_t epoch, uint32_t target,
                            const struct job_key *key);
 
 /* What is to be sent now (`*length` may be 0), and that so much of it has been. */

@@ -3,10 +3,16 @@
  * rank dials, the higher accepts on a port that stays open as long as the world. Every link is
  * proved both ways (link_handshake.h) and belongs to a channel, so that a pair may have several.
  *
- * A link that comes in before it is wanted here is kept; strangers never get that far, and cannot
- * make anything fail. Fails with HVD_ERR_TIMEOUT when a wanted link is not there after 30 seconds,
+ * A link that comes in before it is wanted here is kept, up to 1024 of them; strangers never get
+ * that far, and cannot make anything fail (link_accept.h). Hundreds may be wanted at a time: 32 are
+ * dialled at once. Fails with HVD_ERR_TIMEOUT when a wanted link is not there after 30 seconds,
  * HVD_ERR_AUTH or HVD_ERR_PROTOCOL when the one who answers is a stranger, HVD_ERR_SYSTEM; each
- * names the rank and its host. */
+ * names the rank and its host.
+ *
+ * The accepting side is done with its last byte, the dialling side when it has that byte. If the
+ * connection breaks in between, the lower rank dials again and the higher takes the newest link
+ * that it has; if it had taken the first already, it holds a link that is dead, and will find its
+ * peer lost. */
 #ifndef LIB_LINK_LINKER_H
 #define LIB_LINK_LINKER_H
 
@@ -23,20 +29,22 @@ enum { LINKER_TIMEOUT_MS = 30000 };
 
 struct linker;
 
-/* Takes over `listener` (-1: a world of one, nothing is ever wanted). Copies the key; wiped by
- * linker_destroy(). */
+/* Takes over `listener` (-1: a world of one, nothing is ever wanted), unless it returns NULL. Copies
+ * the key; wiped by linker_destroy(). */
 struct linker *linker_create(int listener, int rank, uint32_t epoch, const struct job_key *key,
                              struct err *err);
 void linker_destroy(struct linker *linker);
 
-/* Wants the link to `peer` (copied) that belongs to `channel`; to be told apart by both. */
+/* Wants the link to `peer` (copied) that belongs to `channel`; to be told apart by both. It may be
+ * there already. Wanting it twice changes nothing; once taken, it can be wanted anew. */
 int linker_want(struct linker *linker, const struct join_peer *peer, uint32_t channel,
                 uint64_t now_ms, struct err *err);
 
 /* The link, which now is the caller's, or NULL if it is not there yet. A TCP link (link_tcp.h). */
 struct link *linker_take(struct linker *linker, int rank, uint32_t channel);
 
-/* Goes on after what was waited for. 1 if a wanted link has come, 0 if not, or a negative status. */
+/* Goes on after what was waited for. 1 if a wanted link has come since it said so last, 0 if not, or
+ * a negative status. */
 int linker_move(struct linker *linker, uint64_t now_ms, struct err *err);
 
 /* How many descriptors there are to wait for; fills in as many of them as `capacity` allows and

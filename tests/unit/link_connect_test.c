@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dialling and accepting a neighbour on real sockets, with time as the test gives it: strangers of
- * all kinds, and neighbours that are slow, deaf or gone. */
+/* Dialling and accepting one rank on real sockets, with time as the test gives it: strangers of all
+ * kinds, and ranks that are slow, deaf or gone. */
 #include "lib/link/descriptor.h"
 #include "lib/link/link_accept.h"
 #include "lib/link/link_dial.h"
@@ -19,12 +19,28 @@
 #include <unistd.h>
 
 static struct job_key key;
-static const struct link_identity link01 = { .epoch = 1, .source = 0, .target = 1 };
+static const struct link_identity link01 = { .epoch = 1, .source = 0, .target = 1, .channel = 7 };
 static struct link_accept accepting;
 static struct link_dial dialling;
 static struct join_peer peer;
 static int listener;
+static int accepted = -1; /* the link that was handed over, and whose it is */
+static struct link_identity accepted_identity;
 static struct err err;
+
+static void on_accepted(void *context, const struct link_identity *identity, int fd)
+{
+    ck_assert_ptr_eq(context, &accepting);
+    ck_assert_int_eq(accepted, -1);
+    accepted = fd;
+    accepted_identity = *identity;
+}
+
+static void start_accepting(const struct job_key *with_key)
+{
+    link_accept_init(&accepting, listener, link01.epoch, link01.target, with_key, on_accepted,
+                     &accepting);
+}
 
 static void setup(void)
 {
@@ -40,7 +56,7 @@ static void setup(void)
     close(beside);
     peer = (struct join_peer){ .rank = 1, .host = "node1", .addresses.count = 1 };
     socket_address_format(&where, peer.addresses.text[0]);
-    link_accept_init(&accepting, listener, &link01, &key);
+    start_accepting(&key);
     link_dial_init(&dialling, &peer, &link01, &key);
 }
 
@@ -48,6 +64,7 @@ static void teardown(void)
 {
     link_accept_fini(&accepting);
     link_dial_fini(&dialling);
+    descriptor_close(accepted);
     descriptor_close(listener);
 }
 
@@ -64,20 +81,20 @@ static int connect_stranger(void)
 /* Both sides, until both are done, at a time that stands still. */
 static void link_up(uint64_t now_ms)
 {
-    int dialled = 0, accepted = 0;
-    for (int i = 0; i < 100000 && !(dialled && accepted); i++) {
+    int dialled = 0;
+    for (int i = 0; i < 100000 && !(dialled && accepted >= 0); i++) {
         dialled = dialled ? 1 : link_dial_move(&dialling, now_ms, &err);
         ck_assert_int_ge(dialled, 0);
-        accepted = link_accept_move(&accepting, now_ms, &err);
-        ck_assert_int_ge(accepted, 0);
+        ck_assert_int_eq(link_accept_move(&accepting, now_ms, &err), HVD_OK);
     }
-    ck_assert(dialled && accepted);
+    ck_assert(dialled && accepted >= 0);
 }
 
 static void check_link(void)
 {
     struct link *left = link_tcp_create(link_dial_take(&dialling));
-    struct link *right = link_tcp_create(link_accept_take(&accepting));
+    struct link *right = link_tcp_create(accepted);
+    accepted = -1;
     char text[6] = "";
     struct iovec parts[] = { { (void *)"he", 2 }, { (void *)"llo", 3 } };
     struct pollfd ready = { .fd = link_pollable(right), .events = POLLIN };
@@ -93,9 +110,10 @@ static void check_link(void)
     link_close(right);
 }
 
-START_TEST(two_neighbours_link_up)
+START_TEST(two_ranks_link_up_and_each_knows_which_link_it_is)
 {
     link_up(0);
+    ck_assert_mem_eq(&accepted_identity, &link01, sizeof link01);
     check_link();
 }
 END_TEST
@@ -103,7 +121,7 @@ END_TEST
 START_TEST(sockets_are_above_2_and_closed_at_exec)
 {
     link_up(0);
-    int fds[] = { listener, dialling.fd, accepting.accepted };
+    int fds[] = { listener, dialling.fd, accepted };
     for (int i = 0; i < 3; i++) {
         ck_assert_int_gt(fds[i], STDERR_FILENO);
         ck_assert_int_eq(fcntl(fds[i], F_GETFD), FD_CLOEXEC);
@@ -114,7 +132,7 @@ END_TEST
 START_TEST(links_send_small_messages_at_once_and_notice_a_silent_host)
 {
     link_up(0);
-    int fds[] = { dialling.fd, accepting.accepted };
+    int fds[] = { dialling.fd, accepted };
     for (int i = 0; i < 2; i++) {
         int nodelay = 0, keepalive = 0;
         socklen_t length = sizeof nodelay;
@@ -153,7 +171,7 @@ START_TEST(strangers_that_use_up_the_descriptors_do_not_keep_a_neighbour_out)
     close(next);
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){ (rlim_t)next + 1, 4096 });
     link_up(0);
-    ck_assert_int_eq(accepting.accepted, next);
+    ck_assert_int_eq(accepted, next);
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 4096, 4096 });
     check_link();
     for (int i = 0; i < 20; i++)
@@ -161,14 +179,35 @@ START_TEST(strangers_that_use_up_the_descriptors_do_not_keep_a_neighbour_out)
 }
 END_TEST
 
-START_TEST(a_process_without_any_descriptor_left_is_an_error)
+/* Nor does it wait for the listener, which would be readable all the time. */
+START_TEST(a_process_without_any_descriptor_left_tries_again_after_a_while)
 {
     int stranger = connect_stranger();
     int next = dup(listener);
+    struct pollfd fd;
+    uint64_t until = UINT64_MAX;
     close(next);
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){ (rlim_t)next, 4096 });
-    ck_assert_int_eq(link_accept_move(&accepting, 0, &err), HVD_ERR_SYSTEM);
+    ck_assert_int_eq(link_accept_move(&accepting, 1000, &err), HVD_OK);
+    ck_assert_int_eq(accepting.error, EMFILE);
+    ck_assert_int_eq(link_accept_pollfds(&accepting, &fd, 1, &until), 1);
+    ck_assert_int_eq(fd.fd, -1);
+    ck_assert_uint_eq(until, 1100);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 4096, 4096 });
+    ck_assert_int_eq(link_accept_move(&accepting, 1099, &err), HVD_OK);
+    ck_assert_int_eq(accepting.count, 0);
+    ck_assert_int_eq(link_accept_move(&accepting, 1100, &err), HVD_OK);
+    ck_assert_int_eq(accepting.count, 1);
+    ck_assert_int_eq(accepting.error, 0);
     descriptor_close(stranger);
+}
+END_TEST
+
+START_TEST(a_listener_that_is_none_is_an_error)
+{
+    accepting.listener = connect_stranger();
+    ck_assert_int_eq(link_accept_move(&accepting, 0, &err), HVD_ERR_SYSTEM);
+    descriptor_close(accepting.listener);
 }
 END_TEST
 
@@ -211,10 +250,10 @@ START_TEST(a_stranger_is_given_two_seconds)
 {
     int stranger = connect_stranger();
     uint64_t until = UINT64_MAX;
-    struct pollfd fds[ACCEPT_POLLFDS];
+    struct pollfd fds[2];
     link_accept_move(&accepting, 1000, &err);
     ck_assert_int_eq(accepting.count, 1);
-    ck_assert_int_eq(link_accept_pollfds(&accepting, fds, &until), 2);
+    ck_assert_int_eq(link_accept_pollfds(&accepting, fds, 2, &until), 2);
     ck_assert_uint_eq(until, 3000);
     link_accept_move(&accepting, 2999, &err);
     ck_assert_int_eq(accepting.count, 1);
@@ -240,7 +279,7 @@ START_TEST(a_stranger_with_a_perfect_hello_and_no_key_is_closed)
     ck_assert_int_eq(socket_send(stranger, "0123456789abcdef0123456789abcdef", 32, &err), 32);
     while (accepting.count > 0)
         link_accept_move(&accepting, 0, &err);
-    ck_assert_int_eq(accepting.accepted, -1);
+    ck_assert_int_eq(accepted, -1);
     struct pollfd ready = { .fd = stranger, .events = POLLIN };
     while (poll(&ready, 1, 10000) == 1 && recv(stranger, &byte, 1, 0) > 0)
         ;
@@ -271,7 +310,7 @@ START_TEST(a_deaf_address_is_given_up_for_the_next)
 }
 END_TEST
 
-START_TEST(a_neighbour_that_closes_is_dialled_again)
+START_TEST(a_rank_that_closes_is_dialled_again)
 {
     link_dial_move(&dialling, 0, &err);
     int fd;
@@ -286,17 +325,46 @@ START_TEST(a_neighbour_that_closes_is_dialled_again)
 }
 END_TEST
 
-START_TEST(a_neighbour_without_the_key_is_an_error)
+/* Until the dialler has an answer of an acceptor with another key. */
+static int dial_without_success(bool until_idle)
 {
     struct job_key other_key;
     int rc = 0;
     job_key_generate(&other_key);
-    link_accept_init(&accepting, listener, &link01, &other_key);
+    start_accepting(&other_key);
     for (int i = 0; i < 100000 && rc == 0; i++) {
         rc = link_dial_move(&dialling, 0, &err);
         link_accept_move(&accepting, 0, &err);
+        if (until_idle && dialling.state == DIAL_IDLE)
+            break;
     }
-    ck_assert_int_eq(rc, HVD_ERR_AUTH);
+    return rc;
+}
+
+START_TEST(a_rank_without_the_key_is_an_error)
+{
+    ck_assert_int_eq(dial_without_success(false), HVD_ERR_AUTH);
+}
+END_TEST
+
+/* The one address may be another machine's, seen from here. */
+START_TEST(a_stranger_at_one_address_is_passed_over_for_the_next)
+{
+    memcpy(peer.addresses.text[1], peer.addresses.text[0], JOIN_ADDRESS_MAX);
+    peer.addresses.count = 2;
+    ck_assert_int_eq(dial_without_success(true), 0);
+    ck_assert_int_eq(dialling.last.code, HVD_ERR_AUTH);
+    link_accept_fini(&accepting);
+    start_accepting(&key);
+    link_up(dialling.until_ms);
+    check_link();
+}
+END_TEST
+
+START_TEST(a_rank_without_an_address_is_an_error)
+{
+    peer.addresses.count = 0;
+    ck_assert_int_eq(link_dial_move(&dialling, 0, &err), HVD_ERR_PROTOCOL);
 }
 END_TEST
 
@@ -332,18 +400,21 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, two_neighbours_link_up);
+    tcase_add_test(tcase, two_ranks_link_up_and_each_knows_which_link_it_is);
     tcase_add_test(tcase, sockets_are_above_2_and_closed_at_exec);
     tcase_add_test(tcase, links_send_small_messages_at_once_and_notice_a_silent_host);
     tcase_add_test(tcase, a_hundred_strangers_do_not_keep_a_neighbour_out);
     tcase_add_test(tcase, strangers_that_use_up_the_descriptors_do_not_keep_a_neighbour_out);
-    tcase_add_test(tcase, a_process_without_any_descriptor_left_is_an_error);
+    tcase_add_test(tcase, a_process_without_any_descriptor_left_tries_again_after_a_while);
+    tcase_add_test(tcase, a_listener_that_is_none_is_an_error);
     tcase_add_test(tcase, a_full_pool_drops_the_oldest_that_is_silent);
     tcase_add_test(tcase, a_stranger_is_given_two_seconds);
     tcase_add_test(tcase, a_stranger_with_a_perfect_hello_and_no_key_is_closed);
     tcase_add_test(tcase, a_deaf_address_is_given_up_for_the_next);
-    tcase_add_test(tcase, a_neighbour_that_closes_is_dialled_again);
-    tcase_add_test(tcase, a_neighbour_without_the_key_is_an_error);
+    tcase_add_test(tcase, a_rank_that_closes_is_dialled_again);
+    tcase_add_test(tcase, a_rank_without_the_key_is_an_error);
+    tcase_add_test(tcase, a_stranger_at_one_address_is_passed_over_for_the_next);
+    tcase_add_test(tcase, a_rank_without_an_address_is_an_error);
     tcase_add_test(tcase, addresses_are_numeric_with_a_port);
     return unit_run(suite);
 }

@@ -16,7 +16,7 @@ static void setup(void)
     job_key_generate(&key);
     job_key_generate(&other_key);
     link_handshake_initiate(&initiator, &link01, &key);
-    link_handshake_accept(&acceptor, &link01, &key);
+    link_handshake_accept(&acceptor, link01.epoch, link01.target, &key);
 }
 
 /* Moves at most `step` bytes. Returns how many, or the status that `to` ends with. */
@@ -68,6 +68,13 @@ START_TEST(two_ranks_of_one_job_agree_however_bytes_are_cut)
         ck_assert_int_eq(converse(step), HVD_OK);
         ck_assert(both_done());
     }
+}
+END_TEST
+
+START_TEST(the_acceptor_learns_who_dials_and_for_which_channel)
+{
+    ck_assert_int_eq(converse(64), HVD_OK);
+    ck_assert_mem_eq(&acceptor.identity, &link01, sizeof link01);
 }
 END_TEST
 
@@ -136,16 +143,18 @@ START_TEST(another_key_is_refused_by_either_side)
     ck_assert_int_eq(converse(64), HVD_ERR_AUTH);
     ck_assert(!link_handshake_done(&acceptor));
     setup();
-    link_handshake_accept(&acceptor, &link01, &other_key);
+    link_handshake_accept(&acceptor, link01.epoch, link01.target, &other_key);
     ck_assert_int_eq(converse(64), HVD_ERR_AUTH);
     ck_assert(!link_handshake_done(&initiator));
 }
 END_TEST
 
-START_TEST(another_epoch_rank_or_channel_is_refused)
+START_TEST(another_world_or_target_is_refused)
 {
     static const struct link_identity others[] = {
-        { 3, 0, 1, 2 }, { 4, 2, 1, 2 }, { 4, 0, 2, 2 }, { 4, 0, 1, 0 }, { 4, 1, 0, 2 },
+        { .epoch = 3, .source = 0, .target = 1, .channel = 2 },
+        { .epoch = 4, .source = 0, .target = 2, .channel = 2 },
+        { .epoch = 4, .source = 1, .target = 0, .channel = 2 },
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         setup();
@@ -170,8 +179,7 @@ END_TEST
 /* Two ranks dial each other; somebody without the key plays their hellos off against each other. */
 START_TEST(a_reflected_hello_is_for_another_link)
 {
-    static const struct link_identity link10 = { .epoch = 4, .source = 1, .target = 0, 2 };
-    link_handshake_accept(&acceptor, &link10, &key); /* rank 0 accepts from rank 1 */
+    link_handshake_accept(&acceptor, link01.epoch, 0, &key); /* rank 0 accepts, too */
     ck_assert_int_eq(converse(64), HVD_ERR_PROTOCOL);
 }
 END_TEST
@@ -186,7 +194,7 @@ START_TEST(a_recorded_conversation_cannot_be_replayed)
     memcpy(proof, initiator.out, sizeof proof);
     ck_assert_int_eq(converse(64), HVD_OK);
 
-    link_handshake_accept(&acceptor, &link01, &key);
+    link_handshake_accept(&acceptor, link01.epoch, link01.target, &key);
     memcpy(link_handshake_space(&acceptor, &length), hello, sizeof hello);
     ck_assert_int_eq(link_handshake_received(&acceptor, sizeof hello, NULL), HVD_OK);
     link_handshake_output(&acceptor, &length);
@@ -228,13 +236,14 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, nothing_said_is_nothing_agreed);
     tcase_add_test(tcase, two_ranks_of_one_job_agree_however_bytes_are_cut);
+    tcase_add_test(tcase, the_acceptor_learns_who_dials_and_for_which_channel);
     tcase_add_test(tcase, nothing_beyond_the_handshake_is_asked_for);
     tcase_add_test(tcase, every_flipped_bit_of_the_hello_is_refused);
     tcase_add_test(tcase, every_flipped_bit_of_the_challenge_is_refused);
     tcase_add_test(tcase, every_flipped_bit_of_the_proof_is_refused);
     tcase_add_test(tcase, a_ready_byte_of_another_value_is_refused);
     tcase_add_test(tcase, another_key_is_refused_by_either_side);
-    tcase_add_test(tcase, another_epoch_rank_or_channel_is_refused);
+    tcase_add_test(tcase, another_world_or_target_is_refused);
     tcase_add_test(tcase, an_echo_is_refused);
     tcase_add_test(tcase, a_reflected_hello_is_for_another_link);
     tcase_add_test(tcase, a_recorded_conversation_cannot_be_replayed);
