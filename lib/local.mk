@@ -44,6 +44,11 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/link/link_tcp.c lib/link/link_tcp.h \
 	lib/link/linker.c lib/link/linker.h \
 	lib/link/socket.c lib/link/socket.h \
+	lib/negotiation/description.c lib/negotiation/description.h \
+	lib/negotiation/list_text.c lib/negotiation/list_text.h \
+	lib/negotiation/rank_ranges.c \
+	lib/negotiation/variants.c lib/negotiation/variants.h \
+	lib/negotiation/variants_check.c \
 	lib/reduce/half.h \
 	lib/reduce/reduce.c lib/reduce/reduce.h \
 	lib/reduce/reduce_avx2.c \

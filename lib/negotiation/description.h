@@ -48,16 +48,29 @@ struct description {
 /* "allreduce", "reduce-scatter"; "?" if unknown. */
 const char *collective_name(enum collective_kind kind);
 
-/* Elements of a shape, bytes of a tensor. They do not overflow for a description that has been
- * checked (lib/request.h) or decoded. */
+/* Is it about a tensor (not so: barrier, join, process sets, retirement)? May the tensor's first
+ * dimension differ between ranks (allgather, alltoall)? */
+bool collective_has_tensor(enum collective_kind kind);
+bool collective_has_own_rows(enum collective_kind kind);
+
+/* Elements of a shape, bytes of a tensor (0 for a kind without one). They do not overflow for a
+ * description of a tensor that has been checked (lib/request.h) or decoded. */
 size_t shape_count(const struct shape *shape);
 size_t description_bytes(const struct description *description);
 
 /* Elements in one row: the product of all dimensions but the first. */
 size_t shape_row_count(const struct shape *shape);
 
+/* Does the size in bytes, and that of one row even if there is none, stay below PTRDIFF_MAX? No
+ * dimension is negative. */
+bool shape_fits(const struct shape *shape, size_t element_size);
+
+/* "[17, 17]", "[]" for a scalar; with `own_rows` "[*, 17]". Returns `text`. */
+enum { SHAPE_TEXT = 56 };
+char *shape_text(char text[SHAPE_TEXT], const struct shape *shape, bool own_rows);
+
 /* Appends it; reads one. The reader fails (HVD_ERR_PROTOCOL) on unknown enum values, negative or
- * too many dimensions, a size in bytes beyond INT64_MAX. */
+ * too many dimensions, a negative root, a tensor that does not fit (shape_fits). */
 void description_encode(struct wire_writer *writer, const struct description *description);
 int description_decode(struct description *description, struct wire_reader *reader,
                        struct err *err);
@@ -65,6 +78,10 @@ int description_decode(struct description *description, struct wire_reader *read
 /* Do two ranks that submit these under one name mean the same collective? For allgather and
  * alltoall the first dimension may differ. */
 bool description_agree(const struct description *a, const struct description *b);
+
+/* Parts of that question. */
+bool shape_agree(const struct shape *a, const struct shape *b, enum collective_kind kind);
+bool description_same_factors(const struct description *a, const struct description *b);
 
 /* Equal in every field, first dimensions included: what the cache needs to say "as before". */
 bool description_equal(const struct description *a, const struct description *b);

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Descriptions: sizes, wire format, comparison; see description.h. */
+#include "lib/negotiation/description.h"
+
+#include "lib/negotiation/list_text.h"
+#include "lib/reduce/reduce.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* What one kind is like. */
+static const struct kind {
+    const char *name;
+    bool has_tensor;
+    bool own_rows; /* each rank has a first dimension of its own */
+} kinds[COLLECTIVE_KINDS] = {
+    [COLLECTIVE_ALLREDUCE] = { "allreduce", true, false },
+    [COLLECTIVE_ALLGATHER] = { "allgather", true, true },
+    [COLLECTIVE_BROADCAST] = { "broadcast", true, false },
+    [COLLECTIVE_ALLTOALL] = { "alltoall", true, true },
+    [COLLECTIVE_REDUCESCATTER] = { "reduce-scatter", true, false },
+    [COLLECTIVE_BARRIER] = { "barrier", false, false },
+    [COLLECTIVE_JOIN] = { "join", false, false },
+    [COLLECTIVE_ADD_SET] = { "add_process_set", false, false },
+    [COLLECTIVE_REMOVE_SET] = { "remove_process_set", false, false },
+    [COLLECTIVE_RETIRE] = { "retire", false, false },
+};
+
+static bool known_kind(int kind)
+{
+    return kind >= 0 && kind < COLLECTIVE_KINDS && kinds[kind].name;
+}
+
+const char *collective_name(enum collective_kind kind)
+{
+    return known_kind((int)kind) ? kinds[kind].name : "?";
+}
+
+bool collective_has_tensor(enum collective_kind kind)
+{
+    return known_kind((int)kind) && kinds[kind].has_tensor;
+}
+
+bool collective_has_own_rows(enum collective_kind kind)
+{
+    return known_kind((int)kind) && kinds[kind].own_rows;
+}
+
+size_t shape_row_count(const struct shape *shape)
+{
+    size_t count = 1;
+    for (int i = 1; i < shape->ndims; i++)
+        count *= (size_t)shape->dims[i];
+    return count;
+}
+
+size_t shape_count(const struct shape *shape)
+{
+    return shape->ndims > 0 ? (size_t)shape->dims[0] * shape_row_count(shape) : 1;
+}
+
+size_t description_bytes(const struct description *description)
+{
+    if (!collective_has_tensor(description->kind))
+        return 0;
+    return shape_count(&description->shape) * dtype_size((int)description->dtype);
+}
+
+/* A dimension 0 excuses all others but, when it is the first, not the size of one row. */
+bool shape_fits(const struct shape *shape, size_t element_size)
+{
+    size_t nbytes = element_size;
+    for (int i = 1; i < shape->ndims; i++)
+        if (shape->dims[i] == 0)
+            return true;
+    for (int i = 0; i < shape->ndims; i++) {
+        uint64_t dim = i == 0 && shape->dims[0] == 0 ? 1 : (uint64_t)shape->dims[i];
+        if (dim > PTRDIFF_MAX / nbytes)
+            return false;
+        nbytes *= (size_t)dim;
+    }
+    return true;
+}
+
+char *shape_text(char text[SHAPE_TEXT], const struct shape *shape, bool own_rows)
+{
+    struct list_text list;
+    list_text_init(&list, text, SHAPE_TEXT - 1);
+    for (int i = 0; i < shape->ndims; i++)
+        if (i == 0 && own_rows)
+            list_text_add(&list, "[*");
+        else
+            list_text_add(&list, "%s%" PRId64, i == 0 ? "[" : ", ", shape->dims[i]);
+    strcat(text, shape->ndims > 0 ? "]" : "[]");
+    return text;
+}
+
+/* Equal numbers are not what is asked for: NaN is to be equal to itself. */
+static uint64_t bits_of(double factor)
+{
+    uint64_t bits;
+    memcpy(&bits, &factor, sizeof bits);
+    return bits;
+}
+
+static double factor_of(uint64_t bits)
+{
+    double factor;
+    memcpy(&factor, &bits, sizeof factor);
+    return factor;
+}
+
+enum { FLAG_NAMELESS = 1, FLAGS = FLAG_NAMELESS };
+
+void description_encode(struct wire_writer *writer, const struct description *description)
+{
+    const struct shape *shape = &description->shape;
+    wire_put_u8(writer, (uint8_t)description->kind);
+    wire_put_u8(writer, (uint8_t)description->dtype);
+    wire_put_u8(writer, (uint8_t)description->op);
+    wire_put_u8(writer, description->nameless ? FLAG_NAMELESS : 0);
+    wire_put_i32(writer, description->root);
+    wire_put_u64(writer, bits_of(description->prescale));
+    wire_put_u64(writer, bits_of(description->postscale));
+    wire_put_u64(writer, description->group);
+    wire_put_u32(writer, description->group_size);
+    wire_put_u64(writer, description->tag);
+    wire_put_u8(writer, (uint8_t)shape->ndims);
+    for (int i = 0; i < shape->ndims; i++)
+        wire_put_u64(writer, (uint64_t)shape->dims[i]);
+}
+
+static int decode_shape(struct shape *shape, struct wire_reader *reader, struct err *err)
+{
+    int ndims = wire_get_u8(reader);
+    if (ndims > HVD_DIMS_MAX)
+        return fail(err, HVD_ERR_PROTOCOL, "a shape of %d dimensions", ndims);
+    for (int i = 0; i < ndims; i++) {
+        shape->dims[i] = (int64_t)wire_get_u64(reader);
+        if (shape->dims[i] < 0)
+            return fail(err, HVD_ERR_PROTOCOL, "dimension %d is %" PRId64, i, shape->dims[i]);
+    }
+    shape->ndims = ndims;
+    return HVD_OK;
+}
+
+/* What has been read is whole and can be. */
+static int check_decoded(const struct description *description, int flags, struct err *err)
+{
+    const char *kind = collective_name(description->kind);
+    if (!known_kind((int)description->kind))
+        return fail(err, HVD_ERR_PROTOCOL, "collective %d is unknown", (int)description->kind);
+    size_t element_size = dtype_size((int)description->dtype);
+    if (element_size == 0)
+        return fail(err, HVD_ERR_PROTOCOL, "%s of unknown element type %d", kind,
+                    (int)description->dtype);
+    if (description->op > HVD_PRODUCT)
+        return fail(err, HVD_ERR_PROTOCOL, "%s with unknown operation %d", kind,
+                    (int)description->op);
+    if (flags & ~FLAGS)
+        return fail(err, HVD_ERR_PROTOCOL, "%s with unknown flags 0x%x", kind, (unsigned)flags);
+    if (description->root < 0)
+        return fail(err, HVD_ERR_PROTOCOL, "%s from rank %d", kind, description->root);
+    if (collective_has_tensor(description->kind) && !shape_fits(&description->shape, element_size))
+        return fail(err, HVD_ERR_PROTOCOL, "%s of more than memory can hold", kind);
+    return HVD_OK;
+}
+
+int description_decode(struct description *description, struct wire_reader *reader, struct err *err)
+{
+    *description = (struct description){ .kind = wire_get_u8(reader) };
+    description->dtype = wire_get_u8(reader);
+    description->op = wire_get_u8(reader);
+    int flags = wire_get_u8(reader);
+    description->nameless = flags & FLAG_NAMELESS;
+    description->root = wire_get_i32(reader);
+    description->prescale = factor_of(wire_get_u64(reader));
+    description->postscale = factor_of(wire_get_u64(reader));
+    description->group = wire_get_u64(reader);
+    description->group_size = wire_get_u32(reader);
+    description->tag = wire_get_u64(reader);
+    int rc = decode_shape(&description->shape, reader, err);
+    if (reader->failed)
+        return fail(err, HVD_ERR_PROTOCOL, "a description is cut short");
+    return rc < 0 ? rc : check_decoded(description, flags, err);
+}
+
+static bool same_dims(const struct shape *a, const struct shape *b, int first)
+{
+    if (a->ndims != b->ndims)
+        return false;
+    for (int i = first; i < a->ndims; i++)
+        if (a->dims[i] != b->dims[i])
+            return false;
+    return true;
+}
+
+bool shape_agree(const struct shape *a, const struct shape *b, enum collective_kind kind)
+{
+    return same_dims(a, b, collective_has_own_rows(kind) ? 1 : 0);
+}
+
+bool description_same_factors(const struct description *a, const struct description *b)
+{
+    return bits_of(a->prescale) == bits_of(b->prescale) &&
+           bits_of(a->postscale) == bits_of(b->postscale);
+}
+
+static bool same_but_shape(const struct description *a, const struct description *b)
+{
+    return a->kind == b->kind && a->dtype == b->dtype && a->op == b->op && a->root == b->root &&
+           description_same_factors(a, b) && a->group == b->group &&
+           a->group_size == b->group_size && a->tag == b->tag;
+}
+
+bool description_agree(const struct description *a, const struct description *b)
+{
+    return same_but_shape(a, b) && shape_agree(&a->shape, &b->shape, a->kind);
+}
+
+bool description_equal(const struct description *a, const struct description *b)
+{
+    return same_but_shape(a, b) && same_dims(&a->shape, &b->shape, 0) && a->nameless == b->nameless;
+}
