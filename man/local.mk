@@ -4,25 +4,58 @@ library_pages = \
 	man/hvd.3 \
 	man/hvd_allgather.3 \
 	man/hvd_allreduce.3 \
+	man/hvd_alltoall.3 \
 	man/hvd_barrier.3 \
 	man/hvd_broadcast.3 \
 	man/hvd_dtype_size.3 \
 	man/hvd_environment.7 \
 	man/hvd_init.3 \
+	man/hvd_join.3 \
 	man/hvd_last_error.3 \
+	man/hvd_process_set.3 \
 	man/hvd_rank.3 \
-	man/hvd_version.3
+	man/hvd_reducescatter.3 \
+	man/hvd_start_timeline.3 \
+	man/hvd_tensor.3 \
+	man/hvd_version.3 \
+	man/hvd_wait.3
 
 page_links = \
+	man/hvd_add_process_set.3 \
+	man/hvd_allgather_async.3 \
+	man/hvd_allreduce_async.3 \
+	man/hvd_alltoall_async.3 \
+	man/hvd_barrier_async.3 \
+	man/hvd_broadcast_async.3 \
 	man/hvd_cross_rank.3 \
 	man/hvd_cross_size.3 \
+	man/hvd_grouped_allgather_async.3 \
+	man/hvd_grouped_allreduce_async.3 \
+	man/hvd_grouped_reducescatter_async.3 \
+	man/hvd_init_process_sets.3 \
 	man/hvd_is_homogeneous.3 \
 	man/hvd_is_initialized.3 \
+	man/hvd_join_async.3 \
 	man/hvd_local_rank.3 \
 	man/hvd_local_size.3 \
+	man/hvd_options.3 \
+	man/hvd_poll.3 \
+	man/hvd_process_set_included.3 \
+	man/hvd_process_set_rank.3 \
+	man/hvd_process_set_ranks.3 \
+	man/hvd_process_set_size.3 \
+	man/hvd_process_sets.3 \
+	man/hvd_reducescatter_async.3 \
+	man/hvd_remove_process_set.3 \
+	man/hvd_result.3 \
+	man/hvd_result_free.3 \
+	man/hvd_share.3 \
 	man/hvd_shutdown.3 \
 	man/hvd_size.3 \
-	man/hvd_strstatus.3
+	man/hvd_stop_timeline.3 \
+	man/hvd_strstatus.3 \
+	man/hvd_wait_result.3 \
+	man/hvd_wait_timeout.3
 
 program_pages = man/hvdrun.1
 

@@ -86,10 +86,26 @@ same "and no other is mentioned anywhere" "$tmp/statuses" "$tmp/mentioned"
 is_in_allreduce() { grep -q "^\.\(It \)\{0,1\}Dv \([A-Z0-9_]* , \)*$1\b" "$pages/hvd_allreduce.3"; }
 each "every element type and operation is in hvd_allreduce(3)" is_in_allreduce "$tmp/values"
 
-sed -n '/^#include <hvd/,/^\.Ed/p' "$pages/hvd.3" | sed '/^\.Ed/d; s/\\e/\\/g' >"$tmp/fit.c"
-# shellcheck disable=SC2086  # CC may have options
-ok "the program in hvd(3) compiles" \
-    ${CC:-cc} -Wall -Wextra -Werror -I "$STAGE$INCLUDEDIR" -fsyntax-only "$tmp/fit.c"
+struct_members() {
+    sed 's,/\*.*,,' "$1" | awk '/^struct hvd_[a-z]* {/ { on = 1; next }
+        /^}/ { on = 0 }
+        on && /^    [^ ].*;/ { sub(/;.*/, ""); sub(/.*[ *]/, ""); print }'
+}
+struct_members "$header" >"$tmp/members"
+is_in_tensor() { grep -q "^ .*[ *]$1;\$" "$pages/hvd_tensor.3" "$pages/hvd_init.3"; }
+each "every member of a structure is in hvd_tensor(3) or hvd_init(3)" is_in_tensor "$tmp/members"
+
+# What begins with this line in a page is a piece of C that stands alone.
+awk -v dir="$tmp" '/^#include <hvd\.h>/ && !on { on = 1; file = dir "/example" ++n ".c"
+                                                printf "#line %d \"%s\"\n", FNR, FILENAME >file }
+    /^\.Ed/ { on = 0 }
+    on { gsub(/\\e/, "\\"); print >file }' "$pages"/*.3
+ls "$tmp"/example*.c >"$tmp/examples"
+compiles() {
+    # shellcheck disable=SC2086  # CC may have options
+    ${CC:-cc} -Wall -Wextra -Werror -I "$STAGE$INCLUDEDIR" -fsyntax-only "$1" 2>>"$tmp/out"
+}
+each "every example in a page compiles" compiles "$tmp/examples"
 
 # hvd_environment(7)
 sed -n 's/^#define ENV_[A-Z_]* "\(.*\)"/\1/p' "$srcdir/lib/base/env_names.h" >"$tmp/variables"
