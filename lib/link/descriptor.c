@@ -113,6 +113,15 @@ int descriptor_event(void)
     return fd;
 }
 
+int descriptor_file(const char *name)
+{
+    int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    lock_watched();
+    int fd = keep(open(name, flags, 0666));
+    unlock();
+    return fd;
+}
+
 void descriptor_close(int fd)
 {
     if (fd < 0)

@@ -7,10 +7,11 @@
 #ifndef LIB_LINK_DESCRIPTOR_H
 #define LIB_LINK_DESCRIPTOR_H
 
-/* All three return a descriptor for descriptor_close(), or -1 with errno. */
+/* All return a descriptor for descriptor_close(), or -1 with errno. */
 int descriptor_socket(int family);
 int descriptor_accept(int listener);
 int descriptor_event(void);
+int descriptor_file(const char *name); /* to write, made if need be, and empty */
 
 /* -1 is fine. */
 void descriptor_close(int fd);
