@@ -29,6 +29,9 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/collective/reduce_scatter_ring.c \
 	lib/collective/ring_flow.c lib/collective/ring_flow.h \
 	lib/collective/ring_schedule.c lib/collective/ring_schedule.h \
+	lib/engine/timeline.c lib/engine/timeline.h \
+	lib/engine/timeline_file.c lib/engine/timeline_file.h \
+	lib/engine/timeline_names.c lib/engine/timeline_names.h \
 	lib/join/bootstrap.c lib/join/bootstrap.h \
 	lib/join/environment.c lib/join/environment.h \
 	lib/join/failure.c lib/join/failure.h \

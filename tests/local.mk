@@ -5,6 +5,7 @@
 if HAVE_CHECK
 noinst_LTLIBRARIES += tests/support/libsupport.la
 tests_support_libsupport_la_SOURCES = \
+	tests/support/json.c tests/support/json.h \
 	tests/support/link_memory.c tests/support/link_memory.h \
 	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h \
 	tests/support/ranks.c tests/support/ranks.h \
@@ -28,6 +29,7 @@ unit_tests = \
 	tests/unit/log_test \
 	tests/unit/reduce_test \
 	tests/unit/ring_schedule_test \
+	tests/unit/timeline_test \
 	tests/unit/topology_test \
 	tests/unit/wire_test \
 	tests/unit/world_test

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A JSON array that grows in a file; see timeline_file.h. */
+#include "lib/engine/timeline_file.h"
+
+#include "lib/base/hush.h"
+#include "lib/base/log.h"
+#include "lib/link/descriptor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char tail[] = "\n]\n";
+enum { TAIL_SIZE = sizeof tail - 1 };
+
+static void put(struct timeline_file *file, const char *bytes, size_t length)
+{
+    memcpy(file->kept + file->nkept, bytes, length);
+    file->nkept += length;
+}
+
+/* One pwrite() unless it is cut short: then the next one says why. 0 or an errno. */
+static int write_all(int fd, const char *bytes, size_t length, off_t at)
+{
+    while (length > 0) {
+        ssize_t done = pwrite(fd, bytes, length, at);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return done < 0 ? errno : EIO;
+        bytes += done;
+        at += done;
+        length -= (size_t)done;
+    }
+    return 0;
+}
+
+/* What is there stays; a bracket where one was before needs no new space. */
+static int write_kept(struct timeline_file *file)
+{
+    struct hush hush;
+    hush_begin(&hush, SIGXFSZ);
+    memcpy(file->kept + file->nkept, tail, TAIL_SIZE);
+    int error = write_all(file->fd, file->kept, file->nkept + TAIL_SIZE, file->end);
+    if (error && file->end > 0 && write_all(file->fd, tail, TAIL_SIZE, file->end) == 0 &&
+        ftruncate(file->fd, file->end + TAIL_SIZE) < 0)
+        error = errno;
+    hush_end(&hush);
+    if (!error)
+        file->end += (off_t)file->nkept;
+    file->nkept = 0;
+    return error;
+}
+
+static void drop_file(struct timeline_file *file)
+{
+    if (getpid() == file->owner) /* else it is closed already, and the number may be another's */
+        descriptor_close(file->fd);
+    file->fd = -1;
+    file->nkept = 0;
+}
+
+void timeline_file_flush(struct timeline_file *file)
+{
+    if (file->fd < 0 || file->nkept == 0)
+        return;
+    if (getpid() != file->owner) {
+        drop_file(file);
+        return;
+    }
+    int error = write_kept(file);
+    if (!error)
+        return;
+    drop_file(file);
+    struct err err = { 0 };
+    fail_errno(&err, HVD_ERR_SYSTEM, error, "timeline '%s' ends here", file->name);
+    log_line(LOG_WARNING, -1, "%s", err.text);
+}
+
+static int open_file(struct timeline_file *file, struct err *err)
+{
+    file->fd = descriptor_file(file->name);
+    if (file->fd < 0)
+        return fail_errno(err, HVD_ERR_SYSTEM, errno, "timeline '%s'", file->name);
+    put(file, "[", 1);
+    int error = write_kept(file);
+    return error ? fail_errno(err, HVD_ERR_SYSTEM, error, "timeline '%s'", file->name) : HVD_OK;
+}
+
+int timeline_file_open(struct timeline_file *file, const char *name, struct err *err)
+{
+    *file = (struct timeline_file){
+        .name = strdup(name), .fd = -1, .owner = getpid(), .kept = malloc(TIMELINE_KEPT_MAX)
+    };
+    int rc = file->name && file->kept ? open_file(file, err)
+                                      : fail(err, HVD_ERR_NOMEM, "timeline: out of memory");
+    if (rc < 0)
+        timeline_file_close(file);
+    return rc;
+}
+
+void timeline_file_close(struct timeline_file *file)
+{
+    timeline_file_flush(file);
+    drop_file(file);
+    free(file->name);
+    free(file->kept);
+    *file = (struct timeline_file){ .fd = -1 };
+}
+
+void timeline_file_begin(struct timeline_file *file)
+{
+    if (file->nkept > TIMELINE_KEPT_MAX - TIMELINE_RECORD_MAX)
+        timeline_file_flush(file);
+    if (file->fd < 0)
+        file->nkept = 0; /* what follows is dropped by the next */
+    timeline_file_json(file, file->nrecord++ > 0 ? ",\n" : "\n");
+}
+
+void timeline_file_json(struct timeline_file *file, const char *json)
+{
+    put(file, json, strlen(json));
+}
+
+void timeline_file_number(struct timeline_file *file, uint64_t number)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    put(file, digits + at, sizeof digits - at);
+}
+
+/* The bytes of the character of UTF-8 that begins there, 0 if none does. A terminated text. */
+static size_t character(const unsigned char *at)
+{
+    static const struct {
+        unsigned char first, last; /* range of the first byte */
+        unsigned char low, high;   /* of the second; others are 0x80 to 0xbf */
+        size_t length;
+    } forms[] = {
+        { 0x01, 0x7f, 0, 0, 1 },       { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
+        { 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
+        { 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+    };
+    size_t i = 0, count = sizeof forms / sizeof *forms, used = 1;
+    while (i < count && (*at < forms[i].first || *at > forms[i].last))
+        i++;
+    if (i == count)
+        return 0;
+    if (forms[i].length > 1 && (at[1] < forms[i].low || at[1] > forms[i].high))
+        return 0;
+    for (used = 2; used < forms[i].length; used++)
+        if ((at[used] & 0xc0) != 0x80)
+            return 0;
+    return forms[i].length;
+}
+
+/* Escapes one character; returns how many bytes of the text it was. */
+static size_t put_character(struct timeline_file *file, const char *text)
+{
+    static const char hex[] = "0123456789abcdef";
+    unsigned char byte = (unsigned char)*text;
+    size_t length = character((const unsigned char *)text);
+    if (length == 0)
+        timeline_file_json(file, "\\ufffd");
+    else if (byte < 0x20 || byte == 0x7f)
+        put(file, (char[]){ '\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15] }, 6);
+    else if (byte == '"' || byte == '\\')
+        put(file, (char[]){ '\\', *text }, 2);
+    else
+        put(file, text, length);
+    return length ? length : 1;
+}
+
+void timeline_file_text(struct timeline_file *file, const char *text)
+{
+    for (const char *at = text; *at && at - text < TIMELINE_TEXT_MAX;)
+        at += put_character(file, at);
+}
