@@ -83,6 +83,7 @@ uint16_t reference_narrow(const struct half_format *format, float value)
         return isnan(x) ? quiet(x) : isnan(y) ? quiet(y) : x * y;                                  \
     case HVD_SUM:                                                                                  \
         return isnan(x) ? quiet(x) : isnan(y) ? quiet(y) : x + y;                                  \
+    case HVD_ADASUM: /* is not made of elements */                                                 \
     case HVD_AVERAGE:                                                                              \
         break;                                                                                     \
     }                                                                                              \
