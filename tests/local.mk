@@ -7,6 +7,7 @@ noinst_LTLIBRARIES += tests/support/libsupport.la
 tests_support_libsupport_la_SOURCES = \
 	tests/support/json.c tests/support/json.h \
 	tests/support/link_memory.c tests/support/link_memory.h \
+	tests/support/linkers.c tests/support/linkers.h \
 	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h \
 	tests/support/ranks.c tests/support/ranks.h \
 	tests/support/reduce_reference.c tests/support/reduce_reference.h \
@@ -26,6 +27,8 @@ unit_tests = \
 	tests/unit/join_protocol_test \
 	tests/unit/link_connect_test \
 	tests/unit/link_handshake_test \
+	tests/unit/linker_failure_test \
+	tests/unit/linker_test \
 	tests/unit/log_test \
 	tests/unit/reduce_test \
 	tests/unit/ring_schedule_test \
@@ -33,6 +36,10 @@ unit_tests = \
 	tests/unit/topology_test \
 	tests/unit/wire_test \
 	tests/unit/world_test
+
+# Every allocation fails in turn.
+tests_unit_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 tests_unit_half_test_LDADD = $(LDADD) -lm
 tests_unit_reduce_test_LDADD = $(LDADD) -lm

@@ -237,7 +237,7 @@ static int timed_out(const struct linker *linker, const struct want *want, struc
                     seconds, want->dial.last.code ? want->dial.last.text : "no answer");
     if (linker->accept.error)
         return fail_errno(err, HVD_ERR_TIMEOUT, linker->accept.error,
-                          "no link from rank %d on %s within %d s", rank, host, seconds);
+                          "no link from rank %d on %s within %d s: accept", rank, host, seconds);
     return fail(err, HVD_ERR_TIMEOUT, "no link from rank %d on %s within %d s", rank, host,
                 seconds);
 }

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks that are strangers, late, deaf or gone, strangers at the door, and a process that runs out
+ * of descriptors or memory. Linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc. */
+#include "lib/link/descriptor.h"
+#include "lib/link/socket.h"
+#include "tests/support/linkers.h"
+#include "tests/support/unit.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+static int countdown; /* to the allocation that fails; 0 when none does */
+
+static bool fails(void)
+{
+    return countdown > 0 && --countdown == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return fails() ? NULL : __real_realloc(memory, size);
+}
+
+/* Moves one linker alone until it fails; returns how. */
+static int move_until_failure(int rank, uint64_t now_ms)
+{
+    int rc = 0;
+    for (int i = 0; i < MANY && rc >= 0; i++) {
+        rc = linker_move(linkers[rank], now_ms, &err);
+        for (int other = 0; other < nlinkers; other++)
+            if (other != rank)
+                linker_move(linkers[other], now_ms, &(struct err){ 0 });
+    }
+    return rc;
+}
+
+START_TEST(nobody_is_its_own_neighbour)
+{
+    open_linkers(1);
+    ck_assert_int_eq(linker_want(linkers[0], &peers[0], 0, 0, &err), HVD_ERR_PROTOCOL);
+    ck_assert(!linker_busy(linkers[0]));
+}
+END_TEST
+
+START_TEST(a_rank_with_another_key_is_named_by_who_dials_it)
+{
+    struct job_key other_key;
+    job_key_generate(&other_key);
+    open_linker(&key, LINKERS_EPOCH);
+    open_linker(&other_key, LINKERS_EPOCH);
+    want_both_ways(0, 1, 0);
+    ck_assert_int_eq(move_until_failure(0, 0), HVD_ERR_AUTH);
+    ck_assert_str_eq(err.text, "link to rank 1 on node1: it does not know the job's key");
+}
+END_TEST
+
+/* It closes the connection, and may be dialled until time is up. */
+START_TEST(a_rank_of_another_world_is_no_neighbour)
+{
+    open_linker(&key, LINKERS_EPOCH);
+    open_linker(&key, LINKERS_EPOCH + 1);
+    want_both_ways(0, 1, 0);
+    for (uint64_t now_ms = 0; now_ms < 1000; now_ms++)
+        move_all(now_ms);
+    ck_assert(linker_busy(linkers[0]) && linker_busy(linkers[1]));
+    ck_assert_int_eq(linker_move(linkers[0], LINKER_TIMEOUT_MS, &err), HVD_ERR_TIMEOUT);
+}
+END_TEST
+
+START_TEST(a_rank_that_never_answers_is_given_thirty_seconds)
+{
+    open_linkers(2);
+    ck_assert_int_eq(linker_want(linkers[0], &peers[1], 0, 5000, &err), HVD_OK);
+    for (uint64_t now_ms = 5000; now_ms < 35000; now_ms++)
+        ck_assert_int_eq(linker_move(linkers[0], now_ms, &err), 0);
+    ck_assert_int_eq(linker_move(linkers[0], 35000, &err), HVD_ERR_TIMEOUT);
+    ck_assert_str_eq(err.text, "no link to rank 1 on node1 within 30 s: no answer");
+}
+END_TEST
+
+START_TEST(a_rank_that_is_not_there_is_dialled_until_time_is_up)
+{
+    open_linkers(2);
+    linker_destroy(linkers[--nlinkers]);
+    want(0, 1, 0);
+    for (uint64_t now_ms = 0; now_ms < LINKER_TIMEOUT_MS; now_ms++)
+        ck_assert_int_eq(linker_move(linkers[0], now_ms, &err), 0);
+    ck_assert_int_eq(linker_move(linkers[0], LINKER_TIMEOUT_MS, &err), HVD_ERR_TIMEOUT);
+    ck_assert_str_eq(err.text,
+                     "no link to rank 1 on node1 within 30 s: connect: Connection refused");
+}
+END_TEST
+
+START_TEST(a_rank_that_never_dials_is_given_thirty_seconds)
+{
+    uint64_t until = UINT64_MAX;
+    open_linkers(2);
+    ck_assert_int_eq(linker_want(linkers[1], &peers[0], 0, 5000, &err), HVD_OK);
+    linker_pollfds(linkers[1], NULL, 0, &until);
+    ck_assert_uint_eq(until, 35000);
+    ck_assert_int_eq(linker_move(linkers[1], 34999, &err), 0);
+    ck_assert_int_eq(linker_move(linkers[1], 35000, &err), HVD_ERR_TIMEOUT);
+    ck_assert_str_eq(err.text, "no link from rank 0 on node0 within 30 s");
+}
+END_TEST
+
+START_TEST(a_higher_rank_does_not_dial)
+{
+    static const uint32_t sources[] = { 1, 2, UINT32_MAX };
+    open_linkers(2);
+    for (int i = 0; i < 3; i++) {
+        struct link *dialled = dial(sources[i], 1, 0);
+        ck_assert(is_closed(dialled));
+        ck_assert_ptr_null(linker_take(linkers[1], (int)sources[i], 0));
+        link_close(dialled);
+    }
+}
+END_TEST
+
+START_TEST(no_more_than_1024_unwanted_links_are_kept)
+{
+    open_linkers(2);
+    for (uint32_t channel = 0; channel < 1024; channel++)
+        link_close(dial(0, 1, channel));
+    struct link *unwanted = dial(0, 1, 1024);
+    ck_assert(is_closed(unwanted));
+    link_close(unwanted);
+    want_both_ways(0, 1, 1025);
+    link_up();
+    check_link(0, 1, 1025);
+}
+END_TEST
+
+static int knock(int rank)
+{
+    struct socket_address address;
+    ck_assert_int_eq(socket_address_parse(&address, peers[rank].addresses.text[0], &err), HVD_OK);
+    int fd = socket_connect(&address, &err);
+    struct pollfd ready = { .fd = fd, .events = POLLOUT };
+    ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+    return fd;
+}
+
+/* So many can be opened yet. */
+static void limit_descriptors(int more)
+{
+    int next = dup(listeners[0]);
+    close(next);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){ (rlim_t)(next + more), 4096 });
+}
+
+/* Silent ones and those who say something. */
+START_TEST(strangers_keep_nobody_from_linking_up)
+{
+    int strangers[100];
+    open_linkers(2);
+    want_both_ways(0, 1, 0);
+    for (int i = 0; i < 100; i++) {
+        strangers[i] = knock(1);
+        if (i % 2)
+            ck_assert_int_gt(socket_send(strangers[i], "GET / HTTP/1.1\r\n\r\n", 18, &err), 0);
+        move_all(0);
+    }
+    link_up();
+    check_link(0, 1, 0);
+    for (int i = 0; i < 100; i++)
+        descriptor_close(strangers[i]);
+}
+END_TEST
+
+START_TEST(strangers_that_use_up_the_descriptors_do_not_keep_their_host_from_dialling)
+{
+    int strangers[10];
+    open_linkers(2);
+    for (int i = 0; i < 10; i++)
+        strangers[i] = knock(0);
+    want_both_ways(0, 1, 0);
+    limit_descriptors(2); /* strangers take them first: the accepting comes before the dialling */
+    link_up();
+    check_link(0, 1, 0);
+    for (int i = 0; i < 10; i++)
+        descriptor_close(strangers[i]);
+}
+END_TEST
+
+START_TEST(a_dialler_without_any_descriptor_left_says_so)
+{
+    open_linkers(2);
+    want(0, 1, 0);
+    limit_descriptors(0);
+    ck_assert_int_eq(linker_move(linkers[0], 0, &err), HVD_ERR_SYSTEM);
+    ck_assert_str_eq(err.text, "link to rank 1 on node1: socket: Too many open files");
+    limit_descriptors(1000);
+}
+END_TEST
+
+START_TEST(an_acceptor_without_any_descriptor_left_says_so_when_time_is_up)
+{
+    open_linkers(2);
+    want(1, 0, 0);
+    int knocking = knock(1);
+    limit_descriptors(0);
+    ck_assert_int_eq(linker_move(linkers[1], 0, &err), 0);
+    ck_assert_int_eq(linker_move(linkers[1], LINKER_TIMEOUT_MS, &err), HVD_ERR_TIMEOUT);
+    ck_assert_str_eq(err.text,
+                     "no link from rank 0 on node0 within 30 s: accept: Too many open files");
+    descriptor_close(knocking);
+    limit_descriptors(1000);
+}
+END_TEST
+
+/* Rank 0 dials two; rank 1 keeps a link that it does not want. True if no allocation failed. */
+static bool link_up_without_memory(int nth)
+{
+    int rc = HVD_OK;
+    open_linkers(2);
+    countdown = nth;
+    struct linker *another = linker_create(-1, 0, LINKERS_EPOCH, &key, &err);
+    if (!another)
+        rc = err.code;
+    for (uint32_t channel = 0; channel < 2 && rc == HVD_OK; channel++)
+        rc = linker_want(linkers[0], &peers[1], channel, 0, &err);
+    for (int i = 0; i < MANY && rc >= 0 && linker_busy(linkers[0]); i++)
+        for (int rank = 0; rank < 2 && rc >= 0; rank++)
+            rc = linker_move(linkers[rank], 0, &err);
+    bool enough = countdown > 0;
+    countdown = 0;
+    ck_assert_int_eq(rc < 0 ? rc : HVD_OK, enough ? HVD_OK : HVD_ERR_NOMEM);
+    linker_destroy(another);
+    teardown();
+    return enough;
+}
+
+START_TEST(every_allocation_may_fail)
+{
+    int nth = 1;
+    while (!link_up_without_memory(nth))
+        nth++;
+    ck_assert_int_gt(nth, 5);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("linker_failure");
+    TCase *tcase = tcase_create("linker_failure");
+    suite_add_tcase(suite, tcase);
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, nobody_is_its_own_neighbour);
+    tcase_add_test(tcase, a_rank_with_another_key_is_named_by_who_dials_it);
+    tcase_add_test(tcase, a_rank_of_another_world_is_no_neighbour);
+    tcase_add_test(tcase, a_rank_that_never_answers_is_given_thirty_seconds);
+    tcase_add_test(tcase, a_rank_that_is_not_there_is_dialled_until_time_is_up);
+    tcase_add_test(tcase, a_rank_that_never_dials_is_given_thirty_seconds);
+    tcase_add_test(tcase, a_higher_rank_does_not_dial);
+    tcase_add_test(tcase, no_more_than_1024_unwanted_links_are_kept);
+    tcase_add_test(tcase, strangers_keep_nobody_from_linking_up);
+    tcase_add_test(tcase,
+                   strangers_that_use_up_the_descriptors_do_not_keep_their_host_from_dialling);
+    tcase_add_test(tcase, a_dialler_without_any_descriptor_left_says_so);
+    tcase_add_test(tcase, an_acceptor_without_any_descriptor_left_says_so_when_time_is_up);
+    tcase_add_test(tcase, every_allocation_may_fail);
+    return unit_run(suite);
+}
