@@ -25,10 +25,17 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/hvd.c lib/hvd.h \
 	lib/world.c lib/world.h \
 	lib/collective/allgather_ring.c \
+	lib/collective/allreduce_ring.c \
+	lib/collective/alltoall_pairwise.c lib/collective/alltoall_pairwise.h \
 	lib/collective/broadcast_ring.c \
+	lib/collective/operation.c lib/collective/operation.h \
+	lib/collective/operation_impl.h \
+	lib/collective/operation_store.c \
 	lib/collective/reduce_scatter_ring.c \
+	lib/collective/ring.c lib/collective/ring.h \
 	lib/collective/ring_flow.c lib/collective/ring_flow.h \
 	lib/collective/ring_schedule.c lib/collective/ring_schedule.h \
+	lib/engine/channel.c lib/engine/channel.h \
 	lib/engine/timeline.c lib/engine/timeline.h \
 	lib/engine/timeline_file.c lib/engine/timeline_file.h \
 	lib/engine/timeline_names.c lib/engine/timeline_names.h \

@@ -30,6 +30,7 @@ unit_tests = \
 	tests/unit/linker_failure_test \
 	tests/unit/linker_test \
 	tests/unit/log_test \
+	tests/unit/operation_test \
 	tests/unit/reduce_test \
 	tests/unit/ring_schedule_test \
 	tests/unit/timeline_test \
@@ -42,6 +43,7 @@ tests_unit_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 tests_unit_half_test_LDADD = $(LDADD) -lm
+tests_unit_operation_test_LDADD = $(LDADD) -lm
 tests_unit_reduce_test_LDADD = $(LDADD) -lm
 
 if PROGRAMS

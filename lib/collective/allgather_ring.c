@@ -1,22 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allgather: each rank passes its own chunk on, then what it received, until every chunk has been
+/* Allgather: each rank passes its own rows on, then what it received, until all rows have been
  * everywhere. */
-#include "lib/collective/ring_flow.h"
+#include "lib/collective/ring.h"
 #include "lib/collective/ring_schedule.h"
 
-static struct ring_block outgoing(const struct ring_task *task, int step)
+#include <string.h>
+
+static void cut_by_rank(struct ring *ring, const struct operation_task *task)
 {
-    return ring_chunk_block(task, allgather_sends(task->rank, task->size, step));
+    size_t row_size = task->row_count * dtype_size((int)task->dtype);
+    ring->bounds[0] = 0;
+    for (int rank = 0; rank < task->size; rank++)
+        ring->bounds[rank + 1] = ring->bounds[rank] + (size_t)task->splits[rank] * row_size;
 }
 
-static struct ring_block incoming(const struct ring_task *task, int step)
+static void place_own_rows(const struct ring *ring, const struct operation_task *task)
 {
-    return ring_chunk_block(task, allgather_receives(task->rank, task->size, step));
+    size_t start = ring->bounds[task->rank], nbytes = ring->bounds[task->rank + 1] - start;
+    if (nbytes > 0 && (unsigned char *)task->output + start != task->input)
+        memcpy((unsigned char *)task->output + start, task->input, nbytes);
 }
 
-static const struct ring_flow_type allgather_ring = { outgoing, incoming, NULL };
-
-void allgather_ring_start(struct ring_flow *flow, const struct ring_task *task)
+struct operation *allgather_ring_start(struct operation_store *store,
+                                       const struct operation_task *task, struct err *err)
 {
-    ring_flow_init(flow, &allgather_ring, task, ring_steps(task->size), task->output);
+    struct ring *ring = ring_create(store, task, task->size, err);
+    if (!ring)
+        return NULL;
+    cut_by_rank(ring, task);
+    place_own_rows(ring, task);
+    ring->flow.first = ring->flow.memory = task->output;
+    ring->flow.out.chunk = allgather_sends(task->rank, task->size, 0);
+    ring->flow.in.chunk = allgather_receives(task->rank, task->size, 0);
+    ring->flow.out.end = ring->flow.in.end = ring_steps(task->size);
+    return ring_begin(ring);
 }

@@ -1,29 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Broadcast: a chain that begins at the root. Who receives (step 0) passes on (step 1) while it
  * receives; the rank before the root passes nothing on. */
-#include "lib/collective/ring_flow.h"
+#include "lib/collective/ring.h"
 #include "lib/collective/ring_schedule.h"
 
-static struct ring_block all_if(const struct ring_task *task, bool wanted)
+struct operation *broadcast_ring_start(struct operation_store *store,
+                                       const struct operation_task *task, struct err *err)
 {
-    return (struct ring_block){ 0, wanted ? task->count * task->element_size : 0 };
-}
-
-static struct ring_block outgoing(const struct ring_task *task, int step)
-{
+    struct ring *ring = ring_create(store, task, 1, err);
+    if (!ring)
+        return NULL;
+    ring_cut(ring, task->count, dtype_size((int)task->dtype));
+    struct ring_flow *flow = &ring->flow;
     int distance = broadcast_distance(task->rank, task->size, task->root);
-    bool is_last = distance == task->size - 1;
-    return all_if(task, !is_last && step == (distance == 0 ? 0 : 1));
-}
-
-static struct ring_block incoming(const struct ring_task *task, int step)
-{
-    return all_if(task, task->rank != task->root && step == 0);
-}
-
-static const struct ring_flow_type broadcast_ring = { outgoing, incoming, NULL };
-
-void broadcast_ring_start(struct ring_flow *flow, const struct ring_task *task)
-{
-    ring_flow_init(flow, &broadcast_ring, task, 2, task->output);
+    bool is_root = distance == 0, is_last = distance == task->size - 1;
+    flow->first = flow->memory = task->output;
+    flow->in.end = is_root ? 0 : 1;
+    flow->out.step = flow->in.end;
+    flow->out.end = flow->out.step + (is_last ? 0 : 1);
+    return ring_begin(ring);
 }

@@ -33,15 +33,17 @@ struct operation_task {
     int root;       /* broadcast */
     enum hvd_dtype dtype;
     enum hvd_op op;
-    const void *input; /* broadcast: not used; may be equal to output but for alltoall */
-    void *output;      /* alltoall: not used, see place */
+    const void *input; /* broadcast: not used; may be equal to output but for alltoall; allgather:
+                          may be the own part of output */
+    void *output;      /* alltoall: not used, see place; reduce-scatter: own rows, or all if it is
+                          equal to input, which is overwritten then */
     size_t count;      /* allreduce, broadcast, Adasum: elements */
     size_t row_count;  /* the others: elements in a row */
     int64_t rows;      /* reduce-scatter: rows of the input */
     const int64_t
         *splits;   /* allgather: rows of each rank, output has their sum; alltoall: rows that
                               go to each rank, from the input in order */
-    void *staging; /* OPERATION_STAGING bytes, 64-byte aligned */
+    void *staging; /* OPERATION_STAGING bytes, 64-byte aligned, for this operation alone */
 
     /* Alltoall: all ranks have said how many rows come from each (`rows`, borrowed): returns where
      * they go, in order of rank, or NULL when out of memory (with no rows: anything). */
@@ -67,6 +69,7 @@ struct operation_type {
     /* Everything has been sent and received, and the output is complete. */
     bool (*done)(const struct operation *operation);
 
+    /* Gives back what it has besides itself; for operation_fini() alone. May be NULL. */
     void (*fini)(struct operation *operation);
 };
 
@@ -75,18 +78,21 @@ struct operation {
     const struct operation_type *type;
 };
 
-/* NULL and `err` when out of memory. Small and frequent operations do not allocate: the memory comes
- * from `reuse`, an operation that has been given back with operation_fini(), if it fits. */
-struct operation_store; /* memory that operations are made of; kept between them */
+/* Memory that operations are made of, kept between them: what runs again and again does not
+ * allocate. What is kept is bounded. Created: NULL when out of memory. Every operation has been
+ * given back before the store is destroyed; NULL is fine. */
+struct operation_store;
 struct operation_store *operation_store_create(void);
 void operation_store_destroy(struct operation_store *store);
 
+/* NULL and `err` when out of memory. An operation can be given back at any time, done or not; NULL
+ * is fine. */
 struct operation *operation_start(struct operation_store *store, const struct operation_task *task,
                                   struct err *err);
 void operation_fini(struct operation_store *store, struct operation *operation);
 
-/* The ranks of the set that a kind talks to from `rank`: the ring's neighbours, or all. Returns how
- * many; `peers` has room for size - 1. */
+/* The ranks of the set that a kind talks to from `rank`, ascending: the ring's neighbours, or all.
+ * Returns how many; `peers` has room for size - 1. */
 int operation_peers(enum operation_kind kind, int rank, int size, int *peers);
 
 /* Does a kind need links beyond those to the ring's neighbours? */

@@ -1,34 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reduce-scatter: partial results travel around the ring, and every rank adds its own operands to
- * each but the one it begins. A chunk is combined in the same order in every run and divided once,
- * by the rank that ends up owning it, so all ranks get the same bits. */
-#include "lib/collective/ring_flow.h"
+ * each but the one it begins; rank r ends up with its share of the rows.
+ *
+ * Where partial results wait to be passed on: if the input is the output, in the input, and the
+ * result is moved to the front in the end, where there was still something to be sent before; else
+ * in scratch memory as large as the input, of which all but two chunks are touched. (Two chunks in
+ * turn would do if the link could be made to wait; see ring_flow.h.) Two ranks need none. */
+#include "lib/collective/ring.h"
 #include "lib/collective/ring_schedule.h"
 
-static struct ring_block outgoing(const struct ring_task *task, int step)
+static size_t own_size(const struct ring *ring, const struct operation_task *task)
 {
-    return ring_chunk_block(task, reduce_scatter_sends(task->rank, task->size, step));
+    return ring->bounds[task->rank + 1] - ring->bounds[task->rank];
 }
 
-static struct ring_block incoming(const struct ring_task *task, int step)
+static void work_in_input(struct ring *ring, const struct operation_task *task)
 {
-    return ring_chunk_block(task, reduce_scatter_receives(task->rank, task->size, step));
+    unsigned char *memory = task->output;
+    ring->flow.memory = memory;
+    ring_reduce(ring, task, memory ? memory + ring->bounds[task->rank] : NULL);
+    if (task->rank == 0)
+        return;
+    ring->moved_to = memory;
+    ring->moved_from = ring->flow.reduction.result;
+    ring->moved = own_size(ring, task);
 }
 
-static void combine(const struct ring_task *task, bool last_step, size_t offset,
-                    const void *received, size_t nbytes)
+static int work_in_scratch(struct ring *ring, const struct operation_task *task, struct err *err)
 {
-    size_t count = nbytes / task->element_size;
-    const void *own = task->input + offset;
-    if (last_step && task->divide)
-        task->divide(task->output + offset, received, own, count, task->size);
-    else
-        task->reduce(task->output + offset, received, own, count);
+    size_t nbytes = ring->bounds[task->size];
+    if (task->size > 2 && !(ring->scratch = operation_alloc(ring->store, nbytes)))
+        return fail(err, HVD_ERR_NOMEM, "no memory for %zu bytes of partial sums", nbytes);
+    ring->flow.memory = ring->scratch;
+    ring_reduce(ring, task, task->output);
+    return HVD_OK;
 }
 
-static const struct ring_flow_type reduce_scatter_ring = { outgoing, incoming, combine };
-
-void reduce_scatter_ring_start(struct ring_flow *flow, const struct ring_task *task)
+struct operation *reduce_scatter_ring_start(struct operation_store *store,
+                                            const struct operation_task *task, struct err *err)
 {
-    ring_flow_init(flow, &reduce_scatter_ring, task, ring_steps(task->size), task->input);
+    struct ring *ring = ring_create(store, task, task->size, err);
+    if (!ring)
+        return NULL;
+    ring_cut(ring, (size_t)task->rows, task->row_count * dtype_size((int)task->dtype));
+    if (task->output == task->input) {
+        work_in_input(ring, task);
+    } else if (work_in_scratch(ring, task, err) < 0) {
+        operation_free(store, ring);
+        return NULL;
+    }
+    return ring_begin(ring);
 }

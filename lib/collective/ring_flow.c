@@ -2,84 +2,101 @@
 /* The motion of ring collectives; see ring_flow.h. */
 #include "lib/collective/ring_flow.h"
 
-#include "lib/collective/ring_schedule.h"
+#include "lib/base/topology.h"
 
 #include <assert.h>
 #include <string.h>
 
-static size_t least(size_t a, size_t b)
+static size_t chunk_size(const struct ring_flow *flow, const struct ring_cursor *cursor)
 {
-    return a < b ? a : b;
+    return flow->bounds[cursor->chunk + 1] - flow->bounds[cursor->chunk];
 }
 
-/* Leaves behind the blocks that are complete, and the empty ones. */
-static void settle(const struct ring_flow *flow, struct ring_cursor *cursor,
-                   struct ring_block (*block)(const struct ring_task *task, int step))
+/* Leaves behind the chunks that are complete, and the empty ones. */
+static void settle(const struct ring_flow *flow, struct ring_cursor *cursor)
 {
-    while (cursor->step < flow->steps && cursor->done == block(&flow->task, cursor->step).nbytes) {
+    while (cursor->step < cursor->end && cursor->done == chunk_size(flow, cursor)) {
         cursor->step++;
+        cursor->chunk = ring_left(cursor->chunk, flow->chunks);
         cursor->done = 0;
     }
 }
 
-void ring_flow_init(struct ring_flow *flow, const struct ring_flow_type *type,
-                    const struct ring_task *task, int steps, const void *first)
+void ring_flow_begin(struct ring_flow *flow)
 {
-    *flow = (struct ring_flow){ .type = type, .task = *task, .steps = steps, .first = first };
-    settle(flow, &flow->out, type->outgoing);
-    settle(flow, &flow->in, type->incoming);
+    flow->staged = 0;
+    settle(flow, &flow->out);
+    settle(flow, &flow->in);
 }
 
-/* How many bytes of the outgoing block may have been sent by now. */
-static size_t sendable(const struct ring_flow *flow, size_t nbytes)
+/* How many bytes of the outgoing chunk may have been sent by now. */
+static size_t sendable(const struct ring_flow *flow)
 {
     int source = flow->out.step - 1;
     if (source < 0 || flow->in.step > source)
-        return nbytes;
+        return chunk_size(flow, &flow->out);
     return flow->in.step == source ? flow->in.done : 0;
 }
 
 const void *ring_flow_output(const struct ring_flow *flow, size_t *nbytes)
 {
     *nbytes = 0;
-    if (flow->out.step == flow->steps)
+    if (flow->out.step == flow->out.end)
         return NULL;
-    struct ring_block block = flow->type->outgoing(&flow->task, flow->out.step);
-    const unsigned char *source = flow->out.step == 0 ? flow->first : flow->task.output;
-    *nbytes = least(sendable(flow, block.nbytes) - flow->out.done, RING_SEGMENT);
-    return *nbytes > 0 ? source + block.offset + flow->out.done : NULL;
+    *nbytes = sendable(flow) - flow->out.done;
+    const unsigned char *source = flow->out.step == 0 ? flow->first : flow->memory;
+    return *nbytes > 0 ? source + flow->bounds[flow->out.chunk] + flow->out.done : NULL;
 }
 
 void ring_flow_sent(struct ring_flow *flow, size_t nbytes)
 {
     flow->out.done += nbytes;
-    settle(flow, &flow->out, flow->type->outgoing);
+    settle(flow, &flow->out);
 }
 
-void *ring_flow_space(struct ring_flow *flow, size_t *nbytes)
+static bool is_reducing(const struct ring_flow *flow)
+{
+    return flow->in.step < flow->reduction.steps;
+}
+
+static bool is_last_reduction(const struct ring_flow *flow)
+{
+    return flow->in.step == flow->reduction.steps - 1;
+}
+
+void *ring_flow_space(const struct ring_flow *flow, size_t *nbytes)
 {
     *nbytes = 0;
-    if (flow->in.step == flow->steps)
+    if (flow->in.step == flow->in.end)
         return NULL;
-    struct ring_block block = flow->type->incoming(&flow->task, flow->in.step);
-    size_t missing = block.nbytes - flow->in.done - flow->staged;
-    *nbytes = least(missing, RING_SEGMENT - flow->staged);
-    if (flow->type->combine)
-        return (unsigned char *)flow->task.staging + flow->staged;
-    return flow->task.output + block.offset + flow->in.done;
+    *nbytes = chunk_size(flow, &flow->in) - flow->in.done - flow->staged;
+    if (!is_reducing(flow))
+        return flow->memory + flow->bounds[flow->in.chunk] + flow->in.done;
+    if (*nbytes > OPERATION_STAGING - flow->staged)
+        *nbytes = OPERATION_STAGING - flow->staged;
+    return flow->reduction.staging + flow->staged;
+}
+
+static void combine(const struct ring_flow *flow, size_t count)
+{
+    const struct ring_reduction *reduction = &flow->reduction;
+    size_t chunk = flow->bounds[flow->in.chunk], done = flow->in.done;
+    const void *own = reduction->own + chunk + done;
+    void *out = is_last_reduction(flow) ? reduction->result + done : flow->memory + chunk + done;
+    if (is_last_reduction(flow) && reduction->divide)
+        reduction->divide(out, reduction->staging, own, count, reduction->divisor);
+    else
+        reduction->reduce(out, reduction->staging, own, count);
 }
 
 /* Combines the whole elements among the staged bytes and keeps the rest. Returns the bytes
  * combined. */
 static size_t combine_staged(struct ring_flow *flow)
 {
-    struct ring_block block = flow->type->incoming(&flow->task, flow->in.step);
-    unsigned char *staging = flow->task.staging;
-    size_t rest = flow->staged % flow->task.element_size;
-    size_t whole = flow->staged - rest;
-    bool last_step = flow->in.step == flow->steps - 1;
+    unsigned char *staging = flow->reduction.staging;
+    size_t rest = flow->staged % flow->reduction.element_size, whole = flow->staged - rest;
     if (whole > 0)
-        flow->type->combine(&flow->task, last_step, block.offset + flow->in.done, staging, whole);
+        combine(flow, whole / flow->reduction.element_size);
     memmove(staging, staging + whole, rest);
     flow->staged = rest;
     return whole;
@@ -87,23 +104,16 @@ static size_t combine_staged(struct ring_flow *flow)
 
 void ring_flow_received(struct ring_flow *flow, size_t nbytes)
 {
-    assert(flow->in.step < flow->steps);
-    if (flow->type->combine) {
+    assert(flow->in.step < flow->in.end);
+    if (is_reducing(flow)) {
         flow->staged += nbytes;
         nbytes = combine_staged(flow);
     }
     flow->in.done += nbytes;
-    settle(flow, &flow->in, flow->type->incoming);
+    settle(flow, &flow->in);
 }
 
 bool ring_flow_done(const struct ring_flow *flow)
 {
-    return flow->out.step == flow->steps && flow->in.step == flow->steps;
-}
-
-struct ring_block ring_chunk_block(const struct ring_task *task, int chunk)
-{
-    size_t start = chunk_start(task->count, task->size, chunk);
-    size_t count = chunk_count(task->count, task->size, chunk);
-    return (struct ring_block){ start * task->element_size, count * task->element_size };
+    return flow->out.step == flow->out.end && flow->in.step == flow->in.end;
 }

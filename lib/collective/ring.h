@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A ring_flow as an operation (operation.h): what all collectives over the ring are made of. Each
+ * fills in which memory, which chunks and how many steps; the rest is the same. */
+#ifndef LIB_COLLECTIVE_RING_H
+#define LIB_COLLECTIVE_RING_H
+
+#include "lib/collective/operation_impl.h"
+#include "lib/collective/ring_flow.h"
+
+struct ring {
+    struct operation operation;
+    struct operation_store *store;
+    int left, right;
+    void *scratch; /* of the store, or NULL */
+
+    /* In the end so much is moved to where it belongs. */
+    unsigned char *moved_to;
+    const unsigned char *moved_from;
+    size_t moved;
+
+    struct ring_flow flow;
+    size_t bounds[]; /* the flow's */
+};
+
+/* A ring whose flow has staging, `chunks` chunks and everything else zero; NULL and `err` when out
+ * of memory. */
+struct ring *ring_create(struct operation_store *store, const struct operation_task *task,
+                         int chunks, struct err *err);
+
+/* Cuts `count` things of `size` bytes into chunks that differ by one at most. */
+void ring_cut(struct ring *ring, size_t count, size_t size);
+
+/* Own operands, `task->input`, are combined in the first size - 1 steps, and divided at the end for
+ * an average; the own chunk goes to `result`. The flow begins as a reduce-scatter does. */
+void ring_reduce(struct ring *ring, const struct operation_task *task, void *result);
+
+struct operation *ring_begin(struct ring *ring);
+
+struct operation *allreduce_ring_start(struct operation_store *store,
+                                       const struct operation_task *task, struct err *err);
+struct operation *reduce_scatter_ring_start(struct operation_store *store,
+                                            const struct operation_task *task, struct err *err);
+struct operation *allgather_ring_start(struct operation_store *store,
+                                       const struct operation_task *task, struct err *err);
+struct operation *broadcast_ring_start(struct operation_store *store,
+                                       const struct operation_task *task, struct err *err);
+
+#endif
