@@ -36,6 +36,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/collective/ring_flow.c lib/collective/ring_flow.h \
 	lib/collective/ring_schedule.c lib/collective/ring_schedule.h \
 	lib/engine/channel.c lib/engine/channel.h \
+	lib/engine/settings.c lib/engine/settings.h \
 	lib/engine/timeline.c lib/engine/timeline.h \
 	lib/engine/timeline_file.c lib/engine/timeline_file.h \
 	lib/engine/timeline_names.c lib/engine/timeline_names.h \

@@ -33,6 +33,7 @@ unit_tests = \
 	tests/unit/operation_test \
 	tests/unit/reduce_test \
 	tests/unit/ring_schedule_test \
+	tests/unit/settings_test \
 	tests/unit/timeline_test \
 	tests/unit/topology_test \
 	tests/unit/wire_test \

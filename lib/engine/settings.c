@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The environment as settings; see settings.h. */
+#include "lib/engine/settings.h"
+
+#include "lib/base/env_names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+struct row;
+typedef bool read_fn(void *field, const char *text, const struct row *row);
+
+static read_fn read_size, read_seconds, read_int, read_milliseconds, read_bool, read_path,
+    read_level;
+
+#define FIELD(name) offsetof(struct settings, name)
+#define SIZE_LIMIT (SIZE_MAX / 2)
+#define SECONDS_LIMIT 1000000000
+#define CYCLE_MS_LIMIT 60000
+
+/* `low` and `high` are for numbers, `expected` for the rest. */
+struct row {
+    const char *name;
+    read_fn *read;
+    size_t offset; /* of the field in struct settings */
+    uint64_t low, high;
+    const char *expected;
+};
+
+static const char a_boolean[] = "0, 1, true or false";
+
+static const struct row rows[] = {
+    { ENV_FUSION_THRESHOLD, read_size, FIELD(fusion_threshold), 0, SIZE_LIMIT, NULL },
+    { ENV_CYCLE_TIME, read_milliseconds, FIELD(cycle_time_us), 0, CYCLE_MS_LIMIT,
+      "a number of milliseconds from 0 to 60000, such as 0.5" },
+    { ENV_CACHE_CAPACITY, read_int, FIELD(cache_capacity), 0, 1 << 20, NULL },
+    { ENV_DISABLE_GROUP_FUSION, read_bool, FIELD(disable_group_fusion), 0, 0, a_boolean },
+    { ENV_TIMELINE, read_path, FIELD(timeline), 0, 0, "a file name of less than 4096 bytes" },
+    { ENV_TIMELINE_MARK_CYCLES, read_bool, FIELD(timeline_mark_cycles), 0, 0, a_boolean },
+    { ENV_STALL_CHECK_DISABLE, read_bool, FIELD(stall_check), 0, 0, a_boolean },
+    { ENV_STALL_CHECK_TIME, read_seconds, FIELD(stall_check_s), 1, SECONDS_LIMIT, NULL },
+    { ENV_STALL_SHUTDOWN_TIME, read_seconds, FIELD(stall_shutdown_s), 0, SECONDS_LIMIT, NULL },
+    { ENV_LOG_LEVEL, read_level, FIELD(log_level), 0, 0,
+      "trace, debug, info, warning, error or fatal" },
+    { ENV_LOG_HIDE_TIME, read_bool, FIELD(log_hide_time), 0, 0, a_boolean },
+};
+
+/* Reads digits up to anything else; NULL if there are none, or too many. */
+static const char *read_digits(uint64_t *value, const char *text)
+{
+    const char *start = text;
+    for (*value = 0; *text >= '0' && *text <= '9'; text++) {
+        if (*value > (UINT64_MAX - 9) / 10)
+            return NULL;
+        *value = *value * 10 + (uint64_t)(*text - '0');
+    }
+    return text > start ? text : NULL;
+}
+
+static bool read_number(uint64_t *value, const char *text, const struct row *row)
+{
+    const char *end = read_digits(value, text);
+    return end && *end == '\0' && *value >= row->low && *value <= row->high;
+}
+
+static bool read_size(void *field, const char *text, const struct row *row)
+{
+    uint64_t value;
+    bool good = read_number(&value, text, row);
+    if (good)
+        *(size_t *)field = (size_t)value;
+    return good;
+}
+
+static bool read_seconds(void *field, const char *text, const struct row *row)
+{
+    uint64_t value;
+    bool good = read_number(&value, text, row);
+    if (good)
+        *(uint64_t *)field = value;
+    return good;
+}
+
+static bool read_int(void *field, const char *text, const struct row *row)
+{
+    uint64_t value;
+    bool good = read_number(&value, text, row);
+    if (good)
+        *(int *)field = (int)value;
+    return good;
+}
+
+/* Thousandths after a point, further digits are cut off; NULL if there is no digit. */
+static const char *read_fraction(uint64_t *thousandths, const char *text)
+{
+    const char *start = text;
+    for (uint64_t unit = 100; *text >= '0' && *text <= '9'; text++, unit /= 10)
+        *thousandths += unit * (uint64_t)(*text - '0');
+    return text > start ? text : NULL;
+}
+
+/* "20", "0.5", "20.0"; strtod() would ask the host's locale. */
+static bool read_milliseconds(void *field, const char *text, const struct row *row)
+{
+    uint64_t value, thousandths = 0;
+    const char *end = read_digits(&value, text);
+    if (end && *end == '.')
+        end = read_fraction(&thousandths, end + 1);
+    if (!end || *end != '\0' || value > row->high || value * 1000 + thousandths > row->high * 1000)
+        return false;
+    *(uint64_t *)field = value * 1000 + thousandths;
+    return true;
+}
+
+static bool read_bool(void *field, const char *text, const struct row *row)
+{
+    uint64_t value;
+    (void)row;
+    if (strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0) {
+        *(bool *)field = strcasecmp(text, "true") == 0;
+        return true;
+    }
+    const char *end = read_digits(&value, text + (*text == '-'));
+    *(bool *)field = value != 0;
+    return end && *end == '\0';
+}
+
+/* Nothing, or DYNAMIC, which says that a file will be named later: no file. */
+static bool read_path(void *field, const char *text, const struct row *row)
+{
+    (void)row;
+    if (strcmp(text, "DYNAMIC") == 0)
+        text = "";
+    size_t length = strlen(text);
+    if (length >= TIMELINE_PATH_MAX)
+        return false;
+    memcpy(field, text, length + 1);
+    return true;
+}
+
+static bool read_level(void *field, const char *text, const struct row *row)
+{
+    (void)row;
+    return log_level_parse(text, field);
+}
+
+static int refuse(const struct row *row, const char *text, struct err *err)
+{
+    char quoted[QUOTED_SIZE], range[64];
+    snprintf(range, sizeof range, "a number from %" PRIu64 " to %" PRIu64, row->low, row->high);
+    return fail(err, HVD_ERR_ENVIRONMENT, "%s: '%s' is not %s", row->name,
+                quote_token(quoted, sizeof quoted, text, strlen(text)),
+                row->expected ? row->expected : range);
+}
+
+static int read_row(struct settings *settings, const struct row *row, environment_get_fn *get,
+                    struct err *err)
+{
+    const char *text = get(row->name);
+    void *field = (char *)settings + row->offset;
+    if (!text || row->read(field, text, row))
+        return HVD_OK;
+    return refuse(row, text, err);
+}
+
+/* Who is to be ended must have been warned. */
+static int check_times(const struct settings *settings, struct err *err)
+{
+    uint64_t check_s = settings->stall_check_s, shutdown_s = settings->stall_shutdown_s;
+    if (!settings->stall_check || shutdown_s == 0 || shutdown_s >= check_s)
+        return HVD_OK;
+    return fail(err, HVD_ERR_ENVIRONMENT, "%s is %" PRIu64 " but %s is %" PRIu64,
+                ENV_STALL_SHUTDOWN_TIME, shutdown_s, ENV_STALL_CHECK_TIME, check_s);
+}
+
+int settings_read(struct settings *settings, environment_get_fn *get, struct err *err)
+{
+    *settings = (struct settings){
+        .fusion_threshold = 128 << 20,
+        .cache_capacity = 1024,
+        .stall_check_s = 60,
+        .log_level = LOG_WARNING,
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int rc = read_row(settings, &rows[i], get, err);
+        if (rc < 0)
+            return rc;
+    }
+    settings->stall_check = !settings->stall_check; /* the variable says the opposite */
+    return check_times(settings, err);
+}
