@@ -24,6 +24,9 @@ lib_base_libbase_la_LIBADD = $(SODIUM_LIBS)
 lib_libhvd_internal_la_SOURCES = \
 	lib/hvd.c lib/hvd.h \
 	lib/world.c lib/world.h \
+	lib/collective/adasum.c lib/collective/adasum.h \
+	lib/collective/adasum_math.c lib/collective/adasum_math.h \
+	lib/collective/adasum_schedule.c lib/collective/adasum_schedule.h \
 	lib/collective/allgather_ring.c \
 	lib/collective/allreduce_ring.c \
 	lib/collective/alltoall_pairwise.c lib/collective/alltoall_pairwise.h \

@@ -5,6 +5,7 @@
 if HAVE_CHECK
 noinst_LTLIBRARIES += tests/support/libsupport.la
 tests_support_libsupport_la_SOURCES = \
+	tests/support/elements.c tests/support/elements.h \
 	tests/support/json.c tests/support/json.h \
 	tests/support/link_memory.c tests/support/link_memory.h \
 	tests/support/linkers.c tests/support/linkers.h \
@@ -18,6 +19,9 @@ LDADD = tests/support/libsupport.la $(program_archives) lib/libhvd_internal.la l
 	$(SODIUM_LIBS) $(UV_LIBS) $(HTTP_PARSER_LIBS) $(CHECK_LIBS)
 
 unit_tests = \
+	tests/unit/adasum_math_test \
+	tests/unit/adasum_schedule_test \
+	tests/unit/adasum_test \
 	tests/unit/auth_test \
 	tests/unit/environment_test \
 	tests/unit/failure_test \
@@ -43,6 +47,8 @@ unit_tests = \
 tests_unit_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
+tests_unit_adasum_math_test_LDADD = $(LDADD) -lm
+tests_unit_adasum_test_LDADD = $(LDADD) -lm
 tests_unit_half_test_LDADD = $(LDADD) -lm
 tests_unit_operation_test_LDADD = $(LDADD) -lm
 tests_unit_reduce_test_LDADD = $(LDADD) -lm

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The arithmetic of Adasum on parts of two vectors a and b: their dot products, the factors that
+ * follow from those, and a * factors.a + b * factors.b.
+ *
+ * What a and b agree on counts once, what they do not, twice: two equal vectors give themselves, two
+ * orthogonal ones their sum. Dot products are sums of doubles. Halves are combined in float32 and
+ * rounded once, to nearest, ties to even; float32 is combined in double and rounded once. Addresses
+ * need no alignment. Results are the same to the bit on every instruction set. */
+#ifndef LIB_COLLECTIVE_ADASUM_MATH_H
+#define LIB_COLLECTIVE_ADASUM_MATH_H
+
+#include "lib/hvd.h"
+
+#include <stddef.h>
+
+struct adasum_sums {
+    double dot, a, b; /* <a,b>, |a|^2, |b|^2 */
+};
+
+struct adasum_factors {
+    double a, b;
+};
+
+/* A vector whose square is 0, or so small that its digits are lost, counts as it is. */
+struct adasum_factors adasum_factors(const struct adasum_sums *sums);
+
+struct adasum_sums adasum_add(const struct adasum_sums *x, const struct adasum_sums *y);
+
+struct adasum_math {
+    /* Of `count` elements. */
+    struct adasum_sums (*dot)(const void *a, const void *b, size_t count);
+
+    /* out[i] = a[i] * factors.a + b[i] * factors.b. `out` may be equal to `a` or `b`, and must not
+     * overlap them otherwise. */
+    void (*combine)(void *out, const void *a, const void *b, size_t count,
+                    struct adasum_factors factors);
+};
+
+/* The best for this processor. NULL for what is not a floating-point type. */
+const struct adasum_math *adasum_math(enum hvd_dtype dtype);
+
+/* All that run here: 0 is the best, NULL comes after the last, which is plain C. For tests. */
+const struct adasum_math *adasum_math_at(enum hvd_dtype dtype, size_t index);
+
+#endif

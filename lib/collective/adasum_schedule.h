@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who exchanges what with whom in an Adasum: arithmetic, nothing else.
+ *
+ * Recursive halving: in each level ranks that differ in one bit exchange halves of the piece both
+ * work on, the low rank keeps the low half, and each combines what it keeps. After the last level
+ * every rank has an own piece of the result; going back, the pieces are put together. Level k joins
+ * neighbouring groups of 2^k ranks. With p the largest power of two that is not above the size,
+ * ranks from p on give their vector to rank - p first and get the result last. So the tree is, with
+ * + for the combination of two vectors:
+ *
+ *   5 ranks: ((0 + 4) + 1) + (2 + 3)
+ *   7 ranks: ((0 + 4) + (1 + 5)) + ((2 + 6) + 3)
+ *
+ * A rank goes through these steps, each an exchange with one peer in which both directions may be
+ * empty; what is in brackets it skips unless there is such a peer:
+ *
+ *   rank < p:   [fold] -> for each level: halve -> sum, level + 1 times
+ *               -> for each level, backwards: spread -> [unfold] -> done
+ *   rank >= p:  fold -> unfold -> done
+ *
+ * In the sums of level k the 2^(k+1) ranks of the two groups add up their dot products, by
+ * recursive doubling: round j with the rank that differs in bit j. */
+#ifndef LIB_COLLECTIVE_ADASUM_SCHEDULE_H
+#define LIB_COLLECTIVE_ADASUM_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum adasum_phase {
+    ADASUM_FOLD,   /* the whole vector, from rank + p to rank */
+    ADASUM_HALVE,  /* halves of the piece that this level starts from */
+    ADASUM_SUM,    /* three numbers */
+    ADASUM_SPREAD, /* the same halves, combined, the other way */
+    ADASUM_UNFOLD, /* the result, from rank to rank + p */
+    ADASUM_DONE
+};
+
+struct adasum_step {
+    enum adasum_phase phase;
+    int level; /* halve, sum, spread */
+    int round; /* sum */
+};
+
+struct adasum_step adasum_first_step(int rank, int size);
+struct adasum_step adasum_next_step(struct adasum_step step, int rank, int size);
+
+/* With whom; -1 when done. */
+int adasum_peer(struct adasum_step step, int rank, int size);
+
+/* p, and the power of two that it is. Is `rank` from p on? */
+int adasum_core_size(int size);
+int adasum_levels(int size);
+bool adasum_is_extra(int rank, int size);
+
+/* Is the piece that `rank` keeps in `level`, and its group's vector, the lower one? */
+bool adasum_is_low(int rank, int level);
+
+/* A part of the vector, in elements. */
+struct adasum_piece {
+    size_t start, count;
+};
+
+/* What `rank` < p works on when so many levels are through: everything when none is. */
+struct adasum_piece adasum_piece(size_t count, int rank, int levels);
+
+#endif
