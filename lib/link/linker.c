@@ -46,6 +46,11 @@ static int out_of_memory(struct err *err)
     return fail(err, HVD_ERR_NOMEM, "out of memory");
 }
 
+static bool is_trying(const struct want *want)
+{
+    return want->dial.state == DIAL_CONNECTING || want->dial.state == DIAL_GREETING;
+}
+
 static struct arrived *find_arrived(const struct linker *linker, int rank, uint32_t channel)
 {
     for (int i = 0; i < linker->count; i++)
@@ -63,10 +68,11 @@ static struct want **find_want(struct linker *linker, int rank, uint32_t channel
     return at;
 }
 
-static void remove_want(struct want **at)
+static void remove_want(struct linker *linker, struct want **at)
 {
     struct want *want = *at;
     *at = want->next;
+    linker->dials -= is_trying(want);
     link_dial_fini(&want->dial);
     free(want);
 }
@@ -82,6 +88,11 @@ static struct arrived *add_arrived(struct linker *linker)
         linker->capacity = capacity;
     }
     return &linker->arrived[linker->count++];
+}
+
+static void remove_arrived(struct linker *linker, struct arrived *arrived)
+{
+    *arrived = linker->arrived[--linker->count];
 }
 
 /* Takes `fd` over. The newest link is kept: its dialler has given up the one before. */
@@ -123,7 +134,7 @@ static void on_accepted(void *context, const struct link_identity *identity, int
         return;
     }
     if (*want) {
-        remove_want(want);
+        remove_want(linker, want);
         linker->came = true;
     }
 }
@@ -149,7 +160,7 @@ void linker_destroy(struct linker *linker)
     if (!linker)
         return;
     while (linker->wants)
-        remove_want(&linker->wants);
+        remove_want(linker, &linker->wants);
     while (linker->count > 0)
         link_close(linker->arrived[--linker->count].link);
     free(linker->arrived);
@@ -199,8 +210,23 @@ struct link *linker_take(struct linker *linker, int rank, uint32_t channel)
     if (!arrived)
         return NULL;
     struct link *link = arrived->link;
-    *arrived = linker->arrived[--linker->count];
+    remove_arrived(linker, arrived);
     return link;
+}
+
+void linker_forget(struct linker *linker, uint32_t channel)
+{
+    for (struct want **at = &linker->wants; *at;)
+        if ((*at)->channel == channel)
+            remove_want(linker, at);
+        else
+            at = &(*at)->next;
+    for (int i = linker->count - 1; i >= 0; i--) {
+        if (linker->arrived[i].channel != channel)
+            continue;
+        link_close(linker->arrived[i].link);
+        remove_arrived(linker, &linker->arrived[i]);
+    }
 }
 
 static bool is_dialled(const struct linker *linker, const struct want *want)
@@ -212,12 +238,11 @@ static bool is_dialled(const struct linker *linker, const struct want *want)
  * comes before strangers at our own door. */
 static int dial(struct linker *linker, struct want *want, uint64_t now_ms, struct err *err)
 {
-    bool was_idle = want->dial.state == DIAL_IDLE;
-    if (was_idle && linker->dials >= DIALS_MAX)
+    bool tried = is_trying(want);
+    if (!tried && linker->dials >= DIALS_MAX)
         return 0;
     int rc = link_dial_move(&want->dial, now_ms, err);
-    bool is_idle = want->dial.state == DIAL_IDLE || want->dial.state == DIAL_DONE;
-    linker->dials += was_idle - is_idle;
+    linker->dials += is_trying(want) - tried;
     if (rc == HVD_ERR_SYSTEM && (link_accept_shed(&linker->accept) || linker->accept.count > 0))
         return 0; /* tried again */
     if (rc < 0)
@@ -254,7 +279,7 @@ static int move_wants(struct linker *linker, uint64_t now_ms, struct err *err)
             at = &(*at)->next;
             continue;
         }
-        remove_want(at);
+        remove_want(linker, at);
         linker->came = true;
     }
     return HVD_OK;

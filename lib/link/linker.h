@@ -43,6 +43,10 @@ int linker_want(struct linker *linker, const struct join_peer *peer, uint32_t ch
 /* The link, which now is the caller's, or NULL if it is not there yet. A TCP link (link_tcp.h). */
 struct link *linker_take(struct linker *linker, int rank, uint32_t channel);
 
+/* Nothing of `channel` is wanted any more, for instance because a rank that belongs to it has left:
+ * what is not there yet does not time out, what was not taken is closed. */
+void linker_forget(struct linker *linker, uint32_t channel);
+
 /* Goes on after what was waited for. 1 if a wanted link has come since it said so last, 0 if not, or
  * a negative status. */
 int linker_move(struct linker *linker, uint64_t now_ms, struct err *err);

@@ -216,6 +216,37 @@ START_TEST(the_newest_of_several_links_is_taken)
 }
 END_TEST
 
+START_TEST(what_is_forgotten_is_not_waited_for_and_makes_room)
+{
+    uint64_t until = UINT64_MAX;
+    open_linkers(40);
+    for (int peer = 1; peer < 40; peer++)
+        want(0, peer, 6);
+    want(0, 39, 7);
+    ck_assert_int_eq(linker_move(linkers[0], 0, &err), 0);
+    linker_forget(linkers[0], 6);
+    ck_assert(linker_busy(linkers[0]));
+    want(39, 0, 7);
+    link_up();
+    check_link(0, 39, 7);
+    ck_assert_int_eq(linker_pollfds(linkers[0], NULL, 0, &until), 1);
+    ck_assert_int_eq(linker_move(linkers[0], LINKER_TIMEOUT_MS, &err), 0);
+}
+END_TEST
+
+START_TEST(a_link_that_nobody_has_taken_is_closed_when_it_is_forgotten)
+{
+    open_linkers(2);
+    struct link *dialled[] = { dial(0, 1, 5), dial(0, 1, 6), dial(0, 1, 5) };
+    linker_forget(linkers[1], 5);
+    ck_assert(is_closed(dialled[2]));
+    ck_assert(!is_closed(dialled[1]));
+    ck_assert_ptr_null(linker_take(linkers[1], 0, 5));
+    for (int i = 0; i < 3; i++)
+        link_close(dialled[i]);
+}
+END_TEST
+
 START_TEST(a_linker_can_be_destroyed_at_any_moment)
 {
     for (int moves = 0; moves < 12; moves++) {
@@ -252,6 +283,8 @@ int main(void)
     tcase_add_test(tcase, no_more_than_32_are_dialled_at_once);
     tcase_add_test(tcase, wanting_twice_is_wanting_once);
     tcase_add_test(tcase, the_newest_of_several_links_is_taken);
+    tcase_add_test(tcase, what_is_forgotten_is_not_waited_for_and_makes_room);
+    tcase_add_test(tcase, a_link_that_nobody_has_taken_is_closed_when_it_is_forgotten);
     tcase_add_test(tcase, a_linker_can_be_destroyed_at_any_moment);
     return unit_run(suite);
 }
