@@ -23,6 +23,8 @@ lib_base_libbase_la_LIBADD = $(SODIUM_LIBS)
 # All of libhvd with nothing hidden: what libhvd is made from and what its unit tests link.
 lib_libhvd_internal_la_SOURCES = \
 	lib/hvd.c lib/hvd.h \
+	lib/request.c lib/request.h \
+	lib/request_lists.c \
 	lib/world.c lib/world.h \
 	lib/collective/adasum.c lib/collective/adasum.h \
 	lib/collective/adasum_math.c lib/collective/adasum_math.h \

@@ -21,29 +21,43 @@ struct request_set {
 };
 
 /* Makes a description of a tensor; `op` and `root` (a rank of the world) are 0 where the kind has
- * none, `options` may be NULL. Checks
- *   the kind's pointers (NULL is fine for an empty tensor; allgather's and alltoall's output may be
- *   NULL), that input and output do not overlap except as hvd.h allows; the name (UTF-8, 1 to
- *   HVD_NAME_MAX bytes, or NULL); dtype, op (average of bool, Adasum of integers, reduce-scatter
- *   with other than sum and average are refused); ndims, dims, and that the size in bytes stays
- *   below INT64_MAX; that allgather, alltoall and reduce-scatter have a dimension 0; that the root is
- *   in the set; that factors are finite, and that bool is not scaled; reduce-scatter's output_size. */
+ * none, `options` may be NULL. Of kinds without a tensor only the options are looked at, and
+ * `tensor` may be NULL. Checks
+ *   the name: UTF-8, 1 to HVD_NAME_MAX bytes, or NULL;
+ *   the element type; ndims and dims, and that shape_fits(); that allgather, alltoall and
+ *   reduce-scatter have a dimension 0;
+ *   op: average of bool, Adasum of integers, reduce-scatter with other than sum and average are
+ *   refused;
+ *   that factors are finite, and that neither bool nor what is not reduced is scaled;
+ *   that the root is in the set;
+ *   the kind's pointers: NULL is fine for an empty tensor, and for the output of allgather and
+ *   alltoall;
+ *   output_size of reduce-scatter, and of allgather as far as this rank's own part goes;
+ *   that input and output do not overlap except as hvd.h allows. The own part of an allgather's
+ *   output has a place that is not known yet: any row of the output is accepted, and whoever learns
+ *   the sizes must look again. */
 int request_describe(struct description *description, enum collective_kind kind,
                      const struct hvd_tensor *tensor, enum hvd_op op, int root,
                      const struct hvd_options *options, const struct request_set *set,
                      struct err *err);
 
 /* Checks alltoall's splits and fills in `filled`, one for each rank of the set, equal shares if
- * `splits` is NULL. */
+ * `splits` is NULL. The tensor has passed request_describe(). */
 int request_splits(int64_t *filled, const int64_t *splits, int nsplits,
                    const struct hvd_tensor *tensor, const struct request_set *set, struct err *err);
 
 /* Marks the descriptions of `count` tensors as one group (hash of the first's name, their number).
- * Refuses groups of none, two tensors of one name, and names for some only. */
+ * The group of nameless ones is 1 until the caller has found them names. Refuses groups of none
+ * (`tensors`, `descriptions`: anything), two tensors of one name, and names for some only; after that
+ * the descriptions hold anything. */
 int request_group(struct description *descriptions, const struct hvd_tensor *tensors, int count,
                   enum collective_kind kind, struct err *err);
 
-/* Sorts `count` ranks into `sorted` and checks that they exist in a world of `size` and differ. */
+/* Of a group's name; never 0, which means no group. */
+uint64_t request_hash(const char *name);
+
+/* Sorts `count` ranks into `sorted` and checks that they exist in a world of `size` and differ. The
+ * text names no call: that is for the caller to put in front. */
 int request_ranks(int *sorted, const int *ranks, int count, int size, struct err *err);
 
 /* "allreduce 'grad'" for messages; returns `label`. A NULL name is left out. */

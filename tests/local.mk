@@ -36,6 +36,7 @@ unit_tests = \
 	tests/unit/log_test \
 	tests/unit/operation_test \
 	tests/unit/reduce_test \
+	tests/unit/request_test \
 	tests/unit/ring_schedule_test \
 	tests/unit/settings_test \
 	tests/unit/timeline_test \

@@ -19,8 +19,8 @@ static const struct element {
 };
 
 static const char *const ops[REDUCE_OPS] = {
-    [HVD_AVERAGE] = "average", [HVD_SUM] = "sum",         [HVD_MIN] = "min",
-    [HVD_MAX] = "max",         [HVD_PRODUCT] = "product",
+    [HVD_AVERAGE] = "average", [HVD_SUM] = "sum", [HVD_ADASUM] = "adasum",
+    [HVD_MIN] = "min",         [HVD_MAX] = "max", [HVD_PRODUCT] = "product",
 };
 
 /* The best first. */

@@ -25,7 +25,8 @@ START_TEST(what_is_no_type_or_operation_has_no_function)
     ck_assert_uint_eq(dtype_size(11), 0);
     ck_assert_uint_eq(dtype_size(-1), 0);
     ck_assert_str_eq(dtype_name(77), "?");
-    ck_assert_str_eq(op_name(2), "?");
+    ck_assert_str_eq(op_name(6), "?");
+    ck_assert_str_eq(op_name(-1), "?");
 }
 END_TEST
 
