@@ -15,6 +15,7 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/log.c lib/base/log.h \
 	lib/base/place.h \
 	lib/base/status.c lib/base/status.h \
+	lib/base/text.c lib/base/text.h \
 	lib/base/topology.c lib/base/topology.h \
 	lib/base/wire.c lib/base/wire.h
 lib_base_libbase_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)

@@ -40,6 +40,7 @@ unit_tests = \
 	tests/unit/ring_schedule_test \
 	tests/unit/settings_test \
 	tests/unit/timeline_test \
+	tests/unit/text_test \
 	tests/unit/topology_test \
 	tests/unit/wire_test \
 	tests/unit/world_test

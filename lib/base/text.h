@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Foreign text that people will read on a terminal: what could harm there becomes '?'. */
+#ifndef LIB_BASE_TEXT_H
+#define LIB_BASE_TEXT_H
+
+#include <stddef.h>
+
+/* Bytes of the character in UTF-8 (RFC 3629: shortest form, no surrogates, up to U+10FFFF) that
+ * begins at `at`, of which `length` bytes are there; 0 if none does. */
+size_t text_utf8_length(const char *at, size_t length);
+
+/* In place: each byte that is not printable ASCII. */
+void text_make_ascii(char *text);
+
+/* In place: each byte that belongs to no character of UTF-8, and each control character except the
+ * newline. */
+void text_make_lines(char *text);
+
+#endif
