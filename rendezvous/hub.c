@@ -25,6 +25,7 @@ int hub_init(struct hub *hub, const struct rendezvous_options *options, struct e
 
 void hub_fini(struct hub *hub)
 {
+    roll_call_fini(&hub->roll_call);
     membership_fini(&hub->membership);
     job_key_wipe(&hub->key);
     free(hub->ranks);
@@ -45,8 +46,20 @@ static void connection_free(struct rendezvous_connection *connection)
     free(connection);
 }
 
+/* Whatever has happened may have settled what a rank's text is. */
+static void report(struct hub *hub)
+{
+    int rank;
+    const char *text;
+    while (!hub->closed && roll_call_next(&hub->roll_call, &hub->membership, &rank, &text))
+        hub->events.report(hub->context, rank, text);
+}
+
+/* The outermost call does what others have left to it. */
 static void leave(struct hub *hub)
 {
+    if (hub->calls == 1)
+        report(hub);
     if (--hub->calls > 0)
         return;
     struct rendezvous_connection *connection;
@@ -192,6 +205,8 @@ static bool next_frame(struct rendezvous_connection *connection, uint64_t now_ms
         send_away(connection, now_ms);
     else if (rc > 0 && event.type == JOIN_HELLO)
         on_hello(connection, &event.hello, now_ms);
+    else if (rc > 0 && event.type == JOIN_REPORT)
+        roll_call_answer(&connection->hub->roll_call, connection->rank, event.report.text);
     else if (rc > 0)
         on_goodbye(connection, &event.goodbye, now_ms);
     return rc > 0 && connection->stream;
@@ -329,6 +344,32 @@ void hub_rank_ended(struct hub *hub, int rank, const char *how, uint64_t now_ms)
     leave(hub);
 }
 
+static void ask_rank(struct hub *hub, int rank, uint64_t now_ms)
+{
+    struct rendezvous_connection *connection = hub->ranks[rank];
+    struct wire_writer out = { 0 };
+    if (!connection || !roll_call_wants(&hub->roll_call, &hub->membership, rank))
+        return;
+    join_session_ask(&connection->join, &out, roll_call_text_size(hub->membership.size));
+    if (!flush(connection, &out))
+        send_away(connection, now_ms);
+}
+
+int hub_ask(struct hub *hub, uint64_t now_ms, struct err *err)
+{
+    if (hub->closed || roll_call_is_open(&hub->roll_call))
+        return HVD_OK;
+    int size = hub->membership.size;
+    int rc = roll_call_start(&hub->roll_call, size, now_ms, err);
+    if (rc != HVD_OK)
+        return rc;
+    enter(hub);
+    for (int rank = 0; rank < size; rank++)
+        ask_rank(hub, rank, now_ms);
+    leave(hub);
+    return HVD_OK;
+}
+
 void hub_close(struct hub *hub)
 {
     enter(hub);
@@ -361,6 +402,7 @@ void hub_tick(struct hub *hub, uint64_t now_ms)
     }
     membership_tick(&hub->membership, now_ms);
     carry_out(hub, now_ms);
+    roll_call_tick(&hub->roll_call, now_ms);
     leave(hub);
 }
 
@@ -369,6 +411,8 @@ uint64_t hub_deadline(const struct hub *hub)
     if (hub->closed)
         return HUB_NEVER;
     uint64_t earliest = membership_deadline(&hub->membership);
+    if (roll_call_deadline(&hub->roll_call) < earliest)
+        earliest = roll_call_deadline(&hub->roll_call);
     const struct rendezvous_connection *at;
     TAILQ_FOREACH(at, &hub->strangers, link)
     if (at->deadline_ms < earliest)

@@ -20,6 +20,7 @@
 #include "rendezvous/join_session.h"
 #include "rendezvous/membership.h"
 #include "rendezvous/rendezvous.h"
+#include "rendezvous/roll_call.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,6 +57,7 @@ TAILQ_HEAD(hub_connections, rendezvous_connection);
 
 struct hub {
     struct membership membership;
+    struct roll_call roll_call;
     struct job_key key;
     struct rendezvous_events events;
     void *context;
@@ -82,6 +84,7 @@ void hub_receive(struct rendezvous_connection *connection, const void *data, siz
                  uint64_t now_ms);
 void hub_hangup(struct rendezvous_connection *connection, uint64_t now_ms);
 void hub_rank_ended(struct hub *hub, int rank, const char *how, uint64_t now_ms);
+int hub_ask(struct hub *hub, uint64_t now_ms, struct err *err);
 
 /* When hub_tick() is wanted next, or HUB_NEVER. */
 uint64_t hub_deadline(const struct hub *hub);

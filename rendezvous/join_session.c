@@ -66,6 +66,7 @@ static int on_hello(struct join_session *session, const struct frame *frame,
     if (rc != HVD_OK)
         return rc;
     session->state = JOIN_SESSION_PROVEN;
+    session->reader.body_max = JOIN_PROVEN_MAX;
     struct err why;
     rc = join_hello_decode(&event->hello, &payload, &why);
     if (rc != HVD_OK) {
@@ -73,6 +74,23 @@ static int on_hello(struct join_session *session, const struct frame *frame,
         return fail(err, rc, "%s", why.text);
     }
     event->type = JOIN_HELLO;
+    return 1;
+}
+
+static int on_report(struct join_session *session, const struct frame *frame,
+                     struct join_event *event, struct wire_writer *out, struct err *err)
+{
+    (void)out;
+    struct wire_reader payload;
+    int rc = seal_check(&session->seal, frame, &payload, err);
+    if (rc == HVD_OK && !session->asked)
+        rc = fail(err, HVD_ERR_PROTOCOL, "a REPORT that was not asked for");
+    if (rc == HVD_OK)
+        rc = join_report_decode(&event->report, &payload, err);
+    if (rc != HVD_OK)
+        return rc;
+    session->asked = false;
+    event->type = JOIN_REPORT;
     return 1;
 }
 
@@ -100,6 +118,7 @@ static const struct {
 } expected[] = {
     { JOIN_SESSION_OPENING, JOIN_OPEN, on_open },
     { JOIN_SESSION_CHALLENGED, JOIN_HELLO, on_hello },
+    { JOIN_SESSION_PROVEN, JOIN_REPORT, on_report },
     { JOIN_SESSION_PROVEN, JOIN_GOODBYE, on_goodbye },
 };
 
@@ -172,4 +191,14 @@ void join_session_news(struct join_session *session, struct wire_writer *out,
     struct wire_writer payload = { 0 };
     join_news_encode(&payload, news);
     put_sealed(session, out, JOIN_NEWS, &payload);
+}
+
+void join_session_ask(struct join_session *session, struct wire_writer *out, int size)
+{
+    struct wire_writer payload = { 0 };
+    if (session->asked)
+        return;
+    session->asked = true;
+    join_ask_encode(&payload, &(struct join_ask){ size });
+    put_sealed(session, out, JOIN_ASK, &payload);
 }

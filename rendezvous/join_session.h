@@ -4,10 +4,11 @@
  *
  *   opening -> challenged -> proven -> over
  *
- * OPEN is answered here; HELLO and GOODBYE, once their proof is right, go to the caller. Anything
- * else ends the connection, without a word as long as nothing is proven: another type or order of
- * frames, a wrong proof, a frame longer than JOIN_UNPROVEN_MAX (proven workers have nothing longer
- * to say either). Only an OPEN of another version is told ours. */
+ * OPEN is answered here; HELLO, REPORT and GOODBYE, once their proof is right, go to the caller.
+ * Anything else ends the connection, without a word as long as nothing is proven: another type or
+ * order of frames, a REPORT that was not asked for, a wrong proof, a frame longer than
+ * JOIN_UNPROVEN_MAX, or JOIN_PROVEN_MAX once it is proven. Only an OPEN of another version is told
+ * ours. */
 #ifndef RENDEZVOUS_JOIN_SESSION_H
 #define RENDEZVOUS_JOIN_SESSION_H
 
@@ -16,6 +17,7 @@
 #include "lib/base/join_protocol.h"
 #include "lib/base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum join_session_state {
@@ -27,15 +29,19 @@ enum join_session_state {
 
 struct join_session {
     enum join_session_state state;
+    bool asked;                /* the worker has not answered ASK yet */
     const struct job_key *key; /* borrowed, outlives the session */
     struct frame_reader reader;
     struct seal seal;
 };
 
 struct join_event {
-    enum join_type type; /* JOIN_HELLO or JOIN_GOODBYE */
-    struct join_hello hello;
-    struct join_goodbye goodbye;
+    enum join_type type; /* JOIN_HELLO, JOIN_REPORT or JOIN_GOODBYE */
+    union {
+        struct join_hello hello;
+        struct join_report report;
+        struct join_goodbye goodbye;
+    };
 };
 
 void join_session_init(struct join_session *session, const struct job_key *key);
@@ -56,5 +62,8 @@ void join_session_refuse(struct join_session *session, struct wire_writer *out, 
                          const char *text);
 void join_session_news(struct join_session *session, struct wire_writer *out,
                        const struct join_news *news);
+
+/* Does nothing while the last ASK is not answered. */
+void join_session_ask(struct join_session *session, struct wire_writer *out, int size);
 
 #endif

@@ -12,6 +12,7 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/join_session.c rendezvous/join_session.h \
 	rendezvous/membership.c rendezvous/membership.h \
 	rendezvous/membership_text.c rendezvous/membership_text.h \
-	rendezvous/rendezvous.c rendezvous/rendezvous.h
+	rendezvous/rendezvous.c rendezvous/rendezvous.h \
+	rendezvous/roll_call.c rendezvous/roll_call.h
 rendezvous_librendezvous_la_CFLAGS = $(AM_CFLAGS) $(UV_CFLAGS) $(SODIUM_CFLAGS)
 rendezvous_librendezvous_la_LIBADD = lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS)

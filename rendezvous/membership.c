@@ -2,6 +2,7 @@
 /* The life of a world's members; see membership.h. */
 #include "rendezvous/membership.h"
 
+#include "lib/base/topology.h"
 #include "rendezvous/membership_text.h"
 #include "rendezvous/rendezvous.h"
 
@@ -32,7 +33,6 @@ int membership_init(struct membership *membership, const struct rendezvous_slot 
         .settle_ms = MEMBERSHIP_NEVER,
         .start_timeout_ms = start_timeout_ms,
         .start_deadline_ms = MEMBERSHIP_NEVER,
-        .fewest_collectives = UINT64_MAX,
     };
     if (!membership->slots || !membership->members || !membership->addresses) {
         membership_fini(membership);
@@ -135,33 +135,39 @@ int membership_join(struct membership *membership, const struct join_hello *hell
     return HVD_OK;
 }
 
+/* A rank that leaves because others have left has nothing new to tell. */
+static bool left_by_failure(const struct join_goodbye *goodbye)
+{
+    return goodbye->status != HVD_OK && goodbye->status != HVD_ERR_PEER_LEFT;
+}
+
 static void set_departure(struct membership *membership, int rank,
                           const struct join_goodbye *goodbye)
 {
-    membership->fewest_collectives = goodbye->collectives;
-    membership->cause = (struct join_news){
-        .status = goodbye->status == HVD_OK ? HVD_ERR_PEER_LEFT : goodbye->status,
-        .rank = rank,
-        .collectives = goodbye->collectives,
-    };
-    if (goodbye->status == HVD_OK)
+    membership->cause = (struct join_news){ .status = HVD_ERR_PEER_LEFT, .rank = rank };
+    if (!left_by_failure(goodbye)) {
         membership_text_left(membership->cause.text, membership, rank);
-    else
-        memcpy(membership->cause.text, goodbye->text, sizeof goodbye->text);
+        return;
+    }
+    membership->cause.status = goodbye->status;
+    memcpy(membership->cause.text, goodbye->text, sizeof goodbye->text);
 }
 
 static void tell_departure(struct membership *membership, int rank,
                            const struct join_goodbye *goodbye)
 {
-    bool complete = membership->world == WORLD_COMPLETE;
-    if (membership->world == WORLD_BROKEN ||
-        (complete && goodbye->collectives >= membership->fewest_collectives))
+    bool failure = left_by_failure(goodbye);
+    if (membership->world == WORLD_BROKEN || membership->told_failure ||
+        (membership->told_departure && !failure))
         return;
     set_departure(membership, rank, goodbye);
-    if (complete)
-        announce(membership, MEMBERSHIP_NEWS);
-    else
+    if (membership->world == WORLD_GATHERING) {
         break_world(membership);
+        return;
+    }
+    membership->told_departure = true;
+    membership->told_failure = failure;
+    announce(membership, MEMBERSHIP_NEWS);
 }
 
 void membership_goodbye(struct membership *membership, int rank, const struct join_goodbye *goodbye)
@@ -261,6 +267,11 @@ bool membership_next(struct membership *membership, struct membership_action *ac
     return false;
 }
 
+bool membership_was_complete(const struct membership *membership)
+{
+    return membership->joined == membership->size;
+}
+
 static void peer_of(const struct membership *membership, int rank, struct join_peer *peer)
 {
     peer->rank = rank;
@@ -270,10 +281,11 @@ static void peer_of(const struct membership *membership, int rank, struct join_p
 
 void membership_welcome(const struct membership *membership, int rank, struct join_welcome *welcome)
 {
-    int size = membership->size;
+    int ranks[NEIGHBOURS_MAX];
     welcome->place = membership->slots[rank].place;
     welcome->homogeneous = membership->homogeneous;
     welcome->epoch = 0;
-    peer_of(membership, (rank + size - 1) % size, &welcome->left);
-    peer_of(membership, (rank + 1) % size, &welcome->right);
+    welcome->nneighbours = neighbours(ranks, rank, membership->size);
+    for (int i = 0; i < welcome->nneighbours; i++)
+        peer_of(membership, ranks[i], &welcome->neighbours[i]);
 }

@@ -15,11 +15,10 @@
  *
  *   gathering -> complete -> broken;   gathering -> broken
  *
- * Only news that changes something is told: the first loss, because the world is broken from then
- * on, and a departure after fewer collectives than any departure before. Who left because of a
- * failure could not finish its last collective, and nobody else can: the others are told that
- * failure instead of the departure. So a job that simply ends costs one message per rank, not one
- * per pair. */
+ * The first departure is told, and the first that is because of a failure, whose text then says
+ * more than that the rank is gone; of those only the failure if it comes first. A loss is told also
+ * after them, and nothing is after a loss. So a job that simply ends costs one message per rank,
+ * not one per pair. */
 #ifndef RENDEZVOUS_MEMBERSHIP_H
 #define RENDEZVOUS_MEMBERSHIP_H
 
@@ -83,8 +82,8 @@ struct membership {
     int unsettled;      /* members that are BROKEN or ENDED */
     uint64_t settle_ms; /* not later than the first of them settles */
     uint64_t start_timeout_ms, start_deadline_ms;
-    uint64_t fewest_collectives; /* of those that have left */
-    struct join_news cause;      /* what was announced last; why the world is broken */
+    bool told_departure, told_failure; /* of ranks that left a complete world */
+    struct join_news cause;            /* what was announced last; why the world is broken */
 
     struct {
         enum membership_act act;
@@ -122,6 +121,9 @@ uint64_t membership_deadline(const struct membership *membership);
 
 /* The next thing to do; false when all is done. To be called until then after every event. */
 bool membership_next(struct membership *membership, struct membership_action *action);
+
+/* Every rank has joined at some time, whatever has become of it since. */
+bool membership_was_complete(const struct membership *membership);
 
 /* What a member is told once the world is complete. */
 void membership_welcome(const struct membership *membership, int rank,

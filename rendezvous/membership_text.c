@@ -44,6 +44,30 @@ void membership_text_left(char text[JOIN_TEXT_MAX], const struct membership *mem
              HOST_SHOWN_MAX, host_of(membership, rank));
 }
 
+/* Whose world has come to nothing has joined, and was refused. */
+static const char *joined_text(const struct membership *membership)
+{
+    if (membership_was_complete(membership))
+        return NULL;
+    return membership->world == WORLD_BROKEN ? "hvd_init has failed"
+                                             : "waits in hvd_init for the other ranks";
+}
+
+const char *membership_text_absent(const struct membership *membership, int rank)
+{
+    const struct member *member = &membership->members[rank];
+    switch (member->state) {
+    case MEMBER_EXPECTED:
+        return "has not called hvd_init";
+    case MEMBER_JOINED:
+        return joined_text(membership);
+    case MEMBER_LEFT:
+        return "has left (hvd_shutdown)";
+    default:
+        return member->how ? member->how : "its connection broke";
+    }
+}
+
 /* A line that grows and remembers that something did not fit. */
 struct line {
     char text[MEMBERSHIP_TEXT_MAX + 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people read about the members of a world: one line each, at most MEMBERSHIP_TEXT_MAX bytes,
- * whatever the ranks and hosts are. */
+/* What people read about the members of a world: one line each. Those that are written into `text`
+ * take at most MEMBERSHIP_TEXT_MAX bytes, whatever the ranks and hosts are. */
 #ifndef RENDEZVOUS_MEMBERSHIP_TEXT_H
 #define RENDEZVOUS_MEMBERSHIP_TEXT_H
 
@@ -16,6 +16,10 @@ void membership_text_lost(char text[JOIN_TEXT_MAX], const struct membership *mem
 
 /* "rank 2 on node1 left (hvd_shutdown)" */
 void membership_text_left(char text[JOIN_TEXT_MAX], const struct membership *membership, int rank);
+
+/* Why a rank cannot say itself what it is doing: "has not called hvd_init", "was killed by signal 9
+ * (SIGKILL)". NULL if it can, being in a complete world. Borrowed from the membership. */
+const char *membership_text_absent(const struct membership *membership, int rank);
 
 /* "ranks 1-3, 7 on localhost, rank 8 on node1 and 5 others have not called hvd_init within 30 s" */
 void membership_text_missing(char text[JOIN_TEXT_MAX], const struct membership *membership);

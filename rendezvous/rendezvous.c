@@ -96,6 +96,13 @@ void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const char *
     arm(rendezvous);
 }
 
+int rendezvous_ask(struct rendezvous *rendezvous, struct err *err)
+{
+    int rc = hub_ask(&rendezvous->hub, now_ms(rendezvous), err);
+    arm(rendezvous);
+    return rc;
+}
+
 static void on_closed(uv_handle_t *timer)
 {
     struct rendezvous *rendezvous = timer->data;

@@ -39,7 +39,7 @@ struct rendezvous_slot {
     const char *host; /* borrowed for the life of the rendezvous */
 };
 
-/* What the launcher learns. Both may call anything here, rendezvous_destroy() too, except running
+/* What the launcher learns. All may call anything here, rendezvous_destroy() too, except running
  * the loop. */
 struct rendezvous_events {
     /* The world of `size` ranks is complete: every rank has said HELLO. */
@@ -49,6 +49,11 @@ struct rendezvous_events {
      * that names the missing ranks and their hosts; borrowed for the call. Those that wait have
      * been refused with HVD_ERR_TIMEOUT already. */
     void (*timed_out)(void *context, const char *text);
+
+    /* rendezvous_ask(): what `rank` is doing, in its own words, printable lines of UTF-8; or why it
+     * does not say so itself, one line that reads on after the rank's name. Once for each rank, in
+     * order of rank; borrowed for the call. */
+    void (*report)(void *context, int rank, const char *text);
 };
 
 struct rendezvous_options {
@@ -84,6 +89,11 @@ void rendezvous_hangup(struct rendezvous_connection *connection);
  * GOODBYE, which may still be on its way, or 100 ms later. Likewise a rank whose connection broke
  * is reported 100 ms later without explanation when this call does not explain it before. */
 void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const char *how);
+
+/* Asks every rank what it is doing; the answers come through `report`, also before this returns.
+ * Who has not answered after 2 s is said to be silent. While an asking is under way another one
+ * adds nothing. HVD_ERR_NOMEM when out of memory. */
+int rendezvous_ask(struct rendezvous *rendezvous, struct err *err);
 
 /* Closes every connection and timer; frees itself when the loop has run once more. NULL is fine. */
 void rendezvous_destroy(struct rendezvous *rendezvous);

@@ -3,11 +3,20 @@
  * refused. */
 #include "lib/base/join_protocol.h"
 
+#include "lib/base/text.h"
+
 #include <string.h>
+
+/* A neighbour takes 4 bytes for its rank, 4 and its host, 1 and its addresses, 4 more for each. */
+_Static_assert(PROOF_SIZE + 6 * 4 + 1 + 4 + 1 +
+                       NEIGHBOURS_MAX * (4 + 4 + JOIN_HOST_MAX + 1 +
+                                         JOIN_ADDRESSES_MAX * (4 + JOIN_ADDRESS_MAX)) <=
+                   JOIN_RENDEZVOUS_MAX,
+               "the longest WELCOME is accepted");
 
 static int decoded(const struct wire_reader *reader, bool valid, const char *name, struct err *err)
 {
-    if (!wire_reader_finished(reader))
+    if (reader->failed || (valid && !wire_reader_finished(reader)))
         return fail(err, HVD_ERR_PROTOCOL, "%s: too short, too long, or a text that does not fit",
                     name);
     if (!valid)
@@ -96,38 +105,61 @@ static void peer_decode(struct join_peer *peer, struct wire_reader *reader)
     addresses_decode(&peer->addresses, reader);
 }
 
-void join_welcome_encode(struct wire_writer *writer, const struct join_welcome *message)
+static void place_encode(struct wire_writer *writer, const struct place *place)
 {
-    const struct place *place = &message->place;
     wire_put_i32(writer, place->rank);
     wire_put_i32(writer, place->size);
     wire_put_i32(writer, place->local_rank);
     wire_put_i32(writer, place->local_size);
     wire_put_i32(writer, place->cross_rank);
     wire_put_i32(writer, place->cross_size);
-    wire_put_u8(writer, message->homogeneous);
-    wire_put_u32(writer, message->epoch);
-    peer_encode(writer, &message->left);
-    peer_encode(writer, &message->right);
 }
 
-int join_welcome_decode(struct join_welcome *message, struct wire_reader *reader, struct err *err)
+static bool place_decode(struct place *place, struct wire_reader *reader)
 {
-    struct place *place = &message->place;
     place->rank = wire_get_i32(reader);
     place->size = wire_get_i32(reader);
     place->local_rank = wire_get_i32(reader);
     place->local_size = wire_get_i32(reader);
     place->cross_rank = wire_get_i32(reader);
     place->cross_size = wire_get_i32(reader);
+    return rank_valid(place->rank, place->size) &&
+           rank_valid(place->local_rank, place->local_size) &&
+           rank_valid(place->cross_rank, place->cross_size);
+}
+
+/* Who they are is known beforehand; where they are is not. */
+static bool neighbours_decode(struct join_welcome *message, struct wire_reader *reader)
+{
+    int ranks[NEIGHBOURS_MAX];
+    bool valid = true;
+    message->nneighbours = neighbours(ranks, message->place.rank, message->place.size);
+    if (wire_get_u8(reader) != message->nneighbours)
+        return false;
+    for (int i = 0; i < message->nneighbours; i++) {
+        peer_decode(&message->neighbours[i], reader);
+        valid = valid && message->neighbours[i].rank == ranks[i];
+    }
+    return valid;
+}
+
+void join_welcome_encode(struct wire_writer *writer, const struct join_welcome *message)
+{
+    place_encode(writer, &message->place);
+    wire_put_u8(writer, message->homogeneous);
+    wire_put_u32(writer, message->epoch);
+    wire_put_u8(writer, (uint8_t)message->nneighbours);
+    for (int i = 0; i < message->nneighbours; i++)
+        peer_encode(writer, &message->neighbours[i]);
+}
+
+int join_welcome_decode(struct join_welcome *message, struct wire_reader *reader, struct err *err)
+{
+    bool valid = place_decode(&message->place, reader);
     message->homogeneous = wire_get_u8(reader) != 0;
     message->epoch = wire_get_u32(reader);
-    peer_decode(&message->left, reader);
-    peer_decode(&message->right, reader);
-    bool valid =
-        rank_valid(place->rank, place->size) && rank_valid(place->local_rank, place->local_size) &&
-        rank_valid(place->cross_rank, place->cross_size) &&
-        rank_valid(message->left.rank, place->size) && rank_valid(message->right.rank, place->size);
+    message->nneighbours = 0;
+    valid = valid && neighbours_decode(message, reader);
     return decoded(reader, valid, "WELCOME", err);
 }
 
@@ -148,7 +180,6 @@ void join_news_encode(struct wire_writer *writer, const struct join_news *messag
 {
     wire_put_i32(writer, message->status);
     wire_put_i32(writer, message->rank);
-    wire_put_u64(writer, message->collectives);
     wire_put_string(writer, message->text);
 }
 
@@ -156,7 +187,6 @@ int join_news_decode(struct join_news *message, struct wire_reader *reader, stru
 {
     message->status = wire_get_i32(reader);
     message->rank = wire_get_i32(reader);
-    message->collectives = wire_get_u64(reader);
     wire_get_string(reader, message->text, sizeof message->text);
     bool valid = is_failure(message->status) && rank_valid(message->rank, WORLD_SIZE_MAX);
     return decoded(reader, valid, "NEWS", err);
@@ -164,27 +194,42 @@ int join_news_decode(struct join_news *message, struct wire_reader *reader, stru
 
 void join_goodbye_encode(struct wire_writer *writer, const struct join_goodbye *message)
 {
-    wire_put_u64(writer, message->collectives);
     wire_put_i32(writer, message->status);
     wire_put_string(writer, message->text);
 }
 
-/* The rendezvous passes it on to all other ranks. */
-static void make_printable(char *text)
-{
-    for (char *at = text; *at; at++)
-        if (*at < ' ' || *at > '~')
-            *at = '?';
-}
-
 int join_goodbye_decode(struct join_goodbye *message, struct wire_reader *reader, struct err *err)
 {
-    message->collectives = wire_get_u64(reader);
     message->status = wire_get_i32(reader);
     wire_get_string(reader, message->text, sizeof message->text);
     bool valid = is_failure(message->status) || (message->status == HVD_OK && !*message->text);
     int rc = decoded(reader, valid, "GOODBYE", err);
     if (rc == HVD_OK)
-        make_printable(message->text);
+        text_make_ascii(message->text);
+    return rc;
+}
+
+void join_ask_encode(struct wire_writer *writer, const struct join_ask *message)
+{
+    wire_put_i32(writer, message->size);
+}
+
+int join_ask_decode(struct join_ask *message, struct wire_reader *reader, struct err *err)
+{
+    message->size = wire_get_i32(reader);
+    return decoded(reader, message->size >= 1 && message->size <= JOIN_REPORT_MAX, "ASK", err);
+}
+
+void join_report_encode(struct wire_writer *writer, const struct join_report *message)
+{
+    wire_put_string(writer, message->text);
+}
+
+int join_report_decode(struct join_report *message, struct wire_reader *reader, struct err *err)
+{
+    wire_get_string(reader, message->text, sizeof message->text);
+    int rc = decoded(reader, true, "REPORT", err);
+    if (rc == HVD_OK)
+        text_make_lines(message->text);
     return rc;
 }

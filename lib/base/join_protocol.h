@@ -8,11 +8,14 @@
  *   HELLO    who I am, where I listen ->
  *                                     <-  WELCOME    your place and neighbours, when all have come
  *                                     <-  REFUSED    instead of WELCOME: status and text
- *                                     <-  NEWS       a rank was lost or has left; after HELLO
- *   GOODBYE  what I took part in, and why I leave -> and closes
+ *                                     <-  NEWS       a rank was lost or has left; after WELCOME
+ *                                     <-  ASK        what are you doing? after WELCOME
+ *   REPORT   what I am doing          ->             to each ASK, one; the next ASK waits for it
+ *   GOODBYE  why I leave              ->             and closes
  *
- * NEWS is sent only when it changes something: the first loss, and a departure after fewer
- * collectives than any departure before.
+ * NEWS is sent of the first loss, of the first departure, and of the first rank that left because
+ * of a failure; after a loss of nothing any more. That a rank does not take part any longer, and
+ * from when on, the ranks tell each other.
  *
  * The connection stays open for the life of the worker: its end without GOODBYE is the worker's
  * death. */
@@ -22,18 +25,25 @@
 #include "lib/base/auth.h"
 #include "lib/base/place.h"
 #include "lib/base/status.h"
+#include "lib/base/topology.h"
 #include "lib/base/wire.h"
 
 enum {
-    JOIN_VERSION = 1,
+    JOIN_VERSION = 2,
     JOIN_HOST_MAX = 256,
     JOIN_ADDRESS_MAX = 64,
     JOIN_ADDRESSES_MAX = 8,
-    JOIN_TEXT_MAX = 500
+    JOIN_TEXT_MAX = 500,
+    JOIN_REPORT_MAX = 16 * 1024
 };
 
-/* No frame before a proven HELLO is longer than this. */
-enum { JOIN_UNPROVEN_MAX = 4096 };
+/* No body of a frame is longer than this: before a proven HELLO, of a proven worker, and of the
+ * rendezvous after CHALLENGE. */
+enum {
+    JOIN_UNPROVEN_MAX = 4096,
+    JOIN_PROVEN_MAX = PROOF_SIZE + 4 + JOIN_REPORT_MAX,
+    JOIN_RENDEZVOUS_MAX = 8192
+};
 
 enum join_type {
     JOIN_OPEN = 1,
@@ -42,7 +52,9 @@ enum join_type {
     JOIN_WELCOME,
     JOIN_REFUSED,
     JOIN_NEWS,
-    JOIN_GOODBYE
+    JOIN_GOODBYE,
+    JOIN_ASK,
+    JOIN_REPORT
 };
 
 /* OPEN and CHALLENGE, the two bodies that carry no proof. */
@@ -75,9 +87,9 @@ struct join_peer {
 struct join_welcome {
     struct place place;
     bool homogeneous;
-    uint32_t epoch;         /* of the world's membership; 0 for the first */
-    struct join_peer left;  /* rank - 1 around the ring: it dials us */
-    struct join_peer right; /* rank + 1 around the ring: we dial it */
+    uint32_t epoch; /* of the world's membership; 0 for the first */
+    int nneighbours;
+    struct join_peer neighbours[NEIGHBOURS_MAX]; /* those of topology.h, ascending by rank */
 };
 
 struct join_refused {
@@ -88,19 +100,25 @@ struct join_refused {
 struct join_news {
     int status;               /* HVD_ERR_PEER_LOST, HVD_ERR_PEER_LEFT, or why the rank left */
     int rank;                 /* which */
-    uint64_t collectives;     /* how many can still be finished; 0 for a loss */
     char text[JOIN_TEXT_MAX]; /* "rank 2 on node1 was killed by signal 9 (SIGKILL)" */
 };
 
 struct join_goodbye {
-    uint64_t collectives;     /* how many it has completed */
     int status;               /* HVD_OK, or the failure that its world has ended with */
     char text[JOIN_TEXT_MAX]; /* of the failure; "" for HVD_OK */
 };
 
+struct join_ask {
+    int size; /* of the report: at most so many bytes, a terminating NUL among them */
+};
+
+struct join_report {
+    char text[JOIN_REPORT_MAX]; /* lines for people, each ended by a newline */
+};
+
 /* Append a body to the writer; read one. The readers return HVD_ERR_PROTOCOL and the message's name
  * when a field is missing, out of range, or too long. What they return satisfies 0 <= rank < size
- * <= WORLD_SIZE_MAX and terminated strings; texts of GOODBYE are printable. */
+ * <= WORLD_SIZE_MAX and terminated strings; texts of GOODBYE and REPORT are printable (text.h). */
 void join_nonce_encode(struct wire_writer *writer, const struct join_nonce *message);
 int join_nonce_decode(struct join_nonce *message, enum join_type type, struct wire_reader *reader,
                       struct err *err); /* of JOIN_OPEN or JOIN_CHALLENGE */
@@ -114,5 +132,9 @@ void join_news_encode(struct wire_writer *writer, const struct join_news *messag
 int join_news_decode(struct join_news *message, struct wire_reader *reader, struct err *err);
 void join_goodbye_encode(struct wire_writer *writer, const struct join_goodbye *message);
 int join_goodbye_decode(struct join_goodbye *message, struct wire_reader *reader, struct err *err);
+void join_ask_encode(struct wire_writer *writer, const struct join_ask *message);
+int join_ask_decode(struct join_ask *message, struct wire_reader *reader, struct err *err);
+void join_report_encode(struct wire_writer *writer, const struct join_report *message);
+int join_report_decode(struct join_report *message, struct wire_reader *reader, struct err *err);
 
 #endif

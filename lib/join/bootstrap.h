@@ -15,10 +15,10 @@
 
 /* A place in a world, and what is needed to take it. */
 struct seat {
-    struct join_welcome welcome; /* left and right are empty in a world of one */
+    struct join_welcome welcome; /* without neighbours in a world of one */
     struct job_key key;
     struct join_connection connection; /* fd -1 when no rendezvous watches over this world */
-    int listener;                      /* where the left neighbour dials; -1 in a world of one */
+    int listener;                      /* where neighbours dial; -1 in a world of one */
 };
 
 struct bootstrap {

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ADDRESS_TIMEOUT_MS = 3000, HELLO_TIMEOUT_MS = 30000, GOODBYE_TIMEOUT_MS = 1000 };
+enum { ADDRESS_TIMEOUT_MS = 3000, HELLO_TIMEOUT_MS = 30000, SEND_TIMEOUT_MS = 1000 };
 
 /* Waits until `fd` is ready for `events`; until ever if `deadline` is 0. */
 static int wait_ready(int fd, short events, uint64_t deadline, struct err *err)
@@ -152,32 +152,44 @@ static int exchange_nonces(struct join_connection *connection, const struct job_
     if ((rc = join_nonce_decode(&challenge, JOIN_CHALLENGE, &body, err)) < 0)
         return rc;
     seal_init(&connection->seal, SEAL_CLIENT, key, nonce, challenge.nonce);
+    connection->reader.body_max = JOIN_RENDEZVOUS_MAX;
     return HVD_OK;
+}
+
+static int dial_and_challenge(struct join_connection *connection, const char *host, int port,
+                              const struct job_key *key, uint64_t deadline_ms, struct err *err)
+{
+    int fd = dial(host, port, deadline_ms, err);
+    if (fd < 0)
+        return fd;
+    connection->fd = fd;
+    connection->stage = JOIN_CONNECTED;
+    return exchange_nonces(connection, key, deadline_ms, err);
 }
 
 int join_open(struct join_connection *connection, const char *host, int port,
               const struct job_key *key, uint64_t deadline_ms, struct err *err)
 {
-    connection->stage = JOIN_DIALLING;
+    *connection = (struct join_connection){ .fd = -1, .sending = PTHREAD_MUTEX_INITIALIZER };
     frame_reader_init(&connection->reader, JOIN_UNPROVEN_MAX);
-    int rc = connection->fd = dial(host, port, deadline_ms, err);
-    if (rc >= 0) {
-        connection->stage = JOIN_CONNECTED;
-        rc = exchange_nonces(connection, key, deadline_ms, err);
-    }
-    if (rc >= 0)
+    int rc = dial_and_challenge(connection, host, port, key, deadline_ms, err);
+    if (rc == HVD_OK)
         return HVD_OK;
     join_close(connection);
-    fail_context(err, "join %s:%d", host, port);
-    return rc;
+    return fail_context(err, "join %s:%d", host, port);
 }
 
+/* Until half a frame has stayed behind, which nothing can follow. */
 static int send_sealed(struct join_connection *connection, uint16_t type,
                        const struct wire_writer *body, uint64_t deadline, struct err *err)
 {
     struct wire_writer frame = { .failed = body->failed };
+    pthread_mutex_lock(&connection->sending);
     seal_put(&connection->seal, &frame, type, body->data, body->length);
-    int rc = send_all(connection->fd, &frame, deadline, err);
+    int rc = connection->cut_off ? fail(err, HVD_ERR_PEER_LOST, "nothing can be sent any more")
+                                 : send_all(connection->fd, &frame, deadline, err);
+    connection->cut_off = rc < 0;
+    pthread_mutex_unlock(&connection->sending);
     wire_writer_fini(&frame);
     return rc;
 }
@@ -232,7 +244,21 @@ int join_wait(struct join_connection *connection, struct join_welcome *welcome, 
     }
 }
 
-int join_news(struct join_connection *connection, struct join_news *news, struct err *err)
+static int decode_message(struct join_message *message, const struct frame *frame,
+                          struct wire_reader *body, struct err *err)
+{
+    message->type = (enum join_type)frame->type;
+    switch (frame->type) {
+    case JOIN_NEWS:
+        return join_news_decode(&message->news, body, err);
+    case JOIN_ASK:
+        return join_ask_decode(&message->ask, body, err);
+    default:
+        return unexpected(frame, err);
+    }
+}
+
+int join_receive(struct join_connection *connection, struct join_message *message, struct err *err)
 {
     struct frame frame;
     struct wire_reader body;
@@ -243,21 +269,31 @@ int join_news(struct join_connection *connection, struct join_news *news, struct
         return rc;
     if ((rc = seal_check(&connection->seal, &frame, &body, err)) < 0)
         return rc;
-    if (frame.type != JOIN_NEWS)
-        return unexpected(&frame, err);
-    rc = join_news_decode(news, &body, err);
+    rc = decode_message(message, &frame, &body, err);
     return rc < 0 ? rc : 1;
 }
 
-void join_goodbye(struct join_connection *connection, uint64_t collectives,
-                  const struct err *reason)
+static void send_soon(struct join_connection *connection, enum join_type type,
+                      struct wire_writer *body)
+{
+    (void)send_sealed(connection, (uint16_t)type, body, monotonic_ms() + SEND_TIMEOUT_MS, NULL);
+    wire_writer_fini(body);
+}
+
+void join_report(struct join_connection *connection, const struct join_report *report)
 {
     struct wire_writer body = { 0 };
-    struct join_goodbye goodbye = { .collectives = collectives, .status = reason->code };
-    snprintf(goodbye.text, sizeof goodbye.text, "%s", reason->text);
+    join_report_encode(&body, report);
+    send_soon(connection, JOIN_REPORT, &body);
+}
+
+void join_goodbye(struct join_connection *connection, const struct err *reason)
+{
+    struct wire_writer body = { 0 };
+    struct join_goodbye goodbye = { .status = reason->code };
+    snprintf(goodbye.text, sizeof goodbye.text, "%s", reason->code == HVD_OK ? "" : reason->text);
     join_goodbye_encode(&body, &goodbye);
-    (void)send_sealed(connection, JOIN_GOODBYE, &body, monotonic_ms() + GOODBYE_TIMEOUT_MS, NULL);
-    wire_writer_fini(&body);
+    send_soon(connection, JOIN_GOODBYE, &body);
 }
 
 void join_close(struct join_connection *connection)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker's connection to the rendezvous (lib/base/join_protocol.h), for as long as it lives:
- *   open (dial, OPEN, CHALLENGE), hello, wait for WELCOME, then news from time to time, goodbye.
+ *   open (dial, OPEN, CHALLENGE), hello, wait for WELCOME, then news and questions from time to
+ *   time, goodbye.
  * Fails when nobody listens, the other side is not a rendezvous or does not know the job's key, it
  * refuses us, or a rank is lost before the world is complete. The end of the connection means that
  * the launcher is gone (HVD_ERR_PEER_LOST). */
@@ -13,6 +14,8 @@
 #include "lib/base/status.h"
 #include "lib/join/join_retry.h"
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct join_connection {
@@ -20,6 +23,8 @@ struct join_connection {
     enum join_stage stage; /* kept when closed */
     struct seal seal;
     struct frame_reader reader;
+    pthread_mutex_t sending; /* between join_open() and join_close(); guards what is below */
+    bool cut_off;            /* some frame was not sent whole: nothing can be sent after it */
 };
 
 /* Dials `host` (a name or a numeric address) and exchanges nonces, until `deadline_ms` on the
@@ -32,13 +37,26 @@ int join_hello(struct join_connection *connection, const struct join_hello *hell
 /* Waits for as long as it takes: the rendezvous is the one that has a timeout. */
 int join_wait(struct join_connection *connection, struct join_welcome *welcome, struct err *err);
 
-/* 1 and the next piece of news; 0 when there is none now; or a negative status. Does not block. */
-int join_news(struct join_connection *connection, struct join_news *news, struct err *err);
+/* What the rendezvous says to a member of a world. */
+struct join_message {
+    enum join_type type; /* JOIN_NEWS or JOIN_ASK */
+    union {
+        struct join_news news;
+        struct join_ask ask;
+    };
+};
 
-/* Says goodbye, trying for at most a second; `reason` is the failure that the world has ended with,
- * or HVD_OK. May be called while another thread is in join_news(). */
-void join_goodbye(struct join_connection *connection, uint64_t collectives,
-                  const struct err *reason);
+/* 1 and the next message; 0 when there is none now; or a negative status. Does not block. */
+int join_receive(struct join_connection *connection, struct join_message *message, struct err *err);
+
+/* Both try for at most a second and may be called while other threads are in here. A connection
+ * that takes no more bytes takes nothing any more from then on. */
+
+/* Answers JOIN_ASK. */
+void join_report(struct join_connection *connection, const struct join_report *report);
+
+/* Says goodbye; `reason` is the failure that the world has ended with, or HVD_OK. */
+void join_goodbye(struct join_connection *connection, const struct err *reason);
 
 /* Closed, or never opened as long as fd is -1, is fine. */
 void join_close(struct join_connection *connection);

@@ -9,19 +9,35 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 
-int news_receive(struct join_connection *connection, struct failure *failure)
+static void answer(struct news *news, const struct join_ask *ask)
 {
-    struct err err = { 0 };
-    struct join_news news;
-    int rc;
-    while ((rc = join_news(connection, &news, &err)) > 0)
-        failure_record(failure, news.collectives, news.status, news.text);
-    if (rc == 0)
-        return 0;
-    failure_record(failure, 0, rc, err.text);
-    return -1;
+    struct join_report report = { "" };
+    news->report(news->report_arg, report.text, (size_t)ask->size);
+    join_report(news->connection, &report);
 }
 
+static void record(struct news *news, int code, const char *text)
+{
+    failure_record(news->failure, code, text);
+    eventfd_write(news->wake_fd, 1);
+}
+
+/* As join_receive(), whose message is dealt with. */
+static int receive(struct news *news)
+{
+    struct err err = { 0 };
+    struct join_message message;
+    int rc = join_receive(news->connection, &message, &err);
+    if (rc < 0)
+        record(news, rc, err.text);
+    else if (rc > 0 && message.type == JOIN_ASK)
+        answer(news, &message.ask);
+    else if (rc > 0)
+        record(news, message.news.status, message.news.text);
+    return rc;
+}
+
+/* Receives before it waits: something may have come together with WELCOME. */
 static void *listen_to_rendezvous(void *argument)
 {
     struct news *news = argument;
@@ -29,14 +45,9 @@ static void *listen_to_rendezvous(void *argument)
         { .fd = news->connection->fd, .events = POLLIN },
         { .fd = news->stop_fd, .events = POLLIN },
     };
-    for (int ended = 0; !ended;) {
-        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+    for (int rc; !fds[1].revents && (rc = receive(news)) >= 0;)
+        if (poll(fds, 2, rc > 0 ? 0 : -1) < 0 && errno != EINTR)
             break;
-        if (fds[1].revents)
-            break;
-        ended = news_receive(news->connection, news->failure);
-        eventfd_write(news->wake_fd, 1);
-    }
     return NULL;
 }
 
@@ -60,9 +71,11 @@ static void close_fds(struct news *news)
 }
 
 int news_start(struct news *news, struct join_connection *connection, struct failure *failure,
-               struct err *err)
+               report_fn *report, void *report_arg, struct err *err)
 {
-    *news = (struct news){ .connection = connection, .failure = failure };
+    *news = (struct news){
+        .connection = connection, .failure = failure, .report = report, .report_arg = report_arg
+    };
     news->wake_fd = descriptor_event();
     news->stop_fd = descriptor_event();
     int error = news->wake_fd < 0 || news->stop_fd < 0 ? errno : start_without_signals(news);

@@ -12,6 +12,7 @@ struct job_key key;
 uint64_t now_ms;
 int completed, timeouts;
 char timeout_text[JOIN_TEXT_MAX];
+char reports[FIXTURE_REPORTS_MAX];
 struct join_client clients[FIXTURE_RANKS_MAX];
 
 static void on_complete(void *context)
@@ -25,6 +26,14 @@ static void on_timed_out(void *context, const char *text)
     ck_assert_ptr_eq(context, &hub);
     timeouts++;
     snprintf(timeout_text, sizeof timeout_text, "%s", text);
+}
+
+static void on_report(void *context, int rank, const char *text)
+{
+    ck_assert_ptr_eq(context, &hub);
+    size_t used = strlen(reports);
+    int length = snprintf(reports + used, sizeof reports - used, "%d: %s|", rank, text);
+    ck_assert_uint_lt(used + (size_t)length, sizeof reports);
 }
 
 static void deliver_whole(struct join_client *client, const void *data, size_t length)
@@ -48,13 +57,14 @@ void setup(int size)
     struct err err;
     now_ms = 0;
     completed = timeouts = 0;
+    reports[0] = '\0';
     for (int rank = 0; rank < size; rank++)
         slots[rank] = (struct rendezvous_slot){ { rank, size, rank, size, 0, 1 }, "localhost" };
     struct rendezvous_options options = { .slots = slots,
                                           .size = size,
                                           .key = &key,
                                           .start_timeout_ms = START_TIMEOUT_MS,
-                                          .events = { on_complete, on_timed_out },
+                                          .events = { on_complete, on_timed_out, on_report },
                                           .context = &hub };
     ck_assert_int_eq(auth_init(&err), HVD_OK);
     job_key_generate(&key);
@@ -120,18 +130,19 @@ void expect_welcome(struct join_client *client, int rank, int size)
     ck_assert(join_client_next(client, &reply));
     ck_assert_int_eq(reply.type, JOIN_WELCOME);
     const struct join_welcome *welcome = &reply.welcome;
-    char left[JOIN_ADDRESS_MAX], right[JOIN_ADDRESS_MAX];
-    join_client_address(left, (rank + size - 1) % size);
-    join_client_address(right, (rank + 1) % size);
+    int ranks[NEIGHBOURS_MAX];
     ck_assert_int_eq(welcome->place.rank, rank);
     ck_assert_int_eq(welcome->place.local_size, size);
     ck_assert(welcome->homogeneous);
     ck_assert_uint_eq(welcome->epoch, 0);
-    ck_assert_int_eq(welcome->left.rank, (rank + size - 1) % size);
-    ck_assert_str_eq(welcome->left.addresses.text[0], left);
-    ck_assert_int_eq(welcome->right.rank, (rank + 1) % size);
-    ck_assert_str_eq(welcome->right.addresses.text[0], right);
-    ck_assert_str_eq(welcome->right.host, "localhost");
+    ck_assert_int_eq(welcome->nneighbours, neighbours(ranks, rank, size));
+    for (int i = 0; i < welcome->nneighbours; i++) {
+        char address[JOIN_ADDRESS_MAX];
+        join_client_address(address, ranks[i]);
+        ck_assert_int_eq(welcome->neighbours[i].rank, ranks[i]);
+        ck_assert_str_eq(welcome->neighbours[i].addresses.text[0], address);
+        ck_assert_str_eq(welcome->neighbours[i].host, "localhost");
+    }
 }
 
 void expect_refused(struct join_client *client, int status, const char *text)
@@ -152,6 +163,14 @@ void expect_news(struct join_client *client, int status, int rank, const char *t
     ck_assert_int_eq(reply.news.status, status);
     ck_assert_int_eq(reply.news.rank, rank);
     ck_assert_str_eq(reply.news.text, text);
+}
+
+void expect_ask(struct join_client *client)
+{
+    struct join_reply reply;
+    ck_assert(join_client_next(client, &reply));
+    ck_assert_int_eq(reply.type, JOIN_ASK);
+    ck_assert_int_eq(reply.ask.size, JOIN_REPORT_MAX);
 }
 
 void expect_undisturbed(void)

@@ -7,13 +7,14 @@
 #include "rendezvous/hub.h"
 #include "tests/support/join_client.h"
 
-enum { FIXTURE_RANKS_MAX = 1000, START_TIMEOUT_MS = 30000 };
+enum { FIXTURE_RANKS_MAX = 1000, FIXTURE_REPORTS_MAX = 64 * 1024, START_TIMEOUT_MS = 30000 };
 
 extern struct hub hub;
 extern struct job_key key;
 extern uint64_t now_ms;
 extern int completed, timeouts; /* events that the launcher got */
 extern char timeout_text[JOIN_TEXT_MAX];
+extern char reports[FIXTURE_REPORTS_MAX];             /* "0: text|1: text|..." */
 extern struct join_client clients[FIXTURE_RANKS_MAX]; /* of each rank */
 
 /* A job of `size` ranks; closes and frees everything. */
@@ -39,6 +40,7 @@ void expect_nothing(struct join_client *client);
 void expect_welcome(struct join_client *client, int rank, int size);
 void expect_refused(struct join_client *client, int status, const char *text);
 void expect_news(struct join_client *client, int status, int rank, const char *text);
+void expect_ask(struct join_client *client);
 
 /* A world of two still comes about, whatever has happened to the strangers before. */
 void expect_undisturbed(void);

@@ -74,11 +74,19 @@ void join_client_put_hello(struct join_client *client, struct wire_writer *out, 
     put_sealed(client, out, JOIN_HELLO, &payload);
 }
 
-void join_client_put_goodbye(struct join_client *client, struct wire_writer *out,
-                             uint64_t collectives)
+void join_client_put_report(struct join_client *client, struct wire_writer *out, const char *text)
 {
     struct wire_writer payload = { 0 };
-    join_goodbye_encode(&payload, &(struct join_goodbye){ .collectives = collectives });
+    wire_put_string(&payload, text); /* may be longer than it should be */
+    put_sealed(client, out, JOIN_REPORT, &payload);
+}
+
+void join_client_put_goodbye(struct join_client *client, struct wire_writer *out, int status)
+{
+    struct wire_writer payload = { 0 };
+    struct join_goodbye goodbye = { .status = status };
+    snprintf(goodbye.text, sizeof goodbye.text, "%s", status == HVD_OK ? "" : "its own failure");
+    join_goodbye_encode(&payload, &goodbye);
     put_sealed(client, out, JOIN_GOODBYE, &payload);
 }
 
@@ -132,10 +140,17 @@ void join_client_join(struct join_client *client, int rank, int size)
     send_out(client, &out);
 }
 
-void join_client_leave(struct join_client *client, uint64_t collectives)
+void join_client_report(struct join_client *client, const char *text)
 {
     struct wire_writer out = { 0 };
-    join_client_put_goodbye(client, &out, collectives);
+    join_client_put_report(client, &out, text);
+    send_out(client, &out);
+}
+
+void join_client_leave(struct join_client *client)
+{
+    struct wire_writer out = { 0 };
+    join_client_put_goodbye(client, &out, HVD_OK);
     send_out(client, &out);
 }
 
@@ -154,6 +169,8 @@ bool join_client_next(struct join_client *client, struct join_reply *reply)
         ck_assert_int_eq(join_refused_decode(&reply->refused, &payload, &err), HVD_OK);
     else if (frame.type == JOIN_NEWS)
         ck_assert_int_eq(join_news_decode(&reply->news, &payload, &err), HVD_OK);
+    else if (frame.type == JOIN_ASK)
+        ck_assert_int_eq(join_ask_decode(&reply->ask, &payload, &err), HVD_OK);
     else
         ck_abort_msg("a frame of type %u", frame.type);
     return true;

@@ -31,6 +31,7 @@ struct join_reply {
     struct join_welcome welcome;
     struct join_refused refused;
     struct join_news news;
+    struct join_ask ask;
 };
 
 void join_client_init(struct join_client *client, const struct job_key *key,
@@ -43,8 +44,8 @@ void join_client_send(struct join_client *client, const void *data, size_t lengt
 /* Append a frame; the sealed ones count on the seal. */
 void join_client_put_open(struct join_client *client, struct wire_writer *out);
 void join_client_put_hello(struct join_client *client, struct wire_writer *out, int rank, int size);
-void join_client_put_goodbye(struct join_client *client, struct wire_writer *out,
-                             uint64_t collectives);
+void join_client_put_report(struct join_client *client, struct wire_writer *out, const char *text);
+void join_client_put_goodbye(struct join_client *client, struct wire_writer *out, int status);
 
 /* The address that `rank` says in its HELLO. */
 void join_client_address(char address[JOIN_ADDRESS_MAX], int rank);
@@ -52,9 +53,10 @@ void join_client_address(char address[JOIN_ADDRESS_MAX], int rank);
 /* OPEN, and sealed from the CHALLENGE on; false if none came. */
 bool join_client_open(struct join_client *client);
 
-/* OPEN and HELLO; GOODBYE. */
+/* OPEN and HELLO; REPORT; GOODBYE. */
 void join_client_join(struct join_client *client, int rank, int size);
-void join_client_leave(struct join_client *client, uint64_t collectives);
+void join_client_report(struct join_client *client, const char *text);
+void join_client_leave(struct join_client *client);
 
 /* The next message; false if there is none. A message that is not sealed right or does not decode
  * fails the test. */

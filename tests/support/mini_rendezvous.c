@@ -4,9 +4,11 @@
 
 #include "lib/base/frame.h"
 #include "lib/base/join_protocol.h"
+#include "lib/base/topology.h"
 #include "lib/link/socket.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -31,7 +33,7 @@ struct client {
 struct server {
     struct mini_options options;
     struct job_key key;
-    int listener, count, joined;
+    int listener, count, joined, reports;
     struct client clients[CLIENTS_MAX];
 };
 
@@ -115,15 +117,20 @@ static void send_welcome(struct server *server, int rank)
         .homogeneous = true,
         .epoch = 1,
     };
+    int ranks[NEIGHBOURS_MAX];
     struct wire_writer body = { 0 };
-    fill_peer(server, &welcome.left, (rank + size - 1) % size);
-    fill_peer(server, &welcome.right, (rank + 1) % size);
-    if (server->options.misplaces) {
-        fill_peer(server, &welcome.left, (rank + 1) % size);
-        fill_peer(server, &welcome.right, (rank + size - 1) % size);
-    }
+    welcome.nneighbours = neighbours(ranks, rank, size);
+    for (int i = 0; i < welcome.nneighbours; i++)
+        fill_peer(server, &welcome.neighbours[i], server->options.misplaces ? rank : ranks[i]);
     join_welcome_encode(&body, &welcome);
     send_body(client_of(server, rank), JOIN_WELCOME, &body);
+}
+
+static void send_ask(struct server *server, int rank)
+{
+    struct wire_writer body = { 0 };
+    join_ask_encode(&body, &(struct join_ask){ JOIN_REPORT_MAX });
+    send_body(client_of(server, rank), JOIN_ASK, &body);
 }
 
 static void send_forged_news(struct server *server, int rank)
@@ -148,6 +155,8 @@ static void welcome_all(struct server *server)
         send_welcome(server, rank);
     for (int rank = 0; rank < server->options.size && server->options.forges; rank++)
         send_forged_news(server, rank);
+    for (int rank = 0; rank < server->options.size && server->options.asks; rank++)
+        send_ask(server, rank);
 }
 
 static void tell_others(struct server *server, const struct client *about,
@@ -163,10 +172,9 @@ static void tell_others(struct server *server, const struct client *about,
     }
 }
 
-static void tell_end(struct server *server, const struct client *about, int status,
-                     uint64_t collectives, const char *how)
+static void tell_end(struct server *server, const struct client *about, int status, const char *how)
 {
-    struct join_news news = { .status = status, about->hello.rank, collectives };
+    struct join_news news = { .status = status, .rank = about->hello.rank };
     snprintf(news.text, sizeof news.text, "rank %d on %.64s %s", news.rank, about->hello.host, how);
     tell_others(server, about, &news);
 }
@@ -174,35 +182,61 @@ static void tell_end(struct server *server, const struct client *about, int stat
 static void tell_departure(struct server *server, const struct client *about,
                            const struct join_goodbye *goodbye)
 {
-    struct join_news news = { .status = goodbye->status, about->hello.rank, goodbye->collectives };
+    struct join_news news = { .status = goodbye->status, .rank = about->hello.rank };
     memcpy(news.text, goodbye->text, sizeof news.text);
-    if (goodbye->status == HVD_OK)
-        tell_end(server, about, HVD_ERR_PEER_LEFT, goodbye->collectives, "has left");
+    if (goodbye->status == HVD_OK || goodbye->status == HVD_ERR_PEER_LEFT)
+        tell_end(server, about, HVD_ERR_PEER_LEFT, "has left");
     else
         tell_others(server, about, &news);
+}
+
+static void hang_up(struct client *client)
+{
+    close(client->fd);
+    client->fd = -1;
+}
+
+static void on_hello(struct server *server, struct client *client, struct wire_reader *body)
+{
+    if (server->options.drops-- > 0) {
+        hang_up(client);
+        return;
+    }
+    require(join_hello_decode(&client->hello, body, NULL) == HVD_OK, "HELLO");
+    client->joined = true;
+    if (++server->joined == server->options.size)
+        welcome_all(server);
+}
+
+static void on_report(struct server *server, struct wire_reader *body)
+{
+    static struct join_report report;
+    require(server->options.asks, "a REPORT that was not asked for");
+    require(join_report_decode(&report, body, NULL) == HVD_OK, "REPORT");
+    (void)!write(server->reports, report.text, strlen(report.text));
+}
+
+static void on_goodbye(struct server *server, struct client *client, struct wire_reader *body)
+{
+    struct join_goodbye goodbye;
+    require(join_goodbye_decode(&goodbye, body, NULL) == HVD_OK, "GOODBYE");
+    client->said_goodbye = true;
+    tell_departure(server, client, &goodbye);
 }
 
 static void on_sealed(struct server *server, struct client *client, const struct frame *frame)
 {
     struct wire_reader body;
-    struct join_goodbye goodbye;
-    if (seal_check(&client->seal, frame, &body, NULL) < 0) {
-        close(client->fd);
-        client->fd = -1;
-    } else if (frame->type == JOIN_HELLO && server->options.drops-- > 0) {
-        close(client->fd);
-        client->fd = -1;
-    } else if (frame->type == JOIN_HELLO) {
-        require(join_hello_decode(&client->hello, &body, NULL) == HVD_OK, "HELLO");
-        client->joined = true;
-        if (++server->joined == server->options.size)
-            welcome_all(server);
-    } else {
-        require(frame->type == JOIN_GOODBYE, "a frame of unknown type");
-        require(join_goodbye_decode(&goodbye, &body, NULL) == HVD_OK, "GOODBYE");
-        client->said_goodbye = true;
-        tell_departure(server, client, &goodbye);
-    }
+    if (seal_check(&client->seal, frame, &body, NULL) < 0)
+        hang_up(client);
+    else if (frame->type == JOIN_HELLO)
+        on_hello(server, client, &body);
+    else if (frame->type == JOIN_REPORT)
+        on_report(server, &body);
+    else if (frame->type == JOIN_GOODBYE)
+        on_goodbye(server, client, &body);
+    else
+        require(false, "a frame of unknown type");
 }
 
 static void on_readable(struct server *server, struct client *client)
@@ -211,10 +245,9 @@ static void on_readable(struct server *server, struct client *client)
     void *space = frame_reader_space(&client->reader, &size);
     ssize_t nbytes = recv(client->fd, space, size, 0);
     if (nbytes <= 0) {
-        close(client->fd);
-        client->fd = -1;
+        hang_up(client);
         if (client->joined && !client->said_goodbye)
-            tell_end(server, client, HVD_ERR_PEER_LOST, 0, "was lost");
+            tell_end(server, client, HVD_ERR_PEER_LOST, "was lost");
         return;
     }
     struct frame frame;
@@ -228,11 +261,9 @@ static void on_newcomer(struct server *server)
     struct client *client = &server->clients[server->count++];
     require(server->count < CLIENTS_MAX, "too many clients");
     *client = (struct client){ .fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC) };
-    frame_reader_init(&client->reader, JOIN_UNPROVEN_MAX);
-    if (server->options.turns_away-- <= 0)
-        return;
-    close(client->fd);
-    client->fd = -1;
+    frame_reader_init(&client->reader, JOIN_PROVEN_MAX);
+    if (server->options.turns_away-- > 0)
+        hang_up(client);
 }
 
 static void serve(struct server *server)
@@ -265,6 +296,22 @@ static int listen_on_loopback(int *port)
     return fd;
 }
 
+/* Where answers are read, and where they are written. */
+static void open_reports(struct mini_rendezvous *mini, struct server *server)
+{
+    int ends[2] = { -1, -1 };
+    if (server->options.asks)
+        require(pipe2(ends, O_CLOEXEC) == 0, "pipe");
+    mini->reports = ends[0];
+    server->reports = ends[1];
+}
+
+static void close_end(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
 void mini_rendezvous_start(struct mini_rendezvous *mini, const struct mini_options *options)
 {
     static struct server server;
@@ -273,6 +320,7 @@ void mini_rendezvous_start(struct mini_rendezvous *mini, const struct mini_optio
     job_key_generate(&server.key);
     job_key_format(&server.key, mini->key);
     server.listener = listen_on_loopback(&mini->port);
+    open_reports(mini, &server);
     fflush(NULL);
     mini->pid = fork();
     require(mini->pid >= 0, "fork");
@@ -281,6 +329,7 @@ void mini_rendezvous_start(struct mini_rendezvous *mini, const struct mini_optio
         serve(&server);
     }
     close(server.listener);
+    close_end(server.reports);
 }
 
 void mini_rendezvous_stop(struct mini_rendezvous *mini)
@@ -289,5 +338,6 @@ void mini_rendezvous_stop(struct mini_rendezvous *mini)
         return;
     kill(mini->pid, SIGKILL);
     waitpid(mini->pid, NULL, 0);
+    close_end(mini->reports);
     mini->pid = 0;
 }

@@ -16,15 +16,17 @@ struct mini_options {
     int strangers;  /* so many connect to each rank's data port before WELCOME, and stay */
     int turns_away; /* so many connections are closed as soon as they come */
     int drops;      /* so many are closed at their HELLO */
-    bool misplaces; /* gives each rank its neighbours the wrong way round */
+    bool misplaces; /* tells each rank that it is its own neighbour */
     bool forges;    /* says WELCOME, then news without a proof of the key */
     bool withholds; /* takes HELLOs and never says WELCOME: hangs up when all have come */
+    bool asks;      /* says WELCOME, then ASK, and passes the answers on */
 };
 
 struct mini_rendezvous {
     pid_t pid;
     int port;
     char key[JOB_KEY_HEX_SIZE];
+    int reports; /* the answers can be read here, one after the other; -1 unless it asks */
 };
 
 void mini_rendezvous_start(struct mini_rendezvous *mini, const struct mini_options *options);

@@ -15,12 +15,15 @@ static struct join_welcome welcome = {
     .place = { 1, 3, 1, 2, 0, 2 },
     .homogeneous = true,
     .epoch = 9,
-    .left = { 0, "a", { 1, { "192.0.2.1:80" } } },
-    .right = { 2, "b", { 2, { "[2001:db8::1]:81", "192.0.2.2:82" } } },
+    .nneighbours = 2,
+    .neighbours = { { 0, "a", { 1, { "192.0.2.1:80" } } },
+                    { 2, "b", { 2, { "[2001:db8::1]:81", "192.0.2.2:82" } } } },
 };
 static struct join_refused refused = { HVD_ERR_TIMEOUT, "rank 1 on b is missing" };
-static struct join_news news = { HVD_ERR_PEER_LEFT, 2, 5, "rank 2 on b has left" };
-static struct join_goodbye goodbye = { 12, HVD_ERR_MISMATCH, "allreduce 'a'" };
+static struct join_news news = { HVD_ERR_PEER_LEFT, 2, "rank 2 on b has left" };
+static struct join_goodbye goodbye = { HVD_ERR_MISMATCH, "allreduce 'a'" };
+static struct join_ask ask = { JOIN_REPORT_MAX };
+static struct join_report report = { "waiting for allreduce 'a'\nand for 'b'\n" };
 
 static union {
     struct join_nonce open, challenge;
@@ -29,6 +32,8 @@ static union {
     struct join_refused refused;
     struct join_news news;
     struct join_goodbye goodbye;
+    struct join_ask ask;
+    struct join_report report;
 } decoded;
 
 #define MESSAGE(name)                                                                              \
@@ -54,6 +59,8 @@ MESSAGE(welcome)
 MESSAGE(refused)
 MESSAGE(news)
 MESSAGE(goodbye)
+MESSAGE(ask)
+MESSAGE(report)
 
 #define ROW(name)                                                                                  \
     {                                                                                              \
@@ -67,7 +74,8 @@ static const struct {
     void (*encode)(struct wire_writer *writer);
     int (*decode)(struct wire_reader *reader, struct err *err);
 } messages[] = {
-    ROW(open), ROW(challenge), ROW(hello), ROW(welcome), ROW(refused), ROW(news), ROW(goodbye),
+    ROW(open), ROW(challenge), ROW(hello), ROW(welcome), ROW(refused),
+    ROW(news), ROW(goodbye),   ROW(ask),   ROW(report),
 };
 
 START_TEST(a_message_comes_back_as_it_was)
@@ -125,6 +133,37 @@ START_TEST(a_message_with_a_byte_too_many_is_refused)
 }
 END_TEST
 
+static void check_text(const char *text, bool lines)
+{
+    for (; *text; text++)
+        ck_assert((*text >= ' ' && *text <= '~') || (lines && *text == '\n'));
+}
+
+static void check_decoded(const void *original)
+{
+    if (original == &welcome) {
+        ck_assert_int_eq(decoded.welcome.place.rank, 1);
+        ck_assert_int_eq(decoded.welcome.nneighbours, 2);
+        ck_assert_int_eq(decoded.welcome.neighbours[0].rank, 0);
+        ck_assert_int_eq(decoded.welcome.neighbours[1].rank, 2);
+        ck_assert_int_le(decoded.welcome.neighbours[1].addresses.count, JOIN_ADDRESSES_MAX);
+    } else if (original == &news) {
+        ck_assert_int_lt(decoded.news.status, 0);
+        ck_assert_int_ge(decoded.news.status, HVD_ERR_FORKED);
+    } else if (original == &goodbye) {
+        ck_assert_int_lt(decoded.goodbye.status, 0); /* because there is a text */
+        ck_assert_int_ge(decoded.goodbye.status, HVD_ERR_FORKED);
+        check_text(decoded.goodbye.text, false);
+    } else if (original == &ask) {
+        ck_assert_int_ge(decoded.ask.size, 1);
+        ck_assert_int_le(decoded.ask.size, JOIN_REPORT_MAX);
+    } else if (original == &report) {
+        check_text(decoded.report.text, true);
+    } else if (original == &refused) {
+        ck_assert_int_lt(decoded.refused.status, 0);
+    }
+}
+
 /* No byte value anywhere makes a decoder return success with a field out of range. */
 START_TEST(no_byte_makes_a_decoder_lie)
 {
@@ -136,28 +175,140 @@ START_TEST(no_byte_makes_a_decoder_lie)
             struct wire_reader reader;
             writer.data[at] = (unsigned char)value;
             wire_reader_init(&reader, writer.data, writer.length);
-            if (messages[_i].decode(&reader, NULL) != HVD_OK)
-                continue;
-            if (messages[_i].original == &welcome) {
-                ck_assert_int_lt(decoded.welcome.place.rank, decoded.welcome.place.size);
-                ck_assert_int_ge(decoded.welcome.left.rank, 0);
-                ck_assert_int_le(decoded.welcome.right.addresses.count, JOIN_ADDRESSES_MAX);
-            }
-            if (messages[_i].original == &news) {
-                ck_assert_int_lt(decoded.news.status, 0);
-                ck_assert_int_ge(decoded.news.status, HVD_ERR_FORKED);
-            }
-            if (messages[_i].original == &goodbye) {
-                ck_assert_int_lt(decoded.goodbye.status, 0); /* because there is a text */
-                ck_assert_int_ge(decoded.goodbye.status, HVD_ERR_FORKED);
-                for (const char *text = decoded.goodbye.text; *text; text++)
-                    ck_assert(*text >= ' ' && *text <= '~');
-            }
-            if (messages[_i].original == &refused)
-                ck_assert_int_lt(decoded.refused.status, 0);
+            if (messages[_i].decode(&reader, NULL) == HVD_OK)
+                check_decoded(messages[_i].original);
         }
         writer.data[at] = before;
     }
+    wire_writer_fini(&writer);
+}
+END_TEST
+
+static int decode_welcome_of(const struct join_welcome *message)
+{
+    struct wire_writer writer = { 0 };
+    struct wire_reader reader;
+    join_welcome_encode(&writer, message);
+    ck_assert_uint_le(PROOF_SIZE + writer.length, JOIN_RENDEZVOUS_MAX);
+    memset(&decoded, 0, sizeof decoded);
+    wire_reader_init(&reader, writer.data, writer.length);
+    int rc = join_welcome_decode(&decoded.welcome, &reader, NULL);
+    wire_writer_fini(&writer);
+    return rc;
+}
+
+/* With names and addresses as long as they can be. */
+static void fill_welcome(struct join_welcome *message, int rank, int size)
+{
+    int ranks[NEIGHBOURS_MAX];
+    *message = (struct join_welcome){ .place = { rank, size, rank, size, 0, 1 } };
+    message->nneighbours = neighbours(ranks, rank, size);
+    for (int i = 0; i < message->nneighbours; i++) {
+        struct join_peer *peer = &message->neighbours[i];
+        peer->rank = ranks[i];
+        memset(peer->host, 'h', sizeof peer->host - 1);
+        peer->addresses.count = JOIN_ADDRESSES_MAX;
+        for (int j = 0; j < JOIN_ADDRESSES_MAX; j++)
+            memset(peer->addresses.text[j], '1', JOIN_ADDRESS_MAX - 1);
+    }
+}
+
+START_TEST(worlds_of_any_size_have_their_neighbours)
+{
+    static const int sizes[] = { 1, 2, 3, 4, 5, 6, 7, 21, 1000, WORLD_SIZE_MAX };
+    struct join_welcome message;
+    int size = sizes[_i];
+    for (int rank = 0; rank < size; rank += size / 50 + 1) {
+        fill_welcome(&message, rank, size);
+        ck_assert_int_eq(decode_welcome_of(&message), HVD_OK);
+        ck_assert_mem_eq(&decoded.welcome, &message, sizeof message);
+    }
+}
+END_TEST
+
+static void swap_them(struct join_welcome *message)
+{
+    struct join_peer first = message->neighbours[0];
+    message->neighbours[0] = message->neighbours[1];
+    message->neighbours[1] = first;
+}
+
+static void leave_one_out(struct join_welcome *message)
+{
+    message->nneighbours--;
+}
+
+static void name_one_twice(struct join_welcome *message)
+{
+    message->neighbours[1] = message->neighbours[0];
+}
+
+static void name_itself(struct join_welcome *message)
+{
+    message->neighbours[0].rank = message->place.rank;
+}
+
+static void name_a_stranger(struct join_welcome *message)
+{
+    message->neighbours[0].rank = 7;
+}
+
+static void add_one(struct join_welcome *message)
+{
+    message->neighbours[message->nneighbours] = message->neighbours[0];
+    message->neighbours[message->nneighbours++].rank = 8;
+}
+
+START_TEST(neighbours_that_are_not_those_of_the_place_are_refused)
+{
+    static void (*const wrongs[])(struct join_welcome *) = {
+        swap_them, leave_one_out, name_one_twice, name_itself, name_a_stranger, add_one,
+    };
+    struct join_welcome message;
+    fill_welcome(&message, 5, 9);
+    wrongs[_i](&message);
+    ck_assert_int_eq(decode_welcome_of(&message), HVD_ERR_PROTOCOL);
+}
+END_TEST
+
+START_TEST(a_report_is_lines_that_a_terminal_shows)
+{
+    struct join_report message = { "a\x1b[2J\n\xff gr\xc3\xb6\xc3\x9f\n" };
+    struct wire_writer writer = { 0 };
+    struct wire_reader reader;
+    join_report_encode(&writer, &message);
+    wire_reader_init(&reader, writer.data, writer.length);
+    ck_assert_int_eq(join_report_decode(&message, &reader, NULL), HVD_OK);
+    ck_assert_str_eq(message.text, "a?[2J\n? gr\xc3\xb6\xc3\x9f\n");
+    wire_writer_fini(&writer);
+}
+END_TEST
+
+START_TEST(a_report_that_is_too_long_is_refused)
+{
+    static char text[JOIN_REPORT_MAX + 1];
+    static struct join_report message;
+    for (size_t length = JOIN_REPORT_MAX - 1; length <= JOIN_REPORT_MAX; length++) {
+        struct wire_writer writer = { 0 };
+        struct wire_reader reader;
+        memset(text, 'x', length);
+        wire_put_string(&writer, text);
+        wire_reader_init(&reader, writer.data, writer.length);
+        ck_assert_int_eq(join_report_decode(&message, &reader, NULL),
+                         length < JOIN_REPORT_MAX ? HVD_OK : HVD_ERR_PROTOCOL);
+        wire_writer_fini(&writer);
+    }
+}
+END_TEST
+
+START_TEST(questions_for_no_bytes_or_too_many_are_refused)
+{
+    static const int sizes[] = { 0, -1, JOIN_REPORT_MAX + 1, INT32_MIN, INT32_MAX };
+    struct wire_writer writer = { 0 };
+    struct wire_reader reader;
+    join_ask_encode(&writer, &(struct join_ask){ sizes[_i] });
+    wire_reader_init(&reader, writer.data, writer.length);
+    ck_assert_int_eq(join_ask_decode(&decoded.ask, &reader, NULL), HVD_ERR_PROTOCOL);
     wire_writer_fini(&writer);
 }
 END_TEST
@@ -208,5 +359,10 @@ int main(void)
     tcase_add_loop_test(tcase, no_byte_makes_a_decoder_lie, 0, count);
     tcase_add_test(tcase, ranks_that_cannot_be_are_refused);
     tcase_add_test(tcase, another_version_is_named);
+    tcase_add_loop_test(tcase, worlds_of_any_size_have_their_neighbours, 0, 10);
+    tcase_add_loop_test(tcase, neighbours_that_are_not_those_of_the_place_are_refused, 0, 6);
+    tcase_add_test(tcase, a_report_is_lines_that_a_terminal_shows);
+    tcase_add_test(tcase, a_report_that_is_too_long_is_refused);
+    tcase_add_loop_test(tcase, questions_for_no_bytes_or_too_many_are_refused, 0, 5);
     return unit_run(suite);
 }

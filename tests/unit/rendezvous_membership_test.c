@@ -2,8 +2,9 @@
 /* Who is told what. A scenario is a line of events and the lines that come out; rank r lives on
  * node<r / 2>.
  *
- *   j1      rank 1 joins                     g1=7         rank 1 says GOODBYE after 7 collectives
- *   j1/4    ... and says the size is 4       g1=7:text    ... because of HVD_ERR_MISMATCH, "text"
+ *   j1      rank 1 joins                     g1           rank 1 says GOODBYE
+ *   j1/4    ... and says the size is 4       g1:text      ... because of HVD_ERR_PROTOCOL, "text"
+ *                                            g1<          ... because others have left
  *   e1:text_     the launcher: rank 1 "text "
  *   b1      rank 1's connection breaks       @250         it is 250 ms now; a tick */
 #include "rendezvous/membership.h"
@@ -64,7 +65,7 @@ static const struct {
       "j0 j1 b1 @99 @100 j2",
       "refuse 0 -10: the connection to rank 1 on node0 broke\n"
       "refused -10: the connection to rank 1 on node0 broke\n" },
-    { "a waiting rank that leaves refuses the others", 3, "j0 j1 g1=0 j2",
+    { "a waiting rank that leaves refuses the others", 3, "j0 j1 g1 j2",
       "refuse 0 -11: rank 1 on node0 left (hvd_shutdown)\n"
       "refused -11: rank 1 on node0 left (hvd_shutdown)\n" },
     { "a rank that breaks off and comes again is refused", 2, "j0 b0 j0",
@@ -72,63 +73,64 @@ static const struct {
 
     { "a broken connection is explained by the launcher", 3,
       "j0 j1 j2 @1000 b2 @1050 e2:was_killed_by_signal_9_(SIGKILL) @9999",
-      WELCOME3 "news 0 -10 rank 2 after 0: rank 2 on node1 was killed by signal 9 (SIGKILL)\n"
-               "news 1 -10 rank 2 after 0: rank 2 on node1 was killed by signal 9 (SIGKILL)\n" },
+      WELCOME3 "news 0 -10 rank 2: rank 2 on node1 was killed by signal 9 (SIGKILL)\n"
+               "news 1 -10 rank 2: rank 2 on node1 was killed by signal 9 (SIGKILL)\n" },
     { "a broken connection is told without explanation after 100 ms", 3,
       "j0 j1 j2 @1000 b2 @1099 @1100 e2:was_killed_by_signal_9_(SIGKILL)",
-      WELCOME3 "news 0 -10 rank 2 after 0: the connection to rank 2 on node1 broke\n"
-               "news 1 -10 rank 2 after 0: the connection to rank 2 on node1 broke\n" },
+      WELCOME3 "news 0 -10 rank 2: the connection to rank 2 on node1 broke\n"
+               "news 1 -10 rank 2: the connection to rank 2 on node1 broke\n" },
     { "an end that the launcher saw first is told when the connection breaks", 2,
       "j0 j1 e1:was_killed_by_signal_11_(SIGSEGV) @50 b1",
-      WELCOME2 "news 0 -10 rank 1 after 0: rank 1 on node0 was killed by signal 11 (SIGSEGV)\n" },
+      WELCOME2 "news 0 -10 rank 1: rank 1 on node0 was killed by signal 11 (SIGSEGV)\n" },
     { "an end that the launcher saw is told after 100 ms at the latest", 2,
       "j0 j1 e1:exited_with_status_5 @99 @100 b1",
-      WELCOME2 "news 0 -10 rank 1 after 0: rank 1 on node0 exited with status 5\n" },
+      WELCOME2 "news 0 -10 rank 1: rank 1 on node0 exited with status 5\n" },
     { "a clean exit without hvd_shutdown is a loss that says so", 2,
       "j0 j1 b1 e1:exited_with_status_0",
-      WELCOME2
-      "news 0 -10 rank 1 after 0: rank 1 on node0 exited with status 0 without hvd_shutdown\n" },
+      WELCOME2 "news 0 -10 rank 1: rank 1 on node0 exited with status 0 without hvd_shutdown\n" },
     { "a GOODBYE that arrives after the exit still counts", 2,
-      "j0 j1 e1:exited_with_status_0 @20 g1=4 b1 @999",
-      WELCOME2 "news 0 -11 rank 1 after 4: rank 1 on node0 left (hvd_shutdown)\n" },
+      "j0 j1 e1:exited_with_status_0 @20 g1 b1 @999",
+      WELCOME2 "news 0 -11 rank 1: rank 1 on node0 left (hvd_shutdown)\n" },
     { "a GOODBYE after the loss was told changes nothing", 2,
-      "j0 j1 e1:exited_with_status_0 @100 g1=4",
-      WELCOME2
-      "news 0 -10 rank 1 after 0: rank 1 on node0 exited with status 0 without hvd_shutdown\n" },
-    { "the end of a rank that has left is no news", 2, "j0 j1 g1=4 b1 e1:exited_with_status_1 @999",
-      WELCOME2 "news 0 -11 rank 1 after 4: rank 1 on node0 left (hvd_shutdown)\n" },
-    { "ranks that leave together are told of once", 3, "j0 j1 j2 g1=8 g0=8 g2=8",
-      WELCOME3 "news 0 -11 rank 1 after 8: rank 1 on node0 left (hvd_shutdown)\n"
-               "news 2 -11 rank 1 after 8: rank 1 on node0 left (hvd_shutdown)\n" },
-    { "a rank that leaves earlier than another is told of", 3, "j0 j1 j2 g1=8 g0=7",
-      WELCOME3 "news 0 -11 rank 1 after 8: rank 1 on node0 left (hvd_shutdown)\n"
-               "news 2 -11 rank 1 after 8: rank 1 on node0 left (hvd_shutdown)\n"
-               "news 2 -11 rank 0 after 7: rank 0 on node0 left (hvd_shutdown)\n" },
-    { "who leaves because of a failure tells the others which", 3, "j0 j1 j2 g1=8:disagree g0=8:x",
-      WELCOME3 "news 0 -9 rank 1 after 8: disagree\nnews 2 -9 rank 1 after 8: disagree\n" },
-    { "a failure in the last collective of who has left in good order is told of", 3,
-      "j0 j1 j2 g0=9 g1=8:disagree g2=8:disagree",
-      WELCOME3 "news 1 -11 rank 0 after 9: rank 0 on node0 left (hvd_shutdown)\n"
-               "news 2 -11 rank 0 after 9: rank 0 on node0 left (hvd_shutdown)\n"
-               "news 2 -9 rank 1 after 8: disagree\n" },
-    { "a failure that comes from a departure is not told of", 3, "j0 j1 j2 g0=8 g1=8:x",
-      WELCOME3 "news 1 -11 rank 0 after 8: rank 0 on node0 left (hvd_shutdown)\n"
-               "news 2 -11 rank 0 after 8: rank 0 on node0 left (hvd_shutdown)\n" },
-    { "a loss after a departure is told of", 3, "j0 j1 j2 g1=8 b0 e0:exited_with_status_1",
-      WELCOME3 "news 0 -11 rank 1 after 8: rank 1 on node0 left (hvd_shutdown)\n"
-               "news 2 -11 rank 1 after 8: rank 1 on node0 left (hvd_shutdown)\n"
-               "news 2 -10 rank 0 after 0: rank 0 on node0 exited with status 1\n" },
+      "j0 j1 e1:exited_with_status_0 @100 g1",
+      WELCOME2 "news 0 -10 rank 1: rank 1 on node0 exited with status 0 without hvd_shutdown\n" },
+    { "the end of a rank that has left is no news", 2, "j0 j1 g1 b1 e1:exited_with_status_1 @999",
+      WELCOME2 "news 0 -11 rank 1: rank 1 on node0 left (hvd_shutdown)\n" },
+    { "ranks that leave together are told of once", 3, "j0 j1 j2 g1 g0 g2",
+      WELCOME3 "news 0 -11 rank 1: rank 1 on node0 left (hvd_shutdown)\n"
+               "news 2 -11 rank 1: rank 1 on node0 left (hvd_shutdown)\n" },
+    { "who leaves because of a failure tells the others which, once", 3,
+      "j0 j1 j2 g1:broken g0:x g2",
+      WELCOME3 "news 0 -6 rank 1: broken\nnews 2 -6 rank 1: broken\n" },
+    { "a failure is told of after a departure", 3, "j0 j1 j2 g0 g1:broken g2:broken",
+      WELCOME3 "news 1 -11 rank 0: rank 0 on node0 left (hvd_shutdown)\n"
+               "news 2 -11 rank 0: rank 0 on node0 left (hvd_shutdown)\n"
+               "news 2 -6 rank 1: broken\n" },
+    { "a departure is not told of after a failure", 3, "j0 j1 j2 g1:broken g0",
+      WELCOME3 "news 0 -6 rank 1: broken\nnews 2 -6 rank 1: broken\n" },
+    { "who leaves because others have left is told of like anybody", 3, "j0 j1 j2 g0< g1< g2",
+      WELCOME3 "news 1 -11 rank 0: rank 0 on node0 left (hvd_shutdown)\n"
+               "news 2 -11 rank 0: rank 0 on node0 left (hvd_shutdown)\n" },
+    { "a loss after a failure is told of", 3, "j0 j1 j2 g1:broken b0 @100",
+      WELCOME3 "news 0 -6 rank 1: broken\nnews 2 -6 rank 1: broken\n"
+               "news 2 -10 rank 0: the connection to rank 0 on node0 broke\n" },
+    { "a failure before the world is complete refuses those that wait", 3, "j0 j1 g1:broken j2",
+      "refuse 0 -6: broken\nrefused -6: broken\n" },
+    { "a loss after a departure is told of", 3, "j0 j1 j2 g1 b0 e0:exited_with_status_1",
+      WELCOME3 "news 0 -11 rank 1: rank 1 on node0 left (hvd_shutdown)\n"
+               "news 2 -11 rank 1: rank 1 on node0 left (hvd_shutdown)\n"
+               "news 2 -10 rank 0: rank 0 on node0 exited with status 1\n" },
     { "a second loss is not told of", 3,
-      "j0 j1 j2 b0 e0:exited_with_status_1 b1 e1:exited_with_status_2 g2=1",
-      WELCOME3 "news 1 -10 rank 0 after 0: rank 0 on node0 exited with status 1\n"
-               "news 2 -10 rank 0 after 0: rank 0 on node0 exited with status 1\n" },
+      "j0 j1 j2 b0 e0:exited_with_status_1 b1 e1:exited_with_status_2 g2",
+      WELCOME3 "news 1 -10 rank 0: rank 0 on node0 exited with status 1\n"
+               "news 2 -10 rank 0: rank 0 on node0 exited with status 1\n" },
     { "who comes to a broken world learns why", 3, "j0 j1 e2:exited_with_status_1 j2",
       "refuse 0 -10: rank 2 on node1 exited with status 1 before hvd_init\n"
       "refuse 1 -10: rank 2 on node1 exited with status 1 before hvd_init\n"
       "refused -10: rank 2 on node1 exited with status 1 before hvd_init\n" },
     { "an end that is reported twice is told once", 2,
       "j0 j1 b1 e1:exited_with_status_1 e1:exited_with_status_1 b1",
-      WELCOME2 "news 0 -10 rank 1 after 0: rank 1 on node0 exited with status 1\n" },
+      WELCOME2 "news 0 -10 rank 1: rank 1 on node0 exited with status 1\n" },
 
     { "time without a HELLO runs no timeout", 2, "@99999 j0 @129998 j1", WELCOME2 },
     { "the start timeout counts from the first HELLO", 3, "@5000 j1 @34999 @35000",
@@ -188,8 +190,8 @@ static void log_actions(struct log *log)
         else if (action.act == MEMBERSHIP_REFUSE)
             say(log, "refuse %d %d: %s\n", action.rank, cause->status, cause->text);
         else if (action.act == MEMBERSHIP_NEWS)
-            say(log, "news %d %d rank %d after %d: %s\n", action.rank, cause->status, cause->rank,
-                (int)cause->collectives, cause->text);
+            say(log, "news %d %d rank %d: %s\n", action.rank, cause->status, cause->rank,
+                cause->text);
         else if (action.act == MEMBERSHIP_COMPLETE)
             say(log, "complete\n");
         else
@@ -217,11 +219,12 @@ static void ended(int rank, const char *how, uint64_t now_ms)
 
 static void goodbye(int rank, const char *words)
 {
-    char *end;
-    struct join_goodbye goodbye = { .collectives = strtoull(words, &end, 10) };
-    if (*end == ':') {
-        goodbye.status = HVD_ERR_MISMATCH;
-        snprintf(goodbye.text, sizeof goodbye.text, "%s", end + 1);
+    struct join_goodbye goodbye = { .status = HVD_OK };
+    if (*words == '<')
+        goodbye = (struct join_goodbye){ HVD_ERR_PEER_LEFT, "some rank has left" };
+    if (*words == ':') {
+        goodbye.status = HVD_ERR_PROTOCOL;
+        snprintf(goodbye.text, sizeof goodbye.text, "%s", words + 1);
     }
     membership_goodbye(&world, rank, &goodbye);
 }
@@ -234,7 +237,7 @@ static void play_event(struct log *log, const char *event, uint64_t *now_ms)
     if (*event == 'j')
         join(log, rank, *end ? atoi(end + 1) : world.size, *now_ms);
     else if (*event == 'g')
-        goodbye(rank, end + 1);
+        goodbye(rank, end);
     else if (*event == 'b')
         membership_broke(&world, rank, *now_ms);
     else if (*event == 'e')
@@ -305,24 +308,24 @@ static void check_welcome(int rank, int size)
 {
     struct join_welcome welcome;
     membership_welcome(&world, rank, &welcome);
-    int left = (rank + size - 1) % size, right = (rank + 1) % size;
-    char address[JOIN_ADDRESS_MAX];
     ck_assert_int_eq(welcome.place.rank, rank);
     ck_assert_int_eq(welcome.place.size, size);
     ck_assert_int_eq(welcome.place.local_rank, rank % 2);
     ck_assert_int_eq(welcome.homogeneous, size % 2 == 0 || size == 1);
-    ck_assert_int_eq(welcome.left.rank, left);
-    ck_assert_str_eq(welcome.left.host, hosts[left / 2]);
-    ck_assert_int_eq(welcome.right.rank, right);
-    ck_assert_str_eq(welcome.right.host, hosts[right / 2]);
-    ck_assert_int_eq(welcome.right.addresses.count, 1);
-    snprintf(address, sizeof address, "address of %d", right);
-    ck_assert_str_eq(welcome.right.addresses.text[0], address);
-    snprintf(address, sizeof address, "address of %d", left);
-    ck_assert_str_eq(welcome.left.addresses.text[0], address);
+    int ranks[NEIGHBOURS_MAX];
+    ck_assert_int_eq(welcome.nneighbours, neighbours(ranks, rank, size));
+    for (int i = 0; i < welcome.nneighbours; i++) {
+        const struct join_peer *peer = &welcome.neighbours[i];
+        char address[JOIN_ADDRESS_MAX];
+        snprintf(address, sizeof address, "address of %d", ranks[i]);
+        ck_assert_int_eq(peer->rank, ranks[i]);
+        ck_assert_str_eq(peer->host, hosts[ranks[i] / 2]);
+        ck_assert_int_eq(peer->addresses.count, 1);
+        ck_assert_str_eq(peer->addresses.text[0], address);
+    }
 }
 
-START_TEST(every_rank_gets_its_place_and_its_ring_neighbours)
+START_TEST(every_rank_gets_its_place_and_its_neighbours)
 {
     static const int sizes[] = { 1, 2, 3, 5, 1000 };
     int size = sizes[_i], welcomed = 0;
@@ -356,11 +359,19 @@ START_TEST(a_thousand_ranks_that_end_cost_one_message_each)
     ck_assert_int_eq(count_actions(), 1001);
     int messages = 0;
     for (int rank = 0; rank < 1000; rank++) {
-        membership_goodbye(&world, rank, &(struct join_goodbye){ .collectives = 12345 });
+        membership_goodbye(&world, rank, &(struct join_goodbye){ .status = HVD_OK });
         messages += count_actions();
     }
     ck_assert_int_eq(messages, 999);
     membership_fini(&world);
+}
+END_TEST
+
+START_TEST(ten_thousand_ranks_take_little_memory)
+{
+    size_t each = sizeof(struct member) + sizeof(struct rendezvous_slot) +
+                  sizeof(struct join_addresses) + sizeof(char *);
+    ck_assert_uint_le(each, 640);
 }
 END_TEST
 
@@ -376,7 +387,7 @@ START_TEST(nothing_is_pending_in_a_world_at_work)
     ck_assert_uint_eq(membership_deadline(&world), MEMBERSHIP_NEVER);
     membership_ended(&world, 1, "exited with status 0", 1000);
     ck_assert_uint_eq(membership_deadline(&world), 1100);
-    membership_goodbye(&world, 1, &(struct join_goodbye){ .collectives = 3 });
+    membership_goodbye(&world, 1, &(struct join_goodbye){ .status = HVD_OK });
     log_actions(&log);
     ck_assert_uint_eq(membership_deadline(&world), MEMBERSHIP_NEVER);
     membership_fini(&world);
@@ -474,8 +485,9 @@ static Suite *suite(void)
                         sizeof scenarios / sizeof *scenarios);
     tcase_add_loop_test(tcase, all_orders_of_three_ranks_are_welcomed_alike, 0, 6);
     tcase_add_loop_test(tcase, an_exit_between_any_joins_leaves_nobody_waiting, 0, 6);
-    tcase_add_loop_test(tcase, every_rank_gets_its_place_and_its_ring_neighbours, 0, 5);
+    tcase_add_loop_test(tcase, every_rank_gets_its_place_and_its_neighbours, 0, 5);
     tcase_add_test(tcase, a_thousand_ranks_that_end_cost_one_message_each);
+    tcase_add_test(tcase, ten_thousand_ranks_take_little_memory);
     tcase_add_test(tcase, nothing_is_pending_in_a_world_at_work);
     tcase_add_test(tcase, a_timeout_beyond_the_end_of_time_never_comes);
     tcase_add_loop_test(tcase, missing_ranks_are_named_with_their_hosts, 0,

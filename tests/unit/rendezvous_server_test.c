@@ -13,6 +13,8 @@ static struct rendezvous *rendezvous;
 static struct job_key key;
 static int completed;
 static char timeout_text[JOIN_TEXT_MAX];
+static int nreported;
+static char reported[JOIN_TEXT_MAX]; /* the last */
 static struct join_client clients[2];
 
 static void on_complete(void *context)
@@ -25,6 +27,13 @@ static void on_timed_out(void *context, const char *text)
 {
     (void)context;
     snprintf(timeout_text, sizeof timeout_text, "%s", text);
+}
+
+static void on_report(void *context, int rank, const char *text)
+{
+    (void)context;
+    ck_assert_int_eq(rank, nreported++);
+    snprintf(reported, sizeof reported, "%s", text);
 }
 
 static void deliver(struct join_client *client, const void *data, size_t length)
@@ -42,7 +51,7 @@ static void setup(uint64_t start_timeout_ms, struct rendezvous_events events)
                                           .start_timeout_ms = start_timeout_ms,
                                           .events = events };
     struct err err;
-    completed = 0;
+    completed = nreported = 0;
     timeout_text[0] = '\0';
     ck_assert_int_eq(auth_init(&err), HVD_OK);
     job_key_generate(&key);
@@ -51,7 +60,7 @@ static void setup(uint64_t start_timeout_ms, struct rendezvous_events events)
     ck_assert_ptr_nonnull(rendezvous);
 }
 
-static const struct rendezvous_events count = { on_complete, on_timed_out };
+static const struct rendezvous_events count = { on_complete, on_timed_out, on_report };
 
 /* The loop has nothing left of the rendezvous. */
 static void teardown(void)
@@ -159,7 +168,43 @@ static void destroy_in_timeout(void *context, const char *text)
     on_timed_out(NULL, text);
 }
 
-static const struct rendezvous_events destroy = { destroy_in_complete, destroy_in_timeout };
+static void destroy_in_report(void *context, int rank, const char *text)
+{
+    on_report(context, rank, text);
+    rendezvous_destroy(rendezvous);
+}
+
+static const struct rendezvous_events destroy = { destroy_in_complete, destroy_in_timeout,
+                                                  destroy_in_report };
+
+START_TEST(an_asking_of_silent_ranks_ends_by_itself)
+{
+    struct err err;
+    setup(1000, count);
+    join(0);
+    join(1);
+    ck_assert_int_eq(rendezvous_ask(rendezvous, &err), HVD_OK);
+    ck_assert_int_eq(nreported, 0);
+    ck_assert(uv_loop_alive(&loop));
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(nreported, 2);
+    ck_assert_str_eq(reported, "no answer within 2 s");
+    ck_assert(!uv_loop_alive(&loop));
+    rendezvous_destroy(rendezvous);
+    teardown();
+}
+END_TEST
+
+START_TEST(it_may_be_destroyed_while_a_rank_is_reported)
+{
+    struct err err;
+    setup(1000, destroy);
+    ck_assert_int_eq(rendezvous_ask(rendezvous, &err), HVD_OK);
+    ck_assert_int_eq(nreported, 1);
+    ck_assert_str_eq(reported, "has not called hvd_init");
+    teardown();
+}
+END_TEST
 
 START_TEST(it_may_be_destroyed_when_the_world_is_complete)
 {
@@ -209,6 +254,8 @@ static Suite *suite(void)
     tcase_add_test(tcase, the_start_timeout_comes_by_itself);
     tcase_add_test(tcase, an_unexplained_loss_is_told_by_itself);
     tcase_add_test(tcase, an_explained_loss_is_told_at_once);
+    tcase_add_test(tcase, an_asking_of_silent_ranks_ends_by_itself);
+    tcase_add_test(tcase, it_may_be_destroyed_while_a_rank_is_reported);
     tcase_add_test(tcase, it_may_be_destroyed_when_the_world_is_complete);
     tcase_add_test(tcase, it_may_be_destroyed_when_the_start_has_timed_out);
     tcase_add_loop_test(tcase, it_may_be_destroyed_after_any_byte, 0, 35);

@@ -31,7 +31,7 @@ START_TEST(bytes_may_come_one_at_a_time)
     }
     expect_welcome(&clients[0], 0, 2);
     expect_welcome(&clients[1], 1, 2);
-    join_client_leave(&clients[1], 3);
+    join_client_leave(&clients[1]);
     expect_news(&clients[0], HVD_ERR_PEER_LEFT, 1, "rank 1 on localhost left (hvd_shutdown)");
     teardown();
 }
@@ -44,7 +44,7 @@ START_TEST(a_thousand_ranks_join_and_leave)
     for (int rank = 0; rank < 1000; rank++)
         expect_welcome(&clients[rank], rank, 1000);
     for (int rank = 0; rank < 1000; rank++)
-        join_client_leave(&clients[rank], 17);
+        join_client_leave(&clients[rank]);
     for (int rank = 1; rank < 1000; rank++) {
         expect_news(&clients[rank], HVD_ERR_PEER_LEFT, 0,
                     "rank 0 on localhost left (hvd_shutdown)");
@@ -79,15 +79,27 @@ START_TEST(a_rank_that_leaves_is_closed_and_the_others_told)
 {
     setup(3);
     join_first(3);
-    join_client_leave(&clients[1], 42);
+    join_client_leave(&clients[1]);
     ck_assert(clients[1].closed);
     for (int rank = 0; rank < 3; rank += 2) {
-        struct join_reply reply;
         expect_welcome(&clients[rank], rank, 3);
-        ck_assert(join_client_next(&clients[rank], &reply));
-        ck_assert_int_eq(reply.news.status, HVD_ERR_PEER_LEFT);
-        ck_assert_uint_eq(reply.news.collectives, 42);
+        expect_news(&clients[rank], HVD_ERR_PEER_LEFT, 1,
+                    "rank 1 on localhost left (hvd_shutdown)");
     }
+    teardown();
+}
+END_TEST
+
+START_TEST(a_rank_that_leaves_because_of_a_failure_tells_the_others_which)
+{
+    struct wire_writer goodbye = { 0 };
+    setup(2);
+    join_first(2);
+    join_client_put_goodbye(&clients[1], &goodbye, HVD_ERR_PROTOCOL);
+    join_client_send(&clients[1], goodbye.data, goodbye.length);
+    expect_welcome(&clients[0], 0, 2);
+    expect_news(&clients[0], HVD_ERR_PROTOCOL, 1, "its own failure");
+    wire_writer_fini(&goodbye);
     teardown();
 }
 END_TEST
@@ -198,7 +210,7 @@ START_TEST(a_GOODBYE_that_is_cut_off_is_a_loss)
     join_first(2);
     expect_welcome(&clients[0], 0, 2);
     expect_welcome(&clients[1], 1, 2);
-    join_client_put_goodbye(&clients[1], &goodbye, 1);
+    join_client_put_goodbye(&clients[1], &goodbye, HVD_OK);
     join_client_send(&clients[1], goodbye.data, goodbye.length - 1);
     hang_up(&clients[1]);
     tick_at(100);
@@ -316,6 +328,7 @@ static TCase *workers(void)
     tcase_add_test(tcase, a_thousand_ranks_join_and_leave);
     tcase_add_test(tcase, four_hundred_ranks_may_all_say_OPEN_before_the_first_HELLO);
     tcase_add_test(tcase, a_rank_that_leaves_is_closed_and_the_others_told);
+    tcase_add_test(tcase, a_rank_that_leaves_because_of_a_failure_tells_the_others_which);
     tcase_add_test(tcase, a_hangup_that_the_launcher_explains_is_told_at_once);
     tcase_add_test(tcase, a_hangup_without_explanation_is_told_after_100_ms);
     tcase_add_test(tcase, an_end_before_hvd_init_refuses_those_that_wait);
