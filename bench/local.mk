@@ -3,3 +3,25 @@
 noinst_PROGRAMS += bench/reduce
 bench_reduce_SOURCES = bench/reduce.c
 bench_reduce_LDADD = lib/libhvd_internal.la
+
+# Through the public calls only.
+noinst_PROGRAMS += bench/allreduce bench/gradients bench/idle
+bench_support = bench/support/sample.c bench/support/sample.h
+
+bench_allreduce_SOURCES = bench/allreduce.c $(bench_support)
+bench_allreduce_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+bench_allreduce_LDFLAGS = $(AM_LDFLAGS) -no-install
+bench_allreduce_LDADD = lib/libhvd.la
+
+bench_gradients_SOURCES = bench/gradients.c bench/support/resnet50.c bench/support/resnet50.h $(bench_support)
+bench_gradients_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+bench_gradients_LDFLAGS = $(AM_LDFLAGS) -no-install
+bench_gradients_LDADD = lib/libhvd.la
+
+bench_idle_SOURCES = bench/idle.c $(bench_support)
+bench_idle_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+bench_idle_LDFLAGS = $(AM_LDFLAGS) -no-install
+bench_idle_LDADD = lib/libhvd.la
+
+# bench/mpi_allreduce.c needs an MPI; bench/compare.sh compiles it where there is one.
+EXTRA_DIST += bench/compare.sh bench/idle.sh bench/mpi_allreduce.c
