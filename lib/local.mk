@@ -24,6 +24,9 @@ lib_base_libbase_la_LIBADD = $(SODIUM_LIBS)
 # All of libhvd with nothing hidden: what libhvd is made from and what its unit tests link.
 lib_libhvd_internal_la_SOURCES = \
 	lib/hvd.c lib/hvd.h \
+	lib/hvd_collectives.c \
+	lib/hvd_process_sets.c \
+	lib/process.c lib/process.h \
 	lib/request.c lib/request.h \
 	lib/request_lists.c \
 	lib/world.c lib/world.h \
@@ -42,16 +45,28 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/collective/ring_flow.c lib/collective/ring_flow.h \
 	lib/collective/ring_schedule.c lib/collective/ring_schedule.h \
 	lib/engine/channel.c lib/engine/channel.h \
+	lib/engine/drive.c \
+	lib/engine/engine.c lib/engine/engine.h \
+	lib/engine/engine_impl.h \
+	lib/engine/flight.c lib/engine/flight.h \
+	lib/engine/move.c \
+	lib/engine/run.c \
+	lib/engine/set.c \
+	lib/engine/sets.c \
 	lib/engine/settings.c lib/engine/settings.h \
+	lib/engine/settle.c \
+	lib/engine/submit.c \
 	lib/engine/timeline.c lib/engine/timeline.h \
 	lib/engine/timeline_file.c lib/engine/timeline_file.h \
 	lib/engine/timeline_names.c lib/engine/timeline_names.h \
+	lib/engine/tree_link.c lib/engine/tree_link.h \
 	lib/join/bootstrap.c lib/join/bootstrap.h \
 	lib/join/environment.c lib/join/environment.h \
 	lib/join/failure.c lib/join/failure.h \
 	lib/join/join_client.c lib/join/join_client.h \
 	lib/join/join_retry.c lib/join/join_retry.h \
 	lib/join/news.c lib/join/news.h \
+	lib/join/quiet_thread.c lib/join/quiet_thread.h \
 	lib/link/descriptor.c lib/link/descriptor.h \
 	lib/link/link.h \
 	lib/link/link_accept.c lib/link/link_accept.h \

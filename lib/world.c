@@ -2,10 +2,11 @@
 /* A world; see world.h. */
 #include "lib/world.h"
 
-#include "lib/engine.h"
+#include "lib/base/log.h"
 #include "lib/join/bootstrap.h"
 #include "lib/join/news.h"
-#include "lib/ring_connect.h"
+#include "lib/link/linker.h"
+#include "lib/link/socket.h"
 
 #include <stdlib.h>
 
@@ -13,7 +14,7 @@ struct world {
     struct seat seat;
     struct failure failure; /* written by the news thread and the engine */
     struct news news;       /* runs unless the world has no rendezvous */
-    struct engine engine;
+    struct engine *engine;
 };
 
 static bool has_rendezvous(const struct world *world)
@@ -21,37 +22,80 @@ static bool has_rendezvous(const struct world *world)
     return world->seat.connection.fd >= 0;
 }
 
-static int start(struct world *world, struct err *err)
+static struct linker *make_linker(struct seat *seat, struct err *err)
 {
-    struct ring ring;
+    const struct join_welcome *welcome = &seat->welcome;
+    struct linker *linker =
+        linker_create(seat->listener, welcome->place.rank, welcome->epoch, &seat->key, err);
+    if (linker)
+        seat->listener = -1; /* taken over */
+    job_key_wipe(&seat->key);
+    return linker;
+}
+
+static int start_engine(struct world *world, const struct settings *settings,
+                        const struct environment *environment, struct err *err)
+{
     struct seat *seat = &world->seat;
-    int rc = ring_connect(&ring, seat, &world->failure, err);
-    job_key_wipe(&seat->key); /* has done its work */
-    if (rc < 0)
-        return rc;
-    if (has_rendezvous(world))
-        rc = news_start(&world->news, &seat->connection, &world->failure, err);
-    if (rc < 0) {
-        ring_fini(&ring);
-        return rc;
-    }
-    engine_init(&world->engine, &ring, seat->welcome.place.local_size, &world->failure,
-                has_rendezvous(world) ? world->news.wake_fd : -1);
-    return HVD_OK;
+    struct socket_address where;
+    char address[SOCKET_ADDRESS_TEXT] = "";
+    if (socket_local_address(seat->listener, &where))
+        socket_address_format(&where, address);
+    struct linker *linker = make_linker(seat, err);
+    if (!linker)
+        return err->code;
+    struct engine_options options = {
+        .settings = *settings,
+        .welcome = &seat->welcome,
+        .host = environment->host,
+        .address = address,
+        .linker = linker,
+        .failure = &world->failure,
+    };
+    world->engine = engine_create(&options, err);
+    return world->engine ? HVD_OK : err->code;
+}
+
+/* News are heard while the links are made: a rank that is lost will never make its own. */
+static int start(struct world *world, const struct settings *settings,
+                 const struct environment *environment, struct err *err)
+{
+    int rc = start_engine(world, settings, environment, err);
+    if (rc == HVD_OK && has_rendezvous(world))
+        rc = news_start(&world->news, &world->seat.connection, &world->failure, engine_report,
+                        world->engine, engine_wake_fd(world->engine), err);
+    return rc < 0 ? rc : engine_start(world->engine, err);
 }
 
 static int join(struct world *world, environment_get_fn *get, struct err *err)
 {
     struct environment environment;
+    struct settings *settings = calloc(1, sizeof *settings);
+    if (!settings)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
     int rc = auth_init(err);
     if (rc == HVD_OK)
         rc = environment_read(&environment, get, err);
     if (rc == HVD_OK)
+        rc = settings_read(settings, get, err);
+    if (rc == HVD_OK) {
+        log_configure(settings->log_level, settings->log_hide_time);
         rc = bootstrap_join(&world->seat, &environment, err);
+    }
     if (rc == HVD_OK)
-        rc = start(world, err);
+        rc = start(world, settings, &environment, err);
     job_key_wipe(&environment.key);
+    free(settings);
     return rc;
+}
+
+static void destroy(struct world *world)
+{
+    news_stop(&world->news);
+    engine_destroy(world->engine);
+    seat_fini(&world->seat);
+    failure_fini(&world->failure);
+    free(world);
 }
 
 struct world *world_join(environment_get_fn *get, struct err *err)
@@ -65,9 +109,9 @@ struct world *world_join(environment_get_fn *get, struct err *err)
     failure_init(&world->failure);
     if (join(world, get, err) == HVD_OK)
         return world;
-    seat_fini(&world->seat);
-    failure_fini(&world->failure);
-    free(world);
+    if (world->engine)
+        engine_stop(world->engine);
+    destroy(world);
     return NULL;
 }
 
@@ -81,27 +125,22 @@ bool world_is_homogeneous(const struct world *world)
     return world->seat.welcome.homogeneous;
 }
 
-int world_run(struct world *world, const struct request *request, struct err *err)
+struct engine *world_engine(struct world *world)
 {
-    return engine_run(&world->engine, request, err);
+    return world->engine;
 }
 
-static void say_goodbye(struct world *world)
+void world_stop(struct world *world)
 {
-    struct err reason;
-    failure_returned(&world->failure, &reason);
-    join_goodbye(&world->seat.connection, world->engine.number, &reason);
+    engine_stop(world->engine);
 }
 
 void world_leave(struct world *world)
 {
-    if (!world)
-        return;
-    if (has_rendezvous(world))
-        say_goodbye(world);
-    engine_fini(&world->engine);
-    news_stop(&world->news);
-    seat_fini(&world->seat);
-    failure_fini(&world->failure);
-    free(world);
+    struct err reason = { .code = HVD_OK };
+    if (has_rendezvous(world)) {
+        failure_check(&world->failure, &reason);
+        join_goodbye(&world->seat.connection, &reason);
+    }
+    destroy(world);
 }

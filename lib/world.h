@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A world that this process belongs to: its place, its links, the thread that listens for news, and
- * the engine. The API shows one; nothing here is global.
+/* A world that this process belongs to: its place, the thread that listens for news, and the engine.
+ * The API shows one; nothing here is global.
  *
- *   join (environment, bootstrap), link up, listen for news; run collectives; leave. */
+ *   join (environment, bootstrap), listen for news, link up; collectives; stop; leave. */
 #ifndef LIB_WORLD_H
 #define LIB_WORLD_H
 
 #include "lib/base/place.h"
 #include "lib/base/status.h"
+#include "lib/engine/engine.h"
 #include "lib/join/environment.h"
-#include "lib/request.h"
 
 #include <stdbool.h>
 
@@ -20,11 +20,11 @@ struct world *world_join(environment_get_fn *get, struct err *err);
 
 const struct place *world_place(const struct world *world);
 bool world_is_homogeneous(const struct world *world);
+struct engine *world_engine(struct world *world);
 
-/* Carries out a collective, in the calling thread; by one thread at a time. */
-int world_run(struct world *world, const struct request *request, struct err *err);
-
-/* Says goodbye and frees the world. NULL is fine. */
+/* Fails whatever is in flight; then, when no thread is inside any more: says goodbye and frees the
+ * world. */
+void world_stop(struct world *world);
 void world_leave(struct world *world);
 
 #endif

@@ -2,11 +2,11 @@
 /* The thread that listens to the rendezvous; see news.h. */
 #include "lib/join/news.h"
 
+#include "lib/join/quiet_thread.h"
 #include "lib/link/descriptor.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 
 static void answer(struct news *news, const struct join_ask *ask)
@@ -51,36 +51,22 @@ static void *listen_to_rendezvous(void *argument)
     return NULL;
 }
 
-/* The host program's signals are not for this thread. */
-static int start_without_signals(struct news *news)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&news->thread, NULL, listen_to_rendezvous, news);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!error)
-        pthread_setname_np(news->thread, "hvd-news");
-    return error;
-}
-
-static void close_fds(struct news *news)
-{
-    descriptor_close(news->wake_fd);
-    descriptor_close(news->stop_fd);
-}
-
 int news_start(struct news *news, struct join_connection *connection, struct failure *failure,
-               report_fn *report, void *report_arg, struct err *err)
+               report_fn *report, void *report_arg, int wake_fd, struct err *err)
 {
     *news = (struct news){
-        .connection = connection, .failure = failure, .report = report, .report_arg = report_arg
+        .connection = connection,
+        .failure = failure,
+        .report = report,
+        .report_arg = report_arg,
+        .wake_fd = wake_fd,
+        .stop_fd = descriptor_event(),
     };
-    news->wake_fd = descriptor_event();
-    news->stop_fd = descriptor_event();
-    int error = news->wake_fd < 0 || news->stop_fd < 0 ? errno : start_without_signals(news);
+    int error = news->stop_fd < 0
+                    ? errno
+                    : quiet_thread_start(&news->thread, "hvd-news", listen_to_rendezvous, news);
     if (error) {
-        close_fds(news);
+        descriptor_close(news->stop_fd);
         return fail_errno(err, HVD_ERR_SYSTEM, error, "start the thread that listens for news");
     }
     news->running = true;
@@ -93,6 +79,6 @@ void news_stop(struct news *news)
         return;
     eventfd_write(news->stop_fd, 1);
     pthread_join(news->thread, NULL);
-    close_fds(news);
+    descriptor_close(news->stop_fd);
     news->running = false;
 }

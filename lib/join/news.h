@@ -21,7 +21,7 @@ struct news {
     struct failure *failure;            /* borrowed */
     report_fn *report;
     void *report_arg;
-    int wake_fd; /* becomes readable when there is news; the driver drains it */
+    int wake_fd; /* borrowed eventfd; written to when there is news, or -1 */
     int stop_fd;
     pthread_t thread;
     bool running;
@@ -29,7 +29,7 @@ struct news {
 
 /* Nothing has to be undone when it fails. */
 int news_start(struct news *news, struct join_connection *connection, struct failure *failure,
-               report_fn *report, void *report_arg, struct err *err);
+               report_fn *report, void *report_arg, int wake_fd, struct err *err);
 
 /* Ends the thread. Not started is fine, as long as the struct is zero. */
 void news_stop(struct news *news);

@@ -132,6 +132,12 @@ int socket_listen_beside(int fd, struct socket_address *where, struct err *err)
     return HVD_ERR_SYSTEM;
 }
 
+bool socket_local_address(int fd, struct socket_address *where)
+{
+    where->length = sizeof where->storage;
+    return getsockname(fd, (struct sockaddr *)&where->storage, &where->length) == 0;
+}
+
 void socket_tune(int fd)
 {
     static const struct {

@@ -9,6 +9,7 @@
 
 #include "lib/base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -33,6 +34,9 @@ int socket_connect_result(int fd, struct err *err);
 /* A listening socket on the address that the connected `fd` has on this side, with a port of its
  * own: who can reach the one can reach the other. */
 int socket_listen_beside(int fd, struct socket_address *where, struct err *err);
+
+/* The address that `fd` is bound to; false if there is none. */
+bool socket_local_address(int fd, struct socket_address *where);
 
 /* No delay for small messages; keepalive notices a silent host in 4 seconds. Does nothing on a
  * socket that is not TCP. */

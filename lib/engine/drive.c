@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who looks at the links, and when they sleep.
+ *
+ *   nobody -> a caller (waits, or takes over from the thread) -> nobody
+ *   nobody -> the thread (nobody has waited for some milliseconds, or it is wanted) -> nobody
+ *
+ * A caller that waits spins for about a wake-up's time and then sleeps in poll(). One at a time
+ * drives, the others sleep on a condition until they are done or the wheel is free. The thread keeps
+ * away while callers come and go: it costs them neither a wake-up nor a look at it. When a caller
+ * takes the wheel from it in poll(), it stays there until something comes, finds that it does not
+ * drive any more, and rests. */
+#include "lib/engine/engine_impl.h"
+
+#include "lib/link/socket.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+#define CHECK_NS 1000000000ull
+#define REST_NS 5000000ull
+
+enum { CALLERS_FDS, THREADS_FDS };
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- what is slept on ---- */
+
+struct pollset {
+    struct pollfd *fds;
+    int count, capacity;
+};
+
+static void watch(struct pollset *pollset, int fd, short events)
+{
+    if (pollset->count < pollset->capacity)
+        pollset->fds[pollset->count] = (struct pollfd){ .fd = fd, .events = events };
+    pollset->count++;
+}
+
+static void watch_tree(struct pollset *pollset, const struct tree_link *tree)
+{
+    if (tree->link)
+        watch(pollset, link_pollable(tree->link),
+              (short)(POLLIN | (tree_link_flushed(tree) ? 0 : POLLOUT)));
+}
+
+static void watch_set(struct pollset *pollset, const struct process_set *set)
+{
+    watch_tree(pollset, &set->up);
+    for (int i = 0; i < set->tree.nchildren; i++)
+        watch_tree(pollset, &set->down[i]);
+    for (int i = 0; i < set->npeers; i++) {
+        const struct channel *channel = set->channels[set->peers[i]];
+        short events = channel->link ? channel_events(channel, &set->window) : 0;
+        if (events)
+            watch(pollset, link_pollable(channel->link), events);
+    }
+}
+
+static int watch_all(struct engine *engine, struct pollset *pollset, uint64_t *until_ns)
+{
+    uint64_t until_ms = UINT64_MAX;
+    pollset->count = 0;
+    watch(pollset, engine->wake_fd, POLLIN);
+    pollset->count += linker_pollfds(engine->linker, pollset->fds + (pollset->capacity ? 1 : 0),
+                                     pollset->capacity ? pollset->capacity - 1 : 0, &until_ms);
+    for (int id = 0; id < engine->sets_count; id++)
+        if (engine->sets[id] && engine->sets[id]->state == SET_READY)
+            watch_set(pollset, engine->sets[id]);
+    if (until_ms != UINT64_MAX)
+        *until_ns = least(*until_ns, until_ms * 1000000);
+    return pollset->count;
+}
+
+/* Fills in the array of `whose`, which grows as needed; what does not fit when memory is short is
+ * looked at after a moment. */
+static int fill_fds(struct engine *engine, int whose, uint64_t *until_ns)
+{
+    struct pollset pollset = { engine->fds[whose], 0, engine->fds_capacity[whose] };
+    int count = watch_all(engine, &pollset, until_ns);
+    if (count <= pollset.capacity)
+        return count;
+    struct pollfd *fds = reallocarray(pollset.fds, 2 * (size_t)count, sizeof *fds);
+    if (!fds) {
+        *until_ns = least(*until_ns, monotonic_ns() + REST_NS);
+        return pollset.capacity;
+    }
+    engine->fds[whose] = pollset.fds = fds;
+    engine->fds_capacity[whose] = pollset.capacity = 2 * count;
+    return watch_all(engine, &pollset, until_ns);
+}
+
+static int sleep_in_poll(struct pollfd *fds, int count, uint64_t until_ns)
+{
+    if (until_ns == UINT64_MAX)
+        return ppoll(fds, (nfds_t)count, NULL, NULL);
+    uint64_t now = monotonic_ns(), rest = until_ns > now ? until_ns - now : 0;
+    struct timespec timeout = { (time_t)(rest / 1000000000), (long)(rest % 1000000000) };
+    return ppoll(fds, (nfds_t)count, &timeout, NULL);
+}
+
+/* The driver sleeps until something comes, or `until_ns`. */
+static void pause_driver(struct engine *engine, enum driver self, uint64_t until_ns)
+{
+    eventfd_t value;
+    int whose = self == A_CALLER ? CALLERS_FDS : THREADS_FDS;
+    until_ns = least(until_ns, engine_deadline(engine));
+    int count = fill_fds(engine, whose, &until_ns);
+    engine->sleeping_until_ns = until_ns;
+    pthread_mutex_unlock(&engine->lock);
+    int ready = sleep_in_poll(engine->fds[whose], count, until_ns);
+    pthread_mutex_lock(&engine->lock);
+    if (engine->driver != self)
+        return; /* taken over: none of our business */
+    engine->sleeping_until_ns = 0;
+    engine->thorough = true;
+    if (ready > 0 && engine->fds[whose][0].revents & POLLIN)
+        eventfd_read(engine->wake_fd, &value);
+}
+
+void drive_wake(struct engine *engine)
+{
+    if (engine->sleeping_until_ns != 0 &&
+        (engine->stopping || engine->broken || engine_has_output(engine) ||
+         engine_deadline(engine) < engine->sleeping_until_ns))
+        eventfd_write(engine->wake_fd, 1);
+}
+
+/* Nothing has moved: a look at the links now and then, while something is waited for. */
+static uint64_t next_check(struct engine *engine, uint64_t now)
+{
+    if (engine->flight.in_flight == 0)
+        return UINT64_MAX;
+    if (now - engine->quiet_ns >= CHECK_NS) {
+        engine->quiet_ns = now;
+        engine_check_links(engine);
+    }
+    return engine->quiet_ns + CHECK_NS;
+}
+
+/* ---- callers ---- */
+
+static void drive(struct engine *engine, drive_done_fn *done, const void *arg, uint64_t deadline_ns)
+{
+    uint64_t idle_since = 0, now = 0;
+    engine->driver = A_CALLER;
+    engine->sleeping_until_ns = 0;
+    while (!done(arg) && now < deadline_ns) {
+        if (engine_move(engine)) {
+            idle_since = 0;
+            continue;
+        }
+        now = monotonic_ns();
+        if (idle_since == 0)
+            idle_since = engine->quiet_ns = now;
+        if (done(arg) || now >= deadline_ns)
+            break;
+        if (now - idle_since >= engine->spin_ns) {
+            pause_driver(engine, A_CALLER, least(deadline_ns, next_check(engine, now)));
+            continue;
+        }
+        pthread_mutex_unlock(&engine->lock);
+        sched_yield(); /* the one who is waited for may need this very processor */
+        pthread_mutex_lock(&engine->lock);
+    }
+    engine->driver = NOBODY;
+    engine->driven_ns = now ? now : monotonic_ns();
+}
+
+static void wait_for_driver(struct engine *engine, uint64_t deadline_ns)
+{
+    struct timespec until = { (time_t)(deadline_ns / 1000000000),
+                              (long)(deadline_ns % 1000000000) };
+    engine->waiters++;
+    if (deadline_ns == UINT64_MAX)
+        pthread_cond_wait(&engine->changed, &engine->lock);
+    else
+        pthread_cond_timedwait(&engine->changed, &engine->lock, &until);
+    engine->waiters--;
+}
+
+/* A caller goes: another one drives, or the thread, if there is anything left to do. */
+static void leave_wheel(struct engine *engine)
+{
+    if (engine->driver == A_CALLER)
+        return;
+    if (engine->waiters > 0)
+        pthread_cond_broadcast(&engine->changed);
+    else if (engine_is_busy(engine))
+        drive_hand_over(engine);
+    else if (engine->thread_parked)
+        pthread_cond_signal(&engine->rest);
+}
+
+bool drive_until(struct engine *engine, drive_done_fn *done, const void *arg, uint64_t deadline_ns)
+{
+    while (!done(arg) && monotonic_ns() < deadline_ns) {
+        if (engine->driver == A_CALLER)
+            wait_for_driver(engine, deadline_ns);
+        else
+            drive(engine, done, arg, deadline_ns);
+    }
+    leave_wheel(engine);
+    return done(arg);
+}
+
+/* ---- the thread ---- */
+
+void drive_hand_over(struct engine *engine)
+{
+    if (engine->driver != NOBODY || !engine->has_thread || engine->thread_wanted)
+        return;
+    engine->thread_wanted = true;
+    pthread_cond_signal(&engine->rest);
+}
+
+static void rest_until(struct engine *engine, uint64_t until_ns)
+{
+    struct timespec until = { (time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000) };
+    pthread_cond_timedwait(&engine->rest, &engine->lock, &until);
+}
+
+static void park(struct engine *engine)
+{
+    engine->thread_parked = true;
+    pthread_cond_wait(&engine->rest, &engine->lock);
+    engine->thread_parked = false;
+}
+
+/* True when the thread may drive now; otherwise it has rested. */
+static bool rested(struct engine *engine)
+{
+    uint64_t now = monotonic_ns();
+    if (engine->broken || (engine->driver == A_CALLER && engine->sleeping_until_ns != 0)) {
+        park(engine);
+        return false;
+    }
+    if (engine->driver == NOBODY && (engine->thread_wanted || now - engine->driven_ns >= REST_NS))
+        return true;
+    rest_until(engine, now + REST_NS);
+    return false;
+}
+
+static void drive_for_nobody(struct engine *engine)
+{
+    engine->driver = THE_THREAD;
+    engine->thread_wanted = false;
+    engine->thorough = true;
+    while (engine->driver == THE_THREAD && !engine->stopping && !engine->broken) {
+        if (engine_move(engine))
+            continue;
+        timeline_flush(engine->timeline);
+        pause_driver(engine, THE_THREAD, next_check(engine, monotonic_ns()));
+    }
+    if (engine->driver == THE_THREAD)
+        engine->driver = NOBODY;
+}
+
+void *drive_thread(void *arg)
+{
+    struct engine *engine = arg;
+    pthread_mutex_lock(&engine->lock);
+    while (!engine->stopping)
+        if (rested(engine))
+            drive_for_nobody(engine);
+    pthread_mutex_unlock(&engine->lock);
+    return NULL;
+}

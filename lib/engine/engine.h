@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What carries out the collectives of a world: its process sets, what is in flight in them, and who
+ * moves it all.
+ *
+ * Whoever waits drives: one waiting thread moves everything, spins for about as long as a wake-up
+ * takes, then sleeps in poll(); the others sleep until it is done or leaves the wheel to them. The
+ * engine's own thread drives when nobody waits: it sleeps in poll() without a timeout while there
+ * is nothing to do, and keeps out of the way of callers that come back within milliseconds.
+ *
+ * A rank that has left ends the sets it belonged to; anything worse breaks the world: every tensor
+ * in flight and every later call fails with that. A link that breaks is a symptom: for a second the
+ * engine waits for the rendezvous or a neighbour to name the cause. */
+#ifndef LIB_ENGINE_ENGINE_H
+#define LIB_ENGINE_ENGINE_H
+
+#include "lib/base/join_protocol.h"
+#include "lib/engine/settings.h"
+#include "lib/hvd.h"
+#include "lib/join/failure.h"
+#include "lib/negotiation/description.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct engine;
+struct linker;
+
+struct engine_options {
+    struct settings settings;
+    const struct join_welcome *welcome; /* read by engine_create() only */
+    const char *host;                   /* of this process */
+    const char *address;                /* where `linker` listens; "" in a world of one */
+    struct linker *linker;              /* taken over, also on failure */
+    struct failure *failure;            /* borrowed */
+};
+
+/* The engine of a world whose links are still to be made. NULL and `err` on failure. */
+struct engine *engine_create(const struct engine_options *options, struct err *err);
+
+/* Borrowed; to be written to (eventfd) when `failure` has changed. */
+int engine_wake_fd(const struct engine *engine);
+
+/* Blocks until the links to the neighbours are there and starts the engine's thread. */
+int engine_start(struct engine *engine, struct err *err);
+
+/* Fails whatever is in flight with HVD_ERR_SHUT_DOWN, so that whoever waits returns. */
+void engine_stop(struct engine *engine);
+
+/* Once nobody is inside any more: says goodbye to the neighbours, frees everything. NULL is fine. */
+void engine_destroy(struct engine *engine);
+
+/* What a caller wants; see hvd.h for each kind. */
+struct submission {
+    enum collective_kind kind;
+    const struct hvd_tensor *tensors; /* `count` of them; NULL and 1 for barrier and join */
+    int count;
+    bool grouped;
+    enum hvd_op op;
+    int root; /* of the world */
+    const struct hvd_options *options;
+    const int64_t *splits; /* alltoall */
+    int nsplits;
+    const int *ranks; /* ADD_SET: borrowed until it is done */
+};
+
+/* HVD_OK and a handle, or a status that is this rank's own mistake or the world's end. `waits`: the
+ * caller will call engine_wait() next, so nobody else has to drive. */
+int engine_submit(struct engine *engine, const struct submission *submission, bool waits,
+                  int64_t *handle, struct err *err);
+
+/* As hvd_poll() and hvd_wait_timeout(); a timeout below 0 is none, `results` may be NULL, or have
+ * room for as many as there are tensors. */
+int engine_poll(struct engine *engine, int64_t handle, struct err *err);
+int engine_wait(struct engine *engine, int64_t handle, int timeout_ms, struct hvd_result *results,
+                struct err *err);
+
+/* As the calls of hvd.h. */
+int engine_add_set(struct engine *engine, const int *ranks, int count, struct err *err);
+int engine_remove_set(struct engine *engine, int id, struct err *err);
+int engine_set_included(struct engine *engine, int id, struct err *err);
+int engine_set_rank(struct engine *engine, int id, struct err *err);
+int engine_set_size(struct engine *engine, int id, struct err *err);
+int engine_set_ids(struct engine *engine, int *ids, int capacity);
+int engine_set_ranks(struct engine *engine, int id, int *ranks, int capacity, struct err *err);
+int engine_start_timeline(struct engine *engine, const char *file, bool mark_cycles,
+                          struct err *err);
+int engine_stop_timeline(struct engine *engine);
+
+/* What this rank is doing and waiting for: lines, see report_fn in lib/join/news.h. `arg` is the
+ * engine. */
+void engine_report(void *arg, char *text, size_t size);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the engine share. Everything is under engine->lock, which is let go of only in
+ * poll(), between two looks of a spinning driver, and while a caller sleeps.
+ *
+ *   submit.c   a caller's request becomes tensors in flight, offered to the set's negotiation
+ *   set.c      a process set, its links, what comes over its tree
+ *   settle.c   decisions: tensors that are done, failed, or have data to move
+ *   run.c      data to move: operations in the window, fusion
+ *   sets.c     adding and removing process sets
+ *   move.c     one look at everything; symptoms and the world's end
+ *   drive.c    who looks, and when they sleep
+ *   engine.c   the beginning and the end */
+#ifndef LIB_ENGINE_ENGINE_IMPL_H
+#define LIB_ENGINE_ENGINE_IMPL_H
+
+#include "lib/base/topology.h"
+#include "lib/engine/channel.h"
+#include "lib/engine/engine.h"
+#include "lib/engine/flight.h"
+#include "lib/engine/timeline.h"
+#include "lib/engine/tree_link.h"
+#include "lib/link/linker.h"
+#include "lib/negotiation/negotiation.h"
+#include "lib/request.h"
+
+#include <poll.h>
+#include <pthread.h>
+
+enum { FUSION_BUFFER_MAX = 4 << 20, INLINE_MAX = 4096 };
+
+/* A tensor's part of a run. */
+struct run_tensor {
+    struct tensor *own; /* NULL: this rank has joined and gives zeros */
+    size_t count;       /* elements */
+};
+
+/* One decision whose data has to be moved: waits in the set's queue, then is under way. */
+struct run {
+    struct run *next;
+    struct description description; /* of the first tensor */
+    struct run_tensor *tensors;     /* `count` of them; room for `capacity` */
+    int count, capacity;
+    size_t total;  /* elements of all tensors */
+    int64_t *rows; /* allgather: of each rank; alltoall: splits. Room for the set's size */
+    void *output;  /* where the result is made */
+    void *memory;  /* if it is neither the caller's nor the set's buffer: to be freed, or given
+                        to the caller */
+    int place;     /* in the window */
+    struct operation *operation;
+};
+
+struct set_memory {
+    void *staging;
+    unsigned char *buffer; /* grows up to what is fused at most */
+    size_t buffer_size;
+};
+
+/* linking -> ready -> ended;  a rank that is no member never gets beyond linking */
+enum set_state { SET_LINKING, SET_READY, SET_ENDED };
+
+struct process_set {
+    struct engine *engine;
+    int id;
+    uint32_t serial; /* of all that were ever added, from 0: the world; tells its links apart */
+    int size;
+    int *ranks; /* of the world, ascending */
+    int rank;   /* of this process, -1 if it is no member: then the rest is empty */
+    enum set_state state;
+    struct err ended; /* why */
+    bool wounded;     /* a link has broken */
+
+    struct tree_position tree;
+    struct tree_link up, down[TREE_CHILDREN_MAX];
+    struct negotiation *negotiation;
+    struct wire_writer body;
+    struct stall *stall;
+    uint64_t nameless[COLLECTIVE_KINDS]; /* how many of each kind have been submitted */
+    int in_flight;                       /* own tensors */
+    struct tensor *adding;               /* waits until this set's links are there */
+
+    struct channel **channels; /* by rank in the set; NULL where there is none */
+    int *peers, npeers;        /* those that are there */
+    int64_t *rows;             /* room for a number from each rank */
+    bool meshing, meshed;      /* links to all ranks are wanted, are there */
+    struct operation_store *store;
+    struct operation_window window;
+    struct run *running[WINDOW_SIZE];
+    struct set_memory memory[WINDOW_SIZE];
+    struct run *queue, **queue_end; /* decided, not started */
+    int queued;
+    struct run *free_runs;
+    uint64_t data_since_ns; /* top: since when data could be moved, for the cycle time; 0: not */
+};
+
+enum driver { NOBODY, A_CALLER, THE_THREAD };
+
+struct engine {
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* something is done, or the wheel is free */
+    pthread_cond_t rest;    /* the thread is wanted, or to stop */
+    struct settings settings;
+    int rank, size;
+    struct join_peer self;
+    struct join_peer neighbours[NEIGHBOURS_MAX];
+    int nneighbours;
+    struct failure *failure;
+    struct linker *linker;
+    struct timeline *timeline;
+    struct flight flight;
+
+    struct process_set **sets; /* by id; NULL where there is none; [0] is the world */
+    int sets_count;
+    int *free_ids, free_ids_count; /* of removed sets, the oldest first */
+    uint32_t next_serial;
+    struct join_peer
+        *peers; /* everybody, once a set has been added or the world meshed; else NULL */
+    pthread_mutex_t adding; /* one set is added or removed at a time on this rank */
+
+    enum driver driver;
+    int waiters;        /* callers asleep on `changed` */
+    uint64_t driven_ns; /* when a caller drove last */
+    uint64_t spin_ns;
+    uint64_t sleeping_until_ns; /* the driver is in poll() until then; 0: it is not */
+    struct pollfd *fds[2];      /* of a caller, of the thread: both may be in poll() */
+    int fds_capacity[2];
+    int wake_fd;
+    bool thorough;     /* poll() has said that something is there: look at every link */
+    uint64_t quiet_ns; /* when something moved last, or the links were looked at */
+    pthread_t thread;
+    bool has_thread;
+    bool thread_wanted; /* it shall not rest */
+    bool thread_parked; /* it waits to be told that a caller has gone */
+    bool stopping;
+
+    bool broken;        /* everything has failed with `failure`, everybody has been told */
+    struct err symptom; /* a link that broke and that nobody has explained yet */
+    uint64_t symptom_until_ns;
+    enum collective_kind last_done_kind; /* for reports; 0: nothing yet */
+    char last_done[HVD_NAME_MAX + 1];
+    uint64_t last_done_ns;
+};
+
+/* engine.c */
+void engine_note_done(struct engine *engine, const struct tensor *tensor);
+
+/* submit.c */
+int submit_to_world(struct engine *engine, const struct description *description, const int *ranks,
+                    int64_t *handle, struct err *err);
+struct process_set *engine_find_set(struct engine *engine, int id, const char *what,
+                                    struct err *err);
+
+/* set.c */
+struct process_set *set_create(struct engine *engine, int id, const int *ranks, int size,
+                               struct err *err);
+void set_destroy(struct process_set *set);
+/* Asks for the links to the ring's and the tree's neighbours; `peers` of the world, found by rank. */
+int set_want_links(struct process_set *set, const struct join_peer *peers, int npeers,
+                   struct err *err);
+int set_want_mesh(struct process_set *set, struct err *err);
+/* Takes links that have come. Moves on to SET_READY when all are there. */
+int set_take_links(struct process_set *set, struct err *err);
+/* Moves what can be moved. 1, 0, or a negative status that breaks the world. */
+int set_move(struct process_set *set, struct err *err);
+/* Tells the neighbours that this rank leaves, or that the world is broken. */
+void set_tell(struct process_set *set, enum tree_frame type, const struct err *reason);
+bool set_is_flushed(const struct process_set *set); /* the tree's links */
+bool set_has_data_to_send(const struct process_set *set);
+void set_send_rest(struct process_set *set);
+/* No more collectives; those that are not decided on fail with it. */
+void set_end(struct process_set *set, const struct err *reason);
+void set_fail_all(struct process_set *set, const struct err *reason);
+/* When set_move() is wanted at the latest although nothing comes. */
+uint64_t set_deadline(const struct process_set *set);
+int set_check_links(struct process_set *set, struct err *err);
+
+/* settle.c */
+enum { ROWS_MAX = 1 << 30 }; /* of one rank in an allgather or alltoall */
+int set_settle(struct process_set *set, struct err *err); /* takes all decisions there are */
+void settle_tensor(struct tensor *tensor, const struct err *err);
+/* Done: the whole result is at `data`, or the own share of it at the output already (NULL). */
+void settle_whole(struct tensor *tensor, const void *data);
+void settle_share(struct tensor *tensor, const void *whole);
+/* Room for an allgather's or alltoall's output: the caller's if it is large enough, else new
+ * memory, which `*memory` then owns. */
+void *settle_place(struct tensor *tensor, size_t nbytes, void **memory);
+/* Done, or failed if the caller's output was too small; `memory` is taken over. */
+void settle_rows(struct tensor *tensor, const int64_t *rows, int nrows, void *data, void *memory);
+/* The number in front of what a rank has given to an allgather. */
+int64_t settle_read_rows(const struct agreed *agreed, int rank);
+
+/* run.c */
+int run_queue(struct process_set *set, const struct decision *decision, struct err *err);
+int runs_start(struct process_set *set, struct err *err); /* 1 if something was started */
+int runs_finish(struct process_set *set);                 /* likewise */
+void runs_fail(struct process_set *set, const struct err *reason);
+void runs_fini(struct process_set *set);
+int runs_under_way(const struct process_set *set);
+
+/* sets.c */
+int sets_added(struct tensor *tensor, const struct agreed *agreed, struct err *err);
+bool sets_put(struct engine *engine, struct process_set *set);
+int sets_removed(struct tensor *tensor, struct err *err);
+int sets_remember_peers(struct engine *engine, const struct agreed *agreed,
+                        const struct process_set *set, struct err *err);
+void sets_own_record(struct engine *engine, struct wire_writer *writer);
+
+/* drive.c */
+typedef bool drive_done_fn(const void *arg);
+/* Moves everything until `done(arg)`, in the calling thread or in another that waits as well. False
+ * when `deadline_ns` has passed before. */
+bool drive_until(struct engine *engine, drive_done_fn *done, const void *arg, uint64_t deadline_ns);
+void drive_wake(struct engine *engine);      /* who sleeps in poll() looks again, if it has to */
+void drive_hand_over(struct engine *engine); /* nobody may be waiting: the thread is wanted */
+void *drive_thread(void *engine);
+
+/* move.c */
+bool engine_move(struct engine *engine); /* true if something moved */
+void engine_symptom(struct engine *engine, const struct err *err);
+/* Is there something that a link did not take yet, or anything at all to do? */
+bool engine_has_output(const struct engine *engine);
+bool engine_is_busy(const struct engine *engine);
+/* Sends what the trees' links take now; false when nothing is left. */
+bool engine_send_rest(struct engine *engine);
+/* When engine_move() is wanted although nothing comes; UINT64_MAX: not at all. */
+uint64_t engine_deadline(const struct engine *engine);
+/* A look at all links, when nothing has moved for a second. */
+void engine_check_links(struct engine *engine);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensors and handles in flight; see flight.h.
+ *
+ * A handle's number is its place in the table in the low bits and a count above them, so that an
+ * old number is not mistaken for a new one. */
+#include "lib/engine/flight.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLACE_BITS = 24, TICKETS_FIRST = 64 };
+
+static int place_of(int64_t number)
+{
+    return (int)(number & ((1 << PLACE_BITS) - 1));
+}
+
+static bool make_room(struct flight *flight)
+{
+    if (flight->tickets_count < flight->tickets_capacity)
+        return true;
+    int capacity = flight->tickets_capacity ? 2 * flight->tickets_capacity : TICKETS_FIRST;
+    if (capacity > 1 << PLACE_BITS)
+        return false;
+    struct ticket **tickets =
+        reallocarray(flight->tickets, (size_t)capacity, sizeof(struct ticket *));
+    if (!tickets)
+        return false;
+    flight->tickets = tickets;
+    flight->tickets_capacity = capacity;
+    return true;
+}
+
+static struct ticket *new_ticket(struct flight *flight)
+{
+    struct ticket *ticket = flight->free_tickets;
+    if (ticket) {
+        flight->free_tickets = ticket->next;
+        return ticket;
+    }
+    if (!make_room(flight) || !(ticket = calloc(1, sizeof *ticket)))
+        return NULL;
+    ticket->number = flight->tickets_count;
+    flight->tickets[flight->tickets_count++] = ticket;
+    return ticket;
+}
+
+static void put_back(struct flight *flight, struct ticket *ticket, int place)
+{
+    ticket->number = place; /* without a generation: no handle */
+    ticket->next = flight->free_tickets;
+    flight->free_tickets = ticket;
+}
+
+struct ticket *flight_ticket(struct flight *flight, int count)
+{
+    struct ticket *ticket = new_ticket(flight);
+    if (!ticket)
+        return NULL;
+    int place = place_of(ticket->number);
+    struct hvd_result *results = &ticket->one;
+    if (count > 1)
+        results = calloc((size_t)count, sizeof *results);
+    if (!results) {
+        put_back(flight, ticket, place);
+        return NULL;
+    }
+    ticket->number = (++flight->generation << PLACE_BITS) | place;
+    ticket->missing = ticket->count = count;
+    ticket->awaited = false;
+    ticket->err.code = HVD_OK;
+    ticket->results = results;
+    for (int i = 0; i < count; i++)
+        results[i] = (struct hvd_result){ .last_rank = -1 };
+    return ticket;
+}
+
+void flight_release(struct flight *flight, struct ticket *ticket)
+{
+    if (ticket->results != &ticket->one)
+        free(ticket->results);
+    put_back(flight, ticket, place_of(ticket->number));
+}
+
+struct ticket *flight_find(const struct flight *flight, int64_t number)
+{
+    if (number < 1 << PLACE_BITS || place_of(number) >= flight->tickets_count)
+        return NULL;
+    struct ticket *ticket = flight->tickets[place_of(number)];
+    return ticket->number == number ? ticket : NULL;
+}
+
+struct tensor *flight_tensor(struct flight *flight, const char *name)
+{
+    struct tensor *tensor = flight->free_tensors;
+    if (tensor)
+        flight->free_tensors = tensor->next;
+    else if (!(tensor = calloc(1, sizeof *tensor)))
+        return NULL;
+    memcpy(tensor->name, name, strlen(name) + 1);
+    tensor->decided = false;
+    tensor->previous = NULL;
+    tensor->next = flight->first;
+    if (flight->first)
+        flight->first->previous = tensor;
+    flight->first = tensor;
+    flight->in_flight++;
+    return tensor;
+}
+
+void flight_drop(struct flight *flight, struct tensor *tensor)
+{
+    if (tensor->previous)
+        tensor->previous->next = tensor->next;
+    else
+        flight->first = tensor->next;
+    if (tensor->next)
+        tensor->next->previous = tensor->previous;
+    tensor->next = flight->free_tensors;
+    flight->free_tensors = tensor;
+    flight->in_flight--;
+}
+
+bool flight_done(struct flight *flight, struct tensor *tensor, const struct err *err)
+{
+    struct ticket *ticket = tensor->ticket;
+    if (err->code != HVD_OK && ticket->err.code == HVD_OK)
+        ticket->err = *err;
+    flight_drop(flight, tensor);
+    return --ticket->missing == 0;
+}
+
+void flight_fini(struct flight *flight)
+{
+    while (flight->first)
+        flight_drop(flight, flight->first);
+    for (struct tensor *next; flight->free_tensors; flight->free_tensors = next) {
+        next = flight->free_tensors->next;
+        free(flight->free_tensors->splits);
+        free(flight->free_tensors);
+    }
+    for (int i = 0; i < flight->tickets_count; i++) {
+        struct ticket *ticket = flight->tickets[i];
+        if (ticket->number >> PLACE_BITS) {
+            for (int k = 0; k < ticket->count; k++)
+                hvd_result_free(&ticket->results[k]);
+            if (ticket->results != &ticket->one)
+                free(ticket->results);
+        }
+        free(ticket);
+    }
+    free(flight->tickets);
+    *flight = (struct flight){ 0 };
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is in flight on this rank: tensors that have been submitted, and the handles that callers
+ * hold for them. Memory is kept for reuse, so that a step like the last one allocates nothing. Not
+ * thread-safe: under the engine's lock. */
+#ifndef LIB_ENGINE_FLIGHT_H
+#define LIB_ENGINE_FLIGHT_H
+
+#include "lib/base/status.h"
+#include "lib/hvd.h"
+#include "lib/negotiation/description.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct process_set;
+
+/* A handle is pending until `missing` is 0, then done until somebody has waited for it. */
+struct ticket {
+    int64_t number;             /* what the caller holds; 0 while this is not in use */
+    int missing;                /* tensors that are not done */
+    bool awaited;               /* a thread is waiting for it */
+    int count;                  /* tensors */
+    struct err err;             /* of the tensor that failed first */
+    struct hvd_result *results; /* `count` of them; `one` unless this is a group */
+    struct hvd_result one;
+    struct ticket *next; /* while not in use */
+};
+
+/* One tensor, from its submission until it is done. */
+struct tensor {
+    struct process_set *set;
+    struct ticket *ticket;
+    struct hvd_result *result; /* of the ticket */
+    struct description description;
+    char name[HVD_NAME_MAX + 1];
+    const void *input;
+    void *output;
+    size_t output_size;
+    int64_t *splits; /* alltoall: owned, `splits_capacity` of them */
+    int splits_capacity;
+    const int *ranks; /* ADD_SET: borrowed from the caller, who waits */
+    uint64_t since_ns;
+    bool decided;                   /* its data is being moved, or waits for that */
+    struct tensor *previous, *next; /* in flight, or unused */
+};
+
+struct flight {
+    struct ticket **tickets; /* by the low bits of their number */
+    int tickets_count, tickets_capacity;
+    struct ticket *free_tickets;
+    int64_t generation;
+    struct tensor *first, *free_tensors; /* in flight, oldest last; unused */
+    int in_flight;
+};
+
+void flight_fini(struct flight *flight);
+
+/* A ticket for `count` tensors, none of which is there yet; NULL when out of memory. */
+struct ticket *flight_ticket(struct flight *flight, int count);
+
+/* Gives a ticket back; its results are the caller's business before. */
+void flight_release(struct flight *flight, struct ticket *ticket);
+
+/* NULL for what is no handle (any more). */
+struct ticket *flight_find(const struct flight *flight, int64_t number);
+
+/* A tensor in flight; NULL when out of memory. `name` is copied. */
+struct tensor *flight_tensor(struct flight *flight, const char *name);
+void flight_drop(struct flight *flight, struct tensor *tensor);
+
+/* The tensor is done, with `err->code` and text. True if its ticket is done with it. The tensor is
+ * no more. */
+bool flight_done(struct flight *flight, struct tensor *tensor, const struct err *err);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One look at everything that can be moved, and what becomes of a link that broke: the world is
+ * broken by what the rendezvous or a neighbour says within a second, or else by that link; or the
+ * set alone has ended, because a rank has left. */
+#include "lib/engine/engine_impl.h"
+
+#include "lib/link/socket.h"
+
+#include <string.h>
+
+#define EXPLANATION_NS 1000000000ull
+
+void engine_symptom(struct engine *engine, const struct err *err)
+{
+    if (engine->symptom.code != HVD_OK)
+        return;
+    engine->symptom = *err;
+    engine->symptom_until_ns = monotonic_ns() + EXPLANATION_NS;
+}
+
+/* Everything in flight fails, and the neighbours are told, once. */
+static void break_world(struct engine *engine, const struct err *reason)
+{
+    engine->broken = true;
+    engine->symptom.code = HVD_OK;
+    for (int id = 0; id < engine->sets_count; id++) {
+        struct process_set *set = engine->sets[id];
+        if (!set || set->rank < 0)
+            continue;
+        set_tell(set, TREE_BROKEN, reason);
+        set_send_rest(set);
+        set_fail_all(set, reason);
+    }
+    pthread_cond_broadcast(&engine->changed);
+}
+
+/* Has somebody said why a link broke? */
+static void explain(struct engine *engine)
+{
+    struct err departure;
+    if (failure_departure(engine->failure, &departure) < 0) {
+        engine->symptom.code = HVD_OK;
+        for (int id = 0; id < engine->sets_count; id++)
+            if (engine->sets[id] && engine->sets[id]->wounded)
+                set_end(engine->sets[id], &departure);
+    } else if (monotonic_ns() >= engine->symptom_until_ns) {
+        failure_record(engine->failure, engine->symptom.code, engine->symptom.text);
+    }
+}
+
+/* The wounded sets may have ended in the meantime, told by the tree. */
+static bool is_explained(const struct engine *engine)
+{
+    for (int id = 0; id < engine->sets_count; id++) {
+        const struct process_set *set = engine->sets[id];
+        if (set && set->wounded && set->ended.code == HVD_OK)
+            return false;
+    }
+    return true;
+}
+
+static int move_set(struct process_set *set, struct err *err)
+{
+    int rc = set->rank >= 0 ? set_take_links(set, err) : HVD_OK;
+    return rc == HVD_OK && set->state == SET_READY ? set_move(set, err) : rc;
+}
+
+static int move_all(struct engine *engine, struct err *err)
+{
+    int moved = 0;
+    if (engine->thorough || linker_busy(engine->linker))
+        moved = linker_move(engine->linker, monotonic_ms(), err);
+    for (int id = 0; moved >= 0 && id < engine->sets_count; id++) {
+        int rc = engine->sets[id] ? move_set(engine->sets[id], err) : 0;
+        moved = rc < 0 ? rc : moved | rc;
+    }
+    return moved;
+}
+
+bool engine_move(struct engine *engine)
+{
+    struct err err = { .code = HVD_OK };
+    if (engine->broken)
+        return false;
+    int moved = failure_check(engine->failure, &err);
+    if (moved == HVD_OK)
+        moved = move_all(engine, &err);
+    engine->thorough = false;
+    if (moved < 0) {
+        failure_record(engine->failure, err.code, err.text);
+    } else if (engine->symptom.code != HVD_OK) {
+        if (is_explained(engine))
+            engine->symptom.code = HVD_OK;
+        else
+            explain(engine);
+    }
+    if (failure_check(engine->failure, &err) < 0) {
+        break_world(engine, &err);
+        return true;
+    }
+    return moved > 0;
+}
+
+bool engine_has_output(const struct engine *engine)
+{
+    for (int id = 0; id < engine->sets_count; id++) {
+        const struct process_set *set = engine->sets[id];
+        if (set && set->state == SET_READY && (!set_is_flushed(set) || set_has_data_to_send(set)))
+            return true;
+    }
+    return false;
+}
+
+bool engine_is_busy(const struct engine *engine)
+{
+    if (engine->flight.in_flight > 0 || engine->symptom.code != HVD_OK)
+        return true;
+    for (int id = 0; id < engine->sets_count; id++) {
+        const struct process_set *set = engine->sets[id];
+        if (set && set->rank >= 0 && (runs_under_way(set) > 0 || !set_is_flushed(set)))
+            return true;
+    }
+    return false;
+}
+
+bool engine_send_rest(struct engine *engine)
+{
+    bool left = false;
+    for (int id = 0; id < engine->sets_count; id++) {
+        struct process_set *set = engine->sets[id];
+        if (!set || set->rank < 0)
+            continue;
+        set_send_rest(set);
+        left |= !set_is_flushed(set);
+    }
+    return left;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t engine_deadline(const struct engine *engine)
+{
+    uint64_t deadline = engine->symptom.code != HVD_OK ? engine->symptom_until_ns : UINT64_MAX;
+    for (int id = 0; id < engine->sets_count; id++)
+        if (engine->sets[id] && engine->sets[id]->rank >= 0)
+            deadline = least(deadline, set_deadline(engine->sets[id]));
+    return deadline;
+}
+
+void engine_check_links(struct engine *engine)
+{
+    struct err err;
+    for (int id = 0; id < engine->sets_count; id++) {
+        struct process_set *set = engine->sets[id];
+        if (set && set->state == SET_READY && set->ended.code == HVD_OK &&
+            set_check_links(set, &err) < 0) {
+            engine_symptom(engine, &err);
+            return;
+        }
+    }
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decisions whose data has to be moved: each becomes a run, waits in line, becomes an operation in
+ * the window, and settles its tensors when that is done.
+ *
+ *   queued -> (links to all ranks, if it needs them) -> under way -> done;  any -> failed
+ *
+ * Small tensors that were decided on together lie in the window's buffer while they are reduced;
+ * everything else is worked on where it lies. Where this rank has joined, zeros take the place of
+ * the tensor. Fails with HVD_ERR_NOMEM or HVD_ERR_PROTOCOL, which breaks the world. */
+#include "lib/engine/engine_impl.h"
+
+#include "lib/reduce/reduce.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
+
+/* ---- from a decision to a run ---- */
+
+static struct run *new_run(struct process_set *set, int count, struct err *err)
+{
+    struct run *run = set->free_runs;
+    if (run)
+        set->free_runs = run->next;
+    else if (!(run = calloc(1, sizeof *run)))
+        goto out_of_memory;
+    if (!run->rows && !(run->rows = calloc((size_t)set->size, sizeof *run->rows)))
+        goto out_of_memory;
+    if (count > run->capacity) {
+        struct run_tensor *tensors =
+            reallocarray(run->tensors, (size_t)count, sizeof *run->tensors);
+        if (!tensors)
+            goto out_of_memory;
+        run->tensors = tensors;
+        run->capacity = count;
+    }
+    run->next = NULL;
+    return run;
+out_of_memory:
+    if (run) {
+        run->next = set->free_runs;
+        set->free_runs = run;
+    }
+    fail(err, HVD_ERR_NOMEM, "out of memory");
+    return NULL;
+}
+
+static void release_run(struct process_set *set, struct run *run)
+{
+    free(run->memory);
+    run->memory = NULL;
+    run->next = set->free_runs;
+    set->free_runs = run;
+}
+
+static enum operation_kind operation_kind_of(const struct description *description)
+{
+    switch (description->kind) {
+    case COLLECTIVE_ALLGATHER:
+        return OPERATION_ALLGATHER;
+    case COLLECTIVE_BROADCAST:
+        return OPERATION_BROADCAST;
+    case COLLECTIVE_ALLTOALL:
+        return OPERATION_ALLTOALL;
+    case COLLECTIVE_REDUCESCATTER:
+        return OPERATION_REDUCESCATTER;
+    default:
+        return description->op == HVD_ADASUM ? OPERATION_ADASUM : OPERATION_ALLREDUCE;
+    }
+}
+
+static bool needs_mesh(const struct run *run)
+{
+    return operation_needs_mesh(operation_kind_of(&run->description));
+}
+
+/* What the ranks said that belongs to the run: rows, or where they are. */
+static int take_list(struct process_set *set, struct run *run, const struct agreed *agreed,
+                     struct err *err)
+{
+    if (needs_mesh(run) && set->size > 1 && !set->meshing)
+        return sets_remember_peers(set->engine, agreed, set, err);
+    if (run->description.kind != COLLECTIVE_ALLGATHER)
+        return HVD_OK;
+    for (int rank = 0; rank < set->size; rank++) {
+        run->rows[rank] = settle_read_rows(agreed, rank);
+        if (run->rows[rank] < 0 || run->rows[rank] > ROWS_MAX)
+            return fail(err, HVD_ERR_PROTOCOL, "allgather '%s': rank %d gives %lld rows",
+                        agreed->name, set->ranks[rank], (long long)run->rows[rank]);
+    }
+    return HVD_OK;
+}
+
+int run_queue(struct process_set *set, const struct decision *decision, struct err *err)
+{
+    struct run *run = new_run(set, decision->count, err);
+    if (!run)
+        return err->code;
+    run->description = decision->tensors[0].description;
+    run->count = decision->count;
+    run->total = 0;
+    for (int i = 0; i < run->count; i++) {
+        const struct agreed *agreed = &decision->tensors[i];
+        struct tensor *own = agreed->owner;
+        run->tensors[i] = (struct run_tensor){ own, shape_count(&agreed->description.shape) };
+        run->total += run->tensors[i].count;
+        if (own)
+            own->decided = true;
+    }
+    if (run->tensors[0].own)
+        run->description = run->tensors[0].own->description;
+    *set->queue_end = run;
+    set->queue_end = &run->next;
+    set->queued++;
+    return take_list(set, run, decision->tensors, err);
+}
+
+/* ---- memory ---- */
+
+static size_t element_size(const struct run *run)
+{
+    return dtype_size((int)run->description.dtype);
+}
+
+static bool grow_buffer(struct set_memory *memory, size_t nbytes)
+{
+    if (nbytes <= memory->buffer_size)
+        return true;
+    size_t size = (nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    free(memory->buffer);
+    memory->buffer = aligned_alloc(ALIGNMENT, size);
+    memory->buffer_size = memory->buffer ? size : 0;
+    return memory->buffer;
+}
+
+static bool get_staging(struct set_memory *memory)
+{
+    if (!memory->staging)
+        memory->staging = aligned_alloc(ALIGNMENT, OPERATION_STAGING);
+    return memory->staging;
+}
+
+/* Every tensor behind the one before; the factor is applied on the way. */
+static bool pack(struct run *run, struct set_memory *memory)
+{
+    size_t size = element_size(run);
+    if (!grow_buffer(memory, run->total * size))
+        return false;
+    unsigned char *at = memory->buffer;
+    for (int i = 0; i < run->count; i++) {
+        const struct tensor *own = run->tensors[i].own;
+        size_t count = run->tensors[i].count;
+        if (!own)
+            memset(at, 0, count * size);
+        else if (run->description.prescale != 1)
+            scale_function(run->description.dtype)(at, own->input, count,
+                                                   run->description.prescale);
+        else if (count > 0)
+            memcpy(at, own->input, count * size);
+        at += count * size;
+    }
+    return true;
+}
+
+static const void *scaled_input(struct run *run, void *into)
+{
+    const struct tensor *own = run->tensors[0].own;
+    if (run->description.prescale == 1)
+        return own->input;
+    scale_function(run->description.dtype)(into, own->input, run->total, run->description.prescale);
+    return into;
+}
+
+/* ---- from a run to an operation ---- */
+
+static bool prepare_allreduce(struct run *run, struct operation_task *task,
+                              struct set_memory *memory)
+{
+    struct tensor *own = run->tensors[0].own;
+    task->count = run->total;
+    if (run->count > 1) {
+        if (!pack(run, memory))
+            return false;
+        task->input = task->output = memory->buffer;
+    } else if (own) {
+        task->output = own->output;
+        task->input = scaled_input(run, own->output);
+    } else {
+        run->memory = calloc(run->total + 1, element_size(run));
+        task->input = task->output = run->memory;
+    }
+    return task->output || run->total == 0;
+}
+
+static bool prepare_reducescatter(struct run *run, struct operation_task *task)
+{
+    struct tensor *own = run->tensors[0].own;
+    if (run->description.prescale != 1 &&
+        !(run->memory = malloc(run->total * element_size(run) + 1)))
+        return false;
+    task->input = scaled_input(run, run->memory);
+    task->output = own->output;
+    return true;
+}
+
+static bool prepare_allgather(const struct process_set *set, struct run *run,
+                              struct operation_task *task)
+{
+    size_t rows = 0;
+    for (int rank = 0; rank < set->size; rank++)
+        rows += (size_t)run->rows[rank];
+    struct tensor *own = run->tensors[0].own;
+    task->input = own->input;
+    task->splits = run->rows;
+    task->output = settle_place(own, rows * task->row_count * element_size(run), &run->memory);
+    return task->output;
+}
+
+/* An alltoall's rows are known once the others have said how many they send. */
+static void *place_rows(void *arg, const int64_t *rows)
+{
+    struct run *run = arg;
+    struct tensor *own = run->tensors[0].own;
+    struct process_set *set = own->set;
+    size_t total = 0;
+    for (int rank = 0; rank < set->size; rank++) {
+        run->rows[rank] = rows[rank];
+        total += (size_t)rows[rank];
+    }
+    size_t row = shape_row_count(&run->description.shape) * element_size(run);
+    return run->output = settle_place(own, total * row, &run->memory);
+}
+
+static bool prepare(struct process_set *set, struct run *run, struct operation_task *task,
+                    struct set_memory *memory)
+{
+    const struct description *description = &run->description;
+    struct tensor *own = run->tensors[0].own;
+    switch (task->kind) {
+    case OPERATION_ALLREDUCE:
+    case OPERATION_ADASUM:
+        return prepare_allreduce(run, task, memory);
+    case OPERATION_REDUCESCATTER:
+        task->rows = description->shape.dims[0];
+        return prepare_reducescatter(run, task);
+    case OPERATION_ALLGATHER:
+        return prepare_allgather(set, run, task);
+    case OPERATION_ALLTOALL:
+        task->input = own->input;
+        task->splits = own->splits;
+        task->place = place_rows;
+        task->place_arg = run;
+        return true;
+    default:
+        task->count = run->total;
+        task->output = own->output;
+        return true;
+    }
+}
+
+static void fill_task(struct process_set *set, const struct run *run, struct operation_task *task)
+{
+    const struct description *description = &run->description;
+    *task = (struct operation_task){
+        .kind = operation_kind_of(description),
+        .rank = set->rank,
+        .size = set->size,
+        .root = description->root,
+        .dtype = description->dtype,
+        .op = description->op,
+        .row_count = shape_row_count(&description->shape),
+    };
+}
+
+static int start(struct process_set *set, struct run *run, struct err *err)
+{
+    int place = (int)(set->window.end % WINDOW_SIZE);
+    struct set_memory *memory = &set->memory[place];
+    struct operation_task task;
+    fill_task(set, run, &task);
+    if (!get_staging(memory) || !prepare(set, run, &task, memory))
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    task.staging = memory->staging;
+    run->output = task.output;
+    run->place = place;
+    run->operation = operation_start(set->store, &task, err);
+    if (!run->operation)
+        return err->code;
+    set->running[place] = run;
+    set->window.at[place] = run->operation;
+    set->window.end++;
+    return HVD_OK;
+}
+
+/* ---- done ---- */
+
+static void settle_packed(struct run *run, const unsigned char *at)
+{
+    for (int i = 0; i < run->count; i++) {
+        if (run->tensors[i].own)
+            settle_whole(run->tensors[i].own, at);
+        at += run->tensors[i].count * element_size(run);
+    }
+}
+
+static void settle_run(struct process_set *set, struct run *run)
+{
+    struct tensor *own = run->tensors[0].own;
+    void *memory = run->memory;
+    switch (run->description.kind) {
+    case COLLECTIVE_ALLGATHER:
+    case COLLECTIVE_ALLTOALL:
+        run->memory = NULL;
+        settle_rows(own, run->rows, set->size, run->output, memory);
+        return;
+    case COLLECTIVE_REDUCESCATTER:
+        settle_share(own, NULL);
+        return;
+    default:
+        if (run->count > 1)
+            settle_packed(run, run->output);
+        else if (own)
+            settle_whole(own, run->output);
+    }
+}
+
+/* In a set of one rank the input is the result. */
+static int run_alone(struct process_set *set, struct run *run, struct err *err)
+{
+    struct operation_task task;
+    struct set_memory *memory = &set->memory[0];
+    fill_task(set, run, &task);
+    bool ready = prepare(set, run, &task, memory);
+    if (ready && task.place)
+        ready = task.output = task.place(task.place_arg, task.splits);
+    if (!ready)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    size_t nbytes = run->total * element_size(run);
+    if (task.splits)
+        nbytes = (size_t)task.splits[0] * task.row_count * element_size(run);
+    if (task.kind != OPERATION_BROADCAST && nbytes > 0 && task.output != task.input)
+        memcpy(task.output, task.input, nbytes);
+    run->output = task.output;
+    settle_run(set, run);
+    release_run(set, run);
+    return HVD_OK;
+}
+
+/* ---- the line and the window ---- */
+
+static struct run *take_first(struct process_set *set)
+{
+    struct run *run = set->queue;
+    set->queue = run->next;
+    if (!set->queue)
+        set->queue_end = &set->queue;
+    set->queued--;
+    run->next = NULL;
+    return run;
+}
+
+static bool window_has_room(const struct process_set *set)
+{
+    return set->window.end - set->window.first < WINDOW_SIZE;
+}
+
+/* 1 if the first in line can be started, 0 if not yet. */
+static int is_startable(struct process_set *set, struct err *err)
+{
+    if (!set->queue || !window_has_room(set))
+        return 0;
+    if (set->size < 2 || !needs_mesh(set->queue) || set->meshed)
+        return 1;
+    int rc = set->meshing ? HVD_OK : set_want_mesh(set, err);
+    return rc < 0 ? rc : 0;
+}
+
+int runs_start(struct process_set *set, struct err *err)
+{
+    int startable, started = 0;
+    while ((startable = is_startable(set, err)) > 0) {
+        struct run *run = take_first(set);
+        int rc = set->size < 2 ? run_alone(set, run, err) : start(set, run, err);
+        if (rc < 0) {
+            run->next = set->queue; /* for runs_fail() */
+            if (!set->queue)
+                set->queue_end = &run->next;
+            set->queue = run;
+            set->queued++;
+            return rc;
+        }
+        started = 1;
+    }
+    return startable < 0 ? startable : started;
+}
+
+int runs_finish(struct process_set *set)
+{
+    struct operation_window *window = &set->window;
+    int finished = 0;
+    for (uint32_t number = window->first; number != window->end; number++) {
+        int place = (int)(number % WINDOW_SIZE);
+        struct run *run = set->running[place];
+        if (!run || !run->operation->type->done(run->operation))
+            continue;
+        operation_fini(set->store, run->operation);
+        set->running[place] = NULL;
+        window->at[place] = NULL;
+        settle_run(set, run);
+        release_run(set, run);
+        finished = 1;
+    }
+    while (window->first != window->end && !window->at[window->first % WINDOW_SIZE])
+        window->first++;
+    return finished;
+}
+
+static void fail_run(struct process_set *set, struct run *run, const struct err *reason)
+{
+    for (int i = 0; i < run->count; i++)
+        if (run->tensors[i].own)
+            settle_tensor(run->tensors[i].own, reason);
+    release_run(set, run);
+}
+
+void runs_fail(struct process_set *set, const struct err *reason)
+{
+    for (int place = 0; place < WINDOW_SIZE; place++) {
+        struct run *run = set->running[place];
+        set->running[place] = NULL;
+        set->window.at[place] = NULL;
+        if (!run)
+            continue;
+        operation_fini(set->store, run->operation);
+        fail_run(set, run, reason);
+    }
+    set->window.first = set->window.end;
+    while (set->queue)
+        fail_run(set, take_first(set), reason);
+}
+
+void runs_fini(struct process_set *set)
+{
+    for (int place = 0; place < WINDOW_SIZE; place++) {
+        free(set->memory[place].staging);
+        free(set->memory[place].buffer);
+    }
+    for (struct run *next; set->free_runs; set->free_runs = next) {
+        next = set->free_runs->next;
+        free(set->free_runs->tensors);
+        free(set->free_runs->rows);
+        free(set->free_runs);
+    }
+}
+
+int runs_under_way(const struct process_set *set)
+{
+    return set->queued + (int)(set->window.end - set->window.first);
+}

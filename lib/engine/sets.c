@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Adding and removing process sets: collectives of the world, so that every rank does it at the same
+ * place in the order of things and gives a set the same number.
+ *
+ *   add: all ranks submit the same ranks and where they can be dialled -> the members link up
+ *   remove: own tensors of the set are waited for, all ranks submit -> it is no more
+ * Fails when the ranks are not acceptable or make a set that exists, ranks disagree
+ * (HVD_ERR_MISMATCH), there is no such set, or it is the world. */
+#include "lib/engine/engine_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- where everybody is ---- */
+
+void sets_own_record(struct engine *engine, struct wire_writer *writer)
+{
+    wire_put_i32(writer, engine->rank);
+    wire_put_string(writer, engine->self.host);
+    wire_put_string(writer, engine->self.addresses.text[0]);
+}
+
+static int read_record(struct engine *engine, const struct agreed *agreed, int index, int rank,
+                       struct err *err)
+{
+    struct join_peer *peer = &engine->peers[rank];
+    struct wire_reader reader;
+    wire_reader_init(&reader, agreed->data + agreed->offsets[index],
+                     agreed->offsets[index + 1] - agreed->offsets[index]);
+    int said = wire_get_i32(&reader);
+    wire_get_string(&reader, peer->host, sizeof peer->host);
+    wire_get_string(&reader, peer->addresses.text[0], sizeof peer->addresses.text[0]);
+    if (!wire_reader_finished(&reader) || said != rank)
+        return fail(err, HVD_ERR_PROTOCOL, "rank %d does not say where it is", rank);
+    peer->rank = rank;
+    peer->addresses.count = 1;
+    return HVD_OK;
+}
+
+static bool make_peers(struct engine *engine)
+{
+    if (engine->peers)
+        return true;
+    engine->peers = calloc((size_t)engine->size, sizeof *engine->peers);
+    for (int rank = 0; engine->peers && rank < engine->size; rank++)
+        engine->peers[rank].rank = -1; /* unknown */
+    return engine->peers;
+}
+
+int sets_remember_peers(struct engine *engine, const struct agreed *agreed,
+                        const struct process_set *set, struct err *err)
+{
+    if (!make_peers(engine))
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    for (int i = 0; i < set->size; i++) {
+        int rc = read_record(engine, agreed, i, set->ranks[i], err);
+        if (rc < 0)
+            return rc;
+    }
+    return HVD_OK;
+}
+
+/* ---- numbers ---- */
+
+/* The number that was given back first, or a new one. */
+static int next_id(struct engine *engine)
+{
+    if (engine->free_ids_count == 0)
+        return engine->sets_count;
+    int id = engine->free_ids[0];
+    engine->free_ids_count--;
+    memmove(engine->free_ids, engine->free_ids + 1,
+            (size_t)engine->free_ids_count * sizeof *engine->free_ids);
+    return id;
+}
+
+bool sets_put(struct engine *engine, struct process_set *set)
+{
+    if (set->id < engine->sets_count) {
+        engine->sets[set->id] = set;
+        return true;
+    }
+    size_t count = (size_t)engine->sets_count + 1;
+    struct process_set **sets = reallocarray(engine->sets, count, sizeof(struct process_set *));
+    int *free_ids = reallocarray(engine->free_ids, count, sizeof *free_ids);
+    if (sets)
+        engine->sets = sets;
+    if (free_ids)
+        engine->free_ids = free_ids;
+    if (!sets || !free_ids)
+        return false;
+    engine->sets[engine->sets_count++] = set;
+    return true;
+}
+
+/* ---- what has been agreed ---- */
+
+int sets_added(struct tensor *tensor, const struct agreed *agreed, struct err *err)
+{
+    struct engine *engine = tensor->set->engine;
+    int rc = sets_remember_peers(engine, agreed, tensor->set, err);
+    if (rc < 0)
+        return rc;
+    int size = (int)tensor->description.shape.dims[0];
+    struct process_set *set = set_create(engine, next_id(engine), tensor->ranks, size, err);
+    if (!set)
+        return err->code;
+    if (!sets_put(engine, set)) {
+        set_destroy(set);
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    tensor->result->dim0 = set->id;
+    if (set->rank < 0) {
+        settle_tensor(tensor, &(struct err){ .code = HVD_OK });
+        return HVD_OK;
+    }
+    set->adding = tensor;
+    tensor->decided = true;
+    return set_want_links(set, engine->peers, engine->size, err);
+}
+
+int sets_removed(struct tensor *tensor, struct err *err)
+{
+    struct engine *engine = tensor->set->engine;
+    int id = (int)tensor->description.tag;
+    if (id <= 0 || id >= engine->sets_count || !engine->sets[id])
+        return fail(err, HVD_ERR_PROTOCOL, "process set %d is removed twice", id);
+    set_destroy(engine->sets[id]);
+    engine->sets[id] = NULL;
+    engine->free_ids[engine->free_ids_count++] = id;
+    settle_tensor(tensor, &(struct err){ .code = HVD_OK });
+    return HVD_OK;
+}
+
+/* ---- the calls ---- */
+
+static uint64_t hash_ranks(const int *ranks, int count)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (int i = 0; i < count; i++)
+        hash = (hash ^ (uint64_t)ranks[i]) * 0x100000001b3u;
+    return hash;
+}
+
+static int existing_set(const struct engine *engine, const int *ranks, int count)
+{
+    for (int id = 0; id < engine->sets_count; id++) {
+        const struct process_set *set = engine->sets[id];
+        if (set && set->size == count &&
+            memcmp(set->ranks, ranks, (size_t)count * sizeof *ranks) == 0)
+            return id;
+    }
+    return -1;
+}
+
+static void describe_ranks(struct description *description, const int *ranks, int count)
+{
+    *description = (struct description){
+        .kind = COLLECTIVE_ADD_SET,
+        .prescale = 1,
+        .postscale = 1,
+        .shape.ndims = 1 + (count < HVD_DIMS_MAX - 1 ? count : HVD_DIMS_MAX - 1),
+        .shape.dims[0] = count,
+        .tag = hash_ranks(ranks, count),
+    };
+    for (int i = 1; i < description->shape.ndims; i++)
+        description->shape.dims[i] = ranks[i - 1];
+}
+
+static int submit_change(struct engine *engine, const struct description *description,
+                         const int *ranks, int64_t *handle, struct err *err)
+{
+    pthread_mutex_lock(&engine->lock);
+    int rc = HVD_OK;
+    int existing = ranks ? existing_set(engine, ranks, (int)description->shape.dims[0]) : -1;
+    if (existing >= 0)
+        rc = fail(err, HVD_ERR_INVALID, "process set %d has these ranks already", existing);
+    else
+        rc = submit_to_world(engine, description, ranks, handle, err);
+    if (rc == HVD_OK) {
+        engine_move(engine);
+        drive_wake(engine);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    return rc;
+}
+
+static int change(struct engine *engine, const struct description *description, const int *ranks,
+                  struct err *err)
+{
+    int64_t handle;
+    struct hvd_result result;
+    pthread_mutex_lock(&engine->adding);
+    int rc = submit_change(engine, description, ranks, &handle, err);
+    if (rc == HVD_OK)
+        rc = engine_wait(engine, handle, -1, &result, err);
+    pthread_mutex_unlock(&engine->adding);
+    return rc < 0 ? rc : (int)result.dim0;
+}
+
+int engine_add_set(struct engine *engine, const int *ranks, int count, struct err *err)
+{
+    struct description description;
+    int *sorted = count > 0 ? calloc((size_t)count, sizeof *sorted) : NULL;
+    if (count > 0 && !sorted)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    int rc = request_ranks(sorted, ranks, count, engine->size, err);
+    if (rc == HVD_OK) {
+        describe_ranks(&description, sorted, count);
+        rc = change(engine, &description, sorted, err);
+    }
+    free(sorted);
+    return rc;
+}
+
+static bool is_quiet(const void *arg)
+{
+    const struct process_set *set = arg;
+    return set->in_flight == 0;
+}
+
+/* Until what this rank has submitted in the set is done. */
+static int settle_set(struct engine *engine, int id, struct err *err)
+{
+    pthread_mutex_lock(&engine->lock);
+    struct process_set *set = engine_find_set(engine, id, "remove process set", err);
+    if (set)
+        drive_until(engine, is_quiet, set, UINT64_MAX);
+    pthread_mutex_unlock(&engine->lock);
+    return set ? HVD_OK : err->code;
+}
+
+int engine_remove_set(struct engine *engine, int id, struct err *err)
+{
+    if (id == 0)
+        return fail(err, HVD_ERR_INVALID, "process set 0 is the world, it cannot be removed");
+    int rc = settle_set(engine, id, err);
+    if (rc < 0)
+        return rc;
+    struct description description = {
+        .kind = COLLECTIVE_REMOVE_SET, .prescale = 1, .postscale = 1, .tag = (uint64_t)id
+    };
+    return change(engine, &description, NULL, err);
+}
+
+int engine_set_rank(struct engine *engine, int id, struct err *err)
+{
+    pthread_mutex_lock(&engine->lock);
+    const struct process_set *set = engine_find_set(engine, id, "process set rank", err);
+    int rank = set ? set->rank : err->code;
+    pthread_mutex_unlock(&engine->lock);
+    if (rank == -1)
+        return fail(err, HVD_ERR_INVALID, "rank %d is not a member of process set %d", engine->rank,
+                    id);
+    return rank;
+}
+
+int engine_set_included(struct engine *engine, int id, struct err *err)
+{
+    pthread_mutex_lock(&engine->lock);
+    const struct process_set *set = engine_find_set(engine, id, "process set", err);
+    int included = set ? set->rank >= 0 : err->code;
+    pthread_mutex_unlock(&engine->lock);
+    return included;
+}
+
+int engine_set_size(struct engine *engine, int id, struct err *err)
+{
+    return engine_set_ranks(engine, id, NULL, 0, err);
+}
+
+int engine_set_ranks(struct engine *engine, int id, int *ranks, int capacity, struct err *err)
+{
+    pthread_mutex_lock(&engine->lock);
+    const struct process_set *set = engine_find_set(engine, id, "process set", err);
+    int size = set ? set->size : err->code;
+    for (int i = 0; i < size && i < capacity; i++)
+        ranks[i] = set->ranks[i];
+    pthread_mutex_unlock(&engine->lock);
+    return size;
+}
+
+int engine_set_ids(struct engine *engine, int *ids, int capacity)
+{
+    int count = 0;
+    pthread_mutex_lock(&engine->lock);
+    for (int id = 0; id < engine->sets_count; id++)
+        if (engine->sets[id] && count++ < capacity)
+            ids[count - 1] = id;
+    pthread_mutex_unlock(&engine->lock);
+    return count;
+}

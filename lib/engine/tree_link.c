@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frames on the tree; see tree_link.h. */
+#include "lib/engine/tree_link.h"
+
+enum { KEPT_MAX = 256 * 1024 };
+
+void tree_link_init(struct tree_link *tree, struct link *link, int rank)
+{
+    *tree = (struct tree_link){ .link = link, .rank = rank };
+    frame_reader_init(&tree->reader, TREE_BODY_MAX);
+}
+
+void tree_link_fini(struct tree_link *tree)
+{
+    link_close(tree->link);
+    tree->link = NULL;
+    frame_reader_fini(&tree->reader);
+    wire_writer_fini(&tree->out);
+    tree->sent = 0;
+}
+
+void tree_link_put(struct tree_link *tree, enum tree_frame type, const void *body, size_t nbytes)
+{
+    if (tree->link)
+        frame_put(&tree->out, (uint16_t)type, body, nbytes);
+}
+
+bool tree_link_flushed(const struct tree_link *tree)
+{
+    return !tree->link || tree->sent == tree->out.length;
+}
+
+/* Keeps the memory, unless an unusual message has made it large. */
+static void forget_sent(struct tree_link *tree)
+{
+    if (tree->out.capacity > KEPT_MAX)
+        wire_writer_fini(&tree->out);
+    tree->out.length = tree->sent = 0;
+}
+
+int tree_link_send(struct tree_link *tree, struct err *err)
+{
+    if (tree->out.failed)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    if (tree_link_flushed(tree))
+        return 0;
+    struct iovec rest = { tree->out.data + tree->sent, tree->out.length - tree->sent };
+    ssize_t nbytes = link_try_send(tree->link, &rest, 1, err);
+    if (nbytes <= 0)
+        return (int)nbytes;
+    tree->sent += (size_t)nbytes;
+    if (tree->sent == tree->out.length)
+        forget_sent(tree);
+    return 1;
+}
+
+int tree_link_receive(struct tree_link *tree, struct err *err)
+{
+    size_t size;
+    if (!tree->link)
+        return 0;
+    void *space = frame_reader_space(&tree->reader, &size);
+    if (!space)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    ssize_t nbytes = link_try_receive(tree->link, space, size, err);
+    if (nbytes <= 0)
+        return (int)nbytes;
+    frame_reader_commit(&tree->reader, (size_t)nbytes);
+    return 1;
+}
+
+int tree_link_next(struct tree_link *tree, struct frame *frame, struct err *err)
+{
+    return frame_reader_next(&tree->reader, frame, err);
+}

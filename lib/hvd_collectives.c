@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public calls (hvd.h) that start and await collectives. The long forms hand the caller's tensors
+ * to the engine; the short ones make a tensor of one dimension and wait. */
+#include "lib/hvd.h"
+
+#include "lib/collective/ring_schedule.h"
+#include "lib/engine/engine.h"
+#include "lib/process.h"
+#include "lib/reduce/reduce.h"
+#include "lib/request.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+/* What is this rank's own mistake whatever the collective. */
+static int check(const struct submission *submission, const int64_t *handle, struct err *err)
+{
+    const char *call = collective_name(submission->kind);
+    bool whole = submission->kind == COLLECTIVE_BARRIER || submission->kind == COLLECTIVE_JOIN;
+    if (!handle)
+        return fail(err, HVD_ERR_INVALID, "%s: there is no place for the handle", call);
+    if (!whole && !submission->tensors)
+        return fail(err, HVD_ERR_INVALID, "%s: there is no tensor", call);
+    if (submission->count < 1)
+        return fail(err, HVD_ERR_INVALID, "%s: a group of %d tensors, at least 1 is needed", call,
+                    submission->count);
+    return HVD_OK;
+}
+
+static int start(const struct submission *submission, int64_t *handle)
+{
+    struct err err;
+    struct world *world = process_enter(&err);
+    if (!world)
+        return process_answer(err.code, &err);
+    int rc = check(submission, handle, &err);
+    if (rc == HVD_OK)
+        rc = engine_submit(world_engine(world), submission, false, handle, &err);
+    process_exit();
+    return process_answer(rc, &err);
+}
+
+/* The short form of an allgather never gives memory out. */
+static int check_output(const struct submission *submission, struct err *err)
+{
+    char label[REQUEST_LABEL];
+    if (submission->kind != COLLECTIVE_ALLGATHER || submission->tensors->output)
+        return HVD_OK;
+    return fail(err, HVD_ERR_INVALID, "%s: output is NULL",
+                request_label(label, submission->kind, submission->tensors->name));
+}
+
+static int run(const struct submission *submission, struct hvd_result *result)
+{
+    int64_t handle;
+    struct err err;
+    struct world *world = process_enter(&err);
+    if (!world)
+        return process_answer(err.code, &err);
+    int rc = check_output(submission, &err);
+    if (rc == HVD_OK)
+        rc = engine_submit(world_engine(world), submission, true, &handle, &err);
+    if (rc == HVD_OK)
+        rc = engine_wait(world_engine(world), handle, -1, result, &err);
+    process_exit();
+    return process_answer(rc, &err);
+}
+
+/* ---- the short forms ---- */
+
+/* More than fits is refused for its size in bytes. */
+static int64_t as_dim(size_t count)
+{
+    return count < INT64_MAX ? (int64_t)count : INT64_MAX;
+}
+
+int hvd_allreduce(const char *name, const void *input, void *output, size_t count,
+                  enum hvd_dtype dtype, enum hvd_op op)
+{
+    const int64_t dim = as_dim(count);
+    const struct hvd_tensor tensor = {
+        .name = name, .input = input, .output = output, .dtype = dtype, .ndims = 1, .dims = &dim
+    };
+    const struct submission submission = {
+        .kind = COLLECTIVE_ALLREDUCE, .tensors = &tensor, .count = 1, .op = op
+    };
+    return run(&submission, NULL);
+}
+
+int hvd_broadcast(const char *name, void *data, size_t count, enum hvd_dtype dtype, int root)
+{
+    const int64_t dim = as_dim(count);
+    const struct hvd_tensor tensor = {
+        .name = name, .output = data, .dtype = dtype, .ndims = 1, .dims = &dim
+    };
+    const struct submission submission = {
+        .kind = COLLECTIVE_BROADCAST, .tensors = &tensor, .count = 1, .root = root
+    };
+    return run(&submission, NULL);
+}
+
+/* The output has room for `count` elements of each rank. */
+static size_t gathered_size(size_t count, enum hvd_dtype dtype)
+{
+    size_t nbytes;
+    int size = hvd_size();
+    if (size < 1 || __builtin_mul_overflow(count, dtype_size((int)dtype), &nbytes) ||
+        __builtin_mul_overflow(nbytes, (size_t)size, &nbytes))
+        return SIZE_MAX; /* refused for another reason */
+    return nbytes;
+}
+
+int hvd_allgather(const char *name, const void *input, void *output, size_t count,
+                  enum hvd_dtype dtype)
+{
+    const int64_t dim = as_dim(count);
+    unsigned char nothing;
+    const struct hvd_tensor tensor = { .name = name,
+                                       .input = input,
+                                       .output = output || count > 0 ? output : &nothing,
+                                       .output_size = gathered_size(count, dtype),
+                                       .dtype = dtype,
+                                       .ndims = 1,
+                                       .dims = &dim };
+    const struct submission submission = { .kind = COLLECTIVE_ALLGATHER,
+                                           .tensors = &tensor,
+                                           .count = 1 };
+    struct hvd_result result = { 0 };
+    int rc = run(&submission, &result);
+    hvd_result_free(&result);
+    return rc;
+}
+
+int hvd_barrier(void)
+{
+    const struct submission submission = { .kind = COLLECTIVE_BARRIER, .count = 1 };
+    return run(&submission, NULL);
+}
+
+int hvd_join(int *last_rank)
+{
+    const struct submission submission = { .kind = COLLECTIVE_JOIN, .count = 1 };
+    struct hvd_result result = { 0 };
+    int rc = run(&submission, &result);
+    if (rc == HVD_OK && last_rank)
+        *last_rank = result.last_rank;
+    return rc;
+}
+
+/* ---- the long forms ---- */
+
+static int reduce(enum collective_kind kind, const struct hvd_tensor *tensors, int count,
+                  bool grouped, enum hvd_op op, const struct hvd_options *options, int64_t *handle)
+{
+    const struct submission submission = { .kind = kind,
+                                           .tensors = tensors,
+                                           .count = count,
+                                           .grouped = grouped,
+                                           .op = op,
+                                           .options = options };
+    return start(&submission, handle);
+}
+
+int hvd_allreduce_async(const struct hvd_tensor *tensor, enum hvd_op op,
+                        const struct hvd_options *options, int64_t *handle)
+{
+    return reduce(COLLECTIVE_ALLREDUCE, tensor, 1, false, op, options, handle);
+}
+
+int hvd_grouped_allreduce_async(const struct hvd_tensor *tensors, int count, enum hvd_op op,
+                                const struct hvd_options *options, int64_t *handle)
+{
+    return reduce(COLLECTIVE_ALLREDUCE, tensors, count, true, op, options, handle);
+}
+
+int hvd_reducescatter_async(const struct hvd_tensor *tensor, enum hvd_op op,
+                            const struct hvd_options *options, int64_t *handle)
+{
+    return reduce(COLLECTIVE_REDUCESCATTER, tensor, 1, false, op, options, handle);
+}
+
+int hvd_grouped_reducescatter_async(const struct hvd_tensor *tensors, int count, enum hvd_op op,
+                                    const struct hvd_options *options, int64_t *handle)
+{
+    return reduce(COLLECTIVE_REDUCESCATTER, tensors, count, true, op, options, handle);
+}
+
+int hvd_allgather_async(const struct hvd_tensor *tensor, const struct hvd_options *options,
+                        int64_t *handle)
+{
+    return reduce(COLLECTIVE_ALLGATHER, tensor, 1, false, 0, options, handle);
+}
+
+int hvd_grouped_allgather_async(const struct hvd_tensor *tensors, int count,
+                                const struct hvd_options *options, int64_t *handle)
+{
+    return reduce(COLLECTIVE_ALLGATHER, tensors, count, true, 0, options, handle);
+}
+
+int hvd_broadcast_async(const struct hvd_tensor *tensor, int root,
+                        const struct hvd_options *options, int64_t *handle)
+{
+    const struct submission submission = { .kind = COLLECTIVE_BROADCAST,
+                                           .tensors = tensor,
+                                           .count = 1,
+                                           .root = root,
+                                           .options = options };
+    return start(&submission, handle);
+}
+
+int hvd_alltoall_async(const struct hvd_tensor *tensor, const int64_t *splits, int nsplits,
+                       const struct hvd_options *options, int64_t *handle)
+{
+    const struct submission submission = { .kind = COLLECTIVE_ALLTOALL,
+                                           .tensors = tensor,
+                                           .count = 1,
+                                           .options = options,
+                                           .splits = splits,
+                                           .nsplits = nsplits };
+    return start(&submission, handle);
+}
+
+int hvd_barrier_async(const struct hvd_options *options, int64_t *handle)
+{
+    return reduce(COLLECTIVE_BARRIER, NULL, 1, false, 0, options, handle);
+}
+
+int hvd_join_async(const struct hvd_options *options, int64_t *handle)
+{
+    return reduce(COLLECTIVE_JOIN, NULL, 1, false, 0, options, handle);
+}
+
+int64_t hvd_share(int64_t rows, int size, int rank)
+{
+    if (rows < 0 || size < 1 || rank < 0 || rank >= size)
+        return HVD_ERR_INVALID;
+    return (int64_t)chunk_count((size_t)rows, size, rank);
+}
+
+/* ---- handles ---- */
+
+int hvd_poll(int64_t handle)
+{
+    struct err err;
+    struct world *world = process_enter(&err);
+    if (!world)
+        return process_answer(err.code, &err);
+    int rc = engine_poll(world_engine(world), handle, &err);
+    process_exit();
+    return process_answer(rc, &err);
+}
+
+static int wait_for(int64_t handle, int timeout_ms, struct hvd_result *result)
+{
+    struct err err;
+    struct world *world = process_enter(&err);
+    if (!world)
+        return process_answer(err.code, &err);
+    int rc = engine_wait(world_engine(world), handle, timeout_ms, result, &err);
+    process_exit();
+    return process_answer(rc, &err);
+}
+
+int hvd_wait(int64_t handle)
+{
+    return wait_for(handle, -1, NULL);
+}
+
+int hvd_wait_result(int64_t handle, struct hvd_result *result)
+{
+    return wait_for(handle, -1, result);
+}
+
+int hvd_wait_timeout(int64_t handle, int timeout_ms, struct hvd_result *result)
+{
+    return wait_for(handle, timeout_ms > 0 ? timeout_ms : 0, result);
+}
+
+void hvd_result_free(struct hvd_result *result)
+{
+    if (!result)
+        return;
+    free(result->rows);
+    free(result->memory);
+    *result = (struct hvd_result){ .last_rank = -1 };
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one world of this process, behind the public calls, and each thread's last error.
+ *
+ *   never joined -> joined -> left
+ *
+ * Calls enter the world and leave it again; hvd_shutdown() waits until all are out. A forked child
+ * asks for its process id before it touches anything else. */
+#ifndef LIB_PROCESS_H
+#define LIB_PROCESS_H
+
+#include "lib/base/status.h"
+#include "lib/world.h"
+
+/* The world, which stays until process_exit(); or NULL and `err`, when there is none. */
+struct world *process_enter(struct err *err);
+void process_exit(void);
+
+/* Joins, or leaves; see hvd_init() and hvd_shutdown(). `at_exit`: not while a thread is inside. */
+int process_join(struct err *err);
+void process_part(bool at_exit);
+int process_check_owner(struct err *err);
+
+/* Remembers a failure as this thread's last. Returns `rc`. */
+int process_answer(int rc, const struct err *err);
+const char *process_last_error(void);
+
+#endif
