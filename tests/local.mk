@@ -23,6 +23,8 @@ unit_tests = \
 	tests/unit/adasum_schedule_test \
 	tests/unit/adasum_test \
 	tests/unit/auth_test \
+	tests/unit/channel_test \
+	tests/unit/description_test \
 	tests/unit/environment_test \
 	tests/unit/failure_test \
 	tests/unit/frame_test \
@@ -42,6 +44,7 @@ unit_tests = \
 	tests/unit/timeline_test \
 	tests/unit/text_test \
 	tests/unit/topology_test \
+	tests/unit/variants_test \
 	tests/unit/wire_test \
 	tests/unit/world_test
 

@@ -14,6 +14,13 @@ void list_text_init(struct list_text *list, char *text, size_t size)
     *text = '\0';
 }
 
+/* A part that is a list of its own may have been cut already. */
+static bool ends_with_more(const struct list_text *list)
+{
+    const size_t length = sizeof more - 1;
+    return list->length >= length && memcmp(list->text + list->length - length, more, length) == 0;
+}
+
 /* There is always room left for the dots. */
 void list_text_add(struct list_text *list, const char *format, ...)
 {
@@ -27,7 +34,7 @@ void list_text_add(struct list_text *list, const char *format, ...)
     va_end(args);
     list->cut = length < 0 || (size_t)length + sizeof more > room;
     if (list->cut)
-        memcpy(at, more, sizeof more);
+        memcpy(ends_with_more(list) ? at - sizeof more + 1 : at, more, sizeof more);
     else
         list->length += (size_t)length;
 }
