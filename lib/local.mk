@@ -30,8 +30,9 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/request.c lib/request.h \
 	lib/request_lists.c \
 	lib/world.c lib/world.h \
-	lib/collective/adasum.c lib/collective/adasum.h \
+	lib/collective/adasum.c lib/collective/adasum.h lib/collective/adasum_impl.h \
 	lib/collective/adasum_math.c lib/collective/adasum_math.h \
+	lib/collective/adasum_memory.c \
 	lib/collective/adasum_schedule.c lib/collective/adasum_schedule.h \
 	lib/collective/allgather_ring.c \
 	lib/collective/allreduce_ring.c \
@@ -50,6 +51,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/engine_impl.h \
 	lib/engine/flight.c lib/engine/flight.h \
 	lib/engine/move.c \
+	lib/engine/report.c \
 	lib/engine/run.c \
 	lib/engine/set.c \
 	lib/engine/sets.c \
@@ -59,6 +61,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/timeline.c lib/engine/timeline.h \
 	lib/engine/timeline_file.c lib/engine/timeline_file.h \
 	lib/engine/timeline_names.c lib/engine/timeline_names.h \
+	lib/engine/trace.c lib/engine/trace.h \
 	lib/engine/tree_link.c lib/engine/tree_link.h \
 	lib/join/bootstrap.c lib/join/bootstrap.h \
 	lib/join/environment.c lib/join/environment.h \

@@ -1,92 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The motion of an Adasum; see adasum.h. */
+/* The motion of an Adasum; see adasum.h. Two things move: the step of this rank, in which it sends
+ * and after which it computes, and for each peer what comes from it next, which may be of a later
+ * step with that peer. */
 #include "lib/collective/adasum.h"
 
-#include "lib/collective/adasum_math.h"
-#include "lib/collective/adasum_schedule.h"
-#include "lib/collective/operation_impl.h"
+#include "lib/collective/adasum_impl.h"
 
 #include <assert.h>
 
 enum { DOT_BLOCK = 8192 }; /* elements */
 
-/* One direction of a step. */
-struct transfer {
-    unsigned char *data; /* not written to when it goes out */
-    size_t nbytes, done;
-};
-
-struct adasum {
-    struct operation operation; /* first */
-    int rank, size;
-    size_t count, element_size;
-    const struct adasum_math *math;
-    const unsigned char *input;
-    unsigned char *output;
-    unsigned char *scratch;      /* the peer's part of a fold, or of a halving */
-    const unsigned char *vector; /* what this rank's group has so far: the input, then the output */
-    struct adasum_step step;     /* moved by advance() only */
-    struct transfer out, in;     /* of this step */
-    size_t dotted;               /* elements of `in` that are in `sums` */
-    struct adasum_sums sums;     /* of the level, as far as this rank knows */
-    struct adasum_sums from_peer; /* in a sum */
-};
-
-static struct transfer whole(const struct adasum *adasum, const unsigned char *data)
+static struct adasum *adasum_of(struct operation *operation)
 {
-    return (struct transfer){ (unsigned char *)data, adasum->count * adasum->element_size, 0 };
+    return (struct adasum *)(void *)operation;
 }
 
-/* What `rank` has after `levels` levels. */
-static struct transfer part(const struct adasum *adasum, const unsigned char *vector, int rank,
-                            int levels)
+/* Peers in the order of levels; the one outside the core is the last, or the only one. */
+static int npeers(const struct adasum *adasum)
 {
-    struct adasum_piece piece = adasum_piece(adasum->count, rank, levels);
-    return (struct transfer){ (unsigned char *)vector + piece.start * adasum->element_size,
-                              piece.count * adasum->element_size, 0 };
+    return adasum_is_extra(adasum->rank, adasum->size) ? 1 : adasum->levels + 1;
 }
 
-static struct transfer numbers(struct adasum_sums *sums)
+static struct incoming *find_incoming(const struct adasum *adasum, int peer)
 {
-    return (struct transfer){ (unsigned char *)sums, sizeof *sums, 0 };
+    for (int i = 0; i < npeers(adasum); i++)
+        if (adasum->incoming[i].peer == peer)
+            return &adasum->incoming[i];
+    return NULL;
 }
 
-/* What the step sends, and where what it receives goes. */
-static void begin_step(struct adasum *adasum)
+/* Leaves behind the steps of which everything has come, and those in which nothing does. */
+static void settle(const struct adasum *adasum, struct incoming *incoming)
 {
-    struct adasum_step step = adasum->step;
-    bool extra = adasum_is_extra(adasum->rank, adasum->size);
-    int peer = adasum_peer(step, adasum->rank, adasum->size), levels = step.level + 1;
-    adasum->out = adasum->in = (struct transfer){ NULL, 0, 0 };
-    switch (step.phase) {
-    case ADASUM_FOLD:
-        if (extra)
-            adasum->out = whole(adasum, adasum->input);
-        else
-            adasum->in = whole(adasum, adasum->scratch);
-        break;
-    case ADASUM_HALVE:
-        adasum->out = part(adasum, adasum->vector, peer, levels);
-        adasum->in = part(adasum, adasum->vector, adasum->rank, levels);
-        adasum->in.data = adasum->scratch;
-        break;
-    case ADASUM_SUM:
-        adasum->out = numbers(&adasum->sums);
-        adasum->in = numbers(&adasum->from_peer);
-        break;
-    case ADASUM_SPREAD:
-        adasum->out = part(adasum, adasum->output, adasum->rank, levels);
-        adasum->in = part(adasum, adasum->output, peer, levels);
-        break;
-    case ADASUM_UNFOLD:
-        if (extra)
-            adasum->in = whole(adasum, adasum->output);
-        else
-            adasum->out = whole(adasum, adasum->output);
-        break;
-    case ADASUM_DONE:
-        break;
+    while (incoming->step.phase != ADASUM_DONE &&
+           incoming->done == adasum_awaited(adasum, incoming->step).nbytes) {
+        incoming->step = adasum_next_step(incoming->step, adasum->rank, adasum->size);
+        incoming->step =
+            adasum_step_with(incoming->step, incoming->peer, adasum->rank, adasum->size);
+        incoming->done = 0;
     }
+}
+
+/* How much of what this step awaits has come. */
+static size_t received(const struct adasum *adasum)
+{
+    int peer = adasum_peer(adasum->step, adasum->rank, adasum->size);
+    const struct incoming *incoming = find_incoming(adasum, peer);
+    return adasum_same_step(incoming->step, adasum->step)
+               ? incoming->done
+               : adasum_awaited(adasum, adasum->step).nbytes;
 }
 
 /* The two operands of a fold or a level, and where their combination goes. */
@@ -98,26 +60,26 @@ struct operands {
 
 static struct operands operands(const struct adasum *adasum)
 {
-    struct adasum_step step = adasum->step;
-    bool folding = step.phase == ADASUM_FOLD;
-    struct adasum_piece piece =
-        adasum_piece(adasum->count, adasum->rank, folding ? 0 : step.level + 1);
-    size_t offset = piece.start * adasum->element_size;
-    const unsigned char *own = adasum->vector + offset;
-    bool low = folding || adasum_is_low(adasum->rank, step.level);
-    return (struct operands){ low ? own : adasum->scratch, low ? adasum->scratch : own,
-                              adasum->output + offset, piece.count };
+    int level = adasum->step.level, rank = adasum->rank;
+    if (adasum->step.phase == ADASUM_FOLD)
+        return (struct operands){ adasum->input, adasum->folded, adasum->output, adasum->count };
+    struct area own = adasum_part(adasum, adasum->vector, rank, level + 1);
+    struct area others = adasum_half(adasum, level);
+    bool low = adasum_is_low(rank, level);
+    return (struct operands){ low ? own.data : others.data, low ? others.data : own.data,
+                              adasum_part(adasum, adasum->output, rank, level + 1).data,
+                              own.nbytes / adasum->element_size };
 }
 
 /* Takes the dot products of all blocks that have come completely. */
 static void take_dots(struct adasum *adasum)
 {
     const struct operands of = operands(adasum);
-    size_t received = adasum->in.done / adasum->element_size;
+    size_t come = received(adasum) / adasum->element_size;
     while (adasum->dotted < of.count) {
         size_t missing = of.count - adasum->dotted;
         size_t n = missing < DOT_BLOCK ? missing : DOT_BLOCK;
-        if (received < adasum->dotted + n)
+        if (come < adasum->dotted + n)
             return;
         size_t offset = adasum->dotted * adasum->element_size;
         struct adasum_sums sums = adasum->math->dot(of.a + offset, of.b + offset, n);
@@ -138,85 +100,96 @@ static void combine(struct adasum *adasum)
 /* The lower rank's numbers are the left ones, on both sides. */
 static void add_sums(struct adasum *adasum)
 {
-    bool low = adasum_is_low(adasum->rank, adasum->step.round);
-    adasum->sums = low ? adasum_add(&adasum->sums, &adasum->from_peer)
-                       : adasum_add(&adasum->from_peer, &adasum->sums);
+    struct adasum_step step = adasum->step;
+    const struct adasum_sums *heard = adasum_heard(adasum, step);
+    bool low = adasum_is_low(adasum->rank, step.round);
+    adasum->sums = low ? adasum_add(&adasum->sums, heard) : adasum_add(heard, &adasum->sums);
+}
+
+static bool takes_dots(const struct adasum *adasum)
+{
+    return adasum->step.phase == ADASUM_HALVE ||
+           (adasum->step.phase == ADASUM_FOLD && !adasum_is_extra(adasum->rank, adasum->size));
 }
 
 /* What a step gives once everything has been sent and received. */
 static void finish_step(struct adasum *adasum)
 {
-    if (adasum->step.phase == ADASUM_SUM)
+    struct adasum_step step = adasum->step;
+    if (step.phase == ADASUM_SUM)
         add_sums(adasum);
-    bool summed = adasum->step.phase == ADASUM_SUM && adasum->step.round == adasum->step.level;
-    bool folded = adasum->step.phase == ADASUM_FOLD && adasum->scratch;
+    bool summed = step.phase == ADASUM_SUM && step.round == step.level;
+    bool folded = step.phase == ADASUM_FOLD && takes_dots(adasum);
     if (summed || folded)
         combine(adasum);
 }
 
-static bool step_over(const struct adasum *adasum)
+static bool step_is_over(struct adasum *adasum)
 {
-    return adasum->out.done == adasum->out.nbytes && adasum->in.done == adasum->in.nbytes;
+    return adasum->sent == adasum_outgoing(adasum).nbytes &&
+           received(adasum) == adasum_awaited(adasum, adasum->step).nbytes;
 }
 
+/* Does what can be done with what has come. */
 static void advance(struct adasum *adasum)
 {
-    while (adasum->step.phase != ADASUM_DONE && step_over(adasum)) {
+    while (adasum->step.phase != ADASUM_DONE) {
+        if (takes_dots(adasum))
+            take_dots(adasum);
+        if (!step_is_over(adasum))
+            return;
         finish_step(adasum);
         adasum->step = adasum_next_step(adasum->step, adasum->rank, adasum->size);
-        begin_step(adasum);
+        adasum->sent = 0;
     }
-}
-
-static bool is_peer(const struct adasum *adasum, int peer)
-{
-    return peer == adasum_peer(adasum->step, adasum->rank, adasum->size);
-}
-
-/* What is left of a transfer. */
-static void *rest(const struct adasum *adasum, const struct transfer *transfer, int peer,
-                  size_t *nbytes)
-{
-    *nbytes = is_peer(adasum, peer) ? transfer->nbytes - transfer->done : 0;
-    return *nbytes > 0 ? transfer->data + transfer->done : NULL;
 }
 
 static const void *adasum_output(struct operation *operation, int peer, size_t *nbytes)
 {
-    const struct adasum *adasum = (const struct adasum *)operation;
-    return rest(adasum, &adasum->out, peer, nbytes);
+    struct adasum *adasum = adasum_of(operation);
+    bool its_turn = peer == adasum_peer(adasum->step, adasum->rank, adasum->size);
+    struct area area = adasum_outgoing(adasum);
+    *nbytes = its_turn ? area.nbytes - adasum->sent : 0;
+    return *nbytes > 0 ? area.data + adasum->sent : NULL;
 }
 
 static void adasum_sent(struct operation *operation, int peer, size_t nbytes)
 {
-    struct adasum *adasum = (struct adasum *)operation;
-    assert(is_peer(adasum, peer) && nbytes <= adasum->out.nbytes - adasum->out.done);
+    struct adasum *adasum = adasum_of(operation);
+    assert(peer == adasum_peer(adasum->step, adasum->rank, adasum->size));
     (void)peer;
-    adasum->out.done += nbytes;
+    adasum->sent += nbytes;
     advance(adasum);
 }
 
 static void *adasum_space(struct operation *operation, int peer, size_t *nbytes)
 {
-    const struct adasum *adasum = (const struct adasum *)operation;
-    return rest(adasum, &adasum->in, peer, nbytes);
+    const struct adasum *adasum = adasum_of(operation);
+    const struct incoming *incoming = find_incoming(adasum, peer);
+    *nbytes = 0;
+    if (!incoming)
+        return NULL;
+    struct area area = adasum_awaited(adasum, incoming->step);
+    *nbytes = area.nbytes - incoming->done;
+    return *nbytes > 0 ? area.data + incoming->done : NULL;
 }
 
 static int adasum_received(struct operation *operation, int peer, size_t nbytes, struct err *err)
 {
-    struct adasum *adasum = (struct adasum *)operation;
-    if (!is_peer(adasum, peer) || nbytes > adasum->in.nbytes - adasum->in.done)
-        return fail(err, HVD_ERR_PROTOCOL, "%zu bytes of an Adasum that are not its turn", nbytes);
-    adasum->in.done += nbytes;
-    if (adasum->step.phase == ADASUM_FOLD || adasum->step.phase == ADASUM_HALVE)
-        take_dots(adasum);
+    struct adasum *adasum = adasum_of(operation);
+    struct incoming *incoming = find_incoming(adasum, peer);
+    if (!incoming || nbytes > adasum_awaited(adasum, incoming->step).nbytes - incoming->done)
+        return fail(err, HVD_ERR_PROTOCOL, "%zu bytes too many of an Adasum", nbytes);
+    incoming->done += nbytes;
+    settle(adasum, incoming);
     advance(adasum);
     return HVD_OK;
 }
 
 static bool adasum_done(const struct operation *operation)
 {
-    return ((const struct adasum *)operation)->step.phase == ADASUM_DONE;
+    const struct adasum *adasum = (const struct adasum *)(const void *)operation;
+    return adasum->step.phase == ADASUM_DONE;
 }
 
 static const struct operation_type adasum_type = {
@@ -228,44 +201,31 @@ static const struct operation_type adasum_type = {
     .done = adasum_done,
 };
 
-/* In elements. */
-static size_t scratch_count(const struct operation_task *task, struct adasum_step first)
+static void await_peers(struct adasum *adasum)
 {
-    if (adasum_is_extra(task->rank, task->size))
-        return 0;
-    return first.phase == ADASUM_FOLD ? task->count
-                                      : adasum_piece(task->count, task->rank, 1).count;
+    struct adasum_step first = adasum->step;
+    int rank = adasum->rank, size = adasum->size, core = adasum_core_size(size);
+    for (int i = 0; i < npeers(adasum); i++) {
+        int peer = i < adasum->levels ? rank ^ 1 << i : rank + core;
+        if (adasum_is_extra(rank, size))
+            peer = rank - core;
+        adasum->incoming[i] =
+            (struct incoming){ peer, adasum_step_with(first, peer, rank, size), 0 };
+        settle(adasum, &adasum->incoming[i]);
+    }
 }
-
-enum {
-    HEAD = (sizeof(struct adasum) + OPERATION_ALIGNMENT - 1) / OPERATION_ALIGNMENT *
-           OPERATION_ALIGNMENT
-};
 
 struct operation *adasum_start(struct operation_store *store, const struct operation_task *task,
                                struct err *err)
 {
-    const struct adasum_step first = adasum_first_step(task->rank, task->size);
-    const size_t element_size = dtype_size((int)task->dtype);
-    const size_t nbytes = scratch_count(task, first) * element_size;
-    struct adasum *adasum = operation_alloc(store, HEAD + nbytes);
+    struct adasum *adasum = adasum_create(store, task);
     if (!adasum) {
-        fail(err, HVD_ERR_NOMEM, "out of memory for an Adasum of %zu elements", task->count);
+        fail(err, HVD_ERR_NOMEM, "no memory for an Adasum of %zu elements", task->count);
         return NULL;
     }
-    *adasum = (struct adasum){ .operation.type = &adasum_type,
-                               .rank = task->rank,
-                               .size = task->size,
-                               .count = task->count,
-                               .element_size = element_size,
-                               .math = adasum_math(task->dtype),
-                               .input = task->input,
-                               .output = task->output,
-                               .vector = task->input,
-                               .step = first };
-    if (!adasum_is_extra(task->rank, task->size))
-        adasum->scratch = (unsigned char *)adasum + HEAD;
-    begin_step(adasum);
+    adasum->operation.type = &adasum_type;
+    adasum->step = adasum_first_step(task->rank, task->size);
+    await_peers(adasum);
     advance(adasum);
     return &adasum->operation;
 }

@@ -89,6 +89,18 @@ int adasum_peer(struct adasum_step step, int rank, int size)
     }
 }
 
+struct adasum_step adasum_step_with(struct adasum_step step, int peer, int rank, int size)
+{
+    while (step.phase != ADASUM_DONE && adasum_peer(step, rank, size) != peer)
+        step = adasum_next_step(step, rank, size);
+    return step;
+}
+
+bool adasum_same_step(struct adasum_step x, struct adasum_step y)
+{
+    return x.phase == y.phase && x.level == y.level && x.round == y.round;
+}
+
 /* The low half has the odd element. */
 struct adasum_piece adasum_piece(size_t count, int rank, int levels)
 {

@@ -47,6 +47,11 @@ struct adasum_step adasum_next_step(struct adasum_step step, int rank, int size)
 /* With whom; -1 when done. */
 int adasum_peer(struct adasum_step step, int rank, int size);
 
+/* The first of the steps from `step` on that is with `peer`, or done. */
+struct adasum_step adasum_step_with(struct adasum_step step, int peer, int rank, int size);
+
+bool adasum_same_step(struct adasum_step x, struct adasum_step y);
+
 /* p, and the power of two that it is. Is `rank` from p on? */
 int adasum_core_size(int size);
 int adasum_levels(int size);
