@@ -4,13 +4,19 @@
  *   0 number of the operation u32   4 length u32   8 data
  *
  * All ranks start the operations of a set in the same order and number them alike; a few are under
- * way at once (the window). Whichever has something to send may send the next frame; the receiver
+ * way at once (the window). The lowest that has something to send sends the next frame; the receiver
  * hands it to the operation of that number, and waits with a frame whose operation it has not
- * started yet, or which has no space now. The lowest unfinished operation of all ranks can always
- * go on, so nothing waits for ever.
+ * started yet, or which has no space now.
+ *
+ * That nothing waits for ever rests on three things. A frame of an operation that cannot be in the
+ * receiver's window yet comes from a rank that is done with the lowest one there. An operation that
+ * has been started takes what comes, at once: all but alltoall, which waits for the numbers of rows
+ * from everybody (operation.h). And those numbers can be sent from the start, so that on every link
+ * an operation's come before anything of a later one.
  *
  * Fails with HVD_ERR_PEER_LOST when the link breaks, HVD_ERR_PROTOCOL when a frame belongs to an
- * operation that is done, is empty, or is longer than the operation can take. */
+ * operation that is done, is empty or longer than CHANNEL_FRAME_MAX, or goes on when its operation
+ * is done; and as the operation does. */
 #ifndef LIB_ENGINE_CHANNEL_H
 #define LIB_ENGINE_CHANNEL_H
 
@@ -40,7 +46,8 @@ struct channel {
     size_t out_left;
     uint32_t out_number;
 
-    /* The frame that is being received, likewise. */
+    /* The frame that is being received: in_left bytes of its data are missing. If none are, the
+     * header of the next one is on its way. */
     unsigned char in_header[CHANNEL_HEADER];
     size_t in_header_received;
     size_t in_left;
@@ -54,7 +61,8 @@ void channel_init(struct channel *channel, struct link *link, int peer);
 int channel_move(struct channel *channel, struct operation_window *window, struct err *err);
 
 /* What to wait for on the link before channel_move() can do more: POLLIN unless a frame waits for
- * its operation, POLLOUT if there is something to send. */
+ * its operation, POLLOUT if there is something to send. To be asked again when an operation has
+ * been started, moved by another channel, or is done. */
 short channel_events(const struct channel *channel, const struct operation_window *window);
 
 /* Nothing of a frame that was begun is left to be sent. */

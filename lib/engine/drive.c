@@ -110,6 +110,7 @@ static void pause_driver(struct engine *engine, enum driver self, uint64_t until
 {
     eventfd_t value;
     int whose = self == A_CALLER ? CALLERS_FDS : THREADS_FDS;
+    timeline_flush(engine->timeline);
     until_ns = least(until_ns, engine_deadline(engine));
     int count = fill_fds(engine, whose, &until_ns);
     engine->sleeping_until_ns = until_ns;
@@ -255,7 +256,6 @@ static void drive_for_nobody(struct engine *engine)
     while (engine->driver == THE_THREAD && !engine->stopping && !engine->broken) {
         if (engine_move(engine))
             continue;
-        timeline_flush(engine->timeline);
         pause_driver(engine, THE_THREAD, next_check(engine, monotonic_ns()));
     }
     if (engine->driver == THE_THREAD)

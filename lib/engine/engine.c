@@ -3,6 +3,7 @@
 #include "lib/engine/engine.h"
 
 #include "lib/engine/engine_impl.h"
+#include "lib/engine/trace.h"
 #include "lib/join/quiet_thread.h"
 #include "lib/link/descriptor.h"
 #include "lib/link/socket.h"
@@ -96,9 +97,9 @@ struct engine *engine_create(const struct engine_options *options, struct err *e
     engine->wake_fd = descriptor_event();
     name_peers(engine, options);
     int rc = engine->wake_fd < 0 ? fail_errno(err, HVD_ERR_SYSTEM, errno, "eventfd")
-                                 : make_world(engine, err);
+                                 : open_timeline(engine, err);
     if (rc == HVD_OK)
-        rc = open_timeline(engine, err);
+        rc = make_world(engine, err);
     if (rc == HVD_OK)
         return engine;
     engine_destroy(engine);
@@ -263,7 +264,14 @@ int engine_wait(struct engine *engine, int64_t handle, int timeout_ms, struct hv
     return rc;
 }
 
-/* ---- timeline, report ---- */
+/* ---- the timeline ---- */
+
+static void observe_all(struct engine *engine)
+{
+    for (int id = 0; id < engine->sets_count; id++)
+        if (engine->sets[id] && engine->sets[id]->rank >= 0)
+            trace_observe(engine->sets[id]);
+}
 
 int engine_start_timeline(struct engine *engine, const char *file, bool mark_cycles,
                           struct err *err)
@@ -276,6 +284,7 @@ int engine_start_timeline(struct engine *engine, const char *file, bool mark_cyc
     pthread_mutex_lock(&engine->lock);
     struct timeline *before = engine->timeline;
     engine->timeline = timeline;
+    observe_all(engine);
     pthread_mutex_unlock(&engine->lock);
     timeline_close(before);
     return HVD_OK;
@@ -286,6 +295,7 @@ int engine_stop_timeline(struct engine *engine)
     pthread_mutex_lock(&engine->lock);
     struct timeline *before = engine->timeline;
     engine->timeline = NULL;
+    observe_all(engine);
     pthread_mutex_unlock(&engine->lock);
     timeline_close(before);
     return HVD_OK;
@@ -296,10 +306,4 @@ void engine_note_done(struct engine *engine, const struct tensor *tensor)
     engine->last_done_kind = tensor->description.kind;
     memcpy(engine->last_done, tensor->name, strlen(tensor->name) + 1);
     engine->last_done_ns = monotonic_ns();
-}
-
-void engine_report(void *arg, char *text, size_t size)
-{
-    (void)arg;
-    snprintf(text, size, "%s", "");
 }

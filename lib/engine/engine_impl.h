@@ -9,6 +9,7 @@
  *   sets.c     adding and removing process sets
  *   move.c     one look at everything; symptoms and the world's end
  *   drive.c    who looks, and when they sleep
+ *   trace.c    what goes into the timeline;  report.c  what this rank is doing, in words
  *   engine.c   the beginning and the end */
 #ifndef LIB_ENGINE_ENGINE_IMPL_H
 #define LIB_ENGINE_ENGINE_IMPL_H
@@ -37,6 +38,7 @@ struct run_tensor {
 /* One decision whose data has to be moved: waits in the set's queue, then is under way. */
 struct run {
     struct run *next;
+    struct process_set *set;
     struct description description; /* of the first tensor */
     struct run_tensor *tensors;     /* `count` of them; room for `capacity` */
     int count, capacity;
@@ -73,6 +75,7 @@ struct process_set {
     struct tree_link up, down[TREE_CHILDREN_MAX];
     struct negotiation *negotiation;
     struct wire_writer body;
+    struct negotiation_observer observer;
     struct stall *stall;
     uint64_t nameless[COLLECTIVE_KINDS]; /* how many of each kind have been submitted */
     int in_flight;                       /* own tensors */
@@ -81,6 +84,7 @@ struct process_set {
     struct channel **channels; /* by rank in the set; NULL where there is none */
     int *peers, npeers;        /* those that are there */
     int64_t *rows;             /* room for a number from each rank */
+    bool expects_links;        /* wanted ones may be there already */
     bool meshing, meshed;      /* links to all ranks are wanted, are there */
     struct operation_store *store;
     struct operation_window window;
@@ -143,6 +147,9 @@ struct engine {
 /* engine.c */
 void engine_note_done(struct engine *engine, const struct tensor *tensor);
 
+/* report.c: at most one line, without a newline */
+void engine_say_doing(struct engine *engine, char *text, size_t size);
+
 /* submit.c */
 int submit_to_world(struct engine *engine, const struct description *description, const int *ranks,
                     int64_t *handle, struct err *err);
@@ -164,6 +171,8 @@ int set_move(struct process_set *set, struct err *err);
 /* Tells the neighbours that this rank leaves, or that the world is broken. */
 void set_tell(struct process_set *set, enum tree_frame type, const struct err *reason);
 bool set_is_flushed(const struct process_set *set); /* the tree's links */
+/* Nothing more is sent or received: the others may be in the middle of an operation. */
+void set_close_data(struct process_set *set);
 bool set_has_data_to_send(const struct process_set *set);
 void set_send_rest(struct process_set *set);
 /* No more collectives; those that are not decided on fail with it. */

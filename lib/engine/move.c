@@ -59,19 +59,22 @@ static bool is_explained(const struct engine *engine)
     return true;
 }
 
-static int move_set(struct process_set *set, struct err *err)
+static int move_set(struct process_set *set, bool links_came, struct err *err)
 {
-    int rc = set->rank >= 0 ? set_take_links(set, err) : HVD_OK;
+    int rc = HVD_OK;
+    if (set->rank >= 0 && (links_came || set->expects_links))
+        rc = set_take_links(set, err);
     return rc == HVD_OK && set->state == SET_READY ? set_move(set, err) : rc;
 }
 
 static int move_all(struct engine *engine, struct err *err)
 {
-    int moved = 0;
+    int came = 0;
     if (engine->thorough || linker_busy(engine->linker))
-        moved = linker_move(engine->linker, monotonic_ms(), err);
+        came = linker_move(engine->linker, monotonic_ms(), err);
+    int moved = came;
     for (int id = 0; moved >= 0 && id < engine->sets_count; id++) {
-        int rc = engine->sets[id] ? move_set(engine->sets[id], err) : 0;
+        int rc = engine->sets[id] ? move_set(engine->sets[id], came > 0, err) : 0;
         moved = rc < 0 ? rc : moved | rc;
     }
     return moved;

@@ -9,6 +9,7 @@
  * the tensor. Fails with HVD_ERR_NOMEM or HVD_ERR_PROTOCOL, which breaks the world. */
 #include "lib/engine/engine_impl.h"
 
+#include "lib/engine/trace.h"
 #include "lib/reduce/reduce.h"
 
 #include <stdlib.h>
@@ -99,6 +100,7 @@ int run_queue(struct process_set *set, const struct decision *decision, struct e
         return err->code;
     run->description = decision->tensors[0].description;
     run->count = decision->count;
+    run->set = set;
     run->total = 0;
     for (int i = 0; i < run->count; i++) {
         const struct agreed *agreed = &decision->tensors[i];
@@ -113,6 +115,7 @@ int run_queue(struct process_set *set, const struct decision *decision, struct e
     *set->queue_end = run;
     set->queue_end = &run->next;
     set->queued++;
+    trace_queued(run);
     return take_list(set, run, decision->tensors, err);
 }
 
@@ -279,8 +282,10 @@ static int start(struct process_set *set, struct run *run, struct err *err)
     struct set_memory *memory = &set->memory[place];
     struct operation_task task;
     fill_task(set, run, &task);
+    trace_packing(run);
     if (!get_staging(memory) || !prepare(set, run, &task, memory))
         return fail(err, HVD_ERR_NOMEM, "out of memory");
+    trace_moving(run);
     task.staging = memory->staging;
     run->output = task.output;
     run->place = place;
@@ -295,11 +300,13 @@ static int start(struct process_set *set, struct run *run, struct err *err)
 
 /* ---- done ---- */
 
-static void settle_packed(struct run *run, const unsigned char *at)
+static void settle_packed(struct process_set *set, struct run *run, const unsigned char *at)
 {
     for (int i = 0; i < run->count; i++) {
-        if (run->tensors[i].own)
+        if (run->tensors[i].own) {
+            timeline_end(set->engine->timeline, run->tensors[i].own->name);
             settle_whole(run->tensors[i].own, at);
+        }
         at += run->tensors[i].count * element_size(run);
     }
 }
@@ -319,7 +326,7 @@ static void settle_run(struct process_set *set, struct run *run)
         return;
     default:
         if (run->count > 1)
-            settle_packed(run, run->output);
+            settle_packed(set, run, run->output);
         else if (own)
             settle_whole(own, run->output);
     }
@@ -331,9 +338,10 @@ static int run_alone(struct process_set *set, struct run *run, struct err *err)
     struct operation_task task;
     struct set_memory *memory = &set->memory[0];
     fill_task(set, run, &task);
+    trace_packing(run);
     bool ready = prepare(set, run, &task, memory);
     if (ready && task.place)
-        ready = task.output = task.place(task.place_arg, task.splits);
+        ready = (task.output = task.place(task.place_arg, task.splits)) != NULL;
     if (!ready)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     size_t nbytes = run->total * element_size(run);
@@ -404,6 +412,7 @@ int runs_finish(struct process_set *set)
         struct run *run = set->running[place];
         if (!run || !run->operation->type->done(run->operation))
             continue;
+        trace_moved(run);
         operation_fini(set->store, run->operation);
         set->running[place] = NULL;
         window->at[place] = NULL;
@@ -436,6 +445,7 @@ void runs_fail(struct process_set *set, const struct err *reason)
         fail_run(set, run, reason);
     }
     set->window.first = set->window.end;
+    set_close_data(set);
     while (set->queue)
         fail_run(set, take_first(set), reason);
 }

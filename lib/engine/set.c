@@ -7,6 +7,7 @@
  * HVD_ERR_PROTOCOL when a neighbour sends what it must not, HVD_ERR_NOMEM. */
 #include "lib/engine/engine_impl.h"
 
+#include "lib/engine/trace.h"
 #include "lib/link/socket.h"
 
 #include <stdlib.h>
@@ -53,7 +54,10 @@ static int make_member(struct process_set *set, struct err *err)
     if (!make_memory(set))
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     set->negotiation = negotiation_create(set->rank, set->size, set->ranks, &agreement, err);
-    return set->negotiation ? HVD_OK : err->code;
+    if (!set->negotiation)
+        return err->code;
+    trace_observe(set);
+    return HVD_OK;
 }
 
 struct process_set *set_create(struct engine *engine, int id, const int *ranks, int size,
@@ -80,10 +84,9 @@ struct process_set *set_create(struct engine *engine, int id, const int *ranks, 
 
 static void close_channels(struct process_set *set)
 {
-    for (int i = 0; i < set->npeers; i++) {
-        link_close(set->channels[set->peers[i]]->link);
+    set_close_data(set);
+    for (int i = 0; i < set->npeers; i++)
         free(set->channels[set->peers[i]]);
-    }
     free(set->channels);
     free(set->peers);
     free(set->rows);
@@ -130,6 +133,7 @@ int set_want_links(struct process_set *set, const struct join_peer *peers, int n
 {
     int rc = HVD_OK, left = ring_left(set->rank, set->size),
         right = ring_right(set->rank, set->size);
+    set->expects_links = true;
     if (set->size < 2)
         return HVD_OK;
     rc = want(set, peers, npeers, left, DATA_CHANNEL, err);
@@ -145,7 +149,7 @@ int set_want_links(struct process_set *set, const struct join_peer *peers, int n
 int set_want_mesh(struct process_set *set, struct err *err)
 {
     struct engine *engine = set->engine;
-    set->meshing = true;
+    set->meshing = set->expects_links = true;
     for (int rank = 0; rank < set->size; rank++) {
         if (rank == set->rank || set->channels[rank])
             continue;
@@ -215,6 +219,7 @@ static int take_mesh(struct process_set *set, struct err *err)
 
 int set_take_links(struct process_set *set, struct err *err)
 {
+    set->expects_links = false;
     if (set->state == SET_LINKING && set->rank >= 0) {
         int rc = set->size < 2 ? 1 : take_neighbours(set, err);
         if (rc < 0)
@@ -543,6 +548,15 @@ bool set_is_flushed(const struct process_set *set)
     return flushed;
 }
 
+void set_close_data(struct process_set *set)
+{
+    for (int i = 0; i < set->npeers; i++) {
+        struct channel *channel = set->channels[set->peers[i]];
+        link_close(channel->link);
+        channel->link = NULL;
+    }
+}
+
 bool set_has_data_to_send(const struct process_set *set)
 {
     for (int i = 0; i < set->npeers; i++) {
@@ -573,15 +587,29 @@ static void fail_tensors(struct process_set *set, const struct err *reason, bool
     }
 }
 
+static bool lacks_a_channel(const struct process_set *set)
+{
+    for (int i = 0; i < set->npeers; i++)
+        if (!set->channels[set->peers[i]]->link)
+            return true;
+    return false;
+}
+
+static void forget_links(struct process_set *set)
+{
+    for (int purpose = 0; purpose < CHANNELS_OF_A_SET; purpose++)
+        linker_forget(set->engine->linker, channel_number(set, purpose));
+}
+
 void set_end(struct process_set *set, const struct err *reason)
 {
     if (set->ended.code != HVD_OK)
         return;
     set->ended = *reason;
+    forget_links(set);
     fail_tensors(set, reason, false);
-    for (int i = 0; i < set->npeers; i++)
-        if (!set->channels[set->peers[i]]->link)
-            runs_fail(set, reason);
+    if (lacks_a_channel(set) || set->state == SET_LINKING || (set->meshing && !set->meshed))
+        runs_fail(set, reason);
 }
 
 void set_fail_all(struct process_set *set, const struct err *reason)

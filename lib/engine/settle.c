@@ -4,6 +4,7 @@
  * tensor's failure on this rank alone. */
 #include "lib/engine/engine_impl.h"
 
+#include "lib/engine/trace.h"
 #include "lib/link/socket.h"
 #include "lib/reduce/reduce.h"
 
@@ -20,6 +21,7 @@ void settle_tensor(struct tensor *tensor, const struct err *err)
     if (err->code == HVD_ERR_PEER_LEFT)
         fail_context(&named, "%s", request_label(label, tensor->description.kind, tensor->name));
     tensor->set->in_flight--;
+    trace_done(tensor, !tensor->decided);
     if (err->code == HVD_OK)
         engine_note_done(engine, tensor);
     if (flight_done(&engine->flight, tensor, &named) && engine->waiters > 0)

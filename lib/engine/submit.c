@@ -123,6 +123,9 @@ static int name_tensors(struct prepared *prepared, const struct submission *subm
         return fail(err, HVD_ERR_INVALID, "%s: a tensor of this name is in flight already",
                     request_label(label, submission->kind, name));
     }
+    if (submission->grouped && !submission->tensors[0].name)
+        for (int i = 0; i < submission->count; i++)
+            prepared->descriptions[i].group = request_hash(prepared->names[0]);
     if (submission->tensors && !submission->tensors[0].name)
         set->nameless[submission->kind] += (uint64_t)submission->count;
     return HVD_OK;

@@ -149,6 +149,13 @@ void timeline_begin(struct timeline *timeline, const char *tensor, const char *s
     put_json(timeline, "}");
 }
 
+bool timeline_is_open(struct timeline *timeline, const char *tensor)
+{
+    const struct timeline_name *name =
+        is_over(timeline) ? NULL : timeline_names_find(&timeline->names, tensor);
+    return name && name->depth > 0;
+}
+
 /* "name":"text" with what parts it from the one before. */
 static void put_text_arg(struct timeline *timeline, const char **comma, const char *name,
                          const char *text)

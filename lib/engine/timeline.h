@@ -30,6 +30,9 @@ const char *timeline_file(const struct timeline *timeline);
 void timeline_begin(struct timeline *timeline, const char *tensor, const char *span);
 void timeline_end(struct timeline *timeline, const char *tensor);
 
+/* Is there a span on `tensor` that has not ended? */
+bool timeline_is_open(struct timeline *timeline, const char *tensor);
+
 /* The same end, with args: "dtype", "shape", "bytes", "algorithm"; NULL and 0 leave one out. */
 struct timeline_args {
     const char *dtype, *shape, *algorithm;

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this rank is doing, in words, for SIGUSR2 to hvdrun and for the stall inspector: what its own
+ * tensors wait for, what waits for it, what it did last. */
+#include "lib/engine/engine_impl.h"
+
+#include "lib/link/socket.h"
+#include "lib/negotiation/list_text.h"
+
+#include <stdio.h>
+
+enum { LINES_MAX = 24 };
+
+struct page {
+    struct list_text text;
+    int lines, left_out;
+    uint64_t now_ns;
+};
+
+static double seconds(uint64_t since_ns, uint64_t now_ns)
+{
+    return now_ns > since_ns ? (double)(now_ns - since_ns) / 1e9 : 0;
+}
+
+static bool has_line(struct page *page)
+{
+    if (page->lines >= LINES_MAX)
+        page->left_out++;
+    else
+        page->lines++;
+    return page->left_out == 0;
+}
+
+static void name_ranks(struct list_text *list, const struct process_set *set,
+                       const struct rank_ranges *ranges)
+{
+    for (int i = 0; i < ranges->count; i++) {
+        int first = set->ranks[ranges->range[i].first];
+        int last = set->ranks[ranges->range[i].end - 1];
+        list_text_add(list, i ? ", " : "");
+        list_text_add(list, first == last ? "%d" : "%d-%d", first, last);
+    }
+}
+
+static void put_waiting(struct page *page, const struct process_set *set,
+                        const struct waiting *waiting)
+{
+    char label[REQUEST_LABEL];
+    if (!has_line(page))
+        return;
+    request_label(label, waiting->kind, waiting->name);
+    list_text_add(&page->text, "%s %s", waiting->own ? "waiting for" : "not yet submitted:", label);
+    if (set->id != 0)
+        list_text_add(&page->text, " of process set %d", set->id);
+    list_text_add(&page->text, " since %.1f s", seconds(waiting->since_ns, page->now_ns));
+    if (waiting->missing.count > 0) {
+        list_text_add(&page->text, " (not submitted by ");
+        name_ranks(&page->text, set, &waiting->missing);
+        list_text_add(&page->text, ")");
+    }
+    list_text_add(&page->text, "\n");
+}
+
+static void put_run(struct page *page, const struct run *run)
+{
+    char label[REQUEST_LABEL];
+    const struct tensor *own = run->tensors[0].own;
+    if (!has_line(page))
+        return;
+    list_text_add(&page->text, "%s %s",
+                  run->operation ? "moving the data of" : "about to move the data of",
+                  request_label(label, run->description.kind, own ? own->name : NULL));
+    if (run->count > 1)
+        list_text_add(&page->text, " and %d more", run->count - 1);
+    if (own)
+        list_text_add(&page->text, " since %.1f s", seconds(own->since_ns, page->now_ns));
+    list_text_add(&page->text, "\n");
+}
+
+static void put_set(struct page *page, const struct process_set *set)
+{
+    struct waiting waiting;
+    for (int i = 0; negotiation_waiting(set->negotiation, i, &waiting); i++)
+        put_waiting(page, set, &waiting);
+    for (uint32_t n = set->window.first; n != set->window.end; n++)
+        if (set->running[n % WINDOW_SIZE])
+            put_run(page, set->running[n % WINDOW_SIZE]);
+    for (const struct run *run = set->queue; run; run = run->next)
+        put_run(page, run);
+}
+
+static void put_last(struct page *page, const struct engine *engine)
+{
+    char label[REQUEST_LABEL];
+    if (engine->last_done_kind == 0)
+        list_text_add(&page->text, "no collective has been finished yet\n");
+    else
+        list_text_add(&page->text, "last finished %s %.1f s ago\n",
+                      request_label(label, engine->last_done_kind, engine->last_done),
+                      seconds(engine->last_done_ns, page->now_ns));
+}
+
+/* Under the lock. */
+static void write_page(struct engine *engine, char *text, size_t size)
+{
+    struct err err;
+    struct page page = { .now_ns = monotonic_ns() };
+    list_text_init(&page.text, text, size);
+    if (failure_check(engine->failure, &err) < 0)
+        list_text_add(&page.text, "the world is broken: %s\n", err.text);
+    for (int id = 0; id < engine->sets_count; id++)
+        if (engine->sets[id] && engine->sets[id]->state == SET_READY &&
+            engine->sets[id]->ended.code == HVD_OK)
+            put_set(&page, engine->sets[id]);
+    if (page.left_out > 0)
+        list_text_add(&page.text, "and %d more\n", page.left_out);
+    if (page.lines == 0)
+        list_text_add(&page.text, "in no collective\n");
+    put_last(&page, engine);
+}
+
+void engine_report(void *arg, char *text, size_t size)
+{
+    struct engine *engine = arg;
+    pthread_mutex_lock(&engine->lock);
+    write_page(engine, text, size);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+void engine_say_doing(struct engine *engine, char *text, size_t size)
+{
+    struct page page = { .now_ns = monotonic_ns() };
+    list_text_init(&page.text, text, size);
+    if (engine->flight.in_flight > 0)
+        list_text_add(&page.text, "in %d other collectives, ", engine->flight.in_flight);
+    put_last(&page, engine);
+    for (char *at = text; *at; at++)
+        if (*at == '\n')
+            *at = '\0';
+}

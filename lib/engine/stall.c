@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who waits for whom; see stall.h. A round, from a probe to the last answer:
+ *
+ *   idle -> asking (own answer given, children asked) -> idle (all have answered, or time is up)
+ *
+ * A new probe while asking begins anew: the top has given the old one up. */
+#include "lib/engine/stall.h"
+
+#include "lib/engine/stall_message.h"
+#include "lib/engine/stall_overdue.h"
+#include "lib/engine/stall_text.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS 1000000ull
+#define SECOND (1000 * MS)
+
+enum { WARNING_SIZE = 3500 };
+
+struct outgoing {
+    struct wire_writer body;
+    bool ready;
+};
+
+struct stall {
+    struct stall_options options;
+    struct tree_position tree;
+    uint64_t interval_ns; /* between two alerts about the same */
+    struct overdue_list overdue;
+    uint64_t look_ns; /* when to look at what is waiting here; 0: nothing is */
+
+    /* The round. */
+    bool asking;
+    struct stall_probe probe;
+    struct stall_answer answer;
+    unsigned unanswered; /* bit i: child i */
+    uint64_t asked_ns;   /* when it began, also when it is over; 0: never */
+    uint64_t until_ns;
+
+    uint64_t warned_ns; /* begin of the round that led to the last warning; 0: never */
+    bool aborted;
+    struct outgoing outgoing[STALL_MESSAGES];
+    enum stall_action action;
+    char text[WARNING_SIZE];
+};
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static bool is_top(const struct stall *stall)
+{
+    return stall->tree.parent < 0;
+}
+
+struct stall *stall_create(const struct stall_options *options, struct err *err)
+{
+    struct stall *stall = calloc(1, sizeof *stall);
+    if (!stall) {
+        fail(err, HVD_ERR_NOMEM, "out of memory");
+        return NULL;
+    }
+    stall->options = *options;
+    stall->interval_ns = options->check_ns ? options->check_ns : 60 * SECOND;
+    tree_position(&stall->tree, options->rank, options->size);
+    return stall;
+}
+
+void stall_destroy(struct stall *stall)
+{
+    if (!stall)
+        return;
+    for (int i = 0; i < STALL_MESSAGES; i++)
+        wire_writer_fini(&stall->outgoing[i].body);
+    free(stall);
+}
+
+/* ---- messages that go out ---- */
+
+static struct wire_writer *compose(struct stall *stall, enum stall_message message)
+{
+    struct outgoing *outgoing = &stall->outgoing[message];
+    outgoing->ready = true;
+    outgoing->body.length = 0;
+    return &outgoing->body;
+}
+
+bool stall_take(struct stall *stall, enum stall_message *message, const void **body, size_t *nbytes)
+{
+    for (int i = 0; i < STALL_MESSAGES; i++) {
+        struct outgoing *outgoing = &stall->outgoing[i];
+        if (outgoing->body.failed) { /* the next round has it again */
+            wire_writer_fini(&outgoing->body);
+            outgoing->ready = false;
+        }
+        if (!outgoing->ready)
+            continue;
+        outgoing->ready = false;
+        *message = (enum stall_message)i;
+        *body = outgoing->body.data;
+        *nbytes = outgoing->body.length;
+        return true;
+    }
+    return false;
+}
+
+enum stall_action stall_act(struct stall *stall, const char **text)
+{
+    enum stall_action action = stall->action;
+    stall->action = STALL_NOTHING;
+    *text = stall->text;
+    return action;
+}
+
+/* ---- what waits here ---- */
+
+/* Since when a name counts as waiting. Whoever has joined waits by design, as long as the others
+ * get on. */
+static uint64_t since(const struct stall *stall, const struct waiting *waiting)
+{
+    const struct stall_view *view = &stall->options.view;
+    if (waiting->kind != COLLECTIVE_JOIN)
+        return waiting->since_ns;
+    return later(waiting->since_ns, view->decided_ns(view->arg));
+}
+
+/* Notes what is overdue, and when to look again: when the next would be, if it is still there. */
+static void look(struct stall *stall, uint64_t now_ns)
+{
+    const struct stall_view *view = &stall->options.view;
+    uint64_t check_ns = stall->options.check_ns;
+    struct waiting waiting;
+    stall->look_ns = now_ns + check_ns;
+    for (int i = 0; view->waiting(view->arg, i, &waiting) > 0; i++) {
+        uint64_t since_ns = since(stall, &waiting);
+        if (waiting.kind == COLLECTIVE_RETIRE)
+            continue;
+        if (since_ns + check_ns <= now_ns)
+            overdue_note(&stall->overdue, waiting.name, waiting.kind, since_ns, now_ns);
+        else
+            stall->look_ns = earlier(stall->look_ns, since_ns + check_ns);
+    }
+}
+
+/* ---- the own answer ---- */
+
+static bool counts_as_ready(enum collective_kind kind)
+{
+    return kind == COLLECTIVE_ALLREDUCE || kind == COLLECTIVE_BARRIER;
+}
+
+/* Fills in the ages; returns which names this rank misses. */
+static unsigned find_missing(struct stall *stall, uint64_t now_ns)
+{
+    const struct stall_view *view = &stall->options.view;
+    const struct stall_names *names = &stall->probe.names;
+    unsigned missing = (1u << names->count) - 1;
+    bool joined = false;
+    struct waiting waiting;
+    for (int w = 0; view->waiting(view->arg, w, &waiting) > 0; w++) {
+        joined |= waiting.own && waiting.kind == COLLECTIVE_JOIN;
+        for (int i = 0; i < names->count; i++) {
+            if (strcmp(names->at[i].text, waiting.name) != 0)
+                continue;
+            uint64_t age_ms = (now_ns - earlier(now_ns, since(stall, &waiting))) / MS;
+            stall->answer.name[i].age_ms = (uint32_t)earlier(age_ms, UINT32_MAX);
+            if (waiting.own)
+                missing &= ~(1u << i);
+        }
+    }
+    for (int i = 0; joined && i < names->count; i++)
+        if (counts_as_ready(names->at[i].kind))
+            missing &= ~(1u << i);
+    return missing;
+}
+
+static void describe_self(struct stall *stall, unsigned missing)
+{
+    const struct stall_options *options = &stall->options;
+    struct stall_rank self = { .rank = options->rank, .missing = (uint8_t)missing };
+    char doing[STALL_TEXT_MAX + 1] = "";
+    options->view.doing(options->view.arg, doing, sizeof doing);
+    snprintf(self.text, sizeof self.text, "on %.64s: %.160s", options->host, doing);
+    stall_answer_add_rank(&stall->answer, &self);
+}
+
+static void answer_for_self(struct stall *stall, uint64_t now_ns)
+{
+    int rank = stall->options.rank;
+    stall->answer =
+        (struct stall_answer){ .id = stall->probe.id, .nnames = stall->probe.names.count };
+    unsigned missing = find_missing(stall, now_ns);
+    for (int i = 0; i < stall->answer.nnames; i++)
+        if (missing >> i & 1)
+            rank_ranges_add(&stall->answer.name[i].missing, rank, rank + 1);
+    if (missing)
+        describe_self(stall, missing);
+}
+
+/* ---- the top: what a round has shown ---- */
+
+/* The names that still wait for somebody. The others are forgotten: somebody has them overdue by
+ * mistake, or had; who still has will say so again. */
+static unsigned judge(struct stall *stall, uint64_t now_ns)
+{
+    const struct stall_answer *answer = &stall->answer;
+    unsigned stalled = 0;
+    for (int i = 0; i < answer->nnames; i++) {
+        struct overdue *overdue = overdue_find(&stall->overdue, stall->probe.names.at[i].text);
+        bool waits = answer->name[i].age_ms >= stall->options.check_ns / MS;
+        bool missed = answer->name[i].missing.count > 0 || answer->silent.count > 0;
+        if (waits && missed)
+            stalled |= 1u << i;
+        if (!overdue)
+            continue;
+        if (waits && missed)
+            overdue->since_ns = now_ns - earlier(now_ns, answer->name[i].age_ms * MS);
+        else
+            overdue_remove(&stall->overdue, overdue);
+    }
+    return stalled;
+}
+
+/* The one that has waited longest. */
+static int worst(const struct stall_answer *answer, unsigned stalled)
+{
+    int worst = __builtin_ctz(stalled);
+    for (int i = 0; i < answer->nnames; i++)
+        if ((stalled >> i & 1) && answer->name[i].age_ms > answer->name[worst].age_ms)
+            worst = i;
+    return worst;
+}
+
+/* Warns about the names in `stalled`, unless it is too early to do so again, or gives up. */
+static void speak(struct stall *stall, unsigned stalled)
+{
+    const struct stall_options *options = &stall->options;
+    const struct stall_names *names = &stall->probe.names;
+    int index = worst(&stall->answer, stalled);
+    if (options->shutdown_ns && stall->answer.name[index].age_ms >= options->shutdown_ns / MS) {
+        stall->aborted = true;
+        stall->action = STALL_ABORT;
+        stall_abort_text(stall->text, sizeof stall->text, names, &stall->answer, index,
+                         options->shutdown_ns / SECOND, options->world_ranks);
+        return;
+    }
+    if (stall->warned_ns && stall->asked_ns < stall->warned_ns + options->check_ns)
+        return;
+    stall->warned_ns = stall->asked_ns;
+    stall->action = STALL_WARN;
+    stall_warning_text(stall->text, sizeof stall->text, names, &stall->answer, stalled,
+                       options->world_ranks);
+}
+
+/* ---- a round ---- */
+
+/* All have answered, or time is up. */
+static void end_round(struct stall *stall, uint64_t now_ns)
+{
+    for (int i = 0; i < stall->tree.nchildren; i++)
+        if (stall->unanswered >> i & 1)
+            rank_ranges_add(&stall->answer.silent, stall->tree.children[i],
+                            tree_child_end(&stall->tree, i));
+    stall->asking = false;
+    if (!is_top(stall)) {
+        stall_answer_encode(compose(stall, STALL_PROBED), &stall->answer);
+        return;
+    }
+    unsigned stalled = judge(stall, now_ns);
+    if (stalled)
+        speak(stall, stalled);
+}
+
+/* `stall->probe` is to be answered. */
+static void begin_round(struct stall *stall, uint64_t now_ns)
+{
+    stall->asking = true;
+    stall->asked_ns = now_ns;
+    stall->until_ns = now_ns + stall->probe.budget_ms * MS;
+    stall->unanswered = (1u << stall->tree.nchildren) - 1;
+    answer_for_self(stall, now_ns);
+    if (stall->unanswered == 0) {
+        end_round(stall, now_ns);
+        return;
+    }
+    struct stall_probe below = stall->probe;
+    below.budget_ms = below.budget_ms / 4 * 3;
+    stall_probe_encode(compose(stall, STALL_PROBE), &below);
+}
+
+/* How long the top waits for others, to tell of what came about together at once. */
+static uint64_t grace_ns(const struct stall *stall)
+{
+    return earlier(SECOND, stall->options.check_ns / 8);
+}
+
+/* When the top begins the next round: for a warning, or to abort. */
+static uint64_t ask_at(const struct stall *stall)
+{
+    const struct stall_options *options = &stall->options;
+    if (stall->asking || stall->aborted || stall->overdue.count == 0)
+        return UINT64_MAX;
+    uint64_t oldest_ns = overdue_oldest(&stall->overdue);
+    uint64_t at_ns =
+        later(overdue_first(&stall->overdue) + grace_ns(stall), oldest_ns + options->check_ns);
+    if (stall->asked_ns)
+        at_ns = later(at_ns, stall->asked_ns + options->check_ns);
+    if (options->shutdown_ns && stall->asked_ns < oldest_ns + options->shutdown_ns)
+        at_ns = earlier(at_ns, oldest_ns + options->shutdown_ns);
+    return at_ns;
+}
+
+static void ask(struct stall *stall, uint64_t now_ns)
+{
+    stall->probe.id++;
+    stall->probe.budget_ms = (uint32_t)(earlier(5 * SECOND, stall->options.check_ns / 2) / MS);
+    overdue_names(&stall->overdue, &stall->probe.names, now_ns, stall->options.check_ns);
+    begin_round(stall, now_ns);
+}
+
+/* ---- rank 1: a top that says nothing ---- */
+
+static uint64_t give_up_top_at(const struct stall *stall)
+{
+    const struct stall_options *options = &stall->options;
+    if (options->rank != 1 || options->check_ns == 0 || stall->aborted || stall->overdue.count == 0)
+        return UINT64_MAX;
+    uint64_t heard_ns = later(stall->asked_ns, overdue_first(&stall->overdue));
+    uint64_t at_ns = heard_ns + 2 * options->check_ns;
+    return stall->warned_ns ? later(at_ns, stall->warned_ns + options->check_ns) : at_ns;
+}
+
+/* As if all of a round but the top's own answer were there, as far as this rank knows. */
+static void speak_for_top(struct stall *stall, uint64_t now_ns)
+{
+    overdue_names(&stall->overdue, &stall->probe.names, now_ns, stall->options.check_ns);
+    stall->answer = (struct stall_answer){ .nnames = stall->probe.names.count };
+    for (int i = 0; i < stall->answer.nnames; i++)
+        stall->answer.name[i].age_ms = stall->probe.names.at[i].age_ms;
+    rank_ranges_add(&stall->answer.silent, 0, 1);
+    uint64_t asked_ns = stall->asked_ns;
+    stall->asking = false;
+    stall->asked_ns = now_ns;
+    if (stall->answer.nnames > 0)
+        speak(stall, (1u << stall->answer.nnames) - 1);
+    stall->asked_ns = asked_ns;
+}
+
+/* ---- what is to be done when time has passed or something is known ---- */
+
+static void tell_parent(struct stall *stall, uint64_t now_ns)
+{
+    struct stall_names names;
+    if (overdue_tell_at(&stall->overdue, stall->interval_ns) > now_ns)
+        return;
+    overdue_tell(&stall->overdue, &names, now_ns, stall->interval_ns);
+    stall_names_encode(compose(stall, STALL_ALERT), &names);
+}
+
+static void go_on(struct stall *stall, uint64_t now_ns)
+{
+    if (is_top(stall)) {
+        if (ask_at(stall) <= now_ns)
+            ask(stall, now_ns);
+        return;
+    }
+    tell_parent(stall, now_ns);
+    if (give_up_top_at(stall) <= now_ns)
+        speak_for_top(stall, now_ns);
+}
+
+uint64_t stall_deadline(struct stall *stall, uint64_t now_ns)
+{
+    const struct stall_options *options = &stall->options;
+    uint64_t at_ns = UINT64_MAX;
+    if (options->check_ns == 0 || options->view.waiting_count(options->view.arg) == 0)
+        stall->look_ns = 0;
+    else if (stall->look_ns == 0)
+        stall->look_ns = now_ns + options->check_ns;
+    if (stall->look_ns)
+        at_ns = stall->look_ns;
+    for (int i = 0; i < stall->overdue.count; i++)
+        at_ns = earlier(at_ns, stall->overdue.at[i].heard_ns + 2 * stall->interval_ns);
+    if (stall->asking)
+        at_ns = earlier(at_ns, stall->until_ns);
+    if (is_top(stall))
+        return earlier(at_ns, ask_at(stall));
+    at_ns = earlier(at_ns, overdue_tell_at(&stall->overdue, stall->interval_ns));
+    return earlier(at_ns, give_up_top_at(stall));
+}
+
+void stall_tick(struct stall *stall, uint64_t now_ns)
+{
+    overdue_expire(&stall->overdue, now_ns, 2 * stall->interval_ns);
+    if (stall->look_ns && stall->look_ns <= now_ns)
+        look(stall, now_ns);
+    if (stall->asking && stall->until_ns <= now_ns)
+        end_round(stall, now_ns);
+    go_on(stall, now_ns);
+}
+
+/* ---- messages that come in ---- */
+
+static int receive_alert(struct stall *stall, const void *body, size_t nbytes, uint64_t now_ns,
+                         struct err *err)
+{
+    struct stall_names names;
+    int rc = stall_names_decode(&names, body, nbytes, err);
+    if (rc < 0 || (is_top(stall) && stall->options.check_ns == 0))
+        return rc;
+    for (int i = 0; i < names.count; i++)
+        overdue_note(&stall->overdue, names.at[i].text, names.at[i].kind,
+                     now_ns - earlier(now_ns, names.at[i].age_ms * MS), now_ns);
+    go_on(stall, now_ns);
+    return HVD_OK;
+}
+
+static int receive_probe(struct stall *stall, const void *body, size_t nbytes, uint64_t now_ns,
+                         struct err *err)
+{
+    struct stall_probe probe;
+    int rc = stall_probe_decode(&probe, body, nbytes, err);
+    if (rc < 0)
+        return rc;
+    if (is_top(stall))
+        return fail(err, HVD_ERR_PROTOCOL, "a probe of the stall inspector comes from below");
+    stall->probe = probe;
+    begin_round(stall, now_ns);
+    return HVD_OK;
+}
+
+static int receive_answer(struct stall *stall, int child, const void *body, size_t nbytes,
+                          uint64_t now_ns, struct err *err)
+{
+    struct stall_answer answer;
+    int rc = stall_answer_decode(&answer, stall->tree.children[child],
+                                 tree_child_end(&stall->tree, child), body, nbytes, err);
+    if (rc < 0)
+        return rc;
+    if (!stall->asking || answer.id != stall->probe.id || !(stall->unanswered >> child & 1))
+        return HVD_OK; /* too late */
+    if (answer.nnames != stall->probe.names.count)
+        return fail(err, HVD_ERR_PROTOCOL, "an answer of the stall inspector to something else");
+    stall_answer_merge(&stall->answer, &answer);
+    stall->unanswered &= ~(1u << child);
+    if (stall->unanswered == 0)
+        end_round(stall, now_ns);
+    go_on(stall, now_ns);
+    return HVD_OK;
+}
+
+int stall_receive(struct stall *stall, enum stall_message message, int child, const void *body,
+                  size_t nbytes, uint64_t now_ns, struct err *err)
+{
+    if (message == STALL_PROBE)
+        return receive_probe(stall, body, nbytes, now_ns, err);
+    assert(child >= 0 && child < stall->tree.nchildren);
+    return message == STALL_ALERT ? receive_alert(stall, body, nbytes, now_ns, err)
+                                  : receive_answer(stall, child, body, nbytes, now_ns, err);
+}

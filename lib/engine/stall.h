@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stall inspector of a process set on one rank: some ranks wait for a tensor that others do not
+ * submit. Decisions only: time and what is waiting go in, messages and texts come out.
+ *
+ *   a rank on which a name has waited for the check time tells its parent (ALERT, with the names);
+ *   a parent passes on what it had not told in the last check time;
+ *   the top, once it knows of one, asks all (PROBE: do you miss these names?);
+ *   answers are gathered on the way up (PROBED: who misses what, and what some of them are doing);
+ *   the top warns, and asks again after the check time as long as there is something to warn of.
+ *
+ * At most one warning in the check time, a few lines long, and nothing when the stall has ended.
+ * When a name has waited for the shutdown time, the warning is an abort instead. A rank does not
+ * miss allreduces and barriers once it has joined. A join counts as stalled only while nothing is
+ * decided in the set.
+ *
+ * A rank that does not answer (stopped, its host swapping) does not stop the others: a node waits
+ * for its children for a part of the time that it has itself, and then names those below as silent.
+ * When it is the top that says nothing for twice the check time, rank 1 warns and aborts instead.
+ *
+ * Fails with HVD_ERR_PROTOCOL on malformed messages. A message for which there is no memory is left
+ * out, and the next round has it again.
+ *
+ * How the engine uses it, for each set of which this rank is a member, under the engine's lock:
+ *
+ *   stall_create() when the set has its links, stall_destroy() with the set; not called any more
+ *   once the set has ended.
+ *   Before it blocks: poll() no longer than until stall_deadline(). When that time has come, or
+ *   whenever it likes: stall_tick().
+ *   On a frame TREE_ALERT or TREE_PROBED of child i, or TREE_PROBE of the parent: stall_receive().
+ *   After each stall_tick() and stall_receive():
+ *       while (stall_take(stall, &message, &body, &nbytes))
+ *           STALL_PROBE: to every child; STALL_ALERT, STALL_PROBED: to the parent
+ *       switch (stall_act(stall, &text))
+ *           STALL_WARN: log_line(LOG_WARNING, rank in the world, "%s", text)
+ *           STALL_ABORT: the world ends with HVD_ERR_TIMEOUT and this text
+ *
+ * Frames of one link must stay in order with those of the negotiation: then a name that was decided
+ * before a PROBE came is in flight nowhere below any more when it is answered. */
+#ifndef LIB_ENGINE_STALL_H
+#define LIB_ENGINE_STALL_H
+
+#include "lib/base/status.h"
+#include "lib/negotiation/negotiation.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct stall;
+
+/* What is seen of the set; nothing of it changes during a call of stall_*(). */
+struct stall_view {
+    /* negotiation_waiting() and negotiation_waiting_count(). */
+    int (*waiting)(void *arg, int index, struct waiting *waiting);
+    int (*waiting_count)(void *arg);
+
+    /* When something was decided in this set last; 0: never. */
+    uint64_t (*decided_ns)(void *arg);
+
+    /* What this rank's program is doing, as seen from here: one short line (160 bytes are plenty),
+     * e.g. "not in a call, last finished 'grad/6' 60 s ago". */
+    void (*doing)(void *arg, char *text, size_t size);
+
+    void *arg;
+};
+
+struct stall_options {
+    int rank, size;
+    const int *world_ranks; /* borrowed; NULL: the same as in the set */
+    const char *host;       /* of this rank; borrowed */
+    uint64_t check_ns;      /* 0: this rank looks after nothing, but passes on and answers */
+    uint64_t shutdown_ns;   /* 0: never; else at least check_ns */
+    struct stall_view view;
+};
+
+/* NULL and `err` when out of memory. */
+struct stall *stall_create(const struct stall_options *options, struct err *err);
+void stall_destroy(struct stall *stall); /* NULL is fine */
+
+/* When stall_tick() is wanted at the latest; UINT64_MAX as long as nothing waits. All times are of
+ * the clock of struct waiting, and positive. Cheap. */
+uint64_t stall_deadline(struct stall *stall, uint64_t now_ns);
+void stall_tick(struct stall *stall, uint64_t now_ns);
+
+enum stall_message { STALL_ALERT, STALL_PROBE, STALL_PROBED, STALL_MESSAGES };
+
+/* `child`: index of topology.h's order; not used for STALL_PROBE, which comes from the parent. */
+int stall_receive(struct stall *stall, enum stall_message message, int child, const void *body,
+                  size_t nbytes, uint64_t now_ns, struct err *err);
+
+/* True and a message to be sent, its body borrowed until the next call; false if there is none. */
+bool stall_take(struct stall *stall, enum stall_message *message, const void **body,
+                size_t *nbytes);
+
+enum stall_action { STALL_NOTHING, STALL_WARN, STALL_ABORT };
+
+/* What is to be done now, once; `*text` is borrowed until the next call. */
+enum stall_action stall_act(struct stall *stall, const char **text);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What people are told about a stall. Ranks are those of the world (`world_ranks`, NULL: the same).
+ *
+ *   allreduce 'grad/7', 'grad/8' have waited 61 s for ranks 1, 3-4
+ *     rank 1 on node2: not in a call, last finished 'grad/6' 60 s ago
+ *     rank 3 on node3: waits for broadcast 'step' since 61 s
+ *     no answer from rank 4 */
+#ifndef LIB_ENGINE_STALL_TEXT_H
+#define LIB_ENGINE_STALL_TEXT_H
+
+#include "lib/engine/stall_message.h"
+
+#include <stdint.h>
+
+/* Only the names of the probe that are in `shown` (bit i: name i) are told, at least one. Several
+ * lines without a last newline; names that wait for the same ranks share one. */
+void stall_warning_text(char *text, size_t size, const struct stall_names *names,
+                        const struct stall_answer *answer, unsigned shown, const int *world_ranks);
+
+/* One line about name `index`, and why it is the end. */
+void stall_abort_text(char *text, size_t size, const struct stall_names *names,
+                      const struct stall_answer *answer, int index, uint64_t shutdown_s,
+                      const int *world_ranks);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spans of the timeline; see trace.h. */
+#include "lib/engine/trace.h"
+
+#include "lib/reduce/reduce.h"
+
+
+/* As Horovod names them. */
+static const struct {
+    const char *negotiate, *span, *inner;
+} names[COLLECTIVE_KINDS] = {
+    [COLLECTIVE_ALLREDUCE] = { "NEGOTIATE_ALLREDUCE", "ALLREDUCE", "RING_ALLREDUCE" },
+    [COLLECTIVE_ALLGATHER] = { "NEGOTIATE_ALLGATHER", "ALLGATHER", "RING_ALLGATHER" },
+    [COLLECTIVE_BROADCAST] = { "NEGOTIATE_BROADCAST", "BROADCAST", "RING_BROADCAST" },
+    [COLLECTIVE_ALLTOALL] = { "NEGOTIATE_ALLTOALL", "ALLTOALL", "PAIRWISE_ALLTOALL" },
+    [COLLECTIVE_REDUCESCATTER] = { "NEGOTIATE_REDUCESCATTER", "REDUCESCATTER",
+                                   "RING_REDUCESCATTER" },
+    [COLLECTIVE_BARRIER] = { "NEGOTIATE_BARRIER", "BARRIER", "BARRIER" },
+    [COLLECTIVE_JOIN] = { "NEGOTIATE_JOIN", "JOIN", "JOIN" },
+    [COLLECTIVE_ADD_SET] = { "NEGOTIATE_ADD_PROCESS_SET", "ADD_PROCESS_SET", "ADD_PROCESS_SET" },
+    [COLLECTIVE_REMOVE_SET] = { "NEGOTIATE_REMOVE_PROCESS_SET", "REMOVE_PROCESS_SET",
+                                "REMOVE_PROCESS_SET" },
+    [COLLECTIVE_RETIRE] = { "NEGOTIATE_RETIRE", "RETIRE", "RETIRE" },
+};
+
+static void on_ready(void *arg, const char *name, enum collective_kind kind, int first, int end)
+{
+    const struct process_set *set = arg;
+    struct timeline *timeline = set->engine->timeline;
+    if (!timeline_is_open(timeline, name))
+        timeline_begin(timeline, name, names[kind].negotiate);
+    for (int rank = first; rank < end; rank++)
+        timeline_ready(timeline, name, set->ranks[rank]);
+}
+
+static void on_decided(void *arg, const char *name, enum collective_kind kind)
+{
+    const struct process_set *set = arg;
+    (void)kind;
+    timeline_end(set->engine->timeline, name);
+}
+
+void trace_observe(struct process_set *set)
+{
+    set->observer = (struct negotiation_observer){ on_ready, on_decided, set };
+    if (set->rank == 0)
+        negotiation_observe(set->negotiation, set->engine->timeline ? &set->observer : NULL);
+}
+
+static struct timeline *timeline_of(const struct run *run)
+{
+    return run->set->engine->timeline;
+}
+
+/* On each tensor of the run that this rank has. */
+static void begin(const struct run *run, const char *span)
+{
+    for (int i = 0; i < run->count; i++)
+        if (run->tensors[i].own)
+            timeline_begin(timeline_of(run), run->tensors[i].own->name, span);
+}
+
+static void end(const struct run *run)
+{
+    for (int i = 0; i < run->count; i++)
+        if (run->tensors[i].own)
+            timeline_end(timeline_of(run), run->tensors[i].own->name);
+}
+
+void trace_queued(const struct run *run)
+{
+    if (!timeline_of(run))
+        return;
+    begin(run, names[run->description.kind].span);
+    begin(run, "QUEUE");
+}
+
+void trace_packing(const struct run *run)
+{
+    if (!timeline_of(run))
+        return;
+    end(run);
+    if (run->count > 1)
+        begin(run, "MEMCPY_IN_FUSION_BUFFER");
+}
+
+void trace_moving(const struct run *run)
+{
+    if (!timeline_of(run))
+        return;
+    if (run->count > 1)
+        end(run);
+    bool adasum = run->description.op == HVD_ADASUM;
+    begin(run, adasum ? "HALVING_ADASUM" : names[run->description.kind].inner);
+}
+
+void trace_moved(const struct run *run)
+{
+    if (!timeline_of(run))
+        return;
+    const struct timeline_args args = {
+        .algorithm = run->operation->type->algorithm,
+        .nbytes = run->total * dtype_size((int)run->description.dtype),
+    };
+    for (int i = 0; i < run->count; i++)
+        if (run->tensors[i].own)
+            timeline_end_with(timeline_of(run), run->tensors[i].own->name, &args);
+    if (run->count > 1)
+        begin(run, "MEMCPY_OUT_FUSION_BUFFER");
+}
+
+void trace_done(const struct tensor *tensor, bool came_along)
+{
+    struct timeline *timeline = tensor->set->engine->timeline;
+    char shape[SHAPE_TEXT];
+    if (!timeline)
+        return;
+    const struct description *description = &tensor->description;
+    struct timeline_args args = { .dtype = dtype_name((int)description->dtype), .shape = shape };
+    shape_text(shape, &description->shape);
+    if (came_along) {
+        args.algorithm = "tree";
+        args.nbytes = description_bytes(description);
+        timeline_begin(timeline, tensor->name, names[description->kind].span);
+    }
+    timeline_end_with(timeline, tensor->name, &args);
+}

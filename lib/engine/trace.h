@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What of the engine's work goes into the timeline (timeline.h), on rank 0, for the sets it belongs
+ * to. Of each tensor:
+ *
+ *   NEGOTIATE_ALLREDUCE   from the first rank that is ready to the decision; an instant per rank
+ *   ALLREDUCE             from the decision to the end, with type and shape; in it, unless the data
+ *                         came with the decision:
+ *     QUEUE                     until it may start
+ *     MEMCPY_IN_FUSION_BUFFER   if it is one of several
+ *     RING_ALLREDUCE            moving the data, with bytes and algorithm
+ *     MEMCPY_OUT_FUSION_BUFFER
+ *
+ * Each function costs one look at a pointer when there is no timeline. A rank below another in the
+ * tree counts as ready when all ranks below it are. */
+#ifndef LIB_ENGINE_TRACE_H
+#define LIB_ENGINE_TRACE_H
+
+#include "lib/engine/engine_impl.h"
+
+/* Begins or ends to listen to the set's negotiation, as there is a timeline or not. */
+void trace_observe(struct process_set *set);
+
+void trace_queued(const struct run *run);
+void trace_packing(const struct run *run);
+void trace_moving(const struct run *run);
+void trace_moved(const struct run *run);
+
+/* The tensor is done; `came_along`: the data came with the decision. */
+void trace_done(const struct tensor *tensor, bool came_along);
+
+#endif
