@@ -10,6 +10,7 @@ tests_support_libsupport_la_SOURCES = \
 	tests/support/link_memory.c tests/support/link_memory.h \
 	tests/support/linkers.c tests/support/linkers.h \
 	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h \
+	tests/support/negotiation_net.c tests/support/negotiation_net.h \
 	tests/support/ranks.c tests/support/ranks.h \
 	tests/support/reduce_reference.c tests/support/reduce_reference.h \
 	tests/support/unit.h
@@ -37,6 +38,7 @@ unit_tests = \
 	tests/unit/linker_test \
 	tests/unit/log_test \
 	tests/unit/operation_test \
+	tests/unit/negotiation_agree_test \
 	tests/unit/reduce_test \
 	tests/unit/request_test \
 	tests/unit/ring_schedule_test \

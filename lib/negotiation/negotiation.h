@@ -86,14 +86,16 @@ int negotiation_receive(struct negotiation *negotiation, int index, const void *
 
 /* On top: if something can be decided, appends the body of one message for all ranks; to be called
  * again until it says no. With `data` false only what needs no data transfer of its own is decided,
- * so that tensors pile up and can be fused. */
+ * so that tensors pile up and can be fused. Each message is applied before the next one is made:
+ * until then the answer is no. */
 bool negotiation_decide(struct negotiation *negotiation, bool data, struct wire_writer *body);
 
 /* Are there tensors that negotiation_decide() would let data be moved for? */
 bool negotiation_has_data(const struct negotiation *negotiation);
 
 /* A message for all ranks has been made here, or has come from the parent. Then decisions are taken
- * from it, in order, until there are none; `body` is borrowed until then. */
+ * from it, in order, until there are none; `body` is borrowed until then, and meanwhile nothing is
+ * received, reported or decided (submitting is fine). */
 int negotiation_apply(struct negotiation *negotiation, const void *body, size_t nbytes,
                       struct err *err);
 

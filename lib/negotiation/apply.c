@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A message down (message.h), record by record, the same on all ranks: names leave the table of what
+ * is in flight, the cache changes, and what concerns this rank becomes decisions.
+ * Fails (HVD_ERR_PROTOCOL) when it is malformed, or decides on what this rank has not reported and,
+ * unless it has joined, not submitted; HVD_ERR_NOMEM. */
+#include "lib/negotiation/contribution.h"
+#include "lib/negotiation/message.h"
+#include "lib/negotiation/state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST_TENSOR = 5 }; /* bytes in a message */
+
+/* A tensor of a record. */
+struct tensor {
+    int flags;
+    uint32_t slot;
+    struct wire_text name;
+    uint64_t hash;
+    bool own; /* this rank has submitted it */
+};
+
+static int cut_short(struct err *err)
+{
+    return fail(err, HVD_ERR_PROTOCOL, "a message of decisions is cut short");
+}
+
+int negotiation_apply(struct negotiation *negotiation, const void *body, size_t nbytes,
+                      struct err *err)
+{
+    assert(!negotiation->applying);
+    (void)err;
+    wire_reader_init(&negotiation->down, body, nbytes);
+    negotiation->applying = true;
+    return HVD_OK;
+}
+
+static int get_slot(struct negotiation *negotiation, struct tensor *tensor, struct agreed *agreed,
+                    struct err *err)
+{
+    const struct cache *cache = &negotiation->cache;
+    if (tensor->slot >= (uint32_t)cache->count || !cache->slots[tensor->slot].active)
+        return fail(err, HVD_ERR_PROTOCOL, "slot %u is decided on, which is not in use",
+                    tensor->slot);
+    const struct cache_slot *slot = &cache->slots[tensor->slot];
+    tensor->name = (struct wire_text){ slot->name, slot->name_length };
+    agreed->description = slot->description;
+    return HVD_OK;
+}
+
+static int get_named(struct negotiation *negotiation, struct tensor *tensor, struct agreed *agreed,
+                     struct err *err)
+{
+    tensor->name = message_get_name(&negotiation->down);
+    tensor->hash = name_hash(tensor->name.data, tensor->name.length);
+    if (negotiation->down.failed)
+        return cut_short(err);
+    return description_decode(&agreed->description, &negotiation->down, err);
+}
+
+static int get_tensor(struct negotiation *negotiation, struct tensor *tensor, struct agreed *agreed,
+                      struct err *err)
+{
+    struct wire_reader *reader = &negotiation->down;
+    int flags = wire_get_u8(reader), how = flags & (TENSOR_SLOT | TENSOR_ASSIGN);
+    *tensor = (struct tensor){ .flags = flags };
+    if (how != 0)
+        tensor->slot = wire_get_u32(reader);
+    if (reader->failed)
+        return cut_short(err);
+    if (flags & ~TENSOR_KNOWN || how == (TENSOR_SLOT | TENSOR_ASSIGN))
+        return fail(err, HVD_ERR_PROTOCOL, "a tensor with flags 0x%x", (unsigned)flags);
+    agreed->data = NULL;
+    agreed->nbytes = 0;
+    agreed->offsets = NULL;
+    agreed->last_rank = -1;
+    agreed->owner = NULL;
+    int rc = how == TENSOR_SLOT ? get_slot(negotiation, tensor, agreed, err)
+                                : get_named(negotiation, tensor, agreed, err);
+    agreed->name = tensor->name.data;
+    return rc;
+}
+
+static int get_reduction(struct negotiation *negotiation, struct agreed *agreed, struct err *err)
+{
+    agreed->nbytes = wire_get_u32(&negotiation->down);
+    agreed->data = wire_get_bytes(&negotiation->down, agreed->nbytes);
+    if (negotiation->down.failed)
+        return cut_short(err);
+    if (!description_is_reduction(&agreed->description) ||
+        agreed->nbytes != description_bytes(&agreed->description))
+        return fail(err, HVD_ERR_PROTOCOL, "'%s' has a result of %zu bytes", agreed->name,
+                    agreed->nbytes);
+    return HVD_OK;
+}
+
+static int get_list(struct negotiation *negotiation, struct agreed *agreed, struct err *err)
+{
+    size_t size = (size_t)negotiation->size, *offsets = negotiation->offsets;
+    const unsigned char *list = contribution_get_list(&negotiation->down, size, &agreed->nbytes);
+    if (!list)
+        return cut_short(err);
+    struct wire_reader lengths;
+    wire_reader_init(&lengths, list, 4 * size);
+    offsets[0] = 0;
+    for (size_t i = 0; i < size; i++)
+        offsets[i + 1] = offsets[i] + wire_get_u32(&lengths);
+    agreed->data = list + 4 * size;
+    agreed->offsets = offsets;
+    return HVD_OK;
+}
+
+static int get_data(struct negotiation *negotiation, const struct tensor *tensor,
+                    struct agreed *agreed, struct err *err)
+{
+    if (tensor->flags & TENSOR_REDUCTION)
+        return get_reduction(negotiation, agreed, err);
+    return tensor->flags & TENSOR_LIST ? get_list(negotiation, agreed, err) : HVD_OK;
+}
+
+/* The name is not in flight any more. */
+static int leave(struct negotiation *negotiation, struct tensor *tensor, struct agreed *agreed,
+                 struct err *err)
+{
+    struct pending *entry = tensor->flags & TENSOR_SLOT
+                                ? negotiation->cache.slots[tensor->slot].pending
+                                : pending_find(&negotiation->pending, tensor->name.data,
+                                               tensor->name.length, tensor->hash);
+    if (entry && entry->state != PENDING_TOLD)
+        return fail(err, HVD_ERR_PROTOCOL, "'%s' is decided on, which was not reported",
+                    agreed->name);
+    tensor->own = entry && entry->given & 1;
+    if (tensor->own)
+        agreed->owner = entry->owner;
+    if (entry)
+        negotiation_forget(negotiation, entry);
+    return HVD_OK;
+}
+
+static int assign(struct negotiation *negotiation, const struct tensor *tensor,
+                  const struct description *description, struct err *err)
+{
+    struct cache *cache = &negotiation->cache;
+    struct cache_change change = { .name = tensor->name.data,
+                                   .length = tensor->name.length,
+                                   .hash = tensor->hash,
+                                   .description = description,
+                                   .complete = tensor->flags & TENSOR_COMPLETE };
+    if (tensor->slot >= CACHE_SLOTS_MAX)
+        return fail(err, HVD_ERR_PROTOCOL, "slot %u is given out", tensor->slot);
+    int rc = cache_assign(cache, &negotiation->pool, (int)tensor->slot, &change, err);
+    if (rc != HVD_OK || cache->count <= (int)(negotiation->nwords * 64))
+        return rc;
+    size_t nwords = negotiation->nwords ? 2 * negotiation->nwords : 16;
+    uint64_t *bits = realloc(negotiation->bits, nwords * sizeof *bits);
+    if (!bits)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    memset(bits + negotiation->nwords, 0, (nwords - negotiation->nwords) * sizeof *bits);
+    negotiation->bits = bits;
+    negotiation->nwords = nwords;
+    return HVD_OK;
+}
+
+/* The part that both RUN and DONE have. A rank that has joined need not have submitted it. */
+static int take_tensor(struct negotiation *negotiation, struct tensor *tensor,
+                       struct agreed *agreed, struct err *err)
+{
+    int rc = get_tensor(negotiation, tensor, agreed, err);
+    if (rc == HVD_OK)
+        rc = get_data(negotiation, tensor, agreed, err);
+    if (rc == HVD_OK)
+        rc = leave(negotiation, tensor, agreed, err);
+    if (rc == HVD_OK && tensor->flags & TENSOR_ASSIGN)
+        rc = assign(negotiation, tensor, &agreed->description, err);
+    bool joins = negotiation->joins.own && description_can_join(&agreed->description);
+    if (rc == HVD_OK && !tensor->own && !joins)
+        rc = fail(err, HVD_ERR_PROTOCOL, "%s '%s' is decided on, which this rank has not submitted",
+                  collective_name(agreed->description.kind), agreed->name);
+    return rc;
+}
+
+static bool grow_agreed(struct negotiation *negotiation, size_t count)
+{
+    if (count <= negotiation->nagreed)
+        return true;
+    size_t grown = negotiation->nagreed * 2 > count ? negotiation->nagreed * 2 : count;
+    struct agreed *agreed = realloc(negotiation->agreed, grown * sizeof *agreed);
+    if (!agreed)
+        return false;
+    negotiation->agreed = agreed;
+    negotiation->nagreed = grown;
+    return true;
+}
+
+static int next_run(struct negotiation *negotiation, struct decision *decision, struct err *err)
+{
+    size_t count = wire_get_u32(&negotiation->down);
+    if (count == 0 || count > negotiation->down.left / LEAST_TENSOR)
+        return fail(err, HVD_ERR_PROTOCOL, "%zu tensors are to be run", count);
+    if (!grow_agreed(negotiation, count))
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    for (size_t i = 0; i < count; i++) {
+        struct tensor tensor;
+        int rc = take_tensor(negotiation, &tensor, &negotiation->agreed[i], err);
+        if (rc != HVD_OK)
+            return rc;
+        const struct description *description = &negotiation->agreed[i].description;
+        if (count > 1 && (description->kind != COLLECTIVE_ALLREDUCE || tensor.flags & TENSOR_LIST))
+            return fail(err, HVD_ERR_PROTOCOL, "%s '%s' is to be fused",
+                        collective_name(description->kind), negotiation->agreed[i].name);
+    }
+    *decision = (struct decision){ .kind = DECISION_RUN,
+                                   .count = (int)count,
+                                   .tensors = negotiation->agreed };
+    return 1;
+}
+
+static int next_done(struct negotiation *negotiation, struct decision *decision, struct err *err)
+{
+    struct tensor tensor;
+    int rc = take_tensor(negotiation, &tensor, negotiation->agreed, err);
+    if (rc != HVD_OK)
+        return rc;
+    bool reduction = description_is_reduction(&negotiation->agreed->description);
+    if (reduction != !!(tensor.flags & TENSOR_REDUCTION))
+        return fail(err, HVD_ERR_PROTOCOL, "'%s' is done without its data",
+                    negotiation->agreed->name);
+    *decision =
+        (struct decision){ .kind = DECISION_DONE, .count = 1, .tensors = negotiation->agreed };
+    return tensor.own;
+}
+
+static int next_failed(struct negotiation *negotiation, struct decision *decision, struct err *err)
+{
+    struct agreed *agreed = negotiation->agreed;
+    struct tensor tensor = { .name = message_get_name(&negotiation->down) };
+    int status = wire_get_i32(&negotiation->down);
+    wire_get_string(&negotiation->down, negotiation->text, sizeof negotiation->text);
+    if (negotiation->down.failed)
+        return cut_short(err);
+    if (status >= 0)
+        return fail(err, HVD_ERR_PROTOCOL, "'%s' fails with status %d", tensor.name.data, status);
+    *agreed = (struct agreed){ .name = tensor.name.data, .last_rank = -1 };
+    tensor.hash = name_hash(tensor.name.data, tensor.name.length);
+    struct pending *entry =
+        pending_find(&negotiation->pending, tensor.name.data, tensor.name.length, tensor.hash);
+    if (entry)
+        agreed->description = *negotiation_description(negotiation, entry);
+    int rc = leave(negotiation, &tensor, agreed, err);
+    *decision = (struct decision){ .kind = DECISION_FAILED,
+                                   .count = 1,
+                                   .tensors = agreed,
+                                   .status = status,
+                                   .text = negotiation->text };
+    return rc < 0 ? rc : tensor.own;
+}
+
+static int next_joined(struct negotiation *negotiation, struct decision *decision, struct err *err)
+{
+    uint32_t last = wire_get_u32(&negotiation->down);
+    if (negotiation->down.failed)
+        return cut_short(err);
+    if (last >= (uint32_t)negotiation->size)
+        return fail(err, HVD_ERR_PROTOCOL, "rank %u has joined last", last);
+    strcpy(negotiation->text, negotiation->joins.name);
+    *negotiation->agreed = (struct agreed){
+        .owner = negotiation->joins.owner,
+        .name = negotiation->text,
+        .description = { .kind = COLLECTIVE_JOIN, .prescale = 1, .postscale = 1, .nameless = true },
+        .last_rank = (int)last
+    };
+    *decision =
+        (struct decision){ .kind = DECISION_DONE, .count = 1, .tensors = negotiation->agreed };
+    int rc = negotiation_end_joins(negotiation, err);
+    return rc < 0 ? rc : 1;
+}
+
+static int next_retirement(struct negotiation *negotiation, struct err *err)
+{
+    uint32_t number = wire_get_u32(&negotiation->down);
+    int rc = negotiation_retire(negotiation, number, &negotiation->down, err);
+    return rc == HVD_OK && negotiation->down.failed ? cut_short(err) : rc;
+}
+
+/* 1 with a decision, 0 if the record has none for this rank. */
+static int next_record(struct negotiation *negotiation, struct decision *decision, struct err *err)
+{
+    int type = wire_get_u8(&negotiation->down);
+    switch (type) {
+    case DOWN_RUN:
+        return next_run(negotiation, decision, err);
+    case DOWN_DONE:
+        return next_done(negotiation, decision, err);
+    case DOWN_FAILED:
+        return next_failed(negotiation, decision, err);
+    case DOWN_RETIRE:
+        return next_retirement(negotiation, err);
+    case DOWN_JOINED:
+        return next_joined(negotiation, decision, err);
+    default:
+        return fail(err, HVD_ERR_PROTOCOL, "a decision of type %d", type);
+    }
+}
+
+int negotiation_next(struct negotiation *negotiation, struct decision *decision, struct err *err)
+{
+    while (negotiation->applying && negotiation->down.left > 0) {
+        int rc = next_record(negotiation, decision, err);
+        if (rc != 0)
+            return rc;
+    }
+    negotiation->applying = false;
+    if (negotiation->top)
+        negotiation->top->unapplied = false;
+    return 0;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names that were agreed on before, by the number of their slot, and what their description was.
+ * The same on all ranks: only what the top has told all of them changes it.
+ *
+ *   empty -> active -> retired -> active (another name) -> ...
+ *
+ * A retired slot is not used for new submissions; its name and description stay known until the top
+ * gives it to another name, since reports that were under way may still mean it.
+ * Fails when out of memory, and with HVD_ERR_PROTOCOL when the top says what cannot be. */
+#ifndef LIB_NEGOTIATION_CACHE_H
+#define LIB_NEGOTIATION_CACHE_H
+
+#include "lib/base/status.h"
+#include "lib/negotiation/pending.h"
+#include "lib/negotiation/pool.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CACHE_SLOTS_MAX = 1 << 20 };
+
+struct cache_slot {
+    char *name; /* terminated; NULL: empty */
+    size_t name_length;
+    uint64_t hash;
+    int chain; /* next active slot of the bucket, -1 for none */
+    bool active;
+    bool complete;           /* ranks give all there is to give */
+    size_t payload;          /* bytes that come with its bit: of a reduction that is complete */
+    struct pending *pending; /* of this name, while active; NULL if it is not in flight */
+    struct description description; /* of allgather and alltoall, dims[0] is 0 */
+};
+
+struct cache {
+    struct cache_slot *slots;
+    int count, capacity;
+    int *buckets; /* as many as capacity */
+};
+
+/* What is remembered of a description: of allgather and alltoall not dims[0]. */
+void cache_description(struct description *out, const struct description *description);
+
+/* Is this a submission as before? */
+bool cache_matches(const struct cache_slot *slot, const struct description *description);
+
+/* The active slot of a name, or -1. */
+int cache_find(const struct cache *cache, const char *name, size_t length, uint64_t hash);
+
+/* Gives a name a slot, or another description to a name that has it already. `slot` is at most
+ * `count`. */
+struct cache_change {
+    const char *name;
+    size_t length;
+    uint64_t hash;
+    const struct description *description;
+    bool complete;
+};
+int cache_assign(struct cache *cache, struct pool *pool, int slot,
+                 const struct cache_change *change, struct err *err);
+
+void cache_retire(struct cache *cache, int slot);
+
+void cache_fini(struct cache *cache, struct pool *pool);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* On top: what is ready becomes records of a message down (message.h):
+ *   done and failed names first, then those whose data is moved, fused where they go together; then,
+ *   when nothing else is left, that all ranks have joined; and which cache slots are to be retired.
+ * Names get their cache slots here; that takes effect when the message is applied.
+ * Fails when out of memory, which the writer remembers. */
+#include "lib/negotiation/contribution.h"
+#include "lib/negotiation/fusion_plan.h"
+#include "lib/negotiation/message.h"
+#include "lib/negotiation/state.h"
+
+#include <stdio.h>
+
+/* A slot for a name that has none; -1 if it gets none now. */
+static int new_slot(struct top *top, const struct description *description)
+{
+    bool worth_it = !description->nameless && description->kind != COLLECTIVE_ADD_SET &&
+                    description->kind != COLLECTIVE_REMOVE_SET;
+    int slot = worth_it && top->slots.capacity > 0 ? slot_book_take(&top->slots) : -1;
+    top->retirement_wanted |= worth_it && top->slots.capacity > 0 && slot < 0;
+    return slot;
+}
+
+/* How a tensor is named, and what for the cache learns of it. */
+struct reference {
+    int flags;
+    int slot;
+};
+
+static struct reference refer(struct negotiation *negotiation, const struct pending *entry)
+{
+    const struct description *description = negotiation_description(negotiation, entry);
+    bool complete = entry->complete && !collective_has_own_rows(description->kind);
+    int flags = complete ? TENSOR_COMPLETE : 0;
+    if (entry->slot < 0) {
+        int slot = new_slot(negotiation->top, description);
+        return (struct reference){ slot < 0 ? 0 : TENSOR_ASSIGN | flags, slot };
+    }
+    const struct cache_slot *slot = &negotiation->cache.slots[entry->slot];
+    slot_book_touch(&negotiation->top->slots, entry->slot);
+    if (slot->complete == complete && (!entry->variants || cache_matches(slot, description)))
+        flags = TENSOR_SLOT;
+    else
+        flags |= TENSOR_ASSIGN;
+    return (struct reference){ flags, entry->slot };
+}
+
+static void put_tensor(struct negotiation *negotiation, struct wire_writer *body,
+                       const struct pending *entry, int extra)
+{
+    struct reference reference = refer(negotiation, entry);
+    wire_put_u8(body, (uint8_t)(reference.flags | extra));
+    if (reference.flags & (TENSOR_SLOT | TENSOR_ASSIGN))
+        wire_put_u32(body, (uint32_t)reference.slot);
+    if (reference.flags & TENSOR_SLOT)
+        return;
+    message_put_name(body, entry->name, entry->name_length);
+    description_encode(body, negotiation_description(negotiation, entry));
+}
+
+static void finish(struct negotiation *negotiation, struct pending *entry)
+{
+    const struct negotiation_observer *observer = negotiation->observer;
+    entry->state = PENDING_TOLD;
+    pending_drop_parts(entry, &negotiation->pool);
+    if (observer)
+        observer->decided(observer->arg, entry->name, entry->kind);
+}
+
+/* Lists of these are always wanted; others only when there is something in them. */
+static bool has_list(const struct pending *entry, const struct description *description)
+{
+    if (description_is_reduction(description) ||
+        (description->kind == COLLECTIVE_BROADCAST && !entry->complete))
+        return false;
+    return description->kind == COLLECTIVE_ALLGATHER || description->kind == COLLECTIVE_ALLTOALL ||
+           description->kind == COLLECTIVE_BROADCAST || description->kind == COLLECTIVE_ADD_SET ||
+           contribution_total(entry) > 0;
+}
+
+static void put_list_tensor(struct negotiation *negotiation, struct wire_writer *body,
+                            struct pending *entry)
+{
+    const struct description *description = negotiation_description(negotiation, entry);
+    bool list = has_list(entry, description);
+    put_tensor(negotiation, body, entry, list ? TENSOR_LIST : 0);
+    if (list)
+        contribution_put_list(body, entry, &negotiation->tree,
+                              description->kind != COLLECTIVE_ALLGATHER || entry->complete);
+}
+
+static void put_done(struct negotiation *negotiation, struct wire_writer *body,
+                     struct pending *entry)
+{
+    const struct description *description = negotiation_description(negotiation, entry);
+    wire_put_u8(body, DOWN_DONE);
+    if (!description_is_reduction(description)) {
+        put_list_tensor(negotiation, body, entry);
+        return;
+    }
+    size_t nbytes = description_bytes(description);
+    put_tensor(negotiation, body, entry, TENSOR_REDUCTION);
+    wire_put_u32(body, (uint32_t)nbytes);
+    wire_put_bytes(body,
+                   contribution_reduce(entry, description, negotiation->size,
+                                       negotiation_has_absent(negotiation, entry)),
+                   nbytes);
+}
+
+static void joined_text(const struct negotiation *negotiation, char *text, size_t size)
+{
+    struct rank_ranges joined = { 0 };
+    for (int rank = 0; rank < negotiation->size; rank++)
+        if (negotiation->joins.has_joined[rank])
+            rank_ranges_add(&joined, rank, rank + 1);
+    rank_ranges_text(text, size, &joined, negotiation->world_ranks);
+}
+
+static void failure_text(const struct negotiation *negotiation, const struct pending *entry,
+                         struct err *err)
+{
+    const char *kind = collective_name(entry->kind);
+    char name[QUOTED_SIZE], ranks[120];
+    quote_token(name, sizeof name, entry->name, entry->name_length);
+    if (entry->failure == PENDING_MISMATCH) {
+        variants_check(entry->variants, entry->name, negotiation->world_ranks, err);
+    } else if (entry->failure == PENDING_JOINED) {
+        joined_text(negotiation, ranks, sizeof ranks);
+        fail(err, HVD_ERR_MISMATCH, "%s '%s': not possible while %s joined", kind, name, ranks);
+    } else {
+        fail(err, HVD_ERR_MISMATCH, "%s '%s': all ranks have joined, and its group is not complete",
+             kind, name);
+    }
+}
+
+static void put_failed(struct negotiation *negotiation, struct wire_writer *body,
+                       const struct pending *entry)
+{
+    struct err err = { 0 };
+    failure_text(negotiation, entry, &err);
+    wire_put_u8(body, DOWN_FAILED);
+    message_put_name(body, entry->name, entry->name_length);
+    wire_put_i32(body, err.code);
+    wire_put_string(body, err.text);
+}
+
+static void decide_small(struct negotiation *negotiation, struct wire_writer *body)
+{
+    struct pending *entry = pending_pop(&negotiation->top->small);
+    if (entry->failure == PENDING_GOOD)
+        put_done(negotiation, body, entry);
+    else
+        put_failed(negotiation, body, entry);
+    finish(negotiation, entry);
+}
+
+/* Moves from the queue what is fused with `first`. Returns how many there are with it. */
+static uint32_t fuse(struct negotiation *negotiation, const struct pending *first,
+                     struct pending_queue *fused)
+{
+    const struct negotiation_settings *settings = &negotiation->settings;
+    struct pending_queue *run = &negotiation->top->run, rest = { 0 };
+    struct fusion_plan plan;
+    uint32_t count = 1;
+    fusion_plan_init(&plan, negotiation_description(negotiation, first), settings->fusion_threshold,
+                     settings->group_fusion);
+    for (int i = 0; i < FUSION_LOOK_AHEAD && run->first && fusion_plan_is_open(&plan); i++) {
+        struct pending *entry = pending_pop(run);
+        bool added = fusion_plan_add(&plan, negotiation_description(negotiation, entry));
+        pending_push(added ? fused : &rest, entry);
+        count += added;
+    }
+    pending_put_back(run, &rest);
+    return count;
+}
+
+static void decide_run(struct negotiation *negotiation, struct wire_writer *body)
+{
+    struct pending *first = pending_pop(&negotiation->top->run);
+    struct pending_queue fused = { 0 };
+    wire_put_u8(body, DOWN_RUN);
+    wire_put_u32(body, fuse(negotiation, first, &fused));
+    for (struct pending *entry = first; entry; entry = pending_pop(&fused)) {
+        put_list_tensor(negotiation, body, entry);
+        finish(negotiation, entry);
+    }
+}
+
+static bool is_busy(void *arg, int slot)
+{
+    const struct cache *cache = arg;
+    return slot >= cache->count || !cache->slots[slot].active || cache->slots[slot].pending;
+}
+
+static bool decide_retirement(struct negotiation *negotiation, struct wire_writer *body)
+{
+    struct top *top = negotiation->top;
+    if (!top->retirement_wanted || negotiation->retirement.under_way)
+        return false;
+    top->retirement_wanted = false;
+    int count = slot_book_retire(&top->slots, is_busy, &negotiation->cache);
+    if (count == 0)
+        return false;
+    wire_put_u8(body, DOWN_RETIRE);
+    wire_put_u32(body, ++top->retirements);
+    wire_put_u32(body, (uint32_t)count);
+    for (int i = 0; i < count; i++)
+        wire_put_u32(body, (uint32_t)top->slots.retiring[i]);
+    return true;
+}
+
+/* A name that runs without a rank that has joined must not come behind the end of the join. */
+static bool decide_joined(struct negotiation *negotiation, struct wire_writer *body)
+{
+    struct top *top = negotiation->top;
+    if (!top->all_joined || top->small.first || top->run.first)
+        return false;
+    wire_put_u8(body, DOWN_JOINED);
+    wire_put_u32(body, (uint32_t)top->last_joined);
+    return true;
+}
+
+bool negotiation_decide(struct negotiation *negotiation, bool data, struct wire_writer *body)
+{
+    struct top *top = negotiation->top;
+    size_t start = body->length;
+    bool made = false;
+    if (!top || top->unapplied)
+        return false;
+    for (; top->small.first && body->length - start < MESSAGE_ENOUGH; made = true)
+        decide_small(negotiation, body);
+    for (; data && top->run.first && body->length - start < MESSAGE_ENOUGH; made = true)
+        decide_run(negotiation, body);
+    made |= decide_retirement(negotiation, body);
+    made |= decide_joined(negotiation, body);
+    return top->unapplied = made;
+}
+
+bool negotiation_has_data(const struct negotiation *negotiation)
+{
+    return negotiation->top && negotiation->top->run.first;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which allreduces are carried out as one. Arithmetic, nothing else. */
+#ifndef LIB_NEGOTIATION_FUSION_PLAN_H
+#define LIB_NEGOTIATION_FUSION_PLAN_H
+
+#include "lib/negotiation/description.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+    FUSION_TENSOR_MAX = 512 * 1024, /* larger ones go from where they lie */
+    FUSION_LOOK_AHEAD = 1024        /* tensors that are looked at beyond the first */
+};
+
+struct fusion_plan {
+    const struct description *first; /* borrowed */
+    size_t nbytes, threshold;
+    bool group_fusion;
+};
+
+/* A plan of one tensor. */
+void fusion_plan_init(struct fusion_plan *plan, const struct description *first, size_t threshold,
+                      bool group_fusion);
+
+/* Could the plan have any other tensor? */
+bool fusion_plan_is_open(const struct fusion_plan *plan);
+
+/* Takes in another if it goes with the first and there is room; says whether it did. */
+bool fusion_plan_add(struct fusion_plan *plan, const struct description *description);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* On top: tensors that are ready, but are carried out only when all of their group are. A member
+ * that has failed counts as one that has arrived. */
+#ifndef LIB_NEGOTIATION_GROUPS_H
+#define LIB_NEGOTIATION_GROUPS_H
+
+#include "lib/negotiation/pending.h"
+
+enum { GROUP_BUCKETS = 64 };
+
+struct group {
+    struct group *chain;
+    uint64_t hash;
+    uint32_t size, arrived;
+    struct pending_queue members;
+};
+
+struct groups {
+    struct group *buckets[GROUP_BUCKETS];
+};
+
+/* One member more of `description`'s group has arrived: `entry`, or one that has failed (NULL). If
+ * it was the last, all are moved to `complete`, in order of arrival. Takes at most one block of
+ * sizeof(struct group) from the pool; HVD_ERR_NOMEM. */
+int groups_arrive(struct groups *groups, struct pool *pool, const struct description *description,
+                  struct pending *entry, struct pending_queue *complete);
+
+/* Ends all groups, and moves the members that were waiting to `rest`. */
+void groups_end(struct groups *groups, struct pool *pool, struct pending_queue *rest);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two messages of negotiation.
+ *
+ * Up, what a subtree has ready; each section is there if its flag is:
+ *
+ *   0 flags u8
+ *     BITS     runs u32; each: first word u32, words u32, that many u64: a bit for each cache slot
+ *              whose name all ranks of the subtree submit as before; then, in order of slot, the
+ *              reduced data of those slots that carry some
+ *     ITEMS    count u32; each: flags u8, slot u32 (ITEM_SLOT) or name and variants; then, if
+ *              flagged, a reduction as u32 length and bytes, or a list (contribution.h)
+ *     JOINS    count u32; each: a rank u32 that has joined
+ *     RETIRED  number u32 of the retirement that the subtree has carried out
+ *
+ * Down, records until the end, each beginning with its u8 type:
+ *
+ *     RUN      count u32, tensors
+ *     DONE     tensor
+ *     FAILED   name, status i32, text
+ *     RETIRE   number u32, count u32, slots u32
+ *     JOINED   the last rank u32
+ *
+ *   tensor: flags u8, slot u32 (TENSOR_SLOT or TENSOR_ASSIGN: the name gets this slot), name and
+ *   description (unless TENSOR_SLOT), then a reduction or list as above.
+ *
+ * A name is a u8 length, so many bytes, and a NUL. */
+#ifndef LIB_NEGOTIATION_MESSAGE_H
+#define LIB_NEGOTIATION_MESSAGE_H
+
+#include "lib/base/wire.h"
+
+enum { UP_BITS = 1, UP_ITEMS = 2, UP_JOINS = 4, UP_RETIRED = 8, UP_KNOWN = 15 };
+
+enum { ITEM_SLOT = 1, ITEM_COMPLETE = 2, ITEM_REDUCTION = 4, ITEM_LIST = 8, ITEM_KNOWN = 15 };
+
+enum { DOWN_RUN = 1, DOWN_DONE, DOWN_FAILED, DOWN_RETIRE, DOWN_JOINED };
+
+enum {
+    TENSOR_SLOT = 1,
+    TENSOR_ASSIGN = 2,
+    TENSOR_COMPLETE = 4, /* with ASSIGN */
+    TENSOR_REDUCTION = 8,
+    TENSOR_LIST = 16,
+    TENSOR_KNOWN = 31
+};
+
+/* A message is not begun to be filled further beyond this. */
+enum { MESSAGE_ENOUGH = 1024 * 1024 };
+
+void message_put_name(struct wire_writer *writer, const char *name, size_t length);
+
+/* Terminated, borrowed from the reader's bytes; the reader fails if it is empty or holds a NUL. */
+struct wire_text message_get_name(struct wire_reader *reader);
+
+#endif

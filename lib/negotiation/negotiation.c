@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public face, and what this rank itself submits; see negotiation.h and state.h. */
+#include "lib/negotiation/negotiation.h"
+
+#include "lib/negotiation/contribution.h"
+#include "lib/negotiation/state.h"
+#include "lib/reduce/reduce.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { INLINE_GREATEST = 1024 * 1024, LIST_GREATEST = 64 * 1024, OFFER_GREATEST = 1 << 30 };
+
+static bool create_top(struct negotiation *negotiation, int capacity)
+{
+    negotiation->top = calloc(1, sizeof *negotiation->top);
+    return negotiation->top && slot_book_init(&negotiation->top->slots, capacity);
+}
+
+static bool create_tables(struct negotiation *negotiation, const int *world_ranks)
+{
+    size_t size = (size_t)negotiation->size;
+    negotiation->world_ranks = malloc(size * sizeof *world_ranks);
+    negotiation->offsets = malloc((size + 1) * sizeof *negotiation->offsets);
+    negotiation->joins.has_joined = malloc(size * sizeof *negotiation->joins.has_joined);
+    negotiation->joins.news = malloc(size * sizeof *negotiation->joins.news);
+    negotiation->agreed = malloc(sizeof *negotiation->agreed);
+    negotiation->nagreed = 1;
+    if (!negotiation->world_ranks || !negotiation->offsets || !negotiation->joins.has_joined ||
+        !negotiation->joins.news || !negotiation->agreed)
+        return false;
+    memcpy(negotiation->world_ranks, world_ranks, size * sizeof *world_ranks);
+    return true;
+}
+
+static void adopt_settings(struct negotiation *negotiation,
+                           const struct negotiation_settings *settings)
+{
+    struct negotiation_settings *own = &negotiation->settings;
+    *own = *settings;
+    if (own->inline_max > INLINE_GREATEST)
+        own->inline_max = INLINE_GREATEST;
+    if (own->cache_capacity < 0)
+        own->cache_capacity = 0;
+    if (own->cache_capacity > CACHE_SLOTS_MAX)
+        own->cache_capacity = CACHE_SLOTS_MAX;
+    negotiation->list_max = own->inline_max > LIST_GREATEST ? own->inline_max : LIST_GREATEST;
+}
+
+struct negotiation *negotiation_create(int rank, int size, const int *world_ranks,
+                                       const struct negotiation_settings *settings, struct err *err)
+{
+    struct negotiation *negotiation = calloc(1, sizeof *negotiation);
+    if (!negotiation)
+        goto nomem;
+    negotiation->rank = rank;
+    negotiation->size = size;
+    adopt_settings(negotiation, settings);
+    tree_position(&negotiation->tree, rank, size);
+    negotiation->everybody = (1u << (negotiation->tree.nchildren + 1)) - 1;
+    if (!create_tables(negotiation, world_ranks) ||
+        (rank == 0 && !create_top(negotiation, negotiation->settings.cache_capacity)))
+        goto nomem;
+    negotiation_reset_joins(negotiation);
+    return negotiation;
+
+nomem:
+    negotiation_destroy(negotiation);
+    fail(err, HVD_ERR_NOMEM, "out of memory");
+    return NULL;
+}
+
+static void destroy_top(struct negotiation *negotiation)
+{
+    struct pending_queue rest = { 0 };
+    if (!negotiation->top)
+        return;
+    groups_end(&negotiation->top->groups, &negotiation->pool, &rest);
+    slot_book_fini(&negotiation->top->slots);
+    free(negotiation->top);
+}
+
+void negotiation_destroy(struct negotiation *negotiation)
+{
+    if (!negotiation)
+        return;
+    destroy_top(negotiation);
+    pending_table_fini(&negotiation->pending, &negotiation->pool);
+    cache_fini(&negotiation->cache, &negotiation->pool);
+    pool_fini(&negotiation->pool);
+    negotiation_free_held(negotiation->joins.held);
+    free(negotiation->joins.has_joined);
+    free(negotiation->joins.news);
+    free(negotiation->world_ranks);
+    free(negotiation->bits);
+    free(negotiation->agreed);
+    free(negotiation->offsets);
+    free(negotiation);
+}
+
+bool negotiation_is_inline(const struct negotiation *negotiation,
+                           const struct description *description)
+{
+    return (description_is_reduction(description) || description->kind == COLLECTIVE_BROADCAST) &&
+           description_bytes(description) <= negotiation->settings.inline_max;
+}
+
+static int refuse_duplicate(const struct offer *offer, struct err *err)
+{
+    char name[QUOTED_SIZE];
+    quote_token(name, sizeof name, offer->name, strlen(offer->name));
+    return fail(err, HVD_ERR_INVALID, "%s '%s': a tensor of this name is in flight already",
+                collective_name(offer->description.kind), name);
+}
+
+/* How much of its data is kept; data of a reduction that is not complete is of no use, nor is that
+ * of an allgather that is too large to come with the agreement. */
+static int bound(const struct negotiation *negotiation, const struct offer *offer,
+                 struct contribution *contribution, struct err *err)
+{
+    const struct description *description = &offer->description;
+    bool reduction = description_is_reduction(description);
+    contribution->complete = offer->complete;
+    contribution->nbytes = reduction && !offer->complete ? 0 : offer->nbytes;
+    if (description->kind == COLLECTIVE_ALLGATHER && offer->nbytes > negotiation->list_max) {
+        contribution->nbytes = ROWS_BYTES;
+        contribution->complete = false;
+    }
+    contribution->size = contribution->nbytes;
+    if (contribution->nbytes > OFFER_GREATEST)
+        return fail(err, HVD_ERR_INVALID, "%s: %zu bytes are too many to agree on",
+                    collective_name(description->kind), contribution->nbytes);
+    if (reduction && offer->complete &&
+        (offer->nbytes != description_bytes(description) ||
+         !reduce_function(description->dtype, description->op)))
+        return fail(err, HVD_ERR_INVALID, "%s: %zu bytes cannot be reduced",
+                    collective_name(description->kind), offer->nbytes);
+    return HVD_OK;
+}
+
+static int submit_tensor(struct negotiation *negotiation, const struct offer *offer,
+                         uint64_t now_ns, struct err *err)
+{
+    struct variants variants;
+    struct contribution contribution = { .bytes = offer->data };
+    size_t length = strlen(offer->name);
+    int rc = bound(negotiation, offer, &contribution, err);
+    if (rc != HVD_OK)
+        return rc;
+    struct pending *entry =
+        negotiation_entry(negotiation, offer->name, length, name_hash(offer->name, length), now_ns);
+    if (!entry)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    if (entry->given & 1)
+        return refuse_duplicate(offer, err);
+    if (entry->slot < 0 ||
+        !cache_matches(&negotiation->cache.slots[entry->slot], &offer->description)) {
+        variants_init(&variants, &offer->description, negotiation->rank, negotiation->rank + 1);
+        contribution.variants = &variants;
+    }
+    entry->owner = offer->owner;
+    return negotiation_give(negotiation, entry, &contribution, err);
+}
+
+int negotiation_submit(struct negotiation *negotiation, const struct offer *offer, uint64_t now_ns,
+                       struct err *err)
+{
+    const struct joins *joins = &negotiation->joins;
+    if (joins->own && negotiation_in_flight(negotiation, offer->name))
+        return refuse_duplicate(offer, err);
+    if (joins->own)
+        return negotiation_hold(negotiation, offer, now_ns, err);
+    if (offer->description.kind == COLLECTIVE_JOIN)
+        return negotiation_submit_join(negotiation, offer, now_ns, err);
+    return submit_tensor(negotiation, offer, now_ns, err);
+}
+
+bool negotiation_in_flight(const struct negotiation *negotiation, const char *name)
+{
+    size_t length = strlen(name);
+    const struct pending *entry =
+        pending_find(&negotiation->pending, name, length, name_hash(name, length));
+    return (entry && entry->given & 1) || negotiation_is_held(negotiation, name);
+}
+
+void negotiation_observe(struct negotiation *negotiation,
+                         const struct negotiation_observer *observer)
+{
+    negotiation->observer = observer;
+}

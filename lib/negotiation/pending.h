@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The names in flight, as one rank knows them: who in its subtree has submitted what, and what they
+ * gave. A hash table by name whose memory is used again. Fails when out of memory. */
+#ifndef LIB_NEGOTIATION_PENDING_H
+#define LIB_NEGOTIATION_PENDING_H
+
+#include "lib/base/topology.h"
+#include "lib/negotiation/pool.h"
+#include "lib/negotiation/variants.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* waiting -> ready -> told; gone with the decision */
+enum pending_state {
+    PENDING_WAITING, /* for somebody in this subtree */
+    PENDING_READY,   /* in the queue of what is told to the parent, or on top, decided */
+    PENDING_TOLD
+};
+
+/* On top: why it has come to nothing. */
+enum pending_failure { PENDING_GOOD, PENDING_MISMATCH, PENDING_JOINED, PENDING_GROUP };
+
+/* Who contributes: this rank is number 0, child i number i + 1. */
+enum { CONTRIBUTORS_MAX = 1 + TREE_CHILDREN_MAX };
+
+/* What one of them gave. Of a reduction, or of this rank: `nbytes` bytes. Of a list from a child: a
+ * u32 for each rank below, little-endian, how many bytes it gave, and then these, `nbytes` in all. */
+struct part {
+    unsigned char *bytes; /* NULL for nothing */
+    size_t size;          /* of all that is there */
+    size_t nbytes;
+};
+
+struct pending {
+    struct pending *chain; /* in the table */
+    struct pending *next;  /* in a queue */
+    uint64_t hash;
+    char *name; /* terminated */
+    size_t name_length;
+    size_t position;           /* in the table's list of all */
+    enum collective_kind kind; /* by who came first */
+    enum pending_state state;
+    enum pending_failure failure;
+    unsigned given; /* a bit for each contributor that has submitted it */
+    bool complete;  /* so far, by all of them */
+    void *owner;    /* of the own offer */
+    uint64_t since_ns;
+    int slot;                  /* of the cache, -1 for none */
+    struct variants *variants; /* NULL: all ranks of those who gave agree with the slot */
+    struct part parts[CONTRIBUTORS_MAX];
+};
+
+struct pending_queue {
+    struct pending *first, *last;
+};
+void pending_push(struct pending_queue *queue, struct pending *entry);
+struct pending *pending_pop(struct pending_queue *queue); /* NULL when empty */
+void pending_put_back(struct pending_queue *queue, struct pending_queue *first); /* before it */
+
+struct pending_table {
+    struct pending **buckets, **all;
+    size_t nbuckets; /* a power of two, or 0 */
+    size_t count;    /* of all; both lists have room for nbuckets */
+};
+
+uint64_t name_hash(const char *name, size_t length);
+
+struct pending *pending_find(const struct pending_table *table, const char *name, size_t length,
+                             uint64_t hash);
+
+/* A new name, which nobody has submitted yet; NULL when out of memory. */
+struct pending *pending_add(struct pending_table *table, struct pool *pool, const char *name,
+                            size_t length, uint64_t hash);
+
+/* Must not be in a queue. */
+void pending_remove(struct pending_table *table, struct pool *pool, struct pending *entry);
+
+/* Gives back what was contributed, and nothing else. */
+void pending_drop_parts(struct pending *entry, struct pool *pool);
+
+void pending_table_fini(struct pending_table *table, struct pool *pool);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is behind a struct negotiation; for the files that implement it, nobody else.
+ *
+ *   submit, receive -> give.c: entry complete? -> below the top, a queue for report.c
+ *                                              -> on top, ready.c: queues for decide.c
+ *   apply.c: takes decided entries out of the table, and changes the cache */
+#ifndef LIB_NEGOTIATION_STATE_H
+#define LIB_NEGOTIATION_STATE_H
+
+#include "lib/negotiation/cache.h"
+#include "lib/negotiation/groups.h"
+#include "lib/negotiation/negotiation.h"
+#include "lib/negotiation/slot_book.h"
+
+/* A submission that waits until the join that came before it is done. */
+struct held {
+    struct held *next;
+    struct offer offer; /* name and data: owned */
+    uint64_t since_ns;
+};
+
+struct joins {
+    bool *has_joined; /* of each rank of the set, as far as is known here */
+    int unjoined[TREE_CHILDREN_MAX];
+    int count;
+    int *news; /* to be told to the parent */
+    int nnews;
+    bool own;
+    char name[HVD_NAME_MAX + 1]; /* of the own join */
+    void *owner;
+    uint64_t since_ns;
+    struct held *held;
+};
+
+/* On all ranks: the retirement that is under way. */
+struct retirement {
+    uint32_t number;
+    unsigned waiting; /* for these children, a bit each; this rank has carried it out */
+    bool under_way;
+    bool to_tell; /* the parent: the subtree has carried it out */
+};
+
+/* What only the top has. */
+struct top {
+    struct slot_book slots;
+    struct groups groups;
+    struct pending_queue small; /* done or failed */
+    struct pending_queue run;   /* data has to be moved */
+    uint32_t retirements;
+    bool retirement_wanted, retirement_asked;
+    bool all_joined;
+    int last_joined;
+    bool unapplied; /* a message that has been made has not been applied */
+};
+
+struct negotiation {
+    int rank, size;
+    int *world_ranks;
+    struct tree_position tree;
+    struct negotiation_settings settings;
+    size_t list_max; /* bytes of a list that come with DONE */
+
+    unsigned everybody; /* a bit for each contributor there is, and for those still unjoined */
+    unsigned needed;
+    struct pool pool;
+    struct pending_table pending;
+    struct cache cache;
+    uint64_t *bits; /* of a report, one for each slot; all 0 between reports */
+    size_t nwords;
+    struct joins joins;
+    struct retirement retirement;
+    struct pending_queue ready; /* below the top: to be reported */
+    struct top *top;            /* NULL below */
+
+    struct wire_reader down; /* the rest of the message that is applied */
+    bool applying;
+    struct agreed *agreed;
+    size_t nagreed;
+    size_t *offsets; /* size + 1 */
+    char text[sizeof((struct err *)0)->text];
+
+    const struct negotiation_observer *observer;
+};
+
+/* give.c: one contributor has submitted `entry`, with all ranks below it (`variants` NULL: as in the
+ * entry's slot). Nothing is changed when it fails. */
+struct contribution {
+    int contributor;
+    const struct variants *variants;
+    bool complete;
+    const void *bytes; /* copied */
+    size_t size, nbytes;
+};
+int negotiation_give(struct negotiation *negotiation, struct pending *entry,
+                     const struct contribution *contribution, struct err *err);
+
+/* Finds or makes the entry of a name, or of a cache slot's. */
+struct pending *negotiation_entry(struct negotiation *negotiation, const char *name, size_t length,
+                                  uint64_t hash, uint64_t now_ns);
+
+/* Takes it out of the table; it must not be in a queue. */
+void negotiation_forget(struct negotiation *negotiation, struct pending *entry);
+
+/* All of the subtree have given: it is told to the parent, or ready on top. */
+int negotiation_advance(struct negotiation *negotiation, struct pending *entry, struct err *err);
+
+/* Ranks of the set behind a contributor. */
+struct rank_range negotiation_range(const struct negotiation *negotiation, int contributor);
+
+/* An entry keeps its own description, rather than that of a slot. False when out of memory. */
+bool negotiation_detach(struct negotiation *negotiation, struct pending *entry);
+
+/* What somebody has submitted. */
+const struct description *negotiation_description(const struct negotiation *negotiation,
+                                                  const struct pending *entry);
+
+/* Not all ranks of this subtree have submitted it: the rest have joined. */
+bool negotiation_has_absent(const struct negotiation *negotiation, const struct pending *entry);
+
+/* join.c: a rank has joined; it may complete names. */
+int negotiation_join(struct negotiation *negotiation, int rank, struct err *err);
+/* The own offer of a join, or one after it. */
+int negotiation_submit_join(struct negotiation *negotiation, const struct offer *offer,
+                            uint64_t now_ns, struct err *err);
+int negotiation_hold(struct negotiation *negotiation, const struct offer *offer, uint64_t now_ns,
+                     struct err *err);
+bool negotiation_is_held(const struct negotiation *negotiation, const char *name);
+/* All have: nobody has joined any more, and what was held is submitted. */
+int negotiation_end_joins(struct negotiation *negotiation, struct err *err);
+void negotiation_reset_joins(struct negotiation *negotiation);
+void negotiation_free_held(struct held *held);
+
+/* retire.c: the top's request, and what comes back. */
+int negotiation_retire(struct negotiation *negotiation, uint32_t number, struct wire_reader *slots,
+                       struct err *err);
+int negotiation_child_retired(struct negotiation *negotiation, int index, uint32_t number,
+                              struct err *err);
+
+/* ready.c, on top: all ranks have submitted `entry`, or have joined. */
+int negotiation_ready(struct negotiation *negotiation, struct pending *entry, struct err *err);
+void negotiation_all_joined(struct negotiation *negotiation);
+/* Blocks that negotiation_ready() may take, so that it cannot fail. */
+bool negotiation_ready_reserve(struct negotiation *negotiation);
+
+#endif
