@@ -117,7 +117,7 @@ void trace_done(const struct tensor *tensor, bool came_along)
         return;
     const struct description *description = &tensor->description;
     struct timeline_args args = { .dtype = dtype_name((int)description->dtype), .shape = shape };
-    shape_text(shape, &description->shape, true);
+    shape_text(shape, &description->shape, false);
     if (came_along) {
         args.algorithm = "tree";
         args.nbytes = description_bytes(description);
