@@ -62,7 +62,11 @@ struct operation_type {
     void (*sent)(struct operation *operation, int peer, size_t nbytes);
 
     /* Where what comes next from `peer` belongs; `*nbytes` is 0 when nothing can be taken now. Then:
-     * so much has come. */
+     * so much has come.
+     *
+     * Operations share links, and what one does not take holds up the others. So from its start an
+     * operation has space for all that a peer may send, however far ahead the peer is; only an
+     * alltoall's rows may wait, for numbers that nothing can hold up (channel.h). */
     void *(*space)(struct operation *operation, int peer, size_t *nbytes);
     int (*received)(struct operation *operation, int peer, size_t nbytes, struct err *err);
 
