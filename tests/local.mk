@@ -12,6 +12,7 @@ tests_support_libsupport_la_SOURCES = \
 	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h \
 	tests/support/negotiation_net.c tests/support/negotiation_net.h \
 	tests/support/ranks.c tests/support/ranks.h \
+	tests/support/reduce_fill.c tests/support/reduce_fill.h \
 	tests/support/reduce_reference.c tests/support/reduce_reference.h \
 	tests/support/unit.h
 
@@ -42,6 +43,7 @@ unit_tests = \
 	tests/unit/reduce_test \
 	tests/unit/request_test \
 	tests/unit/ring_schedule_test \
+	tests/unit/scale_test \
 	tests/unit/settings_test \
 	tests/unit/timeline_test \
 	tests/unit/text_test \
@@ -59,6 +61,7 @@ tests_unit_adasum_test_LDADD = $(LDADD) -lm
 tests_unit_half_test_LDADD = $(LDADD) -lm
 tests_unit_operation_test_LDADD = $(LDADD) -lm
 tests_unit_reduce_test_LDADD = $(LDADD) -lm
+tests_unit_scale_test_LDADD = $(LDADD) -lm
 
 if PROGRAMS
 tests_support_libsupport_la_SOURCES += \

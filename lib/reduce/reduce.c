@@ -76,6 +76,11 @@ divide_fn *divide_function(enum hvd_dtype dtype)
     return known_dtype((int)dtype) ? current_path()->divide[dtype] : NULL;
 }
 
+scale_fn *scale_function(enum hvd_dtype dtype)
+{
+    return known_dtype((int)dtype) ? current_path()->scale[dtype] : NULL;
+}
+
 size_t dtype_size(int dtype)
 {
     return known_dtype(dtype) ? elements[dtype].size : 0;

@@ -103,6 +103,55 @@ FLOAT(float64)
 REDUCTION(or, bool, (x | y) != 0)
 REDUCTION(and, bool, (x != 0) & (y != 0))
 
+/* Comparisons with NaN are false, so that it comes out last, as 0. All these numbers fit into 32
+ * bits, for which there are vector instructions. */
+#define INTEGER_SCALE(type, least, greatest)                                                       \
+    PATH_TARGET static void scale_##type(void *out, const void *in, size_t count, double factor)   \
+    {                                                                                              \
+        any_##type *to = out;                                                                      \
+        const any_##type *from = in;                                                               \
+        INDEPENDENT                                                                                \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            double x = (double)from[i] * factor;                                                   \
+            double fits = x >= greatest ? greatest : x <= least ? least : x == x ? x : 0;          \
+            to[i] = (any_##type)(int32_t)fits;                                                     \
+        }                                                                                          \
+    }
+
+INTEGER_SCALE(uint8, 0, UINT8_MAX)
+INTEGER_SCALE(int8, INT8_MIN, INT8_MAX)
+INTEGER_SCALE(uint16, 0, UINT16_MAX)
+INTEGER_SCALE(int16, INT16_MIN, INT16_MAX)
+INTEGER_SCALE(int32, INT32_MIN, INT32_MAX)
+
+/* INT64_MAX is no double; the next one is 2^63. */
+PATH_TARGET static void scale_int64(void *out, const void *in, size_t count, double factor)
+{
+    any_int64 *to = out;
+    const any_int64 *from = in;
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        double x = (double)from[i] * factor;
+        to[i] = x >= 0x1p63 ? INT64_MAX : x <= -0x1p63 ? INT64_MIN : x == x ? (int64_t)x : 0;
+    }
+}
+
+#define FLOAT_SCALE(type)                                                                          \
+    PATH_TARGET static void scale_##type(void *out, const void *in, size_t count, double factor)   \
+    {                                                                                              \
+        any_##type *to = out;                                                                      \
+        const any_##type *from = in;                                                               \
+        const any_##type by = (any_##type)factor;                                                  \
+        INDEPENDENT                                                                                \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            any_##type x = from[i];                                                                \
+            to[i] = x * NAN_OR(x, by);                                                             \
+        }                                                                                          \
+    }
+
+FLOAT_SCALE(float32)
+FLOAT_SCALE(float64)
+
 /* Only single lanes are for the vectoriser. */
 #if LANES == 1
 #define INDEPENDENT_LANES INDEPENDENT
@@ -151,6 +200,18 @@ REDUCTION(and, bool, (x != 0) & (y != 0))
 HALF(float16)
 HALF(bfloat16)
 
+/* Both operands of the loop are the same. */
+#define HALF_SCALE(type)                                                                           \
+    PATH_TARGET static void scale_##type(void *out, const void *in, size_t count, double factor)   \
+    {                                                                                              \
+        const void *left = in, *right = in;                                                        \
+        const lanes by = (float)factor - (lanes){ 0 };                                             \
+        HALF_LOOP(type, x *lanes_nan_or(y, by))                                                    \
+    }
+
+HALF_SCALE(float16)
+HALF_SCALE(bfloat16)
+
 #define BY_OP(type)                                                                                \
     {                                                                                              \
         [HVD_AVERAGE] = sum_##type, [HVD_SUM] = sum_##type, [HVD_MIN] = min_##type,                \
@@ -185,5 +246,17 @@ const struct reduce_path PATH = {
         [HVD_FLOAT32] = average_float32,
         [HVD_FLOAT64] = average_float64,
         [HVD_BFLOAT16] = average_bfloat16,
+    },
+    .scale = {
+        [HVD_UINT8] = scale_uint8,
+        [HVD_INT8] = scale_int8,
+        [HVD_UINT16] = scale_uint16,
+        [HVD_INT16] = scale_int16,
+        [HVD_INT32] = scale_int32,
+        [HVD_INT64] = scale_int64,
+        [HVD_FLOAT16] = scale_float16,
+        [HVD_FLOAT32] = scale_float32,
+        [HVD_FLOAT64] = scale_float64,
+        [HVD_BFLOAT16] = scale_bfloat16,
     },
 };

@@ -19,6 +19,7 @@ struct reduce_path {
     bool (*supported)(void);                      /* by this processor and its operating system */
     reduce_fn *reduce[REDUCE_DTYPES][REDUCE_OPS]; /* NULL: makes no sense */
     divide_fn *divide[REDUCE_DTYPES];
+    scale_fn *scale[REDUCE_DTYPES];
 };
 
 extern const struct reduce_path reduce_portable;

@@ -213,3 +213,52 @@ void reference_reduce(enum hvd_dtype dtype, enum hvd_op op, int divisor, void *o
         memcpy((char *)out + at, &result, size);
     }
 }
+
+static union element scale_integer(enum hvd_dtype dtype, double factor, const union element *x)
+{
+    bool is_unsigned = dtype == HVD_UINT8 || dtype == HVD_UINT16;
+    int bits = 8 * (int)hvd_dtype_size(dtype) - !is_unsigned;
+    double product = (double)integer_of(dtype, x) * factor, limit = ldexp(1, bits);
+    if (isnan(product))
+        return element_of(dtype, 0);
+    if (trunc(product) >= limit)
+        return element_of(dtype, ((uint64_t)1 << bits) - 1);
+    if (trunc(product) < (is_unsigned ? 0 : -limit))
+        return element_of(dtype, is_unsigned ? 0 : (uint64_t)1 << bits);
+    return element_of(dtype, (uint64_t)(int64_t)product);
+}
+
+static float scale_float(float x, float factor)
+{
+    return isnan(x) ? quiet_float(x) : x * factor;
+}
+
+static union element scale(enum hvd_dtype dtype, double factor, const union element *x)
+{
+    const struct half_format *half =
+        dtype == HVD_FLOAT16 ? &reference_float16 : &reference_bfloat16;
+    switch (dtype) {
+    case HVD_FLOAT16:
+    case HVD_BFLOAT16: {
+        float result = scale_float(reference_widen(half, x->u16), (float)factor);
+        return (union element){ .u16 = reference_narrow(half, result) };
+    }
+    case HVD_FLOAT32:
+        return (union element){ .f32 = scale_float(x->f32, (float)factor) };
+    case HVD_FLOAT64:
+        return (union element){ .f64 = isnan(x->f64) ? quiet_double(x->f64) : x->f64 * factor };
+    default:
+        return scale_integer(dtype, factor, x);
+    }
+}
+
+void reference_scale(enum hvd_dtype dtype, double factor, void *out, const void *in, size_t count)
+{
+    size_t size = hvd_dtype_size(dtype);
+    for (size_t at = 0; at < count * size; at += size) {
+        union element x = { 0 };
+        memcpy(&x, (const char *)in + at, size);
+        union element result = scale(dtype, factor, &x);
+        memcpy((char *)out + at, &result, size);
+    }
+}

@@ -29,4 +29,7 @@ uint16_t reference_narrow(const struct half_format *format, float value);
 void reference_reduce(enum hvd_dtype dtype, enum hvd_op op, int divisor, void *out,
                       const void *left, const void *right, size_t count);
 
+/* out[i] = in[i] * factor, as lib/reduce/reduce.h says. */
+void reference_scale(enum hvd_dtype dtype, double factor, void *out, const void *in, size_t count);
+
 #endif
