@@ -68,8 +68,9 @@ struct process_set {
     int *ranks; /* of the world, ascending */
     int rank;   /* of this process, -1 if it is no member: then the rest is empty */
     enum set_state state;
-    struct err ended; /* why */
-    bool wounded;     /* a link has broken */
+    struct err ended;    /* why */
+    bool lacks_channels; /* some have ended */
+    bool wounded;        /* a link has broken */
 
     struct tree_position tree;
     struct tree_link up, down[TREE_CHILDREN_MAX];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One look at everything that can be moved, and what becomes of a link that broke: the world is
  * broken by what the rendezvous or a neighbour says within a second, or else by that link; or the
- * set alone has ended, because a rank has left. */
+ * set alone has ended, because a rank has left. That a rank has left comes over the tree, behind the
+ * decisions that can still be carried out; the rendezvous may be faster, and is asked last. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/link/socket.h"
@@ -34,18 +35,20 @@ static void break_world(struct engine *engine, const struct err *reason)
     pthread_cond_broadcast(&engine->changed);
 }
 
-/* Has somebody said why a link broke? */
+/* Nobody has said over the tree why a link broke: the rendezvous may have named a rank that left, or
+ * else the link is all that is known. */
 static void explain(struct engine *engine)
 {
     struct err departure;
-    if (failure_departure(engine->failure, &departure) < 0) {
-        engine->symptom.code = HVD_OK;
-        for (int id = 0; id < engine->sets_count; id++)
-            if (engine->sets[id] && engine->sets[id]->wounded)
-                set_end(engine->sets[id], &departure);
-    } else if (monotonic_ns() >= engine->symptom_until_ns) {
+    if (monotonic_ns() < engine->symptom_until_ns)
+        return;
+    if (failure_departure(engine->failure, &departure) == HVD_OK) {
         failure_record(engine->failure, engine->symptom.code, engine->symptom.text);
+        return;
     }
+    for (int id = 0; id < engine->sets_count; id++)
+        if (engine->sets[id] && engine->sets[id]->wounded)
+            set_end(engine->sets[id], &departure);
 }
 
 /* The wounded sets may have ended in the meantime, told by the tree. */

@@ -478,18 +478,57 @@ static int agree(struct process_set *set, struct err *err)
 
 /* ---- data ---- */
 
+/* The other side may have ended because it has done its part: that matters once something is wanted
+ * from it. */
 static int on_channel_error(struct process_set *set, struct channel *channel, struct err *err)
 {
-    broke(set, set->ranks[channel->peer], err);
     if (err->code != HVD_ERR_PEER_LOST)
-        return err->code;
+        return broke(set, set->ranks[channel->peer], err);
     link_close(channel->link);
     channel->link = NULL;
-    if (set->ended.code == HVD_OK)
-        engine_symptom(set->engine, err);
-    else
+    set->lacks_channels = true;
+    return 1;
+}
+
+static bool wants(struct operation *operation, int peer)
+{
+    size_t nbytes;
+    operation->type->space(operation, peer, &nbytes);
+    if (nbytes == 0)
+        operation->type->output(operation, peer, &nbytes);
+    return nbytes > 0;
+}
+
+/* The first rank whose channel has ended and that an operation wants something from; -1 if there is
+ * none. */
+static int missed_peer(const struct process_set *set)
+{
+    for (int i = 0; i < set->npeers; i++) {
+        int peer = set->peers[i];
+        if (set->channels[peer]->link)
+            continue;
+        for (uint32_t n = set->window.first; n != set->window.end; n++) {
+            struct operation *operation = set->window.at[n % WINDOW_SIZE];
+            if (operation && wants(operation, peer))
+                return peer;
+        }
+    }
+    return -1;
+}
+
+static void see_missing_channels(struct process_set *set)
+{
+    struct err err;
+    int peer = missed_peer(set);
+    if (peer < 0)
+        return;
+    if (set->ended.code != HVD_OK) {
         runs_fail(set, &set->ended);
-    return HVD_OK;
+        return;
+    }
+    fail(&err, HVD_ERR_PEER_LOST, "closed by the other side");
+    broke(set, set->ranks[peer], &err);
+    engine_symptom(set->engine, &err);
 }
 
 /* Whether nothing is under way, so that there is no hurry to see what the channels say. */
@@ -514,6 +553,8 @@ static int move_data(struct process_set *set, struct err *err)
             return rc;
         moved |= rc;
     }
+    if (set->lacks_channels)
+        see_missing_channels(set);
     return moved;
 }
 
@@ -587,14 +628,6 @@ static void fail_tensors(struct process_set *set, const struct err *reason, bool
     }
 }
 
-static bool lacks_a_channel(const struct process_set *set)
-{
-    for (int i = 0; i < set->npeers; i++)
-        if (!set->channels[set->peers[i]]->link)
-            return true;
-    return false;
-}
-
 static void forget_links(struct process_set *set)
 {
     for (int purpose = 0; purpose < CHANNELS_OF_A_SET; purpose++)
@@ -608,8 +641,8 @@ void set_end(struct process_set *set, const struct err *reason)
     set->ended = *reason;
     forget_links(set);
     fail_tensors(set, reason, false);
-    if (lacks_a_channel(set) || set->state == SET_LINKING || (set->meshing && !set->meshed))
-        runs_fail(set, reason);
+    if (set->meshing && !set->meshed)
+        runs_fail(set, reason); /* what waits for links will not get them */
 }
 
 void set_fail_all(struct process_set *set, const struct err *reason)
