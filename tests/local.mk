@@ -38,15 +38,16 @@ unit_tests = \
 	tests/unit/linker_failure_test \
 	tests/unit/linker_test \
 	tests/unit/log_test \
-	tests/unit/operation_test \
 	tests/unit/negotiation_agree_test \
+	tests/unit/news_test \
+	tests/unit/operation_test \
 	tests/unit/reduce_test \
 	tests/unit/request_test \
 	tests/unit/ring_schedule_test \
 	tests/unit/scale_test \
 	tests/unit/settings_test \
-	tests/unit/timeline_test \
 	tests/unit/text_test \
+	tests/unit/timeline_test \
 	tests/unit/topology_test \
 	tests/unit/variants_test \
 	tests/unit/wire_test \
@@ -160,6 +161,7 @@ check-threads:
 thread_tests = \
 	tests/unit/failure_test \
 	tests/unit/link_connect_test \
+	tests/unit/news_test \
 	tests/unit/world_test \
 	tests/program/ending_test.sh \
 	tests/program/launch_test.sh \
