@@ -264,7 +264,8 @@ HVD_API int hvd_poll(int64_t handle);
  * waits moves the data. */
 HVD_API int hvd_wait(int64_t handle);
 
-/* Likewise, with what the collective gave; `result` is empty when it failed. */
+/* Likewise, with what the collective gave: `result` has room for one, or for a group as many as it
+ * has tensors, in their order. They are empty when it failed. */
 HVD_API int hvd_wait_result(int64_t handle, struct hvd_result *result);
 
 /* Likewise (`result` may be NULL), for at most `timeout_ms` milliseconds: then HVD_ERR_TIMEOUT, and

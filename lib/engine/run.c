@@ -207,16 +207,34 @@ static bool prepare_reducescatter(struct run *run, struct operation_task *task)
     return true;
 }
 
+/* Does the input lie in the output, but not where it will end up? Then the result is made elsewhere
+ * and copied. */
+static bool is_misplaced(const struct tensor *own, const unsigned char *output, size_t nbytes,
+                         size_t own_offset)
+{
+    const unsigned char *input = own->input;
+    return input + description_bytes(&own->description) > output && input < output + nbytes &&
+           input != output + own_offset;
+}
+
 static bool prepare_allgather(const struct process_set *set, struct run *run,
                               struct operation_task *task)
 {
-    size_t rows = 0;
-    for (int rank = 0; rank < set->size; rank++)
-        rows += (size_t)run->rows[rank];
+    size_t rows = 0, own_offset = 0, nbytes;
+    size_t row = task->row_count * element_size(run);
     struct tensor *own = run->tensors[0].own;
+    for (int rank = 0; rank < set->size; rank++) {
+        if (rank == set->rank)
+            own_offset = rows * row;
+        rows += (size_t)run->rows[rank];
+    }
+    if (__builtin_mul_overflow(rows, row, &nbytes))
+        return false;
     task->input = own->input;
     task->splits = run->rows;
-    task->output = settle_place(own, rows * task->row_count * element_size(run), &run->memory);
+    task->output = settle_place(own, nbytes, &run->memory);
+    if (!run->memory && is_misplaced(own, task->output, nbytes, own_offset))
+        task->output = run->memory = malloc(nbytes);
     return task->output;
 }
 

@@ -119,6 +119,13 @@ void settle_rows(struct tensor *tensor, const int64_t *rows, int nrows, void *da
     struct err err = fine;
     fill_result(tensor, data, sum(rows, nrows));
     int rc = check_room(tensor, &err);
+    if (rc == HVD_OK && memory && tensor->output) { /* made elsewhere, though there is room */
+        if (tensor->result->size > 0)
+            memcpy(tensor->output, memory, tensor->result->size);
+        tensor->result->data = tensor->output;
+        free(memory);
+        memory = NULL;
+    }
     if (rc == HVD_OK)
         rc = keep_rows(tensor, rows, nrows, &err);
     if (rc < 0) {

@@ -8,6 +8,7 @@
 
 #include "lib/engine/stall_message.h"
 #include "lib/engine/stall_overdue.h"
+#include "lib/engine/stall_self.h"
 #include "lib/engine/stall_text.h"
 
 #include <assert.h>
@@ -121,91 +122,6 @@ enum stall_action stall_act(struct stall *stall, const char **text)
     return action;
 }
 
-/* ---- what waits here ---- */
-
-/* Since when a name counts as waiting. Whoever has joined waits by design, as long as the others
- * get on. */
-static uint64_t since(const struct stall *stall, const struct waiting *waiting)
-{
-    const struct stall_view *view = &stall->options.view;
-    if (waiting->kind != COLLECTIVE_JOIN)
-        return waiting->since_ns;
-    return later(waiting->since_ns, view->decided_ns(view->arg));
-}
-
-/* Notes what is overdue, and when to look again: when the next would be, if it is still there. */
-static void look(struct stall *stall, uint64_t now_ns)
-{
-    const struct stall_view *view = &stall->options.view;
-    uint64_t check_ns = stall->options.check_ns;
-    struct waiting waiting;
-    stall->look_ns = now_ns + check_ns;
-    for (int i = 0; view->waiting(view->arg, i, &waiting) > 0; i++) {
-        uint64_t since_ns = since(stall, &waiting);
-        if (waiting.kind == COLLECTIVE_RETIRE)
-            continue;
-        if (since_ns + check_ns <= now_ns)
-            overdue_note(&stall->overdue, waiting.name, waiting.kind, since_ns, now_ns);
-        else
-            stall->look_ns = earlier(stall->look_ns, since_ns + check_ns);
-    }
-}
-
-/* ---- the own answer ---- */
-
-static bool counts_as_ready(enum collective_kind kind)
-{
-    return kind == COLLECTIVE_ALLREDUCE || kind == COLLECTIVE_BARRIER;
-}
-
-/* Fills in the ages; returns which names this rank misses. */
-static unsigned find_missing(struct stall *stall, uint64_t now_ns)
-{
-    const struct stall_view *view = &stall->options.view;
-    const struct stall_names *names = &stall->probe.names;
-    unsigned missing = (1u << names->count) - 1;
-    bool joined = false;
-    struct waiting waiting;
-    for (int w = 0; view->waiting(view->arg, w, &waiting) > 0; w++) {
-        joined |= waiting.own && waiting.kind == COLLECTIVE_JOIN;
-        for (int i = 0; i < names->count; i++) {
-            if (strcmp(names->at[i].text, waiting.name) != 0)
-                continue;
-            uint64_t age_ms = (now_ns - earlier(now_ns, since(stall, &waiting))) / MS;
-            stall->answer.name[i].age_ms = (uint32_t)earlier(age_ms, UINT32_MAX);
-            if (waiting.own)
-                missing &= ~(1u << i);
-        }
-    }
-    for (int i = 0; joined && i < names->count; i++)
-        if (counts_as_ready(names->at[i].kind))
-            missing &= ~(1u << i);
-    return missing;
-}
-
-static void describe_self(struct stall *stall, unsigned missing)
-{
-    const struct stall_options *options = &stall->options;
-    struct stall_rank self = { .rank = options->rank, .missing = (uint8_t)missing };
-    char doing[STALL_TEXT_MAX + 1] = "";
-    options->view.doing(options->view.arg, doing, sizeof doing);
-    snprintf(self.text, sizeof self.text, "on %.64s: %.160s", options->host, doing);
-    stall_answer_add_rank(&stall->answer, &self);
-}
-
-static void answer_for_self(struct stall *stall, uint64_t now_ns)
-{
-    int rank = stall->options.rank;
-    stall->answer =
-        (struct stall_answer){ .id = stall->probe.id, .nnames = stall->probe.names.count };
-    unsigned missing = find_missing(stall, now_ns);
-    for (int i = 0; i < stall->answer.nnames; i++)
-        if (missing >> i & 1)
-            rank_ranges_add(&stall->answer.name[i].missing, rank, rank + 1);
-    if (missing)
-        describe_self(stall, missing);
-}
-
 /* ---- the top: what a round has shown ---- */
 
 /* The names that still wait for somebody. The others are forgotten: somebody has them overdue by
@@ -287,7 +203,7 @@ static void begin_round(struct stall *stall, uint64_t now_ns)
     stall->asked_ns = now_ns;
     stall->until_ns = now_ns + stall->probe.budget_ms * MS;
     stall->unanswered = (1u << stall->tree.nchildren) - 1;
-    answer_for_self(stall, now_ns);
+    stall_self_answer(&stall->options, &stall->probe, &stall->answer, now_ns);
     if (stall->unanswered == 0) {
         end_round(stall, now_ns);
         return;
@@ -402,7 +318,7 @@ void stall_tick(struct stall *stall, uint64_t now_ns)
 {
     overdue_expire(&stall->overdue, now_ns, 2 * stall->interval_ns);
     if (stall->look_ns && stall->look_ns <= now_ns)
-        look(stall, now_ns);
+        stall->look_ns = stall_self_look(&stall->options, &stall->overdue, now_ns);
     if (stall->asking && stall->until_ns <= now_ns)
         end_round(stall, now_ns);
     go_on(stall, now_ns);
