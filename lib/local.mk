@@ -50,6 +50,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/engine.c lib/engine/engine.h \
 	lib/engine/engine_impl.h \
 	lib/engine/flight.c lib/engine/flight.h \
+	lib/engine/inspect.c \
 	lib/engine/move.c \
 	lib/engine/report.c \
 	lib/engine/run.c \
@@ -57,6 +58,11 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/sets.c \
 	lib/engine/settings.c lib/engine/settings.h \
 	lib/engine/settle.c \
+	lib/engine/stall.c lib/engine/stall.h \
+	lib/engine/stall_message.c lib/engine/stall_message.h \
+	lib/engine/stall_overdue.c lib/engine/stall_overdue.h \
+	lib/engine/stall_self.c lib/engine/stall_self.h \
+	lib/engine/stall_text.c lib/engine/stall_text.h \
 	lib/engine/submit.c \
 	lib/engine/timeline.c lib/engine/timeline.h \
 	lib/engine/timeline_file.c lib/engine/timeline_file.h \

@@ -136,6 +136,7 @@ void drive_wake(struct engine *engine)
 /* Nothing has moved: a look at the links now and then, while something is waited for. */
 static uint64_t next_check(struct engine *engine, uint64_t now)
 {
+    engine_tick(engine);
     if (engine->flight.in_flight == 0)
         return UINT64_MAX;
     if (now - engine->quiet_ns >= CHECK_NS) {

@@ -5,6 +5,7 @@
  *   submit.c   a caller's request becomes tensors in flight, offered to the set's negotiation
  *   set.c      a process set, its links, what comes over its tree
  *   settle.c   decisions: tensors that are done, failed, or have data to move
+ *   inspect.c  the stall inspector's eyes and hands
  *   run.c      data to move: operations in the window, fusion
  *   sets.c     adding and removing process sets
  *   move.c     one look at everything; symptoms and the world's end
@@ -77,7 +78,8 @@ struct process_set {
     struct negotiation *negotiation;
     struct wire_writer body;
     struct negotiation_observer observer;
-    struct stall *stall;
+    struct stall *stall;                 /* once it is ready */
+    uint64_t decided_ns;                 /* when something was decided last */
     uint64_t nameless[COLLECTIVE_KINDS]; /* how many of each kind have been submitted */
     int in_flight;                       /* own tensors */
     struct tensor *adding;               /* waits until this set's links are there */
@@ -169,6 +171,8 @@ int set_want_mesh(struct process_set *set, struct err *err);
 int set_take_links(struct process_set *set, struct err *err);
 /* Moves what can be moved. 1, 0, or a negative status that breaks the world. */
 int set_move(struct process_set *set, struct err *err);
+/* The same to all children. */
+void set_put_down(struct process_set *set, enum tree_frame type, const void *body, size_t nbytes);
 /* Tells the neighbours that this rank leaves, or that the world is broken. */
 void set_tell(struct process_set *set, enum tree_frame type, const struct err *reason);
 bool set_is_flushed(const struct process_set *set); /* the tree's links */
@@ -182,6 +186,14 @@ void set_fail_all(struct process_set *set, const struct err *reason);
 /* When set_move() is wanted at the latest although nothing comes. */
 uint64_t set_deadline(const struct process_set *set);
 int set_check_links(struct process_set *set, struct err *err);
+
+/* inspect.c: the stall inspector of a set that has its links */
+int inspect_start(struct process_set *set, struct err *err);
+void inspect_stop(struct process_set *set);
+int inspect_receive(struct process_set *set, enum tree_frame type, int child,
+                    const struct frame *frame, struct err *err);
+uint64_t inspect_deadline(const struct process_set *set);
+void inspect_tick(struct process_set *set);
 
 /* settle.c */
 enum { ROWS_MAX = 1 << 30 }; /* of one rank in an allgather or alltoall */
@@ -233,6 +245,8 @@ bool engine_is_busy(const struct engine *engine);
 bool engine_send_rest(struct engine *engine);
 /* When engine_move() is wanted although nothing comes; UINT64_MAX: not at all. */
 uint64_t engine_deadline(const struct engine *engine);
+/* What is due at a time: the stall inspectors. */
+void engine_tick(struct engine *engine);
 /* A look at all links, when nothing has moved for a second. */
 void engine_check_links(struct engine *engine);
 

@@ -168,3 +168,10 @@ void engine_check_links(struct engine *engine)
         }
     }
 }
+
+void engine_tick(struct engine *engine)
+{
+    for (int id = 0; id < engine->sets_count && !engine->broken; id++)
+        if (engine->sets[id] && engine->sets[id]->rank >= 0)
+            inspect_tick(engine->sets[id]);
+}

@@ -99,6 +99,7 @@ void set_destroy(struct process_set *set)
     tree_link_fini(&set->up);
     for (int i = 0; i < TREE_CHILDREN_MAX; i++)
         tree_link_fini(&set->down[i]);
+    inspect_stop(set);
     runs_fini(set);
     close_channels(set);
     operation_store_destroy(set->store);
@@ -224,9 +225,13 @@ int set_take_links(struct process_set *set, struct err *err)
         int rc = set->size < 2 ? 1 : take_neighbours(set, err);
         if (rc < 0)
             return rc;
-        if (rc > 0)
+        if (rc > 0) {
             set->state = SET_READY;
-        if (rc > 0 && set->adding) {
+            rc = inspect_start(set, err);
+            if (rc < 0)
+                return rc;
+        }
+        if (set->state == SET_READY && set->adding) {
             struct tensor *tensor = set->adding;
             set->adding = NULL;
             settle_tensor(tensor, &(struct err){ .code = HVD_OK });
@@ -261,7 +266,7 @@ static int on_tree_error(struct process_set *set, struct tree_link *tree, struct
     return HVD_OK;
 }
 
-static void put_down(struct process_set *set, enum tree_frame type, const void *body, size_t nbytes)
+void set_put_down(struct process_set *set, enum tree_frame type, const void *body, size_t nbytes)
 {
     for (int i = 0; i < set->tree.nchildren; i++)
         tree_link_put(&set->down[i], type, body, nbytes);
@@ -279,7 +284,7 @@ void set_tell(struct process_set *set, enum tree_frame type, const struct err *r
     encode_reason(&body, reason);
     if (!body.failed) {
         tree_link_put(&set->up, type, body.data, body.length);
-        put_down(set, type, body.data, body.length);
+        set_put_down(set, type, body.data, body.length);
     }
     wire_writer_fini(&body);
 }
@@ -308,7 +313,7 @@ static int on_left_below(struct process_set *set, const struct frame *frame, str
         tree_link_put(&set->up, TREE_LEFT, frame->body, frame->length);
         return HVD_OK;
     }
-    put_down(set, TREE_LEFT, frame->body, frame->length);
+    set_put_down(set, TREE_LEFT, frame->body, frame->length);
     set_end(set, &reason);
     return HVD_OK;
 }
@@ -319,7 +324,7 @@ static int on_left_above(struct process_set *set, const struct frame *frame, str
     int rc = decode_reason(&reason, frame, err);
     if (rc < 0)
         return rc;
-    put_down(set, TREE_LEFT, frame->body, frame->length);
+    set_put_down(set, TREE_LEFT, frame->body, frame->length);
     set_end(set, &reason);
     return HVD_OK;
 }
@@ -342,6 +347,9 @@ static int on_frame_from_child(struct process_set *set, int index, const struct 
         return negotiation_receive(set->negotiation, index, frame->body, frame->length, now, err);
     case TREE_LEFT:
         return on_left_below(set, frame, err);
+    case TREE_ALERT:
+    case TREE_PROBED:
+        return inspect_receive(set, frame->type, index, frame, err);
     case TREE_BROKEN:
         return on_broken(set, frame, err);
     default:
@@ -353,7 +361,7 @@ static int on_frame_from_parent(struct process_set *set, const struct frame *fra
 {
     switch (frame->type) {
     case TREE_DECISION: {
-        put_down(set, TREE_DECISION, frame->body, frame->length);
+        set_put_down(set, TREE_DECISION, frame->body, frame->length);
         if (set->ended.code != HVD_OK)
             return HVD_OK;
         int rc = negotiation_apply(set->negotiation, frame->body, frame->length, err);
@@ -361,6 +369,8 @@ static int on_frame_from_parent(struct process_set *set, const struct frame *fra
     }
     case TREE_LEFT:
         return on_left_above(set, frame, err);
+    case TREE_PROBE:
+        return inspect_receive(set, frame->type, 0, frame, err);
     case TREE_BROKEN:
         return on_broken(set, frame, err);
     default:
@@ -451,7 +461,7 @@ static int decide(struct process_set *set, struct err *err)
         if (set->body.failed)
             return fail(err, HVD_ERR_NOMEM, "out of memory");
         timeline_mark_cycle(set->engine->timeline);
-        put_down(set, TREE_DECISION, set->body.data, set->body.length);
+        set_put_down(set, TREE_DECISION, set->body.data, set->body.length);
         int rc = say_all(set, err);
         if (rc >= 0)
             rc = negotiation_apply(set->negotiation, set->body.data, set->body.length, err);
@@ -656,8 +666,11 @@ void set_fail_all(struct process_set *set, const struct err *reason)
 
 uint64_t set_deadline(const struct process_set *set)
 {
-    return set->data_since_ns ? set->data_since_ns + set->engine->settings.cycle_time_us * 1000
-                              : UINT64_MAX;
+    uint64_t stall = inspect_deadline(set);
+    uint64_t data = set->data_since_ns
+                        ? set->data_since_ns + set->engine->settings.cycle_time_us * 1000
+                        : UINT64_MAX;
+    return stall < data ? stall : data;
 }
 
 static int check(struct process_set *set, struct link *link, int rank, struct err *err)

@@ -261,5 +261,6 @@ int set_settle(struct process_set *set, struct err *err)
     while ((rc = negotiation_next(set->negotiation, &decision, err)) > 0)
         if ((rc = settle(set, &decision, err)) < 0)
             return rc;
+    set->decided_ns = monotonic_ns();
     return rc;
 }

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stall inspector (stall.h) in a process set: what it sees, its messages over the tree, what it
+ * wants done. */
+#include "lib/engine/engine_impl.h"
+
+#include "lib/base/log.h"
+#include "lib/engine/stall.h"
+#include "lib/link/socket.h"
+
+static int see_waiting(void *arg, int index, struct waiting *waiting)
+{
+    const struct process_set *set = arg;
+    return negotiation_waiting(set->negotiation, index, waiting);
+}
+
+static int count_waiting(void *arg)
+{
+    const struct process_set *set = arg;
+    return negotiation_waiting_count(set->negotiation);
+}
+
+static uint64_t last_decision(void *arg)
+{
+    const struct process_set *set = arg;
+    return set->decided_ns;
+}
+
+static void say_doing(void *arg, char *text, size_t size)
+{
+    const struct process_set *set = arg;
+    engine_say_doing(set->engine, text, size);
+}
+
+int inspect_start(struct process_set *set, struct err *err)
+{
+    const struct settings *settings = &set->engine->settings;
+    const struct stall_options options = {
+        .rank = set->rank,
+        .size = set->size,
+        .world_ranks = set->ranks,
+        .host = set->engine->self.host,
+        .check_ns = settings->stall_check ? settings->stall_check_s * 1000000000 : 0,
+        .shutdown_ns = settings->stall_check ? settings->stall_shutdown_s * 1000000000 : 0,
+        .view = { see_waiting, count_waiting, last_decision, say_doing, set },
+    };
+    set->stall = stall_create(&options, err);
+    return set->stall ? HVD_OK : err->code;
+}
+
+void inspect_stop(struct process_set *set)
+{
+    stall_destroy(set->stall);
+    set->stall = NULL;
+}
+
+static void send_messages(struct process_set *set)
+{
+    static const enum tree_frame frames[STALL_MESSAGES] = {
+        [STALL_ALERT] = TREE_ALERT, [STALL_PROBE] = TREE_PROBE, [STALL_PROBED] = TREE_PROBED
+    };
+    enum stall_message message;
+    const void *body;
+    size_t nbytes;
+    while (stall_take(set->stall, &message, &body, &nbytes)) {
+        if (message == STALL_PROBE)
+            set_put_down(set, TREE_PROBE, body, nbytes);
+        else
+            tree_link_put(&set->up, frames[message], body, nbytes);
+    }
+}
+
+static void act(struct process_set *set)
+{
+    const char *text;
+    send_messages(set);
+    switch (stall_act(set->stall, &text)) {
+    case STALL_WARN:
+        log_line(LOG_WARNING, set->engine->rank, "%s", text);
+        return;
+    case STALL_ABORT:
+        failure_record(set->engine->failure, HVD_ERR_TIMEOUT, text);
+        return;
+    case STALL_NOTHING:
+        return;
+    }
+}
+
+int inspect_receive(struct process_set *set, enum tree_frame type, int child,
+                    const struct frame *frame, struct err *err)
+{
+    enum stall_message message = type == TREE_ALERT   ? STALL_ALERT
+                                 : type == TREE_PROBE ? STALL_PROBE
+                                                      : STALL_PROBED;
+    if (set->ended.code != HVD_OK)
+        return HVD_OK;
+    int rc =
+        stall_receive(set->stall, message, child, frame->body, frame->length, monotonic_ns(), err);
+    if (rc == HVD_OK)
+        act(set);
+    return rc;
+}
+
+uint64_t inspect_deadline(const struct process_set *set)
+{
+    return set->stall && set->ended.code == HVD_OK ? stall_deadline(set->stall, monotonic_ns())
+                                                   : UINT64_MAX;
+}
+
+void inspect_tick(struct process_set *set)
+{
+    uint64_t now = monotonic_ns();
+    if (!set->stall || set->ended.code != HVD_OK || stall_deadline(set->stall, now) > now)
+        return;
+    stall_tick(set->stall, now);
+    act(set);
+}
