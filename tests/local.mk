@@ -61,6 +61,7 @@ tests_unit_adasum_math_test_LDADD = $(LDADD) -lm
 tests_unit_adasum_test_LDADD = $(LDADD) -lm
 tests_unit_half_test_LDADD = $(LDADD) -lm
 tests_unit_operation_test_LDADD = $(LDADD) -lm
+tests_unit_operation_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
 tests_unit_reduce_test_LDADD = $(LDADD) -lm
 tests_unit_scale_test_LDADD = $(LDADD) -lm
 

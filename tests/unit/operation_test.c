@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations of several ranks in one thread, against a plain reference. Between two ranks lie bytes
- * that have been sent and not received; how many move when is random, the seed is printed. */
+ * that have been sent and not received; how many move when is random, the seed is printed.
+ * Linked with -Wl,--wrap=aligned_alloc. */
 #include "lib/base/topology.h"
 #include "lib/collective/operation.h"
 #include "lib/collective/operation_impl.h"
@@ -32,6 +33,16 @@ static struct pipe pipes[RANKS_MAX * RANKS_MAX]; /* by from, then to */
 static size_t pipe_capacity, step_max;
 static uint64_t seed, random_state;
 static struct err err;
+
+/* What operations allocate is counted; one can be made to fail (--wrap). */
+static int allocations, failing;
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return ++allocations == failing ? NULL : __real_aligned_alloc(alignment, size);
+}
 
 static uint32_t next_random(void)
 {
@@ -664,6 +675,60 @@ START_TEST(a_ring_needs_its_neighbours_and_alltoall_everybody)
 }
 END_TEST
 
+/* A task of each kind for 3 ranks, all with the same memory. */
+static struct operation_task some_task(enum operation_kind kind)
+{
+    static const int64_t splits[] = { 10, 10, 10 };
+    static float input[30], output[30];
+    return (struct operation_task){
+        .kind = kind,
+        .size = 3,
+        .dtype = HVD_FLOAT32,
+        .op = HVD_SUM,
+        .input = input,
+        .output = output,
+        .count = 30,
+        .row_count = 1,
+        .rows = 30,
+        .splits = splits,
+        .place = place_rows,
+    };
+}
+
+enum { KINDS = OPERATION_ADASUM + 1 };
+
+START_TEST(the_second_operation_of_a_kind_does_not_allocate)
+{
+    struct operation_task task = some_task((enum operation_kind)_i);
+    static _Alignas(64) unsigned char staging[OPERATION_STAGING];
+    task.staging = staging;
+    for (int round = 0; round < 3; round++) {
+        int before = allocations;
+        struct operation *operation = operation_start(stores[0], &task, &err);
+        ck_assert_ptr_nonnull(operation);
+        ck_assert(round == 0 || allocations == before);
+        operation_fini(stores[0], operation);
+    }
+}
+END_TEST
+
+START_TEST(without_memory_nothing_starts_and_nothing_leaks)
+{
+    struct operation_task task = some_task((enum operation_kind)_i);
+    struct operation *operation = NULL;
+    for (int nth = 1; !operation && nth < 10; nth++) {
+        struct operation_store *store = operation_store_create();
+        err.code = HVD_OK;
+        failing = allocations + nth;
+        operation = operation_start(store, &task, &err);
+        ck_assert(operation ? nth > 1 : err.code == HVD_ERR_NOMEM);
+        operation_fini(store, operation);
+        operation_store_destroy(store);
+    }
+    ck_assert_ptr_nonnull(operation);
+}
+END_TEST
+
 START_TEST(memory_is_used_again)
 {
     struct operation_store *store = stores[0];
@@ -725,6 +790,8 @@ int main(void)
                         sizeof absurd_numbers / sizeof *absurd_numbers);
     tcase_add_test(tcase, an_output_that_there_is_no_memory_for_is_an_error);
     tcase_add_test(tcase, a_ring_needs_its_neighbours_and_alltoall_everybody);
+    tcase_add_loop_test(tcase, the_second_operation_of_a_kind_does_not_allocate, 0, KINDS);
+    tcase_add_loop_test(tcase, without_memory_nothing_starts_and_nothing_leaks, 0, KINDS);
     tcase_add_test(tcase, memory_is_used_again);
     tcase_add_test(tcase, not_everything_is_kept);
     return unit_run(suite);
