@@ -4,6 +4,13 @@
 
 #include <string.h>
 
+void stall_clean(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+}
+
 static void put_u32(struct wire_writer *writer, int value)
 {
     wire_put_u32(writer, (uint32_t)value);
@@ -120,15 +127,6 @@ static void get_ranges(struct wire_reader *reader, struct rank_ranges *ranges, i
     }
 }
 
-/* Texts of others are read by people: no character of theirs may begin a line or drive a terminal. */
-static void get_text(struct wire_reader *reader, char *text, size_t size)
-{
-    wire_get_string(reader, text, size);
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = '?';
-}
-
 static void get_ranks(struct wire_reader *reader, struct stall_answer *answer, int first, int end)
 {
     answer->nranks = get_count(reader, STALL_RANKS_MAX);
@@ -136,7 +134,8 @@ static void get_ranks(struct wire_reader *reader, struct stall_answer *answer, i
         struct stall_rank *rank = &answer->ranks[i];
         rank->rank = get_below(reader, wire_get_u32(reader), end);
         rank->missing = wire_get_u8(reader);
-        get_text(reader, rank->text, sizeof rank->text);
+        wire_get_string(reader, rank->text, sizeof rank->text);
+        stall_clean(rank->text);
         reader->failed |= rank->rank < first || rank->missing >> answer->nnames != 0;
         first = rank->rank + 1;
     }

@@ -65,6 +65,9 @@ struct stall_answer {
     struct stall_rank ranks[STALL_RANKS_MAX];
 };
 
+/* Takes out what would begin a line or drive a terminal. Decoded texts are clean, names are not. */
+void stall_clean(char *text);
+
 void stall_names_encode(struct wire_writer *writer, const struct stall_names *names);
 void stall_probe_encode(struct wire_writer *writer, const struct stall_probe *probe);
 void stall_answer_encode(struct wire_writer *writer, const struct stall_answer *answer);

@@ -19,9 +19,7 @@ static void add_name(struct list_text *list, const char *before, const char *nam
 {
     char clean[HVD_NAME_MAX + 1];
     snprintf(clean, sizeof clean, "%s", name);
-    for (char *at = clean; *at; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            *at = '?';
+    stall_clean(clean);
     list_text_add(list, "%s'%s'", before, clean);
 }
 

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rank's own view of a stall; see stall_self.h. */
+#include "lib/engine/stall_self.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Since when a name counts as waiting. Whoever has joined waits by design, as long as the others
+ * get on. */
+static uint64_t since(const struct stall_view *view, const struct waiting *waiting)
+{
+    uint64_t decided_ns = waiting->kind == COLLECTIVE_JOIN ? view->decided_ns(view->arg) : 0;
+    return waiting->since_ns > decided_ns ? waiting->since_ns : decided_ns;
+}
+
+uint64_t stall_self_look(const struct stall_options *options, struct overdue_list *overdue,
+                         uint64_t now_ns)
+{
+    const struct stall_view *view = &options->view;
+    uint64_t again_ns = now_ns + options->check_ns;
+    struct waiting waiting;
+    for (int i = 0; view->waiting(view->arg, i, &waiting) > 0; i++) {
+        uint64_t since_ns = since(view, &waiting);
+        if (waiting.kind == COLLECTIVE_RETIRE)
+            continue;
+        if (since_ns + options->check_ns <= now_ns)
+            overdue_note(overdue, waiting.name, waiting.kind, since_ns, now_ns);
+        else if (again_ns > since_ns + options->check_ns)
+            again_ns = since_ns + options->check_ns;
+    }
+    return again_ns;
+}
+
+static bool is_ready_when_joined(enum collective_kind kind)
+{
+    return kind == COLLECTIVE_ALLREDUCE || kind == COLLECTIVE_BARRIER;
+}
+
+static uint32_t age_ms(uint64_t since_ns, uint64_t now_ns)
+{
+    uint64_t age = since_ns < now_ns ? (now_ns - since_ns) / 1000000 : 0;
+    return age < UINT32_MAX ? (uint32_t)age : UINT32_MAX;
+}
+
+/* Fills in the ages; returns which names this rank misses. */
+static unsigned find_missing(const struct stall_view *view, const struct stall_names *names,
+                             struct stall_answer *answer, uint64_t now_ns)
+{
+    unsigned missing = (1u << names->count) - 1;
+    bool joined = false;
+    struct waiting waiting;
+    for (int w = 0; view->waiting(view->arg, w, &waiting) > 0; w++) {
+        joined |= waiting.own && waiting.kind == COLLECTIVE_JOIN;
+        for (int i = 0; i < names->count; i++) {
+            if (strcmp(names->at[i].text, waiting.name) != 0)
+                continue;
+            answer->name[i].age_ms = age_ms(since(view, &waiting), now_ns);
+            if (waiting.own)
+                missing &= ~(1u << i);
+        }
+    }
+    for (int i = 0; joined && i < names->count; i++)
+        if (is_ready_when_joined(names->at[i].kind))
+            missing &= ~(1u << i);
+    return missing;
+}
+
+static void describe(const struct stall_options *options, struct stall_answer *answer,
+                     unsigned missing)
+{
+    struct stall_rank self = { .rank = options->rank, .missing = (uint8_t)missing };
+    char doing[STALL_TEXT_MAX + 1] = "";
+    options->view.doing(options->view.arg, doing, sizeof doing);
+    snprintf(self.text, sizeof self.text, "on %.64s: %.160s", options->host, doing);
+    stall_clean(self.text);
+    stall_answer_add_rank(answer, &self);
+}
+
+void stall_self_answer(const struct stall_options *options, const struct stall_probe *probe,
+                       struct stall_answer *answer, uint64_t now_ns)
+{
+    *answer = (struct stall_answer){ .id = probe->id, .nnames = probe->names.count };
+    unsigned missing = find_missing(&options->view, &probe->names, answer, now_ns);
+    for (int i = 0; i < answer->nnames; i++)
+        if (missing >> i & 1)
+            rank_ranges_add(&answer->name[i].missing, options->rank, options->rank + 1);
+    if (missing)
+        describe(options, answer, missing);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a rank itself has to say about a stall, out of what it sees (struct stall_view). */
+#ifndef LIB_ENGINE_STALL_SELF_H
+#define LIB_ENGINE_STALL_SELF_H
+
+#include "lib/engine/stall.h"
+#include "lib/engine/stall_message.h"
+#include "lib/engine/stall_overdue.h"
+
+/* Enters the names that have waited for the check time. Returns when to look again: when one more
+ * would be overdue, or those that are should be confirmed. */
+uint64_t stall_self_look(const struct stall_options *options, struct overdue_list *overdue,
+                         uint64_t now_ns);
+
+/* The answer to a probe, of this rank alone. */
+void stall_self_answer(const struct stall_options *options, const struct stall_probe *probe,
+                       struct stall_answer *answer, uint64_t now_ns);
+
+#endif
