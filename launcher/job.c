@@ -27,6 +27,11 @@ const char *job_host_name(const struct job *job, int host)
     return job->options->plan->hosts[host].host->name;
 }
 
+void job_say(struct job *job, const char *line)
+{
+    job_output_say(job->output, "%s", line);
+}
+
 void job_note(struct job *job, const char *format, ...)
 {
     if (!job->options->verbose)

@@ -77,7 +77,8 @@ void job_signal(struct job *job, int signum);
 /* The job cannot go on; `text` says why in its last line, `exit_status` becomes its status. */
 void job_fail(struct job *job, int exit_status, const char *text);
 
-/* Says something under --verbose. */
+/* Says a line on hvdrun's stderr; the second only under --verbose. */
+void job_say(struct job *job, const char *line);
 void job_note(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* To be called once the job is over, also from on_finished(). Freed when the loop has run until

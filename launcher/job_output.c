@@ -211,14 +211,16 @@ void job_output_end(struct job_output *output, int rank, enum output_stream stre
 void job_output_say(struct job_output *output, const char *format, ...)
 {
     struct text_buffer line = { 0 };
-    char text[1024];
+    char *text = NULL;
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    if (vasprintf(&text, format, args) < 0)
+        xalloc_failed();
     va_end(args);
     text_buffer_printf(&line, "hvdrun: %s\n", text);
     console_write(output, STREAM_STDERR, line.data, line.length);
     text_buffer_fini(&line);
+    free(text);
 }
 
 const char *job_output_last_words(struct job_output *output, int rank)

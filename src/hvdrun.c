@@ -32,10 +32,11 @@
 
 extern char **environ;
 
-static const int forwarded[] = { SIGINT,  SIGTERM, SIGHUP,  SIGUSR1,
-                                 SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH };
+static const int watched[] = {
+    SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH
+};
 
-enum { FORWARDED = sizeof forwarded / sizeof *forwarded };
+enum { WATCHED = sizeof watched / sizeof *watched };
 
 /* What one run of hvdrun holds; released in reverse. */
 struct run {
@@ -50,7 +51,7 @@ struct run {
     bool closed[3];       /* stdin, stdout, stderr were so when we were started */
     struct rlimit nofile; /* as we were started */
     uv_loop_t loop;
-    uv_signal_t signals[FORWARDED];
+    uv_signal_t signals[WATCHED];
     struct job_options job_options;
     struct job_rendezvous *rendezvous;
     struct job *job;
@@ -160,7 +161,10 @@ static int prepare(struct run *run, struct err *err)
 static void on_signal(uv_signal_t *handle, int signum)
 {
     struct run *run = handle->data;
-    job_signal(run->job, signum);
+    if (signum == SIGUSR2)
+        job_rendezvous_ask(run->rendezvous);
+    else
+        job_signal(run->job, signum);
 }
 
 /* Not by SIGTSTP: where no shell waits for us, its default is to do nothing. */
@@ -179,18 +183,21 @@ static void watch_signals(struct run *run)
     sigprocmask(SIG_SETMASK, &none, NULL);
     sigaction(SIGHUP, NULL, &hup);
     signal(SIGPIPE, SIG_IGN);
-    for (int i = 0; i < FORWARDED; i++) {
+    for (int i = 0; i < WATCHED; i++) {
         uv_must(uv_signal_init(&run->loop, &run->signals[i]), "signals");
         run->signals[i].data = run;
-        if (forwarded[i] != SIGHUP || hup.sa_handler != SIG_IGN)
-            uv_must(uv_signal_start(&run->signals[i], on_signal, forwarded[i]), "signals");
+        if (watched[i] != SIGHUP || hup.sa_handler != SIG_IGN)
+            uv_must(uv_signal_start(&run->signals[i], on_signal, watched[i]), "signals");
     }
 }
 
+/* Those that ask for something may come too late, which must not change how hvdrun ends. */
 static void ignore_signals(struct run *run)
 {
-    for (int i = 0; i < FORWARDED; i++)
+    for (int i = 0; i < WATCHED; i++)
         uv_close((uv_handle_t *)&run->signals[i], NULL);
+    signal(SIGUSR1, SIG_IGN);
+    signal(SIGUSR2, SIG_IGN);
 }
 
 static void on_finished(void *context, int exit_status)

@@ -4,9 +4,11 @@
 #include "src/job_rendezvous.h"
 
 #include "launcher/exit_status.h"
+#include "launcher/text_buffer.h"
 #include "launcher/xalloc.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { TABLE_SIZE = 1024 };
 
@@ -21,6 +23,7 @@ struct relayed {
 
 struct job_rendezvous {
     struct job *job;
+    const struct rank_plan *plan;
     struct rendezvous *rendezvous;
     struct relayed *table[TABLE_SIZE];
 };
@@ -126,6 +129,33 @@ static void on_timed_out(void *context, const char *text)
     job_fail(self->job, STATUS_TIMEOUT, text);
 }
 
+static void say_line(struct job_rendezvous *self, int rank, const char *text, size_t length)
+{
+    struct text_buffer line = { 0 };
+    const char *host = self->plan->hosts[self->plan->ranks[rank].host].host->name;
+    text_buffer_printf(&line, "rank %d on %s: %.*s", rank, host, (int)length, text);
+    char *terminated = text_buffer_take(&line);
+    job_say(self->job, terminated);
+    free(terminated);
+}
+
+static void on_report(void *context, int rank, const char *text)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        if (length > 0)
+            say_line(context, rank, text, length);
+        text += length + (text[length] == '\n');
+    }
+}
+
+void job_rendezvous_ask(struct job_rendezvous *self)
+{
+    struct err err;
+    if (rendezvous_ask(self->rendezvous, &err) != HVD_OK)
+        job_say(self->job, err.text);
+}
+
 struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct rank_plan *plan,
                                              const struct job_key *key, uint64_t start_timeout_ms,
                                              struct err *err)
@@ -140,9 +170,10 @@ struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct rank_
         .size = plan->size,
         .key = key,
         .start_timeout_ms = start_timeout_ms,
-        .events = { on_complete, on_timed_out },
+        .events = { on_complete, on_timed_out, on_report },
         .context = self,
     };
+    self->plan = plan;
     self->rendezvous = rendezvous_create(loop, &options, err);
     free(slots);
     if (!self->rendezvous) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Brings together what does not know each other: the launcher, whose agents carry connections from
- * the workers, and the rendezvous, where the workers meet. */
+ * the workers and which says things on stderr, and the rendezvous, where the workers meet. */
 #ifndef SRC_JOB_RENDEZVOUS_H
 #define SRC_JOB_RENDEZVOUS_H
 
@@ -20,6 +20,9 @@ void job_rendezvous_attach(struct job_rendezvous *self, struct job *job);
 
 /* What the launcher tells it; `self` is borrowed. */
 struct job_meeting job_rendezvous_meeting(struct job_rendezvous *self);
+
+/* Has every rank say on hvdrun's stderr what it is doing, within 2 s. */
+void job_rendezvous_ask(struct job_rendezvous *self);
 
 /* NULL is fine. */
 void job_rendezvous_destroy(struct job_rendezvous *self);
