@@ -46,6 +46,7 @@ unit_tests = \
 	tests/unit/ring_schedule_test \
 	tests/unit/scale_test \
 	tests/unit/settings_test \
+	tests/unit/stall_test \
 	tests/unit/text_test \
 	tests/unit/timeline_test \
 	tests/unit/topology_test \
