@@ -5,6 +5,7 @@
 #include "lib/base/log.h"
 
 #include "lib/base/hush.h"
+#include "lib/base/text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -70,16 +71,6 @@ static size_t cut(char *line, size_t length)
     return length + 3;
 }
 
-/* Nothing in a text moves a terminal's cursor. */
-static void tame(char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        if ((byte < 0x20 && byte != '\n') || byte == 0x7f)
-            text[i] = '?';
-    }
-}
-
 static void put_out(const char *line, size_t length)
 {
     struct hush hush;
@@ -105,7 +96,8 @@ void log_line(enum log_level level, int rank, const char *format, ...)
         return;
     bool whole = (size_t)wanted < room;
     size_t length = whole ? prefix + (size_t)wanted : cut(line, sizeof line - 1);
-    tame(line + prefix, length - prefix);
+    line[length] = '\0';
+    text_make_lines(line + prefix);
     line[length] = '\n';
     put_out(line, length + 1);
 }

@@ -2,13 +2,15 @@
 /* Bodies of the stall inspector's frames; see stall_message.h. */
 #include "lib/engine/stall_message.h"
 
+#include "lib/base/text.h"
+
 #include <string.h>
 
 void stall_clean(char *text)
 {
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = '?';
+    text_make_lines(text);
+    while ((text = strchr(text, '\n')))
+        *text = '?';
 }
 
 static void put_u32(struct wire_writer *writer, int value)

@@ -4,6 +4,7 @@
 
 #include "lib/base/hush.h"
 #include "lib/base/log.h"
+#include "lib/base/text.h"
 #include "lib/link/descriptor.h"
 
 #include <errno.h>
@@ -133,37 +134,12 @@ void timeline_file_number(struct timeline_file *file, uint64_t number)
     put(file, digits + at, sizeof digits - at);
 }
 
-/* The bytes of the character of UTF-8 that begins there, 0 if none does. A terminated text. */
-static size_t character(const unsigned char *at)
-{
-    static const struct {
-        unsigned char first, last; /* range of the first byte */
-        unsigned char low, high;   /* of the second; others are 0x80 to 0xbf */
-        size_t length;
-    } forms[] = {
-        { 0x01, 0x7f, 0, 0, 1 },       { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
-        { 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
-        { 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-    };
-    size_t i = 0, count = sizeof forms / sizeof *forms, used = 1;
-    while (i < count && (*at < forms[i].first || *at > forms[i].last))
-        i++;
-    if (i == count)
-        return 0;
-    if (forms[i].length > 1 && (at[1] < forms[i].low || at[1] > forms[i].high))
-        return 0;
-    for (used = 2; used < forms[i].length; used++)
-        if ((at[used] & 0xc0) != 0x80)
-            return 0;
-    return forms[i].length;
-}
-
 /* Escapes one character; returns how many bytes of the text it was. */
 static size_t put_character(struct timeline_file *file, const char *text)
 {
     static const char hex[] = "0123456789abcdef";
     unsigned char byte = (unsigned char)*text;
-    size_t length = character((const unsigned char *)text);
+    size_t length = text_utf8_length(text, strnlen(text, 4));
     if (length == 0)
         timeline_file_json(file, "\\ufffd");
     else if (byte < 0x20 || byte == 0x7f)
