@@ -121,7 +121,20 @@ program_tests = \
 	tests/program/man_test.sh
 
 if PROGRAMS
-check_PROGRAMS += tests/support/act tests/support/world
+check_PROGRAMS += tests/support/act tests/support/collectives tests/support/world
+tests_support_collectives_SOURCES = tests/support/collectives.c tests/support/collectives.h \
+	tests/support/collectives_errors.c \
+	tests/support/collectives_join.c \
+	tests/support/collectives_matrix.c \
+	tests/support/collectives_order.c \
+	tests/support/collectives_refused.c \
+	tests/support/collectives_sets.c \
+	tests/support/collectives_shapes.c \
+	tests/support/elements.c tests/support/elements.h \
+	tests/support/reduce_reference.c tests/support/reduce_reference.h
+tests_support_collectives_CFLAGS = $(AM_CFLAGS)
+tests_support_collectives_LDADD = lib/libhvd.la -lm -lpthread
+tests_support_collectives_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_support_act_LDADD =
 tests_support_world_SOURCES = tests/support/world.c \
 	tests/support/reduce_reference.c tests/support/reduce_reference.h
@@ -132,6 +145,7 @@ tests_support_world_LDFLAGS = $(AM_LDFLAGS) -no-install
 program_tests += \
 	tests/program/agent_test.sh \
 	tests/program/bad_input_test.sh \
+	tests/program/collectives_test.sh \
 	tests/program/ending_test.sh \
 	tests/program/launch_test.sh \
 	tests/program/output_test.sh \
@@ -182,9 +196,10 @@ AM_TESTS_ENVIRONMENT = \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_builddir)'; STAGE='$(stage)'; \
 	PREFIX='$(prefix)'; AGENTDIR='$(agentdir)'; INCLUDEDIR='$(includedir)'; LIBDIR='$(libdir)'; MANDIR='$(mandir)'; \
 	HVDRUN='$(stage)$(bindir)/hvdrun'; HVDAGENT='$(stage)$(agentdir)/hvdagent'; ACT='$(abs_builddir)/tests/support/act'; \
+	COLLECTIVES='$(abs_builddir)/tests/support/collectives'; \
 	WORLD='$(abs_builddir)/tests/support/world'; HELLO='$(abs_builddir)/examples/hello'; \
 	FASHION_MNIST='$(abs_builddir)/examples/fashion_mnist'; \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
-	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT ACT WORLD HELLO \
+	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT ACT COLLECTIVES WORLD HELLO \
 		FASHION_MNIST COMPARE_PARAMETERS SANITIZERS MANDOC CC;
