@@ -52,7 +52,11 @@ unit_tests = \
 	tests/unit/topology_test \
 	tests/unit/variants_test \
 	tests/unit/wire_test \
-	tests/unit/world_test
+	tests/unit/world_end_test \
+	tests/unit/world_join_test \
+	tests/unit/world_leave_test \
+	tests/unit/world_mistakes_test \
+	tests/unit/world_process_test
 
 # Every allocation fails in turn.
 tests_unit_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
@@ -179,7 +183,11 @@ thread_tests = \
 	tests/unit/failure_test \
 	tests/unit/link_connect_test \
 	tests/unit/news_test \
-	tests/unit/world_test \
+	tests/unit/world_end_test \
+	tests/unit/world_join_test \
+	tests/unit/world_leave_test \
+	tests/unit/world_mistakes_test \
+	tests/unit/world_process_test \
 	tests/program/ending_test.sh \
 	tests/program/launch_test.sh \
 	tests/program/output_test.sh \

@@ -185,7 +185,7 @@ static void tell_departure(struct server *server, const struct client *about,
     struct join_news news = { .status = goodbye->status, .rank = about->hello.rank };
     memcpy(news.text, goodbye->text, sizeof news.text);
     if (goodbye->status == HVD_OK || goodbye->status == HVD_ERR_PEER_LEFT)
-        tell_end(server, about, HVD_ERR_PEER_LEFT, "has left");
+        tell_end(server, about, HVD_ERR_PEER_LEFT, "left (hvd_shutdown)");
     else
         tell_others(server, about, &news);
 }

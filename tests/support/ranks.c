@@ -59,15 +59,23 @@ int ranks_wait(struct ranks *ranks, int rank)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-void ranks_run(const struct mini_options *options, rank_fn *body)
+void ranks_run_but(const struct mini_options *options, rank_fn *body, int killed)
 {
     struct mini_rendezvous mini;
     struct ranks ranks;
     mini_rendezvous_start(&mini, options);
     ranks_start(&ranks, options->size, &mini, body);
-    for (int rank = 0; rank < options->size; rank++)
-        ck_assert_msg(ranks_wait(&ranks, rank) == 0, "rank %d failed", rank);
+    for (int rank = 0; rank < options->size; rank++) {
+        int status = ranks_wait(&ranks, rank);
+        ck_assert_msg(status == (rank == killed ? 128 + SIGKILL : 0), "rank %d ended with %d", rank,
+                      status);
+    }
     mini_rendezvous_stop(&mini);
+}
+
+void ranks_run(const struct mini_options *options, rank_fn *body)
+{
+    ranks_run_but(options, body, -1);
 }
 
 void rank_require(int condition, const char *text, const char *file, int line)
@@ -92,4 +100,74 @@ void wait_for(int counter, int value)
 {
     while (atomic_load(&shared->counters[counter]) < value)
         sched_yield();
+}
+
+void require_text(const char *part)
+{
+    if (!strstr(hvd_last_error(), part))
+        fprintf(stderr, "wanted '%s'\n", part);
+    REQUIRE(strstr(hvd_last_error(), part) != NULL);
+}
+
+void init_world(void)
+{
+    REQUIRE_STATUS(hvd_init(), HVD_OK);
+}
+
+int leave_world(void)
+{
+    REQUIRE_STATUS(hvd_shutdown(), HVD_OK);
+    return 0;
+}
+
+int sum_of_ranks(const char *name, int32_t *sum)
+{
+    *sum = hvd_rank();
+    return hvd_allreduce(name, sum, sum, 1, HVD_INT32, HVD_SUM);
+}
+
+static void check_allgather(const double *data, size_t count)
+{
+    size_t total = count * (size_t)hvd_size(), right = 0;
+    double *all = calloc(total + 1, sizeof *all);
+    REQUIRE_STATUS(hvd_allgather("g", data, all, count, HVD_FLOAT64), HVD_OK);
+    for (size_t i = 0; i < total; i++)
+        right += all[i] == (double)(i % count) + (double)(i / count);
+    REQUIRE(right == total);
+    free(all);
+}
+
+static void check_allreduce(double *data, size_t count)
+{
+    size_t right = 0;
+    REQUIRE_STATUS(hvd_allreduce("r", data, data, count, HVD_FLOAT64, HVD_AVERAGE), HVD_OK);
+    for (size_t i = 0; i < count; i++)
+        right += data[i] == (double)i + (double)(hvd_size() - 1) / 2;
+    REQUIRE(right == count);
+}
+
+void check_collectives(size_t count)
+{
+    double *data = calloc(count + 1, sizeof *data);
+    for (size_t i = 0; i < count; i++)
+        data[i] = (double)i + hvd_rank();
+    check_allgather(data, count);
+    check_allreduce(data, count);
+    data[0] = hvd_rank();
+    REQUIRE_STATUS(hvd_broadcast("b", data, count, HVD_FLOAT64, hvd_size() - 1), HVD_OK);
+    REQUIRE(count == 0 || data[0] == hvd_size() - 1);
+    REQUIRE_STATUS(hvd_barrier(), HVD_OK);
+    free(data);
+}
+
+void wait_until_asleep(int thread)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", thread);
+    while (state != 'S') {
+        FILE *file = fopen(path, "re");
+        REQUIRE(file != NULL && fscanf(file, "%*d %*[^)]) %c", &state) == 1);
+        fclose(file);
+        sched_yield();
+    }
 }

@@ -6,6 +6,8 @@
 #include "tests/support/mini_rendezvous.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum { RANKS_MAX = 16 };
@@ -32,6 +34,9 @@ int ranks_wait(struct ranks *ranks, int rank);
 /* A whole world: every rank must return 0. */
 void ranks_run(const struct mini_options *options, rank_fn *body);
 
+/* Likewise, but for rank `killed`, which must end by SIGKILL. */
+void ranks_run_but(const struct mini_options *options, rank_fn *body, int killed);
+
 /* For a rank: ends the process with status 1, and says where, unless `condition` holds. */
 #define REQUIRE(condition) rank_require(condition, #condition, __FILE__, __LINE__)
 void rank_require(int condition, const char *text, const char *file, int line);
@@ -40,7 +45,22 @@ void rank_require(int condition, const char *text, const char *file, int line);
 #define REQUIRE_STATUS(rc, expected) rank_require_status(rc, expected, #rc, __FILE__, __LINE__)
 void rank_require_status(int rc, int expected, const char *text, const char *file, int line);
 
-/* Waits until a shared counter has reached `value`. */
+/* Likewise, unless the last error tells `part`. */
+void require_text(const char *part);
+
+/* What bodies begin and end with: hvd_init(), which must succeed; hvd_shutdown() likewise, and 0. */
+void init_world(void);
+int leave_world(void);
+
+/* An allreduce of one element; its status. */
+int sum_of_ranks(const char *name, int32_t *sum);
+
+/* The blocking collectives over `count` elements each, with the right results. */
+void check_collectives(size_t count);
+
+/* Waits until a shared counter has reached `value`; until a thread (of any process) sleeps in the
+ * kernel. */
 void wait_for(int counter, int value);
+void wait_until_asleep(int thread);
 
 #endif
