@@ -107,20 +107,23 @@ static void put_done(struct negotiation *negotiation, struct wire_writer *body,
                    nbytes);
 }
 
+/* "rank 2 has", "ranks 0-1 have" */
 static void joined_text(const struct negotiation *negotiation, char *text, size_t size)
 {
     struct rank_ranges joined = { 0 };
+    char ranks[120];
     for (int rank = 0; rank < negotiation->size; rank++)
         if (negotiation->joins.has_joined[rank])
             rank_ranges_add(&joined, rank, rank + 1);
-    rank_ranges_text(text, size, &joined, negotiation->world_ranks);
+    rank_ranges_text(ranks, sizeof ranks, &joined, negotiation->world_ranks);
+    snprintf(text, size, "%s %s", ranks, negotiation->joins.count > 1 ? "have" : "has");
 }
 
 static void failure_text(const struct negotiation *negotiation, const struct pending *entry,
                          struct err *err)
 {
     const char *kind = collective_name(entry->kind);
-    char name[QUOTED_SIZE], ranks[120];
+    char name[QUOTED_SIZE], ranks[128];
     quote_token(name, sizeof name, entry->name, entry->name_length);
     if (entry->failure == PENDING_MISMATCH) {
         variants_check(entry->variants, entry->name, negotiation->world_ranks, err);

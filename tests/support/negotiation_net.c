@@ -7,6 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/* ck_assert() costs a system call even when all is well. */
+#define REQUIRE(condition, ...)                                                                    \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            ck_abort_msg(__VA_ARGS__);                                                             \
+    } while (0)
+
 const struct negotiation_settings net_defaults = {
     .fusion_threshold = 64 << 20, .inline_max = 4096, .cache_capacity = 1024, .group_fusion = true
 };
@@ -62,12 +69,12 @@ void net_submit(struct net *net, int rank, const struct offer *offer)
 {
     struct err err = { 0 };
     int rc = negotiation_submit(net->ranks[rank].negotiation, offer, 0, &err);
-    ck_assert_msg(rc == HVD_OK, "rank %d: %s", rank, err.text);
+    REQUIRE(rc == HVD_OK, "rank %d: %s", rank, err.text);
 }
 
 static struct wire_writer *push(struct net_queue *queue)
 {
-    ck_assert(queue->end - queue->first < NET_QUEUE);
+    REQUIRE(queue->end - queue->first < NET_QUEUE, "a link is full");
     struct wire_writer *message = &queue->messages[queue->end++ % NET_QUEUE];
     message->length = 0;
     return message;
@@ -94,10 +101,44 @@ static void log_decision(struct net_rank *rank, const struct decision *decision)
         const struct agreed *agreed = &decision->tensors[i];
         snprintf(line, sizeof line, "%s %d/%d %s '%s' last %d data %016" PRIx64 " %s\n",
                  kinds[decision->kind], i, decision->count,
-                 collective_name(agreed->description.kind), agreed->name, agreed->last_rank,
-                 digest(agreed->data, agreed->nbytes), decision->text ? decision->text : "");
+                 decision->text ? "" : collective_name(agreed->description.kind), agreed->name,
+                 agreed->last_rank, digest(agreed->data, agreed->nbytes),
+                 decision->text ? decision->text : "");
         wire_put_bytes(&rank->log, line, strlen(line));
     }
+}
+
+static void record(struct net *net, int rank, const struct decision *decision)
+{
+    struct net_seen *seen = &net->seen[rank];
+    const struct agreed *agreed = decision->tensors;
+    seen->decisions++;
+    seen->count = decision->count;
+    seen->status = decision->status;
+    seen->kind = decision->kind;
+    seen->owner = agreed->owner;
+    seen->last_rank = agreed->last_rank;
+    snprintf(seen->name, sizeof seen->name, "%s", agreed->name);
+    snprintf(seen->text, sizeof seen->text, "%s", decision->text ? decision->text : "");
+    seen->nbytes = agreed->nbytes;
+    if (agreed->nbytes > 0)
+        memcpy(seen->data, agreed->data,
+               agreed->nbytes < sizeof seen->data ? agreed->nbytes : sizeof seen->data);
+    seen->has_list = agreed->offsets;
+    if (agreed->offsets)
+        memcpy(seen->offsets, agreed->offsets, ((size_t)net->size + 1) * sizeof *seen->offsets);
+}
+
+void net_check_one(struct net *net, enum decision_kind kind, const char *name)
+{
+    for (int i = 0; i < net->size; i++) {
+        struct net_seen *seen = &net->seen[i];
+        REQUIRE(seen->decisions == 1, "rank %d saw %d", i, seen->decisions);
+        REQUIRE(seen->kind == kind, "rank %d saw %d: %s", i, (int)seen->kind, seen->text);
+        ck_assert_str_eq(seen->name, name);
+        seen->decisions = 0;
+    }
+    net_check_logs(net);
 }
 
 static void apply(struct net *net, int at, const struct wire_writer *message)
@@ -112,12 +153,14 @@ static void apply(struct net *net, int at, const struct wire_writer *message)
         net->bytes_down += message->length;
     }
     while (rc >= 0 && (rc = negotiation_next(rank->negotiation, &decision, &err)) > 0) {
-        if (!net->quiet)
+        if (!net->quiet) {
             log_decision(rank, &decision);
+            record(net, at, &decision);
+        }
         if (net->on_decision)
             net->on_decision(net, at, &decision);
     }
-    ck_assert_msg(rc == HVD_OK, "rank %d: %s", at, err.text);
+    REQUIRE(rc == HVD_OK, "rank %d: %s", at, err.text);
 }
 
 static bool report(struct net *net, int at)
@@ -130,7 +173,8 @@ static bool report(struct net *net, int at)
         rank->up.end--;
         return false;
     }
-    ck_assert(!message->failed && message->length < 4 << 20);
+    REQUIRE(!message->failed && message->length < 4 << 20, "a report of %zu bytes",
+            message->length);
     net->messages_up++;
     net->bytes_up += message->length;
     return true;
@@ -145,7 +189,7 @@ static bool deliver_up(struct net *net, int at)
     struct wire_writer *message = &rank->up.messages[rank->up.first++ % NET_QUEUE];
     int rc = negotiation_receive(net->ranks[rank->tree.parent].negotiation, rank->index,
                                  message->data, message->length, 0, &err);
-    ck_assert_msg(rc == HVD_OK, "rank %d: %s", rank->tree.parent, err.text);
+    REQUIRE(rc == HVD_OK, "rank %d: %s", rank->tree.parent, err.text);
     return true;
 }
 
@@ -172,7 +216,7 @@ static bool decide(struct net *net, bool data)
     top->made.length = 0;
     if (!children_have_room(net, top) || !negotiation_decide(top->negotiation, data, &top->made))
         return false;
-    ck_assert(!top->made.failed);
+    REQUIRE(!top->made.failed, "out of memory");
     apply(net, 0, &top->made);
     return true;
 }
@@ -214,8 +258,8 @@ void net_check_logs(struct net *net)
         const struct wire_writer *log = &net->ranks[i].log;
         bool same = log->length == first->length &&
                     (log->length == 0 || memcmp(log->data, first->data, log->length) == 0);
-        ck_assert_msg(same, "rank %d:\n%.*srank 0:\n%.*s", i, (int)log->length, (char *)log->data,
-                      (int)first->length, (char *)first->data);
+        REQUIRE(same, "rank %d:\n%.*srank 0:\n%.*s", i, (int)log->length, (char *)log->data,
+                (int)first->length, (char *)first->data);
     }
     for (int i = 0; i < net->size; i++)
         net->ranks[i].log.length = 0;

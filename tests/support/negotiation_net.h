@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NET_RANKS_MAX = 32, NET_QUEUE = 64 };
+enum { NET_RANKS_MAX = 32, NET_QUEUE = 64, NET_DATA_MAX = 4096 };
 
 /* First in, first out; the writers' memory is used again. */
 struct net_queue {
@@ -28,11 +28,24 @@ struct net_rank {
     struct wire_writer log;  /* lines of text: what was decided, the same on all ranks */
 };
 
+/* The last decision of a rank. */
+struct net_seen {
+    int decisions; /* since the last net_check_one() */
+    int count, status, last_rank;
+    enum decision_kind kind;
+    void *owner;
+    char name[HVD_NAME_MAX + 1], text[500];
+    unsigned char data[NET_DATA_MAX]; /* what there is more of is left out */
+    size_t nbytes, offsets[NET_RANKS_MAX + 1];
+    bool has_list;
+};
+
 struct net {
     int size;
     uint64_t state; /* of the random numbers */
-    bool quiet;     /* no log */
+    bool quiet;     /* no log, and nothing seen */
     struct net_rank ranks[NET_RANKS_MAX];
+    struct net_seen seen[NET_RANKS_MAX];
     void (*on_decision)(struct net *net, int rank, const struct decision *decision);
     void *arg;
     size_t messages_up, bytes_up, bytes_down;
@@ -56,6 +69,9 @@ void net_settle(struct net *net);
 
 /* All logs are equal; then they are emptied. */
 void net_check_logs(struct net *net);
+
+/* All ranks saw one decision, the same, since the last time. */
+void net_check_one(struct net *net, enum decision_kind kind, const char *name);
 
 /* The usual settings: 64 MiB, 4 KiB inline, 1024 slots, group fusion. */
 extern const struct negotiation_settings net_defaults;

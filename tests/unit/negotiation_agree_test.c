@@ -1,65 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all ranks submit is decided on, alike and in one order everywhere; what travels with it is
- * reduced or listed in order of rank; what they disagree on fails, and they go on. */
+/* What all ranks submit is decided on, alike everywhere; what travels with it is reduced or listed
+ * in order of rank. */
 #include "tests/support/negotiation_net.h"
-#include "tests/support/reduce_reference.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static struct net net;
-
-/* What the last decision of each rank was. */
-static struct seen {
-    int decisions, count, status, last_rank;
-    enum decision_kind kind;
-    void *owner;
-    char name[HVD_NAME_MAX + 1], text[500];
-    unsigned char data[4096];
-    size_t nbytes, offsets[NET_RANKS_MAX + 1];
-    bool has_list;
-} seen[NET_RANKS_MAX];
-
-static void on_decision(struct net *source, int rank, const struct decision *decision)
-{
-    struct seen *at = &seen[rank];
-    const struct agreed *agreed = decision->tensors;
-    at->decisions++;
-    at->count = decision->count;
-    at->status = decision->status;
-    at->kind = decision->kind;
-    at->owner = agreed->owner;
-    at->last_rank = agreed->last_rank;
-    snprintf(at->name, sizeof at->name, "%s", agreed->name);
-    snprintf(at->text, sizeof at->text, "%s", decision->text ? decision->text : "");
-    ck_assert_uint_le(agreed->nbytes, sizeof at->data);
-    at->nbytes = agreed->nbytes;
-    if (agreed->nbytes > 0)
-        memcpy(at->data, agreed->data, agreed->nbytes);
-    at->has_list = agreed->offsets;
-    if (agreed->offsets)
-        memcpy(at->offsets, agreed->offsets, ((size_t)source->size + 1) * sizeof *at->offsets);
-}
+static struct net_seen *seen; /* by its ranks */
 
 static void start(int size)
 {
-    memset(seen, 0, sizeof seen);
     net_init(&net, size, &net_defaults, (uint64_t)size);
-    net.on_decision = on_decision;
-}
-
-/* All ranks saw the same one decision since the last time. */
-static void check_one(enum decision_kind kind, const char *name)
-{
-    for (int i = 0; i < net.size; i++) {
-        ck_assert_msg(seen[i].decisions == 1, "rank %d saw %d", i, seen[i].decisions);
-        ck_assert_msg(seen[i].kind == kind, "rank %d saw %d: %s", i, (int)seen[i].kind,
-                      seen[i].text);
-        ck_assert_str_eq(seen[i].name, name);
-        seen[i].decisions = 0;
-    }
-    net_check_logs(&net);
+    seen = net.seen;
 }
 
 START_TEST(nothing_is_said_when_nothing_was_submitted)
@@ -82,7 +36,7 @@ START_TEST(small_data_is_reduced_with_the_agreement)
             ck_assert(negotiation_in_flight(net.ranks[i].negotiation, "grad"));
         }
         net_settle(&net);
-        check_one(DECISION_DONE, "grad");
+        net_check_one(&net, DECISION_DONE, "grad");
         float expected[2] = { (float)(_i * (_i - 1) / 2), (float)(round * _i) };
         for (int i = 0; i < net.size; i++) {
             ck_assert_ptr_eq(seen[i].owner, &seen[i]);
@@ -107,7 +61,7 @@ START_TEST(large_data_is_run)
             net_submit(&net, i, &offer);
         }
         net_settle(&net);
-        check_one(DECISION_RUN, "grad");
+        net_check_one(&net, DECISION_RUN, "grad");
         ck_assert_uint_eq(seen[0].nbytes, 0);
     }
     net_fini(&net);
@@ -129,7 +83,7 @@ START_TEST(lists_are_in_order_of_rank)
             net_submit(&net, i, &offer);
         }
         net_settle(&net);
-        check_one(round < 2 ? DECISION_DONE : DECISION_RUN, "embed");
+        net_check_one(&net, round < 2 ? DECISION_DONE : DECISION_RUN, "embed");
         for (int i = 0; i < net.size; i++) {
             ck_assert(seen[i].has_list);
             size_t at = 0;
@@ -149,6 +103,140 @@ START_TEST(lists_are_in_order_of_rank)
 }
 END_TEST
 
+START_TEST(the_roots_tensor_comes_to_all)
+{
+    start(_i);
+    for (int root = 0; root < net.size; root++) {
+        char data[20] = "of the root";
+        for (int i = 0; i < net.size; i++) {
+            struct offer offer = { .name = "weights",
+                                   .description = net_description(COLLECTIVE_BROADCAST, 5),
+                                   .data = i == root ? data : NULL,
+                                   .nbytes = i == root ? sizeof data : 0,
+                                   .complete = true };
+            offer.description.root = root;
+            net_submit(&net, i, &offer);
+        }
+        net_settle(&net);
+        net_check_one(&net, DECISION_DONE, "weights");
+        for (int i = 0; i < net.size; i++) {
+            ck_assert_uint_eq(seen[i].nbytes, sizeof data);
+            ck_assert_uint_eq(seen[i].offsets[root], 0);
+            ck_assert_uint_eq(seen[i].offsets[root + 1], sizeof data);
+            ck_assert_mem_eq(seen[i].data, data, sizeof data);
+        }
+    }
+    net_fini(&net);
+}
+END_TEST
+
+/* Lists that are whole whatever their size, and what has no data at all. */
+START_TEST(every_kind_is_decided_as_it_should_be)
+{
+    static const struct {
+        enum collective_kind kind;
+        enum hvd_op op;
+        int64_t count;
+        size_t nbytes; /* of each rank */
+        bool complete;
+        enum decision_kind decision;
+        bool list;
+        size_t total; /* by rank */
+    } rows[] = {
+        { COLLECTIVE_ALLTOALL, HVD_AVERAGE, 6, 24, false, DECISION_RUN, true, 24 },
+        { COLLECTIVE_ADD_SET, HVD_AVERAGE, 2, 900, true, DECISION_DONE, true, 900 },
+        { COLLECTIVE_REMOVE_SET, HVD_AVERAGE, 0, 0, true, DECISION_DONE, false, 0 },
+        { COLLECTIVE_BARRIER, HVD_AVERAGE, 0, 0, true, DECISION_DONE, false, 0 },
+        { COLLECTIVE_BROADCAST, HVD_AVERAGE, 0, 0, true, DECISION_DONE, true, 0 },
+        { COLLECTIVE_BROADCAST, HVD_AVERAGE, 5000, 0, false, DECISION_RUN, false, 0 },
+        { COLLECTIVE_ALLREDUCE, HVD_ADASUM, 2, 0, false, DECISION_RUN, false, 0 },
+        { COLLECTIVE_ALLREDUCE, HVD_SUM, 0, 0, true, DECISION_DONE, false, 0 },
+        { COLLECTIVE_REDUCESCATTER, HVD_SUM, 5000, 0, false, DECISION_RUN, false, 0 },
+        { COLLECTIVE_ALLGATHER, HVD_AVERAGE, 2, 16, true, DECISION_DONE, true, 16 },
+        { COLLECTIVE_ALLGATHER, HVD_AVERAGE, 2, 16, false, DECISION_RUN, true, 8 },
+    };
+    unsigned char data[1000] = { 1 };
+    start(4);
+    for (size_t row = 0; row < 3 * sizeof rows / sizeof *rows; row++) {
+        size_t at = row % (sizeof rows / sizeof *rows);
+        char name[20];
+        snprintf(name, sizeof name, "row%zu", at);
+        for (int i = 0; i < net.size; i++) {
+            struct offer offer = { .name = name,
+                                   .description = net_description(rows[at].kind, rows[at].count),
+                                   .data = data,
+                                   .nbytes = rows[at].nbytes,
+                                   .complete = rows[at].complete };
+            offer.description.op = rows[at].op;
+            net_submit(&net, i, &offer);
+        }
+        net_settle(&net);
+        net_check_one(&net, rows[at].decision, name);
+        ck_assert_msg(seen[3].has_list == rows[at].list, "%s", name);
+        ck_assert_msg(seen[3].nbytes == rows[at].total * 4, "%s: %zu", name, seen[3].nbytes);
+    }
+    net_fini(&net);
+}
+END_TEST
+
+START_TEST(too_large_a_list_is_run_and_only_its_rows_are_kept)
+{
+    static unsigned char data[20000];
+    start(9);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < net.size; i++) {
+            data[0] = (unsigned char)i;
+            struct offer offer = { .name = "embed",
+                                   .description = net_description(COLLECTIVE_ALLGATHER, 1),
+                                   .data = data,
+                                   .nbytes = sizeof data,
+                                   .complete = true };
+            net_submit(&net, i, &offer);
+        }
+        net_settle(&net);
+        net_check_one(&net, DECISION_RUN, "embed");
+        ck_assert_uint_eq(seen[4].nbytes, 8 * 9);
+        for (int i = 0; i < net.size; i++)
+            ck_assert_int_eq(seen[4].data[8 * i], i);
+    }
+    net_fini(&net);
+}
+END_TEST
+
+START_TEST(a_name_in_flight_is_refused)
+{
+    const float data[1] = { 1 };
+    struct err err = { 0 };
+    start(2);
+    struct offer offer = net_allreduce(&net, "x", 1, data);
+    net_submit(&net, 0, &offer);
+    ck_assert_int_eq(negotiation_submit(net.ranks[0].negotiation, &offer, 0, &err),
+                     HVD_ERR_INVALID);
+    ck_assert_str_eq(err.text, "allreduce 'x': a tensor of this name is in flight already");
+    net_settle(&net);
+    ck_assert(negotiation_in_flight(net.ranks[0].negotiation, "x"));
+    ck_assert(!negotiation_in_flight(net.ranks[1].negotiation, "x"));
+    net_submit(&net, 1, &offer);
+    net_settle(&net);
+    net_check_one(&net, DECISION_DONE, "x");
+    net_fini(&net);
+}
+END_TEST
+
+START_TEST(data_of_the_wrong_size_is_refused)
+{
+    const float data[2] = { 1 };
+    struct err err = { 0 };
+    start(1);
+    struct offer offer = net_allreduce(&net, "x", 2, data);
+    offer.nbytes = 4;
+    ck_assert_int_eq(negotiation_submit(net.ranks[0].negotiation, &offer, 0, &err),
+                     HVD_ERR_INVALID);
+    ck_assert(!negotiation_in_flight(net.ranks[0].negotiation, "x"));
+    net_fini(&net);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     TCase *tcase = tcase_create("agree");
@@ -156,6 +244,11 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, small_data_is_reduced_with_the_agreement, 1, 31);
     tcase_add_loop_test(tcase, large_data_is_run, 1, 10);
     tcase_add_loop_test(tcase, lists_are_in_order_of_rank, 1, 25);
+    tcase_add_loop_test(tcase, the_roots_tensor_comes_to_all, 1, 10);
+    tcase_add_test(tcase, every_kind_is_decided_as_it_should_be);
+    tcase_add_test(tcase, too_large_a_list_is_run_and_only_its_rows_are_kept);
+    tcase_add_test(tcase, a_name_in_flight_is_refused);
+    tcase_add_test(tcase, data_of_the_wrong_size_is_refused);
     Suite *all = suite_create("negotiation_agree");
     suite_add_tcase(all, tcase);
     return all;
