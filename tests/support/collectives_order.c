@@ -14,9 +14,10 @@ enum { JOBS = 120, THREADS = 4, STEPS = 4, SMALL = 10000, SMALL_COUNT = 4 };
 
 static uint64_t seed;
 
-enum kind { SUM, MAX, AVERAGE, BROADCAST, ALLGATHER, ALLTOALL, REDUCESCATTER, KINDS };
+enum kind { SUM, MAX, AVERAGE, BROADCAST, ALLGATHER, ALLTOALL, REDUCESCATTER, ADASUM, KINDS };
 
-/* Of int64, but averages of float64. Element i of rank r is i + 1000 * r + index. */
+/* Of int64, but averages and Adasum of float64. Element i of rank r is i + 1000 * r + index; of Adasum
+ * all ranks have the same, which must come back to the bit. */
 struct job {
     enum kind kind;
     int index;
@@ -28,12 +29,12 @@ struct job {
 
 static int64_t element(const struct job *job, int rank, size_t i)
 {
-    return (int64_t)i + 1000 * rank + job->index;
+    return (int64_t)i + (job->kind == ADASUM ? 0 : 1000 * rank) + job->index;
 }
 
-static bool is_average(const struct job *job)
+static enum hvd_dtype dtype_of(const struct job *job)
 {
-    return job->kind == AVERAGE;
+    return job->kind == AVERAGE || job->kind == ADASUM ? HVD_FLOAT64 : HVD_INT64;
 }
 
 static void job_init(struct job *job, int index)
@@ -55,8 +56,7 @@ static void job_fini(struct job *job)
 static void fill(struct job *job)
 {
     for (size_t i = 0; i < job->count; i++)
-        element_put(is_average(job) ? HVD_FLOAT64 : HVD_INT64, job->input, i,
-                    (double)element(job, my_rank, i));
+        element_put(dtype_of(job), job->input, i, (double)element(job, my_rank, i));
     if (job->kind == BROADCAST)
         memcpy(job->output, job->input, job->count * sizeof *job->input);
 }
@@ -74,9 +74,12 @@ static int submit_kind(struct job *job, const struct hvd_tensor *tensor)
         return hvd_reducescatter_async(tensor, HVD_SUM, NULL, &job->handle);
     case MAX:
         return hvd_allreduce_async(tensor, HVD_MAX, NULL, &job->handle);
+    case AVERAGE:
+        return hvd_allreduce_async(tensor, HVD_AVERAGE, NULL, &job->handle);
+    case ADASUM:
+        return hvd_allreduce_async(tensor, HVD_ADASUM, NULL, &job->handle);
     default:
-        return hvd_allreduce_async(tensor, is_average(job) ? HVD_AVERAGE : HVD_SUM, NULL,
-                                   &job->handle);
+        return hvd_allreduce_async(tensor, HVD_SUM, NULL, &job->handle);
     }
 }
 
@@ -88,7 +91,7 @@ static void submit(struct job *job)
                                  .output = job->output,
                                  .output_size =
                                      job->count * (size_t)world_size * sizeof *job->output,
-                                 .dtype = is_average(job) ? HVD_FLOAT64 : HVD_INT64,
+                                 .dtype = dtype_of(job),
                                  .ndims = 1,
                                  .dims = dims };
     fill(job);
@@ -116,6 +119,7 @@ static int64_t expected(const struct job *job, size_t i)
     size_t part = job->count / (size_t)world_size;
     switch (job->kind) {
     case MAX:
+    case ADASUM:
         return element(job, world_size - 1, i);
     case BROADCAST:
         return element(job, job->index % world_size, i);
@@ -135,8 +139,8 @@ static void check(struct job *job)
     finish(job->handle, NULL, job->name);
     for (size_t i = 0; i < expected_count(job); i++) {
         double want = (double)expected(job, i);
-        double got = element_get(is_average(job) ? HVD_FLOAT64 : HVD_INT64, job->output, i);
-        want = is_average(job) ? want / world_size : want;
+        double got = element_get(dtype_of(job), job->output, i);
+        want = job->kind == AVERAGE ? want / world_size : want;
         require(got == want, "%s (kind %d): element %zu of %zu is %.17g, not %.17g", job->name,
                 (int)job->kind, i, expected_count(job), got, want);
     }
