@@ -13,6 +13,11 @@ said_times() { # PATTERN COUNT
     [ "$(grep -cE -e "$1" "$tmp/err")" -ge "$2" ]
 }
 
+# SIGUSR2 ends a process that does not handle it yet.
+until_it_listens() {
+    until_true grep -qs '^SigCgt:.*[89a-f]..$' "/proc/$pid/status"
+}
+
 # Ranks without the library
 start "$HVDRUN" -np 3 -H localhost:2,127.0.0.2:1 "$ACT" say-signals
 for rank in 0 1 2; do until_said "\[$rank\].*listening"; done
@@ -50,11 +55,52 @@ is "which goes on as well" 143 "$status"
 
 # Signals that come one after the other, until the job has ended
 start "$HVDRUN" -np 4 sleep 1
-until_true grep -q '^SigCgt:.*[89a-f]..$' "/proc/$pid/status" # SIGUSR2 is handled by now
+until_it_listens
 while kill -USR2 "$pid" 2>/dev/null; do sleep 0.01; done
 status=0
 wait "$pid" 2>/dev/null || status=$?
 is "a shower of signals to the very end is no harm" 0 "$status"
 is "and gives nothing but answers" '' "$(grep -vE '^hvdrun: rank [0-3] on localhost: ' "$tmp/err")"
 ok "and leaves nothing" no_survivors
+
+# Ranks with the library
+# ask_until_said PATTERN [LINES]: asks again and again, and looks at all lines or the last ones.
+ask_until_said() {
+    until_true ask_and_look "$1" "${2-+1}"
+}
+ask_and_look() {
+    kill -USR2 "$pid" 2>/dev/null && sleep 0.1 && tail -n "$2" "$tmp/err" | grep -Eq -e "$1"
+}
+
+start "$HVDRUN" --start-timeout 600 -np 2 "$WORLD" only 1 wait "$tmp/go" all init shutdown
+until_it_listens
+ok "a rank that waits in hvd_init is said to" \
+    ask_until_said '^hvdrun: rank 0 on localhost: waits in hvd_init for the other ranks$'
+like "and who is not there" '^hvdrun: rank 1 on localhost: has not called hvd_init$' "$tmp/err"
+: >"$tmp/go"
+status=0
+wait "$pid" || status=$?
+is "the world comes about all the same" 0 "$status"
+
+start "$HVDRUN" --grace 30 -np 3 "$WORLD" init barriers 2 print up only 1 wait "$tmp/leave" shutdown exit 0 all expect PEER_LEFT
+for rank in 0 1 2; do until_said "\[$rank\].*up"; done
+waits="waiting for allreduce 'next' since [0-9]+\.[0-9] s"
+ok "rank 0 says what it waits for, since when, and who is missing" \
+    ask_until_said "^hvdrun: rank 0 on localhost: $waits \(not submitted by 1\)\$"
+ok "rank 2 what it waits for" ask_until_said "^hvdrun: rank 2 on localhost: $waits"
+like "rank 1, which is busy elsewhere, that it waits for nothing" '^hvdrun: rank 1 on localhost: in no collective$' "$tmp/err"
+like "and what it did last" '^hvdrun: rank 1 on localhost: last finished barrier' "$tmp/err"
+unlike "nothing of that is a rank's own output" 'waiting for' "$tmp/out"
+rank2=$(survivors | cut -d/ -f3 | while read -r process; do
+    ! grep -qz '^HOROVOD_RANK=2$' "/proc/$process/environ" || echo "$process"
+done)
+kill -STOP "$rank2"
+ok "a rank that is stopped gives no answer" ask_until_said '^hvdrun: rank 2 on localhost: no answer within 2 s$'
+kill -CONT "$rank2"
+ok "and does once it is continued" ask_until_said '^hvdrun: rank 2 on localhost: waiting for' 2
+: >"$tmp/leave"
+status=0
+wait "$pid" || status=$?
+is "in the end the job is as if nobody had asked" 0 "$status"
+ok "and nothing is left" no_survivors
 finish
