@@ -39,6 +39,14 @@ unit_tests = \
 	tests/unit/linker_test \
 	tests/unit/log_test \
 	tests/unit/negotiation_agree_test \
+	tests/unit/negotiation_fusion_test \
+	tests/unit/negotiation_hostile_test \
+	tests/unit/negotiation_join_test \
+	tests/unit/negotiation_memory_test \
+	tests/unit/negotiation_mismatch_test \
+	tests/unit/negotiation_random_test \
+	tests/unit/negotiation_reduce_test \
+	tests/unit/negotiation_waiting_test \
 	tests/unit/news_test \
 	tests/unit/operation_test \
 	tests/unit/reduce_test \
@@ -69,6 +77,10 @@ tests_unit_operation_test_LDADD = $(LDADD) -lm
 tests_unit_operation_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
 tests_unit_reduce_test_LDADD = $(LDADD) -lm
 tests_unit_scale_test_LDADD = $(LDADD) -lm
+
+# Allocations are counted, and fail in turn.
+tests_unit_negotiation_memory_test_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 if PROGRAMS
 tests_support_libsupport_la_SOURCES += \

@@ -11,7 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_TENSOR = 5 }; /* bytes in a message */
+enum {
+    LEAST_TENSOR = 5, /* bytes in a message */
+    AGREED_LEAST = 64 /* tensors that there is room for, once two have been fused */
+};
 
 /* A tensor of a record. */
 struct tensor {
@@ -185,7 +188,7 @@ static bool grow_agreed(struct negotiation *negotiation, size_t count)
 {
     if (count <= negotiation->nagreed)
         return true;
-    size_t grown = negotiation->nagreed * 2 > count ? negotiation->nagreed * 2 : count;
+    size_t grown = count > AGREED_LEAST / 2 ? 2 * count : AGREED_LEAST;
     struct agreed *agreed = realloc(negotiation->agreed, grown * sizeof *agreed);
     if (!agreed)
         return false;

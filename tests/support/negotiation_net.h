@@ -47,7 +47,9 @@ struct net {
     struct net_rank ranks[NET_RANKS_MAX];
     struct net_seen seen[NET_RANKS_MAX];
     void (*on_decision)(struct net *net, int rank, const struct decision *decision);
-    void *arg;
+    void (*on_message)(struct net *net, struct wire_writer *message); /* before it is delivered */
+    bool tolerant; /* a failure is remembered in `broken`, and nothing happens any more */
+    int broken;
     size_t messages_up, bytes_up, bytes_down;
 };
 
