@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-struct job_key key;
+struct job_key linkers_key;
 struct err err;
 struct linker *linkers[LINKERS_MAX];
 struct join_peer peers[LINKERS_MAX];
@@ -41,20 +41,20 @@ void open_linker(const struct job_key *with_key, uint32_t epoch)
 void open_linkers(int count)
 {
     for (int rank = 0; rank < count; rank++)
-        open_linker(&key, LINKERS_EPOCH);
+        open_linker(&linkers_key, LINKERS_EPOCH);
 }
 
-void setup(void)
+void linkers_setup(void)
 {
     struct rlimit limit;
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
     ck_assert_int_eq(auth_init(NULL), HVD_OK);
-    job_key_generate(&key);
+    job_key_generate(&linkers_key);
 }
 
-void teardown(void)
+void linkers_teardown(void)
 {
     while (nlinkers > 0)
         linker_destroy(linkers[--nlinkers]);
@@ -122,13 +122,13 @@ void want_both_ways(int rank, int peer, uint32_t channel)
     want(peer, rank, channel);
 }
 
-struct link *dial(uint32_t source, int target, uint32_t channel)
+struct link *linkers_dial(uint32_t source, int target, uint32_t channel)
 {
     struct link_dial dialling;
     struct link_identity identity = {
         .epoch = LINKERS_EPOCH, .source = source, .target = (uint32_t)target, .channel = channel
     };
-    link_dial_init(&dialling, &peers[target], &identity, &key);
+    link_dial_init(&dialling, &peers[target], &identity, &linkers_key);
     int rc = 0;
     for (int i = 0; i < MANY && rc == 0; i++) {
         rc = link_dial_move(&dialling, 0, &err);

@@ -11,7 +11,7 @@ enum {
     MANY = 100000 /* moves until something has happened */
 };
 
-extern struct job_key key;
+extern struct job_key linkers_key;
 extern struct err err;
 extern struct linker *linkers[LINKERS_MAX];
 extern struct join_peer peers[LINKERS_MAX]; /* where each rank listens: rank 1 on node1 */
@@ -19,8 +19,8 @@ extern int listeners[LINKERS_MAX];          /* the linkers' own */
 extern int nlinkers;
 
 /* As many descriptors as may be had; a key; no ranks yet. */
-void setup(void);
-void teardown(void);
+void linkers_setup(void);
+void linkers_teardown(void);
 
 /* The next rank, with the test's key and epoch or others; ranks 0 to count - 1. */
 void open_linker(const struct job_key *with_key, uint32_t epoch);
@@ -36,7 +36,7 @@ bool anybody_is_busy(void);
 void link_up(void);
 
 /* Rank `target` is dialled by somebody who knows the key and says to be `source`. */
-struct link *dial(uint32_t source, int target, uint32_t channel);
+struct link *linkers_dial(uint32_t source, int target, uint32_t channel);
 
 void say(struct link *link, uint32_t word);
 uint32_t hear(struct link *link);

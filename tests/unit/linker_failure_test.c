@@ -63,7 +63,7 @@ START_TEST(a_rank_with_another_key_is_named_by_who_dials_it)
 {
     struct job_key other_key;
     job_key_generate(&other_key);
-    open_linker(&key, LINKERS_EPOCH);
+    open_linker(&linkers_key, LINKERS_EPOCH);
     open_linker(&other_key, LINKERS_EPOCH);
     want_both_ways(0, 1, 0);
     ck_assert_int_eq(move_until_failure(0, 0), HVD_ERR_AUTH);
@@ -74,8 +74,8 @@ END_TEST
 /* It closes the connection, and may be dialled until time is up. */
 START_TEST(a_rank_of_another_world_is_no_neighbour)
 {
-    open_linker(&key, LINKERS_EPOCH);
-    open_linker(&key, LINKERS_EPOCH + 1);
+    open_linker(&linkers_key, LINKERS_EPOCH);
+    open_linker(&linkers_key, LINKERS_EPOCH + 1);
     want_both_ways(0, 1, 0);
     for (uint64_t now_ms = 0; now_ms < 1000; now_ms++)
         move_all(now_ms);
@@ -126,7 +126,7 @@ START_TEST(a_higher_rank_does_not_dial)
     static const uint32_t sources[] = { 1, 2, UINT32_MAX };
     open_linkers(2);
     for (int i = 0; i < 3; i++) {
-        struct link *dialled = dial(sources[i], 1, 0);
+        struct link *dialled = linkers_dial(sources[i], 1, 0);
         ck_assert(is_closed(dialled));
         ck_assert_ptr_null(linker_take(linkers[1], (int)sources[i], 0));
         link_close(dialled);
@@ -138,8 +138,8 @@ START_TEST(no_more_than_1024_unwanted_links_are_kept)
 {
     open_linkers(2);
     for (uint32_t channel = 0; channel < 1024; channel++)
-        link_close(dial(0, 1, channel));
-    struct link *unwanted = dial(0, 1, 1024);
+        link_close(linkers_dial(0, 1, channel));
+    struct link *unwanted = linkers_dial(0, 1, 1024);
     ck_assert(is_closed(unwanted));
     link_close(unwanted);
     want_both_ways(0, 1, 1025);
@@ -232,7 +232,7 @@ static bool link_up_without_memory(int nth)
     int rc = HVD_OK;
     open_linkers(2);
     countdown = nth;
-    struct linker *another = linker_create(-1, 0, LINKERS_EPOCH, &key, &err);
+    struct linker *another = linker_create(-1, 0, LINKERS_EPOCH, &linkers_key, &err);
     if (!another)
         rc = err.code;
     for (uint32_t channel = 0; channel < 2 && rc == HVD_OK; channel++)
@@ -244,7 +244,7 @@ static bool link_up_without_memory(int nth)
     countdown = 0;
     ck_assert_int_eq(rc < 0 ? rc : HVD_OK, enough ? HVD_OK : HVD_ERR_NOMEM);
     linker_destroy(another);
-    teardown();
+    linkers_teardown();
     return enough;
 }
 
@@ -263,7 +263,7 @@ int main(void)
     TCase *tcase = tcase_create("linker_failure");
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_checked_fixture(tcase, linkers_setup, linkers_teardown);
     tcase_add_test(tcase, nobody_is_its_own_neighbour);
     tcase_add_test(tcase, a_rank_with_another_key_is_named_by_who_dials_it);
     tcase_add_test(tcase, a_rank_of_another_world_is_no_neighbour);

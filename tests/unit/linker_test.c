@@ -20,7 +20,7 @@ END_TEST
 START_TEST(a_world_of_one_waits_for_nothing)
 {
     uint64_t until = UINT64_MAX;
-    struct linker *alone = linker_create(-1, 0, LINKERS_EPOCH, &key, &err);
+    struct linker *alone = linker_create(-1, 0, LINKERS_EPOCH, &linkers_key, &err);
     ck_assert_int_eq(linker_move(alone, 0, &err), 0);
     ck_assert_int_eq(linker_pollfds(alone, NULL, 0, &until), 0);
     ck_assert_uint_eq(until, UINT64_MAX);
@@ -203,7 +203,7 @@ START_TEST(the_newest_of_several_links_is_taken)
     open_linkers(2);
     struct link *dialled[3];
     for (uint32_t i = 0; i < 3; i++) {
-        dialled[i] = dial(0, 1, 6);
+        dialled[i] = linkers_dial(0, 1, 6);
         say(dialled[i], i);
     }
     struct link *taken = linker_take(linkers[1], 0, 6);
@@ -237,7 +237,8 @@ END_TEST
 START_TEST(a_link_that_nobody_has_taken_is_closed_when_it_is_forgotten)
 {
     open_linkers(2);
-    struct link *dialled[] = { dial(0, 1, 5), dial(0, 1, 6), dial(0, 1, 5) };
+    struct link *dialled[] = { linkers_dial(0, 1, 5), linkers_dial(0, 1, 6),
+                               linkers_dial(0, 1, 5) };
     linker_forget(linkers[1], 5);
     ck_assert(is_closed(dialled[2]));
     ck_assert(!is_closed(dialled[1]));
@@ -257,7 +258,7 @@ START_TEST(a_linker_can_be_destroyed_at_any_moment)
         want(1, 2, 1);
         for (int i = 0; i < moves; i++)
             move_all(0);
-        teardown();
+        linkers_teardown();
     }
 }
 END_TEST
@@ -268,7 +269,7 @@ int main(void)
     TCase *tcase = tcase_create("linker");
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_checked_fixture(tcase, linkers_setup, linkers_teardown);
     tcase_add_test(tcase, nothing_is_fine);
     tcase_add_test(tcase, a_world_of_one_waits_for_nothing);
     tcase_add_test(tcase, two_ranks_that_want_a_link_get_it);
