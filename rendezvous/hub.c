@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections and whom they concern; see hub.h. */
-#include "rendezvous/hub.h"
+/* Connections and whom they concern; see hub.h. What they say is in hub_receive.c. */
+#include "rendezvous/hub_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ void hub_fini(struct hub *hub)
     hub->ranks = NULL;
 }
 
-static void enter(struct hub *hub)
+void hub_enter(struct hub *hub)
 {
     hub->calls++;
 }
@@ -55,8 +55,7 @@ static void report(struct hub *hub)
         hub->events.report(hub->context, rank, text);
 }
 
-/* The outermost call does what others have left to it. */
-static void leave(struct hub *hub)
+void hub_leave(struct hub *hub)
 {
     if (hub->calls == 1)
         report(hub);
@@ -69,34 +68,32 @@ static void leave(struct hub *hub)
     }
 }
 
-static void remove_stranger(struct rendezvous_connection *connection)
+void hub_remove_stranger(struct rendezvous_connection *connection)
 {
     TAILQ_REMOVE(&connection->hub->strangers, connection, link);
     connection->hub->nstrangers--;
 }
 
-/* The connection is over for us; its memory stays until leave(). */
+/* The connection is over for us; its memory stays until hub_leave(). */
 static void bury(struct rendezvous_connection *connection)
 {
     struct hub *hub = connection->hub;
     if (connection->rank >= 0)
         hub->ranks[connection->rank] = NULL;
     else
-        remove_stranger(connection);
+        hub_remove_stranger(connection);
     connection->stream = NULL;
     TAILQ_INSERT_TAIL(&hub->dead, connection, link);
 }
 
-/* Ends the connection after what was sent. */
-static void end(struct rendezvous_connection *connection)
+void hub_end(struct rendezvous_connection *connection)
 {
     struct rendezvous_stream *stream = connection->stream;
     bury(connection);
     stream->close(stream);
 }
 
-/* Sends and frees what was written; false if it could not be written for want of memory. */
-static bool flush(struct rendezvous_connection *connection, struct wire_writer *out)
+bool hub_flush(struct rendezvous_connection *connection, struct wire_writer *out)
 {
     bool written = !out->failed;
     if (written && out->length > 0)
@@ -126,16 +123,14 @@ static void tell_rank(struct hub *hub, const struct membership_action *action, u
         return;
     struct wire_writer out = { 0 };
     put_message(hub, action, &connection->join, &out);
-    bool told = flush(connection, &out);
+    bool told = hub_flush(connection, &out);
     if (!told || action->act == MEMBERSHIP_REFUSE)
-        end(connection);
+        hub_end(connection);
     if (!told)
         membership_broke(&hub->membership, action->rank, now_ms);
 }
 
-/* Does what the last event has made necessary; the launcher's callbacks may cause further events
- * meanwhile, and hub_close(). */
-static void carry_out(struct hub *hub, uint64_t now_ms)
+void hub_carry_out(struct hub *hub, uint64_t now_ms)
 {
     struct membership_action action;
     while (!hub->closed && membership_next(&hub->membership, &action)) {
@@ -154,146 +149,25 @@ static void broke(struct hub *hub, int rank, uint64_t now_ms)
     if (rank < 0)
         return;
     membership_broke(&hub->membership, rank, now_ms);
-    carry_out(hub, now_ms);
+    hub_carry_out(hub, now_ms);
 }
 
-static void send_away(struct rendezvous_connection *connection, uint64_t now_ms)
+void hub_send_away(struct rendezvous_connection *connection, uint64_t now_ms)
 {
     struct hub *hub = connection->hub;
     int rank = connection->rank;
-    end(connection);
+    hub_end(connection);
     broke(hub, rank, now_ms);
-}
-
-static void on_hello(struct rendezvous_connection *connection, const struct join_hello *hello,
-                     uint64_t now_ms)
-{
-    struct hub *hub = connection->hub;
-    struct err err;
-    int rc = membership_join(&hub->membership, hello, now_ms, &err);
-    if (rc != HVD_OK) {
-        struct wire_writer out = { 0 };
-        join_session_refuse(&connection->join, &out, rc, err.text);
-        flush(connection, &out);
-        end(connection);
-        return;
-    }
-    remove_stranger(connection);
-    connection->rank = hello->rank;
-    hub->ranks[hello->rank] = connection;
-    carry_out(hub, now_ms);
-}
-
-static void on_goodbye(struct rendezvous_connection *connection, const struct join_goodbye *goodbye,
-                       uint64_t now_ms)
-{
-    struct hub *hub = connection->hub;
-    int rank = connection->rank;
-    end(connection);
-    membership_goodbye(&hub->membership, rank, goodbye);
-    carry_out(hub, now_ms);
-}
-
-/* Says whether there may be more. What was wrong with a connection that ends is of no interest: a
- * stranger's mistakes are its own, a rank's end is told by its membership. */
-static bool next_frame(struct rendezvous_connection *connection, uint64_t now_ms)
-{
-    struct join_event event;
-    struct wire_writer out = { 0 };
-    int rc = join_session_next(&connection->join, &event, &out, NULL);
-    if (!flush(connection, &out) || rc < 0)
-        send_away(connection, now_ms);
-    else if (rc > 0 && event.type == JOIN_HELLO)
-        on_hello(connection, &event.hello, now_ms);
-    else if (rc > 0 && event.type == JOIN_REPORT)
-        roll_call_answer(&connection->hub->roll_call, connection->rank, event.report.text);
-    else if (rc > 0)
-        on_goodbye(connection, &event.goodbye, now_ms);
-    return rc > 0 && connection->stream;
-}
-
-static void receive_frames(struct rendezvous_connection *connection, const char *data,
-                           size_t length, uint64_t now_ms)
-{
-    while (length > 0 && connection->stream) {
-        size_t used = join_session_take(&connection->join, data, length);
-        if (used == 0) {
-            send_away(connection, now_ms);
-            return;
-        }
-        data += used;
-        length -= used;
-        while (next_frame(connection, now_ms))
-            ;
-    }
-}
-
-static void receive_http(struct rendezvous_connection *connection, const char *data, size_t length,
-                         uint64_t now_ms)
-{
-    struct wire_writer out = { 0 };
-    bool goes_on = http_session_receive(&connection->http, data, length, now_ms, &out);
-    connection->deadline_ms = connection->http.deadline_ms;
-    if (!flush(connection, &out) || !goes_on)
-        end(connection);
-}
-
-static void receive(struct rendezvous_connection *connection, const void *data, size_t length,
-                    uint64_t now_ms)
-{
-    if (length == 0 || !connection->stream)
-        return;
-    if (connection->language == HUB_HTTP)
-        receive_http(connection, data, length, now_ms);
-    else
-        receive_frames(connection, data, length, now_ms);
-}
-
-/* HTTP unless it begins as every frame does. Takes no more bytes than it needs to tell. */
-static size_t tell_language(struct rendezvous_connection *connection, const unsigned char *data,
-                            size_t length)
-{
-    unsigned char frame[FRAME_HEADER_SIZE];
-    frame_header_encode(frame, 0, 0);
-    size_t used = 0;
-    while (used < length && connection->language == HUB_UNKNOWN) {
-        size_t at = connection->nfirst++;
-        connection->first[at] = data[used++];
-        if (connection->first[at] != frame[at]) {
-            http_session_init(&connection->http, connection->deadline_ms);
-            connection->language = HUB_HTTP;
-        } else if (connection->nfirst == sizeof connection->first) {
-            join_session_init(&connection->join, &connection->hub->key);
-            connection->language = HUB_FRAMES;
-        }
-    }
-    return used;
-}
-
-void hub_receive(struct rendezvous_connection *connection, const void *data, size_t length,
-                 uint64_t now_ms)
-{
-    struct hub *hub = connection->hub;
-    enter(hub);
-    size_t used = 0;
-    if (connection->language == HUB_UNKNOWN) {
-        used = tell_language(connection, data, length);
-        if (connection->language != HUB_UNKNOWN)
-            receive(connection, connection->first, connection->nfirst, now_ms);
-    }
-    if (connection->language != HUB_UNKNOWN)
-        receive(connection, (const char *)data + used, length - used, now_ms);
-    leave(hub);
 }
 
 void hub_hangup(struct rendezvous_connection *connection, uint64_t now_ms)
 {
     struct hub *hub = connection->hub;
     int rank = connection->rank;
-    enter(hub);
+    hub_enter(hub);
     bury(connection);
     broke(hub, rank, now_ms);
-    leave(hub);
+    hub_leave(hub);
 }
 
 static bool has_said_open(const struct rendezvous_connection *stranger)
@@ -315,7 +189,7 @@ static void make_room(struct hub *hub)
 {
     int expected = hub->membership.size - hub->membership.joined;
     while (hub->nstrangers >= HUB_STRANGERS_MAX + expected)
-        end(least_wanted(hub));
+        hub_end(least_wanted(hub));
 }
 
 struct rendezvous_connection *hub_accept(struct hub *hub, struct rendezvous_stream *stream,
@@ -328,20 +202,20 @@ struct rendezvous_connection *hub_accept(struct hub *hub, struct rendezvous_stre
     connection->stream = stream;
     connection->rank = -1;
     connection->deadline_ms = now_ms + HUB_STRANGER_MS;
-    enter(hub);
+    hub_enter(hub);
     make_room(hub);
     TAILQ_INSERT_TAIL(&hub->strangers, connection, link);
     hub->nstrangers++;
-    leave(hub);
+    hub_leave(hub);
     return connection;
 }
 
 void hub_rank_ended(struct hub *hub, int rank, const char *how, uint64_t now_ms)
 {
-    enter(hub);
+    hub_enter(hub);
     membership_ended(&hub->membership, rank, how, now_ms);
-    carry_out(hub, now_ms);
-    leave(hub);
+    hub_carry_out(hub, now_ms);
+    hub_leave(hub);
 }
 
 static void ask_rank(struct hub *hub, int rank, uint64_t now_ms)
@@ -351,8 +225,8 @@ static void ask_rank(struct hub *hub, int rank, uint64_t now_ms)
     if (!connection || !roll_call_wants(&hub->roll_call, &hub->membership, rank))
         return;
     join_session_ask(&connection->join, &out, roll_call_text_size(hub->membership.size));
-    if (!flush(connection, &out))
-        send_away(connection, now_ms);
+    if (!hub_flush(connection, &out))
+        hub_send_away(connection, now_ms);
 }
 
 int hub_ask(struct hub *hub, uint64_t now_ms, struct err *err)
@@ -363,23 +237,23 @@ int hub_ask(struct hub *hub, uint64_t now_ms, struct err *err)
     int rc = roll_call_start(&hub->roll_call, size, now_ms, err);
     if (rc != HVD_OK)
         return rc;
-    enter(hub);
+    hub_enter(hub);
     for (int rank = 0; rank < size; rank++)
         ask_rank(hub, rank, now_ms);
-    leave(hub);
+    hub_leave(hub);
     return HVD_OK;
 }
 
 void hub_close(struct hub *hub)
 {
-    enter(hub);
+    hub_enter(hub);
     hub->closed = true;
     while (!TAILQ_EMPTY(&hub->strangers))
-        end(TAILQ_FIRST(&hub->strangers));
+        hub_end(TAILQ_FIRST(&hub->strangers));
     for (int rank = 0; rank < hub->membership.size; rank++)
         if (hub->ranks[rank])
-            end(hub->ranks[rank]);
-    leave(hub);
+            hub_end(hub->ranks[rank]);
+    hub_leave(hub);
 }
 
 static void expire(struct rendezvous_connection *connection)
@@ -387,13 +261,13 @@ static void expire(struct rendezvous_connection *connection)
     struct wire_writer out = { 0 };
     if (connection->language == HUB_HTTP)
         http_session_expire(&connection->http, &out);
-    flush(connection, &out);
-    end(connection);
+    hub_flush(connection, &out);
+    hub_end(connection);
 }
 
 void hub_tick(struct hub *hub, uint64_t now_ms)
 {
-    enter(hub);
+    hub_enter(hub);
     struct rendezvous_connection *next;
     for (struct rendezvous_connection *at = TAILQ_FIRST(&hub->strangers); at; at = next) {
         next = TAILQ_NEXT(at, link);
@@ -401,9 +275,9 @@ void hub_tick(struct hub *hub, uint64_t now_ms)
             expire(at);
     }
     membership_tick(&hub->membership, now_ms);
-    carry_out(hub, now_ms);
+    hub_carry_out(hub, now_ms);
     roll_call_tick(&hub->roll_call, now_ms);
-    leave(hub);
+    hub_leave(hub);
 }
 
 uint64_t hub_deadline(const struct hub *hub)

@@ -9,6 +9,8 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/http_route.c rendezvous/http_route.h \
 	rendezvous/http_session.c rendezvous/http_session.h \
 	rendezvous/hub.c rendezvous/hub.h \
+	rendezvous/hub_impl.h \
+	rendezvous/hub_receive.c \
 	rendezvous/join_session.c rendezvous/join_session.h \
 	rendezvous/membership.c rendezvous/membership.h \
 	rendezvous/membership_text.c rendezvous/membership_text.h \
