@@ -17,19 +17,14 @@
 
 enum { FD_PROBES = 64 };
 
-static int count_entries(const char *path)
+static int count_fds(void)
 {
     int count = 0;
-    DIR *dir = opendir(path);
+    DIR *dir = opendir("/proc/self/fd");
     while (readdir(dir))
         count++;
     closedir(dir);
     return count;
-}
-
-static int count_fds(void)
-{
-    return count_entries("/proc/self/fd");
 }
 
 /* --- forks --- */
@@ -251,11 +246,70 @@ START_TEST(who_waits_sleeps_even_when_its_event_was_closed)
 }
 END_TEST
 
+/* --- threads --- */
+
+/* Is a thread of this process one of the library's? Then `*blocked` is a mask of 64 bits of the
+ * signals that it blocks. */
+static bool is_ours(const char *thread, unsigned long long *blocked)
+{
+    char path[300], line[128];
+    bool ours = false;
+    snprintf(path, sizeof path, "/proc/self/task/%s/status", thread);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        ours |= strncmp(line, "Name:\thvd-", 10) == 0;
+        sscanf(line, "SigBlk: %llx", blocked);
+    }
+    if (file)
+        fclose(file);
+    return ours;
+}
+
+/* How many threads of the library there are; `*blocked`: what all of them block. */
+static int count_threads(unsigned long long *blocked)
+{
+    int count = 0;
+    DIR *threads = opendir("/proc/self/task");
+    *blocked = ~0ull;
+    for (const struct dirent *thread; (thread = readdir(threads));) {
+        unsigned long long of_one = 0;
+        if (!is_ours(thread->d_name, &of_one))
+            continue;
+        *blocked &= of_one;
+        count++;
+    }
+    closedir(threads);
+    return count;
+}
+
+static int with_signals(int rank)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGCHLD, SIGPROF };
+    (void)rank;
+    sigset_t mine;
+    unsigned long long blocked;
+    init_world();
+    REQUIRE(count_threads(&blocked) == 2); /* the engine's, and the one that listens for news */
+    pthread_sigmask(SIG_SETMASK, NULL, &mine);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        REQUIRE(blocked >> (signals[i] - 1) & 1);
+        REQUIRE(!sigismember(&mine, signals[i]));
+    }
+    return leave_world();
+}
+
+START_TEST(no_thread_of_ours_takes_the_signals_of_the_program)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, with_signals);
+}
+END_TEST
+
 /* Links to everybody, of two process sets and an alltoall, are closed with the others. */
 static int use_and_leave(int rank)
 {
     static const int sets[][2] = { { 0, 2 }, { 1, 2 } };
-    int fds = count_fds(), tasks = count_entries("/proc/self/task");
+    unsigned long long unused;
+    int fds = count_fds();
     int32_t rows[3] = { rank, rank, rank }, received[3];
     struct hvd_tensor tensor = {
         "a", rows, received, sizeof received, HVD_INT32, 1, &(int64_t){ 3 }
@@ -270,7 +324,7 @@ static int use_and_leave(int rank)
         REQUIRE(received[i] == i);
     leave_world();
     REQUIRE(count_fds() == fds);
-    while (count_entries("/proc/self/task") != tasks)
+    while (count_threads(&unused) > 0)
         sched_yield(); /* the kernel takes a moment to bury a thread that was joined */
     return 0;
 }
@@ -278,54 +332,6 @@ static int use_and_leave(int rank)
 START_TEST(nothing_is_left_open_or_running_after_shutdown)
 {
     ranks_run(&(struct mini_options){ .size = 3 }, use_and_leave);
-}
-END_TEST
-
-/* --- signals --- */
-
-/* The signals, as a mask of 64 bits, that a thread of this process blocks; all if it is not one of
- * the library's. */
-static unsigned long long blocked_by(const char *thread)
-{
-    char path[300], line[128];
-    bool is_ours = false;
-    unsigned long long blocked = 0;
-    snprintf(path, sizeof path, "/proc/self/task/%s/status", thread);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file)) {
-        is_ours |= strncmp(line, "Name:\thvd-", 10) == 0;
-        sscanf(line, "SigBlk: %llx", &blocked);
-    }
-    if (file)
-        fclose(file);
-    return is_ours ? blocked : ~0ull;
-}
-
-static int with_signals(int rank)
-{
-    static const int signals[] = { SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGCHLD, SIGPROF };
-    (void)rank;
-    sigset_t mine;
-    int found = 0;
-    init_world();
-    DIR *threads = opendir("/proc/self/task");
-    pthread_sigmask(SIG_SETMASK, NULL, &mine);
-    for (const struct dirent *thread; (thread = readdir(threads));) {
-        unsigned long long blocked = blocked_by(thread->d_name);
-        for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-            REQUIRE(blocked >> (signals[i] - 1) & 1);
-            REQUIRE(!sigismember(&mine, signals[i]));
-        }
-        found += blocked != ~0ull;
-    }
-    closedir(threads);
-    REQUIRE(found == 2); /* the engine's, and the one that listens to the rendezvous */
-    return leave_world();
-}
-
-START_TEST(no_thread_of_ours_takes_the_signals_of_the_program)
-{
-    ranks_run(&(struct mini_options){ .size = 2 }, with_signals);
 }
 END_TEST
 
