@@ -39,6 +39,7 @@ unit_tests = \
 	tests/unit/linker_test \
 	tests/unit/log_test \
 	tests/unit/negotiation_agree_test \
+	tests/unit/negotiation_cache_test \
 	tests/unit/negotiation_fusion_test \
 	tests/unit/negotiation_hostile_test \
 	tests/unit/negotiation_join_test \
