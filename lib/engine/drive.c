@@ -20,7 +20,7 @@
 #include <time.h>
 
 #define CHECK_NS 1000000000ull
-#define REST_NS 5000000ull
+#define REST_NS 10000000ull
 
 enum { CALLERS_FDS, THREADS_FDS };
 
@@ -114,9 +114,11 @@ static void pause_driver(struct engine *engine, enum driver self, uint64_t until
     until_ns = least(until_ns, engine_deadline(engine));
     int count = fill_fds(engine, whose, &until_ns);
     engine->sleeping_until_ns = until_ns;
+    engine->thread_polls |= self == THE_THREAD;
     pthread_mutex_unlock(&engine->lock);
     int ready = sleep_in_poll(engine->fds[whose], count, until_ns);
     pthread_mutex_lock(&engine->lock);
+    engine->thread_polls &= self != THE_THREAD;
     if (engine->driver != self)
         return; /* taken over: none of our business */
     engine->sleeping_until_ns = 0;
@@ -219,7 +221,10 @@ void drive_hand_over(struct engine *engine)
     if (engine->driver != NOBODY || !engine->has_thread || engine->thread_wanted)
         return;
     engine->thread_wanted = true;
-    pthread_cond_signal(&engine->rest);
+    if (engine->thread_polls)
+        eventfd_write(engine->wake_fd, 1); /* it has not noticed yet that it does not drive */
+    else
+        pthread_cond_signal(&engine->rest);
 }
 
 static void rest_until(struct engine *engine, uint64_t until_ns)

@@ -143,7 +143,7 @@ void engine_stop(struct engine *engine)
             set_fail_all(engine->sets[id], &reason);
     pthread_cond_broadcast(&engine->changed);
     pthread_cond_signal(&engine->rest);
-    drive_wake(engine);
+    eventfd_write(engine->wake_fd, 1);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -246,6 +246,8 @@ static int wait(struct engine *engine, struct ticket *ticket, int timeout_ms,
         timeout_ms < 0 ? UINT64_MAX : monotonic_ns() + (uint64_t)timeout_ms * 1000000;
     if (ticket->awaited)
         return fail(err, HVD_ERR_INVALID, "another thread waits for this handle");
+    if (timeout_ms == 0 && engine->driver != A_CALLER)
+        engine_move(engine);
     ticket->awaited = true;
     bool done = drive_until(engine, is_done, ticket, deadline);
     ticket->awaited = false;

@@ -136,6 +136,7 @@ struct engine {
     pthread_t thread;
     bool has_thread;
     bool thread_wanted; /* it shall not rest */
+    bool thread_polls;  /* it is in poll(), though a caller may have taken the wheel since */
     bool thread_parked; /* it waits to be told that a caller has gone */
     bool stopping;
 

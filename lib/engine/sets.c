@@ -121,10 +121,13 @@ int sets_added(struct tensor *tensor, const struct agreed *agreed, struct err *e
 
 int sets_removed(struct tensor *tensor, struct err *err)
 {
+    struct err reason;
     struct engine *engine = tensor->set->engine;
     int id = (int)tensor->description.tag;
     if (id <= 0 || id >= engine->sets_count || !engine->sets[id])
         return fail(err, HVD_ERR_PROTOCOL, "process set %d is removed twice", id);
+    fail(&reason, HVD_ERR_INVALID, "process set %d has been removed", id);
+    set_fail_all(engine->sets[id], &reason); /* what other threads have submitted since */
     set_destroy(engine->sets[id]);
     engine->sets[id] = NULL;
     engine->free_ids[engine->free_ids_count++] = id;
@@ -185,16 +188,15 @@ static int submit_change(struct engine *engine, const struct description *descri
     return rc;
 }
 
+/* One at a time on this rank: under engine->adding. */
 static int change(struct engine *engine, const struct description *description, const int *ranks,
                   struct err *err)
 {
     int64_t handle;
     struct hvd_result result;
-    pthread_mutex_lock(&engine->adding);
     int rc = submit_change(engine, description, ranks, &handle, err);
     if (rc == HVD_OK)
         rc = engine_wait(engine, handle, -1, &result, err);
-    pthread_mutex_unlock(&engine->adding);
     return rc < 0 ? rc : (int)result.dim0;
 }
 
@@ -207,7 +209,9 @@ int engine_add_set(struct engine *engine, const int *ranks, int count, struct er
     int rc = request_ranks(sorted, ranks, count, engine->size, err);
     if (rc == HVD_OK) {
         describe_ranks(&description, sorted, count);
+        pthread_mutex_lock(&engine->adding);
         rc = change(engine, &description, sorted, err);
+        pthread_mutex_unlock(&engine->adding);
     }
     free(sorted);
     return rc;
@@ -234,13 +238,15 @@ int engine_remove_set(struct engine *engine, int id, struct err *err)
 {
     if (id == 0)
         return fail(err, HVD_ERR_INVALID, "process set 0 is the world, it cannot be removed");
-    int rc = settle_set(engine, id, err);
-    if (rc < 0)
-        return rc;
-    struct description description = {
+    const struct description description = {
         .kind = COLLECTIVE_REMOVE_SET, .prescale = 1, .postscale = 1, .tag = (uint64_t)id
     };
-    return change(engine, &description, NULL, err);
+    pthread_mutex_lock(&engine->adding);
+    int rc = settle_set(engine, id, err);
+    if (rc == HVD_OK)
+        rc = change(engine, &description, NULL, err);
+    pthread_mutex_unlock(&engine->adding);
+    return rc;
 }
 
 int engine_set_rank(struct engine *engine, int id, struct err *err)
