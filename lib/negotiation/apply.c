@@ -7,7 +7,6 @@
 #include "lib/negotiation/message.h"
 #include "lib/negotiation/state.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +32,8 @@ static int cut_short(struct err *err)
 int negotiation_apply(struct negotiation *negotiation, const void *body, size_t nbytes,
                       struct err *err)
 {
-    assert(!negotiation->applying);
-    (void)err;
+    if (negotiation->applying)
+        return fail(err, HVD_ERR_PROTOCOL, "decisions come before the last ones have been taken");
     wire_reader_init(&negotiation->down, body, nbytes);
     negotiation->applying = true;
     return HVD_OK;

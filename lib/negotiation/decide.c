@@ -21,7 +21,7 @@ static int new_slot(struct top *top, const struct description *description)
     return slot;
 }
 
-/* How a tensor is named, and what for the cache learns of it. */
+/* How a tensor is named: by its slot, by its name, or by its name and the slot it gets. */
 struct reference {
     int flags;
     int slot;
