@@ -281,8 +281,8 @@ static void check_grouped_allreduce(int count)
     enum { GROUP = 12 };
     static const enum hvd_dtype dtypes[] = { HVD_FLOAT32, HVD_FLOAT64, HVD_INT32, HVD_FLOAT16 };
     unsigned char data[GROUP][4913 * 8];
-    struct hvd_tensor tensors[GROUP];
-    char names[GROUP][32];
+    struct hvd_tensor tensors[GROUP] = { { 0 } };
+    char names[GROUP][64];
     int64_t handle;
     for (int i = 0; i < count; i++) {
         enum hvd_dtype dtype = dtypes[i % 4];
