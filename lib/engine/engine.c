@@ -275,32 +275,38 @@ static void observe_all(struct engine *engine)
             trace_observe(engine->sets[id]);
 }
 
+/* What the one before has kept is written first: it may be the same file. */
+static int replace_timeline(struct engine *engine, const char *file, bool mark_cycles,
+                            struct err *err)
+{
+    timeline_flush(engine->timeline);
+    struct timeline *timeline = file ? timeline_open(file, mark_cycles, err) : NULL;
+    if (file && !timeline)
+        return err->code;
+    struct timeline *before = engine->timeline;
+    engine->timeline = timeline;
+    observe_all(engine);
+    timeline_close(before);
+    return HVD_OK;
+}
+
 int engine_start_timeline(struct engine *engine, const char *file, bool mark_cycles,
                           struct err *err)
 {
     if (engine->rank != 0)
         return HVD_OK;
-    struct timeline *timeline = timeline_open(file, mark_cycles, err);
-    if (!timeline)
-        return err->code;
     pthread_mutex_lock(&engine->lock);
-    struct timeline *before = engine->timeline;
-    engine->timeline = timeline;
-    observe_all(engine);
+    int rc = replace_timeline(engine, file, mark_cycles, err);
     pthread_mutex_unlock(&engine->lock);
-    timeline_close(before);
-    return HVD_OK;
+    return rc;
 }
 
 int engine_stop_timeline(struct engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
-    struct timeline *before = engine->timeline;
-    engine->timeline = NULL;
-    observe_all(engine);
+    int rc = replace_timeline(engine, NULL, false, NULL);
     pthread_mutex_unlock(&engine->lock);
-    timeline_close(before);
-    return HVD_OK;
+    return rc;
 }
 
 void engine_note_done(struct engine *engine, const struct tensor *tensor)

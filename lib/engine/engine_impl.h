@@ -58,8 +58,8 @@ struct set_memory {
     size_t buffer_size;
 };
 
-/* linking -> ready -> ended;  a rank that is no member never gets beyond linking */
-enum set_state { SET_LINKING, SET_READY, SET_ENDED };
+/* linking -> ready;  a rank that is no member never gets beyond linking */
+enum set_state { SET_LINKING, SET_READY };
 
 struct process_set {
     struct engine *engine;
@@ -70,6 +70,7 @@ struct process_set {
     int rank;   /* of this process, -1 if it is no member: then the rest is empty */
     enum set_state state;
     struct err ended;    /* why */
+    bool removing;       /* nothing new is accepted */
     bool lacks_channels; /* some have ended */
     bool wounded;        /* a link has broken */
 
@@ -88,6 +89,7 @@ struct process_set {
     int *peers, npeers;        /* those that are there */
     int64_t *rows;             /* room for a number from each rank */
     bool expects_links;        /* wanted ones may be there already */
+    bool mesh_known;           /* everybody has said where they can be dialled */
     bool meshing, meshed;      /* links to all ranks are wanted, are there */
     struct operation_store *store;
     struct operation_window window;

@@ -174,4 +174,6 @@ void engine_tick(struct engine *engine)
     for (int id = 0; id < engine->sets_count && !engine->broken; id++)
         if (engine->sets[id] && engine->sets[id]->rank >= 0)
             inspect_tick(engine->sets[id]);
+    if (failure_check(engine->failure, NULL) < 0)
+        engine_move(engine);
 }

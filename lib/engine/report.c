@@ -132,6 +132,8 @@ void engine_say_doing(struct engine *engine, char *text, size_t size)
     list_text_init(&page.text, text, size);
     if (engine->flight.in_flight > 0)
         list_text_add(&page.text, "in %d other collectives, ", engine->flight.in_flight);
+    else
+        list_text_add(&page.text, "in no collective, ");
     put_last(&page, engine);
     for (char *at = text; *at; at++)
         if (*at == '\n')

@@ -51,6 +51,7 @@ static void release_run(struct process_set *set, struct run *run)
 {
     free(run->memory);
     run->memory = NULL;
+    run->operation = NULL;
     run->next = set->free_runs;
     set->free_runs = run;
 }
@@ -80,8 +81,10 @@ static bool needs_mesh(const struct run *run)
 static int take_list(struct process_set *set, struct run *run, const struct agreed *agreed,
                      struct err *err)
 {
-    if (needs_mesh(run) && set->size > 1 && !set->meshing)
+    if (needs_mesh(run) && set->size > 1 && !set->mesh_known) {
+        set->mesh_known = true; /* on every rank from this decision on */
         return sets_remember_peers(set->engine, agreed, set, err);
+    }
     if (run->description.kind != COLLECTIVE_ALLGATHER)
         return HVD_OK;
     for (int rank = 0; rank < set->size; rank++) {
@@ -244,13 +247,15 @@ static void *place_rows(void *arg, const int64_t *rows)
     struct run *run = arg;
     struct tensor *own = run->tensors[0].own;
     struct process_set *set = own->set;
-    size_t total = 0;
+    size_t total = 0, nbytes;
     for (int rank = 0; rank < set->size; rank++) {
         run->rows[rank] = rows[rank];
         total += (size_t)rows[rank];
     }
     size_t row = shape_row_count(&run->description.shape) * element_size(run);
-    return run->output = settle_place(own, total * row, &run->memory);
+    if (__builtin_mul_overflow(total, row, &nbytes))
+        return NULL;
+    return run->output = settle_place(own, nbytes, &run->memory);
 }
 
 static bool prepare(struct process_set *set, struct run *run, struct operation_task *task,

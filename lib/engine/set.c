@@ -649,6 +649,7 @@ void set_end(struct process_set *set, const struct err *reason)
     if (set->ended.code != HVD_OK)
         return;
     set->ended = *reason;
+    set->data_since_ns = 0;
     forget_links(set);
     fail_tensors(set, reason, false);
     if (set->meshing && !set->meshed)
@@ -659,6 +660,7 @@ void set_fail_all(struct process_set *set, const struct err *reason)
 {
     if (set->ended.code == HVD_OK)
         set->ended = *reason;
+    set->data_since_ns = 0;
     runs_fail(set, reason);
     fail_tensors(set, reason, true);
     set->adding = NULL;

@@ -127,7 +127,7 @@ int sets_removed(struct tensor *tensor, struct err *err)
     if (id <= 0 || id >= engine->sets_count || !engine->sets[id])
         return fail(err, HVD_ERR_PROTOCOL, "process set %d is removed twice", id);
     fail(&reason, HVD_ERR_INVALID, "process set %d has been removed", id);
-    set_fail_all(engine->sets[id], &reason); /* what other threads have submitted since */
+    set_fail_all(engine->sets[id], &reason);
     set_destroy(engine->sets[id]);
     engine->sets[id] = NULL;
     engine->free_ids[engine->free_ids_count++] = id;
@@ -228,10 +228,21 @@ static int settle_set(struct engine *engine, int id, struct err *err)
 {
     pthread_mutex_lock(&engine->lock);
     struct process_set *set = engine_find_set(engine, id, "remove process set", err);
-    if (set)
+    if (set) {
+        set->removing = true;
         drive_until(engine, is_quiet, set, UINT64_MAX);
+    }
     pthread_mutex_unlock(&engine->lock);
     return set ? HVD_OK : err->code;
+}
+
+/* The ranks did not agree. */
+static void keep_set(struct engine *engine, int id)
+{
+    pthread_mutex_lock(&engine->lock);
+    if (engine->sets[id])
+        engine->sets[id]->removing = false;
+    pthread_mutex_unlock(&engine->lock);
 }
 
 int engine_remove_set(struct engine *engine, int id, struct err *err)
@@ -243,8 +254,8 @@ int engine_remove_set(struct engine *engine, int id, struct err *err)
     };
     pthread_mutex_lock(&engine->adding);
     int rc = settle_set(engine, id, err);
-    if (rc == HVD_OK)
-        rc = change(engine, &description, NULL, err);
+    if (rc == HVD_OK && (rc = change(engine, &description, NULL, err)) < 0)
+        keep_set(engine, id);
     pthread_mutex_unlock(&engine->adding);
     return rc;
 }

@@ -21,7 +21,7 @@ void settle_tensor(struct tensor *tensor, const struct err *err)
     if (err->code == HVD_ERR_PEER_LEFT)
         fail_context(&named, "%s", request_label(label, tensor->description.kind, tensor->name));
     tensor->set->in_flight--;
-    trace_done(tensor, !tensor->decided);
+    trace_done(tensor, err->code != HVD_OK);
     if (err->code == HVD_OK)
         engine_note_done(engine, tensor);
     if (flight_done(&engine->flight, tensor, &named) && engine->waiters > 0)

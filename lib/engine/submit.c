@@ -43,6 +43,10 @@ static struct process_set *usable_set(struct engine *engine, const struct submis
              engine->rank, id);
         return NULL;
     }
+    if (set->removing) {
+        fail(err, HVD_ERR_INVALID, "%s: process set %d is being removed", label, id);
+        return NULL;
+    }
     if (set->ended.code == HVD_OK)
         return set;
     *err = set->ended;
@@ -126,8 +130,6 @@ static int name_tensors(struct prepared *prepared, const struct submission *subm
     if (submission->grouped && !submission->tensors[0].name)
         for (int i = 0; i < submission->count; i++)
             prepared->descriptions[i].group = request_hash(prepared->names[0]);
-    if (submission->tensors && !submission->tensors[0].name)
-        set->nameless[submission->kind] += (uint64_t)submission->count;
     return HVD_OK;
 }
 
@@ -207,7 +209,7 @@ static void fill_offer(struct offer *offer, struct parcel *parcel, struct tensor
 {
     const struct description *description = &tensor->description;
     bool mesh = description->kind == COLLECTIVE_ALLTOALL || description->op == HVD_ADASUM;
-    if (mesh && !tensor->set->meshing)
+    if (mesh && !tensor->set->mesh_known)
         offer_record(offer, parcel, tensor->set->engine);
     else if (mesh)
         offer->complete = false;
@@ -272,11 +274,14 @@ static struct tensor *make_tensor(struct prepared *prepared, const struct submis
  * whole group: only memory can be short here, and that breaks the world. */
 static int give_up(struct engine *engine, struct ticket *ticket, int made, struct err *err)
 {
-    if (made == 0)
+    int rc = err->code;
+    if (made == 0) {
         flight_release(&engine->flight, ticket);
-    else
-        failure_record(engine->failure, err->code, err->text);
-    return err->code;
+    } else {
+        failure_record(engine->failure, rc, err->text);
+        engine_move(engine);
+    }
+    return rc;
 }
 
 static int launch(struct engine *engine, struct prepared *prepared,
@@ -295,6 +300,8 @@ static int launch(struct engine *engine, struct prepared *prepared,
             return give_up(engine, ticket, i, err);
         }
     }
+    if (submission->tensors && !submission->tensors[0].name)
+        prepared->set->nameless[submission->kind] += (uint64_t)submission->count;
     *handle = ticket->number;
     return HVD_OK;
 }

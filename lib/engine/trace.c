@@ -4,7 +4,6 @@
 
 #include "lib/reduce/reduce.h"
 
-
 /* As Horovod names them. */
 static const struct {
     const char *negotiate, *span, *inner;
@@ -109,16 +108,21 @@ void trace_moved(const struct run *run)
         begin(run, "MEMCPY_OUT_FUSION_BUFFER");
 }
 
-void trace_done(const struct tensor *tensor, bool came_along)
+void trace_done(const struct tensor *tensor, bool failed)
 {
     struct timeline *timeline = tensor->set->engine->timeline;
     char shape[SHAPE_TEXT];
     if (!timeline)
         return;
+    if (failed) {
+        while (timeline_is_open(timeline, tensor->name))
+            timeline_end(timeline, tensor->name);
+        return;
+    }
     const struct description *description = &tensor->description;
     struct timeline_args args = { .dtype = dtype_name((int)description->dtype), .shape = shape };
     shape_text(shape, &description->shape, false);
-    if (came_along) {
+    if (!tensor->decided) { /* the data came along */
         args.algorithm = "tree";
         args.nbytes = description_bytes(description);
         timeline_begin(timeline, tensor->name, names[description->kind].span);

@@ -25,7 +25,7 @@ void trace_packing(const struct run *run);
 void trace_moving(const struct run *run);
 void trace_moved(const struct run *run);
 
-/* The tensor is done; `came_along`: the data came with the decision. */
-void trace_done(const struct tensor *tensor, bool came_along);
+/* The tensor is done, or has failed, wherever it was. */
+void trace_done(const struct tensor *tensor, bool failed);
 
 #endif

@@ -27,9 +27,11 @@ void failure_record(struct failure *failure, int code, const char *text)
 static int copy(struct failure *failure, const struct err *from, struct err *err)
 {
     pthread_mutex_lock(&failure->lock);
-    *err = *from;
+    int code = from->code;
+    if (err)
+        *err = *from;
     pthread_mutex_unlock(&failure->lock);
-    return err->code;
+    return code;
 }
 
 int failure_check(struct failure *failure, struct err *err)

@@ -27,7 +27,7 @@ void failure_fini(struct failure *failure);
 /* Records why the world is broken, unless it is already; or, with HVD_ERR_PEER_LEFT, who has left. */
 void failure_record(struct failure *failure, int code, const char *text);
 
-/* HVD_OK while the world is not broken, else why. One atomic load when it is not. */
+/* HVD_OK while the world is not broken, else why (`err` may be NULL). One atomic load when it is not. */
 int failure_check(struct failure *failure, struct err *err);
 
 /* HVD_OK or HVD_ERR_PEER_LEFT and who has left first. */
