@@ -123,7 +123,7 @@ HVD_API int hvd_init_process_sets(const struct hvd_ranks *sets, int count);
 /* Leaves the world. Collectives of this rank that are not done fail with HVD_ERR_SHUT_DOWN; on the
  * other ranks those that need it fail with HVD_ERR_PEER_LEFT. Waits for no other rank. Calling it
  * again, or without hvd_init(), changes nothing and returns HVD_OK. Normal exit of the process does
- * the same. */
+ * the same, unless another thread is inside a call then. */
 HVD_API int hvd_shutdown(void);
 
 /* 1 between a successful hvd_init() and hvd_shutdown(), else 0. Also 1 when the world has lost a

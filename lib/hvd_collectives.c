@@ -44,10 +44,14 @@ static int start(const struct submission *submission, int64_t *handle)
 static int check_output(const struct submission *submission, struct err *err)
 {
     char label[REQUEST_LABEL];
-    if (submission->kind != COLLECTIVE_ALLGATHER || submission->tensors->output)
+    if (submission->kind != COLLECTIVE_ALLGATHER)
         return HVD_OK;
-    return fail(err, HVD_ERR_INVALID, "%s: output is NULL",
-                request_label(label, submission->kind, submission->tensors->name));
+    request_label(label, submission->kind, submission->tensors->name);
+    if (!submission->tensors->output)
+        return fail(err, HVD_ERR_INVALID, "%s: output is NULL", label);
+    if (submission->tensors->output_size == SIZE_MAX)
+        return fail(err, HVD_ERR_INVALID, "%s: the result does not fit into memory", label);
+    return HVD_OK;
 }
 
 static int run(const struct submission *submission, struct hvd_result *result)
@@ -106,7 +110,7 @@ static size_t gathered_size(size_t count, enum hvd_dtype dtype)
     int size = hvd_size();
     if (size < 1 || __builtin_mul_overflow(count, dtype_size((int)dtype), &nbytes) ||
         __builtin_mul_overflow(nbytes, (size_t)size, &nbytes))
-        return SIZE_MAX; /* refused for another reason */
+        return SIZE_MAX; /* more than there is */
     return nbytes;
 }
 

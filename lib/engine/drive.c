@@ -123,7 +123,9 @@ static void pause_driver(struct engine *engine, enum driver self, uint64_t until
         return; /* taken over: none of our business */
     engine->sleeping_until_ns = 0;
     engine->thorough = true;
-    if (ready > 0 && engine->fds[whose][0].revents & POLLIN)
+    if (ready > 0 && engine->fds[whose][0].revents & POLLNVAL)
+        engine->wake_fd = -1; /* the host program has closed it; news is seen at the next look */
+    else if (ready > 0 && engine->fds[whose][0].revents & POLLIN)
         eventfd_read(engine->wake_fd, &value);
 }
 

@@ -158,11 +158,15 @@ static void flush(struct engine *engine)
 static void say_farewell(struct engine *engine)
 {
     struct err reason;
-    fail(&reason, HVD_ERR_PEER_LEFT, "rank %d on %s left (hvd_shutdown)", engine->rank,
-         engine->self.host);
+    enum tree_frame farewell = TREE_BROKEN;
+    if (failure_check(engine->failure, &reason) == HVD_OK) {
+        farewell = TREE_LEFT;
+        fail(&reason, HVD_ERR_PEER_LEFT, "rank %d on %s left (hvd_shutdown)", engine->rank,
+             engine->self.host);
+    }
     for (int id = 0; id < engine->sets_count; id++)
         if (engine->sets[id] && engine->sets[id]->rank >= 0)
-            set_tell(engine->sets[id], TREE_LEFT, &reason);
+            set_tell(engine->sets[id], farewell, &reason);
     flush(engine);
 }
 

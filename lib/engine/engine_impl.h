@@ -199,7 +199,7 @@ uint64_t inspect_deadline(const struct process_set *set);
 void inspect_tick(struct process_set *set);
 
 /* settle.c */
-enum { ROWS_MAX = 1 << 30 }; /* of one rank in an allgather or alltoall */
+#define ROWS_MAX ((int64_t)1 << 46) /* of one rank; those of all ranks fit into 63 bits */
 int set_settle(struct process_set *set, struct err *err); /* takes all decisions there are */
 void settle_tensor(struct tensor *tensor, const struct err *err);
 /* Done: the whole result is at `data`, or the own share of it at the output already (NULL). */

@@ -12,6 +12,8 @@
 #include "lib/engine/trace.h"
 #include "lib/reduce/reduce.h"
 
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,49 +79,93 @@ static bool needs_mesh(const struct run *run)
     return operation_needs_mesh(operation_kind_of(&run->description));
 }
 
-/* What the ranks said that belongs to the run: rows, or where they are. */
-static int take_list(struct process_set *set, struct run *run, const struct agreed *agreed,
+static int take_rows(const struct process_set *set, struct run *run, const struct agreed *agreed,
                      struct err *err)
 {
-    if (needs_mesh(run) && set->size > 1 && !set->mesh_known) {
-        set->mesh_known = true; /* on every rank from this decision on */
-        return sets_remember_peers(set->engine, agreed, set, err);
-    }
-    if (run->description.kind != COLLECTIVE_ALLGATHER)
-        return HVD_OK;
     for (int rank = 0; rank < set->size; rank++) {
         run->rows[rank] = settle_read_rows(agreed, rank);
-        if (run->rows[rank] < 0 || run->rows[rank] > ROWS_MAX)
+        if (run->rows[rank] < 0)
             return fail(err, HVD_ERR_PROTOCOL, "allgather '%s': rank %d gives %lld rows",
                         agreed->name, set->ranks[rank], (long long)run->rows[rank]);
     }
     return HVD_OK;
 }
 
-int run_queue(struct process_set *set, const struct decision *decision, struct err *err)
+/* What the ranks said that belongs to the run: rows, or where they are. */
+static int take_list(struct process_set *set, struct run *run, const struct agreed *agreed,
+                     struct err *err)
 {
-    struct run *run = new_run(set, decision->count, err);
-    if (!run)
-        return err->code;
+    if (run->description.kind == COLLECTIVE_ALLGATHER)
+        return take_rows(set, run, agreed, err);
+    if (!needs_mesh(run) || set->size < 2 || set->mesh_known)
+        return HVD_OK;
+    set->mesh_known = true; /* on every rank from this decision on */
+    return sets_remember_peers(set->engine, agreed, set, err);
+}
+
+/* Is the result of an allgather, which all ranks know alike, one that memory can hold? */
+static bool result_fits(const struct process_set *set, const struct run *run)
+{
+    size_t row = shape_row_count(&run->description.shape) * dtype_size((int)run->description.dtype);
+    int64_t rows = 0;
+    size_t nbytes;
+    if (run->description.kind != COLLECTIVE_ALLGATHER)
+        return true;
+    for (int rank = 0; rank < set->size; rank++) {
+        if (run->rows[rank] > ROWS_MAX)
+            return false;
+        rows += run->rows[rank];
+    }
+    return !__builtin_mul_overflow((size_t)rows, row, &nbytes) && nbytes <= PTRDIFF_MAX;
+}
+
+static void take_tensors(struct run *run, const struct decision *decision)
+{
     run->description = decision->tensors[0].description;
     run->count = decision->count;
-    run->set = set;
     run->total = 0;
     for (int i = 0; i < run->count; i++) {
         const struct agreed *agreed = &decision->tensors[i];
-        struct tensor *own = agreed->owner;
-        run->tensors[i] = (struct run_tensor){ own, shape_count(&agreed->description.shape) };
+        run->tensors[i] =
+            (struct run_tensor){ agreed->owner, shape_count(&agreed->description.shape) };
         run->total += run->tensors[i].count;
-        if (own)
-            own->decided = true;
     }
     if (run->tensors[0].own)
         run->description = run->tensors[0].own->description;
+}
+
+static void enqueue(struct process_set *set, struct run *run)
+{
+    for (int i = 0; i < run->count; i++)
+        if (run->tensors[i].own)
+            run->tensors[i].own->decided = true;
     *set->queue_end = run;
     set->queue_end = &run->next;
     set->queued++;
     trace_queued(run);
-    return take_list(set, run, decision->tensors, err);
+}
+
+int run_queue(struct process_set *set, const struct decision *decision, struct err *err)
+{
+    struct err reason;
+    char label[REQUEST_LABEL];
+    struct run *run = new_run(set, decision->count, err);
+    if (!run)
+        return err->code;
+    run->set = set;
+    take_tensors(run, decision);
+    int rc = take_list(set, run, decision->tensors, err);
+    if (rc == HVD_OK && result_fits(set, run)) {
+        enqueue(set, run);
+        return HVD_OK;
+    }
+    if (rc == HVD_OK) {
+        fail(&reason, HVD_ERR_INVALID, "%s: the rows of all ranks do not fit into memory",
+             request_label(label, COLLECTIVE_ALLGATHER, decision->tensors->name));
+        settle_tensor(run->tensors[0].own, &reason);
+    }
+    release_run(set, run);
+    return rc;
 }
 
 /* ---- memory ---- */
