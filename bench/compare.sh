@@ -2,21 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 # Allreduce of libhvd beside those of Open MPI and MPICH over TCP, in turn for several rounds in one go.
 #
-#   [BUILD=build] bench/compare.sh [-n RANKS] [-r ROUNDS] [BYTES|resnet50...]
+#   [BUILD=build] bench/compare.sh [-n RANKS] [-r ROUNDS] [-u] [-q SECONDS] [BYTES|resnet50...]
 #
 # Prints, as a TSV, the median over the rounds of what each peer told as its median, in microseconds, and libhvd's ratio to
-# the best MPI. "unfused" is libhvd with HOROVOD_FUSION_THRESHOLD=0. BUILD is where "make" was run, or is empty for what is installed (hvdrun in PATH; the bench programs
-# are still taken from ./build). A peer that is not installed is left out by name. Ranks are pinned to one core each, in turn.
-# On stderr it says how busy the machine was before each round.
+# the best MPI. "unfused" is libhvd with HOROVOD_FUSION_THRESHOLD=0. BUILD is where "make" was run, or is empty for what is
+# installed (hvdrun in PATH; the bench programs are still taken from ./build). A peer that is not installed is left out by name.
+# Ranks are pinned to one core each, in turn; -u leaves all to the scheduler. On stderr it says how busy the machine was before
+# each turn, and with -q SECONDS it waits so long at most until that is less than a tenth.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-ranks=2 rounds=5
-while getopts n:r: option; do
+ranks=2 rounds=5 pin=yes quiet_s=0
+while getopts n:r:uq: option; do
     case $option in
     n) ranks=$OPTARG ;;
     r) rounds=$OPTARG ;;
-    *) echo "usage: $0 [-n RANKS] [-r ROUNDS] [BYTES|resnet50...]" >&2 && exit 2 ;;
+    u) pin=no ;;
+    q) quiet_s=$OPTARG ;;
+    *) echo "usage: $0 [-n RANKS] [-r ROUNDS] [-u] [-q SECONDS] [BYTES|resnet50...]" >&2 && exit 2 ;;
     esac
 done
 shift $((OPTIND - 1))
@@ -41,9 +44,14 @@ for what; do
 done
 
 # shellcheck disable=SC2016  # for the shell of each rank
-pinned='exec taskset -c $((HOROVOD_LOCAL_RANK % '$cores')) "$@"'
+start='exec taskset -c $((HOROVOD_LOCAL_RANK % '$cores')) "$@"'
+bind=core
+[ "$ranks" -le "$cores" ] || bind=core:overload-allowed
+# shellcheck disable=SC2016
+[ $pin = yes ] || start='exec "$@"' bind=none
+
 ours() {
-    timeout "$limit_s" "$hvdrun" -np "$ranks" sh -c "$pinned" sh "$@" >"$tmp/prefixed" || return
+    timeout "$limit_s" "$hvdrun" -np "$ranks" sh -c "$start" sh "$@" >"$tmp/prefixed" || return
     sed -n 's/^\[0\]<stdout>://p' "$tmp/prefixed"
 }
 run_hvdrun() {
@@ -56,15 +64,13 @@ run_unfused() {
     sed 's/^hvdrun/unfused/' "$tmp/unfused"
 }
 run_openmpi() {
-    bind=core
-    [ "$ranks" -le "$cores" ] || bind=core:overload-allowed
     # shellcheck disable=SC2086
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout "$limit_s" mpirun.openmpi -np "$ranks" --oversubscribe \
         --bind-to $bind --mca btl self,tcp --mca pml ob1 "$tmp/openmpi" openmpi 5 $sizes $gradients
 }
 run_mpich() {
     # shellcheck disable=SC2086
-    UCX_TLS=tcp,self MPIR_CVAR_NOLOCAL=1 timeout "$limit_s" mpiexec.mpich -np "$ranks" -bind-to core \
+    UCX_TLS=tcp,self MPIR_CVAR_NOLOCAL=1 timeout "$limit_s" mpiexec.mpich -np "$ranks" -bind-to "${bind%%:*}" \
         "$tmp/mpich" mpich 5 $sizes $gradients
 }
 
@@ -85,10 +91,19 @@ busy() {
         END { printf "%.0f\n", 100 * (1 - (idle - b) / (all - a)) }'
 }
 
+# The same, of the second before the machine was quiet, or before patience ended.
+quiet() {
+    waited=0 now=$(busy)
+    while [ "$now" -ge 10 ] && [ $waited -lt "$quiet_s" ]; do
+        waited=$((waited + 1)) now=$(busy)
+    done
+    echo "$now"
+}
+
 round=1
 while [ "$round" -le "$rounds" ]; do
     for peer in $peers; do
-        echo "round $round of $rounds: $peer ($(busy) % busy before)" >&2
+        echo "round $round of $rounds: $peer ($(quiet) % busy before)" >&2
         "run_$peer" >"$tmp/out" || echo "$peer failed, or took more than $limit_s s" >&2
         grep "^$peer" "$tmp/out" >>"$tmp/all"
     done
