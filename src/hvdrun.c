@@ -194,10 +194,16 @@ static void watch_signals(struct run *run)
 /* Those that ask for something may come too late, which must not change how hvdrun ends. */
 static void ignore_signals(struct run *run)
 {
+    sigset_t questions, before;
+    sigemptyset(&questions);
+    sigaddset(&questions, SIGUSR1);
+    sigaddset(&questions, SIGUSR2);
+    sigprocmask(SIG_BLOCK, &questions, &before); /* for a moment their default is in force */
     for (int i = 0; i < WATCHED; i++)
         uv_close((uv_handle_t *)&run->signals[i], NULL);
     signal(SIGUSR1, SIG_IGN);
     signal(SIGUSR2, SIG_IGN);
+    sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 static void on_finished(void *context, int exit_status)
