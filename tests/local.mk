@@ -27,6 +27,7 @@ unit_tests = \
 	tests/unit/auth_test \
 	tests/unit/channel_test \
 	tests/unit/description_test \
+	tests/unit/engine_progress_test \
 	tests/unit/environment_test \
 	tests/unit/failure_test \
 	tests/unit/frame_test \
@@ -193,6 +194,7 @@ clean-local:
 check-threads:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(thread_tests)'
 thread_tests = \
+	tests/unit/engine_progress_test \
 	tests/unit/failure_test \
 	tests/unit/link_connect_test \
 	tests/unit/news_test \

@@ -7,8 +7,12 @@
  * A caller that waits spins for about a wake-up's time and then sleeps in poll(). One at a time
  * drives, the others sleep on a condition until they are done or the wheel is free. The thread keeps
  * away while callers come and go: it costs them neither a wake-up nor a look at it. When a caller
- * takes the wheel from it in poll(), it stays there until something comes, finds that it does not
- * drive any more, and rests. */
+ * takes the wheel from it in poll(), it stays there until something comes or the caller goes, finds
+ * that it does not drive any more, and rests.
+ *
+ * Nobody may sleep over what is left to do. Whoever moves things without driving (hvd_poll(),
+ * a submission) calls drive_wake() afterwards, whoever goes leave_wheel(); the thread is told again
+ * when it may have missed that it is wanted. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/link/socket.h"
@@ -60,6 +64,8 @@ static void watch_set(struct pollset *pollset, const struct process_set *set)
         short events = channel->link ? channel_events(channel, &set->window) : 0;
         if (events)
             watch(pollset, link_pollable(channel->link), events);
+        else if (channel->link)
+            set->engine->unwatched = true;
     }
 }
 
@@ -67,6 +73,7 @@ static int watch_all(struct engine *engine, struct pollset *pollset, uint64_t *u
 {
     uint64_t until_ms = UINT64_MAX;
     pollset->count = 0;
+    engine->unwatched = false;
     watch(pollset, engine->wake_fd, POLLIN);
     pollset->count += linker_pollfds(engine->linker, pollset->fds + (pollset->capacity ? 1 : 0),
                                      pollset->capacity ? pollset->capacity - 1 : 0, &until_ms);
@@ -125,15 +132,15 @@ static void pause_driver(struct engine *engine, enum driver self, uint64_t until
     engine->thorough = true;
     if (ready > 0 && engine->fds[whose][0].revents & POLLNVAL)
         engine->wake_fd = -1; /* the host program has closed it; news is seen at the next look */
-    else if (ready > 0 && engine->fds[whose][0].revents & POLLIN)
+    else if (ready > 0 && engine->fds[whose][0].revents & POLLIN && !engine->stopping)
         eventfd_read(engine->wake_fd, &value);
 }
 
 void drive_wake(struct engine *engine)
 {
     if (engine->sleeping_until_ns != 0 &&
-        (engine->stopping || engine->broken || engine_has_output(engine) ||
-         engine_deadline(engine) < engine->sleeping_until_ns))
+        (engine->stopping || engine->broken || engine->unwatched || engine_is_unsettled(engine) ||
+         engine_has_output(engine) || engine_deadline(engine) < engine->sleeping_until_ns))
         eventfd_write(engine->wake_fd, 1);
 }
 
@@ -157,9 +164,12 @@ static void drive(struct engine *engine, drive_done_fn *done, const void *arg, u
     uint64_t idle_since = 0, now = 0;
     engine->driver = A_CALLER;
     engine->sleeping_until_ns = 0;
+    if (engine->thread_polls)
+        engine->thread_wanted = false; /* we may read what was to wake it */
     while (!done(arg) && now < deadline_ns) {
         if (engine_move(engine)) {
             idle_since = 0;
+            now = deadline_ns == UINT64_MAX ? 0 : monotonic_ns();
             continue;
         }
         now = monotonic_ns();
@@ -168,7 +178,9 @@ static void drive(struct engine *engine, drive_done_fn *done, const void *arg, u
         if (done(arg) || now >= deadline_ns)
             break;
         if (now - idle_since >= engine->spin_ns) {
-            pause_driver(engine, A_CALLER, least(deadline_ns, next_check(engine, now)));
+            uint64_t until_ns = least(deadline_ns, next_check(engine, now));
+            if (!done(arg))
+                pause_driver(engine, A_CALLER, until_ns);
             continue;
         }
         pthread_mutex_unlock(&engine->lock);
@@ -191,10 +203,11 @@ static void wait_for_driver(struct engine *engine, uint64_t deadline_ns)
     engine->waiters--;
 }
 
-/* A caller goes: another one drives, or the thread, if there is anything left to do. */
+/* A caller goes: another one drives, or the thread, if there is anything left to do. If not, the
+ * thread still has to look at what has changed since it fell asleep: links, deadlines. */
 static void leave_wheel(struct engine *engine)
 {
-    if (engine->driver == A_CALLER)
+    if (engine->driver != NOBODY)
         return;
     if (engine->waiters > 0)
         pthread_cond_broadcast(&engine->changed);
@@ -202,6 +215,8 @@ static void leave_wheel(struct engine *engine)
         drive_hand_over(engine);
     else if (engine->thread_parked)
         pthread_cond_signal(&engine->rest);
+    else if (engine->thread_polls)
+        eventfd_write(engine->wake_fd, 1);
 }
 
 bool drive_until(struct engine *engine, drive_done_fn *done, const void *arg, uint64_t deadline_ns)
@@ -238,6 +253,7 @@ static void rest_until(struct engine *engine, uint64_t until_ns)
 static void park(struct engine *engine)
 {
     engine->thread_parked = true;
+    engine->thread_wanted = false; /* whoever wants it has to say so again */
     pthread_cond_wait(&engine->rest, &engine->lock);
     engine->thread_parked = false;
 }
@@ -264,7 +280,9 @@ static void drive_for_nobody(struct engine *engine)
     while (engine->driver == THE_THREAD && !engine->stopping && !engine->broken) {
         if (engine_move(engine))
             continue;
-        pause_driver(engine, THE_THREAD, next_check(engine, monotonic_ns()));
+        uint64_t until_ns = next_check(engine, monotonic_ns());
+        if (!engine->broken)
+            pause_driver(engine, THE_THREAD, until_ns);
     }
     if (engine->driver == THE_THREAD)
         engine->driver = NOBODY;

@@ -266,6 +266,7 @@ int engine_wait(struct engine *engine, int64_t handle, int timeout_ms, struct hv
     pthread_mutex_lock(&engine->lock);
     struct ticket *ticket = find_ticket(engine, handle, err);
     int rc = ticket ? wait(engine, ticket, timeout_ms, results, err) : err->code;
+    drive_wake(engine);
     pthread_mutex_unlock(&engine->lock);
     return rc;
 }

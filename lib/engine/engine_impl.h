@@ -133,6 +133,7 @@ struct engine {
     struct pollfd *fds[2];      /* of a caller, of the thread: both may be in poll() */
     int fds_capacity[2];
     int wake_fd;
+    bool unwatched;    /* who sleeps in poll() does not look at all links that there are */
     bool thorough;     /* poll() has said that something is there: look at every link */
     uint64_t quiet_ns; /* when something moved last, or the links were looked at */
     pthread_t thread;
@@ -182,6 +183,8 @@ bool set_is_flushed(const struct process_set *set); /* the tree's links */
 /* Nothing more is sent or received: the others may be in the middle of an operation. */
 void set_close_data(struct process_set *set);
 bool set_has_data_to_send(const struct process_set *set);
+/* Can more be decided or started, since something has finished? */
+bool set_is_unsettled(const struct process_set *set);
 void set_send_rest(struct process_set *set);
 /* No more collectives; those that are not decided on fail with it. */
 void set_end(struct process_set *set, const struct err *reason);
@@ -220,6 +223,7 @@ int runs_finish(struct process_set *set);                 /* likewise */
 void runs_fail(struct process_set *set, const struct err *reason);
 void runs_fini(struct process_set *set);
 int runs_under_way(const struct process_set *set);
+bool runs_can_start(const struct process_set *set);
 
 /* sets.c */
 int sets_added(struct tensor *tensor, const struct agreed *agreed, struct err *err);
@@ -243,6 +247,8 @@ bool engine_move(struct engine *engine); /* true if something moved */
 void engine_symptom(struct engine *engine, const struct err *err);
 /* Is there something that a link did not take yet, or anything at all to do? */
 bool engine_has_output(const struct engine *engine);
+/* Would another engine_move() find something to do although nothing comes? */
+bool engine_is_unsettled(const struct engine *engine);
 bool engine_is_busy(const struct engine *engine);
 /* Sends what the trees' links take now; false when nothing is left. */
 bool engine_send_rest(struct engine *engine);

@@ -117,6 +117,16 @@ bool engine_has_output(const struct engine *engine)
     return false;
 }
 
+bool engine_is_unsettled(const struct engine *engine)
+{
+    for (int id = 0; id < engine->sets_count; id++) {
+        const struct process_set *set = engine->sets[id];
+        if (set && set->state == SET_READY && set_is_unsettled(set))
+            return true;
+    }
+    return false;
+}
+
 bool engine_is_busy(const struct engine *engine)
 {
     if (engine->flight.in_flight > 0 || engine->symptom.code != HVD_OK)

@@ -537,3 +537,8 @@ int runs_under_way(const struct process_set *set)
 {
     return set->queued + (int)(set->window.end - set->window.first);
 }
+
+bool runs_can_start(const struct process_set *set)
+{
+    return set->queue && window_has_room(set);
+}

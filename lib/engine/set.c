@@ -221,6 +221,7 @@ static int take_mesh(struct process_set *set, struct err *err)
 int set_take_links(struct process_set *set, struct err *err)
 {
     set->expects_links = false;
+    set->engine->unwatched = true;
     if (set->state == SET_LINKING && set->rank >= 0) {
         int rc = set->size < 2 ? 1 : take_neighbours(set, err);
         if (rc < 0)
@@ -437,10 +438,15 @@ static void report(struct process_set *set)
     }
 }
 
+static bool has_data_to_decide(const struct process_set *set)
+{
+    return runs_under_way(set) < RUNS_AHEAD && negotiation_has_data(set->negotiation);
+}
+
 /* Should the top let data be moved now, or wait for more to be fused with it? */
 static bool may_move_data(struct process_set *set)
 {
-    if (runs_under_way(set) >= RUNS_AHEAD || !negotiation_has_data(set->negotiation))
+    if (!has_data_to_decide(set))
         return false;
     uint64_t wait_ns = set->engine->settings.cycle_time_us * 1000;
     if (wait_ns == 0)
@@ -616,6 +622,14 @@ bool set_has_data_to_send(const struct process_set *set)
             return true;
     }
     return false;
+}
+
+/* Data that waits to be fused has a deadline (set_deadline()). */
+bool set_is_unsettled(const struct process_set *set)
+{
+    if (set->ended.code != HVD_OK)
+        return false;
+    return runs_can_start(set) || (set->data_since_ns == 0 && has_data_to_decide(set));
 }
 
 void set_send_rest(struct process_set *set)
