@@ -203,6 +203,7 @@ thread_tests = \
 	tests/unit/world_leave_test \
 	tests/unit/world_mistakes_test \
 	tests/unit/world_process_test \
+	tests/program/collectives_test.sh \
 	tests/program/ending_test.sh \
 	tests/program/launch_test.sh \
 	tests/program/output_test.sh \
