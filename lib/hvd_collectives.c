@@ -126,13 +126,10 @@ int hvd_allgather(const char *name, const void *input, void *output, size_t coun
                                        .dtype = dtype,
                                        .ndims = 1,
                                        .dims = &dim };
-    const struct submission submission = { .kind = COLLECTIVE_ALLGATHER,
-                                           .tensors = &tensor,
-                                           .count = 1 };
-    struct hvd_result result = { 0 };
-    int rc = run(&submission, &result);
-    hvd_result_free(&result);
-    return rc;
+    const struct submission submission = {
+        .kind = COLLECTIVE_ALLGATHER, .tensors = &tensor, .count = 1, .without_rows = true
+    };
+    return run(&submission, NULL);
 }
 
 int hvd_barrier(void)

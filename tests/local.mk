@@ -27,6 +27,7 @@ unit_tests = \
 	tests/unit/auth_test \
 	tests/unit/channel_test \
 	tests/unit/description_test \
+	tests/unit/engine_memory_test \
 	tests/unit/engine_progress_test \
 	tests/unit/environment_test \
 	tests/unit/failure_test \
@@ -71,6 +72,11 @@ unit_tests = \
 # Every allocation fails in turn.
 tests_unit_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+
+# Allocations are counted.
+tests_unit_engine_memory_test_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray \
+	-Wl,--wrap=aligned_alloc,--wrap=free
 
 tests_unit_adasum_math_test_LDADD = $(LDADD) -lm
 tests_unit_adasum_test_LDADD = $(LDADD) -lm

@@ -61,7 +61,8 @@ struct submission {
     const struct hvd_options *options;
     const int64_t *splits; /* alltoall */
     int nsplits;
-    const int *ranks; /* ADD_SET: borrowed until it is done */
+    const int *ranks;  /* ADD_SET: borrowed until it is done */
+    bool without_rows; /* allgather: nobody asks how many came from each rank */
 };
 
 /* HVD_OK and a handle, or a status that is this rank's own mistake or the world's end. `waits`: the

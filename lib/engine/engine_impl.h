@@ -54,7 +54,7 @@ struct run {
 
 struct set_memory {
     void *staging;
-    unsigned char *buffer; /* grows up to what is fused at most */
+    unsigned char *buffer; /* for what is fused; none until then */
     size_t buffer_size;
 };
 

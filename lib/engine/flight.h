@@ -38,7 +38,8 @@ struct tensor {
     size_t output_size;
     int64_t *splits; /* alltoall: owned, `splits_capacity` of them */
     int splits_capacity;
-    const int *ranks; /* ADD_SET: borrowed from the caller, who waits */
+    const int *ranks;  /* ADD_SET: borrowed from the caller, who waits */
+    bool without_rows; /* as in struct submission */
     uint64_t since_ns;
     bool decided;                   /* its data is being moved, or waits for that */
     struct tensor *previous, *next; /* in flight, or unused */

@@ -17,9 +17,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 64, TENSORS_LEAST = 32 };
 
 /* ---- from a decision to a run ---- */
+
+/* Doubled, so that a run that is used again soon has room for whatever is fused. */
+static bool make_room(struct run *run, int count)
+{
+    int capacity = run->capacity ? run->capacity : TENSORS_LEAST;
+    if (count <= run->capacity)
+        return true;
+    while (capacity < count)
+        capacity *= 2;
+    struct run_tensor *tensors = reallocarray(run->tensors, (size_t)capacity, sizeof *tensors);
+    if (!tensors)
+        return false;
+    run->tensors = tensors;
+    run->capacity = capacity;
+    return true;
+}
 
 static struct run *new_run(struct process_set *set, int count, struct err *err)
 {
@@ -30,14 +46,8 @@ static struct run *new_run(struct process_set *set, int count, struct err *err)
         goto out_of_memory;
     if (!run->rows && !(run->rows = calloc((size_t)set->size, sizeof *run->rows)))
         goto out_of_memory;
-    if (count > run->capacity) {
-        struct run_tensor *tensors =
-            reallocarray(run->tensors, (size_t)count, sizeof *run->tensors);
-        if (!tensors)
-            goto out_of_memory;
-        run->tensors = tensors;
-        run->capacity = count;
-    }
+    if (!make_room(run, count))
+        goto out_of_memory;
     run->next = NULL;
     return run;
 out_of_memory:
@@ -175,11 +185,13 @@ static size_t element_size(const struct run *run)
     return dtype_size((int)run->description.dtype);
 }
 
-static bool grow_buffer(struct set_memory *memory, size_t nbytes)
+/* Room at once for the most that is fused: pages that are never touched cost nothing. */
+static bool grow_buffer(struct set_memory *memory, size_t nbytes, size_t most)
 {
     if (nbytes <= memory->buffer_size)
         return true;
-    size_t size = (nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    size_t size = nbytes > most ? nbytes : most;
+    size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     free(memory->buffer);
     memory->buffer = aligned_alloc(ALIGNMENT, size);
     memory->buffer_size = memory->buffer ? size : 0;
@@ -196,8 +208,9 @@ static bool get_staging(struct set_memory *memory)
 /* Every tensor behind the one before; the factor is applied on the way. */
 static bool pack(struct run *run, struct set_memory *memory)
 {
-    size_t size = element_size(run);
-    if (!grow_buffer(memory, run->total * size))
+    size_t size = element_size(run), most = run->set->engine->settings.fusion_threshold;
+    if (!grow_buffer(memory, run->total * size,
+                     most < FUSION_BUFFER_MAX ? most : FUSION_BUFFER_MAX))
         return false;
     unsigned char *at = memory->buffer;
     for (int i = 0; i < run->count; i++) {

@@ -95,6 +95,8 @@ static int64_t sum(const int64_t *rows, int nrows)
 static int keep_rows(struct tensor *tensor, const int64_t *rows, int nrows, struct err *err)
 {
     struct hvd_result *result = tensor->result;
+    if (tensor->without_rows)
+        return HVD_OK;
     result->rows = malloc((size_t)nrows * sizeof *rows);
     if (!result->rows)
         return fail(err, HVD_ERR_NOMEM, "out of memory");

@@ -260,6 +260,7 @@ static struct tensor *make_tensor(struct prepared *prepared, const struct submis
     tensor->output = given->output;
     tensor->output_size = given->output_size;
     tensor->ranks = submission->ranks;
+    tensor->without_rows = submission->without_rows;
     tensor->since_ns = monotonic_ns();
     set->in_flight++;
     if (submission->kind == COLLECTIVE_ALLTOALL && keep_splits(tensor, submission, err) < 0) {
