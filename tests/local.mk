@@ -29,6 +29,7 @@ unit_tests = \
 	tests/unit/description_test \
 	tests/unit/engine_memory_test \
 	tests/unit/engine_progress_test \
+	tests/unit/engine_threads_test \
 	tests/unit/environment_test \
 	tests/unit/failure_test \
 	tests/unit/frame_test \
@@ -201,6 +202,7 @@ check-threads:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(thread_tests)'
 thread_tests = \
 	tests/unit/engine_progress_test \
+	tests/unit/engine_threads_test \
 	tests/unit/failure_test \
 	tests/unit/link_connect_test \
 	tests/unit/news_test \
