@@ -55,7 +55,8 @@ static int count_failure(struct negotiation *negotiation, const struct pending *
                                                     : negotiation_description(negotiation, entry);
         bool seen = description->group == 0;
         for (int j = 0; j < i; j++)
-            seen |= entry->variants->variant[j].description.group == description->group;
+            seen |= entry->variants->variant[j].description.group == description->group &&
+                    entry->variants->variant[j].description.group_size == description->group_size;
         if (!seen)
             rc = groups_arrive(&negotiation->top->groups, &negotiation->pool, description, NULL,
                                complete);
