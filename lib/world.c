@@ -139,6 +139,7 @@ void world_leave(struct world *world)
 {
     struct err reason = { .code = HVD_OK };
     if (has_rendezvous(world)) {
+        news_stop(&world->news); /* that the rendezvous hangs up after GOODBYE is no news */
         failure_check(&world->failure, &reason);
         join_goodbye(&world->seat.connection, &reason);
     }
