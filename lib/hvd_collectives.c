@@ -233,8 +233,13 @@ int hvd_join_async(const struct hvd_options *options, int64_t *handle)
 
 int64_t hvd_share(int64_t rows, int size, int rank)
 {
+    struct err err;
     if (rows < 0 || size < 1 || rank < 0 || rank >= size)
-        return HVD_ERR_INVALID;
+        return process_answer(fail(&err, HVD_ERR_INVALID,
+                                   "share: %lld rows, rank %d of %d; expected 0 or more rows and "
+                                   "0 <= rank < size",
+                                   (long long)rows, rank, size),
+                              &err);
     return (int64_t)chunk_count((size_t)rows, size, rank);
 }
 

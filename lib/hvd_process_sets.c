@@ -4,6 +4,7 @@
 
 #include "lib/engine/engine.h"
 #include "lib/process.h"
+#include "lib/request.h"
 
 #include <stdlib.h>
 
@@ -74,21 +75,45 @@ int hvd_process_set_ranks(int process_set, int *ranks, int capacity)
     return process_answer(size, &err);
 }
 
-/* Every rank must come with as many sets, or some would wait for ever. */
-static int agree_on_count(int count)
+/* How many sets, or -1 and `err` if one of them is not acceptable. */
+static int check_sets(const struct hvd_ranks *sets, int count, int size, struct err *err)
 {
-    struct err err;
+    int *sorted = calloc((size_t)size, sizeof *sorted);
+    int rc = sorted ? HVD_OK : fail(err, HVD_ERR_NOMEM, "out of memory");
+    for (int i = 0; rc == HVD_OK && i < count; i++)
+        if ((rc = request_ranks(sorted, sets[i].ranks, sets[i].count, size, err)) < 0)
+            fail_context(err, "process set %d", i + 1);
+    free(sorted);
+    return rc < 0 ? -1 : count;
+}
+
+static int compare_counts(const int *counts, int size, struct err *err)
+{
+    for (int rank = 0; rank < size; rank++) {
+        if (counts[rank] < 0)
+            return fail(err, HVD_ERR_MISMATCH, "process sets: those of rank %d are not acceptable",
+                        rank);
+        if (counts[rank] != counts[0])
+            return fail(err, HVD_ERR_MISMATCH,
+                        "process sets: rank 0 gives %d of them, rank %d gives %d", counts[0], rank,
+                        counts[rank]);
+    }
+    return HVD_OK;
+}
+
+/* Every rank must come with as many sets, and good ones, or some would wait for ever. */
+static int agree_on_count(const struct hvd_ranks *sets, int count)
+{
+    struct err own = { .code = HVD_OK }, err = { .code = HVD_OK };
     int size = hvd_size();
     int *counts = size > 0 ? calloc((size_t)size, sizeof *counts) : NULL;
     if (!counts)
         return process_answer(fail(&err, HVD_ERR_NOMEM, "out of memory"), &err);
-    int rc = hvd_allgather("hvd_init_process_sets", &count, counts, 1, HVD_INT32);
-    for (int rank = 1; rc == HVD_OK && rank < size; rank++)
-        if (counts[rank] != counts[0])
-            rc = process_answer(fail(&err, HVD_ERR_MISMATCH,
-                                     "process sets: rank 0 gives %d of them, rank %d gives %d",
-                                     counts[0], rank, counts[rank]),
-                                &err);
+    int good = check_sets(sets, count, size, &own);
+    int rc = hvd_allgather("hvd_init_process_sets", &good, counts, 1, HVD_INT32);
+    if (rc == HVD_OK)
+        rc = own.code < 0 ? process_answer(own.code, &own)
+                          : process_answer(compare_counts(counts, size, &err), &err);
     free(counts);
     return rc;
 }
@@ -96,14 +121,15 @@ static int agree_on_count(int count)
 int hvd_init_process_sets(const struct hvd_ranks *sets, int count)
 {
     struct err err;
-    if (count < 0 || (count > 0 && !sets))
-        return process_answer(fail(&err, HVD_ERR_INVALID,
-                                   "process sets: %d of them at %s, an array is expected", count,
-                                   sets ? "an address" : "NULL"),
-                              &err);
+    if (count < 0)
+        return process_answer(
+            fail(&err, HVD_ERR_INVALID, "process sets: there cannot be %d", count), &err);
+    if (count > 0 && !sets)
+        return process_answer(
+            fail(&err, HVD_ERR_INVALID, "process sets: NULL instead of %d of them", count), &err);
     int rc = hvd_init();
     if (rc == HVD_OK)
-        rc = agree_on_count(count);
+        rc = agree_on_count(sets, count);
     for (int i = 0; rc >= 0 && i < count; i++)
         rc = hvd_add_process_set(sets[i].ranks, sets[i].count);
     return rc < 0 ? rc : HVD_OK;

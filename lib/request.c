@@ -41,11 +41,12 @@ struct request {
 char *request_label(char label[REQUEST_LABEL], enum collective_kind kind, const char *name)
 {
     char quoted[QUOTED_SIZE];
-    if (!name)
+    const char *shown = name && collective_has_tensor(kind) ? name_shown(name) : NULL;
+    if (!shown)
         snprintf(label, REQUEST_LABEL, "%s", collective_name(kind));
     else
         snprintf(label, REQUEST_LABEL, "%s '%s'", collective_name(kind),
-                 quote_token(quoted, sizeof quoted, name, strnlen(name, HVD_NAME_MAX + 1)));
+                 quote_token(quoted, sizeof quoted, shown, strnlen(shown, HVD_NAME_MAX + 1)));
     return label;
 }
 

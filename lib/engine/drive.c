@@ -121,6 +121,7 @@ static void pause_driver(struct engine *engine, enum driver self, uint64_t until
     until_ns = least(until_ns, engine_deadline(engine));
     int count = fill_fds(engine, whose, &until_ns);
     engine->sleeping_until_ns = until_ns;
+    engine->finished = false;
     engine->thread_polls |= self == THE_THREAD;
     pthread_mutex_unlock(&engine->lock);
     int ready = sleep_in_poll(engine->fds[whose], count, until_ns);
@@ -139,8 +140,9 @@ static void pause_driver(struct engine *engine, enum driver self, uint64_t until
 void drive_wake(struct engine *engine)
 {
     if (engine->sleeping_until_ns != 0 &&
-        (engine->stopping || engine->broken || engine->unwatched || engine_is_unsettled(engine) ||
-         engine_has_output(engine) || engine_deadline(engine) < engine->sleeping_until_ns))
+        (engine->stopping || engine->broken || engine->finished || engine->unwatched ||
+         engine_is_unsettled(engine) || engine_has_output(engine) ||
+         engine_deadline(engine) < engine->sleeping_until_ns))
         eventfd_write(engine->wake_fd, 1);
 }
 

@@ -134,6 +134,7 @@ struct engine {
     int fds_capacity[2];
     int wake_fd;
     bool unwatched;    /* who sleeps in poll() does not look at all links that there are */
+    bool finished;     /* something that a caller waits for is done, found by somebody else */
     bool thorough;     /* poll() has said that something is there: look at every link */
     uint64_t quiet_ns; /* when something moved last, or the links were looked at */
     pthread_t thread;

@@ -65,7 +65,8 @@ static bool is_explained(const struct engine *engine)
 static int move_set(struct process_set *set, bool links_came, struct err *err)
 {
     int rc = HVD_OK;
-    if (set->rank >= 0 && (links_came || set->expects_links))
+    bool may_link = set->rank >= 0 && (set->state == SET_READY || set->ended.code == HVD_OK);
+    if (may_link && (links_came || set->expects_links))
         rc = set_take_links(set, err);
     return rc == HVD_OK && set->state == SET_READY ? set_move(set, err) : rc;
 }

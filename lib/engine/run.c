@@ -136,8 +136,9 @@ static void take_tensors(struct run *run, const struct decision *decision)
     run->total = 0;
     for (int i = 0; i < run->count; i++) {
         const struct agreed *agreed = &decision->tensors[i];
-        run->tensors[i] =
-            (struct run_tensor){ agreed->owner, shape_count(&agreed->description.shape) };
+        struct tensor *own = agreed->owner;
+        const struct shape *shape = own ? &own->description.shape : &agreed->description.shape;
+        run->tensors[i] = (struct run_tensor){ own, shape_count(shape) };
         run->total += run->tensors[i].count;
     }
     if (run->tensors[0].own)
@@ -382,11 +383,11 @@ static int start(struct process_set *set, struct run *run, struct err *err)
 
 /* ---- done ---- */
 
-static void settle_packed(struct process_set *set, struct run *run, const unsigned char *at)
+static void settle_packed(struct run *run, const unsigned char *at)
 {
     for (int i = 0; i < run->count; i++) {
         if (run->tensors[i].own) {
-            timeline_end(set->engine->timeline, run->tensors[i].own->name);
+            trace_unpacked(run->tensors[i].own);
             settle_whole(run->tensors[i].own, at);
         }
         at += run->tensors[i].count * element_size(run);
@@ -408,7 +409,7 @@ static void settle_run(struct process_set *set, struct run *run)
         return;
     default:
         if (run->count > 1)
-            settle_packed(set, run, run->output);
+            settle_packed(run, run->output);
         else if (own)
             settle_whole(own, run->output);
     }

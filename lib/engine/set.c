@@ -3,7 +3,7 @@
  *
  *   want links, take them as they come; then move: hear children and parent, report, decide, settle,
  *   move data, until nothing moves any more.
- * A link that ends is reported as a symptom (drive.c), unless the set has ended anyway. Fails with
+ * A link that ends is reported as a symptom (move.c), unless the set has ended anyway. Fails with
  * HVD_ERR_PROTOCOL when a neighbour sends what it must not, HVD_ERR_NOMEM. */
 #include "lib/engine/engine_impl.h"
 
@@ -243,6 +243,12 @@ int set_take_links(struct process_set *set, struct err *err)
 
 /* ---- the tree ---- */
 
+/* All members have done what they wanted in it, and some have heard before us that it is removed. */
+static bool is_over(const struct process_set *set)
+{
+    return set->removing && set->in_flight == 0;
+}
+
 /* Names the link that has failed. */
 static int broke(struct process_set *set, int rank, struct err *err)
 {
@@ -250,7 +256,7 @@ static int broke(struct process_set *set, int rank, struct err *err)
     const struct join_peer *peer = find_peer(engine->neighbours, engine->nneighbours, rank);
     if (!peer)
         peer = find_peer(engine->peers, engine->peers ? engine->size : 0, rank);
-    set->wounded = true;
+    set->wounded = !is_over(set);
     return fail_context(err, "connection to rank %d on %s broke", rank, peer ? peer->host : "?");
 }
 
@@ -262,7 +268,7 @@ static int on_tree_error(struct process_set *set, struct tree_link *tree, struct
         return err->code;
     link_close(tree->link);
     tree->link = NULL;
-    if (set->ended.code == HVD_OK)
+    if (set->ended.code == HVD_OK && !is_over(set))
         engine_symptom(set->engine, err);
     return HVD_OK;
 }
@@ -498,6 +504,8 @@ static int agree(struct process_set *set, struct err *err)
  * from it. */
 static int on_channel_error(struct process_set *set, struct channel *channel, struct err *err)
 {
+    if (err->code == HVD_ERR_SYSTEM)
+        return fail_context(err, "rank %d on %s", set->engine->rank, set->engine->self.host);
     if (err->code != HVD_ERR_PEER_LOST)
         return broke(set, set->ranks[channel->peer], err);
     link_close(channel->link);
@@ -536,7 +544,7 @@ static void see_missing_channels(struct process_set *set)
 {
     struct err err;
     int peer = missed_peer(set);
-    if (peer < 0)
+    if (peer < 0 || is_over(set))
         return;
     if (set->ended.code != HVD_OK) {
         runs_fail(set, &set->ended);
@@ -592,7 +600,10 @@ int set_move(struct process_set *set, struct err *err)
     }
     if (rc < 0)
         return rc;
-    return moved | rc | runs_finish(set);
+    moved |= rc | runs_finish(set);
+    if (set->ended.code != HVD_OK && runs_under_way(set) == 0)
+        set_close_data(set); /* who still wants something from us must not wait */
+    return moved;
 }
 
 /* ---- the end ---- */
@@ -658,6 +669,15 @@ static void forget_links(struct process_set *set)
         linker_forget(set->engine->linker, channel_number(set, purpose));
 }
 
+/* The rank that has left may be the one they wait for. */
+static void end_unlinked_sets(struct engine *engine, const struct err *reason)
+{
+    for (int id = 1; id < engine->sets_count; id++)
+        if (engine->sets[id] && engine->sets[id]->rank >= 0 &&
+            engine->sets[id]->state == SET_LINKING)
+            set_end(engine->sets[id], reason);
+}
+
 void set_end(struct process_set *set, const struct err *reason)
 {
     if (set->ended.code != HVD_OK)
@@ -666,6 +686,11 @@ void set_end(struct process_set *set, const struct err *reason)
     set->data_since_ns = 0;
     forget_links(set);
     fail_tensors(set, reason, false);
+    if (set->adding)
+        settle_tensor(set->adding, reason);
+    set->adding = NULL;
+    if (set->id == 0)
+        end_unlinked_sets(set->engine, reason);
     if (set->meshing && !set->meshed)
         runs_fail(set, reason); /* what waits for links will not get them */
 }

@@ -266,7 +266,7 @@ int engine_set_rank(struct engine *engine, int id, struct err *err)
     const struct process_set *set = engine_find_set(engine, id, "process set rank", err);
     int rank = set ? set->rank : err->code;
     pthread_mutex_unlock(&engine->lock);
-    if (rank == -1)
+    if (set && rank < 0)
         return fail(err, HVD_ERR_INVALID, "rank %d is not a member of process set %d", engine->rank,
                     id);
     return rank;

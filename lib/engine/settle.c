@@ -24,7 +24,11 @@ void settle_tensor(struct tensor *tensor, const struct err *err)
     trace_done(tensor, err->code != HVD_OK);
     if (err->code == HVD_OK)
         engine_note_done(engine, tensor);
-    if (flight_done(&engine->flight, tensor, &named) && engine->waiters > 0)
+    struct ticket *ticket = tensor->ticket;
+    if (!flight_done(&engine->flight, tensor, &named))
+        return;
+    engine->finished |= ticket->awaited;
+    if (engine->waiters > 0)
         pthread_cond_broadcast(&engine->changed);
 }
 

@@ -18,7 +18,7 @@ enum {
 static void add_name(struct list_text *list, const char *before, const char *name)
 {
     char clean[HVD_NAME_MAX + 1];
-    snprintf(clean, sizeof clean, "%s", name);
+    snprintf(clean, sizeof clean, "%s", name_shown(name));
     stall_clean(clean);
     list_text_add(list, "%s'%s'", before, clean);
 }

@@ -88,11 +88,9 @@ static int describe(struct prepared *prepared, const struct submission *submissi
 {
     const struct process_set *set = prepared->set;
     const struct request_set where = { set->id, set->ranks, set->size, set->rank };
-    if (!submission->tensors) {
-        prepared->descriptions[0] =
-            (struct description){ .kind = submission->kind, .prescale = 1, .postscale = 1 };
-        return HVD_OK;
-    }
+    if (!submission->tensors)
+        return request_describe(prepared->descriptions, submission->kind, NULL, 0, 0,
+                                submission->options, &where, err);
     for (int i = 0; i < submission->count; i++) {
         int rc =
             request_describe(&prepared->descriptions[i], submission->kind, &submission->tensors[i],
@@ -103,6 +101,14 @@ static int describe(struct prepared *prepared, const struct submission *submissi
     return submission->grouped ? request_group(prepared->descriptions, submission->tensors,
                                                submission->count, submission->kind, err)
                                : HVD_OK;
+}
+
+/* Sets are added and removed under one name, so that ranks which do it in another order disagree
+ * instead of waiting for each other. */
+static const char *internal_name(enum collective_kind kind)
+{
+    bool changes_sets = kind == COLLECTIVE_ADD_SET || kind == COLLECTIVE_REMOVE_SET;
+    return changes_sets ? "process sets" : collective_name(kind);
 }
 
 /* Names the nameless by their number, and sees that all names are free. */
@@ -116,9 +122,9 @@ static int name_tensors(struct prepared *prepared, const struct submission *subm
         if (given && *given)
             memcpy(name, given, strlen(given) + 1);
         else if (given)
-            snprintf(name, HVD_NAME_MAX + 1, "%s", collective_name(submission->kind));
+            snprintf(name, HVD_NAME_MAX + 1, NAME_MARK "%s", internal_name(submission->kind));
         else
-            snprintf(name, HVD_NAME_MAX + 1, "%s.noname.%" PRIu64,
+            snprintf(name, HVD_NAME_MAX + 1, NAME_MARK "%s.noname.%" PRIu64,
                      collective_name(submission->kind),
                      set->nameless[submission->kind] + (uint64_t)i);
         if (!negotiation_in_flight(set->negotiation, name))

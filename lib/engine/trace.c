@@ -4,6 +4,8 @@
 
 #include "lib/reduce/reduce.h"
 
+#include <stdio.h>
+
 /* As Horovod names them. */
 static const struct {
     const char *negotiate, *span, *inner;
@@ -22,10 +24,23 @@ static const struct {
     [COLLECTIVE_RETIRE] = { "NEGOTIATE_RETIRE", "RETIRE", "RETIRE" },
 };
 
+enum { TRACE_NAME = HVD_NAME_MAX + 32 };
+
+/* Names are scoped by set; the world's stand alone. Returns `text`, or the name itself. */
+static const char *name_of(char text[TRACE_NAME], const struct process_set *set, const char *name)
+{
+    if (set->id == 0)
+        return name_shown(name);
+    snprintf(text, TRACE_NAME, "%s (process set %d)", name_shown(name), set->id);
+    return text;
+}
+
 static void on_ready(void *arg, const char *name, enum collective_kind kind, int first, int end)
 {
     const struct process_set *set = arg;
     struct timeline *timeline = set->engine->timeline;
+    char text[TRACE_NAME];
+    name = name_of(text, set, name);
     if (!timeline_is_open(timeline, name))
         timeline_begin(timeline, name, names[kind].negotiate);
     for (int rank = first; rank < end; rank++)
@@ -35,8 +50,9 @@ static void on_ready(void *arg, const char *name, enum collective_kind kind, int
 static void on_decided(void *arg, const char *name, enum collective_kind kind)
 {
     const struct process_set *set = arg;
+    char text[TRACE_NAME];
     (void)kind;
-    timeline_end(set->engine->timeline, name);
+    timeline_end(set->engine->timeline, name_of(text, set, name));
 }
 
 void trace_observe(struct process_set *set)
@@ -54,16 +70,19 @@ static struct timeline *timeline_of(const struct run *run)
 /* On each tensor of the run that this rank has. */
 static void begin(const struct run *run, const char *span)
 {
+    char text[TRACE_NAME];
     for (int i = 0; i < run->count; i++)
         if (run->tensors[i].own)
-            timeline_begin(timeline_of(run), run->tensors[i].own->name, span);
+            timeline_begin(timeline_of(run), name_of(text, run->set, run->tensors[i].own->name),
+                           span);
 }
 
 static void end(const struct run *run)
 {
+    char text[TRACE_NAME];
     for (int i = 0; i < run->count; i++)
         if (run->tensors[i].own)
-            timeline_end(timeline_of(run), run->tensors[i].own->name);
+            timeline_end(timeline_of(run), name_of(text, run->set, run->tensors[i].own->name));
 }
 
 void trace_queued(const struct run *run)
@@ -101,9 +120,11 @@ void trace_moved(const struct run *run)
         .algorithm = run->operation->type->algorithm,
         .nbytes = run->total * dtype_size((int)run->description.dtype),
     };
+    char text[TRACE_NAME];
     for (int i = 0; i < run->count; i++)
         if (run->tensors[i].own)
-            timeline_end_with(timeline_of(run), run->tensors[i].own->name, &args);
+            timeline_end_with(timeline_of(run), name_of(text, run->set, run->tensors[i].own->name),
+                              &args);
     if (run->count > 1)
         begin(run, "MEMCPY_OUT_FUSION_BUFFER");
 }
@@ -114,9 +135,11 @@ void trace_done(const struct tensor *tensor, bool failed)
     char shape[SHAPE_TEXT];
     if (!timeline)
         return;
+    char text[TRACE_NAME];
+    const char *name = name_of(text, tensor->set, tensor->name);
     if (failed) {
-        while (timeline_is_open(timeline, tensor->name))
-            timeline_end(timeline, tensor->name);
+        while (timeline_is_open(timeline, name))
+            timeline_end(timeline, name);
         return;
     }
     const struct description *description = &tensor->description;
@@ -125,7 +148,14 @@ void trace_done(const struct tensor *tensor, bool failed)
     if (!tensor->decided) { /* the data came along */
         args.algorithm = "tree";
         args.nbytes = description_bytes(description);
-        timeline_begin(timeline, tensor->name, names[description->kind].span);
+        timeline_begin(timeline, name, names[description->kind].span);
     }
-    timeline_end_with(timeline, tensor->name, &args);
+    timeline_end_with(timeline, name, &args);
+}
+
+void trace_unpacked(const struct tensor *tensor)
+{
+    char text[TRACE_NAME];
+    if (tensor->set->engine->timeline)
+        timeline_end(tensor->set->engine->timeline, name_of(text, tensor->set, tensor->name));
 }

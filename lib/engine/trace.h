@@ -24,6 +24,7 @@ void trace_queued(const struct run *run);
 void trace_packing(const struct run *run);
 void trace_moving(const struct run *run);
 void trace_moved(const struct run *run);
+void trace_unpacked(const struct tensor *tensor);
 
 /* The tensor is done, or has failed, wherever it was. */
 void trace_done(const struct tensor *tensor, bool failed);

@@ -157,6 +157,8 @@ static ssize_t moved(ssize_t nbytes, struct err *err)
         return nbytes;
     if (errno == EAGAIN || errno == EINTR)
         return 0;
+    if (errno == EFAULT)
+        return fail_errno(err, HVD_ERR_SYSTEM, errno, "memory of a tensor on this rank");
     char reason[128];
     return fail(err, HVD_ERR_PEER_LOST, "%s", strerror_r(errno, reason, sizeof reason));
 }

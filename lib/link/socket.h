@@ -42,8 +42,8 @@ bool socket_local_address(int fd, struct socket_address *where);
  * socket that is not TCP. */
 void socket_tune(int fd);
 
-/* Bytes moved, 0 if none can be moved now, or HVD_ERR_PEER_LOST with the reason; the end of the
- * stream is one. */
+/* Bytes moved, 0 if none can be moved now, HVD_ERR_PEER_LOST with the reason (the end of the
+ * stream is one), or HVD_ERR_SYSTEM when `data` is not memory that can be used. */
 ssize_t socket_receive(int fd, void *data, size_t size, struct err *err);
 ssize_t socket_receive_parts(int fd, const struct iovec *parts, int count, struct err *err);
 ssize_t socket_send(int fd, const void *data, size_t size, struct err *err);

@@ -10,6 +10,7 @@
 #include "lib/negotiation/state.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* A slot for a name that has none; -1 if it gets none now. */
 static int new_slot(struct top *top, const struct description *description)
@@ -124,7 +125,8 @@ static void failure_text(const struct negotiation *negotiation, const struct pen
 {
     const char *kind = collective_name(entry->kind);
     char name[QUOTED_SIZE], ranks[128];
-    quote_token(name, sizeof name, entry->name, entry->name_length);
+    const char *shown = name_shown(entry->name);
+    quote_token(name, sizeof name, shown, strlen(shown));
     if (entry->failure == PENDING_MISMATCH) {
         variants_check(entry->variants, entry->name, negotiation->world_ranks, err);
     } else if (entry->failure == PENDING_JOINED) {

@@ -54,6 +54,11 @@ size_t shape_row_count(const struct shape *shape)
     return count;
 }
 
+const char *name_shown(const char *name)
+{
+    return name + (name[0] == NAME_MARK[0]);
+}
+
 size_t shape_count(const struct shape *shape)
 {
     return shape->ndims > 0 ? (size_t)shape->dims[0] * shape_row_count(shape) : 1;
@@ -75,7 +80,7 @@ bool shape_fits(const struct shape *shape, size_t element_size)
             return true;
     for (int i = 0; i < shape->ndims; i++) {
         uint64_t dim = i == 0 && shape->dims[0] == 0 ? 1 : (uint64_t)shape->dims[i];
-        if (dim > PTRDIFF_MAX / nbytes)
+        if (dim > TENSOR_BYTES_MAX / nbytes)
             return false;
         nbytes *= (size_t)dim;
     }

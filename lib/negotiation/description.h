@@ -53,6 +53,11 @@ const char *collective_name(enum collective_kind kind);
 bool collective_has_tensor(enum collective_kind kind);
 bool collective_has_own_rows(enum collective_kind kind);
 
+/* Names that the library gives begin with a byte that no UTF-8 has, so that they never meet a
+ * caller's. Without it, for people. */
+#define NAME_MARK "\xff"
+const char *name_shown(const char *name);
+
 /* Elements of a shape, bytes of a tensor (0 for a kind without one). They do not overflow for a
  * description of a tensor that has been checked (lib/request.h) or decoded. */
 size_t shape_count(const struct shape *shape);
@@ -61,8 +66,9 @@ size_t description_bytes(const struct description *description);
 /* Elements in one row: the product of all dimensions but the first. */
 size_t shape_row_count(const struct shape *shape);
 
-/* Does the size in bytes, and that of one row even if there is none, stay below PTRDIFF_MAX? No
- * dimension is negative. */
+/* Does the size in bytes, and that of one row even if there is none, stay within what an address
+ * space can hold? No dimension is negative. */
+#define TENSOR_BYTES_MAX (SIZE_MAX / 256)
 bool shape_fits(const struct shape *shape, size_t element_size);
 
 /* "[17, 17]", "[]" for a scalar; with `own_rows` "[*, 17]". Returns `text`. */

@@ -108,7 +108,8 @@ bool negotiation_is_inline(const struct negotiation *negotiation,
 static int refuse_duplicate(const struct offer *offer, struct err *err)
 {
     char name[QUOTED_SIZE];
-    quote_token(name, sizeof name, offer->name, strlen(offer->name));
+    const char *shown = name_shown(offer->name);
+    quote_token(name, sizeof name, shown, strlen(shown));
     return fail(err, HVD_ERR_INVALID, "%s '%s': a tensor of this name is in flight already",
                 collective_name(offer->description.kind), name);
 }

@@ -109,8 +109,8 @@ static void put_group(char text[VALUE_TEXT], const struct description *descripti
     if (description->group == 0 && description->group_size == 0)
         snprintf(text, VALUE_TEXT, "none");
     else
-        snprintf(text, VALUE_TEXT, "%016" PRIx64 " of %" PRIu32, description->group,
-                 description->group_size);
+        snprintf(text, VALUE_TEXT, "%" PRIu32 " tensors (hash of the first name: %08" PRIx32 ")",
+                 description->group_size, (uint32_t)description->group);
 }
 
 static bool same_root(const struct description *a, const struct description *b)
@@ -181,7 +181,7 @@ static void add_label(struct list_text *list, const struct variants *variants, c
     bool one_kind = true;
     for (int i = 1; i < variants->count; i++)
         one_kind &= variants->variant[i].description.kind == kind;
-    quote_token(quoted, sizeof quoted, name, strlen(name));
+    quote_token(quoted, sizeof quoted, name_shown(name), strlen(name_shown(name)));
     if (one_kind && !collective_has_tensor(kind))
         list_text_add(list, "%s", collective_name(kind));
     else

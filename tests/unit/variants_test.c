@@ -198,11 +198,12 @@ static const struct mismatch {
       "allreduce 'x': operations differ: adasum on ranks 0-2, max on rank 3" },
     { { .group = 0x1234, .group_size = 3 },
       { .group = 0 },
-      "allreduce 'x': groups differ: 0000000000001234 of 3 on ranks 0-2, none on rank 3" },
+      "allreduce 'x': groups differ: 3 tensors (hash of the first name: 00001234) on ranks 0-2, "
+      "none on rank 3" },
     { { .group = 0x1234, .group_size = 3 },
       { .group = 0x1234, .group_size = 2 },
-      "allreduce 'x': groups differ: 0000000000001234 of 3 on ranks 0-2, "
-      "0000000000001234 of 2 on rank 3" },
+      "allreduce 'x': groups differ: 3 tensors (hash of the first name: 00001234) on ranks 0-2, "
+      "2 tensors (hash of the first name: 00001234) on rank 3" },
     { { .kind = COLLECTIVE_BROADCAST, .root = 0 },
       { .kind = COLLECTIVE_BROADCAST, .root = 2 },
       "broadcast 'x': roots differ: 0 on ranks 0-2, 2 on rank 3" },
