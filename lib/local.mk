@@ -55,6 +55,9 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/report.c \
 	lib/engine/run.c \
 	lib/engine/set.c \
+	lib/engine/set_data.c \
+	lib/engine/set_links.c \
+	lib/engine/set_tree.c \
 	lib/engine/sets.c \
 	lib/engine/settings.c lib/engine/settings.h \
 	lib/engine/settle.c \
@@ -89,6 +92,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/negotiation/cache.c lib/negotiation/cache.h \
 	lib/negotiation/contribution.c lib/negotiation/contribution.h \
 	lib/negotiation/decide.c \
+	lib/negotiation/decision_check.c \
 	lib/negotiation/description.c lib/negotiation/description.h \
 	lib/negotiation/fusion_plan.c lib/negotiation/fusion_plan.h \
 	lib/negotiation/give.c \

@@ -3,7 +3,7 @@
  * poll(), between two looks of a spinning driver, and while a caller sleeps.
  *
  *   submit.c   a caller's request becomes tensors in flight, offered to the set's negotiation
- *   set.c      a process set, its links, what comes over its tree
+ *   set.c      a process set; set_links.c, set_tree.c, set_data.c  its links, what goes over them
  *   settle.c   decisions: tensors that are done, failed, or have data to move
  *   inspect.c  the stall inspector's eyes and hands
  *   run.c      data to move: operations in the window, fusion
@@ -181,6 +181,15 @@ void set_put_down(struct process_set *set, enum tree_frame type, const void *bod
 /* Tells the neighbours that this rank leaves, or that the world is broken. */
 void set_tell(struct process_set *set, enum tree_frame type, const struct err *reason);
 bool set_is_flushed(const struct process_set *set); /* the tree's links */
+/* set_links.c: a link to `rank` of the world has failed, names it; no link that is missing matters
+ * any more; the set is being removed, and all members have done what they wanted in it. */
+int set_broke(struct process_set *set, int rank, struct err *err);
+void set_forget_links(struct process_set *set);
+bool set_is_over(const struct process_set *set);
+/* set_tree.c, set_data.c: 1 if something moved, 0, or a negative status. */
+int set_hear(struct process_set *set, struct err *err);
+int set_say(struct process_set *set, struct err *err);
+int set_move_data(struct process_set *set, struct err *err);
 /* Nothing more is sent or received: the others may be in the middle of an operation. */
 void set_close_data(struct process_set *set);
 bool set_has_data_to_send(const struct process_set *set);

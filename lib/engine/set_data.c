@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The data links of a process set. One that ends matters once an operation wants something from it:
+ * who has done its part may leave. Then it is a symptom (move.c), or the operations of a set that
+ * has ended fail. */
+#include "lib/engine/engine_impl.h"
+
+#include <poll.h>
+
+/* The other side may have ended because it has done its part: that matters once something is wanted
+ * from it. */
+static int on_channel_error(struct process_set *set, struct channel *channel, struct err *err)
+{
+    if (err->code == HVD_ERR_SYSTEM)
+        return fail_context(err, "rank %d on %s", set->engine->rank, set->engine->self.host);
+    if (err->code != HVD_ERR_PEER_LOST)
+        return set_broke(set, set->ranks[channel->peer], err);
+    link_close(channel->link);
+    channel->link = NULL;
+    set->lacks_channels = true;
+    return 1;
+}
+
+static bool wants(struct operation *operation, int peer)
+{
+    size_t nbytes;
+    operation->type->space(operation, peer, &nbytes);
+    if (nbytes == 0)
+        operation->type->output(operation, peer, &nbytes);
+    return nbytes > 0;
+}
+
+/* The first rank whose channel has ended and that an operation wants something from; -1 if there is
+ * none. */
+static int missed_peer(const struct process_set *set)
+{
+    for (int i = 0; i < set->npeers; i++) {
+        int peer = set->peers[i];
+        if (set->channels[peer]->link)
+            continue;
+        for (uint32_t n = set->window.first; n != set->window.end; n++) {
+            struct operation *operation = set->window.at[n % WINDOW_SIZE];
+            if (operation && wants(operation, peer))
+                return peer;
+        }
+    }
+    return -1;
+}
+
+static void see_missing_channels(struct process_set *set)
+{
+    struct err err;
+    int peer = missed_peer(set);
+    if (peer < 0 || set_is_over(set))
+        return;
+    if (set->ended.code != HVD_OK) {
+        runs_fail(set, &set->ended);
+        return;
+    }
+    fail(&err, HVD_ERR_PEER_LOST, "closed by the other side");
+    set_broke(set, set->ranks[peer], &err);
+    engine_symptom(set->engine, &err);
+}
+
+/* Whether nothing is under way, so that there is no hurry to see what the channels say. */
+static bool is_quiet(const struct process_set *set)
+{
+    return set->window.first == set->window.end && !set->engine->thorough;
+}
+
+int set_move_data(struct process_set *set, struct err *err)
+{
+    int moved = 0;
+    if (is_quiet(set))
+        return 0;
+    for (int i = 0; i < set->npeers; i++) {
+        struct channel *channel = set->channels[set->peers[i]];
+        if (!channel->link)
+            continue;
+        int rc = channel_move(channel, &set->window, err);
+        if (rc < 0)
+            rc = on_channel_error(set, channel, err);
+        if (rc < 0)
+            return rc;
+        moved |= rc;
+    }
+    if (set->lacks_channels)
+        see_missing_channels(set);
+    return moved;
+}
+
+void set_close_data(struct process_set *set)
+{
+    for (int i = 0; i < set->npeers; i++) {
+        struct channel *channel = set->channels[set->peers[i]];
+        link_close(channel->link);
+        channel->link = NULL;
+    }
+}
+
+bool set_has_data_to_send(const struct process_set *set)
+{
+    for (int i = 0; i < set->npeers; i++) {
+        const struct channel *channel = set->channels[set->peers[i]];
+        if (channel->link && channel_events(channel, &set->window) & POLLOUT)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What goes over a process set's tree (tree_link.h): reports up, decisions down, farewells both ways.
+ *
+ * A link that ends is a symptom (move.c), unless the set has ended anyway. Fails with
+ * HVD_ERR_PROTOCOL when a neighbour sends what it must not, HVD_ERR_NOMEM. */
+#include "lib/engine/engine_impl.h"
+
+#include "lib/link/socket.h"
+
+/* A link of the tree has failed: a symptom if the other side is gone. */
+static int on_tree_error(struct process_set *set, struct tree_link *tree, struct err *err)
+{
+    set_broke(set, tree->rank, err);
+    if (err->code != HVD_ERR_PEER_LOST)
+        return err->code;
+    link_close(tree->link);
+    tree->link = NULL;
+    if (set->ended.code == HVD_OK && !set_is_over(set))
+        engine_symptom(set->engine, err);
+    return HVD_OK;
+}
+
+void set_put_down(struct process_set *set, enum tree_frame type, const void *body, size_t nbytes)
+{
+    for (int i = 0; i < set->tree.nchildren; i++)
+        tree_link_put(&set->down[i], type, body, nbytes);
+}
+
+static void encode_reason(struct wire_writer *writer, const struct err *reason)
+{
+    wire_put_i32(writer, reason->code);
+    wire_put_string(writer, reason->text);
+}
+
+void set_tell(struct process_set *set, enum tree_frame type, const struct err *reason)
+{
+    struct wire_writer body = { 0 };
+    encode_reason(&body, reason);
+    if (!body.failed) {
+        tree_link_put(&set->up, type, body.data, body.length);
+        set_put_down(set, type, body.data, body.length);
+    }
+    wire_writer_fini(&body);
+}
+
+static int decode_reason(struct err *reason, const struct frame *frame, struct err *err)
+{
+    struct wire_reader reader;
+    char text[sizeof reason->text];
+    wire_reader_init(&reader, frame->body, frame->length);
+    int code = wire_get_i32(&reader);
+    wire_get_string(&reader, text, sizeof text);
+    if (!wire_reader_finished(&reader) || code >= 0 || code < HVD_ERR_FORKED)
+        return fail(err, HVD_ERR_PROTOCOL, "a malformed farewell");
+    fail(reason, code, "%s", text);
+    return HVD_OK;
+}
+
+/* A rank below has left: everybody is told, in order after what has been decided, from the top. */
+static int on_left_below(struct process_set *set, const struct frame *frame, struct err *err)
+{
+    struct err reason;
+    int rc = decode_reason(&reason, frame, err);
+    if (rc < 0)
+        return rc;
+    if (set->tree.parent >= 0) {
+        tree_link_put(&set->up, TREE_LEFT, frame->body, frame->length);
+        return HVD_OK;
+    }
+    set_put_down(set, TREE_LEFT, frame->body, frame->length);
+    set_end(set, &reason);
+    return HVD_OK;
+}
+
+static int on_left_above(struct process_set *set, const struct frame *frame, struct err *err)
+{
+    struct err reason;
+    int rc = decode_reason(&reason, frame, err);
+    if (rc < 0)
+        return rc;
+    set_put_down(set, TREE_LEFT, frame->body, frame->length);
+    set_end(set, &reason);
+    return HVD_OK;
+}
+
+static int on_broken(struct process_set *set, const struct frame *frame, struct err *err)
+{
+    struct err reason;
+    int rc = decode_reason(&reason, frame, err);
+    if (rc == HVD_OK)
+        failure_record(set->engine->failure, reason.code, reason.text);
+    return rc;
+}
+
+static int on_frame_from_child(struct process_set *set, int index, const struct frame *frame,
+                               struct err *err)
+{
+    uint64_t now = monotonic_ns();
+    switch (frame->type) {
+    case TREE_REPORT:
+        return negotiation_receive(set->negotiation, index, frame->body, frame->length, now, err);
+    case TREE_LEFT:
+        return on_left_below(set, frame, err);
+    case TREE_ALERT:
+    case TREE_PROBED:
+        return inspect_receive(set, frame->type, index, frame, err);
+    case TREE_BROKEN:
+        return on_broken(set, frame, err);
+    default:
+        return fail(err, HVD_ERR_PROTOCOL, "frame of type %u from below", frame->type);
+    }
+}
+
+static int on_frame_from_parent(struct process_set *set, const struct frame *frame, struct err *err)
+{
+    switch (frame->type) {
+    case TREE_DECISION: {
+        set_put_down(set, TREE_DECISION, frame->body, frame->length);
+        if (set->ended.code != HVD_OK)
+            return HVD_OK;
+        int rc = negotiation_apply(set->negotiation, frame->body, frame->length, err);
+        return rc < 0 ? rc : set_settle(set, err);
+    }
+    case TREE_LEFT:
+        return on_left_above(set, frame, err);
+    case TREE_PROBE:
+        return inspect_receive(set, frame->type, 0, frame, err);
+    case TREE_BROKEN:
+        return on_broken(set, frame, err);
+    default:
+        return fail(err, HVD_ERR_PROTOCOL, "frame of type %u from above", frame->type);
+    }
+}
+
+/* Everything that has come over one link; `index` -1 for the parent's. 1, 0 or a status. */
+static int hear(struct process_set *set, struct tree_link *tree, int index, struct err *err)
+{
+    struct frame frame;
+    int moved = tree_link_receive(tree, err);
+    if (moved < 0)
+        return on_tree_error(set, tree, err);
+    int rc = 0;
+    while (moved && (rc = tree_link_next(tree, &frame, err)) > 0) {
+        rc = index < 0 ? on_frame_from_parent(set, &frame, err)
+                       : on_frame_from_child(set, index, &frame, err);
+        if (rc < 0)
+            break;
+    }
+    if (rc < 0)
+        return fail_context(err, "rank %d", tree->rank);
+    return moved;
+}
+
+static int say(struct process_set *set, struct tree_link *tree, struct err *err)
+{
+    int moved = tree_link_send(tree, err);
+    return moved < 0 ? on_tree_error(set, tree, err) : moved;
+}
+
+int set_hear(struct process_set *set, struct err *err)
+{
+    int moved = hear(set, &set->up, -1, err);
+    for (int i = 0; moved >= 0 && i < set->tree.nchildren; i++) {
+        int rc = hear(set, &set->down[i], i, err);
+        moved = rc < 0 ? rc : moved | rc;
+    }
+    return moved;
+}
+
+int set_say(struct process_set *set, struct err *err)
+{
+    int moved = say(set, &set->up, err);
+    for (int i = 0; moved >= 0 && i < set->tree.nchildren; i++) {
+        int rc = say(set, &set->down[i], err);
+        moved = rc < 0 ? rc : moved | rc;
+    }
+    return moved;
+}
+
+bool set_is_flushed(const struct process_set *set)
+{
+    bool flushed = tree_link_flushed(&set->up);
+    for (int i = 0; i < set->tree.nchildren; i++)
+        flushed &= tree_link_flushed(&set->down[i]);
+    return flushed;
+}
+
+void set_send_rest(struct process_set *set)
+{
+    struct err ignored;
+    for (int i = -1; i < set->tree.nchildren; i++) {
+        struct tree_link *tree = i < 0 ? &set->up : &set->down[i];
+        if (tree_link_send(tree, &ignored) < 0)
+            tree->out.length = tree->sent = 0; /* nobody hears it */
+    }
+}
