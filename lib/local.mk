@@ -54,6 +54,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/move.c \
 	lib/engine/report.c \
 	lib/engine/run.c \
+	lib/engine/run_prepare.c \
 	lib/engine/set.c \
 	lib/engine/set_data.c \
 	lib/engine/set_links.c \

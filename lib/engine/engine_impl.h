@@ -6,7 +6,7 @@
  *   set.c      a process set; set_links.c, set_tree.c, set_data.c  its links, what goes over them
  *   settle.c   decisions: tensors that are done, failed, or have data to move
  *   inspect.c  the stall inspector's eyes and hands
- *   run.c      data to move: operations in the window, fusion
+ *   run.c, run_prepare.c  data to move: operations in the window, fusion
  *   sets.c     adding and removing process sets
  *   move.c     one look at everything; symptoms and the world's end
  *   drive.c    who looks, and when they sleep
@@ -225,6 +225,12 @@ void *settle_place(struct tensor *tensor, size_t nbytes, void **memory);
 void settle_rows(struct tensor *tensor, const int64_t *rows, int nrows, void *data, void *memory);
 /* The number in front of what a rank has given to an allgather. */
 int64_t settle_read_rows(const struct agreed *agreed, int rank);
+
+/* run_prepare.c: fills in where the data comes from and goes to; false when out of memory */
+bool run_prepare(struct process_set *set, struct run *run, struct operation_task *task,
+                 struct set_memory *memory);
+bool run_get_staging(struct set_memory *memory);
+size_t run_element_size(const struct run *run);
 
 /* run.c */
 int run_queue(struct process_set *set, const struct decision *decision, struct err *err);

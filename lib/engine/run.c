@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 64, TENSORS_LEAST = 32 };
+enum { TENSORS_LEAST = 32 };
 
 /* ---- from a decision to a run ---- */
 
@@ -179,172 +179,6 @@ int run_queue(struct process_set *set, const struct decision *decision, struct e
     return rc;
 }
 
-/* ---- memory ---- */
-
-static size_t element_size(const struct run *run)
-{
-    return dtype_size((int)run->description.dtype);
-}
-
-/* Room at once for the most that is fused: pages that are never touched cost nothing. */
-static bool grow_buffer(struct set_memory *memory, size_t nbytes, size_t most)
-{
-    if (nbytes <= memory->buffer_size)
-        return true;
-    size_t size = nbytes > most ? nbytes : most;
-    size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    free(memory->buffer);
-    memory->buffer = aligned_alloc(ALIGNMENT, size);
-    memory->buffer_size = memory->buffer ? size : 0;
-    return memory->buffer;
-}
-
-static bool get_staging(struct set_memory *memory)
-{
-    if (!memory->staging)
-        memory->staging = aligned_alloc(ALIGNMENT, OPERATION_STAGING);
-    return memory->staging;
-}
-
-/* Every tensor behind the one before; the factor is applied on the way. */
-static bool pack(struct run *run, struct set_memory *memory)
-{
-    size_t size = element_size(run), most = run->set->engine->settings.fusion_threshold;
-    if (!grow_buffer(memory, run->total * size,
-                     most < FUSION_BUFFER_MAX ? most : FUSION_BUFFER_MAX))
-        return false;
-    unsigned char *at = memory->buffer;
-    for (int i = 0; i < run->count; i++) {
-        const struct tensor *own = run->tensors[i].own;
-        size_t count = run->tensors[i].count;
-        if (!own)
-            memset(at, 0, count * size);
-        else if (run->description.prescale != 1)
-            scale_function(run->description.dtype)(at, own->input, count,
-                                                   run->description.prescale);
-        else if (count > 0)
-            memcpy(at, own->input, count * size);
-        at += count * size;
-    }
-    return true;
-}
-
-static const void *scaled_input(struct run *run, void *into)
-{
-    const struct tensor *own = run->tensors[0].own;
-    if (run->description.prescale == 1)
-        return own->input;
-    scale_function(run->description.dtype)(into, own->input, run->total, run->description.prescale);
-    return into;
-}
-
-/* ---- from a run to an operation ---- */
-
-static bool prepare_allreduce(struct run *run, struct operation_task *task,
-                              struct set_memory *memory)
-{
-    struct tensor *own = run->tensors[0].own;
-    task->count = run->total;
-    if (run->count > 1) {
-        if (!pack(run, memory))
-            return false;
-        task->input = task->output = memory->buffer;
-    } else if (own) {
-        task->output = own->output;
-        task->input = scaled_input(run, own->output);
-    } else {
-        run->memory = calloc(run->total + 1, element_size(run));
-        task->input = task->output = run->memory;
-    }
-    return task->output || run->total == 0;
-}
-
-static bool prepare_reducescatter(struct run *run, struct operation_task *task)
-{
-    struct tensor *own = run->tensors[0].own;
-    if (run->description.prescale != 1 &&
-        !(run->memory = malloc(run->total * element_size(run) + 1)))
-        return false;
-    task->input = scaled_input(run, run->memory);
-    task->output = own->output;
-    return true;
-}
-
-/* Does the input lie in the output, but not where it will end up? Then the result is made elsewhere
- * and copied. */
-static bool is_misplaced(const struct tensor *own, const unsigned char *output, size_t nbytes,
-                         size_t own_offset)
-{
-    const unsigned char *input = own->input;
-    return input + description_bytes(&own->description) > output && input < output + nbytes &&
-           input != output + own_offset;
-}
-
-static bool prepare_allgather(const struct process_set *set, struct run *run,
-                              struct operation_task *task)
-{
-    size_t rows = 0, own_offset = 0, nbytes;
-    size_t row = task->row_count * element_size(run);
-    struct tensor *own = run->tensors[0].own;
-    for (int rank = 0; rank < set->size; rank++) {
-        if (rank == set->rank)
-            own_offset = rows * row;
-        rows += (size_t)run->rows[rank];
-    }
-    if (__builtin_mul_overflow(rows, row, &nbytes))
-        return false;
-    task->input = own->input;
-    task->splits = run->rows;
-    task->output = settle_place(own, nbytes, &run->memory);
-    if (!run->memory && is_misplaced(own, task->output, nbytes, own_offset))
-        task->output = run->memory = malloc(nbytes);
-    return task->output;
-}
-
-/* An alltoall's rows are known once the others have said how many they send. */
-static void *place_rows(void *arg, const int64_t *rows)
-{
-    struct run *run = arg;
-    struct tensor *own = run->tensors[0].own;
-    struct process_set *set = own->set;
-    size_t total = 0, nbytes;
-    for (int rank = 0; rank < set->size; rank++) {
-        run->rows[rank] = rows[rank];
-        total += (size_t)rows[rank];
-    }
-    size_t row = shape_row_count(&run->description.shape) * element_size(run);
-    if (__builtin_mul_overflow(total, row, &nbytes))
-        return NULL;
-    return run->output = settle_place(own, nbytes, &run->memory);
-}
-
-static bool prepare(struct process_set *set, struct run *run, struct operation_task *task,
-                    struct set_memory *memory)
-{
-    const struct description *description = &run->description;
-    struct tensor *own = run->tensors[0].own;
-    switch (task->kind) {
-    case OPERATION_ALLREDUCE:
-    case OPERATION_ADASUM:
-        return prepare_allreduce(run, task, memory);
-    case OPERATION_REDUCESCATTER:
-        task->rows = description->shape.dims[0];
-        return prepare_reducescatter(run, task);
-    case OPERATION_ALLGATHER:
-        return prepare_allgather(set, run, task);
-    case OPERATION_ALLTOALL:
-        task->input = own->input;
-        task->splits = own->splits;
-        task->place = place_rows;
-        task->place_arg = run;
-        return true;
-    default:
-        task->count = run->total;
-        task->output = own->output;
-        return true;
-    }
-}
-
 static void fill_task(struct process_set *set, const struct run *run, struct operation_task *task)
 {
     const struct description *description = &run->description;
@@ -366,7 +200,7 @@ static int start(struct process_set *set, struct run *run, struct err *err)
     struct operation_task task;
     fill_task(set, run, &task);
     trace_packing(run);
-    if (!get_staging(memory) || !prepare(set, run, &task, memory))
+    if (!run_get_staging(memory) || !run_prepare(set, run, &task, memory))
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     trace_moving(run);
     task.staging = memory->staging;
@@ -390,7 +224,7 @@ static void settle_packed(struct run *run, const unsigned char *at)
             trace_unpacked(run->tensors[i].own);
             settle_whole(run->tensors[i].own, at);
         }
-        at += run->tensors[i].count * element_size(run);
+        at += run->tensors[i].count * run_element_size(run);
     }
 }
 
@@ -422,14 +256,14 @@ static int run_alone(struct process_set *set, struct run *run, struct err *err)
     struct set_memory *memory = &set->memory[0];
     fill_task(set, run, &task);
     trace_packing(run);
-    bool ready = prepare(set, run, &task, memory);
+    bool ready = run_prepare(set, run, &task, memory);
     if (ready && task.place)
         ready = (task.output = task.place(task.place_arg, task.splits)) != NULL;
     if (!ready)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
-    size_t nbytes = run->total * element_size(run);
+    size_t nbytes = run->total * run_element_size(run);
     if (task.splits)
-        nbytes = (size_t)task.splits[0] * task.row_count * element_size(run);
+        nbytes = (size_t)task.splits[0] * task.row_count * run_element_size(run);
     if (task.kind != OPERATION_BROADCAST && nbytes > 0 && task.output != task.input)
         memcpy(task.output, task.input, nbytes);
     run->output = task.output;

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory that a run works in: the caller's where it can be, the window's buffer for tensors that
+ * go together, zeros for a rank that has joined, new memory for results whose size nobody knew.
+ * Fails, returning false, when memory is short. */
+#include "lib/engine/engine_impl.h"
+
+#include "lib/reduce/reduce.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
+
+size_t run_element_size(const struct run *run)
+{
+    return dtype_size((int)run->description.dtype);
+}
+
+/* Room at once for the most that is fused: pages that are never touched cost nothing. */
+static bool grow_buffer(struct set_memory *memory, size_t nbytes, size_t most)
+{
+    if (nbytes <= memory->buffer_size)
+        return true;
+    size_t size = nbytes > most ? nbytes : most;
+    size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    free(memory->buffer);
+    memory->buffer = aligned_alloc(ALIGNMENT, size);
+    memory->buffer_size = memory->buffer ? size : 0;
+    return memory->buffer;
+}
+
+bool run_get_staging(struct set_memory *memory)
+{
+    if (!memory->staging)
+        memory->staging = aligned_alloc(ALIGNMENT, OPERATION_STAGING);
+    return memory->staging;
+}
+
+/* Every tensor behind the one before; the factor is applied on the way. */
+static bool pack(struct run *run, struct set_memory *memory)
+{
+    size_t size = run_element_size(run), most = run->set->engine->settings.fusion_threshold;
+    if (!grow_buffer(memory, run->total * size,
+                     most < FUSION_BUFFER_MAX ? most : FUSION_BUFFER_MAX))
+        return false;
+    unsigned char *at = memory->buffer;
+    for (int i = 0; i < run->count; i++) {
+        const struct tensor *own = run->tensors[i].own;
+        size_t count = run->tensors[i].count;
+        if (!own)
+            memset(at, 0, count * size);
+        else if (run->description.prescale != 1)
+            scale_function(run->description.dtype)(at, own->input, count,
+                                                   run->description.prescale);
+        else if (count > 0)
+            memcpy(at, own->input, count * size);
+        at += count * size;
+    }
+    return true;
+}
+
+static const void *scaled_input(struct run *run, void *into)
+{
+    const struct tensor *own = run->tensors[0].own;
+    if (run->description.prescale == 1)
+        return own->input;
+    scale_function(run->description.dtype)(into, own->input, run->total, run->description.prescale);
+    return into;
+}
+
+static bool prepare_allreduce(struct run *run, struct operation_task *task,
+                              struct set_memory *memory)
+{
+    struct tensor *own = run->tensors[0].own;
+    task->count = run->total;
+    if (run->count > 1) {
+        if (!pack(run, memory))
+            return false;
+        task->input = task->output = memory->buffer;
+    } else if (own) {
+        task->output = own->output;
+        task->input = scaled_input(run, own->output);
+    } else {
+        run->memory = calloc(run->total + 1, run_element_size(run));
+        task->input = task->output = run->memory;
+    }
+    return task->output || run->total == 0;
+}
+
+static bool prepare_reducescatter(struct run *run, struct operation_task *task)
+{
+    struct tensor *own = run->tensors[0].own;
+    if (run->description.prescale != 1 &&
+        !(run->memory = malloc(run->total * run_element_size(run) + 1)))
+        return false;
+    task->input = scaled_input(run, run->memory);
+    task->output = own->output;
+    return true;
+}
+
+/* Does the input lie in the output, but not where it will end up? Then the result is made elsewhere
+ * and copied. */
+static bool is_misplaced(const struct tensor *own, const unsigned char *output, size_t nbytes,
+                         size_t own_offset)
+{
+    const unsigned char *input = own->input;
+    return input + description_bytes(&own->description) > output && input < output + nbytes &&
+           input != output + own_offset;
+}
+
+static bool prepare_allgather(const struct process_set *set, struct run *run,
+                              struct operation_task *task)
+{
+    size_t rows = 0, own_offset = 0, nbytes;
+    size_t row = task->row_count * run_element_size(run);
+    struct tensor *own = run->tensors[0].own;
+    for (int rank = 0; rank < set->size; rank++) {
+        if (rank == set->rank)
+            own_offset = rows * row;
+        rows += (size_t)run->rows[rank];
+    }
+    if (__builtin_mul_overflow(rows, row, &nbytes))
+        return false;
+    task->input = own->input;
+    task->splits = run->rows;
+    task->output = settle_place(own, nbytes, &run->memory);
+    if (!run->memory && is_misplaced(own, task->output, nbytes, own_offset))
+        task->output = run->memory = malloc(nbytes);
+    return task->output;
+}
+
+/* An alltoall's rows are known once the others have said how many they send. */
+static void *place_rows(void *arg, const int64_t *rows)
+{
+    struct run *run = arg;
+    struct tensor *own = run->tensors[0].own;
+    struct process_set *set = own->set;
+    size_t total = 0, nbytes;
+    for (int rank = 0; rank < set->size; rank++) {
+        run->rows[rank] = rows[rank];
+        total += (size_t)rows[rank];
+    }
+    size_t row = shape_row_count(&run->description.shape) * run_element_size(run);
+    if (__builtin_mul_overflow(total, row, &nbytes))
+        return NULL;
+    return run->output = settle_place(own, nbytes, &run->memory);
+}
+
+bool run_prepare(struct process_set *set, struct run *run, struct operation_task *task,
+                 struct set_memory *memory)
+{
+    const struct description *description = &run->description;
+    struct tensor *own = run->tensors[0].own;
+    switch (task->kind) {
+    case OPERATION_ALLREDUCE:
+    case OPERATION_ADASUM:
+        return prepare_allreduce(run, task, memory);
+    case OPERATION_REDUCESCATTER:
+        task->rows = description->shape.dims[0];
+        return prepare_reducescatter(run, task);
+    case OPERATION_ALLGATHER:
+        return prepare_allgather(set, run, task);
+    case OPERATION_ALLTOALL:
+        task->input = own->input;
+        task->splits = own->splits;
+        task->place = place_rows;
+        task->place_arg = run;
+        return true;
+    default:
+        task->count = run->total;
+        task->output = own->output;
+        return true;
+    }
+}
