@@ -113,7 +113,8 @@ enum hvd_op {
 HVD_API int hvd_init(void);
 
 /* Likewise, and makes `count` process sets, numbered 1 to `count`, which every rank must give
- * alike. If they differ the ranks are joined all the same and HVD_ERR_MISMATCH is returned. */
+ * alike. If they differ the ranks are joined all the same and HVD_ERR_MISMATCH is returned, or
+ * HVD_ERR_INVALID on a rank whose own sets are not acceptable. */
 struct hvd_ranks {
     const int *ranks;
     int count;
@@ -280,7 +281,8 @@ HVD_API void hvd_result_free(struct hvd_result *result);
 
 /* Makes a set of `count` different ranks. Every rank of the world calls it, with the same ranks in
  * any order, and waits for the others. Returns the set's number, the same on all ranks;
- * HVD_ERR_MISMATCH if the ranks disagree, HVD_ERR_INVALID for a set that exists. */
+ * HVD_ERR_MISMATCH if the ranks disagree, HVD_ERR_INVALID for a set that exists. Ranks that add and
+ * remove several sets do so in the same order, or that is a mismatch, too. */
 HVD_API int hvd_add_process_set(const int *ranks, int count);
 
 /* Ends a set; called by every rank of the world. Waits until what this rank has submitted in it is
