@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A message down (message.h), record by record, the same on all ranks: names leave the table of what
  * is in flight, the cache changes, and what concerns this rank becomes decisions.
- * Fails (HVD_ERR_PROTOCOL) when it is malformed, or decides on what this rank has not reported and,
- * unless it has joined, not submitted; HVD_ERR_NOMEM. */
+ * Fails (HVD_ERR_PROTOCOL) when it is malformed, decides on what this rank has not reported and,
+ * unless it has joined, not submitted, or decides what cannot be (decision_check.c);
+ * HVD_ERR_NOMEM. */
 #include "lib/negotiation/contribution.h"
 #include "lib/negotiation/message.h"
 #include "lib/negotiation/state.h"
@@ -21,7 +22,8 @@ struct tensor {
     uint32_t slot;
     struct wire_text name;
     uint64_t hash;
-    bool own; /* this rank has submitted it */
+    struct pending *entry; /* NULL if nobody here has submitted it */
+    bool own;              /* this rank has */
 };
 
 static int cut_short(struct err *err)
@@ -91,8 +93,7 @@ static int get_reduction(struct negotiation *negotiation, struct agreed *agreed,
     agreed->data = wire_get_bytes(&negotiation->down, agreed->nbytes);
     if (negotiation->down.failed)
         return cut_short(err);
-    if (!description_is_reduction(&agreed->description) ||
-        agreed->nbytes != description_bytes(&agreed->description))
+    if (agreed->nbytes != description_bytes(&agreed->description))
         return fail(err, HVD_ERR_PROTOCOL, "'%s' has a result of %zu bytes", agreed->name,
                     agreed->nbytes);
     return HVD_OK;
@@ -114,31 +115,49 @@ static int get_list(struct negotiation *negotiation, struct agreed *agreed, stru
     return HVD_OK;
 }
 
-static int get_data(struct negotiation *negotiation, const struct tensor *tensor,
+static int get_data(struct negotiation *negotiation, const struct tensor *tensor, bool done,
                     struct agreed *agreed, struct err *err)
 {
+    int rc = negotiation_check_data(agreed, done, tensor->flags, err);
+    if (rc != HVD_OK)
+        return rc;
     if (tensor->flags & TENSOR_REDUCTION)
         return get_reduction(negotiation, agreed, err);
     return tensor->flags & TENSOR_LIST ? get_list(negotiation, agreed, err) : HVD_OK;
 }
 
-/* The name is not in flight any more. */
-static int leave(struct negotiation *negotiation, struct tensor *tensor, struct agreed *agreed,
-                 struct err *err)
+static int find_entry(const struct negotiation *negotiation, struct tensor *tensor,
+                      const struct agreed *agreed, struct err *err)
 {
-    struct pending *entry = tensor->flags & TENSOR_SLOT
-                                ? negotiation->cache.slots[tensor->slot].pending
-                                : pending_find(&negotiation->pending, tensor->name.data,
-                                               tensor->name.length, tensor->hash);
-    if (entry && entry->state != PENDING_TOLD)
+    tensor->entry = tensor->flags & TENSOR_SLOT
+                        ? negotiation->cache.slots[tensor->slot].pending
+                        : pending_find(&negotiation->pending, tensor->name.data,
+                                       tensor->name.length, tensor->hash);
+    if (tensor->entry && tensor->entry->state != PENDING_TOLD)
         return fail(err, HVD_ERR_PROTOCOL, "'%s' is decided on, which was not reported",
                     agreed->name);
-    tensor->own = entry && entry->given & 1;
-    if (tensor->own)
-        agreed->owner = entry->owner;
-    if (entry)
-        negotiation_forget(negotiation, entry);
+    tensor->own = tensor->entry && tensor->entry->given & 1;
     return HVD_OK;
+}
+
+/* Of what was submitted as the slot says, and is decided by slot, nothing has to be compared. */
+static int check_entry(const struct negotiation *negotiation, const struct tensor *tensor,
+                       const struct agreed *agreed, struct err *err)
+{
+    const struct pending *entry = tensor->entry;
+    if (!entry || (tensor->flags & TENSOR_SLOT && !entry->variants))
+        return HVD_OK;
+    return negotiation_check_agreed(negotiation, entry, agreed, err);
+}
+
+/* The name is not in flight any more. */
+static void leave(struct negotiation *negotiation, const struct tensor *tensor,
+                  struct agreed *agreed)
+{
+    if (tensor->own)
+        agreed->owner = tensor->entry->owner;
+    if (tensor->entry)
+        negotiation_forget(negotiation, tensor->entry);
 }
 
 static int assign(struct negotiation *negotiation, const struct tensor *tensor,
@@ -166,15 +185,20 @@ static int assign(struct negotiation *negotiation, const struct tensor *tensor,
 }
 
 /* The part that both RUN and DONE have. A rank that has joined need not have submitted it. */
-static int take_tensor(struct negotiation *negotiation, struct tensor *tensor,
+static int take_tensor(struct negotiation *negotiation, struct tensor *tensor, bool done,
                        struct agreed *agreed, struct err *err)
 {
     int rc = get_tensor(negotiation, tensor, agreed, err);
     if (rc == HVD_OK)
-        rc = get_data(negotiation, tensor, agreed, err);
+        rc = get_data(negotiation, tensor, done, agreed, err);
     if (rc == HVD_OK)
-        rc = leave(negotiation, tensor, agreed, err);
-    if (rc == HVD_OK && tensor->flags & TENSOR_ASSIGN)
+        rc = find_entry(negotiation, tensor, agreed, err);
+    if (rc == HVD_OK)
+        rc = check_entry(negotiation, tensor, agreed, err);
+    if (rc != HVD_OK)
+        return rc;
+    leave(negotiation, tensor, agreed);
+    if (tensor->flags & TENSOR_ASSIGN)
         rc = assign(negotiation, tensor, &agreed->description, err);
     bool joins = negotiation->joins.own && description_can_join(&agreed->description);
     if (rc == HVD_OK && !tensor->own && !joins)
@@ -205,30 +229,23 @@ static int next_run(struct negotiation *negotiation, struct decision *decision, 
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     for (size_t i = 0; i < count; i++) {
         struct tensor tensor;
-        int rc = take_tensor(negotiation, &tensor, &negotiation->agreed[i], err);
+        int rc = take_tensor(negotiation, &tensor, false, &negotiation->agreed[i], err);
         if (rc != HVD_OK)
             return rc;
-        const struct description *description = &negotiation->agreed[i].description;
-        if (count > 1 && (description->kind != COLLECTIVE_ALLREDUCE || tensor.flags & TENSOR_LIST))
-            return fail(err, HVD_ERR_PROTOCOL, "%s '%s' is to be fused",
-                        collective_name(description->kind), negotiation->agreed[i].name);
     }
     *decision = (struct decision){ .kind = DECISION_RUN,
                                    .count = (int)count,
                                    .tensors = negotiation->agreed };
-    return 1;
+    int rc = negotiation_check_fused(negotiation->agreed, count, err);
+    return rc < 0 ? rc : 1;
 }
 
 static int next_done(struct negotiation *negotiation, struct decision *decision, struct err *err)
 {
     struct tensor tensor;
-    int rc = take_tensor(negotiation, &tensor, negotiation->agreed, err);
+    int rc = take_tensor(negotiation, &tensor, true, negotiation->agreed, err);
     if (rc != HVD_OK)
         return rc;
-    bool reduction = description_is_reduction(&negotiation->agreed->description);
-    if (reduction != !!(tensor.flags & TENSOR_REDUCTION))
-        return fail(err, HVD_ERR_PROTOCOL, "'%s' is done without its data",
-                    negotiation->agreed->name);
     *decision =
         (struct decision){ .kind = DECISION_DONE, .count = 1, .tensors = negotiation->agreed };
     return tensor.own;
@@ -246,17 +263,18 @@ static int next_failed(struct negotiation *negotiation, struct decision *decisio
         return fail(err, HVD_ERR_PROTOCOL, "'%s' fails with status %d", tensor.name.data, status);
     *agreed = (struct agreed){ .name = tensor.name.data, .last_rank = -1 };
     tensor.hash = name_hash(tensor.name.data, tensor.name.length);
-    struct pending *entry =
-        pending_find(&negotiation->pending, tensor.name.data, tensor.name.length, tensor.hash);
-    if (entry)
-        agreed->description = *negotiation_description(negotiation, entry);
-    int rc = leave(negotiation, &tensor, agreed, err);
+    int rc = find_entry(negotiation, &tensor, agreed, err);
+    if (rc != HVD_OK)
+        return rc;
+    if (tensor.entry)
+        agreed->description = *negotiation_description(negotiation, tensor.entry);
+    leave(negotiation, &tensor, agreed);
     *decision = (struct decision){ .kind = DECISION_FAILED,
                                    .count = 1,
                                    .tensors = agreed,
                                    .status = status,
                                    .text = negotiation->text };
-    return rc < 0 ? rc : tensor.own;
+    return tensor.own;
 }
 
 static int next_joined(struct negotiation *negotiation, struct decision *decision, struct err *err)

@@ -68,22 +68,11 @@ static void finish(struct negotiation *negotiation, struct pending *entry)
         observer->decided(observer->arg, entry->name, entry->kind);
 }
 
-/* Lists of these are always wanted; others only when there is something in them. */
-static bool has_list(const struct pending *entry, const struct description *description)
-{
-    if (description_is_reduction(description) ||
-        (description->kind == COLLECTIVE_BROADCAST && !entry->complete))
-        return false;
-    return description->kind == COLLECTIVE_ALLGATHER || description->kind == COLLECTIVE_ALLTOALL ||
-           description->kind == COLLECTIVE_BROADCAST || description->kind == COLLECTIVE_ADD_SET ||
-           contribution_total(entry) > 0;
-}
-
 static void put_list_tensor(struct negotiation *negotiation, struct wire_writer *body,
                             struct pending *entry)
 {
     const struct description *description = negotiation_description(negotiation, entry);
-    bool list = has_list(entry, description);
+    bool list = negotiation_data_flags(description, entry->complete) == TENSOR_LIST;
     put_tensor(negotiation, body, entry, list ? TENSOR_LIST : 0);
     if (list)
         contribution_put_list(body, entry, &negotiation->tree,

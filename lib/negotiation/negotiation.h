@@ -57,7 +57,7 @@ void negotiation_destroy(struct negotiation *negotiation);
  * bytes of each rank come with RUN; of a broadcast, reduction or barrier nothing; of others
  * everything. A rank must set `complete` for exactly the allreduces, reduce-scatters and broadcasts
  * that negotiation_is_inline() names, for every barrier, join, ADD_SET and REMOVE_SET, never for an
- * alltoall, and may for an allgather. */
+ * alltoall or Adasum, and may for an allgather. */
 struct offer {
     const char *name; /* terminated, not empty, at most HVD_NAME_MAX bytes; copied */
     struct description description;
@@ -115,7 +115,8 @@ struct agreed {
     size_t nbytes;
     const size_t
         *offsets;  /* of a list: rank r's bytes are data[offsets[r], offsets[r + 1]); size + 1
-                              of them; NULL if there is no list */
+                              of them; NULL if there is no list, as only reductions, barrier,
+                              REMOVE_SET and a broadcast that is RUN have none */
     int last_rank; /* of a join: who joined last, in the set */
 };
 

@@ -136,6 +136,17 @@ int negotiation_retire(struct negotiation *negotiation, uint32_t number, struct 
 int negotiation_child_retired(struct negotiation *negotiation, int index, uint32_t number,
                               struct err *err);
 
+/* decision_check.c: which data comes with a decision, as flags of a tensor (message.h); negative if
+ * there is no such decision. */
+int negotiation_data_flags(const struct description *description, bool done);
+/* Is that what came? */
+int negotiation_check_data(const struct agreed *agreed, bool done, int flags, struct err *err);
+/* Did all that have submitted `entry` here submit what was agreed on? */
+int negotiation_check_agreed(const struct negotiation *negotiation, const struct pending *entry,
+                             const struct agreed *agreed, struct err *err);
+/* Can these be carried out as one? Thresholds are the top's business. */
+int negotiation_check_fused(const struct agreed *agreed, size_t count, struct err *err);
+
 /* ready.c, on top: all ranks have submitted `entry`, or have joined. */
 int negotiation_ready(struct negotiation *negotiation, struct pending *entry, struct err *err);
 void negotiation_all_joined(struct negotiation *negotiation);

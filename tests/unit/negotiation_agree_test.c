@@ -149,7 +149,7 @@ START_TEST(every_kind_is_decided_as_it_should_be)
         { COLLECTIVE_BARRIER, HVD_AVERAGE, 0, 0, true, DECISION_DONE, false, 0 },
         { COLLECTIVE_BROADCAST, HVD_AVERAGE, 0, 0, true, DECISION_DONE, true, 0 },
         { COLLECTIVE_BROADCAST, HVD_AVERAGE, 5000, 0, false, DECISION_RUN, false, 0 },
-        { COLLECTIVE_ALLREDUCE, HVD_ADASUM, 2, 0, false, DECISION_RUN, false, 0 },
+        { COLLECTIVE_ALLREDUCE, HVD_ADASUM, 2, 0, false, DECISION_RUN, true, 0 },
         { COLLECTIVE_ALLREDUCE, HVD_SUM, 0, 0, true, DECISION_DONE, false, 0 },
         { COLLECTIVE_REDUCESCATTER, HVD_SUM, 5000, 0, false, DECISION_RUN, false, 0 },
         { COLLECTIVE_ALLGATHER, HVD_AVERAGE, 2, 16, true, DECISION_DONE, true, 16 },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages that are cut short, changed or made up are refused, or taken for what they say; nothing
  * is read or written beyond what there is. */
+#include "lib/negotiation/message.h"
 #include "tests/support/negotiation_net.h"
 #include "tests/support/unit.h"
 
@@ -194,6 +195,250 @@ START_TEST(noise_is_refused_or_harmless)
 }
 END_TEST
 
+/* ---- decisions that are well formed, but not what was submitted ---- */
+
+/* Rank 1 of 3 has told its parent what it submits; then it is told what has been decided. */
+static void start_told(const struct offer *offer)
+{
+    struct wire_writer told = { 0 };
+    net_init(&net, 3, &net_defaults, 1);
+    net_submit(&net, 1, offer);
+    ck_assert(negotiation_report(net.ranks[1].negotiation, &told));
+    wire_writer_fini(&told);
+}
+
+static void put_data(struct wire_writer *body, int flags, size_t nbytes)
+{
+    static const unsigned char data[64];
+    if (flags & TENSOR_REDUCTION) {
+        wire_put_u32(body, (uint32_t)nbytes);
+        wire_put_bytes(body, data, nbytes);
+    }
+    for (int i = 0; flags & TENSOR_LIST && i < net.size; i++)
+        wire_put_u32(body, (uint32_t)(i == 0 ? nbytes : 0));
+    if (flags & TENSOR_LIST)
+        wire_put_bytes(body, data, nbytes);
+}
+
+static void put_tensor(struct wire_writer *body, const char *name,
+                       const struct description *description, int flags)
+{
+    wire_put_u8(body, (uint8_t)flags);
+    if (flags & (TENSOR_ASSIGN | TENSOR_SLOT))
+        wire_put_u32(body, 0);
+    if (!(flags & TENSOR_SLOT)) {
+        message_put_name(body, name, strlen(name));
+        description_encode(body, description);
+    }
+    put_data(body, flags, description_bytes(description));
+}
+
+static void put_record(struct wire_writer *body, int type, uint32_t count)
+{
+    wire_put_u8(body, (uint8_t)type);
+    if (type == DOWN_RUN)
+        wire_put_u32(body, count);
+}
+
+/* What rank 1 makes of it. */
+static int take(struct wire_writer *body, struct err *err)
+{
+    struct decision decision;
+    struct negotiation *negotiation = net.ranks[1].negotiation;
+    *err = (struct err){ 0 };
+    ck_assert(!body->failed);
+    ck_assert_int_eq(negotiation_apply(negotiation, body->data, body->length, err), HVD_OK);
+    int rc = negotiation_next(negotiation, &decision, err);
+    if (rc == 1)
+        ck_assert_int_eq(negotiation_next(negotiation, &decision, err), 0);
+    wire_writer_fini(body);
+    return rc;
+}
+
+static struct offer offer_of(enum collective_kind kind, enum hvd_op op, bool complete)
+{
+    static const float data[2];
+    struct offer offer = { .name = "x",
+                           .description = net_description(kind, 2),
+                           .data = data,
+                           .nbytes = sizeof data,
+                           .complete = complete };
+    offer.description.op = op;
+    return offer;
+}
+
+START_TEST(a_decision_has_the_data_that_its_kind_has)
+{
+    static const struct {
+        enum collective_kind kind;
+        enum hvd_op op;
+        int done, run; /* the data that it has; -1 if there is no such decision */
+    } rows[] = {
+        { COLLECTIVE_ALLREDUCE, HVD_SUM, TENSOR_REDUCTION, 0 },
+        { COLLECTIVE_ALLREDUCE, HVD_ADASUM, -1, TENSOR_LIST },
+        { COLLECTIVE_REDUCESCATTER, HVD_SUM, TENSOR_REDUCTION, 0 },
+        { COLLECTIVE_ALLGATHER, HVD_SUM, TENSOR_LIST, TENSOR_LIST },
+        { COLLECTIVE_BROADCAST, HVD_SUM, TENSOR_LIST, 0 },
+        { COLLECTIVE_ALLTOALL, HVD_SUM, -1, TENSOR_LIST },
+        { COLLECTIVE_ADD_SET, HVD_SUM, TENSOR_LIST, -1 },
+        { COLLECTIVE_REMOVE_SET, HVD_SUM, 0, -1 },
+        { COLLECTIVE_BARRIER, HVD_SUM, 0, -1 },
+    };
+    static const int data[] = { 0, TENSOR_REDUCTION, TENSOR_LIST, TENSOR_REDUCTION | TENSOR_LIST };
+    bool done = _i % 2;
+    for (size_t i = 0; i < 4; i++) {
+        struct err err;
+        struct wire_writer body = { 0 };
+        struct offer offer = offer_of(rows[_i / 2].kind, rows[_i / 2].op, done);
+        start_told(&offer);
+        put_record(&body, done ? DOWN_DONE : DOWN_RUN, 1);
+        put_tensor(&body, "x", &offer.description, data[i]);
+        bool good = data[i] == (done ? rows[_i / 2].done : rows[_i / 2].run);
+        ck_assert_msg(take(&body, &err) == (good ? 1 : HVD_ERR_PROTOCOL), "%s, data %d: %s",
+                      collective_name(rows[_i / 2].kind), data[i], err.text);
+        end();
+    }
+}
+END_TEST
+
+START_TEST(a_result_has_the_size_of_its_tensor)
+{
+    for (size_t nbytes = 0; nbytes < 16; nbytes++) {
+        struct err err;
+        struct wire_writer body = { 0 };
+        struct offer offer = offer_of(COLLECTIVE_ALLREDUCE, HVD_SUM, true);
+        start_told(&offer);
+        put_record(&body, DOWN_DONE, 1);
+        put_tensor(&body, "x", &offer.description, 0);
+        body.data[1] = TENSOR_REDUCTION;
+        put_data(&body, TENSOR_REDUCTION, nbytes);
+        ck_assert_int_eq(take(&body, &err), nbytes == 8 ? 1 : HVD_ERR_PROTOCOL);
+        end();
+    }
+}
+END_TEST
+
+static void change(struct description *description, int what)
+{
+    switch (what) {
+    case 0:
+        description->kind = COLLECTIVE_REDUCESCATTER;
+        break;
+    case 1:
+        description->dtype = HVD_FLOAT64;
+        break;
+    case 2:
+        description->op = HVD_MAX;
+        break;
+    case 3:
+        description->root = 1;
+        break;
+    case 4:
+        description->prescale = 2;
+        break;
+    case 5:
+        description->postscale = 2;
+        break;
+    case 6:
+        description->shape.dims[0] = 3;
+        break;
+    case 7:
+        description->shape = (struct shape){ 2, { 2, 1 } };
+        break;
+    case 8:
+        description->group = description->group_size = 1;
+        break;
+    default:
+        description->tag = 1;
+    }
+}
+enum { CHANGES = 10 };
+
+START_TEST(what_is_decided_is_what_was_submitted)
+{
+    static const int flags[] = { 0, TENSOR_ASSIGN };
+    for (int i = 0; i < 4; i++) {
+        struct err err;
+        struct wire_writer body = { 0 };
+        bool done = i % 2;
+        struct offer offer = offer_of(COLLECTIVE_ALLREDUCE, HVD_SUM, done);
+        start_told(&offer);
+        change(&offer.description, _i);
+        put_record(&body, done ? DOWN_DONE : DOWN_RUN, 1);
+        put_tensor(&body, "x", &offer.description, flags[i / 2] | (done ? TENSOR_REDUCTION : 0));
+        ck_assert_int_eq(take(&body, &err), HVD_ERR_PROTOCOL);
+        ck_assert_msg(strstr(err.text, "which is not what was submitted"), "%s", err.text);
+        end();
+    }
+}
+END_TEST
+
+/* The slot remembers one description, the next submission has it or another, and so has the
+ * decision. */
+START_TEST(a_slot_does_not_stand_for_what_was_not_submitted)
+{
+    static const struct {
+        bool other_submitted, by_slot, other_decided, good;
+    } rows[] = {
+        { false, true, false, true },  { true, true, false, false }, { false, false, false, true },
+        { false, false, true, false }, { true, false, true, true },  { true, false, false, false },
+    };
+    struct err err;
+    struct wire_writer body = { 0 }, told = { 0 };
+    struct offer offer = offer_of(COLLECTIVE_ALLREDUCE, HVD_SUM, false), other = offer;
+    other.description.shape.dims[0] = 5;
+    start_told(&offer);
+    put_record(&body, DOWN_RUN, 1);
+    put_tensor(&body, "x", &offer.description, TENSOR_ASSIGN);
+    ck_assert_int_eq(take(&body, &err), 1);
+    net_submit(&net, 1, rows[_i].other_submitted ? &other : &offer);
+    ck_assert(negotiation_report(net.ranks[1].negotiation, &told));
+    wire_writer_fini(&told);
+    put_record(&body, DOWN_RUN, 1);
+    put_tensor(&body, "x", rows[_i].other_decided ? &other.description : &offer.description,
+               rows[_i].by_slot ? TENSOR_SLOT : TENSOR_ASSIGN);
+    ck_assert_int_eq(take(&body, &err), rows[_i].good ? 1 : HVD_ERR_PROTOCOL);
+    end();
+}
+END_TEST
+
+/* On a rank that has joined, which knows nothing of the tensors. */
+START_TEST(only_what_goes_together_is_fused)
+{
+    static const struct {
+        enum collective_kind kind;
+        enum hvd_dtype dtype;
+        enum hvd_op op;
+        double prescale;
+        int64_t count;
+        bool good;
+    } rows[] = {
+        { COLLECTIVE_ALLREDUCE, HVD_FLOAT32, HVD_SUM, 1, 100, true },
+        { COLLECTIVE_ALLREDUCE, HVD_FLOAT64, HVD_SUM, 1, 100, false },
+        { COLLECTIVE_ALLREDUCE, HVD_FLOAT32, HVD_MAX, 1, 100, false },
+        { COLLECTIVE_ALLREDUCE, HVD_FLOAT32, HVD_SUM, 2, 100, false },
+        { COLLECTIVE_ALLREDUCE, HVD_FLOAT32, HVD_SUM, 1, PTRDIFF_MAX / 4, false },
+        { COLLECTIVE_BARRIER, HVD_FLOAT32, HVD_SUM, 1, 100, false },
+    };
+    for (int first = 0; first < 2; first++) {
+        struct err err;
+        struct wire_writer body = { 0 };
+        struct description odd = net_description(rows[_i].kind, rows[_i].count);
+        struct description plain = net_description(COLLECTIVE_ALLREDUCE, 2);
+        struct offer join = net_join("join");
+        odd.dtype = rows[_i].dtype;
+        odd.op = rows[_i].op;
+        odd.prescale = rows[_i].prescale;
+        start_told(&join);
+        put_record(&body, DOWN_RUN, 2);
+        put_tensor(&body, "x", first ? &odd : &plain, 0);
+        put_tensor(&body, "y", first ? &plain : &odd, 0);
+        ck_assert_int_eq(take(&body, &err), rows[_i].good ? 1 : HVD_ERR_PROTOCOL);
+        end();
+    }
+}
+END_TEST
+
 static Suite *suite(void)
 {
     TCase *tcase = tcase_create("hostile");
@@ -203,6 +448,11 @@ static Suite *suite(void)
     tcase_add_test(tcase, a_byte_too_many_is_refused);
     tcase_add_loop_test(tcase, a_changed_message_does_no_harm, 0, 4);
     tcase_add_loop_test(tcase, noise_is_refused_or_harmless, 0, 2);
+    tcase_add_loop_test(tcase, a_decision_has_the_data_that_its_kind_has, 0, 18);
+    tcase_add_test(tcase, a_result_has_the_size_of_its_tensor);
+    tcase_add_loop_test(tcase, what_is_decided_is_what_was_submitted, 0, CHANGES);
+    tcase_add_loop_test(tcase, a_slot_does_not_stand_for_what_was_not_submitted, 0, 6);
+    tcase_add_loop_test(tcase, only_what_goes_together_is_fused, 0, 6);
     Suite *all = suite_create("negotiation_hostile");
     suite_add_tcase(all, tcase);
     return all;
