@@ -21,8 +21,6 @@ uint64_t stall_self_look(const struct stall_options *options, struct overdue_lis
     struct waiting waiting;
     for (int i = 0; view->waiting(view->arg, i, &waiting) > 0; i++) {
         uint64_t since_ns = since(view, &waiting);
-        if (waiting.kind == COLLECTIVE_RETIRE)
-            continue;
         if (since_ns + options->check_ns <= now_ns)
             overdue_note(overdue, waiting.name, waiting.kind, since_ns, now_ns);
         else if (again_ns > since_ns + options->check_ns)

@@ -23,7 +23,6 @@ static const struct kind {
     [COLLECTIVE_JOIN] = { "join", false, false },
     [COLLECTIVE_ADD_SET] = { "add_process_set", false, false },
     [COLLECTIVE_REMOVE_SET] = { "remove_process_set", false, false },
-    [COLLECTIVE_RETIRE] = { "retire", false, false },
 };
 
 static bool known_kind(int kind)

@@ -20,11 +20,10 @@ enum collective_kind {
     COLLECTIVE_REDUCESCATTER,
     COLLECTIVE_BARRIER,
     COLLECTIVE_JOIN,
-    COLLECTIVE_ADD_SET, /* shape: [number of ranks, the first of them ...]; tag: of all of them */
-    COLLECTIVE_REMOVE_SET, /* tag: the set's number */
-    COLLECTIVE_RETIRE      /* internal to negotiation: ranks confirm that cache slots are unused */
+    COLLECTIVE_ADD_SET,   /* shape: [number of ranks, the first of them ...]; tag: of all of them */
+    COLLECTIVE_REMOVE_SET /* tag: the set's number */
 };
-enum { COLLECTIVE_KINDS = COLLECTIVE_RETIRE + 1 };
+enum { COLLECTIVE_KINDS = COLLECTIVE_REMOVE_SET + 1 };
 
 struct shape {
     int ndims; /* 0 to HVD_DIMS_MAX */
@@ -48,7 +47,7 @@ struct description {
 /* "allreduce", "reduce-scatter"; "?" if unknown. */
 const char *collective_name(enum collective_kind kind);
 
-/* Is it about a tensor (not so: barrier, join, process sets, retirement)? May the tensor's first
+/* Is it about a tensor (not so: barrier, join, process sets)? May the tensor's first
  * dimension differ between ranks (allgather, alltoall)? */
 bool collective_has_tensor(enum collective_kind kind);
 bool collective_has_own_rows(enum collective_kind kind);

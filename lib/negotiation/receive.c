@@ -145,7 +145,7 @@ static int check_variants(const struct source *source, const struct variants *va
     for (int i = 0; i < variants->count; i++) {
         const struct rank_ranges *ranks = &variants->variant[i].ranks;
         enum collective_kind kind = variants->variant[i].description.kind;
-        if (kind == COLLECTIVE_JOIN || kind == COLLECTIVE_RETIRE)
+        if (kind == COLLECTIVE_JOIN)
             return fail(err, HVD_ERR_PROTOCOL, "a %s is no tensor", collective_name(kind));
         if (ranks->range[0].first < source->ranks.first ||
             ranks->range[ranks->count - 1].end > source->ranks.end)

@@ -47,7 +47,7 @@ struct top {
     struct pending_queue small; /* done or failed */
     struct pending_queue run;   /* data has to be moved */
     uint32_t retirements;
-    bool retirement_wanted, retirement_asked;
+    bool retirement_wanted;
     bool all_joined;
     int last_joined;
     bool unapplied; /* a message that has been made has not been applied */
