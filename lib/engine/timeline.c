@@ -238,8 +238,3 @@ void timeline_flush(struct timeline *timeline)
     if (!is_over(timeline))
         timeline_file_flush(&timeline->file);
 }
-
-bool timeline_pending(const struct timeline *timeline)
-{
-    return !is_over(timeline) && timeline->file.nkept > 0;
-}

@@ -47,9 +47,7 @@ void timeline_ready(struct timeline *timeline, const char *tensor, int rank);
 /* "CYCLE_START", if asked for. */
 void timeline_mark_cycle(struct timeline *timeline);
 
-/* Writes what is kept; to be called when there is nothing else to do. `timeline_pending` says
- * whether there is anything. */
+/* Writes what is kept; to be called when there is nothing else to do. */
 void timeline_flush(struct timeline *timeline);
-bool timeline_pending(const struct timeline *timeline);
 
 #endif
