@@ -2,7 +2,6 @@
 /* Which algorithm moves what; see operation.h. */
 #include "lib/collective/operation.h"
 
-#include "lib/base/topology.h"
 #include "lib/collective/adasum.h"
 #include "lib/collective/alltoall_pairwise.h"
 #include "lib/collective/operation_impl.h"
@@ -37,19 +36,4 @@ void operation_fini(struct operation_store *store, struct operation *operation)
 bool operation_needs_mesh(enum operation_kind kind)
 {
     return kinds[kind].needs_mesh;
-}
-
-static bool is_peer(enum operation_kind kind, int other, int rank, int size)
-{
-    return other != rank && (kinds[kind].needs_mesh || other == ring_left(rank, size) ||
-                             other == ring_right(rank, size));
-}
-
-int operation_peers(enum operation_kind kind, int rank, int size, int *peers)
-{
-    int count = 0;
-    for (int other = 0; other < size; other++)
-        if (is_peer(kind, other, rank, size))
-            peers[count++] = other;
-    return count;
 }

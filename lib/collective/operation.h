@@ -95,10 +95,6 @@ struct operation *operation_start(struct operation_store *store, const struct op
                                   struct err *err);
 void operation_fini(struct operation_store *store, struct operation *operation);
 
-/* The ranks of the set that a kind talks to from `rank`, ascending: the ring's neighbours, or all.
- * Returns how many; `peers` has room for size - 1. */
-int operation_peers(enum operation_kind kind, int rank, int size, int *peers);
-
 /* Does a kind need links beyond those to the ring's neighbours? */
 bool operation_needs_mesh(enum operation_kind kind);
 
