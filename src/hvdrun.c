@@ -52,6 +52,7 @@ struct run {
     struct rlimit nofile; /* as we were started */
     uv_loop_t loop;
     uv_signal_t signals[WATCHED];
+    bool finished; /* the job is over */
     struct job_options job_options;
     struct job_rendezvous *rendezvous;
     struct job *job;
@@ -161,6 +162,8 @@ static int prepare(struct run *run, struct err *err)
 static void on_signal(uv_signal_t *handle, int signum)
 {
     struct run *run = handle->data;
+    if (run->finished)
+        return;
     if (signum == SIGUSR2)
         job_rendezvous_ask(run->rendezvous);
     else
@@ -191,16 +194,38 @@ static void watch_signals(struct run *run)
     }
 }
 
-/* Those that ask for something may come too late, which must not change how hvdrun ends. */
-static void ignore_signals(struct run *run)
+/* SIGUSR1 and SIGUSR2 ask for something; they may come too late, which must not change how hvdrun
+ * ends. */
+static bool is_question(int signum)
+{
+    return signum == SIGUSR1 || signum == SIGUSR2;
+}
+
+/* The job is over: the questions are heard on, and not answered, as long as there are threads. */
+static void stop_watching(struct run *run)
+{
+    run->finished = true;
+    for (int i = 0; i < WATCHED; i++) {
+        if (is_question(watched[i]))
+            uv_unref((uv_handle_t *)&run->signals[i]);
+        else
+            uv_close((uv_handle_t *)&run->signals[i], NULL);
+    }
+}
+
+/* Closing restores the default, which would kill us: blocked until they are ignored, by the one
+ * thread that is left. */
+static void ignore_questions(struct run *run)
 {
     sigset_t questions, before;
     sigemptyset(&questions);
     sigaddset(&questions, SIGUSR1);
     sigaddset(&questions, SIGUSR2);
-    sigprocmask(SIG_BLOCK, &questions, &before); /* for a moment their default is in force */
+    sigprocmask(SIG_BLOCK, &questions, &before);
     for (int i = 0; i < WATCHED; i++)
-        uv_close((uv_handle_t *)&run->signals[i], NULL);
+        if (is_question(watched[i]))
+            uv_close((uv_handle_t *)&run->signals[i], NULL);
+    uv_run(&run->loop, UV_RUN_DEFAULT);
     signal(SIGUSR1, SIG_IGN);
     signal(SIGUSR2, SIG_IGN);
     sigprocmask(SIG_SETMASK, &before, NULL);
@@ -210,7 +235,7 @@ static void on_finished(void *context, int exit_status)
 {
     struct run *run = context;
     run->exit_status = exit_status;
-    ignore_signals(run);
+    stop_watching(run);
     job_rendezvous_destroy(run->rendezvous);
     job_destroy(run->job);
 }
@@ -289,9 +314,10 @@ static int run_job(struct run *run)
     if (failed) {
         fprintf(stderr, "hvdrun: error: %s\n", err.text);
         run->exit_status = failed;
-        ignore_signals(run);
+        stop_watching(run);
     }
     uv_run(&run->loop, UV_RUN_DEFAULT);
+    ignore_questions(run);
     uv_loop_close(&run->loop);
     return run->exit_status;
 }
