@@ -27,6 +27,7 @@ unit_tests = \
 	tests/unit/auth_test \
 	tests/unit/channel_test \
 	tests/unit/description_test \
+	tests/unit/engine_ends_test \
 	tests/unit/engine_memory_test \
 	tests/unit/engine_progress_test \
 	tests/unit/engine_threads_test \
@@ -201,6 +202,7 @@ clean-local:
 check-threads:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(thread_tests)'
 thread_tests = \
+	tests/unit/engine_ends_test \
 	tests/unit/engine_progress_test \
 	tests/unit/engine_threads_test \
 	tests/unit/failure_test \
