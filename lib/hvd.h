@@ -93,7 +93,7 @@ enum hvd_dtype {
  * product and min the logical and; it has no average. */
 enum hvd_op {
     HVD_AVERAGE =
-        0, /* sum, then divided by the size of the world; integers are truncated toward zero */
+        0, /* sum, then divided by the size of the process set; integers are truncated toward zero */
     HVD_SUM = 1, /* integers wrap around in two's complement */
     HVD_ADASUM =
         2,       /* floating point; what two ranks agree on counts once, what they do not, twice */
@@ -152,8 +152,9 @@ HVD_API int hvd_is_homogeneous(void);
  *
  * `name` is at most 255 bytes of UTF-8, or NULL. `output` may be equal to `input`, and must not
  * overlap it otherwise. `count` may be 0 and need not divide by the size of the world. The order in
- * which elements are combined depends on their number and the ranks alone, so that a run with the
- * same ranks repeats exactly. When the call fails, `output` holds anything. */
+ * which elements are combined depends on their number and the ranks alone; but of tensors of up to
+ * 64 KiB that are in flight at the same time some may be fused, and then it depends on which
+ * (HOROVOD_FUSION_THRESHOLD=0 rules that out). When the call fails, `output` holds anything. */
 HVD_API int hvd_allreduce(const char *name, const void *input, void *output, size_t count,
                           enum hvd_dtype dtype, enum hvd_op op);
 
@@ -168,7 +169,7 @@ HVD_API int hvd_broadcast(const char *name, void *data, size_t count, enum hvd_d
 HVD_API int hvd_allgather(const char *name, const void *input, void *output, size_t count,
                           enum hvd_dtype dtype);
 
-/* Returns when every rank has called it. */
+/* Returns when every rank has called it. One barrier of a set is in flight at a time. */
 HVD_API int hvd_barrier(void);
 
 /* The long forms: any shape, process set and factors, and no waiting. */
@@ -269,7 +270,7 @@ HVD_API int hvd_wait(int64_t handle);
  * has tensors, in their order. They are empty when it failed. */
 HVD_API int hvd_wait_result(int64_t handle, struct hvd_result *result);
 
-/* Likewise (`result` may be NULL), for at most `timeout_ms` milliseconds: then HVD_ERR_TIMEOUT, and
+/* Likewise (`result` may be NULL), for at most `timeout_ms` milliseconds (0 or less: not at all): then HVD_ERR_TIMEOUT, and
  * the handle can be waited for again. */
 HVD_API int hvd_wait_timeout(int64_t handle, int timeout_ms, struct hvd_result *result);
 

@@ -52,7 +52,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/flight.c lib/engine/flight.h \
 	lib/engine/inspect.c \
 	lib/engine/move.c \
-	lib/engine/report.c \
+	lib/engine/doing.c \
 	lib/engine/run.c \
 	lib/engine/run_prepare.c \
 	lib/engine/set.c \

@@ -10,21 +10,20 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
-enum { SPIN_NS = 50000, FAREWELL_MS = 1000 };
+enum { SPIN_NS = 50000, RANKS_PER_PROCESSOR_MAX = 4, FAREWELL_MS = 1000 };
 
-/* Spinning takes the processor from the very rank that is waited for, when there is none to spare. */
+/* Who spins yields, so it costs little as long as there are few others; with many, the one that is
+ * waited for comes late. How many processors this process may use does not tell: ranks that are
+ * bound to one each have one to themselves. */
 static uint64_t choose_spin(int local_size)
 {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) < 0)
-        return 0;
-    return local_size > CPU_COUNT(&set) ? 0 : SPIN_NS;
+    return local_size > RANKS_PER_PROCESSOR_MAX * sysconf(_SC_NPROCESSORS_ONLN) ? 0 : SPIN_NS;
 }
 
 static void init_locks(struct engine *engine)

@@ -10,7 +10,7 @@
  *   sets.c     adding and removing process sets
  *   move.c     one look at everything; symptoms and the world's end
  *   drive.c    who looks, and when they sleep
- *   trace.c    what goes into the timeline;  report.c  what this rank is doing, in words
+ *   trace.c    what goes into the timeline;  doing.c  what this rank is doing, in words
  *   engine.c   the beginning and the end */
 #ifndef LIB_ENGINE_ENGINE_IMPL_H
 #define LIB_ENGINE_ENGINE_IMPL_H
@@ -155,7 +155,7 @@ struct engine {
 /* engine.c */
 void engine_note_done(struct engine *engine, const struct tensor *tensor);
 
-/* report.c: at most one line, without a newline */
+/* doing.c: at most one line, without a newline */
 void engine_say_doing(struct engine *engine, char *text, size_t size);
 
 /* submit.c */

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 enum {
-    FUSION_TENSOR_MAX = 512 * 1024, /* larger ones go from where they lie */
+    FUSION_TENSOR_MAX = 64 * 1024, /* larger ones go from where they lie */
     FUSION_LOOK_AHEAD = 1024        /* tensors that are looked at beyond the first */
 };
 
