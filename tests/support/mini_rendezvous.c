@@ -222,6 +222,7 @@ static void on_goodbye(struct server *server, struct client *client, struct wire
     require(join_goodbye_decode(&goodbye, body, NULL) == HVD_OK, "GOODBYE");
     client->said_goodbye = true;
     tell_departure(server, client, &goodbye);
+    hang_up(client);
 }
 
 static void on_sealed(struct server *server, struct client *client, const struct frame *frame)
