@@ -259,6 +259,20 @@ HVD_API int hvd_barrier_async(const struct hvd_options *options, int64_t *handle
 HVD_API int hvd_join_async(const struct hvd_options *options, int64_t *handle);
 HVD_API int hvd_join(int *last_rank);
 
+/* The same, waiting. `result` and `results` (one for each tensor) may be NULL when nothing but the
+ * output is wanted, which then must not be NULL. Allreduce, allgather and broadcast of one tensor have
+ * their short forms above; with a shape, a set or factors, start them and wait. */
+HVD_API int hvd_grouped_allreduce(const struct hvd_tensor *tensors, int count, enum hvd_op op,
+                                  const struct hvd_options *options);
+HVD_API int hvd_grouped_allgather(const struct hvd_tensor *tensors, int count,
+                                  const struct hvd_options *options, struct hvd_result *results);
+HVD_API int hvd_alltoall(const struct hvd_tensor *tensor, const int64_t *splits, int nsplits,
+                         const struct hvd_options *options, struct hvd_result *result);
+HVD_API int hvd_reducescatter(const struct hvd_tensor *tensor, enum hvd_op op,
+                              const struct hvd_options *options);
+HVD_API int hvd_grouped_reducescatter(const struct hvd_tensor *tensors, int count, enum hvd_op op,
+                                      const struct hvd_options *options);
+
 /* 1 if hvd_wait() would return at once, 0 if not, or HVD_ERR_INVALID for what is no handle. */
 HVD_API int hvd_poll(int64_t handle);
 

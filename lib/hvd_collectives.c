@@ -40,32 +40,36 @@ static int start(const struct submission *submission, int64_t *handle)
     return process_answer(rc, &err);
 }
 
-/* The short form of an allgather never gives memory out. */
-static int check_output(const struct submission *submission, struct err *err)
+/* Memory is given out with a result only. */
+static int check_output(const struct submission *submission, const struct hvd_result *results,
+                        struct err *err)
 {
     char label[REQUEST_LABEL];
-    if (submission->kind != COLLECTIVE_ALLGATHER)
-        return HVD_OK;
-    request_label(label, submission->kind, submission->tensors->name);
-    if (!submission->tensors->output)
-        return fail(err, HVD_ERR_INVALID, "%s: output is NULL", label);
-    if (submission->tensors->output_size == SIZE_MAX)
+    bool own_rows = collective_has_own_rows(submission->kind);
+    for (int i = 0; own_rows && !results && i < submission->count; i++) {
+        request_label(label, submission->kind, submission->tensors[i].name);
+        if (!submission->tensors[i].output)
+            return fail(err, HVD_ERR_INVALID, "%s: output is NULL", label);
+    }
+    if (submission->without_rows && submission->tensors->output_size == SIZE_MAX)
         return fail(err, HVD_ERR_INVALID, "%s: the result does not fit into memory", label);
     return HVD_OK;
 }
 
-static int run(const struct submission *submission, struct hvd_result *result)
+static int run(const struct submission *submission, struct hvd_result *results)
 {
     int64_t handle;
     struct err err;
     struct world *world = process_enter(&err);
     if (!world)
         return process_answer(err.code, &err);
-    int rc = check_output(submission, &err);
+    int rc = check(submission, &handle, &err);
+    if (rc == HVD_OK)
+        rc = check_output(submission, results, &err);
     if (rc == HVD_OK)
         rc = engine_submit(world_engine(world), submission, true, &handle, &err);
     if (rc == HVD_OK)
-        rc = engine_wait(world_engine(world), handle, -1, result, &err);
+        rc = engine_wait(world_engine(world), handle, -1, results, &err);
     process_exit();
     return process_answer(rc, &err);
 }
@@ -229,6 +233,66 @@ int hvd_barrier_async(const struct hvd_options *options, int64_t *handle)
 int hvd_join_async(const struct hvd_options *options, int64_t *handle)
 {
     return reduce(COLLECTIVE_JOIN, NULL, 1, false, 0, options, handle);
+}
+
+/* ---- the long forms, waiting ---- */
+
+int hvd_grouped_allreduce(const struct hvd_tensor *tensors, int count, enum hvd_op op,
+                          const struct hvd_options *options)
+{
+    const struct submission submission = { .kind = COLLECTIVE_ALLREDUCE,
+                                           .tensors = tensors,
+                                           .count = count,
+                                           .grouped = true,
+                                           .op = op,
+                                           .options = options };
+    return run(&submission, NULL);
+}
+
+int hvd_grouped_allgather(const struct hvd_tensor *tensors, int count,
+                          const struct hvd_options *options, struct hvd_result *results)
+{
+    const struct submission submission = { .kind = COLLECTIVE_ALLGATHER,
+                                           .tensors = tensors,
+                                           .count = count,
+                                           .grouped = true,
+                                           .options = options };
+    return run(&submission, results);
+}
+
+int hvd_alltoall(const struct hvd_tensor *tensor, const int64_t *splits, int nsplits,
+                 const struct hvd_options *options, struct hvd_result *result)
+{
+    const struct submission submission = { .kind = COLLECTIVE_ALLTOALL,
+                                           .tensors = tensor,
+                                           .count = 1,
+                                           .options = options,
+                                           .splits = splits,
+                                           .nsplits = nsplits };
+    return run(&submission, result);
+}
+
+int hvd_reducescatter(const struct hvd_tensor *tensor, enum hvd_op op,
+                      const struct hvd_options *options)
+{
+    const struct submission submission = { .kind = COLLECTIVE_REDUCESCATTER,
+                                           .tensors = tensor,
+                                           .count = 1,
+                                           .op = op,
+                                           .options = options };
+    return run(&submission, NULL);
+}
+
+int hvd_grouped_reducescatter(const struct hvd_tensor *tensors, int count, enum hvd_op op,
+                              const struct hvd_options *options)
+{
+    const struct submission submission = { .kind = COLLECTIVE_REDUCESCATTER,
+                                           .tensors = tensors,
+                                           .count = count,
+                                           .grouped = true,
+                                           .op = op,
+                                           .options = options };
+    return run(&submission, NULL);
 }
 
 int64_t hvd_share(int64_t rows, int size, int rank)

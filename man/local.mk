@@ -29,8 +29,11 @@ page_links = \
 	man/hvd_broadcast_async.3 \
 	man/hvd_cross_rank.3 \
 	man/hvd_cross_size.3 \
+	man/hvd_grouped_allgather.3 \
 	man/hvd_grouped_allgather_async.3 \
+	man/hvd_grouped_allreduce.3 \
 	man/hvd_grouped_allreduce_async.3 \
+	man/hvd_grouped_reducescatter.3 \
 	man/hvd_grouped_reducescatter_async.3 \
 	man/hvd_init_process_sets.3 \
 	man/hvd_is_homogeneous.3 \

@@ -25,6 +25,7 @@ unit_tests = \
 	tests/unit/adasum_schedule_test \
 	tests/unit/adasum_test \
 	tests/unit/auth_test \
+	tests/unit/blocking_test \
 	tests/unit/channel_test \
 	tests/unit/description_test \
 	tests/unit/engine_ends_test \
