@@ -89,9 +89,9 @@ bool engine_move(struct engine *engine)
     struct err err = { .code = HVD_OK };
     if (engine->broken)
         return false;
-    int moved = failure_check(engine->failure, &err);
-    if (moved == HVD_OK)
-        moved = move_all(engine, &err);
+    /* What a rank has sent before it died is there: what it completes is not to fail. */
+    engine->thorough |= failure_check(engine->failure, NULL) < 0;
+    int moved = move_all(engine, &err);
     engine->thorough = false;
     if (moved < 0) {
         failure_record(engine->failure, err.code, err.text);

@@ -61,14 +61,15 @@ START_TEST(a_shape_fits_if_its_bytes_and_those_of_a_row_do)
         bool fits;
     } rows[] = {
         { { 0, { 0 } }, 8, true },
-        { { 1, { INT64_MAX } }, 1, true },
-        { { 1, { INT64_MAX } }, 2, false },
-        { { 1, { INT64_MAX / 8 } }, 8, true },
-        { { 2, { INT64_MAX / 8 + 1, 1 } }, 8, false },
-        { { 2, { 3037000499, 3037000499 } }, 1, true },
-        { { 2, { 3037000500, 3037000500 } }, 1, false },
-        { { 2, { 0, INT64_MAX } }, 1, true },
-        { { 2, { 0, INT64_MAX } }, 2, false },
+        { { 1, { TENSOR_BYTES_MAX } }, 1, true },
+        { { 1, { TENSOR_BYTES_MAX + 1 } }, 1, false },
+        { { 1, { INT64_MAX } }, 1, false },
+        { { 1, { TENSOR_BYTES_MAX / 8 } }, 8, true },
+        { { 2, { TENSOR_BYTES_MAX / 8 + 1, 1 } }, 8, false },
+        { { 2, { 1 << 28, (1 << 28) - 1 } }, 1, true },
+        { { 2, { 1 << 28, 1 << 28 } }, 1, false },
+        { { 2, { 0, TENSOR_BYTES_MAX } }, 1, true },
+        { { 2, { 0, TENSOR_BYTES_MAX } }, 2, false },
         { { 3, { 5, INT64_MAX, 0 } }, 8, true },
         { { 3, { 0, INT64_MAX, INT64_MAX } }, 1, false },
         { { 4, { 1 << 16, 1 << 16, 1 << 16, 1 << 16 } }, 1, false },
@@ -218,7 +219,7 @@ START_TEST(what_cannot_be_is_refused)
         const char *text;
     } rows[] = {
         { OFFSET_KIND, 0, "collective 0 is unknown" },
-        { OFFSET_KIND, COLLECTIVE_KINDS, "collective 11 is unknown" },
+        { OFFSET_KIND, COLLECTIVE_KINDS, "collective 10 is unknown" },
         { OFFSET_KIND, 255, "collective 255 is unknown" },
         { OFFSET_DTYPE, 11, "broadcast of unknown element type 11" },
         { OFFSET_OP, 6, "broadcast with unknown operation 6" },
