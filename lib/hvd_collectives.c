@@ -154,85 +154,100 @@ int hvd_join(int *last_rank)
 
 /* ---- the long forms ---- */
 
-static int reduce(enum collective_kind kind, const struct hvd_tensor *tensors, int count,
-                  bool grouped, enum hvd_op op, const struct hvd_options *options, int64_t *handle)
+static struct submission long_form(enum collective_kind kind, const struct hvd_tensor *tensors,
+                                   int count, enum hvd_op op, const struct hvd_options *options)
 {
-    const struct submission submission = { .kind = kind,
-                                           .tensors = tensors,
-                                           .count = count,
-                                           .grouped = grouped,
-                                           .op = op,
-                                           .options = options };
-    return start(&submission, handle);
+    return (struct submission){
+        .kind = kind, .tensors = tensors, .count = count, .op = op, .options = options
+    };
+}
+
+static struct submission group(enum collective_kind kind, const struct hvd_tensor *tensors,
+                               int count, enum hvd_op op, const struct hvd_options *options)
+{
+    struct submission submission = long_form(kind, tensors, count, op, options);
+    submission.grouped = true;
+    return submission;
+}
+
+static struct submission exchange(const struct hvd_tensor *tensor, const int64_t *splits,
+                                  int nsplits, const struct hvd_options *options)
+{
+    struct submission submission = long_form(COLLECTIVE_ALLTOALL, tensor, 1, 0, options);
+    submission.splits = splits;
+    submission.nsplits = nsplits;
+    return submission;
 }
 
 int hvd_allreduce_async(const struct hvd_tensor *tensor, enum hvd_op op,
                         const struct hvd_options *options, int64_t *handle)
 {
-    return reduce(COLLECTIVE_ALLREDUCE, tensor, 1, false, op, options, handle);
+    const struct submission submission = long_form(COLLECTIVE_ALLREDUCE, tensor, 1, op, options);
+    return start(&submission, handle);
 }
 
 int hvd_grouped_allreduce_async(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                                 const struct hvd_options *options, int64_t *handle)
 {
-    return reduce(COLLECTIVE_ALLREDUCE, tensors, count, true, op, options, handle);
+    const struct submission submission = group(COLLECTIVE_ALLREDUCE, tensors, count, op, options);
+    return start(&submission, handle);
 }
 
 int hvd_reducescatter_async(const struct hvd_tensor *tensor, enum hvd_op op,
                             const struct hvd_options *options, int64_t *handle)
 {
-    return reduce(COLLECTIVE_REDUCESCATTER, tensor, 1, false, op, options, handle);
+    const struct submission submission =
+        long_form(COLLECTIVE_REDUCESCATTER, tensor, 1, op, options);
+    return start(&submission, handle);
 }
 
 int hvd_grouped_reducescatter_async(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                                     const struct hvd_options *options, int64_t *handle)
 {
-    return reduce(COLLECTIVE_REDUCESCATTER, tensors, count, true, op, options, handle);
+    const struct submission submission =
+        group(COLLECTIVE_REDUCESCATTER, tensors, count, op, options);
+    return start(&submission, handle);
 }
 
 int hvd_allgather_async(const struct hvd_tensor *tensor, const struct hvd_options *options,
                         int64_t *handle)
 {
-    return reduce(COLLECTIVE_ALLGATHER, tensor, 1, false, 0, options, handle);
+    const struct submission submission = long_form(COLLECTIVE_ALLGATHER, tensor, 1, 0, options);
+    return start(&submission, handle);
 }
 
 int hvd_grouped_allgather_async(const struct hvd_tensor *tensors, int count,
                                 const struct hvd_options *options, int64_t *handle)
 {
-    return reduce(COLLECTIVE_ALLGATHER, tensors, count, true, 0, options, handle);
+    const struct submission submission = group(COLLECTIVE_ALLGATHER, tensors, count, 0, options);
+    return start(&submission, handle);
 }
 
 int hvd_broadcast_async(const struct hvd_tensor *tensor, int root,
                         const struct hvd_options *options, int64_t *handle)
 {
-    const struct submission submission = { .kind = COLLECTIVE_BROADCAST,
-                                           .tensors = tensor,
-                                           .count = 1,
-                                           .root = root,
-                                           .options = options };
+    struct submission submission = long_form(COLLECTIVE_BROADCAST, tensor, 1, 0, options);
+    submission.root = root;
     return start(&submission, handle);
 }
 
 int hvd_alltoall_async(const struct hvd_tensor *tensor, const int64_t *splits, int nsplits,
                        const struct hvd_options *options, int64_t *handle)
 {
-    const struct submission submission = { .kind = COLLECTIVE_ALLTOALL,
-                                           .tensors = tensor,
-                                           .count = 1,
-                                           .options = options,
-                                           .splits = splits,
-                                           .nsplits = nsplits };
+    const struct submission submission = exchange(tensor, splits, nsplits, options);
     return start(&submission, handle);
 }
 
 int hvd_barrier_async(const struct hvd_options *options, int64_t *handle)
 {
-    return reduce(COLLECTIVE_BARRIER, NULL, 1, false, 0, options, handle);
+    const struct submission submission = long_form(COLLECTIVE_BARRIER, NULL, 1, 0, options);
+    return start(&submission, handle);
 }
 
 int hvd_join_async(const struct hvd_options *options, int64_t *handle)
 {
-    return reduce(COLLECTIVE_JOIN, NULL, 1, false, 0, options, handle);
+    const struct submission submission = long_form(COLLECTIVE_JOIN, NULL, 1, 0, options);
+    return start(&submission, handle);
 }
 
 /* ---- the long forms, waiting ---- */
@@ -240,58 +255,37 @@ int hvd_join_async(const struct hvd_options *options, int64_t *handle)
 int hvd_grouped_allreduce(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                           const struct hvd_options *options)
 {
-    const struct submission submission = { .kind = COLLECTIVE_ALLREDUCE,
-                                           .tensors = tensors,
-                                           .count = count,
-                                           .grouped = true,
-                                           .op = op,
-                                           .options = options };
+    const struct submission submission = group(COLLECTIVE_ALLREDUCE, tensors, count, op, options);
     return run(&submission, NULL);
 }
 
 int hvd_grouped_allgather(const struct hvd_tensor *tensors, int count,
                           const struct hvd_options *options, struct hvd_result *results)
 {
-    const struct submission submission = { .kind = COLLECTIVE_ALLGATHER,
-                                           .tensors = tensors,
-                                           .count = count,
-                                           .grouped = true,
-                                           .options = options };
+    const struct submission submission = group(COLLECTIVE_ALLGATHER, tensors, count, 0, options);
     return run(&submission, results);
 }
 
 int hvd_alltoall(const struct hvd_tensor *tensor, const int64_t *splits, int nsplits,
                  const struct hvd_options *options, struct hvd_result *result)
 {
-    const struct submission submission = { .kind = COLLECTIVE_ALLTOALL,
-                                           .tensors = tensor,
-                                           .count = 1,
-                                           .options = options,
-                                           .splits = splits,
-                                           .nsplits = nsplits };
+    const struct submission submission = exchange(tensor, splits, nsplits, options);
     return run(&submission, result);
 }
 
 int hvd_reducescatter(const struct hvd_tensor *tensor, enum hvd_op op,
                       const struct hvd_options *options)
 {
-    const struct submission submission = { .kind = COLLECTIVE_REDUCESCATTER,
-                                           .tensors = tensor,
-                                           .count = 1,
-                                           .op = op,
-                                           .options = options };
+    const struct submission submission =
+        long_form(COLLECTIVE_REDUCESCATTER, tensor, 1, op, options);
     return run(&submission, NULL);
 }
 
 int hvd_grouped_reducescatter(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                               const struct hvd_options *options)
 {
-    const struct submission submission = { .kind = COLLECTIVE_REDUCESCATTER,
-                                           .tensors = tensors,
-                                           .count = count,
-                                           .grouped = true,
-                                           .op = op,
-                                           .options = options };
+    const struct submission submission =
+        group(COLLECTIVE_REDUCESCATTER, tensors, count, op, options);
     return run(&submission, NULL);
 }
 
