@@ -28,11 +28,6 @@
 
 enum { CALLERS_FDS, THREADS_FDS };
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* ---- what is slept on ---- */
 
 struct pollset {
@@ -81,7 +76,7 @@ static int watch_all(struct engine *engine, struct pollset *pollset, uint64_t *u
         if (engine->sets[id] && engine->sets[id]->state == SET_READY)
             watch_set(pollset, engine->sets[id]);
     if (until_ms != UINT64_MAX)
-        *until_ns = least(*until_ns, until_ms * 1000000);
+        *until_ns = earlier(*until_ns, until_ms * 1000000);
     return pollset->count;
 }
 
@@ -95,7 +90,7 @@ static int fill_fds(struct engine *engine, int whose, uint64_t *until_ns)
         return count;
     struct pollfd *fds = reallocarray(pollset.fds, 2 * (size_t)count, sizeof *fds);
     if (!fds) {
-        *until_ns = least(*until_ns, monotonic_ns() + REST_NS);
+        *until_ns = earlier(*until_ns, monotonic_ns() + REST_NS);
         return pollset.capacity;
     }
     engine->fds[whose] = pollset.fds = fds;
@@ -118,7 +113,7 @@ static void pause_driver(struct engine *engine, enum driver self, uint64_t until
     eventfd_t value;
     int whose = self == A_CALLER ? CALLERS_FDS : THREADS_FDS;
     timeline_flush(engine->timeline);
-    until_ns = least(until_ns, engine_deadline(engine));
+    until_ns = earlier(until_ns, engine_deadline(engine));
     int count = fill_fds(engine, whose, &until_ns);
     engine->sleeping_until_ns = until_ns;
     engine->finished = false;
@@ -180,7 +175,7 @@ static void drive(struct engine *engine, drive_done_fn *done, const void *arg, u
         if (done(arg) || now >= deadline_ns)
             break;
         if (now - idle_since >= engine->spin_ns) {
-            uint64_t until_ns = least(deadline_ns, next_check(engine, now));
+            uint64_t until_ns = earlier(deadline_ns, next_check(engine, now));
             if (!done(arg))
                 pause_driver(engine, A_CALLER, until_ns);
             continue;

@@ -152,6 +152,12 @@ struct engine {
     uint64_t last_done_ns;
 };
 
+/* Of two times; UINT64_MAX is never. */
+static inline uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* engine.c */
 void engine_note_done(struct engine *engine, const struct tensor *tensor);
 

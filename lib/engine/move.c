@@ -153,17 +153,12 @@ bool engine_send_rest(struct engine *engine)
     return left;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 uint64_t engine_deadline(const struct engine *engine)
 {
     uint64_t deadline = engine->symptom.code != HVD_OK ? engine->symptom_until_ns : UINT64_MAX;
     for (int id = 0; id < engine->sets_count; id++)
         if (engine->sets[id] && engine->sets[id]->rank >= 0)
-            deadline = least(deadline, set_deadline(engine->sets[id]));
+            deadline = earlier(deadline, set_deadline(engine->sets[id]));
     return deadline;
 }
 

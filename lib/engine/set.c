@@ -249,5 +249,5 @@ uint64_t set_deadline(const struct process_set *set)
     uint64_t data = set->data_since_ns
                         ? set->data_since_ns + set->engine->settings.cycle_time_us * 1000
                         : UINT64_MAX;
-    return stall < data ? stall : data;
+    return earlier(stall, data);
 }

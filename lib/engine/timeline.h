@@ -5,7 +5,7 @@
  * Each tensor is a "process" with the tensor's name; on it lie nested spans (begin, end) and
  * instants, in microseconds since the start. Events are kept in memory and written together, when
  * there is much of them or timeline_flush() is called; no thread of its own. A file that cannot be
- * written to any more ends the timeline with one warning (lib/log.h), never a collective.
+ * written to any more ends the timeline with one warning (lib/base/log.h), never a collective.
  *
  * Fails (HVD_ERR_SYSTEM, naming the file) when the file cannot be opened, HVD_ERR_NOMEM. */
 #ifndef LIB_ENGINE_TIMELINE_H
