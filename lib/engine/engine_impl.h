@@ -202,8 +202,9 @@ bool set_has_data_to_send(const struct process_set *set);
 /* Can more be decided or started, since something has finished? */
 bool set_is_unsettled(const struct process_set *set);
 void set_send_rest(struct process_set *set);
-/* No more collectives; those that are not decided on fail with it. */
-void set_end(struct process_set *set, const struct err *reason);
+/* Rank `who` of the world has left (-1: one that nobody has named yet). No more collectives; those
+ * that are not decided on fail with the reason. */
+void set_end(struct process_set *set, int who, const struct err *reason);
 void set_fail_all(struct process_set *set, const struct err *reason);
 /* When set_move() is wanted at the latest although nothing comes. */
 uint64_t set_deadline(const struct process_set *set);

@@ -48,7 +48,7 @@ static void explain(struct engine *engine)
     }
     for (int id = 0; id < engine->sets_count; id++)
         if (engine->sets[id] && engine->sets[id]->wounded)
-            set_end(engine->sets[id], &departure);
+            set_end(engine->sets[id], -1, &departure);
 }
 
 /* The wounded sets may have ended in the meantime, told by the tree. */

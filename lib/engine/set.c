@@ -207,16 +207,25 @@ static void fail_tensors(struct process_set *set, const struct err *reason, bool
     }
 }
 
-/* The rank that has left may be the one they wait for. */
-static void end_unlinked_sets(struct engine *engine, const struct err *reason)
+static bool is_member(const struct process_set *set, int rank)
 {
-    for (int id = 1; id < engine->sets_count; id++)
-        if (engine->sets[id] && engine->sets[id]->rank >= 0 &&
-            engine->sets[id]->state == SET_LINKING)
-            set_end(engine->sets[id], reason);
+    for (int i = 0; i < set->size; i++)
+        if (set->ranks[i] == rank)
+            return true;
+    return false;
 }
 
-void set_end(struct process_set *set, const struct err *reason)
+/* The rank that has left may be the one they wait for. */
+static void end_unlinked_sets(struct engine *engine, int who, const struct err *reason)
+{
+    for (int id = 1; id < engine->sets_count; id++) {
+        struct process_set *set = engine->sets[id];
+        if (set && set->rank >= 0 && set->state == SET_LINKING && (who < 0 || is_member(set, who)))
+            set_end(set, who, reason);
+    }
+}
+
+void set_end(struct process_set *set, int who, const struct err *reason)
 {
     if (set->ended.code != HVD_OK)
         return;
@@ -224,11 +233,11 @@ void set_end(struct process_set *set, const struct err *reason)
     set->data_since_ns = 0;
     set_forget_links(set);
     fail_tensors(set, reason, false);
-    if (set->adding)
-        settle_tensor(set->adding, reason);
+    if (set->adding) /* all ranks have agreed on it: it has its number, on all of them */
+        settle_tensor(set->adding, &(struct err){ .code = HVD_OK });
     set->adding = NULL;
     if (set->id == 0)
-        end_unlinked_sets(set->engine, reason);
+        end_unlinked_sets(set->engine, who, reason);
     if (set->meshing && !set->meshed)
         runs_fail(set, reason); /* what waits for links will not get them */
 }

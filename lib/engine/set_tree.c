@@ -26,8 +26,9 @@ void set_put_down(struct process_set *set, enum tree_frame type, const void *bod
         tree_link_put(&set->down[i], type, body, nbytes);
 }
 
-static void encode_reason(struct wire_writer *writer, const struct err *reason)
+static void encode_reason(struct wire_writer *writer, int rank, const struct err *reason)
 {
+    wire_put_i32(writer, rank);
     wire_put_i32(writer, reason->code);
     wire_put_string(writer, reason->text);
 }
@@ -35,7 +36,7 @@ static void encode_reason(struct wire_writer *writer, const struct err *reason)
 void set_tell(struct process_set *set, enum tree_frame type, const struct err *reason)
 {
     struct wire_writer body = { 0 };
-    encode_reason(&body, reason);
+    encode_reason(&body, set->engine->rank, reason);
     if (!body.failed) {
         tree_link_put(&set->up, type, body.data, body.length);
         set_put_down(set, type, body.data, body.length);
@@ -43,14 +44,17 @@ void set_tell(struct process_set *set, enum tree_frame type, const struct err *r
     wire_writer_fini(&body);
 }
 
-static int decode_reason(struct err *reason, const struct frame *frame, struct err *err)
+static int decode_reason(const struct process_set *set, int *who, struct err *reason,
+                         const struct frame *frame, struct err *err)
 {
     struct wire_reader reader;
     char text[sizeof reason->text];
     wire_reader_init(&reader, frame->body, frame->length);
+    *who = wire_get_i32(&reader);
     int code = wire_get_i32(&reader);
     wire_get_string(&reader, text, sizeof text);
-    if (!wire_reader_finished(&reader) || code >= 0 || code < HVD_ERR_FORKED)
+    bool is_rank = *who >= 0 && *who < set->engine->size;
+    if (!wire_reader_finished(&reader) || !is_rank || code >= 0 || code < HVD_ERR_FORKED)
         return fail(err, HVD_ERR_PROTOCOL, "a malformed farewell");
     fail(reason, code, "%s", text);
     return HVD_OK;
@@ -59,8 +63,9 @@ static int decode_reason(struct err *reason, const struct frame *frame, struct e
 /* A rank below has left: everybody is told, in order after what has been decided, from the top. */
 static int on_left_below(struct process_set *set, const struct frame *frame, struct err *err)
 {
+    int who;
     struct err reason;
-    int rc = decode_reason(&reason, frame, err);
+    int rc = decode_reason(set, &who, &reason, frame, err);
     if (rc < 0)
         return rc;
     if (set->tree.parent >= 0) {
@@ -68,25 +73,27 @@ static int on_left_below(struct process_set *set, const struct frame *frame, str
         return HVD_OK;
     }
     set_put_down(set, TREE_LEFT, frame->body, frame->length);
-    set_end(set, &reason);
+    set_end(set, who, &reason);
     return HVD_OK;
 }
 
 static int on_left_above(struct process_set *set, const struct frame *frame, struct err *err)
 {
+    int who;
     struct err reason;
-    int rc = decode_reason(&reason, frame, err);
+    int rc = decode_reason(set, &who, &reason, frame, err);
     if (rc < 0)
         return rc;
     set_put_down(set, TREE_LEFT, frame->body, frame->length);
-    set_end(set, &reason);
+    set_end(set, who, &reason);
     return HVD_OK;
 }
 
 static int on_broken(struct process_set *set, const struct frame *frame, struct err *err)
 {
+    int who;
     struct err reason;
-    int rc = decode_reason(&reason, frame, err);
+    int rc = decode_reason(set, &who, &reason, frame, err);
     if (rc == HVD_OK)
         failure_record(set->engine->failure, reason.code, reason.text);
     return rc;

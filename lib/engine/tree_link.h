@@ -3,9 +3,10 @@
  *
  *   REPORT    up    what is ready below (lib/negotiation)
  *   DECISION  down  what is done now; passed on as it is
- *   LEFT      both  a rank has left: i32 status, string text. Up it is only passed on; what comes
- *                   down, after all decisions that can still be carried out, ends the set
- *   BROKEN    both  the world is broken: i32 status, string text; passed on to everybody
+ *   LEFT      both  a rank has left: i32 rank, of the world, i32 status, string text. Up it is only
+ *                   passed on; what comes down, after all decisions that can still be carried out,
+ *                   ends the set
+ *   BROKEN    both  the world is broken, with the same body; passed on to everybody
  *   ALERT, PROBE, PROBED  of the stall inspector (stall.h)
  *
  * Fails with HVD_ERR_PEER_LOST, naming the rank, when the link ends, HVD_ERR_PROTOCOL on bytes that
