@@ -7,8 +7,10 @@
  *   ENVIRONMENT NAME=VALUE texts       ->             likewise; for every rank
  *   RANK     rank, its own variables   ->             one per rank of this host
  *   PREPARE                            ->
- *                                      <-  READY      everything was looked at, nothing runs yet
- *                                      <-  FAILED     or: exit status and text; the agent is done
+ *                                      <-  READY      everything was looked at, nothing runs yet;
+ *                                                     what the host is like
+ *                                      <-  FAILED     or: step, exit status and text; the agent is
+ *                                                     done
  *   START                              ->
  *                                      <-  STARTED    rank, pid; or FAILED
  *                                      <-  OUTPUT     rank, stream, bytes: at most the credit
@@ -21,9 +23,12 @@
  *                                      <-  EXITED     rank, wait status, milliseconds since START
  *                                      <-  RELAY_OPEN id: somebody dialled the rendezvous here
  *   RELAY_DATA, RELAY_END              <-> RELAY_DATA, RELAY_END
+ *   HEARTBEAT stamp                    -> HEARTBEAT  the same stamp, at once; any time
  *                                      <-  DONE       every process here is gone
  *
- * The agent kills whatever it started when the stream ends. Both sides treat the other's frames as
+ * The agent kills whatever it started when the stream ends, or, on another machine, when no frame
+ * has come for JOB's silence_ms; not while the ranks are stopped by SIGNAL SIGSTOP, which announces
+ * that hvdrun stops too. hvdrun gives up a host from which nothing has come for as long. Both sides treat the other's frames as
  * foreign bytes: one that is malformed, or out of turn, breaks the link. */
 #ifndef LAUNCHER_AGENT_PROTOCOL_H
 #define LAUNCHER_AGENT_PROTOCOL_H
@@ -34,7 +39,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { AGENT_VERSION = 1 };
+enum { AGENT_VERSION = 2 };
 
 /* Output of one stream that may be on its way and not yet written by hvdrun, and the same for
  * stdin. */
@@ -61,6 +66,7 @@ enum agent_frame {
     AGENT_RELAY_OPEN,
     AGENT_RELAY_DATA,
     AGENT_RELAY_END,
+    AGENT_HEARTBEAT,
     AGENT_DONE,
     AGENT_FRAME_TYPES
 };
@@ -70,12 +76,24 @@ enum output_stream { STREAM_STDOUT, STREAM_STDERR, OUTPUT_STREAMS };
 
 struct agent_job {
     uint16_t version;
-    char cwd[4096];  /* where the ranks run */
-    bool ignore_hup; /* hvdrun was started under nohup */
+    char cwd[4096];        /* where the ranks run */
+    bool ignore_hup;       /* hvdrun was started under nohup */
+    bool own_environment;  /* another machine: its own variables lie below those of ENVIRONMENT */
+    uint32_t silence_ms;   /* how long hvdrun may be silent; 0: for ever */
+    char interfaces[1024]; /* of --network-interfaces, what concerns this host: names, addresses and
+                              CIDRs with commas; "": any */
+};
+
+/* READY: what the host is like. */
+struct agent_ready {
+    uint64_t clock_ms; /* its clock, milliseconds since 1970 */
+    uint32_t ncpus;    /* that the ranks may use */
+    char machine[64];  /* "Linux x86_64" */
 };
 
 struct agent_failed {
     int rank;        /* -1: the host as a whole */
+    uint8_t step;    /* enum host_step: what could not be done */
     int exit_status; /* enum exit_status, or 126 or 127 */
     char text[512];
 };
@@ -104,6 +122,8 @@ struct agent_rank_number {
 
 void agent_job_encode(struct wire_writer *writer, const struct agent_job *message);
 int agent_job_decode(struct agent_job *message, struct wire_reader *reader, struct err *err);
+void agent_ready_encode(struct wire_writer *writer, const struct agent_ready *message);
+int agent_ready_decode(struct agent_ready *message, struct wire_reader *reader, struct err *err);
 void agent_failed_encode(struct wire_writer *writer, const struct agent_failed *message);
 int agent_failed_decode(struct agent_failed *message, struct wire_reader *reader, struct err *err);
 void agent_exited_encode(struct wire_writer *writer, const struct agent_exited *message);

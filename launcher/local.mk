@@ -14,6 +14,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/descriptors.c launcher/descriptors.h \
 	launcher/exit_status.h \
 	launcher/frame_link.c launcher/frame_link.h \
+	launcher/host_step.c launcher/host_step.h \
 	launcher/host_list.c launcher/host_list.h launcher/host_list_build.h \
 	launcher/host_spec.c launcher/host_spec.h \
 	launcher/hostfile.c \

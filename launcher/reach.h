@@ -1,23 +1,88 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a host is reached: something that runs hvdagent there and gives a byte stream to it. */
+/* How a host is reached: something that runs hvdagent there and gives a byte stream to it.
+ *
+ *   waiting -> local:    a child process                                  -> reached -> ended
+ *           -> ssh:      a session of libssh2, /bin/sh there, hvdagent    -> reached -> ended
+ *           -> command:  the user's own command, /bin/sh, hvdagent        -> reached -> ended
+ *   any but ended -> failed
+ *
+ * A host is local when its name or address is this machine's and no user was named for it. Other
+ * hosts are reached through ssh, unless the user gave a command; ssh hands a host over to the
+ * external ssh when its configuration asks for a proxy.
+ *
+ * One thread: all calls and callbacks are made on the loop's thread. */
 #ifndef LAUNCHER_REACH_H
 #define LAUNCHER_REACH_H
 
+#include "launcher/host_step.h"
 #include "lib/base/status.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
+#include <uv.h>
+
+/* For all hosts of a job; borrowed until reach_pool_destroy(). */
+struct reach_settings {
+    const char *agent;           /* path of hvdagent on this machine, and looked for elsewhere */
+    const struct rlimit *nofile; /* the user's limit on descriptors, for local agents */
+    const char *remote_shell;    /* "ssh -q %h", or NULL for libssh2 */
+    const char *remote_shell_source; /* the option or variable that said so, for messages */
+    int ssh_port;                    /* 0: what the configuration says, else 22 */
+    const char *const
+        *identity_files; /* ended by NULL; NULL or empty: what the configuration says */
+    bool accept_new;     /* unknown host keys are added to known_hosts */
+    uint32_t timeout_ms; /* for one host, from its turn until it is reached */
+    uint32_t silence_ms; /* a connection that acknowledges nothing for so long is dead */
+};
+
+struct reach_target {
+    const char *host; /* borrowed, as the user wrote it, without brackets */
+    const char *user; /* borrowed; or NULL */
+};
 
 struct reached {
     int input,
-        output; /* descriptors of the stream; one and the same, or two. The caller's to close */
-    pid_t pid;  /* of the local process that stands for the host, to be waited for; 0 for none */
+        output; /* descriptors of the stream; one and the same, or two. The receiver's to close */
+    pid_t pid; /* of the local process that stands for the host, to be waited for by whoever watches
+                   SIGCHLD; 0 for none */
+    bool local; /* the agent is a child process on this machine */
 };
 
-/* On this machine: a child process on a socket pair, in a session of its own so that no terminal
- * signals it. `agent` is the path of hvdagent, `nofile` the limit on descriptors
- * that it and its ranks get. */
-int reach_local(const char *agent, const struct rlimit *nofile, struct reached *reached,
-                struct err *err);
+struct reach_events {
+    /* It is about to do this now. */
+    void (*on_step)(void *context, enum host_step step);
+
+    /* Something that people may want to know, at most a line: a switch to the external ssh, what
+     * the host says on stderr. `important`: also without --verbose. */
+    void (*on_note)(void *context, bool important, const char *text);
+
+    /* Once: hvdagent runs and waits for its first frame. Or: it will not; `text` names the cause,
+     * `exit_status` is what that means for hvdrun. Never from inside reach_start(). */
+    void (*on_reached)(void *context, const struct reached *reached);
+    void (*on_failed)(void *context, enum host_step step, int exit_status, const char *text);
+};
+
+struct reach_pool;
+struct reach;
+
+/* Decides how many hosts are reached at once, and who is local. */
+struct reach_pool *reach_pool_create(uv_loop_t *loop, const struct reach_settings *settings);
+
+/* To be called when no host of the pool is open any more. NULL is fine. */
+void reach_pool_destroy(struct reach_pool *pool);
+
+/* Begins. `events` and `context` must stay until reach_close() has called back. */
+struct reach *reach_start(struct reach_pool *pool, const struct reach_target *target,
+                          const struct reach_events *events, void *context);
+
+/* Why a stream that was reached has ended, as far as the way to the host knows: "ssh connection to
+ * 198.51.100.11 port 22: connection reset"; "" if it does not. Valid until reach_close(). */
+const char *reach_end_text(const struct reach *reach);
+
+/* Gives up, or hangs up. Nothing is called any more but `on_closed`, later, which may be NULL. A
+ * local process that stands for a host is not killed: its stream ends. NULL is fine. */
+void reach_close(struct reach *reach, void (*on_closed)(void *context), void *context);
 
 #endif

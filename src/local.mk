@@ -17,7 +17,8 @@ src_hvdrun_SOURCES = \
 src_hvdrun_CPPFLAGS = $(AM_CPPFLAGS) -DAGENT_DIRECTORY='"$(agentdir)"' \
 	-DBINARY_DIRECTORY='"$(bindir)"'
 src_hvdrun_LDADD = src/liboptions.la launcher/liblauncher.la rendezvous/librendezvous.la \
-	lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS)
+	lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS) \
+	$(SSH2_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS)
 
 src_hvdagent_SOURCES = src/hvdagent.c
 src_hvdagent_LDADD = launcher/liblauncher.la lib/base/libbase.la $(UV_LIBS)

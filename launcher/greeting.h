@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How /bin/sh on another machine becomes hvdagent. It gets a script on its stdin and answers with
+ * marks that carry a nonce, so that whatever a login shell prints before is told from them:
+ *
+ *   script, which ends in one exec       ->
+ *                                        <-  noise, at most 64 KiB
+ *                                        <-  mark "run": hvdagent of the same path takes over
+ *   or                                   <-  mark "send MACHINE": it is not there; a private place
+ *                                            (mkdtemp, 0700) with enough room, from which programs
+ *                                            can be executed, is
+ *   our own hvdagent, as many bytes as the script knows ->
+ *                                        <-  mark "run"; hvdagent removes its file and that place
+ *   or                                   <-  mark "fail TEXT"
+ *
+ * Nothing is sent while /bin/sh could still swallow what is not for it: after "run" the stream is
+ * the agent's. The nonce is not a secret. Nothing of the job is in the script.
+ *
+ * Fails when there is more noise than that (quoting its first line), at a mark "fail", when the
+ * machine is of another architecture, when the stream ends (with the status and the last words of
+ * the shell, if they are known). */
+#ifndef LAUNCHER_GREETING_H
+#define LAUNCHER_GREETING_H
+
+#include "lib/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { GREETING_NONCE_SIZE = 17, GREETING_NOISE_MAX = 64 * 1024 };
+
+enum greeting_action {
+    GREETING_WAIT,   /* for more bytes */
+    GREETING_SEND,   /* hvdagent has to be sent */
+    GREETING_DONE,   /* the stream is the agent's; nothing came behind the mark */
+    GREETING_FAILED, /* greeting->error says why */
+};
+
+/* Pure: bytes in, actions out. */
+struct greeting {
+    char nonce[GREETING_NONCE_SIZE];
+    char *line; /* the part of a line that has come, owned */
+    size_t length, noise;
+    char first_noise[80];
+    bool sent;
+    char error[400];
+};
+
+void greeting_init(struct greeting *greeting, const char *nonce);
+void greeting_fini(struct greeting *greeting);
+
+/* The script; `agent` is the path that is looked for, `size` how many bytes would be sent. The
+ * caller frees it. */
+char *greeting_script(const struct greeting *greeting, const char *agent, size_t size);
+
+/* Takes all of what has come. */
+enum greeting_action greeting_take(struct greeting *greeting, const char *data, size_t length);
+
+#endif

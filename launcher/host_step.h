@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps from the name of a host to ranks that may run there, in their order: where a host stands
+ * that is not ready yet, and where one failed. */
+#ifndef LAUNCHER_HOST_STEP_H
+#define LAUNCHER_HOST_STEP_H
+
+enum host_step {
+    STEP_WAITING,   /* for its turn: not too many hosts are reached at once */
+    STEP_RESOLVE,   /* its name into addresses */
+    STEP_CONNECT,   /* and the ssh protocol begins */
+    STEP_HOST_KEY,  /* is it the host that it says it is? */
+    STEP_LOGIN,     /* a key is accepted */
+    STEP_AGENT,     /* hvdagent is found, or sent, and runs */
+    STEP_DIRECTORY, /* the working directory is there */
+    STEP_COMMAND,   /* the program is there */
+    STEP_RESOURCES, /* descriptors, and the rendezvous on 127.0.0.1 */
+    STEP_NETWORK,   /* the network interfaces asked for are there */
+    STEP_READY,
+    HOST_STEPS
+};
+
+/* "connect", "host key", ...: as messages and tables show it. */
+const char *host_step_name(enum host_step step);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The network interfaces of this machine that ranks may be reached at, and a choice among them.
+ *
+ *   choice := item [ "," item ]...      item := NAME | ADDRESS | ADDRESS "/" BITS
+ *
+ * An interface is usable when it is up, and has an IPv4 address or an IPv6 address that is not
+ * link-local. Loopback is last; before it bridges and tunnels that containers and virtual machines
+ * make (docker0, virbr0, br-*, veth*, cni0, lxc*, ...), which have the same address on every
+ * machine; all others come first, in the kernel's order, IPv4 before IPv6 within an interface. */
+#ifndef LIB_BASE_INTERFACES_H
+#define LIB_BASE_INTERFACES_H
+
+#include "lib/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+enum { INTERFACES_MAX = 64, INTERFACE_NAME_SIZE = 16, INTERFACE_CHOICE_SIZE = 1024 };
+
+enum interface_kind { INTERFACE_REAL, INTERFACE_VIRTUAL, INTERFACE_LOOPBACK };
+
+/* An address of an interface. */
+struct interface {
+    char name[INTERFACE_NAME_SIZE];
+    enum interface_kind kind;
+    struct sockaddr_storage address;
+    unsigned prefix_bits; /* of its network */
+};
+
+struct interfaces {
+    int count;
+    struct interface at[INTERFACES_MAX];
+};
+
+/* What this machine has, in the order above. HVD_ERR_SYSTEM. */
+int interfaces_read(struct interfaces *interfaces, struct err *err);
+
+/* Keeps what the choice names, in its order; an empty choice keeps everything. HVD_ERR_INVALID: an
+ * item that is none, or that nothing here matches: "no interface 'ib0' (have: lo, eth0)". Pure. */
+int interfaces_choose(struct interfaces *interfaces, const char *choice, struct err *err);
+
+/* Is it a choice at all? HVD_ERR_INVALID names the item that is none, and what was expected. */
+int interfaces_check_choice(const char *choice, struct err *err);
+
+#endif
