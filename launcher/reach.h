@@ -64,11 +64,14 @@ struct reach_events {
     void (*on_failed)(void *context, enum host_step step, int exit_status, const char *text);
 };
 
+struct children;
 struct reach_pool;
 struct reach;
 
-/* Decides how many hosts are reached at once, and who is local. */
-struct reach_pool *reach_pool_create(uv_loop_t *loop, const struct reach_settings *settings);
+/* Decides how many hosts are reached at once, and who is local. `children` is borrowed: whoever
+ * starts a local process watches it there (children.h), never with waitpid(). */
+struct reach_pool *reach_pool_create(uv_loop_t *loop, const struct reach_settings *settings,
+                                     struct children *children);
 
 /* To be called when no host of the pool is open any more. NULL is fine. */
 void reach_pool_destroy(struct reach_pool *pool);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is told when a child of this process ends. SIGCHLD and waitpid() belong to the whole process,
+ * so they are handled here alone: a child that somebody watches is reported, every other one, such as
+ * an orphan that this process has adopted, is reaped unseen. */
+#ifndef LAUNCHER_CHILDREN_H
+#define LAUNCHER_CHILDREN_H
+
+#include <sys/types.h>
+#include <uv.h>
+
+/* `wait_status` as waitpid() gave it. */
+typedef void child_fn(void *context, pid_t pid, int wait_status);
+
+struct children;
+
+struct children *children_create(uv_loop_t *loop);
+
+/* To be said in the same turn of the loop in which the child was made. Called at most once. */
+void children_watch(struct children *children, pid_t pid, child_fn *on_end, void *context);
+
+/* Nobody wants to know any more. */
+void children_forget(struct children *children, pid_t pid);
+
+/* Freed when the loop has run on. NULL is fine. */
+void children_destroy(struct children *children);
+
+#endif
