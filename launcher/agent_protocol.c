@@ -25,6 +25,7 @@ const char *agent_frame_name(int type)
         [AGENT_RELAY_OPEN] = "RELAY_OPEN",
         [AGENT_RELAY_DATA] = "RELAY_DATA",
         [AGENT_RELAY_END] = "RELAY_END",
+        [AGENT_HEARTBEAT] = "HEARTBEAT",
         [AGENT_DONE] = "DONE",
     };
     return type > 0 && type < AGENT_FRAME_TYPES ? names[type] : "unknown";
@@ -42,22 +43,47 @@ void agent_job_encode(struct wire_writer *writer, const struct agent_job *messag
     wire_put_u16(writer, message->version);
     wire_put_string(writer, message->cwd);
     wire_put_u8(writer, message->ignore_hup);
+    wire_put_u8(writer, message->own_environment);
+    wire_put_u8(writer, message->one_machine);
+    wire_put_u32(writer, message->silence_ms);
+    wire_put_string(writer, message->interfaces);
 }
 
 int agent_job_decode(struct agent_job *message, struct wire_reader *reader, struct err *err)
 {
     message->version = wire_get_u16(reader);
+    if (!reader->failed && message->version != AGENT_VERSION)
+        return fail(err, HVD_ERR_PROTOCOL,
+                    "hvdagent speaks version %d of the agent protocol, hvdrun needs version %u",
+                    AGENT_VERSION, message->version);
     wire_get_string(reader, message->cwd, sizeof message->cwd);
     message->ignore_hup = wire_get_u8(reader) != 0;
-    if (!reader->failed && message->version != AGENT_VERSION)
-        return fail(err, HVD_ERR_PROTOCOL, "hvdrun speaks version %u of the agent protocol, not %d",
-                    message->version, AGENT_VERSION);
+    message->own_environment = wire_get_u8(reader) != 0;
+    message->one_machine = wire_get_u8(reader) != 0;
+    message->silence_ms = wire_get_u32(reader);
+    wire_get_string(reader, message->interfaces, sizeof message->interfaces);
     return agent_frame_finished(reader, AGENT_JOB, err);
+}
+
+void agent_ready_encode(struct wire_writer *writer, const struct agent_ready *message)
+{
+    wire_put_u64(writer, message->clock_ms);
+    wire_put_u32(writer, message->ncpus);
+    wire_put_string(writer, message->machine);
+}
+
+int agent_ready_decode(struct agent_ready *message, struct wire_reader *reader, struct err *err)
+{
+    message->clock_ms = wire_get_u64(reader);
+    message->ncpus = wire_get_u32(reader);
+    wire_get_string(reader, message->machine, sizeof message->machine);
+    return agent_frame_finished(reader, AGENT_READY, err);
 }
 
 void agent_failed_encode(struct wire_writer *writer, const struct agent_failed *message)
 {
     wire_put_i32(writer, message->rank);
+    wire_put_u8(writer, message->step);
     wire_put_i32(writer, message->exit_status);
     wire_put_string(writer, message->text);
 }
@@ -65,8 +91,12 @@ void agent_failed_encode(struct wire_writer *writer, const struct agent_failed *
 int agent_failed_decode(struct agent_failed *message, struct wire_reader *reader, struct err *err)
 {
     message->rank = wire_get_i32(reader);
+    message->step = wire_get_u8(reader);
     message->exit_status = wire_get_i32(reader);
     wire_get_string(reader, message->text, sizeof message->text);
+    if (!reader->failed && message->step >= HOST_STEPS)
+        return fail(err, HVD_ERR_PROTOCOL, "FAILED at step %u, which does not exist",
+                    message->step);
     return agent_frame_finished(reader, AGENT_FAILED, err);
 }
 

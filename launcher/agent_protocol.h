@@ -28,11 +28,15 @@
  *
  * The agent kills whatever it started when the stream ends, or, on another machine, when no frame
  * has come for JOB's silence_ms; not while the ranks are stopped by SIGNAL SIGSTOP, which announces
- * that hvdrun stops too. hvdrun gives up a host from which nothing has come for as long. Both sides treat the other's frames as
- * foreign bytes: one that is malformed, or out of turn, breaks the link. */
+ * that hvdrun stops too. hvdrun gives up a host from which nothing has come for as long. Both sides
+ * treat the other's frames as foreign bytes: one that is malformed, or out of turn, breaks the link.
+ *
+ * The same in every version from 2 on: JOB begins with the version, and an agent that speaks another
+ * one answers with FAILED, whose layout stays, and ends the link. */
 #ifndef LAUNCHER_AGENT_PROTOCOL_H
 #define LAUNCHER_AGENT_PROTOCOL_H
 
+#include "launcher/host_step.h"
 #include "lib/base/status.h"
 #include "lib/base/wire.h"
 
@@ -79,6 +83,7 @@ struct agent_job {
     char cwd[4096];        /* where the ranks run */
     bool ignore_hup;       /* hvdrun was started under nohup */
     bool own_environment;  /* another machine: its own variables lie below those of ENVIRONMENT */
+    bool one_machine;      /* every rank of the job runs on this machine: lo connects them all */
     uint32_t silence_ms;   /* how long hvdrun may be silent; 0: for ever */
     char interfaces[1024]; /* of --network-interfaces, what concerns this host: names, addresses and
                               CIDRs with commas; "": any */
@@ -93,7 +98,7 @@ struct agent_ready {
 
 struct agent_failed {
     int rank;        /* -1: the host as a whole */
-    uint8_t step;    /* enum host_step: what could not be done */
+    uint8_t step;    /* enum host_step: what could not be done; STEP_READY: something after that */
     int exit_status; /* enum exit_status, or 126 or 127 */
     char text[512];
 };
@@ -120,6 +125,7 @@ struct agent_rank_number {
     uint32_t number;
 };
 
+/* Of another version, only `version` is read; HVD_ERR_PROTOCOL names both. */
 void agent_job_encode(struct wire_writer *writer, const struct agent_job *message);
 int agent_job_decode(struct agent_job *message, struct wire_reader *reader, struct err *err);
 void agent_ready_encode(struct wire_writer *writer, const struct agent_ready *message);

@@ -32,35 +32,71 @@ static struct wire_reader *first(size_t length)
 
 START_TEST(job_is_read_as_it_was_written)
 {
-    struct agent_job job = { .version = AGENT_VERSION, .cwd = "/some where", .ignore_hup = true };
+    struct agent_job job = {
+        .version = AGENT_VERSION,
+        .cwd = "/some where",
+        .ignore_hup = true,
+        .own_environment = _i & 1,
+        .one_machine = _i & 2,
+        .silence_ms = 5000,
+        .interfaces = "eth0,198.51.100.0/24",
+    };
     struct agent_job read;
     agent_job_encode(&out, &job);
     ck_assert_int_eq(agent_job_decode(&read, first(out.length), NULL), HVD_OK);
     ck_assert_str_eq(read.cwd, "/some where");
     ck_assert(read.ignore_hup);
+    ck_assert_int_eq(read.own_environment, job.own_environment);
+    ck_assert_int_eq(read.one_machine, job.one_machine);
+    ck_assert_uint_eq(read.silence_ms, 5000);
+    ck_assert_str_eq(read.interfaces, "eth0,198.51.100.0/24");
     CHECK_LENGTHS(agent_job_decode, &read);
 }
 END_TEST
 
+/* Whatever else the versions differ in: only the version is read. */
 START_TEST(another_version_is_named)
 {
-    struct agent_job job = { .version = AGENT_VERSION + 1 };
+    struct agent_job job;
     struct err err;
-    agent_job_encode(&out, &job);
+    wire_put_u16(&out, AGENT_VERSION + 1);
     ck_assert_int_eq(agent_job_decode(&job, first(out.length), &err), HVD_ERR_PROTOCOL);
-    ck_assert_ptr_nonnull(strstr(err.text, "version 2"));
+    ck_assert_ptr_nonnull(strstr(err.text, "speaks version 2"));
+    ck_assert_ptr_nonnull(strstr(err.text, "needs version 3"));
+    ck_assert_uint_eq(job.version, 3);
+}
+END_TEST
+
+START_TEST(ready_is_read_as_it_was_written)
+{
+    struct agent_ready ready = { UINT64_MAX - 1, 96, "Linux x86_64" }, read;
+    agent_ready_encode(&out, &ready);
+    ck_assert_int_eq(agent_ready_decode(&read, first(out.length), NULL), HVD_OK);
+    ck_assert_uint_eq(read.clock_ms, UINT64_MAX - 1);
+    ck_assert_uint_eq(read.ncpus, 96);
+    ck_assert_str_eq(read.machine, "Linux x86_64");
+    CHECK_LENGTHS(agent_ready_decode, &read);
 }
 END_TEST
 
 START_TEST(failed_is_read_as_it_was_written)
 {
-    struct agent_failed failed = { -1, 127, "no such thing" }, read;
+    struct agent_failed failed = { -1, STEP_NETWORK, 127, "no such thing" }, read;
     agent_failed_encode(&out, &failed);
     ck_assert_int_eq(agent_failed_decode(&read, first(out.length), NULL), HVD_OK);
     ck_assert_int_eq(read.rank, -1);
+    ck_assert_int_eq(read.step, STEP_NETWORK);
     ck_assert_int_eq(read.exit_status, 127);
     ck_assert_str_eq(read.text, "no such thing");
     CHECK_LENGTHS(agent_failed_decode, &read);
+}
+END_TEST
+
+START_TEST(a_step_that_does_not_exist_is_refused)
+{
+    struct agent_failed failed = { -1, HOST_STEPS, 127, "" };
+    agent_failed_encode(&out, &failed);
+    ck_assert_int_eq(agent_failed_decode(&failed, first(out.length), NULL), HVD_ERR_PROTOCOL);
 }
 END_TEST
 
@@ -121,9 +157,11 @@ int main(void)
     Suite *suite = suite_create("agent_protocol");
     TCase *tcase = tcase_create("frames");
     tcase_add_checked_fixture(tcase, NULL, teardown);
-    tcase_add_test(tcase, job_is_read_as_it_was_written);
+    tcase_add_loop_test(tcase, job_is_read_as_it_was_written, 0, 4);
     tcase_add_test(tcase, another_version_is_named);
+    tcase_add_test(tcase, ready_is_read_as_it_was_written);
     tcase_add_test(tcase, failed_is_read_as_it_was_written);
+    tcase_add_test(tcase, a_step_that_does_not_exist_is_refused);
     tcase_add_test(tcase, exited_is_read_as_it_was_written);
     tcase_add_test(tcase, stop_is_read_as_it_was_written);
     tcase_add_test(tcase, rank_number_is_read_as_it_was_written);
