@@ -11,6 +11,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/agent_streams.c \
 	launcher/bad_input.c launcher/bad_input.h \
 	launcher/blocking_thread.c launcher/blocking_thread.h \
+	launcher/children.c launcher/children.h \
 	launcher/descriptors.c launcher/descriptors.h \
 	launcher/exit_status.h \
 	launcher/frame_link.c launcher/frame_link.h \

@@ -45,8 +45,8 @@ struct reach_target {
 struct reached {
     int input,
         output; /* descriptors of the stream; one and the same, or two. The receiver's to close */
-    pid_t pid; /* of the local process that stands for the host, to be waited for by whoever watches
-                   SIGCHLD; 0 for none */
+    pid_t pid;  /* of the local process that stands for the host; on_process_end() tells of its end;
+                  0 for none */
     bool local; /* the agent is a child process on this machine */
 };
 
@@ -62,6 +62,9 @@ struct reach_events {
      * `exit_status` is what that means for hvdrun. Never from inside reach_start(). */
     void (*on_reached)(void *context, const struct reached *reached);
     void (*on_failed)(void *context, enum host_step step, int exit_status, const char *text);
+
+    /* The local process of `reached` has ended; as waitpid() says it. */
+    void (*on_process_end)(void *context, int wait_status);
 };
 
 struct children;

@@ -15,6 +15,7 @@ struct reach_job {
     uv_loop_t *loop;
     const struct reach_settings *settings;
     const struct reach_target *target;
+    struct children *children;
     struct reach *reach; /* for the calls below */
 };
 
@@ -49,6 +50,9 @@ void reach_way_stderr(struct reach *reach, const char *data, size_t length);
 /* After reach_way_opened(): the way has ended and its end of the descriptors is closed, or is about
  * to be. `text` says why, as reach_end_text() will; "" if that was in order. */
 void reach_way_ended(struct reach *reach, const char *text);
+
+/* The local process that was named in reach_way_opened() has ended. */
+void reach_way_process_end(struct reach *reach, int wait_status);
 
 /* This host is this machine after all (an address of ours): open it by that way. Or: it can only be
  * reached through a command, this one ("ssh %h"); `why` is said to people. The way is closed. */
