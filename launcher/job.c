@@ -17,6 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* How many signs of life may be missed; from when on the loop itself is late. */
+enum { BEATS_MISSED = 5, LATENESS_MS = 500 };
+
 uint64_t job_now_ms(void)
 {
     return uv_hrtime() / 1000000;
@@ -72,11 +75,34 @@ void job_act(struct job *job, enum job_action action)
     job_stop_watch(job);
 }
 
+static void on_step(void *context, int host, enum host_step step)
+{
+    struct job *job = context;
+    job_note(job, "%s: %s", job_host_name(job, host), host_step_name(step));
+}
+
+static void on_note(void *context, int host, bool important, const char *text)
+{
+    struct job *job = context;
+    if (important)
+        job_output_say(job->output, "%s: %s", job_host_name(job, host), text);
+    else
+        job_note(job, "%s: %s", job_host_name(job, host), text);
+}
+
+/* No agent there, and there will be none. With status 0 it was given up. */
+static void on_unreached(void *context, int host, int exit_status, const char *text)
+{
+    struct job *job = context;
+    if (exit_status != 0)
+        job_act(job, job_state_on_host_failed(&job->state, host, -1, exit_status, text));
+    job_act(job, job_state_on_host_done(&job->state));
+}
+
 static void on_ready(void *context, int host)
 {
     struct job *job = context;
-    job_note(job, "%s is ready (agent pid %d)", job_host_name(job, host),
-             (int)job->hosts[host].agent);
+    job_note(job, "%s is ready", job_host_name(job, host));
     job_act(job, job_state_on_host_ready(&job->state));
 }
 
@@ -169,16 +195,44 @@ static void on_drained(void *context)
     job->callbacks.on_suspended(job->context);
 }
 
+/* Where each host that is missing stands. */
 static void on_start_timeout(uv_timer_t *timer)
 {
     struct job *job = timer->data;
-    char text[400] = "not ready in time (--start-timeout):";
-    for (int i = 0; i < job->state.nhosts; i++) {
+    char text[480] = "not ready in time (--start-timeout):";
+    for (int i = 0, missing = 0; i < job->state.nhosts; i++) {
+        const struct job_host *host = &job->hosts[i];
         size_t used = strlen(text);
-        if (job->hosts[i].phase == HOST_DESCRIBING)
-            snprintf(text + used, sizeof text - used, " %s", job_host_name(job, i));
+        if (host->phase == HOST_REACHING || host->phase == HOST_DESCRIBING)
+            snprintf(text + used, sizeof text - used, "%s %s at step '%s' for %.1f s",
+                     missing++ ? "," : "", job_host_name(job, i), host_step_name(host->step),
+                     (double)(job_now_ms() - host->step_since_ms) / 1000);
     }
     job_fail(job, STATUS_TIMEOUT, text);
+}
+
+/* What was late itself cannot blame others: they get the time that was missed. */
+static void on_beat(uv_timer_t *timer)
+{
+    struct job *job = timer->data;
+    uint64_t now = uv_now(job->loop), interval = uv_timer_get_repeat(timer);
+    uint64_t late = now > job->beat_due_ms ? now - job->beat_due_ms : 0;
+    job->beat_due_ms = now + interval;
+    for (int i = 0; i < job->state.nhosts; i++) {
+        struct job_host *host = &job->hosts[i];
+        if (late > LATENESS_MS)
+            host->heard_ms += late;
+        job_host_beat(host, uv_hrtime() / 1000,
+                      now > job->options->silence_ms ? now - job->options->silence_ms : 0);
+    }
+}
+
+/* Signs of life are asked for so often that several are missed before a host is given up. */
+static void start_beating(struct job *job)
+{
+    uint64_t interval = job->options->silence_ms / BEATS_MISSED;
+    job->beat_due_ms = uv_now(job->loop) + interval;
+    uv_timer_start(&job->beat_timer, on_beat, interval, interval);
 }
 
 static void on_credit(void *context, int rank, enum output_stream stream, uint32_t nbytes)
@@ -212,6 +266,9 @@ static struct job_output *create_output(struct job *job, struct err *err)
 static void open_host(struct job *job, struct job_host *host)
 {
     static const struct job_host_events events = {
+        .on_step = on_step,
+        .on_note = on_note,
+        .on_unreached = on_unreached,
         .on_ready = on_ready,
         .on_failed = on_failed,
         .on_started = on_started,
@@ -225,24 +282,17 @@ static void open_host(struct job *job, struct job_host *host)
         .on_done = job_on_host_done,
         .on_drained = on_drained,
         .on_lost = job_on_host_lost,
+        .on_agent_end = job_on_agent_end,
     };
-    struct err err = { 0 };
-    if (job_host_open(host, job->loop, job->options, &events, job, &err) == HVD_OK)
-        return;
-    job_act(job, job_state_on_host_failed(&job->state, host->index, -1, STATUS_RESOURCE, err.text));
-    job_act(job, job_state_on_host_done(&job->state));
+    job_host_open(host, job->pool, job->loop, job->options, &events, job);
 }
 
-/* Once one cannot be reached the others are not tried. */
 static void open_hosts(struct job *job)
 {
     for (int i = 0; i < job->state.nhosts; i++) {
         job->hosts[i].index = i;
         job->hosts[i].where = &job->options->plan->hosts[i];
-        if (job->state.phase == JOB_PREPARING)
-            open_host(job, &job->hosts[i]);
-        else
-            job_act(job, job_state_on_host_done(&job->state));
+        open_host(job, &job->hosts[i]);
     }
 }
 
@@ -254,6 +304,7 @@ static void list_timers(struct job *job, uv_timer_t *timers[JOB_TIMERS])
     timers[2] = &job->late_timer;
     timers[3] = &job->discard_timer;
     timers[4] = &job->sweep_timer;
+    timers[5] = &job->beat_timer;
 }
 
 static void init_handles(struct job *job)
@@ -264,8 +315,6 @@ static void init_handles(struct job *job)
         uv_timer_init(job->loop, timers[i]);
         timers[i]->data = job;
     }
-    uv_must(uv_signal_init(job->loop, &job->sigchld), "signals");
-    job->sigchld.data = job;
 }
 
 struct job *job_create(uv_loop_t *loop, const struct job_options *options,
@@ -291,6 +340,8 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
         return NULL;
     }
     uv_timer_start(&job->start_timer, on_start_timeout, options->start_timeout_ms, 0);
+    start_beating(job);
+    job->pool = reach_pool_create(loop, options->reach, job->children);
     open_hosts(job);
     return job;
 }
@@ -357,6 +408,8 @@ static void on_part_closed(void *context)
     struct job *job = context;
     if (--job->open_parts > 0)
         return;
+    reach_pool_destroy(job->pool);
+    children_destroy(job->children);
     free(job->hosts);
     free(job->pids);
     free(job->elder_children);
@@ -374,10 +427,9 @@ void job_destroy(struct job *job)
         return;
     uv_timer_t *timers[JOB_TIMERS];
     list_timers(job, timers);
-    job->open_parts = JOB_TIMERS + 1 + job->state.nhosts;
+    job->open_parts = JOB_TIMERS + job->state.nhosts;
     for (int i = 0; i < JOB_TIMERS; i++)
         uv_close((uv_handle_t *)timers[i], on_handle_closed);
-    uv_close((uv_handle_t *)&job->sigchld, on_handle_closed);
     stdin_reader_destroy(job->stdin_reader);
     job_output_destroy(job->output);
     for (int i = job->state.nhosts - 1; i >= 0; i--)

@@ -10,20 +10,22 @@
 #define LAUNCHER_JOB_H
 
 #include "launcher/rank_plan.h"
+#include "launcher/reach.h"
 #include "lib/base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <uv.h>
 
 struct job;
 
 struct job_options {
-    const struct rank_plan *plan; /* borrowed, as everything here, until job_destroy() */
-    const char *agent;            /* path of hvdagent on this machine */
-    const struct rlimit *nofile;  /* the user's own limit on descriptors, for agents and ranks */
+    const struct rank_plan *plan;       /* borrowed, as everything here, until job_destroy() */
+    const struct reach_settings *reach; /* how hosts are reached */
+    const char *const
+        *interfaces; /* for each host of the plan, what --network-interfaces says of it;
+                                      "" for anything */
     const char *cwd;
     char *const *command;         /* ended by NULL */
     char *const *environment;     /* NAME=VALUE for every rank, ended by NULL */
@@ -32,6 +34,7 @@ struct job_options {
     bool timestamps, verbose;
     bool stdin_closed, stdout_closed, stderr_closed;
     uint32_t grace_ms, start_timeout_ms;
+    uint32_t silence_ms; /* a host from which nothing comes for so long is lost */
 };
 
 /* Where the workers meet, as far as the launcher knows: what it tells whoever owns the rendezvous.

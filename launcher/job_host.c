@@ -55,6 +55,9 @@ static void describe(struct job_host *host, const struct job_options *options)
     struct sigaction hup;
     sigaction(SIGHUP, NULL, &hup);
     job.ignore_hup = hup.sa_handler == SIG_IGN;
+    job.own_environment = !host->local;
+    job.silence_ms = host->local ? 0 : options->silence_ms;
+    snprintf(job.interfaces, sizeof job.interfaces, "%s", options->interfaces[host->index]);
     snprintf(job.cwd, sizeof job.cwd, "%s", options->cwd);
     agent_job_encode(frame_link_begin(&host->link, AGENT_JOB), &job);
     frame_link_send(&host->link);
@@ -76,12 +79,29 @@ static int not_here(int rank, struct err *err)
     return fail(err, HVD_ERR_PROTOCOL, "the agent speaks of rank %d in a wrong way", rank);
 }
 
+/* It goes to the terminal. */
+static void make_printable(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+}
+
+static void take_step(struct job_host *host, enum host_step step)
+{
+    host->step = step;
+    host->step_since_ms = uv_hrtime() / 1000000;
+    host->events->on_step(host->context, host->index, step);
+}
+
 static int on_ready(struct job_host *host, struct wire_reader *body, struct err *err)
 {
-    int rc = agent_frame_finished(body, AGENT_READY, err);
+    int rc = agent_ready_decode(&host->facts, body, err);
     if (rc < 0)
         return rc;
+    make_printable(host->facts.machine);
     host->phase = HOST_READY;
+    take_step(host, STEP_READY);
     host->events->on_ready(host->context, host->index);
     return HVD_OK;
 }
@@ -97,9 +117,9 @@ static int on_failed(struct job_host *host, struct wire_reader *body, struct err
         return not_here(failed.rank, err);
     if (rank)
         rank->phase = RANK_ENDED;
-    for (char *at = failed.text; *at; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            *at = '?'; /* it goes to the terminal */
+    make_printable(failed.text);
+    if (failed.rank == -1)
+        take_step(host, (enum host_step)failed.step);
     host->events->on_failed(host->context, host->index, &failed);
     return HVD_OK;
 }
@@ -203,6 +223,15 @@ static int on_relay_end(struct job_host *host, struct wire_reader *body, struct 
     return rc;
 }
 
+static int on_heartbeat(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    uint64_t stamp = wire_get_u64(body), now = uv_hrtime() / 1000;
+    int rc = agent_frame_finished(body, AGENT_HEARTBEAT, err);
+    if (rc == HVD_OK && stamp <= now)
+        host->round_trip_us = now - stamp;
+    return rc;
+}
+
 static int on_done(struct job_host *host, struct wire_reader *body, struct err *err)
 {
     int left = wire_get_i32(body);
@@ -238,6 +267,7 @@ static const struct {
     [AGENT_RELAY_OPEN] = { on_relay_open, HOST_READY, HOST_DONE },
     [AGENT_RELAY_DATA] = { on_relay_data, HOST_READY, HOST_DONE },
     [AGENT_RELAY_END] = { on_relay_end, HOST_READY, HOST_DONE },
+    [AGENT_HEARTBEAT] = { on_heartbeat, HOST_DESCRIBING, HOST_DONE },
     [AGENT_DONE] = { on_done, HOST_DESCRIBING, HOST_RUNNING },
 };
 
@@ -250,18 +280,36 @@ static int on_frame(void *context, const struct frame *frame, struct err *err)
         return fail(err, HVD_ERR_PROTOCOL, "%s frame out of turn", agent_frame_name(frame->type));
     struct wire_reader body;
     wire_reader_init(&body, frame->body, frame->length);
+    host->heard_ms = uv_now(host->link.input.loop);
     return handlers[frame->type].handle(host, &body, err);
+}
+
+/* What stood for the host has ended. */
+static void agent_end(struct job_host *host)
+{
+    if (host->agent_ended)
+        return;
+    host->agent_ended = true;
+    host->events->on_agent_end(host->context, host->index);
+}
+
+static void lose(struct job_host *host, int status, const char *reason)
+{
+    host->phase = HOST_LOST;
+    host->lost_status = status;
+    snprintf(host->lost_reason, sizeof host->lost_reason, "%s", reason);
+    make_printable(host->lost_reason);
+    host->events->on_lost(host->context, host->index);
 }
 
 static void on_link_end(void *context, const struct err *err)
 {
     struct job_host *host = context;
-    if (host->phase >= HOST_DONE)
-        return;
-    host->phase = HOST_LOST;
-    host->lost_status = err->code == HVD_ERR_PROTOCOL ? STATUS_PROTOCOL : STATUS_HOST_LOST;
-    snprintf(host->lost_reason, sizeof host->lost_reason, "%s", err->text);
-    host->events->on_lost(host->context, host->index);
+    if (host->phase < HOST_DONE)
+        lose(host, err->code == HVD_ERR_PROTOCOL ? STATUS_PROTOCOL : STATUS_HOST_LOST,
+             err->code == HVD_OK ? "" : err->text);
+    if (host->agent == 0)
+        agent_end(host);
 }
 
 static void on_link_drained(void *context)
@@ -270,27 +318,70 @@ static void on_link_drained(void *context)
     host->events->on_drained(host->context);
 }
 
-int job_host_open(struct job_host *host, uv_loop_t *loop, const struct job_options *options,
-                  const struct job_host_events *events, void *context, struct err *err)
+/* ---- reaching it ---- */
+
+static void on_step(void *context, enum host_step step)
 {
-    static const struct frame_link_events link_events = { on_frame, on_link_end, on_link_drained };
-    struct reached reached;
+    take_step(context, step);
+}
+
+static void on_note(void *context, bool important, const char *text)
+{
+    struct job_host *host = context;
+    host->events->on_note(host->context, host->index, important, text);
+}
+
+static void on_reached(void *context, const struct reached *reached)
+{
+    static const struct frame_link_events events = { on_frame, on_link_end, on_link_drained };
+    struct job_host *host = context;
+    struct err err = { 0 };
+    host->agent = reached->pid;
+    host->local = reached->local;
+    host->phase = HOST_DESCRIBING;
+    host->heard_ms = uv_now(host->loop);
+    take_step(host, STEP_DIRECTORY);
+    if (frame_link_open(&host->link, host->loop, reached->input, reached->output, &events, host,
+                        &err) < 0) {
+        on_link_end(host, &err);
+        return;
+    }
+    describe(host, host->options);
+}
+
+static void on_unreached(void *context, enum host_step step, int exit_status, const char *text)
+{
+    struct job_host *host = context;
+    take_step(host, step);
+    host->phase = HOST_CLOSED;
+    host->events->on_unreached(host->context, host->index, exit_status, text);
+}
+
+static void on_process_end(void *context, int wait_status)
+{
+    struct job_host *host = context;
+    host->agent_status = wait_status;
+    agent_end(host);
+}
+
+void job_host_open(struct job_host *host, struct reach_pool *pool, uv_loop_t *loop,
+                   const struct job_options *options, const struct job_host_events *events,
+                   void *context)
+{
+    static const struct reach_events reach_events = { on_step, on_note, on_reached, on_unreached,
+                                                      on_process_end };
+    struct reach_target target = { host->where->host->name, host->where->host->user };
+    host->loop = loop;
+    host->options = options;
     host->events = events;
     host->context = context;
-    int rc = reach_local(options->agent, options->nofile, &reached, err);
-    if (rc < 0)
-        return rc;
-    host->agent = reached.pid;
-    host->phase = HOST_DESCRIBING;
+    host->phase = HOST_REACHING;
+    host->step_since_ms = uv_hrtime() / 1000000;
     host->ranks = xcalloc((size_t)host->where->local_size, sizeof *host->ranks);
     for (int i = 0; i < host->where->local_size; i++)
         for (int stream = 0; stream < OUTPUT_STREAMS; stream++)
             host->ranks[i].window[stream] = STREAM_WINDOW;
-    rc = frame_link_open(&host->link, loop, reached.input, reached.output, &link_events, host, err);
-    if (rc < 0) /* the agent has lost its link and ends by itself */
-        return rc;
-    describe(host, options);
-    return HVD_OK;
+    host->reach = reach_start(pool, &target, &reach_events, host);
 }
 
 void job_host_start(struct job_host *host)
@@ -303,12 +394,39 @@ void job_host_start(struct job_host *host)
 
 static bool is_open(const struct job_host *host)
 {
-    return host->phase != HOST_CLOSED && host->phase != HOST_LOST;
+    return host->phase >= HOST_DESCRIBING && host->phase != HOST_LOST;
+}
+
+void job_host_beat(struct job_host *host, uint64_t now_us, uint64_t silent_since_ms)
+{
+    if (host->phase < HOST_DESCRIBING || host->phase >= HOST_DONE)
+        return;
+    if (host->heard_ms < silent_since_ms) {
+        char text[80];
+        snprintf(text, sizeof text, "no sign of life for %.3g s (--heartbeat-timeout)",
+                 (double)host->options->silence_ms / 1000);
+        lose(host, STATUS_HOST_LOST, text);
+        return;
+    }
+    wire_put_u64(frame_link_begin(&host->link, AGENT_HEARTBEAT), now_us);
+    frame_link_send(&host->link);
+}
+
+static void on_given_up(void *context)
+{
+    struct job_host *host = context;
+    host->reach = NULL;
+    host->phase = HOST_CLOSED;
+    host->events->on_unreached(host->context, host->index, 0, "");
 }
 
 void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms)
 {
     struct agent_stop stop = { signum, grace_ms };
+    if (host->phase == HOST_REACHING && !host->stopping) {
+        host->stopping = true;
+        reach_close(host->reach, on_given_up, host);
+    }
     if (!is_open(host))
         return;
     host->stopping = true;
@@ -367,11 +485,22 @@ void job_host_relay_end(struct job_host *host, uint32_t id)
 
 bool job_host_cut(struct job_host *host)
 {
-    if (host->phase == HOST_CLOSED || host->phase >= HOST_DONE)
+    if (host->phase < HOST_DESCRIBING || host->phase >= HOST_DONE)
         return false;
     host->phase = HOST_LOST;
     host->lost_status = STATUS_HOST_LOST;
     return true;
+}
+
+void job_host_end_agent(struct job_host *host)
+{
+    if (host->agent_ended)
+        return;
+    host->agent_killed = true;
+    if (host->agent > 0)
+        kill(host->agent, SIGKILL);
+    else
+        agent_end(host);
 }
 
 bool job_host_is_drained(const struct job_host *host)
@@ -379,21 +508,29 @@ bool job_host_is_drained(const struct job_host *host)
     return !is_open(host) || frame_link_queued(&host->link) == 0;
 }
 
-static void on_link_closed(void *context)
+static void on_everything_closed(void *context)
 {
     struct job_host *host = context;
     free(host->ranks);
     host->on_closed(host->closed_context);
 }
 
+static void on_link_closed(void *context)
+{
+    struct job_host *host = context;
+    reach_close(host->reach, on_everything_closed, host);
+}
+
 void job_host_close(struct job_host *host, void (*on_closed)(void *context), void *context)
 {
+    bool linked = host->phase >= HOST_DESCRIBING;
     host->on_closed = on_closed;
     host->closed_context = context;
-    if (host->phase == HOST_CLOSED) {
-        on_closed(context);
-        return;
-    }
     host->phase = HOST_CLOSED;
-    frame_link_close(&host->link, on_link_closed);
+    if (linked)
+        frame_link_close(&host->link, on_link_closed);
+    else if (host->reach)
+        reach_close(host->reach, on_everything_closed, host);
+    else
+        on_everything_closed(host);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvdrun's end of one agent: describes the job to it and turns its frames into calls.
  *
- *   closed -> describing -> ready -> running -> done;   any but closed -> lost
+ *   closed -> reaching -> describing -> ready -> running -> done;   any from describing on -> lost
+ *   reaching -> closed, if it cannot be reached
  *
  * An agent is a stranger: a frame that is malformed, out of turn, or about a rank of another host
  * loses the host. */
@@ -13,9 +14,26 @@
 #include "launcher/job.h"
 #include "launcher/reach.h"
 
-enum host_phase { HOST_CLOSED, HOST_DESCRIBING, HOST_READY, HOST_RUNNING, HOST_DONE, HOST_LOST };
+enum host_phase {
+    HOST_CLOSED,
+    HOST_REACHING,
+    HOST_DESCRIBING,
+    HOST_READY,
+    HOST_RUNNING,
+    HOST_DONE,
+    HOST_LOST
+};
 
 struct job_host_events {
+    /* A step is being taken now. */
+    void (*on_step)(void *context, int host, enum host_step step);
+
+    /* Something that people may want to know; `important`: in any case. */
+    void (*on_note)(void *context, int host, bool important, const char *text);
+
+    /* There will be no agent on it; the host is closed. The exit status and the text say why. */
+    void (*on_unreached)(void *context, int host, int exit_status, const char *text);
+
     void (*on_ready)(void *context, int host);
     void (*on_failed)(void *context, int host, const struct agent_failed *failed);
     void (*on_started)(void *context, int rank, pid_t pid);
@@ -34,6 +52,10 @@ struct job_host_events {
 
     /* The link has ended before the host was done; see lost_reason and lost_status. */
     void (*on_lost)(void *context, int host);
+
+    /* What stood for the host, a local process or else the stream, has ended: agent_ended. Before or
+     * after on_done() or on_lost(). */
+    void (*on_agent_end)(void *context, int host);
 };
 
 enum rank_phase { RANK_WAITING, RANK_RUNNING, RANK_ENDED };
@@ -49,26 +71,43 @@ struct job_host {
     int index;
     const struct rank_host *where; /* borrowed from the plan */
     enum host_phase phase;
+    enum host_step step;
+    uint64_t step_since_ms;
     bool stopping; /* it was told to stop: some ranks may never have run */
+    struct reach *reach;
     struct frame_link link;
-    pid_t agent; /* the local process that stands for it; 0 if there is none */
-    bool agent_ended, agent_killed;
-    int agent_status;        /* as waitpid() gave it, once it has ended */
-    char lost_reason[500];   /* why its link broke; "" for an end of file */
-    int lost_status;         /* what that means for hvdrun: an enum exit_status */
-    uint32_t stdin_window;   /* bytes of stdin that may still be sent */
-    struct host_rank *ranks; /* of ranks [first_rank, first_rank + local_size) */
+    bool local;               /* the agent is a child of ours */
+    pid_t agent;              /* the local process that stands for it; 0 if there is none */
+    bool agent_ended;         /* that process, or else the stream */
+    bool agent_killed;        /* by us: it lived on when it should not */
+    int agent_status;         /* of the process, as waitpid() gave it */
+    uint64_t heard_ms;        /* when the last frame came */
+    uint64_t round_trip_us;   /* of the last heartbeat; 0 if there was none */
+    struct agent_ready facts; /* once it is ready */
+    char lost_reason[500];    /* why its link broke; "" for an end of file */
+    int lost_status;          /* what that means for hvdrun: an enum exit_status */
+    uint32_t stdin_window;    /* bytes of stdin that may still be sent */
+    struct host_rank *ranks;  /* of ranks [first_rank, first_rank + local_size) */
+    uv_loop_t *loop;
+    const struct job_options *options;
     const struct job_host_events *events;
     void *context;
     void (*on_closed)(void *context);
     void *closed_context;
 };
 
-/* Reaches the host and sends it everything up to PREPARE. */
-int job_host_open(struct job_host *host, uv_loop_t *loop, const struct job_options *options,
-                  const struct job_host_events *events, void *context, struct err *err);
+/* Reaches the host and sends it everything up to PREPARE. Does not call back before it returns. */
+void job_host_open(struct job_host *host, struct reach_pool *pool, uv_loop_t *loop,
+                   const struct job_options *options, const struct job_host_events *events,
+                   void *context);
 
 void job_host_start(struct job_host *host);
+
+/* Asks for a sign of life. A host that has given none since `silent_since_ms` is lost. */
+void job_host_beat(struct job_host *host, uint64_t now_us, uint64_t silent_since_ms);
+
+/* Stops what runs there; a host that is still being reached is given up (on_unreached() with status
+ * 0, later). */
 void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms);
 void job_host_signal(struct job_host *host, int signum);
 void job_host_credit(struct job_host *host, int rank, enum output_stream stream, uint32_t nbytes);
@@ -78,6 +117,9 @@ void job_host_relay_end(struct job_host *host, uint32_t id);
 
 /* The agent has ended: its link counts as ended too. False if it had already. */
 bool job_host_cut(struct job_host *host);
+
+/* Ends what stands for a host that should have ended by itself: kills the process, or hangs up. */
+void job_host_end_agent(struct job_host *host);
 
 /* Has everything that was sent left this process? */
 bool job_host_is_drained(const struct job_host *host);

@@ -4,13 +4,14 @@
 #ifndef LAUNCHER_JOB_IMPL_H
 #define LAUNCHER_JOB_IMPL_H
 
+#include "launcher/children.h"
 #include "launcher/job.h"
 #include "launcher/job_host.h"
 #include "launcher/job_output.h"
 #include "launcher/job_state.h"
 #include "launcher/stdin_reader.h"
 
-enum { JOB_TIMERS = 5 };
+enum { JOB_TIMERS = 6 };
 
 struct job {
     uv_loop_t *loop;
@@ -25,13 +26,16 @@ struct job {
     int nelders;
     struct job_output *output;
     struct stdin_reader *stdin_reader;
-    uv_signal_t sigchld;
+    struct children *children;
+    struct reach_pool *pool;
     uv_timer_t start_timer;   /* until every host is ready */
     uv_timer_t stop_timer;    /* until agents that do not stop their ranks are killed */
     uv_timer_t late_timer;    /* until agents that should have ended are killed */
     uv_timer_t discard_timer; /* until output that nobody reads is dropped */
     uv_timer_t sweep_timer;   /* while what lost agents left behind is being killed */
-    int open_parts;           /* handles and hosts whose memory libuv still uses */
+    uv_timer_t beat_timer;    /* each turn every host is asked for a sign of life */
+    uint64_t beat_due_ms;
+    int open_parts; /* handles and hosts whose memory libuv still uses */
     uint64_t created_ms, started_ms;
     int sweeps;
     bool suspending; /* as soon as the ranks have been told */
@@ -54,6 +58,7 @@ void job_on_output_finished(void *context);
 void job_lost_init(struct job *job);
 void job_on_host_lost(void *context, int host);
 void job_on_host_done(void *context, int host, int left);
+void job_on_agent_end(void *context, int host);
 void job_kill_agents(struct job *job, enum host_phase least, enum host_phase most);
 
 /* Kills what lost agents left behind; how many processes there were. */

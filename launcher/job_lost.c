@@ -5,7 +5,6 @@
 #include "launcher/job_impl.h"
 
 #include "launcher/process_tree.h"
-#include "launcher/uv_must.h"
 #include "launcher/xalloc.h"
 
 #include <signal.h>
@@ -19,7 +18,7 @@ enum { AGENT_END_MS = 500 };
 
 static bool agent_lives(const struct job_host *host)
 {
-    return host->agent > 0 && !host->agent_ended;
+    return host->phase >= HOST_DESCRIBING && !host->agent_ended;
 }
 
 /* Agents that still live care for what is theirs; the elder children were never ours. */
@@ -28,7 +27,7 @@ int job_sweep_orphans(struct job *job)
     pid_t *spared = xcalloc((size_t)(job->state.nhosts + job->nelders), sizeof *spared);
     int count = 0;
     for (int i = 0; i < job->state.nhosts; i++)
-        if (agent_lives(&job->hosts[i]))
+        if (job->hosts[i].agent > 0 && agent_lives(&job->hosts[i]))
             spared[count++] = job->hosts[i].agent;
     for (int i = 0; i < job->nelders; i++)
         spared[count++] = job->elder_children[i];
@@ -43,8 +42,7 @@ void job_kill_agents(struct job *job, enum host_phase least, enum host_phase mos
         struct job_host *host = &job->hosts[i];
         if (!agent_lives(host) || host->phase < least || host->phase > most)
             continue;
-        host->agent_killed = true;
-        kill(host->agent, SIGKILL);
+        job_host_end_agent(host);
     }
 }
 
@@ -65,8 +63,8 @@ static void give_up_ranks(struct job *job, struct job_host *host)
     }
 }
 
-/* What is known of the end of an agent; `killed`: by us, because it lived on when it should not. */
-static void agent_end_text(const struct job_host *host, char *text, size_t size)
+/* What is known of the end of an agent that is a child of ours. */
+static void local_end_text(const struct job_host *host, char *text, size_t size)
 {
     char how[96];
     wait_status_text(how, sizeof how, host->agent_status);
@@ -78,11 +76,21 @@ static void agent_end_text(const struct job_host *host, char *text, size_t size)
                  WIFSIGNALED(host->agent_status) ? "was " : "", how);
 }
 
+/* Of another machine's, only what the way there and the link know. */
+static void remote_end_text(const struct job_host *host, char *text, size_t size)
+{
+    const char *reason = host->lost_reason, *way = reach_end_text(host->reach);
+    snprintf(text, size, "host lost: %s%s%s", *reason ? reason : way, *reason && *way ? "; " : "",
+             *reason ? way
+             : *way  ? ""
+                     : "its agent has ended");
+}
+
 /* Both the link and the agent have ended, too early. */
 static void lose_host(struct job *job, struct job_host *host)
 {
     char text[700];
-    agent_end_text(host, text, sizeof text);
+    (host->local ? local_end_text : remote_end_text)(host, text, sizeof text);
     job_act(job, job_state_on_host_failed(&job->state, host->index, -1, host->lost_status, text));
     job->meeting.on_lost(job->meeting.context, host->index);
     give_up_ranks(job, host);
@@ -122,36 +130,21 @@ void job_on_host_lost(void *context, int index)
         uv_timer_start(&job->late_timer, on_late, AGENT_END_MS, 0);
 }
 
-static void note_agent_end(struct job *job, pid_t pid, int status)
+void job_on_agent_end(void *context, int index)
 {
-    for (int i = 0; i < job->state.nhosts; i++) {
-        struct job_host *host = &job->hosts[i];
-        if (host->agent != pid || host->agent_ended)
-            continue;
-        host->agent_ended = true;
-        host->agent_status = status;
-        if (host->phase == HOST_LOST)
-            lose_host(job, host);
-        else if (host->phase == HOST_DONE)
-            job_act(job, job_state_on_host_done(&job->state));
-        else
-            uv_timer_start(&job->late_timer, on_late, AGENT_END_MS, 0);
-    }
-}
-
-/* Agents, and orphans that became ours. */
-static void on_sigchld(uv_signal_t *handle, int signum)
-{
-    struct job *job = handle->data;
-    pid_t pid;
-    (void)signum;
-    for (int status; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
-        note_agent_end(job, pid, status);
+    struct job *job = context;
+    struct job_host *host = &job->hosts[index];
+    if (host->phase == HOST_LOST)
+        lose_host(job, host);
+    else if (host->phase == HOST_DONE)
+        job_act(job, job_state_on_host_done(&job->state));
+    else
+        uv_timer_start(&job->late_timer, on_late, AGENT_END_MS, 0);
 }
 
 void job_lost_init(struct job *job)
 {
     job->nelders = process_tree_children(&job->elder_children);
     process_tree_adopt();
-    uv_must(uv_signal_start(&job->sigchld, on_sigchld, SIGCHLD), "signals");
+    job->children = children_create(job->loop);
 }
