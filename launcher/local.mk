@@ -13,8 +13,11 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/blocking_thread.c launcher/blocking_thread.h \
 	launcher/children.c launcher/children.h \
 	launcher/descriptors.c launcher/descriptors.h \
+	launcher/exec_limits.c launcher/exec_limits.h \
 	launcher/exit_status.h \
 	launcher/frame_link.c launcher/frame_link.h \
+	launcher/host_check.c launcher/host_check.h \
+	launcher/host_check_table.c launcher/host_check_table.h \
 	launcher/host_step.c launcher/host_step.h \
 	launcher/host_list.c launcher/host_list.h launcher/host_list_build.h \
 	launcher/host_spec.c launcher/host_spec.h \
@@ -26,6 +29,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/job_lost.c \
 	launcher/job_output.c launcher/job_output.h \
 	launcher/job_state.c launcher/job_state.h \
+	launcher/job_status.c launcher/job_status.h \
 	launcher/job_stop.c \
 	launcher/job_verdict.c launcher/job_verdict.h \
 	launcher/last_words.c launcher/last_words.h \
@@ -37,6 +41,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/process_tree.c launcher/process_tree.h \
 	launcher/rank_plan.c launcher/rank_plan.h \
 	launcher/reach.h launcher/reach_local.c \
+	launcher/silence.c launcher/silence.h \
 	launcher/slice.h \
 	launcher/spawn.c launcher/spawn.h \
 	launcher/stdin_reader.c launcher/stdin_reader.h \

@@ -103,10 +103,12 @@ program_archives = src/liboptions.la rendezvous/librendezvous.la launcher/liblau
 
 unit_tests += \
 	tests/unit/agent_protocol_test \
+	tests/unit/exec_limits_test \
 	tests/unit/host_list_test \
 	tests/unit/hostfile_read_test \
 	tests/unit/hvdrun_options_test \
 	tests/unit/job_state_test \
+	tests/unit/job_status_test \
 	tests/unit/last_words_test \
 	tests/unit/local_host_test \
 	tests/unit/options_test \
@@ -119,6 +121,7 @@ unit_tests += \
 	tests/unit/rendezvous_server_test \
 	tests/unit/rendezvous_strangers_test \
 	tests/unit/rendezvous_workers_test \
+	tests/unit/silence_test \
 	tests/unit/stop_plan_test \
 	tests/unit/text_buffer_test \
 	tests/unit/worker_environment_test

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What execve() of this machine takes: one text of an argument or NAME=VALUE, and all of them
+ * together. Asked before anything is started, so that a variable that is too long is named on the
+ * host where it is, instead of "Argument list too long" from each of its ranks. */
+#ifndef LAUNCHER_EXEC_LIMITS_H
+#define LAUNCHER_EXEC_LIMITS_H
+
+#include "lib/base/status.h"
+
+#include <stddef.h>
+
+struct exec_limits {
+    size_t text;  /* bytes of one text, with the NUL behind it */
+    size_t total; /* bytes of all texts, with a pointer for each */
+};
+
+/* The kernel's, for a process with this one's limit on stack size. */
+void exec_limits_read(struct exec_limits *limits);
+
+/* HVD_ERR_INVALID: the variable or argument that is too long, or the largest one of too many bytes,
+ * and the limit. `argv` and `envp` are ended by NULL. Pure. */
+int exec_limits_check(const struct exec_limits *limits, const char *path, char *const *argv,
+                      char *const *envp, struct err *err);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Watching for silence; see silence.h. */
+#include "launcher/silence.h"
+
+void silence_start(struct silence *silence, uint64_t limit_ms, uint64_t now_ms)
+{
+    *silence = (struct silence){ .limit_ms = limit_ms, .heard_ms = now_ms, .looked_ms = now_ms };
+}
+
+void silence_heard(struct silence *silence, uint64_t now_ms)
+{
+    silence->heard_ms = now_ms;
+}
+
+void silence_pause(struct silence *silence)
+{
+    silence->paused = true;
+}
+
+void silence_resume(struct silence *silence, uint64_t now_ms)
+{
+    silence->paused = false;
+    silence->heard_ms = now_ms;
+}
+
+bool silence_look(struct silence *silence, uint64_t now_ms)
+{
+    if (now_ms - silence->looked_ms > SILENCE_LOOK_MS + SILENCE_LATE_MS)
+        silence->heard_ms = now_ms;
+    silence->looked_ms = now_ms;
+    return silence->limit_ms > 0 && !silence->paused &&
+           now_ms - silence->heard_ms >= silence->limit_ms;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long the other side of a link has been silent, as a watch that may itself be late: a machine
+ * that was frozen, or a loop that was busy, looks at the clock before it reads what has come
+ * meanwhile. When a look comes too late, the other side gets the whole time again. Decides only;
+ * times are arguments, on a clock that goes on while the process is stopped. */
+#ifndef LAUNCHER_SILENCE_H
+#define LAUNCHER_SILENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How far apart looks are to be, and how much later than that is too late. */
+enum { SILENCE_LOOK_MS = 250, SILENCE_LATE_MS = 500 };
+
+struct silence {
+    uint64_t limit_ms; /* 0: there is none */
+    uint64_t heard_ms, looked_ms;
+    bool paused;
+};
+
+/* All zero is a watch without a limit. */
+void silence_start(struct silence *silence, uint64_t limit_ms, uint64_t now_ms);
+
+/* Something has come from the other side. */
+void silence_heard(struct silence *silence, uint64_t now_ms);
+
+/* Silence is in order until silence_resume(), which gives the whole time again. */
+void silence_pause(struct silence *silence);
+void silence_resume(struct silence *silence, uint64_t now_ms);
+
+/* To be called every SILENCE_LOOK_MS: has it lasted too long? */
+bool silence_look(struct silence *silence, uint64_t now_ms);
+
+#endif

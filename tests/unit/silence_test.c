@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When the silence of the other side has lasted too long. */
+#include "launcher/silence.h"
+#include "tests/support/unit.h"
+
+enum { LIMIT_MS = 5000 };
+
+static struct silence silence;
+static uint64_t now;
+
+static void setup(void)
+{
+    now = 1000000;
+    silence_start(&silence, LIMIT_MS, now);
+}
+
+/* Looks in time, as often as `duration_ms` takes: has it become too long? */
+static bool look_for(uint64_t duration_ms)
+{
+    for (uint64_t end = now + duration_ms; now < end;) {
+        now += SILENCE_LOOK_MS;
+        if (silence_look(&silence, now))
+            return true;
+    }
+    return false;
+}
+
+START_TEST(silence_is_too_long_at_the_limit)
+{
+    ck_assert(!look_for(LIMIT_MS - SILENCE_LOOK_MS));
+    ck_assert(look_for(SILENCE_LOOK_MS));
+}
+END_TEST
+
+START_TEST(whatever_is_heard_begins_it_anew)
+{
+    ck_assert(!look_for(LIMIT_MS - SILENCE_LOOK_MS));
+    silence_heard(&silence, now);
+    ck_assert(!look_for(LIMIT_MS - SILENCE_LOOK_MS));
+    ck_assert(look_for(SILENCE_LOOK_MS));
+}
+END_TEST
+
+START_TEST(without_a_limit_it_is_never_too_long)
+{
+    silence_start(&silence, 0, now);
+    ck_assert(!look_for(10 * LIMIT_MS));
+}
+END_TEST
+
+START_TEST(a_watch_that_was_frozen_gives_the_whole_time_again)
+{
+    ck_assert(!look_for(LIMIT_MS - SILENCE_LOOK_MS));
+    now += 20000;
+    ck_assert(!silence_look(&silence, now));
+    ck_assert(!look_for(LIMIT_MS - SILENCE_LOOK_MS));
+    ck_assert(look_for(SILENCE_LOOK_MS));
+}
+END_TEST
+
+START_TEST(a_look_that_is_a_little_late_counts)
+{
+    ck_assert(!look_for(LIMIT_MS - SILENCE_LOOK_MS));
+    now += SILENCE_LOOK_MS + SILENCE_LATE_MS;
+    ck_assert(silence_look(&silence, now));
+}
+END_TEST
+
+START_TEST(a_pause_lasts_until_its_end_and_gives_the_whole_time_again)
+{
+    silence_pause(&silence);
+    ck_assert(!look_for(10 * LIMIT_MS));
+    silence_heard(&silence, now);
+    ck_assert(!look_for(10 * LIMIT_MS));
+    silence_resume(&silence, now);
+    ck_assert(!look_for(LIMIT_MS - SILENCE_LOOK_MS));
+    ck_assert(look_for(SILENCE_LOOK_MS));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("silence");
+    TCase *tcase = tcase_create("silence");
+    tcase_add_checked_fixture(tcase, setup, NULL);
+    tcase_add_test(tcase, silence_is_too_long_at_the_limit);
+    tcase_add_test(tcase, whatever_is_heard_begins_it_anew);
+    tcase_add_test(tcase, without_a_limit_it_is_never_too_long);
+    tcase_add_test(tcase, a_watch_that_was_frozen_gives_the_whole_time_again);
+    tcase_add_test(tcase, a_look_that_is_a_little_late_counts);
+    tcase_add_test(tcase, a_pause_lasts_until_its_end_and_gives_the_whole_time_again);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
