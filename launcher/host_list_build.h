@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the two forms in which hosts are written make a host list. For host_list.c and hostfile.c
- * only. */
+/* How the forms in which hosts are written make a host list. For host_list.c, hostfile.c and what
+ * reads a batch system's forms (slurm_list.c, host_tally.c) only. */
 #ifndef LAUNCHER_HOST_LIST_BUILD_H
 #define LAUNCHER_HOST_LIST_BUILD_H
 

@@ -3,9 +3,10 @@
  *   open without blocking, see what it is, read to the end, close, parse (hostfile.c).
  * Fails when it cannot be opened or read, is neither a regular file nor a FIFO, is larger than
  * HOSTFILE_SIZE_MAX, or is a FIFO whose writer does not come to an end within HOSTFILE_WAIT_MS. */
+#include "launcher/hostfile_read.h"
+
 #include "launcher/bad_input.h"
 #include "launcher/host_list.h"
-#include "launcher/text_buffer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static int cannot(struct err *err, const char *path, const char *what)
+static int cannot(struct err *err, const char *name, const char *what)
 {
-    return bad_input(err, path, "cannot %s: %s", what, strerror(errno));
+    return bad_input(err, name, "cannot %s: %s", what, strerror(errno));
 }
 
 static int check_kind(int fd, const char *path, bool *is_fifo, struct err *err)
@@ -108,15 +109,21 @@ static int read_all(int fd, struct text_buffer *text, const char *path, struct e
     return rc;
 }
 
+int hostfile_read(struct text_buffer *text, const char *path, const char *name, struct err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return cannot(err, name, "open");
+    int rc = read_all(fd, text, name, err);
+    close(fd);
+    return rc;
+}
+
 int host_list_read_hostfile(struct host_list *list, const char *path, struct err *err)
 {
     struct text_buffer text = { 0 };
     *list = (struct host_list){ 0 };
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return cannot(err, path, "open");
-    int rc = read_all(fd, &text, path, err);
-    close(fd);
+    int rc = hostfile_read(&text, path, path, err);
     if (rc == HVD_OK)
         rc = host_list_parse_hostfile(list, text.data, text.length, path, err);
     text_buffer_fini(&text);

@@ -6,6 +6,7 @@
 #include "launcher/job_impl.h"
 
 #include "launcher/exit_status.h"
+#include "launcher/job_status.h"
 #include "launcher/uv_must.h"
 #include "launcher/xalloc.h"
 
@@ -14,11 +15,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How many signs of life may be missed; from when on the loop itself is late. */
-enum { BEATS_MISSED = 5, LATENESS_MS = 500 };
+/* How many signs of life may be missed; from when on the loop itself is late; when the status line is
+ * shown first, so that what is quick does not flicker, and how often it changes. */
+enum { BEATS_MISSED = 5, LATENESS_MS = 500, STATUS_FIRST_MS = 500, STATUS_MS = 200 };
 
 uint64_t job_now_ms(void)
 {
@@ -51,6 +54,8 @@ void job_note(struct job *job, const char *format, ...)
 static void start_hosts(struct job *job)
 {
     uv_timer_stop(&job->start_timer);
+    uv_timer_stop(&job->status_timer);
+    job_output_status(job->output, "");
     job->started_ms = job_now_ms();
     job_note(job, "every host is ready, starting the ranks (size %d)", job->state.nranks);
     for (int i = 0; i < job->state.nhosts; i++)
@@ -94,8 +99,10 @@ static void on_note(void *context, int host, bool important, const char *text)
 static void on_unreached(void *context, int host, int exit_status, const char *text)
 {
     struct job *job = context;
+    char where[600];
+    snprintf(where, sizeof where, "%s: %s", host_step_name(job->hosts[host].step), text);
     if (exit_status != 0)
-        job_act(job, job_state_on_host_failed(&job->state, host, -1, exit_status, text));
+        job_act(job, job_state_on_host_failed(&job->state, host, -1, exit_status, where));
     job_act(job, job_state_on_host_done(&job->state));
 }
 
@@ -195,6 +202,14 @@ static void on_drained(void *context)
     job->callbacks.on_suspended(job->context);
 }
 
+/* In columns; that of a terminal which does not say is taken for 80. */
+static int terminal_width(void)
+{
+    struct winsize size;
+    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20;
+    return known ? size.ws_col : 80;
+}
+
 /* Where each host that is missing stands. */
 static void on_start_timeout(uv_timer_t *timer)
 {
@@ -209,6 +224,20 @@ static void on_start_timeout(uv_timer_t *timer)
                      (double)(job_now_ms() - host->step_since_ms) / 1000);
     }
     job_fail(job, STATUS_TIMEOUT, text);
+}
+
+static void on_status(uv_timer_t *timer)
+{
+    struct job *job = timer->data;
+    char text[160], line[200];
+    struct job_status_host *hosts = xcalloc((size_t)job->state.nhosts, sizeof *hosts);
+    for (int i = 0; i < job->state.nhosts; i++)
+        hosts[i] = (struct job_status_host){ job_host_name(job, i), job->hosts[i].step,
+                                             job->hosts[i].step_since_ms };
+    job_status_text(text, sizeof text, hosts, job->state.nhosts, job_now_ms());
+    snprintf(line, sizeof line, "hvdrun: %.*s", terminal_width() - 9, text);
+    job_output_status(job->output, line);
+    free(hosts);
 }
 
 /* What was late itself cannot blame others: they get the time that was missed. */
@@ -305,6 +334,7 @@ static void list_timers(struct job *job, uv_timer_t *timers[JOB_TIMERS])
     timers[3] = &job->discard_timer;
     timers[4] = &job->sweep_timer;
     timers[5] = &job->beat_timer;
+    timers[6] = &job->status_timer;
 }
 
 static void init_handles(struct job *job)
@@ -341,6 +371,8 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
     }
     uv_timer_start(&job->start_timer, on_start_timeout, options->start_timeout_ms, 0);
     start_beating(job);
+    if (options->status_line)
+        uv_timer_start(&job->status_timer, on_status, STATUS_FIRST_MS, STATUS_MS);
     job->pool = reach_pool_create(loop, options->reach, job->children);
     open_hosts(job);
     return job;

@@ -32,6 +32,8 @@ struct job_options {
     const char *job_key;          /* value of HVD_JOB_KEY; never shown */
     const char *output_directory; /* or NULL */
     bool timestamps, verbose;
+    bool status_line; /* stderr is a terminal: shows how far the hosts are */
+    bool colour;      /* and a failure may stand out there */
     bool stdin_closed, stdout_closed, stderr_closed;
     uint32_t grace_ms, start_timeout_ms;
     uint32_t silence_ms; /* a host from which nothing comes for so long is lost */

@@ -49,6 +49,9 @@ static void send_ranks(struct job_host *host, const struct job_options *options)
     }
 }
 
+/* What --check-hosts looks for when nothing is to be started. */
+static char *const any_command[] = { (char *)(uintptr_t) "/bin/sh", NULL };
+
 static void describe(struct job_host *host, const struct job_options *options)
 {
     struct agent_job job = { .version = AGENT_VERSION };
@@ -61,7 +64,7 @@ static void describe(struct job_host *host, const struct job_options *options)
     snprintf(job.cwd, sizeof job.cwd, "%s", options->cwd);
     agent_job_encode(frame_link_begin(&host->link, AGENT_JOB), &job);
     frame_link_send(&host->link);
-    send_texts(host, AGENT_ARGUMENTS, options->command);
+    send_texts(host, AGENT_ARGUMENTS, options->command[0] ? options->command : any_command);
     send_texts(host, AGENT_ENVIRONMENT, options->environment);
     send_ranks(host, options);
     send_empty(host, AGENT_PREPARE);
@@ -227,9 +230,12 @@ static int on_heartbeat(struct job_host *host, struct wire_reader *body, struct 
 {
     uint64_t stamp = wire_get_u64(body), now = uv_hrtime() / 1000;
     int rc = agent_frame_finished(body, AGENT_HEARTBEAT, err);
-    if (rc == HVD_OK && stamp <= now)
-        host->round_trip_us = now - stamp;
-    return rc;
+    if (rc < 0)
+        return rc;
+    host->round_trip_us = stamp <= now ? now - stamp : 0;
+    if (host->events->on_alive)
+        host->events->on_alive(host->context, host->index);
+    return HVD_OK;
 }
 
 static int on_done(struct job_host *host, struct wire_reader *body, struct err *err)

@@ -36,6 +36,10 @@ struct job_host_events {
 
     void (*on_ready)(void *context, int host);
     void (*on_failed)(void *context, int host, const struct agent_failed *failed);
+
+    /* It has answered job_host_beat(): round_trip_us. May be NULL. */
+    void (*on_alive)(void *context, int host);
+
     void (*on_started)(void *context, int rank, pid_t pid);
     void (*on_output)(void *context, int rank, enum output_stream stream, const char *data,
                       size_t length);

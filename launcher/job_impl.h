@@ -11,7 +11,7 @@
 #include "launcher/job_state.h"
 #include "launcher/stdin_reader.h"
 
-enum { JOB_TIMERS = 6 };
+enum { JOB_TIMERS = 7 };
 
 struct job {
     uv_loop_t *loop;
@@ -35,7 +35,8 @@ struct job {
     uv_timer_t sweep_timer;   /* while what lost agents left behind is being killed */
     uv_timer_t beat_timer;    /* each turn every host is asked for a sign of life */
     uint64_t beat_due_ms;
-    int open_parts; /* handles and hosts whose memory libuv still uses */
+    uv_timer_t status_timer; /* while hosts are being reached, on a terminal */
+    int open_parts;          /* handles and hosts whose memory libuv still uses */
     uint64_t created_ms, started_ms;
     int sweeps;
     bool suspending; /* as soon as the ranks have been told */

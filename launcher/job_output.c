@@ -56,6 +56,7 @@ struct job_output {
     int nbroken;    /* destinations that were given up */
     bool congested; /* some stream has bytes waiting */
     bool finishing, lost;
+    bool status_shown; /* the last thing on the terminal is a line of job_output_status() */
 };
 
 static size_t pending(const struct job_output *output)
@@ -92,12 +93,33 @@ static void on_broken(void *context, struct output_sink *sink, int errnum)
                        output->nbroken == BROKEN_NAMED_MAX ? " (others are not named)" : "");
 }
 
+/* The line goes before anything else is written, and before another one. */
+static void wipe_status(struct job_output *output)
+{
+    static const char wipe[] = "\r\033[K";
+    struct console *console = output->consoles[STREAM_STDERR];
+    if (output->status_shown)
+        output_sink_write(console->sink, wipe, sizeof wipe - 1);
+    output->status_shown = false;
+}
+
+void job_output_status(struct job_output *output, const char *line)
+{
+    struct console *console = output->consoles[STREAM_STDERR];
+    if (console->closed || console->dangling)
+        return;
+    wipe_status(output);
+    output_sink_write(console->sink, line, strlen(line));
+    output->status_shown = *line;
+}
+
 static void console_write(struct job_output *output, enum output_stream stream, const void *data,
                           size_t length)
 {
     struct console *console = output->consoles[stream];
     if (length == 0)
         return;
+    wipe_status(output);
     if (console->closed) {
         output->lost = true;
         return;

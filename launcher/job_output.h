@@ -52,6 +52,10 @@ void job_output_end(struct job_output *output, int rank, enum output_stream stre
 void job_output_say(struct job_output *output, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Shows a line without an end on hvdrun's stderr, a terminal, until something else is written or
+ * another one is shown; "" for none. */
+void job_output_status(struct job_output *output, const char *line);
+
 /* The last line that a rank wrote to stderr; see last_words_text(). */
 const char *job_output_last_words(struct job_output *output, int rank);
 

@@ -9,6 +9,7 @@
 #include "launcher/stop_plan.h"
 
 #include <signal.h>
+#include <string.h>
 
 /* How long the output of a job that was told to stop may still take to be written, once its ranks
  * have ended; how often what lost agents left behind is looked for; how much longer than planned an
@@ -40,7 +41,9 @@ static void say_verdict(struct job *job)
         job_output_say(job->output, "rank %d last wrote to stderr: %s", state->cause_rank, last);
     job_verdict_text(text, sizeof text, state, job->options->plan, pid,
                      job->started_ms ? job_now_ms() - job->started_ms : 0);
-    job_output_say(job->output, "%s", text);
+    bool red = job->options->colour && strncmp(text, "FAILED", 6) == 0;
+    job_output_say(job->output, "%s%.*s%s%s", red ? "\033[1;31m" : "", red ? 6 : 0, text,
+                   red ? "\033[0m" : "", red ? text + 6 : text);
 }
 
 /* All output is written: now the verdict, then that too. */
@@ -69,6 +72,8 @@ static void on_sweep(uv_timer_t *timer)
 
 void job_stop_finish(struct job *job)
 {
+    uv_timer_stop(&job->status_timer);
+    job_output_status(job->output, "");
     uv_timer_stop(&job->start_timer);
     uv_timer_stop(&job->stop_timer);
     bool lost = false;

@@ -26,8 +26,13 @@ struct reach_way {
     void *(*open)(const struct reach_job *job);
 
     /* Gives up or hangs up, frees the state, and calls reach_way_closed() in a later turn of the
-     * loop: the last call that is made. */
+     * loop: the last call that is made. Called once for each open(), also when the way has failed or
+     * ended, and never from inside one of the calls below. */
     void (*close)(void *way);
+
+    /* A child of this process was waited for by somebody else. NULL for a way that has no children.
+     */
+    void (*child_ended)(void *way, pid_t pid, int wait_status);
 };
 
 extern const struct reach_way reach_local_way, reach_ssh_way, reach_command_way;
@@ -55,15 +60,18 @@ void reach_way_ended(struct reach *reach, const char *text);
 void reach_way_process_end(struct reach *reach, int wait_status);
 
 /* This host is this machine after all (an address of ours): open it by that way. Or: it can only be
- * reached through a command, this one ("ssh %h"); `why` is said to people. The way is closed. */
+ * reached through a command, this one ("ssh %h"); `why` is said to people. The way is then closed. */
 void reach_way_is_local(struct reach *reach);
 void reach_way_needs_command(struct reach *reach, const char *command, const char *why);
 
 void reach_way_closed(struct reach *reach);
 
-/* The command with which a host is reached: settings->remote_shell, or what
- * reach_way_needs_command() said. */
-const char *reach_way_command(const struct reach *reach);
+/* The command with which a host is reached: what reach_way_needs_command() said, which is then not
+ * the user's own; else settings->remote_shell. */
+const char *reach_way_command(const struct reach *reach, bool *users_own);
+
+/* Has the host been reached? Then a local process that stands for it is somebody else's. */
+bool reach_way_is_reached(const struct reach *reach);
 
 /* Is the address one of this machine's? For a way that has resolved a name. */
 bool reach_way_is_own_address(const struct reach *reach, const struct sockaddr *address);

@@ -6,6 +6,7 @@
 #include "lib/base/env_names.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Set for each rank by us, whatever the user's environment says. */
@@ -41,16 +42,19 @@ static bool travels(const char *entry)
     return true;
 }
 
-void worker_environment_common(struct string_list *list, char *const *environment)
+void worker_environment_inherit(struct string_list *list, char *const *environment)
 {
     for (; *environment; environment++)
         if (travels(*environment))
             string_list_add(list, *environment, strlen(*environment));
+}
+
+void worker_environment_common(struct string_list *list, char *const *environment)
+{
+    worker_environment_inherit(list, environment);
     string_list_take(list, xstrdup(ENV_PYTHONUNBUFFERED "=1"));
     string_list_take(list, xstrdup(ENV_CONTROLLER "=gloo"));
     string_list_take(list, xstrdup(ENV_CPU_OPERATIONS "=gloo"));
-    string_list_take(list, xstrdup(ENV_GLOO_IFACE "=lo"));
-    string_list_take(list, xstrdup(ENV_NCCL_SOCKET_IFNAME "=lo"));
 }
 
 void worker_environment_rank(struct string_list *list, const struct place *place, const char *host,
@@ -71,4 +75,66 @@ void worker_environment_rank(struct string_list *list, const struct place *place
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         string_list_take(list, xasprintf("%s=%d", numbers[i].name, numbers[i].value));
     string_list_take(list, xasprintf(ENV_JOB_KEY "=%s", job_key));
+}
+
+/* strcmp() of the names alone. */
+static int compare_names(const char *a, const char *b)
+{
+    size_t length_a = strcspn(a, "="), length_b = strcspn(b, "=");
+    int order = memcmp(a, b, length_a < length_b ? length_a : length_b);
+    return order ? order : (length_a > length_b) - (length_a < length_b);
+}
+
+/* An entry and its place in the list, which qsort() would not keep. */
+struct placed {
+    char *text;
+    size_t place;
+};
+
+static int by_name_then_place(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+    int order = compare_names(x->text, y->text);
+    return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+void worker_environment_settle(struct string_list *list)
+{
+    struct placed *placed = xcalloc(list->count + 1, sizeof *placed);
+    for (size_t i = 0; i < list->count; i++)
+        placed[i] = (struct placed){ list->items[i], i };
+    qsort(placed, list->count, sizeof *placed, by_name_then_place);
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        bool again = i + 1 < list->count && !compare_names(placed[i].text, placed[i + 1].text);
+        if (again)
+            free(placed[i].text);
+        else
+            list->items[kept++] = placed[i].text;
+    }
+    if (list->items)
+        list->items[kept] = NULL;
+    list->count = kept;
+    free(placed);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return compare_names(*(char *const *)a, *(char *const *)b);
+}
+
+char **worker_environment_over(const struct string_list *common, const struct string_list *own)
+{
+    char **envp = xcalloc(common->count + own->count + 1, sizeof *envp);
+    size_t count = 0;
+    if (common->count > 0)
+        memcpy(envp, common->items, common->count * sizeof *envp);
+    for (size_t i = 0; i < own->count; i++) {
+        char **same = bsearch(&own->items[i], envp, common->count, sizeof *envp, by_name);
+        if (same)
+            *same = own->items[i];
+        else
+            envp[common->count + count++] = own->items[i];
+    }
+    return envp;
 }

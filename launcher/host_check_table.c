@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing the table of --check-hosts; see host_check_table.h. */
+#include "launcher/host_check_table.h"
+
+#include "launcher/text_buffer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The steps that have a column; those before `STEP_AGENT` are not taken on this machine. */
+static const enum host_step columns[] = {
+    STEP_RESOLVE, STEP_CONNECT,   STEP_HOST_KEY, STEP_LOGIN,
+    STEP_AGENT,   STEP_DIRECTORY, STEP_COMMAND,  STEP_NETWORK
+};
+
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static const char *cell(const struct host_check_row *row, enum host_step step, bool with_command)
+{
+    if ((row->local && step < STEP_AGENT) || (step == STEP_COMMAND && !with_command))
+        return "-";
+    if (row->ok || step < row->step)
+        return "ok";
+    return step == row->step ? "FAILED" : "-";
+}
+
+static int name_width(const struct host_check_row *rows, int nrows)
+{
+    size_t width = strlen("host");
+    for (int i = 0; i < nrows; i++)
+        if (strlen(rows[i].name) > width)
+            width = strlen(rows[i].name);
+    return (int)width;
+}
+
+static void put_facts(struct text_buffer *table, const struct host_check_row *row)
+{
+    if (!row->ok) {
+        text_buffer_printf(table, "%10s %10s %5s  -\n", "-", "-", "-");
+        return;
+    }
+    text_buffer_printf(table, "%7.2f ms %+8.1f s %5u  %s\n", (double)row->round_trip_us / 1000,
+                       (double)row->clock_ms / 1000, row->facts.ncpus, row->facts.machine);
+}
+
+char *host_check_table(const struct host_check_row *rows, int nrows, bool with_command)
+{
+    struct text_buffer table = { 0 };
+    int width = name_width(rows, nrows);
+    text_buffer_printf(&table, "%-*s", width, "host");
+    for (int c = 0; c < COLUMNS; c++)
+        text_buffer_printf(&table, "  %-9s", host_step_name(columns[c]));
+    text_buffer_printf(&table, "%10s %10s %5s  machine\n", "round trip", "clock", "cores");
+    for (int i = 0; i < nrows; i++) {
+        text_buffer_printf(&table, "%-*s", width, rows[i].name);
+        for (int c = 0; c < COLUMNS; c++)
+            text_buffer_printf(&table, "  %-9s", cell(&rows[i], columns[c], with_command));
+        put_facts(&table, &rows[i]);
+    }
+    for (int i = 0; i < nrows; i++)
+        if (!rows[i].ok)
+            text_buffer_printf(&table, "%s: %s: %s\n", rows[i].name, host_step_name(rows[i].step),
+                               rows[i].text);
+    return text_buffer_take(&table);
+}

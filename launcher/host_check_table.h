@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of --check-hosts. Pure. */
+#ifndef LAUNCHER_HOST_CHECK_TABLE_H
+#define LAUNCHER_HOST_CHECK_TABLE_H
+
+#include "launcher/agent_protocol.h"
+#include "launcher/host_step.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What was seen of one host. */
+struct host_check_row {
+    const char *name;
+    bool local;
+    bool ok;
+    enum host_step step;      /* where it failed, if it did */
+    const char *text;         /* why */
+    struct agent_ready facts; /* if it is ok, as what follows */
+    int64_t clock_ms;         /* its clock is so far ahead of ours */
+    uint64_t round_trip_us;
+};
+
+/* A line per host: each step "ok", "FAILED" or "-", then round-trip time, clock, cores; behind them
+ * a line per host that failed. `with_command`: a program was looked for. The caller frees it. */
+char *host_check_table(const struct host_check_row *rows, int nrows, bool with_command);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one line that shows on a terminal how far the hosts of a job are, while they are being
+ * reached. Pure. */
+#ifndef LAUNCHER_JOB_STATUS_H
+#define LAUNCHER_JOB_STATUS_H
+
+#include "launcher/host_step.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A host that is on its way, or ready. */
+struct job_status_host {
+    const char *name;
+    enum host_step step;
+    uint64_t step_since_ms;
+};
+
+/* Writes "14 of 16 hosts ready, 15 connected; slowest: host7 (login, 2.1 s)". The slowest has come
+ * least far, and stands there longest. */
+void job_status_text(char *text, size_t size, const struct job_status_host *hosts, int nhosts,
+                     uint64_t now_ms);
+
+#endif
