@@ -18,11 +18,13 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/frame_link.c launcher/frame_link.h \
 	launcher/host_check.c launcher/host_check.h \
 	launcher/host_check_table.c launcher/host_check_table.h \
+	launcher/host_environment.c launcher/host_environment.h \
 	launcher/host_step.c launcher/host_step.h \
 	launcher/host_list.c launcher/host_list.h launcher/host_list_build.h \
 	launcher/host_spec.c launcher/host_spec.h \
+	launcher/host_tally.c launcher/host_tally.h \
 	launcher/hostfile.c \
-	launcher/hostfile_read.c \
+	launcher/hostfile_read.c launcher/hostfile_read.h \
 	launcher/job.c launcher/job.h \
 	launcher/job_host.c launcher/job_host.h \
 	launcher/job_impl.h \
@@ -43,6 +45,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/reach.h launcher/reach_local.c \
 	launcher/silence.c launcher/silence.h \
 	launcher/slice.h \
+	launcher/slurm_list.c launcher/slurm_list.h \
 	launcher/spawn.c launcher/spawn.h \
 	launcher/stdin_reader.c launcher/stdin_reader.h \
 	launcher/stop_plan.c launcher/stop_plan.h \

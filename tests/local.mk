@@ -104,6 +104,7 @@ program_archives = src/liboptions.la rendezvous/librendezvous.la launcher/liblau
 unit_tests += \
 	tests/unit/agent_protocol_test \
 	tests/unit/exec_limits_test \
+	tests/unit/host_environment_test \
 	tests/unit/host_list_test \
 	tests/unit/hostfile_read_test \
 	tests/unit/hvdrun_options_test \

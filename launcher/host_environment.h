@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hosts that a batch system has given to this job, as its variables tell:
+ *
+ *   Slurm   SLURM_JOB_NODELIST or SLURM_NODELIST, in Slurm's short form (slurm_list.h); slots from
+ *           SLURM_TASKS_PER_NODE, else SLURM_JOB_CPUS_PER_NODE, else one per host
+ *   LSF     LSB_DJOB_HOSTFILE, a file with a host per slot; LSB_MCPU_HOSTS, "a 4 b 2"; LSB_HOSTS,
+ *           "a a b"
+ *   PBS     PBS_NODEFILE, a file with a host per slot
+ *   SGE     PE_HOSTFILE, a file with lines "HOST SLOTS QUEUE PROCESSORS"
+ *
+ * The first of these that is set and not empty counts, in this order. Hosts stand in the batch
+ * system's order; a host that is there several times has the slots of all. */
+#ifndef LAUNCHER_HOST_ENVIRONMENT_H
+#define LAUNCHER_HOST_ENVIRONMENT_H
+
+#include "launcher/host_list.h"
+
+/* The value of a variable, borrowed, or NULL: getenv(3), or a test's table. */
+typedef char *host_environment_get_fn(const char *name);
+
+/* Returns 1 and the hosts, with `source` naming where they come from, for messages
+ * ("$SLURM_JOB_NODELIST", borrowed for ever); 0 if no batch system says anything; or HVD_ERR_INVALID
+ * and one line that names the variable, quotes what is wrong and says what was expected. The list is
+ * empty unless 1 is returned. Reads a file where the variable names one, within
+ * HOSTFILE_WAIT_MS. */
+int host_list_from_environment(struct host_list *list, host_environment_get_fn *get,
+                               const char **source, struct err *err);
+
+#endif
