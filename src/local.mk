@@ -5,6 +5,7 @@ agent_PROGRAMS += src/hvdagent
 noinst_LTLIBRARIES += src/liboptions.la
 
 src_liboptions_la_SOURCES = \
+	src/host_interfaces.c src/host_interfaces.h \
 	src/hvdrun_options.c src/hvdrun_options.h \
 	src/option_find.c src/option_find.h \
 	src/options.c src/options.h \
@@ -12,6 +13,7 @@ src_liboptions_la_SOURCES = \
 
 src_hvdrun_SOURCES = \
 	src/agent_path.c src/agent_path.h \
+	src/check_hosts.c src/check_hosts.h \
 	src/hvdrun.c \
 	src/job_rendezvous.c src/job_rendezvous.h
 src_hvdrun_CPPFLAGS = $(AM_CPPFLAGS) -DAGENT_DIRECTORY='"$(agentdir)"' \

@@ -105,6 +105,8 @@ unit_tests += \
 	tests/unit/agent_protocol_test \
 	tests/unit/exec_limits_test \
 	tests/unit/host_environment_test \
+	tests/unit/host_check_table_test \
+	tests/unit/host_interfaces_test \
 	tests/unit/host_list_test \
 	tests/unit/hostfile_read_test \
 	tests/unit/hvdrun_options_test \

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which part of --network-interfaces concerns which host. */
+#include "src/host_interfaces.h"
+#include "tests/support/unit.h"
+
+#include <string.h>
+
+static struct host_list hosts;
+static struct rank_plan plan;
+static struct string_list items, choices;
+static struct err err;
+
+static void setup(void)
+{
+    static const char text[] = "a:1,B:2,c:1";
+    ck_assert_int_eq(host_list_parse(&hosts, text, strlen(text), "-H", &err), HVD_OK);
+    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 4, &err), HVD_OK);
+}
+
+static void teardown(void)
+{
+    string_list_fini(&items);
+    string_list_fini(&choices);
+    rank_plan_fini(&plan);
+    host_list_fini(&hosts);
+}
+
+static int make(const char *const *texts)
+{
+    for (; *texts; texts++)
+        string_list_add(&items, *texts, strlen(*texts));
+    return host_interfaces_make(&choices, &items, &plan, &err);
+}
+
+static const struct {
+    const char *items[6];
+    const char *choices[3];
+} rows[] = {
+    { { NULL }, { "", "", "" } },
+    { { "eth0" }, { "eth0", "eth0", "eth0" } },
+    { { "eth0", "10.0.0.0/8" }, { "eth0,10.0.0.0/8", "eth0,10.0.0.0/8", "eth0,10.0.0.0/8" } },
+    { { "eth0", "b=ib0" }, { "eth0", "ib0", "eth0" } },
+    { { "b=ib0", "b=ib1" }, { "", "ib0,ib1", "" } },
+    { { "a=x", "eth0", "B=y", "c=z" }, { "x", "y", "z" } },
+};
+
+START_TEST(what_is_said_of_a_host_comes_before_what_is_said_of_all)
+{
+    ck_assert_int_eq(make(rows[_i].items), HVD_OK);
+    ck_assert_uint_eq(choices.count, 3);
+    for (int host = 0; host < 3; host++)
+        ck_assert_str_eq(choices.items[host], rows[_i].choices[host]);
+}
+END_TEST
+
+START_TEST(a_host_that_the_job_does_not_have_is_refused)
+{
+    ck_assert_int_eq(make((const char *[]){ "eth0", "d=ib0", NULL }), HVD_ERR_INVALID);
+    ck_assert_str_eq(err.text, "--network-interfaces: no such host in this job: 'd'");
+}
+END_TEST
+
+START_TEST(a_choice_that_is_too_long_is_refused)
+{
+    char item[800];
+    memset(item, 'e', sizeof item - 1);
+    item[sizeof item - 1] = '\0';
+    ck_assert_int_eq(make((const char *[]){ item, item, NULL }), HVD_ERR_INVALID);
+    ck_assert_str_eq(err.text, "--network-interfaces: too long for a");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("host_interfaces");
+    TCase *tcase = tcase_create("host_interfaces");
+    suite_add_tcase(suite, tcase);
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_loop_test(tcase, what_is_said_of_a_host_comes_before_what_is_said_of_all, 0,
+                        (int)(sizeof rows / sizeof *rows));
+    tcase_add_test(tcase, a_host_that_the_job_does_not_have_is_refused);
+    tcase_add_test(tcase, a_choice_that_is_too_long_is_refused);
+    return unit_run(suite);
+}
