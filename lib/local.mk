@@ -11,6 +11,8 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/env_names.h \
 	lib/base/frame.c lib/base/frame.h \
 	lib/base/hush.c lib/base/hush.h \
+	lib/base/interface_choice.c \
+	lib/base/interfaces.c lib/base/interfaces.h \
 	lib/base/join_protocol.c lib/base/join_protocol.h \
 	lib/base/log.c lib/base/log.h \
 	lib/base/place.h \

@@ -37,6 +37,7 @@ unit_tests = \
 	tests/unit/failure_test \
 	tests/unit/frame_test \
 	tests/unit/half_test \
+	tests/unit/interfaces_test \
 	tests/unit/join_client_test \
 	tests/unit/join_protocol_test \
 	tests/unit/link_connect_test \

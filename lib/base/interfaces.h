@@ -6,7 +6,8 @@
  * An interface is usable when it is up, and has an IPv4 address or an IPv6 address that is not
  * link-local. Loopback is last; before it bridges and tunnels that containers and virtual machines
  * make (docker0, virbr0, br-*, veth*, cni0, lxc*, ...), which have the same address on every
- * machine; all others come first, in the kernel's order, IPv4 before IPv6 within an interface. */
+ * machine, and what has no carrier; all others come first, in the kernel's order, IPv4 before IPv6
+ * within an interface. An address that two interfaces have is there once. */
 #ifndef LIB_BASE_INTERFACES_H
 #define LIB_BASE_INTERFACES_H
 
@@ -36,11 +37,23 @@ struct interfaces {
 /* What this machine has, in the order above. HVD_ERR_SYSTEM. */
 int interfaces_read(struct interfaces *interfaces, struct err *err);
 
+/* The same from what getifaddrs(3) told, or a test makes up. Pure. */
+struct ifaddrs;
+void interfaces_sort_out(struct interfaces *interfaces, const struct ifaddrs *list);
+
 /* Keeps what the choice names, in its order; an empty choice keeps everything. HVD_ERR_INVALID: an
- * item that is none, or that nothing here matches: "no interface 'ib0' (have: lo, eth0)". Pure. */
+ * item that is none, or that nothing here matches: "no interface 'ib0' (have: eth0 192.0.2.1, lo
+ * 127.0.0.1)". Pure. */
 int interfaces_choose(struct interfaces *interfaces, const char *choice, struct err *err);
 
 /* Is it a choice at all? HVD_ERR_INVALID names the item that is none, and what was expected. */
 int interfaces_check_choice(const char *choice, struct err *err);
+
+/* Of two addresses, IPv4 that is mapped into IPv6 counting as IPv4: the first `bits` are the same;
+ * all of them are; it is one that leads to this host from anywhere on it. */
+bool address_in_network(const struct sockaddr_storage *address,
+                        const struct sockaddr_storage *network, unsigned bits);
+bool address_equal(const struct sockaddr_storage *left, const struct sockaddr_storage *right);
+bool address_is_loopback(const struct sockaddr_storage *address);
 
 #endif
