@@ -42,7 +42,10 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/output_writer.c launcher/output_writer.h \
 	launcher/process_tree.c launcher/process_tree.h \
 	launcher/rank_plan.c launcher/rank_plan.h \
-	launcher/reach.h launcher/reach_local.c \
+	launcher/reach.c launcher/reach.h launcher/reach_impl.h launcher/reach_way.h \
+	launcher/reach_local.c \
+	launcher/reach_pool.c \
+	launcher/reach_stderr.c launcher/reach_stderr.h \
 	launcher/silence.c launcher/silence.h \
 	launcher/slice.h \
 	launcher/slurm_list.c launcher/slurm_list.h \

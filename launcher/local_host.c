@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Is that host this machine? Cheapest first:
- *   localhost and the own name, then the address as a number, then what the name resolves to.
+ *   localhost and the own name, then the address as a number.
  * Nothing fails: what cannot be found out is not local. */
 #include "launcher/local_host.h"
 
@@ -8,14 +8,13 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
-#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { RESOLVED_MAX = 64, HOST_NAME_BYTES = 256 };
+enum { HOST_NAME_BYTES = 256 };
 
 static struct ip_address from_ipv6(const struct in6_addr *in)
 {
@@ -48,19 +47,6 @@ static bool from_sockaddr(struct ip_address *address, const struct sockaddr *fro
     return true;
 }
 
-static int resolve(const char *name, struct ip_address *addresses, int max)
-{
-    struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found = NULL;
-    int count = 0;
-    if (getaddrinfo(name, NULL, &hints, &found) != 0)
-        return 0;
-    for (const struct addrinfo *at = found; at && count < max; at = at->ai_next)
-        if (from_sockaddr(&addresses[count], at->ai_addr))
-            count++;
-    freeaddrinfo(found);
-    return count;
-}
-
 static int count_interfaces(const struct ifaddrs *interfaces)
 {
     int count = 0;
@@ -84,7 +70,7 @@ static void collect_addresses(struct local_host *self)
 void local_host_init(struct local_host *self)
 {
     char name[HOST_NAME_BYTES] = "";
-    *self = (struct local_host){ .resolve = resolve };
+    *self = (struct local_host){ 0 };
     if (gethostname(name, sizeof name - 1) < 0)
         name[0] = '\0';
     self->name = xstrdup(name);
@@ -151,14 +137,13 @@ static bool read_address(struct ip_address *address, const char *host)
 
 bool local_host_is(const struct local_host *self, const char *host)
 {
-    struct ip_address addresses[RESOLVED_MAX];
-    if (is_own_name(self, host))
-        return true;
-    if (read_address(&addresses[0], host))
-        return is_own_address(self, &addresses[0]);
-    int count = self->resolve(host, addresses, RESOLVED_MAX);
-    for (int i = 0; i < count; i++)
-        if (!is_own_address(self, &addresses[i]))
-            return false;
-    return count > 0;
+    struct ip_address address;
+    return is_own_name(self, host) ||
+           (read_address(&address, host) && is_own_address(self, &address));
+}
+
+bool local_host_has_address(const struct local_host *self, const struct sockaddr *address)
+{
+    struct ip_address ip;
+    return from_sockaddr(&ip, address) && is_own_address(self, &ip);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Is that host this machine?
  *
- * Yes for "localhost", the machine's own name (as it is and up to its first dot), a loopback address,
- * an address of one of its interfaces, and a name that resolves to such addresses only. The first of
- * these that decides is the last that is tried, so that only a foreign name costs a look-up, which
- * may block as long as the resolver does. A name that cannot be resolved is not local. */
+ * Yes for "localhost", the machine's own name (as it is and up to its first dot), a loopback address
+ * and an address of one of its interfaces. Nothing is asked that could block: a name that only the
+ * resolver knows to be ours is told when it has been resolved (local_host_has_address). */
 #ifndef LAUNCHER_LOCAL_HOST_H
 #define LAUNCHER_LOCAL_HOST_H
 
 #include <stdbool.h>
+#include <sys/socket.h>
 
 /* An IPv4 or IPv6 address in network order; an IPv4 address inside IPv6 is kept as IPv4. */
 struct ip_address {
@@ -16,15 +16,11 @@ struct ip_address {
     unsigned char bytes[16];
 };
 
-/* Fills in at most `max` addresses of a name and returns how many it has; 0 when it has none. */
-typedef int local_host_resolve_fn(const char *name, struct ip_address *addresses, int max);
-
 /* What decides. local_host_init() fills it from the system; a test fills it itself. */
 struct local_host {
     char *name;                   /* owned; the machine's own, "" if unknown */
     struct ip_address *addresses; /* owned; of its interfaces */
     int address_count;
-    local_host_resolve_fn *resolve;
 };
 
 /* Asks the system once. What cannot be learnt is left empty; it never fails. */
@@ -33,5 +29,8 @@ void local_host_fini(struct local_host *self);
 
 /* `host` is a name or a numeric address; an IPv6 address with or without brackets, zone ignored. */
 bool local_host_is(const struct local_host *self, const char *host);
+
+/* For an address that a name was resolved to. */
+bool local_host_has_address(const struct local_host *self, const struct sockaddr *address);
 
 #endif

@@ -76,10 +76,6 @@ struct reach;
 struct reach_pool *reach_pool_create(uv_loop_t *loop, const struct reach_settings *settings,
                                      struct children *children);
 
-/* Whoever waits for the children of this process tells of each that has ended, whose ever it was: a
- * command that reaches a host may be among them. */
-void reach_pool_child_ended(struct reach_pool *pool, pid_t pid, int wait_status);
-
 /* To be called when no host of the pool is open any more. NULL is fine. */
 void reach_pool_destroy(struct reach_pool *pool);
 

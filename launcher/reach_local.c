@@ -1,58 +1,118 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An agent on this machine, as a child process; see reach.h.
+/* An agent on this machine, as a child process on a socketpair; see reach_way.h. It is forked at
+ * once and has executed hvdagent by the next turn of the loop, when we look.
  * Fails when there are no descriptors or processes left, or hvdagent cannot be executed. */
-#include "launcher/reach.h"
-
+#include "launcher/children.h"
+#include "launcher/exit_status.h"
+#include "launcher/reach_way.h"
 #include "launcher/spawn.h"
+#include "launcher/uv_must.h"
+#include "launcher/xalloc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
 
-static int spawn_agent(const char *agent, const struct rlimit *nofile, int stream,
-                       struct spawned *spawned, struct err *err)
+struct reach_local {
+    const struct reach_job *job;
+    uv_timer_t turn;
+    struct spawned spawned; /* pid 0: it could not be */
+    int stream;             /* our end; -1 when it was handed over */
+    struct err err;
+};
+
+static int spawn_agent(struct reach_local *local, int stream)
 {
     char name[] = "hvdagent";
     char *argv[] = { name, NULL };
     struct sigaction hup;
     sigaction(SIGHUP, NULL, &hup);
     struct spawn_request request = {
-        .path = agent,
+        .path = local->job->settings->agent,
         .argv = argv,
         .envp = environ,
         .stdio = { stream, stream, STDERR_FILENO },
         .new_session = true,
-        .nofile = nofile,
+        .nofile = local->job->settings->nofile,
         .ignore_hup = hup.sa_handler == SIG_IGN,
     };
-    return spawn_start(&request, spawned, err);
+    return spawn_start(&request, &local->spawned, &local->err);
 }
 
-int reach_local(const char *agent, const struct rlimit *nofile, struct reached *reached,
-                struct err *err)
+static void on_process_end(void *context, pid_t pid, int wait_status)
+{
+    struct reach_local *local = context;
+    (void)pid;
+    reach_way_process_end(local->job->reach, wait_status);
+    reach_way_ended(local->job->reach, "");
+}
+
+static void start(struct reach_local *local)
 {
     int pair[2];
-    struct spawned spawned;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-        return fail_errno(err, HVD_ERR_SYSTEM, errno, "socketpair");
-    int rc = spawn_agent(agent, nofile, pair[1], &spawned, err);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+        fail_errno(&local->err, HVD_ERR_SYSTEM, errno, "socketpair");
+        return;
+    }
+    local->stream = pair[0];
+    fcntl(pair[0], F_SETFL, O_RDWR | O_NONBLOCK);
+    if (spawn_agent(local, pair[1]) == HVD_OK)
+        children_watch(local->job->children, local->spawned.pid, on_process_end, local);
     close(pair[1]);
-    if (rc == HVD_OK) {
-        int code = spawn_confirm(&spawned);
-        if (code != 0) {
-            waitpid(spawned.pid, NULL, 0);
-            rc = fail_errno(err, HVD_ERR_SYSTEM, code, "%s", agent);
-        }
-    }
-    if (rc < 0) {
-        close(pair[0]);
-        return rc;
-    }
-    *reached = (struct reached){ pair[0], pair[0], spawned.pid };
-    return HVD_OK;
 }
+
+static void on_turn(uv_timer_t *timer)
+{
+    struct reach_local *local = timer->data;
+    int code = local->spawned.pid > 0 ? spawn_confirm(&local->spawned) : 0;
+    if (code != 0) {
+        children_forget(local->job->children, local->spawned.pid);
+        fail_errno(&local->err, HVD_ERR_SYSTEM, code, "%s", local->job->settings->agent);
+    }
+    if (local->err.code != HVD_OK) {
+        reach_way_failed(local->job->reach, STATUS_RESOURCE, local->err.text);
+        return;
+    }
+    struct reached reached = { local->stream, local->stream, local->spawned.pid, true };
+    local->stream = -1;
+    reach_way_opened(local->job->reach, &reached);
+}
+
+static void *open_local(const struct reach_job *job)
+{
+    struct reach_local *local = xcalloc(1, sizeof *local);
+    local->job = job;
+    local->stream = -1;
+    uv_must(uv_timer_init(job->loop, &local->turn), "timers");
+    local->turn.data = local;
+    start(local);
+    uv_timer_start(&local->turn, on_turn, 0, 0);
+    return local;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct reach_local *local = handle->data;
+    struct reach *reach = local->job->reach;
+    free(local);
+    reach_way_closed(reach);
+}
+
+static void close_local(void *way)
+{
+    struct reach_local *local = way;
+    if (local->spawned.pid > 0)
+        children_forget(local->job->children, local->spawned.pid);
+    if (local->spawned.report > 0)
+        close(local->spawned.report);
+    if (local->stream >= 0)
+        close(local->stream);
+    uv_close((uv_handle_t *)&local->turn, on_closed);
+}
+
+const struct reach_way reach_local_way = { "local", open_local, close_local };

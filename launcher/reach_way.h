@@ -29,10 +29,6 @@ struct reach_way {
      * loop: the last call that is made. Called once for each open(), also when the way has failed or
      * ended, and never from inside one of the calls below. */
     void (*close)(void *way);
-
-    /* A child of this process was waited for by somebody else. NULL for a way that has no children.
-     */
-    void (*child_ended)(void *way, pid_t pid, int wait_status);
 };
 
 extern const struct reach_way reach_local_way, reach_ssh_way, reach_command_way;
@@ -60,7 +56,8 @@ void reach_way_ended(struct reach *reach, const char *text);
 void reach_way_process_end(struct reach *reach, int wait_status);
 
 /* This host is this machine after all (an address of ours): open it by that way. Or: it can only be
- * reached through a command, this one ("ssh %h"); `why` is said to people. The way is then closed. */
+ * reached through a command, this one ("ssh %h"); `why` is said to people. The way
+ * is then closed. */
 void reach_way_is_local(struct reach *reach);
 void reach_way_needs_command(struct reach *reach, const char *command, const char *why);
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The greeting (greeting.h) on a stream: writes the script, reads what comes, sends hvdagent when it
+ * is asked for. */
+#ifndef LAUNCHER_GREETING_RUN_H
+#define LAUNCHER_GREETING_RUN_H
+
+#include <uv.h>
+
+struct greeting_run;
+
+/* Not called from inside greeting_run_start(). After the first one of the others is called, once. */
+struct greeting_run_events {
+    /* /bin/sh is there. */
+    void (*on_answer)(void *context);
+
+    /* The stream is hvdagent's. */
+    void (*on_done)(void *context);
+
+    void (*on_failed)(void *context, const char *text);
+
+    /* It has ended before it was. What is known about that is with whoever made the stream. */
+    void (*on_end)(void *context);
+};
+
+/* `agent` is the path of hvdagent, here and there; borrowed, as the descriptors are, until
+ * greeting_run_stop(). They must be non-blocking. */
+struct greeting_run *greeting_run_start(uv_loop_t *loop, int input, int output, const char *agent,
+                                        const struct greeting_run_events *events, void *context);
+
+/* Lets go of the descriptors at once; also from inside an event. The memory is freed later. NULL is
+ * fine. */
+void greeting_run_stop(struct greeting_run *run);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a host says on stderr; see reach_stderr.h. */
+#include "launcher/reach_stderr.h"
+
+#include <string.h>
+
+/* Keeps the line that goes by, if there is something in it, and begins the next. False if there is
+ * not. */
+static bool end_line(struct reach_stderr *self)
+{
+    const char *text = last_words_text(&self->line);
+    if (!*text)
+        return false;
+    memcpy(self->last, text, strlen(text) + 1);
+    self->line = (struct last_words){ 0 };
+    return true;
+}
+
+void reach_stderr_feed(struct reach_stderr *self, const char *data, size_t length,
+                       void (*on_line)(void *context, const char *line), void *context)
+{
+    while (length > 0) {
+        const char *end = memchr(data, '\n', length);
+        size_t piece = end ? (size_t)(end - data) : length;
+        last_words_feed(&self->line, data, piece);
+        if (end && end_line(self))
+            on_line(context, self->last);
+        piece += end != NULL;
+        data += piece;
+        length -= piece;
+    }
+}
+
+const char *reach_stderr_last(struct reach_stderr *self)
+{
+    end_line(self);
+    return self->last;
+}
