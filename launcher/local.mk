@@ -34,6 +34,11 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/job_status.c launcher/job_status.h \
 	launcher/job_stop.c \
 	launcher/job_verdict.c launcher/job_verdict.h \
+	launcher/known_hosts.c launcher/known_hosts.h \
+	launcher/known_hosts_add.c \
+	launcher/known_hosts_key.c \
+	launcher/known_hosts_line.c launcher/known_hosts_line.h \
+	launcher/known_hosts_match.c \
 	launcher/last_words.c launcher/last_words.h \
 	launcher/local_host.c launcher/local_host.h \
 	launcher/number.c launcher/number.h \

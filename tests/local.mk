@@ -97,6 +97,7 @@ tests_unit_negotiation_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 
 if PROGRAMS
 tests_support_libsupport_la_SOURCES += \
+	tests/support/host_keys.h \
 	tests/support/hub_fixture.c tests/support/hub_fixture.h \
 	tests/support/join_client.c tests/support/join_client.h
 
@@ -113,6 +114,7 @@ unit_tests += \
 	tests/unit/hvdrun_options_test \
 	tests/unit/job_state_test \
 	tests/unit/job_status_test \
+	tests/unit/known_hosts_test \
 	tests/unit/last_words_test \
 	tests/unit/local_host_test \
 	tests/unit/options_test \
