@@ -114,6 +114,7 @@ unit_tests += \
 	tests/unit/hvdrun_options_test \
 	tests/unit/job_state_test \
 	tests/unit/job_status_test \
+	tests/unit/known_hosts_files_test \
 	tests/unit/known_hosts_test \
 	tests/unit/last_words_test \
 	tests/unit/local_host_test \
