@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of an agent; see agent.h.
  * A frame goes through one table to its handler; a frame out of turn or malformed breaks the link.
- * The end of the link before DONE kills everything that was started here; SIGTERM, SIGINT or SIGHUP
+ * The end of the link before DONE, or hvdrun's silence, kills everything that was started here; SIGTERM, SIGINT or SIGHUP
  * to the agent itself does so too, and says it. */
 #include "launcher/agent.h"
 
@@ -24,6 +24,7 @@ static void close_everything(struct agent *agent)
         return;
     uv_timer_stop(&agent->tick);
     uv_close((uv_handle_t *)&agent->tick, NULL);
+    uv_close((uv_handle_t *)&agent->watch, NULL);
     for (size_t i = 0; i < sizeof agent->signals / sizeof *agent->signals; i++)
         uv_close((uv_handle_t *)&agent->signals[i], NULL);
     agent_streams_close(agent);
@@ -106,6 +107,14 @@ static void orphan(struct agent *agent)
     settle(agent);
 }
 
+void agent_give_up(struct agent *agent, const char *text)
+{
+    if (agent->phase >= AGENT_REFUSED)
+        return;
+    agent_send_failed(agent, -1, STEP_READY, STATUS_HOST_LOST, text);
+    orphan(agent);
+}
+
 /* Somebody wants the agent itself to end: the host is lost to the job, in an orderly way. */
 static void on_told_to_end(struct agent *agent, int signum)
 {
@@ -114,7 +123,7 @@ static void on_told_to_end(struct agent *agent, int signum)
         return;
     snprintf(text, sizeof text, "host lost: its agent (pid %d) was stopped by signal %d (SIG%s)",
              (int)getpid(), signum, sigabbrev_np(signum));
-    agent_send_failed(agent, -1, STATUS_HOST_LOST, text);
+    agent_send_failed(agent, -1, STEP_READY, STATUS_HOST_LOST, text);
     stop(agent, SIGTERM, AGENT_ORPHAN_GRACE_MS);
 }
 
@@ -135,6 +144,7 @@ static int on_stop(struct agent *agent, struct wire_reader *body, struct err *er
         return rc;
     if (stop_frame.signum <= 0 || stop_frame.signum >= NSIG)
         return fail(err, HVD_ERR_PROTOCOL, "STOP with signal %d", stop_frame.signum);
+    agent_watch_told(agent, stop_frame.signum);
     stop(agent, stop_frame.signum, stop_frame.grace_ms);
     return HVD_OK;
 }
@@ -154,21 +164,25 @@ static const struct {
     [AGENT_START] = { agent_on_start, AGENT_IS_READY, AGENT_IS_READY },
     [AGENT_CREDIT] = { agent_on_credit, AGENT_RUNNING, AGENT_IS_DONE },
     [AGENT_STDIN] = { agent_on_stdin, AGENT_RUNNING, AGENT_IS_DONE },
-    [AGENT_SIGNAL] = { agent_on_signal, AGENT_RUNNING, AGENT_IS_DONE },
+    [AGENT_SIGNAL] = { agent_on_signal, AGENT_RECEIVING, AGENT_IS_DONE },
     [AGENT_STOP] = { on_stop, AGENT_RECEIVING, AGENT_IS_DONE },
     [AGENT_RELAY_DATA] = { agent_on_relay_data, AGENT_IS_READY, AGENT_IS_DONE },
     [AGENT_RELAY_END] = { agent_on_relay_end, AGENT_IS_READY, AGENT_IS_DONE },
+    [AGENT_HEARTBEAT] = { agent_on_heartbeat, AGENT_RECEIVING, AGENT_IS_DONE },
 };
 
 static int on_frame(void *context, const struct frame *frame, struct err *err)
 {
     struct agent *agent = context;
+    if (agent->phase >= AGENT_REFUSED)
+        return HVD_OK;
     if (frame->type >= AGENT_FRAME_TYPES || !handlers[frame->type].handle)
         return fail(err, HVD_ERR_PROTOCOL, "frame of unknown type %u", frame->type);
     if (agent->phase < handlers[frame->type].first || agent->phase > handlers[frame->type].last)
         return fail(err, HVD_ERR_PROTOCOL, "%s frame out of turn", agent_frame_name(frame->type));
     struct wire_reader body;
     wire_reader_init(&body, frame->body, frame->length);
+    agent_watch_heard(agent);
     return handlers[frame->type].handle(agent, &body, err);
 }
 
@@ -183,15 +197,18 @@ static void on_link_end(void *context, const struct err *err)
 static void on_link_drained(void *context)
 {
     struct agent *agent = context;
-    if (agent->phase == AGENT_IS_DONE)
+    if (agent->phase == AGENT_IS_DONE || agent->phase == AGENT_REFUSED) {
         close_everything(agent);
-    else
-        agent_relay_resume(agent);
+        return;
+    }
+    agent_relay_resume(agent);
+    agent_pumps_resume(agent);
 }
 
-void agent_send_failed(struct agent *agent, int rank, int exit_status, const char *text)
+void agent_send_failed(struct agent *agent, int rank, enum host_step step, int exit_status,
+                       const char *text)
 {
-    struct agent_failed failed = { .rank = rank, .exit_status = exit_status };
+    struct agent_failed failed = { rank, (uint8_t)step, exit_status, "" };
     snprintf(failed.text, sizeof failed.text, "%s", text);
     agent_failed_encode(frame_link_begin(&agent->link, AGENT_FAILED), &failed);
     frame_link_send(&agent->link);
@@ -236,6 +253,7 @@ int agent_run(uv_loop_t *loop, int input, int output)
     watch_signals(agent);
     uv_timer_init(loop, &agent->tick);
     agent->tick.data = agent;
+    agent_watch_init(agent);
     if (frame_link_open(&agent->link, loop, input, output, &events, agent, &err) < 0) {
         fprintf(stderr, "hvdagent: %s\n", err.text);
         orphan(agent);

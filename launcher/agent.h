@@ -2,16 +2,20 @@
 /* The agent of one host: starts the ranks of that host, carries their output, stdin, signals and
  * ends over its link to hvdrun, offers the rendezvous on 127.0.0.1, and leaves no process behind.
  *
- *   receiving -> ready -> running -> sweeping -> done;   any of them -> orphaned
+ *   receiving -> ready -> running -> sweeping -> done;   receiving -> refused
+ *   any of them -> orphaned
  *
  * receiving: the job is being described. ready: looked at, nothing runs. running: some rank runs.
  * sweeping: all ranks have ended, what they left behind is being ended. done: telling hvdrun so,
- * then over. orphaned: the link ended too early; everything is being killed. */
+ * then over. refused: hvdrun speaks another version; telling it so, then over. orphaned: the link
+ * ended too early, or hvdrun fell silent; everything is being killed. From refused on, nothing that
+ * comes is looked at. */
 #ifndef LAUNCHER_AGENT_H
 #define LAUNCHER_AGENT_H
 
 #include "launcher/agent_protocol.h"
 #include "launcher/frame_link.h"
+#include "launcher/silence.h"
 #include "launcher/stop_plan.h"
 #include "launcher/string_list.h"
 
@@ -21,12 +25,22 @@
 /* What stubborn processes get between SIGTERM and SIGKILL when nobody waits for them any more. */
 enum { AGENT_ORPHAN_GRACE_MS = 1000, AGENT_LEFTOVER_GRACE_MS = 500, AGENT_OUTPUT_WAIT_MS = 1000 };
 
+/* Bytes that wait for the link in this process: above the first, no output is read, so that the end
+ * of a rank or a heartbeat's echo waits behind no more (and one read); above the others, nothing from
+ * relayed connections, and heartbeats go unanswered. */
+enum {
+    AGENT_LINK_QUEUE_MAX = 256 * 1024,
+    AGENT_RELAY_QUEUE_MAX = 512 * 1024,
+    AGENT_ECHO_QUEUE_MAX = 1024 * 1024
+};
+
 enum agent_phase {
     AGENT_RECEIVING,
     AGENT_IS_READY,
     AGENT_RUNNING,
     AGENT_SWEEPING,
     AGENT_IS_DONE,
+    AGENT_REFUSED,
     AGENT_ORPHANED
 };
 
@@ -73,7 +87,9 @@ struct agent {
     uv_loop_t *loop;
     struct frame_link link;
     uv_signal_t signals[4];
-    uv_timer_t tick; /* runs while something is being brought to an end */
+    uv_timer_t tick;  /* runs while something is being brought to an end */
+    uv_timer_t watch; /* runs while hvdrun must not be silent */
+    struct silence silence;
     enum agent_phase phase;
     struct agent_job job;
     struct string_list arguments, environment;
@@ -81,6 +97,7 @@ struct agent {
     struct rlimit nofile;
     struct agent_rank **ranks; /* in order of rank */
     int nranks, nrunning;
+    bool pumps_paused; /* hvdrun does not keep up: no output is read */
     struct agent_stdin stdin_pipe;
     struct agent_relay relay;
     struct stop_plan stop;
@@ -101,6 +118,19 @@ int agent_on_environment(struct agent *agent, struct wire_reader *body, struct e
 int agent_on_rank(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_prepare(struct agent *agent, struct wire_reader *body, struct err *err);
 
+/* agent_environment.c: what the ranks find in their environment, in agent->environment; in this
+ * order. 0, or an exit status and `err`. */
+void agent_environment_inherit(struct agent *agent);
+int agent_environment_choose_network(struct agent *agent, struct err *err);
+int agent_environment_finish(struct agent *agent, struct err *err);
+
+/* agent_watch.c: signs of life. */
+void agent_watch_init(struct agent *agent);
+void agent_watch_start(struct agent *agent); /* the job is known */
+void agent_watch_heard(struct agent *agent); /* a frame has come */
+void agent_watch_told(struct agent *agent, int signum);
+int agent_on_heartbeat(struct agent *agent, struct wire_reader *body, struct err *err);
+
 /* agent_ranks.c: the ranks as processes. */
 int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_signal(struct agent *agent, struct wire_reader *body, struct err *err);
@@ -120,6 +150,7 @@ void agent_stdin_start(struct agent *agent, int fd);
 /* Ends the pumps that wait for an end of file that does not come (a process that is none of ours
  * holds the pipe). False while some pump is still open. */
 bool agent_pumps_settled(struct agent *agent, uint64_t now_ms);
+void agent_pumps_resume(struct agent *agent); /* the link is free again */
 void agent_streams_close(struct agent *agent);
 
 /* agent_relay.c: the rendezvous, offered on 127.0.0.1. */
@@ -129,7 +160,11 @@ int agent_on_relay_end(struct agent *agent, struct wire_reader *body, struct err
 void agent_relay_resume(struct agent *agent);
 void agent_relay_close(struct agent *agent);
 
-/* Reports that something cannot be done on this host (rank -1) or for one rank. */
-void agent_send_failed(struct agent *agent, int rank, int exit_status, const char *text);
+/* agent.c: reports that something cannot be done on this host (rank -1) or for one rank. */
+void agent_send_failed(struct agent *agent, int rank, enum host_step step, int exit_status,
+                       const char *text);
+
+/* hvdrun seems to be gone: says so, in case it is not, and ends as if the link had ended. */
+void agent_give_up(struct agent *agent, const char *text);
 
 #endif

@@ -8,8 +8,8 @@
 #include "launcher/exit_status.h"
 #include "launcher/process_tree.h"
 #include "launcher/spawn.h"
+#include "launcher/worker_environment.h"
 #include "launcher/xalloc.h"
-#include "lib/base/env_names.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -74,30 +74,11 @@ static int open_pipes(struct rank_pipes *pipes, int rank)
     return -1;
 }
 
-/* The environment of a rank: the job's, then the rank's own, then where the rendezvous is on this
- * host. The array is to be freed, its texts are borrowed. */
-static char **make_envp(const struct agent_rank *rank, char *port)
-{
-    static char address[] = ENV_RENDEZVOUS_ADDR "=127.0.0.1";
-    const struct string_list *common = &rank->agent->environment, *own = &rank->environment;
-    char **envp = xcalloc(common->count + own->count + 3, sizeof *envp);
-    size_t n = 0;
-    for (size_t i = 0; i < common->count; i++)
-        envp[n++] = common->items[i];
-    for (size_t i = 0; i < own->count; i++)
-        envp[n++] = own->items[i];
-    envp[n++] = address;
-    envp[n] = port;
-    return envp;
-}
-
 static int spawn_rank(struct agent_rank *rank, const struct rank_pipes *pipes,
                       struct spawned *spawned, struct err *err)
 {
     struct agent *agent = rank->agent;
-    char port[64];
-    snprintf(port, sizeof port, ENV_RENDEZVOUS_PORT "=%d", agent->relay.port);
-    char **envp = make_envp(rank, port);
+    char **envp = worker_environment_over(&agent->environment, &rank->environment);
     struct spawn_request request = {
         .path = agent->program,
         .argv = agent->arguments.items,
@@ -118,14 +99,14 @@ static int start_rank(struct agent_rank *rank, struct spawned *spawned)
     struct err err = { 0 };
     if (open_pipes(&pipes, rank->rank) < 0) {
         fail_errno(&err, HVD_ERR_SYSTEM, errno, "pipe");
-        agent_send_failed(rank->agent, rank->rank, STATUS_RESOURCE, err.text);
+        agent_send_failed(rank->agent, rank->rank, STEP_RESOURCES, STATUS_RESOURCE, err.text);
         return -1;
     }
     int rc = spawn_rank(rank, &pipes, spawned, &err);
     close_three(pipes.theirs);
     if (rc < 0) {
         close_three(pipes.ours);
-        agent_send_failed(rank->agent, rank->rank, STATUS_RESOURCE, err.text);
+        agent_send_failed(rank->agent, rank->rank, STEP_RESOURCES, STATUS_RESOURCE, err.text);
         return -1;
     }
     rank->pid = spawned->pid;
@@ -150,6 +131,8 @@ static int explain_exec(const char *program, int code, struct err *err)
     switch (code) {
     case ENOENT:
         return STATUS_NOT_FOUND;
+    case E2BIG: /* a limit that exec_limits.h does not know */
+        return STATUS_USAGE;
     case EMFILE:
     case ENFILE:
     case EAGAIN:
@@ -174,7 +157,7 @@ static void confirm_rank(struct agent_rank *rank, struct spawned *spawned)
     rank->running = false;
     agent->nrunning--;
     int exit_status = explain_exec(agent->program, code, &err);
-    agent_send_failed(agent, rank->rank, exit_status, err.text);
+    agent_send_failed(agent, rank->rank, STEP_COMMAND, exit_status, err.text);
 }
 
 int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *err)
@@ -218,6 +201,7 @@ int agent_on_signal(struct agent *agent, struct wire_reader *body, struct err *e
         return rc;
     if (signum <= 0 || signum >= NSIG)
         return fail(err, HVD_ERR_PROTOCOL, "SIGNAL with signal %d", signum);
+    agent_watch_told(agent, signum);
     agent_signal_ranks(agent, signum);
     return HVD_OK;
 }

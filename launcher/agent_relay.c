@@ -75,7 +75,7 @@ static void on_relay_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *bu
     wire_put_u32(body, connection->id);
     wire_put_bytes(body, buffer->base, (size_t)nread);
     frame_link_send(&agent->link);
-    if (frame_link_queued(&agent->link) > RELAY_QUEUE_MAX)
+    if (frame_link_queued(&agent->link) > AGENT_RELAY_QUEUE_MAX)
         pause_all(agent);
 }
 

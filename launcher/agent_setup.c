@@ -1,29 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an agent is told before anything runs, and the look at it: working directory, program,
- * descriptors, rendezvous. Fails, as one FAILED frame for the host, when the working directory
- * cannot be entered, the program is not found (127) or cannot be executed (126), too few
- * descriptors are allowed, or the rendezvous cannot be offered (71). */
+ * descriptors, rendezvous, network interfaces, environment. Fails, as one FAILED frame for the host,
+ * when the working directory cannot be entered, the program is not found (127) or cannot be executed
+ * (126), too few descriptors are allowed or the rendezvous cannot be offered (71), an interface is
+ * not there, or execve() would not take the arguments and the environment (2). */
 #include "launcher/agent.h"
 
 #include "launcher/descriptors.h"
 #include "launcher/exit_status.h"
+#include "launcher/program_find.h"
 #include "launcher/xalloc.h"
 #include "lib/base/place.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Descriptors of the agent's own, and those that each rank takes here. */
 enum { OWN_DESCRIPTORS = 96, DESCRIPTORS_PER_RANK = 4 };
 
+/* Of another version nothing more is understood: that is said, in words that every version reads. */
 int agent_on_job(struct agent *agent, struct wire_reader *body, struct err *err)
 {
-    return agent_job_decode(&agent->job, body, err);
+    if (agent->job.version)
+        return fail(err, HVD_ERR_PROTOCOL, "a second JOB");
+    int rc = agent_job_decode(&agent->job, body, err);
+    if (rc < 0 && !body->failed && agent->job.version != AGENT_VERSION) {
+        agent->phase = AGENT_REFUSED;
+        agent_send_failed(agent, -1, STEP_AGENT, STATUS_UNREACHABLE, err->text);
+        return HVD_OK;
+    }
+    if (rc == HVD_OK)
+        agent_watch_start(agent);
+    return rc;
 }
 
 static int add_texts(struct string_list *list, struct wire_reader *body, int type, struct err *err)
@@ -62,91 +75,65 @@ int agent_on_rank(struct agent *agent, struct wire_reader *body, struct err *err
     return add_texts(&added->environment, body, AGENT_RANK, err);
 }
 
-/* 0, or the errno with which executing `path` would fail. */
-static int check_program(const char *path)
+static int enter_directory(struct agent *agent, struct err *err)
 {
-    struct stat status;
-    if (stat(path, &status) < 0)
-        return errno;
-    if (S_ISDIR(status.st_mode))
-        return EISDIR;
-    return access(path, X_OK) < 0 ? errno : 0;
+    if (chdir(agent->job.cwd) == 0)
+        return 0;
+    fail_errno(err, HVD_ERR_SYSTEM, errno, "working directory '%s'", agent->job.cwd);
+    return STATUS_NOT_FOUND;
 }
 
-/* Looks `name` up as execvp() would, in the ranks' own PATH. 0 and agent->program, or an errno. */
-static int find_program(struct agent *agent, const char *name)
+static int look_at_command(struct agent *agent, struct err *err)
 {
-    if (strchr(name, '/')) {
-        agent->program = xstrdup(name);
-        return check_program(name);
-    }
-    const char *path = string_list_variable(&agent->environment, "PATH");
-    int result = ENOENT;
-    for (const char *at = path ? path : "/usr/local/bin:/usr/bin:/bin";; at++) {
-        size_t length = strcspn(at, ":");
-        char *candidate = length > 0 ? xasprintf("%.*s/%s", (int)length, at, name) : xstrdup(name);
-        int rc = check_program(candidate);
-        if (rc == 0) {
-            agent->program = candidate;
-            return 0;
-        }
-        free(candidate);
-        if (rc != ENOENT && rc != ENOTDIR)
-            result = rc;
-        at += length;
-        if (!*at)
-            return result;
-    }
+    agent_environment_inherit(agent);
+    return program_find(agent->arguments.items[0],
+                        string_list_variable(&agent->environment, "PATH"), &agent->program, err);
 }
 
-/* execve() hands a file that it does not understand back, and we give it to /bin/sh: not if it is
- * binary. */
-static bool is_foreign_binary(const char *path)
+static int take_resources(struct agent *agent, struct err *err)
 {
-    char head[128];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false; /* executable but not readable is fine */
-    ssize_t n = read(fd, head, sizeof head);
-    close(fd);
-    bool elf = n >= 4 && memcmp(head, "\177ELF", 4) == 0;
-    return n > 0 && !elf && memchr(head, 0, (size_t)n);
-}
-
-static int look_at_program(struct agent *agent, struct err *err)
-{
-    const char *name = agent->arguments.items[0];
-    char quoted[QUOTED_SIZE];
-    quote_token(quoted, sizeof quoted, name, strlen(name));
-    int rc = find_program(agent, name);
-    if (rc == 0 && is_foreign_binary(agent->program))
-        rc = ENOEXEC;
-    if (rc == ENOENT || rc == ENOTDIR) {
-        fail(err, HVD_ERR_INVALID, "command not found: '%s'%s", quoted,
-             strchr(name, '/') ? "" : " (looked for in PATH)");
-        return STATUS_NOT_FOUND;
-    }
-    if (rc != 0) {
-        fail_errno(err, HVD_ERR_INVALID, rc, "command cannot be executed: '%s'", quoted);
-        return STATUS_NOT_EXECUTABLE;
-    }
-    return 0;
-}
-
-/* 0, or the exit status with which the job fails on this host. */
-static int look_at_everything(struct agent *agent, struct err *err)
-{
-    if (chdir(agent->job.cwd) < 0) {
-        fail_errno(err, HVD_ERR_SYSTEM, errno, "working directory '%s'", agent->job.cwd);
-        return STATUS_NOT_FOUND;
-    }
-    int rc = look_at_program(agent, err);
-    if (rc != 0)
-        return rc;
     unsigned long needed = OWN_DESCRIPTORS + (unsigned long)agent->nranks * DESCRIPTORS_PER_RANK;
     if (descriptors_allow(needed, &agent->nofile, err) < 0 || agent_relay_open(agent, err) < 0)
         return STATUS_RESOURCE;
     return 0;
+}
+
+/* In this order; each returns 0, or the exit status with which the job fails on this host. */
+static const struct {
+    int (*look)(struct agent *agent, struct err *err);
+    enum host_step step;
+} looks[] = {
+    { enter_directory, STEP_DIRECTORY },        { look_at_command, STEP_COMMAND },
+    { take_resources, STEP_RESOURCES },         { agent_environment_choose_network, STEP_NETWORK },
+    { agent_environment_finish, STEP_COMMAND },
+};
+
+/* The processors that this process may use. */
+static uint32_t count_cpus(void)
+{
+    for (int size = 1024; size <= 1 << 20; size *= 2) {
+        cpu_set_t *set = CPU_ALLOC((size_t)size);
+        size_t nbytes = CPU_ALLOC_SIZE((size_t)size);
+        int rc = set ? sched_getaffinity(0, nbytes, set) : -1;
+        int count = rc == 0 ? CPU_COUNT_S(nbytes, set) : 0;
+        CPU_FREE(set);
+        if (count > 0)
+            return (uint32_t)count;
+    }
+    return 1;
+}
+
+static void send_ready(struct agent *agent)
+{
+    struct agent_ready ready = { .ncpus = count_cpus() };
+    struct timespec clock;
+    struct utsname name;
+    clock_gettime(CLOCK_REALTIME, &clock);
+    ready.clock_ms = (uint64_t)clock.tv_sec * 1000 + (uint64_t)clock.tv_nsec / 1000000;
+    if (uname(&name) == 0)
+        snprintf(ready.machine, sizeof ready.machine, "%.24s %.32s", name.sysname, name.machine);
+    agent_ready_encode(frame_link_begin(&agent->link, AGENT_READY), &ready);
+    frame_link_send(&agent->link);
 }
 
 int agent_on_prepare(struct agent *agent, struct wire_reader *body, struct err *err)
@@ -156,14 +143,17 @@ int agent_on_prepare(struct agent *agent, struct wire_reader *body, struct err *
         return rc;
     if (agent->arguments.count == 0 || agent->nranks == 0 || !agent->job.version)
         return fail(err, HVD_ERR_PROTOCOL, "PREPARE before the job is described");
+    if (agent->program || agent->relay.listener.data)
+        return fail(err, HVD_ERR_PROTOCOL, "a second PREPARE");
     struct err reason = { 0 };
-    int exit_status = look_at_everything(agent, &reason);
-    if (exit_status != 0) {
-        agent_send_failed(agent, -1, exit_status, reason.text);
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
+        int exit_status = looks[i].look(agent, &reason);
+        if (exit_status == 0)
+            continue;
+        agent_send_failed(agent, -1, looks[i].step, exit_status, reason.text);
         return HVD_OK;
     }
     agent->phase = AGENT_IS_READY;
-    frame_link_begin(&agent->link, AGENT_READY);
-    frame_link_send(&agent->link);
+    send_ready(agent);
     return HVD_OK;
 }

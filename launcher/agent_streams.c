@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stdout and stderr of each rank to hvdrun, hvdrun's stdin to rank 0.
  * A pump reads only while it has credit, so that a rank that writes faster than hvdrun's reader
- * reads is slowed down by its own pipe, and nothing else is. Fails never: a broken pipe is its end.
- */
+ * reads is slowed down by its own pipe, and nothing else is; and while the link is full, none reads.
+ * Fails never: a broken pipe is its end. */
 #include "launcher/agent.h"
 
 #include "launcher/xalloc.h"
@@ -35,6 +35,21 @@ static void on_pump_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffe
     *buffer = uv_buf_init(chunk, pump->credit < PUMP_CHUNK ? pump->credit : PUMP_CHUNK);
 }
 
+static void pump_pause(struct agent_pump *pump)
+{
+    pump->reading = false;
+    uv_read_stop((uv_stream_t *)&pump->pipe);
+}
+
+static void pause_all_pumps(struct agent *agent)
+{
+    agent->pumps_paused = true;
+    for (int i = 0; i < agent->nranks; i++)
+        for (int stream = 0; stream < OUTPUT_STREAMS && agent->ranks[i]->pid; stream++)
+            if (agent->ranks[i]->pumps[stream].reading)
+                pump_pause(&agent->ranks[i]->pumps[stream]);
+}
+
 static void on_pump_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buffer)
 {
     struct agent_pump *pump = stream->data;
@@ -51,19 +66,29 @@ static void on_pump_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf
     pump->credit -= (uint32_t)nread;
     pump->last_progress_ms = uv_now(agent->loop);
     pump->expiring = false;
-    if (pump->credit == 0) {
-        pump->reading = false;
-        uv_read_stop(stream);
-    }
+    if (pump->credit == 0)
+        pump_pause(pump);
+    if (frame_link_queued(&agent->link) > AGENT_LINK_QUEUE_MAX)
+        pause_all_pumps(agent);
 }
 
 static void pump_read(struct agent_pump *pump)
 {
-    if (pump->ended || pump->reading || pump->credit == 0)
+    if (pump->ended || pump->reading || pump->credit == 0 || pump->rank->agent->pumps_paused)
         return;
     pump->reading = true;
     pump->last_progress_ms = uv_now(pump->rank->agent->loop);
     uv_read_start((uv_stream_t *)&pump->pipe, on_pump_alloc, on_pump_read);
+}
+
+void agent_pumps_resume(struct agent *agent)
+{
+    if (!agent->pumps_paused)
+        return;
+    agent->pumps_paused = false;
+    for (int i = 0; i < agent->nranks; i++)
+        for (int stream = 0; stream < OUTPUT_STREAMS && agent->ranks[i]->pid; stream++)
+            pump_read(&agent->ranks[i]->pumps[stream]);
 }
 
 void agent_pump_start(struct agent_rank *rank, enum output_stream stream, int fd)

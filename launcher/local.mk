@@ -4,11 +4,13 @@ noinst_LTLIBRARIES += launcher/liblauncher.la
 
 launcher_liblauncher_la_SOURCES = \
 	launcher/agent.c launcher/agent.h \
+	launcher/agent_environment.c \
 	launcher/agent_protocol.c launcher/agent_protocol.h \
 	launcher/agent_ranks.c \
 	launcher/agent_relay.c \
 	launcher/agent_setup.c \
 	launcher/agent_streams.c \
+	launcher/agent_watch.c \
 	launcher/bad_input.c launcher/bad_input.h \
 	launcher/blocking_thread.c launcher/blocking_thread.h \
 	launcher/children.c launcher/children.h \
@@ -46,6 +48,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/output_lines.c launcher/output_lines.h \
 	launcher/output_writer.c launcher/output_writer.h \
 	launcher/process_tree.c launcher/process_tree.h \
+	launcher/program_find.c launcher/program_find.h \
 	launcher/rank_plan.c launcher/rank_plan.h \
 	launcher/reach.c launcher/reach.h launcher/reach_impl.h launcher/reach_way.h \
 	launcher/reach_local.c \

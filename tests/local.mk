@@ -98,6 +98,7 @@ tests_unit_negotiation_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 if PROGRAMS
 tests_support_libsupport_la_SOURCES += \
 	tests/support/host_keys.h \
+	tests/support/agent_fixture.c tests/support/agent_fixture.h \
 	tests/support/hub_fixture.c tests/support/hub_fixture.h \
 	tests/support/join_client.c tests/support/join_client.h
 
@@ -105,6 +106,7 @@ program_archives = src/liboptions.la rendezvous/librendezvous.la launcher/liblau
 
 unit_tests += \
 	tests/unit/agent_protocol_test \
+	tests/unit/agent_test \
 	tests/unit/exec_limits_test \
 	tests/unit/host_environment_test \
 	tests/unit/host_check_table_test \

@@ -54,6 +54,64 @@ START_TEST(what_belongs_to_the_user_travels_and_nothing_else)
 }
 END_TEST
 
+START_TEST(interfaces_are_chosen_where_the_rank_runs)
+{
+    char *environment[] = { NULL };
+    worker_environment_common(&list, environment);
+    ck_assert_ptr_null(string_list_variable(&list, "HOROVOD_GLOO_IFACE"));
+    ck_assert_ptr_null(string_list_variable(&list, "NCCL_SOCKET_IFNAME"));
+    ck_assert_str_eq(string_list_variable(&list, "HOROVOD_CONTROLLER"), "gloo");
+}
+END_TEST
+
+static void add(struct string_list *to, const char *entry)
+{
+    string_list_add(to, entry, strlen(entry));
+}
+
+START_TEST(of_a_name_that_comes_again_the_last_one_stays)
+{
+    static const char *const entries[] = { "B=1", "A=1",      "B=2",     "AB=1",
+                                           "A=",  "A=\n\xff", "BYTES==", "B=3" };
+    static const char *const settled[] = { "A=\n\xff", "AB=1", "B=3", "BYTES==" };
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
+        add(&list, entries[i]);
+    worker_environment_settle(&list);
+    ck_assert_uint_eq(list.count, 4);
+    for (size_t i = 0; i < list.count; i++)
+        ck_assert_str_eq(list.items[i], settled[i]);
+    ck_assert_ptr_null(list.items[4]);
+}
+END_TEST
+
+START_TEST(nothing_settles_as_nothing)
+{
+    struct string_list own = { 0 };
+    worker_environment_settle(&list);
+    char **envp = worker_environment_over(&list, &own);
+    ck_assert_ptr_null(envp[0]);
+    free(envp);
+}
+END_TEST
+
+START_TEST(what_a_rank_has_itself_replaces_what_all_have)
+{
+    struct string_list own = { 0 };
+    add(&list, "C=all");
+    add(&list, "A=all");
+    worker_environment_settle(&list);
+    add(&own, "B=own");
+    add(&own, "C=own");
+    char **envp = worker_environment_over(&list, &own);
+    ck_assert_str_eq(envp[0], "A=all");
+    ck_assert_str_eq(envp[1], "C=own");
+    ck_assert_str_eq(envp[2], "B=own");
+    ck_assert_ptr_null(envp[3]);
+    free(envp);
+    string_list_fini(&own);
+}
+END_TEST
+
 START_TEST(every_rank_is_told_its_place_and_the_key)
 {
     struct place place = { 5, 7, 3, 4, 0, 1 };
@@ -77,6 +135,10 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, what_belongs_to_the_user_travels_and_nothing_else, 0,
                         sizeof rows / sizeof *rows);
+    tcase_add_test(tcase, interfaces_are_chosen_where_the_rank_runs);
+    tcase_add_test(tcase, of_a_name_that_comes_again_the_last_one_stays);
+    tcase_add_test(tcase, nothing_settles_as_nothing);
+    tcase_add_test(tcase, what_a_rank_has_itself_replaces_what_all_have);
     tcase_add_test(tcase, every_rank_is_told_its_place_and_the_key);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signs of life between hvdrun and the agent. A heartbeat is echoed as soon as it is read, behind at
+ * most AGENT_LINK_QUEUE_MAX bytes of output that wait in this process. Silence of hvdrun for as long
+ * as JOB says ends the agent as if the link had ended, since that is what a cut cable looks like.
+ * Silence is in order from SIGNAL SIGSTOP, which says that hvdrun stops too, until another SIGNAL or
+ * STOP: meanwhile only the end of the link counts. */
+#include "launcher/agent.h"
+
+#include <stdio.h>
+
+static uint64_t now_ms(void)
+{
+    return uv_hrtime() / 1000000;
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct agent *agent = timer->data;
+    char text[128];
+    if (!silence_look(&agent->silence, now_ms()))
+        return;
+    uv_timer_stop(timer);
+    snprintf(text, sizeof text,
+             "host lost: nothing came from hvdrun for %.3g s (--heartbeat-timeout)",
+             (double)agent->silence.limit_ms / 1000);
+    agent_give_up(agent, text);
+}
+
+void agent_watch_init(struct agent *agent)
+{
+    uv_timer_init(agent->loop, &agent->watch);
+    agent->watch.data = agent;
+}
+
+void agent_watch_start(struct agent *agent)
+{
+    silence_start(&agent->silence, agent->job.silence_ms, now_ms());
+    if (agent->job.silence_ms > 0)
+        uv_timer_start(&agent->watch, on_look, SILENCE_LOOK_MS, SILENCE_LOOK_MS);
+}
+
+void agent_watch_heard(struct agent *agent)
+{
+    silence_heard(&agent->silence, now_ms());
+}
+
+void agent_watch_told(struct agent *agent, int signum)
+{
+    if (signum == SIGSTOP)
+        silence_pause(&agent->silence);
+    else
+        silence_resume(&agent->silence, now_ms());
+}
+
+/* To a hvdrun that asks and asks but does not read, nothing is said. */
+int agent_on_heartbeat(struct agent *agent, struct wire_reader *body, struct err *err)
+{
+    uint64_t stamp = wire_get_u64(body);
+    int rc = agent_frame_finished(body, AGENT_HEARTBEAT, err);
+    if (rc < 0 || frame_link_queued(&agent->link) > AGENT_ECHO_QUEUE_MAX)
+        return rc;
+    wire_put_u64(frame_link_begin(&agent->link, AGENT_HEARTBEAT), stamp);
+    frame_link_send(&agent->link);
+    return HVD_OK;
+}

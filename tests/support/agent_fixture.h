@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A launcher that a test plays frame by frame, beside a real agent in a process of its own. Whatever
+ * the agent must do is waited for; a test in which it does not, ends by Check's timeout. */
+#ifndef TESTS_SUPPORT_AGENT_FIXTURE_H
+#define TESTS_SUPPORT_AGENT_FIXTURE_H
+
+#include "launcher/agent_protocol.h"
+#include "lib/base/frame.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct agent_fixture {
+    pid_t pid;
+    int link;     /* the launcher's end */
+    int messages; /* what the agent says on stderr */
+    struct frame_reader reader;
+};
+
+/* What agent_fixture_describe() tells; what is not there has a default. */
+struct agent_fixture_job {
+    struct agent_job job;           /* version 0: ours; cwd "": "/" */
+    const char *const *arguments;   /* ended by NULL */
+    const char *const *environment; /* ended by NULL; NULL: PATH alone */
+    int nranks;                     /* 0: one */
+};
+
+/* `environ` is the agent's own, or NULL for the test's. */
+void agent_fixture_start(struct agent_fixture *fixture, char **environment);
+
+/* Closes the link, waits for the agent's end and returns its wait status. */
+int agent_fixture_stop(struct agent_fixture *fixture);
+
+/* Waits for its end, with the link open. */
+int agent_fixture_wait(struct agent_fixture *fixture);
+
+/* What the agent has said on stderr; the caller frees it. */
+char *agent_fixture_messages(struct agent_fixture *fixture);
+
+void agent_fixture_send_bytes(struct agent_fixture *fixture, const void *bytes, size_t length);
+void agent_fixture_send(struct agent_fixture *fixture, int type, const void *body, size_t length);
+void agent_fixture_send_numbers(struct agent_fixture *fixture, int type, int count, ...);
+
+/* Everything up to PREPARE. */
+void agent_fixture_describe(struct agent_fixture *fixture, const struct agent_fixture_job *job);
+
+/* And on to START; rank 0's process. */
+pid_t agent_fixture_run(struct agent_fixture *fixture, const struct agent_fixture_job *job);
+
+/* The next frame; false at the end of the link. */
+int agent_fixture_next(struct agent_fixture *fixture, struct frame *frame);
+
+/* Skips frames until one of that type has come, and reads it; the test fails if none does. */
+struct wire_reader agent_fixture_until(struct agent_fixture *fixture, int type);
+
+/* What rank 0 writes to stdout until it closes it, terminated; the caller frees it. */
+char *agent_fixture_output(struct agent_fixture *fixture);
+
+/* Does a process of that number run, or is it a zombie at most? */
+int agent_fixture_is_gone(pid_t pid);
+void agent_fixture_until_gone(pid_t pid);
+
+#endif

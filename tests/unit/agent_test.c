@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An agent that is asked for what it can do, and for what it cannot. */
+#include "launcher/agent_protocol.h"
+#include "launcher/exit_status.h"
+#include "tests/support/agent_fixture.h"
+#include "tests/support/unit.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static struct agent_fixture agent;
+
+#define COMMAND(...)                                                                               \
+    (const char *const[])                                                                          \
+    {                                                                                              \
+        __VA_ARGS__, NULL                                                                          \
+    }
+
+START_TEST(a_job_goes_from_description_to_done)
+{
+    struct agent_ready ready;
+    struct agent_exited exited;
+    agent_fixture_start(&agent, NULL);
+    agent_fixture_describe(
+        &agent, &(struct agent_fixture_job){ .arguments = COMMAND("sh", "-c", "exit 3") });
+    struct wire_reader body = agent_fixture_until(&agent, AGENT_READY);
+    ck_assert_int_eq(agent_ready_decode(&ready, &body, NULL), HVD_OK);
+    ck_assert_uint_gt(ready.ncpus, 0);
+    ck_assert_int_eq(strncmp(ready.machine, "Linux ", 6), 0);
+    ck_assert_uint_le(ready.clock_ms / 1000, (uint64_t)time(NULL));
+    ck_assert_uint_ge(ready.clock_ms / 1000, (uint64_t)time(NULL) - 3600);
+    agent_fixture_send(&agent, AGENT_START, NULL, 0);
+    agent_fixture_until(&agent, AGENT_STARTED);
+    body = agent_fixture_until(&agent, AGENT_EXITED);
+    ck_assert_int_eq(agent_exited_decode(&exited, &body, NULL), HVD_OK);
+    ck_assert_int_eq(WEXITSTATUS(exited.wait_status), 3);
+    agent_fixture_until(&agent, AGENT_DONE);
+    ck_assert_int_eq(agent_fixture_wait(&agent), 0);
+}
+END_TEST
+
+static char too_long[200000];
+
+/* What cannot be done, and what is said of it. */
+static const struct {
+    struct agent_job job;
+    const char *arguments[4], *environment[3];
+    enum host_step step;
+    int exit_status;
+    const char *text;
+} refusals[] = {
+    { { .cwd = "/no/such" }, { "true" }, { 0 }, STEP_DIRECTORY, 127, "directory '/no/such': No" },
+    { { .cwd = "/etc/passwd" }, { "true" }, { 0 }, STEP_DIRECTORY, 127, "Not a directory" },
+    { { .cwd = "/" }, { "nosuchprogram" }, { 0 }, STEP_COMMAND, 127, "not found: 'nosuchprogram'" },
+    { { .cwd = "/" }, { "/etc/passwd" }, { 0 }, STEP_COMMAND, 126, "'/etc/passwd': Permission" },
+    { { .cwd = "/" }, { "" }, { 0 }, STEP_COMMAND, 127, "not found: ''" },
+    { { .cwd = "/", .interfaces = "nosuch0" }, { "true" }, { 0 }, STEP_NETWORK, 2, "'nosuch0'" },
+    { { .cwd = "/", .interfaces = "lo,203.0.113.77" },
+      { "true" },
+      { 0 },
+      STEP_NETWORK,
+      2,
+      "203.0.113.77" },
+    { { .cwd = "/" },
+      { "true" },
+      { too_long },
+      STEP_COMMAND,
+      2,
+      "variable 'LONG' is 199999 bytes" },
+    { { .cwd = "/" }, { "true", "-x", too_long }, { 0 }, STEP_COMMAND, 2, "argument 2 is 199999" },
+};
+
+START_TEST(what_cannot_be_done_is_said_before_anything_runs)
+{
+    struct agent_failed failed;
+    memset(too_long, 'x', sizeof too_long - 1);
+    memcpy(too_long, "LONG=", 5);
+    agent_fixture_start(&agent, (char *[]){ (char *)(uintptr_t) "PATH=/bin", NULL });
+    agent_fixture_describe(&agent, &(struct agent_fixture_job){
+                                       .job = refusals[_i].job,
+                                       .arguments = refusals[_i].arguments,
+                                       .environment = refusals[_i].environment,
+                                   });
+    struct wire_reader body = agent_fixture_until(&agent, AGENT_FAILED);
+    ck_assert_int_eq(agent_failed_decode(&failed, &body, NULL), HVD_OK);
+    ck_assert_int_eq(failed.rank, -1);
+    ck_assert_int_eq(failed.step, refusals[_i].step);
+    ck_assert_int_eq(failed.exit_status, refusals[_i].exit_status);
+    ck_assert_msg(strstr(failed.text, refusals[_i].text), "'%s'", failed.text);
+    agent_fixture_send_numbers(&agent, AGENT_STOP, 2, SIGTERM, 0);
+    agent_fixture_until(&agent, AGENT_DONE);
+    ck_assert_int_eq(agent_fixture_wait(&agent), 0);
+}
+END_TEST
+
+START_TEST(an_agent_of_another_version_says_so_and_ends)
+{
+    struct agent_failed failed;
+    struct frame frame;
+    agent_fixture_start(&agent, NULL);
+    agent_fixture_describe(&agent, &(struct agent_fixture_job){ .job.version = AGENT_VERSION + 1,
+                                                                .arguments = COMMAND("true") });
+    struct wire_reader body = agent_fixture_until(&agent, AGENT_FAILED);
+    ck_assert_int_eq(agent_failed_decode(&failed, &body, NULL), HVD_OK);
+    ck_assert_int_eq(failed.step, STEP_AGENT);
+    ck_assert_int_eq(failed.exit_status, STATUS_UNREACHABLE);
+    ck_assert_ptr_nonnull(strstr(failed.text, "speaks version 2"));
+    ck_assert_ptr_nonnull(strstr(failed.text, "needs version 3"));
+    ck_assert_int_eq(agent_fixture_next(&agent, &frame), 0);
+    ck_assert_int_eq(agent_fixture_wait(&agent), 0);
+}
+END_TEST
+
+/* The environment that a rank finds: each entry with a newline before and behind it. */
+static char *environment_of_rank(const struct agent_job *job, const char *const *environment)
+{
+    static char *own[] = {
+        (char *)(uintptr_t) "PATH=/nonexistent",
+        (char *)(uintptr_t) "OF_LOGIN=own",
+        (char *)(uintptr_t) "OF_BOTH=own",
+        (char *)(uintptr_t) "SSH_CONNECTION=a b",
+        (char *)(uintptr_t) "OLDPWD=/old",
+        (char *)(uintptr_t) "BASH_FUNC_f%%=() { :; }",
+        (char *)(uintptr_t) "CUDA_VISIBLE_DEVICES=3",
+        (char *)(uintptr_t) "HOROVOD_RANK=7",
+        (char *)(uintptr_t) "HOROVOD_GLOO_IFACE=own0",
+        (char *)(uintptr_t) "NOT A VARIABLE",
+        NULL,
+    };
+    agent_fixture_start(&agent, own);
+    agent_fixture_run(&agent, &(struct agent_fixture_job){
+                                  .job = *job,
+                                  .arguments = COMMAND("sh", "-c", "echo; env"),
+                                  .environment = environment,
+                              });
+    char *found = agent_fixture_output(&agent);
+    ck_assert_int_eq(agent_fixture_wait(&agent), 0);
+    return found;
+}
+
+static int count(const char *text, const char *what)
+{
+    int found = 0;
+    for (; (text = strstr(text, what)); text++)
+        found++;
+    return found;
+}
+
+START_TEST(the_agents_own_environment_lies_below_hvdruns)
+{
+    struct agent_job job = { .own_environment = true, .one_machine = true };
+    char *found =
+        environment_of_rank(&job, COMMAND("PATH=/usr/bin:/bin", "OF_BOTH=first", "OF_BOTH=hvdrun",
+                                          "EMPTY=", "BYTES=\001\377 =\"'$", "HOROVOD_RANK=8"));
+    static const char *const there[] = {
+        "\nPATH=/usr/bin:/bin\n",
+        "\nOF_LOGIN=own\n",
+        "\nOF_BOTH=hvdrun\n",
+        "\nSSH_CONNECTION=a b\n",
+        "\nEMPTY=\n",
+        "\nBYTES=\001\377 =\"'$\n",
+        "\nHOROVOD_RANK=0\n",
+        "\nHOROVOD_GLOO_IFACE=lo\n",
+        "\nNCCL_SOCKET_IFNAME=lo\n",
+        "\nHOROVOD_GLOO_RENDEZVOUS_ADDR=127.0.0.1\n",
+        "\nHOROVOD_GLOO_RENDEZVOUS_PORT=",
+    };
+    for (size_t i = 0; i < sizeof there / sizeof *there; i++)
+        ck_assert_msg(strstr(found, there[i]), "no %s in %s", there[i], found);
+    static const char *const once[] = { "\nPATH=", "\nOF_BOTH=", "\nHOROVOD_RANK=" };
+    for (size_t i = 0; i < sizeof once / sizeof *once; i++)
+        ck_assert_int_eq(count(found, once[i]), 1);
+    static const char *const excluded[] = { "OLDPWD", "BASH_FUNC", "CUDA", "NOT A" };
+    for (size_t i = 0; i < sizeof excluded / sizeof *excluded; i++)
+        ck_assert_msg(!strstr(found, excluded[i]), "%s in %s", excluded[i], found);
+    free(found);
+}
+END_TEST
+
+START_TEST(on_hvdruns_own_machine_the_ranks_get_hvdruns_environment_alone)
+{
+    struct agent_job job = { .one_machine = true };
+    char *found = environment_of_rank(&job, COMMAND("PATH=/usr/bin:/bin"));
+    ck_assert_int_eq(count(found, "\nPATH=/usr/bin:/bin\n"), 1);
+    ck_assert_ptr_null(strstr(found, "OF_LOGIN"));
+    ck_assert_ptr_null(strstr(found, "SSH_CONNECTION"));
+    free(found);
+}
+END_TEST
+
+/* What is asked for, what hvdrun says, and what a rank finds. */
+static const struct {
+    struct agent_job job;
+    const char *said, *expected[3];
+} networks[] = {
+    { { .one_machine = true }, "A=b", { "GLOO_IFACE=lo\n", "NCCL_SOCKET_IFNAME=lo\n" } },
+    { { .interfaces = "lo" },
+      "A=b",
+      { "\nHVD_NETWORK_INTERFACES=lo\n", "GLOO_IFACE=lo\n", "NCCL_SOCKET_IFNAME=lo\n" } },
+    { { .interfaces = "127.0.0.0/8,lo", .one_machine = true },
+      "HVD_NETWORK_INTERFACES=eth7",
+      { "\nHVD_NETWORK_INTERFACES=127.0.0.0/8,lo\n", "NCCL_SOCKET_IFNAME=lo\n" } },
+    { { .interfaces = "lo" }, "HOROVOD_GLOO_IFACE=told0", { "GLOO_IFACE=told0\n", "IFNAME=lo\n" } },
+};
+
+START_TEST(ranks_are_told_the_interfaces_that_were_chosen)
+{
+    char *found =
+        environment_of_rank(&networks[_i].job, COMMAND("PATH=/usr/bin:/bin", networks[_i].said));
+    for (int i = 0; i < 3 && networks[_i].expected[i]; i++)
+        ck_assert_msg(strstr(found, networks[_i].expected[i]), "no %s", networks[_i].expected[i]);
+    free(found);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("agent");
+    TCase *tcase = tcase_create("agent");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, a_job_goes_from_description_to_done);
+    tcase_add_loop_test(tcase, what_cannot_be_done_is_said_before_anything_runs, 0,
+                        sizeof refusals / sizeof *refusals);
+    tcase_add_test(tcase, an_agent_of_another_version_says_so_and_ends);
+    tcase_add_test(tcase, the_agents_own_environment_lies_below_hvdruns);
+    tcase_add_test(tcase, on_hvdruns_own_machine_the_ranks_get_hvdruns_environment_alone);
+    tcase_add_loop_test(tcase, ranks_are_told_the_interfaces_that_were_chosen, 0,
+                        sizeof networks / sizeof *networks);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
