@@ -18,7 +18,7 @@ struct ssh_config {
     char *user;      /* owned */
     int port;
     char *host_key_alias;              /* owned; looked for in known_hosts instead; or NULL */
-    struct string_list identity_files; /* with ~ and % expanded */
+    struct string_list identity_files; /* with ~, % and ${} expanded; need not be there */
     struct string_list known_hosts;    /* the user's files, then the global ones */
     size_t nuser_files;                /* how many of known_hosts are the user's */
     enum strict_host_key strict;       /* "ask" counts as yes: nobody can be asked */
@@ -29,7 +29,7 @@ struct ssh_config {
 };
 
 /* Reads what `ssh -G` has printed. Keys that are not known are skipped. HVD_ERR_PROTOCOL naming the
- * line that cannot be understood, or what is missing. */
+ * line that cannot be understood, or what is missing; the configuration is empty then. */
 int ssh_config_parse(struct ssh_config *config, const char *text, size_t length, struct err *err);
 
 /* Without a client: the host itself, this user, port 22, the usual files. `user` may be NULL. */
@@ -44,11 +44,12 @@ struct ssh_config_query;
  * client's own words (a bad line of ~/.ssh/config). Once, later, unless the query is cancelled. */
 typedef void ssh_config_fn(void *context, struct ssh_config *config, const struct err *err);
 
-/* `user` may be NULL; port 0: as configured. */
-struct ssh_config_query *ssh_config_ask(uv_loop_t *loop, const char *host, const char *user,
-                                        int port, ssh_config_fn *on_answer, void *context);
+/* `user` may be NULL; port 0: as configured. Both are part of the answer. */
+struct ssh_config_query *ssh_config_ask(uv_loop_t *loop, struct children *children,
+                                        const char *host, const char *user, int port,
+                                        ssh_config_fn *on_answer, void *context);
 
-/* Before the answer has come; the memory is freed by itself. */
+/* Before the answer has come; the memory is freed by itself. NULL is fine. */
 void ssh_config_cancel(struct ssh_config_query *query);
 
 #endif
