@@ -4,10 +4,11 @@
  *
  *   script, which ends in one exec       ->
  *                                        <-  noise, at most 64 KiB
+ *                                        <-  mark "here": /bin/sh has read all of it
  *                                        <-  mark "run": hvdagent of the same path takes over
- *   or                                   <-  mark "send MACHINE": it is not there; a private place
- *                                            (mkdtemp, 0700) with enough room, from which programs
- *                                            can be executed, is
+ *   or                                   <-  mark "send MACHINE": it is not there, or does not run; a
+ *                                            private place (mktemp -d, 0700) with enough room, from
+ *                                            which programs can be executed, is
  *   our own hvdagent, as many bytes as the script knows ->
  *                                        <-  mark "run"; hvdagent removes its file and that place
  *   or                                   <-  mark "fail TEXT"
@@ -16,12 +17,9 @@
  * the agent's. The nonce is not a secret. Nothing of the job is in the script.
  *
  * Fails when there is more noise than that (quoting its first line), at a mark "fail", when the
- * machine is of another architecture, when the stream ends (with the status and the last words of
- * the shell, if they are known). */
+ * machine is of another kind than ours, and at a mark that is out of turn. */
 #ifndef LAUNCHER_GREETING_H
 #define LAUNCHER_GREETING_H
-
-#include "lib/base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,21 +36,28 @@ enum greeting_action {
 /* Pure: bytes in, actions out. */
 struct greeting {
     char nonce[GREETING_NONCE_SIZE];
-    char *line; /* the part of a line that has come, owned */
-    size_t length, noise;
-    char first_noise[80];
+    char machine[64]; /* ours, as "uname -sm" has it */
+    char *line;       /* the part of a line that has come, owned */
+    size_t length, capacity;
+    size_t noise;         /* bytes in lines before this one that were no marks */
+    char first_noise[80]; /* its first line with something in it, printable */
+    bool answered;        /* "here" has come */
     bool sent;
-    char error[400];
+    char error[500];
 };
 
-void greeting_init(struct greeting *greeting, const char *nonce);
+void greeting_init(struct greeting *greeting, const char *nonce, const char *machine);
 void greeting_fini(struct greeting *greeting);
-
-/* The script; `agent` is the path that is looked for, `size` how many bytes would be sent. The
- * caller frees it. */
-char *greeting_script(const struct greeting *greeting, const char *agent, size_t size);
 
 /* Takes all of what has come. */
 enum greeting_action greeting_take(struct greeting *greeting, const char *data, size_t length);
+
+/* The stream has ended: what the host said instead of an answer, its first line; "" for nothing.
+ * Borrowed. */
+const char *greeting_end(struct greeting *greeting);
+
+/* greeting_script.c: the script; `agent` is the path that is looked for, `size` how many bytes would
+ * be sent. The caller frees it. */
+char *greeting_script(const struct greeting *greeting, const char *agent, size_t size);
 
 #endif

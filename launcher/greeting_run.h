@@ -18,12 +18,13 @@ struct greeting_run_events {
 
     void (*on_failed)(void *context, const char *text);
 
-    /* It has ended before it was. What is known about that is with whoever made the stream. */
-    void (*on_end)(void *context);
+    /* It has ended before it was. Why is for whoever made the stream to know; `said` is what came on
+     * it instead of an answer, "" for nothing. */
+    void (*on_end)(void *context, const char *said);
 };
 
 /* `agent` is the path of hvdagent, here and there; borrowed, as the descriptors are, until
- * greeting_run_stop(). They must be non-blocking. */
+ * greeting_run_stop(). They must be non-blocking. The process must ignore SIGPIPE. */
 struct greeting_run *greeting_run_start(uv_loop_t *loop, int input, int output, const char *agent,
                                         const struct greeting_run_events *events, void *context);
 

@@ -14,6 +14,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/bad_input.c launcher/bad_input.h \
 	launcher/blocking_thread.c launcher/blocking_thread.h \
 	launcher/children.c launcher/children.h \
+	launcher/command_words.c launcher/command_words.h \
 	launcher/descriptors.c launcher/descriptors.h \
 	launcher/exec_limits.c launcher/exec_limits.h \
 	launcher/exit_status.h \
@@ -21,6 +22,9 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/host_check.c launcher/host_check.h \
 	launcher/host_check_table.c launcher/host_check_table.h \
 	launcher/host_environment.c launcher/host_environment.h \
+	launcher/greeting.c launcher/greeting.h \
+	launcher/greeting_run.c launcher/greeting_run.h \
+	launcher/greeting_script.c \
 	launcher/host_step.c launcher/host_step.h \
 	launcher/host_list.c launcher/host_list.h launcher/host_list_build.h \
 	launcher/host_spec.c launcher/host_spec.h \
@@ -51,6 +55,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/program_find.c launcher/program_find.h \
 	launcher/rank_plan.c launcher/rank_plan.h \
 	launcher/reach.c launcher/reach.h launcher/reach_impl.h launcher/reach_way.h \
+	launcher/reach_command.c \
 	launcher/reach_local.c \
 	launcher/reach_pool.c \
 	launcher/reach_stderr.c launcher/reach_stderr.h \

@@ -169,11 +169,12 @@ static void on_greeting_failed(void *context, const char *text)
 /* Both the stream and the way have ended, or the way takes too long over it. */
 static void fail_at_end(struct reach *reach)
 {
-    char text[800];
+    char text[1000];
     const char *why = reach->end_text;
     if (!*why)
         why = reach_stderr_last(&reach->said);
-    snprintf(text, sizeof text, "hvdagent was not started%s%s", *why ? ": " : "", why);
+    snprintf(text, sizeof text, "hvdagent was not started%s%s%s%s%s", *why ? ": " : "", why,
+             *reach->answer ? "; the host says '" : "", reach->answer, *reach->answer ? "'" : "");
     fail_reach(reach, STATUS_UNREACHABLE, text);
 }
 
@@ -182,9 +183,10 @@ static void on_way_late(uv_timer_t *timer)
     fail_at_end(timer->data);
 }
 
-static void on_greeting_end(void *context)
+static void on_greeting_end(void *context, const char *said)
 {
     struct reach *reach = context;
+    snprintf(reach->answer, sizeof reach->answer, "%s", said);
     reach->stream_ended = true;
     if (reach->way_ended)
         fail_at_end(reach);

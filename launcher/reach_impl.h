@@ -44,6 +44,7 @@ struct reach {
     int process_status;
     struct reach_stderr said;
     char end_text[700];
+    char answer[80]; /* what came on the stream instead of one */
     void (*on_closed)(void *context);
     void *closed_context;
     int open_timers;

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The greeting on a stream; see greeting_run.h. Two halves: what comes is read and given to
+ * greeting.c; the script, and then hvdagent if it is asked for, is written as the stream takes it.
+ * Fails when hvdagent cannot be read here, or changes while it is sent. A stream that takes nothing
+ * more has ended, which the half that reads will see. */
+#include "launcher/greeting_run.h"
+
+#include "launcher/greeting.h"
+#include "launcher/uv_must.h"
+#include "launcher/xalloc.h"
+#include "lib/base/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+struct greeting_run {
+    struct greeting greeting;
+    const char *agent;
+    struct greeting_run_events events;
+    void *context;
+    uv_poll_t reading, writing;
+    int input, output; /* `output` is a copy of our own: it may be the same socket as `input` */
+    char *script;
+    size_t script_length, written;
+    int agent_fd; /* -1 while it is not being sent */
+    size_t size, left;
+    int open_handles;
+    bool stopped;
+};
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct greeting_run *run = handle->data;
+    if (--run->open_handles > 0)
+        return;
+    greeting_fini(&run->greeting);
+    free(run->script);
+    free(run);
+}
+
+void greeting_run_stop(struct greeting_run *run)
+{
+    if (!run || run->stopped)
+        return;
+    run->stopped = true;
+    uv_close((uv_handle_t *)&run->reading, on_handle_closed);
+    uv_close((uv_handle_t *)&run->writing, on_handle_closed);
+    close(run->output);
+    if (run->agent_fd >= 0)
+        close(run->agent_fd);
+}
+
+static void fail_here(struct greeting_run *run, int errnum)
+{
+    struct err err = { 0 };
+    fail_errno(&err, HVD_ERR_SYSTEM, errnum, "%s", run->agent);
+    run->events.on_failed(run->context, err.text);
+}
+
+/* ---- what is written ---- */
+
+/* 0, or an errno. */
+static int make_script(struct greeting_run *run)
+{
+    struct stat status;
+    if (stat(run->agent, &status) < 0)
+        return errno;
+    run->size = (size_t)status.st_size;
+    run->script = greeting_script(&run->greeting, run->agent, run->size);
+    run->script_length = strlen(run->script);
+    return 0;
+}
+
+static void write_script(struct greeting_run *run)
+{
+    ssize_t n = write(run->output, run->script + run->written, run->script_length - run->written);
+    if (n > 0)
+        run->written += (size_t)n;
+    if (run->written == run->script_length || (n < 0 && errno != EAGAIN && errno != EINTR))
+        uv_poll_stop(&run->writing);
+}
+
+static void write_agent(struct greeting_run *run)
+{
+    ssize_t n = sendfile(run->output, run->agent_fd, NULL, run->left);
+    if (n > 0)
+        run->left -= (size_t)n;
+    if (run->left == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        uv_poll_stop(&run->writing);
+    if (run->left > 0 && n == 0)
+        fail_here(run, ESTALE);
+}
+
+static void on_writable(uv_poll_t *poll, int status, int events)
+{
+    struct greeting_run *run = poll->data;
+    (void)events;
+    int errnum = run->script ? 0 : make_script(run);
+    if (errnum != 0)
+        fail_here(run, errnum);
+    else if (status < 0)
+        uv_poll_stop(poll);
+    else if (run->agent_fd >= 0)
+        write_agent(run);
+    else
+        write_script(run);
+}
+
+static void send_agent(struct greeting_run *run)
+{
+    run->agent_fd = open(run->agent, O_RDONLY | O_CLOEXEC);
+    if (run->agent_fd < 0) {
+        fail_here(run, errno);
+        return;
+    }
+    run->left = run->size;
+    uv_poll_start(&run->writing, UV_WRITABLE, on_writable);
+}
+
+/* ---- what is read ---- */
+
+static void take(struct greeting_run *run, const char *data, size_t length)
+{
+    bool answered = run->greeting.answered;
+    enum greeting_action action = greeting_take(&run->greeting, data, length);
+    if (run->greeting.answered && !answered)
+        run->events.on_answer(run->context);
+    if (run->stopped)
+        return;
+    switch (action) {
+    case GREETING_WAIT:
+        break;
+    case GREETING_SEND:
+        send_agent(run);
+        break;
+    case GREETING_DONE:
+        run->events.on_done(run->context);
+        break;
+    case GREETING_FAILED:
+        run->events.on_failed(run->context, run->greeting.error);
+        break;
+    }
+}
+
+/* An error of the stream, `status`, comes before what can still be read. */
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    struct greeting_run *run = poll->data;
+    char data[16 * 1024];
+    ssize_t n = 1;
+    (void)events;
+    while (n > 0 && !run->stopped) {
+        n = read(run->input, data, sizeof data);
+        if (n > 0)
+            take(run, data, (size_t)n);
+    }
+    if (run->stopped || (n < 0 && status == 0 && (errno == EAGAIN || errno == EINTR)))
+        return;
+    uv_poll_stop(poll);
+    run->events.on_end(run->context, greeting_end(&run->greeting));
+}
+
+/* ---- */
+
+static void make_nonce(char nonce[GREETING_NONCE_SIZE])
+{
+    uint64_t bits = 0;
+    if (getrandom(&bits, sizeof bits, 0) < 0)
+        bits = uv_hrtime();
+    snprintf(nonce, GREETING_NONCE_SIZE, "%016" PRIx64, bits);
+}
+
+static void watch(struct greeting_run *run, uv_loop_t *loop, uv_poll_t *poll, int fd, int events,
+                  uv_poll_cb on_event)
+{
+    uv_must(uv_poll_init(loop, poll, fd), "streams");
+    poll->data = run;
+    run->open_handles++;
+    uv_must(uv_poll_start(poll, events, on_event), "streams");
+}
+
+struct greeting_run *greeting_run_start(uv_loop_t *loop, int input, int output, const char *agent,
+                                        const struct greeting_run_events *events, void *context)
+{
+    struct greeting_run *run = xcalloc(1, sizeof *run);
+    char nonce[GREETING_NONCE_SIZE], machine[sizeof run->greeting.machine];
+    struct utsname ours;
+    uname(&ours);
+    snprintf(machine, sizeof machine, "%.30s %.30s", ours.sysname, ours.machine);
+    make_nonce(nonce);
+    greeting_init(&run->greeting, nonce, machine);
+    run->agent = agent;
+    run->events = *events;
+    run->context = context;
+    run->agent_fd = -1;
+    run->input = input;
+    run->output = fcntl(output, F_DUPFD_CLOEXEC, 3);
+    uv_must(run->output < 0 ? -errno : 0, "streams");
+    watch(run, loop, &run->reading, input, UV_READABLE, on_readable);
+    watch(run, loop, &run->writing, run->output, UV_WRITABLE, on_writable);
+    return run;
+}

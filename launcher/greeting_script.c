@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What /bin/sh on another machine is told; see greeting.h. For any shell that keeps to POSIX, with
+ * head -c, mktemp and uname. All of it is one compound command, which a shell has to read to its end
+ * before it does anything: nothing of what is sent later is taken for the script. */
+#include "launcher/greeting.h"
+
+#include "launcher/text_buffer.h"
+
+#include <string.h>
+
+/* Between these come the assignments to nonce, agent and size. */
+static const char script_begin[] = "{\n"
+                                   "umask 077\n";
+
+/* try PLACE: makes a private folder $d there that can hold and execute the copy $f; or leaves $why. */
+static const char script_rest[] =
+    "mark() { printf '\\nhvd-%s %s\\n' \"$nonce\" \"$*\"; }\n"
+    "fail() { mark fail \"$*\"; clean; exit 1; }\n"
+    "clean() {\n"
+    "    [ -z \"$d\" ] || { rm -f \"$d/hvdagent\" \"$d/x\"; rmdir \"$d\"; } 2>/dev/null\n"
+    "    d=\n"
+    "}\n"
+    "try() {\n"
+    "    [ -n \"$1\" ] || return 1\n"
+    "    tried=\"$tried${tried:+, }$1\"\n"
+    "    d=$(mktemp -d \"$1/hvdagent.XXXXXXXXXX\" 2>&1) || { why=$d; d=; return 1; }\n"
+    "    f=$d/hvdagent\n"
+    "    why=$( { head -c \"$size\" /dev/zero >\"$f\" && chmod 700 \"$f\" &&\n"
+    "        printf '#!/bin/sh\\nexit 0\\n' >\"$d/x\" && chmod 700 \"$d/x\" && \"$d/x\" &&\n"
+    "        rm \"$d/x\"; } 2>&1 ) && return 0\n"
+    "    clean\n"
+    "    return 1\n"
+    "}\n"
+    "d= tried= why=\n"
+    "mark here\n"
+    "if [ -x \"$agent\" ] && \"$agent\" --version </dev/null >/dev/null 2>&1; then\n"
+    "    mark run\n"
+    "    exec \"$agent\" --keep\n"
+    "    exit 126\n"
+    "fi\n"
+    "trap 'clean; exit 1' HUP INT PIPE TERM\n"
+    "try \"$XDG_RUNTIME_DIR\" || try \"${TMPDIR:-/tmp}\" || try /dev/shm || try \"$HOME\" ||\n"
+    "    fail \"no place for a copy (tried $tried): $why\"\n"
+    "mark send \"$(uname -sm)\"\n"
+    "why=$( { head -c \"$size\" >\"$f\"; } 2>&1 ) || fail \"$why\"\n"
+    "got=$(wc -c <\"$f\")\n"
+    "[ \"${got##* }\" = \"$size\" ] || fail \"only ${got##* } bytes of it have come\"\n"
+    "why=$( { \"$f\" --version </dev/null >/dev/null; } 2>&1 ) || fail \"the copy does not run: "
+    "$why\"\n"
+    "mark run\n"
+    "exec \"$f\" --keep --sent \"$d\"\n"
+    "exit 126\n"
+    "}\n";
+
+/* As one word of a shell's: 'it'\''s'. */
+static void put_quoted(struct text_buffer *script, const char *text)
+{
+    text_buffer_put_string(script, "'");
+    for (size_t length; *text; text += length) {
+        length = strcspn(text, "'");
+        text_buffer_put(script, text, length);
+        if (text[length] != '\'')
+            continue;
+        text_buffer_put_string(script, "'\\''");
+        length++;
+    }
+    text_buffer_put_string(script, "'\n");
+}
+
+char *greeting_script(const struct greeting *greeting, const char *agent, size_t size)
+{
+    struct text_buffer script;
+    text_buffer_init(&script);
+    text_buffer_put_string(&script, script_begin);
+    text_buffer_printf(&script, "nonce=%s\nsize=%zu\nagent=", greeting->nonce, size);
+    put_quoted(&script, agent);
+    text_buffer_put_string(&script, script_rest);
+    return text_buffer_take(&script);
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A host that is reached by a command: the user's own (--remote-shell), or the external ssh where a
+ * host's configuration asks for what libssh2 cannot do. "COMMAND HOST /bin/sh" runs as a child, in a
+ * session of its own so that it cannot ask a terminal, with a socketpair for stdin and stdout and a
+ * pipe for stderr.
+ * Fails when the command's words are malformed, when it is not found or cannot be executed, and
+ * when there are no descriptors or processes left. What it says on stderr and the status with which
+ * it ends are told. One that has not reached its host when it is given up is killed; otherwise the
+ * end of its stdin ends it. */
+#include "launcher/children.h"
+#include "launcher/command_words.h"
+#include "launcher/exit_status.h"
+#include "launcher/job_state.h"
+#include "launcher/program_find.h"
+#include "launcher/reach_way.h"
+#include "launcher/spawn.h"
+#include "launcher/uv_must.h"
+#include "launcher/xalloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* What a command gets between SIGTERM and SIGKILL. */
+enum { GIVEN_UP_GRACE_MS = 300 };
+
+struct reach_command {
+    const struct reach_job *job;
+    struct string_list words;
+    struct spawned spawned; /* pid 0: it could not be */
+    uv_timer_t timer;       /* looks at the exec; and later kills */
+    uv_poll_t errors_poll;
+    int stream;      /* our end; -1 when it was handed over */
+    int errors;      /* its stderr, to be read */
+    int exit_status; /* if it cannot be started */
+    struct err err;
+    bool ended; /* and was waited for */
+    bool closing;
+    int open_handles;
+};
+
+/* ---- its words ---- */
+
+static void insert_words(struct string_list *words, size_t at, char **added, size_t count)
+{
+    for (size_t i = 0; i < count; i++) /* makes room */
+        string_list_take(words, NULL);
+    memmove(words->items + at + count, words->items + at,
+            (words->count - count - at) * sizeof *words->items);
+    memcpy(words->items + at, added, count * sizeof *added);
+}
+
+/* The options that hvdrun was given for ssh, and that it must not ask anybody. */
+static void add_ssh_options(struct reach_command *command)
+{
+    const struct reach_settings *settings = command->job->settings;
+    struct string_list options = { 0 };
+    string_list_take(&options, xstrdup("-oBatchMode=yes"));
+    if (settings->accept_new)
+        string_list_take(&options, xstrdup("-oStrictHostKeyChecking=accept-new"));
+    if (settings->ssh_port)
+        string_list_take(&options, xasprintf("-p%d", settings->ssh_port));
+    for (const char *const *at = settings->identity_files; at && *at; at++)
+        string_list_take(&options, xasprintf("-i%s", *at));
+    insert_words(&command->words, 1, options.items, options.count);
+    free(options.items); /* the texts have moved */
+}
+
+static int make_words(struct reach_command *command)
+{
+    const struct reach_job *job = command->job;
+    bool users_own;
+    const char *text = reach_way_command(job->reach, &users_own);
+    int rc = command_words_make(&command->words, text, job->settings->remote_shell_source,
+                                job->target->host, job->target->user, &command->err);
+    if (rc < 0) {
+        command->exit_status = STATUS_USAGE;
+        return rc;
+    }
+    if (!users_own)
+        add_ssh_options(command);
+    string_list_take(&command->words, xstrdup("/bin/sh"));
+    return HVD_OK;
+}
+
+/* ---- its start ---- */
+
+static int spawn_command(struct reach_command *command, const char *path, int stream, int errors)
+{
+    struct sigaction hup;
+    sigaction(SIGHUP, NULL, &hup);
+    struct spawn_request request = {
+        .path = path,
+        .argv = command->words.items,
+        .envp = environ,
+        .stdio = { stream, stream, errors },
+        .new_session = true,
+        .nofile = command->job->settings->nofile,
+        .ignore_hup = hup.sa_handler == SIG_IGN,
+    };
+    return spawn_start(&request, &command->spawned, &command->err);
+}
+
+static void on_process_end(void *context, pid_t pid, int wait_status);
+
+static void spawn_with_streams(struct reach_command *command, const char *path)
+{
+    int pair[2], errors[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+        fail_errno(&command->err, HVD_ERR_SYSTEM, errno, "socketpair");
+        return;
+    }
+    command->stream = pair[0];
+    fcntl(pair[0], F_SETFL, O_RDWR | O_NONBLOCK);
+    if (pipe2(errors, O_CLOEXEC) < 0) {
+        fail_errno(&command->err, HVD_ERR_SYSTEM, errno, "pipe");
+    } else {
+        command->errors = errors[0];
+        if (spawn_command(command, path, pair[1], errors[1]) == HVD_OK)
+            children_watch(command->job->children, command->spawned.pid, on_process_end, command);
+        close(errors[1]);
+    }
+    close(pair[1]);
+}
+
+static void start(struct reach_command *command)
+{
+    command->exit_status = STATUS_RESOURCE;
+    if (make_words(command) < 0)
+        return;
+    char *path = NULL;
+    if (program_find(command->words.items[0], getenv("PATH"), &path, &command->err) == 0) {
+        spawn_with_streams(command, path);
+    } else {
+        command->exit_status = STATUS_UNREACHABLE;
+        fail_context(&command->err, "remote shell");
+    }
+    free(path);
+}
+
+/* ---- while it runs ---- */
+
+static void read_errors(struct reach_command *command)
+{
+    char data[4096];
+    ssize_t n;
+    while ((n = read(command->errors, data, sizeof data)) > 0)
+        reach_way_stderr(command->job->reach, data, (size_t)n);
+    if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        uv_poll_stop(&command->errors_poll);
+}
+
+static void on_errors(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    read_errors(poll->data);
+}
+
+static void watch_errors(struct reach_command *command)
+{
+    uv_must(uv_poll_init(command->job->loop, &command->errors_poll, command->errors), "streams");
+    command->errors_poll.data = command;
+    command->open_handles++;
+    uv_must(uv_poll_start(&command->errors_poll, UV_READABLE, on_errors), "streams");
+}
+
+/* It runs its program now, or never will. */
+static void on_turn(uv_timer_t *timer)
+{
+    struct reach_command *command = timer->data;
+    struct reach *reach = command->job->reach;
+    int code = command->spawned.pid > 0 ? spawn_confirm(&command->spawned) : 0;
+    reach_way_step(reach, STEP_CONNECT);
+    if (code != 0) {
+        command->exit_status = STATUS_UNREACHABLE;
+        fail_errno(&command->err, HVD_ERR_SYSTEM, code, "remote shell: '%s'",
+                   command->words.items[0]);
+    }
+    if (command->err.code != HVD_OK) {
+        reach_way_failed(reach, command->exit_status, command->err.text);
+        return;
+    }
+    struct reached reached = { command->stream, command->stream, command->spawned.pid, false };
+    command->stream = -1;
+    watch_errors(command);
+    reach_way_opened(reach, &reached);
+}
+
+static void *open_command(const struct reach_job *job)
+{
+    struct reach_command *command = xcalloc(1, sizeof *command);
+    command->job = job;
+    command->stream = command->errors = command->spawned.report = -1;
+    uv_must(uv_timer_init(job->loop, &command->timer), "timers");
+    command->timer.data = command;
+    command->open_handles = 1;
+    start(command);
+    uv_timer_start(&command->timer, on_turn, 0, 0);
+    return command;
+}
+
+/* ---- its end ---- */
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct reach_command *command = handle->data;
+    struct reach *reach = command->job->reach;
+    if (--command->open_handles > 0)
+        return;
+    string_list_fini(&command->words);
+    free(command);
+    reach_way_closed(reach);
+}
+
+static void finish(struct reach_command *command)
+{
+    if (command->open_handles == 2)
+        uv_close((uv_handle_t *)&command->errors_poll, on_handle_closed);
+    uv_close((uv_handle_t *)&command->timer, on_handle_closed);
+    if (command->errors >= 0)
+        close(command->errors);
+}
+
+static void on_process_end(void *context, pid_t pid, int wait_status)
+{
+    struct reach_command *command = context;
+    char how[96] = "", text[200] = "";
+    (void)pid;
+    command->ended = true;
+    if (command->closing) {
+        finish(command);
+        return;
+    }
+    if (command->errors >= 0)
+        read_errors(command);
+    wait_status_text(how, sizeof how, wait_status);
+    if (wait_status != 0)
+        snprintf(text, sizeof text, "'%.60s' %s", command->words.items[0], how);
+    reach_way_ended(command->job->reach, text);
+    reach_way_process_end(command->job->reach, wait_status);
+}
+
+static void kill_command(const struct reach_command *command, int signum)
+{
+    if (kill(-command->spawned.pid, signum) < 0) /* it may not have its session yet */
+        kill(command->spawned.pid, signum);
+}
+
+static void on_grace_over(uv_timer_t *timer)
+{
+    struct reach_command *command = timer->data;
+    kill_command(command, SIGKILL); /* and on_process_end() follows */
+}
+
+static void close_command(void *way)
+{
+    struct reach_command *command = way;
+    bool lives = command->spawned.pid > 0 && !command->ended;
+    command->closing = true;
+    if (command->stream >= 0)
+        close(command->stream);
+    if (command->spawned.report >= 0)
+        close(command->spawned.report);
+    if (!lives || reach_way_is_reached(command->job->reach)) {
+        if (lives)
+            children_forget(command->job->children, command->spawned.pid);
+        finish(command);
+        return;
+    }
+    kill_command(command, SIGTERM);
+    uv_timer_start(&command->timer, on_grace_over, GIVEN_UP_GRACE_MS, 0);
+}
+
+const struct reach_way reach_command_way = { "command", open_command, close_command };
