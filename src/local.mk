@@ -15,7 +15,8 @@ src_hvdrun_SOURCES = \
 	src/agent_path.c src/agent_path.h \
 	src/check_hosts.c src/check_hosts.h \
 	src/hvdrun.c \
-	src/job_rendezvous.c src/job_rendezvous.h
+	src/job_rendezvous.c src/job_rendezvous.h \
+	src/job_setup.c src/job_setup.h
 src_hvdrun_CPPFLAGS = $(AM_CPPFLAGS) -DAGENT_DIRECTORY='"$(agentdir)"' \
 	-DBINARY_DIRECTORY='"$(bindir)"'
 src_hvdrun_LDADD = src/liboptions.la launcher/liblauncher.la rendezvous/librendezvous.la \

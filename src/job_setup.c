@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Setting a job up; see job_setup.h.
+ * Fails on hosts that cannot be understood, on more ranks than slots, on interfaces of hosts that the
+ * job does not have; then when descriptors are short, the working directory is gone, or hvdagent is
+ * not there. */
+#include <config.h>
+
+#include "src/job_setup.h"
+
+#include "launcher/descriptors.h"
+#include "launcher/exit_status.h"
+#include "launcher/host_environment.h"
+#include "launcher/worker_environment.h"
+#include "src/agent_path.h"
+#include "src/host_interfaces.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* How long one host may take to be reached. */
+enum { REACH_TIMEOUT_MS = 10000 };
+
+/* A batch system may say where to run. */
+static int read_given_hosts(struct job_setup *setup, struct err *err)
+{
+    const char *source;
+    int found = host_list_from_environment(&setup->hosts, getenv, &source, err);
+    if (found != 0)
+        return found < 0 ? found : HVD_OK;
+    int rc = hvdrun_options_need_np(setup->options, err);
+    if (rc == HVD_OK)
+        host_list_make_local(&setup->hosts, setup->options->np);
+    return rc;
+}
+
+static int read_hosts(struct job_setup *setup, struct err *err)
+{
+    const struct hvdrun_options *options = setup->options;
+    if (options->hostfile)
+        return host_list_read_hostfile(&setup->hosts, options->hostfile, err);
+    if (options->hosts)
+        return host_list_parse(&setup->hosts, options->hosts, strlen(options->hosts),
+                               options->hosts_source, err);
+    return read_given_hosts(setup, err);
+}
+
+int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options, struct err *err)
+{
+    setup->options = options;
+    int rc = read_hosts(setup, err);
+    if (rc < 0)
+        return rc;
+    bool all = options->np == 0 || options->check_hosts; /* every slot there is */
+    int np = all ? host_list_slots(&setup->hosts) : options->np;
+    if ((rc = rank_plan_make(&setup->plan, &setup->hosts, np, err)) < 0)
+        return rc;
+    return host_interfaces_make(&setup->interfaces, &options->interfaces, &setup->plan, err);
+}
+
+/* Our own, links to each host, and the files of --output-filename. */
+static unsigned long descriptors_needed(const struct job_setup *setup)
+{
+    enum { OWN = 64, PER_HOST = 8 };
+    unsigned long files = setup->options->output_filename ? 2 * (unsigned long)setup->plan.size : 0;
+    return OWN + PER_HOST * (unsigned long)setup->plan.host_count + files;
+}
+
+/* What was asked for goes over what is inherited: it stands behind it. */
+static void describe_environment(struct job_setup *setup)
+{
+    const struct string_list *set = &setup->options->set;
+    worker_environment_common(&setup->environment, environ);
+    for (size_t i = 0; i < set->count; i++)
+        string_list_add(&setup->environment, set->items[i], strlen(set->items[i]));
+}
+
+static void describe_ways(struct job_setup *setup)
+{
+    const struct hvdrun_options *options = setup->options;
+    setup->reach = (struct reach_settings){
+        .agent = setup->agent,
+        .nofile = &setup->nofile,
+        .remote_shell = options->remote_shell,
+        .remote_shell_source = options->remote_shell_source,
+        .ssh_port = options->ssh_port,
+        .identity_files = (const char *const *)options->identity_files.items,
+        .accept_new = options->ssh_accept_new,
+        .timeout_ms = REACH_TIMEOUT_MS,
+        .silence_ms = (uint32_t)options->heartbeat_timeout_s * 1000,
+    };
+}
+
+/* Only on terminals, and not where somebody has asked for none. */
+static bool has_colour(void)
+{
+    const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(STDERR_FILENO) && !(none && *none) && term && strcmp(term, "dumb") != 0;
+}
+
+static void describe_job(struct job_setup *setup, const bool closed[3])
+{
+    const struct hvdrun_options *options = setup->options;
+    setup->job = (struct job_options){
+        .plan = &setup->plan,
+        .reach = &setup->reach,
+        .interfaces = (const char *const *)setup->interfaces.items,
+        .cwd = setup->cwd,
+        .command = options->command,
+        .environment = setup->environment.items,
+        .job_key = setup->key_text,
+        .output_directory = options->output_filename,
+        .timestamps = options->prefix_timestamp,
+        .verbose = options->verbose,
+        .status_line = isatty(STDERR_FILENO) && !options->verbose,
+        .colour = has_colour(),
+        .stdin_closed = closed[0],
+        .stdout_closed = closed[1],
+        .stderr_closed = closed[2],
+        .grace_ms = (uint32_t)options->grace_s * 1000,
+        .start_timeout_ms = (uint32_t)options->start_timeout_s * 1000,
+        .silence_ms = (uint32_t)options->heartbeat_timeout_s * 1000,
+    };
+}
+
+int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *err)
+{
+    if (descriptors_allow(descriptors_needed(setup), &setup->nofile, err) < 0 || auth_init(err) < 0)
+        return STATUS_RESOURCE;
+    if (!getcwd(setup->cwd, sizeof setup->cwd)) {
+        fail_errno(err, HVD_ERR_SYSTEM, errno, "working directory");
+        return STATUS_NOT_FOUND;
+    }
+    if (!(setup->agent = agent_path_find())) {
+        fail(err, HVD_ERR_SYSTEM, "hvdagent is neither beside hvdrun nor in " AGENT_DIRECTORY);
+        return STATUS_INTERNAL;
+    }
+    job_key_generate(&setup->key);
+    job_key_format(&setup->key, setup->key_text);
+    describe_environment(setup);
+    describe_ways(setup);
+    describe_job(setup, closed);
+    return 0;
+}
+
+void job_setup_fini(struct job_setup *setup)
+{
+    job_key_wipe(&setup->key);
+    explicit_bzero(setup->key_text, sizeof setup->key_text);
+    string_list_fini(&setup->environment);
+    string_list_fini(&setup->interfaces);
+    free(setup->agent);
+    rank_plan_fini(&setup->plan);
+    host_list_fini(&setup->hosts);
+}
