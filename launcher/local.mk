@@ -45,6 +45,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/known_hosts_key.c \
 	launcher/known_hosts_line.c launcher/known_hosts_line.h \
 	launcher/known_hosts_match.c \
+	launcher/keeper.c launcher/keeper.h \
 	launcher/last_words.c launcher/last_words.h \
 	launcher/local_host.c launcher/local_host.h \
 	launcher/number.c launcher/number.h \
@@ -59,6 +60,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/reach_local.c \
 	launcher/reach_pool.c \
 	launcher/reach_stderr.c launcher/reach_stderr.h \
+	launcher/sent_copy.c launcher/sent_copy.h \
 	launcher/silence.c launcher/silence.h \
 	launcher/slice.h \
 	launcher/slurm_list.c launcher/slurm_list.h \

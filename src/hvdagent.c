@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvdagent: the program that hvdrun starts on each host; see launcher/agent.h. Its stdin and stdout
- * are the link to hvdrun, its stderr is hvdrun's. Not for people. */
+ * are the link to hvdrun, its stderr is hvdrun's. Not for people.
+ *
+ *   --keep       on another machine: with a keeper (launcher/keeper.h)
+ *   --sent DIR   it is a copy that was sent, alone in DIR: both are removed at once */
 #include <config.h>
 
 #include "launcher/agent.h"
+#include "launcher/keeper.h"
+#include "launcher/sent_copy.h"
 #include "launcher/uv_must.h"
 
 #include <fcntl.h>
@@ -12,6 +17,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+struct agent_options {
+    bool version, keep;
+    const char *sent;
+};
+
+static bool read_options(struct agent_options *options, char **argv)
+{
+    while (*++argv) {
+        if (strcmp(*argv, "--version") == 0)
+            options->version = true;
+        else if (strcmp(*argv, "--keep") == 0)
+            options->keep = true;
+        else if (strcmp(*argv, "--sent") == 0 && argv[1])
+            options->sent = *++argv;
+        else
+            return false;
+    }
+    return true;
+}
 
 /* Moves the link away from descriptors 0 and 1, which a started program would inherit and a stray
  * print would corrupt. */
@@ -26,16 +51,16 @@ static int take_stream(int fd, int replacement_mode)
     return taken;
 }
 
-int main(int argc, char **argv)
+/* A copy that cannot remove itself runs nevertheless. */
+static void remove_sent_copy(const char *folder)
 {
-    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-        puts("hvdagent " PACKAGE_VERSION);
-        return EXIT_SUCCESS;
-    }
-    if (argc != 1 || isatty(STDIN_FILENO)) {
-        fputs("hvdagent: started by hvdrun, not by hand; see hvdrun(1)\n", stderr);
-        return 2;
-    }
+    struct err err = { 0 };
+    if (folder && sent_copy_remove(folder, &err) < 0)
+        fprintf(stderr, "hvdagent: its copy was left behind: %s\n", err.text);
+}
+
+static int run_agent(void)
+{
     int input = take_stream(STDIN_FILENO, O_RDONLY);
     int output = take_stream(STDOUT_FILENO, O_WRONLY);
     if (input < 0 || output < 0) {
@@ -48,4 +73,23 @@ int main(int argc, char **argv)
     int status = agent_run(&loop, input, output);
     uv_loop_close(&loop);
     return status;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct keeper_times times = { .hang_up_ms = 15000, .sweep_ms = 5000 };
+    struct agent_options options = { 0 };
+    (void)argc;
+    bool understood = read_options(&options, argv);
+    if (understood && options.version) {
+        puts("hvdagent " PACKAGE_VERSION);
+        return EXIT_SUCCESS;
+    }
+    if (!understood || isatty(STDIN_FILENO)) {
+        fputs("hvdagent: started by hvdrun, not by hand; see hvdrun(1)\n", stderr);
+        return 2;
+    }
+    remove_sent_copy(options.sent);
+    int status = options.keep ? keeper_fork(&times) : -1;
+    return status >= 0 ? status : run_agent();
 }
