@@ -6,6 +6,7 @@
 #include "launcher/xalloc.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
