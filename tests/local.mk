@@ -105,6 +105,7 @@ tests_support_libsupport_la_SOURCES += \
 program_archives = src/liboptions.la rendezvous/librendezvous.la launcher/liblauncher.la
 
 unit_tests += \
+	tests/unit/agent_ends_test \
 	tests/unit/agent_protocol_test \
 	tests/unit/agent_test \
 	tests/unit/exec_limits_test \

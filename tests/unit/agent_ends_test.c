@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An agent leaves nothing behind, whatever becomes of hvdrun: a stranger that speaks nonsense, a
+ * silent one, one that does not read, one that is gone. */
+#include "launcher/agent.h"
+#include "launcher/exit_status.h"
+#include "tests/support/agent_fixture.h"
+#include "tests/support/unit.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define COMMAND(...)                                                                               \
+    (const char *const[])                                                                          \
+    {                                                                                              \
+        __VA_ARGS__, NULL                                                                          \
+    }
+
+static struct agent_fixture agent;
+
+static const struct agent_fixture_job sleeping = { .arguments = COMMAND("sleep", "1000") };
+
+/* How far the job is when the launcher turns out to be none. */
+enum stage { NOTHING_SAID, PREPARED, RUNS };
+
+static pid_t bring_to(enum stage stage)
+{
+    agent_fixture_start(&agent, NULL);
+    if (stage == RUNS)
+        return agent_fixture_run(&agent, &sleeping);
+    if (stage == PREPARED) {
+        agent_fixture_describe(&agent, &sleeping);
+        agent_fixture_until(&agent, AGENT_READY);
+    }
+    return 0;
+}
+
+#define BODY(bytes) bytes, sizeof bytes - 1
+#define ZERO4 "\0\0\0\0"
+
+/* What a false launcher says, and what the agent says of it. */
+static const struct {
+    enum stage stage;
+    int type;
+    const char *body;
+    size_t length;
+    const char *text;
+} frames[] = {
+    { NOTHING_SAID, 0, BODY(""), "frame of unknown type 0" },
+    { NOTHING_SAID, 99, BODY(""), "frame of unknown type 99" },
+    { NOTHING_SAID, AGENT_READY, BODY(""), "frame of unknown type 6" },
+    { NOTHING_SAID, AGENT_JOB, BODY(""), "malformed JOB" },
+    { NOTHING_SAID, AGENT_JOB, BODY("\2"), "malformed JOB" },
+    { NOTHING_SAID, AGENT_JOB, BODY("\2\0\377\377\377\377/"), "malformed JOB" },
+    { NOTHING_SAID, AGENT_ARGUMENTS, BODY("\5\0\0\0true"), "malformed ARGUMENTS" },
+    { NOTHING_SAID, AGENT_ARGUMENTS, BODY("\5\0\0\0tr\0ue"), "malformed ARGUMENTS" },
+    { NOTHING_SAID, AGENT_ENVIRONMENT, BODY("\1"), "malformed ENVIRONMENT" },
+    { NOTHING_SAID, AGENT_RANK, BODY("\1\0"), "rank" },
+    { NOTHING_SAID, AGENT_RANK, BODY("\377\377\377\377"), "rank -1" },
+    { NOTHING_SAID, AGENT_RANK, BODY("\377\377\377\177"), "rank 2147483647" },
+    { NOTHING_SAID, AGENT_RANK, BODY(ZERO4 "\1\0\0\0"), "malformed RANK" },
+    { NOTHING_SAID, AGENT_PREPARE, BODY(""), "PREPARE before the job is described" },
+    { NOTHING_SAID, AGENT_START, BODY(""), "START frame out of turn" },
+    { NOTHING_SAID, AGENT_STDIN, BODY("x"), "STDIN frame out of turn" },
+    { PREPARED, AGENT_JOB, BODY(""), "JOB frame out of turn" },
+    { PREPARED, AGENT_RANK, BODY(ZERO4), "RANK frame out of turn" },
+    { PREPARED, AGENT_PREPARE, BODY(""), "PREPARE frame out of turn" },
+    { PREPARED, AGENT_CREDIT, BODY(ZERO4 "\0" ZERO4), "CREDIT frame out of turn" },
+    { PREPARED, AGENT_START, BODY("x"), "malformed START" },
+    { PREPARED, AGENT_RELAY_DATA, BODY("\1"), "malformed RELAY_DATA" },
+    { PREPARED, AGENT_HEARTBEAT, BODY("1234567"), "malformed HEARTBEAT" },
+    { RUNS, AGENT_START, BODY(""), "START frame out of turn" },
+    { RUNS, AGENT_CREDIT, BODY("\1\0\0\0\0" ZERO4), "CREDIT for rank 1" },
+    { RUNS, AGENT_CREDIT, BODY(ZERO4 "\0\1\0\0\0"), "more CREDIT" },
+    { RUNS, AGENT_CREDIT, BODY(ZERO4 "\7" ZERO4), "stream 7 does not exist" },
+    { RUNS, AGENT_SIGNAL, BODY(ZERO4), "SIGNAL with signal 0" },
+    { RUNS, AGENT_SIGNAL, BODY("\377\377\377\377"), "SIGNAL with signal -1" },
+    { RUNS, AGENT_STOP, BODY("\143\0\0\0" ZERO4), "STOP with signal 99" },
+    { RUNS, AGENT_STOP, BODY("\17\0\0\0"), "malformed STOP" },
+    { RUNS, AGENT_RELAY_END, BODY("\1"), "malformed RELAY_END" },
+    { RUNS, AGENT_HEARTBEAT, BODY("123456789"), "malformed HEARTBEAT" },
+};
+
+static void check_that_all_is_gone(pid_t rank, const char *text)
+{
+    ck_assert_int_eq(agent_fixture_wait(&agent), 0);
+    ck_assert(rank == 0 || agent_fixture_is_gone(rank));
+    char *messages = agent_fixture_messages(&agent);
+    ck_assert_msg(strstr(messages, text), "no '%s' in '%s'", text, messages);
+    free(messages);
+}
+
+START_TEST(a_frame_that_must_not_come_ends_the_agent_and_its_ranks)
+{
+    pid_t rank = bring_to(frames[_i].stage);
+    agent_fixture_send(&agent, frames[_i].type, frames[_i].body, frames[_i].length);
+    check_that_all_is_gone(rank, frames[_i].text);
+}
+END_TEST
+
+static const struct {
+    const char *bytes;
+    size_t length;
+    const char *text;
+} noises[] = {
+    { BODY("GET / HTTP/1.1\r\n\r\n"), "not a frame: 'GET / HTTP" },
+    { BODY("\0\0\0\0\0\0\0\0\0\0\0\0"), "not a frame" },
+    { BODY("HVD1\17\0\1\0\0\0\0\0"), "unknown flags 0x0001" },
+    { BODY("HVD1\15\0\0\0\377\377\377\377"), "with 4294967295 bytes" },
+    { BODY("HVD1\15\0\0\0\1\0\20\0"), "with 1048577 bytes" },
+};
+
+START_TEST(what_is_no_frame_ends_the_agent_and_its_ranks)
+{
+    pid_t rank = bring_to(_i % 2 ? RUNS : NOTHING_SAID);
+    agent_fixture_send_bytes(&agent, noises[_i / 2].bytes, noises[_i / 2].length);
+    check_that_all_is_gone(rank, noises[_i / 2].text);
+}
+END_TEST
+
+START_TEST(more_stdin_than_there_is_credit_for_ends_the_agent_and_its_ranks)
+{
+    static const char zeros[STDIN_WINDOW + 1];
+    pid_t rank = bring_to(RUNS);
+    agent_fixture_send(&agent, AGENT_STDIN, zeros, sizeof zeros);
+    check_that_all_is_gone(rank, "more STDIN than there is credit for");
+}
+END_TEST
+
+/* A frame is cut off by the end of the link, at every stage. */
+START_TEST(half_a_frame_is_the_end_of_the_link)
+{
+    pid_t rank = bring_to((enum stage)_i);
+    agent_fixture_send_bytes(&agent, BODY("HVD1\17\0\0\0\10\0\0\0abc"));
+    ck_assert_int_eq(agent_fixture_stop(&agent), 0);
+    ck_assert(rank == 0 || agent_fixture_is_gone(rank));
+}
+END_TEST
+
+/* Rank 0 says the number of a process that left its session, its parent and its output. */
+START_TEST(who_hid_is_found_when_the_link_ends)
+{
+    agent_fixture_start(&agent, NULL);
+    agent_fixture_run(&agent, &(struct agent_fixture_job){
+                                  .arguments = COMMAND(
+                                      "sh", "-c",
+                                      "(setsid sh -c 'trap \"\" TERM HUP; echo $$; exec >&- 2>&-; "
+                                      "while :; do sleep 1; done' &) & sleep 1000"),
+                              });
+    struct wire_reader body = agent_fixture_until(&agent, AGENT_OUTPUT);
+    char text[16] = "";
+    ck_assert_uint_gt(body.left, 5);
+    memcpy(text, body.at + 5, body.left - 5 < 15 ? body.left - 5 : 15);
+    pid_t hidden = (pid_t)atoi(text);
+    ck_assert(!agent_fixture_is_gone(hidden));
+    ck_assert_int_eq(agent_fixture_stop(&agent), 0);
+    ck_assert(agent_fixture_is_gone(hidden));
+}
+END_TEST
+
+START_TEST(ranks_die_with_an_agent_that_is_killed)
+{
+    pid_t rank = bring_to(RUNS);
+    kill(agent.pid, SIGKILL);
+    agent_fixture_wait(&agent);
+    agent_fixture_until_gone(rank);
+}
+END_TEST
+
+static void send_heartbeat(uint64_t stamp)
+{
+    struct wire_writer body = { 0 };
+    wire_put_u64(&body, stamp);
+    agent_fixture_send(&agent, AGENT_HEARTBEAT, body.data, body.length);
+    wire_writer_fini(&body);
+}
+
+START_TEST(a_heartbeat_is_echoed_at_every_stage)
+{
+    bring_to((enum stage)_i);
+    send_heartbeat(UINT64_MAX - 1);
+    struct wire_reader body = agent_fixture_until(&agent, AGENT_HEARTBEAT);
+    ck_assert_uint_eq(wire_get_u64(&body), UINT64_MAX - 1);
+    ck_assert(wire_reader_finished(&body));
+    ck_assert_int_eq(agent_fixture_stop(&agent), 0);
+}
+END_TEST
+
+static const struct agent_fixture_job flooding = {
+    .arguments = COMMAND("sh", "-c", "case $HOROVOD_RANK in 9) exit 5;; *) exec yes;; esac"),
+    .nranks = 10,
+};
+
+/* Until nothing more comes, since nothing is read: the agent's link is full. */
+static void wait_until_full(void)
+{
+    int before = -1, now = 0;
+    while (now != before || now < 64 * 1024) {
+        before = now;
+        nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+        ck_assert_int_eq(ioctl(agent.link, FIONREAD, &now), 0);
+    }
+}
+
+/* Nine ranks may have 2 MB on their way. What the agent holds back in its own memory is less. */
+START_TEST(a_heartbeat_overtakes_what_ranks_write)
+{
+    struct frame frame;
+    size_t before = 0;
+    agent_fixture_start(&agent, NULL);
+    agent_fixture_run(&agent, &flooding);
+    wait_until_full();
+    int in_socket;
+    ck_assert_int_eq(ioctl(agent.link, FIONREAD, &in_socket), 0);
+    send_heartbeat(1);
+    while (agent_fixture_next(&agent, &frame) && frame.type != AGENT_HEARTBEAT)
+        before += frame.length;
+    ck_assert_int_eq(frame.type, AGENT_HEARTBEAT);
+    /* what lay in the socket, what waits in the agent, a read by it and a write of it under way */
+    ck_assert_uint_le(before, (size_t)in_socket + AGENT_LINK_QUEUE_MAX + 512 * 1024);
+    ck_assert_int_eq(agent_fixture_stop(&agent), 0);
+}
+END_TEST
+
+/* Nobody gives credit: the flood stands still, the end of another rank is said. */
+START_TEST(the_end_of_a_rank_does_not_wait_for_a_flood_of_another)
+{
+    struct agent_exited exited;
+    agent_fixture_start(&agent, NULL);
+    agent_fixture_run(&agent, &flooding);
+    struct wire_reader body = agent_fixture_until(&agent, AGENT_EXITED);
+    ck_assert_int_eq(agent_exited_decode(&exited, &body, NULL), HVD_OK);
+    ck_assert_int_eq(exited.rank, 9);
+    ck_assert_int_eq(WEXITSTATUS(exited.wait_status), 5);
+    ck_assert_int_eq(agent_fixture_stop(&agent), 0);
+}
+END_TEST
+
+START_TEST(who_asks_and_does_not_read_is_not_answered_for_ever)
+{
+    pid_t rank = bring_to(RUNS);
+    struct wire_writer out = { 0 };
+    for (int i = 0; i < 1000; i++)
+        frame_put(&out, AGENT_HEARTBEAT, "12345678", 8);
+    for (int i = 0; i < 200; i++) /* twice what may wait */
+        agent_fixture_send_bytes(&agent, out.data, out.length);
+    wire_writer_fini(&out);
+    size_t echoes = 0;
+    struct frame frame;
+    shutdown(agent.link, SHUT_WR);
+    while (agent_fixture_next(&agent, &frame))
+        echoes++;
+    ck_assert_uint_lt(echoes, 200000);
+    ck_assert_int_eq(agent_fixture_wait(&agent), 0);
+    ck_assert(agent_fixture_is_gone(rank));
+}
+END_TEST
+
+static const struct agent_fixture_job impatient = { .job.silence_ms = 300,
+                                                    .arguments = COMMAND("sleep", "1000") };
+
+START_TEST(silence_ends_the_agent_and_its_ranks)
+{
+    struct agent_failed failed;
+    struct frame frame;
+    agent_fixture_start(&agent, NULL);
+    pid_t rank = agent_fixture_run(&agent, &impatient);
+    struct wire_reader body = agent_fixture_until(&agent, AGENT_FAILED);
+    ck_assert_int_eq(agent_failed_decode(&failed, &body, NULL), HVD_OK);
+    ck_assert_int_eq(failed.exit_status, STATUS_HOST_LOST);
+    ck_assert_ptr_nonnull(strstr(failed.text, "nothing came from hvdrun for 0.3 s"));
+    send_heartbeat(1); /* too late, and no reason to complain */
+    while (agent_fixture_next(&agent, &frame))
+        ck_assert_int_ne(frame.type, AGENT_DONE);
+    check_that_all_is_gone(rank, "");
+}
+END_TEST
+
+START_TEST(silence_before_the_start_ends_the_agent)
+{
+    agent_fixture_start(&agent, NULL);
+    agent_fixture_describe(&agent, &impatient);
+    agent_fixture_until(&agent, AGENT_FAILED);
+    ck_assert_int_eq(agent_fixture_wait(&agent), 0);
+}
+END_TEST
+
+/* Nothing comes for five times as long as hvdrun may be silent. */
+START_TEST(a_hvdrun_that_is_stopped_may_be_silent)
+{
+    agent_fixture_start(&agent, NULL);
+    pid_t rank = agent_fixture_run(&agent, &impatient);
+    agent_fixture_send_numbers(&agent, AGENT_SIGNAL, 1, SIGSTOP);
+    send_heartbeat(1); /* crossed it on the way */
+    agent_fixture_until(&agent, AGENT_HEARTBEAT);
+    struct pollfd link = { agent.link, POLLIN, 0 };
+    ck_assert_int_eq(poll(&link, 1, 1500), 0);
+    agent_fixture_send_numbers(&agent, AGENT_SIGNAL, 1, SIGCONT);
+    ck_assert(!agent_fixture_is_gone(rank));
+    agent_fixture_until(&agent, AGENT_FAILED);
+    check_that_all_is_gone(rank, "");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("agent_ends");
+    TCase *tcase = tcase_create("ends");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, a_frame_that_must_not_come_ends_the_agent_and_its_ranks, 0,
+                        sizeof frames / sizeof *frames);
+    tcase_add_loop_test(tcase, what_is_no_frame_ends_the_agent_and_its_ranks, 0,
+                        2 * sizeof noises / sizeof *noises);
+    tcase_add_test(tcase, more_stdin_than_there_is_credit_for_ends_the_agent_and_its_ranks);
+    tcase_add_loop_test(tcase, half_a_frame_is_the_end_of_the_link, NOTHING_SAID, RUNS + 1);
+    tcase_add_test(tcase, who_hid_is_found_when_the_link_ends);
+    tcase_add_test(tcase, ranks_die_with_an_agent_that_is_killed);
+    tcase_add_loop_test(tcase, a_heartbeat_is_echoed_at_every_stage, NOTHING_SAID, RUNS + 1);
+    tcase_add_test(tcase, a_heartbeat_overtakes_what_ranks_write);
+    tcase_add_test(tcase, the_end_of_a_rank_does_not_wait_for_a_flood_of_another);
+    tcase_add_test(tcase, who_asks_and_does_not_read_is_not_answered_for_ever);
+    tcase_add_test(tcase, silence_ends_the_agent_and_its_ranks);
+    tcase_add_test(tcase, silence_before_the_start_ends_the_agent);
+    tcase_add_test(tcase, a_hvdrun_that_is_stopped_may_be_silent);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
