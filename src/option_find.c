@@ -8,6 +8,7 @@
 #include "launcher/bad_input.h"
 #include "launcher/slice.h"
 #include "launcher/text_buffer.h"
+#include "src/nearest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,49 +79,19 @@ static int fail_ambiguous(struct rows rows, struct slice word, struct err *err)
     return rc;
 }
 
-static int min_of(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-/* How many bytes must be inserted, removed or changed to make `a` of `b`; `b` is short. */
-static int edit_distance(struct slice a, const char *b)
-{
-    int row[64];
-    int length = min_of((int)strlen(b), 63);
-    for (int j = 0; j <= length; j++)
-        row[j] = j;
-    for (size_t i = 0; i < a.length; i++) {
-        int diagonal = row[0]++;
-        for (int j = 1; j <= length; j++) {
-            int changed = diagonal + (a.at[i] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = min_of(changed, 1 + min_of(row[j], row[j - 1]));
-        }
-    }
-    return row[length];
-}
-
 /* The name that `word` was probably meant to be, or NULL. */
 static const char *nearest_name(struct rows rows, struct slice word)
 {
-    const char *nearest = NULL;
-    int best = (int)word.length / 3 + 1;
-    for (int i = 0; i < rows.count * OPTION_NAMES; i++) {
-        const char *name = rows.at[i / OPTION_NAMES].names[i % OPTION_NAMES];
-        int distance = name ? edit_distance(word, name) : best;
-        if (distance < best) {
-            best = distance;
-            nearest = name;
-        }
-    }
-    return nearest;
+    struct nearest nearest = nearest_to(word);
+    for (int i = 0; i < rows.count; i++)
+        for (int j = 0; j < OPTION_NAMES && rows.at[i].names[j]; j++)
+            nearest_try(&nearest, rows.at[i].names[j]);
+    return nearest.name;
 }
 
 static int fail_unknown(struct rows rows, struct slice word, struct err *err)
 {
-    enum { WORD_MAX = 64 };
-    const char *near = word.length <= WORD_MAX ? nearest_name(rows, word) : NULL;
+    const char *near = nearest_name(rows, word);
     struct shown shown;
     show_token(&shown, word.at, word.length);
     if (near)
@@ -161,11 +132,17 @@ int option_find(struct option_found *found, const struct option_table *table, co
     return fail_unknown(sets[0], name, err);
 }
 
+bool option_find_named(struct option_found *found, const struct option_table *table,
+                       const char *name)
+{
+    struct slice word = { name, strlen(name) };
+    return count_fitting(found, (struct rows){ table->rows, table->count }, fits_in_full, word) ||
+           count_fitting(found, (struct rows){ table->refused, table->refused_count }, fits_in_full,
+                         word);
+}
+
 bool option_is_name(const struct option_table *table, const char *word)
 {
     struct option_found found;
-    struct slice name = { word, strlen(word) };
-    return count_fitting(&found, (struct rows){ table->rows, table->count }, fits_in_full, name) ||
-           count_fitting(&found, (struct rows){ table->refused, table->refused_count },
-                         fits_in_full, name);
+    return option_find_named(&found, table, word);
 }

@@ -17,6 +17,10 @@ struct option_found {
 int option_find(struct option_found *found, const struct option_table *table, const char *word,
                 struct err *err);
 
+/* Finds the option that is called `name`, in full. */
+bool option_find_named(struct option_found *found, const struct option_table *table,
+                       const char *name);
+
 /* Is `word` the name of an option, in full and alone? */
 bool option_is_name(const struct option_table *table, const char *word);
 

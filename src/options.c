@@ -3,61 +3,15 @@
  *   word by word up to the command: find the option, find its value, set its member; then let the
  *   environment fill in what was not given.
  * Fails on an option that is not known, ambiguous or refused, on a value that is missing, not wanted
- * or not acceptable, and on an option that is given twice. */
+ * or not acceptable, on an option that is given twice, and on two that exclude each other. */
 #include "src/options.h"
 
 #include "launcher/bad_input.h"
-#include "launcher/number.h"
 #include "src/option_find.h"
+#include "src/option_set.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Sets the member of a row from `value`, which came from `source`. */
-typedef int set_fn(const struct option_row *row, void *member, const char *value,
-                   const char *source, struct err *err);
-
-static int set_flag(const struct option_row *row, void *member, const char *value,
-                    const char *source, struct err *err)
-{
-    (void)row, (void)value, (void)source, (void)err;
-    *(bool *)member = true;
-    return HVD_OK;
-}
-
-static int set_int(const struct option_row *row, void *member, const char *value,
-                   const char *source, struct err *err)
-{
-    return number_parse_or_fail(member, value, row->min, row->max, source, err);
-}
-
-static int set_text(const struct option_row *row, void *member, const char *value,
-                    const char *source, struct err *err)
-{
-    (void)row;
-    if (!*value)
-        return bad_input(err, source, "empty value: ''");
-    *(const char **)member = value;
-    return HVD_OK;
-}
-
-static int refuse(const struct option_row *row, void *member, const char *value, const char *source,
-                  struct err *err)
-{
-    (void)member, (void)value;
-    return bad_input(err, source, "%s", row->help);
-}
-
-static set_fn *const set_kind[] = {
-    [OPTION_FLAG] = set_flag, [OPTION_FINAL] = set_flag, [OPTION_INT] = set_int,
-    [OPTION_TEXT] = set_text, [OPTION_REFUSED] = refuse,
-};
-
-static int set(const struct option_row *row, void *target, const char *value, const char *source,
-               struct err *err)
-{
-    return set_kind[row->kind](row, (char *)target + row->offset, value, source, err);
-}
 
 /* Takes the value out of the next word if it did not come with the name. */
 static int take_value(struct option_found *found, const struct option_table *table, char ***at,
@@ -81,12 +35,31 @@ static int take_value(struct option_found *found, const struct option_table *tab
     return HVD_OK;
 }
 
-/* Notes that a row of the table was given. */
-static int note(struct options_seen *seen, const struct option_found *found, int row,
-                struct err *err)
+/* Under which name a rival of a row was given, or NULL. */
+static const char *rival_given(const struct option_table *table, const struct options_seen *seen,
+                               const struct option_row *row)
 {
-    if (seen->name[row] && found->row->metavar)
+    for (int i = 0; i < table->count && row->rivals; i++)
+        if (seen->name[i] && &table->rows[i] != row && table->rows[i].rivals == row->rivals)
+            return seen->name[i];
+    return NULL;
+}
+
+static bool may_repeat(const struct option_row *row)
+{
+    return !row->metavar || row->kind == OPTION_LIST;
+}
+
+/* Notes that a row of the table was given. */
+static int note(const struct option_table *table, struct options_seen *seen,
+                const struct option_found *found, struct err *err)
+{
+    long row = found->row - table->rows;
+    const char *rival = rival_given(table, seen, found->row);
+    if (seen->name[row] && !may_repeat(found->row))
         return bad_input(err, found->name, "given twice");
+    if (rival)
+        return bad_input(err, found->name, "not together with '%s'", rival);
     seen->name[row] = found->name;
     seen->final = found->row->kind == OPTION_FINAL;
     return HVD_OK;
@@ -100,30 +73,13 @@ static int parse_option(const struct option_table *table, void *target, struct o
     int rc;
     if ((rc = option_find(&found, table, *(*at)++, err)) < 0 ||
         (rc = take_value(&found, table, at, err)) < 0 ||
-        (rc = set(found.row, target, found.value, found.name, err)) < 0)
+        (rc = option_set(found.row, target, found.value, found.name, err)) < 0)
         return rc;
-    return note(seen, &found, (int)(found.row - table->rows), err);
+    return note(table, seen, &found, err);
 }
 
-static int read_variables(const struct option_table *table, void *target,
-                          const struct options_seen *seen, struct err *err)
-{
-    for (int i = 0; i < table->count; i++) {
-        const struct option_row *row = &table->rows[i];
-        const char *value = row->variable && !seen->name[i] ? getenv(row->variable) : NULL;
-        char source[128] = "$";
-        if (!value)
-            continue;
-        strncat(source, row->variable, sizeof source - 2);
-        int rc = set(row, target, value, source, err);
-        if (rc < 0)
-            return rc;
-    }
-    return HVD_OK;
-}
-
-int options_parse(const struct option_table *table, void *target, struct options_seen *seen,
-                  char **argv, struct err *err)
+int options_parse_words(const struct option_table *table, void *target, struct options_seen *seen,
+                        char **argv, struct err *err)
 {
     char **at = argv;
     *seen = (struct options_seen){ .rest = argv };
@@ -139,5 +95,58 @@ int options_parse(const struct option_table *table, void *target, struct options
             return HVD_OK;
     }
     seen->rest = at;
-    return read_variables(table, target, seen, err);
+    return HVD_OK;
+}
+
+int options_read_variables(const struct option_table *table, void *target,
+                           const struct options_seen *seen, struct err *err)
+{
+    for (int i = 0; i < table->count; i++) {
+        const struct option_row *row = &table->rows[i];
+        const char *value = row->variable && !seen->name[i] ? getenv(row->variable) : NULL;
+        char source[128] = "$";
+        if (!value)
+            continue;
+        strncat(source, row->variable, sizeof source - 2);
+        int rc = option_set(row, target, value, source, err);
+        if (rc < 0)
+            return rc;
+    }
+    return HVD_OK;
+}
+
+int options_parse(const struct option_table *table, void *target, struct options_seen *seen,
+                  char **argv, struct err *err)
+{
+    int rc = options_parse_words(table, target, seen, argv, err);
+    if (rc < 0 || seen->final)
+        return rc;
+    return options_read_variables(table, target, seen, err);
+}
+
+bool options_has(const struct option_table *table, const char *name)
+{
+    return option_is_name(table, name);
+}
+
+const char *options_given(const struct option_table *table, const struct options_seen *seen,
+                          const char *name)
+{
+    struct option_found found;
+    if (!option_find_named(&found, table, name) || found.row->kind == OPTION_REFUSED)
+        return NULL;
+    const char *given = seen->name[found.row - table->rows];
+    return given ? given : rival_given(table, seen, found.row);
+}
+
+int options_set(const struct option_table *table, void *target, struct options_seen *seen,
+                const char *name, const char *value, const char *source, struct err *err)
+{
+    struct option_found found;
+    if (!option_find_named(&found, table, name))
+        return bad_input(err, source, "unknown option: '%s'", name);
+    int rc = option_set(found.row, target, value, source, err);
+    if (rc == HVD_OK)
+        seen->name[found.row - table->rows] = found.name;
+    return rc;
 }

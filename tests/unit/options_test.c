@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of every command line, on a small table of its own. */
 #include "src/options.h"
+
+#include "launcher/bad_input.h"
 #include "tests/support/unit.h"
 
 #include <stddef.h>
@@ -14,38 +16,56 @@ struct settings {
     bool flag;
     bool help;
     int variable;
+    struct string_list list;
+    struct string_list set;
 };
 
 #define MEMBER(name) offsetof(struct settings, name)
 
+/* Not more than three bytes. */
+static int check_short(const char *value, const char *source, struct err *err)
+{
+    return strlen(value) <= 3 ? HVD_OK : bad_input(err, source, "too long");
+}
+
 static const struct option_row rows[] = {
-    { { "-np", "--number" }, "N", "a number", OPTION_INT, MEMBER(number), 1, 100, NULL, "First" },
-    { { "-t", "--text", "-longtext" },
-      "TEXT",
-      "a text that is explained at such a length that its "
-      "explanation takes two lines",
-      OPTION_TEXT,
-      MEMBER(text),
-      0,
-      0,
-      NULL,
-      "First" },
-    { { "--flag" }, NULL, "a flag", OPTION_FLAG, MEMBER(flag), 0, 0, NULL, "Second" },
-    { { "--help" }, NULL, "help", OPTION_FINAL, MEMBER(help), 0, 0, NULL, "Second" },
-    { { "--an-option-with-a-long-name" },
-      "N",
-      "from the environment",
-      OPTION_INT,
-      MEMBER(variable),
-      0,
-      999999999,
-      "HVD_TEST_VARIABLE",
-      "Second" },
+    { .names = { "-np", "--number" },
+      .metavar = "N",
+      .help = "a number",
+      .kind = OPTION_INT,
+      .offset = MEMBER(number),
+      .min = 1,
+      .max = 100,
+      .group = "First" },
+    { .names = { "-t", "--text", "-longtext" },
+      .metavar = "TEXT",
+      .help = "a text that is explained at such a length that its explanation takes two lines",
+      .kind = OPTION_TEXT,
+      .offset = MEMBER(text),
+      .group = "First" },
+    { .names = { "--flag" },
+      .help = "a flag",
+      .kind = OPTION_FLAG,
+      .offset = MEMBER(flag),
+      .group = "Second" },
+    { .names = { "--help" },
+      .help = "help",
+      .kind = OPTION_FINAL,
+      .offset = MEMBER(help),
+      .group = "Second" },
+    { .names = { "--an-option-with-a-long-name" },
+      .metavar = "N",
+      .help = "from the environment",
+      .kind = OPTION_INT,
+      .offset = MEMBER(variable),
+      .max = 999999999,
+      .variable = "HVD_TEST_VARIABLE",
+      .group = "Second" },
 };
 
 static const struct option_row refused[] = {
-    { { "--fly", "--float" }, NULL, "it is too heavy", OPTION_REFUSED, 0, 0, 0, NULL, NULL },
-    { { "-p", "--port" }, NULL, "no port", OPTION_REFUSED, 0, 0, 0, NULL, NULL },
+    { .names = { "--fly", "--float" }, .help = "it is too heavy", .kind = OPTION_REFUSED },
+    { .names = { "-p", "--port" }, .help = "no port", .kind = OPTION_REFUSED },
 };
 
 static const struct option_table table = {
@@ -197,11 +217,14 @@ END_TEST
 START_TEST(an_abbreviation_that_fits_several_options_names_them)
 {
     static const struct option_row similar[] = {
-        { { "--host" }, NULL, "", OPTION_FLAG, MEMBER(flag), 0, 0, NULL, "" },
-        { { "--hosts" }, NULL, "", OPTION_FLAG, MEMBER(flag), 0, 0, NULL, "" },
-        { { "--hostfile", "--hostf" }, NULL, "", OPTION_FLAG, MEMBER(flag), 0, 0, NULL, "" },
-        { { "--hot" }, NULL, "", OPTION_FLAG, MEMBER(flag), 0, 0, NULL, "" },
-        { { "--hover" }, NULL, "", OPTION_FLAG, MEMBER(flag), 0, 0, NULL, "" },
+        { .names = { "--host" }, .help = "", .kind = OPTION_FLAG, .offset = MEMBER(flag) },
+        { .names = { "--hosts" }, .help = "", .kind = OPTION_FLAG, .offset = MEMBER(flag) },
+        { .names = { "--hostfile", "--hostf" },
+          .help = "",
+          .kind = OPTION_FLAG,
+          .offset = MEMBER(flag) },
+        { .names = { "--hot" }, .help = "", .kind = OPTION_FLAG, .offset = MEMBER(flag) },
+        { .names = { "--hover" }, .help = "", .kind = OPTION_FLAG, .offset = MEMBER(flag) },
     };
     static const struct option_table hosts = { .rows = similar, .count = COUNT(similar) };
     static struct bad_case cases[] = {
@@ -220,6 +243,169 @@ START_TEST(an_abbreviation_that_fits_several_options_names_them)
         ck_assert_int_eq(rc, cases[i].error ? HVD_ERR_INVALID : HVD_OK);
         ck_assert_str_eq(err.text, cases[i].error ? cases[i].error : "");
     }
+}
+END_TEST
+
+/* One row of every kind that a list is the target of. */
+enum { RIVALS_COLOUR = 1 };
+
+static const struct option_row list_rows[] = {
+    { .names = { "-l", "--list" },
+      .metavar = "ITEM",
+      .help = "",
+      .kind = OPTION_LIST,
+      .offset = MEMBER(list),
+      .check = check_short,
+      .variable = "HVD_TEST_LIST" },
+    { .names = { "--megabytes" },
+      .metavar = "N",
+      .help = "",
+      .kind = OPTION_SETS,
+      .offset = MEMBER(set),
+      .sets = "BYTES",
+      .max = 99999,
+      .unit = 1048576 },
+    { .names = { "--level" },
+      .metavar = "LEVEL",
+      .help = "",
+      .kind = OPTION_SETS,
+      .offset = MEMBER(set),
+      .sets = "LEVEL",
+      .choices = "low high" },
+    { .names = { "--colour" },
+      .help = "",
+      .kind = OPTION_SETS,
+      .offset = MEMBER(set),
+      .sets = "COLOUR",
+      .constant = "1",
+      .rivals = RIVALS_COLOUR },
+    { .names = { "--no-colour", "--grey" },
+      .help = "",
+      .kind = OPTION_SETS,
+      .offset = MEMBER(set),
+      .sets = "COLOUR",
+      .constant = "0",
+      .rivals = RIVALS_COLOUR },
+};
+
+static const struct option_table list_table = {
+    .rows = list_rows,
+    .count = COUNT(list_rows),
+    .refused = refused,
+    .refused_count = COUNT(refused),
+};
+
+static void free_lists(struct settings *settings)
+{
+    string_list_fini(&settings->list);
+    string_list_fini(&settings->set);
+}
+
+/* The items with blanks between. */
+static void expect_list(const struct string_list *list, const char *wanted)
+{
+    char text[256] = "";
+    for (size_t i = 0; i < list->count; i++) {
+        strcat(text, i ? " " : "");
+        strcat(text, list->items[i]);
+    }
+    ck_assert_str_eq(text, wanted);
+}
+
+START_TEST(lists_and_variables_take_what_is_given)
+{
+    static struct {
+        char *argv[WORDS];
+        const char *list, *set;
+    } cases[] = {
+        { { "run" }, "", "" },
+        { { "-l", "a", "-lb", "--list=c", "run" }, "a b c", "" },
+        { { "--megabytes", "0" }, "", "BYTES=0" },
+        { { "--megabytes", "99999" }, "", "BYTES=104856551424" },
+        { { "--level", "HIGH" }, "", "LEVEL=HIGH" },
+        { { "--colour", "--colour" }, "", "COLOUR=1" },
+        { { "--grey", "--no-colour" }, "", "COLOUR=0" },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct settings settings = { 0 };
+        struct options_seen seen;
+        struct err err;
+        int rc = options_parse(&list_table, &settings, &seen, cases[i].argv, &err);
+        ck_assert_msg(rc == HVD_OK, "%s", err.text);
+        expect_list(&settings.list, cases[i].list);
+        expect_list(&settings.set, cases[i].set);
+        free_lists(&settings);
+    }
+}
+END_TEST
+
+START_TEST(values_of_lists_and_variables_are_checked)
+{
+    static struct bad_case cases[] = {
+        { { "-l", "" }, "-l: empty value: ''" },
+        { { "-l", "a", "--list", "long" }, "--list: too long" },
+        { { "--level", "medium" }, "--level: not one of them: 'medium' (low high)" },
+        { { "--level", "lo" }, "--level: not one of them: 'lo' (low high)" },
+        { { "--level", "low high" }, "--level: not one of them: 'low high' (low high)" },
+        { { "--level", "low", "--level", "low" }, "--level: given twice" },
+        { { "--megabytes", "x" }, "--megabytes: not a number: 'x'" },
+        { { "--megabytes", "100000" }, "--megabytes: out of range (0 to 99999): '100000'" },
+        { { "--colour", "--grey" }, "--grey: not together with '--colour'" },
+        { { "--no-colour", "--colour" }, "--colour: not together with '--no-colour'" },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct settings settings = { 0 };
+        struct options_seen seen;
+        struct err err;
+        int rc = options_parse(&list_table, &settings, &seen, cases[i].argv, &err);
+        ck_assert_msg(rc == HVD_ERR_INVALID, "accepted: %s", cases[i].error);
+        ck_assert_str_eq(err.text, cases[i].error);
+        free_lists(&settings);
+    }
+}
+END_TEST
+
+START_TEST(a_list_that_is_given_is_not_taken_from_the_environment)
+{
+    char *none[] = { NULL }, *given[] = { "-l", "a", NULL };
+    struct settings settings = { 0 };
+    struct options_seen seen;
+    setenv("HVD_TEST_LIST", "v", 1);
+    ck_assert_int_eq(options_parse(&list_table, &settings, &seen, none, NULL), HVD_OK);
+    expect_list(&settings.list, "v");
+    free_lists(&settings);
+    ck_assert_int_eq(options_parse(&list_table, &settings, &seen, given, NULL), HVD_OK);
+    expect_list(&settings.list, "a");
+    free_lists(&settings);
+    unsetenv("HVD_TEST_LIST");
+}
+END_TEST
+
+START_TEST(an_option_can_be_set_by_its_name)
+{
+    char *argv[] = { "--grey", NULL };
+    struct settings settings = { 0 };
+    struct options_seen seen;
+    struct err err;
+    ck_assert_int_eq(options_parse_words(&list_table, &settings, &seen, argv, NULL), HVD_OK);
+    ck_assert_str_eq(options_given(&list_table, &seen, "--no-colour"), "--grey");
+    ck_assert_str_eq(options_given(&list_table, &seen, "--colour"), "--grey");
+    ck_assert_ptr_null(options_given(&list_table, &seen, "--level"));
+    ck_assert_ptr_null(options_given(&list_table, &seen, "--fly"));
+    int rc = options_set(&list_table, &settings, &seen, "--level", "low", "f:1", &err);
+    ck_assert_int_eq(rc, HVD_OK);
+    ck_assert_str_eq(options_given(&list_table, &seen, "--level"), "--level");
+    expect_list(&settings.set, "COLOUR=0 LEVEL=low");
+    rc = options_set(&list_table, &settings, &seen, "--megabytes", "x", "f:2", &err);
+    ck_assert_int_eq(rc, HVD_ERR_INVALID);
+    ck_assert_str_eq(err.text, "f:2: not a number: 'x'");
+    rc = options_set(&list_table, &settings, &seen, "--fly", NULL, "f:3", &err);
+    ck_assert_int_eq(rc, HVD_ERR_INVALID);
+    ck_assert_str_eq(err.text, "f:3: it is too heavy");
+    rc = options_set(&list_table, &settings, &seen, "--lev", "low", "f:4", &err);
+    ck_assert_int_eq(rc, HVD_ERR_INVALID);
+    ck_assert_str_eq(err.text, "f:4: unknown option: '--lev'");
+    free_lists(&settings);
 }
 END_TEST
 
@@ -300,6 +486,10 @@ static Suite *suite(void)
     tcase_add_test(options, numbers_are_digits_in_range);
     tcase_add_test(options, options_that_do_not_fit_are_refused);
     tcase_add_test(options, an_abbreviation_that_fits_several_options_names_them);
+    tcase_add_test(options, lists_and_variables_take_what_is_given);
+    tcase_add_test(options, values_of_lists_and_variables_are_checked);
+    tcase_add_test(options, a_list_that_is_given_is_not_taken_from_the_environment);
+    tcase_add_test(options, an_option_can_be_set_by_its_name);
     tcase_add_test(options, a_final_option_ends_the_parsing);
     tcase_add_test(options, the_environment_fills_in_what_is_not_given);
     tcase_add_test(options, a_long_word_makes_a_short_message);
