@@ -1,215 +1,193 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of hvdrun:
- *   parse by table (options.c), then check what no single option can know.
- * Fails on what options.c refuses, on -H together with --hostfile, without -np, and without a
- * program. */
+ *   words by table (options.c), then the configuration file, then the environment; then what no
+ *   single option can know, and what follows from several.
+ * Fails on what options.c and config_file.c refuse, without -np where hosts are given, without a
+ * program, and on a shutdown before its warning. */
 #include "src/hvdrun_options.h"
 
 #include "launcher/bad_input.h"
+#include "launcher/number.h"
+#include "launcher/xalloc.h"
 #include "lib/base/env_names.h"
-#include "lib/base/place.h"
+#include "src/build_table.h"
+#include "src/completion.h"
+#include "src/config_file.h"
+#include "src/option_checks.h"
+#include "src/option_set.h"
 
-#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
-#define USAGE "hvdrun -np N [OPTION]... COMMAND [ARGUMENT]..."
-#define MEMBER(name) offsetof(struct hvdrun_options, name)
-
-static const char job[] = "Ranks and hosts";
-static const char output[] = "Output";
-static const char time_limits[] = "Time limits";
-static const char other[] = "Other";
-
-enum { ROW_NP, ROW_HOSTS, ROW_HOSTFILE };
-
-static const struct option_row rows[] = {
-    [ROW_NP] = { .names = { "-np", "--num-proc" },
-                 .metavar = "N",
-                 .help = "how many ranks to start, 1 to 65536; required",
-                 .kind = OPTION_INT,
-                 .offset = MEMBER(np),
-                 .min = 1,
-                 .max = WORLD_SIZE_MAX,
-                 .group = job },
-    [ROW_HOSTS] = { .names = { "-H", "--hosts" },
-                    .metavar = "HOST[:SLOTS],...",
-                    .help = "where to start them, and how many at most on each host; without "
-                            "SLOTS one. Without hosts all ranks start on this machine",
-                    .kind = OPTION_TEXT,
-                    .offset = MEMBER(hosts),
-                    .group = job },
-    [ROW_HOSTFILE] = { .names = { "-hostfile", "--hostfile" },
-                       .metavar = "FILE",
-                       .help =
-                           "the same from a file: HOST slots=N or HOST:N in each line, # begins "
-                           "a comment",
-                       .kind = OPTION_TEXT,
-                       .offset = MEMBER(hostfile),
-                       .group = job },
-    { .names = { "--dry-run" },
-      .help = "print which rank would run where, and start nothing",
-      .kind = OPTION_FLAG,
-      .offset = MEMBER(dry_run),
-      .group = job },
-    { .names = { "--gloo" },
-      .help = "accepted for horovodrun's sake; hvdrun has no other controller",
-      .kind = OPTION_FLAG,
-      .offset = MEMBER(gloo),
-      .group = job },
-    { .names = { "--output-filename" },
-      .metavar = "DIR",
-      .help = "write what rank N prints to DIR/rank.N/stdout and DIR/rank.N/stderr, too",
-      .kind = OPTION_TEXT,
-      .offset = MEMBER(output_filename),
-      .group = output },
-    { .names = { "-prefix-timestamp", "--prefix-output-with-timestamp" },
-      .help = "begin every line of the ranks with the time",
-      .kind = OPTION_FLAG,
-      .offset = MEMBER(prefix_timestamp),
-      .group = output },
-    { .names = { "--verbose" },
-      .help = "tell what is done",
-      .kind = OPTION_FLAG,
-      .offset = MEMBER(verbose),
-      .group = output },
-    { .names = { "--start-timeout" },
-      .metavar = "SECONDS",
-      .help = "how long hosts may take to be ready, and then ranks to follow the first that calls "
-              "hvd_init, 1 to 86400; else $" ENV_START_TIMEOUT ", else 30",
-      .kind = OPTION_INT,
-      .offset = MEMBER(start_timeout_s),
-      .min = 1,
-      .max = 86400,
-      .variable = ENV_START_TIMEOUT,
-      .group = time_limits },
-    { .names = { "--grace" },
-      .metavar = "SECONDS",
-      .help = "how long ranks that are stopped may take before they are killed, 0 to 3600; else 5",
-      .kind = OPTION_INT,
-      .offset = MEMBER(grace_s),
-      .min = 0,
-      .max = 3600,
-      .group = time_limits },
-    { .names = { "-h", "--help" },
-      .help = "print this text",
-      .kind = OPTION_FINAL,
-      .offset = MEMBER(help),
-      .group = other },
-    { .names = { "-v", "--version" },
-      .help = "print the version",
-      .kind = OPTION_FINAL,
-      .offset = MEMBER(version),
-      .group = other },
-};
-
-#define REFUSED(reason, ...)                                                                       \
-    {                                                                                              \
-        .names = { __VA_ARGS__ }, .help = reason, .kind = OPTION_REFUSED                           \
-    }
-
-static const char no_elastic[] = "elastic jobs are not supported yet";
-static const char no_remote[] = "other machines than this one are not supported yet";
-static const char no_config[] = "configuration files are not supported yet";
-static const char no_interface[] = "choosing network interfaces is not supported yet";
-static const char no_tuning[] = "tuning is not supported yet";
-static const char no_algorithm[] = "choosing an algorithm is not supported yet";
-static const char no_autotune[] = "autotuning is not supported yet";
-static const char no_timeline[] = "timelines are not supported yet";
-static const char no_stall_check[] = "the stall check is not supported yet";
-static const char no_log[] = "logs of the library are not supported yet";
-static const char no_cache[] = "hvdrun keeps no cache";
-static const char no_build_table[] = "hvdrun has no parts to choose from; see --version";
-static const char no_mpi[] = "hvdrun has no MPI controller";
-static const char no_jsrun[] = "hvdrun has no jsrun controller";
-static const char no_nccl[] = "hvdrun has no NCCL operations";
-
-/* What horovodrun has and hvdrun has not, so that it is refused by name. */
-static const struct option_row refused[] = {
-    REFUSED(no_elastic, "--min-np", "--min-num-proc"),
-    REFUSED(no_elastic, "--max-np", "--max-num-proc"),
-    REFUSED(no_elastic, "--slots-per-host"),
-    REFUSED(no_elastic, "--elastic-timeout"),
-    REFUSED(no_elastic, "--reset-limit"),
-    REFUSED(no_elastic, "--blacklist-cooldown-range"),
-    REFUSED(no_elastic, "--host-discovery-script"),
-    REFUSED(no_remote, "-p", "--ssh-port"),
-    REFUSED(no_remote, "-i", "--ssh-identity-file"),
-    REFUSED(no_interface, "--network-interfaces", "--network-interface"),
-    REFUSED(no_config, "--config-file"),
-    REFUSED(no_tuning, "--fusion-threshold-mb"),
-    REFUSED(no_tuning, "--cycle-time-ms"),
-    REFUSED(no_tuning, "--cache-capacity"),
-    REFUSED(no_tuning, "--thread-affinity"),
-    REFUSED(no_tuning, "--gloo-timeout-seconds"),
-    REFUSED(no_algorithm, "--hierarchical-allreduce", "--no-hierarchical-allreduce"),
-    REFUSED(no_algorithm, "--hierarchical-allgather", "--no-hierarchical-allgather"),
-    REFUSED(no_algorithm, "--torus-allreduce", "--no-torus-allreduce"),
-    REFUSED(no_autotune, "--autotune", "--no-autotune"),
-    REFUSED(no_autotune, "--autotune-log-file"),
-    REFUSED(no_autotune, "--autotune-warmup-samples"),
-    REFUSED(no_autotune, "--autotune-steps-per-sample"),
-    REFUSED(no_autotune, "--autotune-bayes-opt-max-samples"),
-    REFUSED(no_autotune, "--autotune-gaussian-process-noise"),
-    REFUSED(no_timeline, "--timeline-filename"),
-    REFUSED(no_timeline, "--timeline-mark-cycles", "--no-timeline-mark-cycles"),
-    REFUSED(no_stall_check, "--no-stall-check", "--stall-check"),
-    REFUSED(no_stall_check, "--stall-check-warning-time-seconds"),
-    REFUSED(no_stall_check, "--stall-check-shutdown-time-seconds"),
-    REFUSED(no_log, "--log-level"),
-    REFUSED(no_log, "--log-with-timestamp", "--log-without-timestamp", "--log-hide-timestamp",
-            "--no-log-hide-timestamp"),
-    REFUSED(no_cache, "--disable-cache"),
-    REFUSED(no_build_table, "-cb", "--check-build"),
-    REFUSED(no_mpi, "--mpi"),
-    REFUSED(no_mpi, "--mpi-args"),
-    REFUSED(no_mpi, "--mpi-threads-disable", "--no-mpi-threads-disable"),
-    REFUSED(no_mpi, "--binding-args"),
-    REFUSED(no_mpi, "--tcp"),
-    REFUSED(no_jsrun, "--jsrun"),
-    REFUSED(no_nccl, "--num-nccl-streams"),
-};
-
-const struct option_table hvdrun_option_table = {
-    .usage = USAGE,
-    .before = "Starts COMMAND N times, as ranks 0 to N-1 of one job, and waits for all of them. "
-              "What they print appears line by line behind a prefix that names rank and stream. "
-              "If one fails, the others are stopped.",
-    .after = "Options end at the first word that is none, or at --; the rest is the command. See "
-             "hvdrun(1) for exit statuses and the environment of the ranks.",
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .refused = refused,
-    .refused_count = sizeof refused / sizeof *refused,
-};
-
-_Static_assert(sizeof rows / sizeof *rows <= OPTION_ROWS_MAX, "more options than can be noted");
-
-static int check_together(const struct hvdrun_options *options, const struct options_seen *seen,
-                          struct err *err)
+static const char *given(const struct options_seen *seen, const char *name)
 {
-    if (options->hosts && options->hostfile)
-        return bad_input(err, seen->name[ROW_HOSTFILE], "not together with '%s'",
-                         seen->name[ROW_HOSTS]);
-    if (!seen->name[ROW_NP])
-        return bad_input(err, "-np", "missing (how many ranks?)");
+    return options_given(&hvdrun_option_table, seen, name);
+}
+
+/* The agent that horovodrun takes instead of ssh, in this variable and by this name only. */
+static void choose_remote_shell(struct hvdrun_options *options, const struct options_seen *seen)
+{
+    static const char variable[] = "OMPI_MCA_plm_rsh_agent", agent[] = "/etc/mpi/kubexec.sh";
+    const char *value = getenv(variable);
+    if (options->remote_shell) {
+        const char *name = given(seen, "--remote-shell");
+        options->remote_shell_source = name ? name : "$" ENV_REMOTE_SHELL;
+    } else if (value && strcmp(value, agent) == 0) {
+        options->remote_shell = "/etc/mpi/kubexec.sh %h";
+        options->remote_shell_source = "$OMPI_MCA_plm_rsh_agent";
+    }
+}
+
+static void choose_interfaces(struct hvdrun_options *options, const struct options_seen *seen)
+{
+    const char *name = given(seen, "--network-interfaces");
+    if (options->interfaces.count > 0)
+        options->interfaces_source = name ? name : "$" ENV_NETWORK_INTERFACES;
+}
+
+/* The range has been checked. */
+static void choose_ports(struct hvdrun_options *options)
+{
+    if (!options->port_range)
+        return;
+    port_range_parse(&options->port_low, &options->port_high, options->port_range, "", NULL);
+    variable_set(&options->set, ENV_PORT_RANGE, options->port_range);
+}
+
+/* What -x was given goes over what other options have set. As mpirun does, a variable that is not
+ * set is no reason to start nothing. */
+static void export_variables(struct hvdrun_options *options)
+{
+    for (size_t i = 0; i < options->exports.count; i++) {
+        const char *text = options->exports.items[i];
+        size_t length = strcspn(text, "=");
+        char *name = xstrndup(text, length);
+        const char *value = text[length] ? text + length + 1 : getenv(name);
+        struct shown shown;
+        if (value)
+            variable_set(&options->set, name, value);
+        else
+            string_list_take(&options->warnings, xasprintf("-x: no such variable: '%s'",
+                                                           show_token(&shown, name, length)));
+        free(name);
+    }
+}
+
+/* What was asked for, and libhvd does not do. */
+static void note_foreign(struct hvdrun_options *options, const struct options_seen *seen)
+{
+    static const char *const foreign[] = { "--gloo-timeout-seconds", "--num-nccl-streams",
+                                           "--thread-affinity", "--tcp" };
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        if (given(seen, foreign[i]))
+            string_list_take(
+                &options->notes,
+                xasprintf("%s: for Horovod and NCCL; libhvd does not read it", foreign[i]));
+}
+
+/* The value of a variable as a rank of this job will find it. */
+static const char *rank_variable(const struct hvdrun_options *options, const char *name)
+{
+    const char *value = string_list_variable(&options->set, name);
+    return value ? value : getenv(name);
+}
+
+/* A rank would refuse this, in its own way and after everything was started. */
+static int check_stall_times(const struct hvdrun_options *options, const struct options_seen *seen,
+                             struct err *err)
+{
+    const char *name = given(seen, "--stall-check-shutdown-time-seconds");
+    const char *shutdown = string_list_variable(&options->set, ENV_STALL_SHUTDOWN_TIME);
+    const char *warning = rank_variable(options, ENV_STALL_CHECK_TIME);
+    const char *off = rank_variable(options, ENV_STALL_CHECK_DISABLE);
+    bool is_off = off && strcmp(off, "0") != 0 && strcasecmp(off, "false") != 0;
+    int shutdown_s = 0, warning_s = 60;
+    if (warning)
+        number_parse(&warning_s, warning, strlen(warning), 1, 999999999);
+    if (!name || !shutdown || is_off ||
+        number_parse(&shutdown_s, shutdown, strlen(shutdown), 1, warning_s - 1) != NUMBER_OK)
+        return HVD_OK;
+    return bad_input(err, name, "is %d, less than %d of --stall-check-warning-time-seconds",
+                     shutdown_s, warning_s);
+}
+
+static int check_command(const struct hvdrun_options *options, struct err *err)
+{
     if (!options->command[0])
-        return bad_input(err, NULL, "no program given (usage: " USAGE ")");
+        return options->check_hosts
+                   ? HVD_OK
+                   : bad_input(err, NULL, "no program given (usage: " HVDRUN_USAGE ")");
     if (!options->command[0][0])
         return bad_input(err, "command", "empty program name: ''");
     return HVD_OK;
 }
 
+int hvdrun_options_need_np(const struct hvdrun_options *options, struct err *err)
+{
+    if (options->np > 0)
+        return HVD_OK;
+    return bad_input(err, "-np", "missing (how many ranks?)");
+}
+
+/* Everything behind the words of the command line. */
+static int complete(struct hvdrun_options *options, struct options_seen *seen, struct err *err)
+{
+    int rc;
+    if ((rc = config_file_apply(options, seen, err)) < 0 ||
+        (rc = options_read_variables(&hvdrun_option_table, options, seen, err)) < 0)
+        return rc;
+    options->hosts_source = options->hosts ? given(seen, "--hosts") : NULL;
+    options->command = seen->rest;
+    if (options->check_hosts && options->np == 0)
+        options->np = 1;
+    choose_remote_shell(options, seen);
+    choose_interfaces(options, seen);
+    choose_ports(options);
+    export_variables(options);
+    note_foreign(options, seen);
+    if ((rc = check_stall_times(options, seen, err)) < 0)
+        return rc;
+    if ((options->hosts || options->hostfile) && (rc = hvdrun_options_need_np(options, err)) < 0)
+        return rc;
+    return check_command(options, err);
+}
+
 int hvdrun_options_parse(struct hvdrun_options *options, int argc, char **argv, struct err *err)
 {
     struct options_seen seen;
-    *options = (struct hvdrun_options){ .start_timeout_s = 30, .grace_s = 5 };
+    *options =
+        (struct hvdrun_options){ .start_timeout_s = 30, .heartbeat_timeout_s = 5, .grace_s = 5 };
     if (argc < 2)
-        return bad_input(err, NULL, "nothing to do (usage: " USAGE ")");
-    int rc = options_parse(&hvdrun_option_table, options, &seen, argv + 1, err);
-    if (rc < 0 || seen.final)
-        return rc;
-    options->hosts_source = seen.name[ROW_HOSTS];
-    options->command = seen.rest;
-    return check_together(options, &seen, err);
+        return bad_input(err, NULL, "nothing to do (usage: " HVDRUN_USAGE ")");
+    int rc = options_parse_words(&hvdrun_option_table, options, &seen, argv + 1, err);
+    if (rc == HVD_OK && !seen.final && !options->completion)
+        rc = complete(options, &seen, err);
+    if (rc < 0 || seen.final || options->completion)
+        hvdrun_options_fini(options);
+    return rc;
+}
+
+void hvdrun_options_fini(struct hvdrun_options *options)
+{
+    string_list_fini(&options->identity_files);
+    string_list_fini(&options->interfaces);
+    string_list_fini(&options->set);
+    string_list_fini(&options->exports);
+    string_list_fini(&options->warnings);
+    string_list_fini(&options->notes);
+}
+
+char *hvdrun_options_answer(const struct hvdrun_options *options)
+{
+    if (options->help)
+        return hvdrun_options_help();
+    if (options->version)
+        return build_version();
+    if (options->check_build)
+        return build_table();
+    return options->completion ? completion_script(&hvdrun_option_table, options->completion)
+                               : NULL;
 }
 
 char *hvdrun_options_help(void)

@@ -1,36 +1,77 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hvdrun was asked to do: its command line, checked. */
+/* What hvdrun was asked to do: its command line over its configuration file over its environment,
+ * checked. */
 #ifndef SRC_HVDRUN_OPTIONS_H
 #define SRC_HVDRUN_OPTIONS_H
 
+#include "launcher/string_list.h"
 #include "lib/base/status.h"
 #include "src/options.h"
 
 #include <stdbool.h>
 
-/* Every option there is, for whoever lists them: completion, the man page's check. */
+#define HVDRUN_USAGE "hvdrun -np N [OPTION]... COMMAND [ARGUMENT]..."
+
+/* Every option there is, for whoever lists them: help, completion, the man page's check. */
 extern const struct option_table hvdrun_option_table;
 
-/* All texts are borrowed from argv. */
+/* Texts are borrowed from argv and the environment; lists are owned. */
 struct hvdrun_options {
-    int np;                   /* 1..WORLD_SIZE_MAX */
+    int np;                   /* 1..WORLD_SIZE_MAX; 0: see hvdrun_options_need_np() */
     const char *hosts;        /* what -H was given; NULL if it was not */
     const char *hosts_source; /* the option as written, "-H" or "--hosts", for messages */
     const char *hostfile;     /* NULL if not given; never together with hosts */
+    bool dry_run;
+    bool check_hosts;                    /* command[0] may be missing then, and np, which is 1 */
+    bool gloo, no_cache, without_extras; /* asked for; it is so anyway */
+
+    int ssh_port;                      /* 0 if not given */
+    struct string_list identity_files; /* all can be read, and none is a public key */
+    const char *remote_shell;          /* with %h for the host; NULL for libssh2 */
+    const char *remote_shell_source;   /* the option or $VARIABLE that said so; NULL */
+    bool ssh_accept_new;
+
+    struct string_list interfaces; /* as given; ask interface_option_for() (interface_option.h) */
+    const char *interfaces_source; /* the option as written, or $VARIABLE; NULL */
+    const char *port_range;        /* "A-B", also in `set`; NULL */
+    int port_low, port_high;       /* the same; 0 if not given */
+
     const char *output_filename;
     bool prefix_timestamp;
-    int start_timeout_s; /* option, else $HOROVOD_START_TIMEOUT, else 30 */
-    int grace_s;         /* between SIGTERM and SIGKILL */
     bool verbose;
-    bool dry_run;
-    bool gloo;
-    bool help, version; /* if one is set, the rest is not checked and command may be NULL */
-    char **command;     /* program and arguments, ended by NULL: the tail of argv */
+
+    int start_timeout_s; /* option, else $HOROVOD_START_TIMEOUT, else 30 */
+    int heartbeat_timeout_s;
+    int grace_s; /* between SIGTERM and SIGKILL */
+
+    /* NAME=VALUE for every rank, over what is passed on from our own environment, also where a
+     * variable is not passed on otherwise. No name is there twice. */
+    struct string_list set;
+    struct string_list exports; /* what -x was given; in `set` already */
+
+    const char *config_file;
+    const char *completion; /* "bash" or "zsh", in any case: as `help` */
+    bool help, version, check_build;
+
+    struct string_list warnings; /* a line each; for people */
+    struct string_list notes;    /* the same, with --verbose */
+    char **command;              /* program and arguments, ended by NULL: the tail of argv */
 };
 
-/* Returns HVD_OK; or HVD_ERR_INVALID and one line, "-np: not a number: 'x'". Reads
- * $HOROVOD_START_TIMEOUT and nothing else from outside. */
+/* Reads the configuration file, identity files, and the environment. Returns HVD_OK; or
+ * HVD_ERR_INVALID and one line, "-np: not a number: 'x'", and the lists are empty.
+ *
+ * With --help, --version, --check-build or --completion the rest is not checked and `command` may be
+ * NULL; hvdrun_options_answer() has what is to be printed. */
 int hvdrun_options_parse(struct hvdrun_options *options, int argc, char **argv, struct err *err);
+void hvdrun_options_fini(struct hvdrun_options *options);
+
+/* The text that was asked for instead of a job, to be printed and freed; NULL: none was. */
+char *hvdrun_options_answer(const struct hvdrun_options *options);
+
+/* Without hosts np may be missing, since a batch system may say both. If none does:
+ * HVD_ERR_INVALID, "-np: missing (how many ranks?)"; HVD_OK if np is there. */
+int hvdrun_options_need_np(const struct hvdrun_options *options, struct err *err);
 
 /* The text of --help; the caller frees it. */
 char *hvdrun_options_help(void);

@@ -5,11 +5,22 @@ agent_PROGRAMS += src/hvdagent
 noinst_LTLIBRARIES += src/liboptions.la
 
 src_liboptions_la_SOURCES = \
+	src/build_table.c src/build_table.h \
+	src/completion.c src/completion.h \
+	src/config_file.c src/config_file.h \
+	src/config_yaml.c src/config_yaml.h \
 	src/host_interfaces.c src/host_interfaces.h \
+	src/hvdrun_option_table.c \
 	src/hvdrun_options.c src/hvdrun_options.h \
+	src/identity_file.c src/identity_file.h \
+	src/interface_option.c src/interface_option.h \
+	src/nearest.c src/nearest.h \
+	src/option_checks.c src/option_checks.h \
 	src/option_find.c src/option_find.h \
+	src/option_set.c src/option_set.h \
 	src/options.c src/options.h \
 	src/options_help.c
+src_liboptions_la_CPPFLAGS = $(AM_CPPFLAGS) -DENABLED_SANITIZERS='"$(ENABLED_SANITIZERS)"'
 
 src_hvdrun_SOURCES = \
 	src/agent_path.c src/agent_path.h \
