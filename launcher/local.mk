@@ -65,6 +65,9 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/slice.h \
 	launcher/slurm_list.c launcher/slurm_list.h \
 	launcher/spawn.c launcher/spawn.h \
+	launcher/ssh_config.c launcher/ssh_config.h \
+	launcher/ssh_config_expand.c launcher/ssh_config_expand.h \
+	launcher/ssh_config_query.c \
 	launcher/stdin_reader.c launcher/stdin_reader.h \
 	launcher/stop_plan.c launcher/stop_plan.h \
 	launcher/string_list.c launcher/string_list.h \

@@ -36,9 +36,9 @@ int ssh_config_parse(struct ssh_config *config, const char *text, size_t length,
 void ssh_config_default(struct ssh_config *config, const char *host, const char *user);
 void ssh_config_fini(struct ssh_config *config);
 
-/* Runs `ssh -G` of the PATH for a host. Its end is seen by its output's, not by SIGCHLD, which others
- * handle (children.h). */
+/* Runs `ssh -G` of the PATH for a host. Without one the answer is ssh_config_default(). */
 struct ssh_config_query;
+struct children;
 
 /* err->code is HVD_OK, and the receiver owns the configuration; or says why it is not known, in the
  * client's own words (a bad line of ~/.ssh/config). Once, later, unless the query is cancelled. */
