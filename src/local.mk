@@ -34,5 +34,12 @@ src_hvdrun_LDADD = src/liboptions.la launcher/liblauncher.la rendezvous/librende
 	lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS) \
 	$(SSH2_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS)
 
+# What hosts need beside sshd: nothing, if it can be static.
 src_hvdagent_SOURCES = src/hvdagent.c
+if STATIC_AGENT
+src_hvdagent_SOURCES += src/hvdagent_static.c
+src_hvdagent_LDFLAGS = $(AM_LDFLAGS) -all-static
+src_hvdagent_LDADD = launcher/liblauncher.la lib/base/libbase.la $(UV_STATIC_LIBS)
+else
 src_hvdagent_LDADD = launcher/liblauncher.la lib/base/libbase.la $(UV_LIBS)
+endif
