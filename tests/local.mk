@@ -44,6 +44,7 @@ unit_tests = \
 	tests/unit/link_handshake_test \
 	tests/unit/linker_failure_test \
 	tests/unit/linker_test \
+	tests/unit/listener_test \
 	tests/unit/log_test \
 	tests/unit/negotiation_agree_test \
 	tests/unit/negotiation_cache_test \
@@ -55,6 +56,7 @@ unit_tests = \
 	tests/unit/negotiation_random_test \
 	tests/unit/negotiation_reduce_test \
 	tests/unit/negotiation_waiting_test \
+	tests/unit/network_test \
 	tests/unit/news_test \
 	tests/unit/operation_test \
 	tests/unit/reduce_test \
@@ -132,6 +134,7 @@ unit_tests += \
 	tests/unit/rendezvous_strangers_test \
 	tests/unit/rendezvous_workers_test \
 	tests/unit/silence_test \
+	tests/unit/ssh_config_test \
 	tests/unit/stop_plan_test \
 	tests/unit/text_buffer_test \
 	tests/unit/worker_environment_test
