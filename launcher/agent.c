@@ -30,6 +30,7 @@ static void close_everything(struct agent *agent)
     agent_streams_close(agent);
     agent_relay_close(agent);
     frame_link_close(&agent->link, NULL);
+    cgroup_remove(&agent->cgroup);
 }
 
 static void send_done(struct agent *agent)

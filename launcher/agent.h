@@ -14,6 +14,7 @@
 #define LAUNCHER_AGENT_H
 
 #include "launcher/agent_protocol.h"
+#include "launcher/cgroup.h"
 #include "launcher/frame_link.h"
 #include "launcher/silence.h"
 #include "launcher/stop_plan.h"
@@ -95,6 +96,7 @@ struct agent {
     struct string_list arguments, environment;
     char *program; /* the path of arguments.items[0] */
     struct rlimit nofile;
+    struct cgroup cgroup;
     struct agent_rank **ranks; /* in order of rank */
     int nranks, nrunning;
     bool pumps_paused; /* hvdrun does not keep up: no output is read */

@@ -86,6 +86,7 @@ static int spawn_rank(struct agent_rank *rank, const struct rank_pipes *pipes,
         .stdio = { pipes->theirs[0], pipes->theirs[1], pipes->theirs[2] },
         .death_signal = SIGKILL,
         .ignore_hup = agent->job.ignore_hup,
+        .cgroup = agent->cgroup.directory,
         .nofile = &agent->nofile,
     };
     int rc = spawn_start(&request, spawned, err);
@@ -167,6 +168,7 @@ int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *er
         return rc;
     struct spawned *spawned = xcalloc((size_t)agent->nranks, sizeof *spawned);
     agent->phase = AGENT_RUNNING;
+    cgroup_make(&agent->cgroup);
     agent->started_ms = uv_hrtime() / 1000000;
     int nstarted = 0;
     while (nstarted < agent->nranks && start_rank(agent->ranks[nstarted], &spawned[nstarted]) == 0)
@@ -189,7 +191,9 @@ void agent_signal_everything(struct agent *agent, int signum)
 {
     agent_signal_ranks(agent, signum);
     process_tree_signal(signum, NULL, 0);
-    if (signum != SIGKILL)
+    if (signum == SIGKILL)
+        cgroup_kill(&agent->cgroup);
+    else
         agent_signal_ranks(agent, SIGCONT); /* a stopped process would not see the signal */
 }
 

@@ -13,6 +13,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/agent_watch.c \
 	launcher/bad_input.c launcher/bad_input.h \
 	launcher/blocking_thread.c launcher/blocking_thread.h \
+	launcher/cgroup.c launcher/cgroup.h \
 	launcher/children.c launcher/children.h \
 	launcher/command_words.c launcher/command_words.h \
 	launcher/descriptors.c launcher/descriptors.h \

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -95,6 +96,19 @@ static char **make_shell_argv(const struct spawn_request *request)
     return argv;
 }
 
+/* fork() has no way to say the group; without its care for threads and locks, the child must still do
+ * no more than it may. */
+static pid_t fork_into(int cgroup)
+{
+    struct clone_args arguments = {
+        .flags = CLONE_INTO_CGROUP,
+        .exit_signal = SIGCHLD,
+        .cgroup = (unsigned)cgroup,
+    };
+    long pid = cgroup > 0 ? syscall(SYS_clone3, &arguments, sizeof arguments) : -1;
+    return pid < 0 ? fork() : (pid_t)pid;
+}
+
 int spawn_start(const struct spawn_request *request, struct spawned *spawned, struct err *err)
 {
     int report[2];
@@ -107,7 +121,7 @@ int spawn_start(const struct spawn_request *request, struct spawned *spawned, st
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before); /* no handler of ours runs in the child */
     pid_t parent = getpid();
-    pid_t pid = fork();
+    pid_t pid = fork_into(request->cgroup);
     int fork_errno = errno;
     if (pid == 0) {
         run_child(request, shell_argv, parent);

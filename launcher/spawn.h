@@ -14,10 +14,11 @@ struct spawn_request {
     const char *path; /* as execve() takes it; a script without "#!" is given to /bin/sh */
     char *const *argv;
     char *const *envp;
-    int stdio[3];                /* become 0, 1 and 2; stay the caller's */
-    bool new_session;            /* a session of its own, else a process group of its own */
-    int death_signal;            /* sent to it when the calling thread dies; 0 for none */
-    bool ignore_hup;             /* ignore SIGHUP; every other signal gets its default */
+    int stdio[3];     /* become 0, 1 and 2; stay the caller's */
+    bool new_session; /* a session of its own, else a process group of its own */
+    int death_signal; /* sent to it when the calling thread dies; 0 for none */
+    bool ignore_hup;  /* ignore SIGHUP; every other signal gets its default */
+    int cgroup;       /* directory of the cgroup v2 that it is born into if it can be; 0 for none */
     const struct rlimit *nofile; /* limit on descriptors to set, or NULL */
 };
 

@@ -110,6 +110,8 @@ unit_tests += \
 	tests/unit/agent_ends_test \
 	tests/unit/agent_protocol_test \
 	tests/unit/agent_test \
+	tests/unit/cgroup_test \
+	tests/unit/config_file_test \
 	tests/unit/exec_limits_test \
 	tests/unit/host_environment_test \
 	tests/unit/host_check_table_test \
@@ -190,6 +192,7 @@ program_tests += \
 	tests/program/agent_test.sh \
 	tests/program/bad_input_test.sh \
 	tests/program/collectives_test.sh \
+	tests/program/completion_test.sh \
 	tests/program/ending_test.sh \
 	tests/program/launch_test.sh \
 	tests/program/output_test.sh \
@@ -205,7 +208,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/tap.sh tests/bad/hvdrun.tsv
+EXTRA_DIST += $(program_tests) tests/tap.sh tests/bad/config.tsv tests/bad/hvdrun.tsv
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage

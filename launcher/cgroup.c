@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Control groups; see cgroup.h.
+ * Ranks are born into the group (CLONE_INTO_CGROUP, in spawn.c): moving a process into one can take
+ * the kernel 10 ms. */
+#include "launcher/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096 };
+
+/* "ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS [TAGS...] - cgroup2 ..."; a line is taken as long as it
+ * is. ROOT is what of the hierarchy is mounted. */
+static bool find_mount(FILE *mountinfo, char *root, char *point)
+{
+    char *line = NULL;
+    size_t size = 0;
+    bool found = false;
+    while (!found && getline(&line, &size, mountinfo) > 0)
+        found = strstr(line, " - cgroup2 ") && strlen(line) < PATH_SIZE &&
+                sscanf(line, "%*s %*s %*s %4095s %4095s", root, point) == 2;
+    free(line);
+    return found && !strchr(root, '\\') && !strchr(point, '\\');
+}
+
+/* "0::/path" */
+static bool find_membership(FILE *membership, char *path)
+{
+    char *line = NULL;
+    size_t size = 0;
+    bool found = false;
+    while (!found && getline(&line, &size, membership) > 0)
+        found = strlen(line) < PATH_SIZE && sscanf(line, "0::%4095[^\n]", path) == 1;
+    free(line);
+    return found && !strstr(path, "/..");
+}
+
+bool cgroup_find(char *path, size_t size, FILE *mountinfo, FILE *membership)
+{
+    char root[PATH_SIZE], point[PATH_SIZE], own[PATH_SIZE];
+    if (!find_mount(mountinfo, root, point) || !find_membership(membership, own))
+        return false;
+    size_t length = strcmp(root, "/") == 0 ? 0 : strlen(root);
+    if (strncmp(own, root, length) != 0 || (own[length] != '/' && own[length] != '\0'))
+        return false;
+    int written = snprintf(path, size, "%s%s", point, own + length);
+    return written > 0 && (size_t)written < size;
+}
+
+/* The directory of this process's own group, or -1. */
+static int open_own_group(void)
+{
+    char path[PATH_SIZE];
+    FILE *mountinfo = fopen("/proc/self/mountinfo", "re");
+    FILE *membership = fopen("/proc/self/cgroup", "re");
+    bool found = mountinfo && membership && cgroup_find(path, sizeof path, mountinfo, membership);
+    if (mountinfo)
+        fclose(mountinfo);
+    if (membership)
+        fclose(membership);
+    return found ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+}
+
+void cgroup_make(struct cgroup *group)
+{
+    unsigned number = 0;
+    *group = (struct cgroup){ 0 };
+    int parent = open_own_group();
+    if (parent < 0)
+        return;
+    if (getrandom(&number, sizeof number, GRND_NONBLOCK) < 0)
+        number = 0;
+    snprintf(group->name, sizeof group->name, "hvd-%d-%08x", (int)getpid(), number);
+    int directory = -1;
+    if (mkdirat(parent, group->name, 0755) == 0)
+        directory = openat(parent, group->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory > 0 && faccessat(directory, "cgroup.kill", W_OK, 0) == 0) {
+        group->directory = directory;
+        group->parent = parent;
+        return;
+    }
+    if (directory >= 0) {
+        close(directory);
+        unlinkat(parent, group->name, AT_REMOVEDIR);
+    }
+    close(parent);
+}
+
+static void kill_group(int directory)
+{
+    int fd = openat(directory, "cgroup.kill", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t ignored = write(fd, "1", 1);
+    (void)ignored;
+    close(fd);
+}
+
+void cgroup_kill(const struct cgroup *group)
+{
+    if (group->directory)
+        kill_group(group->directory);
+}
+
+/* Does what must be done for a group of the agent `owner`. */
+typedef void group_fn(int parent, const char *name, pid_t owner, pid_t wanted);
+
+static void for_each_group(int parent, group_fn *act, pid_t wanted)
+{
+    int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = copy < 0 ? NULL : fdopendir(copy);
+    if (!directory)
+        return;
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        int owner;
+        if (sscanf(entry->d_name, "hvd-%d-", &owner) == 1 && owner > 0)
+            act(parent, entry->d_name, owner, wanted);
+    }
+    closedir(directory);
+}
+
+/* Only an empty one can be removed, so one of a live agent in another process namespace stays. */
+static void remove_stale(int parent, const char *name, pid_t owner, pid_t wanted)
+{
+    (void)wanted;
+    if (kill(owner, 0) < 0 && errno == ESRCH)
+        unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+void cgroup_remove(struct cgroup *group)
+{
+    if (!group->directory)
+        return;
+    close(group->directory);
+    unlinkat(group->parent, group->name, AT_REMOVEDIR);
+    for_each_group(group->parent, remove_stale, 0);
+    close(group->parent);
+    *group = (struct cgroup){ 0 };
+}
+
+static void kill_if_wanted(int parent, const char *name, pid_t owner, pid_t wanted)
+{
+    int directory = owner == wanted ? openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (directory < 0)
+        return;
+    kill_group(directory);
+    close(directory);
+}
+
+void cgroup_kill_of(pid_t agent)
+{
+    int parent = open_own_group();
+    if (parent < 0)
+        return;
+    for_each_group(parent, kill_if_wanted, agent);
+    close(parent);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A control group (cgroup v2) for the ranks of one agent, below the group that the agent is in: what
+ * is in it can be killed in one stroke, however it hides and as fast as it forks. An addition only:
+ * where none can be made (cgroup v1, not delegated to the user, Linux before 5.14) nothing is
+ * said, and what /proc tells of descendants must do (process_tree.h). */
+#ifndef LAUNCHER_CGROUP_H
+#define LAUNCHER_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+/* All zero is none; the calls below do nothing for it. */
+struct cgroup {
+    int directory; /* to be given to spawn_request.cgroup; 0: there is none */
+    int parent;
+    char name[40];
+};
+
+/* Makes one, "hvd-PID-RANDOM", or leaves it at none. */
+void cgroup_make(struct cgroup *group);
+
+/* SIGKILL to everything in it. */
+void cgroup_kill(const struct cgroup *group);
+
+/* Removes it, if it is empty, and such groups of agents that are no more. */
+void cgroup_remove(struct cgroup *group);
+
+/* For who survives an agent that was killed: kills what is in that agent's groups. */
+void cgroup_kill_of(pid_t agent);
+
+/* Where this process's own group lies, from the texts of /proc/self/mountinfo and /proc/self/cgroup.
+ * False if that cannot be told. */
+bool cgroup_find(char *path, size_t size, FILE *mountinfo, FILE *membership);
+
+#endif
