@@ -22,7 +22,8 @@
  *   STOP     signum, grace             ->             signum now, SIGKILL after the grace
  *                                      <-  EXITED     rank, wait status, milliseconds since START
  *                                      <-  RELAY_OPEN id: somebody dialled the rendezvous here
- *   RELAY_DATA, RELAY_END              <-> RELAY_DATA, RELAY_END
+ *   RELAY_DATA, RELAY_END              <-> RELAY_DATA, RELAY_END: nothing more comes from that
+ *                                                     side; hvdrun answers an end with its own
  *   HEARTBEAT stamp                    -> HEARTBEAT  the same stamp, at once; any time
  *                                      <-  DONE       every process here is gone
  *

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rendezvous, offered on 127.0.0.1 of this host: each connection gets a number and its bytes
- * travel over the agent's link. Nothing is understood here. A connection ends when either side ends
- * it, or when its client does not read what it is sent; while the link is full, nothing is read
- * from the connections. */
+ * travel over the agent's link. Nothing is understood here. A client that has said its last word may
+ * still be waiting for the answer: its connection ends when hvdrun has said its own. It ends also
+ * when it breaks, or its client does not read what it is sent; while the link is full, nothing is
+ * read from the connections. */
 #include "launcher/agent.h"
 
 #include "launcher/xalloc.h"
@@ -20,6 +21,7 @@ struct relay_connection {
     uv_tcp_t socket;
     struct agent *agent;
     uint32_t id;
+    bool said_end; /* to hvdrun: the client sends no more */
     bool closing;
     struct relay_connection *next, **link; /* link: what points at this one */
 };
@@ -41,11 +43,19 @@ static void connection_close(struct relay_connection *connection)
     uv_close((uv_handle_t *)&connection->socket, on_connection_closed);
 }
 
-static void connection_end(struct relay_connection *connection)
+static void say_end(struct relay_connection *connection)
 {
     struct agent *agent = connection->agent;
+    if (connection->said_end)
+        return;
+    connection->said_end = true;
     wire_put_u32(frame_link_begin(&agent->link, AGENT_RELAY_END), connection->id);
     frame_link_send(&agent->link);
+}
+
+static void connection_end(struct relay_connection *connection)
+{
+    say_end(connection);
     connection_close(connection);
 }
 
@@ -67,7 +77,9 @@ static void on_relay_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *bu
 {
     struct relay_connection *connection = stream->data;
     struct agent *agent = connection->agent;
-    if (nread < 0)
+    if (nread == UV_EOF)
+        say_end(connection); /* libuv has stopped reading */
+    else if (nread < 0)
         connection_end(connection);
     if (nread <= 0)
         return;
@@ -85,7 +97,8 @@ void agent_relay_resume(struct agent *agent)
         return;
     agent->relay.paused = false;
     for (struct relay_connection *c = agent->relay.connections; c; c = c->next)
-        uv_read_start((uv_stream_t *)&c->socket, on_relay_alloc, on_relay_read);
+        if (!c->said_end)
+            uv_read_start((uv_stream_t *)&c->socket, on_relay_alloc, on_relay_read);
 }
 
 static void on_connection(uv_stream_t *listener, int status)

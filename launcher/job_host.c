@@ -221,9 +221,11 @@ static int on_relay_end(struct job_host *host, struct wire_reader *body, struct 
 {
     uint32_t id = wire_get_u32(body);
     int rc = agent_frame_finished(body, AGENT_RELAY_END, err);
-    if (rc == HVD_OK)
-        host->events->on_relay_end(host->context, host->index, id);
-    return rc;
+    if (rc < 0)
+        return rc;
+    host->events->on_relay_end(host->context, host->index, id);
+    job_host_relay_end(host, id); /* what was said in answer has gone before */
+    return HVD_OK;
 }
 
 static int on_heartbeat(struct job_host *host, struct wire_reader *body, struct err *err)
