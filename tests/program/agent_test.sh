@@ -7,7 +7,7 @@
 mkdir "$tmp/fake"
 cp "$HVDRUN" "$tmp/fake/hvdrun"
 zeros='\000\000\000\000'
-ready="HVD1\\006\\000\\000\\000$zeros"
+ready="HVD1\\006\\000\\000\\000\\020\\000\\000\\000$zeros$zeros$zeros$zeros"
 rank0="$zeros"
 
 # agent_says BYTES [THEN]: the agent writes them, in printf's notation, then does what THEN says.
@@ -33,13 +33,17 @@ lost "a frame of unknown type" 76 'frame of unknown type 99' "HVD1\\143\\000\\00
 lost "a frame out of turn" 76 'OUTPUT frame out of turn' "HVD1\\012\\000\\000\\000$zeros"
 lost "a second READY" 76 'READY frame out of turn' "$ready$ready"
 lost "a malformed frame" 76 'malformed' "${ready}HVD1\\021\\000\\000\\000\\001\\000\\000\\000x"
+lost "READY without facts" 76 'malformed READY' "HVD1\\006\\000\\000\\000$zeros"
+lost "a step that does not exist" 76 'step 99, which does not exist' \
+    "HVD1\\007\\000\\000\\000\\015\\000\\000\\000\\377\\377\\377\\377\\143\\177\\000\\000\\000$zeros"
+lost "a malformed heartbeat" 76 'malformed HEARTBEAT' "${ready}HVD1\\025\\000\\000\\000\\001\\000\\000\\000x"
 lost "a rank of another host" 76 'rank 5 in a wrong way' \
     "${ready}HVD1\\011\\000\\000\\000\\011\\000\\000\\000\\005\\000\\000\\000\\000$zeros"
 lost "the end of a rank that does not run" 76 'rank 0 in a wrong way' \
     "${ready}HVD1\\021\\000\\000\\000\\020\\000\\000\\000$rank0$zeros$zeros$zeros"
 lost "output of a rank that does not run" 76 'rank 0 in a wrong way' \
     "${ready}HVD1\\012\\000\\000\\000\\006\\000\\000\\000$rank0\\000x"
-lost "success without a rank that ran" 76 'rank 0 in a wrong way' "${ready}HVD1\\025\\000\\000\\000\\004\\000\\000\\000$zeros"
+lost "success without a rank that ran" 76 'rank 0 in a wrong way' "${ready}HVD1\\026\\000\\000\\000\\004\\000\\000\\000$zeros"
 lost "more stdin asked for than there is room" 76 'stdin that is not its' \
     "${ready}HVD1\\016\\000\\000\\000\\004\\000\\000\\000\\001\\000\\001\\000"
 lost "an end at once" 68 'its agent \(pid [0-9]+\) exited with status 3' '' 'exit 3'
