@@ -26,6 +26,7 @@ struct known_file {
 struct known_hosts {
     struct known_file *files;
     size_t nfiles;
+    bool incomplete; /* a file could not be read */
 };
 
 /* A place in the files. */
@@ -72,6 +73,7 @@ static void read_file(struct known_hosts *known, const char *path, struct string
         add_file(known, path, text.data, text.length);
         return;
     }
+    known->incomplete = true;
     if (warnings)
         string_list_take(warnings, xasprintf("%s is not used: %s", path, problem));
     text_buffer_fini(&text);
@@ -94,6 +96,11 @@ struct known_hosts *known_hosts_parse(const char *text, size_t length, const cha
         memcpy(copy, text, length);
     add_file(known, path, copy, length);
     return known;
+}
+
+bool known_hosts_complete(const struct known_hosts *known)
+{
+    return !known->incomplete;
 }
 
 void known_hosts_destroy(struct known_hosts *known)

@@ -44,6 +44,10 @@ struct known_hosts *known_hosts_read(char *const *paths, size_t npaths,
 struct known_hosts *known_hosts_parse(const char *text, size_t length, const char *path);
 void known_hosts_destroy(struct known_hosts *known);
 
+/* False if a file that is there could not be read: then a host that is unknown may be known in it,
+ * and its key should not be accepted as new. */
+bool known_hosts_complete(const struct known_hosts *known);
+
 /* The verdict on a key, in the form that goes over the wire ("blob": string type, ...). The host is
  * looked for as `name` (a name or an address, any case), with its port; a HostKeyAlias goes with
  * port 22, whatever the port is. */

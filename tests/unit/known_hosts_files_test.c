@@ -48,6 +48,7 @@ static struct known_hosts_found look(const char *const *paths, size_t npaths, co
         copies[i] = strdup(paths[i]);
     struct known_hosts *known = known_hosts_read(copies, npaths, &warnings);
     struct known_hosts_found found = known_hosts_check(known, name, port, key.blob, key.nbytes);
+    ck_assert_int_eq(known_hosts_complete(known), warnings.count == 0);
     for (size_t i = 0; i < npaths; i++) {
         if (found.path && strcmp(found.path, paths[i]) == 0)
             found.path = paths[i];
