@@ -11,6 +11,7 @@
 #include <sodium.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <uv.h>
 #include <yaml.h>
 #if defined __x86_64__ && defined __GNUC__
@@ -95,6 +96,7 @@ char *build_table(void)
         put_section(&table, &sections[i]);
     put_libraries(&table);
     put_vectors(&table);
-    text_buffer_put_string(&table, "\nSanitizers:\n    " ENABLED_SANITIZERS "\n");
+    text_buffer_printf(&table, "\nSanitizers:\n    %s\n",
+                       strcmp(ENABLED_SANITIZERS, "no") == 0 ? "none" : ENABLED_SANITIZERS);
     return text_buffer_take(&table);
 }

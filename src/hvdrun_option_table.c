@@ -109,7 +109,7 @@ static const struct option_row rows[] = {
       .group = reach },
     { .names = { "--remote-shell" },
       .metavar = "COMMAND",
-      .help = "reach hosts with this command, such as 'ssh -q %h', where %h is the host; "
+      .help = "reach hosts with this command, such as 'ssh %h', where %h is the host; "
               "else $" ENV_REMOTE_SHELL,
       .kind = OPTION_TEXT,
       .offset = MEMBER(remote_shell),

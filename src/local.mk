@@ -43,3 +43,14 @@ src_hvdagent_LDADD = launcher/liblauncher.la lib/base/libbase.la $(UV_STATIC_LIB
 else
 src_hvdagent_LDADD = launcher/liblauncher.la lib/base/libbase.la $(UV_LIBS)
 endif
+
+# What shells complete; made by hvdrun itself, where bash and zsh look for it.
+bashcompletiondir = $(datadir)/bash-completion/completions
+zshcompletiondir = $(datadir)/zsh/site-functions
+nodist_bashcompletion_DATA = src/completions/hvdrun
+nodist_zshcompletion_DATA = src/completions/_hvdrun
+CLEANFILES += $(nodist_bashcompletion_DATA) $(nodist_zshcompletion_DATA)
+src/completions/hvdrun: src/hvdrun$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && src/hvdrun --completion bash >$@.new && mv $@.new $@
+src/completions/_hvdrun: src/hvdrun$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && src/hvdrun --completion zsh >$@.new && mv $@.new $@
