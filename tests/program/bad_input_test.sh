@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What is wrong on hvdrun's command line or in a hostfile: each row of tests/bad/hvdrun.tsv ends with the row's status, says so in one
-# short line and starts nothing.
+# short line and starts nothing. So does what is wrong in a configuration file: each row of tests/bad/config.tsv.
 #
 # Columns, between single tabs, "-" for none: id, variable, arguments (as a shell reads them), contents of the file "hosts" (with
-# printf's escapes), exit status, part of the line on stderr.
+# printf's escapes), exit status, part of the line on stderr. Of the other table: id, contents of the file, part of the line.
 srcdir=$(cd "${srcdir:-.}" && pwd)
 HVDRUN=$(cd "$(dirname "$HVDRUN")" && pwd)/${HVDRUN##*/}
 . "$srcdir/tests/tap.sh"
-unset HOROVOD_START_TIMEOUT
+unset HOROVOD_START_TIMEOUT HOROVOD_STALL_CHECK_TIME_SECONDS HOROVOD_STALL_CHECK_DISABLE
+unset HVD_REMOTE_SHELL HVD_NETWORK_INTERFACES HVD_PORT_RANGE OMPI_MCA_plm_rsh_agent
 
 # For the table's arguments
 repeat() { # CHARACTER COUNT
@@ -50,5 +51,15 @@ while IFS='	' read -r id variable arguments hosts expected pattern; do
     case $id in '#'*) continue ;; esac
     run_row "$id" "$variable" "$arguments" "$hosts" "$expected" "$pattern"
 done <"$srcdir/tests/bad/hvdrun.tsv"
-ok "the table was read" [ "$tests" -gt 100 ]
+ok "the table was read" [ "$tests" -gt 180 ]
+
+while IFS='	' read -r id contents pattern; do
+    case $id in '#'*) continue ;; esac
+    mkdir "$tmp/row" && cd "$tmp/row" || exit 99
+    printf '%b' "$contents" >c.yaml
+    run timeout 20 "$HVDRUN" -np 1 --config-file c.yaml echo started
+    ok "$id: $pattern" refused 2 "$pattern"
+    cd "$tmp" && rm -r row
+done <"$srcdir/tests/bad/config.tsv"
+ok "the table of configuration files was read" [ "$tests" -gt 240 ]
 finish

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of hvdrun, row by row. */
 #include "src/hvdrun_options.h"
+
+#include "src/interface_option.h"
 #include "tests/support/unit.h"
 
 #include <string.h>
@@ -15,6 +17,7 @@ static struct err err;
 static int parse(char **argv)
 {
     int argc = 0;
+    hvdrun_options_fini(&options);
     while (argv[argc])
         argc++;
     return hvdrun_options_parse(&options, argc, argv, &err);
@@ -26,9 +29,34 @@ static void parse_well(char **argv)
     ck_assert_msg(rc == HVD_OK, "%s", err.text);
 }
 
+/* Every variable that is read. */
+static const char *const variables[] = {
+    "HOROVOD_START_TIMEOUT",  "HVD_REMOTE_SHELL",
+    "HVD_NETWORK_INTERFACES", "HVD_PORT_RANGE",
+    "OMPI_MCA_plm_rsh_agent", "HOROVOD_STALL_CHECK_TIME_SECONDS",
+    "HVD_TEST_VARIABLE",      "HOROVOD_STALL_CHECK_DISABLE",
+};
+
 static void without_variables(void)
 {
-    unsetenv("HOROVOD_START_TIMEOUT");
+    for (size_t i = 0; i < COUNT(variables); i++)
+        unsetenv(variables[i]);
+}
+
+static void release(void)
+{
+    hvdrun_options_fini(&options);
+}
+
+/* The items with blanks between. */
+static void expect_list(const struct string_list *list, const char *wanted)
+{
+    char text[1024] = "";
+    for (size_t i = 0; i < list->count; i++) {
+        strcat(text, i ? " " : "");
+        strcat(text, list->items[i]);
+    }
+    ck_assert_str_eq(text, wanted);
 }
 
 START_TEST(the_smallest_line_gets_the_defaults)
@@ -42,6 +70,16 @@ START_TEST(the_smallest_line_gets_the_defaults)
     ck_assert_ptr_null(options.output_filename);
     ck_assert_int_eq(options.start_timeout_s, 30);
     ck_assert_int_eq(options.grace_s, 5);
+    ck_assert_int_eq(options.heartbeat_timeout_s, 5);
+    ck_assert_int_eq(options.ssh_port, 0);
+    ck_assert_int_eq(options.port_low, 0);
+    ck_assert_ptr_null(options.remote_shell);
+    ck_assert_ptr_null(options.remote_shell_source);
+    ck_assert_ptr_null(options.interfaces_source);
+    ck_assert_uint_eq(options.set.count, 0);
+    ck_assert_uint_eq(options.identity_files.count, 0);
+    ck_assert_ptr_null(hvdrun_options_answer(&options));
+    ck_assert(!options.ssh_accept_new && !options.check_hosts && !options.check_build);
     ck_assert(!options.prefix_timestamp && !options.verbose && !options.dry_run);
     ck_assert(!options.gloo && !options.help && !options.version);
     ck_assert_ptr_eq(options.command, argv + 3);
@@ -61,6 +99,11 @@ START_TEST(every_option_sets_its_member)
                      "--prefix-output-with-timestamp",
                      "--dry-run",
                      "--grace=0",
+                     "--ssh-port=2222",
+                     "--ssh-accept-new",
+                     "--remote-shell=ssh -q %h",
+                     "--heartbeat-timeout=60",
+                     "--port-range=40000-40999",
                      "--",
                      "-x",
                      NULL };
@@ -71,6 +114,14 @@ START_TEST(every_option_sets_its_member)
     ck_assert_str_eq(options.output_filename, "out");
     ck_assert(options.prefix_timestamp && options.verbose && options.dry_run && options.gloo);
     ck_assert_int_eq(options.grace_s, 0);
+    ck_assert_int_eq(options.ssh_port, 2222);
+    ck_assert(options.ssh_accept_new);
+    ck_assert_str_eq(options.remote_shell, "ssh -q %h");
+    ck_assert_str_eq(options.remote_shell_source, "--remote-shell");
+    ck_assert_int_eq(options.heartbeat_timeout_s, 60);
+    ck_assert_int_eq(options.port_low, 40000);
+    ck_assert_int_eq(options.port_high, 40999);
+    expect_list(&options.set, "HVD_PORT_RANGE=40000-40999");
     ck_assert_str_eq(options.command[0], "-x");
 }
 END_TEST
@@ -121,16 +172,222 @@ START_TEST(the_start_timeout_comes_from_option_before_variable)
 }
 END_TEST
 
-START_TEST(help_and_version_need_nothing_else)
+/* What is asked instead of a job, and how the answer begins. */
+START_TEST(questions_need_nothing_else)
 {
-    char *help[][3] = { { "hvdrun", "-h" }, { "hvdrun", "--help" } };
-    char *version[][3] = { { "hvdrun", "-v" }, { "hvdrun", "--version" } };
-    for (int i = 0; i < 2; i++) {
-        parse_well(help[i]);
-        ck_assert(options.help && !options.version);
-        parse_well(version[i]);
-        ck_assert(options.version && !options.help);
+    static const struct {
+        const char *option, *answer;
+    } cases[] = {
+        { "-h", "usage: hvdrun -np N" },
+        { "--help", "usage: hvdrun -np N" },
+        { "-v", "hvdrun 0." },
+        { "--version", "hvdrun 0." },
+        { "-cb", "hvdrun v0." },
+        { "--check-build", "hvdrun v0." },
+        { "--completion=bash", "# Completion of hvdrun(1) for bash" },
+        { "--completion=zsh", "#compdef hvdrun" },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char option[32];
+        char *argv[] = { "hvdrun", strcpy(option, cases[i].option), NULL };
+        parse_well(argv);
+        char *answer = hvdrun_options_answer(&options);
+        ck_assert_ptr_nonnull(answer);
+        ck_assert_msg(strncmp(answer, cases[i].answer, strlen(cases[i].answer)) == 0, "%.80s",
+                      answer);
+        free(answer);
     }
+}
+END_TEST
+
+/* As scripts look for it. */
+START_TEST(the_build_is_told_in_the_form_of_horovodrun)
+{
+    char *argv[] = { "hvdrun", "-cb", NULL };
+    parse_well(argv);
+    char *answer = hvdrun_options_answer(&options);
+    ck_assert_ptr_nonnull(strstr(answer, "\n\nAvailable Frameworks:\n    [ ] TensorFlow\n"));
+    ck_assert_ptr_nonnull(
+        strstr(answer, "\n\nAvailable Controllers:\n    [ ] MPI\n    [X] Gloo\n\n"));
+    ck_assert_ptr_nonnull(strstr(answer, "\n\nAvailable Tensor Operations:\n    [ ] NCCL\n"));
+    ck_assert_ptr_nonnull(strstr(answer, "\n    libssh2 1."));
+    free(answer);
+}
+END_TEST
+
+START_TEST(tuning_flags_become_variables_of_the_ranks)
+{
+    static const struct {
+        const char *option, *value, *set;
+    } cases[] = {
+        { "--fusion-threshold-mb", "64", "HOROVOD_FUSION_THRESHOLD=67108864" },
+        { "--fusion-threshold-mb", "65536", "HOROVOD_FUSION_THRESHOLD=68719476736" },
+        { "--cycle-time-ms", "20.0", "HOROVOD_CYCLE_TIME=20.0" },
+        { "--cycle-time-ms", "60000.00", "HOROVOD_CYCLE_TIME=60000.00" },
+        { "--cache-capacity", "0", "HOROVOD_CACHE_CAPACITY=0" },
+        { "--timeline-filename", "t.json", "HOROVOD_TIMELINE=t.json" },
+        { "--timeline-mark-cycles", NULL, "HOROVOD_TIMELINE_MARK_CYCLES=1" },
+        { "--no-timeline-mark-cycles", NULL, "HOROVOD_TIMELINE_MARK_CYCLES=0" },
+        { "--no-stall-check", NULL, "HOROVOD_STALL_CHECK_DISABLE=1" },
+        { "--stall-check", NULL, "HOROVOD_STALL_CHECK_DISABLE=0" },
+        { "--stall-check-warning-time-seconds", "9", "HOROVOD_STALL_CHECK_TIME_SECONDS=9" },
+        { "--stall-check-shutdown-time-seconds", "0", "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=0" },
+        { "--stall-check-shutdown-time-seconds", "60", "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=60" },
+        { "--log-level", "DEBUG", "HOROVOD_LOG_LEVEL=DEBUG" },
+        { "--log-with-timestamp", NULL, "HOROVOD_LOG_HIDE_TIME=0" },
+        { "--no-log-hide-timestamp", NULL, "HOROVOD_LOG_HIDE_TIME=0" },
+        { "--log-without-timestamp", NULL, "HOROVOD_LOG_HIDE_TIME=1" },
+        { "--log-hide-timestamp", NULL, "HOROVOD_LOG_HIDE_TIME=1" },
+        { "--gloo-timeout-seconds", "60", "HOROVOD_GLOO_TIMEOUT_SECONDS=60" },
+        { "--num-nccl-streams", "2", "HOROVOD_NUM_NCCL_STREAMS=2" },
+        { "--thread-affinity", "0,1", "HOROVOD_THREAD_AFFINITY=0,1" },
+        { "--tcp", NULL, "NCCL_IB_DISABLE=1" },
+        { "--disable-cache", NULL, "" },
+        { "--no-autotune", NULL, "" },
+        { "--no-torus-allreduce", NULL, "" },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char option[64], value[16] = "true";
+        char *argv[] = { "hvdrun",
+                         "-np",
+                         "1",
+                         strcpy(option, cases[i].option),
+                         cases[i].value ? strcpy(value, cases[i].value) : "true",
+                         "true",
+                         NULL };
+        parse_well(argv);
+        expect_list(&options.set, cases[i].set);
+    }
+}
+END_TEST
+
+START_TEST(what_libhvd_does_not_read_is_noted)
+{
+    char *argv[] = { "hvdrun", "-np", "1", "--tcp", "true", NULL };
+    parse_well(argv);
+    expect_list(&options.notes, "--tcp: for Horovod and NCCL; libhvd does not read it");
+    ck_assert_uint_eq(options.warnings.count, 0);
+}
+END_TEST
+
+START_TEST(variables_are_set_or_passed_on)
+{
+    static struct {
+        char *argv[WORDS];
+        const char *set, *warnings;
+    } cases[] = {
+        { { "-x", "A=1", "-x", "B=", "-xC=a=b" }, "A=1 B= C=a=b", "" },
+        { { "-x", "HVD_TEST_VARIABLE" }, "HVD_TEST_VARIABLE=out\nside", "" },
+        { { "-x", "HVD_TEST_VARIABLE=" }, "HVD_TEST_VARIABLE=", "" },
+        { { "-x", "A=1", "-x", "B=2", "-x", "A=3" }, "A=3 B=2", "" },
+        { { "-x", "HVD_NO_SUCH" }, "", "-x: no such variable: 'HVD_NO_SUCH'" },
+        { { "-x", "HOROVOD_CYCLE_TIME=3", "--cycle-time-ms=5" }, "HOROVOD_CYCLE_TIME=3", "" },
+        { { "-x", "PYTHONUNBUFFERED=0" }, "PYTHONUNBUFFERED=0", "" },
+        { { "-x", "BASH_FUNC_f%%=() { :; }" }, "BASH_FUNC_f%%=() { :; }", "" },
+    };
+    setenv("HVD_TEST_VARIABLE", "out\nside", 1);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char *argv[WORDS + 4] = { "hvdrun", "-np", "1" };
+        memcpy(argv + 3, cases[i].argv, sizeof cases[i].argv);
+        int end = 3;
+        while (argv[end])
+            end++;
+        argv[end] = "true";
+        parse_well(argv);
+        expect_list(&options.set, cases[i].set);
+        expect_list(&options.warnings, cases[i].warnings);
+    }
+}
+END_TEST
+
+START_TEST(the_environment_gives_what_no_option_does)
+{
+    char *without[] = { "hvdrun", "-np", "1", "true", NULL };
+    char *with[] = {
+        "hvdrun",           "-np",  "1", "--remote-shell=b %h", "--network-interface=a=lo",
+        "--port-range=2-2", "true", NULL
+    };
+    setenv("HVD_REMOTE_SHELL", "a %h", 1);
+    setenv("HVD_NETWORK_INTERFACES", "lo", 1);
+    setenv("HVD_PORT_RANGE", "1-1", 1);
+    parse_well(without);
+    ck_assert_str_eq(options.remote_shell, "a %h");
+    ck_assert_str_eq(options.remote_shell_source, "$HVD_REMOTE_SHELL");
+    expect_list(&options.interfaces, "lo");
+    ck_assert_str_eq(options.interfaces_source, "$HVD_NETWORK_INTERFACES");
+    ck_assert_int_eq(options.port_low, 1);
+    parse_well(with);
+    ck_assert_str_eq(options.remote_shell, "b %h");
+    ck_assert_str_eq(options.remote_shell_source, "--remote-shell");
+    expect_list(&options.interfaces, "a=lo");
+    ck_assert_str_eq(options.interfaces_source, "--network-interface");
+    expect_list(&options.set, "HVD_PORT_RANGE=2-2");
+}
+END_TEST
+
+START_TEST(interfaces_are_for_all_hosts_or_for_one)
+{
+    static const struct {
+        const char *host, *choice;
+    } cases[] = {
+        { "a", "ib0,10.0.0.0/8" }, { "A", "ib0,10.0.0.0/8" }, { "b", "eth1" },
+        { "::1", "fd00::/64" },    { "c", "eth0,lo" },        { "aa", "eth0,lo" },
+    };
+    char *argv[] = { "hvdrun",
+                     "-np",
+                     "1",
+                     "--network-interfaces",
+                     "eth0, a=ib0 ,b=eth1",
+                     "--network-interface",
+                     "[::1]=fd00::/64,a=10.0.0.0/8,lo",
+                     "true",
+                     NULL };
+    parse_well(argv);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char *choice = interface_option_for(&options.interfaces, cases[i].host);
+        ck_assert_str_eq(choice, cases[i].choice);
+        free(choice);
+    }
+    struct string_list hosts = { 0 };
+    interface_option_hosts(&hosts, &options.interfaces);
+    expect_list(&hosts, "a b ::1 a");
+    string_list_fini(&hosts);
+    argv[4] = "b=eth1";
+    argv[6] = "b=lo";
+    parse_well(argv);
+    ck_assert_ptr_null(interface_option_for(&options.interfaces, "a"));
+}
+END_TEST
+
+/* horovodrun takes it by this name only. */
+START_TEST(the_agent_of_the_mpi_operator_is_known)
+{
+    char *argv[] = { "hvdrun", "-np", "1", "true", NULL };
+    setenv("OMPI_MCA_plm_rsh_agent", "/usr/bin/rsh", 1);
+    parse_well(argv);
+    ck_assert_ptr_null(options.remote_shell);
+    setenv("OMPI_MCA_plm_rsh_agent", "/etc/mpi/kubexec.sh", 1);
+    parse_well(argv);
+    ck_assert_str_eq(options.remote_shell, "/etc/mpi/kubexec.sh %h");
+    ck_assert_str_eq(options.remote_shell_source, "$OMPI_MCA_plm_rsh_agent");
+    setenv("HVD_REMOTE_SHELL", "a %h", 1);
+    parse_well(argv);
+    ck_assert_str_eq(options.remote_shell, "a %h");
+}
+END_TEST
+
+START_TEST(a_number_of_ranks_may_come_from_a_batch_system)
+{
+    char *argv[] = { "hvdrun", "true", NULL };
+    parse_well(argv);
+    ck_assert_int_eq(options.np, 0);
+    ck_assert_int_eq(hvdrun_options_need_np(&options, &err), HVD_ERR_INVALID);
+    ck_assert_str_eq(err.text, "-np: missing (how many ranks?)");
+    char *check[] = { "hvdrun", "--check-hosts", "-H", "a,b", NULL };
+    parse_well(check);
+    ck_assert_int_eq(options.np, 1);
+    ck_assert_ptr_null(options.command[0]);
+    ck_assert_int_eq(hvdrun_options_need_np(&options, &err), HVD_OK);
 }
 END_TEST
 
@@ -145,7 +402,6 @@ START_TEST(what_is_wrong_is_said_in_one_line)
 {
     static struct bad_case cases[] = {
         { { NULL }, "nothing to do " USAGE },
-        { { "true" }, "-np: missing (how many ranks?)" },
         { { "-H", "a:2", "true" }, "-np: missing (how many ranks?)" },
         { { "-np", "2" }, "no program given " USAGE },
         { { "-np", "2", "--" }, "no program given " USAGE },
@@ -169,9 +425,17 @@ START_TEST(what_is_wrong_is_said_in_one_line)
         { { "--grace", "3601", "x" }, "--grace: out of range (0 to 3600): '3601'" },
         { { "--mpi", "true" }, "--mpi: hvdrun has no MPI controller" },
         { { "--min-np", "2" }, "--min-np: elastic jobs are not supported yet" },
-        { { "-p", "22" }, "-p: other machines than this one are not supported yet" },
-        { { "-cb" }, "-cb: hvdrun has no parts to choose from; see --version" },
-        { { "--fusion-threshold-mb", "32" }, "--fusion-threshold-mb: tuning is not supported yet" },
+        { { "-p", "0" }, "-p: out of range (1 to 65535): '0'" },
+        { { "--remote-shell", "ssh", "x" },
+          "--remote-shell: no %h for the host: 'ssh' (expected a command such as 'ssh %h')" },
+        { { "--autotune" }, "--autotune: autotuning is not supported yet" },
+        { { "--stall-check", "--no-stall-check" },
+          "--no-stall-check: not together with '--stall-check'" },
+        { { "-np", "1", "--stall-check-shutdown-time-seconds", "59", "x" },
+          "--stall-check-shutdown-time-seconds: is 59, less than 60 of "
+          "--stall-check-warning-time-seconds" },
+        { { "-np", "1", "--config-file", "/nosuch", "true" },
+          "/nosuch: cannot open: No such file or directory" },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         char *argv[WORDS + 1] = { "hvdrun" };
@@ -283,6 +547,7 @@ START_TEST(the_help_names_every_option_in_80_columns)
     for (int i = 0; i < hvdrun_option_table.count; i++)
         ck_assert_ptr_nonnull(strstr(help, hvdrun_option_table.rows[i].names[0]));
     ck_assert_ptr_null(strstr(help, "--mpi"));
+    ck_assert_ptr_null(strstr(help, " --autotune"));
     for (const char *at = help; *at; at += strcspn(at, "\n") + 1) {
         ck_assert_uint_le(strcspn(at, "\n"), 80);
         ck_assert_msg(strcspn(at, "\n") == 0 || at[strcspn(at, "\n") - 1] != ' ', "%.80s", at);
@@ -295,14 +560,22 @@ static Suite *suite(void)
 {
     Suite *suite = suite_create("hvdrun_options");
     TCase *lines = tcase_create("lines");
-    tcase_add_checked_fixture(lines, without_variables, NULL);
+    tcase_add_checked_fixture(lines, without_variables, release);
     tcase_add_test(lines, the_smallest_line_gets_the_defaults);
     tcase_add_test(lines, every_option_sets_its_member);
     tcase_add_test(lines, hosts_remember_how_they_were_given);
     tcase_add_test(lines, both_spellings_of_hostfile_are_known);
     tcase_add_test(lines, the_command_is_untouched);
     tcase_add_test(lines, the_start_timeout_comes_from_option_before_variable);
-    tcase_add_test(lines, help_and_version_need_nothing_else);
+    tcase_add_test(lines, questions_need_nothing_else);
+    tcase_add_test(lines, the_build_is_told_in_the_form_of_horovodrun);
+    tcase_add_test(lines, tuning_flags_become_variables_of_the_ranks);
+    tcase_add_test(lines, what_libhvd_does_not_read_is_noted);
+    tcase_add_test(lines, variables_are_set_or_passed_on);
+    tcase_add_test(lines, the_environment_gives_what_no_option_does);
+    tcase_add_test(lines, interfaces_are_for_all_hosts_or_for_one);
+    tcase_add_test(lines, the_agent_of_the_mpi_operator_is_known);
+    tcase_add_test(lines, a_number_of_ranks_may_come_from_a_batch_system);
     tcase_add_test(lines, what_is_wrong_is_said_in_one_line);
     tcase_add_test(lines, an_empty_argv_is_no_crash);
     tcase_add_test(lines, every_option_of_horovodrun_is_known_by_name);
