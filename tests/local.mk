@@ -130,6 +130,7 @@ unit_tests += \
 	tests/unit/options_test \
 	tests/unit/output_lines_test \
 	tests/unit/rank_plan_test \
+	tests/unit/reach_test \
 	tests/unit/rendezvous_ask_test \
 	tests/unit/rendezvous_http_test \
 	tests/unit/rendezvous_membership_test \

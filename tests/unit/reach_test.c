@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reaching hosts without a network: as a local child, and by commands that run /bin/sh here. A small
+ * script stands in for hvdagent. */
+#include "launcher/children.h"
+#include "launcher/exit_status.h"
+#include "launcher/reach.h"
+#include "launcher/xalloc.h"
+#include "tests/support/unit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* A host as one test sees it. */
+struct seen {
+    struct reach *reach;
+    enum host_step steps[16];
+    int nsteps;
+    char notes[2000];
+    struct reached reached;
+    bool is_reached, has_failed, has_ended, is_closed;
+    enum host_step failed_step;
+    int exit_status, wait_status;
+    char text[1000];
+};
+
+static char folder[64], agent[100];
+static uv_loop_t loop;
+static struct children *children;
+static struct reach_settings settings;
+static struct reach_pool *pool;
+static struct seen host;
+
+static void on_step(void *context, enum host_step step)
+{
+    struct seen *seen = context;
+    seen->steps[seen->nsteps++ % 16] = step;
+}
+
+static void on_note(void *context, bool important, const char *text)
+{
+    struct seen *seen = context;
+    size_t used = strlen(seen->notes);
+    snprintf(seen->notes + used, sizeof seen->notes - used, "%c%s\n", important ? '!' : ' ', text);
+}
+
+static void on_reached(void *context, const struct reached *reached)
+{
+    struct seen *seen = context;
+    ck_assert(!seen->is_reached && !seen->has_failed);
+    seen->is_reached = true;
+    seen->reached = *reached;
+}
+
+static void on_failed(void *context, enum host_step step, int exit_status, const char *text)
+{
+    struct seen *seen = context;
+    ck_assert(!seen->is_reached && !seen->has_failed);
+    seen->has_failed = true;
+    seen->failed_step = step;
+    seen->exit_status = exit_status;
+    snprintf(seen->text, sizeof seen->text, "%s", text);
+}
+
+static void on_process_end(void *context, int wait_status)
+{
+    struct seen *seen = context;
+    ck_assert(seen->is_reached);
+    seen->has_ended = true;
+    seen->wait_status = wait_status;
+}
+
+static void on_closed(void *context)
+{
+    struct seen *seen = context;
+    seen->is_closed = true;
+}
+
+static const struct reach_events events = { on_step, on_note, on_reached, on_failed,
+                                            on_process_end };
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+    chmod(path, 0755);
+}
+
+/* What the stand-in does when it is neither asked for its version nor for the end of its input. */
+static void make_agent(const char *body)
+{
+    char *text = xasprintf("#!/bin/sh\n[ \"$1\" != --version ] || exit 0\n%s\n", body);
+    write_file(agent, text);
+    free(text);
+}
+
+static void set_up(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/reach_test.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(agent, sizeof agent, "%s/bin", folder);
+    mkdir(agent, 0755);
+    snprintf(agent, sizeof agent, "%s/hvdagent", folder);
+    make_agent("read -r word; echo \"$word $*\"; exec cat");
+    signal(SIGPIPE, SIG_IGN);
+    uv_loop_init(&loop);
+    children = children_create(&loop);
+    host = (struct seen){ 0 };
+    settings = (struct reach_settings){ .agent = agent,
+                                        .remote_shell = "sh -c 'shift; exec \"$@\"' sh",
+                                        .remote_shell_source = "--remote-shell",
+                                        .timeout_ms = 60000 };
+    pool = reach_pool_create(&loop, &settings, children);
+}
+
+static void start(const char *name)
+{
+    struct reach_target target = { name, NULL };
+    host.reach = reach_start(pool, &target, &events, &host);
+    ck_assert(!host.is_reached && !host.has_failed && host.nsteps == 0);
+}
+
+static void run_until(const bool *what)
+{
+    while (!*what)
+        uv_run(&loop, UV_RUN_ONCE);
+}
+
+static void run_until_decided(void)
+{
+    while (!host.is_reached && !host.has_failed)
+        uv_run(&loop, UV_RUN_ONCE);
+}
+
+/* Everything is closed, and nothing is left that the loop would wait for. */
+static void tear_down(void)
+{
+    if (host.is_reached)
+        close(host.reached.input);
+    reach_close(host.reach, on_closed, &host);
+    if (host.reach)
+        run_until(&host.is_closed);
+    reach_pool_destroy(pool);
+    children_destroy(children);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(uv_loop_close(&loop), 0);
+    while (waitpid(-1, NULL, 0) > 0)
+        ;
+    char *command = xasprintf("rm -rf %s", folder);
+    ck_assert_int_eq(system(command), 0);
+    free(command);
+}
+
+/* Says "agent" to the stand-in, which answers with that and its options; waits for the line. */
+static const char *ask_agent(void)
+{
+    static char line[300];
+    size_t n = 0;
+    fcntl(host.reached.input, F_SETFL, 0);
+    ck_assert_int_eq(write(host.reached.output, "agent\n", 6), 6);
+    while (n + 1 < sizeof line && read(host.reached.input, line + n, 1) == 1 && line[n] != '\n')
+        n++;
+    line[n] = '\0';
+    return line;
+}
+
+static void is_reached(void)
+{
+    run_until_decided();
+    ck_assert_msg(host.is_reached, "%s", host.text);
+}
+
+static void fails(const char *text, int exit_status)
+{
+    run_until_decided();
+    ck_assert_msg(host.has_failed, "reached");
+    ck_assert_msg(strstr(host.text, text), "'%s'", host.text);
+    ck_assert_int_eq(host.exit_status, exit_status);
+}
+
+/* ---- local ---- */
+
+START_TEST(a_local_host_is_reached_in_the_next_turn_of_the_loop)
+{
+    start("localhost");
+    uv_run(&loop, UV_RUN_NOWAIT);
+    ck_assert(host.is_reached && host.reached.local);
+    ck_assert_int_gt(host.reached.pid, 0);
+    ck_assert_int_eq(host.nsteps, 1);
+    ck_assert_int_eq(host.steps[0], STEP_AGENT);
+    ck_assert_str_eq(ask_agent(), "agent ");
+}
+END_TEST
+
+START_TEST(the_end_of_a_local_agent_is_told)
+{
+    make_agent("exit 3");
+    start("127.0.0.1");
+    run_until(&host.has_ended);
+    ck_assert_int_eq(WEXITSTATUS(host.wait_status), 3);
+}
+END_TEST
+
+START_TEST(a_local_agent_that_cannot_be_executed_is_named)
+{
+    unlink(agent);
+    start("localhost");
+    fails("hvdagent: No such file or directory", STATUS_RESOURCE);
+}
+END_TEST
+
+START_TEST(a_host_may_be_closed_before_its_turn_is_over)
+{
+    start(_i == 0 ? "localhost" : "node2");
+}
+END_TEST
+
+/* ---- by a command ---- */
+
+START_TEST(a_command_reaches_a_host_whose_agent_has_the_same_path)
+{
+    start("node2");
+    is_reached();
+    ck_assert(!host.reached.local);
+    ck_assert_int_eq(host.nsteps, 2);
+    ck_assert_int_eq(host.steps[0], STEP_CONNECT);
+    ck_assert_int_eq(host.steps[1], STEP_AGENT);
+    ck_assert_str_eq(ask_agent(), "agent --keep");
+    ck_assert_str_eq(ask_agent(), "agent");
+}
+END_TEST
+
+START_TEST(a_login_shell_may_talk_and_the_host_be_noisy)
+{
+    settings.remote_shell = "sh -c 'shift; echo Welcome; echo \"no\033[1m locale\" >&2; "
+                            "printf \"motd: hvd-\"; exec \"$@\"' sh";
+    start("node2");
+    is_reached();
+    ck_assert_str_eq(ask_agent(), "agent --keep");
+    ck_assert_str_eq(host.notes, " no locale\n");
+}
+END_TEST
+
+START_TEST(what_the_agent_says_on_stderr_is_noted_and_explains_its_end)
+{
+    make_agent("echo out of order >&2; exit 5");
+    start("node2");
+    run_until(&host.has_ended);
+    ck_assert_int_eq(WEXITSTATUS(host.wait_status), 5);
+    ck_assert_str_eq(host.notes, "!out of order\n");
+    ck_assert_str_eq(reach_end_text(host.reach), "'sh' exited with status 5: out of order");
+}
+END_TEST
+
+/* Shell, what it is told to do instead, what is said of it. */
+static const struct {
+    const char *shell, *text;
+    int exit_status;
+} failures[] = {
+    { "sh -c 'echo refused >&2; exit 255'", "not started: 'sh' exited with status 255: refused",
+      STATUS_UNREACHABLE },
+    { "sh -c 'kill -9 $$'", "not started: 'sh' killed by signal 9 (SIGKILL)", STATUS_UNREACHABLE },
+    { "sh -c 'printf \"account locked\"'", "not started; the host says 'account locked'",
+      STATUS_UNREACHABLE },
+    { "sh -c 'yes noise'",
+      "more than 64 KiB of other output before /bin/sh answers; it begins with"
+      " 'noise'",
+      STATUS_UNREACHABLE },
+    { "no-such-program-here -q", "remote shell: command not found: 'no-such-program-here'",
+      STATUS_UNREACHABLE },
+    { "/dev/null", "remote shell: ", STATUS_UNREACHABLE },
+    { "ssh '", "--remote-shell: a quote is not closed", STATUS_USAGE },
+};
+
+START_TEST(a_command_that_does_not_reach_its_host_is_explained)
+{
+    settings.remote_shell = failures[_i].shell;
+    start("node2");
+    fails(failures[_i].text, failures[_i].exit_status);
+}
+END_TEST
+
+START_TEST(a_host_that_says_nothing_fails_at_the_deadline_which_names_the_step)
+{
+    settings.timeout_ms = 100;
+    settings.remote_shell = "sh -c 'trap \"\" TERM; while :; do sleep 1; done'";
+    start("node2");
+    fails("not reached within 0.1 s, at step 'connect'", STATUS_UNREACHABLE);
+}
+END_TEST
+
+/* ---- sent ---- */
+
+/* The stand-in does not run where it is, only as a copy, which removes itself. */
+static void make_agent_for_elsewhere(int padding)
+{
+    char *text = xasprintf("#!/bin/sh\n"
+                           "if [ \"$1\" = --version ]; then [ \"$0\" != %s ]; exit; fi\n"
+                           "rm -rf \"$3\"; read -r word; echo \"$word $*\"; exec cat\n",
+                           agent);
+    write_file(agent, text);
+    free(text);
+    FILE *file = fopen(agent, "a");
+    for (int i = 0; i < padding; i++)
+        fprintf(file, "# %09d\n", i);
+    fclose(file);
+}
+
+/* A machine whose /bin/sh is `shell`, after a `prelude` of commands. */
+static char *make_machine(const char *prelude, const char *shell)
+{
+    return xasprintf("sh -c 'unset XDG_RUNTIME_DIR; TMPDIR=%s; HOME=%s; export TMPDIR HOME; %s; "
+                     "exec %s' sh",
+                     folder, folder, prelude, shell);
+}
+
+static bool works(const char *command)
+{
+    return system(command) == 0;
+}
+
+static const char *const shells[] = { "sh", "dash", "bash", "busybox sh" };
+
+START_TEST(hvdagent_is_sent_where_there_is_none)
+{
+    char *command = xasprintf("%s -c : 2>/dev/null", shells[_i]);
+    char *machine = make_machine(":", shells[_i]);
+    char *place = xasprintf("agent --keep --sent %s/hvdagent.", folder);
+    if (works(command)) {
+        make_agent_for_elsewhere(0);
+        settings.remote_shell = machine;
+        start("node2");
+        is_reached();
+        const char *line = ask_agent();
+        ck_assert_msg(strncmp(line, place, strlen(place)) == 0, "%s", line);
+    }
+    free(place);
+    free(machine);
+    free(command);
+}
+END_TEST
+
+START_TEST(a_large_hvdagent_arrives_complete)
+{
+    char *machine = make_machine(":", "sh");
+    make_agent_for_elsewhere(300000);
+    settings.remote_shell = machine;
+    start("node2");
+    is_reached();
+    ck_assert_int_eq(strncmp(ask_agent(), "agent --keep --sent ", 20), 0);
+    free(machine);
+}
+END_TEST
+
+/* A program of that machine which does not do what it should, and what is said of it. */
+static const struct {
+    const char *name, *body, *text;
+} refusals[] = {
+    { "mktemp", "echo no place in $2 >&2; exit 1", "no place in " },
+    { "mktemp", "echo no place in $2 >&2; exit 1", "for a copy (tried /tmp/reach_test." },
+    { "uname", "echo Plan9 vax", "a copy of ours, for Linux " },
+    { "uname", "echo Plan9 vax", ", cannot run on Plan9 vax" },
+    { "head", "[ $# = 3 ] || set -- -c 100; PATH=/usr/bin:/bin; exec head $@",
+      "only 100 bytes of it have come" },
+};
+
+START_TEST(a_machine_that_cannot_take_hvdagent_says_why)
+{
+    char *prelude = xasprintf("PATH=%s/bin:$PATH", folder);
+    char *machine = make_machine(prelude, "sh");
+    char *program = xasprintf("%s/bin/%s", folder, refusals[_i].name);
+    char *body = xasprintf("#!/bin/sh\n%s\n", refusals[_i].body);
+    write_file(program, body);
+    make_agent_for_elsewhere(0);
+    settings.remote_shell = machine;
+    start("node2");
+    fails(refusals[_i].text, STATUS_UNREACHABLE);
+    free(body);
+    free(program);
+    free(machine);
+    free(prelude);
+}
+END_TEST
+
+/* Options of a mount over every place, and what is said of the last. */
+static const struct {
+    const char *options, *text;
+} mounts[] = {
+    { "size=64k", "No space left on device" },
+    { "noexec", "Permission denied" },
+    { "ro", "Read-only file system" },
+};
+
+START_TEST(places_that_are_full_noexec_or_read_only_are_left_out)
+{
+    char *prelude =
+        xasprintf("mkdir -p %s/m; for p in %s/m /dev/shm; do "
+                  "mount -t tmpfs -o %s none $p || exit 9; done; TMPDIR=%s/m; HOME=$TMPDIR",
+                  folder, folder, mounts[_i].options, folder);
+    char *inner = make_machine(prelude, "sh");
+    char *machine = xasprintf("unshare -m %s", inner);
+    if (works("unshare -m mount -t tmpfs none /mnt 2>/dev/null")) {
+        make_agent_for_elsewhere(20000);
+        settings.remote_shell = machine;
+        start("node2");
+        fails(mounts[_i].text, STATUS_UNREACHABLE);
+        ck_assert_msg(strstr(host.text, "/m, /dev/shm, "), "%s", host.text);
+    }
+    free(machine);
+    free(inner);
+    free(prelude);
+}
+END_TEST
+
+/* ---- many ---- */
+
+START_TEST(at_most_64_hosts_have_their_turn_at_once)
+{
+    static struct seen many[70];
+    settings.remote_shell = "sh -c 'exec sleep 1000'";
+    struct reach_target target = { "node2", NULL };
+    for (int i = 0; i < 70; i++)
+        many[i].reach = reach_start(pool, &target, &events, &many[i]);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    for (int i = 0; i < 70; i++)
+        ck_assert_int_eq(many[i].nsteps, i < 64);
+    reach_close(many[66].reach, on_closed, &many[66]); /* it has had no turn */
+    reach_close(many[0].reach, on_closed, &many[0]);
+    run_until(&many[0].is_closed);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    ck_assert_int_eq(many[64].nsteps, 1);
+    ck_assert_int_eq(many[65].nsteps, 0);
+    for (int i = 1; i < 70; i++)
+        if (i != 66)
+            reach_close(many[i].reach, on_closed, &many[i]);
+    for (int i = 0; i < 70; i++)
+        run_until(&many[i].is_closed);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *suite = suite_create("reach");
+    TCase *local = tcase_create("local"), *command = tcase_create("command"),
+          *sent = tcase_create("sent"), *many = tcase_create("many");
+    TCase *all[] = { local, command, sent, many };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        tcase_add_checked_fixture(all[i], set_up, tear_down);
+        tcase_set_timeout(all[i], 60);
+        suite_add_tcase(suite, all[i]);
+    }
+    tcase_add_test(local, a_local_host_is_reached_in_the_next_turn_of_the_loop);
+    tcase_add_test(local, the_end_of_a_local_agent_is_told);
+    tcase_add_test(local, a_local_agent_that_cannot_be_executed_is_named);
+    tcase_add_loop_test(local, a_host_may_be_closed_before_its_turn_is_over, 0, 2);
+    tcase_add_test(command, a_command_reaches_a_host_whose_agent_has_the_same_path);
+    tcase_add_test(command, a_login_shell_may_talk_and_the_host_be_noisy);
+    tcase_add_test(command, what_the_agent_says_on_stderr_is_noted_and_explains_its_end);
+    tcase_add_loop_test(command, a_command_that_does_not_reach_its_host_is_explained, 0,
+                        sizeof failures / sizeof *failures);
+    tcase_add_test(command, a_host_that_says_nothing_fails_at_the_deadline_which_names_the_step);
+    tcase_add_loop_test(sent, hvdagent_is_sent_where_there_is_none, 0,
+                        sizeof shells / sizeof *shells);
+    tcase_add_test(sent, a_large_hvdagent_arrives_complete);
+    tcase_add_loop_test(sent, a_machine_that_cannot_take_hvdagent_says_why, 0,
+                        sizeof refusals / sizeof *refusals);
+    tcase_add_loop_test(sent, places_that_are_full_noexec_or_read_only_are_left_out, 0,
+                        sizeof mounts / sizeof *mounts);
+    tcase_add_test(many, at_most_64_hosts_have_their_turn_at_once);
+    return suite;
+}
+
+int main(void)
+{
+    return unit_run(suite());
+}
