@@ -26,6 +26,8 @@ static bool is_under_way(const struct reach *reach)
 
 static void set_step(struct reach *reach, enum host_step step)
 {
+    if (step == reach->step)
+        return;
     reach->step = step;
     reach->events.on_step(reach->context, step);
 }
@@ -148,9 +150,7 @@ static void succeed(struct reach *reach)
 /* A command has reached the host, as we see now. */
 static void on_answer(void *context)
 {
-    struct reach *reach = context;
-    if (reach->step != STEP_AGENT)
-        set_step(reach, STEP_AGENT);
+    set_step(context, STEP_AGENT);
 }
 
 static void on_greeted(void *context)
@@ -307,7 +307,6 @@ bool reach_way_is_own_address(const struct reach *reach, const struct sockaddr *
 void reach_begin(struct reach *reach)
 {
     reach->phase = REACH_OPENING;
-    reach->step = STEP_RESOLVE;
     uv_timer_start(&reach->deadline, on_deadline, reach->pool->settings->timeout_ms, 0);
     open_way(reach, reach_pool_choose(reach->pool, &reach->target));
 }
