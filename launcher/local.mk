@@ -60,15 +60,27 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/reach_command.c \
 	launcher/reach_local.c \
 	launcher/reach_pool.c \
+	launcher/reach_ssh.c \
 	launcher/reach_stderr.c launcher/reach_stderr.h \
+	launcher/resolve.c launcher/resolve.h \
 	launcher/sent_copy.c launcher/sent_copy.h \
 	launcher/silence.c launcher/silence.h \
 	launcher/slice.h \
 	launcher/slurm_list.c launcher/slurm_list.h \
 	launcher/spawn.c launcher/spawn.h \
+	launcher/ssh_agent.c launcher/ssh_agent.h \
 	launcher/ssh_config.c launcher/ssh_config.h \
 	launcher/ssh_config_expand.c launcher/ssh_config_expand.h \
 	launcher/ssh_config_query.c \
+	launcher/ssh_dial.c launcher/ssh_dial.h \
+	launcher/ssh_host_key.c launcher/ssh_host_key.h \
+	launcher/ssh_key_file.c launcher/ssh_key_file.h \
+	launcher/ssh_keys.c launcher/ssh_keys.h \
+	launcher/ssh_login.c launcher/ssh_login.h \
+	launcher/ssh_pump.c launcher/ssh_pump.h \
+	launcher/ssh_session.c launcher/ssh_session.h \
+	launcher/ssh_texts.c launcher/ssh_texts.h \
+	launcher/ssh_wire.c launcher/ssh_wire.h \
 	launcher/stdin_reader.c launcher/stdin_reader.h \
 	launcher/stop_plan.c launcher/stop_plan.h \
 	launcher/string_list.c launcher/string_list.h \

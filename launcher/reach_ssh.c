@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A host that is reached by libssh2, without any child process but `ssh -G`:
+ *
+ *   ask ssh's configuration -> resolve -> connect, banner, exchange of keys -> is it the host?
+ *     -> login -> one channel, /bin/sh -> pump
+ *
+ * An address of this machine goes over to the local way, a proxy to the external ssh. A host that
+ * refuses or closes the connection before its banner is tried again three times: it may have too
+ * many others.
+ * Fails when the configuration is bad, the name is unknown, no address answers, the host does not
+ * speak ssh, its key is not the known one, no key of ours is accepted, or it takes too long; each
+ * names the address and what was under way. Afterwards the way ends with the channel or when the
+ * connection is lost. */
+#include "launcher/children.h"
+#include "launcher/exit_status.h"
+#include "launcher/reach_way.h"
+#include "launcher/resolve.h"
+#include "launcher/ssh_dial.h"
+#include "launcher/ssh_host_key.h"
+#include "launcher/ssh_login.h"
+#include "launcher/ssh_pump.h"
+#include "launcher/ssh_texts.h"
+#include "launcher/uv_must.h"
+#include "launcher/xalloc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { RESOLVE_MS = 5000, RESERVE_MS = 100 };
+
+struct ssh_way {
+    const struct reach_job *job;
+    struct ssh_config config;
+    struct known_hosts *known;
+    struct string_list known_types;
+    struct addrinfo *addresses;
+    struct ssh_config_query *query; /* these four: while under way */
+    struct resolve *resolve;
+    struct ssh_dial *dial;
+    struct ssh_login *login;
+    struct ssh_session *session;
+    LIBSSH2_CHANNEL *channel;
+    struct ssh_pump *pump;
+    enum ssh_stage stage;
+    int attempts;
+    char peer[100];    /* "198.51.100.11 port 22" */
+    char problem[300]; /* of the last attempt to connect */
+    uv_timer_t deadline, turn;
+    int open_handles;
+    bool over; /* failed, or handed over to another way */
+};
+
+/* ---- how it ends before it is opened ---- */
+
+/* Nothing goes on; the memory is released by close(). */
+static void stop(struct ssh_way *way)
+{
+    way->over = true;
+    uv_timer_stop(&way->deadline);
+    uv_timer_stop(&way->turn);
+    ssh_config_cancel(way->query);
+    resolve_cancel(way->resolve);
+    ssh_dial_cancel(way->dial);
+    way->query = NULL;
+    way->resolve = NULL;
+    way->dial = NULL;
+    if (way->session)
+        ssh_session_stop(way->session);
+}
+
+static void fail_way(struct ssh_way *way, int exit_status, const char *text)
+{
+    stop(way);
+    reach_way_failed(way->job->reach, exit_status, text);
+}
+
+static void on_deadline(uv_timer_t *timer)
+{
+    struct ssh_way *way = timer->data;
+    if (way->dial)
+        ssh_dial_describe(way->dial, way->peer, sizeof way->peer);
+    const struct ssh_situation situation = {
+        .stage = way->stage,
+        .host = way->job->target->host,
+        .user = way->config.user,
+        .peer = way->peer,
+        .has_banner = way->session && ssh_session_has_banner(way->session),
+        .timeout_ms = way->job->settings->timeout_ms,
+    };
+    char text[400];
+    if (way->problem[0] && !way->dial && !way->session)
+        snprintf(text, sizeof text, "connect %s", way->problem); /* between two attempts */
+    else
+        ssh_say_late(text, sizeof text, &situation);
+    fail_way(way, way->stage == SSH_STAGE_LOGIN ? STATUS_REFUSED : STATUS_UNREACHABLE, text);
+}
+
+/* ---- the channel ---- */
+
+static void on_stderr(void *context, const char *data, size_t length)
+{
+    struct ssh_way *way = context;
+    reach_way_stderr(way->job->reach, data, length);
+}
+
+static void on_pump_end(void *context, const char *text, bool lost)
+{
+    struct ssh_way *way = context;
+    char longer[400];
+    snprintf(longer, sizeof longer, "ssh connection to %s: %s", way->peer, text);
+    reach_way_ended(way->job->reach, lost ? longer : text);
+}
+
+static void open_stream(struct ssh_way *way)
+{
+    static const struct ssh_pump_events events = { on_stderr, on_pump_end };
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0) {
+        fail_way(way, STATUS_RESOURCE, "socketpair: no descriptor is left");
+        return;
+    }
+    uv_timer_stop(&way->deadline);
+    struct reached reached = { .input = pair[0], .output = pair[0] };
+    reach_way_opened(way->job->reach, &reached);
+    way->pump = ssh_pump_start(way->job->loop, way->session, way->channel, pair[1], &events, way);
+}
+
+static void fail_channel(struct ssh_way *way)
+{
+    const char *lost = ssh_session_lost(way->session);
+    char text[400];
+    snprintf(text, sizeof text, "ssh connection to %s: /bin/sh: %s", way->peer,
+             lost ? lost : ssh_session_problem(way->session));
+    fail_way(way, STATUS_UNREACHABLE, text);
+}
+
+static int try_exec(void *context, LIBSSH2_SESSION *ssh)
+{
+    struct ssh_way *way = context;
+    (void)ssh;
+    return libssh2_channel_exec(way->channel, "/bin/sh");
+}
+
+static void on_exec(void *context, int rc)
+{
+    struct ssh_way *way = context;
+    if (rc == 0)
+        open_stream(way);
+    else
+        fail_channel(way);
+}
+
+static int try_channel(void *context, LIBSSH2_SESSION *ssh)
+{
+    static const char type[] = "session";
+    struct ssh_way *way = context;
+    way->channel = libssh2_channel_open_ex(ssh, type, sizeof type - 1, SSH_PUMP_WINDOW,
+                                           SSH_PUMP_PACKET, NULL, 0);
+    return way->channel ? 0 : libssh2_session_last_errno(ssh);
+}
+
+static void on_channel(void *context, int rc)
+{
+    struct ssh_way *way = context;
+    if (rc != 0) {
+        fail_channel(way);
+        return;
+    }
+    ssh_session_set_channel(way->session, way->channel);
+    ssh_session_run(way->session, try_exec, on_exec, way);
+}
+
+/* ---- host key and login ---- */
+
+static void on_login_note(void *context, const char *text)
+{
+    struct ssh_way *way = context;
+    reach_way_note(way->job->reach, false, text);
+}
+
+static void on_login(void *context, const char *problem)
+{
+    struct ssh_way *way = context;
+    if (way->over)
+        return;
+    if (problem) {
+        fail_way(way, STATUS_REFUSED, problem);
+        return;
+    }
+    way->stage = SSH_STAGE_CHANNEL;
+    reach_way_step(way->job->reach, STEP_AGENT);
+    ssh_session_run(way->session, try_channel, on_channel, way);
+}
+
+static void login(struct ssh_way *way)
+{
+    static const struct ssh_login_events events = { on_login_note, on_login };
+    const struct ssh_login_request request = {
+        .session = way->session,
+        .host = way->job->target->host,
+        .config = &way->config,
+        .files = way->job->settings->identity_files,
+    };
+    way->stage = SSH_STAGE_LOGIN;
+    reach_way_step(way->job->reach, STEP_LOGIN);
+    way->login = ssh_login_start(way->job->loop, &request, &events, way);
+}
+
+/* True if the host is the one that it says it is; otherwise the way has failed. */
+static bool trust_host(struct ssh_way *way)
+{
+    int type, port;
+    char text[700];
+    struct ssh_host_key key = {
+        .host = way->job->target->host,
+        .config = &way->config,
+        .known_types = &way->known_types,
+    };
+    key.blob = (const unsigned char *)libssh2_session_hostkey(ssh_session_libssh2(way->session),
+                                                              &key.nbytes, &type);
+    const char *name = ssh_host_key_name(&way->config, &port);
+    struct known_hosts_found found =
+        known_hosts_check(way->known, name, port, key.blob, key.nbytes);
+    enum ssh_host_key_answer answer =
+        ssh_host_key_decide(found.verdict, way->config.strict, way->job->settings->accept_new);
+    if (answer == SSH_HOST_KEY_REFUSE) {
+        ssh_host_key_refusal(text, sizeof text, &key, &found);
+        fail_way(way, STATUS_REFUSED, text);
+    } else if (answer == SSH_HOST_KEY_ADD) {
+        ssh_host_key_add(text, sizeof text, &key);
+        reach_way_note(way->job->reach, true, text);
+    }
+    return answer != SSH_HOST_KEY_REFUSE;
+}
+
+/* ---- the connection ---- */
+
+static void dial(struct ssh_way *way);
+
+static void on_turn_to_dial(uv_timer_t *timer)
+{
+    dial(timer->data);
+}
+
+/* Turned away: again later, or not any more. */
+static void dial_again(struct ssh_way *way, enum ssh_turned_away how)
+{
+    uint32_t random = 0;
+    char text[400];
+    getrandom(&random, sizeof random, 0);
+    int pause_ms = ssh_dial_again_ms(how, way->attempts, random);
+    ssh_session_close(way->session);
+    way->session = NULL;
+    if (pause_ms >= 0) {
+        uv_timer_start(&way->turn, on_turn_to_dial, (uint64_t)pause_ms, 0);
+        return;
+    }
+    snprintf(text, sizeof text, "connect %s (%d times)", way->problem, way->attempts);
+    fail_way(way, STATUS_UNREACHABLE, text);
+}
+
+static void on_handshake(void *context, int rc)
+{
+    struct ssh_way *way = context;
+    if (rc == 0) {
+        reach_way_step(way->job->reach, STEP_HOST_KEY);
+        if (trust_host(way))
+            login(way);
+        return;
+    }
+    char text[400];
+    ssh_say_no_handshake(way->problem, sizeof way->problem, way->session, way->peer, rc);
+    if (ssh_session_lost(way->session) && !ssh_session_has_banner(way->session)) {
+        dial_again(way, SSH_CLOSED);
+        return;
+    }
+    snprintf(text, sizeof text, "connect %s", way->problem);
+    fail_way(way, STATUS_UNREACHABLE, text);
+}
+
+static int try_handshake(void *context, LIBSSH2_SESSION *ssh)
+{
+    struct ssh_way *way = context;
+    return libssh2_session_handshake(ssh, ssh_session_socket(way->session));
+}
+
+static void on_dialled(void *context, const struct ssh_dialled *dialled)
+{
+    struct ssh_way *way = context;
+    struct err err = { 0 };
+    way->dial = NULL;
+    if (dialled->fd < 0) {
+        char text[400];
+        snprintf(way->problem, sizeof way->problem, "%s", dialled->text);
+        snprintf(text, sizeof text, "connect %s", dialled->text);
+        if (dialled->refused)
+            dial_again(way, SSH_REFUSED);
+        else
+            fail_way(way, STATUS_UNREACHABLE, text);
+        return;
+    }
+    snprintf(way->peer, sizeof way->peer, "%s", dialled->text);
+    way->stage = SSH_STAGE_HANDSHAKE;
+    way->session = ssh_session_create(way->job->loop, dialled->fd);
+    if (ssh_host_key_prefer(ssh_session_libssh2(way->session), &way->known_types, &err) < 0)
+        fail_way(way, STATUS_UNREACHABLE, err.text);
+    else
+        ssh_session_run(way->session, try_handshake, on_handshake, way);
+}
+
+static void dial(struct ssh_way *way)
+{
+    way->attempts++;
+    way->stage = SSH_STAGE_DIAL;
+    way->dial = ssh_dial_start(way->job->loop, way->addresses, way->job->settings->silence_ms,
+                               on_dialled, way);
+}
+
+static void read_known_hosts(struct ssh_way *way)
+{
+    struct string_list warnings = { 0 };
+    int port;
+    const char *name = ssh_host_key_name(&way->config, &port);
+    way->known =
+        known_hosts_read(way->config.known_hosts.items, way->config.known_hosts.count, &warnings);
+    known_hosts_types(way->known, name, port, &way->known_types);
+    for (size_t i = 0; i < warnings.count; i++)
+        reach_way_note(way->job->reach, false, warnings.items[i]);
+    string_list_fini(&warnings);
+}
+
+/* ---- configuration and name ---- */
+
+/* Nothing distinguishes the host from this machine. */
+static bool is_this_machine(const struct ssh_way *way)
+{
+    if (way->job->target->user || way->config.port != 22)
+        return false;
+    for (const struct addrinfo *at = way->addresses; at; at = at->ai_next)
+        if (!reach_way_is_own_address(way->job->reach, at->ai_addr))
+            return false;
+    return ssh_is_own_user(way->config.user);
+}
+
+static void on_resolved(void *context, struct addrinfo *addresses, const char *problem)
+{
+    struct ssh_way *way = context;
+    way->resolve = NULL;
+    way->addresses = addresses;
+    if (problem) {
+        char text[400];
+        ssh_say_unresolved(text, sizeof text, way->job->target->host, way->config.host_name,
+                           problem);
+        fail_way(way, STATUS_UNREACHABLE, text);
+    } else if (is_this_machine(way)) {
+        stop(way);
+        reach_way_is_local(way->job->reach);
+    } else {
+        reach_way_step(way->job->reach, STEP_CONNECT);
+        read_known_hosts(way);
+        dial(way);
+    }
+}
+
+static void on_config(void *context, struct ssh_config *config, const struct err *err)
+{
+    struct ssh_way *way = context;
+    char text[400];
+    way->query = NULL;
+    if (err->code != HVD_OK) {
+        snprintf(text, sizeof text, "%.390s", err->text);
+        fail_way(way, STATUS_UNREACHABLE, text);
+        return;
+    }
+    way->config = *config;
+    if (config->proxy) {
+        snprintf(text, sizeof text, "%s is reached by the external ssh: %.200s",
+                 way->job->target->host, config->proxy);
+        stop(way);
+        reach_way_needs_command(way->job->reach, "ssh %h", text);
+        return;
+    }
+    way->stage = SSH_STAGE_RESOLVE;
+    way->resolve = resolve_start(way->job->loop, config->host_name, config->port, config->family,
+                                 RESOLVE_MS, on_resolved, way);
+}
+
+/* ---- open and close ---- */
+
+static void on_first_turn(uv_timer_t *timer)
+{
+    struct ssh_way *way = timer->data;
+    const struct reach_job *job = way->job;
+    reach_way_step(job->reach, STEP_RESOLVE);
+    way->query = ssh_config_ask(job->loop, job->children, job->target->host, job->target->user,
+                                job->settings->ssh_port, on_config, way);
+}
+
+static void *open_ssh(const struct reach_job *job)
+{
+    struct ssh_way *way = xcalloc(1, sizeof *way);
+    uint32_t timeout_ms = job->settings->timeout_ms;
+    way->job = job;
+    uv_must(uv_timer_init(job->loop, &way->deadline), "timers");
+    uv_must(uv_timer_init(job->loop, &way->turn), "timers");
+    way->deadline.data = way->turn.data = way;
+    way->open_handles = 2;
+    uv_timer_start(&way->turn, on_first_turn, 0, 0);
+    /* Before reach.c gives up by the same clock, which cannot say what was under way. */
+    uv_timer_start(&way->deadline, on_deadline,
+                   timeout_ms > 10 * RESERVE_MS ? timeout_ms - RESERVE_MS : timeout_ms, 0);
+    return way;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct ssh_way *way = handle->data;
+    struct reach *reach = way->job->reach;
+    if (--way->open_handles > 0)
+        return;
+    free(way);
+    reach_way_closed(reach);
+}
+
+static void close_ssh(void *state)
+{
+    struct ssh_way *way = state;
+    ssh_pump_close(way->pump);
+    stop(way);
+    ssh_session_close(way->session);
+    ssh_login_close(way->login);
+    known_hosts_destroy(way->known);
+    string_list_fini(&way->known_types);
+    if (way->addresses)
+        uv_freeaddrinfo(way->addresses);
+    ssh_config_fini(&way->config);
+    uv_close((uv_handle_t *)&way->deadline, on_closed);
+    uv_close((uv_handle_t *)&way->turn, on_closed);
+}
+
+const struct reach_way reach_ssh_way = { "ssh", open_ssh, close_ssh };

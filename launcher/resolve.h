@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A host's name into addresses, within a time: a resolver that hangs is left alone with its
+ * question. */
+#ifndef LAUNCHER_RESOLVE_H
+#define LAUNCHER_RESOLVE_H
+
+#include <netdb.h>
+#include <uv.h>
+
+struct resolve;
+
+/* The addresses, at least one, for the receiver to release with uv_freeaddrinfo(); or NULL and why
+ * there are none. Once, later. */
+typedef void resolve_fn(void *context, struct addrinfo *addresses, const char *problem);
+
+/* `family` as getaddrinfo() takes it. */
+struct resolve *resolve_start(uv_loop_t *loop, const char *name, int port, int family,
+                              unsigned timeout_ms, resolve_fn *on_end, void *context);
+
+/* Before it has called back. NULL is fine. */
+void resolve_cancel(struct resolve *resolve);
+
+#endif

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libssh2 without its waiting; see ssh_session.h. libssh2 calls on_send() and on_receive() for all
+ * its bytes. A lost connection looks to it like one that is slow, until everything that had come is
+ * used up; then the operation is done. */
+#include "launcher/ssh_session.h"
+
+#include "launcher/bad_input.h"
+#include "launcher/text_buffer.h"
+#include "launcher/uv_must.h"
+#include "launcher/xalloc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    TURN_BYTES = 256 * 1024,  /* read at once, then others have their turn */
+    NOISE_BYTES = 64 * 1024,  /* before the banner */
+    UNSENT_BYTES = 256 * 1024 /* a host that asks and does not listen */
+};
+
+struct ssh_session {
+    LIBSSH2_SESSION *ssh;
+    LIBSSH2_CHANNEL *channel;
+    uv_poll_t poll;
+    int fd, events;
+    struct text_buffer unsent;
+    ssh_try_fn *try;
+    ssh_done_fn *done;
+    void *context;
+    size_t budget;
+    uint64_t received;
+    bool waits;   /* not for the socket */
+    bool hung_up; /* libssh2 is told so */
+    char lost[200];
+};
+
+static void lose(struct ssh_session *session, const char *why)
+{
+    if (!session->lost[0])
+        snprintf(session->lost, sizeof session->lost, "%s", why);
+}
+
+static void lose_errno(struct ssh_session *session, int errnum)
+{
+    char reason[128];
+    lose(session, strerror_r(errnum, reason, sizeof reason));
+}
+
+/* ---- what libssh2 calls ---- */
+
+static ssize_t send_now(struct ssh_session *session, const void *data, size_t length)
+{
+    ssize_t n = send(session->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n >= 0)
+        return n;
+    if (errno == EAGAIN || errno == EINTR)
+        return 0;
+    lose_errno(session, errno);
+    return -EPIPE;
+}
+
+static ssize_t on_send(libssh2_socket_t fd, const void *data, size_t length, int flags,
+                       void **abstract)
+{
+    struct ssh_session *session = *abstract;
+    (void)fd, (void)flags;
+    if (session->hung_up || session->lost[0])
+        return -EPIPE;
+    ssize_t n = session->unsent.length == 0 ? send_now(session, data, length) : 0;
+    if (n < 0)
+        return n;
+    text_buffer_put(&session->unsent, (const char *)data + n, length - (size_t)n);
+    if (session->unsent.length <= UNSENT_BYTES)
+        return (ssize_t)length;
+    lose(session, "the host does not read what it is sent");
+    return -EPIPE;
+}
+
+static ssize_t receive_now(struct ssh_session *session, void *data, size_t length)
+{
+    ssize_t n = recv(session->fd, data, length, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return -EAGAIN;
+    if (n > 0) {
+        session->budget -= (size_t)n;
+        session->received += (size_t)n;
+        return n;
+    }
+    if (n == 0)
+        lose(session, "closed by the host");
+    else
+        lose_errno(session, errno);
+    return -EAGAIN;
+}
+
+static ssize_t on_receive(libssh2_socket_t fd, void *data, size_t length, int flags,
+                          void **abstract)
+{
+    struct ssh_session *session = *abstract;
+    (void)fd, (void)flags;
+    if (session->hung_up)
+        return -ECONNRESET;
+    if (session->received > NOISE_BYTES && !ssh_session_has_banner(session))
+        lose(session, "no ssh banner in the first 64 KiB");
+    if (session->lost[0] || session->budget == 0)
+        return -EAGAIN;
+    return receive_now(session, data, length < session->budget ? length : session->budget);
+}
+
+static void on_disconnect(LIBSSH2_SESSION *ssh, int reason, const char *message, int length,
+                          const char *language, int language_length, void **abstract)
+{
+    struct ssh_session *session = *abstract;
+    struct shown shown;
+    char text[160];
+    (void)ssh, (void)reason, (void)language, (void)language_length;
+    show_token(&shown, message, length > 0 ? (size_t)length : 0);
+    snprintf(text, sizeof text, "closed by the host, which says '%s'", shown.text);
+    lose(session, text);
+}
+
+/* ---- the driver ---- */
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void watch(struct ssh_session *session)
+{
+    int events = 0;
+    if (session->try && !session->waits && !session->lost[0])
+        events |= UV_READABLE;
+    if (session->unsent.length > 0 && !session->lost[0])
+        events |= UV_WRITABLE;
+    if (events == session->events)
+        return;
+    session->events = events;
+    if (events == 0)
+        uv_poll_stop(&session->poll);
+    else
+        uv_must(uv_poll_start(&session->poll, events, on_poll), "socket");
+}
+
+/* The last thing that is done with the session: done() may close it. */
+static void attempt(struct ssh_session *session)
+{
+    session->budget = TURN_BYTES;
+    int rc = session->try(session->context, session->ssh);
+    session->waits = rc == SSH_WAIT;
+    if (session->waits || (rc == LIBSSH2_ERROR_EAGAIN && !session->lost[0])) {
+        watch(session);
+        return;
+    }
+    ssh_done_fn *done = session->done;
+    session->try = NULL;
+    watch(session);
+    done(session->context, rc == LIBSSH2_ERROR_EAGAIN ? LIBSSH2_ERROR_SOCKET_DISCONNECT : rc);
+}
+
+static void flush(struct ssh_session *session)
+{
+    ssize_t n = send_now(session, session->unsent.data, session->unsent.length);
+    if (n > 0)
+        text_buffer_consume(&session->unsent, (size_t)n);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct ssh_session *session = poll->data;
+    (void)events;
+    if (status < 0)
+        session->events = 0; /* libuv has stopped it; reading finds out why */
+    if (session->unsent.length > 0)
+        flush(session);
+    if (session->try)
+        attempt(session);
+    else
+        watch(session);
+}
+
+static void init_libssh2(void)
+{
+    static bool done;
+    if (!done && libssh2_init(0) != 0)
+        xalloc_failed();
+    done = true;
+}
+
+static void set_callbacks(LIBSSH2_SESSION *ssh)
+{
+    union {
+        LIBSSH2_SEND_FUNC((*send));
+        LIBSSH2_RECV_FUNC((*receive));
+        LIBSSH2_DISCONNECT_FUNC((*disconnect));
+        void *pointer;
+    } function; /* libssh2 takes them all as one kind of pointer */
+    function.send = on_send;
+    libssh2_session_callback_set(ssh, LIBSSH2_CALLBACK_SEND, function.pointer);
+    function.receive = on_receive;
+    libssh2_session_callback_set(ssh, LIBSSH2_CALLBACK_RECV, function.pointer);
+    function.disconnect = on_disconnect;
+    libssh2_session_callback_set(ssh, LIBSSH2_CALLBACK_DISCONNECT, function.pointer);
+}
+
+struct ssh_session *ssh_session_create(uv_loop_t *loop, int fd)
+{
+    init_libssh2();
+    struct ssh_session *session = xcalloc(1, sizeof *session);
+    session->fd = fd;
+    session->ssh = libssh2_session_init_ex(NULL, NULL, NULL, session);
+    if (!session->ssh)
+        xalloc_failed();
+    libssh2_session_set_blocking(session->ssh, 0);
+    set_callbacks(session->ssh);
+    uv_must(uv_poll_init(loop, &session->poll, fd), "socket");
+    session->poll.data = session;
+    return session;
+}
+
+void ssh_session_run(struct ssh_session *session, ssh_try_fn *try, ssh_done_fn *done, void *context)
+{
+    session->try = try;
+    session->done = done;
+    session->context = context;
+    attempt(session);
+}
+
+void ssh_session_again(struct ssh_session *session)
+{
+    if (session->try)
+        attempt(session);
+}
+
+void ssh_session_stop(struct ssh_session *session)
+{
+    session->try = NULL;
+    watch(session);
+}
+
+void ssh_session_set_channel(struct ssh_session *session, LIBSSH2_CHANNEL *channel)
+{
+    session->channel = channel;
+}
+
+/* ---- what is known of it ---- */
+
+LIBSSH2_SESSION *ssh_session_libssh2(const struct ssh_session *session)
+{
+    return session->ssh;
+}
+
+int ssh_session_socket(const struct ssh_session *session)
+{
+    return session->fd;
+}
+
+const char *ssh_session_lost(const struct ssh_session *session)
+{
+    return session->lost[0] ? session->lost : NULL;
+}
+
+const char *ssh_session_problem(const struct ssh_session *session)
+{
+    char *text = NULL;
+    libssh2_session_last_error(session->ssh, &text, NULL, 0);
+    return text;
+}
+
+const char *ssh_session_noise(const struct ssh_session *session)
+{
+    const char *banner = libssh2_session_banner_get(session->ssh);
+    return banner ? banner : "";
+}
+
+bool ssh_session_has_banner(const struct ssh_session *session)
+{
+    return strncmp(ssh_session_noise(session), "SSH-", 4) == 0;
+}
+
+uint64_t ssh_session_received(const struct ssh_session *session)
+{
+    return session->received;
+}
+
+size_t ssh_session_unsent(const struct ssh_session *session)
+{
+    return session->unsent.length;
+}
+
+/* ---- the end ---- */
+
+/* So that the host hears that this was meant; goes only if it need not wait. */
+static void say_goodbye(struct ssh_session *session)
+{
+    session->budget = 0;
+    if (session->lost[0] || session->unsent.length > 0 || session->try)
+        return;
+    if (session->channel)
+        libssh2_channel_close(session->channel);
+    libssh2_session_disconnect(session->ssh, "");
+}
+
+static void clean_up_libssh2(struct ssh_session *session)
+{
+    session->hung_up = true;
+    if (session->try)
+        session->try(session->context, session->ssh);
+    if (session->channel)
+        libssh2_channel_wait_eof(session->channel); /* ends a new exchange of keys */
+    libssh2_session_free(session->ssh);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void ssh_session_close(struct ssh_session *session)
+{
+    if (!session)
+        return;
+    say_goodbye(session);
+    clean_up_libssh2(session);
+    text_buffer_fini(&session->unsent);
+    uv_close((uv_handle_t *)&session->poll, on_closed);
+    close(session->fd);
+}

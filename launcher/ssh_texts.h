@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What people are told when a host is not reached by ssh: one line that names the address and what
+ * was under way. */
+#ifndef LAUNCHER_SSH_TEXTS_H
+#define LAUNCHER_SSH_TEXTS_H
+
+#include "launcher/ssh_session.h"
+
+#include <stdint.h>
+
+enum ssh_stage {
+    SSH_STAGE_CONFIG,
+    SSH_STAGE_RESOLVE,
+    SSH_STAGE_DIAL,
+    SSH_STAGE_HANDSHAKE,
+    SSH_STAGE_LOGIN,
+    SSH_STAGE_CHANNEL
+};
+
+struct ssh_situation {
+    enum ssh_stage stage;
+    const char *host, *user, *peer; /* `peer` as "198.51.100.11 port 22" */
+    bool has_banner;
+    uint32_t timeout_ms;
+};
+
+/* The time is up. */
+void ssh_say_late(char *text, size_t size, const struct ssh_situation *situation);
+
+/* `name` is what `host` stands for in the configuration. */
+void ssh_say_unresolved(char *text, size_t size, const char *host, const char *name,
+                        const char *problem);
+
+/* Why banner and exchange of keys have failed with that code of libssh2, behind `peer`. */
+void ssh_say_no_handshake(char *text, size_t size, const struct ssh_session *session,
+                          const char *peer, int rc);
+
+/* Is it the user who runs this? */
+bool ssh_is_own_user(const char *user);
+
+#endif
