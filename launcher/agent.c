@@ -145,7 +145,7 @@ static int on_stop(struct agent *agent, struct wire_reader *body, struct err *er
         return rc;
     if (stop_frame.signum <= 0 || stop_frame.signum >= NSIG)
         return fail(err, HVD_ERR_PROTOCOL, "STOP with signal %d", stop_frame.signum);
-    agent_watch_told(agent, stop_frame.signum);
+    agent_watch_told(agent, SIGCONT);
     stop(agent, stop_frame.signum, stop_frame.grace_ms);
     return HVD_OK;
 }

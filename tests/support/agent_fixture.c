@@ -181,6 +181,15 @@ struct wire_reader agent_fixture_until(struct agent_fixture *fixture, int type)
     return body;
 }
 
+static void give_credit(struct agent_fixture *fixture, size_t nbytes)
+{
+    struct agent_rank_number credit = { 0, STREAM_STDOUT, (uint32_t)nbytes };
+    struct wire_writer body = { 0 };
+    agent_rank_number_encode(&body, &credit);
+    agent_fixture_send(fixture, AGENT_CREDIT, body.data, body.length);
+    wire_writer_fini(&body);
+}
+
 char *agent_fixture_output(struct agent_fixture *fixture)
 {
     char *output = calloc(1, 1);
@@ -189,13 +198,14 @@ char *agent_fixture_output(struct agent_fixture *fixture)
     while (agent_fixture_next(fixture, &frame) && frame.type != AGENT_DONE) {
         struct wire_reader body;
         wire_reader_init(&body, frame.body, frame.length);
-        if (frame.type == AGENT_OUTPUT_END || frame.type != AGENT_OUTPUT ||
-            wire_get_i32(&body) != 0 || wire_get_u8(&body) != STREAM_STDOUT)
+        if (frame.type != AGENT_OUTPUT || wire_get_i32(&body) != 0 ||
+            wire_get_u8(&body) != STREAM_STDOUT)
             continue;
         output = realloc(output, length + body.left + 1);
         memcpy(output + length, body.at, body.left);
         length += body.left;
         output[length] = '\0';
+        give_credit(fixture, body.left);
     }
     return output;
 }

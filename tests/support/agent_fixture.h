@@ -47,16 +47,16 @@ void agent_fixture_describe(struct agent_fixture *fixture, const struct agent_fi
 /* And on to START; rank 0's process. */
 pid_t agent_fixture_run(struct agent_fixture *fixture, const struct agent_fixture_job *job);
 
-/* The next frame; false at the end of the link. */
+/* 1 and the next frame; 0 at the end of the link. */
 int agent_fixture_next(struct agent_fixture *fixture, struct frame *frame);
 
 /* Skips frames until one of that type has come, and reads it; the test fails if none does. */
 struct wire_reader agent_fixture_until(struct agent_fixture *fixture, int type);
 
-/* What rank 0 writes to stdout until it closes it, terminated; the caller frees it. */
+/* What rank 0 writes to stdout until the job is done, terminated; the caller frees it. */
 char *agent_fixture_output(struct agent_fixture *fixture);
 
-/* Does a process of that number run, or is it a zombie at most? */
+/* Is a process no more than a zombie? */
 int agent_fixture_is_gone(pid_t pid);
 void agent_fixture_until_gone(pid_t pid);
 

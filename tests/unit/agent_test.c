@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -195,6 +196,24 @@ START_TEST(on_hvdruns_own_machine_the_ranks_get_hvdruns_environment_alone)
 }
 END_TEST
 
+/* 300 kB in three thousand variables. */
+START_TEST(a_large_environment_arrives_whole)
+{
+    enum { NVARIABLES = 3000, VALUE_SIZE = 100 };
+    static char entries[NVARIABLES][VALUE_SIZE + 32];
+    static const char *environment[NVARIABLES + 2] = { "PATH=/usr/bin:/bin" };
+    for (int i = 0; i < NVARIABLES; i++) {
+        snprintf(entries[i], sizeof entries[i], "V%04d=%0*d", i, VALUE_SIZE, i);
+        environment[i + 1] = entries[i];
+    }
+    struct agent_job job = { .one_machine = true };
+    char *found = environment_of_rank(&job, environment);
+    for (int i = 0; i < NVARIABLES; i++)
+        ck_assert_ptr_nonnull(strstr(found, entries[i]));
+    free(found);
+}
+END_TEST
+
 /* What is asked for, what hvdrun says, and what a rank finds. */
 static const struct {
     struct agent_job job;
@@ -289,6 +308,7 @@ int main(void)
     tcase_add_test(tcase, an_agent_of_another_version_says_so_and_ends);
     tcase_add_test(tcase, the_agents_own_environment_lies_below_hvdruns);
     tcase_add_test(tcase, on_hvdruns_own_machine_the_ranks_get_hvdruns_environment_alone);
+    tcase_add_test(tcase, a_large_environment_arrives_whole);
     tcase_add_loop_test(tcase, ranks_are_told_the_interfaces_that_were_chosen, 0,
                         sizeof networks / sizeof *networks);
     tcase_add_test(tcase, a_client_that_has_said_its_last_word_gets_its_answer);
