@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+# For test programs in sh that need several hosts; sourced after tap.sh.
+#
+#   . "$srcdir/tests/tap.sh" && . "$srcdir/tests/hosts.sh"
+#   hosts_up 2 || skip_all "$hosts_reason"
+#   run on 0 "$HVDRUN" -H "$(slots 2 1)" true      as on host 0: host0:2,host1:1
+#   links || skip "..." "$no_links"
+#   finish                                         the hosts go with the test
+#
+# Where tests/testbed.sh can make hosts (root, namespaces), they have networks, names, processes and /run of their own,
+# and links that can be cut. Elsewhere, and with HVD_TEST_LOOPBACK=1, there is an sshd per host on 127.0.0.2 and so on
+# of this machine, with a port and keys of its own; the hosts are written USER@127.0.0.N, so that hvdrun does not take
+# them for this machine. The file system is shared either way.
+
+# shellcheck shell=sh
+hosts_kind=none hosts_count=0 hosts_reason=
+no_links="hosts on loopback have no links"
+TB_NAME=v$(printf %05d $(($$ % 100000)))
+TB_SELF=$srcdir/tests/testbed.sh
+TB_TTL=1800
+hosts_make=tb_up # or ts_up of slurm-testbed.sh
+# shellcheck source=tests/testbed.sh
+. "$TB_SELF"
+trap 'hosts_down; rm -rf "$tmp"' EXIT
+
+# hosts_up COUNT [SETTING...]: TB_NETS=2 and TB_DECOY=1 as testbed.sh has them. False, with $hosts_reason, if this
+# machine can have no hosts.
+hosts_up() {
+    hosts_down
+    hosts_count=$1
+    shift
+    mkdir -p "$tmp/bin"
+    PATH=$tmp/bin:$PATH
+    make_with_config
+    if [ -z "${HVD_TEST_LOOPBACK-}" ] && (tb_need) 2>"$tmp/need"; then
+        eval "TB_NETS=1 TB_DECOY=0 $*"
+        testbed_up
+    else
+        loopback_up
+    fi
+}
+
+hosts_down() {
+    case $hosts_kind in
+    testbed) tb_down ;;
+    loopback) loopback_down ;;
+    esac
+    hosts_kind=none
+}
+
+skip_all() {
+    echo "1..0 # SKIP $1"
+    exit 0
+}
+
+# Can links be cut, hosts be paused, file systems be mounted?
+links() {
+    [ $hosts_kind = testbed ]
+}
+
+# host I: its name in messages. slots N...: what -H takes, with so many slots on host 0, 1 and so on; 0 leaves it out.
+host() {
+    case $hosts_kind in
+    testbed) echo "host$1" ;;
+    *) echo "127.0.0.$(($1 + 2))" ;;
+    esac
+}
+
+# What -H takes for host I.
+target() {
+    [ $hosts_kind = testbed ] || printf '%s@' "$(id -un)"
+    host "$1"
+}
+
+slots() {
+    _i=0 _list=
+    for _n in "$@"; do
+        [ "$_n" = 0 ] || _list=$_list${_list:+,}$(target $_i):$_n
+        _i=$((_i + 1))
+    done
+    echo "$_list"
+}
+
+# ---- hosts with namespaces ----
+
+testbed_up() {
+    hosts_kind=testbed
+    "$hosts_make" "$hosts_count" >"$tmp/up" 2>&1 || { hosts_reason="testbed: $(tail -n 1 "$tmp/up")"; return 1; }
+    ssh_folder=$TB_DIR
+    cat >"$tmp/bin/on" <<-.
+	#!/bin/sh
+	# on I COMMAND...: as on host I
+	pid=\$(cat "$TB_DIR/h\$1.pid") || exit 99
+	shift
+	exec nsenter -t "\$pid" -n -u -i -p -m --wd="\$PWD" env PATH="$TB_DIR/bin:\$PATH" "\$@"
+	.
+    chmod +x "$tmp/bin/on"
+    HOSTS=$(for i in $(seq 0 $((hosts_count - 1))); do target "$i"; done)
+    for i in $(seq 0 $((hosts_count - 1))); do host_pids "$i"; done >"$tmp/baseline"
+}
+
+# own_tmp I OPTIONS: an empty /tmp that is host I's alone; the test's own folder and whatever of the build lies in /tmp
+# stay where they are.
+own_tmp() {
+    on "$1" sh -ec '
+        mkdir -p /run/kept
+        mount --bind /tmp /run/kept
+        mount -t tmpfs -o "mode=1777,$1" none /tmp
+        shift
+        for folder; do
+            case $folder in
+            /tmp/*)
+                mkdir -p "$folder"
+                mount --bind "/run/kept/${folder#/tmp/}" "$folder" ;;
+            esac
+        done
+        umount /run/kept' sh "$2" "$tmp" "$TB_DIR" "$srcdir" "$builddir"
+}
+
+# ---- hosts on loopback ----
+
+loopback_up() {
+    hosts_kind=loopback
+    for _c in ssh ssh-keygen /usr/sbin/sshd; do
+        command -v "$_c" >/dev/null || { hosts_reason="no $_c"; hosts_kind=none; return 1; }
+    done
+    ssh_folder=$tmp/ssh
+    rm -rf "$ssh_folder" && mkdir "$ssh_folder"
+    [ "$(id -u)" != 0 ] || mkdir -p /run/sshd
+    ssh-keygen -q -t ed25519 -N '' -f "$ssh_folder/id_ed25519"
+    ssh-keygen -q -t ed25519 -N '' -f "$ssh_folder/host_key"
+    cp "$ssh_folder/id_ed25519.pub" "$ssh_folder/authorized_keys"
+    ssh_port=$((20000 + $$ % 12000))
+    until loopback_start_all; do
+        ssh_port=$((ssh_port + 1))
+        [ $ssh_port -lt 32700 ] || { hosts_reason="no sshd on 127.0.0.2"; loopback_down; hosts_kind=none; return 1; }
+    done
+    loopback_config
+    printf '#!/bin/sh\nshift\nPATH=%s:$PATH exec "$@"\n' "$ssh_folder/bin" >"$tmp/bin/on"
+    chmod +x "$tmp/bin/on"
+    HOSTS=$(for i in $(seq 0 $((hosts_count - 1))); do target "$i"; done)
+    echo 0 >"$tmp/baseline"
+}
+
+loopback_config() {
+    key=$(cut -d' ' -f1,2 "$ssh_folder/host_key.pub")
+    for i in $(seq 0 $((hosts_count - 1))); do
+        echo "[$(host "$i")]:$ssh_port $key"
+    done >"$ssh_folder/known_hosts"
+    cat >"$ssh_folder/ssh_config" <<-.
+	Port $ssh_port
+	IdentityFile $ssh_folder/id_ed25519
+	IdentitiesOnly yes
+	UserKnownHostsFile $ssh_folder/known_hosts
+	StrictHostKeyChecking yes
+	BatchMode yes
+	ConnectTimeout 5
+	.
+    mkdir "$ssh_folder/bin"
+    printf '#!/bin/sh\nexec /usr/bin/ssh -F %s "$@"\n' "$ssh_folder/ssh_config" >"$ssh_folder/bin/ssh"
+    chmod +x "$ssh_folder/bin/ssh"
+}
+
+# All hosts' sshd on one port that is free on all of them.
+loopback_start_all() {
+    for i in $(seq 0 $((hosts_count - 1))); do
+        loopback_start "$i" || { loopback_down; return 1; }
+    done
+}
+
+loopback_start() {
+    cat >"$ssh_folder/sshd_config$1" <<-.
+	ListenAddress $(host "$1"):$ssh_port
+	HostKey $ssh_folder/host_key
+	AuthorizedKeysFile $ssh_folder/authorized_keys
+	PidFile $ssh_folder/pid$1
+	StrictModes no
+	UsePAM no
+	UseDNS no
+	PasswordAuthentication no
+	MaxStartups 200
+	.
+    /usr/sbin/sshd -D -f "$ssh_folder/sshd_config$1" -E "$ssh_folder/sshd$1.log" &
+    _sshd=$!
+    _left=200
+    until grep -qs "Server listening on $(host "$1") port $ssh_port" "$ssh_folder/sshd$1.log"; do
+        _left=$((_left - 1))
+        kill -0 $_sshd 2>/dev/null && [ $_left -gt 0 ] || return 1
+        sleep 0.05
+    done
+}
+
+loopback_down() {
+    for _p in "$ssh_folder"/pid*; do
+        [ ! -s "$_p" ] || kill -KILL "$(cat "$_p")" 2>/dev/null
+        rm -f "$_p"
+    done
+    rm -rf "$ssh_folder/bin" "$ssh_folder"/*.log
+}
+
+# ---- configurations of ssh ----
+
+# with_config FILE COMMAND...: a program; ssh, which hvdrun asks for the user's configuration, reads that file.
+make_with_config() {
+    cat >"$tmp/bin/with_config" <<-.
+	#!/bin/sh
+	folder=\$(mktemp -d "$tmp/config.XXXXXX")
+	printf '#!/bin/sh\nexec /usr/bin/ssh -F %s "\$@"\n' "\$1" >"\$folder/ssh"
+	chmod +x "\$folder/ssh"
+	shift
+	PATH=\$folder:\$PATH exec "\$@"
+	.
+    chmod +x "$tmp/bin/with_config"
+}
+
+# ssh_config FILE SED-SCRIPT [LINE...]: the hosts' configuration, changed, behind lines that win.
+ssh_config() {
+    _file=$1 _script=$2
+    shift 2
+    { [ $# = 0 ] || printf '%s\n' "$@"; sed "$_script" "$ssh_folder/ssh_config"; } >"$_file"
+}
+
+# ---- processes ----
+
+# The processes of host I, by their pids outside.
+host_pids() {
+    case $hosts_kind in
+    testbed) ip netns pids "$(tb_ns "$1")" ;;
+    loopback) descendants "$(cat "$ssh_folder/pid$1")" ;;
+    esac
+}
+
+descendants() {
+    ps -A -o pid= -o ppid= | awk -v root="$1" '
+        { parent[$1] = $2 }
+        END { for (pid in parent) { for (p = pid; p in parent && p != root; p = parent[p]); if (p == root && pid != root) print pid } }'
+}
+
+# host_pids_named I NAME: those whose program has that name.
+host_pids_named() {
+    for _p in $(host_pids "$1"); do
+        [ "$(cat "/proc/$_p/comm" 2>/dev/null)" != "$2" ] || echo "$_p"
+    done
+}
+
+# job_pids NAME: processes of the latest job, by its token, whose program has that name.
+job_pids() {
+    for _p in $(survivors | cut -d/ -f3); do
+        [ "$(cat "/proc/$_p/comm" 2>/dev/null)" != "$1" ] || echo "$_p"
+    done
+}
+
+# signal_hvdrun SIGNAL: to hvdrun itself; $pid may be a process in front of it.
+signal_hvdrun() {
+    for _p in $(job_pids hvdrun); do
+        kill "-$1" "$_p"
+    done
+}
+
+# What of the latest job still lives, on any host: by its token; and, token or not, whatever runs on a host that did not
+# run there before, except sessions of sshd, zombies and what the test itself runs there.
+left_on_hosts() {
+    survivors | cut -d/ -f3
+    for _i in $(seq 0 $((hosts_count - 1))); do
+        host_pids "$_i"
+    done | grep -vxF -f "$tmp/baseline" | while read -r _p; do
+        ! is_alive "$_p" || echo "$_p"
+    done
+}
+
+is_alive() {
+    case $(sed 's/^[0-9]* (\(.*\)) \(.\).*/\1 \2/' "/proc/$1/stat" 2>/dev/null) in # "COMMAND STATE"
+    '' | *\ Z | *\ X | sshd\ *) return 1 ;;
+    esac
+}
+
+nothing_left() {
+    [ -z "$(left_on_hosts)" ]
+}
+
+# For a test that has failed: who it was.
+show_left() {
+    for _p in $(left_on_hosts | sort -u); do
+        echo "# left: $_p $(tr '\0' ' ' <"/proc/$_p/cmdline" 2>/dev/null)"
+    done
+}
+
+# clean SENTENCE: after a while, nothing of the job lives on any host.
+clean() {
+    ok "$1" until_true nothing_left
+    nothing_left || show_left
+}
+
+# finish_job: waits for the job in the background, as long as a test that fails waits for anything; fills $status.
+finish_job() {
+    status=none
+    until_true job_has_ended || { kill_job; return; }
+    status=0
+    wait "$pid" 2>/dev/null || status=$?
+}
+
+job_has_ended() {
+    case $(sed 's/^[0-9]* (.*) \(.\).*/\1/' "/proc/$pid/stat" 2>/dev/null) in
+    '' | Z | X) ;;
+    *) return 1 ;;
+    esac
+}
+
+kill_job() {
+    # shellcheck disable=SC2046
+    kill -KILL $(survivors | cut -d/ -f3) 2>/dev/null
+    wait "$pid" 2>/dev/null
+}

@@ -1,0 +1,138 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Every way to a host that users have works: names, ports, keys, configurations, login shells, and no hvdagent there.
+. "$srcdir/tests/tap.sh"
+. "$srcdir/tests/hosts.sh"
+hosts_up 3 || skip_all "$hosts_reason"
+key=$ssh_folder/id_ed25519
+
+# reaches SENTENCE HOST COMMAND...: the command, an hvdrun with options, must start a rank on that host.
+reaches() {
+    sentence=$1 on_host=$2
+    shift 2
+    run on 0 "$@" -np 1 -H "$on_host" echo reached
+    is "$sentence" '0 [0]<stdout>:reached' "$status $(cat "$tmp/out")"
+}
+
+# Names and ports
+reaches "USER@HOST" "$(id -un)@$(host 1):1" "$HVDRUN"
+ssh_config "$tmp/alias" '' 'Host nickname' "HostName $(host 1)" "User $(id -un)" 'Host *'
+reaches "a name that only the configuration of ssh knows" nickname:1 with_config "$tmp/alias" "$HVDRUN"
+if links; then
+    on 1 /usr/sbin/sshd -p 2222 -f "$ssh_folder/sshd_config" -E "$tmp/sshd2222.log"
+    echo "[host1]:2222 $(cut -d' ' -f1,2 "$ssh_folder/host_key.pub")" >>"$ssh_folder/known_hosts"
+    port=2222
+else
+    port=$ssh_port
+fi
+ssh_config "$tmp/no-port" '/^Port/d'
+until_true on 0 with_config "$tmp/no-port" ssh -p "$port" "$(target 1)" true
+for option in -p --ssh-port; do
+    reaches "$option" "$(target 1):1" with_config "$tmp/no-port" "$HVDRUN" $option "$port"
+done
+ssh_config "$tmp/port" '/^Port/d' "Port $port"
+reaches "a port from the configuration of ssh" "$(target 1):1" with_config "$tmp/port" "$HVDRUN"
+
+# Keys
+ssh_config "$tmp/no-key" "s|^IdentityFile.*|IdentityFile $tmp/none|"
+reaches "-i names a key" "$(target 1):1" with_config "$tmp/no-key" "$HVDRUN" -i "$key"
+reaches "and another one, if the first is of no use" "$(target 1):1" \
+    with_config "$tmp/no-key" "$HVDRUN" -i "$ssh_folder/host_key" -i "$key"
+ssh-keygen -q -t ecdsa -N '' -f "$tmp/ecdsa"
+cat "$tmp/ecdsa.pub" >>"$ssh_folder/authorized_keys"
+reaches "an ECDSA key" "$(target 1):1" with_config "$tmp/no-key" "$HVDRUN" -i "$tmp/ecdsa"
+ssh_config "$tmp/agent" '/^Identit/d'
+eval "$(ssh-agent -a "$tmp/agent.sock")" >/dev/null
+trap 'kill "$SSH_AGENT_PID" 2>/dev/null; hosts_down; rm -rf "$tmp"' EXIT
+ssh-add -q "$key" 2>/dev/null
+mkdir "$tmp/home"
+reaches "a key that only ssh-agent has" "$(target 1):1" with_config "$tmp/agent" env HOME="$tmp/home" "$HVDRUN"
+kill "$SSH_AGENT_PID"
+unset SSH_AUTH_SOCK
+ssh-keyscan -h >/dev/null 2>&1
+sed "s/^\\([^ ]*\\) /\\1 /" "$ssh_folder/known_hosts" >"$tmp/hashed" && ssh-keygen -q -H -f "$tmp/hashed" >/dev/null 2>&1
+ssh_config "$tmp/hashed-config" "s|^UserKnownHostsFile.*|UserKnownHostsFile $tmp/hashed|"
+reaches "hashed known_hosts" "$(target 1):1" with_config "$tmp/hashed-config" "$HVDRUN"
+
+# Other ways
+reaches "--remote-shell" "$(target 1):1" "$HVDRUN" --remote-shell 'ssh -q %h'
+reaches "its variable" "$(target 1):1" env HVD_REMOTE_SHELL='ssh -q %h' "$HVDRUN"
+ssh_config "$tmp/jump" '' "Host $(host 1)" "ProxyJump $(target 2)" 'Host *'
+reaches "a host behind another one" "$(target 1):1" with_config "$tmp/jump" "$HVDRUN"
+like "is left to the external ssh, which is said" "^hvdrun: .*$(host 1).*ProxyJump" "$tmp/err"
+mkdir "$tmp/empty"
+mkdir -p "$tmp/home/.ssh"
+cp "$key" "$ssh_folder/known_hosts" "$tmp/home/.ssh"
+if links; then # elsewhere the port is not ssh's
+    reaches "without an ssh client, the keys and known_hosts of the home directory" "$(target 1):1" \
+        env PATH="$tmp/empty:/nonexistent" HOME="$tmp/home" "$HVDRUN"
+else
+    skip "without an ssh client, the keys and known_hosts of the home directory" "$no_links"
+fi
+
+# Login shells. shell FILE [HOME]: that of this user on host 1.
+shell() {
+    chmod +x "$1"
+    awk -F: -v OFS=: -v user="$(id -un)" -v shell="$1" -v home="$2" \
+        '$1 == user { $7 = shell; if (home) $6 = home } { print }' /etc/passwd >"$1.passwd"
+    on 1 umount /etc/passwd 2>/dev/null
+    on 1 mount --bind "$1.passwd" /etc/passwd
+}
+if links; then
+    printf '#!/bin/sh\necho "*** Welcome ***"\nhead -c 20000 /dev/zero | tr "\\0" "\\n"\nprintf "no end of line"\nexec /bin/sh "$@"\n' >"$tmp/noisy"
+    shell "$tmp/noisy"
+    reaches "a login shell that prints a banner" host1:1 "$HVDRUN"
+    printf '#!/bin/sh\n[ $# = 2 ] && [ "$1" = -c ] || exit 97\ncase $2 in *[!a-z/\\ -]*) echo "Illegal variable name."; exit 98 ;; esac\nexec /bin/sh -c "$2"\n' >"$tmp/strict"
+    shell "$tmp/strict"
+    reaches "one that knows no grammar of sh's" host1:1 "$HVDRUN"
+    reaches "with --remote-shell too" host1:1 "$HVDRUN" --remote-shell 'ssh %h'
+    if [ -x /bin/tcsh ]; then
+        ln -sf /bin/tcsh "$tmp/tcsh"
+        shell "$tmp/tcsh"
+        reaches "tcsh" host1:1 "$HVDRUN"
+    else
+        skip "tcsh" "not installed"
+    fi
+    mkdir "$tmp/otherhome"
+    ln -sf /bin/sh "$tmp/sh"
+    shell "$tmp/sh" "$tmp/otherhome"
+    run on 0 "$HVDRUN" -np 1 -H host1:1 pwd
+    is "another home directory changes nothing" "[0]<stdout>:$PWD" "$(cat "$tmp/out")"
+    shell "$tmp/sh" "$tmp/nowhere"
+    reaches "nor does one that is not there" host1:1 "$HVDRUN"
+    on 1 umount /etc/passwd
+else
+    skip "login shells and home directories" "$no_links"
+fi
+
+# A host without hvdagent
+# without_agent I: hides it; /tmp is the host's own, and what the test needs of the machine's stays in sight.
+without_agent() {
+    on "$1" mount -t tmpfs none "$(dirname "$HVDAGENT")"
+    own_tmp "$1" size=64m
+}
+if links; then
+    without_agent 1
+    on 1 ls -A /tmp /dev/shm /run >"$tmp/before"
+    start on 0 "$HVDRUN" -np 3 -H host0:1,host1:2 "$WORLD" init barriers 10 print up wait "$tmp/go" barriers 10 shutdown
+    for rank in 0 1 2; do until_said "\\[$rank\\].*up"; done
+    on 1 ls -A /tmp /dev/shm /run >"$tmp/during"
+    ok "a host without hvdagent is sent a copy, which lies nowhere once it runs" cmp "$tmp/before" "$tmp/during"
+    : >"$tmp/go"
+    finish_job
+    is "and works" 0 "$status"
+    start on 0 "$HVDRUN" -np 2 -H host0:1,host1:1 "$ACT" text 'up\n' stay
+    until_said '\[1\].*up'
+    signal_hvdrun KILL
+    finish_job
+    clean "hvdrun killed, it leaves no process"
+    on 1 ls -A /tmp /dev/shm /run >"$tmp/after"
+    ok "and no file" cmp "$tmp/before" "$tmp/after"
+    reaches "a copy is sent through --remote-shell, too" host1:1 "$HVDRUN" --remote-shell 'ssh %h'
+    shell "$tmp/noisy"
+    reaches "and past a banner" host1:1 "$HVDRUN"
+else
+    skip "a host without hvdagent is sent a copy" "$no_links"
+fi
+clean "nothing is left"
+finish

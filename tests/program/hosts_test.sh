@@ -1,0 +1,158 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Jobs across hosts work: places, collectives, networks, environment, output, ends, secrets, many hosts.
+. "$srcdir/tests/tap.sh"
+. "$srcdir/tests/hosts.sh"
+hosts_up 4 TB_NETS=2 TB_DECOY=1 || skip_all "$hosts_reason"
+
+# Places
+# shellcheck disable=SC2016  # expanded by the ranks' shell
+table='echo "$HOROVOD_RANK $HOROVOD_SIZE $HOROVOD_LOCAL_RANK $HOROVOD_LOCAL_SIZE $HOROVOD_CROSS_RANK $HOROVOD_CROSS_SIZE $HOROVOD_HOSTNAME"'
+run on 0 "$HVDRUN" -np 7 -H "$(slots 2 1 3 1)" sh -c "$table"
+is "a job on four hosts with unequal slots ends well" 0 "$status"
+sed 's/^.*<stdout>://' "$tmp/out" | sort >"$tmp/sorted"
+cat >"$tmp/expected" <<-.
+	0 7 0 2 0 4 $(host 0)
+	1 7 1 2 0 2 $(host 0)
+	2 7 0 1 1 4 $(host 1)
+	3 7 0 3 2 4 $(host 2)
+	4 7 1 3 1 2 $(host 2)
+	5 7 2 3 0 1 $(host 2)
+	6 7 0 1 3 4 $(host 3)
+.
+ok "each rank is told its place" cmp "$tmp/sorted" "$tmp/expected"
+run on 0 "$HVDRUN" -np 3 -H "$(slots 0 1 1 1)" hostname
+if links; then
+    is "and is there" "host1 host2 host3" "$(sed 's/^.*<stdout>://' "$tmp/out" | sort | paste -sd' ')"
+else
+    skip "and is there" "$no_links"
+fi
+run on 0 "$HVDRUN" -np 2 -H "$(slots 0 2)" sh -c "$table"
+is "a job may have no rank on hvdrun's own host" 0 "$status"
+run on 0 "$HVDRUN" -np 2 -H "$(slots 1 1)" pwd
+is "ranks run in hvdrun's working directory on every host" 2 "$(grep -c ">:$PWD\$" "$tmp/out")"
+
+# Collectives
+run on 0 "$HVDRUN" -np 2 -H "$(slots 1 1)" "$HELLO"
+is "two hosts reduce: with two networks, and a docker0 of the same address on both" 0 "$status"
+run on 0 "$HVDRUN" -np 6 -H "$(slots 2 1 2 1)" "$WORLD" init collectives shutdown
+is "four hosts: every operation, type and count gives the reference's result" 0 "$status"
+run on 0 "$HVDRUN" -np 3 -H "$(slots 0 1 0 2)" "$WORLD" init collectives shutdown
+is "and without hvdrun's own host" 0 "$status"
+ok "nothing is left of all these" until_true nothing_left
+
+# Networks
+# received I INTERFACE: bytes that host I has got there
+received() {
+    on "$1" cat "/sys/class/net/$2/statistics/rx_bytes"
+}
+mostly_over_eth1() {
+    [ $(($(received 1 eth1) - before_eth1)) -gt $(($(received 1 eth0) - before_eth0)) ]
+}
+if links; then
+    for choice in eth1 203.0.113.0/24; do
+        before_eth0=$(received 1 eth0) before_eth1=$(received 1 eth1)
+        run on 0 "$HVDRUN" -np 2 -H "$(slots 1 1)" --network-interfaces $choice "$WORLD" init collectives shutdown
+        is "--network-interfaces $choice" 0 "$status"
+        ok "is where ranks meet" mostly_over_eth1
+    done
+    on 2 sh -c 'ip link set eth1 down && ip link set eth1 name ib7 && ip link set ib7 up'
+    run on 0 "$HVDRUN" -np 3 -H "$(slots 1 1 1)" --network-interfaces eth1 touch "$tmp/started"
+    is "an interface that one host has not is status 2" 2 "$status"
+    like "in a line that names both" "^hvdrun: .*host2.*'eth1'" "$tmp/err"
+    is "and no other" 1 "$(wc -l <"$tmp/err")"
+    ok "and no rank is started" [ ! -e "$tmp/started" ]
+    run on 0 "$HVDRUN" -np 3 -H "$(slots 1 1 1)" --network-interfaces eth1 --network-interfaces host2=ib7 \
+        "$WORLD" init barriers 10 shutdown
+    is "interfaces may differ by host" 0 "$status"
+    start on 0 "$HVDRUN" -np 4 -H "$(slots 0 2 2)" --port-range 30000-30009 \
+        "$WORLD" init barriers 10 print up wait "$tmp/go" barriers 10 shutdown
+    for rank in 0 1 2 3; do until_said "\\[$rank\\].*up"; done
+    is "--port-range keeps the job's ports on a host within it" "" \
+        "$(on 1 ss -Hltn | awk '{ sub(/.*:/, "", $4); if ($4 != 22 && ($4 < 30000 || $4 > 30009)) print $4 }')"
+    : >"$tmp/go"
+    finish_job
+    is "and the job works" 0 "$status"
+    for i in 0 1; do on $i ip -6 addr add fd00::1$i/64 dev eth0 nodad; done 2>/dev/null
+    if on 0 ssh -o HostKeyAlias=host1 fd00::11 true 2>/dev/null; then
+        ssh_config "$tmp/ipv6" '' 'Host fd00::11' 'HostKeyAlias host1' 'Host *'
+        run on 0 with_config "$tmp/ipv6" "$HVDRUN" -np 2 -H 'host0:1,[fd00::11]:1' --network-interfaces fd00::/64 \
+            "$WORLD" init barriers 10 shutdown
+        is "a host with an IPv6 address, and ranks that meet over IPv6" 0 "$status"
+    else
+        skip "a host with an IPv6 address, and ranks that meet over IPv6" "no IPv6 here"
+    fi
+else
+    skip "--network-interfaces and --port-range" "$no_links"
+fi
+
+# The environment
+long=$(head -c 100000 /dev/zero | tr '\0' x)
+odd=$(printf '\001\377two\nlines\t"$x`\\ %%n')
+expected=$(printf %s "$odd" | cksum)
+# shellcheck disable=SC2016
+run on 0 env A="$long" B="$long" C="$long" ODD="$odd" "$HVDRUN" -np 2 -H "$(slots 1 1)" \
+    sh -c 'echo ${#A} ${#B} ${#C} $(printf %s "$ODD" | cksum)'
+is "300 kB of environment with any bytes arrive on every host" 2 "$(grep -c ">:100000 100000 100000 $expected\$" "$tmp/out")"
+# shellcheck disable=SC2016
+run on 0 env CUDA_VISIBLE_DEVICES=3 "$HVDRUN" -np 2 -H "$(slots 0 1 1)" -x NEW='a b=c' -x CUDA_VISIBLE_DEVICES \
+    sh -c 'echo "$NEW|$CUDA_VISIBLE_DEVICES"'
+is "-x sets a variable, and passes on what else would stay behind" 2 "$(grep -c '>:a b=c|3$' "$tmp/out")"
+run on 0 "$HVDRUN" -np 2 -H "$(slots 0 1 1)" "$ACT" fds
+is "a rank on another host has descriptors 0, 1 and 2 and no other" 2 "$(grep -c '>:0 1 2 $' "$tmp/out")"
+run on 0 "$HVDRUN" -np 2 -H "$(slots 0 1 1)" "$ACT" ignored
+is "and no signal ignored or blocked" 2 "$(grep -c '>:$' "$tmp/out")"
+
+# Output, input, ends
+run on 0 "$HVDRUN" -np 3 -H "$(slots 1 1 1)" "$ACT" lines 5000
+is "every line of every rank arrives" 15000 "$(grep -c '^\[[012]\]<stdout>:' "$tmp/out")"
+run on 0 "$HVDRUN" -np 2 -H "$(slots 0 1 1)" sh -c 'echo to stdout; echo to stderr >&2'
+is "stdout and stderr stay apart" "2 2" "$(grep -c '<stdout>:to stdout$' "$tmp/out") $(grep -c '<stderr>:to stderr$' "$tmp/err")"
+printf 'first\nsecond\n' | on 0 "$HVDRUN" -np 2 -H "$(slots 0 1 1)" cat >"$tmp/out" 2>"$tmp/err"
+is "rank 0 on another host reads hvdrun's stdin, to its end" '[0]<stdout>:first [0]<stdout>:second' "$(paste -sd' ' "$tmp/out")"
+head -c 3000000 /dev/zero | on 0 "$HVDRUN" -np 1 -H "$(slots 0 1)" wc -c >"$tmp/out" 2>"$tmp/err"
+is "megabytes of it" '[0]<stdout>:3000000' "$(cat "$tmp/out")"
+run on 0 "$HVDRUN" -np 3 -H "$(slots 1 1 1)" sh -c '[ $HOROVOD_RANK = 1 ] && { echo "it broke" >&2; exit 42; }; sleep 1000'
+is "the status of a rank on another host is hvdrun's" 42 "$status"
+like "which names rank and host" "^hvdrun: FAILED rank 1 on $(host 1) \\(pid [0-9]+\\): exited with status 42" "$tmp/err"
+like "and what it said last" '^hvdrun: rank 1 last wrote to stderr: it broke$' "$tmp/err"
+run on 0 "$HVDRUN" -np 3 -H "$(slots 1 1 1)" "$ACT" only 2 die 11
+is "so is its signal" 139 "$status"
+clean "and nothing is left on any host"
+run on 0 "$HVDRUN" -np 2 -H "$(slots 0 1 1)" sh -c "$ACT daemon; $ACT holder; sleep 1000 & exit 0"
+is "what ranks leave behind does not keep the job from ending" 0 "$status"
+clean "and is ended with it, on every host"
+start on 0 "$HVDRUN" -np 3 -H "$(slots 1 1 1)" "$ACT" say-signals
+for rank in 0 1 2; do until_said "\\[$rank\\].*listening"; done
+signal_hvdrun USR1
+ok "SIGUSR1 is passed on to every host" until_said '\[2\]<stdout>:got SIGUSR1'
+signal_hvdrun TERM
+finish_job
+is "SIGTERM ends the job with status 143" 143 "$status"
+clean "and leaves nothing on any host"
+
+# Secrets
+CANARY=canary$$x$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
+export CANARY
+start on 0 "$HVDRUN" -np 3 -H "$(slots 1 1 1)" "$WORLD" init barriers 10 print up stay
+for rank in 0 1 2; do until_said "\\[$rank\\].*up"; done
+echo "$CANARY" >"$tmp/secrets"
+for p in $(job_pids world); do tr '\0' '\n' <"/proc/$p/environ" | sed -n 's/^HVD_JOB_KEY=//p'; done | sort -u >>"$tmp/secrets"
+is "three ranks share one key" 2 "$(wc -l <"$tmp/secrets")"
+is "the environment reaches every host" 3 "$(for p in $(job_pids world); do tr '\0' '\n' <"/proc/$p/environ"; done | grep -c "$CANARY")"
+ok "neither it nor the key is on a command line of any host" not grep -qsaF -f "$tmp/secrets" /proc/[0-9]*/cmdline
+signal_hvdrun TERM
+finish_job
+unset CANARY
+
+# Two jobs at once on the same hosts
+run on 0 sh -c 'for n in 1 2 3; do "$@" & done; wait' sh "$HVDRUN" -np 4 -H "$(slots 1 1 2)" "$WORLD" init barriers 100 print done shutdown
+is "three jobs at once on the same hosts" 12 "$(grep -c '>:done$' "$tmp/out")"
+clean "and nothing is left"
+
+# Many hosts
+hosts_up 16
+run on 0 "$HVDRUN" -np 16 -H "$(slots 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1)" "$WORLD" init barriers 10 shutdown
+is "sixteen hosts" 0 "$status"
+clean "and nothing is left on any of them"
+finish
