@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The port of a rank: which one it gets, who reaches it, and what is said when there is none. */
+#include "lib/link/listener.h"
+
+#include "lib/base/auth.h"
+#include "lib/link/descriptor.h"
+#include "lib/link/link_accept.h"
+#include "lib/link/network.h"
+#include "lib/link/socket.h"
+#include "tests/support/unit.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct err err;
+static const struct port_range any = { 0, 0 };
+
+/* True if somebody listens there. */
+static bool answers(const char *host, int port)
+{
+    char text[80];
+    struct socket_address address;
+    snprintf(text, sizeof text, "%s:%d", host, port);
+    ck_assert_int_eq(socket_address_parse(&address, text, &err), HVD_OK);
+    int fd = socket_connect(&address, &err);
+    if (fd < 0)
+        return false;
+    struct pollfd ready = { .fd = fd, .events = POLLOUT };
+    ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+    int rc = socket_connect_result(fd, &err);
+    descriptor_close(fd);
+    return rc == HVD_OK;
+}
+
+/* `count` ports in a row that were free a moment ago. */
+static struct port_range find_range(int count)
+{
+    for (;;) {
+        struct listener held[8];
+        ck_assert_int_eq(listener_open(&held[0], &any, 0, false, &err), HVD_OK);
+        struct port_range range = { held[0].port, held[0].port + count - 1 };
+        int opened = 1;
+        for (; opened < count && range.last <= 65535; opened++) {
+            struct port_range one = { held[0].port + opened, held[0].port + opened };
+            if (listener_open(&held[opened], &one, 0, false, &err) < 0)
+                break;
+        }
+        for (int i = 0; i < opened; i++)
+            descriptor_close(held[i].fd);
+        if (opened == count)
+            return range;
+    }
+}
+
+START_TEST(one_port_is_reached_over_ipv4_and_ipv6)
+{
+    struct listener listener;
+    ck_assert_int_eq(listener_open(&listener, &any, 0, false, &err), HVD_OK);
+    ck_assert(answers("127.0.0.1", listener.port));
+    ck_assert(answers("127.0.0.2", listener.port));
+    if (listener.has_ipv6)
+        ck_assert(answers("[::1]", listener.port) || err.code == HVD_ERR_PEER_LOST);
+    descriptor_close(listener.fd);
+}
+END_TEST
+
+START_TEST(on_loopback_it_is_reached_there_alone)
+{
+    struct listener listener;
+    ck_assert_int_eq(listener_open(&listener, &any, 0, true, &err), HVD_OK);
+    ck_assert(!listener.has_ipv6);
+    ck_assert(answers("127.0.0.1", listener.port));
+    ck_assert(!answers("127.0.0.2", listener.port));
+    descriptor_close(listener.fd);
+}
+END_TEST
+
+START_TEST(ranks_begin_at_different_ports_of_a_range)
+{
+    struct port_range range = find_range(4);
+    static const struct {
+        int rank, port; /* the latter from the first */
+    } rows[] = { { 0, 0 }, { 1, 1 }, { 3, 3 }, { 4, 0 }, { 65535, 3 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct listener listener;
+        ck_assert_int_eq(listener_open(&listener, &range, rows[i].rank, false, &err), HVD_OK);
+        ck_assert_int_eq(listener.port, range.first + rows[i].port);
+        descriptor_close(listener.fd);
+    }
+}
+END_TEST
+
+START_TEST(a_range_is_used_up_to_the_last_port_and_then_named)
+{
+    struct port_range range = find_range(3);
+    struct listener listeners[4];
+    char expected[200];
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(listener_open(&listeners[i], &range, 1, false, &err), HVD_OK);
+        ck_assert_int_eq(listeners[i].port, range.first + (1 + i) % 3);
+    }
+    ck_assert_int_eq(listener_open(&listeners[3], &range, 1, false, &err), HVD_ERR_SYSTEM);
+    ck_assert_int_eq(listeners[3].fd, -1);
+    snprintf(expected, sizeof expected,
+             "HVD_PORT_RANGE: no port from %d to %d is free to listen at: Address already in use",
+             range.first, range.last);
+    ck_assert_str_eq(err.text, expected);
+    for (int i = 0; i < 3; i++)
+        descriptor_close(listeners[i].fd);
+}
+END_TEST
+
+/* A connection that was open when a rank ended keeps its port in TIME_WAIT. */
+START_TEST(a_port_that_was_used_a_moment_ago_is_free)
+{
+    struct port_range range = find_range(1);
+    for (int i = 0; i < 3; i++) {
+        struct listener listener;
+        struct socket_address address;
+        char text[80];
+        int accepted;
+        ck_assert_int_eq(listener_open(&listener, &range, 0, false, &err), HVD_OK);
+        snprintf(text, sizeof text, "127.0.0.1:%d", range.first);
+        ck_assert_int_eq(socket_address_parse(&address, text, &err), HVD_OK);
+        int fd = socket_connect(&address, &err);
+        while ((accepted = descriptor_accept(listener.fd)) < 0)
+            poll(&(struct pollfd){ .fd = listener.fd, .events = POLLIN }, 1, 10000);
+        descriptor_close(accepted); /* first: the listening side waits */
+        descriptor_close(fd);
+        descriptor_close(listener.fd);
+    }
+}
+END_TEST
+
+/* All of loopback is let in; so the interface that was not chosen is loopback by another name. */
+START_TEST(who_comes_by_a_door_that_was_not_chosen_is_closed)
+{
+    static struct interfaces all;
+    static struct network network;
+    static struct link_accept accepting;
+    struct listener listener;
+    struct job_key key = { { 0 } };
+    ck_assert_int_eq(interfaces_read(&all, &err), HVD_OK);
+    ck_assert_int_eq(network_init(&network, "node0", &all, "", &err), HVD_OK);
+    ck_assert_int_eq(listener_open(&listener, &any, 0, false, &err), HVD_OK);
+    network.limited = true;
+    for (int i = 0; i < all.count; i++) {
+        bool chosen = i % 2;
+        struct socket_address address = { .storage = all.at[i].address };
+        char text[SOCKET_ADDRESS_TEXT];
+        socket_address_format(&address, text);
+        snprintf(strrchr(text, ':'), 8, ":%u", listener.port);
+        network.interfaces.count = 0;
+        if (chosen)
+            network.interfaces.at[network.interfaces.count++] = all.at[i];
+        chosen |= address_is_loopback(&all.at[i].address);
+        link_accept_init(&accepting, listener.fd, 0, 0, &key, NULL, NULL);
+        accepting.network = &network;
+        if (socket_address_parse(&address, text, &err) < 0)
+            continue;
+        int fd = socket_connect(&address, &err);
+        if (fd < 0)
+            continue;
+        struct pollfd knock = { .fd = listener.fd, .events = POLLIN };
+        if (poll(&knock, 1, 2000) == 1) {
+            ck_assert_int_eq(link_accept_move(&accepting, 0, &err), HVD_OK);
+            ck_assert_int_eq(accepting.count, chosen);
+        }
+        link_accept_fini(&accepting);
+        descriptor_close(fd);
+    }
+    descriptor_close(listener.fd);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("listener");
+    TCase *tcase = tcase_create("listener");
+    suite_add_tcase(suite, tcase);
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, one_port_is_reached_over_ipv4_and_ipv6);
+    tcase_add_test(tcase, on_loopback_it_is_reached_there_alone);
+    tcase_add_test(tcase, ranks_begin_at_different_ports_of_a_range);
+    tcase_add_test(tcase, a_range_is_used_up_to_the_last_port_and_then_named);
+    tcase_add_test(tcase, a_port_that_was_used_a_moment_ago_is_free);
+    tcase_add_test(tcase, who_comes_by_a_door_that_was_not_chosen_is_closed);
+    return unit_run(suite);
+}
