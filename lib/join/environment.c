@@ -145,6 +145,47 @@ static int read_host(struct environment *environment, environment_get_fn *get, s
     return HVD_OK;
 }
 
+static int read_interfaces(struct environment *environment, environment_get_fn *get,
+                           struct err *err)
+{
+    const char *text = get(ENV_NETWORK_INTERFACES);
+    struct err reason;
+    if (!text)
+        return HVD_OK;
+    if (strlen(text) >= sizeof environment->interfaces)
+        return fail(err, HVD_ERR_ENVIRONMENT, "%s: longer than %zu characters",
+                    ENV_NETWORK_INTERFACES, sizeof environment->interfaces - 1);
+    if (interfaces_check_choice(text, &reason) < 0)
+        return fail(err, HVD_ERR_ENVIRONMENT, "%s: %s", ENV_NETWORK_INTERFACES, reason.text);
+    memcpy(environment->interfaces, text, strlen(text) + 1);
+    return HVD_OK;
+}
+
+/* "A-B" */
+static bool parse_port_range(struct port_range *range, const char *text)
+{
+    char first[8];
+    size_t length = strcspn(text, "-");
+    if (text[length] != '-' || length >= sizeof first)
+        return false;
+    snprintf(first, sizeof first, "%.*s", (int)length, text);
+    range->first = parse_digits(first);
+    range->last = parse_digits(text + length + 1);
+    return range->first >= 1 && range->first <= range->last && range->last <= 65535;
+}
+
+static int read_port_range(struct environment *environment, environment_get_fn *get,
+                           struct err *err)
+{
+    const char *text = get(ENV_PORT_RANGE);
+    char quoted[QUOTED_SIZE];
+    if (!text || parse_port_range(&environment->ports, text))
+        return HVD_OK;
+    return fail(err, HVD_ERR_ENVIRONMENT,
+                "%s: '%s' is not a range of ports (A-B with 1 <= A <= B <= 65535)", ENV_PORT_RANGE,
+                quote_token(quoted, sizeof quoted, text, strlen(text)));
+}
+
 static int read_rendezvous(struct environment *environment, environment_get_fn *get,
                            struct err *err)
 {
@@ -172,6 +213,10 @@ int environment_read(struct environment *environment, environment_get_fn *get, s
     if ((rc = check_limits(&environment->place, err)) < 0)
         return rc;
     if ((rc = read_host(environment, get, err)) < 0)
+        return rc;
+    if ((rc = read_interfaces(environment, get, err)) < 0)
+        return rc;
+    if ((rc = read_port_range(environment, get, err)) < 0)
         return rc;
     return read_rendezvous(environment, get, err);
 }

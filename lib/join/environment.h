@@ -9,9 +9,11 @@
 #define LIB_JOIN_ENVIRONMENT_H
 
 #include "lib/base/auth.h"
+#include "lib/base/interfaces.h"
 #include "lib/base/join_protocol.h"
 #include "lib/base/place.h"
 #include "lib/base/status.h"
+#include "lib/link/listener.h"
 
 #include <stdbool.h>
 
@@ -21,7 +23,9 @@ struct environment {
     char rendezvous_host[JOIN_HOST_MAX];
     int rendezvous_port;
     struct job_key key;
-    char host[JOIN_HOST_MAX]; /* HOROVOD_HOSTNAME, or the host's own name */
+    char host[JOIN_HOST_MAX];               /* HOROVOD_HOSTNAME, or the host's own name */
+    char interfaces[INTERFACE_CHOICE_SIZE]; /* interfaces.h; "": all */
+    struct port_range ports;
 };
 
 /* getenv(), or a test's own. */

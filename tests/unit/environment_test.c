@@ -17,7 +17,7 @@ static const char *variables;
 
 static const char *get(const char *name)
 {
-    static char value[512];
+    static char value[4096];
     size_t length = strlen(name);
     for (const char *at = variables; *at; at += strcspn(at, " "), at += *at == ' ')
         if (strncmp(at, name, length) == 0 && at[length] == '=') {
@@ -71,6 +71,35 @@ START_TEST(a_place_and_a_rendezvous_are_read)
 }
 END_TEST
 
+START_TEST(networks_and_ports_are_read)
+{
+    struct environment environment;
+    struct err err;
+    ck_assert_int_eq(read_it("", &environment, &err), HVD_OK);
+    ck_assert_str_eq(environment.interfaces, "");
+    ck_assert_int_eq(environment.ports.first, 0);
+    ck_assert_int_eq(read_it("HVD_NETWORK_INTERFACES=ib0,10.0.0.0/8 HVD_PORT_RANGE=4000-4099",
+                             &environment, &err),
+                     HVD_OK);
+    ck_assert_str_eq(environment.interfaces, "ib0,10.0.0.0/8");
+    ck_assert_int_eq(environment.ports.first, 4000);
+    ck_assert_int_eq(environment.ports.last, 4099);
+}
+END_TEST
+
+START_TEST(a_choice_of_interfaces_without_end_is_refused)
+{
+    static char text[5000];
+    struct environment environment;
+    struct err err;
+    strcpy(text, "HVD_NETWORK_INTERFACES=eth0");
+    while (strlen(text) < 1100)
+        strcat(text, ",eth0");
+    ck_assert_int_eq(read_it(text, &environment, &err), HVD_ERR_ENVIRONMENT);
+    ck_assert_str_eq(err.text, "HVD_NETWORK_INTERFACES: longer than 1023 characters");
+}
+END_TEST
+
 /* Each is refused with a text that has both words. */
 static const struct {
     const char *variables, *word, *other_word;
@@ -120,6 +149,19 @@ static const struct {
       " HOROVOD_RANK=0 HOROVOD_SIZE=2",
       "HVD_JOB_KEY", "64 hexadecimal digits" },
     { "HOROVOD_HOSTNAME=", "HOROVOD_HOSTNAME", "''" },
+    { "HVD_NETWORK_INTERFACES=", "HVD_NETWORK_INTERFACES", "'' is not the name of" },
+    { "HVD_NETWORK_INTERFACES=eth0,10.0.0.0/33", "HVD_NETWORK_INTERFACES", "'10.0.0.0/33'" },
+    { "HVD_NETWORK_INTERFACES=eth0\1,ib0", "HVD_NETWORK_INTERFACES", "ADDRESS/BITS" },
+    { "HVD_PORT_RANGE=", "HVD_PORT_RANGE", "''" },
+    { "HVD_PORT_RANGE=4000", "HVD_PORT_RANGE", "'4000'" },
+    { "HVD_PORT_RANGE=4000-", "HVD_PORT_RANGE", "'4000-'" },
+    { "HVD_PORT_RANGE=-4000", "HVD_PORT_RANGE", "'-4000'" },
+    { "HVD_PORT_RANGE=4001-4000", "HVD_PORT_RANGE", "A-B with 1 <= A <= B <= 65535" },
+    { "HVD_PORT_RANGE=0-10", "HVD_PORT_RANGE", "'0-10'" },
+    { "HVD_PORT_RANGE=1-65536", "HVD_PORT_RANGE", "'1-65536'" },
+    { "HVD_PORT_RANGE=1-2-3", "HVD_PORT_RANGE", "'1-2-3'" },
+    { "HVD_PORT_RANGE=000000001-2", "HVD_PORT_RANGE", "'000000001-2'" },
+    { "HVD_PORT_RANGE=\x1b-2", "HVD_PORT_RANGE", "\\x1b" },
 };
 
 START_TEST(a_bad_word_is_refused_by_name)
@@ -152,6 +194,8 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_test(tcase, an_empty_environment_is_a_world_of_one);
     tcase_add_test(tcase, a_place_and_a_rendezvous_are_read);
+    tcase_add_test(tcase, networks_and_ports_are_read);
+    tcase_add_test(tcase, a_choice_of_interfaces_without_end_is_refused);
     tcase_add_loop_test(tcase, a_bad_word_is_refused_by_name, 0, sizeof bad / sizeof *bad);
     tcase_add_test(tcase, the_keys_value_is_never_shown);
     return unit_run(suite);
