@@ -89,7 +89,10 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/link/link_greet.c lib/link/link_greet.h \
 	lib/link/link_handshake.c lib/link/link_handshake.h \
 	lib/link/link_tcp.c lib/link/link_tcp.h \
+	lib/link/link_try.c lib/link/link_try.h \
 	lib/link/linker.c lib/link/linker.h \
+	lib/link/listener.c lib/link/listener.h \
+	lib/link/network.c lib/link/network.h \
 	lib/link/socket.c lib/link/socket.h \
 	lib/negotiation/apply.c \
 	lib/negotiation/cache.c lib/negotiation/cache.h \

@@ -25,8 +25,8 @@ static bool has_rendezvous(const struct world *world)
 static struct linker *make_linker(struct seat *seat, struct err *err)
 {
     const struct join_welcome *welcome = &seat->welcome;
-    struct linker *linker =
-        linker_create(seat->listener, welcome->place.rank, welcome->epoch, &seat->key, err);
+    struct linker *linker = linker_create(seat->listener, welcome->place.rank, welcome->epoch,
+                                          &seat->key, &seat->network, err);
     if (linker)
         seat->listener = -1; /* taken over */
     job_key_wipe(&seat->key);
@@ -37,10 +37,6 @@ static int start_engine(struct world *world, const struct settings *settings,
                         const struct environment *environment, struct err *err)
 {
     struct seat *seat = &world->seat;
-    struct socket_address where;
-    char address[SOCKET_ADDRESS_TEXT] = "";
-    if (socket_local_address(seat->listener, &where))
-        socket_address_format(&where, address);
     struct linker *linker = make_linker(seat, err);
     if (!linker)
         return err->code;
@@ -48,7 +44,7 @@ static int start_engine(struct world *world, const struct settings *settings,
         .settings = *settings,
         .welcome = &seat->welcome,
         .host = environment->host,
-        .address = address,
+        .addresses = &seat->addresses,
         .linker = linker,
         .failure = &world->failure,
     };

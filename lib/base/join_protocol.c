@@ -55,14 +55,14 @@ int join_nonce_decode(struct join_nonce *message, enum join_type type, struct wi
     return rc;
 }
 
-static void addresses_encode(struct wire_writer *writer, const struct join_addresses *addresses)
+void join_addresses_encode(struct wire_writer *writer, const struct join_addresses *addresses)
 {
     wire_put_u8(writer, (uint8_t)addresses->count);
     for (int i = 0; i < addresses->count; i++)
         wire_put_string(writer, addresses->text[i]);
 }
 
-static void addresses_decode(struct join_addresses *addresses, struct wire_reader *reader)
+void join_addresses_decode(struct join_addresses *addresses, struct wire_reader *reader)
 {
     int count = wire_get_u8(reader);
     if (count > JOIN_ADDRESSES_MAX)
@@ -78,7 +78,7 @@ void join_hello_encode(struct wire_writer *writer, const struct join_hello *mess
     wire_put_i32(writer, message->size);
     wire_put_string(writer, message->host);
     wire_put_i32(writer, message->pid);
-    addresses_encode(writer, &message->addresses);
+    join_addresses_encode(writer, &message->addresses);
 }
 
 int join_hello_decode(struct join_hello *message, struct wire_reader *reader, struct err *err)
@@ -87,7 +87,7 @@ int join_hello_decode(struct join_hello *message, struct wire_reader *reader, st
     message->size = wire_get_i32(reader);
     wire_get_string(reader, message->host, sizeof message->host);
     message->pid = wire_get_i32(reader);
-    addresses_decode(&message->addresses, reader);
+    join_addresses_decode(&message->addresses, reader);
     return decoded(reader, rank_valid(message->rank, message->size), "HELLO", err);
 }
 
@@ -95,14 +95,14 @@ static void peer_encode(struct wire_writer *writer, const struct join_peer *peer
 {
     wire_put_i32(writer, peer->rank);
     wire_put_string(writer, peer->host);
-    addresses_encode(writer, &peer->addresses);
+    join_addresses_encode(writer, &peer->addresses);
 }
 
 static void peer_decode(struct join_peer *peer, struct wire_reader *reader)
 {
     peer->rank = wire_get_i32(reader);
     wire_get_string(reader, peer->host, sizeof peer->host);
-    addresses_decode(&peer->addresses, reader);
+    join_addresses_decode(&peer->addresses, reader);
 }
 
 static void place_encode(struct wire_writer *writer, const struct place *place)

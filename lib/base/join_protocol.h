@@ -29,10 +29,10 @@
 #include "lib/base/wire.h"
 
 enum {
-    JOIN_VERSION = 2,
+    JOIN_VERSION = 3,
     JOIN_HOST_MAX = 256,
     JOIN_ADDRESS_MAX = 64,
-    JOIN_ADDRESSES_MAX = 8,
+    JOIN_ADDRESSES_MAX = 16,
     JOIN_TEXT_MAX = 500,
     JOIN_REPORT_MAX = 16 * 1024
 };
@@ -42,7 +42,7 @@ enum {
 enum {
     JOIN_UNPROVEN_MAX = 4096,
     JOIN_PROVEN_MAX = PROOF_SIZE + 4 + JOIN_REPORT_MAX,
-    JOIN_RENDEZVOUS_MAX = 8192
+    JOIN_RENDEZVOUS_MAX = 12 * 1024
 };
 
 enum join_type {
@@ -116,9 +116,11 @@ struct join_report {
     char text[JOIN_REPORT_MAX]; /* lines for people, each ended by a newline */
 };
 
-/* Append a body to the writer; read one. The readers return HVD_ERR_PROTOCOL and the message's name
+/* Append a body, or the addresses in it, to the writer; read one. The readers return HVD_ERR_PROTOCOL and the message's name
  * when a field is missing, out of range, or too long. What they return satisfies 0 <= rank < size
  * <= WORLD_SIZE_MAX and terminated strings; texts of GOODBYE and REPORT are printable (text.h). */
+void join_addresses_encode(struct wire_writer *writer, const struct join_addresses *addresses);
+void join_addresses_decode(struct join_addresses *addresses, struct wire_reader *reader);
 void join_nonce_encode(struct wire_writer *writer, const struct join_nonce *message);
 int join_nonce_decode(struct join_nonce *message, enum join_type type, struct wire_reader *reader,
                       struct err *err); /* of JOIN_OPEN or JOIN_CHALLENGE */

@@ -42,10 +42,8 @@ static void name_peers(struct engine *engine, const struct engine_options *optio
 {
     const struct join_welcome *welcome = options->welcome;
     engine->self.rank = engine->rank;
-    engine->self.addresses.count = 1;
     snprintf(engine->self.host, sizeof engine->self.host, "%s", options->host);
-    snprintf(engine->self.addresses.text[0], sizeof engine->self.addresses.text[0], "%s",
-             options->address);
+    engine->self.addresses = *options->addresses;
     engine->nneighbours = welcome->nneighbours;
     memcpy(engine->neighbours, welcome->neighbours, sizeof engine->neighbours);
 }

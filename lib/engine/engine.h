@@ -28,11 +28,11 @@ struct linker;
 
 struct engine_options {
     struct settings settings;
-    const struct join_welcome *welcome; /* read by engine_create() only */
-    const char *host;                   /* of this process */
-    const char *address;                /* where `linker` listens; "" in a world of one */
-    struct linker *linker;              /* taken over, also on failure */
-    struct failure *failure;            /* borrowed */
+    const struct join_welcome *welcome;     /* read by engine_create() only */
+    const char *host;                       /* of this process */
+    const struct join_addresses *addresses; /* where `linker` listens; read likewise */
+    struct linker *linker;                  /* taken over, also on failure */
+    struct failure *failure;                /* borrowed */
 };
 
 /* The engine of a world whose links are still to be made. NULL and `err` on failure. */

@@ -17,7 +17,7 @@ void sets_own_record(struct engine *engine, struct wire_writer *writer)
 {
     wire_put_i32(writer, engine->rank);
     wire_put_string(writer, engine->self.host);
-    wire_put_string(writer, engine->self.addresses.text[0]);
+    join_addresses_encode(writer, &engine->self.addresses);
 }
 
 static int read_record(struct engine *engine, const struct agreed *agreed, int index, int rank,
@@ -29,11 +29,10 @@ static int read_record(struct engine *engine, const struct agreed *agreed, int i
                      agreed->offsets[index + 1] - agreed->offsets[index]);
     int said = wire_get_i32(&reader);
     wire_get_string(&reader, peer->host, sizeof peer->host);
-    wire_get_string(&reader, peer->addresses.text[0], sizeof peer->addresses.text[0]);
+    join_addresses_decode(&peer->addresses, &reader);
     if (!wire_reader_finished(&reader) || said != rank)
         return fail(err, HVD_ERR_PROTOCOL, "rank %d does not say where it is", rank);
     peer->rank = rank;
-    peer->addresses.count = 1;
     return HVD_OK;
 }
 

@@ -28,16 +28,23 @@ static int alone_join(struct seat *seat, const struct environment *environment, 
     return HVD_OK;
 }
 
-/* Opens the port for the neighbours and tells where it is. */
-static int offer_port(struct seat *seat, struct join_hello *hello, struct err *err)
+/* Opens the port for other ranks and tells where it is. A job on one host opens none to the
+ * network. */
+static int offer_port(struct seat *seat, const struct environment *environment, struct err *err)
 {
-    struct socket_address where;
-    int fd = socket_listen_beside(seat->connection.fd, &where, err);
-    if (fd < 0)
-        return fd;
-    seat->listener = fd;
-    socket_address_format(&where, hello->addresses.text[0]);
-    hello->addresses.count = 1;
+    const struct place *place = &environment->place;
+    struct listener listener;
+    struct interfaces all;
+    int rc = interfaces_read(&all, err);
+    if (rc == HVD_OK)
+        rc = network_init(&seat->network, environment->host, &all, environment->interfaces, err);
+    if (rc == HVD_OK)
+        rc = listener_open(&listener, &environment->ports, place->rank,
+                           place->local_size == place->size, err);
+    if (rc < 0)
+        return rc;
+    seat->listener = listener.fd;
+    network_addresses(&seat->network, &listener, &seat->addresses);
     return HVD_OK;
 }
 
@@ -60,7 +67,8 @@ static int say_hello(struct seat *seat, const struct environment *environment, s
         .pid = (int)getpid(),
     };
     memcpy(hello.host, environment->host, sizeof hello.host);
-    int rc = hello.size > 1 ? offer_port(seat, &hello, err) : HVD_OK;
+    int rc = hello.size > 1 ? offer_port(seat, environment, err) : HVD_OK;
+    hello.addresses = seat->addresses;
     if (rc == HVD_OK)
         rc = join_hello(&seat->connection, &hello, err);
     if (rc == HVD_OK)

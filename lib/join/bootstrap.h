@@ -10,6 +10,7 @@
 #include "lib/base/join_protocol.h"
 #include "lib/join/environment.h"
 #include "lib/join/join_client.h"
+#include "lib/link/network.h"
 
 #include <stdbool.h>
 
@@ -18,7 +19,9 @@ struct seat {
     struct join_welcome welcome; /* without neighbours in a world of one */
     struct job_key key;
     struct join_connection connection; /* fd -1 when no rendezvous watches over this world */
-    int listener;                      /* where neighbours dial; -1 in a world of one */
+    int listener;                      /* where other ranks dial; -1 in a world of one */
+    struct join_addresses addresses;   /* where that is */
+    struct network network;
 };
 
 struct bootstrap {

@@ -4,6 +4,7 @@
 
 #include "lib/link/descriptor.h"
 #include "lib/link/link_greet.h"
+#include "lib/link/network.h"
 #include "lib/link/socket.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@ void link_accept_init(struct link_accept *accept, int listener, uint32_t epoch, 
                       const struct job_key *key, link_accepted_fn *on_accepted, void *context)
 {
     accept->listener = listener;
+    accept->network = NULL;
     accept->epoch = epoch;
     accept->target = target;
     accept->key = key;
@@ -140,13 +142,23 @@ static int make_room(struct link_accept *accept, uint64_t now_ms, int error)
     return 0;
 }
 
+static bool is_for_us(const struct link_accept *accept, int fd)
+{
+    struct socket_address address;
+    return !accept->network || !socket_local_address(fd, &address) ||
+           network_admits(accept->network, &address.storage);
+}
+
 /* Takes one newcomer: 1, 0 if there is none, or HVD_ERR_SYSTEM. */
 static int admit(struct link_accept *accept, uint64_t now_ms, struct err *err)
 {
     int fd = descriptor_accept(accept->listener);
     if (fd >= 0) {
         accept->error = 0;
-        add(accept, fd, now_ms);
+        if (is_for_us(accept, fd))
+            add(accept, fd, now_ms);
+        else
+            descriptor_close(fd);
         return 1;
     }
     int error = errno;

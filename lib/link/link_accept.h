@@ -4,7 +4,8 @@
  * Up to 64 connections are heard at the same time, each for at most 2 seconds; whoever does not
  * prove itself is closed, and for a newcomer beyond the 64 the oldest that has said nothing yet;
  * likewise when the process may open no more descriptors. If that does not help, nobody is let in
- * for 100 ms. Whoever has proved to know the job's key, and to mean this rank of this world, is
+ * for 100 ms. Who comes in by an address of this host that is not for this job is closed at once.
+ * Whoever has proved to know the job's key, and to mean this rank of this world, is
  * handed over; nobody else can make this fail. */
 #ifndef LIB_LINK_LINK_ACCEPT_H
 #define LIB_LINK_LINK_ACCEPT_H
@@ -26,8 +27,11 @@ struct link_pending {
     struct link_handshake handshake;
 };
 
+struct network;
+
 struct link_accept {
-    int listener; /* borrowed; -1: nobody ever comes */
+    int listener;                  /* borrowed; -1: nobody ever comes */
+    const struct network *network; /* borrowed; NULL, as it is at first: every address is for us */
     uint32_t epoch, target;
     const struct job_key *key; /* borrowed */
     link_accepted_fn *on_accepted;

@@ -3,117 +3,226 @@
 #include "lib/link/link_dial.h"
 
 #include "lib/link/descriptor.h"
-#include "lib/link/link_greet.h"
-#include "lib/link/socket.h"
 
-enum { TRY_MS = 3000, PAUSE_MS = 20 };
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PAUSE_FIRST_MS = 20, PAUSE_MAX_MS = 640 };
 
 void link_dial_init(struct link_dial *dial, const struct join_peer *peer,
                     const struct link_identity *identity, const struct job_key *key)
 {
-    *dial = (struct link_dial){
-        .state = DIAL_IDLE, .peer = peer, .identity = *identity, .key = key, .fd = -1
-    };
+    *dial = (struct link_dial){ .state = DIAL_IDLE,
+                                .peer = peer,
+                                .identity = *identity,
+                                .key = key,
+                                .pause_ms = PAUSE_FIRST_MS,
+                                .fd = -1 };
+}
+
+static void drop(struct link_dial *dial, int index)
+{
+    link_try_end(&dial->tries[index].try);
+    dial->count--;
+    memmove(&dial->tries[index], &dial->tries[index + 1],
+            (size_t)(dial->count - index) * sizeof dial->tries[0]);
+}
+
+static void drop_others(struct link_dial *dial, int index)
+{
+    while (dial->count > index + 1)
+        drop(dial, dial->count - 1);
+    while (dial->count > 1)
+        drop(dial, 0);
 }
 
 void link_dial_fini(struct link_dial *dial)
 {
+    while (dial->count > 0)
+        drop(dial, dial->count - 1);
     descriptor_close(dial->fd);
     dial->fd = -1;
 }
 
-struct pollfd link_dial_pollfd(const struct link_dial *dial)
+int link_dial_pollfds(const struct link_dial *dial, struct pollfd *fds, int capacity)
 {
-    struct pollfd wanted = { .fd = dial->state == DIAL_DONE ? -1 : dial->fd, .events = POLLOUT };
-    if (dial->state == DIAL_GREETING)
-        wanted.events = link_greet_events(&dial->handshake);
-    return wanted;
+    for (int i = 0; i < dial->count && i < capacity; i++)
+        fds[i] = link_try_pollfd(&dial->tries[i].try);
+    return dial->count;
 }
 
-static int connect_next(struct link_dial *dial, struct err *err)
+/* Only one may come so far that the other side takes the link. */
+static bool is_committed(const struct link_dial *dial)
 {
+    return dial->count > 0 && link_try_is_committed(&dial->tries[0].try);
+}
+
+static bool may_try_another(const struct link_dial *dial)
+{
+    return dial->next < dial->peer->addresses.count && dial->count < DIAL_TRIES_MAX &&
+           !is_committed(dial);
+}
+
+uint64_t link_dial_until(const struct link_dial *dial)
+{
+    if (dial->state == DIAL_DONE)
+        return UINT64_MAX;
+    uint64_t until_ms =
+        dial->state == DIAL_IDLE || may_try_another(dial) ? dial->until_ms : UINT64_MAX;
+    for (int i = 0; i < dial->count; i++)
+        if (dial->tries[i].try.until_ms < until_ms)
+            until_ms = dial->tries[i].try.until_ms;
+    return until_ms;
+}
+
+/* ---- causes ---- */
+
+static void note(struct link_dial *dial, int address, const struct err *failure)
+{
+    const char *text = failure->text;
+    char *cause = dial->failed[address].cause;
+    if (strncmp(text, "connect: ", 9) == 0)
+        text += 9;
+    dial->failed[address].status = failure->code;
+    snprintf(cause, DIAL_CAUSE_SIZE, "%.*s", DIAL_CAUSE_SIZE - 1, text);
+    if (isupper((unsigned char)cause[0]) && islower((unsigned char)cause[1]))
+        cause[0] = (char)tolower((unsigned char)cause[0]);
+}
+
+void link_dial_causes(const struct link_dial *dial, char text[DIAL_CAUSES_SIZE])
+{
+    enum { MORE = sizeof "; 16 more" };
     const struct join_addresses *addresses = &dial->peer->addresses;
-    if (addresses->count < 1)
-        return fail(err, HVD_ERR_PROTOCOL, "it has no address");
-    struct socket_address address;
-    int rc = socket_address_parse(&address, addresses->text[dial->tries++ % addresses->count], err);
-    return rc < 0 ? rc : socket_connect(&address, err);
+    int left = 0;
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < addresses->count; i++) {
+        char entry[JOIN_ADDRESS_MAX + DIAL_CAUSE_SIZE + 8];
+        bool silent = dial->failed[i].status == HVD_OK;
+        int length = snprintf(entry, sizeof entry, "%s%s: %s", used ? "; " : "", addresses->text[i],
+                              silent ? "no answer" : dial->failed[i].cause);
+        if (used + (size_t)length + MORE > DIAL_CAUSES_SIZE)
+            left++;
+        else
+            used += (size_t)snprintf(text + used, DIAL_CAUSES_SIZE - used, "%s", entry);
+    }
+    if (left > 0)
+        snprintf(text + used, DIAL_CAUSES_SIZE - used, "; %d more", left);
 }
 
-/* From idle. */
-static int begin(struct link_dial *dial, uint64_t now_ms, struct err *err)
+/* ---- rounds ---- */
+
+static void begin_round(struct link_dial *dial, uint64_t now_ms)
 {
-    int fd = connect_next(dial, err);
-    if (fd < 0)
-        return fd;
-    dial->fd = fd;
-    dial->state = DIAL_CONNECTING;
-    dial->until_ms = now_ms + TRY_MS;
-    return 0;
+    dial->state = DIAL_TRYING;
+    dial->next = 0;
+    dial->until_ms = now_ms;
 }
 
-/* From connecting. */
-static int greet(struct link_dial *dial, struct err *err)
+static bool is_final(int status)
 {
-    struct pollfd ready = { .fd = dial->fd, .events = POLLOUT };
-    if (poll(&ready, 1, 0) < 1)
-        return 0;
-    int rc = socket_connect_result(dial->fd, err);
-    if (rc < 0)
-        return rc;
-    socket_tune(dial->fd);
-    link_handshake_initiate(&dial->handshake, &dial->identity, dial->key);
-    dial->state = DIAL_GREETING;
-    return 0;
+    return status != HVD_OK && status != HVD_ERR_PEER_LOST;
 }
 
-/* From greeting. Who has sent its proof waits for the answer: the other side may have taken the
- * link already. */
-static int listen_on(struct link_dial *dial, struct err *err)
+/* What one address has to say may be another machine's; what all have is the end. HVD_ERR_SYSTEM
+ * only when nothing else was heard. */
+static int judge(const struct link_dial *dial)
 {
-    int rc = link_greet(&dial->handshake, dial->fd, err);
-    if (dial->handshake.awaits == AWAITS_READY)
-        dial->until_ms = UINT64_MAX;
-    if (rc > 0)
-        dial->state = DIAL_DONE;
-    return rc;
+    int status = HVD_ERR_SYSTEM;
+    for (int i = 0; i < dial->peer->addresses.count; i++) {
+        if (!is_final(dial->failed[i].status))
+            return 0;
+        if (dial->failed[i].status != HVD_ERR_SYSTEM)
+            status = dial->failed[i].status;
+    }
+    return status;
 }
 
-static int step(struct link_dial *dial, uint64_t now_ms, struct err *err)
+static int end_round(struct link_dial *dial, uint64_t now_ms, struct err *err)
 {
-    if (dial->state == DIAL_IDLE && now_ms < dial->until_ms)
-        return 0;
-    int rc = dial->state == DIAL_IDLE ? begin(dial, now_ms, err) : 0;
-    if (rc == 0 && dial->state == DIAL_CONNECTING)
-        rc = greet(dial, err);
-    if (rc == 0 && dial->state == DIAL_GREETING)
-        rc = listen_on(dial, err);
-    if (rc == 0 && now_ms >= dial->until_ms)
-        return fail(err, HVD_ERR_PEER_LOST, "no answer");
-    return rc;
-}
-
-/* Back to idle. True if this failure is no reason to give up: somebody else may answer at another
- * address. */
-static bool retry(struct link_dial *dial, uint64_t now_ms)
-{
-    link_dial_fini(dial);
+    char causes[DIAL_CAUSES_SIZE];
     dial->state = DIAL_IDLE;
-    dial->until_ms = now_ms + PAUSE_MS;
-    return dial->last.code == HVD_ERR_PEER_LOST || dial->tries < dial->peer->addresses.count;
+    dial->until_ms = now_ms + dial->pause_ms;
+    if (dial->pause_ms < PAUSE_MAX_MS)
+        dial->pause_ms *= 2;
+    int status = judge(dial);
+    if (status == 0)
+        return 0;
+    link_dial_causes(dial, causes);
+    return fail(err, status, "%s", causes);
+}
+
+/* The next address. */
+static void begin_try(struct link_dial *dial, uint64_t now_ms)
+{
+    struct err failure;
+    struct socket_address address;
+    int which = dial->next++;
+    int rc = socket_address_parse(&address, dial->peer->addresses.text[which], &failure);
+    if (rc == HVD_OK)
+        rc = link_try_begin(&dial->tries[dial->count].try, &address, now_ms, &failure);
+    if (rc < 0) {
+        note(dial, which, &failure);
+        return;
+    }
+    dial->tries[dial->count++].address = which;
+    dial->until_ms = now_ms + DIAL_DELAY_MS;
+}
+
+/* 1 when this try is done, 0 if it goes on, -1 if it is no more. */
+static int move_try(struct link_dial *dial, int index, uint64_t now_ms)
+{
+    struct err failure;
+    struct link_try *try = &dial->tries[index].try;
+    bool committed = link_try_is_committed(try);
+    int rc = link_try_move(try, &dial->identity, dial->key, now_ms, &failure);
+    if (rc < 0) {
+        note(dial, dial->tries[index].address, &failure);
+        drop(dial, index);
+        dial->until_ms = now_ms; /* for the next */
+        if (committed)
+            dial->next = dial->peer->addresses.count; /* it was the right one: another round */
+        return -1;
+    }
+    if (link_try_is_committed(try))
+        drop_others(dial, index);
+    return rc;
+}
+
+/* 1 when one of them is done. */
+static int move_tries(struct link_dial *dial, uint64_t now_ms)
+{
+    for (int i = 0; i < dial->count;) {
+        int rc = move_try(dial, i, now_ms);
+        if (rc > 0)
+            return 1;
+        i += rc == 0;
+    }
+    return 0;
 }
 
 int link_dial_move(struct link_dial *dial, uint64_t now_ms, struct err *err)
 {
-    struct err failure;
-    int rc = step(dial, now_ms, &failure);
-    if (rc >= 0)
-        return rc;
-    dial->last = failure;
-    if (retry(dial, now_ms))
+    if (dial->peer->addresses.count < 1)
+        return fail(err, HVD_ERR_PROTOCOL, "it has no address");
+    if (dial->state == DIAL_IDLE && now_ms < dial->until_ms)
         return 0;
-    *err = failure;
-    return rc;
+    if (dial->state == DIAL_IDLE)
+        begin_round(dial, now_ms);
+    int done = move_tries(dial, now_ms);
+    while (!done && may_try_another(dial) && (dial->count == 0 || now_ms >= dial->until_ms)) {
+        begin_try(dial, now_ms);
+        done = move_tries(dial, now_ms);
+    }
+    if (done) {
+        dial->state = DIAL_DONE;
+        dial->fd = dial->tries[0].try.fd;
+        dial->count = 0;
+        return 1;
+    }
+    bool over = dial->count == 0 && dial->next >= dial->peer->addresses.count;
+    return over ? end_round(dial, now_ms, err) : 0;
 }
 
 int link_dial_take(struct link_dial *dial)

@@ -1,45 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dialling another rank: its addresses in turn, again and again until one answers.
+/* Dialling another rank: its addresses in turn, round after round, until the rank itself answers.
  *
- *   idle -> connecting -> greeting -> done;  a try that fails or takes too long: back to idle
+ *   idle -> trying -> done;  a round in which every address has failed: back to idle
+ *
+ * The next address is tried when one has failed, or has not answered for 250 ms; up to 4 at a time.
+ * An address may lead to somebody else, seen from here, or nowhere: the first at which the rank
+ * proves itself is taken, and the others are dropped before it gets our own proof, so that it never
+ * takes two links for one.
  *
  * A rank that closes is tried again, because it gives strangers little time and cannot tell a late
- * rank from one; so is one that takes longer than 3 seconds to connect and to prove itself. From
- * then on it may hold the link for ready, so the answer is waited for as long as the connection
- * stands. If a stranger answers (HVD_ERR_AUTH, HVD_ERR_PROTOCOL), or no socket can be opened
- * (HVD_ERR_SYSTEM), that is an error once every address has been tried. */
+ * rank from one; so is one that does not answer in time. When strangers answer at every address
+ * (HVD_ERR_AUTH, HVD_ERR_PROTOCOL), or no socket can be opened (HVD_ERR_SYSTEM), that is an error
+ * at the end of the round. */
 #ifndef LIB_LINK_LINK_DIAL_H
 #define LIB_LINK_LINK_DIAL_H
 
 #include "lib/base/join_protocol.h"
-#include "lib/link/link_handshake.h"
+#include "lib/link/link_try.h"
 
-#include <poll.h>
+enum { DIAL_TRIES_MAX = 4, DIAL_DELAY_MS = 250, DIAL_CAUSE_SIZE = 64, DIAL_CAUSES_SIZE = 384 };
 
-enum link_dial_state { DIAL_IDLE, DIAL_CONNECTING, DIAL_GREETING, DIAL_DONE };
+enum link_dial_state { DIAL_IDLE, DIAL_TRYING, DIAL_DONE };
 
 struct link_dial {
     enum link_dial_state state;
     const struct join_peer *peer; /* borrowed */
     struct link_identity identity;
     const struct job_key *key; /* borrowed */
-    struct link_handshake handshake;
-    int fd;            /* -1 while idle */
-    int tries;         /* so far; tells which address is next */
-    uint64_t until_ms; /* when an idle dialler tries again, or another one gives this try up */
-    struct err last;   /* why the last try failed */
+    struct {
+        struct link_try try;
+        int address; /* which of the peer's */
+    } tries[DIAL_TRIES_MAX];
+    int count;         /* of tries */
+    int next;          /* the address to be tried next in this round */
+    uint64_t until_ms; /* when it is, if nothing happens before; of an idle one: the next round */
+    uint64_t pause_ms; /* before that */
+    int fd;            /* when done, else -1 */
+    struct {           /* why each address failed last; status HVD_OK: it has not */
+        int status;
+        char cause[DIAL_CAUSE_SIZE];
+    } failed[JOIN_ADDRESSES_MAX];
 };
 
 void link_dial_init(struct link_dial *dial, const struct join_peer *peer,
                     const struct link_identity *identity, const struct job_key *key);
 void link_dial_fini(struct link_dial *dial);
 
-/* What to wait for (fd -1: nothing but time, until_ms). */
-struct pollfd link_dial_pollfd(const struct link_dial *dial);
+/* How many descriptors there are to wait for, of which at most `capacity` are filled in; and until
+ * when to wait. */
+int link_dial_pollfds(const struct link_dial *dial, struct pollfd *fds, int capacity);
+uint64_t link_dial_until(const struct link_dial *dial);
 
 /* Goes on after what was waited for. 1 when done: the socket is the caller's (link_dial_take); 0 if
  * not yet; or a negative status, after which it may be moved all the same, and tries again. */
 int link_dial_move(struct link_dial *dial, uint64_t now_ms, struct err *err);
 int link_dial_take(struct link_dial *dial);
+
+/* "192.0.2.1:4242: connection refused; 172.17.0.1:4242: it does not know the job's key" */
+void link_dial_causes(const struct link_dial *dial, char text[DIAL_CAUSES_SIZE]);
 
 #endif

@@ -9,6 +9,7 @@
 #include "lib/link/link_accept.h"
 #include "lib/link/link_dial.h"
 #include "lib/link/link_tcp.h"
+#include "lib/link/network.h"
 
 #include <stdlib.h>
 
@@ -32,6 +33,7 @@ struct linker {
     int rank;
     uint32_t epoch;
     struct job_key key;
+    const struct network *network; /* or NULL */
     struct link_accept accept;
     struct want *wants; /* in the order in which they were wanted */
     int dials;          /* of them are connecting or greeting */
@@ -48,7 +50,7 @@ static int out_of_memory(struct err *err)
 
 static bool is_trying(const struct want *want)
 {
-    return want->dial.state == DIAL_CONNECTING || want->dial.state == DIAL_GREETING;
+    return want->dial.state == DIAL_TRYING;
 }
 
 static struct arrived *find_arrived(const struct linker *linker, int rank, uint32_t channel)
@@ -140,7 +142,7 @@ static void on_accepted(void *context, const struct link_identity *identity, int
 }
 
 struct linker *linker_create(int listener, int rank, uint32_t epoch, const struct job_key *key,
-                             struct err *err)
+                             const struct network *network, struct err *err)
 {
     struct linker *linker = calloc(1, sizeof *linker);
     if (!linker) {
@@ -150,8 +152,10 @@ struct linker *linker_create(int listener, int rank, uint32_t epoch, const struc
     linker->rank = rank;
     linker->epoch = epoch;
     linker->key = *key;
+    linker->network = network;
     link_accept_init(&linker->accept, listener, epoch, (uint32_t)rank, &linker->key, on_accepted,
                      linker);
+    linker->accept.network = network;
     return linker;
 }
 
@@ -182,8 +186,11 @@ static struct want *want_create(const struct linker *linker, const struct join_p
                                       .channel = channel };
     want->next = NULL;
     want->channel = channel;
-    want->deadline_ms = now_ms + LINKER_TIMEOUT_MS;
+    bool is_dialled = peer->rank > linker->rank;
+    want->deadline_ms = now_ms + LINKER_TIMEOUT_MS + (is_dialled ? 0 : LINKER_GRACE_MS);
     want->peer = *peer;
+    if (linker->network)
+        network_order(linker->network, &want->peer);
     link_dial_init(&want->dial, &want->peer, &identity, &linker->key);
     return want;
 }
@@ -257,9 +264,13 @@ static int timed_out(const struct linker *linker, const struct want *want, struc
 {
     int rank = want->peer.rank, seconds = LINKER_TIMEOUT_MS / 1000;
     const char *host = want->peer.host;
-    if (is_dialled(linker, want))
-        return fail(err, HVD_ERR_TIMEOUT, "no link to rank %d on %s within %d s: %s", rank, host,
-                    seconds, want->dial.last.code ? want->dial.last.text : "no answer");
+    char causes[DIAL_CAUSES_SIZE];
+    if (is_dialled(linker, want)) {
+        link_dial_causes(&want->dial, causes);
+        fail(err, HVD_ERR_TIMEOUT, "%s", causes);
+        return fail_context(err, "no link to rank %d on %s within %d s", rank, host, seconds);
+    }
+    seconds += LINKER_GRACE_MS / 1000;
     if (linker->accept.error)
         return fail_errno(err, HVD_ERR_TIMEOUT, linker->accept.error,
                           "no link from rank %d on %s within %d s: accept", rank, host, seconds);
@@ -304,9 +315,8 @@ static uint64_t want_until(const struct linker *linker, const struct want *want)
 {
     bool waits =
         !is_dialled(linker, want) || (want->dial.state == DIAL_IDLE && linker->dials >= DIALS_MAX);
-    if (waits || want->deadline_ms < want->dial.until_ms)
-        return want->deadline_ms;
-    return want->dial.until_ms;
+    uint64_t until_ms = waits ? UINT64_MAX : link_dial_until(&want->dial);
+    return until_ms < want->deadline_ms ? until_ms : want->deadline_ms;
 }
 
 int linker_pollfds(const struct linker *linker, struct pollfd *fds, int capacity,
@@ -319,12 +329,8 @@ int linker_pollfds(const struct linker *linker, struct pollfd *fds, int capacity
         uint64_t until = want_until(linker, want);
         if (until < *until_ms)
             *until_ms = until;
-        struct pollfd fd = link_dial_pollfd(&want->dial);
-        if (fd.fd < 0)
-            continue;
-        if (count < capacity)
-            fds[count] = fd;
-        count++;
+        int room = count < capacity ? capacity - count : 0;
+        count += link_dial_pollfds(&want->dial, room ? fds + count : NULL, room);
     }
     return count;
 }

@@ -7,7 +7,8 @@
  * that far, and cannot make anything fail (link_accept.h). Hundreds may be wanted at a time: 32 are
  * dialled at once. Fails with HVD_ERR_TIMEOUT when a wanted link is not there after 30 seconds,
  * HVD_ERR_AUTH or HVD_ERR_PROTOCOL when the one who answers is a stranger, HVD_ERR_SYSTEM; each
- * names the rank and its host.
+ * names the rank and its host, and every address of it that was dialled with what became of that.
+ * The one that is dialled waits 2 seconds longer than the one that knows why.
  *
  * The accepting side is done with its last byte, the dialling side when it has that byte. If the
  * connection breaks in between, the lower rank dials again and the higher takes the newest link
@@ -25,14 +26,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LINKER_TIMEOUT_MS = 30000 };
+enum { LINKER_TIMEOUT_MS = 30000, LINKER_GRACE_MS = 2000 };
 
 struct linker;
+struct network;
 
 /* Takes over `listener` (-1: a world of one, nothing is ever wanted), unless it returns NULL. Copies
- * the key; wiped by linker_destroy(). */
+ * the key; wiped by linker_destroy(). `network` is borrowed; NULL: addresses are tried in the order
+ * in which they are given, and who comes in by whatever address is heard. */
 struct linker *linker_create(int listener, int rank, uint32_t epoch, const struct job_key *key,
-                             struct err *err);
+                             const struct network *network, struct err *err);
 void linker_destroy(struct linker *linker);
 
 /* Wants the link to `peer` (copied) that belongs to `channel`; to be told apart by both. It may be

@@ -78,17 +78,12 @@ void socket_address_format(const struct socket_address *address, char text[SOCKE
     }
 }
 
-static int open_stream(int family, struct err *err)
-{
-    int fd = descriptor_socket(family);
-    return fd >= 0 ? fd : fail_errno(err, HVD_ERR_SYSTEM, errno, "socket");
-}
-
 int socket_connect(const struct socket_address *address, struct err *err)
 {
-    int fd = open_stream(address->storage.ss_family, err);
+    int fd = descriptor_socket(address->storage.ss_family);
     if (fd < 0)
-        return fd;
+        return fail_errno(err, errno == EAFNOSUPPORT ? HVD_ERR_PEER_LOST : HVD_ERR_SYSTEM, errno,
+                          "socket");
     if (connect(fd, (const struct sockaddr *)&address->storage, address->length) == 0 ||
         errno == EINPROGRESS || errno == EINTR)
         return fd;
@@ -104,32 +99,6 @@ int socket_connect_result(int fd, struct err *err)
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0)
         error = errno;
     return error ? fail_errno(err, HVD_ERR_PEER_LOST, error, "connect") : HVD_OK;
-}
-
-static void set_port_zero(struct socket_address *address)
-{
-    if (address->storage.ss_family == AF_INET6)
-        ((struct sockaddr_in6 *)&address->storage)->sin6_port = 0;
-    else
-        ((struct sockaddr_in *)&address->storage)->sin_port = 0;
-}
-
-int socket_listen_beside(int fd, struct socket_address *where, struct err *err)
-{
-    where->length = sizeof where->storage;
-    if (getsockname(fd, (struct sockaddr *)&where->storage, &where->length) < 0)
-        return fail_errno(err, HVD_ERR_SYSTEM, errno, "getsockname");
-    int listener = open_stream(where->storage.ss_family, err);
-    if (listener < 0)
-        return listener;
-    set_port_zero(where);
-    if (bind(listener, (const struct sockaddr *)&where->storage, where->length) == 0 &&
-        listen(listener, SOMAXCONN) == 0 &&
-        getsockname(listener, (struct sockaddr *)&where->storage, &where->length) == 0)
-        return listener;
-    fail_errno(err, HVD_ERR_SYSTEM, errno, "listen for the other ranks");
-    descriptor_close(listener);
-    return HVD_ERR_SYSTEM;
 }
 
 bool socket_local_address(int fd, struct socket_address *where)

@@ -31,10 +31,6 @@ void socket_address_format(const struct socket_address *address, char text[SOCKE
 int socket_connect(const struct socket_address *address, struct err *err);
 int socket_connect_result(int fd, struct err *err);
 
-/* A listening socket on the address that the connected `fd` has on this side, with a port of its
- * own: who can reach the one can reach the other. */
-int socket_listen_beside(int fd, struct socket_address *where, struct err *err);
-
 /* The address that `fd` is bound to; false if there is none. */
 bool socket_local_address(int fd, struct socket_address *where);
 

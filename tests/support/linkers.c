@@ -4,6 +4,7 @@
 
 #include "lib/link/link_dial.h"
 #include "lib/link/link_tcp.h"
+#include "lib/link/listener.h"
 #include "lib/link/socket.h"
 
 #include <arpa/inet.h>
@@ -23,18 +24,13 @@ int nlinkers;
 void open_linker(const struct job_key *with_key, uint32_t epoch)
 {
     int rank = nlinkers++;
-    struct sockaddr_in loopback = { .sin_family = AF_INET };
-    struct socket_address where;
-    loopback.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    int beside = socket(AF_INET, SOCK_STREAM, 0);
-    ck_assert_int_eq(bind(beside, (struct sockaddr *)&loopback, sizeof loopback), 0);
-    listeners[rank] = socket_listen_beside(beside, &where, &err);
-    ck_assert_int_ge(listeners[rank], 0);
-    close(beside);
+    struct listener listener;
+    ck_assert_int_eq(listener_open(&listener, &(struct port_range){ 0 }, rank, true, &err), HVD_OK);
+    listeners[rank] = listener.fd;
     peers[rank] = (struct join_peer){ .rank = rank, .addresses.count = 1 };
     snprintf(peers[rank].host, sizeof peers[rank].host, "node%d", rank);
-    socket_address_format(&where, peers[rank].addresses.text[0]);
-    linkers[rank] = linker_create(listeners[rank], rank, epoch, with_key, &err);
+    snprintf(peers[rank].addresses.text[0], JOIN_ADDRESS_MAX, "127.0.0.1:%u", listener.port);
+    linkers[rank] = linker_create(listeners[rank], rank, epoch, with_key, NULL, &err);
     ck_assert_ptr_nonnull(linkers[rank]);
 }
 

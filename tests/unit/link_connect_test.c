@@ -5,6 +5,7 @@
 #include "lib/link/link_accept.h"
 #include "lib/link/link_dial.h"
 #include "lib/link/link_tcp.h"
+#include "lib/link/listener.h"
 #include "lib/link/socket.h"
 #include "tests/support/unit.h"
 
@@ -17,6 +18,8 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+enum { MANY = 100000 };
 
 static struct job_key key;
 static const struct link_identity link01 = { .epoch = 1, .source = 0, .target = 1, .channel = 7 };
@@ -42,20 +45,21 @@ static void start_accepting(const struct job_key *with_key)
                      &accepting);
 }
 
+/* A listener on loopback, and its address. */
+static int listen_anew(char address[JOIN_ADDRESS_MAX])
+{
+    struct listener opened;
+    ck_assert_int_eq(listener_open(&opened, &(struct port_range){ 0 }, 0, true, &err), HVD_OK);
+    snprintf(address, JOIN_ADDRESS_MAX, "127.0.0.1:%u", opened.port);
+    return opened.fd;
+}
+
 static void setup(void)
 {
-    struct sockaddr_in loopback = { .sin_family = AF_INET };
-    struct socket_address where;
-    loopback.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    int beside = socket(AF_INET, SOCK_STREAM, 0);
-    ck_assert_int_eq(bind(beside, (struct sockaddr *)&loopback, sizeof loopback), 0);
     ck_assert_int_eq(auth_init(NULL), HVD_OK);
     job_key_generate(&key);
-    listener = socket_listen_beside(beside, &where, &err);
-    ck_assert_int_ge(listener, 0);
-    close(beside);
     peer = (struct join_peer){ .rank = 1, .host = "node1", .addresses.count = 1 };
-    socket_address_format(&where, peer.addresses.text[0]);
+    listener = listen_anew(peer.addresses.text[0]);
     start_accepting(&key);
     link_dial_init(&dialling, &peer, &link01, &key);
 }
@@ -82,7 +86,7 @@ static int connect_stranger(void)
 static void link_up(uint64_t now_ms)
 {
     int dialled = 0;
-    for (int i = 0; i < 100000 && !(dialled && accepted >= 0); i++) {
+    for (int i = 0; i < MANY && !(dialled && accepted >= 0); i++) {
         dialled = dialled ? 1 : link_dial_move(&dialling, now_ms, &err);
         ck_assert_int_ge(dialled, 0);
         ck_assert_int_eq(link_accept_move(&accepting, now_ms, &err), HVD_OK);
@@ -289,24 +293,158 @@ START_TEST(a_stranger_with_a_perfect_hello_and_no_key_is_closed)
 }
 END_TEST
 
-START_TEST(a_deaf_address_is_given_up_for_the_next)
+/* The peer's first address is another listener, which stays as silent as the caller likes. */
+static int put_decoy_first(void)
 {
     memcpy(peer.addresses.text[1], peer.addresses.text[0], JOIN_ADDRESS_MAX);
-    int deaf = socket_listen_beside(listener, &(struct socket_address){ .length = 0 }, &err);
-    struct sockaddr_in where;
-    socklen_t length = sizeof where;
-    getsockname(deaf, (struct sockaddr *)&where, &length);
-    snprintf(peer.addresses.text[0], JOIN_ADDRESS_MAX, "127.0.0.1:%d", ntohs(where.sin_port));
     peer.addresses.count = 2;
-    ck_assert_int_eq(link_dial_move(&dialling, 0, &err), 0);
-    ck_assert_uint_eq(dialling.until_ms, 3000);
-    ck_assert_int_eq(link_dial_move(&dialling, 2999, &err), 0);
-    ck_assert_int_ne(dialling.state, DIAL_IDLE);
-    ck_assert_int_eq(link_dial_move(&dialling, 3000, &err), 0);
-    ck_assert_int_eq(dialling.state, DIAL_IDLE);
-    link_up(dialling.until_ms);
+    return listen_anew(peer.addresses.text[0]);
+}
+
+START_TEST(a_deaf_address_delays_the_next_by_a_quarter_of_a_second)
+{
+    int deaf = put_decoy_first();
+    ck_assert_int_eq(link_dial_move(&dialling, 1000, &err), 0);
+    ck_assert_uint_eq(link_dial_until(&dialling), 1250);
+    ck_assert_int_eq(link_dial_move(&dialling, 1249, &err), 0);
+    ck_assert_int_eq(dialling.count, 1);
+    ck_assert_int_eq(link_dial_move(&dialling, 1250, &err), 0);
+    ck_assert_int_eq(dialling.count, 2);
+    link_up(1250);
+    ck_assert_int_eq(dialling.count, 0);
     check_link();
     descriptor_close(deaf);
+}
+END_TEST
+
+START_TEST(an_address_is_given_three_seconds)
+{
+    int deaf = put_decoy_first();
+    descriptor_close(listener);
+    listener = -1;
+    ck_assert_int_eq(link_dial_move(&dialling, 0, &err), 0);
+    ck_assert_int_eq(link_dial_move(&dialling, 250, &err), 0);
+    ck_assert_uint_eq(link_dial_until(&dialling), 3000);
+    ck_assert_int_eq(link_dial_move(&dialling, 2999, &err), 0);
+    ck_assert_int_eq(dialling.state, DIAL_TRYING);
+    ck_assert_int_eq(link_dial_move(&dialling, 3000, &err), 0);
+    ck_assert_int_eq(dialling.state, DIAL_IDLE);
+    char causes[DIAL_CAUSES_SIZE], expected[DIAL_CAUSES_SIZE];
+    link_dial_causes(&dialling, causes);
+    snprintf(expected, sizeof expected, "%s: no answer; %s: connection refused",
+             peer.addresses.text[0], peer.addresses.text[1]);
+    ck_assert_str_eq(causes, expected);
+    descriptor_close(deaf);
+}
+END_TEST
+
+/* Its own port on loopback, say, or an old listener of another job. */
+START_TEST(an_address_where_nobody_listens_delays_nothing)
+{
+    descriptor_close(put_decoy_first());
+    link_up(0);
+    check_link();
+}
+END_TEST
+
+/* What somebody else may have to say at an address that is not the rank's. */
+static const struct {
+    const char *name, *says;
+    size_t length;
+} decoys[] = {
+    { "closes", "", 0 },
+    { "says little", "220 mail.example.com ESMTP", 26 },
+    { "says much", "220 mail.example.com ESMTP, and what else belongs to a long greeting of it",
+      74 },
+};
+
+START_TEST(a_decoy_neither_fails_nor_hangs_anybody)
+{
+    int decoy = put_decoy_first(), fd;
+    ck_assert_int_eq(link_dial_move(&dialling, 0, &err), 0);
+    while ((fd = descriptor_accept(decoy)) < 0)
+        ck_assert_int_eq(link_dial_move(&dialling, 0, &err), 0);
+    if (decoys[_i].length > 0)
+        ck_assert_int_gt(socket_send(fd, decoys[_i].says, decoys[_i].length, &err), 0);
+    else
+        descriptor_close(fd);
+    link_up(250);
+    check_link();
+    if (decoys[_i].length > 0)
+        descriptor_close(fd);
+    descriptor_close(decoy);
+}
+END_TEST
+
+/* Every host has the same address there, and this job's port on it. */
+START_TEST(another_rank_of_the_job_is_no_link_to_this_one)
+{
+    static struct link_accept other;
+    int decoy = put_decoy_first(), dialled = 0;
+    link_accept_init(&other, decoy, link01.epoch, 2, &key, on_accepted, &accepting);
+    for (int i = 0; i < MANY && !(dialled && accepted >= 0); i++) {
+        dialled = dialled ? 1 : link_dial_move(&dialling, 0, &err);
+        ck_assert_int_ge(dialled, 0);
+        link_accept_move(&other, 0, &err);
+        link_accept_move(&accepting, 0, &err);
+    }
+    ck_assert_mem_eq(&accepted_identity, &link01, sizeof link01);
+    check_link();
+    link_accept_fini(&other);
+    descriptor_close(decoy);
+}
+END_TEST
+
+/* Both addresses are the rank's own, and both connections are there when it begins to hear them. */
+START_TEST(of_two_ways_to_a_rank_one_becomes_the_link)
+{
+    memcpy(peer.addresses.text[1], peer.addresses.text[0], JOIN_ADDRESS_MAX);
+    peer.addresses.count = 2;
+    for (int i = 0; i < MANY && (dialling.count < 2 || !dialling.tries[1].try.greeting); i++)
+        ck_assert_int_eq(link_dial_move(&dialling, 250, &err), 0);
+    ck_assert_int_eq(link_dial_move(&dialling, 500, &err), 0);
+    for (int i = 0; i < MANY && (dialling.count < 2 || !dialling.tries[1].try.greeting); i++)
+        ck_assert_int_eq(link_dial_move(&dialling, 500, &err), 0);
+    ck_assert_int_eq(dialling.count, 2);
+    link_up(500); /* on_accepted() would not take a second one */
+    for (int i = 0; i < MANY && accepting.count > 0; i++)
+        link_accept_move(&accepting, 500, &err);
+    ck_assert_int_eq(accepting.count, 0);
+    check_link();
+}
+END_TEST
+
+/* More than are tried at a time, all of them deaf but the last. */
+START_TEST(many_deaf_addresses_are_tried_four_at_a_time)
+{
+    int deaf[6];
+    memcpy(peer.addresses.text[6], peer.addresses.text[0], JOIN_ADDRESS_MAX);
+    for (int i = 0; i < 6; i++)
+        deaf[i] = listen_anew(peer.addresses.text[i]);
+    peer.addresses.count = 7;
+    for (uint64_t now_ms = 0; now_ms < 3000; now_ms += 250)
+        ck_assert_int_eq(link_dial_move(&dialling, now_ms, &err), 0);
+    ck_assert_int_eq(dialling.count, DIAL_TRIES_MAX);
+    for (uint64_t now_ms = 3000; now_ms <= 3500; now_ms += 250)
+        ck_assert_int_eq(link_dial_move(&dialling, now_ms, &err), 0);
+    link_up(3500);
+    check_link();
+    for (int i = 0; i < 6; i++)
+        descriptor_close(deaf[i]);
+}
+END_TEST
+
+START_TEST(the_causes_fit_whatever_there_are)
+{
+    char causes[DIAL_CAUSES_SIZE];
+    peer.addresses.count = JOIN_ADDRESSES_MAX;
+    for (int i = 0; i < JOIN_ADDRESSES_MAX; i++)
+        snprintf(peer.addresses.text[i], JOIN_ADDRESS_MAX,
+                 "[2001:db8:1111:2222:3333:4444:5555:%x]:65535", 0x1000 + i);
+    link_dial_causes(&dialling, causes);
+    const char *more = strrchr(causes, ';');
+    ck_assert_ptr_nonnull(more);
+    ck_assert_uint_eq(strspn(more, "; 0123456789"), strlen(more) - strlen("more"));
 }
 END_TEST
 
@@ -319,43 +457,50 @@ START_TEST(a_rank_that_closes_is_dialled_again)
     descriptor_close(fd);
     while (dialling.state != DIAL_IDLE)
         ck_assert_int_eq(link_dial_move(&dialling, 0, &err), 0);
-    ck_assert_int_eq(dialling.last.code, HVD_ERR_PEER_LOST);
+    ck_assert_int_eq(dialling.failed[0].status, HVD_ERR_PEER_LOST);
     link_up(dialling.until_ms);
     check_link();
 }
 END_TEST
 
 /* Until the dialler has an answer of an acceptor with another key. */
-static int dial_without_success(bool until_idle)
+static int dial_without_success(void)
 {
     struct job_key other_key;
     int rc = 0;
     job_key_generate(&other_key);
     start_accepting(&other_key);
-    for (int i = 0; i < 100000 && rc == 0; i++) {
+    for (int i = 0; i < MANY && rc == 0; i++) {
         rc = link_dial_move(&dialling, 0, &err);
         link_accept_move(&accepting, 0, &err);
-        if (until_idle && dialling.state == DIAL_IDLE)
-            break;
     }
     return rc;
 }
 
 START_TEST(a_rank_without_the_key_is_an_error)
 {
-    ck_assert_int_eq(dial_without_success(false), HVD_ERR_AUTH);
+    ck_assert_int_eq(dial_without_success(), HVD_ERR_AUTH);
 }
 END_TEST
 
-/* The one address may be another machine's, seen from here. */
-START_TEST(a_stranger_at_one_address_is_passed_over_for_the_next)
+/* It may be busy: strangers at the other addresses do not make that final. */
+START_TEST(a_stranger_at_one_address_is_no_verdict_on_the_other)
 {
-    memcpy(peer.addresses.text[1], peer.addresses.text[0], JOIN_ADDRESS_MAX);
-    peer.addresses.count = 2;
-    ck_assert_int_eq(dial_without_success(true), 0);
-    ck_assert_int_eq(dialling.last.code, HVD_ERR_AUTH);
-    link_accept_fini(&accepting);
+    int decoy = put_decoy_first(), fd;
     start_accepting(&key);
+    ck_assert_int_eq(link_dial_move(&dialling, 0, &err), 0);
+    while ((fd = descriptor_accept(decoy)) < 0)
+        ck_assert_int_eq(link_dial_move(&dialling, 0, &err), 0);
+    ck_assert_int_gt(socket_send(fd, decoys[2].says, decoys[2].length, &err), 0);
+    descriptor_close(fd);
+    while ((fd = descriptor_accept(listener)) < 0)
+        ck_assert_int_eq(link_dial_move(&dialling, 0, &err), 0);
+    descriptor_close(fd);
+    while (dialling.state != DIAL_IDLE)
+        ck_assert_int_eq(link_dial_move(&dialling, 0, &err), 0);
+    ck_assert_int_eq(dialling.failed[0].status, HVD_ERR_AUTH);
+    ck_assert_int_eq(dialling.failed[1].status, HVD_ERR_PEER_LOST);
+    descriptor_close(decoy);
     link_up(dialling.until_ms);
     check_link();
 }
@@ -410,10 +555,18 @@ int main(void)
     tcase_add_test(tcase, a_full_pool_drops_the_oldest_that_is_silent);
     tcase_add_test(tcase, a_stranger_is_given_two_seconds);
     tcase_add_test(tcase, a_stranger_with_a_perfect_hello_and_no_key_is_closed);
-    tcase_add_test(tcase, a_deaf_address_is_given_up_for_the_next);
+    tcase_add_test(tcase, a_deaf_address_delays_the_next_by_a_quarter_of_a_second);
+    tcase_add_test(tcase, an_address_is_given_three_seconds);
+    tcase_add_test(tcase, an_address_where_nobody_listens_delays_nothing);
+    tcase_add_loop_test(tcase, a_decoy_neither_fails_nor_hangs_anybody, 0,
+                        sizeof decoys / sizeof *decoys);
+    tcase_add_test(tcase, another_rank_of_the_job_is_no_link_to_this_one);
+    tcase_add_test(tcase, of_two_ways_to_a_rank_one_becomes_the_link);
+    tcase_add_test(tcase, many_deaf_addresses_are_tried_four_at_a_time);
+    tcase_add_test(tcase, the_causes_fit_whatever_there_are);
     tcase_add_test(tcase, a_rank_that_closes_is_dialled_again);
     tcase_add_test(tcase, a_rank_without_the_key_is_an_error);
-    tcase_add_test(tcase, a_stranger_at_one_address_is_passed_over_for_the_next);
+    tcase_add_test(tcase, a_stranger_at_one_address_is_no_verdict_on_the_other);
     tcase_add_test(tcase, a_rank_without_an_address_is_an_error);
     tcase_add_test(tcase, addresses_are_numeric_with_a_port);
     return unit_run(suite);

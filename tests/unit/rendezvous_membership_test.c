@@ -371,7 +371,7 @@ START_TEST(ten_thousand_ranks_take_little_memory)
 {
     size_t each = sizeof(struct member) + sizeof(struct rendezvous_slot) +
                   sizeof(struct join_addresses) + sizeof(char *);
-    ck_assert_uint_le(each, 640);
+    ck_assert_uint_le(each, 1200);
 }
 END_TEST
 

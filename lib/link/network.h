@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a rank decides about networks: where it says that it can be dialled, in which order it tries
+ * the addresses of another rank, and which connections it lets in.
+ *
+ *   on the same host: loopback, then the others
+ *   between hosts: addresses in a network that a real interface of this host is in; other addresses;
+ *     those that lead to virtual interfaces of this host, or to this host itself, which many
+ *     machines have alike; loopback. What is equal stays in the order in which the other rank said it.
+ *
+ * Fails only when the environment chooses interfaces that are not there (HVD_ERR_ENVIRONMENT), or
+ * the kernel tells of none (HVD_ERR_SYSTEM). */
+#ifndef LIB_LINK_NETWORK_H
+#define LIB_LINK_NETWORK_H
+
+#include "lib/base/interfaces.h"
+#include "lib/base/join_protocol.h"
+#include "lib/link/listener.h"
+
+struct network {
+    char host[JOIN_HOST_MAX];     /* what this host is called in the job */
+    bool limited;                 /* by a choice: other addresses of this host let nobody in */
+    struct interfaces interfaces; /* that are used: what was chosen, or all; and loopback */
+};
+
+/* `all` as interfaces_read() gives them; `choice` of HVD_NETWORK_INTERFACES, or "". */
+int network_init(struct network *network, const char *host, const struct interfaces *all,
+                 const char *choice, struct err *err);
+
+/* Where a listener of this rank can be dialled, best first, with loopback among them even if there
+ * are too many. */
+void network_addresses(const struct network *network, const struct listener *listener,
+                       struct join_addresses *addresses);
+
+/* Puts the addresses of `peer` in the order in which they are to be tried. */
+void network_order(const struct network *network, struct join_peer *peer);
+
+/* May a connection come in that was made to this address of ours? */
+bool network_admits(const struct network *network, const struct sockaddr_storage *address);
+
+#endif
