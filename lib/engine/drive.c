@@ -23,7 +23,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
-#define CHECK_NS 1000000000ull
+#define CHECK_NS 250000000ull
 #define REST_NS 10000000ull
 
 enum { CALLERS_FDS, THREADS_FDS };
@@ -141,17 +141,21 @@ void drive_wake(struct engine *engine)
         eventfd_write(engine->wake_fd, 1);
 }
 
-/* Nothing has moved: a look at the links now and then, while something is waited for. */
+/* A look at the links now and then, while something is waited for: also when other links move. */
+static void check_links(struct engine *engine, uint64_t now)
+{
+    if (engine->flight.in_flight == 0 || now - engine->checked_ns < CHECK_NS)
+        return;
+    engine->checked_ns = now;
+    engine_check_links(engine);
+}
+
+/* Nothing has moved. Returns when to look again. */
 static uint64_t next_check(struct engine *engine, uint64_t now)
 {
     engine_tick(engine);
-    if (engine->flight.in_flight == 0)
-        return UINT64_MAX;
-    if (now - engine->quiet_ns >= CHECK_NS) {
-        engine->quiet_ns = now;
-        engine_check_links(engine);
-    }
-    return engine->quiet_ns + CHECK_NS;
+    check_links(engine, now);
+    return engine->flight.in_flight == 0 ? UINT64_MAX : engine->checked_ns + CHECK_NS;
 }
 
 /* ---- callers ---- */
@@ -171,7 +175,8 @@ static void drive(struct engine *engine, drive_done_fn *done, const void *arg, u
         }
         now = monotonic_ns();
         if (idle_since == 0)
-            idle_since = engine->quiet_ns = now;
+            idle_since = now;
+        check_links(engine, now);
         if (done(arg) || now >= deadline_ns)
             break;
         if (now - idle_since >= engine->spin_ns) {

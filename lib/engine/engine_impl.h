@@ -133,10 +133,10 @@ struct engine {
     struct pollfd *fds[2];      /* of a caller, of the thread: both may be in poll() */
     int fds_capacity[2];
     int wake_fd;
-    bool unwatched;    /* who sleeps in poll() does not look at all links that there are */
-    bool finished;     /* something that a caller waits for is done, found by somebody else */
-    bool thorough;     /* poll() has said that something is there: look at every link */
-    uint64_t quiet_ns; /* when something moved last, or the links were looked at */
+    bool unwatched;      /* who sleeps in poll() does not look at all links that there are */
+    bool finished;       /* something that a caller waits for is done, found by somebody else */
+    bool thorough;       /* poll() has said that something is there: look at every link */
+    uint64_t checked_ns; /* when the links were looked at last */
     pthread_t thread;
     bool has_thread;
     bool thread_wanted; /* it shall not rest */

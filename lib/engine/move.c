@@ -162,6 +162,8 @@ uint64_t engine_deadline(const struct engine *engine)
     return deadline;
 }
 
+/* A host that has fallen silent is a cause, not a symptom: nobody has an explanation that would be
+ * worth waiting for. */
 void engine_check_links(struct engine *engine)
 {
     struct err err;
@@ -169,7 +171,8 @@ void engine_check_links(struct engine *engine)
         struct process_set *set = engine->sets[id];
         if (set && set->state == SET_READY && set->ended.code == HVD_OK &&
             set_check_links(set, &err) < 0) {
-            engine_symptom(engine, &err);
+            engine->symptom = err;
+            engine->symptom_until_ns = monotonic_ns();
             return;
         }
     }

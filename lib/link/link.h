@@ -30,7 +30,7 @@ struct link_type {
      * -1 if the link cannot be waited for. */
     int (*pollable)(const struct link *link);
 
-    /* A look at the other side's host, made about once a second while a collective waits: HVD_OK,
+    /* A look at the other side's host, made some times a second while a collective waits: HVD_OK,
      * or HVD_ERR_PEER_LOST when it does not acknowledge what was sent. */
     int (*check)(struct link *link, struct err *err);
 
