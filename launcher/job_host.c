@@ -59,6 +59,7 @@ static void describe(struct job_host *host, const struct job_options *options)
     sigaction(SIGHUP, NULL, &hup);
     job.ignore_hup = hup.sa_handler == SIG_IGN;
     job.own_environment = !host->local;
+    job.one_machine = host->where->local_size == options->plan->size;
     job.silence_ms = host->local ? 0 : options->silence_ms;
     snprintf(job.interfaces, sizeof job.interfaces, "%s", options->interfaces[host->index]);
     snprintf(job.cwd, sizeof job.cwd, "%s", options->cwd);
