@@ -201,6 +201,7 @@ program_tests += \
 	tests/program/output_test.sh \
 	tests/program/rendezvous_test.sh \
 	tests/program/report_test.sh \
+	tests/program/variables_test.sh \
 	tests/program/world_test.sh
 
 if HAVE_EXAMPLES_BLAS

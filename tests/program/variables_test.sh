@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What options, a configuration file and the environment say arrives at the ranks as variables; the first of these that says
+# something wins.
+. "$srcdir/tests/tap.sh"
+cd "$tmp" || exit 99
+
+# found SENTENCE EXPECTED NAME OPTION...: what the rank finds under this name, "unset" if nothing.
+found() {
+    _sentence=$1 _expected=$2 _name=$3
+    shift 3
+    run "$HVDRUN" -np 1 "$@" sh -c "echo \"\${$_name-unset}\""
+    is "$_sentence" "[0]<stdout>:$_expected" "$(cat "$tmp/out")"
+}
+
+printf 'params:\n  cycle_time_ms: 2\n  cache_capacity: 20\n' >c.yaml
+export HOROVOD_CYCLE_TIME=1 HOROVOD_CACHE_CAPACITY=10 HOROVOD_FUSION_THRESHOLD=5
+export CUDA_VISIBLE_DEVICES=3 HVD_TEST_LINES='one
+two'
+file=c.yaml
+
+found "a variable of ours is passed on" 5 HOROVOD_FUSION_THRESHOLD --config-file $file
+found "the file wins over it" 2 HOROVOD_CYCLE_TIME --config-file $file
+found "the command line wins over the file" 3.5 HOROVOD_CYCLE_TIME --cycle-time-ms 3.5 --config-file $file
+found "in either order" 3.5 HOROVOD_CYCLE_TIME --config-file $file --cycle-time-ms 3.5
+found "-x wins over all" 4 HOROVOD_CYCLE_TIME -x HOROVOD_CYCLE_TIME=4 --cycle-time-ms 3.5 --config-file $file
+found "what the command line does not say, the file does" 20 HOROVOD_CACHE_CAPACITY --config-file $file --cycle-time-ms 3
+found "megabytes become bytes" 67108864 HOROVOD_FUSION_THRESHOLD --fusion-threshold-mb 64
+found "a range of ports is a variable, too" 40000-40999 HVD_PORT_RANGE --port-range 40000-40999
+found "what is left out stays out" unset CUDA_VISIBLE_DEVICES
+found "unless -x asks for it" 3 CUDA_VISIBLE_DEVICES -x CUDA_VISIBLE_DEVICES
+found "or sets it" 7 CUDA_VISIBLE_DEVICES -x CUDA_VISIBLE_DEVICES=7
+found "-x may set nothing" '' HVD_TEST_LINES -x HVD_TEST_LINES=
+found "-x wins over what hvdrun sets for Python" 0 PYTHONUNBUFFERED -x PYTHONUNBUFFERED=0
+
+run "$HVDRUN" -np 1 -x HVD_TEST_LINES sh -c 'echo "$HVD_TEST_LINES"'
+is "-x passes any bytes on" "[0]<stdout>:one
+[0]<stdout>:two" "$(cat "$tmp/out")"
+run "$HVDRUN" -np 1 -x HVD_NO_SUCH true
+is "-x without such a variable starts the job" 0 "$status"
+like "and warns" "^hvdrun: warning: -x: no such variable: 'HVD_NO_SUCH'\$" "$tmp/err"
+run "$HVDRUN" -np 1 --verbose --cycle-time-ms 3 --tcp --config-file $file true
+like "--verbose names what gives way" \
+    "^hvdrun: c\.yaml:2:18: params\.cycle_time_ms: '2' gives way to --cycle-time-ms" "$tmp/err"
+like "and what is not for the library" '^hvdrun: --tcp: for Horovod and NCCL' "$tmp/err"
+run "$HVDRUN" -np 1 --tcp --config-file $file --cycle-time-ms 3 true
+is "which is not said otherwise" '' "$(cat "$tmp/err")"
+run "$HVDRUN" -cb
+is "--check-build ends well" 0 "$status"
+like "and says what scripts look for" '^    \[X\] Gloo$' "$tmp/out"
+finish
