@@ -125,6 +125,7 @@ unit_tests += \
 	tests/unit/job_status_test \
 	tests/unit/known_hosts_files_test \
 	tests/unit/known_hosts_test \
+	tests/unit/keeper_test \
 	tests/unit/last_words_test \
 	tests/unit/local_host_test \
 	tests/unit/options_test \

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A keeper and what stands in for its agent: a function that is called in its place. */
+#include "launcher/keeper.h"
+#include "launcher/process_tree.h"
+#include "tests/support/unit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pid_t keeper;
+static int stream[2];  /* the keeper's stdin is [1] */
+static int reports[2]; /* pids come out of [0] */
+
+static void report(pid_t pid)
+{
+    ck_assert_int_eq(write(reports[1], &pid, sizeof pid), sizeof pid);
+}
+
+/* Of a process that lives and has said so. */
+static pid_t next_report(void)
+{
+    pid_t pid;
+    ck_assert_int_eq(read(reports[0], &pid, sizeof pid), sizeof pid);
+    return pid;
+}
+
+static int live_on(void)
+{
+    report(getpid());
+    while (pause() < 0)
+        ;
+    return 0;
+}
+
+/* In a session of its own, the child of nobody, with no descriptor that could tell of it. */
+static void start_hidden_process(void)
+{
+    if (fork() > 0) {
+        wait(NULL);
+        return;
+    }
+    setsid();
+    if (fork() > 0)
+        _exit(0);
+    signal(SIGTERM, SIG_IGN);
+    report(getpid());
+    for (int fd = 0; fd < 100; fd++)
+        close(fd);
+    for (;;)
+        pause();
+}
+
+static int leave_something_and_live_on(void)
+{
+    start_hidden_process();
+    return live_on();
+}
+
+static int leave_something_and_end(void)
+{
+    start_hidden_process();
+    return 7;
+}
+
+static int end_with_stdin(void)
+{
+    char byte;
+    report(getpid());
+    return read(STDIN_FILENO, &byte, 1) == 0 ? 4 : 5;
+}
+
+static volatile sig_atomic_t heard;
+
+static void hear(int signum)
+{
+    heard = signum;
+}
+
+static int end_with_the_signal(void)
+{
+    static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
+    struct sigaction action = { .sa_handler = hear };
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    for (int i = 0; i < 3; i++)
+        sigaction(signals[i], &action, NULL);
+    report(getpid());
+    sigsuspend(&before);
+    return heard;
+}
+
+static void start_keeper(int (*agent)(void), uint32_t hang_up_ms)
+{
+    const struct keeper_times times = { .hang_up_ms = hang_up_ms, .sweep_ms = 30000 };
+    keeper = fork();
+    if (keeper != 0) {
+        close(stream[1]);
+        close(reports[1]);
+        return;
+    }
+    signal(SIGTERM, SIG_DFL); /* Check handles it */
+    dup2(stream[1], STDIN_FILENO);
+    close(stream[0]);
+    close(stream[1]);
+    int status = keeper_fork(&times);
+    _exit(status >= 0 ? status : agent());
+}
+
+/* The exit status of a child of ours. */
+static int wait_for(pid_t pid)
+{
+    int status;
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static bool is_gone(pid_t pid)
+{
+    return kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+static void set_up(void)
+{
+    process_tree_adopt();
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, stream), 0);
+    ck_assert_int_eq(pipe(reports), 0);
+}
+
+static void tear_down(void)
+{
+    close(stream[0]);
+    close(reports[0]);
+}
+
+START_TEST(the_keeper_ends_as_its_agent_and_leaves_nothing)
+{
+    start_keeper(leave_something_and_end, 60000);
+    pid_t hidden = next_report();
+    ck_assert_int_eq(wait_for(keeper), 7);
+    ck_assert(is_gone(hidden));
+}
+END_TEST
+
+START_TEST(nothing_is_left_of_an_agent_that_was_killed)
+{
+    start_keeper(leave_something_and_live_on, 60000);
+    pid_t hidden = next_report(), agent = next_report();
+    kill(agent, SIGKILL);
+    ck_assert_int_eq(wait_for(keeper), 128 + SIGKILL);
+    ck_assert(is_gone(hidden));
+    ck_assert(is_gone(agent));
+}
+END_TEST
+
+START_TEST(an_agent_is_told_when_its_keeper_is_killed)
+{
+    start_keeper(live_on, 60000);
+    pid_t agent = next_report();
+    kill(keeper, SIGKILL);
+    ck_assert_int_eq(wait_for(keeper), 1000 + SIGKILL);
+    ck_assert_int_eq(wait_for(agent), 1000 + SIGTERM); /* we have adopted it */
+}
+END_TEST
+
+START_TEST(signals_are_passed_on)
+{
+    static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
+    start_keeper(end_with_the_signal, 60000);
+    next_report();
+    kill(keeper, signals[_i]);
+    ck_assert_int_eq(wait_for(keeper), signals[_i]);
+}
+END_TEST
+
+START_TEST(an_agent_that_heeds_the_end_of_its_link_is_let_be)
+{
+    start_keeper(end_with_stdin, 60000);
+    next_report();
+    shutdown(stream[0], SHUT_WR);
+    ck_assert_int_eq(wait_for(keeper), 4);
+}
+END_TEST
+
+START_TEST(an_agent_that_hangs_or_is_stopped_after_its_link_has_ended_is_killed)
+{
+    start_keeper(leave_something_and_live_on, 10);
+    pid_t hidden = next_report(), agent = next_report();
+    kill(agent, _i == 0 ? SIGCONT : SIGSTOP);
+    close(stream[0]);
+    ck_assert_int_eq(wait_for(keeper), 128 + SIGKILL);
+    ck_assert(is_gone(hidden));
+    stream[0] = -1;
+}
+END_TEST
+
+START_TEST(the_keeper_takes_nothing_from_the_link)
+{
+    char byte;
+    start_keeper(end_with_stdin, 60000);
+    ck_assert_int_eq(write(stream[0], "x", 1), 1);
+    ck_assert_int_eq(wait_for(keeper), 5);
+    ck_assert_int_eq(read(stream[0], &byte, 1), 0);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *suite = suite_create("keeper");
+    TCase *ends = tcase_create("ends");
+    tcase_add_checked_fixture(ends, set_up, tear_down);
+    tcase_set_timeout(ends, 60);
+    tcase_add_test(ends, the_keeper_ends_as_its_agent_and_leaves_nothing);
+    tcase_add_test(ends, nothing_is_left_of_an_agent_that_was_killed);
+    tcase_add_test(ends, an_agent_is_told_when_its_keeper_is_killed);
+    tcase_add_loop_test(ends, signals_are_passed_on, 0, 3);
+    tcase_add_test(ends, an_agent_that_heeds_the_end_of_its_link_is_let_be);
+    tcase_add_loop_test(ends, an_agent_that_hangs_or_is_stopped_after_its_link_has_ended_is_killed,
+                        0, 2);
+    tcase_add_test(ends, the_keeper_takes_nothing_from_the_link);
+    suite_add_tcase(suite, ends);
+    return suite;
+}
+
+int main(void)
+{
+    return unit_run(suite());
+}
