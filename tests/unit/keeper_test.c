@@ -37,10 +37,16 @@ static int live_on(void)
     return 0;
 }
 
-/* In a session of its own, the child of nobody, with no descriptor that could tell of it. */
+/* In a session of its own, the child of nobody, with no descriptor that could tell of it. Returns
+ * when it has closed them. */
 static void start_hidden_process(void)
 {
+    int open_there[2];
+    char byte;
+    ck_assert_int_eq(pipe(open_there), 0);
     if (fork() > 0) {
+        close(open_there[1]);
+        ck_assert_int_eq(read(open_there[0], &byte, 1), 0);
         wait(NULL);
         return;
     }
