@@ -281,14 +281,23 @@ static int cannot(struct err *err, const char *path, const char *what)
     return bad_input(err, path, "cannot %s: %s", what, strerror(errno));
 }
 
-/* Up to one byte more than is allowed. */
-static int read_all(struct text_buffer *text, int fd, const char *path, struct err *err)
+static int check_kind(struct hvdrun_options *options, int fd, const char *path, struct err *err)
 {
     struct stat status;
+    struct shown shown;
     if (fstat(fd, &status) < 0)
         return cannot(err, path, "stat");
     if (!S_ISREG(status.st_mode))
         return bad_input(err, path, "is not a regular file");
+    if (status.st_mode & S_IWOTH)
+        string_list_take(&options->warnings, xasprintf("%s: everybody may write to this file",
+                                                       show_token(&shown, path, strlen(path))));
+    return HVD_OK;
+}
+
+/* Up to one byte more than is allowed. */
+static int read_all(struct text_buffer *text, int fd, const char *path, struct err *err)
+{
     while (text->length <= CONFIG_SIZE_MAX) {
         enum { PIECE = 1 << 14 };
         ssize_t n = read(fd, text_buffer_reserve(text, PIECE), PIECE);
@@ -308,7 +317,9 @@ int config_file_apply(struct hvdrun_options *options, struct options_seen *seen,
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
     if (fd < 0)
         return path ? cannot(err, path, "open") : HVD_OK;
-    int rc = read_all(&text, fd, path, err);
+    int rc = check_kind(options, fd, path, err);
+    if (rc == HVD_OK)
+        rc = read_all(&text, fd, path, err);
     close(fd);
     if (rc == HVD_OK)
         rc = config_file_apply_text(options, seen, text.data ? text.data : "", text.length, path,

@@ -45,6 +45,10 @@ like "--verbose names what gives way" \
 like "and what is not for the library" '^hvdrun: --tcp: for Horovod and NCCL' "$tmp/err"
 run "$HVDRUN" -np 1 --tcp --config-file $file --cycle-time-ms 3 true
 is "which is not said otherwise" '' "$(cat "$tmp/err")"
+chmod 666 $file
+run "$HVDRUN" -np 1 --config-file $file true
+is "a file that everybody may write to is a warning" "0 hvdrun: warning: c.yaml: everybody may write to this file" \
+    "$status $(cat "$tmp/err")"
 run "$HVDRUN" -cb
 is "--check-build ends well" 0 "$status"
 like "and says what scripts look for" '^    \[X\] Gloo$' "$tmp/out"
