@@ -16,7 +16,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ADDRESSES = 8, NEXT_MS = 250 };
+/* The kernel tries again after 0.2, 0.6, 1.4 and 3.0 s, and gives up at TCP_USER_TIMEOUT without
+ * another try: with three seconds, an outage of two would be the end. */
+enum { ADDRESSES = 8, NEXT_MS = 250, LAST_TRY_MS = 600 };
 
 /* idle -> trying -> failed */
 enum try_state { TRY_IDLE, TRY_TRYING, TRY_FAILED };
@@ -67,10 +69,9 @@ static size_t put_name(const struct address_try *try, char *text, size_t size)
 static size_t put_try(const struct address_try *try, char *text, size_t size)
 {
     size_t used = put_name(try, text, size);
-    char reason[128];
     if (try->state == TRY_FAILED && used < size)
         used += (size_t)snprintf(text + used, size - used, ": %s",
-                                 strerror_r(try->error, reason, sizeof reason));
+                                 uv_strerror(uv_translate_sys_error(try->error)));
     return used;
 }
 
@@ -141,12 +142,13 @@ static void give_up(struct ssh_dial *dial)
 static void set_options(int fd, uint32_t silence_ms)
 {
     int one = 1, idle_s = 1, interval_s = 1, probes = 3;
+    unsigned timeout_ms = silence_ms + LAST_TRY_MS;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms, sizeof silence_ms);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
 }
 
 static void win(struct address_try *try)

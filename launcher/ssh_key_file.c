@@ -159,20 +159,22 @@ enum ssh_key_kind ssh_key_classify(const char *data, size_t length, struct text_
 
 /* ---- the file ---- */
 
-/* As ssh sees it: others may not even read it. */
-static int check_file(int fd, const char *path, struct err *err)
+static int check_file(const struct stat *status, const char *path, struct err *err)
 {
-    struct stat status;
-    if (fstat(fd, &status) < 0)
-        return fail_errno(err, HVD_ERR_SYSTEM, errno, "%s", path);
-    if (!S_ISREG(status.st_mode))
+    if (!S_ISREG(status->st_mode))
         return fail(err, HVD_ERR_SYSTEM, "%s: not a file", path);
-    if (status.st_size > KEY_FILE_BYTES)
+    if (status->st_size > KEY_FILE_BYTES)
         return fail(err, HVD_ERR_SYSTEM, "%s: not a private key", path);
-    if (status.st_uid == getuid() && (status.st_mode & 077) != 0)
-        return fail(err, HVD_ERR_SYSTEM, "%s: open to others (mode %04o; chmod 600 it)", path,
-                    (unsigned)status.st_mode & 07777);
     return HVD_OK;
+}
+
+/* As ssh sees it: others may not even read it. */
+static int check_mode(const struct stat *status, const char *path, struct err *err)
+{
+    if (status->st_uid != getuid() || (status->st_mode & 077) == 0)
+        return HVD_OK;
+    return fail(err, HVD_ERR_SYSTEM, "%s: open to others (mode %04o; chmod 600 it)", path,
+                (unsigned)status->st_mode & 07777);
 }
 
 static int read_bytes(int fd, struct ssh_key_file *key, const char *path, struct err *err)
@@ -216,13 +218,17 @@ int ssh_key_file_read(struct ssh_key_file *key, const char *path, struct err *er
         bool missing = errno == ENOENT || errno == ENOTDIR;
         return fail_errno(err, missing ? HVD_ERR_INVALID : HVD_ERR_SYSTEM, errno, "%s", path);
     }
-    int rc = check_file(fd, path, err);
+    struct stat status;
+    int rc = fstat(fd, &status) == 0 ? check_file(&status, path, err)
+                                     : fail_errno(err, HVD_ERR_SYSTEM, errno, "%s", path);
     if (rc == HVD_OK)
         rc = read_bytes(fd, key, path, err);
     close(fd);
     if (rc < 0)
         return rc;
     key->kind = ssh_key_classify(key->data, key->length, &key->public);
+    if (key->kind != SSH_KEY_PUBLIC && (rc = check_mode(&status, path, err)) < 0)
+        return rc;
     if (key->public.length == 0)
         read_public(path, &key->public);
     return HVD_OK;

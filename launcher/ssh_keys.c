@@ -86,16 +86,30 @@ static struct ssh_key *find_public(struct ssh_keys *keys, struct ssh_bytes publi
     return NULL;
 }
 
+/* Only those count that libssh2 can use. */
+static bool is_one_too_many(struct ssh_keys *agent)
+{
+    size_t usable = 0;
+    for (size_t i = 0; i < agent->count; i++)
+        usable += !agent->items[i].outcome;
+    return usable >= SSH_AGENT_KEYS_TRIED;
+}
+
 static void add_agent_key(struct ssh_keys *agent, struct ssh_bytes public, struct ssh_bytes comment)
 {
     struct ssh_reader reader = { public.data, public.length, false };
     struct shown shown;
+    const char *problem = ssh_key_kind_problem(ssh_key_type_kind(ssh_get_string(&reader)));
+    if (!problem && is_one_too_many(agent)) {
+        agent->nuntried++;
+        return;
+    }
     struct ssh_key *key = append(agent);
     key->in_agent = true;
     text_buffer_put(&key->public, public.data, public.length);
     show_token(&shown, (const char *)comment.data, comment.length);
     key->name = xstrdup(shown.text);
-    ssh_key_set_outcome(key, ssh_key_kind_problem(ssh_key_type_kind(ssh_get_string(&reader))));
+    ssh_key_set_outcome(key, problem);
 }
 
 /* Those that are in files if `named`, or those that are not. */
@@ -118,16 +132,6 @@ static void add_agent_keys(struct ssh_keys *agent, struct ssh_keys *files, struc
     }
 }
 
-static void limit(struct ssh_keys *agent)
-{
-    size_t usable = 0;
-    for (size_t i = 0; i < agent->count; i++) {
-        struct ssh_key *key = &agent->items[i];
-        if (!key->outcome && ++usable > SSH_AGENT_KEYS_TRIED)
-            ssh_key_set_outcome(key, "not tried, there are too many");
-    }
-}
-
 int ssh_keys_add_agent(struct ssh_keys *keys, struct ssh_bytes answer, bool only_files)
 {
     struct ssh_reader reader;
@@ -138,7 +142,6 @@ int ssh_keys_add_agent(struct ssh_keys *keys, struct ssh_bytes answer, bool only
     add_agent_keys(&agent, keys, answer, true);
     if (!only_files)
         add_agent_keys(&agent, keys, answer, false);
-    limit(&agent);
     for (size_t i = 0; i < keys->count; i++)
         *append(&agent) = keys->items[i];
     free(keys->items);
@@ -181,6 +184,9 @@ void ssh_keys_describe(const struct ssh_keys *keys, char *text, size_t size)
         if (used < size)
             used += put_key(key, text + used, size - used);
     }
+    if (keys->nuntried > 0 && used < size)
+        used += (size_t)snprintf(text + used, size - used, "; the agent's other keys (%zu) untried",
+                                 keys->nuntried);
     if (used >= size && size > 4)
         memcpy(text + size - 4, "...", 4);
 }

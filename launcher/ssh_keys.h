@@ -20,7 +20,8 @@ struct ssh_key {
 struct ssh_keys {
     struct ssh_key *items; /* owned: `count` keys */
     size_t count;
-    size_t nfiles; /* how many come from files: the last ones */
+    size_t nfiles;   /* how many come from files: the last ones */
+    size_t nuntried; /* keys of the agent that are too many, and left out */
 };
 
 /* Reads the files. Those that are not there are left out, unless they `must_exist`: then that is
@@ -29,8 +30,8 @@ int ssh_keys_add_files(struct ssh_keys *keys, const char *const *paths, size_t n
                        bool must_exist, struct err *err);
 
 /* Puts an agent's keys (its answer) before the files: those that are also in files first. With
- * `only_files`, the others are left out. Keys of a kind that libssh2 cannot use, and more than
- * SSH_AGENT_KEYS_TRIED, have that as their outcome; files that are in the agent need not be tried.
+ * `only_files`, the others are left out, and so are more than SSH_AGENT_KEYS_TRIED. Keys of a kind
+ * that libssh2 cannot use have that as their outcome; files that are in the agent need not be tried.
  * Returns how many keys the agent has, or -1 if that is not an answer. */
 int ssh_keys_add_agent(struct ssh_keys *keys, struct ssh_bytes answer, bool only_files);
 

@@ -34,19 +34,26 @@ static void try_next(struct ssh_login *login);
 
 /* ---- what is said ---- */
 
+static void describe_keys(const struct ssh_login *login, char *text, size_t size)
+{
+    char keys[400];
+    ssh_keys_describe(&login->keys, keys, sizeof keys);
+    if (!keys[0])
+        snprintf(text, size, "no key to try: ssh-agent: %s; identity files: none is there",
+                 login->agent_problem[0] ? login->agent_problem : "SSH_AUTH_SOCK is not set");
+    else if (login->agent_problem[0])
+        snprintf(text, size, "no key is accepted: ssh-agent: %s; %s", login->agent_problem, keys);
+    else
+        snprintf(text, size, "no key is accepted: %s", keys);
+}
+
 static void end_failed(struct ssh_login *login, const char *lost)
 {
     const struct ssh_login_request *request = &login->request;
-    char keys[400], text[400];
-    ssh_keys_describe(&login->keys, keys, sizeof keys);
-    bool agent = login->agent_problem[0], any = keys[0];
-    int n = snprintf(text, sizeof text, "login as %s@%s: %s%s%s%s%s%s", request->config->user,
-                     request->host,
-                     lost  ? lost
-                     : any ? "no key is accepted"
-                           : "no key to try",
-                     agent || any ? ": " : "", agent ? "ssh-agent: " : "", login->agent_problem,
-                     agent && any ? "; " : "", keys);
+    char keys[600], text[400];
+    describe_keys(login, keys, sizeof keys);
+    int n = snprintf(text, sizeof text, "login as %s@%s: %s%s%s", request->config->user,
+                     request->host, lost ? lost : "", lost ? ": " : "", keys);
     if ((size_t)n >= sizeof text)
         memcpy(text + sizeof text - 4, "...", 4);
     login->events.on_end(login->context, text);
@@ -167,11 +174,15 @@ static void on_agent_keys(void *context, struct ssh_bytes answer, const char *pr
 {
     struct ssh_login *login = context;
     login->question = NULL;
-    if (!problem &&
-        ssh_keys_add_agent(&login->keys, answer, login->request.config->identities_only) < 0)
+    bool only_files = login->request.config->identities_only;
+    int count = problem ? 0 : ssh_keys_add_agent(&login->keys, answer, only_files);
+    if (count < 0)
         problem = "an answer that is none";
     if (problem)
         skip_agent(login, agent_path(login), problem);
+    else if (login->keys.count == login->keys.nfiles)
+        snprintf(login->agent_problem, sizeof login->agent_problem, "no key%s",
+                 count > 0 ? " of the identity files" : "");
     try_next(login);
 }
 

@@ -46,8 +46,7 @@ static void lose(struct ssh_session *session, const char *why)
 
 static void lose_errno(struct ssh_session *session, int errnum)
 {
-    char reason[128];
-    lose(session, strerror_r(errnum, reason, sizeof reason));
+    lose(session, uv_strerror(uv_translate_sys_error(errnum)));
 }
 
 /* ---- what libssh2 calls ---- */
@@ -105,7 +104,7 @@ static ssize_t on_receive(libssh2_socket_t fd, void *data, size_t length, int fl
     if (session->hung_up)
         return -ECONNRESET;
     if (session->received > NOISE_BYTES && !ssh_session_has_banner(session))
-        lose(session, "no ssh banner in the first 64 KiB");
+        lose(session, "more than 64 KiB came");
     if (session->lost[0] || session->budget == 0)
         return -EAGAIN;
     return receive_now(session, data, length < session->budget ? length : session->budget);
