@@ -77,6 +77,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/ssh_key_file.c launcher/ssh_key_file.h \
 	launcher/ssh_keys.c launcher/ssh_keys.h \
 	launcher/ssh_login.c launcher/ssh_login.h \
+	launcher/ssh_memory.c launcher/ssh_memory.h \
 	launcher/ssh_pump.c launcher/ssh_pump.h \
 	launcher/ssh_session.c launcher/ssh_session.h \
 	launcher/ssh_texts.c launcher/ssh_texts.h \

@@ -94,6 +94,17 @@ static void on_signature(void *context, struct ssh_bytes answer, const char *pro
     ssh_session_again(login->request.session);
 }
 
+static int give_signature(struct ssh_login *login, unsigned char **signature, size_t *length)
+{
+    *length = login->signature.length;
+    *signature = ssh_session_allocate(login->request.session, *length);
+    if (!*signature)
+        return LIBSSH2_ERROR_ALLOC;
+    memcpy(*signature, login->signature.data, *length);
+    login->signature.length = 0;
+    return 0;
+}
+
 /* libssh2 asks again with the same data when it was told to wait. */
 static int on_sign(LIBSSH2_SESSION *ssh, unsigned char **signature, size_t *length,
                    const unsigned char *data, size_t nbytes, void **abstract)
@@ -102,11 +113,8 @@ static int on_sign(LIBSSH2_SESSION *ssh, unsigned char **signature, size_t *leng
     (void)ssh;
     if (login->cannot_sign)
         return LIBSSH2_ERROR_AGENT_PROTOCOL;
-    if (login->signature.length > 0) {
-        *length = login->signature.length;
-        *signature = (unsigned char *)text_buffer_take(&login->signature); /* libssh2 frees it */
-        return 0;
-    }
+    if (login->signature.length > 0)
+        return give_signature(login, signature, length);
     if (!login->question)
         login->question = ssh_agent_ask_signature(
             login->loop, agent_path(login), bytes_of(&login->trying->public),

@@ -5,6 +5,7 @@
 #include "launcher/ssh_session.h"
 
 #include "launcher/bad_input.h"
+#include "launcher/ssh_memory.h"
 #include "launcher/text_buffer.h"
 #include "launcher/uv_must.h"
 #include "launcher/xalloc.h"
@@ -25,6 +26,7 @@ enum {
 struct ssh_session {
     LIBSSH2_SESSION *ssh;
     LIBSSH2_CHANNEL *channel;
+    struct ssh_memory memory;
     uv_poll_t poll;
     int fd, events;
     struct text_buffer unsent;
@@ -50,6 +52,24 @@ static void lose_errno(struct ssh_session *session, int errnum)
 }
 
 /* ---- what libssh2 calls ---- */
+
+static void *on_alloc(size_t size, void **abstract)
+{
+    struct ssh_session *session = *abstract;
+    return ssh_memory_get(&session->memory, size);
+}
+
+static void *on_realloc(void *data, size_t size, void **abstract)
+{
+    struct ssh_session *session = *abstract;
+    return ssh_memory_resize(&session->memory, data, size);
+}
+
+static void on_free(void *data, void **abstract)
+{
+    struct ssh_session *session = *abstract;
+    ssh_memory_put(&session->memory, data);
+}
 
 static ssize_t send_now(struct ssh_session *session, const void *data, size_t length)
 {
@@ -208,7 +228,7 @@ struct ssh_session *ssh_session_create(uv_loop_t *loop, int fd)
     init_libssh2();
     struct ssh_session *session = xcalloc(1, sizeof *session);
     session->fd = fd;
-    session->ssh = libssh2_session_init_ex(NULL, NULL, NULL, session);
+    session->ssh = libssh2_session_init_ex(on_alloc, on_free, on_realloc, session);
     if (!session->ssh)
         xalloc_failed();
     libssh2_session_set_blocking(session->ssh, 0);
@@ -244,6 +264,11 @@ void ssh_session_set_channel(struct ssh_session *session, LIBSSH2_CHANNEL *chann
 }
 
 /* ---- what is known of it ---- */
+
+void *ssh_session_allocate(struct ssh_session *session, size_t size)
+{
+    return ssh_memory_get(&session->memory, size);
+}
 
 LIBSSH2_SESSION *ssh_session_libssh2(const struct ssh_session *session)
 {
@@ -322,6 +347,7 @@ void ssh_session_close(struct ssh_session *session)
         return;
     say_goodbye(session);
     clean_up_libssh2(session);
+    ssh_memory_fini(&session->memory);
     text_buffer_fini(&session->unsent);
     uv_close((uv_handle_t *)&session->poll, on_closed);
     close(session->fd);

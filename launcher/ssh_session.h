@@ -32,6 +32,9 @@ typedef void ssh_done_fn(void *context, int rc);
 struct ssh_session *ssh_session_create(uv_loop_t *loop, int fd);
 LIBSSH2_SESSION *ssh_session_libssh2(const struct ssh_session *session);
 
+/* Memory that libssh2 will release itself; NULL if it has too much. */
+void *ssh_session_allocate(struct ssh_session *session, size_t size);
+
 /* For libssh2_session_handshake(). */
 int ssh_session_socket(const struct ssh_session *session);
 
