@@ -125,7 +125,7 @@ static void on_ready(void *context, int index)
     struct checked_host *checked = &check->hosts[index];
     checked->row.facts = checked->host.facts;
     checked->row.clock_ms = (int64_t)checked->host.facts.clock_ms - clock_now_ms();
-    job_host_beat(&checked->host, uv_hrtime() / 1000, 0);
+    job_host_beat(&checked->host);
 }
 
 static void on_alive(void *context, int index)

@@ -19,9 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How many signs of life may be missed; from when on the loop itself is late; when the status line is
- * shown first, so that what is quick does not flicker, and how often it changes. */
-enum { BEATS_MISSED = 5, LATENESS_MS = 500, STATUS_FIRST_MS = 500, STATUS_MS = 200 };
+/* How many signs of life may be missed; when the status line is shown first, so that what is quick
+ * does not flicker, and how often it changes. */
+enum { BEATS_MISSED = 5, STATUS_FIRST_MS = 500, STATUS_MS = 200 };
 
 uint64_t job_now_ms(void)
 {
@@ -240,28 +240,19 @@ static void on_status(uv_timer_t *timer)
     free(hosts);
 }
 
-/* What was late itself cannot blame others: they get the time that was missed. */
-static void on_beat(uv_timer_t *timer)
+/* Hosts are asked for a sign of life so often that several may be missed. */
+static void on_look(uv_timer_t *timer)
 {
     struct job *job = timer->data;
-    uint64_t now = uv_now(job->loop), interval = uv_timer_get_repeat(timer);
-    uint64_t late = now > job->beat_due_ms ? now - job->beat_due_ms : 0;
-    job->beat_due_ms = now + interval;
+    uint32_t between_ms = job->options->silence_ms / BEATS_MISSED;
+    bool beat = (uint32_t)++job->looks * SILENCE_LOOK_MS >= between_ms;
     for (int i = 0; i < job->state.nhosts; i++) {
-        struct job_host *host = &job->hosts[i];
-        if (late > LATENESS_MS)
-            host->heard_ms += late;
-        job_host_beat(host, uv_hrtime() / 1000,
-                      now > job->options->silence_ms ? now - job->options->silence_ms : 0);
+        job_host_look(&job->hosts[i]);
+        if (beat)
+            job_host_beat(&job->hosts[i]);
     }
-}
-
-/* Signs of life are asked for so often that several are missed before a host is given up. */
-static void start_beating(struct job *job)
-{
-    uint64_t interval = job->options->silence_ms / BEATS_MISSED;
-    job->beat_due_ms = uv_now(job->loop) + interval;
-    uv_timer_start(&job->beat_timer, on_beat, interval, interval);
+    if (beat)
+        job->looks = 0;
 }
 
 static void on_credit(void *context, int rank, enum output_stream stream, uint32_t nbytes)
@@ -333,7 +324,7 @@ static void list_timers(struct job *job, uv_timer_t *timers[JOB_TIMERS])
     timers[2] = &job->late_timer;
     timers[3] = &job->discard_timer;
     timers[4] = &job->sweep_timer;
-    timers[5] = &job->beat_timer;
+    timers[5] = &job->look_timer;
     timers[6] = &job->status_timer;
 }
 
@@ -370,7 +361,7 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
         return NULL;
     }
     uv_timer_start(&job->start_timer, on_start_timeout, options->start_timeout_ms, 0);
-    start_beating(job);
+    uv_timer_start(&job->look_timer, on_look, SILENCE_LOOK_MS, SILENCE_LOOK_MS);
     if (options->status_line)
         uv_timer_start(&job->status_timer, on_status, STATUS_FIRST_MS, STATUS_MS);
     job->pool = reach_pool_create(loop, options->reach, job->children);

@@ -289,7 +289,7 @@ static int on_frame(void *context, const struct frame *frame, struct err *err)
         return fail(err, HVD_ERR_PROTOCOL, "%s frame out of turn", agent_frame_name(frame->type));
     struct wire_reader body;
     wire_reader_init(&body, frame->body, frame->length);
-    host->heard_ms = uv_now(host->link.input.loop);
+    silence_heard(&host->silence, uv_now(host->loop));
     return handlers[frame->type].handle(host, &body, err);
 }
 
@@ -348,7 +348,7 @@ static void on_reached(void *context, const struct reached *reached)
     host->agent = reached->pid;
     host->local = reached->local;
     host->phase = HOST_DESCRIBING;
-    host->heard_ms = uv_now(host->loop);
+    silence_start(&host->silence, host->options->silence_ms, uv_now(host->loop));
     take_step(host, STEP_DIRECTORY);
     if (frame_link_open(&host->link, host->loop, reached->input, reached->output, &events, host,
                         &err) < 0) {
@@ -406,19 +406,27 @@ static bool is_open(const struct job_host *host)
     return host->phase >= HOST_DESCRIBING && host->phase != HOST_LOST;
 }
 
-void job_host_beat(struct job_host *host, uint64_t now_us, uint64_t silent_since_ms)
+static bool is_watched(const struct job_host *host)
 {
-    if (host->phase < HOST_DESCRIBING || host->phase >= HOST_DONE)
+    return host->phase >= HOST_DESCRIBING && host->phase < HOST_DONE;
+}
+
+void job_host_beat(struct job_host *host)
+{
+    if (!is_watched(host))
         return;
-    if (host->heard_ms < silent_since_ms) {
-        char text[80];
-        snprintf(text, sizeof text, "no sign of life for %.3g s (--heartbeat-timeout)",
-                 (double)host->options->silence_ms / 1000);
-        lose(host, STATUS_HOST_LOST, text);
-        return;
-    }
-    wire_put_u64(frame_link_begin(&host->link, AGENT_HEARTBEAT), now_us);
+    wire_put_u64(frame_link_begin(&host->link, AGENT_HEARTBEAT), uv_hrtime() / 1000);
     frame_link_send(&host->link);
+}
+
+void job_host_look(struct job_host *host)
+{
+    char text[80];
+    if (!is_watched(host) || !silence_look(&host->silence, uv_now(host->loop)))
+        return;
+    snprintf(text, sizeof text, "no sign of life for %.3g s (--heartbeat-timeout)",
+             (double)host->options->silence_ms / 1000);
+    lose(host, STATUS_HOST_LOST, text);
 }
 
 static void on_given_up(void *context)
@@ -445,7 +453,7 @@ void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms)
 
 void job_host_signal(struct job_host *host, int signum)
 {
-    if (host->phase != HOST_RUNNING)
+    if (host->phase < HOST_DESCRIBING || host->phase > HOST_RUNNING)
         return;
     wire_put_i32(frame_link_begin(&host->link, AGENT_SIGNAL), signum);
     frame_link_send(&host->link);

@@ -13,6 +13,7 @@
 #include "launcher/frame_link.h"
 #include "launcher/job.h"
 #include "launcher/reach.h"
+#include "launcher/silence.h"
 
 enum host_phase {
     HOST_CLOSED,
@@ -85,7 +86,7 @@ struct job_host {
     bool agent_ended;         /* that process, or else the stream */
     bool agent_killed;        /* by us: it lived on when it should not */
     int agent_status;         /* of the process, as waitpid() gave it */
-    uint64_t heard_ms;        /* when the last frame came */
+    struct silence silence;   /* since the last frame */
     uint64_t round_trip_us;   /* of the last heartbeat; 0 if there was none */
     struct agent_ready facts; /* once it is ready */
     char lost_reason[500];    /* why its link broke; "" for an end of file */
@@ -107,12 +108,18 @@ void job_host_open(struct job_host *host, struct reach_pool *pool, uv_loop_t *lo
 
 void job_host_start(struct job_host *host);
 
-/* Asks for a sign of life. A host that has given none since `silent_since_ms` is lost. */
-void job_host_beat(struct job_host *host, uint64_t now_us, uint64_t silent_since_ms);
+/* Asks for a sign of life. */
+void job_host_beat(struct job_host *host);
+
+/* To be called every SILENCE_LOOK_MS: a host that has been silent for too long is lost. */
+void job_host_look(struct job_host *host);
 
 /* Stops what runs there; a host that is still being reached is given up (on_unreached() with status
  * 0, later). */
 void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms);
+
+/* To the ranks, if they run. SIGSTOP also says that hvdrun is about to stop, and SIGCONT that it goes
+ * on. */
 void job_host_signal(struct job_host *host, int signum);
 void job_host_credit(struct job_host *host, int rank, enum output_stream stream, uint32_t nbytes);
 void job_host_stdin(struct job_host *host, const void *data, size_t length);

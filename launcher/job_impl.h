@@ -33,10 +33,10 @@ struct job {
     uv_timer_t late_timer;    /* until agents that should have ended are killed */
     uv_timer_t discard_timer; /* until output that nobody reads is dropped */
     uv_timer_t sweep_timer;   /* while what lost agents left behind is being killed */
-    uv_timer_t beat_timer;    /* each turn every host is asked for a sign of life */
-    uint64_t beat_due_ms;
-    uv_timer_t status_timer; /* while hosts are being reached, on a terminal */
-    int open_parts;          /* handles and hosts whose memory libuv still uses */
+    uv_timer_t look_timer;    /* has some host been silent for too long? */
+    int looks;                /* since hosts were asked for a sign of life */
+    uv_timer_t status_timer;  /* while hosts are being reached, on a terminal */
+    int open_parts;           /* handles and hosts whose memory libuv still uses */
     uint64_t created_ms, started_ms;
     int sweeps;
     bool suspending; /* as soon as the ranks have been told */

@@ -4,12 +4,14 @@
 
 #include "launcher/host_check.h"
 #include "launcher/uv_must.h"
+#include "src/loop_leave.h"
 
 #include <signal.h>
 #include <stdio.h>
 
 struct outcome {
     struct host_check *check;
+    uv_loop_t *loop;
     char *table;
     int exit_status;
 };
@@ -26,13 +28,14 @@ static void on_finished(void *context, char *table, int exit_status)
     outcome->table = table;
     outcome->exit_status = exit_status;
     host_check_destroy(outcome->check);
+    loop_leave(outcome->loop);
 }
 
 char *check_hosts(const struct job_options *options, int *exit_status)
 {
     static const struct host_check_callbacks callbacks = { on_note, on_finished };
-    struct outcome outcome = { 0 };
     uv_loop_t loop;
+    struct outcome outcome = { .loop = &loop };
     signal(SIGPIPE, SIG_IGN);
     uv_must(uv_loop_init(&loop), "event loop");
     outcome.check = host_check_start(&loop, options, &callbacks, &outcome);

@@ -13,6 +13,7 @@
 #include "src/hvdrun_options.h"
 #include "src/job_rendezvous.h"
 #include "src/job_setup.h"
+#include "src/loop_leave.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -137,7 +138,7 @@ static void ignore_questions(struct run *run)
     for (int i = 0; i < WATCHED; i++)
         if (is_question(watched[i]))
             uv_close((uv_handle_t *)&run->signals[i], NULL);
-    uv_run(&run->loop, UV_RUN_DEFAULT);
+    uv_run(&run->loop, UV_RUN_NOWAIT);
     signal(SIGUSR1, SIG_IGN);
     signal(SIGUSR2, SIG_IGN);
     sigprocmask(SIG_SETMASK, &before, NULL);
@@ -150,6 +151,7 @@ static void on_finished(void *context, int exit_status)
     stop_watching(run);
     job_rendezvous_destroy(run->rendezvous);
     job_destroy(run->job);
+    loop_leave(&run->loop);
 }
 
 /* The rendezvous, then the job that leads to it. 0 or an exit status, and `err`. */

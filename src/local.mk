@@ -26,6 +26,7 @@ src_hvdrun_SOURCES = \
 	src/agent_path.c src/agent_path.h \
 	src/check_hosts.c src/check_hosts.h \
 	src/hvdrun.c \
+	src/loop_leave.c src/loop_leave.h \
 	src/job_rendezvous.c src/job_rendezvous.h \
 	src/job_setup.c src/job_setup.h
 src_hvdrun_CPPFLAGS = $(AM_CPPFLAGS) -DAGENT_DIRECTORY='"$(agentdir)"' \
