@@ -173,7 +173,8 @@ static void fail_at_end(struct reach *reach)
     const char *why = reach->end_text;
     if (!*why)
         why = reach_stderr_last(&reach->said);
-    snprintf(text, sizeof text, "hvdagent was not started%s%s%s%s%s", *why ? ": " : "", why,
+    const char *what = reach->step == STEP_AGENT ? "hvdagent was not started" : "not reached";
+    snprintf(text, sizeof text, "%s%s%s%s%s%s", what, *why ? ": " : "", why,
              *reach->answer ? "; the host says '" : "", reach->answer, *reach->answer ? "'" : "");
     fail_reach(reach, STATUS_UNREACHABLE, text);
 }

@@ -266,10 +266,10 @@ static const struct {
     const char *shell, *text;
     int exit_status;
 } failures[] = {
-    { "sh -c 'echo refused >&2; exit 255'", "not started: 'sh' exited with status 255: refused",
+    { "sh -c 'echo refused >&2; exit 255'", "not reached: 'sh' exited with status 255: refused",
       STATUS_UNREACHABLE },
-    { "sh -c 'kill -9 $$'", "not started: 'sh' killed by signal 9 (SIGKILL)", STATUS_UNREACHABLE },
-    { "sh -c 'printf \"account locked\"'", "not started; the host says 'account locked'",
+    { "sh -c 'kill -9 $$'", "not reached: 'sh' killed by signal 9 (SIGKILL)", STATUS_UNREACHABLE },
+    { "sh -c 'printf \"account locked\"'", "not reached; the host says 'account locked'",
       STATUS_UNREACHABLE },
     { "sh -c 'yes noise'",
       "more than 64 KiB of other output before /bin/sh answers; it begins with"
