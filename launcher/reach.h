@@ -23,10 +23,13 @@
 #include <sys/types.h>
 #include <uv.h>
 
+struct reach_way;
+
 /* For all hosts of a job; borrowed until reach_pool_destroy(). */
 struct reach_settings {
     const char *agent;           /* path of hvdagent on this machine, and looked for elsewhere */
     const struct rlimit *nofile; /* the user's limit on descriptors, for local agents */
+    const struct reach_way *ssh; /* the way by libssh2, unless remote_shell says another */
     const char *remote_shell;    /* "ssh -q %h", or NULL for libssh2 */
     const char *remote_shell_source; /* the option or variable that said so, for messages */
     int ssh_port;                    /* 0: what the configuration says, else 22 */

@@ -35,7 +35,7 @@ const struct reach_way *reach_pool_choose(const struct reach_pool *pool,
 {
     if (!target->user && local_host_is(&pool->self, target->host))
         return &reach_local_way;
-    return pool->settings->remote_shell ? &reach_command_way : &reach_ssh_way;
+    return pool->settings->remote_shell ? &reach_command_way : pool->settings->ssh;
 }
 
 static void give_turn(struct reach_pool *pool, struct reach *reach)

@@ -61,7 +61,7 @@ static void put_libraries(struct text_buffer *table)
 {
     text_buffer_put_string(table, "\nLibraries:\n");
     text_buffer_printf(table, "    libuv %s\n", uv_version_string());
-    text_buffer_printf(table, "    libssh2 %s\n", libssh2_version(0));
+    text_buffer_printf(table, "    libssh2 %s\n", LIBSSH2_VERSION);
     text_buffer_printf(table, "    libsodium %s\n", sodium_version_string());
     text_buffer_printf(table, "    libyaml %s\n", yaml_get_version_string());
 }

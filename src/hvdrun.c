@@ -2,6 +2,7 @@
 /* hvdrun: starts the ranks of a job on their hosts and stays with them until the last has ended.
  *
  *   options -> hosts -> plan -> rendezvous -> job -> loop -> exit status
+ *                            -> hvdrun-ssh, the same with libssh2, if a host needs it
  *
  * Whatever is wrong with what the user said ends here with one line and status 2, before anything
  * is started. */
@@ -9,11 +10,14 @@
 #include "launcher/job.h"
 #include "launcher/rank_plan.h"
 #include "launcher/uv_must.h"
+#include "launcher/xalloc.h"
+#include "src/agent_path.h"
 #include "src/check_hosts.h"
 #include "src/hvdrun_options.h"
 #include "src/job_rendezvous.h"
 #include "src/job_setup.h"
 #include "src/loop_leave.h"
+#include "src/ssh_way.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,8 +51,8 @@ static void fill_stdio(struct run *run)
 {
     for (int fd = 0; fd < 3; fd++) {
         run->closed[fd] = fcntl(fd, F_GETFD) < 0;
-        if (run->closed[fd])
-            open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
+        if (run->closed[fd]) /* and closed again for hvdrun-ssh */
+            open("/dev/null", (fd == 0 ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
     }
 }
 
@@ -212,16 +216,34 @@ static void say_warnings(const struct hvdrun_options *options)
         fprintf(stderr, "hvdrun: %s\n", options->notes.items[i]);
 }
 
+/* hvdrun-ssh lies beside hvdagent and starts from the beginning. Returns only if it cannot. */
+static int become_ssh(char **argv, struct err *err)
+{
+    char *agent = agent_path_find();
+    if (!agent) {
+        fail(err, HVD_ERR_SYSTEM, "hvdagent and hvdrun-ssh are not where hvdrun was installed");
+        return refuse(STATUS_INTERNAL, err);
+    }
+    char *path = xasprintf("%.*shvdrun-ssh", (int)(strrchr(agent, '/') + 1 - agent), agent);
+    execv(path, argv);
+    fail_errno(err, HVD_ERR_SYSTEM, errno, "%s", path);
+    free(path);
+    free(agent);
+    return refuse(STATUS_INTERNAL, err);
+}
+
 /* From options that are fine to an exit status. */
-static int act(struct run *run)
+static int act(struct run *run, char **argv)
 {
     struct err err = { 0 };
     struct job_setup *setup = &run->setup;
     if (job_setup_plan(setup, &run->options, &err) < 0)
         return refuse(STATUS_USAGE, &err);
-    say_warnings(&run->options);
     if (run->options.dry_run)
         return print_made(run, rank_plan_table(&setup->plan));
+    if (!ssh_way() && job_setup_needs_ssh(setup))
+        return become_ssh(argv, &err);
+    say_warnings(&run->options);
     int failed = job_setup_finish(setup, run->closed, &err);
     if (failed)
         return refuse(failed, &err);
@@ -236,7 +258,7 @@ int main(int argc, char **argv)
     if (hvdrun_options_parse(&run.options, argc, argv, &err) < 0)
         return refuse(STATUS_USAGE, &err);
     char *answer = hvdrun_options_answer(&run.options);
-    int status = answer ? print_made(&run, answer) : act(&run);
+    int status = answer ? print_made(&run, answer) : act(&run, argv);
     job_setup_fini(&run.setup);
     hvdrun_options_fini(&run.options);
     return status;

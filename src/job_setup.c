@@ -10,9 +10,11 @@
 #include "launcher/descriptors.h"
 #include "launcher/exit_status.h"
 #include "launcher/host_environment.h"
+#include "launcher/local_host.h"
 #include "launcher/worker_environment.h"
 #include "src/agent_path.h"
 #include "src/host_interfaces.h"
+#include "src/ssh_way.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -61,6 +63,21 @@ int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options
     return host_interfaces_make(&setup->interfaces, &options->interfaces, &setup->plan, err);
 }
 
+bool job_setup_needs_ssh(const struct job_setup *setup)
+{
+    struct local_host self;
+    bool needed = false;
+    if (setup->options->remote_shell)
+        return false;
+    local_host_init(&self);
+    for (int i = 0; i < setup->plan.host_count && !needed; i++) {
+        const struct host_slots *host = setup->plan.hosts[i].host;
+        needed = host->user || !local_host_is(&self, host->name);
+    }
+    local_host_fini(&self);
+    return needed;
+}
+
 /* Our own, links to each host, and the files of --output-filename. */
 static unsigned long descriptors_needed(const struct job_setup *setup)
 {
@@ -83,6 +100,7 @@ static void describe_ways(struct job_setup *setup)
     const struct hvdrun_options *options = setup->options;
     setup->reach = (struct reach_settings){
         .agent = setup->agent,
+        .ssh = ssh_way(),
         .nofile = &setup->nofile,
         .remote_shell = options->remote_shell,
         .remote_shell_source = options->remote_shell_source,

@@ -32,6 +32,9 @@ struct job_setup {
 /* Places the ranks; what can be known before anything is started. HVD_OK or HVD_ERR_INVALID. */
 int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options, struct err *err);
 
+/* Is some host reached through libssh2? */
+bool job_setup_needs_ssh(const struct job_setup *setup);
+
 /* The rest; `closed` tells which of stdin, stdout and stderr hvdrun was started without. 0 or an
  * exit status, and `err`. */
 int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *err);

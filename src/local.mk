@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The programs.
 bin_PROGRAMS += src/hvdrun
-agent_PROGRAMS += src/hvdagent
-noinst_LTLIBRARIES += src/liboptions.la
+agent_PROGRAMS += src/hvdagent src/hvdrun-ssh
+noinst_LTLIBRARIES += src/liboptions.la src/libhvdrun.la
 
 src_liboptions_la_SOURCES = \
 	src/build_table.c src/build_table.h \
@@ -22,18 +22,22 @@ src_liboptions_la_SOURCES = \
 	src/options_help.c
 src_liboptions_la_CPPFLAGS = $(AM_CPPFLAGS) -DENABLED_SANITIZERS='"$(ENABLED_SANITIZERS)"'
 
-src_hvdrun_SOURCES = \
+src_libhvdrun_la_SOURCES = \
 	src/agent_path.c src/agent_path.h \
 	src/check_hosts.c src/check_hosts.h \
-	src/hvdrun.c \
-	src/loop_leave.c src/loop_leave.h \
 	src/job_rendezvous.c src/job_rendezvous.h \
-	src/job_setup.c src/job_setup.h
-src_hvdrun_CPPFLAGS = $(AM_CPPFLAGS) -DAGENT_DIRECTORY='"$(agentdir)"' \
+	src/job_setup.c src/job_setup.h \
+	src/loop_leave.c src/loop_leave.h
+src_libhvdrun_la_CPPFLAGS = $(AM_CPPFLAGS) -DAGENT_DIRECTORY='"$(agentdir)"' \
 	-DBINARY_DIRECTORY='"$(bindir)"'
-src_hvdrun_LDADD = src/liboptions.la launcher/liblauncher.la rendezvous/librendezvous.la \
-	lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS) \
-	$(SSH2_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS)
+
+# Twice the same program: loading libssh2 and its libcrypto takes longer than all the rest of a small job's start,
+# so hvdrun becomes hvdrun-ssh only when a host needs it.
+src_hvdrun_SOURCES = src/hvdrun.c src/ssh_way.h src/ssh_way_none.c
+src_hvdrun_LDADD = src/libhvdrun.la src/liboptions.la launcher/liblauncher.la rendezvous/librendezvous.la \
+	lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS) $(YAML_LIBS)
+src_hvdrun_ssh_SOURCES = src/hvdrun.c src/ssh_way.h src/ssh_way.c
+src_hvdrun_ssh_LDADD = $(src_hvdrun_LDADD) $(SSH2_LIBS) $(CRYPTO_LIBS)
 
 # What hosts need beside sshd: nothing, if it can be static.
 src_hvdagent_SOURCES = src/hvdagent.c
