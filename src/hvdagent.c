@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct agent_options {
@@ -36,6 +37,13 @@ static bool read_options(struct agent_options *options, char **argv)
             return false;
     }
     return true;
+}
+
+/* What hvdrun gives as stdin, and sshd: not a terminal, a file or a device. */
+static bool is_stream(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
 }
 
 /* Moves the link away from descriptors 0 and 1, which a started program would inherit and a stray
@@ -85,7 +93,7 @@ int main(int argc, char **argv)
         puts("hvdagent " PACKAGE_VERSION);
         return EXIT_SUCCESS;
     }
-    if (!understood || isatty(STDIN_FILENO)) {
+    if (!understood || !is_stream(STDIN_FILENO)) {
         fputs("hvdagent: started by hvdrun, not by hand; see hvdrun(1)\n", stderr);
         return 2;
     }

@@ -200,6 +200,7 @@ program_tests += \
 	tests/program/ending_test.sh \
 	tests/program/launch_test.sh \
 	tests/program/output_test.sh \
+	tests/program/remote_agent_test.sh \
 	tests/program/rendezvous_test.sh \
 	tests/program/report_test.sh \
 	tests/program/variables_test.sh \

@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# hvdagent as it runs on other machines: found or sent, with its keeper, leaving nothing behind. A command stands in for the
+# way to another machine.
+. "$srcdir/tests/tap.sh"
+
+unset HVD_REMOTE_SHELL OMPI_MCA_plm_rsh_agent XDG_RUNTIME_DIR
+TMPDIR=$tmp
+export TMPDIR
+elsewhere="sh -c 'shift; exec \"\$@\"' sh %h"
+
+# on_host COMMAND...: two ranks on the other machine
+on_host() {
+    set -- "$HVDRUN" -np 2 -H 192.0.2.1:2 --remote-shell "$elsewhere" "$@"
+    "$how" "$@"
+}
+
+# no_copies: nothing that hvdagent was sent in is left.
+no_copies() {
+    [ -z "$(find "$tmp" /dev/shm -maxdepth 1 -name 'hvdagent.*' 2>/dev/null)" ]
+}
+
+how=run
+on_host sh -c 'echo "rank $HOROVOD_RANK"'
+is "ranks run on a host that a command reaches" 0 "$status"
+is "and are heard" 'rank 0rank 1' "$(grep -o 'rank .' "$tmp/out" | sort | tr -d '\n')"
+is "nothing else is said" '' "$(cat "$tmp/err")"
+on_host sh -c 'exit 3'
+is "their status is that of the job" 3 "$status"
+ok "nothing is left" no_survivors
+
+elsewhere="sh -c 'shift; echo Welcome; exec \"\$@\"' sh %h"
+on_host true
+is "a login shell may say something first" 0 "$status"
+elsewhere="sh -c 'echo no such host >&2; exit 255' %h"
+on_host true
+is "a command that fails is status 69" 69 "$status"
+like "with its status and its last words" "FAILED on 192.0.2.1: .*'sh' exited with status 255: no such host" "$tmp/err"
+elsewhere="$tmp/no-such-program %h"
+on_host true
+is "a command that is not there too" 69 "$status"
+like "and is named" "remote shell: command not found: '$tmp/no-such-program'" "$tmp/err"
+
+# Where there is no hvdagent, as a mount over its folder makes it.
+if unshare -m mount -t tmpfs none /mnt 2>/dev/null; then
+    elsewhere="unshare -m sh -c 'mount -t tmpfs none ${HVDAGENT%/*}; shift; exec \"\$@\"' sh %h"
+    on_host sh -c 'readlink /proc/$PPID/exe'
+    is "where there is none hvdagent is sent" 0 "$status"
+    like "into a private folder, from which it is deleted at once" "$tmp/hvdagent\.[^/]*/hvdagent \(deleted\)" "$tmp/out"
+    ok "no copy is left" no_copies
+    how=start
+    on_host sh -c 'echo up; sleep 1000'
+    until_said up
+    stop_with KILL
+    ok "nor when hvdrun is killed" no_copies
+    ok "and nothing else" until_true no_survivors
+    how=run
+else
+    skip "where there is none hvdagent is sent" "mounts are not permitted"
+fi
+
+elsewhere="sh -c 'shift; exec \"\$@\"' sh %h"
+how=start
+for victim in agent keeper hvdrun; do
+    on_host sh -c "$ACT daemon; $ACT ignore-term stay & echo up; sleep 1000"
+    until_said 'up' && until_true [ "$(grep -c up "$tmp/out")" = 2 ]
+    keeper=$(pgrep -P "$pid" hvdagent)
+    case $victim in
+    agent) kill -KILL "$(pgrep -P "$keeper" hvdagent)" ;;
+    keeper) kill -KILL "$keeper" ;;
+    hvdrun) kill -KILL "$pid" ;;
+    esac
+    stop_with
+    [ $victim = hvdrun ] || {
+        is "a host whose $victim is killed is lost, status 68" 68 "$status"
+        like "and named" '^hvdrun: FAILED on 192.0.2.1: host lost' "$tmp/err"
+    }
+    ok "nothing is left when the $victim is killed" until_true no_survivors
+done
+
+# A copy removes itself, and nothing else.
+copy_in() {
+    mkdir -m "$2" "$1" && cp "$HVDAGENT" "$1/hvdagent"
+}
+copy_in "$tmp/private" 700
+: | "$tmp/private/hvdagent" --sent "$tmp/private" 2>"$tmp/err" | cat
+ok "a copy that was sent removes its folder" [ ! -e "$tmp/private" ]
+
+copy_in "$tmp/open" 755
+: | "$tmp/open/hvdagent" --sent "$tmp/open" 2>"$tmp/err" | cat
+ok "not one that others may enter" [ -e "$tmp/open/hvdagent" ]
+like "which is said" "left behind: '$tmp/open': not a private folder" "$tmp/err"
+
+copy_in "$tmp/full" 700
+: >"$tmp/full/precious"
+: | "$tmp/full/hvdagent" --sent "$tmp/full" 2>"$tmp/err" | cat
+ok "not one with something else in it" [ -e "$tmp/full/precious" ]
+
+copy_in "$tmp/real" 700
+ln -s real "$tmp/link"
+: | "$tmp/real/hvdagent" --sent "$tmp/link" 2>"$tmp/err" | cat
+ok "not through a symbolic link" [ -e "$tmp/real/hvdagent" ]
+
+: | "$tmp/open/hvdagent" --sent "$tmp/real" 2>"$tmp/err" | cat
+ok "not another one's" [ -e "$tmp/real/hvdagent" ]
+finish
