@@ -218,15 +218,15 @@ static bool trust_host(struct ssh_way *way)
     struct ssh_host_key key = {
         .host = way->job->target->host,
         .config = &way->config,
-        .known_types = &way->known_types,
+        .incomplete = !known_hosts_complete(way->known),
     };
     key.blob = (const unsigned char *)libssh2_session_hostkey(ssh_session_libssh2(way->session),
                                                               &key.nbytes, &type);
     const char *name = ssh_host_key_name(&way->config, &port);
     struct known_hosts_found found =
         known_hosts_check(way->known, name, port, key.blob, key.nbytes);
-    enum ssh_host_key_answer answer =
-        ssh_host_key_decide(found.verdict, way->config.strict, way->job->settings->accept_new);
+    enum ssh_host_key_answer answer = ssh_host_key_decide(
+        found.verdict, !key.incomplete, way->config.strict, way->job->settings->accept_new);
     if (answer == SSH_HOST_KEY_REFUSE) {
         ssh_host_key_refusal(text, sizeof text, &key, &found);
         fail_way(way, STATUS_REFUSED, text);

@@ -72,14 +72,13 @@ const char *ssh_host_key_name(const struct ssh_config *config, int *port)
     return config->host_key_alias ? config->host_key_alias : config->host_name;
 }
 
-enum ssh_host_key_answer ssh_host_key_decide(enum known_hosts_verdict verdict,
+enum ssh_host_key_answer ssh_host_key_decide(enum known_hosts_verdict verdict, bool complete,
                                              enum strict_host_key strict, bool accept_new)
 {
+    bool may_add = complete && (accept_new || strict != STRICT_YES);
     if (verdict == KNOWN_HOSTS_MATCH)
         return SSH_HOST_KEY_TRUST;
-    if (verdict == KNOWN_HOSTS_UNKNOWN && (accept_new || strict != STRICT_YES))
-        return SSH_HOST_KEY_ADD;
-    return SSH_HOST_KEY_REFUSE;
+    return verdict == KNOWN_HOSTS_UNKNOWN && may_add ? SSH_HOST_KEY_ADD : SSH_HOST_KEY_REFUSE;
 }
 
 /* ---- texts ---- */
@@ -138,20 +137,38 @@ static void say_unknown(char *text, size_t size, const struct ssh_host_key *key,
 {
     char line[300];
     struct shown_key shown = show_key(key);
-    bool only_rsa = holds(key->known_types, "ssh-rsa");
     (void)found;
     mend(line, sizeof line, key, shown.type);
+    snprintf(text, size, "host key of %s is unknown%s: %s %s; if it is right: %s (or %s)",
+             key->host, key->incomplete ? " (a known_hosts file could not be read)" : "",
+             shown.type, shown.fingerprint, line,
+             key->incomplete               ? "make that file readable"
+             : key->config->host_key_alias ? "--ssh-accept-new"
+                                           : "connect once with ssh, or --ssh-accept-new");
+}
+
+/* Nothing has changed as far as we know, but what is known cannot be compared. */
+static void say_other_type(char *text, size_t size, const struct ssh_host_key *key,
+                           const struct known_hosts_found *found)
+{
+    char line[300];
+    struct shown_key shown = show_key(key);
+    mend(line, sizeof line, key, shown.type);
     snprintf(text, size,
-             "host key of %s is unknown: %s %s%s; if it is right: %s (or %s--ssh-accept-new)",
-             key->host, shown.type, shown.fingerprint,
-             only_rsa ? " (its RSA key is known, which libssh2 does not use)" : "", line,
-             key->config->host_key_alias ? "" : "connect once with ssh, or ");
+             "host key of %s is not the one in %s:%d, which is %s%s: %s %s; if it is right: %s",
+             key->host, found->path, found->line, found->type,
+             strcmp(found->type, "ssh-rsa") == 0 ? " and of no use to libssh2" : "", shown.type,
+             shown.fingerprint, line);
 }
 
 static void say_changed(char *text, size_t size, const struct ssh_host_key *key,
                         const struct known_hosts_found *found)
 {
     struct shown_key shown = show_key(key);
+    if (found->type && strcmp(found->type, shown.type) != 0) {
+        say_other_type(text, size, key, found);
+        return;
+    }
     snprintf(text, size,
              "HOST KEY OF %s HAS CHANGED: %s %s is not the one in %s:%d. Somebody may be listening "
              "in, or the host is another one now. If that is right, remove that line first",

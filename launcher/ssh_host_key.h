@@ -22,7 +22,7 @@ char *ssh_host_key_order(const struct string_list *known_types);
 struct ssh_host_key {
     const char *host; /* as the user calls it */
     const struct ssh_config *config;
-    const struct string_list *known_types;
+    bool incomplete; /* a file could not be read: the key may be known in it */
     const unsigned char *blob;
     size_t nbytes;
 };
@@ -32,9 +32,9 @@ const char *ssh_host_key_name(const struct ssh_config *config, int *port);
 
 enum ssh_host_key_answer { SSH_HOST_KEY_TRUST, SSH_HOST_KEY_ADD, SSH_HOST_KEY_REFUSE };
 
-/* `accept_new`: the user has said so for this run. A key that has changed or was revoked is refused
- * whatever anybody says. */
-enum ssh_host_key_answer ssh_host_key_decide(enum known_hosts_verdict verdict,
+/* `accept_new`: the user has said so for this run. Only a host of which no key is known is accepted,
+ * and only if `complete`: all files could be read. */
+enum ssh_host_key_answer ssh_host_key_decide(enum known_hosts_verdict verdict, bool complete,
                                              enum strict_host_key strict, bool accept_new);
 
 /* One line: why it is refused, and the line to type that mends it. */

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which host keys are asked for, who is trusted, and what people are told. */
+#include "launcher/ssh_host_key.h"
+#include "tests/support/unit.h"
+
+#include <string.h>
+
+static const struct {
+    const char *known[4], *order;
+} orders[] = {
+    { { NULL }, "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521" },
+    { { "ecdsa-sha2-nistp384" },
+      "ecdsa-sha2-nistp384,ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp521" },
+    { { "ecdsa-sha2-nistp256", "ssh-ed25519" },
+      "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521" },
+    { { "ssh-rsa", "ssh-dss", "new" },
+      "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521" },
+};
+
+START_TEST(kinds_of_keys_that_are_known_are_asked_for_first)
+{
+    struct string_list known = { 0 };
+    for (int i = 0; i < 4 && orders[_i].known[i]; i++)
+        string_list_add(&known, orders[_i].known[i], strlen(orders[_i].known[i]));
+    char *order = ssh_host_key_order(&known);
+    ck_assert_str_eq(order, orders[_i].order);
+    free(order);
+    string_list_fini(&known);
+}
+END_TEST
+
+START_TEST(libssh2_knows_algorithms_without_sha1_and_cbc)
+{
+    struct string_list none = { 0 };
+    struct err err = { 0 };
+    ck_assert_int_eq(libssh2_init(0), 0);
+    LIBSSH2_SESSION *ssh = libssh2_session_init();
+    ck_assert_int_eq(ssh_host_key_prefer(ssh, &none, &err), HVD_OK);
+    libssh2_session_free(ssh);
+}
+END_TEST
+
+static const struct {
+    enum known_hosts_verdict verdict;
+    bool incomplete;
+    enum strict_host_key strict;
+    bool accept_new;
+    enum ssh_host_key_answer answer;
+} decisions[] = {
+    { KNOWN_HOSTS_MATCH, false, STRICT_YES, false, SSH_HOST_KEY_TRUST },
+    { KNOWN_HOSTS_UNKNOWN, false, STRICT_YES, false, SSH_HOST_KEY_REFUSE },
+    { KNOWN_HOSTS_UNKNOWN, false, STRICT_YES, true, SSH_HOST_KEY_ADD },
+    { KNOWN_HOSTS_UNKNOWN, false, STRICT_ACCEPT_NEW, false, SSH_HOST_KEY_ADD },
+    { KNOWN_HOSTS_UNKNOWN, false, STRICT_NO, false, SSH_HOST_KEY_ADD },
+    { KNOWN_HOSTS_CHANGED, false, STRICT_NO, true, SSH_HOST_KEY_REFUSE },
+    { KNOWN_HOSTS_REVOKED, false, STRICT_NO, true, SSH_HOST_KEY_REFUSE },
+    { KNOWN_HOSTS_NEEDS_CA, false, STRICT_NO, true, SSH_HOST_KEY_REFUSE },
+    { KNOWN_HOSTS_UNKNOWN, true, STRICT_NO, true, SSH_HOST_KEY_REFUSE },
+    { KNOWN_HOSTS_MATCH, true, STRICT_YES, false, SSH_HOST_KEY_TRUST },
+};
+
+START_TEST(only_an_unknown_key_can_be_accepted)
+{
+    ck_assert_int_eq(ssh_host_key_decide(decisions[_i].verdict, !decisions[_i].incomplete,
+                                         decisions[_i].strict, decisions[_i].accept_new),
+                     decisions[_i].answer);
+}
+END_TEST
+
+static const unsigned char blob[] = "\0\0\0\013ssh-ed25519\0\0\0\04keys";
+static char file[] = "/etc/known";
+static char *files[] = { file };
+static const char print[] = "ssh-ed25519 SHA256:";
+
+/* Each row: a configuration, a verdict, and what the refusal must hold. */
+static const struct {
+    const char *alias;
+    int port;
+    const char *known_type;
+    enum known_hosts_verdict verdict;
+    const char *holds[3];
+} refusals[] = {
+    { NULL,
+      22,
+      NULL,
+      KNOWN_HOSTS_UNKNOWN,
+      { print, "ssh-keyscan -t ed25519 real.name >> /etc/known", "--ssh-accept-new" } },
+    { NULL,
+      2222,
+      NULL,
+      KNOWN_HOSTS_UNKNOWN,
+      { "host key of nick is unknown", "ssh-keyscan -p 2222 -t ed25519 real.name >> " } },
+    { "alias", 22, NULL, KNOWN_HOSTS_UNKNOWN, { "connect once with: ssh nick" } },
+    { NULL,
+      22,
+      "ssh-rsa",
+      KNOWN_HOSTS_CHANGED,
+      { "host key of nick is not the one in /etc/known:7, which is ssh-rsa and of no use to "
+        "libssh2",
+        print, "ssh-keyscan -t ed25519 real.name >> /etc/known" } },
+    { NULL,
+      22,
+      NULL,
+      KNOWN_HOSTS_CHANGED,
+      { "HOST KEY OF nick HAS CHANGED", print, "/etc/known:7" } },
+    { NULL, 22, NULL, KNOWN_HOSTS_REVOKED, { "REVOKED", print, "/etc/known:7" } },
+    { NULL,
+      22,
+      NULL,
+      KNOWN_HOSTS_NEEDS_CA,
+      { "certificate authority", "/etc/known:7", "--remote-shell ssh" } },
+};
+
+START_TEST(a_refusal_names_the_key_and_what_mends_it)
+{
+    struct ssh_config config = {
+        .host_name = (char[]){ "real.name" },
+        .host_key_alias = (char *)refusals[_i].alias,
+        .port = refusals[_i].port,
+        .known_hosts = { files, 1, 1 },
+        .nuser_files = 1,
+    };
+    struct ssh_host_key key = { "nick", &config, false, blob, sizeof blob - 1 };
+    struct known_hosts_found found = { refusals[_i].verdict, file, 7, refusals[_i].known_type };
+    char text[700];
+    ssh_host_key_refusal(text, sizeof text, &key, &found);
+    for (int i = 0; i < 3 && refusals[_i].holds[i]; i++)
+        ck_assert_msg(strstr(text, refusals[_i].holds[i]), "%s", text);
+    ck_assert_uint_lt(strlen(text), 400);
+}
+END_TEST
+
+START_TEST(an_alias_has_no_port)
+{
+    struct ssh_config config = { .host_name = (char[]){ "name" }, .port = 2222 };
+    int port;
+    ck_assert_str_eq(ssh_host_key_name(&config, &port), "name");
+    ck_assert_int_eq(port, 2222);
+    config.host_key_alias = (char[]){ "alias" };
+    ck_assert_str_eq(ssh_host_key_name(&config, &port), "alias");
+    ck_assert_int_eq(port, 22);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ssh_host_key");
+    TCase *tcase = tcase_create("host key");
+    tcase_add_loop_test(tcase, kinds_of_keys_that_are_known_are_asked_for_first, 0,
+                        sizeof orders / sizeof *orders);
+    tcase_add_test(tcase, libssh2_knows_algorithms_without_sha1_and_cbc);
+    tcase_add_loop_test(tcase, only_an_unknown_key_can_be_accepted, 0,
+                        sizeof decisions / sizeof *decisions);
+    tcase_add_loop_test(tcase, a_refusal_names_the_key_and_what_mends_it, 0,
+                        sizeof refusals / sizeof *refusals);
+    tcase_add_test(tcase, an_alias_has_no_port);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
