@@ -50,12 +50,11 @@ void ssh_agent_cancel(struct ssh_agent_question *question)
 static void end(struct ssh_agent_question *question, const char *problem)
 {
     ssh_agent_fn *on_answer = question->on_answer;
-    struct ssh_bytes answer = { 0 };
+    struct ssh_reader reader = { (unsigned char *)question->answer.data, question->answer.length,
+                                 false };
     if (!on_answer)
         return;
-    if (!problem)
-        answer = (struct ssh_bytes){ (unsigned char *)question->answer.data + 4,
-                                     question->answer.length - 4 };
+    struct ssh_bytes answer = problem ? (struct ssh_bytes){ 0 } : ssh_get_string(&reader);
     ssh_agent_cancel(question);
     on_answer(question->context, answer, problem);
 }

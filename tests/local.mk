@@ -140,7 +140,12 @@ unit_tests += \
 	tests/unit/rendezvous_strangers_test \
 	tests/unit/rendezvous_workers_test \
 	tests/unit/silence_test \
+	tests/unit/ssh_agent_test \
 	tests/unit/ssh_config_test \
+	tests/unit/ssh_dial_test \
+	tests/unit/ssh_host_key_test \
+	tests/unit/ssh_keys_test \
+	tests/unit/ssh_session_test \
 	tests/unit/stop_plan_test \
 	tests/unit/text_buffer_test \
 	tests/unit/worker_environment_test

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A session with a host that is no ssh server, what people are told, and the memory of it. */
+#include "launcher/ssh_memory.h"
+#include "launcher/ssh_session.h"
+#include "launcher/ssh_texts.h"
+#include "tests/support/unit.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static uv_loop_t loop;
+static struct ssh_session *session;
+static int host; /* the other end */
+static int calls, result;
+
+static void setup(void)
+{
+    int pair[2];
+    uv_loop_init(&loop);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    host = pair[1];
+    calls = 0;
+    session = ssh_session_create(&loop, pair[0]);
+}
+
+static void teardown(void)
+{
+    ssh_session_close(session);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(uv_loop_close(&loop), 0);
+}
+
+static int try_handshake(void *context, LIBSSH2_SESSION *ssh)
+{
+    (void)context;
+    return libssh2_session_handshake(ssh, ssh_session_socket(session));
+}
+
+static void on_done(void *context, int rc)
+{
+    (void)context;
+    calls++;
+    result = rc;
+}
+
+/* What the host says before it hangs up, and what that comes to. */
+static const struct {
+    const char *says, *text;
+    bool has_banner;
+} strangers[] = {
+    { "", "ADDRESS: closed by the host before an ssh banner", false },
+    { "Exceeded MaxStartups\r\n",
+      "ADDRESS: closed by the host before an ssh banner; it says 'Exceeded MaxStartups'", false },
+    { "half a line", "ADDRESS: closed by the host before an ssh banner", false },
+    { "SSH-2.0-x\r\n", "ADDRESS: exchange of keys: closed by the host", true },
+    { "welcome\nSSH-2.0-x\r\n", "ADDRESS: exchange of keys: closed by the host", true },
+    { "\r\n", "ADDRESS: no ssh banner", false },
+};
+
+START_TEST(a_host_that_hangs_up_is_told_by_what_it_said_before)
+{
+    char text[300];
+    ck_assert_int_ge(write(host, strangers[_i].says, strlen(strangers[_i].says)), 0);
+    shutdown(host, SHUT_WR); /* and still listens */
+    ssh_session_run(session, try_handshake, on_done, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(calls, 1);
+    ssh_say_no_handshake(text, sizeof text, session, "ADDRESS", result);
+    ck_assert_str_eq(text, strangers[_i].text);
+    ck_assert_int_eq(ssh_session_has_banner(session), strangers[_i].has_banner);
+    close(host);
+}
+END_TEST
+
+START_TEST(a_host_that_babbles_is_left)
+{
+    static char lines[128 * 1024];
+    for (size_t i = 0; i < sizeof lines; i++)
+        lines[i] = i % 8 == 7 ? '\n' : 'x';
+    int size = sizeof lines;
+    setsockopt(host, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    ck_assert_int_gt(send(host, lines, sizeof lines, MSG_DONTWAIT), 64 * 1024);
+    ssh_session_run(session, try_handshake, on_done, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(calls, 1);
+    ck_assert_str_eq(ssh_session_lost(session), "more than 64 KiB came");
+    close(host);
+}
+END_TEST
+
+START_TEST(nothing_is_reported_of_a_session_that_is_closed)
+{
+    ssh_session_run(session, try_handshake, on_done, NULL);
+    ssh_session_close(session);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(calls, 0);
+    session = NULL;
+    close(host);
+}
+END_TEST
+
+static const struct {
+    enum ssh_stage stage;
+    bool has_banner;
+    const char *text;
+} late[] = {
+    { SSH_STAGE_CONFIG, false, "ssh -G h: no answer within 10 s" },
+    { SSH_STAGE_RESOLVE, false, "h cannot be resolved: no answer within 10 s" },
+    { SSH_STAGE_DIAL, false, "connect 192.0.2.1 port 22: no answer within 10 s" },
+    { SSH_STAGE_HANDSHAKE, false, "connect 192.0.2.1 port 22: no ssh banner within 10 s" },
+    { SSH_STAGE_HANDSHAKE, true, "connect 192.0.2.1 port 22: no exchange of keys within 10 s" },
+    { SSH_STAGE_LOGIN, true, "login as u@h: no answer within 10 s" },
+    { SSH_STAGE_CHANNEL, true, "ssh connection to 192.0.2.1 port 22: no /bin/sh within 10 s" },
+};
+
+START_TEST(who_is_late_is_told_by_what_is_missing)
+{
+    struct ssh_situation situation = { late[_i].stage,      "h",  "u", "192.0.2.1 port 22",
+                                       late[_i].has_banner, 10000 };
+    char text[200];
+    ssh_say_late(text, sizeof text, &situation);
+    ck_assert_str_eq(text, late[_i].text);
+}
+END_TEST
+
+START_TEST(an_unknown_name_is_told_with_what_it_stands_for)
+{
+    char text[200];
+    ssh_say_unresolved(text, sizeof text, "a", "a", "unknown");
+    ck_assert_str_eq(text, "a cannot be resolved: unknown");
+    ssh_say_unresolved(text, sizeof text, "a", "a.example", "unknown");
+    ck_assert_str_eq(text, "a (a.example) cannot be resolved: unknown");
+}
+END_TEST
+
+START_TEST(memory_of_a_session_goes_with_it_and_has_an_end)
+{
+    struct ssh_memory memory = { 0 };
+    char *first = ssh_memory_get(&memory, 10);
+    memcpy(first, "0123456789", 10);
+    char *second = ssh_memory_get(&memory, 20);
+    first = ssh_memory_resize(&memory, first, 1000);
+    ck_assert_mem_eq(first, "0123456789", 10);
+    ck_assert_uint_eq(memory.held, 1020);
+    ssh_memory_put(&memory, second);
+    ssh_memory_put(&memory, NULL);
+    ck_assert_uint_eq(memory.held, 1000);
+    ck_assert_ptr_null(ssh_memory_get(&memory, SSH_MEMORY_MAX));
+    ck_assert_ptr_null(ssh_memory_get(&memory, SIZE_MAX));
+    ck_assert_ptr_null(ssh_memory_resize(&memory, first, SSH_MEMORY_MAX));
+    ck_assert_ptr_nonnull(ssh_memory_resize(&memory, NULL, 5));
+    ssh_memory_fini(&memory); /* LeakSanitizer looks */
+    ck_assert_uint_eq(memory.held, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ssh_session");
+    TCase *hosts = tcase_create("hosts");
+    tcase_add_checked_fixture(hosts, setup, teardown);
+    tcase_add_loop_test(hosts, a_host_that_hangs_up_is_told_by_what_it_said_before, 0,
+                        sizeof strangers / sizeof *strangers);
+    tcase_add_test(hosts, a_host_that_babbles_is_left);
+    tcase_add_test(hosts, nothing_is_reported_of_a_session_that_is_closed);
+    suite_add_tcase(suite, hosts);
+    TCase *texts = tcase_create("texts and memory");
+    tcase_add_loop_test(texts, who_is_late_is_told_by_what_is_missing, 0,
+                        sizeof late / sizeof *late);
+    tcase_add_test(texts, an_unknown_name_is_told_with_what_it_stands_for);
+    tcase_add_test(texts, memory_of_a_session_goes_with_it_and_has_an_end);
+    suite_add_tcase(suite, texts);
+    return unit_run(suite);
+}
