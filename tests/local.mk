@@ -176,7 +176,7 @@ program_tests = \
 	tests/program/man_test.sh
 
 if PROGRAMS
-check_PROGRAMS += tests/support/act tests/support/collectives tests/support/world
+check_PROGRAMS += tests/support/act tests/support/collectives tests/support/meet tests/support/world
 tests_support_collectives_SOURCES = tests/support/collectives.c tests/support/collectives.h \
 	tests/support/collectives_errors.c \
 	tests/support/collectives_join.c \
@@ -191,6 +191,10 @@ tests_support_collectives_CFLAGS = $(AM_CFLAGS)
 tests_support_collectives_LDADD = lib/libhvd.la -lm -lpthread
 tests_support_collectives_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_support_act_LDADD =
+tests_support_meet_SOURCES = tests/support/meet.c \
+	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h
+tests_support_meet_CFLAGS = $(AM_CFLAGS)
+tests_support_meet_LDADD = lib/libhvd_internal.la lib/base/libbase.la $(SODIUM_LIBS)
 tests_support_world_SOURCES = tests/support/world.c \
 	tests/support/reduce_reference.c tests/support/reduce_reference.h
 tests_support_world_CFLAGS = $(AM_CFLAGS)
@@ -203,11 +207,18 @@ program_tests += \
 	tests/program/collectives_test.sh \
 	tests/program/completion_test.sh \
 	tests/program/ending_test.sh \
+	tests/program/host_cut_test.sh \
+	tests/program/host_failure_test.sh \
+	tests/program/host_fault_test.sh \
+	tests/program/host_login_test.sh \
+	tests/program/hosts_test.sh \
 	tests/program/launch_test.sh \
+	tests/program/networks_test.sh \
 	tests/program/output_test.sh \
 	tests/program/remote_agent_test.sh \
 	tests/program/rendezvous_test.sh \
 	tests/program/report_test.sh \
+	tests/program/slurm_test.sh \
 	tests/program/variables_test.sh \
 	tests/program/world_test.sh
 
@@ -263,9 +274,10 @@ AM_TESTS_ENVIRONMENT = \
 	PREFIX='$(prefix)'; AGENTDIR='$(agentdir)'; INCLUDEDIR='$(includedir)'; LIBDIR='$(libdir)'; MANDIR='$(mandir)'; \
 	HVDRUN='$(stage)$(bindir)/hvdrun'; HVDAGENT='$(stage)$(agentdir)/hvdagent'; ACT='$(abs_builddir)/tests/support/act'; \
 	COLLECTIVES='$(abs_builddir)/tests/support/collectives'; \
+	MEET='$(abs_builddir)/tests/support/meet'; \
 	WORLD='$(abs_builddir)/tests/support/world'; HELLO='$(abs_builddir)/examples/hello'; \
 	FASHION_MNIST='$(abs_builddir)/examples/fashion_mnist'; \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
-	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT ACT COLLECTIVES WORLD HELLO \
+	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT ACT COLLECTIVES MEET WORLD HELLO \
 		FASHION_MNIST COMPARE_PARAMETERS SANITIZERS MANDOC CC;

@@ -117,6 +117,8 @@ static void send_welcome(struct server *server, int rank)
         .homogeneous = true,
         .epoch = 1,
     };
+    if (server->options.anywhere)
+        welcome.place = (struct place){ rank, size, 0, 1, rank, size };
     int ranks[NEIGHBOURS_MAX];
     struct wire_writer body = { 0 };
     welcome.nneighbours = neighbours(ranks, rank, size);
@@ -284,11 +286,11 @@ static void serve(struct server *server)
     }
 }
 
-static int listen_on_loopback(int *port)
+static int listen_at(uint32_t host, int *port)
 {
     struct sockaddr_in address = { .sin_family = AF_INET };
     socklen_t length = sizeof address;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_addr.s_addr = htonl(host);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     require(bind(fd, (struct sockaddr *)&address, sizeof address) == 0, "bind");
     require(listen(fd, SOMAXCONN) == 0, "listen");
@@ -320,7 +322,7 @@ void mini_rendezvous_start(struct mini_rendezvous *mini, const struct mini_optio
     server = (struct server){ .options = *options };
     job_key_generate(&server.key);
     job_key_format(&server.key, mini->key);
-    server.listener = listen_on_loopback(&mini->port);
+    server.listener = listen_at(options->anywhere ? INADDR_ANY : INADDR_LOOPBACK, &mini->port);
     open_reports(mini, &server);
     fflush(NULL);
     mini->pid = fork();

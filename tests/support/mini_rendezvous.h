@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The smallest thing that plays the rendezvous for libhvd's own tests: a process that listens on
- * loopback, welcomes a world, and tells of ranks that are lost or leave. It is trusting and blocks
+ * loopback (or everywhere), welcomes a world, and tells of ranks that are lost or leave. It is trusting and blocks
  * where it likes. */
 #ifndef TESTS_SUPPORT_MINI_RENDEZVOUS_H
 #define TESTS_SUPPORT_MINI_RENDEZVOUS_H
@@ -13,6 +13,7 @@
 struct mini_options {
     int size;
     bool silent;    /* tells no news */
+    bool anywhere;  /* each rank comes from another host, as far as this can tell */
     int strangers;  /* so many connect to each rank's data port before WELCOME, and stay */
     int turns_away; /* so many connections are closed as soon as they come */
     int drops;      /* so many are closed at their HELLO */

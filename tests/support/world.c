@@ -9,6 +9,7 @@
  *   mismatch          each rank reduces another count: an error on every rank, and it goes on
  *   expect S          the next collective fails with the status of that name; prints its text
  *   barriers N        N barriers
+ *   stream F          large allreduces until the file F exists; prints "streaming" when they have begun
  *   fork              a child's calls fail with HVD_ERR_FORKED and harm nobody
  *   shutdown          hvd_shutdown()
  *   only R ... all    what stands between is for rank R alone
@@ -251,6 +252,26 @@ static void act_barriers(const char *argument)
         require(hvd_barrier() == HVD_OK, "hvd_barrier");
 }
 
+static void act_print(const char *argument)
+{
+    printf("%s\n", argument);
+    fflush(stdout);
+}
+
+/* The ranks stop after the same allreduce: a sum tells whether anybody has seen the file. */
+static void act_stream(const char *argument)
+{
+    enum { COUNT = 1 << 22 };
+    static float data[COUNT];
+    for (int n = 0; data[0] == 0; n++) {
+        data[0] = access(argument, F_OK) == 0;
+        require(hvd_allreduce("stream", data, data, COUNT, HVD_FLOAT32, HVD_SUM) == HVD_OK,
+                "hvd_allreduce");
+        if (n == 2)
+            act_print("streaming");
+    }
+}
+
 static void act_fork(const char *argument)
 {
     (void)argument;
@@ -267,12 +288,6 @@ static void act_shutdown(const char *argument)
     (void)argument;
     require(hvd_shutdown() == HVD_OK && hvd_shutdown() == HVD_OK, "hvd_shutdown");
     require(hvd_is_initialized() == 0, "hvd_is_initialized");
-}
-
-static void act_print(const char *argument)
-{
-    printf("%s\n", argument);
-    fflush(stdout);
 }
 
 static void act_wait(const char *argument)
@@ -316,6 +331,7 @@ static const struct {
     { "mismatch", act_mismatch, false },
     { "expect", act_expect, true },
     { "barriers", act_barriers, true },
+    { "stream", act_stream, true },
     { "fork", act_fork, false },
     { "shutdown", act_shutdown, false },
     { "print", act_print, true },
