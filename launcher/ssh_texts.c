@@ -70,7 +70,8 @@ void ssh_say_no_handshake(char *text, size_t size, const struct ssh_session *ses
                  "keys, libssh2 %s knows SHA-1 only); use --remote-shell ssh",
                  peer, libssh2_version(0));
     else
-        snprintf(text, size, "%s: exchange of keys: %s", peer, ssh_session_problem(session));
+        snprintf(text, size, "%s: exchange of keys: %s (libssh2 error %d)", peer,
+                 ssh_session_problem(session), rc);
 }
 
 bool ssh_is_own_user(const char *user)
