@@ -117,6 +117,16 @@ own_tmp() {
         umount /run/kept' sh "$2" "$tmp" "$TB_DIR" "$srcdir" "$builddir"
 }
 
+# user I [SHELL] [HOME]: host I has another login shell and home directory for this user.
+user() {
+    on "$1" umount /etc/passwd 2>/dev/null
+    _passwd=$(mktemp "$tmp/passwd.XXXXXX")
+    awk -F: -v OFS=: -v user="$(id -un)" -v shell="${2-}" -v home="${3-}" \
+        '$1 == user { if (shell) $7 = shell; if (home) $6 = home } { print }' /etc/passwd >"$_passwd"
+    chmod 644 "$_passwd"
+    on "$1" mount --bind "$_passwd" /etc/passwd
+}
+
 # ---- hosts on loopback ----
 
 loopback_up() {
@@ -310,4 +320,25 @@ kill_job() {
     # shellcheck disable=SC2046
     kill -KILL $(survivors | cut -d/ -f3) 2>/dev/null
     wait "$pid" 2>/dev/null
+}
+
+# ---- jobs that faults hit ----
+
+# start_world COMMAND [OPTION...]: a job of four ranks on the first three hosts, two of them on the second, whose ranks
+# have all printed "up". The command is one text.
+start_world() {
+    _command=$1
+    shift
+    # shellcheck disable=SC2086  # words
+    start on 0 "$HVDRUN" "$@" -np 4 -H "$(slots 1 2 1)" $_command
+    for _rank in 0 1 2 3; do until_said "\\[$_rank\\].*up"; done
+}
+
+# host_lost SENTENCE: the job must end, with host 1 lost.
+host_lost() {
+    _began=$(date +%s%N)
+    finish_job
+    echo "# ended after $((($(date +%s%N) - _began) / 1000000)) ms"
+    is "$1: the job ends with status 68" 68 "$status"
+    like "and the host is named" "^hvdrun: FAILED on $(host 1): " "$tmp/err"
 }

@@ -8,14 +8,14 @@ all=$(slots 1 1 1)
 one=$(host 1)
 
 # fails SENTENCE STATUS PATTERN COMMAND...: the command, a job that would touch $tmp/started, must end with that status
-# and one line "hvdrun: FAILED PATTERN", and no rank may have run.
+# and one line "hvdrun: FAILED ...PATTERN", and no rank may have run.
 fails() {
     what=$1 expected=$2 pattern=$3
     shift 3
     rm -f "$tmp/started"
     run on 0 "$@"
     is "$what is status $expected" "$expected" "$status"
-    like "and named with the host" "^hvdrun: FAILED $pattern" "$tmp/err"
+    like "and named with the host" "^hvdrun: FAILED.* $pattern" "$tmp/err"
     is "in one line" 1 "$(wc -l <"$tmp/err")"
     ok "and no rank has run" [ ! -e "$tmp/started" ]
 }
@@ -30,16 +30,15 @@ refuses() {
 # Keys of users
 ssh-keygen -q -t ed25519 -N '' -f "$tmp/stranger"
 ssh_config "$tmp/config" "s|^IdentityFile.*|IdentityFile $tmp/stranger|"
-refuses "a key that is not accepted" 77 "on $one: .*$(id -un)" "$tmp/config"
-like "the key is named" "$tmp/stranger" "$tmp/err"
+refuses "a key that is not accepted" 77 "on [^ ]+: login: .*$(id -un)@.*$tmp/stranger" "$tmp/config"
 ssh_config "$tmp/config" "s|^IdentityFile.*|IdentityFile $tmp/none|"
-refuses "no key at all" 77 "on $one: " "$tmp/config"
+refuses "no key at all" 77 "on [^ ]+: login: " "$tmp/config"
 ssh-keygen -q -t ed25519 -N 'a passphrase' -f "$tmp/encrypted"
 cat "$tmp/encrypted.pub" >>"$ssh_folder/authorized_keys"
-refuses "an encrypted key" 77 "on $one: .*$tmp/encrypted.*ssh-agent" "$tmp/config" -i "$tmp/encrypted"
+refuses "an encrypted key" 77 "on [^ ]+: login: .*$tmp/encrypted.*ssh-agent" "$tmp/config" -i "$tmp/encrypted"
 ssh-keygen -q -t rsa -b 2048 -N '' -f "$tmp/rsa"
 cat "$tmp/rsa.pub" >>"$ssh_folder/authorized_keys"
-refuses "an RSA key, which libssh2 cannot use here," 77 "on $one: .*RSA.*--remote-shell" "$tmp/config" -i "$tmp/rsa"
+refuses "an RSA key, which libssh2 cannot use here," 77 "on [^ ]+: login: .*RSA.*--remote-shell" "$tmp/config" -i "$tmp/rsa"
 
 # Keys of hosts. known_as FILE [LINE...]: host 1 is known so, the others as before.
 known_as() {
@@ -55,15 +54,15 @@ other_key=$(cut -d' ' -f1,2 "$tmp/stranger.pub")
 known_as "$tmp/known"
 cp "$tmp/known" "$tmp/known.before"
 refuses "a host that is not known" 77 "on $one: .*(ssh-keyscan|ssh ).*$one" "$tmp/config"
-like "its fingerprint is shown" "$(ssh-keygen -l -f "$ssh_folder/host_key.pub" | cut -d' ' -f2)" "$tmp/err"
+ok "its fingerprint is shown" grep -qF "$(ssh-keygen -l -f "$ssh_folder/host_key.pub" | cut -d' ' -f2)" "$tmp/err"
 ok "and it is not added to those known" cmp "$tmp/known" "$tmp/known.before"
 run on 0 with_config "$tmp/config" "$HVDRUN" --ssh-accept-new -np 3 -H "$all" true
 is "with --ssh-accept-new it is trusted" 0 "$status"
 run on 0 with_config "$tmp/config" "$HVDRUN" -np 3 -H "$all" true
 is "and known from then on" 0 "$status"
 known_as "$tmp/changed" "$one_known $other_key"
-refuses "a host whose key has changed" 77 "on $one: .*changed.*$tmp/changed" "$tmp/config"
-refuses "even with --ssh-accept-new, that" 77 "on $one: .*changed" "$tmp/config" --ssh-accept-new
+refuses "a host whose key has changed" 77 "on $one: .*CHANGED.*$tmp/changed" "$tmp/config"
+refuses "even with --ssh-accept-new, that" 77 "on $one: .*CHANGED" "$tmp/config" --ssh-accept-new
 known_as "$tmp/revoked" "@revoked $one_known $host_key" "$one_known $host_key"
 refuses "a host whose key is revoked" 77 "on $one: .*revoked" "$tmp/config"
 
@@ -86,7 +85,7 @@ kill -STOP "$(sshd_of 1)"
 fails "a host that accepts and never answers" 69 "on $one: " "$HVDRUN" -np 3 -H "$all" touch "$tmp/started"
 like "at the step at which it stands" "connect|banner" "$tmp/err"
 kill -STOP "$(sshd_of 2)"
-fails "one that is slower than --start-timeout" 75 ".*$one.*connect.*" \
+fails "one that is slower than --start-timeout" 75 "$one at step .connect.*" \
     "$HVDRUN" --start-timeout 2 -np 3 -H "$all" touch "$tmp/started"
 like "every one of them is named" "$(host 2)" "$tmp/err"
 unlike "and no other" "$(host 0)" "$tmp/err"
@@ -129,8 +128,7 @@ if links; then
     printf '#!/bin/sh\nyes "Buy more disks." | head -c 1000000\nexec /bin/sh "$@"\n' >"$tmp/flood"
     chmod +x "$tmp/expired" "$tmp/flood"
     for shell in expired flood; do
-        awk -F: -v OFS=: -v user="$(id -un)" -v shell="$tmp/$shell" '$1 == user { $7 = shell } { print }' /etc/passwd >"$tmp/passwd"
-        on 1 mount --bind "$tmp/passwd" /etc/passwd
+        user 1 "$tmp/$shell"
         [ $shell = flood ] && said='Buy more disks.' || said='Account expired.'
         fails "a login shell that says '$said'" 69 "on host1: .*$said" "$HVDRUN" -np 3 -H "$all" touch "$tmp/started"
         on 1 umount /etc/passwd
@@ -138,10 +136,10 @@ if links; then
 
     # No hvdagent, and no room for one
     mkdir "$tmp/home"
-    awk -F: -v OFS=: -v user="$(id -un)" -v home="$tmp/home" '$1 == user { $6 = home } { print }' /etc/passwd >"$tmp/passwd"
-    on 1 mount -t tmpfs none "$(dirname "$HVDAGENT")"
     own_tmp 1 size=64k
-    on 1 sh -c "mount --bind '$tmp/passwd' /etc/passwd; mount -t tmpfs -o size=64k none '$tmp/home'; mount -o remount,size=64k /dev/shm
+    on 1 mount -t tmpfs none "$(dirname "$HVDAGENT")"
+    user 1 '' "$tmp/home"
+    on 1 sh -c "mount -t tmpfs -o size=64k none '$tmp/home'; mount -o remount,size=64k /dev/shm
         for place in /tmp /dev/shm '$tmp/home'; do head -c 100000 /dev/zero >\$place/fill; done" 2>/dev/null
     fails "a host without hvdagent and without room for it" 69 "on host1: .*No space left" \
         "$HVDRUN" -np 3 -H "$all" touch "$tmp/started"

@@ -49,8 +49,8 @@ mkdir "$tmp/home"
 reaches "a key that only ssh-agent has" "$(target 1):1" with_config "$tmp/agent" env HOME="$tmp/home" "$HVDRUN"
 kill "$SSH_AGENT_PID"
 unset SSH_AUTH_SOCK
-ssh-keyscan -h >/dev/null 2>&1
-sed "s/^\\([^ ]*\\) /\\1 /" "$ssh_folder/known_hosts" >"$tmp/hashed" && ssh-keygen -q -H -f "$tmp/hashed" >/dev/null 2>&1
+cp "$ssh_folder/known_hosts" "$tmp/hashed"
+ssh-keygen -q -H -f "$tmp/hashed" >/dev/null 2>&1
 ssh_config "$tmp/hashed-config" "s|^UserKnownHostsFile.*|UserKnownHostsFile $tmp/hashed|"
 reaches "hashed known_hosts" "$(target 1):1" with_config "$tmp/hashed-config" "$HVDRUN"
 
@@ -60,45 +60,41 @@ reaches "its variable" "$(target 1):1" env HVD_REMOTE_SHELL='ssh -q %h' "$HVDRUN
 ssh_config "$tmp/jump" '' "Host $(host 1)" "ProxyJump $(target 2)" 'Host *'
 reaches "a host behind another one" "$(target 1):1" with_config "$tmp/jump" "$HVDRUN"
 like "is left to the external ssh, which is said" "^hvdrun: .*$(host 1).*ProxyJump" "$tmp/err"
-mkdir "$tmp/empty"
-mkdir -p "$tmp/home/.ssh"
+mkdir "$tmp/no-ssh"
+ln -s /bin/echo "$tmp/no-ssh"
+mkdir "$tmp/home/.ssh"
 cp "$key" "$ssh_folder/known_hosts" "$tmp/home/.ssh"
 if links; then # elsewhere the port is not ssh's
-    reaches "without an ssh client, the keys and known_hosts of the home directory" "$(target 1):1" \
-        env PATH="$tmp/empty:/nonexistent" HOME="$tmp/home" "$HVDRUN"
+    user 0 '' "$tmp/home"
+    reaches "without an ssh client, the keys and known_hosts of the home directory" host1:1 \
+        env PATH="$tmp/no-ssh" "$HVDRUN"
+    on 0 umount /etc/passwd
 else
     skip "without an ssh client, the keys and known_hosts of the home directory" "$no_links"
 fi
 
-# Login shells. shell FILE [HOME]: that of this user on host 1.
-shell() {
-    chmod +x "$1"
-    awk -F: -v OFS=: -v user="$(id -un)" -v shell="$1" -v home="$2" \
-        '$1 == user { $7 = shell; if (home) $6 = home } { print }' /etc/passwd >"$1.passwd"
-    on 1 umount /etc/passwd 2>/dev/null
-    on 1 mount --bind "$1.passwd" /etc/passwd
-}
+# Login shells
 if links; then
     printf '#!/bin/sh\necho "*** Welcome ***"\nhead -c 20000 /dev/zero | tr "\\0" "\\n"\nprintf "no end of line"\nexec /bin/sh "$@"\n' >"$tmp/noisy"
-    shell "$tmp/noisy"
+    chmod +x "$tmp/noisy"
+    user 1 "$tmp/noisy"
     reaches "a login shell that prints a banner" host1:1 "$HVDRUN"
     printf '#!/bin/sh\n[ $# = 2 ] && [ "$1" = -c ] || exit 97\ncase $2 in *[!a-z/\\ -]*) echo "Illegal variable name."; exit 98 ;; esac\nexec /bin/sh -c "$2"\n' >"$tmp/strict"
-    shell "$tmp/strict"
+    chmod +x "$tmp/strict"
+    user 1 "$tmp/strict"
     reaches "one that knows no grammar of sh's" host1:1 "$HVDRUN"
     reaches "with --remote-shell too" host1:1 "$HVDRUN" --remote-shell 'ssh %h'
     if [ -x /bin/tcsh ]; then
-        ln -sf /bin/tcsh "$tmp/tcsh"
-        shell "$tmp/tcsh"
+        user 1 /bin/tcsh
         reaches "tcsh" host1:1 "$HVDRUN"
     else
         skip "tcsh" "not installed"
     fi
     mkdir "$tmp/otherhome"
-    ln -sf /bin/sh "$tmp/sh"
-    shell "$tmp/sh" "$tmp/otherhome"
+    user 1 '' "$tmp/otherhome"
     run on 0 "$HVDRUN" -np 1 -H host1:1 pwd
     is "another home directory changes nothing" "[0]<stdout>:$PWD" "$(cat "$tmp/out")"
-    shell "$tmp/sh" "$tmp/nowhere"
+    user 1 '' "$tmp/nowhere"
     reaches "nor does one that is not there" host1:1 "$HVDRUN"
     on 1 umount /etc/passwd
 else
@@ -108,11 +104,12 @@ fi
 # A host without hvdagent
 # without_agent I: hides it; /tmp is the host's own, and what the test needs of the machine's stays in sight.
 without_agent() {
-    on "$1" mount -t tmpfs none "$(dirname "$HVDAGENT")"
     own_tmp "$1" size=64m
+    on "$1" mount -t tmpfs none "$(dirname "$HVDAGENT")"
 }
 if links; then
     without_agent 1
+    ok "hvdagent is hidden from a host" not on 1 test -e "$HVDAGENT"
     on 1 ls -A /tmp /dev/shm /run >"$tmp/before"
     start on 0 "$HVDRUN" -np 3 -H host0:1,host1:2 "$WORLD" init barriers 10 print up wait "$tmp/go" barriers 10 shutdown
     for rank in 0 1 2; do until_said "\\[$rank\\].*up"; done
@@ -129,7 +126,7 @@ if links; then
     on 1 ls -A /tmp /dev/shm /run >"$tmp/after"
     ok "and no file" cmp "$tmp/before" "$tmp/after"
     reaches "a copy is sent through --remote-shell, too" host1:1 "$HVDRUN" --remote-shell 'ssh %h'
-    shell "$tmp/noisy"
+    user 1 "$tmp/noisy"
     reaches "and past a banner" host1:1 "$HVDRUN"
 else
     skip "a host without hvdagent is sent a copy" "$no_links"

@@ -68,8 +68,9 @@ if links; then
     start on 0 "$HVDRUN" -np 4 -H "$(slots 0 2 2)" --port-range 30000-30009 \
         "$WORLD" init barriers 10 print up wait "$tmp/go" barriers 10 shutdown
     for rank in 0 1 2 3; do until_said "\\[$rank\\].*up"; done
-    is "--port-range keeps the job's ports on a host within it" "" \
-        "$(on 1 ss -Hltn | awk '{ sub(/.*:/, "", $4); if ($4 != 22 && ($4 < 30000 || $4 > 30009)) print $4 }')"
+    is "--port-range keeps the job's ports that other hosts can reach within it" "" \
+        "$(on 1 ss -Hltn | awk '$4 !~ /^127/ { sub(/.*:/, "", $4); if ($4 != 22 && ($4 < 30000 || $4 > 30009)) print $4 }')"
+    is "two ranks have two of them" 2 "$(on 1 ss -Hltn | grep -c ':3000[0-9] ')"
     : >"$tmp/go"
     finish_job
     is "and the job works" 0 "$status"
