@@ -72,6 +72,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/ssh_config.c launcher/ssh_config.h \
 	launcher/ssh_config_expand.c launcher/ssh_config_expand.h \
 	launcher/ssh_config_query.c \
+	launcher/ssh_connect.c launcher/ssh_connect.h \
 	launcher/ssh_dial.c launcher/ssh_dial.h \
 	launcher/ssh_host_key.c launcher/ssh_host_key.h \
 	launcher/ssh_key_file.c launcher/ssh_key_file.h \

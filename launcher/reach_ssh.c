@@ -4,9 +4,7 @@
  *   ask ssh's configuration -> resolve -> connect, banner, exchange of keys -> is it the host?
  *     -> login -> one channel, /bin/sh -> pump
  *
- * An address of this machine goes over to the local way, a proxy to the external ssh. A host that
- * refuses or closes the connection before its banner is tried again three times: it may have too
- * many others.
+ * An address of this machine goes over to the local way, a proxy to the external ssh.
  * Fails when the configuration is bad, the name is unknown, no address answers, the host does not
  * speak ssh, its key is not the known one, no key of ours is accepted, or it takes too long; each
  * names the address and what was under way. Afterwards the way ends with the channel or when the
@@ -15,7 +13,7 @@
 #include "launcher/exit_status.h"
 #include "launcher/reach_way.h"
 #include "launcher/resolve.h"
-#include "launcher/ssh_dial.h"
+#include "launcher/ssh_connect.h"
 #include "launcher/ssh_host_key.h"
 #include "launcher/ssh_login.h"
 #include "launcher/ssh_pump.h"
@@ -26,7 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -40,15 +37,13 @@ struct ssh_way {
     struct addrinfo *addresses;
     struct ssh_config_query *query; /* these four: while under way */
     struct resolve *resolve;
-    struct ssh_dial *dial;
+    struct ssh_connect *connect;
     struct ssh_login *login;
     struct ssh_session *session;
     LIBSSH2_CHANNEL *channel;
     struct ssh_pump *pump;
     enum ssh_stage stage;
-    int attempts;
-    char peer[100];    /* "198.51.100.11 port 22" */
-    char problem[300]; /* of the last attempt to connect */
+    char peer[100]; /* "198.51.100.11 port 22" */
     uv_timer_t deadline, turn;
     int open_handles;
     bool over; /* failed, or handed over to another way */
@@ -64,10 +59,10 @@ static void stop(struct ssh_way *way)
     uv_timer_stop(&way->turn);
     ssh_config_cancel(way->query);
     resolve_cancel(way->resolve);
-    ssh_dial_cancel(way->dial);
+    ssh_connect_cancel(way->connect);
     way->query = NULL;
     way->resolve = NULL;
-    way->dial = NULL;
+    way->connect = NULL;
     if (way->session)
         ssh_session_stop(way->session);
 }
@@ -81,21 +76,17 @@ static void fail_way(struct ssh_way *way, int exit_status, const char *text)
 static void on_deadline(uv_timer_t *timer)
 {
     struct ssh_way *way = timer->data;
-    if (way->dial)
-        ssh_dial_describe(way->dial, way->peer, sizeof way->peer);
     const struct ssh_situation situation = {
         .stage = way->stage,
         .host = way->job->target->host,
         .user = way->config.user,
         .peer = way->peer,
-        .has_banner = way->session && ssh_session_has_banner(way->session),
         .timeout_ms = way->job->settings->timeout_ms,
     };
-    char text[400];
-    if (way->problem[0] && !way->dial && !way->session)
-        snprintf(text, sizeof text, "connect %s", way->problem); /* between two attempts */
-    else
-        ssh_say_late(text, sizeof text, &situation);
+    char text[400], connect[300] = "";
+    if (way->connect)
+        ssh_connect_describe(way->connect, connect, sizeof connect);
+    ssh_say_late(text, sizeof text, &situation, connect);
     fail_way(way, way->stage == SSH_STAGE_LOGIN ? STATUS_REFUSED : STATUS_UNREACHABLE, text);
 }
 
@@ -239,85 +230,31 @@ static bool trust_host(struct ssh_way *way)
 
 /* ---- the connection ---- */
 
-static void dial(struct ssh_way *way);
-
-static void on_turn_to_dial(uv_timer_t *timer)
-{
-    dial(timer->data);
-}
-
-/* Turned away: again later, or not any more. */
-static void dial_again(struct ssh_way *way, enum ssh_turned_away how)
-{
-    uint32_t random = 0;
-    char text[400];
-    getrandom(&random, sizeof random, 0);
-    int pause_ms = ssh_dial_again_ms(how, way->attempts, random);
-    ssh_session_close(way->session);
-    way->session = NULL;
-    if (pause_ms >= 0) {
-        uv_timer_start(&way->turn, on_turn_to_dial, (uint64_t)pause_ms, 0);
-        return;
-    }
-    snprintf(text, sizeof text, "connect %s (%d times)", way->problem, way->attempts);
-    fail_way(way, STATUS_UNREACHABLE, text);
-}
-
-static void on_handshake(void *context, int rc)
+static void on_connected(void *context, struct ssh_session *session, const char *text)
 {
     struct ssh_way *way = context;
-    if (rc == 0) {
-        reach_way_step(way->job->reach, STEP_HOST_KEY);
-        if (trust_host(way))
-            login(way);
+    way->connect = NULL;
+    way->session = session;
+    if (!session) {
+        fail_way(way, STATUS_UNREACHABLE, text);
         return;
     }
-    char text[400];
-    ssh_say_no_handshake(way->problem, sizeof way->problem, way->session, way->peer, rc);
-    if (ssh_session_lost(way->session) && !ssh_session_has_banner(way->session)) {
-        dial_again(way, SSH_CLOSED);
-        return;
-    }
-    snprintf(text, sizeof text, "connect %s", way->problem);
-    fail_way(way, STATUS_UNREACHABLE, text);
+    snprintf(way->peer, sizeof way->peer, "%s", text);
+    reach_way_step(way->job->reach, STEP_HOST_KEY);
+    if (trust_host(way))
+        login(way);
 }
 
-static int try_handshake(void *context, LIBSSH2_SESSION *ssh)
+static void connect_host(struct ssh_way *way)
 {
-    struct ssh_way *way = context;
-    return libssh2_session_handshake(ssh, ssh_session_socket(way->session));
-}
-
-static void on_dialled(void *context, const struct ssh_dialled *dialled)
-{
-    struct ssh_way *way = context;
-    struct err err = { 0 };
-    way->dial = NULL;
-    if (dialled->fd < 0) {
-        char text[400];
-        snprintf(way->problem, sizeof way->problem, "%s", dialled->text);
-        snprintf(text, sizeof text, "connect %s", dialled->text);
-        if (dialled->refused)
-            dial_again(way, SSH_REFUSED);
-        else
-            fail_way(way, STATUS_UNREACHABLE, text);
-        return;
-    }
-    snprintf(way->peer, sizeof way->peer, "%s", dialled->text);
-    way->stage = SSH_STAGE_HANDSHAKE;
-    way->session = ssh_session_create(way->job->loop, dialled->fd);
-    if (ssh_host_key_prefer(ssh_session_libssh2(way->session), &way->known_types, &err) < 0)
-        fail_way(way, STATUS_UNREACHABLE, err.text);
-    else
-        ssh_session_run(way->session, try_handshake, on_handshake, way);
-}
-
-static void dial(struct ssh_way *way)
-{
-    way->attempts++;
-    way->stage = SSH_STAGE_DIAL;
-    way->dial = ssh_dial_start(way->job->loop, way->addresses, way->job->settings->silence_ms,
-                               on_dialled, way);
+    const struct ssh_connect_request request = {
+        .addresses = way->addresses,
+        .known_types = &way->known_types,
+        .silence_ms = way->job->settings->silence_ms,
+    };
+    way->stage = SSH_STAGE_CONNECT;
+    reach_way_step(way->job->reach, STEP_CONNECT);
+    way->connect = ssh_connect_start(way->job->loop, &request, on_connected, way);
 }
 
 static void read_known_hosts(struct ssh_way *way)
@@ -360,9 +297,8 @@ static void on_resolved(void *context, struct addrinfo *addresses, const char *p
         stop(way);
         reach_way_is_local(way->job->reach);
     } else {
-        reach_way_step(way->job->reach, STEP_CONNECT);
         read_known_hosts(way);
-        dial(way);
+        connect_host(way);
     }
 }
 

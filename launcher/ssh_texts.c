@@ -9,37 +9,28 @@
 #include <string.h>
 #include <unistd.h>
 
-void ssh_say_late(char *text, size_t size, const struct ssh_situation *situation)
+void ssh_say_late(char *text, size_t size, const struct ssh_situation *situation,
+                  const char *connect)
 {
-    static const char *const missing[][2] = {
-        [SSH_STAGE_CONFIG] = { "no answer", "no answer" },
-        [SSH_STAGE_RESOLVE] = { "no answer", "no answer" },
-        [SSH_STAGE_DIAL] = { "no answer", "no answer" },
-        [SSH_STAGE_HANDSHAKE] = { "no ssh banner", "no exchange of keys" },
-        [SSH_STAGE_LOGIN] = { "no answer", "no answer" },
-        [SSH_STAGE_CHANNEL] = { "no /bin/sh", "no /bin/sh" },
-    };
-    char what[200];
+    char what[300] = "";
     switch (situation->stage) {
     case SSH_STAGE_CONFIG:
-        snprintf(what, sizeof what, "ssh -G %s", situation->host);
+        snprintf(what, sizeof what, "ssh -G %s: no answer", situation->host);
         break;
     case SSH_STAGE_RESOLVE:
-        snprintf(what, sizeof what, "%s cannot be resolved", situation->host);
+        snprintf(what, sizeof what, "%s cannot be resolved: no answer", situation->host);
+        break;
+    case SSH_STAGE_CONNECT:
+        snprintf(what, sizeof what, "%s", connect);
         break;
     case SSH_STAGE_LOGIN:
-        snprintf(what, sizeof what, "login as %s@%s", situation->user, situation->host);
-        break;
-    case SSH_STAGE_DIAL:
-    case SSH_STAGE_HANDSHAKE:
-        snprintf(what, sizeof what, "connect %s", situation->peer);
+        snprintf(what, sizeof what, "login as %s@%s: no answer", situation->user, situation->host);
         break;
     case SSH_STAGE_CHANNEL:
-        snprintf(what, sizeof what, "ssh connection to %s", situation->peer);
+        snprintf(what, sizeof what, "ssh connection to %s: no /bin/sh", situation->peer);
         break;
     }
-    snprintf(text, size, "%s: %s within %g s", what,
-             missing[situation->stage][situation->has_banner], situation->timeout_ms / 1000.0);
+    snprintf(text, size, "%s within %g s", what, situation->timeout_ms / 1000.0);
 }
 
 void ssh_say_unresolved(char *text, size_t size, const char *host, const char *name,

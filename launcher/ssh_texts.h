@@ -11,8 +11,7 @@
 enum ssh_stage {
     SSH_STAGE_CONFIG,
     SSH_STAGE_RESOLVE,
-    SSH_STAGE_DIAL,
-    SSH_STAGE_HANDSHAKE,
+    SSH_STAGE_CONNECT,
     SSH_STAGE_LOGIN,
     SSH_STAGE_CHANNEL
 };
@@ -20,12 +19,12 @@ enum ssh_stage {
 struct ssh_situation {
     enum ssh_stage stage;
     const char *host, *user, *peer; /* `peer` as "198.51.100.11 port 22" */
-    bool has_banner;
     uint32_t timeout_ms;
 };
 
-/* The time is up. */
-void ssh_say_late(char *text, size_t size, const struct ssh_situation *situation);
+/* The time is up. `connect`: what ssh_connect_describe() says, for SSH_STAGE_CONNECT. */
+void ssh_say_late(char *text, size_t size, const struct ssh_situation *situation,
+                  const char *connect);
 
 /* `name` is what `host` stands for in the configuration. */
 void ssh_say_unresolved(char *text, size_t size, const char *host, const char *name,
