@@ -2,6 +2,7 @@
 /* Dialling another rank; see link_dial.h. */
 #include "lib/link/link_dial.h"
 
+#include "lib/base/text.h"
 #include "lib/link/descriptor.h"
 
 #include <ctype.h>
@@ -109,6 +110,7 @@ void link_dial_causes(const struct link_dial *dial, char text[DIAL_CAUSES_SIZE])
     }
     if (left > 0)
         snprintf(text + used, DIAL_CAUSES_SIZE - used, "; %d more", left);
+    text_make_ascii(text);
 }
 
 /* ---- rounds ---- */
