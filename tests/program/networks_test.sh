@@ -113,6 +113,27 @@ parted
 is "a network may be chosen by name and by address" "0 0" "$statuses"
 like "and it is used" '^203\.0\.113\.11$' "$tmp/links"
 
+for h in 0 1; do
+    on $h ip -6 addr add 2001:db8::1$h/64 dev eth0 nodad 2>"$tmp/none" || rm -f "$tmp/none"
+done
+if [ -e "$tmp/none" ]; then
+    meets 2
+    rank 0 0 HVD_NETWORK_INTERFACES=2001:db8::/64 -- init stream "$tmp/end"
+    rank 1 1 HVD_NETWORK_INTERFACES=2001:db8::/64 -- init stream "$tmp/end"
+    until_rank 0 streaming
+    links_of 0 >"$tmp/links"
+    touch "$tmp/end"
+    parted
+    is "and IPv6 alone will do" "0 0" "$statuses"
+    like "between the two" '^2001:db8::11$' "$tmp/links"
+    for h in 0 1; do
+        on $h ip -6 addr flush dev eth0 scope global
+    done
+else
+    skip "and IPv6 alone will do" "no IPv6"
+    skip "between the two" "no IPv6"
+fi
+
 meets 2
 rank 0 0 HVD_NETWORK_INTERFACES=ib0 -- init
 until_rank 0 world:
