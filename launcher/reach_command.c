@@ -102,6 +102,7 @@ static int spawn_command(struct reach_command *command, const char *path, int st
         .envp = environ,
         .stdio = { stream, stream, errors },
         .new_session = true,
+        .death_signal = SIGTERM, /* it may not read its stdin yet */
         .nofile = command->job->settings->nofile,
         .ignore_hup = hup.sa_handler == SIG_IGN,
     };

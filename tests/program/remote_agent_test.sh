@@ -78,6 +78,18 @@ for victim in agent keeper hvdrun; do
     ok "nothing is left when the $victim is killed" until_true no_survivors
 done
 
+elsewhere="sh -c ': >$tmp/began; exec sleep 1000' %h"
+on_host true
+until_true [ -e "$tmp/began" ]
+stop_with KILL
+ok "a command that is still on its way ends with hvdrun" until_true no_survivors
+rm "$tmp/began"
+on_host true
+until_true [ -e "$tmp/began" ]
+stop_with TERM
+is "and when hvdrun is told to stop" 143 "$status"
+ok "leaving nothing" no_survivors
+
 # A copy removes itself, and nothing else.
 copy_in() {
     mkdir -m "$2" "$1" && cp "$HVDAGENT" "$1/hvdagent"
