@@ -40,7 +40,7 @@ char *check_hosts(const struct job_options *options, int *exit_status)
     uv_must(uv_loop_init(&loop), "event loop");
     outcome.check = host_check_start(&loop, options, &callbacks, &outcome);
     uv_run(&loop, UV_RUN_DEFAULT);
-    uv_loop_close(&loop);
+    loop_close(&loop);
     *exit_status = outcome.exit_status;
     return outcome.table;
 }

@@ -194,10 +194,11 @@ static int run_job(struct run *run)
     if (failed) {
         run->exit_status = refuse(failed, &err);
         stop_watching(run);
+        loop_leave(&run->loop);
     }
     uv_run(&run->loop, UV_RUN_DEFAULT);
     ignore_questions(run);
-    uv_loop_close(&run->loop);
+    loop_close(&run->loop);
     return run->exit_status;
 }
 

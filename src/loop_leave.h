@@ -9,4 +9,7 @@
  * second. A name that is being looked up cannot be called off, and a dead name server takes long. */
 void loop_leave(uv_loop_t *loop);
 
+/* After the loop has run, once loop_leave() has been called: closes it. */
+void loop_close(uv_loop_t *loop);
+
 #endif
