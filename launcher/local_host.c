@@ -74,7 +74,6 @@ void local_host_init(struct local_host *self)
     if (gethostname(name, sizeof name - 1) < 0)
         name[0] = '\0';
     self->name = xstrdup(name);
-    collect_addresses(self);
 }
 
 void local_host_fini(struct local_host *self)
@@ -103,10 +102,12 @@ static bool is_loopback(const struct ip_address *address)
     return memcmp(address->bytes, one, sizeof one) == 0;
 }
 
-static bool is_own_address(const struct local_host *self, const struct ip_address *address)
+static bool is_own_address(struct local_host *self, const struct ip_address *address)
 {
     if (is_loopback(address))
         return true;
+    if (!self->addresses)
+        collect_addresses(self);
     for (int i = 0; i < self->address_count; i++)
         if (self->addresses[i].family == address->family &&
             memcmp(self->addresses[i].bytes, address->bytes, sizeof address->bytes) == 0)
@@ -135,14 +136,14 @@ static bool read_address(struct ip_address *address, const char *host)
     return true;
 }
 
-bool local_host_is(const struct local_host *self, const char *host)
+bool local_host_is(struct local_host *self, const char *host)
 {
     struct ip_address address;
     return is_own_name(self, host) ||
            (read_address(&address, host) && is_own_address(self, &address));
 }
 
-bool local_host_has_address(const struct local_host *self, const struct sockaddr *address)
+bool local_host_has_address(struct local_host *self, const struct sockaddr *address)
 {
     struct ip_address ip;
     return from_sockaddr(&ip, address) && is_own_address(self, &ip);

@@ -19,18 +19,19 @@ struct ip_address {
 /* What decides. local_host_init() fills it from the system; a test fills it itself. */
 struct local_host {
     char *name;                   /* owned; the machine's own, "" if unknown */
-    struct ip_address *addresses; /* owned; of its interfaces */
+    struct ip_address *addresses; /* owned; of its interfaces; NULL until somebody asks */
     int address_count;
 };
 
-/* Asks the system once. What cannot be learnt is left empty; it never fails. */
+/* Asks the system for the name at once, for addresses when they are needed first. What cannot be
+ * learnt is left empty; it never fails. */
 void local_host_init(struct local_host *self);
 void local_host_fini(struct local_host *self);
 
 /* `host` is a name or a numeric address; an IPv6 address with or without brackets, zone ignored. */
-bool local_host_is(const struct local_host *self, const char *host);
+bool local_host_is(struct local_host *self, const char *host);
 
 /* For an address that a name was resolved to. */
-bool local_host_has_address(const struct local_host *self, const struct sockaddr *address);
+bool local_host_has_address(struct local_host *self, const struct sockaddr *address);
 
 #endif

@@ -298,7 +298,7 @@ bool reach_way_is_reached(const struct reach *reach)
     return reach->handed_over;
 }
 
-bool reach_way_is_own_address(const struct reach *reach, const struct sockaddr *address)
+bool reach_way_is_own_address(struct reach *reach, const struct sockaddr *address)
 {
     return local_host_has_address(&reach->pool->self, address);
 }

@@ -70,7 +70,7 @@ void reach_pool_add(struct reach_pool *pool, struct reach *reach);
 void reach_pool_turn_over(struct reach_pool *pool, struct reach *reach);
 
 /* How a host is reached to begin with. */
-const struct reach_way *reach_pool_choose(const struct reach_pool *pool,
+const struct reach_way *reach_pool_choose(struct reach_pool *pool,
                                           const struct reach_target *target);
 
 /* ---- reach.c ---- */

@@ -30,7 +30,7 @@ void reach_pool_destroy(struct reach_pool *pool)
     free(pool);
 }
 
-const struct reach_way *reach_pool_choose(const struct reach_pool *pool,
+const struct reach_way *reach_pool_choose(struct reach_pool *pool,
                                           const struct reach_target *target)
 {
     if (!target->user && local_host_is(&pool->self, target->host))

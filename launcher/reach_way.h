@@ -71,6 +71,6 @@ const char *reach_way_command(const struct reach *reach, bool *users_own);
 bool reach_way_is_reached(const struct reach *reach);
 
 /* Is the address one of this machine's? For a way that has resolved a name. */
-bool reach_way_is_own_address(const struct reach *reach, const struct sockaddr *address);
+bool reach_way_is_own_address(struct reach *reach, const struct sockaddr *address);
 
 #endif
