@@ -205,7 +205,7 @@ loopback_down() {
         [ ! -s "$_p" ] || kill -KILL "$(cat "$_p")" 2>/dev/null
         rm -f "$_p"
     done
-    rm -rf "$ssh_folder/bin" "$ssh_folder"/*.log
+    rm -rf "${ssh_folder:?}/bin" "$ssh_folder"/*.log
 }
 
 # ---- configurations of ssh ----
@@ -253,16 +253,19 @@ host_pids_named() {
     done
 }
 
-# job_pids NAME: processes of the latest job, by its token, whose program has that name.
+# job_pids PATTERN: processes of the latest job, by its token, whose program has such a name; hvdrun becomes hvdrun-ssh.
 job_pids() {
     for _p in $(survivors | cut -d/ -f3); do
-        [ "$(cat "/proc/$_p/comm" 2>/dev/null)" != "$1" ] || echo "$_p"
+        case $(cat "/proc/$_p/comm" 2>/dev/null) in
+        # shellcheck disable=SC2254  # a pattern
+        $1) echo "$_p" ;;
+        esac
     done
 }
 
 # signal_hvdrun SIGNAL: to hvdrun itself; $pid may be a process in front of it.
 signal_hvdrun() {
-    for _p in $(job_pids hvdrun); do
+    for _p in $(job_pids 'hvdrun*'); do
         kill "-$1" "$_p"
     done
 }

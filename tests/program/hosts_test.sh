@@ -74,6 +74,9 @@ if links; then
     : >"$tmp/go"
     finish_job
     is "and the job works" 0 "$status"
+    run on 0 "$HVDRUN" -np 3 -H "$(slots 1 2)" --port-range 30050-30050 "$WORLD" init shutdown
+    like "a range with too few ports is an error that names it" 'on host1 .*exited with status 1' "$tmp/err"
+    like "on the rank that has none" '^\[[12]\]<stderr>:.*30050 to 30050.*Address already in use' "$tmp/err"
     for i in 0 1; do on $i ip -6 addr add fd00::1$i/64 dev eth0 nodad; done 2>/dev/null
     if on 0 ssh -o HostKeyAlias=host1 fd00::11 true 2>/dev/null; then
         ssh_config "$tmp/ipv6" '' 'Host fd00::11' 'HostKeyAlias host1' 'Host *'
@@ -145,6 +148,15 @@ ok "neither it nor the key is on a command line of any host" not grep -qsaF -f "
 signal_hvdrun TERM
 finish_job
 unset CANARY
+
+# Hosts that are only looked at
+run on 0 "$HVDRUN" -np 3 -H "$(slots 1 1 1)" --check-hosts touch "$tmp/checked"
+is "--check-hosts ends with status 0 if a job could run" 0 "$status"
+is "prints a line for every host" "$(host 0) $(host 1) $(host 2)" "$(sed 1d "$tmp/out" | cut -d' ' -f1 | paste -sd' ')"
+run on 0 "$HVDRUN" -np 3 -H "$(slots 1 1 1)" --check-hosts "$tmp/no-such-command"
+is "and with the status that a job would have" 127 "$status"
+is "after all hosts were looked at" 3 "$(grep -Ec '^[^ ]+: command: .*not found' "$tmp/out")"
+ok "and starts nothing" [ ! -e "$tmp/checked" ]
 
 # Two jobs at once on the same hosts
 run on 0 sh -c 'for n in 1 2 3; do "$@" & done; wait' sh "$HVDRUN" -np 4 -H "$(slots 1 1 2)" "$WORLD" init barriers 100 print done shutdown

@@ -12,7 +12,7 @@ hosts_up 3 || skip_all "$hosts_reason"
 
 # plan: what a dry run has said, "HOST RANKS" in the order of hosts.
 plan() {
-    awk '$2 ~ /^host/ { if (!ranks[$2]++) order[++n] = $2 } END { for (i = 1; i <= n; i++) printf "%s %d ", order[i], ranks[order[i]] }' "$tmp/out"
+    awk '$2 ~ /^host[0-9]/ { if (!ranks[$2]++) order[++n] = $2 } END { for (i = 1; i <= n; i++) printf "%s %d ", order[i], ranks[order[i]] }' "$tmp/out"
 }
 
 run on 0 salloc -Q -N3 -n7 srun hostname
@@ -27,7 +27,7 @@ run on 0 salloc -Q -N3 --ntasks-per-node=2 "$HVDRUN" -np 1 -H host2:1 --dry-run 
 is "-H wins" "host2 1 " "$(plan)"
 run on 0 salloc -Q -N3 --ntasks-per-node=2 "$HVDRUN" -np 7 true
 is "more ranks than tasks are status 2" 2 "$status"
-like "which names the variable" 'SLURM' "$tmp/err"
+like "which tells what the allocation has" '6 slots on 3 hosts' "$tmp/err"
 run on 0 salloc -Q -N3 --ntasks-per-node=2 "$HVDRUN" "$WORLD" init barriers 10 print done shutdown
 is "and the job runs" "0 6" "$status $(grep -c '>:done$' "$tmp/out")"
 printf '#!/bin/sh\nexec "%s" "%s" init barriers 10 print done shutdown\n' "$HVDRUN" "$WORLD" >"$tmp/batch"
