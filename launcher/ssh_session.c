@@ -35,20 +35,27 @@ struct ssh_session {
     void *context;
     size_t budget;
     uint64_t received;
-    bool waits;   /* not for the socket */
-    bool hung_up; /* libssh2 is told so */
-    char lost[200];
+    bool waits;      /* not for the socket */
+    bool lost;       /* nothing more comes, and nothing is sent */
+    bool hung_up;    /* libssh2 is told so */
+    char cause[200]; /* the first one */
 };
+
+static void set_cause(struct ssh_session *session, const char *why)
+{
+    if (!session->cause[0])
+        snprintf(session->cause, sizeof session->cause, "%s", why);
+}
 
 static void lose(struct ssh_session *session, const char *why)
 {
-    if (!session->lost[0])
-        snprintf(session->lost, sizeof session->lost, "%s", why);
+    set_cause(session, why);
+    session->lost = true;
 }
 
-static void lose_errno(struct ssh_session *session, int errnum)
+static const char *say_errno(int errnum)
 {
-    lose(session, uv_strerror(uv_translate_sys_error(errnum)));
+    return uv_strerror(uv_translate_sys_error(errnum));
 }
 
 /* ---- what libssh2 calls ---- */
@@ -71,15 +78,18 @@ static void on_free(void *data, void **abstract)
     ssh_memory_put(&session->memory, data);
 }
 
-static ssize_t send_now(struct ssh_session *session, const void *data, size_t length)
+/* How much the socket takes. One that fails takes all, and gives what has come up to now: then it is
+ * at its end. */
+static size_t send_now(struct ssh_session *session, const void *data, size_t length)
 {
     ssize_t n = send(session->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0)
-        return n;
+        return (size_t)n;
     if (errno == EAGAIN || errno == EINTR)
         return 0;
-    lose_errno(session, errno);
-    return -EPIPE;
+    set_cause(session, say_errno(errno));
+    shutdown(session->fd, SHUT_RDWR);
+    return length;
 }
 
 static ssize_t on_send(libssh2_socket_t fd, const void *data, size_t length, int flags,
@@ -87,16 +97,15 @@ static ssize_t on_send(libssh2_socket_t fd, const void *data, size_t length, int
 {
     struct ssh_session *session = *abstract;
     (void)fd, (void)flags;
-    if (session->hung_up || session->lost[0])
+    if (session->hung_up)
         return -EPIPE;
-    ssize_t n = session->unsent.length == 0 ? send_now(session, data, length) : 0;
-    if (n < 0)
-        return n;
-    text_buffer_put(&session->unsent, (const char *)data + n, length - (size_t)n);
-    if (session->unsent.length <= UNSENT_BYTES)
+    if (session->lost) /* a failure would keep libssh2 from giving out what it holds */
         return (ssize_t)length;
-    lose(session, "the host does not read what it is sent");
-    return -EPIPE;
+    size_t n = session->unsent.length == 0 ? send_now(session, data, length) : 0;
+    text_buffer_put(&session->unsent, (const char *)data + n, length - n);
+    if (session->unsent.length > UNSENT_BYTES)
+        lose(session, "the host does not read what it is sent");
+    return (ssize_t)length;
 }
 
 static ssize_t receive_now(struct ssh_session *session, void *data, size_t length)
@@ -112,7 +121,7 @@ static ssize_t receive_now(struct ssh_session *session, void *data, size_t lengt
     if (n == 0)
         lose(session, "closed by the host");
     else
-        lose_errno(session, errno);
+        lose(session, say_errno(errno));
     return -EAGAIN;
 }
 
@@ -125,7 +134,7 @@ static ssize_t on_receive(libssh2_socket_t fd, void *data, size_t length, int fl
         return -ECONNRESET;
     if (session->received > NOISE_BYTES && !ssh_session_has_banner(session))
         lose(session, "more than 64 KiB came");
-    if (session->lost[0] || session->budget == 0)
+    if (session->lost || session->budget == 0)
         return -EAGAIN;
     return receive_now(session, data, length < session->budget ? length : session->budget);
 }
@@ -149,9 +158,9 @@ static void on_poll(uv_poll_t *poll, int status, int events);
 static void watch(struct ssh_session *session)
 {
     int events = 0;
-    if (session->try && !session->waits && !session->lost[0])
+    if (session->try && !session->waits && !session->lost)
         events |= UV_READABLE;
-    if (session->unsent.length > 0 && !session->lost[0])
+    if (session->unsent.length > 0 && !session->lost)
         events |= UV_WRITABLE;
     if (events == session->events)
         return;
@@ -168,7 +177,7 @@ static void attempt(struct ssh_session *session)
     session->budget = TURN_BYTES;
     int rc = session->try(session->context, session->ssh);
     session->waits = rc == SSH_WAIT;
-    if (session->waits || (rc == LIBSSH2_ERROR_EAGAIN && !session->lost[0])) {
+    if (session->waits || (rc == LIBSSH2_ERROR_EAGAIN && !session->lost)) {
         watch(session);
         return;
     }
@@ -180,9 +189,8 @@ static void attempt(struct ssh_session *session)
 
 static void flush(struct ssh_session *session)
 {
-    ssize_t n = send_now(session, session->unsent.data, session->unsent.length);
-    if (n > 0)
-        text_buffer_consume(&session->unsent, (size_t)n);
+    text_buffer_consume(&session->unsent,
+                        send_now(session, session->unsent.data, session->unsent.length));
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -282,7 +290,7 @@ int ssh_session_socket(const struct ssh_session *session)
 
 const char *ssh_session_lost(const struct ssh_session *session)
 {
-    return session->lost[0] ? session->lost : NULL;
+    return session->lost ? session->cause : NULL;
 }
 
 const char *ssh_session_problem(const struct ssh_session *session)
@@ -319,7 +327,7 @@ size_t ssh_session_unsent(const struct ssh_session *session)
 static void say_goodbye(struct ssh_session *session)
 {
     session->budget = 0;
-    if (session->lost[0] || session->unsent.length > 0 || session->try)
+    if (session->lost || session->unsent.length > 0 || session->try)
         return;
     if (session->channel)
         libssh2_channel_close(session->channel);

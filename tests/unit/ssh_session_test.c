@@ -73,6 +73,19 @@ START_TEST(a_host_that_hangs_up_is_told_by_what_it_said_before)
 }
 END_TEST
 
+START_TEST(what_a_host_said_before_it_was_gone_is_read_although_nothing_can_be_sent)
+{
+    char text[300];
+    ck_assert_int_eq(write(host, "SSH-2.0-x\r\n", 11), 11);
+    close(host);
+    ssh_session_run(session, try_handshake, on_done, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(calls, 1);
+    ssh_say_no_handshake(text, sizeof text, session, "ADDRESS", result);
+    ck_assert_str_eq(text, "ADDRESS: exchange of keys: broken pipe");
+}
+END_TEST
+
 START_TEST(a_host_that_babbles_is_left)
 {
     static char lines[128 * 1024];
@@ -158,6 +171,7 @@ int main(void)
     tcase_add_checked_fixture(hosts, setup, teardown);
     tcase_add_loop_test(hosts, a_host_that_hangs_up_is_told_by_what_it_said_before, 0,
                         sizeof strangers / sizeof *strangers);
+    tcase_add_test(hosts, what_a_host_said_before_it_was_gone_is_read_although_nothing_can_be_sent);
     tcase_add_test(hosts, a_host_that_babbles_is_left);
     tcase_add_test(hosts, nothing_is_reported_of_a_session_that_is_closed);
     suite_add_tcase(suite, hosts);
