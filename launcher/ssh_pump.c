@@ -231,10 +231,11 @@ static void on_done(void *context, int rc)
         snprintf(text, sizeof text, "%s", ssh_session_problem(pump->session));
     else
         describe_status(pump, text, sizeof text);
-    pump->call.on_end(pump->context, text, !ended);
-    uv_poll_stop(&pump->poll);
-    close(pump->fd);
+    int fd = pump->fd;
     pump->fd = -1;
+    uv_poll_stop(&pump->poll);
+    pump->call.on_end(pump->context, text, !ended); /* may close the pump */
+    close(fd);
 }
 
 static void on_closed(uv_handle_t *handle)

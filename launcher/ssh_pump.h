@@ -15,7 +15,7 @@ struct ssh_pump;
 struct ssh_pump_events {
     void (*on_stderr)(void *context, const char *data, size_t length);
 
-    /* Once. The descriptor is closed after it. `text` as "exit status 3" or "connection reset by
+    /* Once. The descriptor is closed after it; the pump may be closed from here. `text` as "exit status 3" or "connection reset by
      * peer"; "" if all was in order. `lost`: it is about the connection. */
     void (*on_end)(void *context, const char *text, bool lost);
 };
