@@ -87,7 +87,7 @@ static void on_deadline(uv_timer_t *timer)
     if (way->connect)
         ssh_connect_describe(way->connect, connect, sizeof connect);
     ssh_say_late(text, sizeof text, &situation, connect);
-    fail_way(way, way->stage == SSH_STAGE_LOGIN ? STATUS_REFUSED : STATUS_UNREACHABLE, text);
+    fail_way(way, STATUS_UNREACHABLE, text);
 }
 
 /* ---- the channel ---- */
@@ -173,13 +173,13 @@ static void on_login_note(void *context, const char *text)
     reach_way_note(way->job->reach, false, text);
 }
 
-static void on_login(void *context, const char *problem)
+static void on_login(void *context, const char *problem, bool lost)
 {
     struct ssh_way *way = context;
     if (way->over)
         return;
     if (problem) {
-        fail_way(way, STATUS_REFUSED, problem);
+        fail_way(way, lost ? STATUS_UNREACHABLE : STATUS_REFUSED, problem);
         return;
     }
     way->stage = SSH_STAGE_CHANNEL;

@@ -56,7 +56,8 @@ static void end_failed(struct ssh_login *login, const char *lost)
                      request->host, lost ? lost : "", lost ? ": " : "", keys);
     if ((size_t)n >= sizeof text)
         memcpy(text + sizeof text - 4, "...", 4);
-    login->events.on_end(login->context, text);
+    login->events.on_end(login->context, text,
+                         lost && !ssh_session_dismissed(login->request.session));
 }
 
 static void skip_agent(struct ssh_login *login, const char *path, const char *problem)
@@ -155,7 +156,7 @@ static void on_tried(void *context, int rc)
     struct ssh_login *login = context;
     const char *lost = ssh_session_lost(login->request.session);
     if (rc == 0) {
-        login->events.on_end(login->context, NULL);
+        login->events.on_end(login->context, NULL, false);
         return;
     }
     set_outcome(login, rc);
@@ -219,7 +220,7 @@ struct ssh_login *ssh_login_start(uv_loop_t *loop, const struct ssh_login_reques
     login->self = login;
     const char *path = agent_path(login);
     if (read_files(login, &err) < 0)
-        events->on_end(context, err.text);
+        events->on_end(context, err.text, false);
     else if (path && path[0])
         login->question = ssh_agent_ask_keys(loop, path, on_agent_keys, login);
     else

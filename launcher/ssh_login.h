@@ -24,8 +24,9 @@ struct ssh_login_request {
 struct ssh_login_events {
     void (*on_note)(void *context, const char *text);
 
-    /* Once. `problem` is NULL when the user is logged in. */
-    void (*on_end)(void *context, const char *problem);
+    /* Once, if need be before ssh_login_start() returns. `problem` is NULL when the user is logged in.
+     * `lost`: there was no verdict, as the connection was lost. */
+    void (*on_end)(void *context, const char *problem, bool lost);
 };
 
 struct ssh_login *ssh_login_start(uv_loop_t *loop, const struct ssh_login_request *request,

@@ -37,6 +37,7 @@ struct ssh_session {
     uint64_t received;
     bool waits;      /* not for the socket */
     bool lost;       /* nothing more comes, and nothing is sent */
+    bool dismissed;  /* lost, by words of the host's */
     bool hung_up;    /* libssh2 is told so */
     char cause[200]; /* the first one */
 };
@@ -146,6 +147,7 @@ static void on_disconnect(LIBSSH2_SESSION *ssh, int reason, const char *message,
     struct shown shown;
     char text[160];
     (void)ssh, (void)reason, (void)language, (void)language_length;
+    session->dismissed = true;
     show_token(&shown, message, length > 0 ? (size_t)length : 0);
     snprintf(text, sizeof text, "closed by the host, which says '%s'", shown.text);
     lose(session, text);
@@ -291,6 +293,11 @@ int ssh_session_socket(const struct ssh_session *session)
 const char *ssh_session_lost(const struct ssh_session *session)
 {
     return session->lost ? session->cause : NULL;
+}
+
+bool ssh_session_dismissed(const struct ssh_session *session)
+{
+    return session->dismissed;
 }
 
 const char *ssh_session_problem(const struct ssh_session *session)

@@ -54,6 +54,9 @@ void ssh_session_set_channel(struct ssh_session *session, LIBSSH2_CHANNEL *chann
 /* Why the connection is lost ("closed by the host"); NULL while it is not. */
 const char *ssh_session_lost(const struct ssh_session *session);
 
+/* Was it lost by words of the host's ("Too many authentication failures")? */
+bool ssh_session_dismissed(const struct ssh_session *session);
+
 /* What libssh2 says of its last failure. */
 const char *ssh_session_problem(const struct ssh_session *session);
 
