@@ -256,18 +256,19 @@ host_pids_named() {
 # job_pids PATTERN: processes of the latest job, by its token, whose program has such a name; hvdrun becomes hvdrun-ssh.
 job_pids() {
     for _p in $(survivors | cut -d/ -f3); do
-        case $(cat "/proc/$_p/comm" 2>/dev/null) in
         # shellcheck disable=SC2254  # a pattern
+        case $(cat "/proc/$_p/comm" 2>/dev/null) in
         $1) echo "$_p" ;;
         esac
     done
 }
 
-# signal_hvdrun SIGNAL: to hvdrun itself; $pid may be a process in front of it.
+# signal_hvdrun SIGNAL: to hvdrun itself. $pid may be a process in front of it, which stops when hvdrun does.
 signal_hvdrun() {
     for _p in $(job_pids 'hvdrun*'); do
         kill "-$1" "$_p"
     done
+    [ "$1" != CONT ] || kill -CONT "$pid"
 }
 
 # What of the latest job still lives, on any host: by its token; and, token or not, whatever runs on a host that did not

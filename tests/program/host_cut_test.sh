@@ -48,17 +48,22 @@ for row in 'cut busy' 'crash busy' 'unplug busy --heartbeat-timeout 3' 'pause bu
     undo "$fault"
 done
 
-start_world "$WORLD init barriers 3 print up wait $tmp/go barriers 100 shutdown"
-tb_cut 1
-sleep 2 # the length of the fault
-tb_mend 1
-: >"$tmp/go"
-finish_job
-is "a host that was cut off for 2 s: an idle job goes on" 0 "$status"
+# A fault that lasts for 2 s, of which none is noticed
+for row in 'cut:mend' 'unplug:plug'; do
+    start_world "$WORLD init barriers 3 print up wait $tmp/go barriers 100 shutdown"
+    "tb_${row%:*}" 1
+    sleep 2
+    "tb_${row#*:}" 1
+    : >"$tmp/go"
+    finish_job
+    is "${row%:*} for 2 s: an idle job goes on" 0 "$status"
+    rm "$tmp/go"
+done
 start_world "$WORLD init barriers 3 print up barriers 30000 shutdown"
 tb_cut 1
-sleep 2 # the length of the fault
+sleep 2
 tb_mend 1
 finish_job
 is "and a busy one" 0 "$status"
+clean "nothing is left"
 finish

@@ -75,6 +75,14 @@ host_lost "hvdagent is stopped"
 kill -CONT $stopped
 clean "and when it goes on nothing is left"
 
+start_world "$WORLD init barriers 3 print up wait $tmp/go barriers 10 shutdown" --heartbeat-timeout 2
+signal_hvdrun TSTP
+sleep 4 # longer than hosts may be silent
+signal_hvdrun CONT
+: >"$tmp/go"
+finish_job
+is "Ctrl-Z stops a job on all hosts for as long as one likes" 0 "$status"
+
 start_world "$idle" --heartbeat-timeout 2
 signal_hvdrun STOP
 ok "hvdrun is stopped and says nothing: the other hosts clean up" until_true no_ranks_on_others

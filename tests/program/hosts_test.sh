@@ -159,8 +159,8 @@ is "after all hosts were looked at" 3 "$(grep -Ec '^[^ ]+: command: .*not found'
 ok "and starts nothing" [ ! -e "$tmp/checked" ]
 
 # Two jobs at once on the same hosts
-run on 0 sh -c 'for n in 1 2 3; do "$@" & done; wait' sh "$HVDRUN" -np 4 -H "$(slots 1 1 2)" "$WORLD" init barriers 100 print done shutdown
-is "three jobs at once on the same hosts" 12 "$(grep -c '>:done$' "$tmp/out")"
+run on 0 sh -c 'for n in 1 2 3; do "$@" & done; wait' sh "$HVDRUN" -np 4 -H "$(slots 1 1 2)" "$WORLD" init barriers 100 print through shutdown
+is "three jobs at once on the same hosts" 12 "$(grep -c '>:through$' "$tmp/out")"
 clean "and nothing is left"
 
 # Many hosts

@@ -28,9 +28,9 @@ is "-H wins" "host2 1 " "$(plan)"
 run on 0 salloc -Q -N3 --ntasks-per-node=2 "$HVDRUN" -np 7 true
 is "more ranks than tasks are status 2" 2 "$status"
 like "which tells what the allocation has" '6 slots on 3 hosts' "$tmp/err"
-run on 0 salloc -Q -N3 --ntasks-per-node=2 "$HVDRUN" "$WORLD" init barriers 10 print done shutdown
-is "and the job runs" "0 6" "$status $(grep -c '>:done$' "$tmp/out")"
-printf '#!/bin/sh\nexec "%s" "%s" init barriers 10 print done shutdown\n' "$HVDRUN" "$WORLD" >"$tmp/batch"
+run on 0 salloc -Q -N3 --ntasks-per-node=2 "$HVDRUN" "$WORLD" init barriers 10 print through shutdown
+is "and the job runs" "0 6" "$status $(grep -c '>:through$' "$tmp/out")"
+printf '#!/bin/sh\nexec "%s" "%s" init barriers 10 print through shutdown\n' "$HVDRUN" "$WORLD" >"$tmp/batch"
 run on 0 sbatch -Q -W -N2 -n4 -o "$tmp/batch.out" -e "$tmp/batch.err" "$tmp/batch"
-is "from a batch script too" "0 4" "$status $(grep -c '>:done$' "$tmp/batch.out")"
+is "from a batch script too" "0 4" "$status $(grep -c '>:through$' "$tmp/batch.out")"
 finish
