@@ -166,8 +166,8 @@ static void on_exited(void *context, const struct agent_exited *exited)
     wait_status_text(how, sizeof how, exited->wait_status);
     job_note(job, "rank %d %s", exited->rank, how);
     snprintf(passive, sizeof passive, "%s%s", WIFSIGNALED(exited->wait_status) ? "was " : "", how);
-    job_act(job, job_state_on_rank_exited(&job->state, exited->rank, exited->wait_status,
-                                          exited->after_ms));
+    job_act(job, job_state_on_rank_exited(&job->state, job->options->plan->ranks[exited->rank].host,
+                                          exited->rank, exited->wait_status, exited->after_ms));
     job->meeting.on_rank_ended(job->meeting.context, exited->rank, passive);
 }
 

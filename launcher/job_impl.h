@@ -38,6 +38,7 @@ struct job {
     uv_timer_t status_timer;  /* while hosts are being reached, on a terminal */
     int open_parts;           /* handles and hosts whose memory libuv still uses */
     uint64_t created_ms, started_ms;
+    uint64_t stopping_ms; /* when it began to stop, as uv_now() says it; 0 before */
     int sweeps;
     bool suspending; /* as soon as the ranks have been told */
     bool said, over;

@@ -91,7 +91,8 @@ static void lose_host(struct job *job, struct job_host *host)
 {
     char text[700];
     (host->local ? local_end_text : remote_end_text)(host, text, sizeof text);
-    job_act(job, job_state_on_host_failed(&job->state, host->index, -1, host->lost_status, text));
+    bool silent = job->stopping_ms > 0 && host->silence.heard_ms <= job->stopping_ms;
+    job_act(job, job_state_on_host_lost(&job->state, host->index, host->lost_status, text, silent));
     job->meeting.on_lost(job->meeting.context, host->index);
     give_up_ranks(job, host);
     job_sweep_orphans(job);

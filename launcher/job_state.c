@@ -46,8 +46,8 @@ enum job_action job_state_on_rank_started(struct job_state *state)
     return JOB_WAIT;
 }
 
-enum job_action job_state_on_rank_exited(struct job_state *state, int rank, int wait_status,
-                                         uint64_t after_ms)
+enum job_action job_state_on_rank_exited(struct job_state *state, int host, int rank,
+                                         int wait_status, uint64_t after_ms)
 {
     state->ranks_running--;
     if (state->cause != CAUSE_NONE) {
@@ -56,6 +56,7 @@ enum job_action job_state_on_rank_exited(struct job_state *state, int rank, int 
     }
     if (wait_status == 0)
         return JOB_WAIT;
+    state->cause_host = host;
     state->cause_rank = rank;
     state->cause_wait_status = wait_status;
     state->cause_after_ms = after_ms;
@@ -78,6 +79,24 @@ enum job_action job_state_on_host_failed(struct job_state *state, int host, int 
         snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
     }
     return stop(state, CAUSE_HOST, exit_status, SIGTERM);
+}
+
+/* It failed by itself, and not on that host. */
+static bool has_given_up(const struct job_state *state, int host)
+{
+    int status = state->cause_wait_status;
+    return state->cause == CAUSE_RANK && state->cause_host != host &&
+           (WIFEXITED(status) || WTERMSIG(status) == SIGABRT);
+}
+
+enum job_action job_state_on_host_lost(struct job_state *state, int host, int exit_status,
+                                       const char *text, bool silent)
+{
+    if (silent && has_given_up(state, host)) {
+        state->cause = CAUSE_NONE;
+        state->terminated++;
+    }
+    return job_state_on_host_failed(state, host, -1, exit_status, text);
 }
 
 enum job_action job_state_on_host_done(struct job_state *state)

@@ -9,7 +9,8 @@
  * stopping: the first failure, or a signal to hvdrun, has been recorded and everything is being
  * brought to an end. finished: every host is done.
  *
- * The first failure is the job's verdict; later ones do not change it. */
+ * The first failure is the job's verdict; later ones do not change it, but for a host that was lost
+ * before. */
 #ifndef LAUNCHER_JOB_STATE_H
 #define LAUNCHER_JOB_STATE_H
 
@@ -42,8 +43,8 @@ struct job_state {
     int nranks, ranks_running;
     bool told_to_stop; /* by a signal to hvdrun, whatever the cause is */
     enum job_cause cause;
-    int exit_status; /* what hvdrun will end with */
-    int cause_rank, cause_host, cause_wait_status;
+    int exit_status;                               /* what hvdrun will end with */
+    int cause_rank, cause_host, cause_wait_status; /* cause_host: of a rank, too */
     uint64_t cause_after_ms;
     char cause_text[512];
     int stop_signal;
@@ -57,8 +58,8 @@ enum job_action job_state_on_host_ready(struct job_state *state);
 enum job_action job_state_on_rank_started(struct job_state *state);
 
 /* A rank has ended by itself or by a signal; `after_ms` since it was started. */
-enum job_action job_state_on_rank_exited(struct job_state *state, int rank, int wait_status,
-                                         uint64_t after_ms);
+enum job_action job_state_on_rank_exited(struct job_state *state, int host, int rank,
+                                         int wait_status, uint64_t after_ms);
 
 /* A rank cannot be watched any more, because its host is lost. */
 enum job_action job_state_on_rank_lost(struct job_state *state);
@@ -67,6 +68,12 @@ enum job_action job_state_on_rank_lost(struct job_state *state);
  * means for hvdrun. */
 enum job_action job_state_on_host_failed(struct job_state *state, int host, int rank,
                                          int exit_status, const char *text);
+
+/* A host is lost. `silent`: nothing has come from it since before the job began to stop. A rank of
+ * another host that gave up then did so because of it, and only knew it sooner: the host becomes the
+ * verdict. */
+enum job_action job_state_on_host_lost(struct job_state *state, int host, int exit_status,
+                                       const char *text, bool silent);
 
 /* A host has nothing more to say, nor its agent. */
 enum job_action job_state_on_host_done(struct job_state *state);

@@ -49,7 +49,7 @@ END_TEST
 START_TEST(ranks_that_end_well_make_a_job_that_ends_well)
 {
     for (int rank = 0; rank < 4; rank++)
-        ck_assert_int_eq(job_state_on_rank_exited(&state, rank, exited(0), 10), JOB_WAIT);
+        ck_assert_int_eq(job_state_on_rank_exited(&state, 0, rank, exited(0), 10), JOB_WAIT);
     end_hosts();
     ck_assert_int_eq(state.cause, CAUSE_NONE);
     ck_assert_int_eq(state.exit_status, 0);
@@ -58,11 +58,11 @@ END_TEST
 
 START_TEST(the_first_failure_stops_the_others_and_is_the_verdict)
 {
-    ck_assert_int_eq(job_state_on_rank_exited(&state, 2, exited(42), 1234), JOB_STOP);
+    ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 2, exited(42), 1234), JOB_STOP);
     ck_assert_int_eq(state.stop_signal, SIGTERM);
-    ck_assert_int_eq(job_state_on_rank_exited(&state, 0, killed(SIGTERM), 1240), JOB_WAIT);
-    ck_assert_int_eq(job_state_on_rank_exited(&state, 1, exited(7), 1241), JOB_WAIT);
-    ck_assert_int_eq(job_state_on_rank_exited(&state, 3, exited(0), 1242), JOB_WAIT);
+    ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 0, killed(SIGTERM), 1240), JOB_WAIT);
+    ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 1, exited(7), 1241), JOB_WAIT);
+    ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 3, exited(0), 1242), JOB_WAIT);
     end_hosts();
     ck_assert_int_eq(state.exit_status, 42);
     ck_assert_int_eq(state.cause_rank, 2);
@@ -72,7 +72,7 @@ END_TEST
 
 START_TEST(death_by_a_signal_is_128_and_its_number)
 {
-    ck_assert_int_eq(job_state_on_rank_exited(&state, 1, killed(SIGSEGV), 5), JOB_STOP);
+    ck_assert_int_eq(job_state_on_rank_exited(&state, 0, 1, killed(SIGSEGV), 5), JOB_STOP);
     ck_assert_int_eq(state.exit_status, 128 + SIGSEGV);
 }
 END_TEST
@@ -128,7 +128,7 @@ END_TEST
 
 START_TEST(a_failure_before_the_signal_stays_the_verdict)
 {
-    job_state_on_rank_exited(&state, 0, exited(3), 5);
+    job_state_on_rank_exited(&state, 0, 0, exited(3), 5);
     ck_assert_int_eq(job_state_on_told_to_stop(&state, SIGINT), JOB_STOP);
     ck_assert_int_eq(state.stop_signal, SIGKILL);
     ck_assert_int_eq(state.exit_status, 3);
@@ -138,7 +138,7 @@ END_TEST
 START_TEST(a_finished_job_cannot_be_stopped)
 {
     for (int rank = 0; rank < 4; rank++)
-        job_state_on_rank_exited(&state, rank, exited(0), 10);
+        job_state_on_rank_exited(&state, 0, rank, exited(0), 10);
     end_hosts();
     ck_assert_int_eq(job_state_on_told_to_stop(&state, SIGTERM), JOB_WAIT);
     ck_assert_int_eq(job_state_on_failed(&state, CAUSE_JOB, 75, "late"), JOB_WAIT);
@@ -149,7 +149,7 @@ END_TEST
 START_TEST(a_reader_that_went_away_may_turn_out_at_the_very_end)
 {
     for (int rank = 0; rank < 4; rank++)
-        job_state_on_rank_exited(&state, rank, exited(0), 10);
+        job_state_on_rank_exited(&state, 0, rank, exited(0), 10);
     end_hosts();
     ck_assert_int_eq(job_state_on_failed(&state, CAUSE_OUTPUT, 141, "gone"), JOB_WAIT);
     ck_assert_int_eq(state.exit_status, 141);
@@ -182,8 +182,8 @@ static const char *verdict(pid_t pid, uint64_t elapsed_ms)
 
 START_TEST(a_failed_rank_is_named_with_host_process_and_signal)
 {
-    job_state_on_rank_exited(&state, 2, killed(SIGKILL), 12345);
-    job_state_on_rank_exited(&state, 0, killed(SIGTERM), 12346);
+    job_state_on_rank_exited(&state, 0, 2, killed(SIGKILL), 12345);
+    job_state_on_rank_exited(&state, 0, 0, killed(SIGTERM), 12346);
     ck_assert_str_eq(verdict(4711, 13000),
                      "FAILED rank 2 on node1 (pid 4711): killed by signal 9 "
                      "(SIGKILL) after 12.3 s; 1 other rank terminated, 0 left");
@@ -218,11 +218,45 @@ START_TEST(a_verdict_that_does_not_fit_is_cut)
 }
 END_TEST
 
+static const struct {
+    int cause_host, wait_status;
+    bool silent;
+    enum job_cause verdict;
+} losses[] = {
+    { 0, 1 << 8, true, CAUSE_HOST }, /* its peer gave up first */
+    { 0, SIGABRT, true, CAUSE_HOST },
+    { 0, 1 << 8, false, CAUSE_RANK }, /* it lived when the rank failed */
+    { 1, 1 << 8, true, CAUSE_RANK },  /* its own rank */
+    { 0, SIGSEGV, true, CAUSE_RANK }, /* no peer's loss does that */
+};
+
+START_TEST(a_host_that_was_lost_before_is_why_a_rank_elsewhere_gave_up)
+{
+    job_state_init(&state, 2, 2);
+    for (int host = 0; host < 2; host++)
+        job_state_on_host_ready(&state);
+    for (int rank = 0; rank < 2; rank++)
+        job_state_on_rank_started(&state);
+    ck_assert_int_eq(
+        job_state_on_rank_exited(&state, losses[_i].cause_host, 0, losses[_i].wait_status, 5),
+        JOB_STOP);
+    ck_assert_int_eq(job_state_on_host_lost(&state, 1, STATUS_HOST_LOST, "gone", losses[_i].silent),
+                     JOB_WAIT);
+    ck_assert_int_eq(state.cause, losses[_i].verdict);
+    ck_assert_int_eq(state.exit_status, losses[_i].verdict == CAUSE_HOST
+                                            ? STATUS_HOST_LOST
+                                            : wait_status_exit(losses[_i].wait_status));
+    ck_assert_int_eq(state.terminated, losses[_i].verdict == CAUSE_HOST);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("job_state");
     TCase *tcase = tcase_create("events");
     tcase_add_checked_fixture(tcase, setup, NULL);
+    tcase_add_loop_test(tcase, a_host_that_was_lost_before_is_why_a_rank_elsewhere_gave_up, 0,
+                        (int)(sizeof losses / sizeof *losses));
     tcase_add_test(tcase, nothing_starts_before_every_host_is_ready);
     tcase_add_test(tcase, ranks_that_end_well_make_a_job_that_ends_well);
     tcase_add_test(tcase, the_first_failure_stops_the_others_and_is_the_verdict);
