@@ -82,6 +82,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/ssh_pump.c launcher/ssh_pump.h \
 	launcher/ssh_session.c launcher/ssh_session.h \
 	launcher/ssh_texts.c launcher/ssh_texts.h \
+	launcher/ssh_trust.c launcher/ssh_trust.h \
 	launcher/ssh_wire.c launcher/ssh_wire.h \
 	launcher/stdin_reader.c launcher/stdin_reader.h \
 	launcher/stop_plan.c launcher/stop_plan.h \

@@ -14,10 +14,10 @@
 #include "launcher/reach_way.h"
 #include "launcher/resolve.h"
 #include "launcher/ssh_connect.h"
-#include "launcher/ssh_host_key.h"
 #include "launcher/ssh_login.h"
 #include "launcher/ssh_pump.h"
 #include "launcher/ssh_texts.h"
+#include "launcher/ssh_trust.h"
 #include "launcher/uv_must.h"
 #include "launcher/xalloc.h"
 
@@ -32,8 +32,7 @@ enum { RESOLVE_MS = 5000, RESERVE_MS = 100 };
 struct ssh_way {
     const struct reach_job *job;
     struct ssh_config config;
-    struct known_hosts *known;
-    struct string_list known_types;
+    struct ssh_trust *trust;
     struct addrinfo *addresses;
     struct ssh_config_query *query; /* these four: while under way */
     struct resolve *resolve;
@@ -204,27 +203,16 @@ static void login(struct ssh_way *way)
 /* True if the host is the one that it says it is; otherwise the way has failed. */
 static bool trust_host(struct ssh_way *way)
 {
-    int type, port;
+    size_t nbytes;
+    int type;
     char text[700];
-    struct ssh_host_key key = {
-        .host = way->job->target->host,
-        .config = &way->config,
-        .incomplete = !known_hosts_complete(way->known),
-    };
-    key.blob = (const unsigned char *)libssh2_session_hostkey(ssh_session_libssh2(way->session),
-                                                              &key.nbytes, &type);
-    const char *name = ssh_host_key_name(&way->config, &port);
-    struct known_hosts_found found =
-        known_hosts_check(way->known, name, port, key.blob, key.nbytes);
-    enum ssh_host_key_answer answer = ssh_host_key_decide(
-        found.verdict, !key.incomplete, way->config.strict, way->job->settings->accept_new);
-    if (answer == SSH_HOST_KEY_REFUSE) {
-        ssh_host_key_refusal(text, sizeof text, &key, &found);
+    const char *blob = libssh2_session_hostkey(ssh_session_libssh2(way->session), &nbytes, &type);
+    enum ssh_host_key_answer answer =
+        ssh_trust_judge(way->trust, (const unsigned char *)blob, nbytes, text, sizeof text);
+    if (answer == SSH_HOST_KEY_REFUSE)
         fail_way(way, STATUS_REFUSED, text);
-    } else if (answer == SSH_HOST_KEY_ADD) {
-        ssh_host_key_add(text, sizeof text, &key);
+    else if (answer == SSH_HOST_KEY_ADD)
         reach_way_note(way->job->reach, true, text);
-    }
     return answer != SSH_HOST_KEY_REFUSE;
 }
 
@@ -249,7 +237,7 @@ static void connect_host(struct ssh_way *way)
 {
     const struct ssh_connect_request request = {
         .addresses = way->addresses,
-        .known_types = &way->known_types,
+        .known_types = ssh_trust_types(way->trust),
         .silence_ms = way->job->settings->silence_ms,
     };
     way->stage = SSH_STAGE_CONNECT;
@@ -260,11 +248,8 @@ static void connect_host(struct ssh_way *way)
 static void read_known_hosts(struct ssh_way *way)
 {
     struct string_list warnings = { 0 };
-    int port;
-    const char *name = ssh_host_key_name(&way->config, &port);
-    way->known =
-        known_hosts_read(way->config.known_hosts.items, way->config.known_hosts.count, &warnings);
-    known_hosts_types(way->known, name, port, &way->known_types);
+    way->trust = ssh_trust_create(way->job->target->host, &way->config,
+                                  way->job->settings->accept_new, &warnings);
     for (size_t i = 0; i < warnings.count; i++)
         reach_way_note(way->job->reach, false, warnings.items[i]);
     string_list_fini(&warnings);
@@ -369,8 +354,7 @@ static void close_ssh(void *state)
     stop(way);
     ssh_session_close(way->session);
     ssh_login_close(way->login);
-    known_hosts_destroy(way->known);
-    string_list_fini(&way->known_types);
+    ssh_trust_destroy(way->trust);
     if (way->addresses)
         uv_freeaddrinfo(way->addresses);
     ssh_config_fini(&way->config);

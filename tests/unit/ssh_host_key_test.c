@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which host keys are asked for, who is trusted, and what people are told. */
-#include "launcher/ssh_host_key.h"
+#include "launcher/ssh_trust.h"
 #include "tests/support/unit.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
     const char *known[4], *order;
@@ -142,6 +145,80 @@ START_TEST(an_alias_has_no_port)
 }
 END_TEST
 
+/* ---- the files of two hosts ---- */
+
+static char folder[] = "/tmp/ssh_host_key_XXXXXX", path[64];
+static char *own_files[] = { path };
+
+static void make_folder(void)
+{
+    strcpy(folder, "/tmp/ssh_host_key_XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/known", folder);
+}
+
+static void remove_folder(void)
+{
+    unlink(path);
+    rmdir(folder);
+}
+
+#define ED25519 "\0\0\0\013ssh-ed25519\0\0\0\040"
+static const unsigned char good_key[] = ED25519 "abcdefghijklmnopqrstuvwxyz012345";
+static const unsigned char other_key[] = ED25519 "Abcdefghijklmnopqrstuvwxyz012345";
+
+/* Each has its files read before the other's key comes. Rows: the second's key, and what is said. */
+static const struct {
+    const unsigned char *key;
+    enum ssh_host_key_answer answer;
+    const char *holds;
+} seconds[] = {
+    { good_key, SSH_HOST_KEY_TRUST, "" },
+    { other_key, SSH_HOST_KEY_REFUSE, "HAS CHANGED" },
+};
+
+START_TEST(of_two_hosts_with_one_alias_only_one_key_is_added)
+{
+    struct ssh_config config = {
+        .host_name = (char[]){ "real.name" },
+        .host_key_alias = (char[]){ "alias" },
+        .port = 22,
+        .known_hosts = { own_files, 1, 1 },
+        .nuser_files = 1,
+    };
+    struct string_list warnings = { 0 };
+    struct ssh_trust *first = ssh_trust_create("a", &config, true, &warnings);
+    struct ssh_trust *second = ssh_trust_create("b", &config, true, &warnings);
+    char text[700];
+    ck_assert_int_eq(ssh_trust_judge(first, good_key, sizeof good_key - 1, text, sizeof text),
+                     SSH_HOST_KEY_ADD);
+    ck_assert_msg(strstr(text, "accepted, added to"), "%s", text);
+    ck_assert_int_eq(
+        ssh_trust_judge(second, seconds[_i].key, sizeof good_key - 1, text, sizeof text),
+        seconds[_i].answer);
+    ck_assert_msg(strstr(text, seconds[_i].holds), "%s", text);
+    ck_assert_uint_eq(warnings.count, 0);
+    ssh_trust_destroy(first);
+    ssh_trust_destroy(second);
+}
+END_TEST
+
+START_TEST(a_key_that_is_not_told_is_refused)
+{
+    struct ssh_config config = { .host_name = (char[]){ "name" },
+                                 .port = 22,
+                                 .strict = STRICT_NO,
+                                 .known_hosts = { own_files, 1, 1 },
+                                 .nuser_files = 1 };
+    struct ssh_trust *trust = ssh_trust_create("name", &config, true, NULL);
+    char text[100];
+    ck_assert_int_eq(ssh_trust_judge(trust, NULL, 0, text, sizeof text), SSH_HOST_KEY_REFUSE);
+    ck_assert_str_eq(text, "host key of name: libssh2 does not give it");
+    ssh_trust_destroy(trust);
+    ssh_trust_destroy(NULL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ssh_host_key");
@@ -155,5 +232,11 @@ int main(void)
                         sizeof refusals / sizeof *refusals);
     tcase_add_test(tcase, an_alias_has_no_port);
     suite_add_tcase(suite, tcase);
+    TCase *trust = tcase_create("trust");
+    tcase_add_checked_fixture(trust, make_folder, remove_folder);
+    tcase_add_loop_test(trust, of_two_hosts_with_one_alias_only_one_key_is_added, 0,
+                        sizeof seconds / sizeof *seconds);
+    tcase_add_test(trust, a_key_that_is_not_told_is_refused);
+    suite_add_tcase(suite, trust);
     return unit_run(suite);
 }
