@@ -39,6 +39,7 @@ struct ssh_session {
     bool lost;       /* nothing more comes, and nothing is sent */
     bool dismissed;  /* lost, by words of the host's */
     bool hung_up;    /* libssh2 is told so */
+    bool in_line;    /* of what comes before the banner */
     char cause[200]; /* the first one */
 };
 
@@ -126,6 +127,15 @@ static ssize_t receive_now(struct ssh_session *session, void *data, size_t lengt
     return -EAGAIN;
 }
 
+/* libssh2, which reads the lines before the banner byte by byte, gives up at an empty one. */
+static bool is_empty_line(struct ssh_session *session, char byte)
+{
+    bool empty = !session->in_line && (byte == '\r' || byte == '\n');
+    if (!empty)
+        session->in_line = byte != '\n';
+    return empty;
+}
+
 static ssize_t on_receive(libssh2_socket_t fd, void *data, size_t length, int flags,
                           void **abstract)
 {
@@ -133,11 +143,15 @@ static ssize_t on_receive(libssh2_socket_t fd, void *data, size_t length, int fl
     (void)fd, (void)flags;
     if (session->hung_up)
         return -ECONNRESET;
-    if (session->received > NOISE_BYTES && !ssh_session_has_banner(session))
-        lose(session, "more than 64 KiB came");
-    if (session->lost || session->budget == 0)
-        return -EAGAIN;
-    return receive_now(session, data, length < session->budget ? length : session->budget);
+    ssize_t n;
+    do {
+        if (session->received > NOISE_BYTES && !ssh_session_has_banner(session))
+            return -EPROTO;
+        if (session->lost || session->budget == 0)
+            return -EAGAIN;
+        n = receive_now(session, data, length < session->budget ? length : session->budget);
+    } while (n == 1 && !ssh_session_has_banner(session) && is_empty_line(session, *(char *)data));
+    return n;
 }
 
 static void on_disconnect(LIBSSH2_SESSION *ssh, int reason, const char *message, int length,

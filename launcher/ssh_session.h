@@ -6,8 +6,8 @@
  * ssh_session_unsent() first.
  *
  * The connection is lost when the host closes or resets it, when it acknowledges nothing for too
- * long (the socket's own clocks), says more than 64 KiB without an ssh banner, or reads nothing of
- * what it asks for. What had come before is still given out. */
+ * long (the socket's own clocks), or reads nothing of what it asks for. What had come before is still
+ * given out. More than 64 KiB without an ssh banner are an error of the exchange of keys. */
 #ifndef LAUNCHER_SSH_SESSION_H
 #define LAUNCHER_SSH_SESSION_H
 
