@@ -78,31 +78,41 @@ int ssh_keys_add_files(struct ssh_keys *keys, const char *const *paths, size_t n
 
 /* ---- the agent ---- */
 
+/* The public half of a file may be unknown, that is, empty. */
 static struct ssh_key *find_public(struct ssh_keys *keys, struct ssh_bytes public)
 {
-    for (size_t i = 0; i < keys->count; i++)
+    for (size_t i = 0; i<keys->count &&public.length> 0; i++)
         if (ssh_bytes_equal(public_of(&keys->items[i]), public))
             return &keys->items[i];
     return NULL;
 }
 
 /* Only those count that libssh2 can use. */
-static bool is_one_too_many(struct ssh_keys *agent)
+static size_t count_usable(const struct ssh_keys *keys)
 {
     size_t usable = 0;
-    for (size_t i = 0; i < agent->count; i++)
-        usable += !agent->items[i].outcome;
-    return usable >= SSH_AGENT_KEYS_TRIED;
+    for (size_t i = 0; i < keys->count; i++)
+        usable += !keys->items[i].outcome && !keys->items[i].skipped;
+    return usable;
 }
 
-static void add_agent_key(struct ssh_keys *agent, struct ssh_bytes public, struct ssh_bytes comment)
+/* Files have their turn before the host has enough. */
+static bool is_one_too_many(const struct ssh_keys *agent, const struct ssh_keys *files)
+{
+    size_t usable = count_usable(agent);
+    return usable >= SSH_AGENT_KEYS_TRIED || usable + count_usable(files) >= SSH_KEYS_TRIED;
+}
+
+/* False if it is left out. */
+static bool add_agent_key(struct ssh_keys *agent, const struct ssh_keys *files,
+                          struct ssh_bytes public, struct ssh_bytes comment)
 {
     struct ssh_reader reader = { public.data, public.length, false };
     struct shown shown;
     const char *problem = ssh_key_kind_problem(ssh_key_type_kind(ssh_get_string(&reader)));
-    if (!problem && is_one_too_many(agent)) {
+    if (!problem && is_one_too_many(agent, files)) {
         agent->nuntried++;
-        return;
+        return false;
     }
     struct ssh_key *key = append(agent);
     key->in_agent = true;
@@ -110,6 +120,7 @@ static void add_agent_key(struct ssh_keys *agent, struct ssh_bytes public, struc
     show_token(&shown, (const char *)comment.data, comment.length);
     key->name = xstrdup(shown.text);
     ssh_key_set_outcome(key, problem);
+    return true;
 }
 
 /* Those that are in files if `named`, or those that are not. */
@@ -127,8 +138,9 @@ static void add_agent_keys(struct ssh_keys *agent, struct ssh_keys *files, struc
         if ((file != NULL) != named)
             continue;
         if (file)
-            file->skipped = true;
-        add_agent_key(agent, public, comment);
+            file->skipped = true; /* instead of it, the agent's one is tried */
+        if (!add_agent_key(agent, files, public, comment) && file)
+            file->skipped = false;
     }
 }
 

@@ -6,7 +6,8 @@
 #include "launcher/ssh_key_file.h"
 #include "launcher/ssh_wire.h"
 
-enum { SSH_AGENT_KEYS_TRIED = 5 };
+/* sshd hangs up after six failures, unless its MaxAuthTries says otherwise. */
+enum { SSH_AGENT_KEYS_TRIED = 5, SSH_KEYS_TRIED = 6 };
 
 struct ssh_key {
     char *name; /* owned; "~/.ssh/id_ed25519"; an agent's comment */
@@ -30,8 +31,8 @@ int ssh_keys_add_files(struct ssh_keys *keys, const char *const *paths, size_t n
                        bool must_exist, struct err *err);
 
 /* Puts an agent's keys (its answer) before the files: those that are also in files first. With
- * `only_files`, the others are left out, and so are more than SSH_AGENT_KEYS_TRIED. Keys of a kind
- * that libssh2 cannot use have that as their outcome; files that are in the agent need not be tried.
+ * `only_files`, the others are left out, and so are more than SSH_AGENT_KEYS_TRIED, or so many that
+ * not all files could be tried. Keys of a kind that libssh2 cannot use have that as their outcome; files that are in the agent need not be tried.
  * Returns how many keys the agent has, or -1 if that is not an answer. */
 int ssh_keys_add_agent(struct ssh_keys *keys, struct ssh_bytes answer, bool only_files);
 

@@ -146,6 +146,7 @@ static void make_directory(void)
     write_key("open", ed, 0644);
     write_key("locked", locked, 0600);
     write_key("rsa", "-----BEGIN RSA PRIVATE KEY-----\n", 0600);
+    write_key("pem", "-----BEGIN EC PRIVATE KEY-----\n", 0600);
     write_key("public", "ssh-ed25519 AAAA\n", 0644);
     free(ed);
     free(locked);
@@ -153,7 +154,7 @@ static void make_directory(void)
 
 static void remove_directory(void)
 {
-    static const char *const names[] = { "ed", "open", "locked", "rsa", "public" };
+    static const char *const names[] = { "ed", "open", "locked", "rsa", "pem", "public" };
     char path[100];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", directory, names[i]);
@@ -293,6 +294,38 @@ START_TEST(of_many_keys_the_agent_gives_five_that_can_be_used)
 }
 END_TEST
 
+/* "ed" and "rsa" are files of keys that are not the agent's; libssh2 cannot use the second. */
+START_TEST(the_agent_leaves_room_for_files)
+{
+    struct ssh_keys keys = { 0 };
+    char text[400];
+    for (int i = 0; i < 3; i++)
+        add_file(&keys, "ed", true, NULL);
+    add_file(&keys, "rsa", true, NULL);
+    answer_begin(5);
+    for (int i = 0; i < 5; i++)
+        answer_key("ssh-ed25519", (char[]){ (char)('a' + i), '\0' });
+    add_answer(&keys, false);
+    ck_assert_str_eq(order(&keys, text, sizeof text), "a b c ~/ed ~/ed ~/ed ");
+    ck_assert_uint_eq(keys.nuntried, 2);
+    ssh_keys_fini(&keys);
+}
+END_TEST
+
+START_TEST(an_empty_key_of_the_agent_is_none_of_the_files)
+{
+    struct ssh_keys keys = { 0 };
+    char text[400];
+    add_file(&keys, "pem", true, NULL);
+    answer_begin(1);
+    put_text(&answer, "");
+    put_text(&answer, "empty");
+    add_answer(&keys, false);
+    ck_assert_str_eq(order(&keys, text, sizeof text), "~/pem ");
+    ssh_keys_fini(&keys);
+}
+END_TEST
+
 START_TEST(an_agent_that_lies_about_its_keys_is_not_read_past_its_answer)
 {
     struct ssh_keys keys = { 0 };
@@ -356,6 +389,8 @@ int main(void)
     tcase_add_test(order_of, keys_of_the_agent_that_files_name_come_first_and_are_tried_once);
     tcase_add_test(order_of, with_identities_only_the_agent_gives_what_files_name);
     tcase_add_test(order_of, of_many_keys_the_agent_gives_five_that_can_be_used);
+    tcase_add_test(order_of, the_agent_leaves_room_for_files);
+    tcase_add_test(order_of, an_empty_key_of_the_agent_is_none_of_the_files);
     tcase_add_test(order_of, an_agent_that_lies_about_its_keys_is_not_read_past_its_answer);
     tcase_add_loop_test(order_of, a_signature_is_taken_if_it_is_of_the_keys_type, 0,
                         sizeof signatures / sizeof *signatures);
