@@ -319,6 +319,7 @@ static void on_first_turn(uv_timer_t *timer)
     reach_way_step(job->reach, STEP_RESOLVE);
     way->query = ssh_config_ask(job->loop, job->children, job->target->host, job->target->user,
                                 job->settings->ssh_port, on_config, way);
+    ssh_session_prepare(); /* meanwhile */
 }
 
 static void *open_ssh(const struct reach_job *job)

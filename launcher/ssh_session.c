@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,11 +236,13 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         watch(session);
 }
 
-static void init_libssh2(void)
+void ssh_session_prepare(void)
 {
     static bool done;
     if (!done && libssh2_init(0) != 0)
         xalloc_failed();
+    if (!done) /* reads openssl.cnf */
+        OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CONFIG, NULL);
     done = true;
 }
 
@@ -261,7 +264,7 @@ static void set_callbacks(LIBSSH2_SESSION *ssh)
 
 struct ssh_session *ssh_session_create(uv_loop_t *loop, int fd)
 {
-    init_libssh2();
+    ssh_session_prepare();
     struct ssh_session *session = xcalloc(1, sizeof *session);
     session->fd = fd;
     session->ssh = libssh2_session_init_ex(on_alloc, on_free, on_realloc, session);

@@ -28,6 +28,10 @@ enum { SSH_WAIT = 1 };
  * ssh_session_lost() says why. The session may be closed from here. */
 typedef void ssh_done_fn(void *context, int rc);
 
+/* What takes some milliseconds, once, and may be done while nothing else is to be done; otherwise
+ * the first session does it. */
+void ssh_session_prepare(void);
+
 /* Takes the descriptor of a connected socket. */
 struct ssh_session *ssh_session_create(uv_loop_t *loop, int fd);
 LIBSSH2_SESSION *ssh_session_libssh2(const struct ssh_session *session);
