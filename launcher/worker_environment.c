@@ -24,6 +24,7 @@ static const char *const ours[] = {
     ENV_CPU_OPERATIONS,
     ENV_GLOO_IFACE,
     ENV_NCCL_SOCKET_IFNAME,
+    ENV_NETWORK_INTERFACES, /* each host gets what concerns it */
     ENV_PYTHONUNBUFFERED,
     ENV_JOB_KEY,
     "OLDPWD",

@@ -34,6 +34,8 @@ static const struct {
     { "HOROVOD_SIZE=2", false },
     { "HOROVOD_GLOO_RENDEZVOUS_PORT=3", false },
     { "HVD_JOB_KEY=4", false },
+    { "HVD_NETWORK_INTERFACES=host1=eth0", false },
+    { "HVD_PORT_RANGE=5-6", true },
     { "BASH_FUNC_x%%=() { :; }", false },
     { "OLDPWD=/", false },
     { "CUDA_VISIBLE_DEVICES=0", false },
