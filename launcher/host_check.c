@@ -192,11 +192,6 @@ static void on_deadline(uv_timer_t *timer)
 
 /* ---- what only a job hears ---- */
 
-static void on_drained(void *context)
-{
-    (void)context;
-}
-
 static void on_relay(void *context, int host, uint32_t id)
 {
     (void)context, (void)host, (void)id;
@@ -220,7 +215,6 @@ static void open_host(struct host_check *check, int index)
         .on_relay_data = on_relay_data,
         .on_relay_end = on_relay,
         .on_done = on_done,
-        .on_drained = on_drained,
         .on_lost = on_lost,
         .on_agent_end = on_agent_end,
     };

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 /* How many signs of life may be missed; when the status line is shown first, so that what is quick
- * does not flicker, and how often it changes. */
-enum { BEATS_MISSED = 5, STATUS_FIRST_MS = 500, STATUS_MS = 200 };
+ * does not flicker, and how often it changes; how long Ctrl-Z waits for hosts that do not answer. */
+enum { BEATS_MISSED = 5, STATUS_FIRST_MS = 500, STATUS_MS = 200, SUSPEND_MS = 1000 };
 
 uint64_t job_now_ms(void)
 {
@@ -189,17 +189,24 @@ static void on_relay_end(void *context, int host, uint32_t id)
     job->meeting.on_end(job->meeting.context, host, id);
 }
 
-/* The ranks have been told to stop for a while: now hvdrun may. */
-static void on_drained(void *context)
+static void suspend_now(struct job *job)
+{
+    job->suspending_us = 0;
+    job->callbacks.on_suspended(job->context);
+}
+
+/* When every agent knows, hvdrun may stop itself: what has only left for a connection stops with us,
+ * and agents that are not told take our silence for the end. */
+static void on_alive(void *context, int host)
 {
     struct job *job = context;
-    for (int i = 0; i < job->state.nhosts; i++)
-        if (!job_host_is_drained(&job->hosts[i]))
-            return;
-    if (!job->suspending)
+    (void)host;
+    if (job->suspending_us == 0)
         return;
-    job->suspending = false;
-    job->callbacks.on_suspended(job->context);
+    for (int i = 0; i < job->state.nhosts; i++)
+        if (!job_host_has_read(&job->hosts[i], job->suspending_us))
+            return;
+    suspend_now(job);
 }
 
 /* In columns; that of a terminal which does not say is taken for 80. */
@@ -253,6 +260,8 @@ static void on_look(uv_timer_t *timer)
     }
     if (beat)
         job->looks = 0;
+    if (job->suspending_us && uv_hrtime() / 1000 - job->suspending_us >= SUSPEND_MS * 1000)
+        suspend_now(job);
 }
 
 static void on_credit(void *context, int rank, enum output_stream stream, uint32_t nbytes)
@@ -291,6 +300,7 @@ static void open_host(struct job *job, struct job_host *host)
         .on_unreached = on_unreached,
         .on_ready = on_ready,
         .on_failed = on_failed,
+        .on_alive = on_alive,
         .on_started = on_started,
         .on_output = on_output,
         .on_output_end = on_output_end,
@@ -300,7 +310,6 @@ static void open_host(struct job *job, struct job_host *host)
         .on_relay_data = on_relay_data,
         .on_relay_end = on_relay_end,
         .on_done = job_on_host_done,
-        .on_drained = on_drained,
         .on_lost = job_on_host_lost,
         .on_agent_end = job_on_agent_end,
     };
@@ -395,9 +404,11 @@ static void told_to_stop(struct job *job, int signum)
 
 static void suspend(struct job *job)
 {
+    job->suspending_us = uv_hrtime() / 1000;
     signal_ranks(job, SIGSTOP);
-    job->suspending = true;
-    on_drained(job);
+    for (int i = 0; i < job->state.nhosts; i++)
+        job_host_beat(&job->hosts[i]);
+    on_alive(job, -1);
 }
 
 void job_signal(struct job *job, int signum)
@@ -412,6 +423,7 @@ void job_signal(struct job *job, int signum)
         suspend(job);
         break;
     case SIGCONT:
+        job->suspending_us = 0;
         if (job->stdin_reader)
             stdin_reader_wake(job->stdin_reader);
         signal_ranks(job, SIGCONT);

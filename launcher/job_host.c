@@ -236,6 +236,7 @@ static int on_heartbeat(struct job_host *host, struct wire_reader *body, struct 
     if (rc < 0)
         return rc;
     host->round_trip_us = stamp <= now ? now - stamp : 0;
+    host->echoed_us = stamp;
     if (host->events->on_alive)
         host->events->on_alive(host->context, host->index);
     return HVD_OK;
@@ -321,12 +322,6 @@ static void on_link_end(void *context, const struct err *err)
         agent_end(host);
 }
 
-static void on_link_drained(void *context)
-{
-    struct job_host *host = context;
-    host->events->on_drained(host->context);
-}
-
 /* ---- reaching it ---- */
 
 static void on_step(void *context, enum host_step step)
@@ -342,7 +337,7 @@ static void on_note(void *context, bool important, const char *text)
 
 static void on_reached(void *context, const struct reached *reached)
 {
-    static const struct frame_link_events events = { on_frame, on_link_end, on_link_drained };
+    static const struct frame_link_events events = { on_frame, on_link_end, NULL };
     struct job_host *host = context;
     struct err err = { 0 };
     host->agent = reached->pid;
@@ -520,9 +515,9 @@ void job_host_end_agent(struct job_host *host)
         agent_end(host);
 }
 
-bool job_host_is_drained(const struct job_host *host)
+bool job_host_has_read(const struct job_host *host, uint64_t until_us)
 {
-    return !is_open(host) || frame_link_queued(&host->link) == 0;
+    return !is_watched(host) || host->echoed_us >= until_us;
 }
 
 static void on_everything_closed(void *context)

@@ -52,9 +52,6 @@ struct job_host_events {
     void (*on_relay_end)(void *context, int host, uint32_t id);
     void (*on_done)(void *context, int host, int left);
 
-    /* Everything that was sent has left this process. */
-    void (*on_drained)(void *context);
-
     /* The link has ended before the host was done; see lost_reason and lost_status. */
     void (*on_lost)(void *context, int host);
 
@@ -88,6 +85,7 @@ struct job_host {
     int agent_status;         /* of the process, as waitpid() gave it */
     struct silence silence;   /* since the last frame */
     uint64_t round_trip_us;   /* of the last heartbeat; 0 if there was none */
+    uint64_t echoed_us;       /* the last one that was answered was sent then: uv_hrtime() */
     struct agent_ready facts; /* once it is ready */
     char lost_reason[500];    /* why its link broke; "" for an end of file */
     int lost_status;          /* what that means for hvdrun: an enum exit_status */
@@ -132,8 +130,9 @@ bool job_host_cut(struct job_host *host);
 /* Ends what stands for a host that should have ended by itself: kills the process, or hangs up. */
 void job_host_end_agent(struct job_host *host);
 
-/* Has everything that was sent left this process? */
-bool job_host_is_drained(const struct job_host *host);
+/* Has the agent read all that was sent until then, if there is one? A heartbeat must have been sent
+ * since. */
+bool job_host_has_read(const struct job_host *host, uint64_t until_us);
 
 /* Releases everything; `on_closed` is called once `host` may be freed. */
 void job_host_close(struct job_host *host, void (*on_closed)(void *context), void *context);

@@ -40,7 +40,7 @@ struct job {
     uint64_t created_ms, started_ms;
     uint64_t stopping_ms; /* when it began to stop, as uv_now() says it; 0 before */
     int sweeps;
-    bool suspending; /* as soon as the ranks have been told */
+    uint64_t suspending_us; /* since when ranks are told to stop for a while, or 0 */
     bool said, over;
 };
 
