@@ -332,7 +332,8 @@ static void on_step(void *context, enum host_step step)
 static void on_note(void *context, bool important, const char *text)
 {
     struct job_host *host = context;
-    host->events->on_note(host->context, host->index, important, text);
+    if (host->phase != HOST_CLOSED)
+        host->events->on_note(host->context, host->index, important, text);
 }
 
 static void on_reached(void *context, const struct reached *reached)
@@ -365,7 +366,8 @@ static void on_process_end(void *context, int wait_status)
 {
     struct job_host *host = context;
     host->agent_status = wait_status;
-    agent_end(host);
+    if (host->phase != HOST_CLOSED)
+        agent_end(host);
 }
 
 void job_host_open(struct job_host *host, struct reach_pool *pool, uv_loop_t *loop,
@@ -538,7 +540,7 @@ void job_host_close(struct job_host *host, void (*on_closed)(void *context), voi
     bool linked = host->phase >= HOST_DESCRIBING;
     host->on_closed = on_closed;
     host->closed_context = context;
-    host->phase = HOST_CLOSED;
+    host->phase = HOST_CLOSED; /* and what is heard until the way is closed is not told */
     if (linked)
         frame_link_close(&host->link, on_link_closed);
     else if (host->reach)

@@ -134,7 +134,7 @@ void job_host_end_agent(struct job_host *host);
  * since. */
 bool job_host_has_read(const struct job_host *host, uint64_t until_us);
 
-/* Releases everything; `on_closed` is called once `host` may be freed. */
+/* Releases everything. No event comes any more; `on_closed` is called once `host` may be freed. */
 void job_host_close(struct job_host *host, void (*on_closed)(void *context), void *context);
 
 #endif
