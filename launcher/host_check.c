@@ -180,7 +180,7 @@ static void on_agent_end(void *context, int index)
 static void on_deadline(uv_timer_t *timer)
 {
     struct host_check *check = timer->data;
-    for (int i = 0; i < check->nhosts; i++) {
+    for (int i = check->nhosts - 1; i >= 0; i--) { /* those that wait for their turn get none */
         struct checked_host *checked = &check->hosts[i];
         judge(check, i, checked->host.step, STATUS_TIMEOUT, "not ready in time (--start-timeout)");
         if (!checked->over && checked->host.phase == HOST_REACHING)

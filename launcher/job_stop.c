@@ -123,7 +123,7 @@ void job_stop_hosts(struct job *job)
     job_note(job, "stopping with signal %d", job->state.stop_signal);
     if (job->stopping_ms == 0)
         job->stopping_ms = uv_now(job->loop);
-    for (int i = 0; i < job->state.nhosts; i++)
+    for (int i = job->state.nhosts - 1; i >= 0; i--) /* those that wait for their turn get none */
         job_host_stop(&job->hosts[i], job->state.stop_signal, job->options->grace_ms);
     uv_timer_start(&job->stop_timer, on_stop_limit, stop_limit_ms(job), 0);
 }
