@@ -23,6 +23,15 @@ hosts_make=tb_up # or ts_up of slurm-testbed.sh
 . "$TB_SELF"
 trap 'hosts_down; rm -rf "$tmp"' EXIT
 
+# Leaks of libssh2's are not ours.
+case ${SANITIZERS-} in
+*address*)
+    ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}fast_unwind_on_malloc=0
+    LSAN_OPTIONS=${LSAN_OPTIONS:+$LSAN_OPTIONS:}suppressions=$srcdir/tests/libssh2.supp:print_suppressions=0
+    export ASAN_OPTIONS LSAN_OPTIONS
+    ;;
+esac
+
 # hosts_up COUNT [SETTING...]: TB_NETS=2 and TB_DECOY=1 as testbed.sh has them. False, with $hosts_reason, if this
 # machine can have no hosts.
 hosts_up() {

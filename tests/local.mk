@@ -230,7 +230,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/testbed.sh tests/slurm-testbed.sh tests/bad/config.tsv tests/bad/hvdrun.tsv
+EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/bad/config.tsv tests/bad/hvdrun.tsv
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
