@@ -299,8 +299,7 @@ static void on_config(void *context, struct ssh_config *config, const struct err
     }
     way->config = *config;
     if (config->proxy) {
-        snprintf(text, sizeof text, "%s is reached by the external ssh: %.200s",
-                 way->job->target->host, config->proxy);
+        snprintf(text, sizeof text, "reached by the external ssh: %.200s", config->proxy);
         stop(way);
         reach_way_needs_command(way->job->reach, "ssh %h", text);
         return;

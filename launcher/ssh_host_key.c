@@ -219,7 +219,7 @@ void ssh_host_key_add(char *note, size_t size, const struct ssh_host_key *key)
                         key->blob, key->nbytes, &err);
     else
         fail(&err, HVD_ERR_INVALID, "there is no such file in the configuration");
-    snprintf(note, size, "host key of %s: %s %s accepted, %s %s%s%s", key->host, shown.type,
-             shown.fingerprint, err.code == HVD_OK ? "added to" : "but not added to",
+    snprintf(note, size, "host key %s %s accepted, %s %s%s%s", shown.type, shown.fingerprint,
+             err.code == HVD_OK ? "added to" : "but not added to",
              user_file(config, file, sizeof file), err.code == HVD_OK ? "" : ": ", err.text);
 }
