@@ -24,4 +24,4 @@ bench_idle_LDFLAGS = $(AM_LDFLAGS) -no-install
 bench_idle_LDADD = lib/libhvd.la
 
 # bench/mpi_allreduce.c needs an MPI; bench/compare.sh compiles it where there is one.
-EXTRA_DIST += bench/compare.sh bench/idle.sh bench/mpi_allreduce.c
+EXTRA_DIST += bench/compare.sh bench/hosts.sh bench/idle.sh bench/mpi_allreduce.c
