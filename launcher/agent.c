@@ -183,7 +183,6 @@ static int on_frame(void *context, const struct frame *frame, struct err *err)
         return fail(err, HVD_ERR_PROTOCOL, "%s frame out of turn", agent_frame_name(frame->type));
     struct wire_reader body;
     wire_reader_init(&body, frame->body, frame->length);
-    agent_watch_heard(agent);
     return handlers[frame->type].handle(agent, &body, err);
 }
 
@@ -246,7 +245,8 @@ static void release(struct agent *agent)
 
 int agent_run(uv_loop_t *loop, int input, int output)
 {
-    static const struct frame_link_events events = { on_frame, on_link_end, on_link_drained };
+    static const struct frame_link_events events = { on_frame, on_link_end, on_link_drained,
+                                                     agent_watch_heard };
     struct agent *agent = xcalloc(1, sizeof *agent);
     struct err err = { 0 };
     agent->loop = loop;

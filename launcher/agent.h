@@ -129,7 +129,7 @@ int agent_environment_finish(struct agent *agent, struct err *err);
 /* agent_watch.c: signs of life. */
 void agent_watch_init(struct agent *agent);
 void agent_watch_start(struct agent *agent);            /* the job is known */
-void agent_watch_heard(struct agent *agent);            /* a frame has come */
+void agent_watch_heard(void *agent);                    /* something has come */
 void agent_watch_told(struct agent *agent, int signum); /* SIGSTOP: hvdrun stops too */
 int agent_on_heartbeat(struct agent *agent, struct wire_reader *body, struct err *err);
 

@@ -27,7 +27,7 @@
  *   HEARTBEAT stamp                    -> HEARTBEAT  the same stamp, at once; any time
  *                                      <-  DONE       every process here is gone
  *
- * The agent kills whatever it started when the stream ends, or, on another machine, when no frame
+ * The agent kills whatever it started when the stream ends, or, on another machine, when nothing
  * has come for JOB's silence_ms; not while the ranks are stopped by SIGNAL SIGSTOP, which announces
  * that hvdrun stops too. hvdrun gives up a host from which nothing has come for as long. Both sides
  * treat the other's frames as foreign bytes: one that is malformed, or out of turn, breaks the link.

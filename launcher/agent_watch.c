@@ -39,8 +39,9 @@ void agent_watch_start(struct agent *agent)
         uv_timer_start(&agent->watch, on_look, SILENCE_LOOK_MS, SILENCE_LOOK_MS);
 }
 
-void agent_watch_heard(struct agent *agent)
+void agent_watch_heard(void *context)
 {
+    struct agent *agent = context;
     silence_heard(&agent->silence, now_ms());
 }
 

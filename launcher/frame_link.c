@@ -45,6 +45,8 @@ static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buffer)
     (void)buffer;
     if (nread > 0) {
         frame_reader_commit(&link->reader, (size_t)nread);
+        if (link->events.on_bytes)
+            link->events.on_bytes(link->context);
         deliver_frames(link);
     } else if (nread == UV_EOF) {
         end(link, &err);

@@ -21,6 +21,9 @@ struct frame_link_events {
 
     /* Everything that was sent has left this process. May be NULL. */
     void (*on_drained)(void *context);
+
+    /* Bytes have come, of a frame that need not be complete. May be NULL. */
+    void (*on_bytes)(void *context);
 };
 
 struct frame_link {

@@ -132,6 +132,8 @@ static void on_alive(void *context, int index)
 {
     struct host_check *check = context;
     struct checked_host *checked = &check->hosts[index];
+    if (checked->host.phase < HOST_READY) /* one that was sent with the description */
+        return;
     checked->row.round_trip_us = checked->host.round_trip_us;
     checked->row.clock_ms += (int64_t)checked->host.round_trip_us / 2000;
     judge(check, index, STEP_READY, 0, "");

@@ -13,7 +13,7 @@
 
 /* Texts are gathered into frames of about this size; one text may be as long as execve() allows,
  * 128 KiB. */
-enum { TEXTS_PER_FRAME = 256 * 1024 };
+enum { TEXTS_PER_FRAME = 16 * 1024, RELAY_PIECE = 256 * 1024 };
 
 static void send_empty(struct job_host *host, uint16_t type)
 {
@@ -21,6 +21,8 @@ static void send_empty(struct job_host *host, uint16_t type)
     frame_link_send(&host->link);
 }
 
+/* The agent has nothing to say before it is told to PREPARE, which may take long over a slow link: so
+ * there is a heartbeat to echo behind each piece. */
 static void send_texts(struct job_host *host, uint16_t type, char *const *texts)
 {
     while (*texts) {
@@ -30,6 +32,7 @@ static void send_texts(struct job_host *host, uint16_t type, char *const *texts)
             wire_put_string(body, *texts++);
         while (*texts && body->length - begin + strlen(*texts) < TEXTS_PER_FRAME);
         frame_link_send(&host->link);
+        job_host_beat(host);
     }
 }
 
@@ -290,8 +293,13 @@ static int on_frame(void *context, const struct frame *frame, struct err *err)
         return fail(err, HVD_ERR_PROTOCOL, "%s frame out of turn", agent_frame_name(frame->type));
     struct wire_reader body;
     wire_reader_init(&body, frame->body, frame->length);
-    silence_heard(&host->silence, uv_now(host->loop));
     return handlers[frame->type].handle(host, &body, err);
+}
+
+static void on_bytes(void *context)
+{
+    struct job_host *host = context;
+    silence_heard(&host->silence, uv_now(host->loop));
 }
 
 /* What stood for the host has ended. */
@@ -338,7 +346,7 @@ static void on_note(void *context, bool important, const char *text)
 
 static void on_reached(void *context, const struct reached *reached)
 {
-    static const struct frame_link_events events = { on_frame, on_link_end, NULL };
+    static const struct frame_link_events events = { on_frame, on_link_end, NULL, on_bytes };
     struct job_host *host = context;
     struct err err = { 0 };
     host->agent = reached->pid;
@@ -479,7 +487,7 @@ void job_host_relay_data(struct job_host *host, uint32_t id, const void *data, s
 {
     const char *at = data;
     while (is_open(host) && length > 0) {
-        size_t piece = length < TEXTS_PER_FRAME ? length : TEXTS_PER_FRAME;
+        size_t piece = length < RELAY_PIECE ? length : RELAY_PIECE;
         struct wire_writer *body = frame_link_begin(&host->link, AGENT_RELAY_DATA);
         wire_put_u32(body, id);
         wire_put_bytes(body, at, piece);

@@ -83,7 +83,7 @@ struct job_host {
     bool agent_ended;         /* that process, or else the stream */
     bool agent_killed;        /* by us: it lived on when it should not */
     int agent_status;         /* of the process, as waitpid() gave it */
-    struct silence silence;   /* since the last frame */
+    struct silence silence;   /* since something came */
     uint64_t round_trip_us;   /* of the last heartbeat; 0 if there was none */
     uint64_t echoed_us;       /* the last one that was answered was sent then: uv_hrtime() */
     struct agent_ready facts; /* once it is ready */

@@ -41,6 +41,14 @@ on_host true
 is "a command that is not there too" 69 "$status"
 like "and is named" "remote shell: command not found: '$tmp/no-such-program'" "$tmp/err"
 
+# A link that takes longer over the environment than a host may be silent
+elsewhere="sh -c 'shift; while dd bs=8192 count=1 2>/dev/null >$tmp/piece && [ -s $tmp/piece ]; do
+    cat $tmp/piece; sleep 0.1; done | \"\$@\" | cat' sh %h"
+value=$(head -c 3000 /dev/zero | tr '\0' x)
+# shellcheck disable=SC2046
+on_host --heartbeat-timeout 1 $(for i in $(seq 100); do echo "-x V$i=$value"; done) sh -c 'echo ${#V100}'
+is "a slow link is no silence" "0 2" "$status $(grep -c ':3000$' "$tmp/out")"
+
 # One of many fails while others have not had their turn.
 elsewhere="sh -c 'echo \"\$0\" >>$tmp/begun; [ \"\$0\" != 192.0.2.3 ] && exec sleep 1000; exit 1' %h"
 run "$HVDRUN" -np 200 -H "$(seq -s, -f 192.0.2.%g 200)" --remote-shell "$elsewhere" true
