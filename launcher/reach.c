@@ -14,8 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long the end of a way is waited for that has broken its stream off. */
-enum { WAY_END_MS = 1000 };
+/* How long the end of a way is waited for that has broken its stream off; how many lines that a host
+ * says on stderr are told. */
+enum { WAY_END_MS = 1000, LINES_TOLD = 200 };
 
 /* ---- the way ---- */
 
@@ -139,6 +140,7 @@ static void succeed(struct reach *reach)
     reach->owns_stream = false;
     reach->handed_over = true;
     reach->said = (struct reach_stderr){ 0 }; /* what is said from now on is hvdagent's */
+    reach->nlines = 0;
     uv_timer_stop(&reach->deadline);
     reach_pool_turn_over(reach->pool, reach);
     reach->events.on_reached(reach->context, &reach->reached);
@@ -245,6 +247,10 @@ void reach_way_failed(struct reach *reach, int exit_status, const char *text)
 static void on_stderr_line(void *context, const char *line)
 {
     struct reach *reach = context;
+    if (reach->nlines > LINES_TOLD)
+        return;
+    if (reach->nlines++ == LINES_TOLD)
+        line = "says more on stderr, which is not shown";
     reach_way_note(reach, reach->phase == REACH_REACHED, line);
 }
 

@@ -28,8 +28,9 @@
 
 extern char **environ;
 
-/* What a command gets between SIGTERM and SIGKILL. */
-enum { GIVEN_UP_GRACE_MS = 300 };
+/* What a command gets between SIGTERM and SIGKILL; how often its stderr is read in one turn, which is
+ * as much as a pipe holds. */
+enum { GIVEN_UP_GRACE_MS = 300, READS_IN_TURN = 16 };
 
 struct reach_command {
     const struct reach_job *job;
@@ -124,6 +125,7 @@ static void spawn_with_streams(struct reach_command *command, const char *path)
         fail_errno(&command->err, HVD_ERR_SYSTEM, errno, "pipe");
     } else {
         command->errors = errors[0];
+        fcntl(errors[0], F_SETFL, O_RDONLY | O_NONBLOCK);
         if (spawn_command(command, path, pair[1], errors[1]) == HVD_OK)
             children_watch(command->job->children, command->spawned.pid, on_process_end, command);
         close(errors[1]);
@@ -151,10 +153,13 @@ static void start(struct reach_command *command)
 static void read_errors(struct reach_command *command)
 {
     char data[4096];
-    ssize_t n;
-    while ((n = read(command->errors, data, sizeof data)) > 0)
-        reach_way_stderr(command->job->reach, data, (size_t)n);
-    if (n == 0 || (errno != EAGAIN && errno != EINTR))
+    ssize_t n = 1;
+    for (int i = 0; i < READS_IN_TURN && n > 0; i++) {
+        n = read(command->errors, data, sizeof data);
+        if (n > 0)
+            reach_way_stderr(command->job->reach, data, (size_t)n);
+    }
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         uv_poll_stop(&command->errors_poll);
 }
 

@@ -43,6 +43,7 @@ struct reach {
     bool stream_ended, way_ended, process_ended;
     int process_status;
     struct reach_stderr said;
+    int nlines; /* of what is said that were told */
     char end_text[700];
     char answer[80]; /* what came on the stream instead of one */
     void (*on_closed)(void *context);

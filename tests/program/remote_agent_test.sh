@@ -49,6 +49,13 @@ value=$(head -c 3000 /dev/zero | tr '\0' x)
 on_host --heartbeat-timeout 1 $(for i in $(seq 100); do echo "-x V$i=$value"; done) sh -c 'echo ${#V100}'
 is "a slow link is no silence" "0 2" "$status $(grep -c ':3000$' "$tmp/out")"
 
+# Somebody there writes to stderr and does not end.
+elsewhere="sh -c 'shift; (until [ -e $tmp/go ]; do sleep 0.1; done; seq 5000 >&2; : >$tmp/said) & exec \"\$@\"' sh %h"
+on_host sh -c ": >$tmp/go; until [ -e $tmp/said ]; do sleep 0.1; done"
+is "a host that says very much does not hold the job up" 0 "$status"
+ok "and is cut short" [ "$(wc -l <"$tmp/err")" -lt 300 ]
+like "which is said" '^hvdrun: 192.0.2.1: says more on stderr, which is not shown$' "$tmp/err"
+
 # One of many fails while others have not had their turn.
 elsewhere="sh -c 'echo \"\$0\" >>$tmp/begun; [ \"\$0\" != 192.0.2.3 ] && exec sleep 1000; exit 1' %h"
 run "$HVDRUN" -np 200 -H "$(seq -s, -f 192.0.2.%g 200)" --remote-shell "$elsewhere" true
