@@ -97,6 +97,8 @@ int agent_failed_decode(struct agent_failed *message, struct wire_reader *reader
     if (!reader->failed && message->step >= HOST_STEPS)
         return fail(err, HVD_ERR_PROTOCOL, "FAILED at step %u, which does not exist",
                     message->step);
+    if (!reader->failed && (message->exit_status < 1 || message->exit_status > 255))
+        return fail(err, HVD_ERR_PROTOCOL, "FAILED with exit status %d", message->exit_status);
     return agent_frame_finished(reader, AGENT_FAILED, err);
 }
 

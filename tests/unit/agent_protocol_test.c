@@ -100,6 +100,18 @@ START_TEST(a_step_that_does_not_exist_is_refused)
 }
 END_TEST
 
+START_TEST(a_failure_with_an_exit_status_that_is_none_is_refused)
+{
+    static const int statuses[] = { 0, -1, 256 };
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        struct agent_failed failed = { -1, STEP_NETWORK, statuses[i], "" };
+        out.length = 0;
+        agent_failed_encode(&out, &failed);
+        ck_assert_int_eq(agent_failed_decode(&failed, first(out.length), NULL), HVD_ERR_PROTOCOL);
+    }
+}
+END_TEST
+
 START_TEST(exited_is_read_as_it_was_written)
 {
     struct agent_exited exited = { 65535, 0x8b, UINT64_MAX }, read;
@@ -162,6 +174,7 @@ int main(void)
     tcase_add_test(tcase, ready_is_read_as_it_was_written);
     tcase_add_test(tcase, failed_is_read_as_it_was_written);
     tcase_add_test(tcase, a_step_that_does_not_exist_is_refused);
+    tcase_add_test(tcase, a_failure_with_an_exit_status_that_is_none_is_refused);
     tcase_add_test(tcase, exited_is_read_as_it_was_written);
     tcase_add_test(tcase, stop_is_read_as_it_was_written);
     tcase_add_test(tcase, rank_number_is_read_as_it_was_written);
