@@ -6,9 +6,12 @@
 #include "launcher/exit_status.h"
 #include "launcher/xalloc.h"
 
+#include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -51,18 +54,67 @@ static int look_up(const char *name, const char *path, char **file)
     }
 }
 
+/* ---- what kind of file it is ---- */
+
+/* How many bytes it begins with; 0 if it cannot be read, which execve() need not. */
+static size_t read_head(const char *path, char *head, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, head, size) : 0;
+    if (fd >= 0)
+        close(fd);
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* EM_NONE if that is no ELF file. */
+static unsigned elf_machine(const char *head, size_t nbytes)
+{
+    uint16_t machine;
+    if (nbytes < EI_NIDENT + 4 || memcmp(head, ELFMAG, SELFMAG) != 0)
+        return EM_NONE;
+    memcpy(&machine, head + EI_NIDENT + 2, sizeof machine);
+    return machine;
+}
+
+/* The kernel may have been told of interpreters for other machines (qemu). */
+static bool has_interpreters(void)
+{
+    DIR *folder = opendir("/proc/sys/fs/binfmt_misc");
+    size_t count = 0;
+    while (folder && readdir(folder))
+        count++;
+    if (folder)
+        closedir(folder);
+    return count > 4; /* ".", "..", "register", "status" */
+}
+
+/* Ours are known by our own program; most machines of 64 bits run those of 32, too. */
+static bool runs_here(unsigned machine)
+{
+    static const struct {
+        unsigned ours, also;
+    } pairs[] = { { EM_X86_64, EM_386 },
+                  { EM_AARCH64, EM_ARM },
+                  { EM_PPC64, EM_PPC },
+                  { EM_SPARCV9, EM_SPARC } };
+    char head[EI_NIDENT + 4];
+    unsigned ours = elf_machine(head, read_head("/proc/self/exe", head, sizeof head));
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (ours == pairs[i].ours && machine == pairs[i].also)
+            return true;
+    return ours == EM_NONE || machine == ours || has_interpreters();
+}
+
 /* execve() hands a file that it does not understand back, and we give it to /bin/sh: not if it is
  * binary. */
 static bool is_foreign_binary(const char *path)
 {
     char head[128];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false; /* executable but not readable is fine */
-    ssize_t n = read(fd, head, sizeof head);
-    close(fd);
-    bool elf = n >= 4 && memcmp(head, "\177ELF", 4) == 0;
-    return n > 0 && !elf && memchr(head, 0, (size_t)n);
+    size_t nbytes = read_head(path, head, sizeof head);
+    unsigned machine = elf_machine(head, nbytes);
+    if (machine != EM_NONE)
+        return !runs_here(machine);
+    return nbytes > 0 && memchr(head, 0, nbytes);
 }
 
 int program_find(const char *name, const char *path, char **file, struct err *err)

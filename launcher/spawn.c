@@ -52,12 +52,25 @@ static int place_stdio(const int stdio[3])
     return 0;
 }
 
+static bool is_elf(const char *path)
+{
+    char magic[4] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, magic, sizeof magic) : 0;
+    if (fd >= 0)
+        close(fd);
+    return n == sizeof magic && memcmp(magic, "\177ELF", sizeof magic) == 0;
+}
+
+/* What the kernel does not understand is a script for /bin/sh, unless it is a program for another
+ * machine. */
 static void exec_program(const struct spawn_request *request, char **shell_argv)
 {
     execve(request->path, request->argv, request->envp);
     if (errno != ENOEXEC)
         return;
-    execve("/bin/sh", shell_argv, request->envp);
+    if (!is_elf(request->path))
+        execve("/bin/sh", shell_argv, request->envp);
     errno = ENOEXEC;
 }
 

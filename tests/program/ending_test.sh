@@ -56,6 +56,11 @@ printf 'a\0b\n' >"$tmp/binary"
 chmod +x "$tmp/binary"
 run "$HVDRUN" -np 1 "$tmp/binary"
 is "a binary of another kind too" 126 "$status"
+[ "$(uname -m)" = aarch64 ] && machine='\076' || machine='\267'
+printf '\177ELF\002\001\001\000\000\000\000\000\000\000\000\000\002\000'$machine'\000\001\000\000\000' >"$tmp/binary"
+run "$HVDRUN" -np 1 "$tmp/binary"
+is "a program for another machine too" 126 "$status"
+like "which is said" "binary': Exec format error" "$tmp/err"
 mkdir "$tmp/gone"
 (cd "$tmp/gone" && rmdir "$tmp/gone" && "$HVDRUN" -np 1 true) 2>"$tmp/err"
 is "a working directory that is gone is status 127" 127 $?
