@@ -233,10 +233,10 @@ static const struct {
 START_TEST(a_host_that_was_lost_before_is_why_a_rank_elsewhere_gave_up)
 {
     job_state_init(&state, 2, 2);
-    for (int host = 0; host < 2; host++)
+    for (int i = 0; i < 2; i++) {
         job_state_on_host_ready(&state);
-    for (int rank = 0; rank < 2; rank++)
         job_state_on_rank_started(&state);
+    }
     ck_assert_int_eq(
         job_state_on_rank_exited(&state, losses[_i].cause_host, 0, losses[_i].wait_status, 5),
         JOB_STOP);
