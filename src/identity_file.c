@@ -14,7 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PROBE = 64 };
+/* As in launcher/ssh_key_file.c: what is larger is no key. */
+enum { PROBE = 64, KEY_FILE_BYTES = 64 * 1024 };
 
 /* "SOURCE: PROBLEM: 'path'" */
 static int refuse(const char *path, const char *source, const char *problem, const char *hint,
@@ -29,8 +30,7 @@ static int refuse(const char *path, const char *source, const char *problem, con
 static const char *const public_starts[] = {
     "ssh-",
     "ecdsa-sha2-",
-    "sk-ssh-",
-    "sk-ecdsa-",
+    "sk-",
     "---- BEGIN SSH2 PUBLIC KEY",
     "-----BEGIN PUBLIC KEY",
     "-----BEGIN RSA PUBLIC KEY",
@@ -49,7 +49,7 @@ static int check_mode(const struct stat *status, const char *path, const char *s
                       struct err *err)
 {
     char hint[80];
-    if (status->st_uid != geteuid() || !(status->st_mode & 077))
+    if (status->st_uid != getuid() || !(status->st_mode & 077))
         return HVD_OK;
     snprintf(hint, sizeof hint, " (mode %03o; chmod 600 mends that)",
              (unsigned)status->st_mode & 0777);
@@ -77,6 +77,8 @@ static int check_open(int fd, const char *path, const char *source, struct err *
         return refuse(path, source, "private key is not a regular file", "", err);
     if (S_ISDIR(status.st_mode))
         return refuse(path, source, "private key is a directory", "", err);
+    if (status.st_size > KEY_FILE_BYTES)
+        return refuse(path, source, "is no private key", " (larger than 64 KiB)", err);
     int rc = check_start(fd, path, source, err);
     return rc < 0 ? rc : check_mode(&status, path, source, err);
 }
