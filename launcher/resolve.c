@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names; see resolve.h. libuv asks in a thread, which cannot be interrupted: the memory stays until
- * it has come back.
+/* Names; see resolve.h. Each is asked for in a thread of its own, as getaddrinfo() cannot be
+ * interrupted and libuv lets no more than two ask at once: two names that hang would hold up all
+ * others. Thread and loop share a question; whoever is the last to need it releases it.
  * Fails when the name is unknown or too long for one, and when no answer has come in time. */
 #include "launcher/resolve.h"
 
+#include "launcher/blocking_thread.h"
 #include "launcher/uv_must.h"
 #include "launcher/xalloc.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,20 +17,59 @@
 
 enum { NAME_LENGTH = 253 };
 
-struct resolve {
-    uv_getaddrinfo_t request;
-    uv_timer_t timer;
-    unsigned timeout_ms;
-    resolve_fn *on_end; /* NULL when nobody waits any more */
-    void *context;
-    bool asked, closed;
+struct question {
+    pthread_mutex_t lock; /* of `wake` and `answered` */
+    uv_async_t *wake;     /* NULL when nobody waits any more */
+    bool answered;
+    char *name, service[16];
+    struct addrinfo hints, *addresses;
+    int code, errnum; /* what getaddrinfo() has returned */
 };
 
-static void on_timer_closed(uv_handle_t *handle)
+struct resolve {
+    uv_async_t wake;
+    uv_timer_t timer;
+    int open_handles;
+    unsigned timeout_ms;
+    struct question *question; /* NULL if that is not a name */
+    resolve_fn *on_end;
+    void *context;
+};
+
+/* ---- the thread ---- */
+
+static void release(struct question *question)
+{
+    if (question->addresses)
+        freeaddrinfo(question->addresses);
+    pthread_mutex_destroy(&question->lock);
+    free(question->name);
+    free(question);
+}
+
+static void *ask(void *argument)
+{
+    struct question *question = argument;
+    question->code =
+        getaddrinfo(question->name, question->service, &question->hints, &question->addresses);
+    question->errnum = errno;
+    pthread_mutex_lock(&question->lock);
+    bool wanted = question->wake != NULL;
+    question->answered = true;
+    if (wanted)
+        uv_async_send(question->wake);
+    pthread_mutex_unlock(&question->lock);
+    if (!wanted)
+        release(question);
+    return NULL;
+}
+
+/* ---- the loop ---- */
+
+static void on_closed(uv_handle_t *handle)
 {
     struct resolve *resolve = handle->data;
-    resolve->closed = true;
-    if (!resolve->asked)
+    if (--resolve->open_handles == 0)
         free(resolve);
 }
 
@@ -35,10 +77,18 @@ void resolve_cancel(struct resolve *resolve)
 {
     if (!resolve)
         return;
-    resolve->on_end = NULL;
-    if (resolve->asked)
-        uv_cancel((uv_req_t *)&resolve->request);
-    uv_close((uv_handle_t *)&resolve->timer, on_timer_closed);
+    struct question *question = resolve->question;
+    bool answered = false;
+    if (question) {
+        pthread_mutex_lock(&question->lock);
+        question->wake = NULL;
+        answered = question->answered;
+        pthread_mutex_unlock(&question->lock);
+    }
+    if (answered)
+        release(question);
+    uv_close((uv_handle_t *)&resolve->wake, on_closed);
+    uv_close((uv_handle_t *)&resolve->timer, on_closed);
 }
 
 static void end(struct resolve *resolve, struct addrinfo *addresses, const char *problem)
@@ -49,17 +99,17 @@ static void end(struct resolve *resolve, struct addrinfo *addresses, const char 
     on_end(context, addresses, problem);
 }
 
-static void on_answer(uv_getaddrinfo_t *request, int status, struct addrinfo *addresses)
+static void on_answer(uv_async_t *wake)
 {
-    struct resolve *resolve = request->data;
-    resolve->asked = false;
-    if (!resolve->on_end) {
-        uv_freeaddrinfo(addresses);
-        if (resolve->closed)
-            free(resolve);
-    } else {
-        end(resolve, addresses, status == 0 ? NULL : uv_strerror(status));
-    }
+    struct resolve *resolve = wake->data;
+    struct question *question = resolve->question;
+    pthread_mutex_lock(&question->lock); /* the thread has left it */
+    pthread_mutex_unlock(&question->lock);
+    struct addrinfo *addresses = question->addresses;
+    question->addresses = NULL;
+    const char *problem =
+        question->code == EAI_SYSTEM ? strerror(question->errnum) : gai_strerror(question->code);
+    end(resolve, addresses, question->code == 0 ? NULL : problem);
 }
 
 static void on_timeout(uv_timer_t *timer)
@@ -67,7 +117,21 @@ static void on_timeout(uv_timer_t *timer)
     struct resolve *resolve = timer->data;
     char text[64];
     snprintf(text, sizeof text, "no answer within %u s", resolve->timeout_ms / 1000);
-    end(resolve, NULL, resolve->asked ? text : "not a name");
+    end(resolve, NULL, resolve->question ? text : "not a name");
+}
+
+static struct question *start(const char *name, int port, int family, uv_async_t *wake)
+{
+    pthread_t thread;
+    struct question *question = xcalloc(1, sizeof *question);
+    pthread_mutex_init(&question->lock, NULL);
+    question->wake = wake;
+    question->name = xstrdup(name);
+    question->hints = (struct addrinfo){ .ai_family = family, .ai_socktype = SOCK_STREAM };
+    snprintf(question->service, sizeof question->service, "%d", port);
+    blocking_thread_start(&thread, ask, question);
+    pthread_detach(thread);
+    return question;
 }
 
 struct resolve *resolve_start(uv_loop_t *loop, const char *name, int port, int family,
@@ -77,13 +141,12 @@ struct resolve *resolve_start(uv_loop_t *loop, const char *name, int port, int f
     resolve->on_end = on_end;
     resolve->context = context;
     resolve->timeout_ms = timeout_ms;
+    resolve->open_handles = 2;
+    uv_must(uv_async_init(loop, &resolve->wake, on_answer), "wakeup");
     uv_must(uv_timer_init(loop, &resolve->timer), "timer");
-    resolve->timer.data = resolve->request.data = resolve;
-    struct addrinfo hints = { .ai_family = family, .ai_socktype = SOCK_STREAM };
-    char service[16];
-    snprintf(service, sizeof service, "%d", port);
-    resolve->asked = strlen(name) <= NAME_LENGTH &&
-                     uv_getaddrinfo(loop, &resolve->request, on_answer, name, service, &hints) == 0;
-    uv_timer_start(&resolve->timer, on_timeout, resolve->asked ? timeout_ms : 0, 0);
+    resolve->wake.data = resolve->timer.data = resolve;
+    if (strlen(name) <= NAME_LENGTH)
+        resolve->question = start(name, port, family, &resolve->wake);
+    uv_timer_start(&resolve->timer, on_timeout, resolve->question ? timeout_ms : 0, 0);
     return resolve;
 }

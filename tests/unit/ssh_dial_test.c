@@ -138,7 +138,8 @@ static void on_resolved(void *context, struct addrinfo *addresses, const char *p
     calls++;
     connected = addresses != NULL;
     snprintf(text, sizeof text, "%s", problem ? problem : "");
-    uv_freeaddrinfo(addresses);
+    if (addresses)
+        uv_freeaddrinfo(addresses);
 }
 
 START_TEST(an_address_is_its_own_name)
@@ -160,6 +161,27 @@ START_TEST(what_is_too_long_is_no_name)
     uv_run(&loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(calls, 1);
     ck_assert_str_eq(text, "not a name");
+}
+END_TEST
+
+START_TEST(an_unknown_name_is_told_as_the_resolver_tells_it)
+{
+    resolve_start(&loop, "256.256.256.256.invalid..", 22, AF_INET, 5000, on_resolved, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(calls, 1);
+    ck_assert(!connected);
+    ck_assert_str_ne(text, "");
+}
+END_TEST
+
+START_TEST(many_names_are_asked_for_at_once)
+{
+    for (int i = 0; i < 40; i++)
+        resolve_start(&loop, "127.0.0.1", 22, AF_UNSPEC, 5000, on_resolved, NULL);
+    for (int i = 0; i < 40; i++)
+        resolve_cancel(resolve_start(&loop, "127.0.0.1", 22, AF_UNSPEC, 5000, on_resolved, NULL));
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(calls, 40);
 }
 END_TEST
 
@@ -186,6 +208,8 @@ int main(void)
     tcase_add_test(dial, nothing_is_called_after_cancel);
     tcase_add_test(dial, an_address_is_its_own_name);
     tcase_add_test(dial, what_is_too_long_is_no_name);
+    tcase_add_test(dial, an_unknown_name_is_told_as_the_resolver_tells_it);
+    tcase_add_test(dial, many_names_are_asked_for_at_once);
     tcase_add_test(dial, a_name_that_is_not_wanted_any_more_is_not_told);
     suite_add_tcase(suite, dial);
     return unit_run(suite);
