@@ -131,5 +131,21 @@ if links; then
 else
     skip "a host without hvdagent is sent a copy" "$no_links"
 fi
+
+# A connection that is lost while logging in: sshd gives up after 1 s, while an agent that was stopped is asked.
+if links; then
+    on 1 /usr/sbin/sshd -p 2223 -o LoginGraceTime=1 -f "$ssh_folder/sshd_config" -E "$tmp/sshd2223.log"
+    echo "[host1]:2223 $(cut -d' ' -f1,2 "$ssh_folder/host_key.pub")" >>"$ssh_folder/known_hosts"
+    eval "$(ssh-agent -a "$tmp/stopped.sock")" >/dev/null
+    kill -STOP "$SSH_AGENT_PID"
+    until_true on 0 with_config "$tmp/no-port" ssh -p 2223 -o IdentityAgent=none host1 true
+    run on 0 "$HVDRUN" -p 2223 -np 1 -H host1:1 true
+    is "a connection lost while logging in is status 69" 69 "$status"
+    like "and named" "^hvdrun: FAILED on host1: login: .*closed by the host" "$tmp/err"
+    kill -KILL "$SSH_AGENT_PID"
+    unset SSH_AUTH_SOCK
+else
+    skip "a connection lost while logging in" "$no_links"
+fi
 clean "nothing is left"
 finish
