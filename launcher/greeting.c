@@ -43,6 +43,8 @@ static enum greeting_action refuse(struct greeting *greeting, const char *what, 
 static enum greeting_action on_here(struct greeting *greeting, const char *rest)
 {
     (void)rest;
+    if (greeting->answered) /* a mark is no noise, so nothing else would bound them */
+        return refuse(greeting, "/bin/sh says twice that it is there", "");
     greeting->answered = true;
     return GREETING_WAIT;
 }

@@ -17,7 +17,7 @@
  * the agent's. The nonce is not a secret. Nothing of the job is in the script.
  *
  * Fails when there is more noise than that (quoting its first line), at a mark "fail", when the
- * machine is of another kind than ours, and at a mark that is out of turn. */
+ * machine is of another kind than ours, and at a mark that is out of turn or comes again. */
 #ifndef LAUNCHER_GREETING_H
 #define LAUNCHER_GREETING_H
 
