@@ -3,6 +3,7 @@
 #include "launcher/greeting.h"
 
 #include "launcher/xalloc.h"
+#include "lib/base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,20 +24,10 @@ void greeting_fini(struct greeting *greeting)
     *greeting = (struct greeting){ 0 };
 }
 
-/* Foreign text made fit for a message. */
-static void make_printable(char *out, size_t size, const char *text)
-{
-    size_t n = 0;
-    for (; text[n] && n + 1 < size; n++)
-        out[n] = text[n] >= 0x20 && text[n] < 0x7f ? text[n] : '?';
-    out[n] = '\0';
-}
-
 static enum greeting_action refuse(struct greeting *greeting, const char *what, const char *text)
 {
-    char shown[400];
-    make_printable(shown, sizeof shown, text);
-    snprintf(greeting->error, sizeof greeting->error, "%s%s", what, shown);
+    snprintf(greeting->error, sizeof greeting->error, "%s%s", what, text);
+    text_make_line(greeting->error);
     return GREETING_FAILED;
 }
 
@@ -104,8 +95,10 @@ static enum greeting_action too_noisy(struct greeting *greeting)
 static void take_noise(struct greeting *greeting)
 {
     greeting->noise += greeting->length + 1;
-    if (!*greeting->first_noise)
-        make_printable(greeting->first_noise, sizeof greeting->first_noise, greeting->line);
+    if (*greeting->first_noise)
+        return;
+    snprintf(greeting->first_noise, sizeof greeting->first_noise, "%s", greeting->line);
+    text_make_line(greeting->first_noise);
 }
 
 /* A line is complete, and terminated. */

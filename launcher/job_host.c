@@ -5,6 +5,7 @@
 #include "launcher/exit_status.h"
 #include "launcher/worker_environment.h"
 #include "launcher/xalloc.h"
+#include "lib/base/text.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -86,14 +87,6 @@ static int not_here(int rank, struct err *err)
     return fail(err, HVD_ERR_PROTOCOL, "the agent speaks of rank %d in a wrong way", rank);
 }
 
-/* It goes to the terminal. */
-static void make_printable(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = '?';
-}
-
 static void take_step(struct job_host *host, enum host_step step)
 {
     host->step = step;
@@ -106,7 +99,7 @@ static int on_ready(struct job_host *host, struct wire_reader *body, struct err 
     int rc = agent_ready_decode(&host->facts, body, err);
     if (rc < 0)
         return rc;
-    make_printable(host->facts.machine);
+    text_make_line(host->facts.machine);
     host->phase = HOST_READY;
     take_step(host, STEP_READY);
     host->events->on_ready(host->context, host->index);
@@ -124,7 +117,7 @@ static int on_failed(struct job_host *host, struct wire_reader *body, struct err
         return not_here(failed.rank, err);
     if (rank)
         rank->phase = RANK_ENDED;
-    make_printable(failed.text);
+    text_make_line(failed.text);
     if (failed.rank == -1)
         take_step(host, (enum host_step)failed.step);
     host->events->on_failed(host->context, host->index, &failed);
@@ -316,7 +309,7 @@ static void lose(struct job_host *host, int status, const char *reason)
     host->phase = HOST_LOST;
     host->lost_status = status;
     snprintf(host->lost_reason, sizeof host->lost_reason, "%s", reason);
-    make_printable(host->lost_reason);
+    text_make_line(host->lost_reason);
     host->events->on_lost(host->context, host->index);
 }
 

@@ -2,12 +2,15 @@
 /* What a stream said last; see last_words.h. */
 #include "launcher/last_words.h"
 
+#include "lib/base/text.h"
+
 #include <string.h>
 
 /* Keeps the current line, if there is something in it, and begins the next. */
 static void end_line(struct last_words *words)
 {
     words->current[words->length] = '\0';
+    text_make_line(words->current);
     if (words->length > strspn(words->current, " "))
         memcpy(words->last, words->current, words->length + 1);
     words->length = 0;

@@ -51,7 +51,7 @@ static bool is_control(const unsigned char *at, size_t length)
            (length == 2 && at[0] == 0xc2 && at[1] < 0xa0);
 }
 
-void text_make_lines(char *text)
+static void make_printable(char *text, char kept)
 {
     size_t left = strlen(text), length;
     for (; left > 0; text += length, left -= length) {
@@ -59,7 +59,17 @@ void text_make_lines(char *text)
         bool good = length > 0 && !is_control((const unsigned char *)text, length);
         if (length == 0)
             length = 1;
-        if (!good && *text != '\n')
+        if (!good && *text != kept)
             memset(text, '?', length);
     }
+}
+
+void text_make_line(char *text)
+{
+    make_printable(text, '?');
+}
+
+void text_make_lines(char *text)
+{
+    make_printable(text, '\n');
 }

@@ -12,8 +12,9 @@ size_t text_utf8_length(const char *at, size_t length);
 /* In place: each byte that is not printable ASCII. */
 void text_make_ascii(char *text);
 
-/* In place: each byte that belongs to no character of UTF-8, and each control character except the
- * newline. */
+/* In place: each byte that belongs to no character of UTF-8, and each control character, those of
+ * two bytes (C1) too. text_make_lines() leaves newlines. */
+void text_make_line(char *text);
 void text_make_lines(char *text);
 
 #endif

@@ -18,6 +18,9 @@ static const struct {
     { { "a\tb\n" }, "a b" },
     { { "\x1b[31mred\x1b[0m\n" }, "red" },
     { { "\x1b[3", "1mred\n" }, "red" },
+    { { "gr\xc3\xbc", "n \xe2\x82\xac\n" }, "gr\xc3\xbcn \xe2\x82\xac" },
+    { { "a\xc2", "\x9bmb\n" }, "a??mb" },
+    { { "a\x9bmb" }, "a?mb" },
     { { "\x1b[31", "\nnext\n" }, "next" },
 };
 

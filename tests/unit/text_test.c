@@ -79,6 +79,16 @@ START_TEST(what_could_harm_becomes_a_question_mark)
 }
 END_TEST
 
+START_TEST(a_newline_may_stay_or_not)
+{
+    char line[] = "one\ntwo \xe2\x82\xac\n", lines[] = "one\ntwo\n";
+    text_make_line(line);
+    text_make_lines(lines);
+    ck_assert_str_eq(line, "one?two \xe2\x82\xac?");
+    ck_assert_str_eq(lines, "one\ntwo\n");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("text");
@@ -89,5 +99,6 @@ int main(void)
     tcase_add_test(tcase, no_byte_beyond_the_length_is_looked_at);
     tcase_add_loop_test(tcase, what_could_harm_becomes_a_question_mark, 0,
                         sizeof texts / sizeof *texts);
+    tcase_add_test(tcase, a_newline_may_stay_or_not);
     return unit_run(suite);
 }
