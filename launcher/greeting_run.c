@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The greeting on a stream; see greeting_run.h. Two halves: what comes is read and given to
  * greeting.c; the script, and then hvdagent if it is asked for, is written as the stream takes it.
- * Fails when hvdagent cannot be read here, or changes while it is sent. A stream that takes nothing
- * more has ended, which the half that reads will see. */
+ * Fails when there are no descriptors, when hvdagent cannot be read here, or changes while it is
+ * sent. A stream that takes nothing more has ended, which the half that reads will see. */
 #include "launcher/greeting_run.h"
 
 #include "launcher/greeting.h"
-#include "launcher/uv_must.h"
+#include "launcher/program_image.h"
 #include "launcher/xalloc.h"
-#include "lib/base/status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +17,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -37,14 +35,18 @@ struct greeting_run {
     bool stopped;
 };
 
-static void on_handle_closed(uv_handle_t *handle)
+static void release(struct greeting_run *run)
 {
-    struct greeting_run *run = handle->data;
-    if (--run->open_handles > 0)
-        return;
     greeting_fini(&run->greeting);
     free(run->script);
     free(run);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct greeting_run *run = handle->data;
+    if (--run->open_handles == 0)
+        release(run);
 }
 
 void greeting_run_stop(struct greeting_run *run)
@@ -52,11 +54,16 @@ void greeting_run_stop(struct greeting_run *run)
     if (!run || run->stopped)
         return;
     run->stopped = true;
-    uv_close((uv_handle_t *)&run->reading, on_handle_closed);
-    uv_close((uv_handle_t *)&run->writing, on_handle_closed);
-    close(run->output);
+    if (run->reading.data)
+        uv_close((uv_handle_t *)&run->reading, on_handle_closed);
+    if (run->writing.data)
+        uv_close((uv_handle_t *)&run->writing, on_handle_closed);
+    if (run->output >= 0)
+        close(run->output);
     if (run->agent_fd >= 0)
         close(run->agent_fd);
+    if (run->open_handles == 0)
+        release(run);
 }
 
 static void fail_here(struct greeting_run *run, int errnum)
@@ -71,10 +78,12 @@ static void fail_here(struct greeting_run *run, int errnum)
 /* 0, or an errno. */
 static int make_script(struct greeting_run *run)
 {
-    struct stat status;
-    if (stat(run->agent, &status) < 0)
-        return errno;
-    run->size = (size_t)status.st_size;
+    int fd = open(run->agent, O_RDONLY | O_CLOEXEC);
+    int errnum = fd < 0 ? errno : program_image_size(fd, &run->size);
+    if (fd >= 0)
+        close(fd);
+    if (errnum != 0)
+        return errnum;
     run->script = greeting_script(&run->greeting, run->agent, run->size);
     run->script_length = strlen(run->script);
     return 0;
@@ -124,6 +133,7 @@ static void send_agent(struct greeting_run *run)
     }
     run->left = run->size;
     uv_poll_start(&run->writing, UV_WRITABLE, on_writable);
+    run->events.on_send(run->context);
 }
 
 /* ---- what is read ---- */
@@ -179,17 +189,30 @@ static void make_nonce(char nonce[GREETING_NONCE_SIZE])
     snprintf(nonce, GREETING_NONCE_SIZE, "%016" PRIx64, bits);
 }
 
-static void watch(struct greeting_run *run, uv_loop_t *loop, uv_poll_t *poll, int fd, int events,
-                  uv_poll_cb on_event)
+/* 0, or an errno of libuv's. */
+static int watch(struct greeting_run *run, uv_loop_t *loop, uv_poll_t *poll, int fd, int events,
+                 uv_poll_cb on_event)
 {
-    uv_must(uv_poll_init(loop, poll, fd), "streams");
+    int rc = uv_poll_init(loop, poll, fd);
+    if (rc < 0)
+        return rc;
     poll->data = run;
     run->open_handles++;
-    uv_must(uv_poll_start(poll, events, on_event), "streams");
+    return uv_poll_start(poll, events, on_event);
+}
+
+static int open_streams(struct greeting_run *run, uv_loop_t *loop, int output)
+{
+    run->output = fcntl(output, F_DUPFD_CLOEXEC, 3);
+    if (run->output < 0)
+        return -errno;
+    int rc = watch(run, loop, &run->reading, run->input, UV_READABLE, on_readable);
+    return rc < 0 ? rc : watch(run, loop, &run->writing, run->output, UV_WRITABLE, on_writable);
 }
 
 struct greeting_run *greeting_run_start(uv_loop_t *loop, int input, int output, const char *agent,
-                                        const struct greeting_run_events *events, void *context)
+                                        const struct greeting_run_events *events, void *context,
+                                        struct err *err)
 {
     struct greeting_run *run = xcalloc(1, sizeof *run);
     char nonce[GREETING_NONCE_SIZE], machine[sizeof run->greeting.machine];
@@ -203,9 +226,10 @@ struct greeting_run *greeting_run_start(uv_loop_t *loop, int input, int output, 
     run->context = context;
     run->agent_fd = -1;
     run->input = input;
-    run->output = fcntl(output, F_DUPFD_CLOEXEC, 3);
-    uv_must(run->output < 0 ? -errno : 0, "streams");
-    watch(run, loop, &run->reading, input, UV_READABLE, on_readable);
-    watch(run, loop, &run->writing, run->output, UV_WRITABLE, on_writable);
-    return run;
+    int rc = open_streams(run, loop, output);
+    if (rc == 0)
+        return run;
+    fail_errno(err, HVD_ERR_SYSTEM, -rc, "streams");
+    greeting_run_stop(run);
+    return NULL;
 }

@@ -55,6 +55,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/output_writer.c launcher/output_writer.h \
 	launcher/process_tree.c launcher/process_tree.h \
 	launcher/program_find.c launcher/program_find.h \
+	launcher/program_image.c launcher/program_image.h \
 	launcher/rank_plan.c launcher/rank_plan.h \
 	launcher/reach.c launcher/reach.h launcher/reach_impl.h launcher/reach_way.h \
 	launcher/reach_command.c \

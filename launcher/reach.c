@@ -2,7 +2,7 @@
 /* Reaching one host; see reach.h. When its turn comes a way is opened; a way may hand over to
  * another. What is local is reached then; elsewhere /bin/sh is greeted first (greeting_run.h).
  * Fails when the way does, when the greeting does or its stream ends, and at the deadline, naming
- * the step. A way is closed in a turn of its own, since it may be inside one of its calls to us. */
+ * the step, unless hvdagent is being sent by then. A way is closed in a turn of its own, since it may be inside one of its calls to us. */
 #include "launcher/reach_impl.h"
 
 #include "launcher/exit_status.h"
@@ -155,6 +155,13 @@ static void on_answer(void *context)
     set_step(context, STEP_AGENT);
 }
 
+/* At its own pace: only the caller's time for all hosts counts now. */
+static void on_send(void *context)
+{
+    struct reach *reach = context;
+    uv_timer_stop(&reach->deadline);
+}
+
 static void on_greeted(void *context)
 {
     struct reach *reach = context;
@@ -213,8 +220,8 @@ void reach_way_note(struct reach *reach, bool important, const char *text)
 
 void reach_way_opened(struct reach *reach, const struct reached *reached)
 {
-    static const struct greeting_run_events events = { on_answer, on_greeted, on_greeting_failed,
-                                                       on_greeting_end };
+    static const struct greeting_run_events events = { on_answer, on_send, on_greeted,
+                                                       on_greeting_failed, on_greeting_end };
     reach->reached = *reached;
     reach->owns_stream = true;
     if (reach->phase != REACH_OPENING) {
@@ -226,11 +233,15 @@ void reach_way_opened(struct reach *reach, const struct reached *reached)
         set_step(reach, STEP_AGENT);
     if (reach->phase != REACH_GREETING) /* closed while it heard that */
         return;
-    if (reached->local)
+    if (reached->local) {
         succeed(reach);
-    else
-        reach->greeting = greeting_run_start(reach->pool->loop, reached->input, reached->output,
-                                             reach->pool->settings->agent, &events, reach);
+        return;
+    }
+    struct err err = { 0 };
+    reach->greeting = greeting_run_start(reach->pool->loop, reached->input, reached->output,
+                                         reach->pool->settings->agent, &events, reach, &err);
+    if (!reach->greeting)
+        fail_reach(reach, STATUS_RESOURCE, err.text);
 }
 
 /* With what was said last, if there is something. */

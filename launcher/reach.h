@@ -36,7 +36,8 @@ struct reach_settings {
     const char *const
         *identity_files; /* ended by NULL; NULL or empty: what the configuration says */
     bool accept_new;     /* unknown host keys are added to known_hosts */
-    uint32_t timeout_ms; /* for one host, from its turn until it is reached */
+    uint32_t timeout_ms; /* for one host, from its turn until it is reached, or until hvdagent is
+                            being sent, which may take as long as it takes */
     uint32_t silence_ms; /* a connection that acknowledges nothing for so long is dead */
 };
 

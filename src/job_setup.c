@@ -23,7 +23,7 @@
 
 extern char **environ;
 
-/* How long one host may take to be reached. */
+/* How long one host may take to be reached; the time in which it is sent hvdagent does not count. */
 enum { REACH_TIMEOUT_MS = 10000 };
 
 /* A batch system may say where to run. */

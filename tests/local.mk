@@ -130,6 +130,7 @@ unit_tests += \
 	tests/unit/local_host_test \
 	tests/unit/options_test \
 	tests/unit/output_lines_test \
+	tests/unit/program_image_test \
 	tests/unit/rank_plan_test \
 	tests/unit/reach_test \
 	tests/unit/rendezvous_ask_test \

@@ -3,7 +3,7 @@
  * script stands in for hvdagent. */
 #include "launcher/children.h"
 #include "launcher/exit_status.h"
-#include "launcher/reach.h"
+#include "launcher/reach_impl.h"
 #include "launcher/xalloc.h"
 #include "tests/support/unit.h"
 
@@ -38,9 +38,23 @@ static struct reach_settings settings;
 static struct reach_pool *pool;
 static struct seen host;
 
+static void (*on_each_step)(void);
+
+static void take_all_descriptors(void)
+{
+    struct rlimit limit;
+    int first_free = dup(STDIN_FILENO);
+    close(first_free);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = (rlim_t)first_free;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static void on_step(void *context, enum host_step step)
 {
     struct seen *seen = context;
+    if (on_each_step)
+        on_each_step();
     seen->steps[seen->nsteps++ % 16] = step;
 }
 
@@ -115,6 +129,7 @@ static void set_up(void)
     uv_loop_init(&loop);
     children = children_create(&loop);
     host = (struct seen){ 0 };
+    on_each_step = NULL;
     settings = (struct reach_settings){ .agent = agent,
                                         .remote_shell = "sh -c 'shift; exec \"$@\"' sh",
                                         .remote_shell_source = "--remote-shell",
@@ -298,6 +313,19 @@ START_TEST(a_host_that_says_nothing_fails_at_the_deadline_which_names_the_step)
 }
 END_TEST
 
+/* The stream took the last one; the greeting wants one more. */
+START_TEST(a_host_for_which_no_descriptor_is_left_fails_alone)
+{
+    struct rlimit before;
+    getrlimit(RLIMIT_NOFILE, &before);
+    on_each_step = take_all_descriptors;
+    start("node2");
+    run_until_decided();
+    setrlimit(RLIMIT_NOFILE, &before);
+    fails("streams: Too many open files", STATUS_RESOURCE);
+}
+END_TEST
+
 /* ---- sent ---- */
 
 /* The stand-in does not run where it is, only as a copy, which removes itself. */
@@ -361,6 +389,37 @@ START_TEST(a_large_hvdagent_arrives_complete)
 }
 END_TEST
 
+static void write_program(const char *name, const char *body)
+{
+    char *program = xasprintf("%s/bin/%s", folder, name);
+    char *text = xasprintf("#!/bin/sh\n%s\n", body);
+    write_file(program, text);
+    free(text);
+    free(program);
+}
+
+START_TEST(the_deadline_does_not_count_while_hvdagent_is_sent)
+{
+    char *prelude = xasprintf("PATH=%s/bin:$PATH", folder);
+    char *machine = make_machine(prelude, "sh");
+    char *go = xasprintf("%s/go", folder);
+    write_program("head", "until [ $# = 3 ] || [ -e \"$HOME/go\" ]; do sleep 0.1; done\n"
+                          "PATH=/usr/bin:/bin; exec head \"$@\"");
+    make_agent_for_elsewhere(300000);
+    settings.remote_shell = machine;
+    start("node2");
+    while (uv_is_active((uv_handle_t *)&host.reach->deadline))
+        uv_run(&loop, UV_RUN_ONCE);
+    ck_assert(!host.is_reached);
+    ck_assert_msg(!host.has_failed, "%s", host.text);
+    write_file(go, "");
+    is_reached();
+    free(go);
+    free(machine);
+    free(prelude);
+}
+END_TEST
+
 /* A program of that machine which does not do what it should, and what is said of it. */
 static const struct {
     const char *name, *body, *text;
@@ -377,15 +436,11 @@ START_TEST(a_machine_that_cannot_take_hvdagent_says_why)
 {
     char *prelude = xasprintf("PATH=%s/bin:$PATH", folder);
     char *machine = make_machine(prelude, "sh");
-    char *program = xasprintf("%s/bin/%s", folder, refusals[_i].name);
-    char *body = xasprintf("#!/bin/sh\n%s\n", refusals[_i].body);
-    write_file(program, body);
+    write_program(refusals[_i].name, refusals[_i].body);
     make_agent_for_elsewhere(0);
     settings.remote_shell = machine;
     start("node2");
     fails(refusals[_i].text, STATUS_UNREACHABLE);
-    free(body);
-    free(program);
     free(machine);
     free(prelude);
 }
@@ -468,9 +523,11 @@ static Suite *suite(void)
     tcase_add_loop_test(command, a_command_that_does_not_reach_its_host_is_explained, 0,
                         sizeof failures / sizeof *failures);
     tcase_add_test(command, a_host_that_says_nothing_fails_at_the_deadline_which_names_the_step);
+    tcase_add_test(command, a_host_for_which_no_descriptor_is_left_fails_alone);
     tcase_add_loop_test(sent, hvdagent_is_sent_where_there_is_none, 0,
                         sizeof shells / sizeof *shells);
     tcase_add_test(sent, a_large_hvdagent_arrives_complete);
+    tcase_add_test(sent, the_deadline_does_not_count_while_hvdagent_is_sent);
     tcase_add_loop_test(sent, a_machine_that_cannot_take_hvdagent_says_why, 0,
                         sizeof refusals / sizeof *refusals);
     tcase_add_loop_test(sent, places_that_are_full_noexec_or_read_only_are_left_out, 0,

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading the program headers; see program_image.h. A file that contradicts itself is taken as it
+ * is. */
+#include "launcher/program_image.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NATIVE_CLASS = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32 };
+enum { NATIVE_ORDER = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB };
+
+static bool read_at(int fd, void *out, size_t nbytes, size_t offset)
+{
+    return pread(fd, out, nbytes, (off_t)offset) == (ssize_t)nbytes;
+}
+
+static bool is_native(const ElfW(Ehdr) * header)
+{
+    return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
+           header->e_ident[EI_CLASS] == NATIVE_CLASS && header->e_ident[EI_DATA] == NATIVE_ORDER &&
+           header->e_phentsize == sizeof(ElfW(Phdr));
+}
+
+/* The end of what the program headers speak of; 0 if that cannot be told. */
+static size_t find_end(int fd)
+{
+    ElfW(Ehdr) header;
+    ElfW(Phdr) segment;
+    size_t end = 0;
+    if (!read_at(fd, &header, sizeof header, 0) || !is_native(&header))
+        return 0;
+    for (size_t i = 0; i < header.e_phnum; i++) {
+        size_t at = header.e_phoff + i * sizeof segment;
+        if (!read_at(fd, &segment, sizeof segment, at))
+            return 0;
+        if (end < at + sizeof segment)
+            end = at + sizeof segment;
+        if (end < segment.p_offset + segment.p_filesz)
+            end = segment.p_offset + segment.p_filesz;
+    }
+    return end;
+}
+
+int program_image_size(int fd, size_t *size)
+{
+    struct stat status;
+    if (fstat(fd, &status) < 0)
+        return errno;
+    size_t end = find_end(fd), whole = (size_t)status.st_size;
+    *size = end > 0 && end < whole ? end : whole;
+    return 0;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What of a program file is enough to run it. */
+#include "launcher/program_image.h"
+#include "tests/support/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64], copy[80];
+
+static void set_up(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/program_image_test.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(copy, sizeof copy, "%s/program", folder);
+}
+
+static void tear_down(void)
+{
+    unlink(copy);
+    rmdir(folder);
+}
+
+/* `nbytes` of the file `path`, and then `more` zeros. */
+static void make_copy(const char *path, size_t nbytes, size_t more)
+{
+    static char data[16 << 20];
+    int from = open(path, O_RDONLY), to = open(copy, O_WRONLY | O_CREAT | O_TRUNC, 0700);
+    ck_assert_int_eq(read(from, data, nbytes), (ssize_t)nbytes);
+    memset(data + nbytes, 0, more);
+    ck_assert_int_eq(write(to, data, nbytes + more), (ssize_t)(nbytes + more));
+    close(from);
+    close(to);
+}
+
+static size_t image_size(const char *path)
+{
+    size_t size = 0;
+    int fd = open(path, O_RDONLY);
+    ck_assert_int_eq(program_image_size(fd, &size), 0);
+    close(fd);
+    return size;
+}
+
+START_TEST(a_program_runs_without_what_lies_behind_its_segments)
+{
+    size_t size = image_size("/bin/echo");
+    ck_assert_uint_gt(size, 0);
+    make_copy("/bin/echo", size, 0);
+    char command[128];
+    snprintf(command, sizeof command, "[ \"$(%s it runs)\" = 'it runs' ]", copy);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+START_TEST(what_is_appended_does_not_count)
+{
+    size_t size = image_size("/bin/echo");
+    make_copy("/bin/echo", size, 100000);
+    ck_assert_uint_eq(image_size(copy), size);
+}
+END_TEST
+
+START_TEST(all_of_a_script_is_needed)
+{
+    int fd = open(copy, O_WRONLY | O_CREAT, 0700);
+    ck_assert_int_eq(write(fd, "#!/bin/sh\nexit 0\n", 17), 17);
+    close(fd);
+    ck_assert_uint_eq(image_size(copy), 17);
+}
+END_TEST
+
+START_TEST(a_file_that_is_cut_off_is_as_long_as_it_is)
+{
+    static const size_t sizes[] = { 0, 4, 63, 64, 65, 1000 };
+    make_copy("/bin/echo", sizes[_i], 0);
+    ck_assert_uint_eq(image_size(copy), sizes[_i]);
+}
+END_TEST
+
+START_TEST(what_cannot_be_looked_at_is_said)
+{
+    size_t size;
+    ck_assert_int_eq(program_image_size(-1, &size), EBADF);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("program_image");
+    TCase *tcase = tcase_create("files");
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, a_program_runs_without_what_lies_behind_its_segments);
+    tcase_add_test(tcase, what_is_appended_does_not_count);
+    tcase_add_test(tcase, all_of_a_script_is_needed);
+    tcase_add_loop_test(tcase, a_file_that_is_cut_off_is_as_long_as_it_is, 0, 6);
+    tcase_add_test(tcase, what_cannot_be_looked_at_is_said);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
