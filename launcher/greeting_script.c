@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What /bin/sh on another machine is told; see greeting.h. For any shell that keeps to POSIX, with
  * head -c, mktemp and uname. All of it is one compound command, which a shell has to read to its end
- * before it does anything: nothing of what is sent later is taken for the script. */
+ * before it does anything: nothing of what is sent later is taken for the script.
+ *
+ * A program at the path of ours may be anybody's, as below /tmp: it is run only if it and its folder
+ * belong to root or to us and others may not write to them. Being in that folder, and having no
+ * symbolic link before us, nobody can put another one there between the look and the exec. */
 #include "launcher/greeting.h"
 
 #include "launcher/text_buffer.h"
@@ -12,13 +16,19 @@
 static const char script_begin[] = "{\n"
                                    "umask 077\n";
 
-/* try PLACE: makes a private folder $d there that can hold and execute the copy $f; or leaves $why. */
+/* ours NAME: nobody else can have put it there. ls -n is of POSIX, [ -O ] and stat are not.
+ * try PLACE: makes a private folder $d there that can hold and execute the copy $f; or leaves $why. */
 static const char script_rest[] =
     "mark() { printf '\\nhvd-%s %s\\n' \"$nonce\" \"$*\"; }\n"
     "fail() { mark fail \"$*\"; clean; exit 1; }\n"
     "clean() {\n"
     "    [ -z \"$d\" ] || { rm -f \"$d/hvdagent\" \"$d/x\"; rmdir \"$d\"; } 2>/dev/null\n"
     "    d=\n"
+    "}\n"
+    "ours() {\n"
+    "    set -- $(ls -lnd \"$1\" 2>/dev/null)\n"
+    "    case $1 in '' | l* | ????????w*) return 1 ;; esac\n"
+    "    [ \"$3\" = 0 ] || [ \"$3\" = \"$(id -u)\" ]\n"
     "}\n"
     "try() {\n"
     "    [ -n \"$1\" ] || return 1\n"
@@ -33,11 +43,14 @@ static const char script_rest[] =
     "}\n"
     "d= tried= why=\n"
     "mark here\n"
-    "if [ -x \"$agent\" ] && \"$agent\" --version </dev/null >/dev/null 2>&1; then\n"
+    "p=./${agent##*/}\n"
+    "if [ -x \"$agent\" ] && cd -P \"${agent%/*}/\" 2>/dev/null && ours . && ours \"$p\" &&\n"
+    "    \"$p\" --version </dev/null >/dev/null 2>&1; then\n"
     "    mark run\n"
-    "    exec \"$agent\" --keep\n"
+    "    exec \"$p\" --keep\n"
     "    exit 126\n"
     "fi\n"
+    "cd /\n"
     "trap 'clean; exit 1' HUP INT PIPE TERM\n"
     "try \"$XDG_RUNTIME_DIR\" || try \"${TMPDIR:-/tmp}\" || try /dev/shm || try \"$HOME\" ||\n"
     "    fail \"no place for a copy (tried $tried): $why\"\n"

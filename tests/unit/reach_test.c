@@ -331,10 +331,9 @@ END_TEST
 /* The stand-in does not run where it is, only as a copy, which removes itself. */
 static void make_agent_for_elsewhere(int padding)
 {
-    char *text = xasprintf("#!/bin/sh\n"
-                           "if [ \"$1\" = --version ]; then [ \"$0\" != %s ]; exit; fi\n"
-                           "rm -rf \"$3\"; read -r word; echo \"$word $*\"; exec cat\n",
-                           agent);
+    char *text = xstrdup("#!/bin/sh\n"
+                         "if [ \"$1\" = --version ]; then [ \"$0\" != ./hvdagent ]; exit; fi\n"
+                         "rm -rf \"$3\"; read -r word; echo \"$word $*\"; exec cat\n");
     write_file(agent, text);
     free(text);
     FILE *file = fopen(agent, "a");
@@ -372,6 +371,28 @@ START_TEST(hvdagent_is_sent_where_there_is_none)
         ck_assert_msg(strncmp(line, place, strlen(place)) == 0, "%s", line);
     }
     free(place);
+    free(machine);
+    free(command);
+}
+END_TEST
+
+/* What makes of $f, in $d, a program that somebody else may have put there. */
+static const char *const strange[] = {
+    "chmod 777 $d", "chmod 1777 $d", "chmod 702 $f", "mv $f $f.real; ln -s $f.real $f",
+    "chown 1 $f",   "chown 1 $d",
+};
+
+START_TEST(a_program_that_others_can_replace_is_not_run)
+{
+    char *command = xasprintf("d=%s; f=%s; %s", folder, agent, strange[_i]);
+    char *machine = make_machine(":", "sh");
+    if (geteuid() == 0 || strncmp(strange[_i], "chown", 5) != 0) {
+        ck_assert(works(command));
+        settings.remote_shell = machine;
+        start("node2");
+        is_reached();
+        ck_assert_int_eq(strncmp(ask_agent(), "agent --keep --sent ", 20), 0);
+    }
     free(machine);
     free(command);
 }
@@ -526,6 +547,8 @@ static Suite *suite(void)
     tcase_add_test(command, a_host_for_which_no_descriptor_is_left_fails_alone);
     tcase_add_loop_test(sent, hvdagent_is_sent_where_there_is_none, 0,
                         sizeof shells / sizeof *shells);
+    tcase_add_loop_test(sent, a_program_that_others_can_replace_is_not_run, 0,
+                        sizeof strange / sizeof *strange);
     tcase_add_test(sent, a_large_hvdagent_arrives_complete);
     tcase_add_test(sent, the_deadline_does_not_count_while_hvdagent_is_sent);
     tcase_add_loop_test(sent, a_machine_that_cannot_take_hvdagent_says_why, 0,
