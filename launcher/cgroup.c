@@ -68,6 +68,13 @@ static int open_own_group(void)
     return found ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
+/* Of the namespace in which our process ids mean something: others share /sys/fs/cgroup. */
+static unsigned long own_namespace(void)
+{
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) < 0 ? 0 : (unsigned long)status.st_ino;
+}
+
 void cgroup_make(struct cgroup *group)
 {
     unsigned number = 0;
@@ -77,7 +84,8 @@ void cgroup_make(struct cgroup *group)
         return;
     if (getrandom(&number, sizeof number, GRND_NONBLOCK) < 0)
         number = 0;
-    snprintf(group->name, sizeof group->name, "hvd-%d-%08x", (int)getpid(), number);
+    snprintf(group->name, sizeof group->name, "hvd-%d-%lu-%08x", (int)getpid(), own_namespace(),
+             number);
     int directory = -1;
     if (mkdirat(parent, group->name, 0755) == 0)
         directory = openat(parent, group->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -114,19 +122,22 @@ typedef void group_fn(int parent, const char *name, pid_t owner, pid_t wanted);
 
 static void for_each_group(int parent, group_fn *act, pid_t wanted)
 {
+    unsigned long own = own_namespace();
     int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *directory = copy < 0 ? NULL : fdopendir(copy);
     if (!directory)
         return;
     for (struct dirent *entry; (entry = readdir(directory));) {
         int owner;
-        if (sscanf(entry->d_name, "hvd-%d-", &owner) == 1 && owner > 0)
+        unsigned long namespace;
+        if (sscanf(entry->d_name, "hvd-%d-%lu-", &owner, &namespace) == 2 && owner > 0 &&
+            namespace == own)
             act(parent, entry->d_name, owner, wanted);
     }
     closedir(directory);
 }
 
-/* Only an empty one can be removed, so one of a live agent in another process namespace stays. */
+/* Only an empty one can be removed. */
 static void remove_stale(int parent, const char *name, pid_t owner, pid_t wanted)
 {
     (void)wanted;
@@ -154,11 +165,27 @@ static void kill_if_wanted(int parent, const char *name, pid_t owner, pid_t want
     close(directory);
 }
 
-void cgroup_kill_of(pid_t agent)
+static void remove_if_wanted(int parent, const char *name, pid_t owner, pid_t wanted)
+{
+    if (owner == wanted)
+        unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+static void act_on_groups_of(pid_t agent, group_fn *act)
 {
     int parent = open_own_group();
     if (parent < 0)
         return;
-    for_each_group(parent, kill_if_wanted, agent);
+    for_each_group(parent, act, agent);
     close(parent);
+}
+
+void cgroup_kill_of(pid_t agent)
+{
+    act_on_groups_of(agent, kill_if_wanted);
+}
+
+void cgroup_remove_of(pid_t agent)
+{
+    act_on_groups_of(agent, remove_if_wanted);
 }

@@ -15,10 +15,10 @@
 struct cgroup {
     int directory; /* to be given to spawn_request.cgroup; 0: there is none */
     int parent;
-    char name[40];
+    char name[64];
 };
 
-/* Makes one, "hvd-PID-RANDOM", or leaves it at none. */
+/* Makes one, "hvd-PID-NAMESPACE-RANDOM", or leaves it at none. */
 void cgroup_make(struct cgroup *group);
 
 /* SIGKILL to everything in it. */
@@ -27,8 +27,10 @@ void cgroup_kill(const struct cgroup *group);
 /* Removes it, if it is empty, and such groups of agents that are no more. */
 void cgroup_remove(struct cgroup *group);
 
-/* For who survives an agent that was killed: kills what is in that agent's groups. */
+/* For who survives an agent that was killed: kills what is in that agent's groups; removes them, if
+ * they are empty. */
 void cgroup_kill_of(pid_t agent);
+void cgroup_remove_of(pid_t agent);
 
 /* Where this process's own group lies, from the texts of /proc/self/mountinfo and /proc/self/cgroup.
  * False if that cannot be told. */

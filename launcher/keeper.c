@@ -4,6 +4,7 @@
  * when processes are left that cannot be killed in time. */
 #include "launcher/keeper.h"
 
+#include "launcher/cgroup.h"
 #include "launcher/exit_status.h"
 #include "launcher/job_state.h"
 #include "launcher/process_tree.h"
@@ -115,9 +116,11 @@ static void watch_agent(struct keeper *keeper)
     }
 }
 
-/* Kills until nothing is left: what is killed may have forked meanwhile. */
+/* Kills until nothing is left: what is killed may have forked meanwhile, which only a control group
+ * prevents. */
 static void sweep(struct keeper *keeper)
 {
+    cgroup_kill_of(keeper->agent);
     uint64_t until_ms = now_ms() + keeper->times->sweep_ms;
     while (reap(keeper)) {
         int left = process_tree_signal(SIGKILL, NULL, 0);
@@ -170,5 +173,6 @@ int keeper_fork(const struct keeper_times *times)
     give_up_stdout();
     watch_agent(&keeper);
     sweep(&keeper);
+    cgroup_remove_of(keeper.agent);
     return exit_status(&keeper);
 }

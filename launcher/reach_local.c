@@ -2,6 +2,7 @@
 /* An agent on this machine, as a child process on a socketpair; see reach_way.h. It is forked at
  * once and has executed hvdagent by the next turn of the loop, when we look.
  * Fails when there are no descriptors or processes left, or hvdagent cannot be executed. */
+#include "launcher/cgroup.h"
 #include "launcher/children.h"
 #include "launcher/exit_status.h"
 #include "launcher/reach_way.h"
@@ -23,6 +24,7 @@ struct reach_local {
     uv_timer_t turn;
     struct spawned spawned; /* pid 0: it could not be */
     int stream;             /* our end; -1 when it was handed over */
+    bool ended;             /* and was waited for */
     struct err err;
 };
 
@@ -47,7 +49,8 @@ static int spawn_agent(struct reach_local *local, int stream)
 static void on_process_end(void *context, pid_t pid, int wait_status)
 {
     struct reach_local *local = context;
-    (void)pid;
+    local->ended = true;
+    cgroup_kill_of(pid); /* of an agent that was killed */
     reach_way_process_end(local->job->reach, wait_status);
     reach_way_ended(local->job->reach, "");
 }
@@ -106,7 +109,9 @@ static void on_closed(uv_handle_t *handle)
 static void close_local(void *way)
 {
     struct reach_local *local = way;
-    if (local->spawned.pid > 0)
+    if (local->ended)
+        cgroup_remove_of(local->spawned.pid);
+    else if (local->spawned.pid > 0)
         children_forget(local->job->children, local->spawned.pid);
     if (local->spawned.report > 0)
         close(local->spawned.report);

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,6 +99,29 @@ START_TEST(what_was_born_in_a_group_is_killed_with_it)
 }
 END_TEST
 
+/* As in another process namespace, which need not see the processes of ours. */
+START_TEST(a_group_of_another_namespace_is_let_be)
+{
+    struct cgroup group;
+    char other[64];
+    cgroup_make(&group);
+    if (!group.directory)
+        return;
+    pid_t pid = start_sleeper(&group);
+    snprintf(other, sizeof other, "hvd-%d-1-00000000", (int)getpid());
+    ck_assert_int_eq(mkdirat(group.parent, other, 0755), 0);
+    cgroup_remove_of(getpid());
+    ck_assert(exists(&group, group.name)); /* it is not empty */
+    cgroup_kill_of(getpid());
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    cgroup_remove_of(getpid());
+    ck_assert(!exists(&group, group.name));
+    ck_assert(exists(&group, other));
+    ck_assert_int_eq(unlinkat(group.parent, other, AT_REMOVEDIR), 0);
+    cgroup_remove(&group);
+}
+END_TEST
+
 START_TEST(a_group_that_its_agent_left_behind_is_removed_by_another)
 {
     struct cgroup group, left = { 0 };
@@ -151,6 +175,7 @@ int main(void)
     tcase_add_loop_test(tcase, the_own_group_is_found_by_what_is_mounted_where, 0,
                         sizeof places / sizeof *places);
     tcase_add_loop_test(tcase, what_was_born_in_a_group_is_killed_with_it, 0, 2);
+    tcase_add_test(tcase, a_group_of_another_namespace_is_let_be);
     tcase_add_test(tcase, a_group_that_its_agent_left_behind_is_removed_by_another);
     tcase_add_test(tcase, no_group_is_no_error);
     tcase_add_test(tcase, a_group_that_cannot_be_entered_is_no_error);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A keeper and what stands in for its agent: a function that is called in its place. */
+#include "launcher/cgroup.h"
 #include "launcher/keeper.h"
 #include "launcher/process_tree.h"
 #include "tests/support/unit.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -80,6 +83,13 @@ static int end_with_stdin(void)
     return read(STDIN_FILENO, &byte, 1) == 0 ? 4 : 5;
 }
 
+static int make_a_group_and_live_on(void)
+{
+    struct cgroup group;
+    cgroup_make(&group);
+    return live_on();
+}
+
 static volatile sig_atomic_t heard;
 
 static void hear(int signum)
@@ -131,6 +141,17 @@ static bool is_gone(pid_t pid)
     return kill(pid, 0) < 0 && errno == ESRCH;
 }
 
+/* Is there a group beside `group` whose name begins so? */
+static bool has_group(const struct cgroup *group, const char *begin)
+{
+    DIR *directory = fdopendir(openat(group->parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    bool found = false;
+    for (struct dirent *entry; (entry = readdir(directory));)
+        found = found || strncmp(entry->d_name, begin, strlen(begin)) == 0;
+    closedir(directory);
+    return found;
+}
+
 static void set_up(void)
 {
     process_tree_adopt();
@@ -161,6 +182,25 @@ START_TEST(nothing_is_left_of_an_agent_that_was_killed)
     ck_assert_int_eq(wait_for(keeper), 128 + SIGKILL);
     ck_assert(is_gone(hidden));
     ck_assert(is_gone(agent));
+}
+END_TEST
+
+/* Seen from a group of ours, which lies beside it. */
+START_TEST(the_group_of_an_agent_that_was_killed_goes_too)
+{
+    struct cgroup group;
+    char left[64];
+    cgroup_make(&group);
+    if (!group.directory)
+        return; /* not allowed here */
+    start_keeper(make_a_group_and_live_on, 60000);
+    pid_t agent = next_report();
+    snprintf(left, sizeof left, "hvd-%d-", (int)agent);
+    ck_assert(has_group(&group, left));
+    kill(agent, SIGKILL);
+    ck_assert_int_eq(wait_for(keeper), 128 + SIGKILL);
+    ck_assert(!has_group(&group, left));
+    cgroup_remove(&group);
 }
 END_TEST
 
@@ -223,6 +263,7 @@ static Suite *suite(void)
     tcase_set_timeout(ends, 60);
     tcase_add_test(ends, the_keeper_ends_as_its_agent_and_leaves_nothing);
     tcase_add_test(ends, nothing_is_left_of_an_agent_that_was_killed);
+    tcase_add_test(ends, the_group_of_an_agent_that_was_killed_goes_too);
     tcase_add_test(ends, an_agent_is_told_when_its_keeper_is_killed);
     tcase_add_loop_test(ends, signals_are_passed_on, 0, 3);
     tcase_add_test(ends, an_agent_that_heeds_the_end_of_its_link_is_let_be);
