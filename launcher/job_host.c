@@ -63,6 +63,7 @@ static void describe(struct job_host *host, const struct job_options *options)
     sigaction(SIGHUP, NULL, &hup);
     job.ignore_hup = hup.sa_handler == SIG_IGN;
     job.own_environment = !host->local;
+    job.umask = options->umask;
     job.one_machine = host->where->local_size == options->plan->size;
     job.silence_ms = host->local ? 0 : options->silence_ms;
     snprintf(job.interfaces, sizeof job.interfaces, "%s", options->interfaces[host->index]);
@@ -295,6 +296,28 @@ static void on_bytes(void *context)
     silence_heard(&host->silence, uv_now(host->loop));
 }
 
+static void on_everything_closed(void *context)
+{
+    struct job_host *host = context;
+    free(host->ranks);
+    host->on_closed(host->closed_context);
+}
+
+static void on_link_closed(void *context)
+{
+    struct job_host *host = context;
+    host->linked = false;
+    if (host->on_closed)
+        reach_close(host->reach, on_everything_closed, host);
+}
+
+/* The other side reads the end. Why the way to it ended, if it did, can still be asked. */
+static void hang_up(struct job_host *host)
+{
+    if (host->linked && !host->link.closing)
+        frame_link_close(&host->link, on_link_closed);
+}
+
 /* What stood for the host has ended. */
 static void agent_end(struct job_host *host)
 {
@@ -319,6 +342,8 @@ static void on_link_end(void *context, const struct err *err)
     if (host->phase < HOST_DONE)
         lose(host, err->code == HVD_ERR_PROTOCOL ? STATUS_PROTOCOL : STATUS_HOST_LOST,
              err->code == HVD_OK ? "" : err->text);
+    if (host->agent == 0 || host->agent_ended)
+        hang_up(host);
     if (host->agent == 0)
         agent_end(host);
 }
@@ -347,6 +372,7 @@ static void on_reached(void *context, const struct reached *reached)
     host->phase = HOST_DESCRIBING;
     silence_start(&host->silence, host->options->silence_ms, uv_now(host->loop));
     take_step(host, STEP_DIRECTORY);
+    host->linked = true;
     if (frame_link_open(&host->link, host->loop, reached->input, reached->output, &events, host,
                         &err) < 0) {
         on_link_end(host, &err);
@@ -401,7 +427,7 @@ void job_host_start(struct job_host *host)
 
 static bool is_open(const struct job_host *host)
 {
-    return host->phase >= HOST_DESCRIBING && host->phase != HOST_LOST;
+    return host->linked && !host->link.ended && host->phase != HOST_LOST;
 }
 
 static bool is_watched(const struct job_host *host)
@@ -504,6 +530,7 @@ bool job_host_cut(struct job_host *host)
         return false;
     host->phase = HOST_LOST;
     host->lost_status = STATUS_HOST_LOST;
+    hang_up(host);
     return true;
 }
 
@@ -514,7 +541,11 @@ void job_host_end_agent(struct job_host *host)
     host->agent_killed = true;
     if (host->agent > 0)
         kill(host->agent, SIGKILL);
-    else
+    else if (job_host_cut(host))
+        snprintf(host->lost_reason, sizeof host->lost_reason, "its agent does not end");
+    if (host->phase >= HOST_DONE)
+        hang_up(host);
+    if (host->agent == 0)
         agent_end(host);
 }
 
@@ -523,27 +554,13 @@ bool job_host_has_read(const struct job_host *host, uint64_t until_us)
     return !is_watched(host) || host->echoed_us >= until_us;
 }
 
-static void on_everything_closed(void *context)
-{
-    struct job_host *host = context;
-    free(host->ranks);
-    host->on_closed(host->closed_context);
-}
-
-static void on_link_closed(void *context)
-{
-    struct job_host *host = context;
-    reach_close(host->reach, on_everything_closed, host);
-}
-
 void job_host_close(struct job_host *host, void (*on_closed)(void *context), void *context)
 {
-    bool linked = host->phase >= HOST_DESCRIBING;
     host->on_closed = on_closed;
     host->closed_context = context;
     host->phase = HOST_CLOSED; /* and what is heard until the way is closed is not told */
-    if (linked)
-        frame_link_close(&host->link, on_link_closed);
+    if (host->linked)
+        hang_up(host);
     else if (host->reach)
         reach_close(host->reach, on_everything_closed, host);
     else

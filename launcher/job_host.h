@@ -78,6 +78,7 @@ struct job_host {
     bool stopping; /* it was told to stop: some ranks may never have run */
     struct reach *reach;
     struct frame_link link;
+    bool linked;              /* `link` is not closed yet */
     bool local;               /* the agent is a child of ours */
     pid_t agent;              /* the local process that stands for it; 0 if there is none */
     bool agent_ended;         /* that process, or else the stream */
@@ -124,10 +125,11 @@ void job_host_stdin(struct job_host *host, const void *data, size_t length);
 void job_host_relay_data(struct job_host *host, uint32_t id, const void *data, size_t length);
 void job_host_relay_end(struct job_host *host, uint32_t id);
 
-/* The agent has ended: its link counts as ended too. False if it had already. */
+/* The agent has ended: its link is hung up too. False if it had ended already. */
 bool job_host_cut(struct job_host *host);
 
-/* Ends what stands for a host that should have ended by itself: kills the process, or hangs up. */
+/* Ends what stands for a host that should have ended by itself: kills the process, and hangs up if
+ * there is none or nothing more is to be heard of it. */
 void job_host_end_agent(struct job_host *host);
 
 /* Has the agent read all that was sent until then, if there is one? A heartbeat must have been sent
