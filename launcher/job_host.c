@@ -539,8 +539,8 @@ void job_host_end_agent(struct job_host *host)
     if (host->agent_ended)
         return;
     host->agent_killed = true;
-    if (host->agent > 0)
-        kill(host->agent, SIGKILL);
+    if (host->agent > 0) /* a command leads a session, and may be a script */
+        kill(host->local ? host->agent : -host->agent, SIGKILL);
     else if (job_host_cut(host))
         snprintf(host->lost_reason, sizeof host->lost_reason, "its agent does not end");
     if (host->phase >= HOST_DONE)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ends of agents: after DONE, as it should be, or before, which loses the host and its ranks.
- * An agent that does not end when it should is killed. What a lost agent left behind on this
- * machine has become ours, because we adopt orphans, and is killed too. */
+ * An agent that does not end when it should is killed. What a lost agent of this machine left behind
+ * has become ours, because we adopt orphans, and is killed too; not what a command has that reached
+ * another machine: a master of ssh may stay. */
 #include "launcher/job_impl.h"
 
 #include "launcher/process_tree.h"
@@ -95,7 +96,8 @@ static void lose_host(struct job *job, struct job_host *host)
     job_act(job, job_state_on_host_lost(&job->state, host->index, host->lost_status, text, silent));
     job->meeting.on_lost(job->meeting.context, host->index);
     give_up_ranks(job, host);
-    job_sweep_orphans(job);
+    if (host->local)
+        job_sweep_orphans(job);
     job_act(job, job_state_on_host_done(&job->state));
 }
 

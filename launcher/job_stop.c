@@ -78,7 +78,7 @@ void job_stop_finish(struct job *job)
     uv_timer_stop(&job->stop_timer);
     bool lost = false;
     for (int i = 0; i < job->state.nhosts; i++)
-        lost |= job->hosts[i].phase == HOST_LOST;
+        lost |= job->hosts[i].local && job->hosts[i].phase == HOST_LOST;
     if (lost) /* first of all, so that no process is left when the verdict is said */
         uv_timer_start(&job->sweep_timer, on_sweep, 0, SWEEP_MS);
     else
