@@ -260,6 +260,7 @@ static void on_look(uv_timer_t *timer)
     }
     if (beat)
         job->looks = 0;
+    job_look_at_ends(job);
     if (job->suspending_us && uv_hrtime() / 1000 - job->suspending_us >= SUSPEND_MS * 1000)
         suspend_now(job);
 }
@@ -330,11 +331,10 @@ static void list_timers(struct job *job, uv_timer_t *timers[JOB_TIMERS])
 {
     timers[0] = &job->start_timer;
     timers[1] = &job->stop_timer;
-    timers[2] = &job->late_timer;
-    timers[3] = &job->discard_timer;
-    timers[4] = &job->sweep_timer;
-    timers[5] = &job->look_timer;
-    timers[6] = &job->status_timer;
+    timers[2] = &job->discard_timer;
+    timers[3] = &job->sweep_timer;
+    timers[4] = &job->look_timer;
+    timers[5] = &job->status_timer;
 }
 
 static void init_handles(struct job *job)

@@ -78,15 +78,16 @@ struct job_host {
     bool stopping; /* it was told to stop: some ranks may never have run */
     struct reach *reach;
     struct frame_link link;
-    bool linked;              /* `link` is not closed yet */
-    bool local;               /* the agent is a child of ours */
-    pid_t agent;              /* the local process that stands for it; 0 if there is none */
-    bool agent_ended;         /* that process, or else the stream */
-    bool agent_killed;        /* by us: it lived on when it should not */
-    int agent_status;         /* of the process, as waitpid() gave it */
-    struct silence silence;   /* since something came */
-    uint64_t round_trip_us;   /* of the last heartbeat; 0 if there was none */
-    uint64_t echoed_us;       /* the last one that was answered was sent then: uv_hrtime() */
+    bool linked;            /* `link` is not closed yet */
+    bool local;             /* the agent is a child of ours */
+    pid_t agent;            /* the local process that stands for it; 0 if there is none */
+    bool agent_ended;       /* that process, or else the stream */
+    bool agent_killed;      /* by us: it lived on when it should not */
+    uint64_t ending_ms;     /* the job's: since when the rest of it should end too; uv_now() or 0 */
+    int agent_status;       /* of the process, as waitpid() gave it */
+    struct silence silence; /* since something came */
+    uint64_t round_trip_us; /* of the last heartbeat; 0 if there was none */
+    uint64_t echoed_us;     /* the last one that was answered was sent then: uv_hrtime() */
     struct agent_ready facts; /* once it is ready */
     char lost_reason[500];    /* why its link broke; "" for an end of file */
     int lost_status;          /* what that means for hvdrun: an enum exit_status */

@@ -11,7 +11,7 @@
 #include "launcher/job_state.h"
 #include "launcher/stdin_reader.h"
 
-enum { JOB_TIMERS = 7 };
+enum { JOB_TIMERS = 6 };
 
 struct job {
     uv_loop_t *loop;
@@ -30,7 +30,6 @@ struct job {
     struct reach_pool *pool;
     uv_timer_t start_timer;   /* until every host is ready */
     uv_timer_t stop_timer;    /* until agents that do not stop their ranks are killed */
-    uv_timer_t late_timer;    /* until agents that should have ended are killed */
     uv_timer_t discard_timer; /* until output that nobody reads is dropped */
     uv_timer_t sweep_timer;   /* while what lost agents left behind is being killed */
     uv_timer_t look_timer;    /* has some host been silent for too long? */
@@ -61,6 +60,7 @@ void job_lost_init(struct job *job);
 void job_on_host_lost(void *context, int host);
 void job_on_host_done(void *context, int host, int left);
 void job_on_agent_end(void *context, int host);
+void job_look_at_ends(struct job *job); /* every SILENCE_LOOK_MS */
 void job_kill_agents(struct job *job, enum host_phase least, enum host_phase most);
 
 /* Kills what lost agents left behind; how many processes there were. */

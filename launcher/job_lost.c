@@ -17,6 +17,12 @@
 /* How long an agent may take to end that is done or lost its link. */
 enum { AGENT_END_MS = 500 };
 
+/* Something has ended: the rest has AGENT_END_MS. */
+static void await_end(struct job *job, struct job_host *host)
+{
+    host->ending_ms = uv_now(job->loop);
+}
+
 static bool agent_lives(const struct job_host *host)
 {
     return host->phase >= HOST_DESCRIBING && !host->agent_ended;
@@ -103,13 +109,20 @@ static void lose_host(struct job *job, struct job_host *host)
 
 /* Agents that are done or lost their links should have ended; links whose agents have ended should
  * have ended too, but somebody else may hold them open. */
-static void on_late(uv_timer_t *timer)
+static void look_at_end(struct job *job, struct job_host *host)
 {
-    struct job *job = timer->data;
-    job_kill_agents(job, HOST_DONE, HOST_LOST);
+    if (host->ending_ms == 0 || uv_now(job->loop) - host->ending_ms < AGENT_END_MS)
+        return;
+    if (agent_lives(host))
+        job_host_end_agent(host);
+    else if (job_host_cut(host))
+        lose_host(job, host);
+}
+
+void job_look_at_ends(struct job *job)
+{
     for (int i = 0; i < job->state.nhosts; i++)
-        if (job->hosts[i].agent_ended && job_host_cut(&job->hosts[i]))
-            lose_host(job, &job->hosts[i]);
+        look_at_end(job, &job->hosts[i]);
 }
 
 void job_on_host_done(void *context, int host, int left)
@@ -120,7 +133,7 @@ void job_on_host_done(void *context, int host, int left)
     if (job->hosts[host].agent_ended)
         job_act(job, job_state_on_host_done(&job->state));
     else
-        uv_timer_start(&job->late_timer, on_late, AGENT_END_MS, 0);
+        await_end(job, &job->hosts[host]);
 }
 
 void job_on_host_lost(void *context, int index)
@@ -130,7 +143,7 @@ void job_on_host_lost(void *context, int index)
     if (host->agent_ended)
         lose_host(job, host);
     else
-        uv_timer_start(&job->late_timer, on_late, AGENT_END_MS, 0);
+        await_end(job, host);
 }
 
 void job_on_agent_end(void *context, int index)
@@ -142,7 +155,7 @@ void job_on_agent_end(void *context, int index)
     else if (host->phase == HOST_DONE)
         job_act(job, job_state_on_host_done(&job->state));
     else
-        uv_timer_start(&job->late_timer, on_late, AGENT_END_MS, 0);
+        await_end(job, host);
 }
 
 void job_lost_init(struct job *job)
