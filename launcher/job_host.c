@@ -16,6 +16,10 @@
  * 128 KiB. */
 enum { TEXTS_PER_FRAME = 16 * 1024, RELAY_PIECE = 256 * 1024 };
 
+/* What an agent may say: the pids of Linux end there, and times far from where sums overflow. */
+enum { PROCESSES_MAX = 1 << 22 };
+#define CLOCK_MAX_MS ((uint64_t)1 << 62)
+
 static void send_empty(struct job_host *host, uint16_t type)
 {
     frame_link_begin(&host->link, type);
@@ -100,6 +104,8 @@ static int on_ready(struct job_host *host, struct wire_reader *body, struct err 
     int rc = agent_ready_decode(&host->facts, body, err);
     if (rc < 0)
         return rc;
+    if (host->facts.clock_ms > CLOCK_MAX_MS)
+        return fail(err, HVD_ERR_PROTOCOL, "READY with a clock that cannot be");
     text_make_line(host->facts.machine);
     host->phase = HOST_READY;
     take_step(host, STEP_READY);
@@ -245,7 +251,7 @@ static int on_done(struct job_host *host, struct wire_reader *body, struct err *
     int rc = agent_frame_finished(body, AGENT_DONE, err);
     if (rc < 0)
         return rc;
-    if (left < 0)
+    if (left < 0 || left > PROCESSES_MAX)
         return fail(err, HVD_ERR_PROTOCOL, "DONE with %d processes left", left);
     for (int i = 0; i < host->where->local_size; i++)
         if (host->ranks[i].phase == RANK_RUNNING

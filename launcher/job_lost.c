@@ -129,7 +129,7 @@ void job_on_host_done(void *context, int host, int left)
 {
     struct job *job = context;
     job_note(job, "%s is done", job_host_name(job, host));
-    job->state.left += left;
+    job_state_on_left(&job->state, left);
     if (job->hosts[host].agent_ended)
         job_act(job, job_state_on_host_done(&job->state));
     else

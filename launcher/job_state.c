@@ -4,6 +4,7 @@
 
 #include "launcher/exit_status.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,6 +106,11 @@ enum job_action job_state_on_host_done(struct job_state *state)
         return JOB_WAIT;
     state->phase = JOB_FINISHED;
     return JOB_FINISH;
+}
+
+void job_state_on_left(struct job_state *state, int left)
+{
+    state->left = left > INT_MAX - state->left ? INT_MAX : state->left + left;
 }
 
 enum job_action job_state_on_told_to_stop(struct job_state *state, int signum)

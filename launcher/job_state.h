@@ -78,6 +78,9 @@ enum job_action job_state_on_host_lost(struct job_state *state, int host, int ex
 /* A host has nothing more to say, nor its agent. */
 enum job_action job_state_on_host_done(struct job_state *state);
 
+/* So many processes could not be killed, which is >= 0 and may be what a stranger says. */
+void job_state_on_left(struct job_state *state, int left);
+
 /* hvdrun got a signal that asks it to stop. While it is stopping already, SIGINT kills at once, any
  * other becomes SIGTERM. */
 enum job_action job_state_on_told_to_stop(struct job_state *state, int signum);

@@ -66,7 +66,7 @@ static void on_sweep(uv_timer_t *timer)
     if (left > 0 && job->sweeps++ < SWEEPS_MAX)
         return;
     uv_timer_stop(timer);
-    job->state.left += left;
+    job_state_on_left(&job->state, left);
     job_output_finish(job->output);
 }
 

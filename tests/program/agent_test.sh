@@ -34,6 +34,10 @@ lost "a frame out of turn" 76 'OUTPUT frame out of turn' "HVD1\\012\\000\\000\\0
 lost "a second READY" 76 'READY frame out of turn' "$ready$ready"
 lost "a malformed frame" 76 'malformed' "${ready}HVD1\\021\\000\\000\\000\\001\\000\\000\\000x"
 lost "READY without facts" 76 'malformed READY' "HVD1\\006\\000\\000\\000$zeros"
+lost "a clock beyond all time" 76 'clock that cannot be' \
+    "HVD1\\006\\000\\000\\000\\020\\000\\000\\000$zeros\\000\\000\\000\\200$zeros$zeros"
+lost "more processes left than there can be" 76 'DONE with 2147483647 processes' \
+    "${ready}HVD1\\026\\000\\000\\000\\004\\000\\000\\000\\377\\377\\377\\177"
 lost "a step that does not exist" 76 'step 99, which does not exist' \
     "HVD1\\007\\000\\000\\000\\015\\000\\000\\000\\377\\377\\377\\377\\143\\177\\000\\000\\000$zeros"
 lost "a malformed heartbeat" 76 'malformed HEARTBEAT' "${ready}HVD1\\025\\000\\000\\000\\001\\000\\000\\000x"

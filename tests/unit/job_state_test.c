@@ -5,6 +5,7 @@
 #include "launcher/job_verdict.h"
 #include "tests/support/unit.h"
 
+#include <limits.h>
 #include <signal.h>
 
 /* Wait statuses as Linux encodes them. */
@@ -166,6 +167,18 @@ START_TEST(ranks_of_a_lost_host_count_as_terminated)
 }
 END_TEST
 
+START_TEST(processes_that_are_left_on_many_hosts_do_not_overflow)
+{
+    job_state_on_left(&state, 3);
+    job_state_on_left(&state, 4);
+    ck_assert_int_eq(state.left, 7);
+    job_state_on_left(&state, INT_MAX - 8);
+    ck_assert_int_eq(state.left, INT_MAX - 1);
+    job_state_on_left(&state, 2);
+    ck_assert_int_eq(state.left, INT_MAX);
+}
+END_TEST
+
 /* The words */
 
 static struct host_slots slots = { .name = (char[]){ "node1" }, .slots = 4 };
@@ -269,6 +282,7 @@ int main(void)
     tcase_add_test(tcase, a_finished_job_cannot_be_stopped);
     tcase_add_test(tcase, a_reader_that_went_away_may_turn_out_at_the_very_end);
     tcase_add_test(tcase, ranks_of_a_lost_host_count_as_terminated);
+    tcase_add_test(tcase, processes_that_are_left_on_many_hosts_do_not_overflow);
     tcase_add_test(tcase, a_failed_rank_is_named_with_host_process_and_signal);
     tcase_add_test(tcase, what_a_host_could_not_do_is_named_with_the_host);
     tcase_add_test(tcase, a_signal_to_the_launcher_is_not_called_a_failure);
