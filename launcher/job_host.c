@@ -449,9 +449,30 @@ void job_host_beat(struct job_host *host)
     frame_link_send(&host->link);
 }
 
+int job_host_waiting_rank(const struct job_host *host)
+{
+    for (int i = 0; i < host->where->local_size; i++)
+        if (host->ranks[i].phase == RANK_WAITING)
+            return host->where->first_rank + i;
+    return -1;
+}
+
+bool job_host_is_starting(const struct job_host *host)
+{
+    return host->phase == HOST_RUNNING && job_host_waiting_rank(host) >= 0;
+}
+
+/* What an agent does before its ranks run may block it, as a file system of the network does. */
+static bool may_be_silent(const struct job_host *host)
+{
+    return !host->stopping && (host->phase == HOST_DESCRIBING || job_host_is_starting(host));
+}
+
 void job_host_look(struct job_host *host)
 {
     char text[80];
+    if (may_be_silent(host))
+        silence_heard(&host->silence, uv_now(host->loop));
     if (!is_watched(host) || !silence_look(&host->silence, uv_now(host->loop)))
         return;
     snprintf(text, sizeof text, "no sign of life for %.3g s (--heartbeat-timeout)",
