@@ -16,6 +16,9 @@
  * 128 KiB. */
 enum { TEXTS_PER_FRAME = 16 * 1024, RELAY_PIECE = 256 * 1024 };
 
+/* What may wait for an agent that does not read it, and 1 MiB more for each of its ranks. */
+enum { QUEUE_MIB = 64 };
+
 /* What an agent may say: the pids of Linux end there, and times far from where sums overflow. */
 enum { PROCESSES_MAX = 1 << 22 };
 #define CLOCK_MAX_MS ((uint64_t)1 << 62)
@@ -468,11 +471,20 @@ static bool may_be_silent(const struct job_host *host)
     return !host->stopping && (host->phase == HOST_DESCRIBING || job_host_is_starting(host));
 }
 
+/* Whoever asks the rendezvous there, and reads no answers, must not fill our memory. */
+static void look_at_queue(struct job_host *host)
+{
+    size_t limit = ((size_t)QUEUE_MIB + (size_t)host->where->local_size) << 20;
+    if (is_watched(host) && frame_link_queued(&host->link) > limit)
+        lose(host, STATUS_HOST_LOST, "the agent does not read what it is sent");
+}
+
 void job_host_look(struct job_host *host)
 {
     char text[80];
     if (may_be_silent(host))
         silence_heard(&host->silence, uv_now(host->loop));
+    look_at_queue(host);
     if (!is_watched(host) || !silence_look(&host->silence, uv_now(host->loop)))
         return;
     snprintf(text, sizeof text, "no sign of life for %.3g s (--heartbeat-timeout)",

@@ -111,8 +111,8 @@ void job_host_start(struct job_host *host);
 /* Asks for a sign of life. */
 void job_host_beat(struct job_host *host);
 
-/* To be called every SILENCE_LOOK_MS: a host that has been silent for too long is lost. Until it is
- * ready, and again until its ranks run, it may be silent: whoever waits for that has a limit. */
+/* To be called every SILENCE_LOOK_MS: a host that has been silent for too long, or does not read what
+ * it is sent, is lost. Until it is ready, and again until its ranks run, it may be silent: whoever waits for that has a limit. */
 void job_host_look(struct job_host *host);
 
 /* The first rank there that has not been started, or -1; was the host told to start them? */
