@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Running one job; see job.h. What to do is decided by job_state.c; here it is done: hosts are
- * reached, and what their agents say goes where it belongs. How a job ends is in job_stop.c and
- * job_lost.c. Fails when output files cannot be created; everything later becomes the job's
+ * reached, and what their agents say goes where it belongs. How long it may take to start is in
+ * job_start.c, how it ends in job_stop.c and job_lost.c. Fails when output files cannot be created; everything later becomes the job's
  * verdict. */
 #include "launcher/job_impl.h"
 
@@ -53,7 +53,6 @@ void job_note(struct job *job, const char *format, ...)
 
 static void start_hosts(struct job *job)
 {
-    uv_timer_stop(&job->start_timer);
     uv_timer_stop(&job->status_timer);
     job_output_status(job->output, "");
     job->started_ms = job_now_ms();
@@ -124,6 +123,7 @@ static void on_started(void *context, int rank, pid_t pid)
 {
     struct job *job = context;
     job->pids[rank] = pid;
+    job->nstarted++;
     job_note(job, "rank %d runs (pid %d)", rank, (int)pid);
     job_act(job, job_state_on_rank_started(&job->state));
 }
@@ -217,22 +217,6 @@ static int terminal_width(void)
     return known ? size.ws_col : 80;
 }
 
-/* Where each host that is missing stands. */
-static void on_start_timeout(uv_timer_t *timer)
-{
-    struct job *job = timer->data;
-    char text[480] = "not ready in time (--start-timeout):";
-    for (int i = 0, missing = 0; i < job->state.nhosts; i++) {
-        const struct job_host *host = &job->hosts[i];
-        size_t used = strlen(text);
-        if (host->phase == HOST_REACHING || host->phase == HOST_DESCRIBING)
-            snprintf(text + used, sizeof text - used, "%s %s at step '%s' for %.1f s",
-                     missing++ ? "," : "", job_host_name(job, i), host_step_name(host->step),
-                     (double)(job_now_ms() - host->step_since_ms) / 1000);
-    }
-    job_fail(job, STATUS_TIMEOUT, text);
-}
-
 static void on_status(uv_timer_t *timer)
 {
     struct job *job = timer->data;
@@ -261,6 +245,7 @@ static void on_look(uv_timer_t *timer)
     if (beat)
         job->looks = 0;
     job_look_at_ends(job);
+    job_look_at_start(job);
     if (job->suspending_us && uv_hrtime() / 1000 - job->suspending_us >= SUSPEND_MS * 1000)
         suspend_now(job);
 }
@@ -329,12 +314,11 @@ static void open_hosts(struct job *job)
 /* The job's own timers. */
 static void list_timers(struct job *job, uv_timer_t *timers[JOB_TIMERS])
 {
-    timers[0] = &job->start_timer;
-    timers[1] = &job->stop_timer;
-    timers[2] = &job->discard_timer;
-    timers[3] = &job->sweep_timer;
-    timers[4] = &job->look_timer;
-    timers[5] = &job->status_timer;
+    timers[0] = &job->stop_timer;
+    timers[1] = &job->discard_timer;
+    timers[2] = &job->sweep_timer;
+    timers[3] = &job->look_timer;
+    timers[4] = &job->status_timer;
 }
 
 static void init_handles(struct job *job)
@@ -369,7 +353,7 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
         job_destroy(job);
         return NULL;
     }
-    uv_timer_start(&job->start_timer, on_start_timeout, options->start_timeout_ms, 0);
+    job->looked_ms = uv_now(loop);
     uv_timer_start(&job->look_timer, on_look, SILENCE_LOOK_MS, SILENCE_LOOK_MS);
     if (options->status_line)
         uv_timer_start(&job->status_timer, on_status, STATUS_FIRST_MS, STATUS_MS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job from inside: what job.c (its hosts and what they say), job_stop.c (bringing it to an end)
- * and job_lost.c (agents that end too early) share. */
+/* A job from inside: what job.c (its hosts and what they say), job_start.c (until all ranks run),
+ * job_stop.c (bringing it to an end) and job_lost.c (agents that end too early) share. */
 #ifndef LAUNCHER_JOB_IMPL_H
 #define LAUNCHER_JOB_IMPL_H
 
@@ -11,7 +11,7 @@
 #include "launcher/job_state.h"
 #include "launcher/stdin_reader.h"
 
-enum { JOB_TIMERS = 6 };
+enum { JOB_TIMERS = 5 };
 
 struct job {
     uv_loop_t *loop;
@@ -28,7 +28,6 @@ struct job {
     struct stdin_reader *stdin_reader;
     struct children *children;
     struct reach_pool *pool;
-    uv_timer_t start_timer;   /* until every host is ready */
     uv_timer_t stop_timer;    /* until agents that do not stop their ranks are killed */
     uv_timer_t discard_timer; /* until output that nobody reads is dropped */
     uv_timer_t sweep_timer;   /* while what lost agents left behind is being killed */
@@ -37,6 +36,9 @@ struct job {
     uv_timer_t status_timer;  /* while hosts are being reached, on a terminal */
     int open_parts;           /* handles and hosts whose memory libuv still uses */
     uint64_t created_ms, started_ms;
+    uint64_t looked_ms,
+        starting_ms;      /* when look_timer came last; for how long it has been starting */
+    int nstarted;         /* ranks */
     uint64_t stopping_ms; /* when it began to stop, as uv_now() says it; 0 before */
     int sweeps;
     uint64_t suspending_us; /* since when ranks are told to stop for a while, or 0 */
@@ -47,6 +49,9 @@ struct job {
 void job_act(struct job *job, enum job_action action);
 const char *job_host_name(const struct job *job, int host);
 uint64_t job_now_ms(void);
+
+/* job_start.c */
+void job_look_at_start(struct job *job); /* every SILENCE_LOOK_MS */
 
 /* job_stop.c */
 void job_stop_hosts(struct job *job);

@@ -74,7 +74,6 @@ void job_stop_finish(struct job *job)
 {
     uv_timer_stop(&job->status_timer);
     job_output_status(job->output, "");
-    uv_timer_stop(&job->start_timer);
     uv_timer_stop(&job->stop_timer);
     bool lost = false;
     for (int i = 0; i < job->state.nhosts; i++)

@@ -37,6 +37,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/job_impl.h \
 	launcher/job_lost.c \
 	launcher/job_output.c launcher/job_output.h \
+	launcher/job_start.c \
 	launcher/job_state.c launcher/job_state.h \
 	launcher/job_status.c launcher/job_status.h \
 	launcher/job_stop.c \

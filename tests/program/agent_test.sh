@@ -20,7 +20,7 @@ agent_says() {
 # lost WHAT STATUS PATTERN BYTES [THEN]
 lost() {
     agent_says "$4" "${5-cat >/dev/null}"
-    run "$tmp/fake/hvdrun" --start-timeout 1 --grace 0 -np 2 true
+    run "$tmp/fake/hvdrun" --heartbeat-timeout 1 --start-timeout 2 --grace 0 -np 2 true
     is "$1: status $2" "$2" "$status"
     like "$1: said in the last line" "^hvdrun: FAILED.*$3" "$tmp/err"
     ok "$1: nothing is left" no_survivors
@@ -51,7 +51,8 @@ lost "success without a rank that ran" 76 'rank 0 in a wrong way' "${ready}HVD1\
 lost "more stdin asked for than there is room" 76 'stdin that is not its' \
     "${ready}HVD1\\016\\000\\000\\000\\004\\000\\000\\000\\001\\000\\001\\000"
 lost "an end at once" 68 'its agent \(pid [0-9]+\) exited with status 3' '' 'exit 3'
-lost "silence" 75 'not ready in time \(--start-timeout\): localhost' ''
+lost "silence" 75 "not ready in time \\(--start-timeout\\): localhost at step 'directory'" ''
+lost "ranks that never start" 75 'not ready in time \(--start-timeout\): localhost has not started rank 0' "$ready"
 
 printf '#!/no/such/interpreter\n' >"$tmp/fake/hvdagent"
 run "$tmp/fake/hvdrun" -np 2 -H localhost:1,127.0.0.2:1 true

@@ -56,6 +56,11 @@ is "a host that says very much does not hold the job up" 0 "$status"
 ok "and is cut short" [ "$(wc -l <"$tmp/err")" -lt 300 ]
 like "which is said" '^hvdrun: 192.0.2.1: says more on stderr, which is not shown$' "$tmp/err"
 
+elsewhere="sh -c 'exec sleep 1000' %h"
+run "$HVDRUN" -np 40 -H "$(seq -s, -f 192.0.2.%g 40)" --start-timeout 1 --remote-shell "$elsewhere" true
+is "many hosts that are not ready in time are status 75" 75 "$status"
+like "those that are not named are counted" "\(--start-timeout\): 192.0.2.1 at step .*s and [0-9]+ more; " "$tmp/err"
+
 # One of many fails while others have not had their turn.
 elsewhere="sh -c 'echo \"\$0\" >>$tmp/begun; [ \"\$0\" != 192.0.2.3 ] && exec sleep 1000; exit 1' %h"
 run "$HVDRUN" -np 200 -H "$(seq -s, -f 192.0.2.%g 200)" --remote-shell "$elsewhere" true
