@@ -100,8 +100,10 @@ static void on_unreached(void *context, int host, int exit_status, const char *t
     struct job *job = context;
     char where[600];
     snprintf(where, sizeof where, "%s: %s", host_step_name(job->hosts[host].step), text);
-    if (exit_status != 0)
+    if (exit_status != 0) {
+        job_tell_failure(job, host, where);
         job_act(job, job_state_on_host_failed(&job->state, host, -1, exit_status, where));
+    }
     job_act(job, job_state_on_host_done(&job->state));
 }
 
@@ -115,6 +117,7 @@ static void on_ready(void *context, int host)
 static void on_failed(void *context, int host, const struct agent_failed *failed)
 {
     struct job *job = context;
+    job_tell_failure(job, host, failed->text);
     job_act(job, job_state_on_host_failed(&job->state, host, failed->rank, failed->exit_status,
                                           failed->text));
 }

@@ -39,6 +39,7 @@ struct job {
     uint64_t looked_ms,
         starting_ms;      /* when look_timer came last; for how long it has been starting */
     int nstarted;         /* ranks */
+    int nfailures;        /* of hosts before the ranks run, besides the first */
     uint64_t stopping_ms; /* when it began to stop, as uv_now() says it; 0 before */
     int sweeps;
     uint64_t suspending_us; /* since when ranks are told to stop for a while, or 0 */
@@ -52,6 +53,9 @@ uint64_t job_now_ms(void);
 
 /* job_start.c */
 void job_look_at_start(struct job *job); /* every SILENCE_LOOK_MS */
+
+/* A host is about to count as failed. */
+void job_tell_failure(struct job *job, int host, const char *text);
 
 /* job_stop.c */
 void job_stop_hosts(struct job *job);

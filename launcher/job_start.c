@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The start of a job, as long as it takes: every host becomes ready, every rank runs.
  * When that takes longer than --start-timeout the job fails and says who is missing. Only time in
- * which this process ran counts: not that of Ctrl-Z. */
+ * which this process ran counts: not that of Ctrl-Z. When several hosts fail, the first is the
+ * verdict, and the others are told before it. */
 #include "launcher/job_impl.h"
 
 #include "launcher/exit_status.h"
@@ -9,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What " and N more" takes. */
-enum { MORE_ROOM = 24 };
+/* What " and N more" takes; how many hosts are told that fail besides the first. */
+enum { MORE_ROOM = 24, FAILURES_TOLD = 20 };
 
 static bool is_missing(const struct job_host *host)
 {
@@ -59,4 +60,16 @@ void job_look_at_start(struct job *job)
         (state->phase == JOB_PREPARING ||
          (state->phase == JOB_RUNNING && job->nstarted < state->nranks)))
         fail_start(job);
+}
+
+void job_tell_failure(struct job *job, int host, const char *text)
+{
+    const struct job_state *state = &job->state;
+    if (job->started_ms > 0 || state->cause != CAUSE_HOST || state->cause_host == host)
+        return;
+    if (job->nfailures < FAILURES_TOLD)
+        job_output_say(job->output, "%s: %s", job_host_name(job, host), text);
+    else if (job->nfailures == FAILURES_TOLD)
+        job_say(job, "more hosts have failed, which are not shown");
+    job->nfailures++;
 }

@@ -54,6 +54,11 @@ lost "an end at once" 68 'its agent \(pid [0-9]+\) exited with status 3' '' 'exi
 lost "silence" 75 "not ready in time \\(--start-timeout\\): localhost at step 'directory'" ''
 lost "ranks that never start" 75 'not ready in time \(--start-timeout\): localhost has not started rank 0' "$ready"
 
+agent_says "HVD1\\007\\000\\000\\000\\020\\000\\000\\000\\377\\377\\377\\377\\006\\177\\000\\000\\000\\003\\000\\000\\000boo"
+run "$tmp/fake/hvdrun" --grace 0 -np 3 -H localhost:1,127.0.0.2:1,127.0.0.3:1 true
+is "several hosts fail before the ranks run: one is the verdict" 1 "$(grep -c '^hvdrun: FAILED on .*: boo;' "$tmp/err")"
+is "and the others are told" 2 "$(grep -c '^hvdrun: [l1].*: boo$' "$tmp/err")"
+
 printf '#!/no/such/interpreter\n' >"$tmp/fake/hvdagent"
 run "$tmp/fake/hvdrun" -np 2 -H localhost:1,127.0.0.2:1 true
 is "an agent that cannot be executed is status 71" 71 "$status"
