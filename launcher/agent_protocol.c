@@ -45,6 +45,7 @@ void agent_job_encode(struct wire_writer *writer, const struct agent_job *messag
     wire_put_u8(writer, message->ignore_hup);
     wire_put_u8(writer, message->own_environment);
     wire_put_u8(writer, message->one_machine);
+    wire_put_u16(writer, message->umask);
     wire_put_u32(writer, message->silence_ms);
     wire_put_string(writer, message->interfaces);
 }
@@ -60,6 +61,7 @@ int agent_job_decode(struct agent_job *message, struct wire_reader *reader, stru
     message->ignore_hup = wire_get_u8(reader) != 0;
     message->own_environment = wire_get_u8(reader) != 0;
     message->one_machine = wire_get_u8(reader) != 0;
+    message->umask = wire_get_u16(reader) & 0777;
     message->silence_ms = wire_get_u32(reader);
     wire_get_string(reader, message->interfaces, sizeof message->interfaces);
     return agent_frame_finished(reader, AGENT_JOB, err);

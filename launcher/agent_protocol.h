@@ -85,6 +85,7 @@ struct agent_job {
     bool ignore_hup;       /* hvdrun was started under nohup */
     bool own_environment;  /* another machine: its own variables lie below those of ENVIRONMENT */
     bool one_machine;      /* every rank of the job runs on this machine: lo connects them all */
+    uint16_t umask;        /* hvdrun's own, for the ranks */
     uint32_t silence_ms;   /* how long hvdrun may be silent; 0: for ever */
     char interfaces[1024]; /* of --network-interfaces, what concerns this host: names, addresses and
                               CIDRs with commas; "": any */

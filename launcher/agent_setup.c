@@ -34,9 +34,11 @@ int agent_on_job(struct agent *agent, struct wire_reader *body, struct err *err)
         agent_send_failed(agent, -1, STEP_AGENT, STATUS_UNREACHABLE, err->text);
         return HVD_OK;
     }
-    if (rc == HVD_OK)
-        agent_watch_start(agent);
-    return rc;
+    if (rc < 0)
+        return rc;
+    umask(agent->job.umask);
+    agent_watch_start(agent);
+    return HVD_OK;
 }
 
 static int add_texts(struct string_list *list, struct wire_reader *body, int type, struct err *err)

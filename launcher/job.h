@@ -27,6 +27,7 @@ struct job_options {
         *interfaces; /* for each host of the plan, what --network-interfaces says of it;
                                       "" for anything */
     const char *cwd;
+    uint16_t umask;
     char *const *command;         /* ended by NULL */
     char *const *environment;     /* NAME=VALUE for every rank, ended by NULL */
     const char *job_key;          /* value of HVD_JOB_KEY; never shown */

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -95,6 +96,13 @@ static void describe_environment(struct job_setup *setup)
         string_list_add(&setup->environment, set->items[i], strlen(set->items[i]));
 }
 
+/* A --start-timeout of more than the usual 30 s says that hosts are slow. */
+static uint32_t reach_timeout_ms(const struct hvdrun_options *options)
+{
+    uint32_t third_ms = (uint32_t)options->start_timeout_s * 1000 / 3;
+    return third_ms > REACH_TIMEOUT_MS ? third_ms : REACH_TIMEOUT_MS;
+}
+
 static void describe_ways(struct job_setup *setup)
 {
     const struct hvdrun_options *options = setup->options;
@@ -107,7 +115,7 @@ static void describe_ways(struct job_setup *setup)
         .ssh_port = options->ssh_port,
         .identity_files = (const char *const *)options->identity_files.items,
         .accept_new = options->ssh_accept_new,
-        .timeout_ms = REACH_TIMEOUT_MS,
+        .timeout_ms = reach_timeout_ms(options),
         .silence_ms = (uint32_t)options->heartbeat_timeout_s * 1000,
     };
 }
@@ -119,6 +127,14 @@ static bool has_colour(void)
     return isatty(STDERR_FILENO) && !(none && *none) && term && strcmp(term, "dumb") != 0;
 }
 
+/* There is no other way to ask. */
+static uint16_t own_umask(void)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    return (uint16_t)mask;
+}
+
 static void describe_job(struct job_setup *setup, const bool closed[3])
 {
     const struct hvdrun_options *options = setup->options;
@@ -127,6 +143,7 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
         .reach = &setup->reach,
         .interfaces = (const char *const *)setup->interfaces.items,
         .cwd = setup->cwd,
+        .umask = own_umask(),
         .command = options->command,
         .environment = setup->environment.items,
         .job_key = setup->key_text,

@@ -31,6 +31,8 @@ run on 0 "$HVDRUN" -np 2 -H "$(slots 0 2)" sh -c "$table"
 is "a job may have no rank on hvdrun's own host" 0 "$status"
 run on 0 "$HVDRUN" -np 2 -H "$(slots 1 1)" pwd
 is "ranks run in hvdrun's working directory on every host" 2 "$(grep -c ">:$PWD\$" "$tmp/out")"
+(umask 027 && run on 0 "$HVDRUN" -np 2 -H "$(slots 1 1)" sh -c umask)
+is "and with its umask" 2 "$(grep -c ':0027$' "$tmp/out")"
 
 # Collectives
 run on 0 "$HVDRUN" -np 2 -H "$(slots 1 1)" "$HELLO"

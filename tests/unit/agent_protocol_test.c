@@ -38,6 +38,7 @@ START_TEST(job_is_read_as_it_was_written)
         .ignore_hup = true,
         .own_environment = _i & 1,
         .one_machine = _i & 2,
+        .umask = 027,
         .silence_ms = 5000,
         .interfaces = "eth0,198.51.100.0/24",
     };
@@ -48,6 +49,7 @@ START_TEST(job_is_read_as_it_was_written)
     ck_assert(read.ignore_hup);
     ck_assert_int_eq(read.own_environment, job.own_environment);
     ck_assert_int_eq(read.one_machine, job.one_machine);
+    ck_assert_uint_eq(read.umask, 027);
     ck_assert_uint_eq(read.silence_ms, 5000);
     ck_assert_str_eq(read.interfaces, "eth0,198.51.100.0/24");
     CHECK_LENGTHS(agent_job_decode, &read);
