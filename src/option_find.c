@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which option a word means; in this order:
- *   a name in full, the beginning of a name, a letter with its value behind it; each time among the
- *   options there are, then among those that are refused by name.
+ *   a name in full, the beginning of a name with two dashes, a letter with its value behind it; each
+ *   time among the options there are, then among those that are refused by name.
  * Fails on the beginning of several options and on what is none. */
 #include "src/option_find.h"
 
@@ -20,29 +20,33 @@ struct rows {
     int count;
 };
 
-/* How a name fits a word. */
-typedef bool fits_fn(const char *name, struct slice word);
+/* How a name of a row fits a word. */
+typedef bool fits_fn(const struct option_row *row, const char *name, struct slice word);
 
-static bool fits_in_full(const char *name, struct slice word)
+static bool fits_in_full(const struct option_row *row, const char *name, struct slice word)
 {
+    (void)row;
     return strlen(name) == word.length && memcmp(name, word.at, word.length) == 0;
 }
 
-static bool fits_shortened(const char *name, struct slice word)
+/* With one dash a word is too likely another program's option: "-c 4" is not "-cb". */
+static bool fits_shortened(const struct option_row *row, const char *name, struct slice word)
 {
-    return word.length > strspn(word.at, "-") && strncmp(name, word.at, word.length) == 0;
+    (void)row;
+    return word.length > 2 && word.at[1] == '-' && strncmp(name, word.at, word.length) == 0;
 }
 
-static bool fits_as_letter(const char *name, struct slice word)
+static bool fits_as_letter(const struct option_row *row, const char *name, struct slice word)
 {
-    return strlen(name) == 2 && name[1] != '-' && word.length > 2 && strncmp(name, word.at, 2) == 0;
+    return (row->metavar || row->kind == OPTION_REFUSED) && strlen(name) == 2 && name[1] != '-' &&
+           word.length > 2 && strncmp(name, word.at, 2) == 0;
 }
 
 /* The row's first name that fits, or NULL. */
 static const char *fitting_name(const struct option_row *row, fits_fn *fits, struct slice word)
 {
     for (int i = 0; i < OPTION_NAMES && row->names[i]; i++)
-        if (fits(row->names[i], word))
+        if (fits(row, row->names[i], word))
             return row->names[i];
     return NULL;
 }
