@@ -60,7 +60,7 @@ int ssh_host_key_prefer(LIBSSH2_SESSION *ssh, const struct string_list *known_ty
         rc = libssh2_session_method_pref(ssh, methods[i].method, methods[i].names);
     if (rc == 0)
         return HVD_OK;
-    return fail(err, HVD_ERR_SYSTEM, "libssh2 %s lacks algorithms; use --remote-shell ssh",
+    return fail(err, HVD_ERR_SYSTEM, "libssh2 %s lacks algorithms; use --remote-shell 'ssh %%h'",
                 libssh2_version(0));
 }
 
@@ -188,7 +188,7 @@ static void say_needs_ca(char *text, size_t size, const struct ssh_host_key *key
 {
     snprintf(text, size,
              "host key of %s is vouched for by a certificate authority only (%s:%d), which libssh2 "
-             "cannot check; use --remote-shell ssh",
+             "cannot check; use --remote-shell 'ssh %%h'",
              key->host, found->path ? found->path : "known_hosts", found->line);
 }
 

@@ -179,7 +179,7 @@ static size_t put_key(const struct ssh_key *key, char *text, size_t size)
                      key->in_agent ? "'" : "", key->outcome ? key->outcome : "not tried");
     if (rsa && (size_t)n < size)
         n += snprintf(text + n, size - (size_t)n,
-                      " (libssh2 %s signs with SHA-1 only; use --remote-shell ssh)",
+                      " (libssh2 %s signs with SHA-1 only; use --remote-shell 'ssh %%h')",
                       libssh2_version(0));
     return (size_t)n;
 }

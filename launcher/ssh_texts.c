@@ -58,7 +58,7 @@ void ssh_say_no_handshake(char *text, size_t size, const struct ssh_session *ses
     else if (rc == LIBSSH2_ERROR_KEX_FAILURE)
         snprintf(text, size,
                  "%s: no algorithm in common for host key, exchange of keys or cipher (of RSA host "
-                 "keys, libssh2 %s knows SHA-1 only); use --remote-shell ssh",
+                 "keys, libssh2 %s knows SHA-1 only); use --remote-shell 'ssh %%h'",
                  peer, libssh2_version(0));
     else
         snprintf(text, size, "%s: exchange of keys: %s (libssh2 error %d)", peer,

@@ -111,7 +111,7 @@ static const struct {
       22,
       NULL,
       KNOWN_HOSTS_NEEDS_CA,
-      { "certificate authority", "/etc/known:7", "--remote-shell ssh" } },
+      { "certificate authority", "/etc/known:7", "use --remote-shell 'ssh %h'" } },
 };
 
 START_TEST(a_refusal_names_the_key_and_what_mends_it)

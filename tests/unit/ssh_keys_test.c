@@ -289,6 +289,7 @@ START_TEST(of_many_keys_the_agent_gives_five_that_can_be_used)
     ck_assert_str_eq(order(&keys, text, sizeof text), "a b c d e ");
     ssh_keys_describe(&keys, text, sizeof text);
     ck_assert_msg(strstr(text, "agent's key 'rsa': RSA (libssh2 ") == text, "%s", text);
+    ck_assert_msg(strstr(text, "use --remote-shell 'ssh %h')") != NULL, "%s", text);
     ck_assert_msg(strstr(text, "the agent's other keys (3) untried") != NULL, "%s", text);
     ssh_keys_fini(&keys);
 }
