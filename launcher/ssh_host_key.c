@@ -3,10 +3,13 @@
 #include "launcher/ssh_host_key.h"
 
 #include "launcher/text_buffer.h"
+#include "launcher/xalloc.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- algorithms ---- */
 
@@ -104,54 +107,93 @@ static const char *short_type(const char *type)
     return strncmp(type, "ssh-", 4) == 0 ? type + 4 : type;
 }
 
-/* "~/.ssh/known_hosts" */
-static const char *user_file(const struct ssh_config *config, char *text, size_t size)
+/* The file to which the user's keys are added; NULL if nothing that is added is kept. */
+static const char *kept_in(const struct ssh_config *config)
 {
     const char *path = config->nuser_files > 0 ? config->known_hosts.items[0] : NULL;
+    return path && strcmp(path, "/dev/null") != 0 ? path : NULL;
+}
+
+/* "~/.ssh/known_hosts" */
+static const char *user_file(const char *path, char *text, size_t size)
+{
     const char *home = getenv("HOME");
     size_t length = home ? strlen(home) : 0;
-    if (!path)
-        snprintf(text, size, "~/.ssh/known_hosts");
-    else if (length > 1 && strncmp(path, home, length) == 0 && path[length] == '/')
+    if (length > 1 && strncmp(path, home, length) == 0 && path[length] == '/')
         snprintf(text, size, "~%s", path + length);
     else
         snprintf(text, size, "%s", path);
     return text;
 }
 
+/* "mkdir -p -m 700 ~/.ssh && " if the file's directory is not there, else "". `shown` is the file's
+ * name for people. */
+static void make_directory(char *text, size_t size, const char *path, const char *shown)
+{
+    char *directory = xstrdup(path), *end = strrchr(directory, '/');
+    text[0] = '\0';
+    if (end && end > directory) {
+        *end = '\0';
+        if (access(directory, F_OK) < 0 && errno == ENOENT)
+            snprintf(text, size, "mkdir -p -m 700 %.*s && ", (int)(strrchr(shown, '/') - shown),
+                     shown);
+    }
+    free(directory);
+}
+
 /* The line to type. With an alias, ssh-keyscan would write down the wrong name. */
 static void mend(char *text, size_t size, const struct ssh_host_key *key, const char *type)
 {
-    char file[200], port[24] = "";
+    char file[200], first[240], port[24] = "";
+    const char *path = kept_in(key->config);
     if (key->config->port != 22)
         snprintf(port, sizeof port, "-p %d ", key->config->port);
-    if (key->config->host_key_alias)
+    if (!path) {
+        snprintf(text, size, "set ssh's UserKnownHostsFile, which is %s",
+                 key->config->nuser_files > 0 ? "/dev/null" : "none");
+    } else if (key->config->host_key_alias) {
         snprintf(text, size, "connect once with: ssh %s", key->host);
-    else
-        snprintf(text, size, "ssh-keyscan %s-t %s %s >> %s", port, short_type(type),
-                 key->config->host_name, user_file(key->config, file, sizeof file));
+    } else {
+        user_file(path, file, sizeof file);
+        make_directory(first, sizeof first, path, file);
+        snprintf(text, size, "%sssh-keyscan %s-t %s %s >> %s", first, port, short_type(type),
+                 key->config->host_name, file);
+    }
+}
+
+/* It may be known, but for that file. */
+static void say_unread(char *text, size_t size, const struct ssh_host_key *key)
+{
+    struct shown_key shown = show_key(key);
+    snprintf(text, size,
+             "host key of %s is unknown (a known_hosts file could not be read): %s %s; make that "
+             "file readable first (--verbose names it)",
+             key->host, shown.type, shown.fingerprint);
 }
 
 static void say_unknown(char *text, size_t size, const struct ssh_host_key *key,
                         const struct known_hosts_found *found)
 {
-    char line[300];
+    char line[600];
     struct shown_key shown = show_key(key);
     (void)found;
+    if (key->incomplete) {
+        say_unread(text, size, key);
+        return;
+    }
     mend(line, sizeof line, key, shown.type);
-    snprintf(text, size, "host key of %s is unknown%s: %s %s; if it is right: %s (or %s)",
-             key->host, key->incomplete ? " (a known_hosts file could not be read)" : "",
+    snprintf(text, size, "host key of %s is unknown: %s %s; if it is right: %s (or %s)", key->host,
              shown.type, shown.fingerprint, line,
-             key->incomplete               ? "make that file readable"
-             : key->config->host_key_alias ? "--ssh-accept-new"
-                                           : "connect once with ssh, or --ssh-accept-new");
+             key->config->host_key_alias || !kept_in(key->config)
+                 ? "--ssh-accept-new"
+                 : "connect once with ssh, or --ssh-accept-new");
 }
 
 /* Nothing has changed as far as we know, but what is known cannot be compared. */
 static void say_other_type(char *text, size_t size, const struct ssh_host_key *key,
                            const struct known_hosts_found *found)
 {
-    char line[300];
+    char line[600];
     struct shown_key shown = show_key(key);
     mend(line, sizeof line, key, shown.type);
     snprintf(text, size,
@@ -211,15 +253,17 @@ void ssh_host_key_add(char *note, size_t size, const struct ssh_host_key *key)
     const struct ssh_config *config = key->config;
     struct shown_key shown = show_key(key);
     struct err err = { 0 };
-    char file[200];
+    char file[200] = "a file";
     int port;
     const char *name = ssh_host_key_name(config, &port);
-    if (config->nuser_files > 0)
+    if (config->nuser_files > 0) {
+        user_file(config->known_hosts.items[0], file, sizeof file);
         known_hosts_add(config->known_hosts.items[0], name, port, config->hash_known_hosts,
                         key->blob, key->nbytes, &err);
-    else
-        fail(&err, HVD_ERR_INVALID, "there is no such file in the configuration");
+    } else {
+        fail(&err, HVD_ERR_INVALID, "UserKnownHostsFile is none");
+    }
     snprintf(note, size, "host key %s %s accepted, %s %s%s%s", shown.type, shown.fingerprint,
-             err.code == HVD_OK ? "added to" : "but not added to",
-             user_file(config, file, sizeof file), err.code == HVD_OK ? "" : ": ", err.text);
+             err.code == HVD_OK ? "added to" : "but not added to", file,
+             err.code == HVD_OK ? "" : ": ", err.text);
 }

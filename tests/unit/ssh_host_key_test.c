@@ -145,6 +145,21 @@ START_TEST(an_alias_has_no_port)
 }
 END_TEST
 
+START_TEST(a_file_that_cannot_be_read_is_to_be_mended_first)
+{
+    struct ssh_config config = { .host_name = (char[]){ "real.name" },
+                                 .port = 22,
+                                 .known_hosts = { files, 1, 1 },
+                                 .nuser_files = 1 };
+    struct ssh_host_key key = { "nick", &config, true, blob, sizeof blob - 1 };
+    struct known_hosts_found found = { KNOWN_HOSTS_UNKNOWN, NULL, 0, NULL };
+    char text[700];
+    ssh_host_key_refusal(text, sizeof text, &key, &found);
+    ck_assert_msg(strstr(text, "make that file readable first"), "%s", text);
+    ck_assert_msg(!strstr(text, ">>"), "%s", text);
+}
+END_TEST
+
 /* ---- the files of two hosts ---- */
 
 static char folder[] = "/tmp/ssh_host_key_XXXXXX", path[64];
@@ -203,6 +218,38 @@ START_TEST(of_two_hosts_with_one_alias_only_one_key_is_added)
 }
 END_TEST
 
+/* Rows: the user's file, or NULL for none, and what is to be done. */
+static const struct {
+    const char *user_file, *holds, *holds_not;
+} places[] = {
+    { "/.ssh/known",
+      "if it is right: mkdir -p -m 700 ~/.ssh && ssh-keyscan -t ed25519 nick >> ~/.ssh/known (or ",
+      "none" },
+    { "/known", "if it is right: ssh-keyscan -t ed25519 nick >> ~/known (or ", "mkdir" },
+    { NULL, "if it is right: set ssh's UserKnownHostsFile, which is none (or --ssh-accept-new)",
+      ">>" },
+};
+
+START_TEST(the_line_to_type_works_as_it_stands)
+{
+    char user_file[100];
+    char *user_files[] = { user_file };
+    struct ssh_config config = { .host_name = (char[]){ "nick" },
+                                 .port = 22,
+                                 .known_hosts = { user_files, places[_i].user_file != NULL, 1 },
+                                 .nuser_files = places[_i].user_file != NULL };
+    struct ssh_host_key key = { "nick", &config, false, blob, sizeof blob - 1 };
+    struct known_hosts_found found = { KNOWN_HOSTS_UNKNOWN, NULL, 0, NULL };
+    char text[700];
+    setenv("HOME", folder, 1);
+    snprintf(user_file, sizeof user_file, "%s%s", folder,
+             places[_i].user_file ? places[_i].user_file : "");
+    ssh_host_key_refusal(text, sizeof text, &key, &found);
+    ck_assert_msg(strstr(text, places[_i].holds), "%s", text);
+    ck_assert_msg(!strstr(text, places[_i].holds_not), "%s", text);
+}
+END_TEST
+
 START_TEST(a_key_that_is_not_told_is_refused)
 {
     struct ssh_config config = { .host_name = (char[]){ "name" },
@@ -230,12 +277,15 @@ int main(void)
                         sizeof decisions / sizeof *decisions);
     tcase_add_loop_test(tcase, a_refusal_names_the_key_and_what_mends_it, 0,
                         sizeof refusals / sizeof *refusals);
+    tcase_add_test(tcase, a_file_that_cannot_be_read_is_to_be_mended_first);
     tcase_add_test(tcase, an_alias_has_no_port);
     suite_add_tcase(suite, tcase);
     TCase *trust = tcase_create("trust");
     tcase_add_checked_fixture(trust, make_folder, remove_folder);
     tcase_add_loop_test(trust, of_two_hosts_with_one_alias_only_one_key_is_added, 0,
                         sizeof seconds / sizeof *seconds);
+    tcase_add_loop_test(trust, the_line_to_type_works_as_it_stands, 0,
+                        sizeof places / sizeof *places);
     tcase_add_test(trust, a_key_that_is_not_told_is_refused);
     suite_add_tcase(suite, trust);
     return unit_run(suite);
