@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every option of hvdrun, and what horovodrun has and hvdrun has not. hvdrun(1) explains them. */
+/* Every option of hvdrun. hvdrun(1) explains them. */
 #include "src/hvdrun_options.h"
 
 #include "lib/base/env_names.h"
@@ -7,6 +7,7 @@
 #include "src/identity_file.h"
 #include "src/interface_option.h"
 #include "src/option_checks.h"
+#include "src/refused_options.h"
 
 #include <stddef.h>
 
@@ -361,42 +362,6 @@ static const struct option_row rows[] = {
       .group = other },
 };
 
-#define REFUSED(reason, ...)                                                                       \
-    {                                                                                              \
-        .names = { __VA_ARGS__ }, .help = reason, .kind = OPTION_REFUSED                           \
-    }
-
-static const char no_elastic[] = "elastic jobs are not supported yet";
-static const char no_algorithm[] = "libhvd chooses the algorithm itself";
-static const char no_autotune[] = "autotuning is not supported yet";
-static const char no_mpi[] = "hvdrun has no MPI controller";
-static const char no_jsrun[] = "hvdrun has no jsrun controller";
-
-/* What horovodrun has and hvdrun has not, so that it is refused by name. */
-static const struct option_row refused[] = {
-    REFUSED(no_elastic, "--min-np", "--min-num-proc"),
-    REFUSED(no_elastic, "--max-np", "--max-num-proc"),
-    REFUSED(no_elastic, "--slots-per-host"),
-    REFUSED(no_elastic, "--elastic-timeout"),
-    REFUSED(no_elastic, "--reset-limit"),
-    REFUSED(no_elastic, "--blacklist-cooldown-range"),
-    REFUSED(no_elastic, "--host-discovery-script"),
-    REFUSED(no_algorithm, "--hierarchical-allreduce"),
-    REFUSED(no_algorithm, "--hierarchical-allgather"),
-    REFUSED(no_algorithm, "--torus-allreduce"),
-    REFUSED(no_autotune, "--autotune"),
-    REFUSED(no_autotune, "--autotune-log-file"),
-    REFUSED(no_autotune, "--autotune-warmup-samples"),
-    REFUSED(no_autotune, "--autotune-steps-per-sample"),
-    REFUSED(no_autotune, "--autotune-bayes-opt-max-samples"),
-    REFUSED(no_autotune, "--autotune-gaussian-process-noise"),
-    REFUSED(no_mpi, "--mpi"),
-    REFUSED(no_mpi, "--mpi-args"),
-    REFUSED(no_mpi, "--mpi-threads-disable"),
-    REFUSED(no_mpi, "--binding-args"),
-    REFUSED(no_jsrun, "--jsrun"),
-};
-
 const struct option_table hvdrun_option_table = {
     .usage = HVDRUN_USAGE,
     .before = "Starts COMMAND N times, as ranks 0 to N-1 of one job, and waits for all of them. "
@@ -406,8 +371,8 @@ const struct option_table hvdrun_option_table = {
              "hvdrun(1) for exit statuses and the environment of the ranks.",
     .rows = rows,
     .count = sizeof rows / sizeof *rows,
-    .refused = refused,
-    .refused_count = sizeof refused / sizeof *refused,
+    .refused = refused_options,
+    .refused_count = REFUSED_OPTIONS,
 };
 
 _Static_assert(sizeof rows / sizeof *rows <= OPTION_ROWS_MAX, "more options than can be noted");

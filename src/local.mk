@@ -19,7 +19,8 @@ src_liboptions_la_SOURCES = \
 	src/option_find.c src/option_find.h \
 	src/option_set.c src/option_set.h \
 	src/options.c src/options.h \
-	src/options_help.c
+	src/options_help.c \
+	src/refused_options.c src/refused_options.h
 src_liboptions_la_CPPFLAGS = $(AM_CPPFLAGS) -DENABLED_SANITIZERS='"$(ENABLED_SANITIZERS)"'
 
 src_libhvdrun_la_SOURCES = \

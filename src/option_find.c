@@ -32,14 +32,22 @@ static bool fits_in_full(const struct option_row *row, const char *name, struct 
 /* With one dash a word is too likely another program's option: "-c 4" is not "-cb". */
 static bool fits_shortened(const struct option_row *row, const char *name, struct slice word)
 {
-    (void)row;
-    return word.length > 2 && word.at[1] == '-' && strncmp(name, word.at, word.length) == 0;
+    return row->kind != OPTION_FOREIGN && word.length > 2 && word.at[1] == '-' &&
+           strncmp(name, word.at, word.length) == 0;
+}
+
+/* Does the row's letter take what stands behind it? */
+static bool takes(const struct option_row *row, const char *value, size_t length)
+{
+    if (row->kind == OPTION_FOREIGN)
+        return strspn(value, "0123456789") >= length;
+    return row->metavar || row->kind == OPTION_REFUSED;
 }
 
 static bool fits_as_letter(const struct option_row *row, const char *name, struct slice word)
 {
-    return (row->metavar || row->kind == OPTION_REFUSED) && strlen(name) == 2 && name[1] != '-' &&
-           word.length > 2 && strncmp(name, word.at, 2) == 0;
+    return strlen(name) == 2 && name[1] != '-' && word.length > 2 &&
+           strncmp(name, word.at, 2) == 0 && takes(row, word.at + 2, word.length - 2);
 }
 
 /* The row's first name that fits, or NULL. */

@@ -13,13 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_refused(const struct option_row *row)
+{
+    return row->kind == OPTION_REFUSED || row->kind == OPTION_FOREIGN;
+}
+
 /* Takes the value out of the next word if it did not come with the name. */
 static int take_value(struct option_found *found, const struct option_table *table, char ***at,
                       struct err *err)
 {
     const struct option_row *row = found->row;
     struct shown shown;
-    if (row->kind == OPTION_REFUSED)
+    if (is_refused(row))
         return HVD_OK;
     if (!row->metavar && found->value)
         return bad_input(err, found->name, "takes no value: '%s'",
@@ -126,14 +131,15 @@ int options_parse(const struct option_table *table, void *target, struct options
 
 bool options_has(const struct option_table *table, const char *name)
 {
-    return option_is_name(table, name);
+    struct option_found found;
+    return option_find_named(&found, table, name) && found.row->kind != OPTION_FOREIGN;
 }
 
 const char *options_given(const struct option_table *table, const struct options_seen *seen,
                           const char *name)
 {
     struct option_found found;
-    if (!option_find_named(&found, table, name) || found.row->kind == OPTION_REFUSED)
+    if (!option_find_named(&found, table, name) || is_refused(found.row))
         return NULL;
     const char *given = seen->name[found.row - table->rows];
     return given ? given : rival_given(table, seen, found.row);

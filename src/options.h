@@ -24,13 +24,14 @@
 
 /* What the member at `offset` is, and how it is set. */
 enum option_kind {
-    OPTION_FLAG,   /* a bool that becomes true */
-    OPTION_FINAL,  /* as a flag; ends the parsing at once, so that --help always helps */
-    OPTION_INT,    /* an int, min..max, both at least 0 */
-    OPTION_TEXT,   /* a const char *, not empty */
-    OPTION_LIST,   /* a struct string_list, to which a copy of each value is appended; not empty */
-    OPTION_SETS,   /* a struct string_list of NAME=VALUE; `sets` is a variable for the ranks */
-    OPTION_REFUSED /* known but not available; `help` is the reason */
+    OPTION_FLAG,    /* a bool that becomes true */
+    OPTION_FINAL,   /* as a flag; ends the parsing at once, so that --help always helps */
+    OPTION_INT,     /* an int, min..max, both at least 0 */
+    OPTION_TEXT,    /* a const char *, not empty */
+    OPTION_LIST,    /* a struct string_list, to which a copy of each value is appended; not empty */
+    OPTION_SETS,    /* a struct string_list of NAME=VALUE; `sets` is a variable for the ranks */
+    OPTION_REFUSED, /* known but not available; `help` is the reason */
+    OPTION_FOREIGN  /* the same for another program's option, which is none of ours */
 };
 
 /* What a shell offers for the value. */
@@ -97,7 +98,7 @@ int options_parse_words(const struct option_table *table, void *target, struct o
 int options_read_variables(const struct option_table *table, void *target,
                            const struct options_seen *seen, struct err *err);
 
-/* Is there an option called `name`, in full, refused or not? */
+/* Is there an option called `name`, in full, refused or not, but ours? */
 bool options_has(const struct option_table *table, const char *name);
 
 /* Under which name the option called `name`, or a rival of it, was given; NULL if neither was. */

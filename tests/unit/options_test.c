@@ -66,6 +66,7 @@ static const struct option_row rows[] = {
 static const struct option_row refused[] = {
     { .names = { "--fly", "--float" }, .help = "it is too heavy", .kind = OPTION_REFUSED },
     { .names = { "-p", "--port" }, .help = "no port", .kind = OPTION_REFUSED },
+    { .names = { "-n", "--numb", "--zebra" }, .help = "not ours", .kind = OPTION_FOREIGN },
 };
 
 static const struct option_table table = {
@@ -185,7 +186,12 @@ START_TEST(options_that_do_not_fit_are_refused)
         { { "--txet=x" }, "unknown option: '--txet' (did you mean '--text'?)" },
         { { "-np4" }, "unknown option: '-np4' (did you mean '-np'?)" },
         { { "-x" }, "unknown option: '-x'" },
-        { { "-n", "4" }, "unknown option: '-n'" },
+        { { "-n", "4" }, "-n: not ours" },
+        { { "-n4" }, "-n: not ours" },
+        { { "-nine" }, "unknown option: '-nine'" },
+        { { "--numb", "4" }, "--numb: not ours" },
+        { { "--zebra=4" }, "--zebra: not ours" },
+        { { "--zeb" }, "unknown option: '--zeb'" },
         { { "-long=x" }, "unknown option: '-long'" },
         { { "-hx" }, "unknown option: '-hx' (did you mean '-h'?)" },
         { { "--flags" }, "unknown option: '--flags' (did you mean '--flag'?)" },
@@ -197,6 +203,7 @@ START_TEST(options_that_do_not_fit_are_refused)
         { { "--num" }, "--number: missing value (N)" },
         { { "-np", "--flag" }, "-np: missing value (N) before '--flag'" },
         { { "-np", "--", "run" }, "-np: missing value (N) before '--'" },
+        { { "-np", "--zebra" }, "-np: missing value (N) before '--zebra'" },
         { { "-np", "-p" }, "-np: missing value (N) before '-p'" },
         { { "--flag=1" }, "--flag: takes no value: '1'" },
         { { "--flag=" }, "--flag: takes no value: ''" },

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What other launchers have and hvdrun has not: options of horovodrun, with the reason, and of
+ * mpirun and mpiexec, with what to write instead. */
+#include "src/refused_options.h"
+
+#define REFUSED(reason, ...)                                                                       \
+    {                                                                                              \
+        .names = { __VA_ARGS__ }, .help = reason, .kind = OPTION_REFUSED                           \
+    }
+
+/* As long as it is written in full, so that it makes nothing of ours ambiguous. */
+#define FOREIGN(instead, ...)                                                                      \
+    {                                                                                              \
+        .names = { __VA_ARGS__ }, .kind = OPTION_FOREIGN,                                          \
+        .help = "not an option of hvdrun: " instead " (see COMING FROM MPIRUN in hvdrun(1))"       \
+    }
+
+static const char no_elastic[] = "elastic jobs are not supported yet";
+static const char no_algorithm[] = "libhvd chooses the algorithm itself";
+static const char no_autotune[] = "autotuning is not supported yet";
+static const char no_mpi[] = "hvdrun has no MPI controller";
+static const char no_jsrun[] = "hvdrun has no jsrun controller";
+
+const struct option_row refused_options[] = {
+    REFUSED(no_elastic, "--min-np", "--min-num-proc"),
+    REFUSED(no_elastic, "--max-np", "--max-num-proc"),
+    REFUSED(no_elastic, "--slots-per-host"),
+    REFUSED(no_elastic, "--elastic-timeout"),
+    REFUSED(no_elastic, "--reset-limit"),
+    REFUSED(no_elastic, "--blacklist-cooldown-range"),
+    REFUSED(no_elastic, "--host-discovery-script"),
+    REFUSED(no_algorithm, "--hierarchical-allreduce"),
+    REFUSED(no_algorithm, "--hierarchical-allgather"),
+    REFUSED(no_algorithm, "--torus-allreduce"),
+    REFUSED(no_autotune, "--autotune"),
+    REFUSED(no_autotune, "--autotune-log-file"),
+    REFUSED(no_autotune, "--autotune-warmup-samples"),
+    REFUSED(no_autotune, "--autotune-steps-per-sample"),
+    REFUSED(no_autotune, "--autotune-bayes-opt-max-samples"),
+    REFUSED(no_autotune, "--autotune-gaussian-process-noise"),
+    REFUSED(no_mpi, "--mpi"),
+    REFUSED(no_mpi, "--mpi-args"),
+    REFUSED(no_mpi, "--mpi-threads-disable"),
+    REFUSED(no_mpi, "--binding-args"),
+    REFUSED(no_jsrun, "--jsrun"),
+    FOREIGN("use -np", "-n", "-c"),
+    FOREIGN("use -H", "-host", "--host", "-hosts"),
+    FOREIGN("use --hostfile", "-f", "-machinefile", "--machinefile", "--default-hostfile"),
+    FOREIGN("use -H HOST:N, with N ranks for each host", "-ppn", "-N", "--npernode", "-npernode"),
+    FOREIGN("use -H HOST:N, with N ranks for each host", "--ppn", "-perhost", "--pernode",
+            "-pernode"),
+    FOREIGN("ranks fill the slots host by host; use -H HOST:N to spread them", "--map-by",
+            "-map-by", "--rank-by", "-rank-by"),
+    FOREIGN("ranks fill the slots host by host; use -H HOST:N to spread them", "--bynode",
+            "-bynode", "--byslot", "-byslot"),
+    FOREIGN("the order of the hosts is that of the ranks", "--rankfile", "-rankfile", "-rf"),
+    FOREIGN("ranks are not bound, the command may do it", "--bind-to", "-bind-to", "--bind-to-core",
+            "-bind-to-core"),
+    FOREIGN("ranks are not bound, the command may do it", "--bind-to-none", "-bind-to-none",
+            "--cpu-set", "-cpu-set"),
+    FOREIGN("ranks are not bound, the command may do it", "--report-bindings", "-report-bindings"),
+    FOREIGN("not needed: slots are what -H says they are", "--oversubscribe", "-oversubscribe",
+            "--use-hwthread-cpus"),
+    FOREIGN("slots are what -H says they are", "--nooversubscribe", "-nooversubscribe"),
+    FOREIGN("use --dry-run", "--display-map", "-display-map", "--display-allocation"),
+    FOREIGN("use -x NAME=VALUE", "-genv", "--genv", "-env", "--env"),
+    FOREIGN("not needed: the environment is passed on", "-genvall", "-genvlist", "-envall",
+            "-envlist"),
+    FOREIGN("the environment is passed on", "-genvnone", "-envnone"),
+    FOREIGN("change to the directory before, all hosts follow", "-wdir", "--wdir", "-wd", "--wd"),
+    FOREIGN("not needed: hvdagent is found or sent, PATH and LD_LIBRARY_PATH are passed on",
+            "-prefix", "--prefix"),
+    FOREIGN("the program must be on every host", "--preload-binary", "-preload-binary"),
+    FOREIGN("not needed: every line has a prefix", "--tag-output", "-tag-output", "-l",
+            "-prepend-rank"),
+    FOREIGN("not needed: every line has a prefix", "--prepend-rank"),
+    FOREIGN("use -prefix-timestamp", "--timestamp-output", "-timestamp-output"),
+    FOREIGN("use --output-filename", "-output-filename", "-outfile-pattern", "-errfile-pattern"),
+    FOREIGN("not needed: rank 0 alone reads the standard input", "--stdin", "-stdin", "-s"),
+    FOREIGN("--remote-shell, --network-interfaces and --port-range are what is there of it",
+            "--mca", "-mca", "--gmca", "-gmca"),
+    FOREIGN("use --remote-shell", "-launcher", "-launcher-exec", "-bootstrap", "-bootstrap-exec"),
+    FOREIGN("use --network-interfaces", "-iface", "--iface"),
+    FOREIGN("use timeout(1) before hvdrun", "--timeout", "-timeout"),
+    FOREIGN("use --verbose", "-verbose"),
+    FOREIGN("use --version", "-V"),
+    FOREIGN("not needed", "--allow-run-as-root", "-allow-run-as-root"),
+    FOREIGN("there is one command; it may look at HOROVOD_RANK", "--app", "-app", "-configfile"),
+};
+
+_Static_assert(sizeof refused_options / sizeof *refused_options == REFUSED_OPTIONS,
+               "another number of options in refused_options.h");
