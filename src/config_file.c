@@ -132,10 +132,11 @@ static int fail_unknown(const struct config_node *node, struct err *err)
     const char *key = last_part(node->path), *near = meant(node->path);
     show_token(&shown, node->path, strlen(node->path));
     if (strcmp(node->path, "logging.hide_timestamp") == 0)
-        return bad_input(err, node->source,
-                         "unknown key: '%s' (horovodrun ignores it; write "
-                         "with_timestamp: false)",
-                         shown.text);
+        return bad_input(
+            err, node->source,
+            "unknown key: '%s' (horovodrun ignores it; write with_timestamp, which says "
+            "the opposite)",
+            shown.text);
     if (near && strcmp(last_part(near), key) == 0)
         return bad_input(err, node->source, "unknown key: '%s' (did you mean '%s'?)", shown.text,
                          near);
