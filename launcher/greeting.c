@@ -75,6 +75,9 @@ static enum greeting_action take_mark(struct greeting *greeting, char *mark)
     } marks[] = {
         { "here", on_here }, { "run", on_run }, { "send", on_send }, { "fail", on_fail }
     };
+    size_t length = strlen(mark);
+    if (length > 0 && mark[length - 1] == '\r')
+        return refuse(greeting, "/bin/sh is given a terminal there; leave out -t", "");
     char *rest = mark + strcspn(mark, " ");
     if (*rest)
         *rest++ = '\0';

@@ -58,12 +58,16 @@ static void insert_words(struct string_list *words, size_t at, char **added, siz
     memcpy(words->items + at, added, count * sizeof *added);
 }
 
-/* The options that hvdrun was given for ssh, and that it must not ask anybody. */
+/* The options that hvdrun was given for ssh, that it must not ask anybody, and that it runs our
+ * command and gives us its streams as they are, whatever its configuration says. */
 static void add_ssh_options(struct reach_command *command)
 {
+    static const char *const always[] = { "-T", "-oBatchMode=yes", "-oRemoteCommand=none",
+                                          "-oClearAllForwardings=yes" };
     const struct reach_settings *settings = command->job->settings;
     struct string_list options = { 0 };
-    string_list_take(&options, xstrdup("-oBatchMode=yes"));
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        string_list_take(&options, xstrdup(always[i]));
     if (settings->accept_new)
         string_list_take(&options, xstrdup("-oStrictHostKeyChecking=accept-new"));
     if (settings->ssh_port)

@@ -287,6 +287,15 @@ static void on_resolved(void *context, struct addrinfo *addresses, const char *p
     }
 }
 
+/* With what its configuration may say otherwise, as far as it knows that; see reach_command.c for
+ * the rest. */
+static const char *external_ssh(const struct ssh_config *config)
+{
+    return config->has_session_type ? "ssh -oSessionType=default -oStdinNull=no "
+                                      "-oForkAfterAuthentication=no %h"
+                                    : "ssh %h";
+}
+
 static void on_config(void *context, struct ssh_config *config, const struct err *err)
 {
     struct ssh_way *way = context;
@@ -301,7 +310,7 @@ static void on_config(void *context, struct ssh_config *config, const struct err
     if (config->proxy) {
         snprintf(text, sizeof text, "reached by the external ssh: %.200s", config->proxy);
         stop(way);
-        reach_way_needs_command(way->job->reach, "ssh %h", text);
+        reach_way_needs_command(way->job->reach, external_ssh(config), text);
         return;
     }
     way->stage = SSH_STAGE_RESOLVE;

@@ -192,6 +192,13 @@ static bool on_family(struct reading *reading, struct slice value)
     return choose(&reading->config.family, value, choices);
 }
 
+static bool on_session_type(struct reading *reading, struct slice value)
+{
+    (void)value;
+    reading->config.has_session_type = true;
+    return true;
+}
+
 static const struct keyword {
     const char *name;
     bool (*set)(struct reading *reading, struct slice value); /* false: not understood */
@@ -211,6 +218,7 @@ static const struct keyword {
     { "proxyjump", on_proxy_jump },
     { "proxycommand", on_proxy_command },
     { "addressfamily", on_family },
+    { "sessiontype", on_session_type },
 };
 
 /* ---- lines ---- */

@@ -23,9 +23,11 @@ struct ssh_config {
     size_t nuser_files;                /* how many of known_hosts are the user's */
     enum strict_host_key strict;       /* "ask" counts as yes: nobody can be asked */
     bool hash_known_hosts, identities_only;
-    char *identity_agent; /* owned; a socket; NULL: SSH_AUTH_SOCK; "": none */
-    char *proxy;          /* owned; "ProxyJump bastion" or "ProxyCommand ..."; or NULL */
-    int family;           /* AF_UNSPEC, AF_INET, AF_INET6 */
+    char *identity_agent;  /* owned; a socket; NULL: SSH_AUTH_SOCK; "": none */
+    char *proxy;           /* owned; "ProxyJump bastion" or "ProxyCommand ..."; or NULL */
+    int family;            /* AF_UNSPEC, AF_INET, AF_INET6 */
+    bool has_session_type; /* this ssh knows SessionType, StdinNull and ForkAfterAuthentication: one
+                              before OpenSSH 8.7 would refuse to be told them */
 };
 
 /* Reads what `ssh -G` has printed. Keys that are not known are skipped. HVD_ERR_PROTOCOL naming the

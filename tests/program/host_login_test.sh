@@ -60,6 +60,11 @@ reaches "its variable" "$(target 1):1" env HVD_REMOTE_SHELL='ssh -q %h' "$HVDRUN
 ssh_config "$tmp/jump" '' "Host $(host 1)" "ProxyJump $(target 2)" 'Host *'
 reaches "a host behind another one" "$(target 1):1" with_config "$tmp/jump" "$HVDRUN"
 like "is left to the external ssh, which is said" "^hvdrun: .*$(host 1).*ProxyJump" "$tmp/err"
+ssh_config "$tmp/shy" '' 'IgnoreUnknown SessionType,StdinNull,ForkAfterAuthentication' "Host $(host 1)" \
+    "ProxyJump $(target 2)" 'RequestTTY force' 'RemoteCommand hostname' 'SessionType none' 'StdinNull yes' \
+    'ForkAfterAuthentication yes' 'Host *'
+reaches "whose configuration asks for a terminal, another command and no streams" "$(target 1):1" \
+    with_config "$tmp/shy" "$HVDRUN"
 mkdir "$tmp/no-ssh"
 ln -s /bin/echo "$tmp/no-ssh"
 mkdir "$tmp/home/.ssh"

@@ -48,6 +48,7 @@ static const struct answer_case answers[] = {
       "hvdagent is not installed there, and cannot be sent: no place: ?[2Jfull" },
     { MARK "fail\n", GREETING_FAILED, "cannot be sent: " },
     { MARK "here\n" MARK "here\n", GREETING_FAILED, "says twice that it is there" },
+    { MARK "here\r\n", GREETING_FAILED, "given a terminal there; leave out -t" },
     { MARK "walk\n", GREETING_FAILED, "answers what it was not told: walk" },
     { MARK "run\nHVD1", GREETING_FAILED, "goes on where hvdagent should wait" },
     { MARK "send Linux x86_64\nx", GREETING_FAILED, "goes on where hvdagent should wait" },

@@ -24,11 +24,12 @@ static char *render(const struct ssh_config *config)
     static const char *const stricts[] = { "yes", "accept-new", "no" };
     static char text[4096];
     size_t used = (size_t)snprintf(
-        text, sizeof text, "%s@%s:%d strict=%s%s%s family=%d alias=%s agent=%s proxy=%s",
+        text, sizeof text, "%s@%s:%d strict=%s%s%s family=%d alias=%s agent=%s proxy=%s%s",
         config->user, config->host_name, config->port, stricts[config->strict],
         config->hash_known_hosts ? " hash" : "", config->identities_only ? " only" : "",
         config->family, config->host_key_alias ? config->host_key_alias : "-",
-        config->identity_agent ? config->identity_agent : "-", config->proxy ? config->proxy : "-");
+        config->identity_agent ? config->identity_agent : "-", config->proxy ? config->proxy : "-",
+        config->has_session_type ? " sessions" : "");
     for (size_t i = 0; i < config->identity_files.count; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, " key=%s",
                                  config->identity_files.items[i]);
@@ -69,6 +70,7 @@ START_TEST(what_ssh_prints_is_read)
         { HEAD "proxycommand none\naddressfamily any\nidentityfile none\n", USUAL },
         { HEAD "userknownhostsfile none\nglobalknownhostsfile none\n", USUAL },
         { HEAD "identityagent SSH_AUTH_SOCK\n", USUAL },
+        { HEAD "sessiontype none\nstdinnull yes\n", USUAL " sessions" },
         { HEAD "stricthostkeychecking false\nhashknownhosts yes\nidentitiesonly yes\n",
           "me@b.example:2222 strict=no hash only family=0 alias=- agent=- proxy=-" },
         { HEAD "stricthostkeychecking off\n",
