@@ -46,11 +46,14 @@ static void choose_interfaces(struct hvdrun_options *options, const struct optio
         options->interfaces_source = name ? name : "$" ENV_NETWORK_INTERFACES;
 }
 
-/* The range has been checked. */
+/* The range has been checked. Without one the variable may be there and empty, which is nothing for
+ * us, but an error for a rank that inherits it. */
 static void choose_ports(struct hvdrun_options *options)
 {
-    if (!options->port_range)
+    if (!options->port_range) {
+        unsetenv(ENV_PORT_RANGE);
         return;
+    }
     port_range_parse(&options->port_low, &options->port_high, options->port_range, "", NULL);
     variable_set(&options->set, ENV_PORT_RANGE, options->port_range);
 }

@@ -110,7 +110,7 @@ int options_read_variables(const struct option_table *table, void *target,
         const struct option_row *row = &table->rows[i];
         const char *value = row->variable && !seen->name[i] ? getenv(row->variable) : NULL;
         char source[128] = "$";
-        if (!value)
+        if (!value || !*value)
             continue;
         strncat(source, row->variable, sizeof source - 2);
         int rc = option_set(row, target, value, source, err);

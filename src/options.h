@@ -59,7 +59,8 @@ struct option_row {
     int min, max;           /* of a value that is a number; no number if both are 0 */
     option_check_fn *check; /* of a value that is a text; or NULL */
     const char *choices;    /* words with blanks between; the value is one of them, in any case */
-    const char *variable;   /* of the environment: gives the value if the option is not there */
+    const char *variable;   /* of the environment: gives the value if the option is not there; an
+                               empty one does not */
     const char *sets;       /* OPTION_SETS: the name */
     const char *constant;   /* OPTION_SETS without a metavar: the value */
     int unit;               /* OPTION_SETS of a number: what it is multiplied with; 0: 1 */

@@ -31,6 +31,10 @@ found "what is left out stays out" unset CUDA_VISIBLE_DEVICES
 found "unless -x asks for it" 3 CUDA_VISIBLE_DEVICES -x CUDA_VISIBLE_DEVICES
 found "or sets it" 7 CUDA_VISIBLE_DEVICES -x CUDA_VISIBLE_DEVICES=7
 found "-x may set nothing" '' HVD_TEST_LINES -x HVD_TEST_LINES=
+export HOROVOD_START_TIMEOUT= HVD_REMOTE_SHELL= HVD_NETWORK_INTERFACES= HVD_PORT_RANGE=
+found "an empty variable of hvdrun's own is none" unset HVD_PORT_RANGE
+found "and passes nothing on" unset HVD_NETWORK_INTERFACES
+unset HOROVOD_START_TIMEOUT HVD_REMOTE_SHELL HVD_NETWORK_INTERFACES HVD_PORT_RANGE
 found "-x wins over what hvdrun sets for Python" 0 PYTHONUNBUFFERED -x PYTHONUNBUFFERED=0
 
 run "$HVDRUN" -np 1 -x HVD_TEST_LINES sh -c 'echo "$HVD_TEST_LINES"'

@@ -325,6 +325,20 @@ START_TEST(the_environment_gives_what_no_option_does)
 }
 END_TEST
 
+START_TEST(an_empty_variable_gives_nothing_to_us_and_to_the_ranks)
+{
+    char *argv[] = { "hvdrun", "-np", "1", "true", NULL };
+    for (size_t i = 0; i < COUNT(variables); i++)
+        setenv(variables[i], "", 1);
+    parse_well(argv);
+    ck_assert_int_eq(options.start_timeout_s, 30);
+    ck_assert_ptr_null(options.remote_shell);
+    expect_list(&options.interfaces, "");
+    ck_assert_ptr_null(options.port_range);
+    ck_assert_ptr_null(getenv("HVD_PORT_RANGE"));
+}
+END_TEST
+
 START_TEST(interfaces_are_for_all_hosts_or_for_one)
 {
     static const struct {
@@ -573,6 +587,7 @@ static Suite *suite(void)
     tcase_add_test(lines, what_libhvd_does_not_read_is_noted);
     tcase_add_test(lines, variables_are_set_or_passed_on);
     tcase_add_test(lines, the_environment_gives_what_no_option_does);
+    tcase_add_test(lines, an_empty_variable_gives_nothing_to_us_and_to_the_ranks);
     tcase_add_test(lines, interfaces_are_for_all_hosts_or_for_one);
     tcase_add_test(lines, the_agent_of_the_mpi_operator_is_known);
     tcase_add_test(lines, a_number_of_ranks_may_come_from_a_batch_system);

@@ -438,12 +438,28 @@ START_TEST(the_environment_fills_in_what_is_not_given)
     setenv("HVD_TEST_VARIABLE", "42", 1);
     ck_assert_int_eq(options_parse(&table, &settings, &seen, none, &err), HVD_OK);
     ck_assert_int_eq(settings.variable, 42);
-    setenv("HVD_TEST_VARIABLE", "", 1);
+    setenv("HVD_TEST_VARIABLE", " ", 1);
     ck_assert_int_eq(options_parse(&table, &settings, &seen, none, &err), HVD_ERR_INVALID);
-    ck_assert_str_eq(err.text, "$HVD_TEST_VARIABLE: not a number: ''");
+    ck_assert_str_eq(err.text, "$HVD_TEST_VARIABLE: not a number: ' '");
     ck_assert_int_eq(options_parse(&table, &settings, &seen, given, &err), HVD_OK);
     ck_assert_int_eq(settings.variable, 7);
     unsetenv("HVD_TEST_VARIABLE");
+}
+END_TEST
+
+START_TEST(an_empty_variable_is_none)
+{
+    char *none[] = { NULL };
+    struct settings settings = { .variable = 3 };
+    struct options_seen seen;
+    setenv("HVD_TEST_VARIABLE", "", 1);
+    ck_assert_int_eq(options_parse(&table, &settings, &seen, none, NULL), HVD_OK);
+    ck_assert_int_eq(settings.variable, 3);
+    setenv("HVD_TEST_LIST", "", 1);
+    ck_assert_int_eq(options_parse(&list_table, &settings, &seen, none, NULL), HVD_OK);
+    expect_list(&settings.list, "");
+    unsetenv("HVD_TEST_VARIABLE");
+    unsetenv("HVD_TEST_LIST");
 }
 END_TEST
 
@@ -500,6 +516,7 @@ static Suite *suite(void)
     tcase_add_test(options, an_option_can_be_set_by_its_name);
     tcase_add_test(options, a_final_option_ends_the_parsing);
     tcase_add_test(options, the_environment_fills_in_what_is_not_given);
+    tcase_add_test(options, an_empty_variable_is_none);
     tcase_add_test(options, a_long_word_makes_a_short_message);
     tcase_add_test(options, the_help_is_made_of_the_table);
     suite_add_tcase(suite, options);
