@@ -303,7 +303,7 @@ static void on_config(void *context, struct ssh_config *config, const struct err
     way->query = NULL;
     if (err->code != HVD_OK) {
         snprintf(text, sizeof text, "%.390s", err->text);
-        fail_way(way, STATUS_UNREACHABLE, text);
+        fail_way(way, err->code == HVD_ERR_SYSTEM ? STATUS_RESOURCE : STATUS_UNREACHABLE, text);
         return;
     }
     way->config = *config;

@@ -43,7 +43,8 @@ struct ssh_config_query;
 struct children;
 
 /* err->code is HVD_OK, and the receiver owns the configuration; or says why it is not known, in the
- * client's own words (a bad line of ~/.ssh/config). Once, later, unless the query is cancelled. */
+ * client's own words (a bad line of ~/.ssh/config); HVD_ERR_SYSTEM if this machine has no process or
+ * descriptor left for the client. Once, later, unless the query is cancelled. */
 typedef void ssh_config_fn(void *context, struct ssh_config *config, const struct err *err);
 
 /* `user` may be NULL; port 0: as configured. Both are part of the answer. */

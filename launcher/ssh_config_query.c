@@ -100,7 +100,7 @@ static int run(struct ssh_config_query *query, const char *program, int null)
         return rc;
     int code = spawn_confirm(&spawned);
     if (code != 0) /* it has ended, and is reaped as nobody's */
-        return fail_errno(&query->err, HVD_ERR_SYSTEM, code, "%s", program);
+        return fail_errno(&query->err, HVD_ERR_ENVIRONMENT, code, "%s", program);
     query->pid = spawned.pid;
     return HVD_OK;
 }

@@ -326,6 +326,20 @@ START_TEST(a_host_for_which_no_descriptor_is_left_fails_alone)
 }
 END_TEST
 
+START_TEST(a_host_whose_ssh_client_cannot_be_started_for_want_of_resources_fails_with_that)
+{
+    struct rlimit before;
+    getrlimit(RLIMIT_NOFILE, &before);
+    settings.remote_shell = NULL;
+    settings.ssh = &reach_ssh_way;
+    take_all_descriptors();
+    start("node2");
+    run_until_decided();
+    setrlimit(RLIMIT_NOFILE, &before);
+    fails("Too many open files", STATUS_RESOURCE);
+}
+END_TEST
+
 /* ---- sent ---- */
 
 /* The stand-in does not run where it is, only as a copy, which removes itself. */
@@ -545,6 +559,8 @@ static Suite *suite(void)
                         sizeof failures / sizeof *failures);
     tcase_add_test(command, a_host_that_says_nothing_fails_at_the_deadline_which_names_the_step);
     tcase_add_test(command, a_host_for_which_no_descriptor_is_left_fails_alone);
+    tcase_add_test(command,
+                   a_host_whose_ssh_client_cannot_be_started_for_want_of_resources_fails_with_that);
     tcase_add_loop_test(sent, hvdagent_is_sent_where_there_is_none, 0,
                         sizeof shells / sizeof *shells);
     tcase_add_loop_test(sent, a_program_that_others_can_replace_is_not_run, 0,

@@ -372,7 +372,7 @@ START_TEST(a_client_that_cannot_be_executed_is_an_error)
     ck_assert_int_eq(chmod(program, 0700), 0);
     char expected[200];
     snprintf(expected, sizeof expected, "%s: No such file or directory", program);
-    expect_error(HVD_ERR_SYSTEM, expected);
+    expect_error(HVD_ERR_ENVIRONMENT, expected);
 }
 END_TEST
 
