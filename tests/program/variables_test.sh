@@ -35,6 +35,7 @@ export HOROVOD_START_TIMEOUT= HVD_REMOTE_SHELL= HVD_NETWORK_INTERFACES= HVD_PORT
 found "an empty variable of hvdrun's own is none" unset HVD_PORT_RANGE
 found "and passes nothing on" unset HVD_NETWORK_INTERFACES
 unset HOROVOD_START_TIMEOUT HVD_REMOTE_SHELL HVD_NETWORK_INTERFACES HVD_PORT_RANGE
+found "-x takes a comma for a part of the value" 1,B=2 HVD_TEST_LINES -x HVD_TEST_LINES=1,B=2
 found "-x wins over what hvdrun sets for Python" 0 PYTHONUNBUFFERED -x PYTHONUNBUFFERED=0
 
 run "$HVDRUN" -np 1 -x HVD_TEST_LINES sh -c 'echo "$HVD_TEST_LINES"'
