@@ -348,9 +348,13 @@ static void lose(struct job_host *host, int status, const char *reason)
 static void on_link_end(void *context, const struct err *err)
 {
     struct job_host *host = context;
+    bool nonsense = err->code == HVD_ERR_PROTOCOL;
+    bool stray = nonsense && host->phase == HOST_DESCRIBING && !host->local;
+    char text[sizeof host->lost_reason];
+    snprintf(text, sizeof text, "%.400s%s", err->code == HVD_OK ? "" : err->text,
+             stray ? "; is the hvdagent there of another version?" : "");
     if (host->phase < HOST_DONE)
-        lose(host, err->code == HVD_ERR_PROTOCOL ? STATUS_PROTOCOL : STATUS_HOST_LOST,
-             err->code == HVD_OK ? "" : err->text);
+        lose(host, nonsense ? STATUS_PROTOCOL : STATUS_HOST_LOST, text);
     if (host->agent == 0 || host->agent_ended)
         hang_up(host);
     if (host->agent == 0)

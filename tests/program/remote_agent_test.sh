@@ -36,6 +36,16 @@ elsewhere="sh -c 'echo no such host >&2; exit 255' %h"
 on_host true
 is "a command that fails is status 69" 69 "$status"
 like "with its status and its last words" "FAILED on 192.0.2.1: .*'sh' exited with status 255: no such host" "$tmp/err"
+printf '#!/bin/sh\n[ "$1" = --version ] || echo old 0.0.1\n' >"$tmp/stray"
+chmod 755 "$tmp/stray"
+if unshare -m mount -t tmpfs none /mnt 2>/dev/null; then
+    elsewhere="unshare -m sh -c 'mount --bind $tmp/stray $HVDAGENT; shift; exec \"\$@\"' sh %h"
+    on_host true
+    is "an hvdagent that speaks otherwise is status 76" 76 "$status"
+    like "and taken for another version" "not a frame: 'old 0.0.1.*'; is the hvdagent there of another version?" "$tmp/err"
+else
+    skip "an hvdagent that speaks otherwise" "no mount namespaces here"
+fi
 elsewhere="$tmp/no-such-program %h"
 on_host true
 is "a command that is not there too" 69 "$status"
