@@ -33,7 +33,7 @@ enum { MEGABYTES_MAX = 65536, SECONDS_MAX = 999999999 };
     }
 
 static const struct option_row rows[] = {
-    { .names = { "-np", "--num-proc" },
+    { .names = { "-np", "-n", "--num-proc" },
       .metavar = "N",
       .help = "how many ranks to start, 1 to 65536; required, unless a batch system says where to "
               "run",

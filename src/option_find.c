@@ -41,6 +41,8 @@ static bool takes(const struct option_row *row, const char *value, size_t length
 {
     if (row->kind == OPTION_FOREIGN)
         return strspn(value, "0123456789") >= length;
+    if (row->kind == OPTION_INT) /* else "-nosuch" would be -n with a strange number */
+        return *value >= '0' && *value <= '9';
     return row->metavar || row->kind == OPTION_REFUSED;
 }
 

@@ -43,7 +43,7 @@ const struct option_row refused_options[] = {
     REFUSED(no_mpi, "--mpi-threads-disable"),
     REFUSED(no_mpi, "--binding-args"),
     REFUSED(no_jsrun, "--jsrun"),
-    FOREIGN("use -np", "-n", "-c"),
+    FOREIGN("use -np", "-c"),
     FOREIGN("use -H", "-host", "--host", "-hosts"),
     FOREIGN("use --hostfile", "-f", "-machinefile", "--machinefile", "--default-hostfile"),
     FOREIGN("use -H HOST:N, with N ranks for each host", "-ppn", "-N", "--npernode", "-npernode"),
