@@ -33,7 +33,9 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/hostfile.c \
 	launcher/hostfile_read.c launcher/hostfile_read.h \
 	launcher/job.c launcher/job.h \
-	launcher/job_host.c launcher/job_host.h \
+	launcher/job_host.c launcher/job_host.h launcher/job_host_impl.h \
+	launcher/job_host_describe.c \
+	launcher/job_host_frames.c \
 	launcher/job_impl.h \
 	launcher/job_lost.c \
 	launcher/job_output.c launcher/job_output.h \

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Telling an agent what its job is, up to PREPARE; see agent_protocol.h. */
+#include "launcher/job_host_impl.h"
+
+#include "launcher/worker_environment.h"
+
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Texts are gathered into frames of about this size; one text may be as long as execve() allows,
+ * 128 KiB. */
+enum { TEXTS_PER_FRAME = 16 * 1024 };
+
+/* The agent has nothing to say before it is told to PREPARE, which may take long over a slow link: so
+ * there is a heartbeat to echo behind each piece. */
+static void send_texts(struct job_host *host, uint16_t type, char *const *texts)
+{
+    while (*texts) {
+        struct wire_writer *body = frame_link_begin(&host->link, type);
+        size_t begin = body->length;
+        do
+            wire_put_string(body, *texts++);
+        while (*texts && body->length - begin + strlen(*texts) < TEXTS_PER_FRAME);
+        frame_link_send(&host->link);
+        job_host_beat(host);
+    }
+}
+
+static void send_ranks(struct job_host *host, const struct job_options *options)
+{
+    const struct rank_plan *plan = options->plan;
+    for (int i = 0; i < host->where->local_size; i++) {
+        const struct place *place = &plan->ranks[host->where->first_rank + i].place;
+        struct string_list own = { 0 };
+        worker_environment_rank(&own, place, host->where->host->name, options->job_key);
+        struct wire_writer *body = frame_link_begin(&host->link, AGENT_RANK);
+        wire_put_i32(body, place->rank);
+        for (size_t n = 0; n < own.count; n++)
+            wire_put_string(body, own.items[n]);
+        frame_link_send(&host->link);
+        string_list_fini(&own);
+    }
+}
+
+/* What --check-hosts looks for when nothing is to be started. */
+static char *const any_command[] = { (char *)(uintptr_t) "/bin/sh", NULL };
+
+void job_host_describe(struct job_host *host, const struct job_options *options)
+{
+    struct agent_job job = { .version = AGENT_VERSION };
+    struct sigaction hup;
+    sigaction(SIGHUP, NULL, &hup);
+    job.ignore_hup = hup.sa_handler == SIG_IGN;
+    job.own_environment = !host->local;
+    job.umask = options->umask;
+    job.one_machine = host->where->local_size == options->plan->size;
+    job.silence_ms = host->local ? 0 : options->silence_ms;
+    snprintf(job.interfaces, sizeof job.interfaces, "%s", options->interfaces[host->index]);
+    snprintf(job.cwd, sizeof job.cwd, "%s", options->cwd);
+    agent_job_encode(frame_link_begin(&host->link, AGENT_JOB), &job);
+    frame_link_send(&host->link);
+    send_texts(host, AGENT_ARGUMENTS, options->command[0] ? options->command : any_command);
+    send_texts(host, AGENT_ENVIRONMENT, options->environment);
+    send_ranks(host, options);
+    job_host_send_empty(host, AGENT_PREPARE);
+}
