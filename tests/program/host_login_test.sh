@@ -143,7 +143,7 @@ if links; then
     echo "[host1]:2223 $(cut -d' ' -f1,2 "$ssh_folder/host_key.pub")" >>"$ssh_folder/known_hosts"
     eval "$(ssh-agent -a "$tmp/stopped.sock")" >/dev/null
     kill -STOP "$SSH_AGENT_PID"
-    until_true on 0 with_config "$tmp/no-port" ssh -p 2223 -o IdentityAgent=none host1 true
+    until_true on 0 with_config "$tmp/no-port" ssh -p 2223 -o IdentityAgent=none host1 true >"$tmp/noise"
     run on 0 "$HVDRUN" -p 2223 -np 1 -H host1:1 true
     is "a connection lost while logging in is status 69" 69 "$status"
     like "and named" "^hvdrun: FAILED on host1: login: .*closed by the host" "$tmp/err"
