@@ -36,7 +36,8 @@ elsewhere="sh -c 'echo no such host >&2; exit 255' %h"
 on_host true
 is "a command that fails is status 69" 69 "$status"
 like "with its status and its last words" "FAILED on 192.0.2.1: .*'sh' exited with status 255: no such host" "$tmp/err"
-printf '#!/bin/sh\n[ "$1" = --version ] || echo old 0.0.1\n' >"$tmp/stray"
+# It speaks when it is spoken to.
+printf '#!/bin/sh\n[ "$1" = --version ] || { head -c 4 >/dev/null; echo old 0.0.1; }\n' >"$tmp/stray"
 chmod 755 "$tmp/stray"
 if unshare -m mount -t tmpfs none /mnt 2>/dev/null; then
     elsewhere="unshare -m sh -c 'mount --bind $tmp/stray $HVDAGENT; shift; exec \"\$@\"' sh %h"
