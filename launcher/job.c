@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Running one job; see job.h. What to do is decided by job_state.c; here it is done: hosts are
  * reached, and what their agents say goes where it belongs. How long it may take to start is in
- * job_start.c, how it ends in job_stop.c and job_lost.c. Fails when output files cannot be created; everything later becomes the job's
- * verdict. */
+ * job_start.c, how it ends in job_stop.c and job_lost.c. Fails when output files cannot be created;
+ * everything later becomes the job's verdict. */
 #include "launcher/job_impl.h"
 
 #include "launcher/exit_status.h"
