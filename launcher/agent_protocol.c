@@ -72,6 +72,7 @@ void agent_ready_encode(struct wire_writer *writer, const struct agent_ready *me
     wire_put_u64(writer, message->clock_ms);
     wire_put_u32(writer, message->ncpus);
     wire_put_string(writer, message->machine);
+    wire_put_u16(writer, message->relay_port);
 }
 
 int agent_ready_decode(struct agent_ready *message, struct wire_reader *reader, struct err *err)
@@ -79,6 +80,7 @@ int agent_ready_decode(struct agent_ready *message, struct wire_reader *reader, 
     message->clock_ms = wire_get_u64(reader);
     message->ncpus = wire_get_u32(reader);
     wire_get_string(reader, message->machine, sizeof message->machine);
+    message->relay_port = wire_get_u16(reader);
     return agent_frame_finished(reader, AGENT_READY, err);
 }
 
@@ -130,6 +132,24 @@ int agent_stop_decode(struct agent_stop *message, struct wire_reader *reader, st
     message->signum = wire_get_i32(reader);
     message->grace_ms = wire_get_u32(reader);
     return agent_frame_finished(reader, AGENT_STOP, err);
+}
+
+void agent_relay_client_encode(struct wire_writer *writer, const struct agent_relay_client *message)
+{
+    wire_put_u32(writer, message->id);
+    wire_put_u8(writer, message->own);
+}
+
+/* Strictly: whoever is taken for the job's own user may use the rendezvous without a key. */
+int agent_relay_client_decode(struct agent_relay_client *message, struct wire_reader *reader,
+                              struct err *err)
+{
+    message->id = wire_get_u32(reader);
+    uint8_t own = wire_get_u8(reader);
+    message->own = own == 1;
+    if (own > 1)
+        return fail(err, HVD_ERR_PROTOCOL, "RELAY_OPEN with %u for yes or no", own);
+    return agent_frame_finished(reader, AGENT_RELAY_OPEN, err);
 }
 
 void agent_rank_number_encode(struct wire_writer *writer, const struct agent_rank_number *message)

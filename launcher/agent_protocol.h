@@ -21,7 +21,9 @@
  *   SIGNAL   signum                    ->             to every rank's process group
  *   STOP     signum, grace             ->             signum now, SIGKILL after the grace
  *                                      <-  EXITED     rank, wait status, milliseconds since START
- *                                      <-  RELAY_OPEN id: somebody dialled the rendezvous here
+ *                                      <-  RELAY_OPEN id, own: somebody dialled the rendezvous
+ *                                                     here, and whether the kernel says that it is
+ *                                                     the agent's own user
  *   RELAY_DATA, RELAY_END              <-> RELAY_DATA, RELAY_END: nothing more comes from that
  *                                                     side; hvdrun answers an end with its own
  *   HEARTBEAT stamp                    -> HEARTBEAT  the same stamp, at once; any time
@@ -44,7 +46,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { AGENT_VERSION = 2 };
+enum { AGENT_VERSION = 3 };
 
 /* Output of one stream that may be on its way and not yet written by hvdrun, and the same for
  * stdin. */
@@ -93,9 +95,10 @@ struct agent_job {
 
 /* READY: what the host is like. */
 struct agent_ready {
-    uint64_t clock_ms; /* its clock, milliseconds since 1970 */
-    uint32_t ncpus;    /* that the ranks may use */
-    char machine[64];  /* "Linux x86_64" */
+    uint64_t clock_ms;   /* its clock, milliseconds since 1970 */
+    uint32_t ncpus;      /* that the ranks may use */
+    char machine[64];    /* "Linux x86_64" */
+    uint16_t relay_port; /* where the rendezvous is offered on 127.0.0.1 */
 };
 
 struct agent_failed {
@@ -114,6 +117,12 @@ struct agent_exited {
 struct agent_stop {
     int signum;
     uint32_t grace_ms;
+};
+
+/* RELAY_OPEN. */
+struct agent_relay_client {
+    uint32_t id;
+    bool own; /* the client's socket belongs to the user that the agent runs as */
 };
 
 struct agent_done {
@@ -138,6 +147,10 @@ void agent_exited_encode(struct wire_writer *writer, const struct agent_exited *
 int agent_exited_decode(struct agent_exited *message, struct wire_reader *reader, struct err *err);
 void agent_stop_encode(struct wire_writer *writer, const struct agent_stop *message);
 int agent_stop_decode(struct agent_stop *message, struct wire_reader *reader, struct err *err);
+void agent_relay_client_encode(struct wire_writer *writer,
+                               const struct agent_relay_client *message);
+int agent_relay_client_decode(struct agent_relay_client *message, struct wire_reader *reader,
+                              struct err *err);
 void agent_rank_number_encode(struct wire_writer *writer, const struct agent_rank_number *message);
 int agent_rank_number_decode(struct agent_rank_number *message, struct wire_reader *reader,
                              struct err *err);

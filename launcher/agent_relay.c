@@ -123,7 +123,8 @@ static void on_connection(uv_stream_t *listener, int status)
         return;
     }
     uv_tcp_nodelay(&connection->socket, 1);
-    wire_put_u32(frame_link_begin(&agent->link, AGENT_RELAY_OPEN), connection->id);
+    struct agent_relay_client open = { connection->id, false };
+    agent_relay_client_encode(frame_link_begin(&agent->link, AGENT_RELAY_OPEN), &open);
     frame_link_send(&agent->link);
     if (!agent->relay.paused)
         uv_read_start((uv_stream_t *)&connection->socket, on_relay_alloc, on_relay_read);

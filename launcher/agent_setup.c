@@ -127,7 +127,7 @@ static uint32_t count_cpus(void)
 
 static void send_ready(struct agent *agent)
 {
-    struct agent_ready ready = { .ncpus = count_cpus() };
+    struct agent_ready ready = { .ncpus = count_cpus(), .relay_port = (uint16_t)agent->relay.port };
     struct timespec clock;
     struct utsname name;
     clock_gettime(CLOCK_REALTIME, &clock);

@@ -194,7 +194,12 @@ static void on_deadline(uv_timer_t *timer)
 
 /* ---- what only a job hears ---- */
 
-static void on_relay(void *context, int host, uint32_t id)
+static void on_relay_open(void *context, int host, uint32_t id, bool own)
+{
+    (void)context, (void)host, (void)id, (void)own;
+}
+
+static void on_relay_end(void *context, int host, uint32_t id)
 {
     (void)context, (void)host, (void)id;
 }
@@ -213,9 +218,9 @@ static void open_host(struct host_check *check, int index)
         .on_ready = on_ready,
         .on_failed = on_failed,
         .on_alive = on_alive,
-        .on_relay_open = on_relay,
+        .on_relay_open = on_relay_open,
         .on_relay_data = on_relay_data,
-        .on_relay_end = on_relay,
+        .on_relay_end = on_relay_end,
         .on_done = on_done,
         .on_lost = on_lost,
         .on_agent_end = on_agent_end,

@@ -110,7 +110,8 @@ static void on_unreached(void *context, int host, int exit_status, const char *t
 static void on_ready(void *context, int host)
 {
     struct job *job = context;
-    job_note(job, "%s is ready", job_host_name(job, host));
+    job_note(job, "host %s: rendezvous and status page at http://127.0.0.1:%u/",
+             job_host_name(job, host), job->hosts[host].facts.relay_port);
     job_act(job, job_state_on_host_ready(&job->state));
 }
 
@@ -174,10 +175,10 @@ static void on_exited(void *context, const struct agent_exited *exited)
     job->meeting.on_rank_ended(job->meeting.context, exited->rank, passive);
 }
 
-static void on_relay_open(void *context, int host, uint32_t id)
+static void on_relay_open(void *context, int host, uint32_t id, bool own)
 {
     struct job *job = context;
-    job->meeting.on_open(job->meeting.context, host, id);
+    job->meeting.on_open(job->meeting.context, host, id, own);
 }
 
 static void on_relay_data(void *context, int host, uint32_t id, const void *data, size_t length)

@@ -44,8 +44,9 @@ struct job_options {
  */
 struct job_meeting {
     /* Somebody has dialled the rendezvous on a host; bytes of such a connection; its end. (host,
-     * id) names it until either side ends it. */
-    void (*on_open)(void *context, int host, uint32_t id);
+     * id) names it until either side ends it. `own`: the kernel there says that the client's socket
+     * belongs to the user that the ranks run as. */
+    void (*on_open)(void *context, int host, uint32_t id, bool own);
     void (*on_data)(void *context, int host, uint32_t id, const void *data, size_t length);
     void (*on_end)(void *context, int host, uint32_t id);
 

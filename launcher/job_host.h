@@ -47,7 +47,7 @@ struct job_host_events {
     void (*on_output_end)(void *context, int rank, enum output_stream stream);
     void (*on_stdin_credit)(void *context, uint32_t nbytes);
     void (*on_exited)(void *context, const struct agent_exited *exited);
-    void (*on_relay_open)(void *context, int host, uint32_t id);
+    void (*on_relay_open)(void *context, int host, uint32_t id, bool own);
     void (*on_relay_data)(void *context, int host, uint32_t id, const void *data, size_t length);
     void (*on_relay_end)(void *context, int host, uint32_t id);
     void (*on_done)(void *context, int host, int left);

@@ -135,10 +135,10 @@ static int on_exited(struct job_host *host, struct wire_reader *body, struct err
 
 static int on_relay_open(struct job_host *host, struct wire_reader *body, struct err *err)
 {
-    uint32_t id = wire_get_u32(body);
-    int rc = agent_frame_finished(body, AGENT_RELAY_OPEN, err);
+    struct agent_relay_client client;
+    int rc = agent_relay_client_decode(&client, body, err);
     if (rc == HVD_OK)
-        host->events->on_relay_open(host->context, host->index, id);
+        host->events->on_relay_open(host->context, host->index, client.id, client.own);
     return rc;
 }
 

@@ -57,9 +57,10 @@ static void stream_close(struct rendezvous_stream *stream)
     forget(find(self, relayed->host, relayed->id));
 }
 
-static void on_open(void *context, int host, uint32_t id)
+static void on_open(void *context, int host, uint32_t id, bool own)
 {
     struct job_rendezvous *self = context;
+    (void)own;
     struct relayed *relayed = xcalloc(1, sizeof *relayed);
     *relayed = (struct relayed){
         .stream = { stream_send, stream_close }, .owner = self, .host = host, .id = id

@@ -63,20 +63,21 @@ START_TEST(another_version_is_named)
     struct err err;
     wire_put_u16(&out, AGENT_VERSION + 1);
     ck_assert_int_eq(agent_job_decode(&job, first(out.length), &err), HVD_ERR_PROTOCOL);
-    ck_assert_ptr_nonnull(strstr(err.text, "speaks version 2"));
-    ck_assert_ptr_nonnull(strstr(err.text, "needs version 3"));
-    ck_assert_uint_eq(job.version, 3);
+    ck_assert_ptr_nonnull(strstr(err.text, "speaks version 3"));
+    ck_assert_ptr_nonnull(strstr(err.text, "needs version 4"));
+    ck_assert_uint_eq(job.version, 4);
 }
 END_TEST
 
 START_TEST(ready_is_read_as_it_was_written)
 {
-    struct agent_ready ready = { UINT64_MAX - 1, 96, "Linux x86_64" }, read;
+    struct agent_ready ready = { UINT64_MAX - 1, 96, "Linux x86_64", 65535 }, read;
     agent_ready_encode(&out, &ready);
     ck_assert_int_eq(agent_ready_decode(&read, first(out.length), NULL), HVD_OK);
     ck_assert_uint_eq(read.clock_ms, UINT64_MAX - 1);
     ck_assert_uint_eq(read.ncpus, 96);
     ck_assert_str_eq(read.machine, "Linux x86_64");
+    ck_assert_uint_eq(read.relay_port, 65535);
     CHECK_LENGTHS(agent_ready_decode, &read);
 }
 END_TEST
@@ -137,6 +138,33 @@ START_TEST(stop_is_read_as_it_was_written)
 }
 END_TEST
 
+START_TEST(a_relays_client_is_read_as_it_was_written)
+{
+    struct agent_relay_client client = { UINT32_MAX, _i }, read;
+    agent_relay_client_encode(&out, &client);
+    ck_assert_int_eq(agent_relay_client_decode(&read, first(out.length), NULL), HVD_OK);
+    ck_assert_uint_eq(read.id, UINT32_MAX);
+    ck_assert_int_eq(read.own, _i);
+    CHECK_LENGTHS(agent_relay_client_decode, &read);
+}
+END_TEST
+
+START_TEST(whose_a_client_is_is_yes_or_no)
+{
+    struct agent_relay_client read = { .own = true };
+    struct err err;
+    for (int own = 2; own < 256; own++) {
+        out.length = 0;
+        wire_put_u32(&out, 1);
+        wire_put_u8(&out, (uint8_t)own);
+        int rc = agent_relay_client_decode(&read, first(out.length), &err);
+        ck_assert_int_eq(rc, HVD_ERR_PROTOCOL);
+        ck_assert_ptr_nonnull(strstr(err.text, "RELAY_OPEN"));
+        ck_assert(!read.own);
+    }
+}
+END_TEST
+
 START_TEST(rank_number_is_read_as_it_was_written)
 {
     struct agent_rank_number number = { 3, STREAM_STDERR, STREAM_WINDOW }, read;
@@ -179,6 +207,8 @@ int main(void)
     tcase_add_test(tcase, a_failure_with_an_exit_status_that_is_none_is_refused);
     tcase_add_test(tcase, exited_is_read_as_it_was_written);
     tcase_add_test(tcase, stop_is_read_as_it_was_written);
+    tcase_add_loop_test(tcase, a_relays_client_is_read_as_it_was_written, 0, 2);
+    tcase_add_test(tcase, whose_a_client_is_is_yes_or_no);
     tcase_add_test(tcase, rank_number_is_read_as_it_was_written);
     tcase_add_test(tcase, a_stream_that_does_not_exist_is_refused);
     tcase_add_test(tcase, every_frame_has_a_name);

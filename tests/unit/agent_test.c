@@ -34,6 +34,7 @@ START_TEST(a_job_goes_from_description_to_done)
     struct wire_reader body = agent_fixture_until(&agent, AGENT_READY);
     ck_assert_int_eq(agent_ready_decode(&ready, &body, NULL), HVD_OK);
     ck_assert_uint_gt(ready.ncpus, 0);
+    ck_assert_uint_gt(ready.relay_port, 0);
     ck_assert_int_eq(strncmp(ready.machine, "Linux ", 6), 0);
     ck_assert_uint_le(ready.clock_ms / 1000, (uint64_t)time(NULL));
     ck_assert_uint_ge(ready.clock_ms / 1000, (uint64_t)time(NULL) - 3600);
@@ -112,8 +113,8 @@ START_TEST(an_agent_of_another_version_says_so_and_ends)
     ck_assert_int_eq(agent_failed_decode(&failed, &body, NULL), HVD_OK);
     ck_assert_int_eq(failed.step, STEP_AGENT);
     ck_assert_int_eq(failed.exit_status, STATUS_UNREACHABLE);
-    ck_assert_ptr_nonnull(strstr(failed.text, "speaks version 2"));
-    ck_assert_ptr_nonnull(strstr(failed.text, "needs version 3"));
+    ck_assert_ptr_nonnull(strstr(failed.text, "speaks version 3"));
+    ck_assert_ptr_nonnull(strstr(failed.text, "needs version 4"));
     ck_assert_int_eq(agent_fixture_next(&agent, &frame), 0);
     ck_assert_int_eq(agent_fixture_wait(&agent), 0);
 }
