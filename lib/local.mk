@@ -13,6 +13,7 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/hush.c lib/base/hush.h \
 	lib/base/interface_choice.c \
 	lib/base/interfaces.c lib/base/interfaces.h \
+	lib/base/job_id.c lib/base/job_id.h \
 	lib/base/join_protocol.c lib/base/join_protocol.h \
 	lib/base/log.c lib/base/log.h \
 	lib/base/place.h \

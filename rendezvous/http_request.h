@@ -3,7 +3,7 @@
  * the rules on headers that decide where its body ends or that we do not play along with.
  *
  * Refused with an HTTP status:
- *   400  what the parser refuses; a target that is not a path; Host missing (HTTP/1.1) or twice;
+ *   400  what the parser refuses; Authorization or Origin twice; a target that is not a path; Host missing (HTTP/1.1) or twice;
  *        Content-Length twice, beside Transfer-Encoding, or not 1 to 19 digits; a transfer coding
  *        other than "chunked"; Upgrade; Trailer; Connection with more than 8 options
  *   411  PUT without Content-Length
@@ -21,6 +21,12 @@
 
 enum { HTTP_BODY_MAX = 4 * 1024 * 1024 };
 
+/* A piece of somebody else's text, not terminated. */
+struct http_text {
+    const char *data;
+    size_t length;
+};
+
 struct http_request {
     int method;         /* enum http_method */
     const char *target; /* a path and maybe a query, still encoded; borrowed from the head */
@@ -28,6 +34,7 @@ struct http_request {
     uint64_t body_length;
     bool keep_alive; /* the client would like to go on */
     bool http10;
+    struct http_text authorization, host, origin; /* values; borrowed as well; NULL if not there */
 };
 
 /* 0, or the HTTP status of the refusal. */

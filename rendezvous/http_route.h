@@ -1,29 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is answered where: the table of routes, and answers as bytes. */
+/* What is answered where: the table of routes.
+ *
+ *   /healthz  /                   everybody
+ *   /metrics  /v1/jobs  /v1/jobs/ID    who has a key, or the job's own user
+ *   /rank_and_size/HOST:LOCAL_RANK  /SCOPE/KEY   the same; in the job that the client has proved,
+ *                                 or the only one
+ *
+ * 404 for a path that nothing matches, 405 for a method that the path does not have, 413 for a body
+ * that is longer than the route takes. */
 #ifndef RENDEZVOUS_HTTP_ROUTE_H
 #define RENDEZVOUS_HTTP_ROUTE_H
 
-#include "lib/base/wire.h"
-#include "rendezvous/http_request.h"
+#include "rendezvous/http_exchange.h"
 
-#include <stdbool.h>
-
-/* Texts are borrowed for ever. */
-struct http_answer {
-    int status;
-    const char *type;  /* Content-Type */
-    const char *body;  /* NULL: the status in words */
-    const char *allow; /* Allow, of 405 */
+struct http_route {
+    const char *path; /* segments that are "*" stand for any */
+    const char *name; /* in metrics: as the comment above has them */
+    int method;       /* enum http_method */
+    bool open;        /* to everybody */
+    size_t body_max;
+    http_handler_fn *handle;
 };
 
-/* Finds who answers the request and lets it: 404 for an unknown path, 405 for a method that the
- * path does not have. HEAD is GET without the body. */
-void http_route(const struct http_request *request, struct http_answer *answer);
+/* Splits a target; false if it has more segments than any route. */
+bool http_path_split(struct http_path *path, const char *target, size_t length);
 
-enum http_connection { HTTP_CLOSE, HTTP_KEEP_ALIVE };
+/* The route of a request, by its head alone; NULL, and the answer, if there is none. */
+const struct http_route *http_route_find(const struct http_request *request, struct http_path *path,
+                                         struct http_answer *answer);
 
-/* Appends head and body. Names of headers are spelled exactly as Horovod's workers expect them. */
-void http_answer_put(struct wire_writer *out, const struct http_answer *answer, bool head_only,
-                     enum http_connection connection);
+/* For metrics: where a route stands in the table, and how many there are. */
+int http_route_index(const struct http_route *route);
+int http_route_count(void);
+const char *http_route_name(int index);
+
+/* The handlers, each in a file of its own name. */
+http_handler_fn http_healthz, http_page, http_metrics;
+http_handler_fn http_jobs, http_job, http_job_put, http_job_delete;
+http_handler_fn http_key_value_get, http_key_value_put, http_key_value_delete, http_key_value_post;
+http_handler_fn http_rank_and_size;
 
 #endif

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One connection of somebody who speaks HTTP/1.1: bytes and time in, answers out.
  *
- *   idle -> head -> body -> idle: the request is answered when its body has come (and is dropped)
+ *   idle -> head -> body -> idle        a body is only taken once the head has shown who sends it
+ *                   body -> held -> idle    the handler waits for something (http_exchange.h)
  *
  * A malformed request is answered and ends the connection; a connection whose first bytes are no
  * request at all just ends. Ends also after the answer that the client asked to be the last, after
- * HTTP_REQUESTS_MAX answers, after HTTP_PIPELINE_MAX in one go (an answer that is not read stays in
- * our memory), and when a deadline passes. */
+ * HTTP_STRANGER_REQUESTS_MAX answers to somebody who has proved nothing, after HTTP_PIPELINE_MAX
+ * answers or HTTP_PIPELINE_BYTES of them in one go (an answer that is not read stays in our memory),
+ * when more than HTTP_AHEAD_MAX bytes come while a request is held, and when a deadline passes. */
 #ifndef RENDEZVOUS_HTTP_SESSION_H
 #define RENDEZVOUS_HTTP_SESSION_H
 
 #include "lib/base/wire.h"
+#include "rendezvous/http_access.h"
+#include "rendezvous/http_exchange.h"
 #include "rendezvous/http_head.h"
 #include "rendezvous/http_request.h"
 #include "rendezvous/http_route.h"
@@ -20,29 +24,47 @@
 #include <stdint.h>
 
 enum { HTTP_HEAD_MS = 5000, HTTP_REQUEST_MS = 15000, HTTP_IDLE_MS = 60000 };
-enum { HTTP_REQUESTS_MAX = 100, HTTP_PIPELINE_MAX = 16 };
+enum {
+    HTTP_STRANGER_REQUESTS_MAX = 100,
+    HTTP_PIPELINE_MAX = 16,
+    HTTP_PIPELINE_BYTES = 8 * 1024 * 1024,
+    HTTP_AHEAD_MAX = 64 * 1024
+};
 
-enum http_phase { HTTP_IDLE, HTTP_HEAD_COMES, HTTP_BODY_COMES };
+enum http_phase { HTTP_IDLE, HTTP_HEAD_COMES, HTTP_BODY_COMES, HTTP_HELD };
 
 struct http_session {
+    struct waiter waiter; /* first: the hub finds the session by it */
+    struct http_service *service;
+    struct http_gate gate;
     enum http_phase phase;
     uint64_t began_ms;    /* the present request */
     uint64_t deadline_ms; /* of the present phase */
     struct http_head head;
     struct http_request request;
-    uint64_t body_left;
+    const struct http_route *route;
+    struct http_exchange exchange; /* of the present request */
+    struct wire_writer body;       /* as much as has come */
+    struct wire_writer ahead;      /* what came while a request was held */
     int answered;
+    bool known; /* the client has proved a key, or is the job's own user: no stranger */
 };
 
-/* The first head must be whole at `deadline_ms`. */
-void http_session_init(struct http_session *session, uint64_t deadline_ms);
+/* The first head must be whole at `deadline_ms`. `service` and `keyring` outlive the session. */
+void http_session_init(struct http_session *session, struct http_service *service,
+                       const struct keyring *keyring, enum rendezvous_origin origin,
+                       uint64_t deadline_ms);
 void http_session_fini(struct http_session *session);
 
 /* Takes bytes and appends what is to be sent. False if the connection ends after that. */
 bool http_session_receive(struct http_session *session, const char *data, size_t length,
                           uint64_t now_ms, struct wire_writer *out);
 
-/* session->deadline_ms has passed: appends the last answer, if there is somebody to answer to. */
-void http_session_expire(struct http_session *session, struct wire_writer *out);
+/* It was in the service's list of those woken, and is no more: a held request goes on. */
+bool http_session_resume(struct http_session *session, uint64_t now_ms, struct wire_writer *out);
+
+/* session->deadline_ms has passed: a held request is answered for the last time, and the connection
+ * goes on; otherwise appends the last answer, if there is somebody to answer to. */
+bool http_session_expire(struct http_session *session, uint64_t now_ms, struct wire_writer *out);
 
 #endif

@@ -6,6 +6,10 @@
  * rendezvous_hangup(), the rendezvous calls the stream's functions. The first bytes of a connection
  * tell its language: HTTP/1.1 for people and tools, frames for libhvd (lib/base/join_protocol.h).
  *
+ * There are two kinds. In a job of a launcher's all places are planned, and the launcher hears what
+ * happens. A service (hvdrendezvousd) has many jobs at once, made when a worker comes that proves the
+ * job's key, and gives places itself.
+ *
  * One thread: all calls and callbacks are made on the loop's thread. */
 #ifndef RENDEZVOUS_RENDEZVOUS_H
 #define RENDEZVOUS_RENDEZVOUS_H
@@ -20,6 +24,12 @@
 
 struct rendezvous;
 struct rendezvous_connection;
+
+/* Where a connection comes from, as its carrier knows. */
+enum rendezvous_origin {
+    RENDEZVOUS_ELSEWHERE,
+    RENDEZVOUS_OWN_UID /* a loopback socket that belongs to the job's own user */
+};
 
 /* How the rendezvous answers on a connection; embedded in whatever the carrier keeps for it. */
 struct rendezvous_stream {
@@ -57,6 +67,7 @@ struct rendezvous_events {
 };
 
 struct rendezvous_options {
+    const char *id;                      /* of the job (job_id.h); copied */
     const struct rendezvous_slot *slots; /* `size` of them; copied */
     int size;
     const struct job_key *key; /* copied */
@@ -65,15 +76,31 @@ struct rendezvous_options {
     void *context;
 };
 
+/* A service without a plan. */
+struct rendezvous_service_options {
+    const struct job_key *key; /* of the service; copied */
+    int max_jobs;
+    uint64_t start_timeout_ms; /* of jobs that are not declared with another */
+
+    /* Something has happened to a job: one line without its name. Borrowed for the call. */
+    void (*say)(void *context, const char *job, const char *text);
+    void *context;
+};
+
 /* NULL and `err` when out of memory, or without a source of random numbers. */
 struct rendezvous *rendezvous_create(uv_loop_t *loop, const struct rendezvous_options *options,
                                      struct err *err);
+
+struct rendezvous *rendezvous_create_service(uv_loop_t *loop,
+                                             const struct rendezvous_service_options *options,
+                                             struct err *err);
 
 /* A connection has come in. `stream` is borrowed until close() is called on it or
  * rendezvous_hangup() returns. NULL if the connection is not wanted (out of memory, too many
  * strangers): the carrier drops it. */
 struct rendezvous_connection *rendezvous_accept(struct rendezvous *rendezvous,
-                                                struct rendezvous_stream *stream);
+                                                struct rendezvous_stream *stream,
+                                                enum rendezvous_origin origin);
 
 /* Bytes from the other side. May call stream->send() and stream->close(), of this connection and of
  * others. */

@@ -20,14 +20,25 @@ void job_key_generate(struct job_key *key)
     randombytes_buf(key->bytes, sizeof key->bytes);
 }
 
+void job_key_derive(struct job_key *key, const struct job_key *service, const char *id)
+{
+    unsigned char digest[DIGEST_SIZE];
+    auth_digest(digest, id, strlen(id));
+    auth_proof(key->bytes, service->bytes, "hvd1 job", digest, sizeof digest, "", 0);
+}
+
+bool job_key_decode(struct job_key *key, const char *hex, size_t length)
+{
+    size_t decoded = 0;
+    const char *end = NULL;
+    return length == JOB_KEY_HEX_SIZE - 1 &&
+           sodium_hex2bin(key->bytes, sizeof key->bytes, hex, length, NULL, &decoded, &end) == 0 &&
+           decoded == JOB_KEY_SIZE && end == hex + length;
+}
+
 int job_key_parse(struct job_key *key, const char *hex, struct err *err)
 {
-    size_t length = 0;
-    const char *end = NULL;
-    if (strlen(hex) != JOB_KEY_HEX_SIZE - 1 ||
-        sodium_hex2bin(key->bytes, sizeof key->bytes, hex, JOB_KEY_HEX_SIZE - 1, NULL, &length,
-                       &end) != 0 ||
-        length != JOB_KEY_SIZE || *end)
+    if (!job_key_decode(key, hex, strlen(hex)))
         return fail(err, HVD_ERR_ENVIRONMENT, "HVD_JOB_KEY: not 64 hexadecimal digits");
     return HVD_OK;
 }
@@ -62,6 +73,16 @@ void auth_proof(unsigned char proof[PROOF_SIZE], const unsigned char key[32], co
 bool auth_equal(const unsigned char a[PROOF_SIZE], const unsigned char b[PROOF_SIZE])
 {
     return sodium_memcmp(a, b, PROOF_SIZE) == 0;
+}
+
+bool job_key_equal(const struct job_key *a, const struct job_key *b)
+{
+    return sodium_memcmp(a->bytes, b->bytes, JOB_KEY_SIZE) == 0;
+}
+
+void auth_digest(unsigned char digest[DIGEST_SIZE], const void *data, size_t length)
+{
+    crypto_hash_sha256(digest, data, length);
 }
 
 void seal_init(struct seal *seal, enum seal_role role, const struct job_key *key,

@@ -8,7 +8,9 @@
  *     then only sealed frames, both ways.
  * A sealed frame's body begins with the proof of the rest:
  *     HMAC(key of the direction, "hvd1 frame", counter u64, frame header, rest).
- * The first sealed frame of each side proves that side. */
+ * The first sealed frame of each side proves that side.
+ *
+ * A service that serves many jobs keeps one key, from which the key of each job follows. */
 #ifndef LIB_BASE_AUTH_H
 #define LIB_BASE_AUTH_H
 
@@ -16,6 +18,7 @@
 #include "lib/base/status.h"
 #include "lib/base/wire.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,7 +26,8 @@ enum {
     JOB_KEY_SIZE = 32,
     JOB_KEY_HEX_SIZE = 2 * JOB_KEY_SIZE + 1,
     NONCE_SIZE = 32,
-    PROOF_SIZE = 32
+    PROOF_SIZE = 32,
+    DIGEST_SIZE = 32
 };
 
 /* The secret that makes a process one of the job's. Never printed, logged or written to a file. */
@@ -36,8 +40,13 @@ int auth_init(struct err *err);
 
 void job_key_generate(struct job_key *key);
 
-/* 64 hexadecimal digits, as HVD_JOB_KEY carries them. The error names no part of the text. */
+/* The key of job `id` at a service: HMAC(service key, "hvd1 job", digest of the id). */
+void job_key_derive(struct job_key *key, const struct job_key *service, const char *id);
+
+/* 64 hexadecimal digits, as HVD_JOB_KEY carries them. The error names no part of the text; the
+ * second leaves it to the caller to say what was wrong where. */
 int job_key_parse(struct job_key *key, const char *hex, struct err *err);
+bool job_key_decode(struct job_key *key, const char *hex, size_t length);
 void job_key_format(const struct job_key *key, char hex[JOB_KEY_HEX_SIZE]);
 void job_key_wipe(struct job_key *key);
 
@@ -48,8 +57,12 @@ void nonce_generate(unsigned char nonce[NONCE_SIZE]);
 void auth_proof(unsigned char proof[PROOF_SIZE], const unsigned char key[32], const char *label,
                 const void *part1, size_t length1, const void *part2, size_t length2);
 
-/* Compares in constant time. */
+/* Both compare in constant time. */
 bool auth_equal(const unsigned char a[PROOF_SIZE], const unsigned char b[PROOF_SIZE]);
+bool job_key_equal(const struct job_key *a, const struct job_key *b);
+
+/* SHA-256. */
+void auth_digest(unsigned char digest[DIGEST_SIZE], const void *data, size_t length);
 
 /* One side of a sealed connection. */
 struct seal {

@@ -20,7 +20,7 @@ static int decoded(const struct wire_reader *reader, bool valid, const char *nam
         return fail(err, HVD_ERR_PROTOCOL, "%s: too short, too long, or a text that does not fit",
                     name);
     if (!valid)
-        return fail(err, HVD_ERR_PROTOCOL, "%s: a number out of range", name);
+        return fail(err, HVD_ERR_PROTOCOL, "%s: a value out of range", name);
     return HVD_OK;
 }
 
@@ -34,25 +34,55 @@ static bool rank_valid(int rank, int size)
     return size >= 1 && size <= WORLD_SIZE_MAX && rank >= 0 && rank < size;
 }
 
-void join_nonce_encode(struct wire_writer *writer, const struct join_nonce *message)
+/* The version of another is told even if the rest of its message is unknown. */
+static int check_version(uint16_t version, struct err *err)
+{
+    if (version == JOIN_VERSION)
+        return HVD_OK;
+    return fail(err, HVD_ERR_PROTOCOL,
+                "the other side speaks version %u of the join protocol, this one %d", version,
+                JOIN_VERSION);
+}
+
+static void nonce_decode(unsigned char nonce[NONCE_SIZE], struct wire_reader *reader)
+{
+    const void *bytes = wire_get_bytes(reader, NONCE_SIZE);
+    if (bytes)
+        memcpy(nonce, bytes, NONCE_SIZE);
+}
+
+void join_open_encode(struct wire_writer *writer, const struct join_open *message)
+{
+    wire_put_u16(writer, message->version);
+    wire_put_bytes(writer, message->nonce, NONCE_SIZE);
+    wire_put_string(writer, message->job);
+}
+
+int join_open_decode(struct join_open *message, struct wire_reader *reader, struct err *err)
+{
+    message->version = wire_get_u16(reader);
+    nonce_decode(message->nonce, reader);
+    if (!reader->failed && message->version != JOIN_VERSION)
+        return check_version(message->version, err);
+    wire_get_string(reader, message->job, sizeof message->job);
+    size_t length = reader->failed ? 0 : strlen(message->job);
+    return decoded(reader, length == 0 || job_id_valid(message->job, length), "OPEN", err);
+}
+
+void join_challenge_encode(struct wire_writer *writer, const struct join_challenge *message)
 {
     wire_put_u16(writer, message->version);
     wire_put_bytes(writer, message->nonce, NONCE_SIZE);
 }
 
-int join_nonce_decode(struct join_nonce *message, enum join_type type, struct wire_reader *reader,
-                      struct err *err)
+int join_challenge_decode(struct join_challenge *message, struct wire_reader *reader,
+                          struct err *err)
 {
     message->version = wire_get_u16(reader);
-    const void *nonce = wire_get_bytes(reader, NONCE_SIZE);
-    if (nonce)
-        memcpy(message->nonce, nonce, NONCE_SIZE);
-    int rc = decoded(reader, true, type == JOIN_OPEN ? "OPEN" : "CHALLENGE", err);
-    if (rc == HVD_OK && message->version != JOIN_VERSION)
-        return fail(err, HVD_ERR_PROTOCOL,
-                    "the other side speaks version %u of the join protocol, this one %d",
-                    message->version, JOIN_VERSION);
-    return rc;
+    nonce_decode(message->nonce, reader);
+    if (!reader->failed && message->version != JOIN_VERSION)
+        return check_version(message->version, err);
+    return decoded(reader, true, "CHALLENGE", err);
 }
 
 void join_addresses_encode(struct wire_writer *writer, const struct join_addresses *addresses)
@@ -88,7 +118,8 @@ int join_hello_decode(struct join_hello *message, struct wire_reader *reader, st
     wire_get_string(reader, message->host, sizeof message->host);
     message->pid = wire_get_i32(reader);
     join_addresses_decode(&message->addresses, reader);
-    return decoded(reader, rank_valid(message->rank, message->size), "HELLO", err);
+    int rank = message->rank == -1 ? 0 : message->rank;
+    return decoded(reader, rank_valid(rank, message->size), "HELLO", err);
 }
 
 static void peer_encode(struct wire_writer *writer, const struct join_peer *peer)

@@ -3,8 +3,8 @@
  * two (auth.h):
  *
  *   worker                               rendezvous
- *   OPEN     version, client nonce    ->
- *                                     <-  CHALLENGE  version, server nonce; the rest is sealed
+ *   OPEN     version, nonce, job id    ->
+ *                                     <-  CHALLENGE  version, nonce; the rest is sealed
  *   HELLO    who I am, where I listen ->
  *                                     <-  WELCOME    your place and neighbours, when all have come
  *                                     <-  REFUSED    instead of WELCOME: status and text
@@ -17,19 +17,23 @@
  * of a failure; after a loss of nothing any more. That a rank does not take part any longer, and
  * from when on, the ranks tell each other.
  *
+ * A rendezvous that does not know the job of an OPEN answers as if it did: who cannot prove the key
+ * learns nothing. A worker that says rank -1 is given one, by its host and in order of arrival.
+ *
  * The connection stays open for the life of the worker: its end without GOODBYE is the worker's
  * death. */
 #ifndef LIB_BASE_JOIN_PROTOCOL_H
 #define LIB_BASE_JOIN_PROTOCOL_H
 
 #include "lib/base/auth.h"
+#include "lib/base/job_id.h"
 #include "lib/base/place.h"
 #include "lib/base/status.h"
 #include "lib/base/topology.h"
 #include "lib/base/wire.h"
 
 enum {
-    JOIN_VERSION = 3,
+    JOIN_VERSION = 4,
     JOIN_HOST_MAX = 256,
     JOIN_ADDRESS_MAX = 64,
     JOIN_ADDRESSES_MAX = 16,
@@ -58,7 +62,13 @@ enum join_type {
 };
 
 /* OPEN and CHALLENGE, the two bodies that carry no proof. */
-struct join_nonce {
+struct join_open {
+    uint16_t version;
+    unsigned char nonce[NONCE_SIZE];
+    char job[JOB_ID_SIZE]; /* HVD_JOB_ID; "": the only job that the rendezvous has */
+};
+
+struct join_challenge {
     uint16_t version;
     unsigned char nonce[NONCE_SIZE];
 };
@@ -71,7 +81,7 @@ struct join_addresses {
 };
 
 struct join_hello {
-    int rank, size;           /* from HOROVOD_RANK and HOROVOD_SIZE */
+    int rank, size;           /* HOROVOD_RANK, or -1 for any, and HOROVOD_SIZE */
     char host[JOIN_HOST_MAX]; /* HOROVOD_HOSTNAME, or the host's own name */
     int pid;
     struct join_addresses addresses;
@@ -118,12 +128,14 @@ struct join_report {
 
 /* Append a body, or the addresses in it, to the writer; read one. The readers return HVD_ERR_PROTOCOL and the message's name
  * when a field is missing, out of range, or too long. What they return satisfies 0 <= rank < size
- * <= WORLD_SIZE_MAX and terminated strings; texts of GOODBYE and REPORT are printable (text.h). */
+ * <= WORLD_SIZE_MAX (-1 <= rank in HELLO) and terminated strings; a job id is valid or empty; texts of GOODBYE and REPORT are printable (text.h). */
 void join_addresses_encode(struct wire_writer *writer, const struct join_addresses *addresses);
 void join_addresses_decode(struct join_addresses *addresses, struct wire_reader *reader);
-void join_nonce_encode(struct wire_writer *writer, const struct join_nonce *message);
-int join_nonce_decode(struct join_nonce *message, enum join_type type, struct wire_reader *reader,
-                      struct err *err); /* of JOIN_OPEN or JOIN_CHALLENGE */
+void join_open_encode(struct wire_writer *writer, const struct join_open *message);
+int join_open_decode(struct join_open *message, struct wire_reader *reader, struct err *err);
+void join_challenge_encode(struct wire_writer *writer, const struct join_challenge *message);
+int join_challenge_decode(struct join_challenge *message, struct wire_reader *reader,
+                          struct err *err);
 void join_hello_encode(struct wire_writer *writer, const struct join_hello *message);
 int join_hello_decode(struct join_hello *message, struct wire_reader *reader, struct err *err);
 void join_welcome_encode(struct wire_writer *writer, const struct join_welcome *message);

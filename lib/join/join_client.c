@@ -120,13 +120,10 @@ static int dial(const char *host, int port, uint64_t deadline, struct err *err)
     return fd;
 }
 
-static int send_open(int fd, const unsigned char nonce[NONCE_SIZE], uint64_t deadline,
-                     struct err *err)
+static int send_open(int fd, const struct join_open *open, uint64_t deadline, struct err *err)
 {
-    struct join_nonce open = { .version = JOIN_VERSION };
-    memcpy(open.nonce, nonce, NONCE_SIZE);
     struct wire_writer body = { 0 }, frame = { 0 };
-    join_nonce_encode(&body, &open);
+    join_open_encode(&body, open);
     frame_put(&frame, JOIN_OPEN, body.data, body.length);
     frame.failed |= body.failed;
     int rc = send_all(fd, &frame, deadline, err);
@@ -135,48 +132,48 @@ static int send_open(int fd, const unsigned char nonce[NONCE_SIZE], uint64_t dea
     return rc;
 }
 
-static int exchange_nonces(struct join_connection *connection, const struct job_key *key,
+static int exchange_nonces(struct join_connection *connection, const struct join_target *target,
                            uint64_t deadline, struct err *err)
 {
-    unsigned char nonce[NONCE_SIZE];
-    nonce_generate(nonce);
-    int rc = send_open(connection->fd, nonce, deadline, err);
+    struct join_open open = { .version = JOIN_VERSION };
+    nonce_generate(open.nonce);
+    snprintf(open.job, sizeof open.job, "%s", target->job);
+    int rc = send_open(connection->fd, &open, deadline, err);
     struct frame frame;
     if (rc < 0 || (rc = wait_frame(connection, &frame, deadline, err)) < 0)
         return rc;
     if (frame.type != JOIN_CHALLENGE)
         return unexpected(&frame, err);
     struct wire_reader body;
-    struct join_nonce challenge;
+    struct join_challenge challenge;
     wire_reader_init(&body, frame.body, frame.length);
-    if ((rc = join_nonce_decode(&challenge, JOIN_CHALLENGE, &body, err)) < 0)
+    if ((rc = join_challenge_decode(&challenge, &body, err)) < 0)
         return rc;
-    seal_init(&connection->seal, SEAL_CLIENT, key, nonce, challenge.nonce);
+    seal_init(&connection->seal, SEAL_CLIENT, target->key, open.nonce, challenge.nonce);
     connection->reader.body_max = JOIN_RENDEZVOUS_MAX;
     return HVD_OK;
 }
 
-static int dial_and_challenge(struct join_connection *connection, const char *host, int port,
-                              const struct job_key *key, uint64_t deadline_ms, struct err *err)
+static int dial_and_challenge(struct join_connection *connection, const struct join_target *target,
+                              uint64_t deadline_ms, struct err *err)
 {
-    int fd = dial(host, port, deadline_ms, err);
+    int fd = dial(target->host, target->port, deadline_ms, err);
     if (fd < 0)
         return fd;
     connection->fd = fd;
     connection->stage = JOIN_CONNECTED;
-    return exchange_nonces(connection, key, deadline_ms, err);
+    return exchange_nonces(connection, target, deadline_ms, err);
 }
 
-int join_open(struct join_connection *connection, const char *host, int port,
-              const struct job_key *key, uint64_t deadline_ms, struct err *err)
+int join_open(struct join_connection *connection, const struct join_target *target,
+              uint64_t deadline_ms, struct err *err)
 {
     *connection = (struct join_connection){ .fd = -1, .sending = PTHREAD_MUTEX_INITIALIZER };
     frame_reader_init(&connection->reader, JOIN_UNPROVEN_MAX);
-    int rc = dial_and_challenge(connection, host, port, key, deadline_ms, err);
-    if (rc == HVD_OK)
-        return HVD_OK;
-    join_close(connection);
-    return fail_context(err, "join %s:%d", host, port);
+    int rc = dial_and_challenge(connection, target, deadline_ms, err);
+    if (rc < 0)
+        join_close(connection);
+    return rc;
 }
 
 /* Until half a frame has stayed behind, which nothing can follow. */

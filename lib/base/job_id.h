@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The name of a job, which is not a secret: 1 to 64 letters, digits, '.', '_' and '-', the first a
+ * letter or digit, so that it can stand in a path, a header and a log as it is. */
+#ifndef LIB_BASE_JOB_ID_H
+#define LIB_BASE_JOB_ID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { JOB_ID_SIZE = 65 };
+
+#define JOB_ID_EXPECTED "1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"
+
+bool job_id_valid(const char *text, size_t length);
+
+/* A random one. auth_init() has been called. */
+void job_id_generate(char id[JOB_ID_SIZE]);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An answer, and how it becomes bytes. */
+#ifndef RENDEZVOUS_HTTP_ANSWER_H
+#define RENDEZVOUS_HTTP_ANSWER_H
+
+#include "lib/base/wire.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The body is the first of these that is there: `made`, which http_answer_fini() frees; `body`,
+ * borrowed until the answer has been put; the status in words. */
+struct http_answer {
+    int status;
+    const char *type;  /* Content-Type, borrowed for ever; NULL: text/plain */
+    const char *allow; /* of 405; borrowed for ever */
+    const char *body;
+    size_t length;
+    bool has_body; /* `body` counts, even if it is empty */
+    struct wire_writer made;
+    const char *headers; /* further ones, each with its CR LF; borrowed until put; NULL: none */
+};
+
+/* A line of text as the body, for people; a newline is added. */
+void http_answer_text(struct http_answer *answer, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+void http_answer_fini(struct http_answer *answer);
+
+enum http_connection { HTTP_CLOSE, HTTP_KEEP_ALIVE };
+
+/* Appends head and body, in one piece. Names of headers are spelled exactly as Horovod's workers expect
+ * them. No answer is to be kept by anybody on the way (Cache-Control: no-store). */
+void http_answer_put(struct wire_writer *out, const struct http_answer *answer, bool head_only,
+                     enum http_connection connection);
+
+#endif

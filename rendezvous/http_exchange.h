@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One request that is whole and allowed, and what its handler has at hand. */
+#ifndef RENDEZVOUS_HTTP_EXCHANGE_H
+#define RENDEZVOUS_HTTP_EXCHANGE_H
+
+#include "rendezvous/http_access.h"
+#include "rendezvous/http_answer.h"
+#include "rendezvous/http_request.h"
+#include "rendezvous/wait_list.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct meetings;
+struct metrics;
+
+/* What answers are made from; owned by the hub. */
+struct http_service {
+    struct meetings *meetings;
+    struct metrics *metrics;
+    struct wait_list woken; /* requests that can go on */
+    uint64_t epoch_ms;      /* since 1970, when the loop's clock said 0 */
+};
+
+enum { HTTP_SEGMENTS_MAX = 3 };
+
+/* Pieces of a target, not decoded: what would need an escape is refused by the character sets. */
+struct http_path {
+    int count; /* of segments; "/" has none */
+    struct http_text segments[HTTP_SEGMENTS_MAX];
+    struct http_text query; /* without '?'; data NULL if there is none */
+};
+
+struct http_exchange {
+    int method; /* enum http_method; HEAD is GET here */
+    struct http_path path;
+    struct http_access access;
+    const char *body;
+    size_t length;
+    uint64_t now_ms;
+
+    /* A handler that cannot answer yet joins `waiter` to a list, sets `held_until_ms` and returns
+     * false; it is called again when it was woken, or when that time has come, then with `last`: it
+     * must answer. */
+    struct waiter *waiter;
+    uint64_t began_ms; /* when the request was whole */
+    uint64_t held_until_ms;
+    bool last;
+};
+
+/* Fills in the answer. False: not yet. */
+typedef bool http_handler_fn(struct http_service *service, struct http_exchange *exchange,
+                             struct http_answer *answer);
+
+#endif

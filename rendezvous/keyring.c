@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys of jobs; see keyring.h. */
+#include "rendezvous/keyring.h"
+
+#include <string.h>
+
+void keyring_job_key(const struct keyring *keyring, const char *id, struct job_key *key)
+{
+    if (keyring->service && *id)
+        job_key_derive(key, &keyring->key, id);
+    else if (!keyring->service && (!*id || strcmp(id, keyring->job) == 0))
+        *key = keyring->key;
+    else
+        job_key_generate(key);
+}
+
+void keyring_wipe(struct keyring *keyring)
+{
+    job_key_wipe(&keyring->key);
+}

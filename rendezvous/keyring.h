@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which key proves what.
+ *
+ *   of a job       one job with a key of its own; "" names it too
+ *   of a service   the key of each job follows from the service's (auth.h), whether there is such a
+ *                  job or not; the service's own key opens everything
+ *
+ * For a job that does not exist here a random key is given, which nobody can prove. */
+#ifndef RENDEZVOUS_KEYRING_H
+#define RENDEZVOUS_KEYRING_H
+
+#include "lib/base/auth.h"
+#include "lib/base/job_id.h"
+
+#include <stdbool.h>
+
+struct keyring {
+    struct job_key key;
+    bool service;
+    char job[JOB_ID_SIZE]; /* of the one job; "" of a service */
+};
+
+/* The key that a client which names job `id` must prove; to be wiped. */
+void keyring_job_key(const struct keyring *keyring, const char *id, struct job_key *key);
+
+void keyring_wipe(struct keyring *keyring);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What has happened since the start, as numbers, and as Prometheus' text. */
+#ifndef RENDEZVOUS_METRICS_H
+#define RENDEZVOUS_METRICS_H
+
+#include "lib/base/wire.h"
+#include "rendezvous/http_route.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct meetings;
+
+enum { METRICS_ROUTES_MAX = 24, METRICS_CODES_MAX = 24, METRICS_JOIN_BUCKETS = 12 };
+
+/* What a connection turned out to be. */
+enum metrics_kind { METRICS_STRANGER, METRICS_HTTP, METRICS_WORKER, METRICS_KINDS };
+
+struct metrics {
+    /* [METRICS_ROUTES_MAX - 1]: requests that no route matched or that were malformed */
+    uint64_t requests[METRICS_ROUTES_MAX][METRICS_CODES_MAX];
+    uint64_t received_bytes, sent_bytes;
+    uint64_t accepted;        /* connections, ever */
+    uint64_t turned_away;     /* strangers dropped for want of room, or when their time was over */
+    int open[METRICS_KINDS];  /* connections now */
+    uint64_t refused_workers; /* proven HELLOs that were refused */
+    uint64_t join_buckets[METRICS_JOIN_BUCKETS + 1]; /* not cumulative; the last one: longer */
+    uint64_t join_count;
+    double join_seconds; /* sum */
+};
+
+/* `route` as http_route_index(), or -1. */
+void metrics_request(struct metrics *metrics, int route, int status);
+
+/* From a job's first HELLO to its last. */
+void metrics_joined(struct metrics *metrics, uint64_t elapsed_ms);
+
+/* Appends the text: everything above, and of the meetings: jobs by state, workers by state, keys and
+ * bytes in the stores. */
+void metrics_write(struct wire_writer *out, const struct metrics *metrics,
+                   const struct meetings *meetings);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rendezvous on a TCP port: connections of a listening socket, carried to it.
+ *
+ * Happy path: bound and listening when tcp_port_open() returns; each connection is accepted, read and
+ * answered until either side ends it. A client that comes with its request is served before the next is
+ * accepted, and no more than TCP_PORT_TURN are accepted in one turn of the loop, so that those who have
+ * something to say are not pushed out by those who say nothing.
+ * While a client does not read what it is sent, nothing more is read from it; if nothing goes out for
+ * TCP_PORT_WRITE_MS, it is hung up on. A host that vanishes is noticed by keepalive.
+ * Fails when the address cannot be bound. Running out of descriptors only keeps new ones waiting. */
+#ifndef RENDEZVOUS_TCP_PORT_H
+#define RENDEZVOUS_TCP_PORT_H
+
+#include "rendezvous/rendezvous.h"
+
+enum { TCP_PORT_BACKLOG = 4096, TCP_PORT_TURN = 64, TCP_PORT_WRITE_MS = 15000 };
+
+struct tcp_port;
+
+/* Binds `address` ("127.0.0.1:0", "[::]:29400" is dual-stack). NULL and `err` (HVD_ERR_INVALID: not an
+ * address; HVD_ERR_SYSTEM: cannot be bound). `rendezvous` is borrowed. */
+struct tcp_port *tcp_port_open(uv_loop_t *loop, const char *address, struct rendezvous *rendezvous,
+                               struct err *err);
+
+/* What it is bound to, "ADDRESS:PORT"; borrowed. */
+const char *tcp_port_address(const struct tcp_port *port);
+int tcp_port_number(const struct tcp_port *port);
+
+/* Accepts no more. */
+void tcp_port_stop(struct tcp_port *port);
+
+/* Stops, hangs up on everybody (before rendezvous_destroy()), and frees itself when the loop has run
+ * once more. NULL is fine. */
+void tcp_port_close(struct tcp_port *port);
+
+#endif
