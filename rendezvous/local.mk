@@ -16,5 +16,6 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/membership_text.c rendezvous/membership_text.h \
 	rendezvous/rendezvous.c rendezvous/rendezvous.h \
 	rendezvous/roll_call.c rendezvous/roll_call.h
-rendezvous_librendezvous_la_CFLAGS = $(AM_CFLAGS) $(UV_CFLAGS) $(SODIUM_CFLAGS)
-rendezvous_librendezvous_la_LIBADD = lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS)
+rendezvous_librendezvous_la_CFLAGS = $(AM_CFLAGS) $(UV_CFLAGS) $(SODIUM_CFLAGS) $(CJSON_CFLAGS)
+rendezvous_librendezvous_la_LIBADD = lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS) \
+	$(CJSON_LIBS)

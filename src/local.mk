@@ -36,7 +36,7 @@ src_libhvdrun_la_CPPFLAGS = $(AM_CPPFLAGS) -DAGENT_DIRECTORY='"$(agentdir)"' \
 # so hvdrun becomes hvdrun-ssh only when a host needs it.
 src_hvdrun_SOURCES = src/hvdrun.c src/ssh_way.h src/ssh_way_none.c
 src_hvdrun_LDADD = src/libhvdrun.la src/liboptions.la launcher/liblauncher.la rendezvous/librendezvous.la \
-	lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS) $(YAML_LIBS)
+	lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS) $(YAML_LIBS)
 src_hvdrun_ssh_SOURCES = src/hvdrun.c src/ssh_way.h src/ssh_way.c
 src_hvdrun_ssh_LDADD = $(src_hvdrun_LDADD) $(SSH2_LIBS) $(CRYPTO_LIBS)
 

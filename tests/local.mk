@@ -18,7 +18,7 @@ tests_support_libsupport_la_SOURCES = \
 
 # What unit tests link unless they say otherwise: of archives, only what is used comes along.
 LDADD = tests/support/libsupport.la $(program_archives) lib/libhvd_internal.la lib/base/libbase.la \
-	$(SODIUM_LIBS) $(UV_LIBS) $(HTTP_PARSER_LIBS) \
+	$(SODIUM_LIBS) $(UV_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS) \
 	$(SSH2_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS) $(CHECK_LIBS)
 
 unit_tests = \
