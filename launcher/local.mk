@@ -71,6 +71,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/silence.c launcher/silence.h \
 	launcher/slice.h \
 	launcher/slurm_list.c launcher/slurm_list.h \
+	launcher/socket_owner.c launcher/socket_owner.h \
 	launcher/spawn.c launcher/spawn.h \
 	launcher/ssh_agent.c launcher/ssh_agent.h \
 	launcher/ssh_config.c launcher/ssh_config.h \

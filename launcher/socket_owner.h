@@ -23,8 +23,6 @@ struct socket_owner {
 };
 
 void socket_owner_init(struct socket_owner *self);
-
-/* All zero is fine, too. */
 void socket_owner_fini(struct socket_owner *self);
 
 /* `fd` is our end, a connected IPv4 socket. True and the owner's uid, or false: nobody's. Does not

@@ -141,6 +141,7 @@ unit_tests += \
 	tests/unit/rendezvous_strangers_test \
 	tests/unit/rendezvous_workers_test \
 	tests/unit/silence_test \
+	tests/unit/socket_owner_test \
 	tests/unit/ssh_agent_test \
 	tests/unit/ssh_config_test \
 	tests/unit/ssh_dial_test \
