@@ -30,6 +30,7 @@ struct job_options {
     uint16_t umask;
     char *const *command;         /* ended by NULL */
     char *const *environment;     /* NAME=VALUE for every rank, ended by NULL */
+    const char *id;               /* value of HVD_JOB_ID */
     const char *job_key;          /* value of HVD_JOB_KEY; never shown */
     const char *output_directory; /* or NULL */
     bool timestamps, verbose;

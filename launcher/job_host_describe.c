@@ -34,7 +34,8 @@ static void send_ranks(struct job_host *host, const struct job_options *options)
     for (int i = 0; i < host->where->local_size; i++) {
         const struct place *place = &plan->ranks[host->where->first_rank + i].place;
         struct string_list own = { 0 };
-        worker_environment_rank(&own, place, host->where->host->name, options->job_key);
+        worker_environment_rank(&own, place, host->where->host->name, options->id,
+                                options->job_key);
         struct wire_writer *body = frame_link_begin(&host->link, AGENT_RANK);
         wire_put_i32(body, place->rank);
         for (size_t n = 0; n < own.count; n++)

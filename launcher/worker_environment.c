@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Set for each rank by us, whatever the user's environment says. */
+/* Set for each rank by us, whatever the user's environment says; or what leads a worker to a job that
+ * is not ours. */
 static const char *const ours[] = {
     ENV_HOSTNAME,
     ENV_RANK,
@@ -26,7 +27,9 @@ static const char *const ours[] = {
     ENV_NCCL_SOCKET_IFNAME,
     ENV_NETWORK_INTERFACES, /* each host gets what concerns it */
     ENV_PYTHONUNBUFFERED,
+    ENV_JOB_ID,
     ENV_JOB_KEY,
+    ENV_RENDEZVOUS, /* of ranks without a launcher */
     "OLDPWD",
     "_HOROVOD_SECRET_KEY",
 };
@@ -59,7 +62,7 @@ void worker_environment_common(struct string_list *list, char *const *environmen
 }
 
 void worker_environment_rank(struct string_list *list, const struct place *place, const char *host,
-                             const char *job_key)
+                             const char *job_id, const char *job_key)
 {
     const struct {
         const char *name;
@@ -75,6 +78,7 @@ void worker_environment_rank(struct string_list *list, const struct place *place
     string_list_take(list, xasprintf(ENV_HOSTNAME "=%s", host));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         string_list_take(list, xasprintf("%s=%d", numbers[i].name, numbers[i].value));
+    string_list_take(list, xasprintf(ENV_JOB_ID "=%s", job_id));
     string_list_take(list, xasprintf(ENV_JOB_KEY "=%s", job_key));
 }
 

@@ -146,6 +146,7 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
         .umask = own_umask(),
         .command = options->command,
         .environment = setup->environment.items,
+        .id = setup->id,
         .job_key = setup->key_text,
         .output_directory = options->output_filename,
         .timestamps = options->prefix_timestamp,
@@ -173,6 +174,7 @@ int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *
         fail(err, HVD_ERR_SYSTEM, "hvdagent is neither beside hvdrun nor in " AGENT_DIRECTORY);
         return STATUS_INTERNAL;
     }
+    job_id_generate(setup->id);
     job_key_generate(&setup->key);
     job_key_format(&setup->key, setup->key_text);
     describe_environment(setup);

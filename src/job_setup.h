@@ -10,6 +10,7 @@
 #include "launcher/rank_plan.h"
 #include "launcher/string_list.h"
 #include "lib/base/auth.h"
+#include "lib/base/job_id.h"
 #include "src/hvdrun_options.h"
 
 #include <limits.h>
@@ -20,6 +21,7 @@ struct job_setup {
     struct host_list hosts;
     struct rank_plan plan;
     struct string_list environment, interfaces;
+    char id[JOB_ID_SIZE];
     struct job_key key;
     char key_text[JOB_KEY_HEX_SIZE];
     char *agent;

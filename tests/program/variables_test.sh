@@ -38,6 +38,19 @@ unset HOROVOD_START_TIMEOUT HVD_REMOTE_SHELL HVD_NETWORK_INTERFACES HVD_PORT_RAN
 found "-x takes a comma for a part of the value" 1,B=2 HVD_TEST_LINES -x HVD_TEST_LINES=1,B=2
 found "-x wins over what hvdrun sets for Python" 0 PYTHONUNBUFFERED -x PYTHONUNBUFFERED=0
 
+# What an outer job, or another network, has left behind.
+export HOROVOD_GLOO_IFACE=stale0 NCCL_SOCKET_IFNAME=stale0 HVD_RENDEZVOUS=198.51.100.7:1 HVD_JOB_ID=outer
+found "a stale interface is replaced" lo HOROVOD_GLOO_IFACE
+found "in NCCL's name, too" lo NCCL_SOCKET_IFNAME
+found "by the one that was asked for" lo HOROVOD_GLOO_IFACE --network-interfaces lo
+found "-x wins over it" told0 HOROVOD_GLOO_IFACE -x HOROVOD_GLOO_IFACE=told0
+found "the way to another job's rendezvous is not passed on" unset HVD_RENDEZVOUS
+run "$HVDRUN" -np 2 sh -c 'echo "$HVD_JOB_ID" >&2'
+is "both ranks have the id of one job" 1 "$(sed 's/.*://' "$tmp/err" | sort -u | wc -l)"
+unlike "which is not the outer one's" ':outer$' "$tmp/err"
+like "and fit for a path" '^\[0\]<stderr>:[A-Za-z0-9][A-Za-z0-9._-]*$' "$tmp/err"
+unset HOROVOD_GLOO_IFACE NCCL_SOCKET_IFNAME HVD_RENDEZVOUS HVD_JOB_ID
+
 run "$HVDRUN" -np 1 -x HVD_TEST_LINES sh -c 'echo "$HVD_TEST_LINES"'
 is "-x passes any bytes on" "[0]<stdout>:one
 [0]<stdout>:two" "$(cat "$tmp/out")"
@@ -45,6 +58,8 @@ run "$HVDRUN" -np 1 -x HVD_NO_SUCH true
 is "-x without such a variable starts the job" 0 "$status"
 like "and warns" "^hvdrun: warning: -x: no such variable: 'HVD_NO_SUCH'\$" "$tmp/err"
 run "$HVDRUN" -np 1 --verbose --cycle-time-ms 3 --tcp --config-file $file true
+like "--verbose says where the rendezvous is" \
+    "^hvdrun: .* host localhost: rendezvous and status page at http://127\.0\.0\.1:[0-9]+/\$" "$tmp/err"
 like "--verbose names what gives way" \
     "^hvdrun: c\.yaml:2:18: params\.cycle_time_ms: '2' gives way to --cycle-time-ms" "$tmp/err"
 like "and what is not for the library" '^hvdrun: --tcp: for Horovod and NCCL' "$tmp/err"

@@ -34,6 +34,10 @@ static const struct {
     { "HOROVOD_SIZE=2", false },
     { "HOROVOD_GLOO_RENDEZVOUS_PORT=3", false },
     { "HVD_JOB_KEY=4", false },
+    { "HVD_JOB_ID=outer", false },
+    { "HVD_RENDEZVOUS=198.51.100.1:29400", false },
+    { "HOROVOD_GLOO_IFACE=eth9", false },
+    { "NCCL_SOCKET_IFNAME=eth9", false },
     { "HVD_NETWORK_INTERFACES=host1=eth0", false },
     { "HVD_PORT_RANGE=5-6", true },
     { "BASH_FUNC_x%%=() { :; }", false },
@@ -114,10 +118,10 @@ START_TEST(what_a_rank_has_itself_replaces_what_all_have)
 }
 END_TEST
 
-START_TEST(every_rank_is_told_its_place_and_the_key)
+START_TEST(every_rank_is_told_its_place_and_its_job)
 {
     struct place place = { 5, 7, 3, 4, 0, 1 };
-    worker_environment_rank(&list, &place, "h2", "c0ffee");
+    worker_environment_rank(&list, &place, "h2", "job-7", "c0ffee");
     ck_assert_str_eq(string_list_variable(&list, "HOROVOD_HOSTNAME"), "h2");
     ck_assert_str_eq(string_list_variable(&list, "HOROVOD_RANK"), "5");
     ck_assert_str_eq(string_list_variable(&list, "HOROVOD_SIZE"), "7");
@@ -125,6 +129,7 @@ START_TEST(every_rank_is_told_its_place_and_the_key)
     ck_assert_str_eq(string_list_variable(&list, "HOROVOD_LOCAL_SIZE"), "4");
     ck_assert_str_eq(string_list_variable(&list, "HOROVOD_CROSS_RANK"), "0");
     ck_assert_str_eq(string_list_variable(&list, "HOROVOD_CROSS_SIZE"), "1");
+    ck_assert_str_eq(string_list_variable(&list, "HVD_JOB_ID"), "job-7");
     ck_assert_str_eq(string_list_variable(&list, "HVD_JOB_KEY"), "c0ffee");
     ck_assert_ptr_null(string_list_variable(&list, "HOROVOD"));
 }
@@ -141,7 +146,7 @@ int main(void)
     tcase_add_test(tcase, of_a_name_that_comes_again_the_last_one_stays);
     tcase_add_test(tcase, nothing_settles_as_nothing);
     tcase_add_test(tcase, what_a_rank_has_itself_replaces_what_all_have);
-    tcase_add_test(tcase, every_rank_is_told_its_place_and_the_key);
+    tcase_add_test(tcase, every_rank_is_told_its_place_and_its_job);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
