@@ -5,7 +5,9 @@
 #include "lib/link/descriptor.h"
 #include "lib/link/socket.h"
 
+#include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,8 +30,8 @@ static int alone_join(struct seat *seat, const struct environment *environment, 
     return HVD_OK;
 }
 
-/* Opens the port for other ranks and tells where it is. A job on one host opens none to the
- * network. */
+/* Opens the port for other ranks and tells where it is. A job that is known to be on one host opens
+ * none to the network; where those are that a service brings together is known too late for that. */
 static int offer_port(struct seat *seat, const struct environment *environment, struct err *err)
 {
     const struct place *place = &environment->place;
@@ -39,7 +41,8 @@ static int offer_port(struct seat *seat, const struct environment *environment, 
     if (rc == HVD_OK)
         rc = network_init(&seat->network, environment->host, &all, environment->interfaces, err);
     if (rc == HVD_OK)
-        rc = listener_open(&listener, &environment->ports, place->rank,
+        rc = listener_open(&listener, &environment->ports,
+                           place->rank >= 0 ? place->rank : (int)getpid(),
                            place->local_size == place->size, err);
     if (rc < 0)
         return rc;
@@ -53,7 +56,11 @@ static int check_welcome(const struct join_welcome *welcome, const struct enviro
                          struct err *err)
 {
     int rank = welcome->place.rank, size = welcome->place.size;
-    if (rank != environment->place.rank || size != environment->place.size)
+    bool any = environment->place.rank < 0;
+    if (any && size != environment->place.size)
+        return fail(err, HVD_ERR_PROTOCOL, "asked for a size of %d, was given %d",
+                    environment->place.size, size);
+    if (!any && (rank != environment->place.rank || size != environment->place.size))
         return fail(err, HVD_ERR_PROTOCOL, "asked for rank %d of %d, was given %d of %d",
                     environment->place.rank, environment->place.size, rank, size);
     return HVD_OK;
@@ -78,17 +85,36 @@ static int say_hello(struct seat *seat, const struct environment *environment, s
     return rc;
 }
 
+/* Who does not accept the key hangs up without a word; who does not know the job, likewise. */
+static int explain(const struct seat *seat, const struct environment *environment, int rc,
+                   struct err *err)
+{
+    if (rc != HVD_ERR_PEER_LOST || seat->connection.stage != JOIN_SAID_HELLO)
+        return rc;
+    if (environment->is_service)
+        return fail_context(err,
+                            "the rendezvous hung up; it is gone or does not accept this "
+                            "HVD_JOB_KEY for job %s",
+                            environment->job);
+    return fail_context(err, "the rendezvous hung up; it is gone or does not accept this "
+                             "HVD_JOB_KEY");
+}
+
 static int attempt(struct seat *seat, const struct environment *environment, uint64_t deadline_ms,
                    struct err *err)
 {
-    int rc = join_open(&seat->connection, environment->rendezvous_host,
-                       environment->rendezvous_port, &seat->key, deadline_ms, err);
+    struct join_target target = {
+        .host = environment->rendezvous_host,
+        .port = environment->rendezvous_port,
+        .job = environment->job,
+        .keeper = environment->is_service ? "the rendezvous" : "the launcher",
+        .key = &seat->key,
+    };
+    int rc = join_open(&seat->connection, &target, deadline_ms, err);
     if (rc < 0)
         return rc;
     rc = say_hello(seat, environment, err);
-    if (rc < 0)
-        fail_context(err, "join %s:%d", environment->rendezvous_host, environment->rendezvous_port);
-    return rc;
+    return explain(seat, environment, rc, err);
 }
 
 static void close_all(struct seat *seat)
@@ -107,13 +133,29 @@ static uint32_t random_number(void)
     return number;
 }
 
+/* Where it was that something failed, and how long that was tried, if more than once. */
+static int tell_where(const struct environment *environment, const struct join_retry *retry,
+                      uint64_t took_ms, struct err *err)
+{
+    const char *host = environment->rendezvous_host;
+    bool numeric_ipv6 = strchr(host, ':') != NULL;
+    char tried[64] = "";
+    if (retry->attempts > 1)
+        snprintf(tried, sizeof tried, ", %d times in %" PRIu64 ".%" PRIu64 " s", retry->attempts,
+                 took_ms / 1000, took_ms % 1000 / 100);
+    return fail_context(err, numeric_ipv6 ? "join [%s]:%d%s" : "join %s:%d%s", host,
+                        environment->rendezvous_port, tried);
+}
+
+/* A launcher's rendezvous is there before its workers are; a service may come after them. */
 static int rendezvous_join(struct seat *seat, const struct environment *environment,
                            struct err *err)
 {
     struct join_retry retry;
-    uint64_t pause_ms;
+    uint64_t pause_ms, start_ms = monotonic_ms();
     seat->key = environment->key;
-    join_retry_init(&retry, monotonic_ms());
+    join_retry_init(&retry, start_ms + (uint64_t)environment->join_timeout_s * 1000,
+                    environment->is_service);
     int rc;
     while ((rc = attempt(seat, environment, retry.deadline_ms, err)) < 0 &&
            join_retry_next(&retry, seat->connection.stage, rc, monotonic_ms(), random_number(),
@@ -121,7 +163,7 @@ static int rendezvous_join(struct seat *seat, const struct environment *environm
         close_all(seat);
         poll(NULL, 0, (int)pause_ms);
     }
-    return rc;
+    return rc < 0 ? tell_where(environment, &retry, monotonic_ms() - start_ms, err) : HVD_OK;
 }
 
 static const struct bootstrap ways[] = {

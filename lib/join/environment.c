@@ -4,6 +4,7 @@
 
 #include "lib/base/env_names.h"
 
+#include <arpa/inet.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,20 +27,39 @@ static const struct number numbers[] = {
     { ENV_RENDEZVOUS_PORT, 1, 65535, offsetof(struct environment, rendezvous_port) },
 };
 
-/* The first needs the second. */
+static const struct number start_timeout = { ENV_START_TIMEOUT, 1, JOIN_TIMEOUT_MAX_S,
+                                             offsetof(struct environment, join_timeout_s) };
+
+/* With HVD_RENDEZVOUS these must not be there. A worker that takes its place from somewhere else, as
+ * a template or another launcher's may say, would not be where the others believe it to be. */
 static const struct {
-    const char *given, *needed;
+    const char *name, *why;
+} contradictions[] = {
+    { ENV_RENDEZVOUS_ADDR, "which says likewise where the ranks meet" },
+    { ENV_RENDEZVOUS_PORT, "which says likewise where the ranks meet" },
+    { ENV_LOCAL_RANK, "but places on a host are given by the rendezvous" },
+    { ENV_LOCAL_SIZE, "but places on a host are given by the rendezvous" },
+    { ENV_CROSS_RANK, "but places among hosts are given by the rendezvous" },
+    { ENV_CROSS_SIZE, "but places among hosts are given by the rendezvous" },
+};
+
+/* The first needs the second, unless the third is there. */
+static const struct {
+    const char *given, *needed, *unless;
 } companions[] = {
-    { ENV_RANK, ENV_SIZE },
-    { ENV_SIZE, ENV_RANK },
-    { ENV_LOCAL_RANK, ENV_LOCAL_SIZE },
-    { ENV_LOCAL_SIZE, ENV_LOCAL_RANK },
-    { ENV_CROSS_RANK, ENV_CROSS_SIZE },
-    { ENV_CROSS_SIZE, ENV_CROSS_RANK },
-    { ENV_RENDEZVOUS_ADDR, ENV_RENDEZVOUS_PORT },
-    { ENV_RENDEZVOUS_PORT, ENV_RENDEZVOUS_ADDR },
-    { ENV_RENDEZVOUS_ADDR, ENV_JOB_KEY },
-    { ENV_RENDEZVOUS_ADDR, ENV_RANK },
+    { ENV_RENDEZVOUS, ENV_JOB_ID, NULL },
+    { ENV_RENDEZVOUS, ENV_JOB_KEY, NULL },
+    { ENV_RENDEZVOUS, ENV_SIZE, NULL },
+    { ENV_RANK, ENV_SIZE, NULL },
+    { ENV_SIZE, ENV_RANK, ENV_RENDEZVOUS },
+    { ENV_LOCAL_RANK, ENV_LOCAL_SIZE, NULL },
+    { ENV_LOCAL_SIZE, ENV_LOCAL_RANK, NULL },
+    { ENV_CROSS_RANK, ENV_CROSS_SIZE, NULL },
+    { ENV_CROSS_SIZE, ENV_CROSS_RANK, NULL },
+    { ENV_RENDEZVOUS_ADDR, ENV_RENDEZVOUS_PORT, NULL },
+    { ENV_RENDEZVOUS_PORT, ENV_RENDEZVOUS_ADDR, NULL },
+    { ENV_RENDEZVOUS_ADDR, ENV_JOB_KEY, NULL },
+    { ENV_RENDEZVOUS_ADDR, ENV_RANK, NULL },
 };
 
 /* The first must be smaller than the second, or at most equal to it. */
@@ -71,8 +91,8 @@ static int parse_digits(const char *text)
     return *text ? -1 : value;
 }
 
-static int read_number(int *value, const struct number *number, environment_get_fn *get,
-                       struct err *err)
+static int read_number(struct environment *environment, const struct number *number,
+                       environment_get_fn *get, struct err *err)
 {
     const char *text = get(number->name);
     if (!text)
@@ -83,25 +103,37 @@ static int read_number(int *value, const struct number *number, environment_get_
         return fail(err, HVD_ERR_ENVIRONMENT, "%s: '%s' is not a number from %d to %d",
                     number->name, quote_token(quoted, sizeof quoted, text, strlen(text)),
                     number->low, number->high);
-    *value = parsed;
+    *(int *)(void *)((char *)environment + number->offset) = parsed;
     return HVD_OK;
 }
 
 static int read_numbers(struct environment *environment, environment_get_fn *get, struct err *err)
 {
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        int *value = (int *)(void *)((char *)environment + numbers[i].offset);
-        int rc = read_number(value, &numbers[i], get, err);
-        if (rc < 0)
-            return rc;
-    }
+    int rc = HVD_OK;
+    for (size_t i = 0; rc == HVD_OK && i < sizeof numbers / sizeof *numbers; i++)
+        rc = read_number(environment, &numbers[i], get, err);
+    return rc;
+}
+
+static bool is_set(environment_get_fn *get, const char *name)
+{
+    return name && get(name);
+}
+
+static int check_contradictions(environment_get_fn *get, struct err *err)
+{
+    for (size_t i = 0; i < sizeof contradictions / sizeof *contradictions; i++)
+        if (is_set(get, ENV_RENDEZVOUS) && is_set(get, contradictions[i].name))
+            return fail(err, HVD_ERR_ENVIRONMENT, "%s is set and so is %s, %s", ENV_RENDEZVOUS,
+                        contradictions[i].name, contradictions[i].why);
     return HVD_OK;
 }
 
 static int check_companions(environment_get_fn *get, struct err *err)
 {
     for (size_t i = 0; i < sizeof companions / sizeof *companions; i++)
-        if (get(companions[i].given) && !get(companions[i].needed))
+        if (is_set(get, companions[i].given) && !is_set(get, companions[i].needed) &&
+            !is_set(get, companions[i].unless))
             return fail(err, HVD_ERR_ENVIRONMENT, "%s is set but %s is not", companions[i].given,
                         companions[i].needed);
     return HVD_OK;
@@ -120,15 +152,20 @@ static int check_limits(const struct place *place, struct err *err)
     return HVD_OK;
 }
 
-/* A name that may stand in an address or a message: 1 to 255 printable bytes without blanks. */
-static int read_name(char out[JOIN_HOST_MAX], const char *name, const char *text, struct err *err)
+/* What may stand in an address or a message: 1 to 255 printable bytes without blanks. */
+static bool is_name(const char *text, size_t length)
 {
-    size_t length = strlen(text);
     bool good = length > 0 && length < JOIN_HOST_MAX;
     for (size_t i = 0; i < length; i++)
         good = good && text[i] > ' ' && text[i] < 0x7f;
+    return good;
+}
+
+static int read_name(char out[JOIN_HOST_MAX], const char *name, const char *text, struct err *err)
+{
+    size_t length = strlen(text);
     char quoted[QUOTED_SIZE];
-    if (!good)
+    if (!is_name(text, length))
         return fail(err, HVD_ERR_ENVIRONMENT, "%s: '%s' is not the name of a host", name,
                     quote_token(quoted, sizeof quoted, text, length));
     memcpy(out, text, length + 1);
@@ -186,17 +223,79 @@ static int read_port_range(struct environment *environment, environment_get_fn *
                 quote_token(quoted, sizeof quoted, text, strlen(text)));
 }
 
+static int read_job(struct environment *environment, environment_get_fn *get, struct err *err)
+{
+    const char *text = get(ENV_JOB_ID);
+    char quoted[QUOTED_SIZE];
+    if (!text)
+        return HVD_OK;
+    size_t length = strlen(text);
+    if (!job_id_valid(text, length))
+        return fail(err, HVD_ERR_ENVIRONMENT,
+                    "%s: '%s' is not the name of a job (" JOB_ID_EXPECTED ")", ENV_JOB_ID,
+                    quote_token(quoted, sizeof quoted, text, length));
+    memcpy(environment->job, text, length + 1);
+    return HVD_OK;
+}
+
+/* A numeric one of IPv6, which may name an interface: "fe80::1%eth0". */
+static bool is_ipv6(const char *text)
+{
+    struct in6_addr address;
+    char numeric[INET6_ADDRSTRLEN];
+    size_t length = strcspn(text, "%");
+    if (length >= sizeof numeric || (text[length] && !text[length + 1]))
+        return false;
+    memcpy(numeric, text, length);
+    numeric[length] = '\0';
+    return inet_pton(AF_INET6, numeric, &address) == 1;
+}
+
+/* "HOST:PORT" or "[ADDRESS]:PORT" */
+static bool parse_service(struct environment *environment, const char *text)
+{
+    char *host = environment->rendezvous_host;
+    const char *colon = strrchr(text, ':');
+    size_t length = colon ? (size_t)(colon - text) : 0;
+    if (!is_name(text, length))
+        return false;
+    bool bracketed = length > 2 && text[0] == '[' && text[length - 1] == ']';
+    memcpy(host, bracketed ? text + 1 : text, bracketed ? length - 2 : length);
+    environment->rendezvous_port = parse_digits(colon + 1);
+    return environment->rendezvous_port >= 1 && environment->rendezvous_port <= 65535 &&
+           (bracketed ? is_ipv6(host) : !strpbrk(host, ":[]/@"));
+}
+
+static int read_service(struct environment *environment, environment_get_fn *get, struct err *err)
+{
+    environment->is_service = true;
+    if (!is_set(get, ENV_RANK))
+        environment->place.rank = -1;
+    const char *text = get(ENV_RENDEZVOUS);
+    char quoted[QUOTED_SIZE];
+    if (!parse_service(environment, text))
+        return fail(err, HVD_ERR_ENVIRONMENT, "%s: '%s' is not HOST:PORT or [ADDRESS]:PORT",
+                    ENV_RENDEZVOUS, quote_token(quoted, sizeof quoted, text, strlen(text)));
+    return read_number(environment, &start_timeout, get, err);
+}
+
+static int read_address(struct environment *environment, environment_get_fn *get, struct err *err)
+{
+    return read_name(environment->rendezvous_host, ENV_RENDEZVOUS_ADDR, get(ENV_RENDEZVOUS_ADDR),
+                     err);
+}
+
 static int read_rendezvous(struct environment *environment, environment_get_fn *get,
                            struct err *err)
 {
-    const char *address = get(ENV_RENDEZVOUS_ADDR);
-    if (!address && environment->place.size > 1)
+    bool is_service = is_set(get, ENV_RENDEZVOUS);
+    environment->has_rendezvous = is_service || is_set(get, ENV_RENDEZVOUS_ADDR);
+    if (!environment->has_rendezvous && environment->place.size > 1)
         return fail(err, HVD_ERR_ENVIRONMENT, "%s is %d but %s is not set", ENV_SIZE,
                     environment->place.size, ENV_RENDEZVOUS_ADDR);
-    if (!address)
+    if (!environment->has_rendezvous)
         return HVD_OK;
-    environment->has_rendezvous = true;
-    int rc = read_name(environment->rendezvous_host, ENV_RENDEZVOUS_ADDR, address, err);
+    int rc = is_service ? read_service(environment, get, err) : read_address(environment, get, err);
     return rc < 0 ? rc : job_key_parse(&environment->key, get(ENV_JOB_KEY), err);
 }
 
@@ -205,7 +304,10 @@ int environment_read(struct environment *environment, environment_get_fn *get, s
     int rc;
     *environment = (struct environment){
         .place = { .size = 1, .local_size = 1, .cross_size = 1 },
+        .join_timeout_s = JOIN_TIMEOUT_S,
     };
+    if ((rc = check_contradictions(get, err)) < 0)
+        return rc;
     if ((rc = read_numbers(environment, get, err)) < 0)
         return rc;
     if ((rc = check_companions(get, err)) < 0)
@@ -217,6 +319,8 @@ int environment_read(struct environment *environment, environment_get_fn *get, s
     if ((rc = read_interfaces(environment, get, err)) < 0)
         return rc;
     if ((rc = read_port_range(environment, get, err)) < 0)
+        return rc;
+    if ((rc = read_job(environment, get, err)) < 0)
         return rc;
     return read_rendezvous(environment, get, err);
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the environment says about this process: its place, the rendezvous and the job's key.
  *
+ * A launcher sets the place and HOROVOD_GLOO_RENDEZVOUS_ADDR and _PORT. Who starts workers by other
+ * means sets HVD_RENDEZVOUS, the address of a service that gives them their places; they say how
+ * many they are, and which rank they want if they do.
+ *
  * Numbers are decimal digits and nothing else. Variables that need each other stand in a table.
  * Fails (HVD_ERR_ENVIRONMENT, naming the variable and its value, or both variables that do not fit;
  * only the key's value is never shown) and never falls back to a default for a value that is there
@@ -17,11 +21,17 @@
 
 #include <stdbool.h>
 
+enum { JOIN_TIMEOUT_S = 30, JOIN_TIMEOUT_MAX_S = 86400 };
+
 struct environment {
-    struct place place;  /* sizes 1 and ranks 0 where nothing is said */
-    bool has_rendezvous; /* if not, the three below are empty and place.size is 1 */
-    char rendezvous_host[JOIN_HOST_MAX];
+    struct place place;  /* sizes 1 and ranks 0 where nothing is said; with `is_service` the rank is
+                            -1 if none is wanted, and only the size counts besides */
+    bool has_rendezvous; /* if not, place.size is 1 and host, port and key are empty */
+    bool is_service;     /* it is that of HVD_RENDEZVOUS */
+    char rendezvous_host[JOIN_HOST_MAX]; /* a name or a numeric address, without brackets */
     int rendezvous_port;
+    int join_timeout_s;    /* how long it is dialled */
+    char job[JOB_ID_SIZE]; /* "": not said */
     struct job_key key;
     char host[JOIN_HOST_MAX];               /* HOROVOD_HOSTNAME, or the host's own name */
     char interfaces[INTERFACE_CHOICE_SIZE]; /* interfaces.h; "": all */

@@ -14,6 +14,10 @@
 
 enum { ADDRESS_TIMEOUT_MS = 3000, HELLO_TIMEOUT_MS = 30000, SEND_TIMEOUT_MS = 1000 };
 
+/* A rendezvous may serve thousands: their hosts are asked less often than those of neighbours, and a
+ * network may be away for a little longer. */
+static const struct socket_keepalive keepalive = { .idle_s = 5, .interval_s = 2, .probes = 3 };
+
 /* Waits until `fd` is ready for `events`; until ever if `deadline` is 0. */
 static int wait_ready(int fd, short events, uint64_t deadline, struct err *err)
 {
@@ -116,7 +120,7 @@ static int dial(const char *host, int port, uint64_t deadline, struct err *err)
         fd = dial_one(info, deadline, err);
     freeaddrinfo(list);
     if (fd >= 0)
-        socket_tune(fd);
+        socket_tune(fd, &keepalive);
     return fd;
 }
 
@@ -168,7 +172,11 @@ static int dial_and_challenge(struct join_connection *connection, const struct j
 int join_open(struct join_connection *connection, const struct join_target *target,
               uint64_t deadline_ms, struct err *err)
 {
-    *connection = (struct join_connection){ .fd = -1, .sending = PTHREAD_MUTEX_INITIALIZER };
+    *connection = (struct join_connection){
+        .fd = -1,
+        .keeper = target->keeper,
+        .sending = PTHREAD_MUTEX_INITIALIZER,
+    };
     frame_reader_init(&connection->reader, JOIN_UNPROVEN_MAX);
     int rc = dial_and_challenge(connection, target, deadline_ms, err);
     if (rc < 0)
@@ -221,9 +229,6 @@ int join_wait(struct join_connection *connection, struct join_welcome *welcome, 
     struct frame frame;
     struct wire_reader body;
     int rc = wait_frame(connection, &frame, 0, err);
-    if (rc == HVD_ERR_PEER_LOST)
-        return fail_context(err, "the rendezvous hung up; it is gone or does not accept this "
-                                 "HVD_JOB_KEY");
     if (rc < 0)
         return rc;
     connection->stage = JOIN_ANSWERED;
@@ -261,7 +266,7 @@ int join_receive(struct join_connection *connection, struct join_message *messag
     struct wire_reader body;
     int rc = receive_frame(connection, &frame, err);
     if (rc == HVD_ERR_PEER_LOST)
-        return fail_context(err, "the launcher is gone");
+        return fail_context(err, "%s is gone", connection->keeper);
     if (rc <= 0)
         return rc;
     if ((rc = seal_check(&connection->seal, &frame, &body, err)) < 0)

@@ -4,7 +4,8 @@
  *   time, goodbye.
  * Fails when nobody listens, the other side is not a rendezvous or does not know the job's key, it
  * refuses us, or a rank is lost before the world is complete. The end of the connection means that
- * the launcher is gone (HVD_ERR_PEER_LOST). */
+ * the launcher, or the service, is gone (HVD_ERR_PEER_LOST); keepalive notices it, too, when its
+ * host is. */
 #ifndef LIB_JOIN_JOIN_CLIENT_H
 #define LIB_JOIN_JOIN_CLIENT_H
 
@@ -18,19 +19,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Where the job meets. */
+struct join_target {
+    const char *host; /* a name or a numeric address */
+    int port;
+    const char *job;    /* HVD_JOB_ID, or "" */
+    const char *keeper; /* "the launcher", "the rendezvous": what is gone when the connection is;
+                           borrowed for ever */
+    const struct job_key *key;
+};
+
 struct join_connection {
     int fd;                /* -1 when closed */
     enum join_stage stage; /* kept when closed */
+    const char *keeper;
     struct seal seal;
     struct frame_reader reader;
     pthread_mutex_t sending; /* between join_open() and join_close(); guards what is below */
     bool cut_off;            /* some frame was not sent whole: nothing can be sent after it */
 };
 
-/* Dials `host` (a name or a numeric address) and exchanges nonces, until `deadline_ms` on the
- * monotonic clock at most. On failure there is nothing to close. */
-int join_open(struct join_connection *connection, const char *host, int port,
-              const struct job_key *key, uint64_t deadline_ms, struct err *err);
+/* Dials and exchanges nonces, until `deadline_ms` on the monotonic clock at most. On failure there
+ * is nothing to close. */
+int join_open(struct join_connection *connection, const struct join_target *target,
+              uint64_t deadline_ms, struct err *err);
 
 int join_hello(struct join_connection *connection, const struct join_hello *hello, struct err *err);
 

@@ -4,9 +4,9 @@
 
 #include "lib/hvd.h"
 
-void join_retry_init(struct join_retry *retry, uint64_t now_ms)
+void join_retry_init(struct join_retry *retry, uint64_t deadline_ms, bool patient)
 {
-    *retry = (struct join_retry){ .deadline_ms = now_ms + JOIN_TIMEOUT_MS };
+    *retry = (struct join_retry){ .deadline_ms = deadline_ms, .patient = patient };
 }
 
 /* Between half of what it is due and all of it. */
@@ -18,9 +18,10 @@ static uint64_t pause_after(int attempts, uint32_t random)
     return due / 2 + random % (due / 2 + 1);
 }
 
-static bool may_pass(enum join_stage stage, int rc)
+static bool may_pass(bool patient, enum join_stage stage, int rc)
 {
     return (stage == JOIN_DIALLING && rc == HVD_ERR_TIMEOUT) ||
+           (stage == JOIN_DIALLING && rc == HVD_ERR_PEER_LOST && patient) ||
            (stage == JOIN_CONNECTED && rc == HVD_ERR_PEER_LOST) ||
            (stage == JOIN_SAID_HELLO && rc == HVD_ERR_PEER_LOST);
 }
@@ -32,6 +33,6 @@ bool join_retry_next(struct join_retry *retry, enum join_stage stage, int rc, ui
     if (stage == JOIN_SAID_HELLO)
         retry->hellos++;
     *pause_ms = pause_after(retry->attempts, random);
-    return may_pass(stage, rc) && retry->hellos < JOIN_HELLOS_MAX &&
+    return may_pass(retry->patient, stage, rc) && retry->hellos < JOIN_HELLOS_MAX &&
            now_ms + *pause_ms < retry->deadline_ms;
 }

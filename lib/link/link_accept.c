@@ -96,7 +96,7 @@ static void add(struct link_accept *accept, int fd, uint64_t now_ms)
     pending->fd = fd;
     pending->until_ms = now_ms + STRANGER_MS;
     link_handshake_accept(&pending->handshake, accept->epoch, accept->target, accept->key);
-    socket_tune(fd);
+    socket_tune(fd, NULL);
 }
 
 static void hand_over(struct link_accept *accept, int index)

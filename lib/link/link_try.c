@@ -25,7 +25,7 @@ static int connect_on(struct link_try *try, const struct link_identity *identity
     int rc = socket_connect_result(try->fd, err);
     if (rc < 0)
         return rc;
-    socket_tune(try->fd);
+    socket_tune(try->fd, NULL);
     link_handshake_initiate(&try->handshake, identity, key);
     try->greeting = true;
     return 0;

@@ -107,14 +107,19 @@ bool socket_local_address(int fd, struct socket_address *where)
     return getsockname(fd, (struct sockaddr *)&where->storage, &where->length) == 0;
 }
 
-void socket_tune(int fd)
+void socket_tune(int fd, const struct socket_keepalive *keepalive)
 {
-    static const struct {
+    static const struct socket_keepalive usual = { .idle_s = 1, .interval_s = 1, .probes = 3 };
+    if (!keepalive)
+        keepalive = &usual;
+    const struct {
         int level, option, value;
     } options[] = {
-        { IPPROTO_TCP, TCP_NODELAY, 1 },  { SOL_SOCKET, SO_KEEPALIVE, 1 },
-        { IPPROTO_TCP, TCP_KEEPIDLE, 1 }, { IPPROTO_TCP, TCP_KEEPINTVL, 1 },
-        { IPPROTO_TCP, TCP_KEEPCNT, 3 },
+        { IPPROTO_TCP, TCP_NODELAY, 1 },
+        { SOL_SOCKET, SO_KEEPALIVE, 1 },
+        { IPPROTO_TCP, TCP_KEEPIDLE, keepalive->idle_s },
+        { IPPROTO_TCP, TCP_KEEPINTVL, keepalive->interval_s },
+        { IPPROTO_TCP, TCP_KEEPCNT, keepalive->probes },
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         (void)setsockopt(fd, options[i].level, options[i].option, &options[i].value, sizeof(int));

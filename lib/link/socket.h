@@ -34,9 +34,14 @@ int socket_connect_result(int fd, struct err *err);
 /* The address that `fd` is bound to; false if there is none. */
 bool socket_local_address(int fd, struct socket_address *where);
 
-/* No delay for small messages; keepalive notices a silent host in 4 seconds. Does nothing on a
- * socket that is not TCP. */
-void socket_tune(int fd);
+/* A host that is silent for so long is asked, so often, and given up when it does not answer. */
+struct socket_keepalive {
+    int idle_s, interval_s, probes;
+};
+
+/* No delay for small messages; keepalive, by default one that notices a silent host in 4 seconds.
+ * Does nothing on a socket that is not TCP. */
+void socket_tune(int fd, const struct socket_keepalive *keepalive);
 
 /* Bytes moved, 0 if none can be moved now, HVD_ERR_PEER_LOST with the reason (the end of the
  * stream is one), or HVD_ERR_SYSTEM when `data` is not memory that can be used. */

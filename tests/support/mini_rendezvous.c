@@ -61,16 +61,20 @@ static void send_body(struct client *client, uint16_t type, struct wire_writer *
 
 static void on_open(struct server *server, struct client *client, const struct frame *frame)
 {
-    struct join_nonce open, challenge = { .version = JOIN_VERSION };
+    struct join_open open;
+    struct join_challenge challenge = { .version = JOIN_VERSION };
+    struct job_key key = server->key;
     struct wire_reader reader;
     struct wire_writer body = { 0 };
     wire_reader_init(&reader, frame->body, frame->length);
     require(frame->type == JOIN_OPEN, "a frame before OPEN");
-    require(join_nonce_decode(&open, JOIN_OPEN, &reader, NULL) == HVD_OK, "OPEN");
+    require(join_open_decode(&open, &reader, NULL) == HVD_OK, "OPEN");
     nonce_generate(challenge.nonce);
-    join_nonce_encode(&body, &challenge);
+    join_challenge_encode(&body, &challenge);
     send_body(client, JOIN_CHALLENGE, &body);
-    seal_init(&client->seal, SEAL_SERVER, &server->key, open.nonce, challenge.nonce);
+    if (server->options.job && strcmp(server->options.job, open.job) != 0)
+        job_key_generate(&key);
+    seal_init(&client->seal, SEAL_SERVER, &key, open.nonce, challenge.nonce);
     client->sealed = true;
 }
 
@@ -81,6 +85,27 @@ static struct client *client_of(struct server *server, int rank)
             return &server->clients[i];
     require(false, "no such rank");
     return NULL;
+}
+
+static bool is_taken(const struct server *server, int rank)
+{
+    for (int i = 0; i < server->count; i++)
+        if (server->clients[i].joined && server->clients[i].hello.rank == rank)
+            return true;
+    return false;
+}
+
+static void give_ranks(struct server *server)
+{
+    int rank = 0;
+    for (int i = 0; i < server->count; i++) {
+        struct client *client = &server->clients[i];
+        if (!client->joined || client->hello.rank >= 0)
+            continue;
+        while (is_taken(server, rank))
+            rank++;
+        client->hello.rank = rank;
+    }
 }
 
 static void fill_peer(struct server *server, struct join_peer *peer, int rank)
@@ -151,6 +176,7 @@ static void welcome_all(struct server *server)
 {
     if (server->options.withholds)
         _exit(0);
+    give_ranks(server);
     for (int rank = 0; rank < server->options.size && server->options.strangers; rank++)
         send_strangers(server, rank);
     for (int rank = 0; rank < server->options.size; rank++)
@@ -198,6 +224,16 @@ static void hang_up(struct client *client)
     client->fd = -1;
 }
 
+static void send_refused(struct server *server, struct client *client)
+{
+    struct join_refused refused = { .status = HVD_ERR_ENVIRONMENT };
+    struct wire_writer body = { 0 };
+    snprintf(refused.text, sizeof refused.text, "%s", server->options.refuses);
+    join_refused_encode(&body, &refused);
+    send_body(client, JOIN_REFUSED, &body);
+    hang_up(client);
+}
+
 static void on_hello(struct server *server, struct client *client, struct wire_reader *body)
 {
     if (server->options.drops-- > 0) {
@@ -205,6 +241,10 @@ static void on_hello(struct server *server, struct client *client, struct wire_r
         return;
     }
     require(join_hello_decode(&client->hello, body, NULL) == HVD_OK, "HELLO");
+    if (server->options.refuses) {
+        send_refused(server, client);
+        return;
+    }
     client->joined = true;
     if (++server->joined == server->options.size)
         welcome_all(server);
@@ -288,10 +328,12 @@ static void serve(struct server *server)
 
 static int listen_at(uint32_t host, int *port)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET };
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)*port) };
     socklen_t length = sizeof address;
+    int on = 1;
     address.sin_addr.s_addr = htonl(host);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    require(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0, "SO_REUSEADDR");
     require(bind(fd, (struct sockaddr *)&address, sizeof address) == 0, "bind");
     require(listen(fd, SOMAXCONN) == 0, "listen");
     require(getsockname(fd, (struct sockaddr *)&address, &length) == 0, "getsockname");
@@ -322,6 +364,7 @@ void mini_rendezvous_start(struct mini_rendezvous *mini, const struct mini_optio
     server = (struct server){ .options = *options };
     job_key_generate(&server.key);
     job_key_format(&server.key, mini->key);
+    mini->port = options->port;
     server.listener = listen_at(options->anywhere ? INADDR_ANY : INADDR_LOOPBACK, &mini->port);
     open_reports(mini, &server);
     fflush(NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The smallest thing that plays the rendezvous for libhvd's own tests: a process that listens on
- * loopback (or everywhere), welcomes a world, and tells of ranks that are lost or leave. It is trusting and blocks
- * where it likes. */
+ * loopback (or everywhere), welcomes a world, and tells of ranks that are lost or leave. Who asks for
+ * no rank is given a free one, in order of arrival. It is trusting and blocks where it likes. */
 #ifndef TESTS_SUPPORT_MINI_RENDEZVOUS_H
 #define TESTS_SUPPORT_MINI_RENDEZVOUS_H
 
@@ -12,15 +12,18 @@
 
 struct mini_options {
     int size;
-    bool silent;    /* tells no news */
-    bool anywhere;  /* each rank comes from another host, as far as this can tell */
-    int strangers;  /* so many connect to each rank's data port before WELCOME, and stay */
-    int turns_away; /* so many connections are closed as soon as they come */
-    int drops;      /* so many are closed at their HELLO */
-    bool misplaces; /* tells each rank that it is its own neighbour */
-    bool forges;    /* says WELCOME, then news without a proof of the key */
-    bool withholds; /* takes HELLOs and never says WELCOME: hangs up when all have come */
-    bool asks;      /* says WELCOME, then ASK, and passes the answers on */
+    bool silent;         /* tells no news */
+    bool anywhere;       /* each rank comes from another host, as far as this can tell */
+    int strangers;       /* so many connect to each rank's data port before WELCOME, and stay */
+    int turns_away;      /* so many connections are closed as soon as they come */
+    int drops;           /* so many are closed at their HELLO */
+    bool misplaces;      /* tells each rank that it is its own neighbour */
+    bool forges;         /* says WELCOME, then news without a proof of the key */
+    bool withholds;      /* takes HELLOs and never says WELCOME: hangs up when all have come */
+    bool asks;           /* says WELCOME, then ASK, and passes the answers on */
+    const char *job;     /* the only job that it knows, or NULL: whatever they say */
+    const char *refuses; /* answers every HELLO with this text, HVD_ERR_ENVIRONMENT */
+    int port;            /* where it listens, or 0: the system chooses */
 };
 
 struct mini_rendezvous {

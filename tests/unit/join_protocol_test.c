@@ -6,8 +6,10 @@
 
 #include <string.h>
 
-static struct join_nonce open = { .version = JOIN_VERSION, .nonce = "0123456789abcdef" };
-static struct join_nonce challenge = { .version = JOIN_VERSION, .nonce = "fedcba9876543210" };
+static struct join_open open = { .version = JOIN_VERSION,
+                                 .nonce = "0123456789abcdef",
+                                 .job = "train-1" };
+static struct join_challenge challenge = { .version = JOIN_VERSION, .nonce = "fedcba9876543210" };
 static struct join_hello hello = {
     .rank = 2, .size = 3, .host = "node1", .pid = 77, .addresses = { 1, { "192.0.2.1:80" } }
 };
@@ -26,7 +28,8 @@ static struct join_ask ask = { JOIN_REPORT_MAX };
 static struct join_report report = { "waiting for allreduce 'a'\nand for 'b'\n" };
 
 static union {
-    struct join_nonce open, challenge;
+    struct join_open open;
+    struct join_challenge challenge;
     struct join_hello hello;
     struct join_welcome welcome;
     struct join_refused refused;
@@ -45,12 +48,6 @@ static union {
     {                                                                                              \
         return join_##name##_decode(&decoded.name, reader, err);                                   \
     }
-
-#define join_open_encode join_nonce_encode
-#define join_challenge_encode join_nonce_encode
-#define join_open_decode(message, reader, err) join_nonce_decode(message, JOIN_OPEN, reader, err)
-#define join_challenge_decode(message, reader, err)                                                \
-    join_nonce_decode(message, JOIN_CHALLENGE, reader, err)
 
 MESSAGE(open)
 MESSAGE(challenge)
@@ -147,6 +144,12 @@ static void check_decoded(const void *original)
         ck_assert_int_eq(decoded.welcome.neighbours[0].rank, 0);
         ck_assert_int_eq(decoded.welcome.neighbours[1].rank, 2);
         ck_assert_int_le(decoded.welcome.neighbours[1].addresses.count, JOIN_ADDRESSES_MAX);
+    } else if (original == &open) {
+        size_t length = strlen(decoded.open.job);
+        ck_assert(length == 0 || job_id_valid(decoded.open.job, length));
+    } else if (original == &hello) {
+        ck_assert_int_ge(decoded.hello.rank, -1);
+        ck_assert_int_lt(decoded.hello.rank, decoded.hello.size);
     } else if (original == &news) {
         ck_assert_int_lt(decoded.news.status, 0);
         ck_assert_int_ge(decoded.news.status, HVD_ERR_FORKED);
@@ -316,7 +319,7 @@ END_TEST
 START_TEST(ranks_that_cannot_be_are_refused)
 {
     static const int rows[][2] = {
-        { 3, 3 }, { -1, 3 }, { 0, 0 }, { 0, -1 }, { 0, WORLD_SIZE_MAX + 1 }, { 1, 1 },
+        { 3, 3 }, { -2, 3 }, { -1, 0 }, { 0, 0 }, { 0, -1 }, { 0, WORLD_SIZE_MAX + 1 }, { 1, 1 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct join_hello bad = hello;
@@ -332,16 +335,79 @@ START_TEST(ranks_that_cannot_be_are_refused)
 }
 END_TEST
 
-START_TEST(another_version_is_named)
+START_TEST(a_worker_may_leave_its_rank_open)
 {
-    struct join_nonce other = { .version = 7 };
+    struct join_hello any = hello, back;
     struct wire_writer writer = { 0 };
     struct wire_reader reader;
-    struct err err;
-    join_nonce_encode(&writer, &other);
+    any.rank = -1;
+    any.size = WORLD_SIZE_MAX;
+    join_hello_encode(&writer, &any);
     wire_reader_init(&reader, writer.data, writer.length);
-    ck_assert_int_eq(join_nonce_decode(&other, JOIN_OPEN, &reader, &err), HVD_ERR_PROTOCOL);
-    ck_assert_ptr_nonnull(strstr(err.text, "version 7"));
+    ck_assert_int_eq(join_hello_decode(&back, &reader, NULL), HVD_OK);
+    ck_assert_int_eq(back.rank, -1);
+    wire_writer_fini(&writer);
+}
+END_TEST
+
+/* 64 bytes are the longest that is valid. */
+#define ID_64 "a.b_c-d0123456789012345678901234567890123456789012345678901234-."
+
+static const struct {
+    const char *job;
+    int rc;
+} jobs[] = {
+    { "", HVD_OK },
+    { "a", HVD_OK },
+    { ID_64, HVD_OK },
+    { ID_64 "x", HVD_ERR_PROTOCOL },
+    { "-a", HVD_ERR_PROTOCOL },
+    { "a/b", HVD_ERR_PROTOCOL },
+    { "a\nb", HVD_ERR_PROTOCOL },
+    { "..", HVD_ERR_PROTOCOL },
+};
+
+START_TEST(an_open_names_a_job_or_none)
+{
+    struct wire_writer writer = { 0 };
+    struct wire_reader reader;
+    struct join_open message;
+    ck_assert_uint_eq(strlen(ID_64), JOB_ID_SIZE - 1);
+    wire_put_u16(&writer, JOIN_VERSION);
+    wire_put_bytes(&writer, open.nonce, NONCE_SIZE);
+    wire_put_string(&writer, jobs[_i].job);
+    wire_reader_init(&reader, writer.data, writer.length);
+    ck_assert_int_eq(join_open_decode(&message, &reader, NULL), jobs[_i].rc);
+    if (jobs[_i].rc == HVD_OK)
+        ck_assert_str_eq(message.job, jobs[_i].job);
+    wire_writer_fini(&writer);
+}
+END_TEST
+
+static void check_version_error(int rc, const struct err *err)
+{
+    ck_assert_int_eq(rc, HVD_ERR_PROTOCOL);
+    ck_assert_ptr_nonnull(strstr(err->text, "version 7"));
+}
+
+/* Of another version only the first two fields are known. */
+START_TEST(another_version_is_named)
+{
+    static const size_t more[] = { 0, 1, 3, 100 };
+    struct wire_writer writer = { 0 };
+    struct wire_reader reader;
+    struct join_open other_open;
+    struct join_challenge other_challenge;
+    struct err err = { 0 };
+    wire_put_u16(&writer, 7);
+    wire_put_bytes(&writer, open.nonce, NONCE_SIZE);
+    for (size_t i = 0; i < more[_i]; i++)
+        wire_put_u8(&writer, 0xff);
+    wire_reader_init(&reader, writer.data, writer.length);
+    check_version_error(join_open_decode(&other_open, &reader, &err), &err);
+    ck_assert_int_eq(other_open.version, 7);
+    wire_reader_init(&reader, writer.data, writer.length);
+    check_version_error(join_challenge_decode(&other_challenge, &reader, &err), &err);
     wire_writer_fini(&writer);
 }
 END_TEST
@@ -358,7 +424,9 @@ int main(void)
     tcase_add_loop_test(tcase, a_message_with_a_byte_too_many_is_refused, 0, count);
     tcase_add_loop_test(tcase, no_byte_makes_a_decoder_lie, 0, count);
     tcase_add_test(tcase, ranks_that_cannot_be_are_refused);
-    tcase_add_test(tcase, another_version_is_named);
+    tcase_add_test(tcase, a_worker_may_leave_its_rank_open);
+    tcase_add_loop_test(tcase, an_open_names_a_job_or_none, 0, sizeof jobs / sizeof *jobs);
+    tcase_add_loop_test(tcase, another_version_is_named, 0, 4);
     tcase_add_loop_test(tcase, worlds_of_any_size_have_their_neighbours, 0, 10);
     tcase_add_loop_test(tcase, neighbours_that_are_not_those_of_the_place_are_refused, 0, 6);
     tcase_add_test(tcase, a_report_is_lines_that_a_terminal_shows);
