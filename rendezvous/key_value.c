@@ -312,7 +312,7 @@ static bool parse_number(struct key_value_bytes text, int64_t *number)
 {
     bool negative = text.length > 0 && text.data[0] == '-';
     size_t first = negative ? 1 : 0;
-    bool valid = text.length > first;
+    bool valid = text.length > first && text.length < NUMBER_SIZE;
     *number = 0;
     for (size_t i = first; valid && i < text.length; i++) {
         int digit = text.data[i] - '0';
@@ -350,6 +350,11 @@ struct wait_list *key_value_waiters(struct key_value *store, struct key_value_by
 void key_value_wake(struct key_value *store, struct wait_list *woken)
 {
     wait_table_wake(&store->waiting, woken);
+}
+
+void key_value_wake_all(struct key_value *store, struct wait_list *woken)
+{
+    wait_table_wake_all(&store->waiting, woken);
 }
 
 size_t key_value_keys(const struct key_value *store)

@@ -73,6 +73,9 @@ struct wait_list *key_value_waiters(struct key_value *store, struct key_value_by
 /* Those whose key may have come since the last call go to `woken`. */
 void key_value_wake(struct key_value *store, struct wait_list *woken);
 
+/* The store will go away: all that wait go to `woken`. */
+void key_value_wake_all(struct key_value *store, struct wait_list *woken);
+
 /* For status and metrics. */
 size_t key_value_keys(const struct key_value *store);
 size_t

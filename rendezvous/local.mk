@@ -12,10 +12,13 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/hub_impl.h \
 	rendezvous/hub_receive.c \
 	rendezvous/join_session.c rendezvous/join_session.h \
+	rendezvous/key_value.c rendezvous/key_value.h \
 	rendezvous/membership.c rendezvous/membership.h \
 	rendezvous/membership_text.c rendezvous/membership_text.h \
 	rendezvous/rendezvous.c rendezvous/rendezvous.h \
-	rendezvous/roll_call.c rendezvous/roll_call.h
+	rendezvous/roll_call.c rendezvous/roll_call.h \
+	rendezvous/wait_list.h \
+	rendezvous/wait_table.c rendezvous/wait_table.h
 rendezvous_librendezvous_la_CFLAGS = $(AM_CFLAGS) $(UV_CFLAGS) $(SODIUM_CFLAGS) $(CJSON_CFLAGS)
 rendezvous_librendezvous_la_LIBADD = lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS) \
 	$(CJSON_LIBS)

@@ -41,3 +41,9 @@ void wait_table_wake(struct wait_table *table, struct wait_list *woken)
         wait_list_wake(&entry->waiters, woken);
     }
 }
+
+void wait_table_wake_all(struct wait_table *table, struct wait_list *woken)
+{
+    for (int i = 0; i < WAIT_TABLE_LISTS; i++)
+        wait_list_wake(&table->entries[i].waiters, woken);
+}

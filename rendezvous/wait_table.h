@@ -33,4 +33,7 @@ void wait_table_mark(struct wait_table *table, uint32_t hash);
 /* Those that wait for what was marked since the last call go to `woken`. */
 void wait_table_wake(struct wait_table *table, struct wait_list *woken);
 
+/* All go to `woken`. */
+void wait_table_wake_all(struct wait_table *table, struct wait_list *woken);
+
 #endif

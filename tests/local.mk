@@ -102,7 +102,8 @@ tests_support_libsupport_la_SOURCES += \
 	tests/support/host_keys.h \
 	tests/support/agent_fixture.c tests/support/agent_fixture.h \
 	tests/support/hub_fixture.c tests/support/hub_fixture.h \
-	tests/support/join_client.c tests/support/join_client.h
+	tests/support/join_client.c tests/support/join_client.h \
+	tests/support/key_value_calls.h
 
 program_archives = src/liboptions.la rendezvous/librendezvous.la launcher/liblauncher.la
 
@@ -123,6 +124,9 @@ unit_tests += \
 	tests/unit/hvdrun_options_test \
 	tests/unit/job_state_test \
 	tests/unit/job_status_test \
+	tests/unit/key_value_memory_test \
+	tests/unit/key_value_random_test \
+	tests/unit/key_value_test \
 	tests/unit/known_hosts_files_test \
 	tests/unit/known_hosts_test \
 	tests/unit/keeper_test \
@@ -153,6 +157,8 @@ unit_tests += \
 	tests/unit/worker_environment_test
 
 # Every allocation fails in turn.
+tests_unit_key_value_memory_test_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=tsearch
 tests_unit_rendezvous_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 endif
