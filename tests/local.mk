@@ -184,7 +184,8 @@ program_tests = \
 	tests/program/man_test.sh
 
 if PROGRAMS
-check_PROGRAMS += tests/support/act tests/support/collectives tests/support/meet tests/support/world
+check_PROGRAMS += tests/support/act tests/support/collectives tests/support/horovod_worker tests/support/meet \
+	tests/support/world
 tests_support_collectives_SOURCES = tests/support/collectives.c tests/support/collectives.h \
 	tests/support/collectives_errors.c \
 	tests/support/collectives_join.c \
@@ -199,6 +200,10 @@ tests_support_collectives_CFLAGS = $(AM_CFLAGS)
 tests_support_collectives_LDADD = lib/libhvd.la -lm -lpthread
 tests_support_collectives_LDFLAGS = $(AM_LDFLAGS) -no-install
 tests_support_act_LDADD =
+tests_support_horovod_worker_SOURCES = tests/support/horovod_worker.c \
+	tests/support/horovod_http.c tests/support/horovod_http.h \
+	tests/support/horovod_mesh.c tests/support/horovod_mesh.h
+tests_support_horovod_worker_LDADD =
 tests_support_meet_SOURCES = tests/support/meet.c \
 	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h
 tests_support_meet_CFLAGS = $(AM_CFLAGS)
@@ -282,10 +287,11 @@ AM_TESTS_ENVIRONMENT = \
 	PREFIX='$(prefix)'; AGENTDIR='$(agentdir)'; INCLUDEDIR='$(includedir)'; LIBDIR='$(libdir)'; MANDIR='$(mandir)'; \
 	HVDRUN='$(stage)$(bindir)/hvdrun'; HVDAGENT='$(stage)$(agentdir)/hvdagent'; ACT='$(abs_builddir)/tests/support/act'; \
 	COLLECTIVES='$(abs_builddir)/tests/support/collectives'; \
+	HOROVOD_WORKER='$(abs_builddir)/tests/support/horovod_worker'; \
 	MEET='$(abs_builddir)/tests/support/meet'; \
 	WORLD='$(abs_builddir)/tests/support/world'; HELLO='$(abs_builddir)/examples/hello'; \
 	FASHION_MNIST='$(abs_builddir)/examples/fashion_mnist'; \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
-	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT ACT COLLECTIVES MEET WORLD HELLO \
+	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT ACT COLLECTIVES HOROVOD_WORKER MEET WORLD HELLO \
 		FASHION_MNIST COMPARE_PARAMETERS SANITIZERS MANDOC CC;
