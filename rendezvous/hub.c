@@ -1,40 +1,93 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections and whom they concern; see hub.h. What they say is in hub_receive.c. */
+/* Connections, their standing and their time; see hub.h. What they say is in hub_receive.c, what that
+ * does to a job in hub_meeting.c. */
 #include "rendezvous/hub_impl.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-int hub_init(struct hub *hub, const struct rendezvous_options *options, struct err *err)
+static void init(struct hub *hub, const struct job_key *key, uint64_t epoch_ms, uint64_t now_ms)
 {
-    *hub = (struct hub){
-        .key = *options->key,
-        .events = options->events,
-        .context = options->context,
-        .ranks = calloc((size_t)options->size, sizeof *hub->ranks),
-    };
-    TAILQ_INIT(&hub->strangers);
-    TAILQ_INIT(&hub->dead);
-    int rc = hub->ranks ? membership_init(&hub->membership, options->slots, options->size,
-                                          options->start_timeout_ms, err)
-                        : fail(err, HVD_ERR_NOMEM, "out of memory for %d ranks", options->size);
-    if (rc != HVD_OK)
+    *hub = (struct hub){ .keyring.key = *key, .due_ms = HUB_NEVER };
+    hub->service = (struct http_service){ .meetings = &hub->meetings,
+                                          .metrics = &hub->metrics,
+                                          .epoch_ms = epoch_ms };
+    hub->metrics.started_ms = epoch_ms + now_ms;
+    TAILQ_INIT(&hub->service.woken);
+    for (int i = 0; i < HUB_STANDINGS; i++)
+        TAILQ_INIT(&hub->connections[i]);
+}
+
+int hub_init(struct hub *hub, const struct rendezvous_options *options, uint64_t epoch_ms,
+             uint64_t now_ms, struct err *err)
+{
+    init(hub, options->key, epoch_ms, now_ms);
+    hub->events = options->events;
+    hub->context = options->context;
+    memcpy(hub->keyring.job, options->id, strlen(options->id) + 1);
+    meetings_init(&hub->meetings, 1, options->start_timeout_ms);
+    struct meeting *meeting = meeting_create_planned(options->id, options->slots, options->size,
+                                                     options->start_timeout_ms, now_ms, err);
+    if (!meeting) {
         hub_fini(hub);
-    return rc;
+        return HVD_ERR_NOMEM;
+    }
+    meetings_add_planned(&hub->meetings, meeting);
+    return HVD_OK;
+}
+
+void hub_init_service(struct hub *hub, const struct rendezvous_service_options *options,
+                      uint64_t epoch_ms, uint64_t now_ms)
+{
+    init(hub, options->key, epoch_ms, now_ms);
+    hub->keyring.service = true;
+    hub->say = options->say;
+    hub->context = options->context;
+    meetings_init(&hub->meetings, options->max_jobs, options->start_timeout_ms);
 }
 
 void hub_fini(struct hub *hub)
 {
-    roll_call_fini(&hub->roll_call);
-    membership_fini(&hub->membership);
-    job_key_wipe(&hub->key);
-    free(hub->ranks);
-    hub->ranks = NULL;
+    meetings_fini(&hub->meetings);
+    keyring_wipe(&hub->keyring);
 }
 
-void hub_enter(struct hub *hub)
+void hub_due(struct hub *hub, uint64_t deadline_ms)
 {
-    hub->calls++;
+    if (deadline_ms < hub->due_ms)
+        hub->due_ms = deadline_ms;
+}
+
+static enum metrics_kind kind_of(enum hub_standing standing)
+{
+    return standing == HUB_STRANGER ? METRICS_STRANGER
+           : standing == HUB_CLIENT ? METRICS_HTTP
+                                    : METRICS_WORKER;
+}
+
+static void stand_up(struct rendezvous_connection *connection)
+{
+    struct hub *hub = connection->hub;
+    TAILQ_REMOVE(&hub->connections[connection->standing], connection, link);
+    hub->count[connection->standing]--;
+    hub->metrics.open[kind_of(connection->standing)]--;
+}
+
+static void sit_down(struct rendezvous_connection *connection, enum hub_standing standing)
+{
+    struct hub *hub = connection->hub;
+    connection->standing = standing;
+    TAILQ_INSERT_TAIL(&hub->connections[standing], connection, link);
+    hub->count[standing]++;
+    if (standing != HUB_DEAD)
+        hub->metrics.open[kind_of(standing)]++;
+}
+
+void hub_stand(struct rendezvous_connection *connection, enum hub_standing standing)
+{
+    stand_up(connection);
+    sit_down(connection, standing);
 }
 
 static void connection_free(struct rendezvous_connection *connection)
@@ -46,44 +99,65 @@ static void connection_free(struct rendezvous_connection *connection)
     free(connection);
 }
 
-/* Whatever has happened may have settled what a rank's text is. */
-static void report(struct hub *hub)
+static void free_dead(struct hub *hub)
 {
-    int rank;
-    const char *text;
-    while (!hub->closed && roll_call_next(&hub->roll_call, &hub->membership, &rank, &text))
-        hub->events.report(hub->context, rank, text);
-}
-
-void hub_leave(struct hub *hub)
-{
-    if (hub->calls == 1)
-        report(hub);
-    if (--hub->calls > 0)
-        return;
     struct rendezvous_connection *connection;
-    while ((connection = TAILQ_FIRST(&hub->dead))) {
-        TAILQ_REMOVE(&hub->dead, connection, link);
+    while ((connection = TAILQ_FIRST(&hub->connections[HUB_DEAD]))) {
+        TAILQ_REMOVE(&hub->connections[HUB_DEAD], connection, link);
+        hub->count[HUB_DEAD]--;
         connection_free(connection);
     }
 }
 
-void hub_remove_stranger(struct rendezvous_connection *connection)
+static struct rendezvous_connection *connection_of(struct waiter *waiter)
 {
-    TAILQ_REMOVE(&connection->hub->strangers, connection, link);
-    connection->hub->nstrangers--;
+    return (struct rendezvous_connection *)(void *)((char *)waiter -
+                                                    offsetof(struct rendezvous_connection,
+                                                             http.waiter));
+}
+
+/* Says whether anything has happened. */
+static bool resume_woken(struct hub *hub)
+{
+    struct waiter *waiter = TAILQ_FIRST(&hub->service.woken);
+    if (hub->closed || !waiter)
+        return false;
+    struct rendezvous_connection *connection = connection_of(waiter);
+    struct wire_writer out = { 0 };
+    waiter_leave(waiter);
+    bool goes_on = http_session_resume(&connection->http, hub->now_ms, &out);
+    hub_http_went(connection, goes_on, &out);
+    return true;
+}
+
+void hub_enter(struct hub *hub, uint64_t now_ms)
+{
+    if (hub->calls++ == 0)
+        hub->now_ms = now_ms;
+}
+
+void hub_leave(struct hub *hub)
+{
+    if (hub->calls == 1) {
+        hub_report(hub);
+        while (resume_woken(hub))
+            hub_report(hub);
+    }
+    if (--hub->calls > 0)
+        return;
+    free_dead(hub);
+    meetings_trim(&hub->meetings);
 }
 
 /* The connection is over for us; its memory stays until hub_leave(). */
 static void bury(struct rendezvous_connection *connection)
 {
-    struct hub *hub = connection->hub;
-    if (connection->rank >= 0)
-        hub->ranks[connection->rank] = NULL;
-    else
-        hub_remove_stranger(connection);
+    if (connection->meeting)
+        hub_worker_gone(connection);
+    if (connection->language == HUB_HTTP)
+        waiter_leave(&connection->http.waiter);
     connection->stream = NULL;
-    TAILQ_INSERT_TAIL(&hub->dead, connection, link);
+    hub_stand(connection, HUB_DEAD);
 }
 
 void hub_end(struct rendezvous_connection *connection)
@@ -96,77 +170,36 @@ void hub_end(struct rendezvous_connection *connection)
 bool hub_flush(struct rendezvous_connection *connection, struct wire_writer *out)
 {
     bool written = !out->failed;
-    if (written && out->length > 0)
+    if (written && out->length > 0) {
+        connection->hub->metrics.sent_bytes += out->length;
         connection->stream->send(connection->stream, out->data, out->length);
+    }
     wire_writer_fini(out);
     return written;
 }
 
-static void put_message(struct hub *hub, const struct membership_action *action,
-                        struct join_session *session, struct wire_writer *out)
-{
-    struct join_welcome welcome;
-    if (action->act == MEMBERSHIP_WELCOME) {
-        membership_welcome(&hub->membership, action->rank, &welcome);
-        join_session_welcome(session, out, &welcome);
-    } else if (action->act == MEMBERSHIP_REFUSE) {
-        join_session_refuse(session, out, action->cause->status, action->cause->text);
-    } else {
-        join_session_news(session, out, action->cause);
-    }
-}
-
-static void tell_rank(struct hub *hub, const struct membership_action *action, uint64_t now_ms)
-{
-    struct rendezvous_connection *connection = hub->ranks[action->rank];
-    if (!connection)
-        return;
-    struct wire_writer out = { 0 };
-    put_message(hub, action, &connection->join, &out);
-    bool told = hub_flush(connection, &out);
-    if (!told || action->act == MEMBERSHIP_REFUSE)
-        hub_end(connection);
-    if (!told)
-        membership_broke(&hub->membership, action->rank, now_ms);
-}
-
-void hub_carry_out(struct hub *hub, uint64_t now_ms)
-{
-    struct membership_action action;
-    while (!hub->closed && membership_next(&hub->membership, &action)) {
-        if (action.act == MEMBERSHIP_COMPLETE)
-            hub->events.complete(hub->context);
-        else if (action.act == MEMBERSHIP_TIMED_OUT)
-            hub->events.timed_out(hub->context, action.cause->text);
-        else
-            tell_rank(hub, &action, now_ms);
-    }
-}
-
-/* The connection of a rank without GOODBYE, or a stranger's, is over. */
-static void broke(struct hub *hub, int rank, uint64_t now_ms)
-{
-    if (rank < 0)
-        return;
-    membership_broke(&hub->membership, rank, now_ms);
-    hub_carry_out(hub, now_ms);
-}
-
-void hub_send_away(struct rendezvous_connection *connection, uint64_t now_ms)
+/* Its worker, if it is one, has broken off. */
+static void over(struct rendezvous_connection *connection,
+                 void (*end)(struct rendezvous_connection *connection))
 {
     struct hub *hub = connection->hub;
-    int rank = connection->rank;
-    hub_end(connection);
-    broke(hub, rank, now_ms);
+    struct meeting *meeting = connection->meeting;
+    int rank = connection->rank, guest = connection->guest;
+    end(connection);
+    if (meeting)
+        hub_on_broken(hub, meeting, rank, guest);
+}
+
+void hub_send_away(struct rendezvous_connection *connection)
+{
+    over(connection, hub_end);
 }
 
 void hub_hangup(struct rendezvous_connection *connection, uint64_t now_ms)
 {
     struct hub *hub = connection->hub;
-    int rank = connection->rank;
-    hub_enter(hub);
-    bury(connection);
-    broke(hub, rank, now_ms);
+    hub_enter(hub, now_ms);
+    over(connection, bury);
     hub_leave(hub);
 }
 
@@ -179,117 +212,98 @@ static bool has_said_open(const struct rendezvous_connection *stranger)
 static struct rendezvous_connection *least_wanted(struct hub *hub)
 {
     struct rendezvous_connection *at;
-    TAILQ_FOREACH(at, &hub->strangers, link)
+    TAILQ_FOREACH(at, &hub->connections[HUB_STRANGER], link)
     if (!has_said_open(at))
         return at;
-    return TAILQ_FIRST(&hub->strangers);
+    return TAILQ_FIRST(&hub->connections[HUB_STRANGER]);
+}
+
+/* Workers that jobs still wait for. */
+static int expected(const struct hub *hub)
+{
+    int workers = 0;
+    const struct meeting *at;
+    TAILQ_FOREACH(at, &hub->meetings.list, link)
+    workers += meeting_expects(at);
+    return workers;
 }
 
 static void make_room(struct hub *hub)
 {
-    int expected = hub->membership.size - hub->membership.joined;
-    while (hub->nstrangers >= HUB_STRANGERS_MAX + expected)
+    if (hub->count[HUB_STRANGER] < HUB_STRANGERS_MAX)
+        return;
+    int room = HUB_STRANGERS_MAX + expected(hub);
+    while (hub->count[HUB_STRANGER] >= room) {
+        hub->metrics.turned_away++;
         hub_end(least_wanted(hub));
+    }
 }
 
 struct rendezvous_connection *hub_accept(struct hub *hub, struct rendezvous_stream *stream,
-                                         uint64_t now_ms)
+                                         enum rendezvous_origin origin, uint64_t now_ms)
 {
     struct rendezvous_connection *connection = hub->closed ? NULL : calloc(1, sizeof *connection);
     if (!connection)
         return NULL;
     connection->hub = hub;
     connection->stream = stream;
-    connection->rank = -1;
+    connection->origin = origin;
+    connection->rank = connection->guest = -1;
     connection->deadline_ms = now_ms + HUB_STRANGER_MS;
-    hub_enter(hub);
+    hub_enter(hub, now_ms);
     make_room(hub);
-    TAILQ_INSERT_TAIL(&hub->strangers, connection, link);
-    hub->nstrangers++;
+    hub->metrics.accepted++;
+    sit_down(connection, HUB_STRANGER);
+    hub_due(hub, connection->deadline_ms);
     hub_leave(hub);
     return connection;
 }
 
-void hub_rank_ended(struct hub *hub, int rank, const char *how, uint64_t now_ms)
-{
-    hub_enter(hub);
-    membership_ended(&hub->membership, rank, how, now_ms);
-    hub_carry_out(hub, now_ms);
-    hub_leave(hub);
-}
-
-static void ask_rank(struct hub *hub, int rank, uint64_t now_ms)
-{
-    struct rendezvous_connection *connection = hub->ranks[rank];
-    struct wire_writer out = { 0 };
-    if (!connection || !roll_call_wants(&hub->roll_call, &hub->membership, rank))
-        return;
-    join_session_ask(&connection->join, &out, roll_call_text_size(hub->membership.size));
-    if (!hub_flush(connection, &out))
-        hub_send_away(connection, now_ms);
-}
-
-int hub_ask(struct hub *hub, uint64_t now_ms, struct err *err)
-{
-    if (hub->closed || roll_call_is_open(&hub->roll_call))
-        return HVD_OK;
-    int size = hub->membership.size;
-    int rc = roll_call_start(&hub->roll_call, size, now_ms, err);
-    if (rc != HVD_OK)
-        return rc;
-    hub_enter(hub);
-    for (int rank = 0; rank < size; rank++)
-        ask_rank(hub, rank, now_ms);
-    hub_leave(hub);
-    return HVD_OK;
-}
-
 void hub_close(struct hub *hub)
 {
-    hub_enter(hub);
+    hub_enter(hub, hub->now_ms);
     hub->closed = true;
-    while (!TAILQ_EMPTY(&hub->strangers))
-        hub_end(TAILQ_FIRST(&hub->strangers));
-    for (int rank = 0; rank < hub->membership.size; rank++)
-        if (hub->ranks[rank])
-            hub_end(hub->ranks[rank]);
+    for (int i = 0; i < HUB_DEAD; i++)
+        while (!TAILQ_EMPTY(&hub->connections[i]))
+            hub_end(TAILQ_FIRST(&hub->connections[i]));
     hub_leave(hub);
 }
 
 static void expire(struct rendezvous_connection *connection)
 {
     struct wire_writer out = { 0 };
-    if (connection->language == HUB_HTTP)
-        http_session_expire(&connection->http, &out);
-    hub_flush(connection, &out);
-    hub_end(connection);
+    bool goes_on = connection->language == HUB_HTTP &&
+                   http_session_expire(&connection->http, connection->hub->now_ms, &out);
+    if (!goes_on && connection->standing == HUB_STRANGER)
+        connection->hub->metrics.turned_away++;
+    hub_http_went(connection, goes_on, &out);
+}
+
+static void expire_all(struct hub *hub, struct hub_connections *connections)
+{
+    struct rendezvous_connection *next;
+    for (struct rendezvous_connection *at = TAILQ_FIRST(connections); at; at = next) {
+        next = TAILQ_NEXT(at, link);
+        if (at->deadline_ms <= hub->now_ms)
+            expire(at);
+        else
+            hub_due(hub, at->deadline_ms);
+    }
 }
 
 void hub_tick(struct hub *hub, uint64_t now_ms)
 {
-    hub_enter(hub);
-    struct rendezvous_connection *next;
-    for (struct rendezvous_connection *at = TAILQ_FIRST(&hub->strangers); at; at = next) {
-        next = TAILQ_NEXT(at, link);
-        if (at->deadline_ms <= now_ms)
-            expire(at);
-    }
-    membership_tick(&hub->membership, now_ms);
-    hub_carry_out(hub, now_ms);
-    roll_call_tick(&hub->roll_call, now_ms);
+    struct meeting *at;
+    hub_enter(hub, now_ms);
+    hub->due_ms = HUB_NEVER;
+    expire_all(hub, &hub->connections[HUB_STRANGER]);
+    expire_all(hub, &hub->connections[HUB_CLIENT]);
+    TAILQ_FOREACH(at, &hub->meetings.list, link)
+    hub_meeting_tick(hub, at);
     hub_leave(hub);
 }
 
 uint64_t hub_deadline(const struct hub *hub)
 {
-    if (hub->closed)
-        return HUB_NEVER;
-    uint64_t earliest = membership_deadline(&hub->membership);
-    if (roll_call_deadline(&hub->roll_call) < earliest)
-        earliest = roll_call_deadline(&hub->roll_call);
-    const struct rendezvous_connection *at;
-    TAILQ_FOREACH(at, &hub->strangers, link)
-    if (at->deadline_ms < earliest)
-        earliest = at->deadline_ms;
-    return earliest;
+    return hub->closed ? HUB_NEVER : hub->due_ms;
 }

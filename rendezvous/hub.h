@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rendezvous without a loop: connections, what they say, and whom that concerns. Time is an
+/* The rendezvous without a loop: connections, what they say, and which job that concerns. Time is an
  * argument; bytes come from and go to the carrier's streams (rendezvous.h).
  *
- * A connection begins as a stranger. Its first bytes tell its language; a proven HELLO makes it the
- * connection of a rank. Strangers have deadlines and are at most HUB_STRANGERS_MAX, besides one for
- * each rank that is still expected, because all of them may dial before the first says HELLO. When
- * there is no room the oldest that has not said OPEN makes some, or else the oldest of all; ranks
- * are never sent away for it.
+ * A connection begins as a stranger. Its first bytes tell its language; a proven HELLO makes it a
+ * worker's, a proven HTTP request a client's, as does HTTP on a socket of the job's own user.
+ * Strangers have deadlines and are at most HUB_STRANGERS_MAX, besides one for each worker that is
+ * still expected, because all of them may dial before the first says HELLO. When there is no room
+ * the oldest that has not said OPEN makes some, or else the oldest of all; workers and clients are
+ * never sent away for it.
  *
- *   unknown -> HTTP                    a stranger to the end
- *   unknown -> frames -> of a rank
+ *   stranger -> client      HTTP
+ *   stranger -> worker      frames; in the lobby of its job, then of a rank
+ *   any of them -> dead
  *
  * Everything may be called from inside the launcher's callbacks. What is closed meanwhile stays in
  * memory until the outermost call returns. */
@@ -18,17 +20,18 @@
 
 #include "rendezvous/http_session.h"
 #include "rendezvous/join_session.h"
-#include "rendezvous/membership.h"
+#include "rendezvous/keyring.h"
+#include "rendezvous/meetings.h"
+#include "rendezvous/metrics.h"
 #include "rendezvous/rendezvous.h"
-#include "rendezvous/roll_call.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* Besides the ranks that are still expected. */
-enum { HUB_STRANGERS_MAX = 256 };
+/* Besides the workers that are still expected; and of HTTP clients. */
+enum { HUB_STRANGERS_MAX = 256, HUB_CLIENTS_MAX = 16384 };
 
 /* For the first head or the proven HELLO, from rendezvous_accept() on. */
 enum { HUB_STRANGER_MS = 5000 };
@@ -37,12 +40,19 @@ enum { HUB_STRANGER_MS = 5000 };
 
 enum hub_language { HUB_UNKNOWN, HUB_HTTP, HUB_FRAMES };
 
+enum hub_standing { HUB_STRANGER, HUB_CLIENT, HUB_WORKER, HUB_DEAD, HUB_STANDINGS };
+
 struct rendezvous_connection {
     struct hub *hub;
-    struct rendezvous_stream *stream;        /* NULL once the connection is over */
-    int rank;                                /* -1: a stranger */
-    uint64_t deadline_ms;                    /* of a stranger */
-    TAILQ_ENTRY(rendezvous_connection) link; /* among strangers or the dead */
+    struct rendezvous_stream *stream; /* NULL once the connection is over */
+    enum rendezvous_origin origin;
+    enum hub_standing standing;
+    TAILQ_ENTRY(rendezvous_connection) link; /* among those of the same standing */
+    uint64_t deadline_ms;                    /* unless it is a worker's */
+
+    struct meeting *meeting; /* of a worker */
+    int rank;                /* -1: in the lobby, or no worker */
+    int guest;               /* in the lobby; -1 otherwise */
 
     unsigned char first[4]; /* until they tell the language */
     size_t nfirst;
@@ -56,37 +66,52 @@ struct rendezvous_connection {
 TAILQ_HEAD(hub_connections, rendezvous_connection);
 
 struct hub {
-    struct membership membership;
-    struct roll_call roll_call;
-    struct job_key key;
-    struct rendezvous_events events;
+    struct http_service service;
+    struct keyring keyring;
+    struct meetings meetings;
+    struct metrics metrics;
+    struct rendezvous_events events; /* of a launcher's job; NULL functions in a service */
+    void (*say)(void *context, const char *job, const char *text); /* of a service; or NULL */
     void *context;
 
-    struct rendezvous_connection **ranks; /* of each rank, or NULL; owned, as all connections are */
-    struct hub_connections strangers;     /* oldest first */
-    int nstrangers;
-    struct hub_connections dead; /* freed when the outermost call returns */
-    int calls;                   /* that are under way, one inside the other */
+    struct hub_connections connections[HUB_STANDINGS]; /* oldest first; the dead are freed later */
+    int count[HUB_STANDINGS];
+    int roll_calls;  /* that are under way */
+    uint64_t due_ms; /* no deadline is earlier */
+    uint64_t now_ms; /* of the outermost call */
+    int calls;       /* that are under way, one inside the other */
     bool closed;
 };
 
-int hub_init(struct hub *hub, const struct rendezvous_options *options, struct err *err);
+/* `epoch_ms`: since 1970, when `now_ms` was 0. */
+int hub_init(struct hub *hub, const struct rendezvous_options *options, uint64_t epoch_ms,
+             uint64_t now_ms, struct err *err);
+void hub_init_service(struct hub *hub, const struct rendezvous_service_options *options,
+                      uint64_t epoch_ms, uint64_t now_ms);
 
 /* Ends all connections; from then on nothing is sent and no event reported. May be called inside a
  * callback, hub_fini() may not. */
 void hub_close(struct hub *hub);
 void hub_fini(struct hub *hub);
 
-/* As their namesakes in rendezvous.h. */
+/* As their namesakes in rendezvous.h; the last two for the one job of a launcher's. */
 struct rendezvous_connection *hub_accept(struct hub *hub, struct rendezvous_stream *stream,
-                                         uint64_t now_ms);
+                                         enum rendezvous_origin origin, uint64_t now_ms);
 void hub_receive(struct rendezvous_connection *connection, const void *data, size_t length,
                  uint64_t now_ms);
 void hub_hangup(struct rendezvous_connection *connection, uint64_t now_ms);
 void hub_rank_ended(struct hub *hub, int rank, const char *how, uint64_t now_ms);
 int hub_ask(struct hub *hub, uint64_t now_ms, struct err *err);
 
-/* When hub_tick() is wanted next, or HUB_NEVER. */
+/* For HTTP: asks every rank of a job what it is doing, unless that is under way; its watchers are
+ * woken when all have answered. HVD_ERR_NOMEM, HVD_ERR_INVALID when places are not known yet. */
+int hub_ask_meeting(struct http_service *service, struct meeting *meeting, uint64_t now_ms);
+
+/* For HTTP: ends a job of a service's. Who waits is refused, who is in it is told. */
+void hub_end_meeting(struct http_service *service, struct meeting *meeting, const char *why,
+                     uint64_t now_ms);
+
+/* When hub_tick() is wanted next, or HUB_NEVER; maybe earlier than needed. */
 uint64_t hub_deadline(const struct hub *hub);
 void hub_tick(struct hub *hub, uint64_t now_ms);
 

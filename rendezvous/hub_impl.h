@@ -1,29 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hub from inside: what hub.c (who is connected, who is told what) and hub_receive.c (what comes
- * in) share. */
+/* The hub from inside: what hub.c (who is connected), hub_receive.c (what comes in) and hub_meeting.c
+ * (what becomes of jobs) share. */
 #ifndef RENDEZVOUS_HUB_IMPL_H
 #define RENDEZVOUS_HUB_IMPL_H
 
 #include "rendezvous/hub.h"
 
-/* Around everything that a carrier calls. The outermost call reports on ranks and frees what has
- * been closed meanwhile. */
-void hub_enter(struct hub *hub);
+/* Around everything that a carrier calls. The outermost call reports on ranks, lets held requests go
+ * on, and frees what has been closed meanwhile. */
+void hub_enter(struct hub *hub, uint64_t now_ms);
 void hub_leave(struct hub *hub);
 
-/* Does what the last event has made necessary; the launcher's callbacks may cause further events
- * meanwhile, and hub_close(). */
-void hub_carry_out(struct hub *hub, uint64_t now_ms);
+/* Something wants hub_tick() at `deadline_ms`. */
+void hub_due(struct hub *hub, uint64_t deadline_ms);
+
+/* Moves a connection among those of another standing. */
+void hub_stand(struct rendezvous_connection *connection, enum hub_standing standing);
 
 /* Sends and frees what was written; false if it could not be written for want of memory. */
 bool hub_flush(struct rendezvous_connection *connection, struct wire_writer *out);
 
-/* Ends a connection after what was sent; the second also says that its rank, if it has one, broke
+/* Ends a connection after what was sent; the second also says that its worker, if it has one, broke
  * off. Its memory stays until hub_leave(). */
 void hub_end(struct rendezvous_connection *connection);
-void hub_send_away(struct rendezvous_connection *connection, uint64_t now_ms);
+void hub_send_away(struct rendezvous_connection *connection);
 
-/* It is going to be a rank's, or over. */
-void hub_remove_stranger(struct rendezvous_connection *connection);
+/* A session's answer goes out and, unless it `goes_on`, the connection ends. */
+void hub_http_went(struct rendezvous_connection *connection, bool goes_on, struct wire_writer *out);
+
+/* What a worker says, or that its connection is over without a word. The connection of a worker
+ * that is refused ends. */
+void hub_on_hello(struct rendezvous_connection *connection, const struct join_hello *hello);
+void hub_on_report(struct rendezvous_connection *connection, const struct join_report *report);
+void hub_on_goodbye(struct rendezvous_connection *connection, const struct join_goodbye *goodbye);
+void hub_on_broken(struct hub *hub, struct meeting *meeting, int rank, int guest);
+
+/* A connection of a job is over, whatever it has said. */
+void hub_worker_gone(struct rendezvous_connection *connection);
+
+/* Time has passed for a job; the texts of roll calls as far as they are known. */
+void hub_meeting_tick(struct hub *hub, struct meeting *meeting);
+void hub_report(struct hub *hub);
 
 #endif

@@ -4,88 +4,84 @@
  * at once. A connection that says what it must not say, or for which there is no memory, ends. */
 #include "rendezvous/hub_impl.h"
 
-static void on_hello(struct rendezvous_connection *connection, const struct join_hello *hello,
-                     uint64_t now_ms)
-{
-    struct hub *hub = connection->hub;
-    struct err err;
-    int rc = membership_join(&hub->membership, hello, now_ms, &err);
-    if (rc != HVD_OK) {
-        struct wire_writer out = { 0 };
-        join_session_refuse(&connection->join, &out, rc, err.text);
-        hub_flush(connection, &out);
-        hub_end(connection);
-        return;
-    }
-    hub_remove_stranger(connection);
-    connection->rank = hello->rank;
-    hub->ranks[hello->rank] = connection;
-    hub_carry_out(hub, now_ms);
-}
-
-static void on_goodbye(struct rendezvous_connection *connection, const struct join_goodbye *goodbye,
-                       uint64_t now_ms)
-{
-    struct hub *hub = connection->hub;
-    int rank = connection->rank;
-    hub_end(connection);
-    membership_goodbye(&hub->membership, rank, goodbye);
-    hub_carry_out(hub, now_ms);
-}
-
 /* Says whether there may be more. What was wrong with a connection that ends is of no interest: a
  * stranger's mistakes are its own, a rank's end is told by its membership. */
-static bool next_frame(struct rendezvous_connection *connection, uint64_t now_ms)
+static bool next_frame(struct rendezvous_connection *connection)
 {
     struct join_event event;
     struct wire_writer out = { 0 };
     int rc = join_session_next(&connection->join, &event, &out, NULL);
     if (!hub_flush(connection, &out) || rc < 0)
-        hub_send_away(connection, now_ms);
+        hub_send_away(connection);
     else if (rc > 0 && event.type == JOIN_HELLO)
-        on_hello(connection, &event.hello, now_ms);
+        hub_on_hello(connection, &event.hello);
     else if (rc > 0 && event.type == JOIN_REPORT)
-        roll_call_answer(&connection->hub->roll_call, connection->rank, event.report.text);
+        hub_on_report(connection, &event.report);
     else if (rc > 0)
-        on_goodbye(connection, &event.goodbye, now_ms);
+        hub_on_goodbye(connection, &event.goodbye);
     return rc > 0 && connection->stream;
 }
 
 static void receive_frames(struct rendezvous_connection *connection, const char *data,
-                           size_t length, uint64_t now_ms)
+                           size_t length)
 {
     while (length > 0 && connection->stream) {
         size_t used = join_session_take(&connection->join, data, length);
         if (used == 0) {
-            hub_send_away(connection, now_ms);
+            hub_send_away(connection);
             return;
         }
         data += used;
         length -= used;
-        while (next_frame(connection, now_ms))
+        while (next_frame(connection))
             ;
     }
 }
 
-static void receive_http(struct rendezvous_connection *connection, const char *data, size_t length,
-                         uint64_t now_ms)
+/* Who is known makes room for strangers. */
+static void become_client(struct rendezvous_connection *connection)
 {
-    struct wire_writer out = { 0 };
-    bool goes_on = http_session_receive(&connection->http, data, length, now_ms, &out);
-    connection->deadline_ms = connection->http.deadline_ms;
-    if (!hub_flush(connection, &out) || !goes_on)
-        hub_end(connection);
+    struct hub *hub = connection->hub;
+    if (connection->standing == HUB_STRANGER && connection->http.known &&
+        hub->count[HUB_CLIENT] < HUB_CLIENTS_MAX)
+        hub_stand(connection, HUB_CLIENT);
 }
 
-static void receive(struct rendezvous_connection *connection, const void *data, size_t length,
-                    uint64_t now_ms)
+void hub_http_went(struct rendezvous_connection *connection, bool goes_on, struct wire_writer *out)
+{
+    if (!hub_flush(connection, out) || !goes_on) {
+        hub_end(connection);
+        return;
+    }
+    connection->deadline_ms = connection->http.deadline_ms;
+    hub_due(connection->hub, connection->deadline_ms);
+    become_client(connection);
+}
+
+static void receive_http(struct rendezvous_connection *connection, const char *data, size_t length)
+{
+    struct wire_writer out = { 0 };
+    bool goes_on =
+        http_session_receive(&connection->http, data, length, connection->hub->now_ms, &out);
+    hub_http_went(connection, goes_on, &out);
+}
+
+static void receive(struct rendezvous_connection *connection, const void *data, size_t length)
 {
     if (length == 0 || !connection->stream)
         return;
     if (connection->language == HUB_HTTP)
-        receive_http(connection, data, length, now_ms);
+        receive_http(connection, data, length);
     else
-        receive_frames(connection, data, length, now_ms);
+        receive_frames(connection, data, length);
+}
+
+static void begin_http(struct rendezvous_connection *connection)
+{
+    struct hub *hub = connection->hub;
+    http_session_init(&connection->http, &hub->service, &hub->keyring, connection->origin,
+                      connection->deadline_ms);
+    connection->language = HUB_HTTP;
 }
 
 /* HTTP unless it begins as every frame does. Takes no more bytes than it needs to tell. */
@@ -99,10 +95,9 @@ static size_t tell_language(struct rendezvous_connection *connection, const unsi
         size_t at = connection->nfirst++;
         connection->first[at] = data[used++];
         if (connection->first[at] != frame[at]) {
-            http_session_init(&connection->http, connection->deadline_ms);
-            connection->language = HUB_HTTP;
+            begin_http(connection);
         } else if (connection->nfirst == sizeof connection->first) {
-            join_session_init(&connection->join, &connection->hub->key);
+            join_session_init(&connection->join, &connection->hub->keyring);
             connection->language = HUB_FRAMES;
         }
     }
@@ -113,14 +108,15 @@ void hub_receive(struct rendezvous_connection *connection, const void *data, siz
                  uint64_t now_ms)
 {
     struct hub *hub = connection->hub;
-    hub_enter(hub);
+    hub_enter(hub, now_ms);
+    hub->metrics.received_bytes += length;
     size_t used = 0;
     if (connection->language == HUB_UNKNOWN) {
         used = tell_language(connection, data, length);
         if (connection->language != HUB_UNKNOWN)
-            receive(connection, connection->first, connection->nfirst, now_ms);
+            receive(connection, connection->first, connection->nfirst);
     }
     if (connection->language != HUB_UNKNOWN)
-        receive(connection, (const char *)data + used, length - used, now_ms);
+        receive(connection, (const char *)data + used, length - used);
     hub_leave(hub);
 }

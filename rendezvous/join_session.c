@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-void join_session_init(struct join_session *session, const struct job_key *key)
+void join_session_init(struct join_session *session, const struct keyring *keyring)
 {
-    *session = (struct join_session){ .key = key };
+    *session = (struct join_session){ .keyring = keyring };
     frame_reader_init(&session->reader, JOIN_UNPROVEN_MAX);
 }
 
@@ -30,30 +30,41 @@ size_t join_session_take(struct join_session *session, const void *data, size_t 
     return length;
 }
 
-static void put_challenge(struct wire_writer *out, const struct join_nonce *challenge)
+static void put_challenge(struct wire_writer *out, const struct join_challenge *challenge)
 {
     struct wire_writer body = { 0 };
-    join_nonce_encode(&body, challenge);
+    join_challenge_encode(&body, challenge);
     frame_put(out, JOIN_CHALLENGE, body.data, body.length);
     out->failed = out->failed || body.failed;
     wire_writer_fini(&body);
+}
+
+static void seal_begin(struct join_session *session, const struct join_open *open,
+                       const struct join_challenge *challenge)
+{
+    struct job_key key;
+    memcpy(session->job, open->job, sizeof session->job);
+    keyring_job_key(session->keyring, open->job, &key);
+    seal_init(&session->seal, SEAL_SERVER, &key, open->nonce, challenge->nonce);
+    job_key_wipe(&key);
 }
 
 static int on_open(struct join_session *session, const struct frame *frame,
                    struct join_event *event, struct wire_writer *out, struct err *err)
 {
     (void)event;
-    struct join_nonce open = { 0 }, challenge = { .version = JOIN_VERSION };
+    struct join_open open = { 0 };
+    struct join_challenge challenge = { .version = JOIN_VERSION };
     struct wire_reader body;
     wire_reader_init(&body, frame->body, frame->length);
-    int rc = join_nonce_decode(&open, JOIN_OPEN, &body, err);
+    int rc = join_open_decode(&open, &body, err);
     if (rc != HVD_OK && (open.version == 0 || open.version == JOIN_VERSION))
         return rc;
     nonce_generate(challenge.nonce);
     put_challenge(out, &challenge);
     if (rc != HVD_OK)
         return rc;
-    seal_init(&session->seal, SEAL_SERVER, session->key, open.nonce, challenge.nonce);
+    seal_begin(session, &open, &challenge);
     session->state = JOIN_SESSION_CHALLENGED;
     return 0;
 }

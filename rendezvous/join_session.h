@@ -16,6 +16,7 @@
 #include "lib/base/frame.h"
 #include "lib/base/join_protocol.h"
 #include "lib/base/status.h"
+#include "rendezvous/keyring.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,8 +30,9 @@ enum join_session_state {
 
 struct join_session {
     enum join_session_state state;
-    bool asked;                /* the worker has not answered ASK yet */
-    const struct job_key *key; /* borrowed, outlives the session */
+    bool asked;                    /* the worker has not answered ASK yet */
+    const struct keyring *keyring; /* borrowed, outlives the session */
+    char job[JOB_ID_SIZE];         /* what OPEN names */
     struct frame_reader reader;
     struct seal seal;
 };
@@ -44,7 +46,7 @@ struct join_event {
     };
 };
 
-void join_session_init(struct join_session *session, const struct job_key *key);
+void join_session_init(struct join_session *session, const struct keyring *keyring);
 void join_session_fini(struct join_session *session);
 
 /* Takes some of the bytes and says how many; 0 when out of memory. */

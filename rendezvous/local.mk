@@ -10,9 +10,13 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/http_session.c rendezvous/http_session.h \
 	rendezvous/hub.c rendezvous/hub.h \
 	rendezvous/hub_impl.h \
+	rendezvous/hub_meeting.c \
 	rendezvous/hub_receive.c \
 	rendezvous/join_session.c rendezvous/join_session.h \
 	rendezvous/key_value.c rendezvous/key_value.h \
+	rendezvous/keyring.c rendezvous/keyring.h \
+	rendezvous/meeting.c rendezvous/meeting.h \
+	rendezvous/meetings.c rendezvous/meetings.h \
 	rendezvous/membership.c rendezvous/membership.h \
 	rendezvous/membership_text.c rendezvous/membership_text.h \
 	rendezvous/rendezvous.c rendezvous/rendezvous.h \

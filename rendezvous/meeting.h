@@ -32,7 +32,8 @@ struct meeting_rank {
     struct rendezvous_connection *connection; /* NULL: none now; owned by the hub */
     int pid;                                  /* 0: has not said HELLO */
     uint64_t joined_ms;                       /* when it did */
-    uint64_t heard_ms;                        /* when it last said anything, as far as that shows */
+    uint64_t heard_ms;                        /* when it last said anything */
+    bool gloo;                                /* an unmodified Horovod worker has put its address */
     char *report; /* what it last said it is doing, lines; NULL: never asked; owned */
 };
 
@@ -40,6 +41,7 @@ struct meeting {
     char id[JOB_ID_SIZE];
     bool planned;
     uint64_t since_ms; /* when it was made */
+    uint64_t first_ms; /* when the first worker came */
     uint64_t ended_ms; /* when the last worker was gone; 0 while some are there */
     int size;          /* 0: not known yet */
     int connected;     /* workers whose connection is open */
@@ -49,8 +51,10 @@ struct meeting {
     struct membership membership;  /* once `slots` are there */
     struct meeting_rank *ranks;    /* likewise */
     struct roll_call roll_call;
+    bool asked_by_launcher;    /* the roll call is for it */
+    bool ask_again;            /* the launcher asked while another one was under way */
     struct wait_list watchers; /* requests that wait for a roll call to end */
-    struct key_value *store;
+    struct key_value *store;   /* NULL once it is over */
 
     TAILQ_ENTRY(meeting) link;
 };
@@ -63,10 +67,29 @@ struct meeting *meeting_create_planned(const char *id, const struct rendezvous_s
 /* An unplanned one; size 0: what the first worker says. */
 struct meeting *meeting_create(const char *id, int size, uint64_t start_timeout_ms, uint64_t now_ms,
                                struct err *err);
+
+/* After meeting_close(), or when nothing waits any more. NULL is fine. */
 void meeting_destroy(struct meeting *meeting);
 
 /* The lobby is full: gives places, and joins every guest at its rank. HVD_ERR_NOMEM. */
 int meeting_seat(struct meeting *meeting, uint64_t now_ms, struct err *err);
+
+/* How many workers have still to come, as far as that is known. */
+int meeting_expects(const struct meeting *meeting);
+
+/* Which of its deadlines is the earliest, or MEMBERSHIP_NEVER. */
+uint64_t meeting_deadline(const struct meeting *meeting);
+
+/* An unmodified Horovod worker has put the address of `rank`. */
+void meeting_saw_gloo(struct meeting *meeting, int rank, uint64_t now_ms);
+
+/* `rank` has said what it is doing. */
+void meeting_heard(struct meeting *meeting, int rank, const char *report, uint64_t now_ms);
+
+/* Nobody is connected any more and nobody is waited for: its store is freed, what wakes goes to
+ * `woken`. */
+bool meeting_is_over(const struct meeting *meeting);
+void meeting_close(struct meeting *meeting, struct wait_list *woken, uint64_t now_ms);
 
 /* What to tell people: the state, one word for it ("running"), and why it failed ("" if it has not). */
 enum meeting_state meeting_state(const struct meeting *meeting);
@@ -76,30 +99,5 @@ const char *meeting_cause(const struct meeting *meeting);
 /* One word for a rank: "expected", "gloo" (an unmodified Horovod worker has put its address, no
  * HELLO), "waiting" (in hvd_init for the others), "running", "left", "lost". */
 const char *meeting_rank_state(const struct meeting *meeting, int rank);
-
-/* All jobs there are, oldest first. */
-TAILQ_HEAD(meeting_list, meeting);
-
-struct meetings {
-    struct meeting_list list;
-    int count, max;
-    struct meeting *only;      /* the planned one, NULL in a service */
-    uint64_t start_timeout_ms; /* of those that are made here */
-};
-
-void meetings_init(struct meetings *meetings, int max, uint64_t start_timeout_ms);
-void meetings_fini(struct meetings *meetings);
-
-/* NULL if there is none; "" names the only one. */
-struct meeting *meetings_find(const struct meetings *meetings, const char *id);
-
-/* Makes one, ending the memory of jobs that are over if there are too many; HVD_ERR_INVALID when all
- * of them are alive, HVD_ERR_NOMEM. A job that is over under the same id is forgotten. */
-struct meeting *meetings_make(struct meetings *meetings, const char *id, int size,
-                              uint64_t start_timeout_ms, uint64_t now_ms, struct err *err);
-
-/* Over: nobody is connected, and nobody will be. Who is forgotten must be. */
-bool meeting_is_over(const struct meeting *meeting);
-void meetings_forget(struct meetings *meetings, struct meeting *meeting);
 
 #endif

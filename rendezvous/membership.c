@@ -100,6 +100,9 @@ static void lose(struct membership *membership, int rank)
 static int refusal(const struct membership *membership, const struct join_hello *hello,
                    struct err *err)
 {
+    if (hello->rank < 0)
+        return fail(err, HVD_ERR_ENVIRONMENT,
+                    "HOROVOD_RANK is not set, but the ranks of this job are planned");
     if (hello->size != membership->size)
         return fail(err, HVD_ERR_ENVIRONMENT, "HOROVOD_SIZE is %d, but this job has %d rank%s",
                     hello->size, membership->size, membership->size == 1 ? "" : "s");
@@ -198,6 +201,15 @@ void membership_ended(struct membership *membership, int rank, const char *how, 
         lose(membership, rank);
     else if (member->state == MEMBER_JOINED)
         move(membership, rank, MEMBER_ENDED, now_ms);
+}
+
+void membership_end(struct membership *membership, const char *why)
+{
+    if (membership->world == WORLD_BROKEN)
+        return;
+    membership->cause = (struct join_news){ .status = HVD_ERR_PEER_LOST };
+    snprintf(membership->cause.text, sizeof membership->cause.text, "%s", why);
+    break_world(membership);
 }
 
 static void settle(struct membership *membership, uint64_t now_ms)

@@ -113,6 +113,9 @@ void membership_broke(struct membership *membership, int rank, uint64_t now_ms);
 /* The launcher saw the process of `rank` end; `how` as in rendezvous_rank_ended(). */
 void membership_ended(struct membership *membership, int rank, const char *how, uint64_t now_ms);
 
+/* Somebody in charge has ended the job, which breaks the world; `why` is one line. */
+void membership_end(struct membership *membership, const char *why);
+
 /* Time has passed. To be called at membership_deadline(); too early does no harm. */
 void membership_tick(struct membership *membership, uint64_t now_ms);
 

@@ -40,8 +40,15 @@ static void on_timer(uv_timer_t *timer)
     arm(rendezvous);
 }
 
-struct rendezvous *rendezvous_create(uv_loop_t *loop, const struct rendezvous_options *options,
-                                     struct err *err)
+/* Milliseconds since 1970 when the loop's clock said 0. */
+static uint64_t epoch_ms(uv_loop_t *loop)
+{
+    uv_timeval64_t now = { 0 };
+    uv_gettimeofday(&now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_usec / 1000 - uv_now(loop);
+}
+
+static struct rendezvous *create(struct err *err)
 {
     if (auth_init(err) != HVD_OK)
         return NULL;
@@ -50,7 +57,13 @@ struct rendezvous *rendezvous_create(uv_loop_t *loop, const struct rendezvous_op
         fail(err, HVD_ERR_NOMEM, "out of memory");
         return NULL;
     }
-    if (hub_init(&rendezvous->hub, options, err) != HVD_OK) {
+    return rendezvous;
+}
+
+/* NULL if the hub could not be made. */
+static struct rendezvous *start(struct rendezvous *rendezvous, uv_loop_t *loop, int rc)
+{
+    if (rc != HVD_OK) {
         free(rendezvous);
         return NULL;
     }
@@ -60,16 +73,38 @@ struct rendezvous *rendezvous_create(uv_loop_t *loop, const struct rendezvous_op
     return rendezvous;
 }
 
+struct rendezvous *rendezvous_create(uv_loop_t *loop, const struct rendezvous_options *options,
+                                     struct err *err)
+{
+    struct rendezvous *rendezvous = create(err);
+    if (!rendezvous)
+        return NULL;
+    return start(rendezvous, loop,
+                 hub_init(&rendezvous->hub, options, epoch_ms(loop), uv_now(loop), err));
+}
+
+struct rendezvous *rendezvous_create_service(uv_loop_t *loop,
+                                             const struct rendezvous_service_options *options,
+                                             struct err *err)
+{
+    struct rendezvous *rendezvous = create(err);
+    if (!rendezvous)
+        return NULL;
+    hub_init_service(&rendezvous->hub, options, epoch_ms(loop), uv_now(loop));
+    return start(rendezvous, loop, HVD_OK);
+}
+
 static struct rendezvous *owner(struct hub *hub)
 {
     return (struct rendezvous *)((char *)hub - offsetof(struct rendezvous, hub));
 }
 
 struct rendezvous_connection *rendezvous_accept(struct rendezvous *rendezvous,
-                                                struct rendezvous_stream *stream)
+                                                struct rendezvous_stream *stream,
+                                                enum rendezvous_origin origin)
 {
     struct rendezvous_connection *connection =
-        hub_accept(&rendezvous->hub, stream, now_ms(rendezvous));
+        hub_accept(&rendezvous->hub, stream, origin, now_ms(rendezvous));
     arm(rendezvous);
     return connection;
 }

@@ -162,8 +162,8 @@ static void on_finished(void *context, int exit_status)
 static int start_job(struct run *run, struct err *err)
 {
     const struct job_options *options = &run->setup.job;
-    run->rendezvous = job_rendezvous_create(&run->loop, options->plan, &run->setup.key,
-                                            options->start_timeout_ms, err);
+    run->rendezvous = job_rendezvous_create(&run->loop, options->plan, options->id,
+                                            &run->setup.key, options->start_timeout_ms, err);
     if (!run->rendezvous)
         return STATUS_RESOURCE;
     struct job_meeting meeting = job_rendezvous_meeting(run->rendezvous);

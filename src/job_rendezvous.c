@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TABLE_SIZE = 1024 };
+enum { TABLE_SIZE = 16384 };
 
 struct relayed {
     struct rendezvous_stream stream; /* first: the rendezvous hands it back */
@@ -60,7 +60,6 @@ static void stream_close(struct rendezvous_stream *stream)
 static void on_open(void *context, int host, uint32_t id, bool own)
 {
     struct job_rendezvous *self = context;
-    (void)own;
     struct relayed *relayed = xcalloc(1, sizeof *relayed);
     *relayed = (struct relayed){
         .stream = { stream_send, stream_close }, .owner = self, .host = host, .id = id
@@ -71,7 +70,8 @@ static void on_open(void *context, int host, uint32_t id, bool own)
         return;
     }
     *at = relayed;
-    relayed->connection = rendezvous_accept(self->rendezvous, &relayed->stream);
+    relayed->connection = rendezvous_accept(self->rendezvous, &relayed->stream,
+                                            own ? RENDEZVOUS_OWN_UID : RENDEZVOUS_ELSEWHERE);
     if (relayed->connection)
         return;
     job_relay_end(self->job, host, id);
@@ -158,8 +158,8 @@ void job_rendezvous_ask(struct job_rendezvous *self)
 }
 
 struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct rank_plan *plan,
-                                             const struct job_key *key, uint64_t start_timeout_ms,
-                                             struct err *err)
+                                             const char *id, const struct job_key *key,
+                                             uint64_t start_timeout_ms, struct err *err)
 {
     struct job_rendezvous *self = xcalloc(1, sizeof *self);
     struct rendezvous_slot *slots = xcalloc((size_t)plan->size, sizeof *slots);
@@ -167,6 +167,7 @@ struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct rank_
         slots[i] = (struct rendezvous_slot){ plan->ranks[i].place,
                                              plan->hosts[plan->ranks[i].host].host->name };
     struct rendezvous_options options = {
+        .id = id,
         .slots = slots,
         .size = plan->size,
         .key = key,

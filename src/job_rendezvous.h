@@ -10,10 +10,10 @@
 
 struct job_rendezvous;
 
-/* A rendezvous for the ranks of a plan, which is borrowed. */
+/* A rendezvous for the ranks of a plan, which is borrowed, in job `id`. */
 struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct rank_plan *plan,
-                                             const struct job_key *key, uint64_t start_timeout_ms,
-                                             struct err *err);
+                                             const char *id, const struct job_key *key,
+                                             uint64_t start_timeout_ms, struct err *err);
 
 /* The job whose agents carry the connections; to be said before the loop runs. */
 void job_rendezvous_attach(struct job_rendezvous *self, struct job *job);

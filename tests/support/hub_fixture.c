@@ -60,7 +60,8 @@ void setup(int size)
     reports[0] = '\0';
     for (int rank = 0; rank < size; rank++)
         slots[rank] = (struct rendezvous_slot){ { rank, size, rank, size, 0, 1 }, "localhost" };
-    struct rendezvous_options options = { .slots = slots,
+    struct rendezvous_options options = { .id = "job",
+                                          .slots = slots,
                                           .size = size,
                                           .key = &key,
                                           .start_timeout_ms = START_TIMEOUT_MS,
@@ -68,7 +69,7 @@ void setup(int size)
                                           .context = &hub };
     ck_assert_int_eq(auth_init(&err), HVD_OK);
     job_key_generate(&key);
-    ck_assert_int_eq(hub_init(&hub, &options, &err), HVD_OK);
+    ck_assert_int_eq(hub_init(&hub, &options, 0, now_ms, &err), HVD_OK);
 }
 
 void teardown(void)
@@ -84,7 +85,7 @@ void teardown(void)
 void dial_with(struct join_client *client, const struct job_key *with_key)
 {
     join_client_init(client, with_key, deliver_whole);
-    client->connection = hub_accept(&hub, &client->stream, now_ms);
+    client->connection = hub_accept(&hub, &client->stream, RENDEZVOUS_ELSEWHERE, now_ms);
     ck_assert_ptr_nonnull(client->connection);
 }
 
@@ -103,7 +104,7 @@ void hang_up(struct join_client *client)
 void join(int rank)
 {
     dial(&clients[rank]);
-    join_client_join(&clients[rank], rank, hub.membership.size);
+    join_client_join(&clients[rank], rank, hub.meetings.only->size);
 }
 
 void join_first(int count)

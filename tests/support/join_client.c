@@ -44,10 +44,11 @@ void join_client_send(struct join_client *client, const void *data, size_t lengt
 
 void join_client_put_open(struct join_client *client, struct wire_writer *out)
 {
-    struct join_nonce open = { .version = JOIN_VERSION };
+    struct join_open open = { .version = JOIN_VERSION };
     memcpy(open.nonce, client->nonce, NONCE_SIZE);
+    memcpy(open.job, client->job, sizeof open.job);
     struct wire_writer body = { 0 };
-    join_nonce_encode(&body, &open);
+    join_open_encode(&body, &open);
     frame_put(out, JOIN_OPEN, body.data, body.length);
     wire_writer_fini(&body);
 }
@@ -126,8 +127,8 @@ bool join_client_open(struct join_client *client)
     ck_assert_uint_eq(frame.type, JOIN_CHALLENGE);
     struct wire_reader body;
     wire_reader_init(&body, frame.body, frame.length);
-    struct join_nonce challenge;
-    ck_assert_int_eq(join_nonce_decode(&challenge, JOIN_CHALLENGE, &body, NULL), HVD_OK);
+    struct join_challenge challenge;
+    ck_assert_int_eq(join_challenge_decode(&challenge, &body, NULL), HVD_OK);
     seal_init(&client->seal, SEAL_CLIENT, &client->key, client->nonce, challenge.nonce);
     return true;
 }

@@ -21,6 +21,7 @@ struct join_client {
     bool closed; /* by the rendezvous */
 
     struct job_key key;
+    char job[JOB_ID_SIZE]; /* what OPEN names; "" at first */
     unsigned char nonce[NONCE_SIZE];
     struct seal seal;
 };

@@ -316,7 +316,7 @@ START_TEST(a_thousand_answers_are_told_and_forgotten)
         join_client_report(&clients[rank], "idle\n");
     }
     ck_assert_ptr_nonnull(strstr(reports, "|998: idle\n|999: idle\n|"));
-    ck_assert_ptr_null(hub.roll_call.answers);
+    ck_assert_ptr_null(hub.meetings.only->roll_call.answers);
     teardown();
 }
 END_TEST

@@ -82,7 +82,7 @@ static bool dial(struct join_client *client)
     join_client_init(client, &key, deliver);
     client->stream.send = keep;
     in_hub = true;
-    client->connection = hub_accept(&hub, &client->stream, 0);
+    client->connection = hub_accept(&hub, &client->stream, RENDEZVOUS_ELSEWHERE, 0);
     in_hub = false;
     client->closed = !client->connection;
     return client->connection;
@@ -158,7 +158,8 @@ static bool run_with_failure(int which)
     static const struct rendezvous_slot slots[2] = { { { 0, 2, 0, 2, 0, 1 }, "a" },
                                                      { { 1, 2, 1, 2, 0, 1 }, "a" } };
     int completed = 0;
-    struct rendezvous_options options = { .slots = slots,
+    struct rendezvous_options options = { .id = "job",
+                                          .slots = slots,
                                           .size = 2,
                                           .key = &key,
                                           .start_timeout_ms = 100000,
@@ -167,7 +168,7 @@ static bool run_with_failure(int which)
     struct err err = { 0 };
     countdown = which;
     in_hub = true;
-    int rc = hub_init(&hub, &options, &err);
+    int rc = hub_init(&hub, &options, 0, 0, &err);
     in_hub = false;
     if (rc != HVD_OK) {
         ck_assert_int_eq(err.code, HVD_ERR_NOMEM);

@@ -45,7 +45,8 @@ static void setup(uint64_t start_timeout_ms, struct rendezvous_events events)
 {
     struct rendezvous_slot slots[2] = { { { 0, 2, 0, 2, 0, 1 }, "localhost" },
                                         { { 1, 2, 1, 2, 0, 1 }, "localhost" } };
-    struct rendezvous_options options = { .slots = slots,
+    struct rendezvous_options options = { .id = "job",
+                                          .slots = slots,
                                           .size = 2,
                                           .key = &key,
                                           .start_timeout_ms = start_timeout_ms,
@@ -74,7 +75,7 @@ static void teardown(void)
 static void dial(struct join_client *client)
 {
     join_client_init(client, &key, deliver);
-    client->connection = rendezvous_accept(rendezvous, &client->stream);
+    client->connection = rendezvous_accept(rendezvous, &client->stream, RENDEZVOUS_ELSEWHERE);
 }
 
 static void join(int rank)

@@ -196,7 +196,7 @@ START_TEST(a_rank_out_of_range_is_refused_with_words_because_it_is_proven)
     struct join_client wrong;
     dial(&wrong);
     join_client_join(&wrong, 2, 2);
-    expect_refused(&wrong, HVD_ERR_PROTOCOL, "HELLO: a number out of range");
+    expect_refused(&wrong, HVD_ERR_PROTOCOL, "HELLO: a value out of range");
     join_client_fini(&wrong);
     expect_undisturbed();
     teardown();
@@ -257,7 +257,7 @@ START_TEST(the_hub_may_be_closed_while_it_reports_completion)
     ck_assert(clients[0].closed && clients[1].closed);
     struct join_client late;
     join_client_init(&late, &key, deliver_bytes);
-    ck_assert_ptr_null(hub_accept(&hub, &late.stream, now_ms));
+    ck_assert_ptr_null(hub_accept(&hub, &late.stream, RENDEZVOUS_ELSEWHERE, now_ms));
     teardown();
 }
 END_TEST

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of a job when a worker says or does something, or time passes: lobby and membership
+ * decide, and here their decisions are carried out on the workers' connections. A worker that a
+ * message cannot be sent to for want of memory has broken off. */
+#include "rendezvous/hub_impl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* To the people of a service. */
+static void __attribute__((format(printf, 3, 4)))
+say(struct hub *hub, const struct meeting *meeting, const char *format, ...)
+{
+    char text[JOIN_TEXT_MAX];
+    va_list args;
+    if (!hub->say || hub->closed)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    hub->say(hub->context, meeting->id, text);
+}
+
+static void refuse(struct rendezvous_connection *connection, int status, const char *text)
+{
+    struct wire_writer out = { 0 };
+    join_session_refuse(&connection->join, &out, status, text);
+    hub_flush(connection, &out);
+    hub_end(connection);
+}
+
+static void put_message(const struct meeting *meeting, const struct membership_action *action,
+                        struct join_session *session, struct wire_writer *out)
+{
+    struct join_welcome welcome;
+    if (action->act == MEMBERSHIP_WELCOME) {
+        membership_welcome(&meeting->membership, action->rank, &welcome);
+        join_session_welcome(session, out, &welcome);
+    } else if (action->act == MEMBERSHIP_REFUSE) {
+        join_session_refuse(session, out, action->cause->status, action->cause->text);
+    } else {
+        join_session_news(session, out, action->cause);
+    }
+}
+
+static void tell_rank(struct hub *hub, struct meeting *meeting,
+                      const struct membership_action *action)
+{
+    struct rendezvous_connection *connection = meeting->ranks[action->rank].connection;
+    if (!connection)
+        return;
+    struct wire_writer out = { 0 };
+    put_message(meeting, action, &connection->join, &out);
+    bool told = hub_flush(connection, &out);
+    if (!told || action->act == MEMBERSHIP_REFUSE)
+        hub_end(connection);
+    if (!told)
+        membership_broke(&meeting->membership, action->rank, hub->now_ms);
+}
+
+static void on_complete(struct hub *hub, struct meeting *meeting)
+{
+    metrics_joined(&hub->metrics, hub->now_ms - meeting->first_ms);
+    if (hub->events.complete)
+        hub->events.complete(hub->context);
+    say(hub, meeting, "all %d workers have come", meeting->size);
+}
+
+/* Nobody is left of a service's job. */
+static void check_over(struct hub *hub, struct meeting *meeting)
+{
+    if (!meeting_is_over(meeting) || !meeting->store)
+        return;
+    const char *cause = meeting_cause(meeting);
+    say(hub, meeting, *cause ? "failed: %s" : "ended: all workers have left%s", cause);
+    meeting_close(meeting, &hub->service.woken, hub->now_ms);
+}
+
+/* Does what the last event has made necessary; the launcher's callbacks may cause further events
+ * meanwhile, and hub_close(). */
+static void carry_out(struct hub *hub, struct meeting *meeting)
+{
+    struct membership_action action;
+    while (meeting->slots && !hub->closed && membership_next(&meeting->membership, &action)) {
+        if (action.act == MEMBERSHIP_COMPLETE)
+            on_complete(hub, meeting);
+        else if (action.act == MEMBERSHIP_TIMED_OUT && hub->events.timed_out)
+            hub->events.timed_out(hub->context, action.cause->text);
+        else if (action.act != MEMBERSHIP_TIMED_OUT)
+            tell_rank(hub, meeting, &action);
+    }
+    hub_due(hub, meeting_deadline(meeting));
+    check_over(hub, meeting);
+}
+
+/* The lobby has broken: who waits there is told why. */
+static void clear_lobby(struct hub *hub, struct meeting *meeting)
+{
+    struct lobby *lobby = &meeting->lobby;
+    for (int i = 0; i < lobby->count && !hub->closed; i++) {
+        struct rendezvous_connection *connection = lobby->guests[i].owner;
+        if (connection)
+            refuse(connection, lobby->cause.status, lobby->cause.text);
+    }
+    check_over(hub, meeting);
+}
+
+static void seat(struct hub *hub, struct meeting *meeting)
+{
+    struct err err;
+    if (meeting_seat(meeting, hub->now_ms, &err) < 0) {
+        lobby_end(&meeting->lobby, err.text);
+        clear_lobby(hub, meeting);
+        return;
+    }
+    for (int rank = 0; rank < meeting->size; rank++) {
+        meeting->ranks[rank].connection->rank = rank;
+        meeting->ranks[rank].connection->guest = -1;
+    }
+    carry_out(hub, meeting);
+}
+
+/* From now on it is a worker of the job's. */
+static void take_in(struct rendezvous_connection *connection, struct meeting *meeting)
+{
+    hub_stand(connection, HUB_WORKER);
+    connection->meeting = meeting;
+    if (meeting->connected++ == 0 && meeting->first_ms == 0)
+        meeting->first_ms = connection->hub->now_ms;
+}
+
+static int join_planned(struct rendezvous_connection *connection, struct meeting *meeting,
+                        const struct join_hello *hello, struct err *err)
+{
+    uint64_t now_ms = connection->hub->now_ms;
+    int rc = membership_join(&meeting->membership, hello, now_ms, err);
+    if (rc < 0)
+        return rc;
+    take_in(connection, meeting);
+    connection->rank = hello->rank;
+    struct meeting_rank *rank = &meeting->ranks[hello->rank];
+    rank->connection = connection;
+    rank->pid = hello->pid;
+    rank->joined_ms = rank->heard_ms = now_ms;
+    carry_out(connection->hub, meeting);
+    return HVD_OK;
+}
+
+static int join_lobby(struct rendezvous_connection *connection, struct meeting *meeting,
+                      const struct join_hello *hello, struct err *err)
+{
+    struct hub *hub = connection->hub;
+    int rc = lobby_join(&meeting->lobby, hello, connection, hub->now_ms, &connection->guest, err);
+    if (rc < 0)
+        return rc;
+    take_in(connection, meeting);
+    if (meeting->lobby.count == 1)
+        say(hub, meeting, "a worker on %s is the first of %d", hello->host, meeting->lobby.size);
+    if (meeting->lobby.state == LOBBY_FULL)
+        seat(hub, meeting);
+    else
+        hub_due(hub, meeting_deadline(meeting));
+    return HVD_OK;
+}
+
+/* The job that the worker has proved to belong to; made, if it is a service's and not there yet. */
+static struct meeting *find_meeting(struct hub *hub, const char *id, struct err *err)
+{
+    struct meeting *meeting = meetings_find(&hub->meetings, id);
+    if (meeting && !meeting_is_over(meeting))
+        return meeting;
+    if (!hub->keyring.service || !*id) {
+        fail(err, HVD_ERR_ENVIRONMENT, "HVD_JOB_ID: there is no job '%s' here", id);
+        return NULL;
+    }
+    return meetings_make(&hub->meetings, id, 0, 0, hub->now_ms, err);
+}
+
+void hub_on_hello(struct rendezvous_connection *connection, const struct join_hello *hello)
+{
+    struct err err = { 0 };
+    struct meeting *meeting = find_meeting(connection->hub, connection->join.job, &err);
+    int rc = !meeting           ? err.code
+             : meeting->planned ? join_planned(connection, meeting, hello, &err)
+                                : join_lobby(connection, meeting, hello, &err);
+    if (rc == HVD_OK)
+        return;
+    connection->hub->metrics.refused_workers++;
+    refuse(connection, rc, err.text);
+}
+
+void hub_on_report(struct rendezvous_connection *connection, const struct join_report *report)
+{
+    struct meeting *meeting = connection->meeting;
+    meeting_heard(meeting, connection->rank, report->text, connection->hub->now_ms);
+    roll_call_answer(&meeting->roll_call, connection->rank, report->text);
+}
+
+void hub_worker_gone(struct rendezvous_connection *connection)
+{
+    struct meeting *meeting = connection->meeting;
+    meeting->connected--;
+    if (connection->rank >= 0)
+        meeting->ranks[connection->rank].connection = NULL;
+    else
+        meeting->lobby.guests[connection->guest].owner = NULL;
+    connection->meeting = NULL;
+}
+
+static void lobby_lost(struct hub *hub, struct meeting *meeting, int guest, bool said_goodbye)
+{
+    if (meeting->lobby.state != LOBBY_OPEN)
+        return;
+    lobby_leave(&meeting->lobby, guest, said_goodbye);
+    clear_lobby(hub, meeting);
+}
+
+void hub_on_goodbye(struct rendezvous_connection *connection, const struct join_goodbye *goodbye)
+{
+    struct hub *hub = connection->hub;
+    struct meeting *meeting = connection->meeting;
+    int rank = connection->rank, guest = connection->guest;
+    hub_end(connection);
+    if (rank < 0) {
+        lobby_lost(hub, meeting, guest, true);
+        return;
+    }
+    membership_goodbye(&meeting->membership, rank, goodbye);
+    carry_out(hub, meeting);
+}
+
+void hub_on_broken(struct hub *hub, struct meeting *meeting, int rank, int guest)
+{
+    if (rank < 0) {
+        lobby_lost(hub, meeting, guest, false);
+        return;
+    }
+    membership_broke(&meeting->membership, rank, hub->now_ms);
+    carry_out(hub, meeting);
+}
+
+void hub_rank_ended(struct hub *hub, int rank, const char *how, uint64_t now_ms)
+{
+    struct meeting *meeting = hub->meetings.only;
+    hub_enter(hub, now_ms);
+    membership_ended(&meeting->membership, rank, how, now_ms);
+    carry_out(hub, meeting);
+    hub_leave(hub);
+}
+
+void hub_end_meeting(struct http_service *service, struct meeting *meeting, const char *why,
+                     uint64_t now_ms)
+{
+    struct hub *hub = (struct hub *)(void *)((char *)service - offsetof(struct hub, service));
+    hub_enter(hub, now_ms);
+    if (meeting->slots) {
+        membership_end(&meeting->membership, why);
+        carry_out(hub, meeting);
+    } else {
+        lobby_end(&meeting->lobby, why);
+        clear_lobby(hub, meeting);
+    }
+    hub_leave(hub);
+}
+
+void hub_meeting_tick(struct hub *hub, struct meeting *meeting)
+{
+    if (meeting->slots) {
+        membership_tick(&meeting->membership, hub->now_ms);
+        roll_call_tick(&meeting->roll_call, hub->now_ms);
+    } else if (meeting->lobby.state == LOBBY_OPEN) {
+        lobby_tick(&meeting->lobby, hub->now_ms);
+        if (meeting->lobby.state == LOBBY_BROKEN)
+            clear_lobby(hub, meeting);
+    }
+    carry_out(hub, meeting);
+}
+
+static void ask_rank(struct meeting *meeting, int rank)
+{
+    struct rendezvous_connection *connection = meeting->ranks[rank].connection;
+    struct wire_writer out = { 0 };
+    if (!connection || !roll_call_wants(&meeting->roll_call, &meeting->membership, rank))
+        return;
+    join_session_ask(&connection->join, &out, roll_call_text_size(meeting->size));
+    if (!hub_flush(connection, &out))
+        hub_send_away(connection);
+}
+
+static int ask_all(struct hub *hub, struct meeting *meeting, struct err *err)
+{
+    int rc = roll_call_start(&meeting->roll_call, meeting->size, hub->now_ms, err);
+    if (rc < 0)
+        return rc;
+    hub->roll_calls++;
+    hub_due(hub, roll_call_deadline(&meeting->roll_call));
+    for (int rank = 0; rank < meeting->size; rank++)
+        ask_rank(meeting, rank);
+    return HVD_OK;
+}
+
+int hub_ask(struct hub *hub, uint64_t now_ms, struct err *err)
+{
+    struct meeting *meeting = hub->meetings.only;
+    if (hub->closed || meeting->asked_by_launcher)
+        return HVD_OK;
+    if (roll_call_is_open(&meeting->roll_call)) {
+        meeting->ask_again = true;
+        return HVD_OK;
+    }
+    hub_enter(hub, now_ms);
+    meeting->asked_by_launcher = true;
+    int rc = ask_all(hub, meeting, err);
+    if (rc < 0)
+        meeting->asked_by_launcher = false;
+    hub_leave(hub);
+    return rc;
+}
+
+int hub_ask_meeting(struct http_service *service, struct meeting *meeting, uint64_t now_ms)
+{
+    struct hub *hub = (struct hub *)(void *)((char *)service - offsetof(struct hub, service));
+    struct err err;
+    if (!meeting->slots)
+        return HVD_ERR_INVALID;
+    if (roll_call_is_open(&meeting->roll_call))
+        return HVD_OK;
+    hub_enter(hub, now_ms);
+    int rc = ask_all(hub, meeting, &err);
+    hub_leave(hub);
+    return rc;
+}
+
+/* Everybody has been heard. */
+static void roll_call_ended(struct hub *hub, struct meeting *meeting)
+{
+    struct err err;
+    bool again = meeting->ask_again;
+    hub->roll_calls--;
+    meeting->asked_by_launcher = meeting->ask_again = false;
+    wait_list_wake(&meeting->watchers, &hub->service.woken);
+    if (again)
+        hub_ask(hub, hub->now_ms, &err); /* without memory: not answered */
+}
+
+/* True if another roll call has begun. */
+static bool report_of(struct hub *hub, struct meeting *meeting)
+{
+    int rank;
+    const char *text;
+    if (!roll_call_is_open(&meeting->roll_call))
+        return false;
+    while (!hub->closed && roll_call_next(&meeting->roll_call, &meeting->membership, &rank, &text))
+        if (meeting->asked_by_launcher)
+            hub->events.report(hub->context, rank, text);
+    if (roll_call_is_open(&meeting->roll_call))
+        return false;
+    roll_call_ended(hub, meeting);
+    return roll_call_is_open(&meeting->roll_call);
+}
+
+/* Whatever has happened may have settled what a rank's text is. */
+void hub_report(struct hub *hub)
+{
+    struct meeting *at;
+    if (hub->roll_calls > 0 && !hub->closed)
+        TAILQ_FOREACH(at, &hub->meetings.list, link)
+    while (report_of(hub, at))
+        ;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One job; see meeting.h. */
+#include "rendezvous/meeting.h"
+
+#include "rendezvous/http_key_value.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct meeting *create(const char *id, int size, uint64_t now_ms, struct err *err)
+{
+    struct meeting *meeting = calloc(1, sizeof *meeting);
+    if (meeting)
+        meeting->store = key_value_create();
+    if (!meeting || !meeting->store) {
+        fail(err, HVD_ERR_NOMEM, "out of memory for job %s", id);
+        free(meeting);
+        return NULL;
+    }
+    snprintf(meeting->id, sizeof meeting->id, "%s", id);
+    meeting->size = size;
+    meeting->since_ms = now_ms;
+    TAILQ_INIT(&meeting->watchers);
+    return meeting;
+}
+
+/* The places are known from now on. Nothing has to be undone when it fails. */
+static int place(struct meeting *meeting, struct rendezvous_slot *slots, uint64_t start_timeout_ms,
+                 struct err *err)
+{
+    size_t size = (size_t)meeting->size;
+    struct meeting_rank *ranks = calloc(size, sizeof *ranks);
+    int rc =
+        ranks ? membership_init(&meeting->membership, slots, meeting->size, start_timeout_ms, err)
+              : fail(err, HVD_ERR_NOMEM, "out of memory for %zu ranks", size);
+    if (rc < 0) {
+        free(ranks);
+        return rc;
+    }
+    meeting->slots = slots;
+    meeting->ranks = ranks;
+    return HVD_OK;
+}
+
+static struct rendezvous_slot *copy_slots(const struct rendezvous_slot *slots, int size)
+{
+    struct rendezvous_slot *copy = calloc((size_t)size, sizeof *copy);
+    if (copy)
+        memcpy(copy, slots, (size_t)size * sizeof *copy);
+    return copy;
+}
+
+struct meeting *meeting_create_planned(const char *id, const struct rendezvous_slot *slots,
+                                       int size, uint64_t start_timeout_ms, uint64_t now_ms,
+                                       struct err *err)
+{
+    struct meeting *meeting = create(id, size, now_ms, err);
+    if (!meeting)
+        return NULL;
+    struct rendezvous_slot *own = copy_slots(slots, size);
+    meeting->planned = true;
+    int rc = own ? place(meeting, own, start_timeout_ms, err)
+                 : fail(err, HVD_ERR_NOMEM, "out of memory for %d slots", size);
+    if (rc == HVD_OK && http_key_value_plan(meeting->store, slots, size) < 0)
+        rc = fail(err, HVD_ERR_NOMEM, "out of memory for the scopes of %d ranks", size);
+    if (rc == HVD_OK)
+        return meeting;
+    if (!meeting->slots)
+        free(own);
+    meeting_destroy(meeting);
+    return NULL;
+}
+
+struct meeting *meeting_create(const char *id, int size, uint64_t start_timeout_ms, uint64_t now_ms,
+                               struct err *err)
+{
+    struct meeting *meeting = create(id, size, now_ms, err);
+    if (meeting)
+        lobby_init(&meeting->lobby, meeting->id, size, start_timeout_ms);
+    return meeting;
+}
+
+void meeting_destroy(struct meeting *meeting)
+{
+    struct waiter *waiter;
+    if (!meeting)
+        return;
+    while ((waiter = TAILQ_FIRST(&meeting->watchers)))
+        waiter_leave(waiter);
+    for (int rank = 0; meeting->ranks && rank < meeting->size; rank++)
+        free(meeting->ranks[rank].report);
+    roll_call_fini(&meeting->roll_call);
+    if (meeting->slots)
+        membership_fini(&meeting->membership);
+    if (!meeting->planned)
+        lobby_fini(&meeting->lobby);
+    key_value_destroy(meeting->store);
+    free(meeting->ranks);
+    free(meeting->slots);
+    free(meeting);
+}
+
+static int join_guest(struct meeting *meeting, const struct lobby_guest *guest, uint64_t now_ms,
+                      struct err *err)
+{
+    struct join_hello hello = { .rank = guest->rank, .size = meeting->size, .pid = guest->pid };
+    hello.addresses = guest->addresses;
+    snprintf(hello.host, sizeof hello.host, "%s", guest->host);
+    meeting->ranks[guest->rank] = (struct meeting_rank){ .connection = guest->owner,
+                                                         .pid = guest->pid,
+                                                         .joined_ms = guest->came_ms,
+                                                         .heard_ms = guest->came_ms };
+    return membership_join(&meeting->membership, &hello, now_ms, err);
+}
+
+int meeting_seat(struct meeting *meeting, uint64_t now_ms, struct err *err)
+{
+    struct lobby *lobby = &meeting->lobby;
+    meeting->size = lobby->size;
+    struct rendezvous_slot *slots = calloc((size_t)meeting->size, sizeof *slots);
+    int rc = slots ? lobby_seat(lobby, slots, err)
+                   : fail(err, HVD_ERR_NOMEM, "out of memory for %d ranks", meeting->size);
+    if (rc == HVD_OK)
+        rc = place(meeting, slots, lobby->start_timeout_ms, err);
+    if (rc < 0) {
+        free(slots);
+        return rc;
+    }
+    for (int i = 0; i < lobby->count && rc == HVD_OK; i++)
+        rc = join_guest(meeting, &lobby->guests[i], now_ms, err);
+    return rc;
+}
+
+int meeting_expects(const struct meeting *meeting)
+{
+    if (meeting->slots)
+        return meeting->membership.world == WORLD_GATHERING
+                   ? meeting->size - meeting->membership.joined
+                   : 0;
+    return meeting->lobby.state == LOBBY_OPEN ? meeting->lobby.size - meeting->lobby.count : 0;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t meeting_deadline(const struct meeting *meeting)
+{
+    uint64_t deadline_ms = roll_call_deadline(&meeting->roll_call);
+    if (meeting->slots)
+        return earlier(deadline_ms, membership_deadline(&meeting->membership));
+    return meeting->lobby.state == LOBBY_OPEN ? earlier(deadline_ms, meeting->lobby.deadline_ms)
+                                              : deadline_ms;
+}
+
+void meeting_saw_gloo(struct meeting *meeting, int rank, uint64_t now_ms)
+{
+    if (!meeting->slots || rank < 0 || rank >= meeting->size)
+        return;
+    meeting->ranks[rank].gloo = true;
+    meeting->ranks[rank].heard_ms = now_ms;
+}
+
+void meeting_heard(struct meeting *meeting, int rank, const char *report, uint64_t now_ms)
+{
+    struct meeting_rank *at = &meeting->ranks[rank];
+    size_t size = (size_t)roll_call_text_size(meeting->size);
+    at->heard_ms = now_ms;
+    free(at->report);
+    at->report = strndup(report, size - 1); /* without memory: not known */
+}
+
+enum meeting_state meeting_state(const struct meeting *meeting)
+{
+    static const enum meeting_state of_world[] = { [WORLD_GATHERING] = MEETING_GATHERING,
+                                                   [WORLD_COMPLETE] = MEETING_RUNNING,
+                                                   [WORLD_BROKEN] = MEETING_FAILED };
+    if (!meeting->slots)
+        return meeting->lobby.state == LOBBY_BROKEN ? MEETING_FAILED : MEETING_GATHERING;
+    enum meeting_state state = of_world[meeting->membership.world];
+    bool gone = meeting->connected == 0 && meeting->membership.unsettled == 0;
+    return state == MEETING_RUNNING && gone ? MEETING_ENDED : state;
+}
+
+const char *meeting_state_name(enum meeting_state state)
+{
+    static const char *const names[] = { [MEETING_GATHERING] = "gathering",
+                                         [MEETING_RUNNING] = "running",
+                                         [MEETING_ENDED] = "ended",
+                                         [MEETING_FAILED] = "failed" };
+    return names[state];
+}
+
+const char *meeting_cause(const struct meeting *meeting)
+{
+    if (meeting_state(meeting) != MEETING_FAILED)
+        return "";
+    return meeting->slots ? meeting->membership.cause.text : meeting->lobby.cause.text;
+}
+
+const char *meeting_rank_state(const struct meeting *meeting, int rank)
+{
+    const struct membership *membership = &meeting->membership;
+    switch (membership->members[rank].state) {
+    case MEMBER_EXPECTED:
+        return meeting->ranks[rank].gloo ? "gloo" : "expected";
+    case MEMBER_JOINED:
+        return membership_was_complete(membership) ? "running" : "waiting";
+    case MEMBER_LEFT:
+        return "left";
+    default:
+        return "lost";
+    }
+}
+
+bool meeting_is_over(const struct meeting *meeting)
+{
+    enum meeting_state state = meeting_state(meeting);
+    return !meeting->planned && meeting->connected == 0 &&
+           (state == MEETING_ENDED || state == MEETING_FAILED);
+}
+
+void meeting_close(struct meeting *meeting, struct wait_list *woken, uint64_t now_ms)
+{
+    meeting->ended_ms = now_ms;
+    wait_list_wake(&meeting->watchers, woken);
+    if (meeting->store)
+        key_value_wake_all(meeting->store, woken);
+    key_value_destroy(meeting->store);
+    meeting->store = NULL;
+}
