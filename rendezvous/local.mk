@@ -4,7 +4,11 @@
 noinst_LTLIBRARIES += rendezvous/librendezvous.la
 
 rendezvous_librendezvous_la_SOURCES = \
+	rendezvous/add_request.c rendezvous/add_request.h \
 	rendezvous/http_head.c rendezvous/http_head.h \
+	rendezvous/http_key_value.c rendezvous/http_key_value.h \
+	rendezvous/http_key_value_post.c \
+	rendezvous/http_rank_and_size.c \
 	rendezvous/http_request.c rendezvous/http_request.h \
 	rendezvous/http_route.c rendezvous/http_route.h \
 	rendezvous/http_session.c rendezvous/http_session.h \

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET, PUT and DELETE of a key; see http_key_value.h. */
+#include "rendezvous/http_key_value.h"
+
+#include "lib/base/status.h"
+#include "rendezvous/http_route.h"
+#include "rendezvous/meeting.h"
+#include "rendezvous/meetings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool all_digits(struct key_value_bytes text)
+{
+    for (size_t i = 0; i < text.length; i++)
+        if (!is_digit(text.data[i]))
+            return false;
+    return text.length > 0;
+}
+
+static bool is(struct key_value_bytes text, const char *word)
+{
+    return text.length == strlen(word) && memcmp(text.data, word, text.length) == 0;
+}
+
+static struct key_value_bytes bytes_of(struct http_text text)
+{
+    return (struct key_value_bytes){ text.data, text.length };
+}
+
+/* An answer without a word. */
+static void answer_bytes(struct http_answer *answer, int status, struct key_value_bytes bytes)
+{
+    answer->status = status;
+    answer->type = "application/octet-stream";
+    answer->body = bytes.data;
+    answer->length = bytes.length;
+    answer->has_body = true;
+}
+
+static void answer_empty(struct http_answer *answer, int status)
+{
+    answer_bytes(answer, status, (struct key_value_bytes){ "", 0 });
+}
+
+static int plan_local(struct key_value *store, const struct rendezvous_slot *slot)
+{
+    char scope[KEY_VALUE_SCOPE_MAX + 2]; /* enough to be too long */
+    snprintf(scope, sizeof scope, "local_%s", slot->host);
+    int rc = key_value_plan(store, scope, slot->place.local_size);
+    return rc == 400 ? 0 : rc;
+}
+
+static int plan_cross(struct key_value *store, const struct place *place)
+{
+    char scope[32];
+    snprintf(scope, sizeof scope, "cross_%d", place->local_rank);
+    return key_value_plan(store, scope, place->cross_size);
+}
+
+int http_key_value_plan(struct key_value *store, const struct rendezvous_slot *slots, int size)
+{
+    int rc = key_value_plan(store, "global", size);
+    for (int rank = 0; rc == 0 && rank < size; rank++) {
+        if (slots[rank].place.local_rank == 0)
+            rc = plan_local(store, &slots[rank]);
+        if (rc == 0 && slots[rank].place.cross_rank == 0)
+            rc = plan_cross(store, &slots[rank].place);
+    }
+    return rc == 0 ? HVD_OK : HVD_ERR_NOMEM;
+}
+
+struct meeting *http_key_value_meeting(const struct http_service *service,
+                                       const struct http_exchange *exchange,
+                                       struct http_answer *answer)
+{
+    const char *id = exchange->access.job;
+    struct meeting *meeting = meetings_find(service->meetings, id);
+    if (meeting && meeting->store)
+        return meeting;
+    if (meeting)
+        http_answer_text(answer, 404, "job %s is over", meeting->id);
+    else if (*id)
+        http_answer_text(answer, 404, "there is no job %s", id);
+    else
+        http_answer_text(answer, 404, "which job? expected Authorization: Bearer ID:KEY");
+    return NULL;
+}
+
+/* Scopes that are paths of ours. */
+static const struct {
+    const char *scope;
+    int status;
+    const char *allow;
+} reserved[] = {
+    { "v1", 403, "" },
+    { "rank_and_size", 405, "GET, HEAD" },
+};
+
+static bool may_use(struct key_value_bytes scope, struct http_answer *answer)
+{
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
+        if (!is(scope, reserved[i].scope))
+            continue;
+        http_answer_text(answer, reserved[i].status,
+                         "scope \"%s\" is the server's: expected another", reserved[i].scope);
+        snprintf(answer->allow, sizeof answer->allow, "%s", reserved[i].allow);
+        return false;
+    }
+    return true;
+}
+
+static bool name_is_valid(const char *what, struct key_value_bytes name, int max,
+                          struct http_answer *answer)
+{
+    char quoted[QUOTED_SIZE];
+    if (key_value_name_valid(name, (size_t)max))
+        return true;
+    http_answer_text(answer, 400,
+                     "%s \"%s\": expected 1 to %d of A-Z a-z 0-9 . _ : @ + = , - and not \".\" or "
+                     "\"..\"",
+                     what, quote_token(quoted, sizeof quoted, name.data, name.length), max);
+    return false;
+}
+
+bool http_key_value_target(struct http_key_value_target *target, const struct http_service *service,
+                           const struct http_exchange *exchange, struct http_answer *answer)
+{
+    target->scope = bytes_of(exchange->path.segments[0]);
+    target->key = bytes_of(exchange->path.segments[1]);
+    if (!may_use(target->scope, answer) ||
+        !name_is_valid("scope", target->scope, KEY_VALUE_SCOPE_MAX, answer) ||
+        !name_is_valid("key", target->key, KEY_VALUE_KEY_MAX, answer))
+        return false;
+    target->meeting = http_key_value_meeting(service, exchange, answer);
+    return target->meeting;
+}
+
+static void refuse_query(const struct http_exchange *exchange, const char *expected,
+                         struct http_answer *answer)
+{
+    char quoted[QUOTED_SIZE];
+    struct http_text query = exchange->path.query;
+    http_answer_text(answer, 400, "query \"%s\": expected %s",
+                     quote_token(quoted, sizeof quoted, query.data, query.length), expected);
+}
+
+bool http_key_value_no_query(const struct http_exchange *exchange, struct http_answer *answer)
+{
+    if (!exchange->path.query.data)
+        return true;
+    refuse_query(exchange, "none", answer);
+    return false;
+}
+
+void http_key_value_refuse(struct http_answer *answer, int status,
+                           const struct http_key_value_target *target)
+{
+    char key[QUOTED_SIZE];
+    quote_token(key, sizeof key, target->key.data, target->key.length);
+    if (status == 409)
+        http_answer_text(answer, 409, "key \"%s\": expected a number, and a sum in 64 bits", key);
+    else if (status == 413)
+        http_answer_text(answer, 413, "key \"%s\": expected a value of at most %d bytes", key,
+                         KEY_VALUE_SIZE_MAX);
+    else
+        http_answer_text(answer, status,
+                         "no room for key \"%s\": expected at most %d keys in a scope, %d scopes "
+                         "and %d MiB",
+                         key, KEY_VALUE_KEYS_MAX, KEY_VALUE_SCOPES_MAX, KEY_VALUE_TOTAL_MAX >> 20);
+}
+
+/* SECONDS, with up to three decimals, as milliseconds. */
+static bool read_seconds(const char *at, const char *end, uint64_t *ms)
+{
+    const char *from = at;
+    uint64_t seconds = 0;
+    for (; at < end && is_digit(*at) && seconds <= HTTP_WAIT_SECONDS_MAX; at++)
+        seconds = 10 * seconds + (uint64_t)(*at - '0');
+    bool whole = at > from;
+    uint64_t thousandths = 0;
+    if (at < end && *at == '.') {
+        whole = whole && at + 1 < end && end - at <= 4;
+        uint64_t unit = 100;
+        for (at++; at < end && is_digit(*at); at++, unit /= 10)
+            thousandths += unit * (uint64_t)(*at - '0');
+    }
+    *ms = 1000 * seconds + thousandths;
+    return whole && at == end && *ms <= 1000 * HTTP_WAIT_SECONDS_MAX;
+}
+
+/* An unmodified Horovod worker: the kernel vouches for it, it says nothing itself. */
+static bool is_gloo(const struct http_exchange *exchange)
+{
+    return exchange->access.level != HTTP_ANYBODY && !exchange->access.credentials;
+}
+
+/* How long a GET is held, and what is said if nothing has come. */
+struct patience {
+    uint64_t ms;
+    int status;
+};
+
+static bool read_patience(const struct http_exchange *exchange, struct patience *patience,
+                          struct http_answer *answer)
+{
+    static const char wait[] = "wait=";
+    const size_t prefix = sizeof wait - 1;
+    struct http_text query = exchange->path.query;
+    bool gloo = is_gloo(exchange) && all_digits(bytes_of(exchange->path.segments[1]));
+    *patience = (struct patience){ gloo ? HTTP_GLOO_HOLD_MS : 0, 404 };
+    if (!query.data)
+        return true;
+    patience->status = 204;
+    if (query.length > prefix && memcmp(query.data, wait, prefix) == 0 &&
+        read_seconds(query.data + prefix, query.data + query.length, &patience->ms))
+        return true;
+    refuse_query(exchange, "wait=SECONDS, from 0 to 60 with at most 3 decimals", answer);
+    return false;
+}
+
+bool http_key_value_get(struct http_service *service, struct http_exchange *exchange,
+                        struct http_answer *answer)
+{
+    struct http_key_value_target target;
+    struct patience patience;
+    struct key_value_bytes value;
+    if (!read_patience(exchange, &patience, answer) ||
+        !http_key_value_target(&target, service, exchange, answer))
+        return true;
+    struct key_value *store = target.meeting->store;
+    if (key_value_get(store, target.scope, target.key, &value) == 200) {
+        answer_bytes(answer, 200, value);
+        return true;
+    }
+    exchange->held_until_ms = exchange->began_ms + patience.ms;
+    if (exchange->last || exchange->now_ms >= exchange->held_until_ms) {
+        answer_empty(answer, patience.status);
+        return true;
+    }
+    waiter_join(exchange->waiter, key_value_waiters(store, target.scope, target.key));
+    return false;
+}
+
+/* The address under which an unmodified worker of the plan is found. */
+static void notice_gloo(const struct http_exchange *exchange,
+                        const struct http_key_value_target *target)
+{
+    struct meeting *meeting = target->meeting;
+    if (!meeting->planned || !is_gloo(exchange) || !is(target->scope, "global") ||
+        !all_digits(target->key) || target->key.length > 5)
+        return;
+    int rank = 0;
+    for (size_t i = 0; i < target->key.length; i++)
+        rank = 10 * rank + target->key.data[i] - '0';
+    if (rank < meeting->size)
+        meeting_saw_gloo(meeting, rank, exchange->now_ms);
+}
+
+bool http_key_value_put(struct http_service *service, struct http_exchange *exchange,
+                        struct http_answer *answer)
+{
+    struct http_key_value_target target;
+    if (!http_key_value_no_query(exchange, answer) ||
+        !http_key_value_target(&target, service, exchange, answer))
+        return true;
+    struct key_value *store = target.meeting->store;
+    int rc = key_value_put(store, target.scope, target.key, exchange->body, exchange->length);
+    if (rc != 200) {
+        http_key_value_refuse(answer, rc, &target);
+        return true;
+    }
+    notice_gloo(exchange, &target);
+    key_value_wake(store, &service->woken);
+    answer_empty(answer, 200);
+    return true;
+}
+
+bool http_key_value_delete(struct http_service *service, struct http_exchange *exchange,
+                           struct http_answer *answer)
+{
+    struct http_key_value_target target;
+    if (!http_key_value_no_query(exchange, answer) ||
+        !http_key_value_target(&target, service, exchange, answer))
+        return true;
+    key_value_delete(target.meeting->store, target.scope, target.key);
+    answer_empty(answer, 200);
+    return true;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The key-value store over HTTP, for tools and for unmodified Horovod workers (key_value.h; the
+ * handlers are declared in http_route.h, and act in the job that the client has proved).
+ *
+ *   GET /SCOPE/KEY                 200 and the bytes; 404 without a body if there is no such key
+ *   GET /SCOPE/KEY?wait=SECONDS    held until the key comes; 204 if it has not after that time
+ *   PUT, DELETE /SCOPE/KEY         200 without a body, also for a key that was not there
+ *   POST /SCOPE/KEY                {"add": N}; 200 {"value": SUM}
+ *   GET /rank_and_size/HOST:LOCAL_RANK    the six numbers of that place, or six times -1
+ *
+ * A worker of Horovod's asks every 10 ms for /SCOPE/RANK, the only key that it waits for; such a GET
+ * is held for HTTP_GLOO_HOLD_MS, so that it need not ask so often. All others are answered at once.
+ *
+ * Refused, in a line that names what is wrong: 400 a scope, key, query or body; 403 the scopes that
+ * are ours; 404 a job that does not exist or is over; 405, 409, 413, 507. */
+#ifndef RENDEZVOUS_HTTP_KEY_VALUE_H
+#define RENDEZVOUS_HTTP_KEY_VALUE_H
+
+#include "rendezvous/http_exchange.h"
+#include "rendezvous/key_value.h"
+
+struct meeting;
+struct rendezvous_slot;
+
+enum { HTTP_WAIT_SECONDS_MAX = 60, HTTP_GLOO_HOLD_MS = 1000 };
+
+/* Plans `global`, `local_HOST` of every host and `cross_LOCAL_RANK`. A host whose name is none for a
+ * scope is left out: unmodified workers there are told what is wrong with it. HVD_ERR_NOMEM. */
+int http_key_value_plan(struct key_value *store, const struct rendezvous_slot *slots, int size);
+
+/* The job that the request is about; NULL, and the answer, if there is none (any more). */
+struct meeting *http_key_value_meeting(const struct http_service *service,
+                                       const struct http_exchange *exchange,
+                                       struct http_answer *answer);
+
+/* What a handler of /SCOPE/KEY works with. */
+struct http_key_value_target {
+    struct meeting *meeting;
+    struct key_value_bytes scope, key;
+};
+
+/* False, and the answer, if the request is refused for its job or names. */
+bool http_key_value_target(struct http_key_value_target *target, const struct http_service *service,
+                           const struct http_exchange *exchange, struct http_answer *answer);
+
+/* Fills in the answer to what the store has refused with `status`. */
+void http_key_value_refuse(struct http_answer *answer, int status,
+                           const struct http_key_value_target *target);
+
+/* No query: false, and the answer, if there is one. */
+bool http_key_value_no_query(const struct http_exchange *exchange, struct http_answer *answer);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GET /rank_and_size/HOST:LOCAL_RANK: an unmodified Horovod worker that starts over asks for its
+ * place. It takes 404 for six zeros: what is not in the plan is six times -1. */
+#include "rendezvous/http_key_value.h"
+#include "rendezvous/http_route.h"
+#include "rendezvous/meeting.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* HOST:LOCAL_RANK, written as the plan writes it. */
+static bool names_slot(struct http_text text, const struct rendezvous_slot *slot)
+{
+    size_t host = strlen(slot->host);
+    if (text.length <= host || memcmp(text.data, slot->host, host) != 0)
+        return false;
+    char rest[16];
+    int length = snprintf(rest, sizeof rest, ":%d", slot->place.local_rank);
+    return text.length - host == (size_t)length &&
+           memcmp(text.data + host, rest, (size_t)length) == 0;
+}
+
+static struct place find(const struct meeting *meeting, struct http_text text)
+{
+    for (int rank = 0; rank < meeting->size; rank++)
+        if (names_slot(text, &meeting->slots[rank]))
+            return meeting->slots[rank].place;
+    return (struct place){ -1, -1, -1, -1, -1, -1 };
+}
+
+bool http_rank_and_size(struct http_service *service, struct http_exchange *exchange,
+                        struct http_answer *answer)
+{
+    if (!http_key_value_no_query(exchange, answer))
+        return true;
+    struct meeting *meeting = http_key_value_meeting(service, exchange, answer);
+    if (!meeting)
+        return true;
+    if (!meeting->slots) {
+        http_answer_text(answer, 403, "job %s: its places are not known", meeting->id);
+        return true;
+    }
+    struct place place = find(meeting, exchange->path.segments[1]);
+    char text[80];
+    int length = snprintf(text, sizeof text, "%d,%d,%d,%d,%d,%d", place.rank, place.size,
+                          place.local_rank, place.local_size, place.cross_rank, place.cross_size);
+    wire_put_bytes(&answer->made, text, (size_t)length);
+    answer->status = 200;
+    return true;
+}
