@@ -110,6 +110,7 @@ program_archives = src/liboptions.la rendezvous/librendezvous.la launcher/liblau
 unit_tests += \
 	tests/unit/agent_ends_test \
 	tests/unit/agent_protocol_test \
+	tests/unit/agent_relay_test \
 	tests/unit/agent_test \
 	tests/unit/cgroup_test \
 	tests/unit/config_file_test \
@@ -142,6 +143,7 @@ unit_tests += \
 	tests/unit/rendezvous_membership_test \
 	tests/unit/rendezvous_memory_test \
 	tests/unit/rendezvous_server_test \
+	tests/unit/rendezvous_service_test \
 	tests/unit/rendezvous_strangers_test \
 	tests/unit/rendezvous_workers_test \
 	tests/unit/silence_test \

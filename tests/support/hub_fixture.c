@@ -13,6 +13,7 @@ uint64_t now_ms;
 int completed, timeouts;
 char timeout_text[JOIN_TEXT_MAX];
 char reports[FIXTURE_REPORTS_MAX];
+char said[FIXTURE_REPORTS_MAX];
 struct join_client clients[FIXTURE_RANKS_MAX];
 
 static void on_complete(void *context)
@@ -34,6 +35,14 @@ static void on_report(void *context, int rank, const char *text)
     size_t used = strlen(reports);
     int length = snprintf(reports + used, sizeof reports - used, "%d: %s|", rank, text);
     ck_assert_uint_lt(used + (size_t)length, sizeof reports);
+}
+
+static void on_say(void *context, const char *job, const char *text)
+{
+    ck_assert_ptr_eq(context, &hub);
+    size_t used = strlen(said);
+    int length = snprintf(said + used, sizeof said - used, "%s: %s|", job, text);
+    ck_assert_uint_lt(used + (size_t)length, sizeof said);
 }
 
 static void deliver_whole(struct join_client *client, const void *data, size_t length)
@@ -72,6 +81,21 @@ void setup(int size)
     ck_assert_int_eq(hub_init(&hub, &options, 0, now_ms, &err), HVD_OK);
 }
 
+void setup_service(int max_jobs)
+{
+    struct err err;
+    now_ms = 0;
+    said[0] = '\0';
+    ck_assert_int_eq(auth_init(&err), HVD_OK);
+    job_key_generate(&key);
+    struct rendezvous_service_options options = { .key = &key,
+                                                  .max_jobs = max_jobs,
+                                                  .start_timeout_ms = START_TIMEOUT_MS,
+                                                  .say = on_say,
+                                                  .context = &hub };
+    hub_init_service(&hub, &options, 0, now_ms);
+}
+
 void teardown(void)
 {
     hub_close(&hub);
@@ -82,11 +106,22 @@ void teardown(void)
     }
 }
 
-void dial_with(struct join_client *client, const struct job_key *with_key)
+static void connect_client(struct join_client *client, const struct job_key *with_key,
+                           enum rendezvous_origin origin)
 {
     join_client_init(client, with_key, deliver_whole);
-    client->connection = hub_accept(&hub, &client->stream, RENDEZVOUS_ELSEWHERE, now_ms);
+    client->connection = hub_accept(&hub, &client->stream, origin, now_ms);
     ck_assert_ptr_nonnull(client->connection);
+}
+
+void dial_with(struct join_client *client, const struct job_key *with_key)
+{
+    connect_client(client, with_key, RENDEZVOUS_ELSEWHERE);
+}
+
+void dial_from(struct join_client *client, enum rendezvous_origin origin)
+{
+    connect_client(client, &key, origin);
 }
 
 void dial(struct join_client *client)

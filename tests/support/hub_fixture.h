@@ -14,16 +14,20 @@ extern struct job_key key;
 extern uint64_t now_ms;
 extern int completed, timeouts; /* events that the launcher got */
 extern char timeout_text[JOIN_TEXT_MAX];
+extern char said[FIXTURE_REPORTS_MAX];                /* by a service: "job: text|job: text|..." */
 extern char reports[FIXTURE_REPORTS_MAX];             /* "0: text|1: text|..." */
 extern struct join_client clients[FIXTURE_RANKS_MAX]; /* of each rank */
 
-/* A job of `size` ranks; closes and frees everything. */
+/* A job of `size` ranks; a service with room for `max_jobs`, whose key is `key`; closes and frees
+ * everything. */
 void setup(int size);
+void setup_service(int max_jobs);
 void teardown(void);
 
 /* A connection comes in, with the job's key or another; it goes. */
 void dial(struct join_client *client);
 void dial_with(struct join_client *client, const struct job_key *with_key);
+void dial_from(struct join_client *client, enum rendezvous_origin origin);
 void hang_up(struct join_client *client);
 
 /* For client->deliver: each byte on its own. */

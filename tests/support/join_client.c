@@ -68,7 +68,8 @@ void join_client_address(char address[JOIN_ADDRESS_MAX], int rank)
 void join_client_put_hello(struct join_client *client, struct wire_writer *out, int rank, int size)
 {
     struct join_hello hello = { .rank = rank, .size = size, .pid = -1, .addresses.count = 1 };
-    snprintf(hello.host, sizeof hello.host, "what the worker calls itself");
+    snprintf(hello.host, sizeof hello.host, "%s",
+             client->host ? client->host : "what the worker calls itself");
     join_client_address(hello.addresses.text[0], rank);
     struct wire_writer payload = { 0 };
     join_hello_encode(&payload, &hello);

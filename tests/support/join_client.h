@@ -22,6 +22,7 @@ struct join_client {
 
     struct job_key key;
     char job[JOB_ID_SIZE]; /* what OPEN names; "" at first */
+    const char *host;      /* what HELLO says, if anything */
     unsigned char nonce[NONCE_SIZE];
     struct seal seal;
 };

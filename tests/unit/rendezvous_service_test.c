@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rendezvous that serves many jobs, and HTTP beside their workers: places for workers that nobody has
+ * planned, jobs that do not see each other, what becomes of those that come too late or not at all,
+ * and requests that are held until something happens. */
+#include "tests/support/hub_fixture.h"
+#include "tests/support/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void dial_job(struct join_client *client, const char *job)
+{
+    struct job_key job_key;
+    job_key_derive(&job_key, &key, job);
+    dial_with(client, &job_key);
+    snprintf(client->job, sizeof client->job, "%s", job);
+}
+
+/* A worker of `job` comes from `host`. */
+static struct join_client *come(int index, const char *job, const char *host, int rank, int size)
+{
+    struct join_client *client = &clients[index];
+    dial_job(client, job);
+    client->host = host;
+    join_client_join(client, rank, size);
+    return client;
+}
+
+static void expect_place(struct join_client *client, struct place place)
+{
+    struct join_reply reply;
+    ck_assert(join_client_next(client, &reply));
+    ck_assert_int_eq(reply.type, JOIN_WELCOME);
+    ck_assert_mem_eq(&reply.welcome.place, &place, sizeof place);
+}
+
+static void expect_told(struct join_client *client, uint16_t type, const char *part)
+{
+    struct join_reply reply;
+    ck_assert(join_client_next(client, &reply));
+    ck_assert_int_eq(reply.type, type);
+    const char *text = type == JOIN_NEWS ? reply.news.text : reply.refused.text;
+    ck_assert_msg(strstr(text, part), "'%s' does not say '%s'", text, part);
+}
+
+/* What the rendezvous has sent since the last look. */
+static const char *heard(struct join_client *client)
+{
+    static char text[64 * 1024];
+    size_t length = client->received.length - client->read;
+    ck_assert_uint_lt(length, sizeof text);
+    if (length > 0)
+        memcpy(text, client->received.data + client->read, length);
+    text[length] = '\0';
+    client->read = client->received.length;
+    return text;
+}
+
+static void say(struct join_client *client, const char *text)
+{
+    join_client_send(client, text, strlen(text));
+}
+
+static void request(struct join_client *client, const struct job_key *with, const char *first_line,
+                    const char *body)
+{
+    char hex[JOB_KEY_HEX_SIZE], text[4096];
+    job_key_format(with, hex);
+    snprintf(text, sizeof text,
+             "%s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Length: %zu\r\n\r\n%s",
+             first_line, hex, strlen(body), body);
+    say(client, text);
+}
+
+START_TEST(places_are_given_by_host_and_arrival)
+{
+    setup_service(8);
+    come(0, "train", "b", -1, 4);
+    come(1, "train", "a", -1, 4);
+    come(2, "train", "b", -1, 4);
+    expect_nothing(&clients[0]);
+    come(3, "train", "a", -1, 4);
+    expect_place(&clients[0], (struct place){ 0, 4, 0, 2, 0, 2 });
+    expect_place(&clients[2], (struct place){ 1, 4, 1, 2, 0, 2 });
+    expect_place(&clients[1], (struct place){ 2, 4, 0, 2, 1, 2 });
+    expect_place(&clients[3], (struct place){ 3, 4, 1, 2, 1, 2 });
+    ck_assert_ptr_nonnull(strstr(said, "train: all 4 workers have come|"));
+    teardown();
+}
+END_TEST
+
+START_TEST(a_rank_that_is_asked_for_is_given)
+{
+    setup_service(8);
+    come(0, "train", "a", 1, 2);
+    come(1, "train", "a", -1, 2);
+    expect_place(&clients[0], (struct place){ 1, 2, 1, 2, 0, 1 });
+    expect_place(&clients[1], (struct place){ 0, 2, 0, 2, 0, 1 });
+    teardown();
+}
+END_TEST
+
+START_TEST(jobs_do_not_see_each_other)
+{
+    setup_service(8);
+    come(0, "red", "a", -1, 2);
+    come(1, "blue", "a", -1, 2);
+    come(2, "red", "a", -1, 2);
+    expect_place(&clients[2], (struct place){ 1, 2, 1, 2, 0, 1 });
+    expect_nothing(&clients[1]);
+    hang_up(&clients[0]);
+    tick_at(MEMBERSHIP_SETTLE_MS);
+    expect_place(&clients[0], (struct place){ 0, 2, 0, 2, 0, 1 });
+    expect_told(&clients[2], JOIN_NEWS, "rank 0 on a");
+    expect_nothing(&clients[1]);
+    teardown();
+}
+END_TEST
+
+START_TEST(the_key_of_another_job_opens_nothing)
+{
+    setup_service(8);
+    come(0, "red", "a", -1, 2);
+    struct job_key blue;
+    job_key_derive(&blue, &key, "blue");
+    dial_with(&clients[1], &blue);
+    snprintf(clients[1].job, sizeof clients[1].job, "red");
+    join_client_join(&clients[1], -1, 2);
+    ck_assert(clients[1].closed);
+    expect_nothing(&clients[1]);
+    expect_nothing(&clients[0]);
+    teardown();
+}
+END_TEST
+
+START_TEST(a_job_that_is_not_there_is_answered_like_one_that_is)
+{
+    setup_service(8);
+    come(0, "red", "a", -1, 2);
+    dial(&clients[1]);
+    snprintf(clients[1].job, sizeof clients[1].job, "red");
+    dial(&clients[2]);
+    snprintf(clients[2].job, sizeof clients[2].job, "green");
+    for (int i = 1; i <= 2; i++) {
+        join_client_join(&clients[i], -1, 2);
+        ck_assert(clients[i].closed);
+    }
+    ck_assert_uint_eq(clients[1].received.length, clients[2].received.length);
+    ck_assert_ptr_null(meetings_find(&hub.meetings, "green"));
+    teardown();
+}
+END_TEST
+
+START_TEST(who_breaks_off_while_others_wait_is_named_to_them)
+{
+    setup_service(8);
+    come(0, "train", "a", -1, 3);
+    come(1, "train", "b", -1, 3);
+    hang_up(&clients[0]);
+    expect_told(&clients[1], JOIN_REFUSED, "a");
+    ck_assert(clients[1].closed);
+    ck_assert_ptr_nonnull(strstr(said, "train: failed: "));
+    teardown();
+}
+END_TEST
+
+START_TEST(who_is_missing_is_named_when_the_time_is_over)
+{
+    setup_service(8);
+    come(0, "train", "a", 0, 3);
+    tick_at(START_TIMEOUT_MS - 1);
+    expect_nothing(&clients[0]);
+    tick_at(START_TIMEOUT_MS);
+    expect_told(&clients[0], JOIN_REFUSED, "have not come within 30 s");
+    ck_assert(clients[0].closed);
+    teardown();
+}
+END_TEST
+
+START_TEST(who_comes_too_late_is_told_so_and_may_come_to_the_next_run)
+{
+    setup_service(8);
+    come(0, "train", "a", -1, 1);
+    expect_place(&clients[0], (struct place){ 0, 1, 0, 1, 0, 1 });
+    come(1, "train", "a", -1, 1);
+    expect_told(&clients[1], JOIN_REFUSED, "1 of 1 workers already");
+    ck_assert(clients[1].closed);
+    join_client_leave(&clients[0]);
+    ck_assert_ptr_nonnull(strstr(said, "train: ended"));
+    come(2, "train", "a", -1, 1);
+    expect_place(&clients[2], (struct place){ 0, 1, 0, 1, 0, 1 });
+    teardown();
+}
+END_TEST
+
+START_TEST(there_are_no_more_jobs_than_allowed)
+{
+    setup_service(1);
+    come(0, "one", "a", -1, 2);
+    come(1, "two", "a", -1, 2);
+    expect_told(&clients[1], JOIN_REFUSED, "1 job");
+    hang_up(&clients[0]);
+    come(2, "two", "a", -1, 1);
+    expect_place(&clients[2], (struct place){ 0, 1, 0, 1, 0, 1 });
+    teardown();
+}
+END_TEST
+
+START_TEST(jobs_that_are_over_are_forgotten_in_the_end)
+{
+    setup_service(1000);
+    for (int i = 0; i < MEETINGS_OVER_MAX + 10; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "job%d", i);
+        come(i, id, "a", -1, 1);
+        join_client_leave(&clients[i]);
+    }
+    ck_assert_int_eq(hub.meetings.count, MEETINGS_OVER_MAX);
+    ck_assert_ptr_null(meetings_find(&hub.meetings, "job9"));
+    ck_assert_ptr_nonnull(meetings_find(&hub.meetings, "job10"));
+    teardown();
+}
+END_TEST
+
+START_TEST(a_job_is_ended_over_http)
+{
+    setup_service(8);
+    struct join_client *http = &clients[9];
+    come(0, "train", "a", -1, 2);
+    come(1, "wait", "a", -1, 2);
+    come(2, "train", "a", -1, 2);
+    expect_place(&clients[0], (struct place){ 0, 2, 0, 2, 0, 1 });
+    dial(http);
+    request(http, &key, "DELETE /v1/jobs/train", "");
+    ck_assert_ptr_nonnull(strstr(heard(http), "200 OK"));
+    request(http, &key, "DELETE /v1/jobs/wait", "");
+    ck_assert_ptr_nonnull(strstr(heard(http), "200 OK"));
+    expect_told(&clients[0], JOIN_NEWS, "ended");
+    expect_told(&clients[1], JOIN_REFUSED, "ended");
+    ck_assert(clients[1].closed);
+    teardown();
+}
+END_TEST
+
+#define OWN_GET(path) "GET " path " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n"
+#define OWN_PUT(path) "PUT " path " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3\r\n\r\nabc"
+
+START_TEST(a_value_goes_to_whom_waits_for_it)
+{
+    setup(2);
+    dial_from(&clients[0], RENDEZVOUS_OWN_UID);
+    dial_from(&clients[1], RENDEZVOUS_OWN_UID);
+    say(&clients[0], OWN_GET("/global/1"));
+    ck_assert_str_eq(heard(&clients[0]), "");
+    say(&clients[1], OWN_PUT("/global/1"));
+    ck_assert_ptr_nonnull(strstr(heard(&clients[1]), "200 OK"));
+    ck_assert_ptr_nonnull(strstr(heard(&clients[0]), "\r\n\r\nabc"));
+    teardown();
+}
+END_TEST
+
+START_TEST(nothing_goes_to_whom_has_waited_long_enough)
+{
+    setup(2);
+    dial_from(&clients[0], RENDEZVOUS_OWN_UID);
+    say(&clients[0], OWN_GET("/global/1"));
+    ck_assert_uint_le(hub_deadline(&hub), 1000);
+    tick_at(1000);
+    ck_assert_ptr_nonnull(strstr(heard(&clients[0]), "404 Not Found"));
+    teardown();
+}
+END_TEST
+
+START_TEST(who_hangs_up_while_it_waits_is_forgotten)
+{
+    setup(2);
+    dial_from(&clients[0], RENDEZVOUS_OWN_UID);
+    dial_from(&clients[1], RENDEZVOUS_OWN_UID);
+    say(&clients[0], OWN_GET("/global/1"));
+    hang_up(&clients[0]);
+    say(&clients[1], OWN_PUT("/global/1"));
+    ck_assert_ptr_nonnull(strstr(heard(&clients[1]), "200 OK"));
+    teardown();
+}
+END_TEST
+
+START_TEST(strangers_get_no_values)
+{
+    setup(2);
+    dial(&clients[0]);
+    say(&clients[0], OWN_PUT("/global/1"));
+    ck_assert_ptr_nonnull(strstr(heard(&clients[0]), "401 Unauthorized"));
+    ck_assert_uint_eq(key_value_keys(hub.meetings.only->store), 0);
+    teardown();
+}
+END_TEST
+
+START_TEST(clients_are_no_strangers)
+{
+    setup(2);
+    for (int i = 0; i < HUB_STRANGERS_MAX + 10; i++) {
+        dial_from(&clients[i], RENDEZVOUS_OWN_UID);
+        say(&clients[i], OWN_GET("/global/1"));
+    }
+    ck_assert_int_eq(hub.count[HUB_CLIENT], HUB_STRANGERS_MAX + 10);
+    for (int i = 0; i < HUB_STRANGERS_MAX + 10; i++)
+        ck_assert(!clients[i].closed);
+    teardown();
+}
+END_TEST
+
+START_TEST(what_ranks_do_is_asked_for_those_who_look)
+{
+    setup(2);
+    join_first(2);
+    expect_welcome(&clients[0], 0, 2);
+    expect_welcome(&clients[1], 1, 2);
+    struct join_client *http = &clients[9];
+    dial_from(http, RENDEZVOUS_OWN_UID);
+    say(http, OWN_GET("/v1/jobs/job?ask"));
+    ck_assert_str_eq(heard(http), "");
+    expect_ask(&clients[0]);
+    expect_ask(&clients[1]);
+    join_client_report(&clients[0], "waits for grad\n");
+    ck_assert_str_eq(heard(http), "");
+    join_client_report(&clients[1], "computes\n");
+    const char *answer = heard(http);
+    ck_assert_ptr_nonnull(strstr(answer, "waits for grad"));
+    ck_assert_ptr_nonnull(strstr(answer, "computes"));
+    ck_assert_str_eq(reports, ""); /* the launcher has not asked */
+    teardown();
+}
+END_TEST
+
+START_TEST(the_launcher_and_those_who_look_do_not_share_an_asking)
+{
+    struct err err;
+    setup(1);
+    join_first(1);
+    expect_welcome(&clients[0], 0, 1);
+    struct join_client *http = &clients[9];
+    dial_from(http, RENDEZVOUS_OWN_UID);
+    say(http, OWN_GET("/v1/jobs/job?ask"));
+    expect_ask(&clients[0]);
+    ck_assert_int_eq(hub_ask(&hub, now_ms, &err), HVD_OK);
+    join_client_report(&clients[0], "first\n");
+    ck_assert_ptr_nonnull(strstr(heard(http), "first"));
+    expect_ask(&clients[0]);
+    join_client_report(&clients[0], "second\n");
+    ck_assert_str_eq(reports, "0: second\n|");
+    teardown();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rendezvous_service");
+    TCase *service = tcase_create("service"), *http = tcase_create("http");
+    tcase_add_test(service, places_are_given_by_host_and_arrival);
+    tcase_add_test(service, a_rank_that_is_asked_for_is_given);
+    tcase_add_test(service, jobs_do_not_see_each_other);
+    tcase_add_test(service, the_key_of_another_job_opens_nothing);
+    tcase_add_test(service, a_job_that_is_not_there_is_answered_like_one_that_is);
+    tcase_add_test(service, who_breaks_off_while_others_wait_is_named_to_them);
+    tcase_add_test(service, who_is_missing_is_named_when_the_time_is_over);
+    tcase_add_test(service, who_comes_too_late_is_told_so_and_may_come_to_the_next_run);
+    tcase_add_test(service, there_are_no_more_jobs_than_allowed);
+    tcase_add_test(service, jobs_that_are_over_are_forgotten_in_the_end);
+    tcase_add_test(service, a_job_is_ended_over_http);
+    tcase_add_test(http, a_value_goes_to_whom_waits_for_it);
+    tcase_add_test(http, nothing_goes_to_whom_has_waited_long_enough);
+    tcase_add_test(http, who_hangs_up_while_it_waits_is_forgotten);
+    tcase_add_test(http, strangers_get_no_values);
+    tcase_add_test(http, clients_are_no_strangers);
+    tcase_add_test(http, what_ranks_do_is_asked_for_those_who_look);
+    tcase_add_test(http, the_launcher_and_those_who_look_do_not_share_an_asking);
+    suite_add_tcase(suite, service);
+    suite_add_tcase(suite, http);
+    return unit_run(suite);
+}
