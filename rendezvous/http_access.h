@@ -13,13 +13,13 @@
  *       "METHOD TARGET BODYHEX"). job="" is the one job, or the service.
  *
  * A loopback client whose socket belongs to the job's own uid needs neither: that is how unmodified
- * Horovod workers come. But a browser of that user's can be sent there by any web page: so Host must
+ * Horovod workers come; a service has no user of its own. But a browser of that user's can be sent there by any web page: so Host must
  * be a loopback address or localhost, with or without a port, and Origin, if there is one, the same;
  * what says otherwise is treated as coming from elsewhere.
  *
- * Refused with 401: nothing shown where something must be, a proof that is wrong, a counter that does not
- * rise, no matter whether there is such a job: the answers are the same. 400: an Authorization that
- * cannot be read. */
+ * Refused with 401: nothing shown where something must be, a scheme that is none of these, a key or
+ * proof that is wrong, a counter that does not rise, no matter whether there is such a job: the
+ * answers are the same. 400: an Authorization that cannot be read (http_credentials.h). */
 #ifndef RENDEZVOUS_HTTP_ACCESS_H
 #define RENDEZVOUS_HTTP_ACCESS_H
 
@@ -52,14 +52,15 @@ struct http_gate {
     enum rendezvous_origin origin;
     unsigned char nonce[NONCE_SIZE]; /* generated when it is first told */
     bool nonce_told;
-    uint64_t counter; /* the largest that was proved */
+    uint64_t counter; /* the largest that was proved; at 2^64-1 nothing can follow */
 };
 
 void http_gate_init(struct http_gate *gate, const struct keyring *keyring,
                     enum rendezvous_origin origin);
 void http_gate_fini(struct http_gate *gate);
 
-/* What the request shows. 0, or the HTTP status of the refusal (`access` is then HTTP_ANYBODY). */
+/* What the request shows: 0, for a request that shows nothing too, or the HTTP status of the refusal.
+ * `access` is HTTP_ANYBODY in both these cases. */
 int http_gate_check(struct http_gate *gate, const struct http_request *request,
                     struct http_access *access);
 

@@ -8,12 +8,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The body is the first of these that is there: `made`, which http_answer_fini() frees; `body`,
- * borrowed until the answer has been put; the status in words. */
+enum { HTTP_ALLOW_SIZE = 64 };
+
+/* The body is the first of these that is there: `made`, unless it is empty, which http_answer_fini()
+ * frees; `body`, borrowed until the answer has been put; the status in words. */
 struct http_answer {
     int status;
-    const char *type;  /* Content-Type, borrowed for ever; NULL: text/plain */
-    const char *allow; /* of 405; borrowed for ever */
+    const char *type;            /* Content-Type, borrowed for ever; NULL: text/plain */
+    char allow[HTTP_ALLOW_SIZE]; /* of 405: the methods that there are; "": none told */
     const char *body;
     size_t length;
     bool has_body; /* `body` counts, even if it is empty */
@@ -27,10 +29,14 @@ void http_answer_text(struct http_answer *answer, int status, const char *format
 
 void http_answer_fini(struct http_answer *answer);
 
+/* Bytes of a body that is not the status in words. */
+size_t http_answer_length(const struct http_answer *answer);
+
 enum http_connection { HTTP_CLOSE, HTTP_KEEP_ALIVE };
 
-/* Appends head and body, in one piece. Names of headers are spelled exactly as Horovod's workers expect
- * them. No answer is to be kept by anybody on the way (Cache-Control: no-store). */
+/* Appends head and body, in one piece; 500 if there was no memory for `made`. Names of headers are
+ * spelled exactly as Horovod's workers expect them. No answer is to be kept by anybody on the way
+ * (Cache-Control: no-store). 204 has neither body nor length. */
 void http_answer_put(struct wire_writer *out, const struct http_answer *answer, bool head_only,
                      enum http_connection connection);
 

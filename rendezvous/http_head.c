@@ -7,10 +7,13 @@
 /* A token of RFC 9110: methods and header names. */
 static bool is_token(const char *text, size_t length)
 {
-    static const char allowed[] = "!#$%&'*+-.^_`|~0123456789"
-                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    static const bool allowed[256] = {
+        ['0' ... '9'] = true,  ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['!'] = true,
+        ['#' ... '\''] = true, ['*'] = true,         ['+'] = true,         ['-'] = true,
+        ['.'] = true,          ['^' ... '`'] = true, ['|'] = true,         ['~'] = true,
+    };
     for (size_t i = 0; i < length; i++)
-        if (!memchr(allowed, text[i], sizeof allowed - 1))
+        if (!allowed[(unsigned char)text[i]])
             return false;
     return length > 0;
 }
@@ -90,18 +93,43 @@ static int end_line(struct http_head *head)
     return empty ? HTTP_HEAD_WHOLE : HTTP_HEAD_MORE;
 }
 
-static int check_room(const struct http_head *head)
+/* Bytes that the present line may still have. */
+static size_t room(const struct http_head *head)
 {
     size_t length = line_length(head);
-    if (in_request_line(head)) {
-        if (length < HTTP_REQUEST_LINE_MAX)
-            return 0;
-        return memchr(line_text(head), ' ', length) ? 414 : 501;
-    }
-    size_t all = head->text.length - head->headers;
-    return length < HTTP_HEADER_MAX && all + 3 <= HTTP_HEADERS_SIZE_MAX ? 0 : 431;
+    if (in_request_line(head))
+        return HTTP_REQUEST_LINE_MAX - length;
+    size_t all = head->text.length - head->headers + 2;
+    size_t line = HTTP_HEADER_MAX - length;
+    size_t together = all < HTTP_HEADERS_SIZE_MAX ? HTTP_HEADERS_SIZE_MAX - all : 0;
+    return line < together ? line : together;
 }
 
+static int no_room(const struct http_head *head)
+{
+    if (!in_request_line(head))
+        return 431;
+    return memchr(line_text(head), ' ', line_length(head)) ? 414 : 501;
+}
+
+static bool is_text(unsigned char byte)
+{
+    return (byte >= ' ' && byte < 0x7f) || byte == '\t';
+}
+
+/* As much of the line as is here and has room. */
+static size_t take_text(struct http_head *head, const char *data, size_t length)
+{
+    size_t most = room(head), used = 0;
+    if (most < length)
+        length = most;
+    while (used < length && is_text((unsigned char)data[used]))
+        used++;
+    wire_put_bytes(&head->text, data, used);
+    return used;
+}
+
+/* What take_text() has left: the end of a line, or what must not be. */
 static int take_byte(struct http_head *head, unsigned char byte)
 {
     if (head->after_cr != (byte == '\n'))
@@ -112,19 +140,19 @@ static int take_byte(struct http_head *head, unsigned char byte)
         head->after_cr = true;
         return HTTP_HEAD_MORE;
     }
-    if ((byte < ' ' && byte != '\t') || byte >= 0x7f)
-        return 400;
-    int refused = check_room(head);
-    if (!refused)
-        wire_put_bytes(&head->text, &byte, 1);
-    return refused;
+    return is_text(byte) ? no_room(head) : 400;
 }
 
 int http_head_take(struct http_head *head, const char *data, size_t length, size_t *used)
 {
     int rc = HTTP_HEAD_MORE;
-    for (*used = 0; *used < length && rc == HTTP_HEAD_MORE; ++*used)
-        rc = take_byte(head, (unsigned char)data[*used]);
+    *used = 0;
+    while (*used < length && rc == HTTP_HEAD_MORE && !head->text.failed) {
+        if (!head->after_cr)
+            *used += take_text(head, data + *used, length - *used);
+        if (*used < length)
+            rc = take_byte(head, (unsigned char)data[(*used)++]);
+    }
     return head->text.failed ? 500 : rc;
 }
 
@@ -135,6 +163,8 @@ bool http_head_empty(const struct http_head *head)
 
 void http_head_reset(struct http_head *head)
 {
+    if (head->text.length > 0) /* a key may be in it */
+        explicit_bzero(head->text.data, head->text.length);
     wire_writer_fini(&head->text);
     *head = (struct http_head){ 0 };
 }

@@ -43,7 +43,7 @@ int http_head_take(struct http_head *head, const char *data, size_t length, size
 /* An empty line instead of a request: nobody that deserves an answer. */
 bool http_head_empty(const struct http_head *head);
 
-/* Frees the bytes; ready for the next head. A zeroed struct is ready as well. */
+/* Wipes and frees the bytes; ready for the next head. A zeroed struct is ready as well. */
 void http_head_reset(struct http_head *head);
 
 #endif

@@ -6,14 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
-struct text {
-    const char *data;
-    size_t length;
-};
-
 /* What the rules below have seen. */
 struct headers {
-    int hosts, lengths, codings;
+    struct http_text authorization, host, origin;
+    int lengths, codings;
     bool chunked;
     uint64_t length;
     int refused; /* HTTP status, the first */
@@ -21,11 +17,11 @@ struct headers {
 
 struct parse {
     struct http_request *request;
-    struct text name;
+    struct http_text name;
     struct headers headers;
 };
 
-static bool text_is(struct text text, const char *expected)
+static bool text_is(struct http_text text, const char *expected)
 {
     return text.length == strlen(expected) && strncasecmp(text.data, expected, text.length) == 0;
 }
@@ -36,13 +32,37 @@ static void refuse(struct headers *headers, int status)
         headers->refused = status;
 }
 
-static void on_host(struct headers *headers, struct text value)
+static bool is_blank(char c)
 {
-    (void)value;
-    headers->hosts++;
+    return c == ' ' || c == '\t';
 }
 
-static void on_content_length(struct headers *headers, struct text value)
+/* Keeps a value that may be there once; the parser has left blanks at its end. */
+static void keep_once(struct headers *headers, struct http_text *kept, struct http_text value)
+{
+    if (kept->data)
+        refuse(headers, 400);
+    while (value.length > 0 && is_blank(value.data[value.length - 1]))
+        value.length--;
+    *kept = value;
+}
+
+static void on_authorization(struct headers *headers, struct http_text value)
+{
+    keep_once(headers, &headers->authorization, value);
+}
+
+static void on_host(struct headers *headers, struct http_text value)
+{
+    keep_once(headers, &headers->host, value);
+}
+
+static void on_origin(struct headers *headers, struct http_text value)
+{
+    keep_once(headers, &headers->origin, value);
+}
+
+static void on_content_length(struct headers *headers, struct http_text value)
 {
     headers->lengths++;
     headers->length = 0;
@@ -56,25 +76,25 @@ static void on_content_length(struct headers *headers, struct text value)
         refuse(headers, 400);
 }
 
-static void on_transfer_encoding(struct headers *headers, struct text value)
+static void on_transfer_encoding(struct headers *headers, struct http_text value)
 {
     headers->codings++;
     headers->chunked = text_is(value, "chunked");
 }
 
-static void on_expect(struct headers *headers, struct text value)
+static void on_expect(struct headers *headers, struct http_text value)
 {
     (void)value;
     refuse(headers, 417);
 }
 
-static void on_unsupported(struct headers *headers, struct text value)
+static void on_unsupported(struct headers *headers, struct http_text value)
 {
     (void)value;
     refuse(headers, 400);
 }
 
-static void on_connection(struct headers *headers, struct text value)
+static void on_connection(struct headers *headers, struct http_text value)
 {
     int options = 1;
     for (size_t i = 0; i < value.length; i++)
@@ -85,9 +105,11 @@ static void on_connection(struct headers *headers, struct text value)
 
 static const struct {
     const char *name;
-    void (*see)(struct headers *headers, struct text value);
+    void (*see)(struct headers *headers, struct http_text value);
 } rules[] = {
+    { "Authorization", on_authorization },
     { "Host", on_host },
+    { "Origin", on_origin },
     { "Content-Length", on_content_length },
     { "Transfer-Encoding", on_transfer_encoding },
     { "Expect", on_expect },
@@ -108,7 +130,7 @@ static int on_url(http_parser *parser, const char *at, size_t length)
 static int on_header_field(http_parser *parser, const char *at, size_t length)
 {
     struct parse *parse = parser->data;
-    parse->name = (struct text){ at, length };
+    parse->name = (struct http_text){ at, length };
     return 0;
 }
 
@@ -117,7 +139,7 @@ static int on_header_value(http_parser *parser, const char *at, size_t length)
     struct parse *parse = parser->data;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (text_is(parse->name, rules[i].name))
-            rules[i].see(&parse->headers, (struct text){ at, length });
+            rules[i].see(&parse->headers, (struct http_text){ at, length });
     return 0;
 }
 
@@ -145,7 +167,7 @@ static int check(const struct headers *headers, const struct http_request *reque
 {
     if (headers->refused)
         return headers->refused;
-    if (headers->hosts > 1 || (headers->hosts == 0 && !request->http10))
+    if (!headers->host.data && !request->http10)
         return 400;
     if (request->target_length == 0 || request->target[0] != '/')
         return 400;
@@ -181,5 +203,8 @@ int http_request_parse(struct http_request *request, const struct http_head *hea
     if (!refused)
         refused = check(&parse.headers, request);
     request->body_length = parse.headers.length;
+    request->authorization = parse.headers.authorization;
+    request->host = parse.headers.host;
+    request->origin = parse.headers.origin;
     return refused;
 }

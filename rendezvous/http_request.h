@@ -3,8 +3,8 @@
  * the rules on headers that decide where its body ends or that we do not play along with.
  *
  * Refused with an HTTP status:
- *   400  what the parser refuses; Authorization or Origin twice; a target that is not a path; Host missing (HTTP/1.1) or twice;
- *        Content-Length twice, beside Transfer-Encoding, or not 1 to 19 digits; a transfer coding
+ *   400  what the parser refuses; a target that is not a path; Host missing (HTTP/1.1) or twice;
+ *        Authorization or Origin twice; Content-Length twice, beside Transfer-Encoding, or not 1 to 19 digits; a transfer coding
  *        other than "chunked"; Upgrade; Trailer; Connection with more than 8 options
  *   411  PUT without Content-Length
  *   413  a body longer than HTTP_BODY_MAX
@@ -34,7 +34,8 @@ struct http_request {
     uint64_t body_length;
     bool keep_alive; /* the client would like to go on */
     bool http10;
-    struct http_text authorization, host, origin; /* values; borrowed as well; NULL if not there */
+    struct http_text authorization, host, origin; /* without blanks around; NULL if not there;
+                                                     borrowed as well */
 };
 
 /* 0, or the HTTP status of the refusal. */

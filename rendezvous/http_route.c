@@ -1,69 +1,145 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Routes and answers; see http_route.h. */
+/* Routes; see http_route.h. */
 #include "rendezvous/http_route.h"
+
+#include "rendezvous/key_value.h"
 
 #include <http_parser.h>
 #include <stdio.h>
 #include <string.h>
 
-static void healthz(const struct http_request *request, struct http_answer *answer)
+enum { JSON_BODY_MAX = 4096 }; /* what is said of a job, or to be added */
+
+/* The rows of one path stand together; what is more special stands first. */
+static const struct http_route routes[] = {
+    { "/", "/", HTTP_GET, true, 0, http_page },
+    { "/healthz", "/healthz", HTTP_GET, true, 0, http_healthz },
+    { "/metrics", "/metrics", HTTP_GET, false, 0, http_metrics },
+    { "/v1/jobs", "/v1/jobs", HTTP_GET, false, 0, http_jobs },
+    { "/v1/jobs/*", "/v1/jobs/ID", HTTP_GET, false, 0, http_job },
+    { "/v1/jobs/*", "/v1/jobs/ID", HTTP_PUT, false, JSON_BODY_MAX, http_job_put },
+    { "/v1/jobs/*", "/v1/jobs/ID", HTTP_DELETE, false, 0, http_job_delete },
+    { "/rank_and_size/*", "/rank_and_size/HOST:LOCAL_RANK", HTTP_GET, false, 0,
+      http_rank_and_size },
+    { "/*/*", "/SCOPE/KEY", HTTP_GET, false, 0, http_key_value_get },
+    { "/*/*", "/SCOPE/KEY", HTTP_PUT, false, KEY_VALUE_SIZE_MAX, http_key_value_put },
+    { "/*/*", "/SCOPE/KEY", HTTP_DELETE, false, 0, http_key_value_delete },
+    { "/*/*", "/SCOPE/KEY", HTTP_POST, false, JSON_BODY_MAX, http_key_value_post },
+};
+enum { ROUTES = sizeof routes / sizeof *routes };
+
+bool http_healthz(struct http_service *service, struct http_exchange *exchange,
+                  struct http_answer *answer)
 {
-    (void)request;
+    static const char body[] = "{\"status\":\"ok\"}\n";
+    (void)service;
+    (void)exchange;
     *answer = (struct http_answer){ .status = 200,
                                     .type = "application/json",
-                                    .body = "{\"status\":\"ok\"}\n" };
+                                    .body = body,
+                                    .length = sizeof body - 1,
+                                    .has_body = true };
+    return true;
 }
 
-/* The rows of one path stand together; `allow` is the same in each. */
-static const struct route {
-    const char *path;
-    const char *allow;
-    int method; /* enum http_method */
-    void (*handle)(const struct http_request *request, struct http_answer *answer);
-} routes[] = {
-    { "/healthz", "GET, HEAD", HTTP_GET, healthz },
-};
-
-static bool path_is(const struct http_request *request, const char *path)
+static bool split_segments(struct http_path *path, const char *at, const char *end)
 {
-    return request->target_length == strlen(path) &&
-           memcmp(request->target, path, request->target_length) == 0;
+    while (at < end && path->count < HTTP_SEGMENTS_MAX) {
+        const char *begin = at + 1; /* after the slash */
+        const char *slash = memchr(begin, '/', (size_t)(end - begin));
+        at = slash ? slash : end;
+        path->segments[path->count++] = (struct http_text){ begin, (size_t)(at - begin) };
+    }
+    return at == end;
 }
 
-void http_route(const struct http_request *request, struct http_answer *answer)
+bool http_path_split(struct http_path *path, const char *target, size_t length)
+{
+    *path = (struct http_path){ 0 };
+    if (length == 0 || target[0] != '/')
+        return false;
+    const char *end = target + length;
+    const char *mark = memchr(target, '?', length);
+    if (mark) {
+        path->query = (struct http_text){ mark + 1, (size_t)(end - mark - 1) };
+        end = mark;
+    }
+    return end - target == 1 || split_segments(path, target, end);
+}
+
+static bool segment_is(struct http_text segment, const char *pattern, size_t length)
+{
+    if (length == 1 && *pattern == '*')
+        return segment.length > 0;
+    return segment.length == length && memcmp(segment.data, pattern, length) == 0;
+}
+
+static bool path_is(const struct http_path *path, const char *pattern)
+{
+    if (path->count == 0)
+        return strcmp(pattern, "/") == 0;
+    for (int i = 0; i < path->count; i++) {
+        if (*pattern != '/')
+            return false;
+        size_t length = strcspn(++pattern, "/");
+        if (!segment_is(path->segments[i], pattern, length))
+            return false;
+        pattern += length;
+    }
+    return *pattern == '\0';
+}
+
+static bool same_path(int row, int other)
+{
+    return strcmp(routes[row].path, routes[other].path) == 0;
+}
+
+static const struct http_route *refuse_method(int first, struct http_answer *answer)
+{
+    *answer = (struct http_answer){ .status = 405 };
+    for (int i = first; i < ROUTES && same_path(i, first); i++) {
+        size_t length = strlen(answer->allow);
+        snprintf(answer->allow + length, sizeof answer->allow - length, "%s%s%s",
+                 length > 0 ? ", " : "", http_method_str((enum http_method)routes[i].method),
+                 routes[i].method == HTTP_GET ? ", HEAD" : "");
+    }
+    return NULL;
+}
+
+const struct http_route *http_route_find(const struct http_request *request, struct http_path *path,
+                                         struct http_answer *answer)
 {
     int method = request->method == HTTP_HEAD ? HTTP_GET : request->method;
-    *answer = (struct http_answer){ .status = 404 };
-    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
-        if (!path_is(request, routes[i].path))
-            continue;
-        if (routes[i].method == method) {
-            routes[i].handle(request, answer);
-            return;
-        }
-        *answer = (struct http_answer){ .status = 405, .allow = routes[i].allow };
+    int first = http_path_split(path, request->target, request->target_length) ? 0 : ROUTES;
+    while (first < ROUTES && !path_is(path, routes[first].path))
+        first++;
+    if (first == ROUTES) {
+        *answer = (struct http_answer){ .status = 404 };
+        return NULL;
     }
+    for (int i = first; i < ROUTES && same_path(i, first); i++)
+        if (routes[i].method == method)
+            return &routes[i];
+    return refuse_method(first, answer);
 }
 
-void http_answer_put(struct wire_writer *out, const struct http_answer *answer, bool head_only,
-                     enum http_connection connection)
+int http_route_index(const struct http_route *route)
 {
-    const char *reason = http_status_str((enum http_status)answer->status);
-    char words[64];
-    snprintf(words, sizeof words, "%d %s\n", answer->status, reason);
-    const char *body = answer->body ? answer->body : words;
-    char head[512];
-    int length = snprintf(head, sizeof head,
-                          "HTTP/1.1 %d %s\r\n"
-                          "Content-Type: %s\r\n"
-                          "Content-Length: %zu\r\n"
-                          "%s%s%s"
-                          "Connection: %s\r\n"
-                          "\r\n",
-                          answer->status, reason, answer->type ? answer->type : "text/plain",
-                          strlen(body), answer->allow ? "Allow: " : "",
-                          answer->allow ? answer->allow : "", answer->allow ? "\r\n" : "",
-                          connection == HTTP_KEEP_ALIVE ? "keep-alive" : "close");
-    wire_put_bytes(out, head, (size_t)length);
-    wire_put_bytes(out, body, head_only ? 0 : strlen(body));
+    int index = 0;
+    for (int i = 1; i <= route - routes; i++)
+        index += !same_path(i, i - 1);
+    return index;
+}
+
+int http_route_count(void)
+{
+    return http_route_index(&routes[ROUTES - 1]) + 1;
+}
+
+const char *http_route_name(int index)
+{
+    int row = 0;
+    while (http_route_index(&routes[row]) < index)
+        row++;
+    return routes[row].name;
 }

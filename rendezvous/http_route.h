@@ -6,8 +6,9 @@
  *   /rank_and_size/HOST:LOCAL_RANK  /SCOPE/KEY   the same; in the job that the client has proved,
  *                                 or the only one
  *
- * 404 for a path that nothing matches, 405 for a method that the path does not have, 413 for a body
- * that is longer than the route takes. */
+ * A path is what its first row in the table says: nothing can be kept under /v1/jobs or in the scope
+ * rank_and_size. 404 for a path that nothing matches, 405 for a method that the path does not have,
+ * 413 for a body that is longer than the route takes (GET drops its own). */
 #ifndef RENDEZVOUS_HTTP_ROUTE_H
 #define RENDEZVOUS_HTTP_ROUTE_H
 
@@ -29,13 +30,14 @@ bool http_path_split(struct http_path *path, const char *target, size_t length);
 const struct http_route *http_route_find(const struct http_request *request, struct http_path *path,
                                          struct http_answer *answer);
 
-/* For metrics: where a route stands in the table, and how many there are. */
+/* For metrics: the number of a route's path, which its methods share, and how many there are. */
 int http_route_index(const struct http_route *route);
 int http_route_count(void);
 const char *http_route_name(int index);
 
-/* The handlers, each in a file of its own name. */
-http_handler_fn http_healthz, http_page, http_metrics;
+/* The handlers, in files of such names, but for the first. */
+http_handler_fn http_healthz;
+http_handler_fn http_page, http_metrics;
 http_handler_fn http_jobs, http_job, http_job_put, http_job_delete;
 http_handler_fn http_key_value_get, http_key_value_put, http_key_value_delete, http_key_value_post;
 http_handler_fn http_rank_and_size;

@@ -2,38 +2,119 @@
 /* HTTP connections; see http_session.h. */
 #include "rendezvous/http_session.h"
 
-#include <http_parser.h>
+#include "rendezvous/metrics.h"
 
-void http_session_init(struct http_session *session, uint64_t deadline_ms)
+#include <http_parser.h>
+#include <stdio.h>
+
+/* One call from outside, and what may come of it. */
+struct turn {
+    uint64_t now_ms;
+    struct wire_writer *out;
+    size_t length_before; /* of `out` */
+    int answered_before;
+};
+
+static struct turn turn_begin(const struct http_session *session, uint64_t now_ms,
+                              struct wire_writer *out)
 {
-    *session = (struct http_session){ .deadline_ms = deadline_ms };
+    return (struct turn){ now_ms, out, out->length, session->answered };
+}
+
+void http_session_init(struct http_session *session, struct http_service *service,
+                       const struct keyring *keyring, enum rendezvous_origin origin,
+                       uint64_t deadline_ms)
+{
+    *session = (struct http_session){ .service = service, .deadline_ms = deadline_ms };
+    http_gate_init(&session->gate, keyring, origin);
+}
+
+static void end_request(struct http_session *session)
+{
+    waiter_leave(&session->waiter);
+    http_head_reset(&session->head);
+    wire_writer_fini(&session->body);
+    session->route = NULL;
 }
 
 void http_session_fini(struct http_session *session)
 {
-    http_head_reset(&session->head);
+    end_request(session);
+    wire_writer_fini(&session->ahead);
+    http_gate_fini(&session->gate);
 }
 
-static bool refuse(int status, struct wire_writer *out)
+/* Whether there may be another answer after one of `length` bytes. */
+static bool may_answer_more(const struct http_session *session, const struct turn *turn,
+                            size_t length)
 {
-    http_answer_put(out, &(struct http_answer){ .status = status }, false, HTTP_CLOSE);
-    return false;
+    size_t bytes = turn->out->length - turn->length_before + length;
+    return session->answered - turn->answered_before < HTTP_PIPELINE_MAX &&
+           bytes < HTTP_PIPELINE_BYTES &&
+           (session->known || session->answered < HTTP_STRANGER_REQUESTS_MAX);
 }
 
-/* The request is complete. `first` is how many had been answered when these bytes came. */
-static bool answer(struct http_session *session, int first, uint64_t now_ms,
-                   struct wire_writer *out)
+/* The answer to the present request, which is over with it. False if the connection is, too. */
+static bool put_answer(struct http_session *session, const struct http_answer *answer,
+                       bool keep_alive, struct turn *turn)
 {
-    struct http_answer answer;
-    http_route(&session->request, &answer);
     session->answered++;
-    bool goes_on = session->request.keep_alive && session->answered < HTTP_REQUESTS_MAX &&
-                   session->answered - first < HTTP_PIPELINE_MAX;
-    http_answer_put(out, &answer, session->request.method == HTTP_HEAD,
+    bool goes_on = keep_alive && may_answer_more(session, turn, http_answer_length(answer));
+    http_answer_put(turn->out, answer, session->request.method == HTTP_HEAD,
                     goes_on ? HTTP_KEEP_ALIVE : HTTP_CLOSE);
-    http_head_reset(&session->head);
+    if (session->service->metrics)
+        metrics_request(session->service->metrics,
+                        session->route ? http_route_index(session->route) : -1,
+                        answer->made.failed ? 500 : answer->status);
+    end_request(session);
     session->phase = HTTP_IDLE;
-    session->deadline_ms = now_ms + HTTP_IDLE_MS;
+    session->deadline_ms = turn->now_ms + HTTP_IDLE_MS;
+    return goes_on;
+}
+
+/* For what leaves us not knowing where the next request begins, or not wanting to. */
+static bool refuse(struct http_session *session, int status, struct turn *turn)
+{
+    return put_answer(session, &(struct http_answer){ .status = status }, false, turn);
+}
+
+/* The head says enough. A body would have to be read before there can be another request. */
+static bool refuse_head(struct http_session *session, struct http_answer *answer, struct turn *turn)
+{
+    char header[HTTP_CHALLENGE_SIZE + 32], challenge[HTTP_CHALLENGE_SIZE];
+    if (answer->status == 401) {
+        http_gate_challenge(&session->gate, challenge);
+        snprintf(header, sizeof header, "WWW-Authenticate: %s\r\n", challenge);
+        answer->headers = header;
+    }
+    bool keep_alive =
+        session->request.keep_alive && session->request.body_length == 0 && answer->status != 400;
+    return put_answer(session, answer, keep_alive, turn);
+}
+
+static void hold(struct http_session *session)
+{
+    const struct http_exchange *exchange = &session->exchange;
+    uint64_t latest_ms = exchange->began_ms + HTTP_HOLD_MS;
+    session->phase = HTTP_HELD;
+    session->deadline_ms =
+        exchange->held_until_ms < latest_ms ? exchange->held_until_ms : latest_ms;
+}
+
+/* The request is whole and allowed. False if the connection ends. */
+static bool handle(struct http_session *session, struct turn *turn)
+{
+    struct http_answer answer = { 0 };
+    session->exchange.now_ms = turn->now_ms;
+    bool answered = session->route->handle(session->service, &session->exchange, &answer);
+    if (!answered && !session->exchange.last) {
+        hold(session);
+        return true;
+    }
+    if (!answered)
+        answer.status = 503;
+    bool goes_on = put_answer(session, &answer, session->request.keep_alive, turn);
+    http_answer_fini(&answer);
     return goes_on;
 }
 
@@ -41,58 +122,153 @@ static void begin_head(struct http_session *session, uint64_t now_ms)
 {
     session->phase = HTTP_HEAD_COMES;
     session->began_ms = now_ms;
+    session->request = (struct http_request){ 0 };
     if (session->answered > 0) /* the first head has its deadline from the beginning */
         session->deadline_ms = now_ms + HTTP_HEAD_MS;
 }
 
-/* Returns false if the connection ends. */
-static bool take_head(struct http_session *session, const char *data, size_t length, size_t *used,
-                      struct wire_writer *out)
+static bool drops_body(const struct http_session *session)
 {
-    int rc = http_head_take(&session->head, data, length, used);
-    if (rc == HTTP_HEAD_MORE)
-        return true;
-    if (rc != HTTP_HEAD_WHOLE)
-        return http_head_empty(&session->head) ? false : refuse(rc, out);
-    rc = http_request_parse(&session->request, &session->head);
-    if (rc != 0)
-        return refuse(rc, out);
+    return session->route->method == HTTP_GET && !session->exchange.access.digest_known;
+}
+
+/* 0, or the status of the refusal: who may not, or a body that is not wanted. */
+static int check_head(struct http_session *session)
+{
+    struct http_access *access = &session->exchange.access;
+    int refused =
+        session->route->open ? 0 : http_gate_check(&session->gate, &session->request, access);
+    if (refused)
+        return refused;
+    if (!session->route->open && access->level == HTTP_ANYBODY)
+        return 401;
+    if (access->level != HTTP_ANYBODY)
+        session->known = true;
+    bool too_long = session->request.body_length > session->route->body_max;
+    return too_long && !drops_body(session) ? 413 : 0;
+}
+
+/* Decides by the head alone what becomes of the request. */
+static bool begin_body(struct http_session *session, struct turn *turn)
+{
+    struct http_answer answer = { 0 };
+    session->exchange = (struct http_exchange){ .waiter = &session->waiter };
+    session->route = http_route_find(&session->request, &session->exchange.path, &answer);
+    if (session->route)
+        answer.status = check_head(session);
+    if (answer.status)
+        return refuse_head(session, &answer, turn);
     session->phase = HTTP_BODY_COMES;
     session->body_left = session->request.body_length;
     session->deadline_ms = session->began_ms + HTTP_REQUEST_MS;
     return true;
 }
 
-static size_t drop_body(struct http_session *session, size_t length)
+/* Returns false if the connection ends. */
+static bool take_head(struct http_session *session, const char *data, size_t length, size_t *used,
+                      struct turn *turn)
 {
-    size_t used = session->body_left < length ? (size_t)session->body_left : length;
-    session->body_left -= used;
-    return used;
+    int rc = http_head_take(&session->head, data, length, used);
+    if (rc == HTTP_HEAD_MORE)
+        return true;
+    if (rc == HTTP_HEAD_WHOLE)
+        rc = http_request_parse(&session->request, &session->head);
+    else if (http_head_empty(&session->head))
+        return false;
+    return rc == 0 ? begin_body(session, turn) : refuse(session, rc, turn);
+}
+
+static bool body_is_proved(const struct http_session *session)
+{
+    unsigned char digest[DIGEST_SIZE];
+    if (!session->exchange.access.digest_known)
+        return true;
+    auth_digest(digest, session->exchange.body, session->exchange.length);
+    return auth_equal(digest, session->exchange.access.digest);
+}
+
+static bool end_body(struct http_session *session, struct turn *turn)
+{
+    struct http_exchange *exchange = &session->exchange;
+    exchange->method = session->route->method;
+    exchange->body = session->body.length > 0 ? (const char *)session->body.data : "";
+    exchange->length = session->body.length;
+    exchange->began_ms = turn->now_ms;
+    return body_is_proved(session) ? handle(session, turn) : refuse(session, 400, turn);
+}
+
+static bool take_body(struct http_session *session, const char *data, size_t length, size_t *used,
+                      struct turn *turn)
+{
+    *used = session->body_left < length ? (size_t)session->body_left : length;
+    session->body_left -= *used;
+    if (!drops_body(session))
+        wire_put_bytes(&session->body, data, *used);
+    return session->body.failed ? refuse(session, 500, turn) : true;
+}
+
+/* What comes while a request is held waits for its turn. */
+static bool put_ahead(struct http_session *session, const char *data, size_t length)
+{
+    if (length > HTTP_AHEAD_MAX - session->ahead.length)
+        return false;
+    wire_put_bytes(&session->ahead, data, length);
+    return !session->ahead.failed;
+}
+
+static bool take(struct http_session *session, const char *data, size_t length, struct turn *turn)
+{
+    bool goes_on = true;
+    while (goes_on && length > 0 && session->phase != HTTP_HELD) {
+        size_t used = 0;
+        if (session->phase == HTTP_IDLE)
+            begin_head(session, turn->now_ms);
+        if (session->phase == HTTP_HEAD_COMES)
+            goes_on = take_head(session, data, length, &used, turn);
+        else
+            goes_on = take_body(session, data, length, &used, turn);
+        if (goes_on && session->phase == HTTP_BODY_COMES && session->body_left == 0)
+            goes_on = end_body(session, turn);
+        data += used;
+        length -= used;
+    }
+    return goes_on && put_ahead(session, data, length);
 }
 
 bool http_session_receive(struct http_session *session, const char *data, size_t length,
                           uint64_t now_ms, struct wire_writer *out)
 {
-    int first = session->answered;
-    bool goes_on = true;
-    while (goes_on && length > 0) {
-        size_t used = 0;
-        if (session->phase == HTTP_IDLE)
-            begin_head(session, now_ms);
-        if (session->phase == HTTP_HEAD_COMES)
-            goes_on = take_head(session, data, length, &used, out);
-        else
-            used = drop_body(session, length);
-        if (session->phase == HTTP_BODY_COMES && session->body_left == 0)
-            goes_on = answer(session, first, now_ms, out);
-        data += used;
-        length -= used;
-    }
+    struct turn turn = turn_begin(session, now_ms, out);
+    return take(session, data, length, &turn);
+}
+
+/* A held request, and then what has come meanwhile. */
+static bool go_on(struct http_session *session, uint64_t now_ms, struct wire_writer *out)
+{
+    struct turn turn = turn_begin(session, now_ms, out);
+    bool goes_on = handle(session, &turn);
+    if (!goes_on || session->phase == HTTP_HELD)
+        return goes_on;
+    struct wire_writer ahead = session->ahead;
+    session->ahead = (struct wire_writer){ 0 };
+    goes_on = take(session, (const char *)ahead.data, ahead.length, &turn);
+    wire_writer_fini(&ahead);
     return goes_on;
 }
 
-void http_session_expire(struct http_session *session, struct wire_writer *out)
+bool http_session_resume(struct http_session *session, uint64_t now_ms, struct wire_writer *out)
 {
+    return session->phase == HTTP_HELD ? go_on(session, now_ms, out) : true;
+}
+
+bool http_session_expire(struct http_session *session, uint64_t now_ms, struct wire_writer *out)
+{
+    if (session->phase == HTTP_HELD) {
+        session->exchange.last = true;
+        return go_on(session, now_ms, out);
+    }
+    struct turn turn = turn_begin(session, now_ms, out);
     if (session->phase != HTTP_IDLE && !http_head_empty(&session->head))
-        refuse(408, out);
+        refuse(session, 408, &turn);
+    return false;
 }

@@ -5,10 +5,14 @@
  *                   body -> held -> idle    the handler waits for something (http_exchange.h)
  *
  * A malformed request is answered and ends the connection; a connection whose first bytes are no
- * request at all just ends. Ends also after the answer that the client asked to be the last, after
- * HTTP_STRANGER_REQUESTS_MAX answers to somebody who has proved nothing, after HTTP_PIPELINE_MAX
- * answers or HTTP_PIPELINE_BYTES of them in one go (an answer that is not read stays in our memory),
- * when more than HTTP_AHEAD_MAX bytes come while a request is held, and when a deadline passes. */
+ * request at all just ends. The body of a refused one is not read, which ends the connection as well;
+ * one without a body leaves it open, so that a client which was told 401 can prove its key on it.
+ * A body that a GET brings is dropped.
+ *
+ * Ends also after the answer that the client asked to be the last, after HTTP_STRANGER_REQUESTS_MAX
+ * answers to somebody who has proved nothing, after HTTP_PIPELINE_MAX answers or HTTP_PIPELINE_BYTES
+ * of them in one go (an answer that is not read stays in our memory), when more than HTTP_AHEAD_MAX
+ * bytes come while a request is held, and when a deadline passes. */
 #ifndef RENDEZVOUS_HTTP_SESSION_H
 #define RENDEZVOUS_HTTP_SESSION_H
 
@@ -23,7 +27,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HTTP_HEAD_MS = 5000, HTTP_REQUEST_MS = 15000, HTTP_IDLE_MS = 60000 };
+enum {
+    HTTP_HEAD_MS = 5000,
+    HTTP_REQUEST_MS = 15000,
+    HTTP_IDLE_MS = 60000,
+    HTTP_HOLD_MS = 60000 /* whatever the handler would like */
+};
 enum {
     HTTP_STRANGER_REQUESTS_MAX = 100,
     HTTP_PIPELINE_MAX = 16,
@@ -45,6 +54,7 @@ struct http_session {
     const struct http_route *route;
     struct http_exchange exchange; /* of the present request */
     struct wire_writer body;       /* as much as has come */
+    uint64_t body_left;            /* bytes that have not */
     struct wire_writer ahead;      /* what came while a request was held */
     int answered;
     bool known; /* the client has proved a key, or is the job's own user: no stranger */

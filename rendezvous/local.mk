@@ -5,7 +5,12 @@ noinst_LTLIBRARIES += rendezvous/librendezvous.la
 
 rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/add_request.c rendezvous/add_request.h \
+	rendezvous/http_access.c rendezvous/http_access.h \
+	rendezvous/http_answer.c rendezvous/http_answer.h \
+	rendezvous/http_credentials.c rendezvous/http_credentials.h \
+	rendezvous/http_exchange.h \
 	rendezvous/http_head.c rendezvous/http_head.h \
+	rendezvous/http_loopback.c rendezvous/http_loopback.h \
 	rendezvous/http_key_value.c rendezvous/http_key_value.h \
 	rendezvous/http_key_value_post.c \
 	rendezvous/http_rank_and_size.c \
