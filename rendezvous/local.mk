@@ -24,12 +24,19 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/join_session.c rendezvous/join_session.h \
 	rendezvous/key_value.c rendezvous/key_value.h \
 	rendezvous/keyring.c rendezvous/keyring.h \
+	rendezvous/lobby.c rendezvous/lobby.h \
+	rendezvous/lobby_seat.c \
+	rendezvous/lobby_text.c rendezvous/lobby_text.h \
 	rendezvous/meeting.c rendezvous/meeting.h \
 	rendezvous/meetings.c rendezvous/meetings.h \
 	rendezvous/membership.c rendezvous/membership.h \
 	rendezvous/membership_text.c rendezvous/membership_text.h \
 	rendezvous/rendezvous.c rendezvous/rendezvous.h \
 	rendezvous/roll_call.c rendezvous/roll_call.h \
+	rendezvous/tcp_address.c rendezvous/tcp_address.h \
+	rendezvous/tcp_connection.c rendezvous/tcp_connection.h \
+	rendezvous/tcp_port.c rendezvous/tcp_port.h \
+	rendezvous/text_line.c rendezvous/text_line.h \
 	rendezvous/wait_list.h \
 	rendezvous/wait_table.c rendezvous/wait_table.h
 rendezvous_librendezvous_la_CFLAGS = $(AM_CFLAGS) $(UV_CFLAGS) $(SODIUM_CFLAGS) $(CJSON_CFLAGS)

@@ -7,11 +7,15 @@
  * something to say are not pushed out by those who say nothing.
  * While a client does not read what it is sent, nothing more is read from it; if nothing goes out for
  * TCP_PORT_WRITE_MS, it is hung up on. A host that vanishes is noticed by keepalive.
- * Fails when the address cannot be bound. Running out of descriptors only keeps new ones waiting. */
+ * When the rendezvous ends a connection, what was queued goes out first, and the client has two
+ * seconds to see it. Fails when the address cannot be bound. Running out of descriptors only keeps new
+ * ones waiting. */
 #ifndef RENDEZVOUS_TCP_PORT_H
 #define RENDEZVOUS_TCP_PORT_H
 
 #include "rendezvous/rendezvous.h"
+
+#include <stdbool.h>
 
 enum { TCP_PORT_BACKLOG = 4096, TCP_PORT_TURN = 64, TCP_PORT_WRITE_MS = 15000 };
 
@@ -25,6 +29,9 @@ struct tcp_port *tcp_port_open(uv_loop_t *loop, const char *address, struct rend
 /* What it is bound to, "ADDRESS:PORT"; borrowed. */
 const char *tcp_port_address(const struct tcp_port *port);
 int tcp_port_number(const struct tcp_port *port);
+
+/* Only this machine can reach it. */
+bool tcp_port_is_loopback(const struct tcp_port *port);
 
 /* Accepts no more. */
 void tcp_port_stop(struct tcp_port *port);

@@ -38,6 +38,7 @@ unit_tests = \
 	tests/unit/frame_test \
 	tests/unit/half_test \
 	tests/unit/interfaces_test \
+	tests/unit/job_id_test \
 	tests/unit/join_client_test \
 	tests/unit/join_protocol_test \
 	tests/unit/link_connect_test \
@@ -132,6 +133,7 @@ unit_tests += \
 	tests/unit/known_hosts_test \
 	tests/unit/keeper_test \
 	tests/unit/last_words_test \
+	tests/unit/lobby_test \
 	tests/unit/local_host_test \
 	tests/unit/options_test \
 	tests/unit/output_lines_test \
@@ -155,6 +157,7 @@ unit_tests += \
 	tests/unit/ssh_keys_test \
 	tests/unit/ssh_session_test \
 	tests/unit/stop_plan_test \
+	tests/unit/tcp_port_test \
 	tests/unit/text_buffer_test \
 	tests/unit/worker_environment_test
 

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One connection of a port:
+ *   read what is there, hand it over, send what the rendezvous says to it at once; what the socket
+ *   does not take is queued, and until that is gone nothing more is read.
+ * The rendezvous ends it: what is queued goes out, our side is shut down, and what the client still
+ * sends is read away until it closes too; a socket closed on unread bytes would take the answer back.
+ * The client ends it, or it breaks: what came before is still handed over, then rendezvous_hangup().
+ * Nothing goes out for TCP_PORT_WRITE_MS, or too much is queued, or there is no memory for it: the
+ * same. */
+#include "rendezvous/tcp_connection.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DRAIN_READS = 16 };
+
+enum read_result { READ_SOME, READ_NOTHING, READ_END };
+
+static bool is_queued(const struct tcp_connection *connection)
+{
+    return connection->sent < connection->queue.length;
+}
+
+static void set_deadline(struct tcp_connection *connection, uint64_t deadline_ms)
+{
+    connection->port->deadlines += (deadline_ms != 0) - (connection->deadline_ms != 0);
+    connection->deadline_ms = deadline_ms;
+    if (deadline_ms != 0)
+        tcp_port_watch(connection->port);
+}
+
+static void set_timeout(struct tcp_connection *connection, uint64_t timeout_ms)
+{
+    set_deadline(connection, uv_now(connection->port->loop) + timeout_ms);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct tcp_connection *connection = handle->data;
+    struct tcp_port *port = connection->port;
+    free(connection);
+    tcp_port_release(port);
+}
+
+static void forget(struct tcp_connection *connection)
+{
+    if (uv_is_closing((uv_handle_t *)&connection->poll))
+        return;
+    set_deadline(connection, 0);
+    connection->port->lingering -= connection->lingering;
+    *connection->link = connection->next; /* its own `next` stays: on_tick() may stand here */
+    if (connection->next)
+        connection->next->link = connection->link;
+    wire_writer_fini(&connection->queue);
+    uv_close((uv_handle_t *)&connection->poll, on_closed);
+    close(connection->fd);
+    tcp_port_resume(connection->port);
+}
+
+void tcp_connection_end(struct tcp_connection *connection)
+{
+    struct rendezvous_connection *session = connection->session;
+    connection->session = NULL;
+    if (session)
+        rendezvous_hangup(session);
+    forget(connection);
+}
+
+/* From now on the socket is readable, and reading it says the end. */
+static void break_off(struct tcp_connection *connection)
+{
+    connection->broken = true;
+    wire_writer_fini(&connection->queue);
+    connection->sent = 0;
+    set_deadline(connection, 0);
+    shutdown(connection->fd, SHUT_RDWR);
+}
+
+/* How many bytes have gone out. */
+static size_t send_now(struct tcp_connection *connection, const void *data, size_t length)
+{
+    ssize_t n;
+    do
+        n = send(connection->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM)
+        break_off(connection);
+    return n > 0 ? (size_t)n : 0;
+}
+
+static enum read_result read_some(struct tcp_connection *connection)
+{
+    struct tcp_port *port = connection->port;
+    ssize_t n;
+    do
+        n = recv(connection->fd, port->chunk, sizeof port->chunk, MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && errno == EAGAIN)
+        return READ_NOTHING;
+    if (n <= 0)
+        return READ_END;
+    if (connection->session)
+        rendezvous_receive(connection->session, port->chunk, (size_t)n);
+    return READ_SOME;
+}
+
+static void on_event(uv_poll_t *poll, int status, int events);
+
+/* Waits for what must happen next. */
+static void await(struct tcp_connection *connection)
+{
+    int event = is_queued(connection) ? UV_WRITABLE : UV_READABLE;
+    if (!uv_is_closing((uv_handle_t *)&connection->poll))
+        uv_poll_start(&connection->poll, event, on_event);
+}
+
+/* All has gone out, and the rendezvous has ended it. */
+static void linger(struct tcp_connection *connection)
+{
+    struct tcp_port *port = connection->port;
+    if (port->closing || port->lingering >= TCP_LINGERING_MAX ||
+        shutdown(connection->fd, SHUT_WR) < 0) {
+        forget(connection);
+        return;
+    }
+    connection->lingering = true;
+    port->lingering++;
+    set_timeout(connection, TCP_LINGER_MS);
+    await(connection);
+}
+
+static void flush(struct tcp_connection *connection)
+{
+    size_t n = send_now(connection, connection->queue.data + connection->sent,
+                        connection->queue.length - connection->sent);
+    if (connection->broken || n == 0)
+        return;
+    connection->sent += n;
+    if (is_queued(connection)) {
+        set_timeout(connection, TCP_PORT_WRITE_MS);
+        return;
+    }
+    wire_writer_fini(&connection->queue);
+    connection->sent = 0;
+    set_deadline(connection, 0);
+    if (!connection->session)
+        linger(connection);
+}
+
+/* The socket has failed: what the client had said before is still handed over, within limits. */
+static void drain(struct tcp_connection *connection)
+{
+    for (int n = 0; n < DRAIN_READS && connection->session; n++)
+        if (read_some(connection) != READ_SOME)
+            break;
+    tcp_connection_end(connection);
+}
+
+static void on_event(uv_poll_t *poll, int status, int events)
+{
+    struct tcp_connection *connection = poll->data;
+    if (status < 0 || connection->broken) {
+        drain(connection);
+        return;
+    }
+    if ((events & UV_READABLE) && read_some(connection) == READ_END) {
+        tcp_connection_end(connection);
+        return;
+    }
+    if ((events & UV_WRITABLE) && is_queued(connection))
+        flush(connection);
+    await(connection);
+}
+
+void tcp_connection_expire(struct tcp_connection *connection, uint64_t now_ms)
+{
+    if (is_queued(connection)) /* nobody may have tried while all of us stood still */
+        flush(connection);
+    if (connection->deadline_ms != 0 && now_ms >= connection->deadline_ms)
+        tcp_connection_end(connection);
+}
+
+static struct tcp_connection *of_stream(struct rendezvous_stream *stream)
+{
+    return (struct tcp_connection *)((char *)stream - offsetof(struct tcp_connection, stream));
+}
+
+/* Makes room at the end of what is queued by forgetting what has been sent. */
+static void enqueue(struct tcp_connection *connection, const void *data, size_t length)
+{
+    struct wire_writer *queue = &connection->queue;
+    if (connection->sent > queue->length / 2) {
+        queue->length -= connection->sent;
+        memmove(queue->data, queue->data + connection->sent, queue->length);
+        connection->sent = 0;
+    }
+    wire_put_bytes(queue, data, length);
+    if (queue->failed || queue->length - connection->sent > TCP_QUEUE_MAX)
+        break_off(connection);
+}
+
+static void stream_send(struct rendezvous_stream *stream, const void *data, size_t length)
+{
+    struct tcp_connection *connection = of_stream(stream);
+    bool was_queued = is_queued(connection);
+    size_t done = connection->broken || was_queued ? 0 : send_now(connection, data, length);
+    if (connection->broken || done == length)
+        return;
+    enqueue(connection, (const char *)data + done, length - done);
+    if (!was_queued && !connection->broken)
+        set_timeout(connection, TCP_PORT_WRITE_MS);
+    await(connection);
+}
+
+static void stream_close(struct rendezvous_stream *stream)
+{
+    struct tcp_connection *connection = of_stream(stream);
+    connection->session = NULL;
+    if (connection->broken || connection->port->closing)
+        forget(connection);
+    else if (!is_queued(connection))
+        linger(connection);
+}
+
+void tcp_connection_start(struct tcp_port *port, int fd)
+{
+    struct tcp_connection *connection = calloc(1, sizeof *connection);
+    if (!connection || uv_poll_init(port->loop, &connection->poll, fd) < 0) {
+        free(connection);
+        close(fd);
+        return;
+    }
+    port->handles++;
+    connection->poll.data = connection;
+    connection->stream = (struct rendezvous_stream){ stream_send, stream_close };
+    connection->port = port;
+    connection->fd = fd;
+    connection->next = port->connections;
+    connection->link = &port->connections;
+    if (connection->next)
+        connection->next->link = &connection->next;
+    port->connections = connection;
+    connection->session =
+        rendezvous_accept(port->rendezvous, &connection->stream, RENDEZVOUS_ELSEWHERE);
+    if (!connection->session || read_some(connection) == READ_END)
+        tcp_connection_end(connection);
+    else
+        await(connection);
+}
