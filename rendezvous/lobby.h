@@ -8,7 +8,7 @@
  * Ranks that were asked for are given as asked; the others get the free ones, host by host in order
  * of each host's first arrival, and on a host in order of arrival. local_rank counts the ranks of a
  * host in order of rank, cross_rank the hosts that have that local_rank in order of their first rank.
- * Hosts are told apart by the name that workers say.
+ * Hosts are told apart by the name that workers say, of which only printable ASCII is kept.
  *
  * Refused, with a text: another size than the first one said (or than was declared), a rank that is
  * beyond it or has been asked for already, and everybody when it is full or broken. */
@@ -42,12 +42,15 @@ struct lobby {
     int size; /* 0: not known before the first comes */
     struct lobby_guest *guests;
     int count, capacity;
+    int *by_rank; /* guests that asked for a rank, hashed by it; -1: nobody */
+    int by_rank_size;
     uint64_t start_timeout_ms, deadline_ms; /* deadline: LOBBY_NEVER before the first comes */
-    struct join_news cause;                 /* of LOBBY_BROKEN: what those that wait are told */
+    struct join_news cause;                 /* of LOBBY_BROKEN: what those that wait are told; one
+                                               line of at most 250 bytes, its rank means nothing */
     const char *job;                        /* its name, for texts; borrowed */
 };
 
-/* `size` is what was declared, or 0. */
+/* `size` is what was declared, or 0. Takes memory for those that come, not for the size. */
 void lobby_init(struct lobby *lobby, const char *job, int size, uint64_t start_timeout_ms);
 void lobby_fini(struct lobby *lobby);
 
@@ -60,12 +63,16 @@ int lobby_join(struct lobby *lobby, const struct join_hello *hello, void *owner,
  * by host and pid. */
 void lobby_leave(struct lobby *lobby, int guest, bool said_goodbye);
 
-/* Somebody in charge has ended the job. */
+/* Somebody in charge has ended the job; `why` is one line without its name. It breaks, whether it was
+ * full or not. */
 void lobby_end(struct lobby *lobby, const char *why);
 
 /* The start timeout has passed, if it has: breaks it, and `cause` says who is missing: the ranks
  * that were asked for and are not there, or how many have come from which host. */
 void lobby_tick(struct lobby *lobby, uint64_t now_ms);
+
+/* Who has asked for `rank`, or -1. */
+int lobby_find(const struct lobby *lobby, int rank);
 
 /* Full: fills in `slots[size]` in order of rank (hosts borrowed from the guests) and each guest's
  * rank. HVD_ERR_NOMEM when out of memory. O(N log N) at most. */

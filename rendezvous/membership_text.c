@@ -5,12 +5,8 @@
 
 #include "rendezvous/rendezvous.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { HOST_SHOWN_MAX = 80 };
 
 static const char *host_of(const struct membership *membership, int rank)
 {
@@ -68,65 +64,13 @@ const char *membership_text_absent(const struct membership *membership, int rank
     }
 }
 
-/* A line that grows and remembers that something did not fit. */
-struct line {
-    char text[MEMBERSHIP_TEXT_MAX + 1];
-    size_t length;
-    bool full;
-};
-
-static void __attribute__((format(printf, 2, 3))) add(struct line *line, const char *format, ...)
-{
-    size_t room = sizeof line->text - line->length;
-    va_list args;
-    va_start(args, format);
-    int length = vsnprintf(line->text + line->length, room, format, args);
-    va_end(args);
-    if (length < 0 || (size_t)length >= room)
-        line->full = true;
-    else
-        line->length += (size_t)length;
-}
-
-/* Missing ranks [first, end) of one host, without a gap. */
-struct range {
-    int first, end;
-};
-
-/* More cannot be shown in a line. */
-enum { RANGES_MAX = 64 };
-
-struct missing {
-    int ranks;
-    int ranges;
-    struct range shown[RANGES_MAX]; /* the first of the ranges */
-};
-
 static bool same_host(const struct membership *membership, int a, int b)
 {
     return strcmp(host_of(membership, a), host_of(membership, b)) == 0;
 }
 
-static void missing_add(struct missing *missing, const struct membership *membership, int rank)
-{
-    missing->ranks++;
-    struct range *last = missing->ranges > 0 ? &missing->shown[missing->ranges - 1] : NULL;
-    if (last && last->end == rank && same_host(membership, rank - 1, rank))
-        last->end++;
-    else if (missing->ranges < RANGES_MAX)
-        missing->shown[missing->ranges++] = (struct range){ rank, rank + 1 };
-}
-
-static void add_range(struct line *line, struct range range)
-{
-    if (range.end - range.first == 1)
-        add(line, "%d", range.first);
-    else
-        add(line, range.end - range.first == 2 ? "%d, %d" : "%d-%d", range.first, range.end - 1);
-}
-
-/* Whether ranges `i` and `i + 1` are both shown and of one host. */
-static bool joined_to_next(const struct membership *membership, const struct missing *missing,
+/* Whether runs `i` and `i + 1` are both shown and of one host. */
+static bool joined_to_next(const struct membership *membership, const struct rank_runs *missing,
                            int i, int shown)
 {
     return i >= 0 && i + 1 < shown &&
@@ -134,53 +78,44 @@ static bool joined_to_next(const struct membership *membership, const struct mis
 }
 
 /* "ranks 1-3, 7 on localhost, rank 8 on node1"; returns how many ranks that names. */
-static int add_ranges(struct line *line, const struct membership *membership,
-                      const struct missing *missing, int shown)
+static int add_runs(struct text_line *line, const struct membership *membership,
+                    const struct rank_runs *missing, int shown)
 {
     int ranks = 0;
     for (int i = 0; i < shown; i++) {
-        struct range range = missing->shown[i];
+        const struct rank_run *run = &missing->shown[i];
         bool more = joined_to_next(membership, missing, i, shown);
         if (!joined_to_next(membership, missing, i - 1, shown))
-            add(line, more || range.end - range.first > 1 ? "ranks " : "rank ");
-        add_range(line, range);
+            text_line_add(line, more || run->end - run->first > 1 ? "ranks " : "rank ");
+        text_line_add_run(line, run);
         if (!more)
-            add(line, " on %.*s", HOST_SHOWN_MAX, host_of(membership, range.first));
+            text_line_add(line, " on %.*s", HOST_SHOWN_MAX, host_of(membership, run->first));
         if (i + 1 < shown)
-            add(line, ", ");
-        ranks += range.end - range.first;
+            text_line_add(line, ", ");
+        ranks += run->end - run->first;
     }
     return ranks;
 }
 
-static void add_within(struct line *line, uint64_t timeout_ms)
+static struct text_line missing_line(const struct membership *membership,
+                                     const struct rank_runs *missing, int shown)
 {
-    if (timeout_ms % 1000 == 0)
-        add(line, " not called hvd_init within %" PRIu64 " s", timeout_ms / 1000);
-    else
-        add(line, " not called hvd_init within %" PRIu64 " ms", timeout_ms);
-}
-
-static struct line missing_line(const struct membership *membership, const struct missing *missing,
-                                int shown)
-{
-    struct line line = { 0 };
-    int others = missing->ranks - add_ranges(&line, membership, missing, shown);
-    if (others > 0)
-        add(&line, " and %d other%s", others, others == 1 ? "" : "s");
-    add(&line, missing->ranks == 1 ? " has" : " have");
-    add_within(&line, membership->start_timeout_ms);
+    struct text_line line = { 0 };
+    text_line_add_others(&line, missing->ranks - add_runs(&line, membership, missing, shown));
+    text_line_add(&line, missing->ranks == 1 ? " has" : " have");
+    text_line_add(&line, " not called hvd_init within ");
+    text_line_add_time(&line, membership->start_timeout_ms);
     return line;
 }
 
 void membership_text_missing(char text[JOIN_TEXT_MAX], const struct membership *membership)
 {
-    struct missing missing = { 0 };
+    struct rank_runs missing = { 0 };
     for (int rank = 0; rank < membership->size; rank++)
         if (membership->members[rank].state == MEMBER_EXPECTED)
-            missing_add(&missing, membership, rank);
-    int shown = missing.ranges;
-    struct line line = missing_line(membership, &missing, shown);
+            rank_runs_add(&missing, rank, rank > 0 && same_host(membership, rank - 1, rank));
+    int shown = missing.count;
+    struct text_line line = missing_line(membership, &missing, shown);
     while (line.full && shown > 1)
         line = missing_line(membership, &missing, --shown);
     memcpy(text, line.text, sizeof line.text);

@@ -6,8 +6,9 @@
 
 #include "lib/base/join_protocol.h"
 #include "rendezvous/membership.h"
+#include "rendezvous/text_line.h"
 
-enum { MEMBERSHIP_TEXT_MAX = 250 };
+enum { MEMBERSHIP_TEXT_MAX = TEXT_LINE_MAX };
 
 /* "rank 2 on node1 was killed by signal 9 (SIGKILL)", "rank 1 on localhost exited with status 3
  * before hvd_init", "the connection to rank 1 on node1 broke" (nobody said how it ended). */

@@ -164,6 +164,8 @@ unit_tests += \
 # Every allocation fails in turn.
 tests_unit_key_value_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=tsearch
+tests_unit_lobby_test_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=reallocarray,--wrap=strdup
 tests_unit_rendezvous_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts about a lobby; see lobby_text.h. They need no memory: when something has gone wrong is no time
+ * to run out of it. */
+#include "rendezvous/lobby_text.h"
+
+#include "lib/base/text.h"
+
+#include <string.h>
+
+static void write_line(char text[JOIN_TEXT_MAX], const struct text_line *line)
+{
+    memcpy(text, line->text, sizeof line->text);
+}
+
+void lobby_text_left(char text[JOIN_TEXT_MAX], const struct lobby *lobby, int guest,
+                     bool said_goodbye)
+{
+    const struct lobby_guest *who = &lobby->guests[guest];
+    struct text_line line = { 0 };
+    text_line_add(&line, "job %s: worker on %.*s (pid %d) %s before all had come", lobby->job,
+                  HOST_SHOWN_MAX, who->host, who->pid, said_goodbye ? "left" : "broke off");
+    write_line(text, &line);
+}
+
+void lobby_text_ended(char text[JOIN_TEXT_MAX], const struct lobby *lobby, const char *why)
+{
+    struct text_line line = { 0 };
+    text_line_add(&line, "job %s: %s", lobby->job, why);
+    text_make_line(line.text);
+    write_line(text, &line);
+}
+
+/* ---- who is missing ---- */
+
+static bool all_have_asked(const struct lobby *lobby)
+{
+    for (int i = 0; i < lobby->count; i++)
+        if (lobby->guests[i].wanted < 0)
+            return false;
+    return true;
+}
+
+static struct text_line missing_line(const struct lobby *lobby, const struct rank_runs *missing,
+                                     int shown)
+{
+    struct text_line line = { 0 };
+    int named = 0;
+    text_line_add(&line, "job %s: %s ", lobby->job, missing->ranks == 1 ? "rank" : "ranks");
+    for (int i = 0; i < shown; i++) {
+        text_line_add(&line, i > 0 ? ", " : "");
+        text_line_add_run(&line, &missing->shown[i]);
+        named += missing->shown[i].end - missing->shown[i].first;
+    }
+    text_line_add_others(&line, missing->ranks - named);
+    text_line_add(&line, " of %d %s not come within ", lobby->size,
+                  missing->ranks == 1 ? "has" : "have");
+    text_line_add_time(&line, lobby->start_timeout_ms);
+    return line;
+}
+
+static void write_missing(char text[JOIN_TEXT_MAX], const struct lobby *lobby)
+{
+    struct rank_runs missing = { 0 };
+    for (int rank = 0; rank < lobby->size; rank++)
+        if (lobby_find(lobby, rank) < 0)
+            rank_runs_add(&missing, rank, true);
+    int shown = missing.count;
+    struct text_line line = missing_line(lobby, &missing, shown);
+    while (line.full && shown > 1)
+        line = missing_line(lobby, &missing, --shown);
+    write_line(text, &line);
+}
+
+/* ---- who has come ---- */
+
+enum { HOSTS_MAX = 16 }; /* more are hardly read */
+
+struct hosts {
+    int count;
+    struct {
+        const char *name;
+        int guests;
+    } shown[HOSTS_MAX]; /* the first that came */
+};
+
+static void count_guest(struct hosts *hosts, const char *name)
+{
+    int i = 0;
+    while (i < hosts->count && strcmp(hosts->shown[i].name, name) != 0)
+        i++;
+    if (i == HOSTS_MAX)
+        return;
+    if (i == hosts->count)
+        hosts->shown[hosts->count++].name = name;
+    hosts->shown[i].guests++;
+}
+
+static struct text_line come_line(const struct lobby *lobby, const struct hosts *hosts, int shown)
+{
+    struct text_line line = { 0 };
+    int others = lobby->count;
+    text_line_add(&line, "job %s: %d of %d workers %s come within ", lobby->job, lobby->count,
+                  lobby->size, lobby->count == 1 ? "has" : "have");
+    text_line_add_time(&line, lobby->start_timeout_ms);
+    for (int i = 0; i < shown; i++) {
+        text_line_add(&line, "%s%d from %.*s", i > 0 ? ", " : ": ", hosts->shown[i].guests,
+                      HOST_SHOWN_MAX, hosts->shown[i].name);
+        others -= hosts->shown[i].guests;
+    }
+    if (others > 0)
+        text_line_add(&line, " and %d from other hosts", others);
+    return line;
+}
+
+static void write_come(char text[JOIN_TEXT_MAX], const struct lobby *lobby)
+{
+    struct hosts hosts = { 0 };
+    for (int i = 0; i < lobby->count; i++)
+        count_guest(&hosts, lobby->guests[i].host);
+    int shown = hosts.count;
+    struct text_line line = come_line(lobby, &hosts, shown);
+    while (line.full && shown > 1)
+        line = come_line(lobby, &hosts, --shown);
+    write_line(text, &line);
+}
+
+void lobby_text_timeout(char text[JOIN_TEXT_MAX], const struct lobby *lobby)
+{
+    if (all_have_asked(lobby))
+        write_missing(text, lobby);
+    else
+        write_come(text, lobby);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What people read about a lobby that breaks: one line each, of at most TEXT_LINE_MAX bytes, whatever
+ * the job, the hosts and the ranks are. */
+#ifndef RENDEZVOUS_LOBBY_TEXT_H
+#define RENDEZVOUS_LOBBY_TEXT_H
+
+#include "lib/base/join_protocol.h"
+#include "rendezvous/lobby.h"
+#include "rendezvous/text_line.h"
+
+#include <stdbool.h>
+
+/* "job train: worker on node1 (pid 4242) broke off before all had come" */
+void lobby_text_left(char text[JOIN_TEXT_MAX], const struct lobby *lobby, int guest,
+                     bool said_goodbye);
+
+/* "job train: WHY" */
+void lobby_text_ended(char text[JOIN_TEXT_MAX], const struct lobby *lobby, const char *why);
+
+/* "job train: ranks 2, 3 of 4 have not come within 30 s" if all have asked for a rank, else
+ * "job train: 3 of 4 workers have come within 30 s: 2 from node1, 1 from node2" */
+void lobby_text_timeout(char text[JOIN_TEXT_MAX], const struct lobby *lobby);
+
+#endif
