@@ -61,6 +61,65 @@ START_TEST(what_is_no_key_is_refused_and_not_shown)
 }
 END_TEST
 
+START_TEST(a_key_is_decoded_from_a_part_of_a_text)
+{
+    struct job_key again = { { 0 } };
+    char text[JOB_KEY_HEX_SIZE + 8];
+    char hex[JOB_KEY_HEX_SIZE];
+    job_key_format(&key, hex);
+    snprintf(text, sizeof text, "%s, more", hex);
+    ck_assert(job_key_decode(&again, text, JOB_KEY_HEX_SIZE - 1));
+    ck_assert(job_key_equal(&again, &key));
+    ck_assert(!job_key_decode(&again, text, JOB_KEY_HEX_SIZE));
+    ck_assert(!job_key_decode(&again, text, JOB_KEY_HEX_SIZE - 2));
+    ck_assert(!job_key_decode(&again, text, 0));
+}
+END_TEST
+
+START_TEST(keys_are_equal_in_every_bit_or_not)
+{
+    for (size_t bit = 0; bit < 8 * JOB_KEY_SIZE; bit++) {
+        struct job_key other = key;
+        other.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        ck_assert(!job_key_equal(&other, &key));
+        other.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        ck_assert(job_key_equal(&other, &key));
+    }
+}
+END_TEST
+
+/* Those of Python: hmac.digest(key, b"hvd1 job\0" + sha256(b"train").digest(), "sha256"), of the key 00
+ * 01 ... 1f. */
+START_TEST(a_service_has_a_key_for_each_job)
+{
+    static const char expected[] =
+        "cd733c1ac5c3df8d74f1200577fa362a75fd8d546e00035b06242e0f11536626";
+    struct job_key service, train, test, again, elsewhere;
+    char hex[JOB_KEY_HEX_SIZE];
+    for (size_t i = 0; i < JOB_KEY_SIZE; i++)
+        service.bytes[i] = (unsigned char)i;
+    job_key_derive(&train, &service, "train");
+    job_key_derive(&again, &service, "train");
+    job_key_derive(&test, &service, "test");
+    job_key_derive(&elsewhere, &key, "train");
+    job_key_format(&train, hex);
+    ck_assert_str_eq(hex, expected);
+    ck_assert(job_key_equal(&train, &again));
+    ck_assert(!job_key_equal(&train, &test));
+    ck_assert(!job_key_equal(&train, &elsewhere));
+    ck_assert(!job_key_equal(&train, &service));
+}
+END_TEST
+
+START_TEST(a_digest_is_sha256)
+{
+    static const unsigned char abc[] = { 0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea };
+    unsigned char digest[DIGEST_SIZE];
+    auth_digest(digest, "abc", 3);
+    ck_assert_mem_eq(digest, abc, sizeof abc);
+}
+END_TEST
+
 START_TEST(sealed_frames_are_accepted_in_order_both_ways)
 {
     for (int i = 0; i < 3; i++) {
@@ -189,6 +248,10 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, a_key_survives_its_hexadecimal_form);
     tcase_add_test(tcase, what_is_no_key_is_refused_and_not_shown);
+    tcase_add_test(tcase, a_key_is_decoded_from_a_part_of_a_text);
+    tcase_add_test(tcase, keys_are_equal_in_every_bit_or_not);
+    tcase_add_test(tcase, a_service_has_a_key_for_each_job);
+    tcase_add_test(tcase, a_digest_is_sha256);
     tcase_add_test(tcase, sealed_frames_are_accepted_in_order_both_ways);
     tcase_add_test(tcase, a_flipped_bit_anywhere_is_refused);
     tcase_add_test(tcase, a_frame_cut_at_any_byte_is_refused);
