@@ -12,7 +12,7 @@
 
 enum { HEX_SIZE = 2 * DIGEST_SIZE + 1 };
 
-/* What a request is, apart from when: "METHOD TARGET BODYHEX". One whose target does not fit has been
+/* What a request is, apart from when: "METHOD TARGET BODYHEX". A target that does not fit has been
  * refused before. */
 static void digest_request(unsigned char digest[DIGEST_SIZE], const char *method,
                            struct http_text target, const unsigned char body[DIGEST_SIZE])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an Authorization header says (http_access.h has its two forms), before any of it is believed.
+/* What an Authorization header says (http_access.h has its two forms), before it is believed.
  *
  * Refused with an HTTP status:
  *   400  a scheme of ours in another form: a field that is missing, unknown, there twice or without

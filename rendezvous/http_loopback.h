@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-/* True for 127.0.0.0/8, localhost and [::1], each with or without a port, where Origin is missing or
- * "http://" and the same. */
+/* True for 127.0.0.0/8, localhost and [::1], each with or without a port, where Origin is missing
+ * or "http://" and the same. */
 bool http_loopback(const struct http_request *request);
 
 #endif

@@ -5,13 +5,13 @@
  *                   body -> held -> idle    the handler waits for something (http_exchange.h)
  *
  * A malformed request is answered and ends the connection; a connection whose first bytes are no
- * request at all just ends. The body of a refused one is not read, which ends the connection as well;
+ * request at all just ends. The body of a refused one is not read, which ends the connection too;
  * one without a body leaves it open, so that a client which was told 401 can prove its key on it.
  * A body that a GET brings is dropped.
  *
  * Ends also after the answer that the client asked to be the last, after HTTP_STRANGER_REQUESTS_MAX
- * answers to somebody who has proved nothing, after HTTP_PIPELINE_MAX answers or HTTP_PIPELINE_BYTES
- * of them in one go (an answer that is not read stays in our memory), when more than HTTP_AHEAD_MAX
+ * answers to somebody who has proved nothing, after HTTP_PIPELINE_MAX answers or
+ * HTTP_PIPELINE_BYTES of them in one go (an answer that is not read stays in our memory), when more than HTTP_AHEAD_MAX
  * bytes come while a request is held, and when a deadline passes. */
 #ifndef RENDEZVOUS_HTTP_SESSION_H
 #define RENDEZVOUS_HTTP_SESSION_H

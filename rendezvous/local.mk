@@ -10,9 +10,9 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/http_credentials.c rendezvous/http_credentials.h \
 	rendezvous/http_exchange.h \
 	rendezvous/http_head.c rendezvous/http_head.h \
-	rendezvous/http_loopback.c rendezvous/http_loopback.h \
 	rendezvous/http_key_value.c rendezvous/http_key_value.h \
 	rendezvous/http_key_value_post.c \
+	rendezvous/http_loopback.c rendezvous/http_loopback.h \
 	rendezvous/http_rank_and_size.c \
 	rendezvous/http_request.c rendezvous/http_request.h \
 	rendezvous/http_route.c rendezvous/http_route.h \
