@@ -5,14 +5,19 @@ noinst_LTLIBRARIES += rendezvous/librendezvous.la
 
 rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/add_request.c rendezvous/add_request.h \
+	rendezvous/host_groups.c rendezvous/host_groups.h \
 	rendezvous/http_access.c rendezvous/http_access.h \
 	rendezvous/http_answer.c rendezvous/http_answer.h \
 	rendezvous/http_credentials.c rendezvous/http_credentials.h \
 	rendezvous/http_exchange.h \
 	rendezvous/http_head.c rendezvous/http_head.h \
+	rendezvous/http_jobs.c \
+	rendezvous/http_json.c rendezvous/http_json.h \
 	rendezvous/http_key_value.c rendezvous/http_key_value.h \
 	rendezvous/http_key_value_post.c \
 	rendezvous/http_loopback.c rendezvous/http_loopback.h \
+	rendezvous/http_metrics.c \
+	rendezvous/http_page.c \
 	rendezvous/http_rank_and_size.c \
 	rendezvous/http_request.c rendezvous/http_request.h \
 	rendezvous/http_route.c rendezvous/http_route.h \
@@ -21,7 +26,9 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/hub_impl.h \
 	rendezvous/hub_meeting.c \
 	rendezvous/hub_receive.c \
+	rendezvous/job_declaration.c rendezvous/job_declaration.h \
 	rendezvous/join_session.c rendezvous/join_session.h \
+	rendezvous/json_build.c rendezvous/json_build.h \
 	rendezvous/key_value.c rendezvous/key_value.h \
 	rendezvous/keyring.c rendezvous/keyring.h \
 	rendezvous/lobby.c rendezvous/lobby.h \
@@ -31,8 +38,13 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/meetings.c rendezvous/meetings.h \
 	rendezvous/membership.c rendezvous/membership.h \
 	rendezvous/membership_text.c rendezvous/membership_text.h \
+	rendezvous/metrics.c rendezvous/metrics.h \
+	rendezvous/metrics_text.c \
+	rendezvous/page/status_html.h \
+	rendezvous/rank_states.c rendezvous/rank_states.h \
 	rendezvous/rendezvous.c rendezvous/rendezvous.h \
 	rendezvous/roll_call.c rendezvous/roll_call.h \
+	rendezvous/status_json.c rendezvous/status_json.h \
 	rendezvous/tcp_address.c rendezvous/tcp_address.h \
 	rendezvous/tcp_connection.c rendezvous/tcp_connection.h \
 	rendezvous/tcp_port.c rendezvous/tcp_port.h \
@@ -42,3 +54,11 @@ rendezvous_librendezvous_la_SOURCES = \
 rendezvous_librendezvous_la_CFLAGS = $(AM_CFLAGS) $(UV_CFLAGS) $(SODIUM_CFLAGS) $(CJSON_CFLAGS)
 rendezvous_librendezvous_la_LIBADD = lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS) \
 	$(CJSON_LIBS)
+
+# The status page: a file of C made from HTML.
+nodist_rendezvous_librendezvous_la_SOURCES = rendezvous/page/status_html.c
+EXTRA_DIST += rendezvous/page/embed.sh rendezvous/page/status.html
+CLEANFILES += rendezvous/page/status_html.c
+rendezvous/page/status_html.c: rendezvous/page/status.html rendezvous/page/embed.sh
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+	$(SHELL) $(srcdir)/rendezvous/page/embed.sh $(srcdir)/rendezvous/page/status.html >$@.new && mv $@.new $@

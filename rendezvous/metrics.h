@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has happened since the start, as numbers, and as Prometheus' text. */
+/* What has happened since the start, as numbers, and as Prometheus' text (format 0.0.4).
+ *
+ * No label has the name of a job, a host or a rank: how many series there are is known before the
+ * first job comes (routes times codes, states, kinds), however many jobs a service sees in its
+ * life. What concerns one job is said by /v1/jobs. */
 #ifndef RENDEZVOUS_METRICS_H
 #define RENDEZVOUS_METRICS_H
 
@@ -17,7 +21,8 @@ enum { METRICS_ROUTES_MAX = 24, METRICS_CODES_MAX = 24, METRICS_JOIN_BUCKETS = 1
 enum metrics_kind { METRICS_STRANGER, METRICS_HTTP, METRICS_WORKER, METRICS_KINDS };
 
 struct metrics {
-    /* [METRICS_ROUTES_MAX - 1]: requests that no route matched or that were malformed */
+    /* [METRICS_ROUTES_MAX - 1]: requests that no route matched or that were malformed;
+     * [][METRICS_CODES_MAX - 1]: statuses that we do not use */
     uint64_t requests[METRICS_ROUTES_MAX][METRICS_CODES_MAX];
     uint64_t received_bytes, sent_bytes;
     uint64_t accepted;        /* connections, ever */
@@ -27,6 +32,7 @@ struct metrics {
     uint64_t join_buckets[METRICS_JOIN_BUCKETS + 1]; /* not cumulative; the last one: longer */
     uint64_t join_count;
     double join_seconds; /* sum */
+    uint64_t started_ms; /* since 1970; 0: not known */
 };
 
 /* `route` as http_route_index(), or -1. */
@@ -39,5 +45,13 @@ void metrics_joined(struct metrics *metrics, uint64_t elapsed_ms);
  * bytes in the stores. */
 void metrics_write(struct wire_writer *out, const struct metrics *metrics,
                    const struct meetings *meetings);
+
+/* For metrics_write() and tests: the upper bound of a bucket, and the code that column `code` counts, 0
+ * for the last. */
+int metrics_bucket_ms(int bucket);
+int metrics_code(int code);
+
+/* Appends the value of a label as it stands between quotes: backslash, quote and newline escaped. */
+void metrics_escape(struct wire_writer *out, const char *value);
 
 #endif

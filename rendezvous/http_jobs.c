@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs over HTTP. Who has the service's key may see, declare and end any job; who has a job's key, that
+ * one; a client of the job's own user has the one job there is.
+ *
+ *   GET /v1/jobs            {"jobs": [...]}, oldest first: those that the client may see
+ *   GET /v1/jobs/ID         one in full; ?ask asks its ranks first what they are doing
+ *   PUT /v1/jobs/ID         declares one (job_declaration.h), and answers with it
+ *   DELETE /v1/jobs/ID      ends one: {"ended": "ID"}
+ *
+ * A failure is {"error": "..."}:
+ *   400  no id, no declaration, no query that there is
+ *   403  a job that is not the client's, whether there is such a job or not
+ *   404  the client's job, but there is none now
+ *   409  the launcher's job cannot be declared or ended here; a job of another size
+ *   500  out of memory
+ *   507  too many jobs */
+#include "rendezvous/http_json.h"
+#include "rendezvous/http_route.h"
+#include "rendezvous/hub.h"
+#include "rendezvous/job_declaration.h"
+#include "rendezvous/json_build.h"
+#include "rendezvous/meetings.h"
+#include "rendezvous/rank_states.h"
+#include "rendezvous/status_json.h"
+
+#include <string.h>
+
+/* Longer than the ranks' own time: an answer that is a little late is still taken along. */
+enum { ASK_MS = ROLL_CALL_MS + 500 };
+
+static cJSON *list(const struct http_service *service, const struct http_exchange *exchange)
+{
+    struct json_build build;
+    struct meeting *own = exchange->access.level == HTTP_OF_SERVICE
+                              ? NULL
+                              : meetings_find(service->meetings, exchange->access.job);
+    struct meeting *at;
+    json_build_init(&build);
+    cJSON *jobs = json_array(&build, build.root, "jobs");
+    TAILQ_FOREACH(at, &service->meetings->list, link)
+    if (exchange->access.level == HTTP_OF_SERVICE || at == own)
+        json_add(&build, jobs, status_json_job(at, service->epoch_ms, exchange->now_ms));
+    return json_build_finish(&build);
+}
+
+bool http_jobs(struct http_service *service, struct http_exchange *exchange,
+               struct http_answer *answer)
+{
+    http_json_answer(answer, 200, list(service, exchange));
+    return true;
+}
+
+/* The id that the path names, if the client may: otherwise false, and the answer. */
+static bool named(const struct http_service *service, const struct http_exchange *exchange,
+                  char id[JOB_ID_SIZE], struct http_answer *answer)
+{
+    const struct http_text *text = &exchange->path.segments[2];
+    const struct meeting *only = service->meetings->only;
+    const char *own = exchange->access.job;
+    if (!job_id_valid(text->data, text->length)) {
+        http_json_error(answer, 400, "the id of a job: expected " JOB_ID_EXPECTED);
+        return false;
+    }
+    memcpy(id, text->data, text->length);
+    id[text->length] = '\0';
+    if (!*own && only)
+        own = only->id;
+    if (exchange->access.level == HTTP_OF_SERVICE || strcmp(own, id) == 0)
+        return true;
+    http_json_error(answer, 403, "job %s is not that of the key", id);
+    return false;
+}
+
+static struct meeting *find(const struct http_service *service,
+                            const struct http_exchange *exchange, struct http_answer *answer)
+{
+    char id[JOB_ID_SIZE];
+    if (!named(service, exchange, id, answer))
+        return NULL;
+    struct meeting *meeting = meetings_find(service->meetings, id);
+    if (!meeting)
+        http_json_error(answer, 404, "there is no job %s", id);
+    return meeting;
+}
+
+static void answer_in_full(const struct http_service *service, const struct http_exchange *exchange,
+                           const struct meeting *meeting, struct http_answer *answer)
+{
+    http_json_answer(answer, 200,
+                     status_json_job_in_full(meeting, service->epoch_ms, exchange->now_ms));
+}
+
+/* False: the ranks have been asked, and not all of them have answered. */
+static bool ask(struct http_service *service, struct http_exchange *exchange,
+                struct meeting *meeting)
+{
+    bool first = exchange->held_until_ms == 0;
+    if (exchange->last || !meeting->ranks)
+        return true;
+    if (first && hub_ask_meeting(service, meeting, exchange->now_ms) < 0)
+        return true; /* what was known before is told */
+    if (!roll_call_is_open(&meeting->roll_call))
+        return true;
+    if (first)
+        exchange->held_until_ms = exchange->now_ms + ASK_MS;
+    waiter_join(exchange->waiter, &meeting->watchers);
+    return false;
+}
+
+bool http_job(struct http_service *service, struct http_exchange *exchange,
+              struct http_answer *answer)
+{
+    const struct http_text *query = &exchange->path.query;
+    bool asks = query->length == 3 && memcmp(query->data, "ask", 3) == 0;
+    if (query->data && !asks) {
+        http_json_error(answer, 400, "the query: expected ?ask, or none");
+        return true;
+    }
+    struct meeting *meeting = find(service, exchange, answer);
+    if (!meeting)
+        return true;
+    if (asks && !ask(service, exchange, meeting))
+        return false;
+    answer_in_full(service, exchange, meeting, answer);
+    return true;
+}
+
+/* There is such a job, or none was before. */
+static struct meeting *declare(struct http_service *service, const char *id,
+                               const struct job_declaration *declaration, uint64_t now_ms,
+                               struct http_answer *answer)
+{
+    struct err err = { 0 };
+    struct meeting *meeting = meetings_find(service->meetings, id);
+    if (meeting && !meeting_is_over(meeting)) {
+        int size = rank_states_size(meeting);
+        if (size == declaration->size)
+            return meeting;
+        http_json_error(answer, 409, "job %s has size %d", id, size);
+        return NULL;
+    }
+    meeting = meetings_make(service->meetings, id, declaration->size, declaration->start_timeout_ms,
+                            now_ms, &err);
+    if (!meeting)
+        http_json_error(answer, err.code == HVD_ERR_NOMEM ? 500 : 507, "%s", err.text);
+    return meeting;
+}
+
+bool http_job_put(struct http_service *service, struct http_exchange *exchange,
+                  struct http_answer *answer)
+{
+    char id[JOB_ID_SIZE];
+    struct err err = { 0 };
+    struct job_declaration declaration;
+    if (!named(service, exchange, id, answer))
+        return true;
+    if (service->meetings->only)
+        http_json_error(answer, 409, "this rendezvous is for the one job of a launcher");
+    else if (job_declaration_parse(&declaration, exchange->body, exchange->length, &err) < 0)
+        http_json_error(answer, 400, "%s", err.text);
+    else {
+        struct meeting *meeting = declare(service, id, &declaration, exchange->now_ms, answer);
+        if (meeting)
+            answer_in_full(service, exchange, meeting, answer);
+    }
+    return true;
+}
+
+bool http_job_delete(struct http_service *service, struct http_exchange *exchange,
+                     struct http_answer *answer)
+{
+    struct meeting *meeting = find(service, exchange, answer);
+    if (!meeting)
+        return true;
+    if (meeting->planned) {
+        http_json_error(answer, 409, "the job of a launcher ends with the launcher");
+        return true;
+    }
+    struct json_build build;
+    json_build_init(&build);
+    json_string(&build, build.root, "ended", meeting->id);
+    if (!meeting_is_over(meeting))
+        hub_end_meeting(service, meeting, "the job was ended (DELETE /v1/jobs)", exchange->now_ms);
+    http_json_answer(answer, 200, json_build_finish(&build));
+    return true;
+}

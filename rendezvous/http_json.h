@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers in JSON. */
+#ifndef RENDEZVOUS_HTTP_JSON_H
+#define RENDEZVOUS_HTTP_JSON_H
+
+#include "rendezvous/http_answer.h"
+
+#include <cjson/cJSON.h>
+
+/* `json` is freed; NULL means that there was no memory for it, and is answered with 500. */
+void http_json_answer(struct http_answer *answer, int status, cJSON *json);
+
+/* {"error": "..."} */
+void http_json_error(struct http_answer *answer, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

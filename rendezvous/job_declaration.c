@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading a declaration; see job_declaration.h. cJSON reads more than JSON and tells less than is needed
+ * here, so some things are looked for in the bytes before it sees them. */
+#include "rendezvous/job_declaration.h"
+
+#include "lib/base/place.h"
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { DEPTH_MAX = 8 };
+
+#define EXPECTED_OBJECT "expected one JSON object, such as {\"size\": 4, \"start_timeout_s\": 60}"
+
+static bool is_whole(double value)
+{
+    return value == (double)(int)value;
+}
+
+static bool is_any(double value)
+{
+    (void)value;
+    return true;
+}
+
+/* `good` is asked of values that are in range. */
+static const struct field {
+    const char *name;
+    bool needed;
+    double least, most;
+    bool (*good)(double value);
+    const char *expected;
+} fields[] = {
+    { "size", true, 1, WORLD_SIZE_MAX, is_whole, "a whole number from 1 to 65536" },
+    { "start_timeout_s", false, 0.001, 86400, is_any, "a number of seconds from 0.001 to 86400" },
+};
+
+enum { SIZE, START_TIMEOUT_S, FIELDS };
+
+static int find(const char *name)
+{
+    for (int i = 0; i < FIELDS; i++)
+        if (strcmp(fields[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* One member of the object. */
+static int take(double values[FIELDS], bool seen[FIELDS], const cJSON *item, struct err *err)
+{
+    char quoted[QUOTED_SIZE];
+    int i = find(item->string);
+    if (i < 0)
+        return fail(err, HVD_ERR_INVALID,
+                    "field \"%s\" is not known; expected \"size\" and maybe \"start_timeout_s\"",
+                    quote_token(quoted, sizeof quoted, item->string, strlen(item->string)));
+    if (seen[i])
+        return fail(err, HVD_ERR_INVALID, "field \"%s\" is there twice", fields[i].name);
+    double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
+    if (!(value >= fields[i].least && value <= fields[i].most) || !fields[i].good(value))
+        return fail(err, HVD_ERR_INVALID, "field \"%s\": expected %s", fields[i].name,
+                    fields[i].expected);
+    values[i] = value;
+    seen[i] = true;
+    return HVD_OK;
+}
+
+static int read_object(struct job_declaration *declaration, const cJSON *object, struct err *err)
+{
+    double values[FIELDS] = { 0 };
+    bool seen[FIELDS] = { false };
+    if (!cJSON_IsObject(object))
+        return fail(err, HVD_ERR_INVALID, EXPECTED_OBJECT);
+    for (const cJSON *item = object->child; item; item = item->next)
+        if (take(values, seen, item, err) < 0)
+            return err->code;
+    for (int i = 0; i < FIELDS; i++)
+        if (fields[i].needed && !seen[i])
+            return fail(err, HVD_ERR_INVALID, "field \"%s\" is missing: expected %s",
+                        fields[i].name, fields[i].expected);
+    *declaration = (struct job_declaration){ .size = (int)values[SIZE],
+                                             .start_timeout_ms =
+                                                 (uint64_t)(values[START_TIMEOUT_S] * 1000 + 0.5) };
+    return HVD_OK;
+}
+
+static bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+}
+
+/* cJSON takes every control character for a blank, and with an escaped NUL a name ends early. */
+static bool is_clean(const char *body, size_t length)
+{
+    int depth = 0;
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)body[i];
+        depth += byte == '{' || byte == '[';
+        if ((byte < ' ' && !is_blank(body[i])) || byte == '\\' || byte > '~' || depth > DEPTH_MAX)
+            return false;
+    }
+    return true;
+}
+
+int job_declaration_parse(struct job_declaration *declaration, const char *body, size_t length,
+                          struct err *err)
+{
+    const char *end = NULL;
+    if (length > JOB_DECLARATION_MAX || !is_clean(body, length))
+        return fail(err, HVD_ERR_INVALID, EXPECTED_OBJECT);
+    while (length > 0 && is_blank(body[length - 1]))
+        length--;
+    cJSON *object = cJSON_ParseWithLengthOpts(body, length, &end, false);
+    int rc = object && end == body + length ? read_object(declaration, object, err)
+                                            : fail(err, HVD_ERR_INVALID, EXPECTED_OBJECT);
+    cJSON_Delete(object);
+    return rc;
+}

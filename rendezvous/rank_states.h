@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many workers of a job are in which state: for status and metrics, under the names of
+ * meeting_rank_state(). */
+#ifndef RENDEZVOUS_RANK_STATES_H
+#define RENDEZVOUS_RANK_STATES_H
+
+struct meeting;
+
+enum rank_state {
+    RANK_EXPECTED, /* has not come */
+    RANK_GLOO,     /* an unmodified Horovod worker */
+    RANK_WAITING,  /* for the others */
+    RANK_RUNNING,
+    RANK_LEFT,
+    RANK_LOST,
+    RANK_STATES
+};
+
+const char *rank_state_name(enum rank_state state);
+
+/* Of a job whose places are known. */
+enum rank_state rank_state_of(const struct meeting *meeting, int rank);
+
+/* How many ranks a job has or will have; 0 while nobody has said it. */
+int rank_states_size(const struct meeting *meeting);
+
+/* Adds the workers of a job to `counts`. Those that have come to its lobby are waiting; of the
+ * others as many are expected as its size says, if that is known. */
+void rank_states_count(const struct meeting *meeting, int counts[RANK_STATES]);
+
+#endif

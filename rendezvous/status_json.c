@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job as JSON; see status_json.h. */
+#include "rendezvous/status_json.h"
+
+#include "rendezvous/host_groups.h"
+#include "rendezvous/json_build.h"
+#include "rendezvous/meeting.h"
+#include "rendezvous/membership_text.h"
+#include "rendezvous/rank_states.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* What all parts need. */
+struct view {
+    struct json_build build;
+    const struct meeting *meeting;
+    uint64_t epoch_ms, now_ms;
+};
+
+static uint64_t ago(const struct view *view, uint64_t then_ms)
+{
+    return view->now_ms > then_ms ? view->now_ms - then_ms : 0;
+}
+
+/* RFC 3339 in UTC. */
+static void put_instant(struct view *view, const char *name, uint64_t instant_ms)
+{
+    time_t seconds = (time_t)(instant_ms / 1000);
+    struct tm utc = { 0 };
+    char date[32], text[48] = "";
+    gmtime_r(&seconds, &utc);
+    if (strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc) > 0)
+        snprintf(text, sizeof text, "%s.%03dZ", date, (int)(instant_ms % 1000));
+    json_string(&view->build, view->build.root, name, text);
+}
+
+static void put_states(struct view *view, cJSON *parent, const int counts[RANK_STATES])
+{
+    cJSON *states = json_object(&view->build, parent, "states");
+    for (int state = 0; state < RANK_STATES; state++)
+        json_number(&view->build, states, rank_state_name(state), counts[state]);
+}
+
+/* The workers that have a name: ranks, or guests. */
+static int known(const struct meeting *meeting)
+{
+    return meeting->ranks ? meeting->size : meeting->lobby.count;
+}
+
+static const char *host_of(const struct meeting *meeting, int i)
+{
+    return meeting->ranks ? meeting->slots[i].host : meeting->lobby.guests[i].host;
+}
+
+static int group(const struct meeting *meeting, struct host_groups *groups)
+{
+    int count = known(meeting);
+    const char **names = calloc((size_t)count + 1, sizeof *names);
+    if (!names)
+        return HVD_ERR_NOMEM;
+    for (int i = 0; i < count; i++)
+        names[i] = host_of(meeting, i);
+    int rc = host_groups_init(groups, names, count);
+    free(names);
+    return rc;
+}
+
+static void put_times(struct view *view, cJSON *job)
+{
+    const struct meeting *meeting = view->meeting;
+    put_instant(view, "since", view->epoch_ms + meeting->since_ms);
+    json_seconds(&view->build, job, "age_s", ago(view, meeting->since_ms));
+    if (meeting->ended_ms)
+        put_instant(view, "ended", view->epoch_ms + meeting->ended_ms);
+    else
+        json_number_if(&view->build, job, "ended", false, 0);
+}
+
+static void put_head(struct view *view, cJSON *job, int nhosts)
+{
+    const struct meeting *meeting = view->meeting;
+    struct json_build *build = &view->build;
+    int size = rank_states_size(meeting);
+    int counts[RANK_STATES] = { 0 };
+    rank_states_count(meeting, counts);
+    json_string(build, job, "id", meeting->id);
+    json_string(build, job, "state", meeting_state_name(meeting_state(meeting)));
+    json_bool(build, job, "planned", meeting->planned);
+    json_number_if(build, job, "size", size > 0, size);
+    json_number(build, job, "connected", meeting->connected);
+    json_number_if(build, job, "missing", size > 0, counts[RANK_EXPECTED]);
+    json_number(build, job, "host_count", nhosts);
+    put_states(view, job, counts);
+    put_times(view, job);
+    json_string(build, job, "cause", meeting_cause(meeting));
+}
+
+static void put_host(struct view *view, cJSON *hosts, const int *ranks, int count)
+{
+    struct json_build *build = &view->build;
+    cJSON *host = json_object(build, hosts, NULL);
+    int counts[RANK_STATES] = { 0 };
+    json_string(build, host, "host", host_of(view->meeting, ranks[0]));
+    cJSON *list = json_array(build, host, "ranks");
+    for (int i = 0; i < count; i++) {
+        json_number(build, list, NULL, ranks[i]);
+        counts[rank_state_of(view->meeting, ranks[i])]++;
+    }
+    put_states(view, host, counts);
+}
+
+static void put_hosts(struct view *view, const struct host_groups *groups)
+{
+    cJSON *hosts = json_array(&view->build, view->build.root, "hosts");
+    for (int h = 0; view->meeting->ranks && h < groups->count; h++)
+        put_host(view, hosts, groups->order + groups->starts[h],
+                 groups->starts[h + 1] - groups->starts[h]);
+}
+
+/* Why it cannot say itself what it is doing is known better here. */
+static const char *doing(const struct meeting *meeting, int rank)
+{
+    const char *absent = membership_text_absent(&meeting->membership, rank);
+    const char *report = meeting->ranks[rank].report;
+    return absent ? absent : report ? report : "";
+}
+
+static void put_times_of_rank(struct view *view, cJSON *object, const struct meeting_rank *rank)
+{
+    struct json_build *build = &view->build;
+    bool joined = rank->pid != 0;
+    json_number_if(build, object, "pid", joined, rank->pid);
+    json_seconds_if(build, object, "joined_s_ago", joined, ago(view, rank->joined_ms));
+    json_seconds_if(build, object, "heard_s_ago", joined || rank->gloo, ago(view, rank->heard_ms));
+}
+
+static void put_rank(struct view *view, cJSON *ranks, int rank)
+{
+    const struct rendezvous_slot *slot = &view->meeting->slots[rank];
+    struct json_build *build = &view->build;
+    cJSON *object = json_object(build, ranks, NULL);
+    json_number(build, object, "rank", rank);
+    json_string(build, object, "host", slot->host);
+    json_number(build, object, "local_rank", slot->place.local_rank);
+    json_number(build, object, "cross_rank", slot->place.cross_rank);
+    json_string(build, object, "state", meeting_rank_state(view->meeting, rank));
+    put_times_of_rank(view, object, &view->meeting->ranks[rank]);
+    json_lines(build, object, "doing", doing(view->meeting, rank));
+}
+
+static void put_ranks(struct view *view)
+{
+    cJSON *ranks = json_array(&view->build, view->build.root, "ranks");
+    for (int rank = 0; view->meeting->ranks && rank < view->meeting->size; rank++)
+        put_rank(view, ranks, rank);
+}
+
+static void put_guest(struct view *view, cJSON *guests, const struct lobby_guest *guest)
+{
+    struct json_build *build = &view->build;
+    cJSON *object = json_object(build, guests, NULL);
+    json_string(build, object, "host", guest->host);
+    json_number(build, object, "pid", guest->pid);
+    json_number_if(build, object, "wanted_rank", guest->wanted >= 0, guest->wanted);
+    json_seconds(build, object, "came_s_ago", ago(view, guest->came_ms));
+}
+
+static void put_guests(struct view *view)
+{
+    const struct meeting *meeting = view->meeting;
+    cJSON *guests = json_array(&view->build, view->build.root, "guests");
+    for (int i = 0; !meeting->ranks && i < meeting->lobby.count; i++)
+        put_guest(view, guests, &meeting->lobby.guests[i]);
+}
+
+static void put_job(struct view *view, bool in_full)
+{
+    struct host_groups groups;
+    if (group(view->meeting, &groups) < 0) {
+        view->build.failed = true;
+        return;
+    }
+    put_head(view, view->build.root, groups.count);
+    if (in_full) {
+        put_hosts(view, &groups);
+        put_ranks(view);
+        put_guests(view);
+    }
+    host_groups_fini(&groups);
+}
+
+static cJSON *make(const struct meeting *meeting, uint64_t epoch_ms, uint64_t now_ms, bool in_full)
+{
+    struct view view = { .meeting = meeting, .epoch_ms = epoch_ms, .now_ms = now_ms };
+    json_build_init(&view.build);
+    put_job(&view, in_full);
+    return json_build_finish(&view.build);
+}
+
+cJSON *status_json_job(const struct meeting *meeting, uint64_t epoch_ms, uint64_t now_ms)
+{
+    return make(meeting, epoch_ms, now_ms, false);
+}
+
+cJSON *status_json_job_in_full(const struct meeting *meeting, uint64_t epoch_ms, uint64_t now_ms)
+{
+    return make(meeting, epoch_ms, now_ms, true);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job as JSON, for people and tools. In a list (GET /v1/jobs: {"jobs": [...]}, oldest first) and
+ * in full (GET /v1/jobs/ID) a job has
+ *
+ *   id           string
+ *   state        "gathering", "running", "ended" or "failed"
+ *   planned      true: by a launcher; false: its workers were given their places
+ *   size         number of ranks; null while nobody has said it
+ *   connected    workers whose connection is open
+ *   missing      workers that have not come; null while the size is not known
+ *   host_count   hosts that its workers are on
+ *   states       { "expected": n, "gloo": n, "waiting": n, "running": n, "left": n, "lost": n }
+ *   since        when the rendezvous learnt of it, RFC 3339 in UTC
+ *   age_s        seconds since then
+ *   ended        when its last worker was gone; null before
+ *   cause        why it has failed, one line; "" if it has not
+ *
+ * and in full also
+ *
+ *   hosts    [{ host, ranks: [numbers, ascending], states: as above }], in order of first rank
+ *   ranks    [{ rank, host, local_rank, cross_rank, pid, state, joined_s_ago, heard_s_ago, doing }], in
+ *            order of rank; [] as long as no places are given
+ *   guests   [{ host, pid, wanted_rank, came_s_ago }], in order of arrival, of workers that have no rank
+ *            yet; [] afterwards
+ *
+ *   pid, joined_s_ago   null before hvd_init has been called; the pid is as its host counts
+ *   heard_s_ago         since it last said anything, answers to ?ask among them; null if it has not
+ *   doing               lines: what it waits for as it last said, or why it cannot say; [] if it was
+ *                       never asked
+ *   wanted_rank         null: any
+ *
+ * Seconds are numbers with up to three decimals. What is not UTF-8 in the name of a host is
+ * replaced by '?'. Fields may be added; none is left out. Costs O(N log N) at most. */
+#ifndef RENDEZVOUS_STATUS_JSON_H
+#define RENDEZVOUS_STATUS_JSON_H
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+struct meeting;
+
+/* `epoch_ms` is when the clock of `now_ms` said 0, since 1970. All return NULL when out of memory; what
+ * they return is the caller's. */
+cJSON *status_json_job(const struct meeting *meeting, uint64_t epoch_ms, uint64_t now_ms);
+cJSON *status_json_job_in_full(const struct meeting *meeting, uint64_t epoch_ms, uint64_t now_ms);
+
+#endif
