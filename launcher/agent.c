@@ -243,13 +243,14 @@ static void release(struct agent *agent)
     free(agent);
 }
 
-int agent_run(uv_loop_t *loop, int input, int output)
+int agent_run(uv_loop_t *loop, int input, int output, uint32_t relay_stall_ms)
 {
     static const struct frame_link_events events = { on_frame, on_link_end, on_link_drained,
                                                      agent_watch_heard };
     struct agent *agent = xcalloc(1, sizeof *agent);
     struct err err = { 0 };
     agent->loop = loop;
+    agent->relay.stall_ms = relay_stall_ms;
     process_tree_adopt();
     watch_signals(agent);
     uv_timer_init(loop, &agent->tick);

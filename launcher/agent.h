@@ -17,6 +17,7 @@
 #include "launcher/cgroup.h"
 #include "launcher/frame_link.h"
 #include "launcher/silence.h"
+#include "launcher/socket_owner.h"
 #include "launcher/stop_plan.h"
 #include "launcher/string_list.h"
 
@@ -77,11 +78,18 @@ struct agent_stdin {
 
 struct agent_relay {
     uv_tcp_t listener;
+    uv_timer_t stall; /* runs while some client does not keep up */
+    uv_idle_t turn;   /* runs while connections come */
     int port;
-    uint32_t next_id;
-    int count;
+    int accepted; /* in this turn */
+    unsigned limit;
+    unsigned counts[2]; /* of connections: others', and those of the agent's own user */
+    uint32_t last_id;
     struct relay_connection *connections;
-    bool paused; /* hvdrun does not keep up: nothing is read from the connections */
+    struct relay_connection **table; /* the same by number; NULL while the relay is closed */
+    struct socket_owner owner;
+    uint32_t stall_ms; /* a client that reads nothing for so long is hung up on */
+    bool paused;       /* hvdrun does not keep up: nothing is read from the connections */
 };
 
 struct agent {
@@ -106,9 +114,12 @@ struct agent {
     uint64_t started_ms, sweeping_since_ms;
 };
 
+/* How long a client of the rendezvous may read nothing of what it is sent. */
+enum { AGENT_RELAY_STALL_MS = 15000 };
+
 /* Runs an agent on two descriptors until its link and all its processes have ended. Returns the
- * exit status. */
-int agent_run(uv_loop_t *loop, int input, int output);
+ * exit status. `relay_stall_ms` is AGENT_RELAY_STALL_MS, except in tests. */
+int agent_run(uv_loop_t *loop, int input, int output, uint32_t relay_stall_ms);
 
 /* ---- between the agent's files ---- */
 
@@ -155,7 +166,9 @@ bool agent_pumps_settled(struct agent *agent, uint64_t now_ms);
 void agent_pumps_resume(struct agent *agent); /* the link is free again */
 void agent_streams_close(struct agent *agent);
 
-/* agent_relay.c: the rendezvous, offered on 127.0.0.1. */
+/* agent_relay.c: the rendezvous, offered on 127.0.0.1; the limit is on connections of the agent's own
+ * user, and the same on those of others. */
+unsigned agent_relay_limit(const struct agent *agent);
 int agent_relay_open(struct agent *agent, struct err *err);
 int agent_on_relay_data(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_relay_end(struct agent *agent, struct wire_reader *body, struct err *err);

@@ -1,45 +1,92 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rendezvous, offered on 127.0.0.1 of this host: each connection gets a number and its bytes
- * travel over the agent's link. Nothing is understood here. A client that has said its last word may
- * still be waiting for the answer: its connection ends when hvdrun has said its own. It ends also
- * when it breaks, or its client does not read what it is sent; while the link is full, nothing is
- * read from the connections. */
-#include "launcher/agent.h"
+/* The rendezvous, offered on 127.0.0.1 of this host: each connection gets a number, hvdrun is told
+ * whether the kernel says that it comes from the agent's own user, and its bytes travel over the
+ * agent's link. Nothing is understood here. A client that has said its last word may still be
+ * waiting for the answer: its connection ends when hvdrun has said its own. It ends also when it
+ * breaks, or its client does not read what it is sent (agent_relay_answer.c); while the link is full,
+ * nothing is read from the connections. */
+#include "launcher/agent_relay.h"
 
 #include "launcher/xalloc.h"
 
 #include <netinet/in.h>
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
-enum { RELAY_CHUNK = 64 * 1024, RELAY_QUEUE_MAX = 1 << 20, RELAY_BACKLOG = 4096 };
+enum { RELAY_CHUNK = 64 * 1024, RELAY_BACKLOG = 4096 };
 
-/* Any local user can connect: so many at once, and no more. */
-enum { RELAY_STRANGERS_MAX = 512, RELAY_PER_RANK = 8 };
+/* What the kernel keeps of an answer: more would only hide that a client does not read. */
+enum { RELAY_SEND_BUFFER = 256 * 1024 };
 
-struct relay_connection {
-    uv_tcp_t socket;
-    struct agent *agent;
-    uint32_t id;
-    bool said_end; /* to hvdrun: the client sends no more */
-    bool closing;
-    struct relay_connection *next, **link; /* link: what points at this one */
-};
+/* Any local user can connect: so many at once, and no more. Those of the agent's own user are counted
+ * apart, so that strangers take no rank's place. */
+enum { RELAY_CONNECTIONS = 512, RELAY_PER_RANK = 8 };
+
+/* Accepted in one turn of the loop, which has other things to do. */
+enum { RELAY_TURN = 64 };
+
+unsigned agent_relay_limit(const struct agent *agent)
+{
+    return RELAY_CONNECTIONS + RELAY_PER_RANK * (unsigned)agent->nranks;
+}
+
+/* ---- connections by number: as many lists as there may be connections ---- */
+
+static struct relay_connection **list_of(const struct agent *agent, uint32_t id)
+{
+    return &agent->relay.table[id % agent->relay.limit];
+}
+
+struct relay_connection *relay_connection_find(const struct agent *agent, uint32_t id)
+{
+    struct relay_connection *connection = agent->relay.table ? *list_of(agent, id) : NULL;
+    while (connection && connection->id != id)
+        connection = connection->next_in_table;
+    return connection;
+}
+
+static void enlist(struct relay_connection *connection)
+{
+    struct agent_relay *relay = &connection->agent->relay;
+    do
+        connection->id = ++relay->last_id;
+    while (relay_connection_find(connection->agent, connection->id));
+    struct relay_connection **list = list_of(connection->agent, connection->id);
+    connection->next_in_table = *list;
+    *list = connection;
+    connection->next = relay->connections;
+    connection->link = &relay->connections;
+    if (connection->next)
+        connection->next->link = &connection->next;
+    relay->connections = connection;
+    relay->counts[connection->own]++;
+}
+
+static void delist(struct relay_connection *connection)
+{
+    struct relay_connection **at = list_of(connection->agent, connection->id);
+    while (*at != connection)
+        at = &(*at)->next_in_table;
+    *at = connection->next_in_table;
+    *connection->link = connection->next;
+    if (connection->next)
+        connection->next->link = connection->link;
+    connection->agent->relay.counts[connection->own]--;
+}
+
+/* ---- their ends ---- */
 
 static void on_connection_closed(uv_handle_t *handle)
 {
     free(handle->data);
 }
 
-static void connection_close(struct relay_connection *connection)
+void relay_connection_close(struct relay_connection *connection)
 {
     if (connection->closing)
         return;
     connection->closing = true;
-    connection->agent->relay.count--;
-    *connection->link = connection->next;
-    if (connection->next)
-        connection->next->link = connection->link;
+    delist(connection);
     uv_close((uv_handle_t *)&connection->socket, on_connection_closed);
 }
 
@@ -53,11 +100,13 @@ static void say_end(struct relay_connection *connection)
     frame_link_send(&agent->link);
 }
 
-static void connection_end(struct relay_connection *connection)
+void relay_connection_end(struct relay_connection *connection)
 {
     say_end(connection);
-    connection_close(connection);
+    relay_connection_close(connection);
 }
+
+/* ---- what they say ---- */
 
 static void on_relay_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
@@ -66,11 +115,10 @@ static void on_relay_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buff
     *buffer = uv_buf_init(chunk, sizeof chunk);
 }
 
-static void pause_all(struct agent *agent)
+static void listen_to_all(struct agent *agent)
 {
-    agent->relay.paused = true;
     for (struct relay_connection *c = agent->relay.connections; c; c = c->next)
-        uv_read_stop((uv_stream_t *)&c->socket);
+        relay_connection_listen(c);
 }
 
 static void on_relay_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buffer)
@@ -80,15 +128,26 @@ static void on_relay_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *bu
     if (nread == UV_EOF)
         say_end(connection); /* libuv has stopped reading */
     else if (nread < 0)
-        connection_end(connection);
+        relay_connection_end(connection);
     if (nread <= 0)
         return;
     struct wire_writer *body = frame_link_begin(&agent->link, AGENT_RELAY_DATA);
     wire_put_u32(body, connection->id);
     wire_put_bytes(body, buffer->base, (size_t)nread);
     frame_link_send(&agent->link);
-    if (frame_link_queued(&agent->link) > AGENT_RELAY_QUEUE_MAX)
-        pause_all(agent);
+    if (frame_link_queued(&agent->link) <= AGENT_RELAY_QUEUE_MAX || agent->relay.paused)
+        return;
+    agent->relay.paused = true;
+    listen_to_all(agent);
+}
+
+void relay_connection_listen(struct relay_connection *connection)
+{
+    uv_stream_t *stream = (uv_stream_t *)&connection->socket;
+    if (connection->said_end || connection->behind || connection->agent->relay.paused)
+        uv_read_stop(stream);
+    else
+        uv_read_start(stream, on_relay_alloc, on_relay_read);
 }
 
 void agent_relay_resume(struct agent *agent)
@@ -96,9 +155,56 @@ void agent_relay_resume(struct agent *agent)
     if (!agent->relay.paused)
         return;
     agent->relay.paused = false;
-    for (struct relay_connection *c = agent->relay.connections; c; c = c->next)
-        if (!c->said_end)
-            uv_read_start((uv_stream_t *)&c->socket, on_relay_alloc, on_relay_read);
+    listen_to_all(agent);
+}
+
+/* ---- their beginning ---- */
+
+static bool is_own(struct relay_connection *connection)
+{
+    uv_os_fd_t fd;
+    uid_t uid;
+    return uv_fileno((uv_handle_t *)&connection->socket, &fd) == 0 &&
+           socket_owner_find(&connection->agent->relay.owner, fd, &uid) && uid == geteuid();
+}
+
+static void begin(struct relay_connection *connection)
+{
+    struct agent *agent = connection->agent;
+    struct agent_relay_client client = { .own = connection->own };
+    int size = RELAY_SEND_BUFFER;
+    enlist(connection);
+    client.id = connection->id;
+    uv_tcp_nodelay(&connection->socket, 1);
+    uv_send_buffer_size((uv_handle_t *)&connection->socket, &size);
+    agent_relay_client_encode(frame_link_begin(&agent->link, AGENT_RELAY_OPEN), &client);
+    frame_link_send(&agent->link);
+    relay_connection_listen(connection);
+}
+
+static void accept_one(struct agent *agent)
+{
+    struct relay_connection *connection = xcalloc(1, sizeof *connection);
+    connection->agent = agent;
+    uv_tcp_init(agent->loop, &connection->socket);
+    connection->socket.data = connection;
+    int rc = uv_accept((uv_stream_t *)&agent->relay.listener, (uv_stream_t *)&connection->socket);
+    connection->own = rc == 0 && is_own(connection);
+    if (rc == 0 && agent->relay.counts[connection->own] < agent->relay.limit)
+        begin(connection);
+    else
+        uv_close((uv_handle_t *)&connection->socket, on_connection_closed);
+}
+
+/* The next turn: accepts the one for which there was no room in the last, and so lets others come. */
+static void on_turn(uv_idle_t *turn)
+{
+    struct agent *agent = turn->data;
+    bool full = agent->relay.accepted == RELAY_TURN;
+    agent->relay.accepted = 0;
+    uv_idle_stop(turn);
+    if (full)
+        accept_one(agent);
 }
 
 static void on_connection(uv_stream_t *listener, int status)
@@ -106,28 +212,9 @@ static void on_connection(uv_stream_t *listener, int status)
     struct agent *agent = listener->data;
     if (status < 0)
         return;
-    struct relay_connection *connection = xcalloc(1, sizeof *connection);
-    connection->agent = agent;
-    connection->id = ++agent->relay.next_id;
-    uv_tcp_init(agent->loop, &connection->socket);
-    connection->socket.data = connection;
-    connection->next = agent->relay.connections;
-    connection->link = &agent->relay.connections;
-    agent->relay.connections = connection;
-    agent->relay.count++;
-    if (connection->next)
-        connection->next->link = &connection->next;
-    bool too_many = agent->relay.count > RELAY_STRANGERS_MAX + RELAY_PER_RANK * agent->nranks;
-    if (uv_accept(listener, (uv_stream_t *)&connection->socket) < 0 || too_many) {
-        connection_close(connection);
-        return;
-    }
-    uv_tcp_nodelay(&connection->socket, 1);
-    struct agent_relay_client open = { connection->id, false };
-    agent_relay_client_encode(frame_link_begin(&agent->link, AGENT_RELAY_OPEN), &open);
-    frame_link_send(&agent->link);
-    if (!agent->relay.paused)
-        uv_read_start((uv_stream_t *)&connection->socket, on_relay_alloc, on_relay_read);
+    uv_idle_start(&agent->relay.turn, on_turn);
+    if (++agent->relay.accepted < RELAY_TURN) /* libuv holds back until it is taken */
+        accept_one(agent);
 }
 
 int agent_relay_open(struct agent *agent, struct err *err)
@@ -136,6 +223,12 @@ int agent_relay_open(struct agent *agent, struct err *err)
     struct sockaddr_in address = { .sin_family = AF_INET,
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     int length = sizeof address;
+    agent->relay.limit = agent_relay_limit(agent);
+    agent->relay.table = xcalloc(agent->relay.limit, sizeof *agent->relay.table);
+    socket_owner_init(&agent->relay.owner);
+    relay_answer_init(agent);
+    uv_idle_init(agent->loop, &agent->relay.turn);
+    agent->relay.turn.data = agent;
     uv_tcp_init(agent->loop, listener);
     listener->data = agent;
     int rc = uv_tcp_bind(listener, (struct sockaddr *)&address, 0);
@@ -149,78 +242,17 @@ int agent_relay_open(struct agent *agent, struct err *err)
     return HVD_OK;
 }
 
-static struct relay_connection *find_connection(struct agent *agent, uint32_t id)
-{
-    struct relay_connection *connection = agent->relay.connections;
-    while (connection && connection->id != id)
-        connection = connection->next;
-    return connection;
-}
-
-struct relay_write {
-    uv_write_t write;
-    char bytes[];
-};
-
-static void on_relay_written(uv_write_t *write, int status)
-{
-    struct relay_connection *connection = write->handle->data;
-    free(write);
-    if (status < 0 && !connection->closing)
-        connection_end(connection);
-}
-
-int agent_on_relay_data(struct agent *agent, struct wire_reader *body, struct err *err)
-{
-    uint32_t id = wire_get_u32(body);
-    if (body->failed)
-        return fail(err, HVD_ERR_PROTOCOL, "malformed RELAY_DATA frame");
-    struct relay_connection *connection = find_connection(agent, id);
-    if (!connection || body->left == 0)
-        return HVD_OK; /* it has ended meanwhile */
-    uv_stream_t *stream = (uv_stream_t *)&connection->socket;
-    if (uv_stream_get_write_queue_size(stream) > RELAY_QUEUE_MAX) {
-        connection_end(connection);
-        return HVD_OK;
-    }
-    struct relay_write *piece = xmalloc(sizeof *piece + body->left);
-    uv_buf_t buffer = uv_buf_init(piece->bytes, (unsigned)body->left);
-    memcpy(piece->bytes, wire_get_bytes(body, body->left), buffer.len);
-    if (uv_write(&piece->write, stream, &buffer, 1, on_relay_written) < 0) {
-        free(piece);
-        connection_end(connection);
-    }
-    return HVD_OK;
-}
-
-static void on_relay_shutdown(uv_shutdown_t *shutdown, int status)
-{
-    struct relay_connection *connection = shutdown->handle->data;
-    (void)status;
-    free(shutdown);
-    connection_close(connection);
-}
-
-/* hvdrun has said its last word: it goes out, then the connection ends. */
-int agent_on_relay_end(struct agent *agent, struct wire_reader *body, struct err *err)
-{
-    uint32_t id = wire_get_u32(body);
-    int rc = agent_frame_finished(body, AGENT_RELAY_END, err);
-    struct relay_connection *connection = rc < 0 ? NULL : find_connection(agent, id);
-    if (!connection)
-        return rc;
-    uv_shutdown_t *shutdown = xmalloc(sizeof *shutdown);
-    if (uv_shutdown(shutdown, (uv_stream_t *)&connection->socket, on_relay_shutdown) < 0) {
-        free(shutdown);
-        connection_close(connection);
-    }
-    return HVD_OK;
-}
-
 void agent_relay_close(struct agent *agent)
 {
-    while (agent->relay.connections)
-        connection_close(agent->relay.connections);
-    if (agent->relay.listener.data && !uv_is_closing((uv_handle_t *)&agent->relay.listener))
-        uv_close((uv_handle_t *)&agent->relay.listener, NULL);
+    struct agent_relay *relay = &agent->relay;
+    if (!relay->table)
+        return;
+    while (relay->connections)
+        relay_connection_close(relay->connections);
+    uv_close((uv_handle_t *)&relay->listener, NULL);
+    uv_close((uv_handle_t *)&relay->turn, NULL);
+    uv_close((uv_handle_t *)&relay->stall, NULL);
+    socket_owner_fini(&relay->owner);
+    free(relay->table);
+    relay->table = NULL;
 }

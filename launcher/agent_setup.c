@@ -95,9 +95,11 @@ static int look_at_command(struct agent *agent, struct err *err)
 static int take_resources(struct agent *agent, struct err *err)
 {
     unsigned long needed = OWN_DESCRIPTORS + (unsigned long)agent->nranks * DESCRIPTORS_PER_RANK;
-    if (descriptors_allow(needed, &agent->nofile, err) < 0 || agent_relay_open(agent, err) < 0)
+    unsigned long wanted = needed + 2 * (unsigned long)agent_relay_limit(agent);
+    if (descriptors_allow(wanted, &agent->nofile, NULL) < 0 &&
+        descriptors_allow(needed, &agent->nofile, err) < 0)
         return STATUS_RESOURCE;
-    return 0;
+    return agent_relay_open(agent, err) < 0 ? STATUS_RESOURCE : 0;
 }
 
 /* In this order; each returns 0, or the exit status with which the job fails on this host. */
@@ -145,7 +147,7 @@ int agent_on_prepare(struct agent *agent, struct wire_reader *body, struct err *
         return rc;
     if (agent->arguments.count == 0 || agent->nranks == 0 || !agent->job.version)
         return fail(err, HVD_ERR_PROTOCOL, "PREPARE before the job is described");
-    if (agent->program || agent->relay.listener.data)
+    if (agent->program || agent->relay.table)
         return fail(err, HVD_ERR_PROTOCOL, "a second PREPARE");
     struct err reason = { 0 };
     for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {

@@ -7,7 +7,8 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/agent_environment.c \
 	launcher/agent_protocol.c launcher/agent_protocol.h \
 	launcher/agent_ranks.c \
-	launcher/agent_relay.c \
+	launcher/agent_relay.c launcher/agent_relay.h \
+	launcher/agent_relay_answer.c \
 	launcher/agent_setup.c \
 	launcher/agent_streams.c \
 	launcher/agent_watch.c \

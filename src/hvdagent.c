@@ -78,7 +78,7 @@ static int run_agent(void)
     signal(SIGPIPE, SIG_IGN);
     uv_loop_t loop;
     uv_must(uv_loop_init(&loop), "event loop");
-    int status = agent_run(&loop, input, output);
+    int status = agent_run(&loop, input, output, AGENT_RELAY_STALL_MS);
     uv_loop_close(&loop);
     return status;
 }

@@ -17,16 +17,17 @@
 #include <time.h>
 #include <unistd.h>
 
-static void run_agent(int link, int messages, char **environment)
+static void run_agent(const struct agent_fixture *fixture, int link, char **environment)
 {
+    uint32_t stall_ms = fixture->relay_stall_ms ? fixture->relay_stall_ms : AGENT_RELAY_STALL_MS;
     uv_loop_t loop;
-    dup2(messages, STDERR_FILENO);
+    dup2(fixture->messages, STDERR_FILENO);
     if (environment)
         environ = environment;
     signal(SIGPIPE, SIG_IGN);
     if (uv_loop_init(&loop) < 0)
         _exit(99);
-    int status = agent_run(&loop, link, link);
+    int status = agent_run(&loop, link, link, stall_ms);
     if (uv_loop_close(&loop) < 0)
         status = 98; /* it has left something open */
     _exit(status);
@@ -44,7 +45,7 @@ void agent_fixture_start(struct agent_fixture *fixture, char **environment)
     ck_assert_int_ge(fixture->pid, 0);
     if (fixture->pid == 0) {
         close(ends[0]);
-        run_agent(ends[1], fixture->messages, environment);
+        run_agent(fixture, ends[1], environment);
     }
     close(ends[1]);
 }

@@ -15,6 +15,7 @@ struct agent_fixture {
     int link;     /* the launcher's end */
     int messages; /* what the agent says on stderr */
     struct frame_reader reader;
+    uint32_t relay_stall_ms; /* to be set before the start; 0: as usual */
 };
 
 /* What agent_fixture_describe() tells; what is not there has a default. */

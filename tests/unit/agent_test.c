@@ -5,13 +5,11 @@
 #include "tests/support/agent_fixture.h"
 #include "tests/support/unit.h"
 
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -240,64 +238,6 @@ START_TEST(ranks_are_told_the_interfaces_that_were_chosen)
 }
 END_TEST
 
-/* A client of the rendezvous that a rank on this host could be. */
-static int dial_rendezvous(void)
-{
-    agent_fixture_start(&agent, NULL);
-    agent_fixture_run(&agent, &(struct agent_fixture_job){
-                                  .arguments = COMMAND("sh", "-c",
-                                                       "echo $HOROVOD_GLOO_RENDEZVOUS_PORT; "
-                                                       "exec sleep 1000"),
-                              });
-    struct wire_reader body = agent_fixture_until(&agent, AGENT_OUTPUT);
-    char port[16] = "";
-    ck_assert(body.left > 5 && body.left < 20);
-    memcpy(port, body.at + 5, body.left - 5);
-    struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_port = htons((uint16_t)atoi(port)),
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ck_assert_int_eq(connect(client, (struct sockaddr *)&address, sizeof address), 0);
-    return client;
-}
-
-START_TEST(a_client_that_has_said_its_last_word_gets_its_answer)
-{
-    static const char answer[] = "\1\0\0\0HTTP/1.1 200 OK";
-    char got[64] = "";
-    int client = dial_rendezvous();
-    ck_assert_int_eq(send(client, "GET", 3, 0), 3);
-    shutdown(client, SHUT_WR);
-    struct wire_reader body = agent_fixture_until(&agent, AGENT_RELAY_DATA);
-    ck_assert_uint_eq(wire_get_u32(&body), 1);
-    ck_assert_mem_eq(body.at, "GET", 3);
-    agent_fixture_until(&agent, AGENT_RELAY_END);
-    agent_fixture_send(&agent, AGENT_RELAY_DATA, answer, sizeof answer - 1);
-    agent_fixture_send_numbers(&agent, AGENT_RELAY_END, 1, 1);
-    ck_assert_int_eq(recv(client, got, sizeof got, MSG_WAITALL), sizeof answer - 5);
-    ck_assert_str_eq(got, answer + 4);
-    close(client);
-    ck_assert_int_eq(agent_fixture_stop(&agent), 0);
-}
-END_TEST
-
-START_TEST(a_client_that_is_gone_is_reported_once)
-{
-    struct frame frame;
-    int client = dial_rendezvous(), ends = 0;
-    agent_fixture_until(&agent, AGENT_RELAY_OPEN);
-    close(client);
-    agent_fixture_until(&agent, AGENT_RELAY_END);
-    agent_fixture_send_numbers(&agent, AGENT_RELAY_END, 1, 1);
-    agent_fixture_send_numbers(&agent, AGENT_RELAY_END, 1, 1);
-    agent_fixture_send_numbers(&agent, AGENT_STOP, 2, SIGKILL, 0);
-    while (agent_fixture_next(&agent, &frame) && frame.type != AGENT_DONE)
-        ends += frame.type == AGENT_RELAY_END;
-    ck_assert_int_eq(ends, 0);
-    ck_assert_int_eq(agent_fixture_wait(&agent), 0);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("agent");
@@ -312,8 +252,6 @@ int main(void)
     tcase_add_test(tcase, a_large_environment_arrives_whole);
     tcase_add_loop_test(tcase, ranks_are_told_the_interfaces_that_were_chosen, 0,
                         sizeof networks / sizeof *networks);
-    tcase_add_test(tcase, a_client_that_has_said_its_last_word_gets_its_answer);
-    tcase_add_test(tcase, a_client_that_is_gone_is_reported_once);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

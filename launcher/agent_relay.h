@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One client of the rendezvous on this host, between the relay's files: what it says is in
+ * agent_relay.c, what it is answered in agent_relay_answer.c. */
+#ifndef LAUNCHER_AGENT_RELAY_H
+#define LAUNCHER_AGENT_RELAY_H
+
+#include "launcher/agent.h"
+#include "launcher/silence.h"
+
+struct relay_connection {
+    uv_tcp_t socket;
+    struct agent *agent;
+    uint32_t id;
+    bool own;      /* its other end belongs to the agent's user */
+    bool said_end; /* to hvdrun: the client sends no more */
+    bool ending;   /* hvdrun has said its own last word */
+    bool closing;
+    bool behind; /* it has not read all that it was sent, and nothing is read from it */
+    uint64_t given,
+        taken; /* bytes for it, and what of them had left this process at the last look */
+    struct silence unread;                  /* while it is behind: since it has read something */
+    struct relay_connection *next, **link;  /* of all; link: what points at this one */
+    struct relay_connection *next_in_table; /* of those with the same remainder */
+};
+
+/* NULL if it has ended meanwhile. */
+struct relay_connection *relay_connection_find(const struct agent *agent, uint32_t id);
+
+/* Reads from it, or does not: while the link is full, and while it is behind. */
+void relay_connection_listen(struct relay_connection *connection);
+
+/* Ends it, and tells hvdrun unless that has been done. */
+void relay_connection_end(struct relay_connection *connection);
+void relay_connection_close(struct relay_connection *connection);
+
+/* To be called when the relay is opened. */
+void relay_answer_init(struct agent *agent);
+
+#endif

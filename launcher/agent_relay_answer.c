@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hvdrun answers a client of the rendezvous: bytes go out as fast as the client reads. Until it
+ * has read everything, nothing more is read from it. Its connection ends when it breaks, when more
+ * than one largest answer waits for it, or when it reads nothing for stall_ms, in which it and the
+ * agent were not stopped by a signal. */
+#include "launcher/agent_relay.h"
+
+#include "launcher/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Values have at most 4 MiB, and a head before them. */
+enum { RELAY_QUEUE_MAX = (4 << 20) + (64 << 10) };
+
+struct relay_write {
+    uv_write_t write;
+    char bytes[];
+};
+
+static size_t queued(const struct relay_connection *connection)
+{
+    return uv_stream_get_write_queue_size((const uv_stream_t *)&connection->socket);
+}
+
+/* Ranks that were stopped do not read. */
+static bool has_stalled(struct relay_connection *connection, uint64_t now_ms)
+{
+    uint64_t taken = connection->given - queued(connection);
+    if (taken != connection->taken || connection->agent->silence.paused)
+        silence_heard(&connection->unread, now_ms);
+    connection->taken = taken;
+    return silence_look(&connection->unread, now_ms);
+}
+
+/* One timer for all, while somebody is behind. */
+static void on_look(uv_timer_t *timer)
+{
+    struct agent *agent = timer->data;
+    struct relay_connection *next;
+    bool anybody = false;
+    for (struct relay_connection *c = agent->relay.connections; c; c = next) {
+        next = c->next;
+        if (!c->behind || c->closing)
+            continue;
+        anybody = true;
+        if (has_stalled(c, uv_now(agent->loop)))
+            relay_connection_end(c);
+    }
+    if (!anybody)
+        uv_timer_stop(timer);
+}
+
+static void look_whether_behind(struct relay_connection *connection)
+{
+    struct agent *agent = connection->agent;
+    bool behind = queued(connection) > 0;
+    if (behind == connection->behind || connection->closing)
+        return;
+    connection->behind = behind;
+    relay_connection_listen(connection);
+    if (!behind)
+        return;
+    silence_start(&connection->unread, agent->relay.stall_ms, uv_now(agent->loop));
+    if (!uv_is_active((uv_handle_t *)&agent->relay.stall))
+        uv_timer_start(&agent->relay.stall, on_look, SILENCE_LOOK_MS, SILENCE_LOOK_MS);
+}
+
+static void on_written(uv_write_t *write, int status)
+{
+    struct relay_connection *connection = write->handle->data;
+    free(write);
+    if (status < 0 && !connection->closing)
+        relay_connection_end(connection);
+    look_whether_behind(connection);
+}
+
+static void answer(struct relay_connection *connection, const void *bytes, size_t length)
+{
+    struct relay_write *piece = xmalloc(sizeof *piece + length);
+    uv_buf_t buffer = uv_buf_init(piece->bytes, (unsigned)length);
+    memcpy(piece->bytes, bytes, length);
+    if (uv_write(&piece->write, (uv_stream_t *)&connection->socket, &buffer, 1, on_written) < 0) {
+        free(piece);
+        relay_connection_end(connection);
+        return;
+    }
+    connection->given += length;
+    look_whether_behind(connection);
+}
+
+int agent_on_relay_data(struct agent *agent, struct wire_reader *body, struct err *err)
+{
+    uint32_t id = wire_get_u32(body);
+    if (body->failed)
+        return fail(err, HVD_ERR_PROTOCOL, "malformed RELAY_DATA frame");
+    struct relay_connection *connection = relay_connection_find(agent, id);
+    size_t length = body->left;
+    if (!connection || length == 0)
+        return HVD_OK; /* it has ended meanwhile */
+    if (queued(connection) > RELAY_QUEUE_MAX)
+        relay_connection_end(connection);
+    else
+        answer(connection, wire_get_bytes(body, length), length);
+    return HVD_OK;
+}
+
+static void on_shutdown(uv_shutdown_t *shutdown, int status)
+{
+    struct relay_connection *connection = shutdown->handle->data;
+    (void)status;
+    free(shutdown);
+    relay_connection_close(connection);
+}
+
+/* hvdrun has said its last word: it goes out, then the connection ends. */
+int agent_on_relay_end(struct agent *agent, struct wire_reader *body, struct err *err)
+{
+    uint32_t id = wire_get_u32(body);
+    int rc = agent_frame_finished(body, AGENT_RELAY_END, err);
+    struct relay_connection *connection = rc < 0 ? NULL : relay_connection_find(agent, id);
+    if (!connection || connection->ending) /* said to ours, when both had said it at once */
+        return rc;
+    connection->ending = true;
+    uv_shutdown_t *shutdown = xmalloc(sizeof *shutdown);
+    if (uv_shutdown(shutdown, (uv_stream_t *)&connection->socket, on_shutdown) < 0) {
+        free(shutdown);
+        relay_connection_close(connection);
+    }
+    return HVD_OK;
+}
+
+void relay_answer_init(struct agent *agent)
+{
+    uv_timer_init(agent->loop, &agent->relay.stall);
+    agent->relay.stall.data = agent;
+}
