@@ -109,6 +109,7 @@ tests_support_libsupport_la_SOURCES += \
 program_archives = src/liboptions.la rendezvous/librendezvous.la launcher/liblauncher.la
 
 unit_tests += \
+	tests/unit/add_request_test \
 	tests/unit/agent_ends_test \
 	tests/unit/agent_protocol_test \
 	tests/unit/agent_relay_test \
@@ -123,6 +124,7 @@ unit_tests += \
 	tests/unit/host_interfaces_test \
 	tests/unit/host_list_test \
 	tests/unit/hostfile_read_test \
+	tests/unit/http_key_value_test \
 	tests/unit/hvdrun_options_test \
 	tests/unit/job_state_test \
 	tests/unit/job_status_test \
