@@ -75,7 +75,8 @@ unit_tests = \
 	tests/unit/world_join_test \
 	tests/unit/world_leave_test \
 	tests/unit/world_mistakes_test \
-	tests/unit/world_process_test
+	tests/unit/world_process_test \
+	tests/unit/world_service_test
 
 # Every allocation fails in turn.
 tests_unit_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \

@@ -362,9 +362,12 @@ void mini_rendezvous_start(struct mini_rendezvous *mini, const struct mini_optio
     static struct server server;
     require(auth_init(NULL) == HVD_OK, "libsodium");
     server = (struct server){ .options = *options };
-    job_key_generate(&server.key);
+    if (options->again)
+        require(job_key_parse(&server.key, options->again->key, NULL) == HVD_OK, "the key");
+    else
+        job_key_generate(&server.key);
     job_key_format(&server.key, mini->key);
-    mini->port = options->port;
+    mini->port = options->again ? options->again->port : 0;
     server.listener = listen_at(options->anywhere ? INADDR_ANY : INADDR_LOOPBACK, &mini->port);
     open_reports(mini, &server);
     fflush(NULL);

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct mini_rendezvous;
+
 struct mini_options {
     int size;
     bool silent;         /* tells no news */
@@ -23,7 +25,7 @@ struct mini_options {
     bool asks;           /* says WELCOME, then ASK, and passes the answers on */
     const char *job;     /* the only job that it knows, or NULL: whatever they say */
     const char *refuses; /* answers every HELLO with this text, HVD_ERR_ENVIRONMENT */
-    int port;            /* where it listens, or 0: the system chooses */
+    const struct mini_rendezvous *again; /* where that one was, with its key; or NULL */
 };
 
 struct mini_rendezvous {

@@ -88,8 +88,8 @@ START_TEST(keys_are_equal_in_every_bit_or_not)
 }
 END_TEST
 
-/* Those of Python: hmac.digest(key, b"hvd1 job\0" + sha256(b"train").digest(), "sha256"), of the key 00
- * 01 ... 1f. */
+/* As Python has it: hmac.digest(bytes(range(32)), b"hvd1 job\0" + sha256(b"train").digest(),
+ * "sha256"). */
 START_TEST(a_service_has_a_key_for_each_job)
 {
     static const char expected[] =

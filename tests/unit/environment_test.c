@@ -11,6 +11,7 @@
 #define JOINED                                                                                     \
     "HOROVOD_GLOO_RENDEZVOUS_ADDR=127.0.0.1 HOROVOD_GLOO_RENDEZVOUS_PORT=4242 HVD_JOB_KEY=" KEY    \
     " HOROVOD_RANK=1 HOROVOD_SIZE=4"
+#define SERVICE "HVD_RENDEZVOUS=node1:4242 HVD_JOB_ID=train HVD_JOB_KEY=" KEY " HOROVOD_SIZE=4"
 
 /* "NAME=value NAME=value"; a '_' for a blank inside a value is written '\x01'. */
 static const char *variables;
@@ -68,6 +69,124 @@ START_TEST(a_place_and_a_rendezvous_are_read)
     ck_assert_int_eq(environment.place.cross_size, 2);
     ck_assert_str_eq(environment.host, "node1");
     ck_assert_uint_eq(environment.key.bytes[1], 0x11);
+}
+END_TEST
+
+START_TEST(a_service_gives_the_place)
+{
+    struct environment environment;
+    struct err err;
+    ck_assert_int_eq(read_it(SERVICE, &environment, &err), HVD_OK);
+    ck_assert(environment.has_rendezvous && environment.is_service);
+    ck_assert_str_eq(environment.rendezvous_host, "node1");
+    ck_assert_int_eq(environment.rendezvous_port, 4242);
+    ck_assert_str_eq(environment.job, "train");
+    ck_assert_int_eq(environment.place.rank, -1);
+    ck_assert_int_eq(environment.place.size, 4);
+    ck_assert_int_eq(environment.join_timeout_s, 30);
+    ck_assert_uint_eq(environment.key.bytes[1], 0x11);
+}
+END_TEST
+
+START_TEST(of_a_service_a_rank_may_be_wanted)
+{
+    struct environment environment;
+    struct err err;
+    ck_assert_int_eq(read_it(SERVICE " HOROVOD_RANK=3 HOROVOD_HOSTNAME=b HOROVOD_START_TIMEOUT=90",
+                             &environment, &err),
+                     HVD_OK);
+    ck_assert_int_eq(environment.place.rank, 3);
+    ck_assert_int_eq(environment.join_timeout_s, 90);
+    ck_assert_str_eq(environment.host, "b");
+}
+END_TEST
+
+START_TEST(a_launchers_job_may_have_a_name)
+{
+    struct environment environment;
+    struct err err;
+    ck_assert_int_eq(read_it(JOINED " HOROVOD_START_TIMEOUT=", &environment, &err), HVD_OK);
+    ck_assert_str_eq(environment.job, "");
+    ck_assert_int_eq(environment.join_timeout_s, 30);
+    ck_assert_int_eq(read_it(JOINED " HVD_JOB_ID=a1b2", &environment, &err), HVD_OK);
+    ck_assert_str_eq(environment.job, "a1b2");
+    ck_assert(environment.has_rendezvous && !environment.is_service);
+}
+END_TEST
+
+/* Where a service may be. */
+static const struct {
+    const char *text, *host;
+    int port;
+} services[] = {
+    { "node1.example.org:4242", "node1.example.org", 4242 },
+    { "198.51.100.7:1", "198.51.100.7", 1 },
+    { "[2001:db8::1]:65535", "2001:db8::1", 65535 },
+    { "[::1]:80", "::1", 80 },
+    { "[fe80::1%eth0]:80", "fe80::1%eth0", 80 },
+    { "[::ffff:192.0.2.1]:80", "::ffff:192.0.2.1", 80 },
+    { "node1", NULL, 0 },
+    { "", NULL, 0 },
+    { ":80", NULL, 0 },
+    { "node1:", NULL, 0 },
+    { "node1:0", NULL, 0 },
+    { "node1:65536", NULL, 0 },
+    { "node1:+80", NULL, 0 },
+    { "node1:80x", NULL, 0 },
+    { "node1:80:", NULL, 0 },
+    { "node1:4294967376", NULL, 0 },
+    { "::1:80", NULL, 0 },
+    { "2001:db8::1", NULL, 0 },
+    { "[::1]", NULL, 0 },
+    { "[::1]80", NULL, 0 },
+    { "[::1:80", NULL, 0 },
+    { "::1]:80", NULL, 0 },
+    { "[]:80", NULL, 0 },
+    { "[%eth0]:80", NULL, 0 },
+    { "[::1%]:80", NULL, 0 },
+    { "[node1]:80", NULL, 0 },
+    { "[192.0.2.1]:80", NULL, 0 },
+    { "[1:2:3:4:5:6:7:8:9:a:b:c:d:e:f:1:2:3:4:5:6:7:8]:80", NULL, 0 },
+    { "http://node1:80", NULL, 0 },
+    { "node1/:80", NULL, 0 },
+    { "me@node1:80", NULL, 0 },
+    { "node\1one:80", NULL, 0 },
+    { "node\x1b:80", NULL, 0 },
+};
+
+START_TEST(a_service_has_a_host_and_a_port)
+{
+    struct environment environment;
+    struct err err;
+    char text[512];
+    snprintf(text, sizeof text,
+             "HVD_JOB_ID=train HVD_JOB_KEY=" KEY " HOROVOD_SIZE=4 HVD_RENDEZVOUS=%s",
+             services[_i].text);
+    int rc = read_it(text, &environment, &err);
+    ck_assert_msg(rc == (services[_i].host ? HVD_OK : HVD_ERR_ENVIRONMENT), "%s", text);
+    if (services[_i].host) {
+        ck_assert_str_eq(environment.rendezvous_host, services[_i].host);
+        ck_assert_int_eq(environment.rendezvous_port, services[_i].port);
+    } else {
+        ck_assert_mem_eq(err.text, "HVD_RENDEZVOUS: '", 17);
+        ck_assert_ptr_nonnull(strstr(err.text, "' is not HOST:PORT or [ADDRESS]:PORT"));
+    }
+}
+END_TEST
+
+START_TEST(a_name_of_a_service_may_be_as_long_as_one_of_a_host)
+{
+    for (int length = 255; length <= 256; length++) {
+        struct environment environment;
+        struct err err;
+        char text[600];
+        int used = snprintf(text, sizeof text, "%s",
+                            "HVD_JOB_ID=a HVD_JOB_KEY=" KEY " HOROVOD_SIZE=4 HVD_RENDEZVOUS=");
+        memset(text + used, 'x', (size_t)length);
+        strcpy(text + used + length, ":80");
+        ck_assert_int_eq(read_it(text, &environment, &err),
+                         length < 256 ? HVD_OK : HVD_ERR_ENVIRONMENT);
+    }
 }
 END_TEST
 
@@ -148,6 +267,27 @@ static const struct {
     { "HOROVOD_GLOO_RENDEZVOUS_ADDR=a HOROVOD_GLOO_RENDEZVOUS_PORT=1 HVD_JOB_KEY=00112233"
       " HOROVOD_RANK=0 HOROVOD_SIZE=2",
       "HVD_JOB_KEY", "64 hexadecimal digits" },
+    { SERVICE " HOROVOD_GLOO_RENDEZVOUS_ADDR=a", "HVD_RENDEZVOUS", "HOROVOD_GLOO_RENDEZVOUS_ADDR" },
+    { SERVICE " HOROVOD_GLOO_RENDEZVOUS_PORT=1", "HVD_RENDEZVOUS", "HOROVOD_GLOO_RENDEZVOUS_PORT" },
+    { SERVICE " HOROVOD_LOCAL_RANK=0 HOROVOD_LOCAL_SIZE=1", "HVD_RENDEZVOUS",
+      "HOROVOD_LOCAL_RANK" },
+    { SERVICE " HOROVOD_LOCAL_SIZE=1", "given by the rendezvous", "HOROVOD_LOCAL_SIZE" },
+    { SERVICE " HOROVOD_CROSS_RANK=x", "HVD_RENDEZVOUS", "HOROVOD_CROSS_RANK" },
+    { SERVICE " HOROVOD_CROSS_SIZE=1", "HVD_RENDEZVOUS", "HOROVOD_CROSS_SIZE" },
+    { SERVICE " HOROVOD_RANK=4", "HOROVOD_RANK is 4", "HOROVOD_SIZE is 4" },
+    { SERVICE " HOROVOD_RANK=-1", "HOROVOD_RANK", "'-1'" },
+    { SERVICE " HOROVOD_START_TIMEOUT=0", "HOROVOD_START_TIMEOUT", "'0'" },
+    { SERVICE " HOROVOD_START_TIMEOUT=86401", "HOROVOD_START_TIMEOUT", "1 to 86400" },
+    { SERVICE " HOROVOD_START_TIMEOUT=", "HOROVOD_START_TIMEOUT", "''" },
+    { "HVD_RENDEZVOUS=a:1", "HVD_RENDEZVOUS", "HVD_JOB_ID" },
+    { "HVD_RENDEZVOUS=a:1 HVD_JOB_ID=a", "HVD_RENDEZVOUS", "HVD_JOB_KEY" },
+    { "HVD_RENDEZVOUS=a:1 HVD_JOB_ID=a HVD_JOB_KEY=" KEY, "HVD_RENDEZVOUS", "HOROVOD_SIZE" },
+    { "HVD_RENDEZVOUS=a:1 HVD_JOB_ID=a HVD_JOB_KEY=0 HOROVOD_SIZE=2", "HVD_JOB_KEY",
+      "64 hexadecimal digits" },
+    { "HVD_RENDEZVOUS=a:1 HVD_JOB_ID=-a HVD_JOB_KEY=" KEY " HOROVOD_SIZE=2", "HVD_JOB_ID", "'-a'" },
+    { "HVD_JOB_ID=", "HVD_JOB_ID", "''" },
+    { "HVD_JOB_ID=a/b", "'a/b' is not the name of a job", "1 to 64 letters" },
+    { "HVD_JOB_ID=\x1b", "HVD_JOB_ID", "\\x1b" },
     { "HOROVOD_HOSTNAME=", "HOROVOD_HOSTNAME", "''" },
     { "HVD_NETWORK_INTERFACES=", "HVD_NETWORK_INTERFACES", "'' is not the name of" },
     { "HVD_NETWORK_INTERFACES=eth0,10.0.0.0/33", "HVD_NETWORK_INTERFACES", "'10.0.0.0/33'" },
@@ -194,6 +334,12 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_test(tcase, an_empty_environment_is_a_world_of_one);
     tcase_add_test(tcase, a_place_and_a_rendezvous_are_read);
+    tcase_add_test(tcase, a_service_gives_the_place);
+    tcase_add_test(tcase, of_a_service_a_rank_may_be_wanted);
+    tcase_add_test(tcase, a_launchers_job_may_have_a_name);
+    tcase_add_loop_test(tcase, a_service_has_a_host_and_a_port, 0,
+                        sizeof services / sizeof *services);
+    tcase_add_test(tcase, a_name_of_a_service_may_be_as_long_as_one_of_a_host);
     tcase_add_test(tcase, networks_and_ports_are_read);
     tcase_add_test(tcase, a_choice_of_interfaces_without_end_is_refused);
     tcase_add_loop_test(tcase, a_bad_word_is_refused_by_name, 0, sizeof bad / sizeof *bad);

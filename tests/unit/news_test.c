@@ -417,6 +417,7 @@ START_TEST(an_answer_arrives)
     struct environment environment = { .place = { .size = 1, .local_size = 1, .cross_size = 1 },
                                        .has_rendezvous = true,
                                        .rendezvous_host = "127.0.0.1",
+                                       .join_timeout_s = JOIN_TIMEOUT_S,
                                        .host = "here" };
     char text[100] = "";
     mini_rendezvous_start(&mini, &(struct mini_options){ .size = 1, .asks = true });
