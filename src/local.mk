@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The programs.
-bin_PROGRAMS += src/hvdrun
+bin_PROGRAMS += src/hvdrun src/hvdrendezvousd
 agent_PROGRAMS += src/hvdagent src/hvdrun-ssh
-noinst_LTLIBRARIES += src/liboptions.la src/libhvdrun.la
+noinst_LTLIBRARIES += src/liboptions.la src/libhvdrun.la src/libservice.la
 
 src_liboptions_la_SOURCES = \
 	src/build_table.c src/build_table.h \
@@ -40,6 +40,16 @@ src_hvdrun_LDADD = src/libhvdrun.la src/liboptions.la launcher/liblauncher.la re
 src_hvdrun_ssh_SOURCES = src/hvdrun.c src/ssh_way.h src/ssh_way.c
 src_hvdrun_ssh_LDADD = $(src_hvdrun_LDADD) $(SSH2_LIBS) $(CRYPTO_LIBS)
 
+src_hvdrendezvousd_SOURCES = src/hvdrendezvousd.c \
+	src/daemon_log.c src/daemon_log.h
+src_hvdrendezvousd_LDADD = src/libservice.la src/liboptions.la launcher/liblauncher.la rendezvous/librendezvous.la \
+	lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS)
+src_libservice_la_SOURCES = \
+	src/hvdrendezvousd_options.c src/hvdrendezvousd_options.h \
+	src/key_file.c src/key_file.h \
+	src/port_file.c src/port_file.h \
+	src/readiness.c src/readiness.h
+
 # What hosts need beside sshd: nothing, if it can be static.
 src_hvdagent_SOURCES = src/hvdagent.c
 if STATIC_AGENT
@@ -60,3 +70,13 @@ src/completions/hvdrun: src/hvdrun$(EXEEXT)
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && src/hvdrun --completion bash >$@.new && mv $@.new $@
 src/completions/_hvdrun: src/hvdrun$(EXEEXT)
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && src/hvdrun --completion zsh >$@.new && mv $@.new $@
+
+# systemd's unit of hvdrendezvousd
+EXTRA_DIST += src/hvdrendezvousd.service.in
+if SYSTEMD_UNITS
+nodist_systemdsystemunit_DATA = src/hvdrendezvousd.service
+endif
+CLEANFILES += src/hvdrendezvousd.service
+src/hvdrendezvousd.service: src/hvdrendezvousd.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(SED) -e 's,@bindir@,$(bindir),g' -e 's,@sysconfdir@,$(sysconfdir),g' \
+		$(srcdir)/src/hvdrendezvousd.service.in >$@.new && mv $@.new $@

@@ -107,7 +107,7 @@ tests_support_libsupport_la_SOURCES += \
 	tests/support/join_client.c tests/support/join_client.h \
 	tests/support/key_value_calls.h
 
-program_archives = src/liboptions.la rendezvous/librendezvous.la launcher/liblauncher.la
+program_archives = src/libservice.la src/liboptions.la rendezvous/librendezvous.la launcher/liblauncher.la
 
 unit_tests += \
 	tests/unit/add_request_test \
@@ -135,6 +135,7 @@ unit_tests += \
 	tests/unit/known_hosts_files_test \
 	tests/unit/known_hosts_test \
 	tests/unit/keeper_test \
+	tests/unit/key_file_test \
 	tests/unit/last_words_test \
 	tests/unit/lobby_test \
 	tests/unit/local_host_test \
@@ -143,6 +144,7 @@ unit_tests += \
 	tests/unit/program_image_test \
 	tests/unit/rank_plan_test \
 	tests/unit/reach_test \
+	tests/unit/readiness_test \
 	tests/unit/rendezvous_ask_test \
 	tests/unit/rendezvous_http_test \
 	tests/unit/rendezvous_membership_test \
@@ -295,7 +297,7 @@ SH_LOG_COMPILER = $(SHELL)
 AM_TESTS_ENVIRONMENT = \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_builddir)'; STAGE='$(stage)'; \
 	PREFIX='$(prefix)'; AGENTDIR='$(agentdir)'; INCLUDEDIR='$(includedir)'; LIBDIR='$(libdir)'; MANDIR='$(mandir)'; \
-	HVDRUN='$(stage)$(bindir)/hvdrun'; HVDAGENT='$(stage)$(agentdir)/hvdagent'; ACT='$(abs_builddir)/tests/support/act'; \
+	HVDRUN='$(stage)$(bindir)/hvdrun'; HVDAGENT='$(stage)$(agentdir)/hvdagent'; HVDRENDEZVOUSD='$(stage)$(bindir)/hvdrendezvousd'; ACT='$(abs_builddir)/tests/support/act'; \
 	COLLECTIVES='$(abs_builddir)/tests/support/collectives'; \
 	HOROVOD_WORKER='$(abs_builddir)/tests/support/horovod_worker'; \
 	MEET='$(abs_builddir)/tests/support/meet'; \
@@ -303,5 +305,5 @@ AM_TESTS_ENVIRONMENT = \
 	FASHION_MNIST='$(abs_builddir)/examples/fashion_mnist'; \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
-	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT ACT COLLECTIVES HOROVOD_WORKER MEET WORLD HELLO \
+	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD ACT COLLECTIVES HOROVOD_WORKER MEET WORLD HELLO \
 		FASHION_MNIST COMPARE_PARAMETERS SANITIZERS MANDOC CC;
