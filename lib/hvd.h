@@ -106,10 +106,11 @@ enum hvd_op {
  *
  * The place of this process, the address of the rendezvous and the job's key come from the
  * environment that hvdrun sets; or HVD_RENDEZVOUS names a service, which gives the place. Without
- * HOROVOD_RANK, HOROVOD_SIZE and any rendezvous the process is a world of its own, of size 1. Calling
- * it again after success changes nothing and returns HVD_OK. After a failure it can be called again as long as the rendezvous has not accepted
- * this rank (nobody answered, or the environment was wrong); after that, and after hvd_shutdown(),
- * it cannot. */
+ * HOROVOD_RANK, HOROVOD_SIZE and any rendezvous the process is a world of its own, of size 1.
+ * Calling it again after success changes nothing and returns HVD_OK. After a failure it can be
+ * called again as long as the rendezvous has not accepted this rank (nobody answered, or the
+ * environment was wrong); after that, and after hvd_shutdown(), it cannot. */
+ */
 HVD_API int hvd_init(void);
 
 /* Likewise, and makes `count` process sets, numbered 1 to `count`, which every rank must give
