@@ -72,7 +72,6 @@ src/completions/_hvdrun: src/hvdrun$(EXEEXT)
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && src/hvdrun --completion zsh >$@.new && mv $@.new $@
 
 # systemd's unit of hvdrendezvousd
-EXTRA_DIST += src/hvdrendezvousd.service.in
 if SYSTEMD_UNITS
 nodist_systemdsystemunit_DATA = src/hvdrendezvousd.service
 endif
