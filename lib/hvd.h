@@ -110,7 +110,6 @@ enum hvd_op {
  * Calling it again after success changes nothing and returns HVD_OK. After a failure it can be
  * called again as long as the rendezvous has not accepted this rank (nobody answered, or the
  * environment was wrong); after that, and after hvd_shutdown(), it cannot. */
- */
 HVD_API int hvd_init(void);
 
 /* Likewise, and makes `count` process sets, numbered 1 to `count`, which every rank must give
