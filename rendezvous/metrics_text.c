@@ -58,34 +58,13 @@ static void put_requests(struct wire_writer *out, const uint64_t requests[METRIC
     }
 }
 
-static bool named_before(int route)
-{
-    for (int i = 0; i < route; i++)
-        if (strcmp(http_route_name(i), http_route_name(route)) == 0)
-            return true;
-    return false;
-}
-
-/* Rows of the table of routes that have the same name are one series. */
-static void put_route(struct wire_writer *out, const struct metrics *metrics, int route)
-{
-    uint64_t sums[METRICS_CODES_MAX] = { 0 };
-    if (named_before(route))
-        return;
-    for (int i = route; i < http_route_count(); i++)
-        for (int code = 0; code < METRICS_CODES_MAX; code++)
-            if (strcmp(http_route_name(i), http_route_name(route)) == 0)
-                sums[code] += metrics->requests[i][code];
-    put_requests(out, sums, http_route_name(route));
-}
-
 static void put_http(struct wire_writer *out, const struct metrics *metrics)
 {
     family(
         out, "hvd_http_requests_total", "counter",
         "Answered HTTP requests by route and status; route \"none\" is no route, or no request.");
     for (int route = 0; route < http_route_count(); route++)
-        put_route(out, metrics, route);
+        put_requests(out, metrics->requests[route], http_route_name(route));
     put_requests(out, metrics->requests[METRICS_ROUTES_MAX - 1], "none");
 }
 

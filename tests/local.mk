@@ -105,7 +105,8 @@ tests_support_libsupport_la_SOURCES += \
 	tests/support/agent_fixture.c tests/support/agent_fixture.h \
 	tests/support/hub_fixture.c tests/support/hub_fixture.h \
 	tests/support/join_client.c tests/support/join_client.h \
-	tests/support/key_value_calls.h
+	tests/support/key_value_calls.h \
+	tests/support/prometheus.c tests/support/prometheus.h
 
 program_archives = src/libservice.la src/liboptions.la rendezvous/librendezvous.la launcher/liblauncher.la
 
@@ -125,8 +126,10 @@ unit_tests += \
 	tests/unit/host_interfaces_test \
 	tests/unit/host_list_test \
 	tests/unit/hostfile_read_test \
+	tests/unit/http_jobs_test \
 	tests/unit/http_key_value_test \
 	tests/unit/hvdrun_options_test \
+	tests/unit/job_declaration_test \
 	tests/unit/job_state_test \
 	tests/unit/job_status_test \
 	tests/unit/key_value_memory_test \
@@ -139,6 +142,7 @@ unit_tests += \
 	tests/unit/last_words_test \
 	tests/unit/lobby_test \
 	tests/unit/local_host_test \
+	tests/unit/metrics_test \
 	tests/unit/options_test \
 	tests/unit/output_lines_test \
 	tests/unit/program_image_test \
@@ -161,10 +165,14 @@ unit_tests += \
 	tests/unit/ssh_host_key_test \
 	tests/unit/ssh_keys_test \
 	tests/unit/ssh_session_test \
+	tests/unit/status_json_test \
 	tests/unit/stop_plan_test \
 	tests/unit/tcp_port_test \
 	tests/unit/text_buffer_test \
 	tests/unit/worker_environment_test
+
+tests_unit_http_jobs_test_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
+tests_unit_status_json_test_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
 
 # Every allocation fails in turn.
 tests_unit_key_value_memory_test_LDFLAGS = $(AM_LDFLAGS) \

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job as JSON: as nobody has come, while it gathers, when it runs, and when it has failed. */
+#include "rendezvous/status_json.h"
+
+#include "rendezvous/host_groups.h"
+#include "rendezvous/meeting.h"
+#include "tests/support/json.h"
+#include "tests/support/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EPOCH_MS 1795284478000ull /* 2026-11-21T18:07:58Z */
+
+static struct err err;
+static struct meeting *meeting;
+static cJSON *json; /* what the last call of look() gave */
+
+static void setup(int size)
+{
+    meeting = meeting_create("job-1", size, 30000, 1000, &err);
+    ck_assert_ptr_nonnull(meeting);
+    json = NULL;
+}
+
+static void teardown(void)
+{
+    cJSON_Delete(json);
+    meeting_destroy(meeting);
+}
+
+static void come(const char *host, int wanted, int size, int pid, uint64_t now_ms)
+{
+    struct join_hello hello = { .rank = wanted, .size = size, .pid = pid };
+    int guest;
+    snprintf(hello.host, sizeof hello.host, "%s", host);
+    ck_assert_int_eq(lobby_join(&meeting->lobby, &hello, NULL, now_ms, &guest, &err), HVD_OK);
+    meeting->connected++;
+}
+
+/* Two hosts, two ranks each, which run. */
+static void setup_running(void)
+{
+    setup(0);
+    come("a", -1, 4, 101, 2000);
+    come("b", -1, 4, 201, 3000);
+    come("a", -1, 4, 102, 4000);
+    come("b", -1, 4, 202, 5000);
+    ck_assert_int_eq(meeting_seat(meeting, 5000, &err), HVD_OK);
+}
+
+/* The text is JSON by a reader that is not cJSON's. */
+static void check_text(const cJSON *made)
+{
+    cJSON *array = cJSON_CreateArray();
+    cJSON_AddItemReferenceToArray(array, (cJSON *)made);
+    char *text = cJSON_PrintUnformatted(array);
+    ck_assert_int_eq(json_array_length(text, strlen(text)), 1);
+    free(text);
+    cJSON_Delete(array);
+}
+
+static void look(uint64_t now_ms)
+{
+    cJSON_Delete(json);
+    json = status_json_job_in_full(meeting, EPOCH_MS, now_ms);
+    ck_assert_ptr_nonnull(json);
+    check_text(json);
+}
+
+/* The value at a path such as "ranks.0.host", as text; "?" if there is none. */
+static const char *at(const char *path)
+{
+    static char text[256];
+    const cJSON *value = json;
+    char name[64];
+    int length;
+    for (; value && sscanf(path, "%63[^.]%n", name, &length) == 1;
+         path += length + (path[length] == '.'))
+        value = cJSON_IsArray(value) ? cJSON_GetArrayItem(value, atoi(name))
+                                     : cJSON_GetObjectItemCaseSensitive(value, name);
+    if (!value)
+        return "?";
+    char *printed = cJSON_PrintUnformatted(value);
+    snprintf(text, sizeof text, "%s", printed);
+    free(printed);
+    return text;
+}
+
+START_TEST(nobody_has_come)
+{
+    setup(0);
+    look(3500);
+    ck_assert_str_eq(at("id"), "\"job-1\"");
+    ck_assert_str_eq(at("state"), "\"gathering\"");
+    ck_assert_str_eq(at("planned"), "false");
+    ck_assert_str_eq(at("size"), "null");
+    ck_assert_str_eq(at("missing"), "null");
+    ck_assert_str_eq(at("connected"), "0");
+    ck_assert_str_eq(at("host_count"), "0");
+    ck_assert_str_eq(at("since"), "\"2026-11-21T18:07:59.000Z\"");
+    ck_assert_str_eq(at("age_s"), "2.5");
+    ck_assert_str_eq(at("ended"), "null");
+    ck_assert_str_eq(at("cause"), "\"\"");
+    ck_assert_str_eq(at("hosts"), "[]");
+    ck_assert_str_eq(at("ranks"), "[]");
+    ck_assert_str_eq(at("guests"), "[]");
+    teardown();
+}
+END_TEST
+
+START_TEST(a_list_has_no_ranks)
+{
+    setup_running();
+    json = status_json_job(meeting, EPOCH_MS, 6000);
+    ck_assert_str_eq(at("size"), "4");
+    ck_assert_str_eq(at("host_count"), "2");
+    ck_assert_str_eq(
+        at("states"),
+        "{\"expected\":0,\"gloo\":0,\"waiting\":0,\"running\":4,\"left\":0,\"lost\":0}");
+    ck_assert_str_eq(at("ranks"), "?");
+    ck_assert_str_eq(at("hosts"), "?");
+    teardown();
+}
+END_TEST
+
+START_TEST(guests_have_come_and_others_are_missing)
+{
+    setup(5);
+    come("a", 3, 5, 101, 1500);
+    come("b", -1, 5, 201, 2000);
+    look(2250);
+    ck_assert_str_eq(at("state"), "\"gathering\"");
+    ck_assert_str_eq(at("size"), "5");
+    ck_assert_str_eq(at("connected"), "2");
+    ck_assert_str_eq(at("missing"), "3");
+    ck_assert_str_eq(at("host_count"), "2");
+    ck_assert_str_eq(at("states.waiting"), "2");
+    ck_assert_str_eq(at("states.expected"), "3");
+    ck_assert_str_eq(at("guests.0"),
+                     "{\"host\":\"a\",\"pid\":101,\"wanted_rank\":3,\"came_s_ago\":0.75}");
+    ck_assert_str_eq(at("guests.1"),
+                     "{\"host\":\"b\",\"pid\":201,\"wanted_rank\":null,\"came_s_ago\":0.25}");
+    ck_assert_str_eq(at("guests.2"), "?");
+    teardown();
+}
+END_TEST
+
+START_TEST(ranks_are_told_one_by_one_and_by_host)
+{
+    setup_running();
+    look(65000);
+    ck_assert_str_eq(at("state"), "\"running\"");
+    ck_assert_str_eq(at("missing"), "0");
+    ck_assert_str_eq(at("guests"), "[]");
+    ck_assert_str_eq(
+        at("ranks.2"),
+        "{\"rank\":2,\"host\":\"b\",\"local_rank\":0,\"cross_rank\":1,\"state\":\"running\","
+        "\"pid\":201,\"joined_s_ago\":62,\"heard_s_ago\":62,\"doing\":[]}");
+    ck_assert_str_eq(at("ranks.4"), "?");
+    ck_assert_str_eq(at("hosts.0.host"), "\"a\"");
+    ck_assert_str_eq(at("hosts.0.ranks"), "[0,1]");
+    ck_assert_str_eq(at("hosts.1.ranks"), "[2,3]");
+    ck_assert_str_eq(at("hosts.1.states.running"), "2");
+    ck_assert_str_eq(at("hosts.2"), "?");
+    teardown();
+}
+END_TEST
+
+START_TEST(what_a_rank_reports_is_split_into_lines)
+{
+    setup_running();
+    meeting_heard(meeting, 1, "first\n\nlast without end", 64500);
+    look(65000);
+    ck_assert_str_eq(at("ranks.1.doing"), "[\"first\",\"\",\"last without end\"]");
+    ck_assert_str_eq(at("ranks.1.heard_s_ago"), "0.5");
+    ck_assert_str_eq(at("ranks.0.doing"), "[]");
+    teardown();
+}
+END_TEST
+
+START_TEST(a_loss_is_told_with_its_cause)
+{
+    setup_running();
+    meeting_heard(meeting, 3, "computing\n", 5500);
+    membership_broke(&meeting->membership, 3, 6000);
+    membership_tick(&meeting->membership, 7000);
+    meeting->connected--;
+    look(8000);
+    ck_assert_str_eq(at("state"), "\"failed\"");
+    ck_assert_str_eq(at("cause"), "\"the connection to rank 3 on b broke\"");
+    ck_assert_str_eq(at("ranks.3.state"), "\"lost\"");
+    ck_assert_str_eq(at("ranks.3.doing"), "[\"its connection broke\"]");
+    ck_assert_str_eq(at("hosts.1.states.lost"), "1");
+    ck_assert_str_eq(at("states.running"), "3");
+    meeting->ended_ms = 9000;
+    look(9500);
+    ck_assert_str_eq(at("ended"), "\"2026-11-21T18:08:07.000Z\"");
+    teardown();
+}
+END_TEST
+
+START_TEST(of_a_planned_job_ranks_are_known_before_they_come)
+{
+    struct rendezvous_slot slots[2] = { { .place = { 0, 2, 0, 2, 0, 1 }, .host = "a" },
+                                        { .place = { 1, 2, 1, 2, 0, 1 }, .host = "a" } };
+    meeting = meeting_create_planned("p", slots, 2, 1000, 0, &err);
+    json = NULL;
+    meeting_saw_gloo(meeting, 1, 400);
+    look(500);
+    ck_assert_str_eq(at("planned"), "true");
+    ck_assert_str_eq(at("size"), "2");
+    ck_assert_str_eq(at("missing"), "1");
+    ck_assert_str_eq(at("ranks.0"),
+                     "{\"rank\":0,\"host\":\"a\",\"local_rank\":0,\"cross_rank\":0,\"state\":"
+                     "\"expected\",\"pid\":null,\"joined_s_ago\":null,\"heard_s_ago\":null,"
+                     "\"doing\":[\"has not called hvd_init\"]}");
+    ck_assert_str_eq(at("ranks.1.state"), "\"gloo\"");
+    ck_assert_str_eq(at("ranks.1.heard_s_ago"), "0.1");
+    teardown();
+}
+END_TEST
+
+START_TEST(names_of_hosts_may_be_any_bytes)
+{
+    struct rendezvous_slot slots[2] = { { .place = { 0, 2, 0, 1, 0, 2 }, .host = "\xff\"\\\n\x01" },
+                                        { .place = { 1, 2, 0, 1, 1, 2 }, .host = "k\xc3\xb6ln" } };
+    meeting = meeting_create_planned("p", slots, 2, 1000, 0, &err);
+    json = NULL;
+    look(1000);
+    ck_assert_str_eq(at("ranks.0.host"), "\"?\\\"\\\\??\"");
+    ck_assert_str_eq(at("ranks.1.host"), "\"k\xc3\xb6ln\"");
+    ck_assert_str_eq(at("hosts.1.host"), "\"k\xc3\xb6ln\"");
+    teardown();
+}
+END_TEST
+
+START_TEST(a_lobby_that_broke_says_why)
+{
+    setup(3);
+    come("a", -1, 3, 1, 1000);
+    lobby_end(&meeting->lobby, "somebody ended it");
+    look(1000);
+    ck_assert_str_eq(at("state"), "\"failed\"");
+    ck_assert_ptr_nonnull(strstr(at("cause"), "somebody ended it"));
+    teardown();
+}
+END_TEST
+
+START_TEST(a_clock_that_is_behind_does_no_harm)
+{
+    setup_running();
+    look(0);
+    ck_assert_str_eq(at("age_s"), "0");
+    ck_assert_str_eq(at("ranks.0.heard_s_ago"), "0");
+    teardown();
+}
+END_TEST
+
+static int left; /* allocations that succeed */
+
+static void *limited(size_t size)
+{
+    return left-- > 0 ? malloc(size) : NULL;
+}
+
+START_TEST(without_memory_there_is_no_json_and_nothing_leaks)
+{
+    setup_running();
+    meeting_heard(meeting, 1, "one\ntwo\n", 6000);
+    cJSON_InitHooks(&(cJSON_Hooks){ limited, free });
+    int count = 0;
+    for (cJSON *made = NULL; !made; count++) {
+        left = count;
+        made = status_json_job_in_full(meeting, EPOCH_MS, 7000);
+        cJSON_Delete(made);
+        ck_assert_int_lt(count, 10000);
+        if (made)
+            break;
+    }
+    cJSON_InitHooks(NULL);
+    ck_assert_int_gt(count, 100);
+    teardown();
+}
+END_TEST
+
+/* Too many for anything that is not nearly linear: it would take minutes. */
+START_TEST(the_largest_world_can_be_told)
+{
+    setup(WORLD_SIZE_MAX);
+    for (int i = 0; i < WORLD_SIZE_MAX; i++) {
+        char host[16];
+        snprintf(host, sizeof host, "n%d", i % 997);
+        come(host, i, WORLD_SIZE_MAX, i + 1, 1000);
+    }
+    ck_assert_int_eq(meeting_seat(meeting, 1000, &err), HVD_OK);
+    json = status_json_job_in_full(meeting, EPOCH_MS, 2000);
+    ck_assert_str_eq(at("host_count"), "997");
+    ck_assert_str_eq(at("states.running"), "65536");
+    teardown();
+}
+END_TEST
+
+START_TEST(hosts_stand_in_order_of_their_first_worker)
+{
+    static const char *const names[] = { "c", "a", "c", "b", "a", "c" };
+    static const int order[] = { 0, 2, 5, 1, 4, 3 }, starts[] = { 0, 3, 5, 6 };
+    struct host_groups groups;
+    ck_assert_int_eq(host_groups_init(&groups, names, 6), HVD_OK);
+    ck_assert_int_eq(groups.count, 3);
+    ck_assert_mem_eq(groups.order, order, sizeof order);
+    ck_assert_mem_eq(groups.starts, starts, sizeof starts);
+    host_groups_fini(&groups);
+    ck_assert_int_eq(host_groups_init(&groups, names, 0), HVD_OK);
+    ck_assert_int_eq(groups.count, 0);
+    host_groups_fini(&groups);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("status_json");
+    TCase *tcase = tcase_create("status_json");
+    suite_add_tcase(suite, tcase);
+    tcase_add_test(tcase, nobody_has_come);
+    tcase_add_test(tcase, a_list_has_no_ranks);
+    tcase_add_test(tcase, guests_have_come_and_others_are_missing);
+    tcase_add_test(tcase, ranks_are_told_one_by_one_and_by_host);
+    tcase_add_test(tcase, what_a_rank_reports_is_split_into_lines);
+    tcase_add_test(tcase, a_loss_is_told_with_its_cause);
+    tcase_add_test(tcase, of_a_planned_job_ranks_are_known_before_they_come);
+    tcase_add_test(tcase, names_of_hosts_may_be_any_bytes);
+    tcase_add_test(tcase, a_lobby_that_broke_says_why);
+    tcase_add_test(tcase, a_clock_that_is_behind_does_no_harm);
+    tcase_add_test(tcase, without_memory_there_is_no_json_and_nothing_leaks);
+    tcase_add_test(tcase, the_largest_world_can_be_told);
+    tcase_add_test(tcase, hosts_stand_in_order_of_their_first_worker);
+    return unit_run(suite);
+}
