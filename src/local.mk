@@ -77,5 +77,5 @@ nodist_systemdsystemunit_DATA = src/hvdrendezvousd.service
 endif
 CLEANFILES += src/hvdrendezvousd.service
 src/hvdrendezvousd.service: src/hvdrendezvousd.service.in Makefile
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(SED) -e 's,@bindir@,$(bindir),g' -e 's,@sysconfdir@,$(sysconfdir),g' \
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(SED) -e 's,[@]bindir@,$(bindir),g' -e 's,[@]sysconfdir@,$(sysconfdir),g' \
 		$(srcdir)/src/hvdrendezvousd.service.in >$@.new && mv $@.new $@
