@@ -14,8 +14,8 @@
  *
  * A loopback client whose socket belongs to the job's own uid needs neither: that is how unmodified
  * Horovod workers come; a service has no user of its own. But a browser of that user's can be sent
- * there by any web page: so Host must be a loopback address or localhost, with or without a port, and
- * Origin, if there is one, the same; what says otherwise is treated as coming from elsewhere.
+ * there by any web page: so Host must be a loopback address or localhost, with or without a port,
+ * and Origin, if there is one, the same; what says otherwise is treated as coming from elsewhere.
  *
  * Refused with 401: nothing shown where something must be, a scheme that is none of these, a key or
  * proof that is wrong, a counter that does not rise, no matter whether there is such a job: the
@@ -59,7 +59,7 @@ void http_gate_init(struct http_gate *gate, const struct keyring *keyring,
                     enum rendezvous_origin origin);
 void http_gate_fini(struct http_gate *gate);
 
-/* What the request shows. 0, also if that is nothing, or the HTTP status of the refusal; `access` is
+/* What the request shows. 0, also if that is nothing, or the HTTP status of a refusal; `access` is
  * HTTP_ANYBODY in both cases. */
 int http_gate_check(struct http_gate *gate, const struct http_request *request,
                     struct http_access *access);

@@ -10,8 +10,8 @@
 
 enum { HTTP_ALLOW_SIZE = 64 };
 
-/* The body is the first of these that is there: `made`, unless it is empty (http_answer_fini() frees
- * it); `body`, borrowed until the answer has been put; the status in words. */
+/* The body is the first of these that is there: `made`, unless it is empty (freed by
+ * http_answer_fini()); `body`, borrowed until the answer has been put; the status in words. */
 struct http_answer {
     int status;
     const char *type;            /* Content-Type, borrowed for ever; NULL: text/plain */

@@ -11,8 +11,8 @@
  *
  * Ends also after the answer that the client asked to be the last, after HTTP_STRANGER_REQUESTS_MAX
  * answers to somebody who has proved nothing, after HTTP_PIPELINE_MAX answers or
- * HTTP_PIPELINE_BYTES of them in one go (an answer that is not read stays in our memory), when more than HTTP_AHEAD_MAX
- * bytes come while a request is held, and when a deadline passes. */
+ * HTTP_PIPELINE_BYTES of them in one go (an answer that is not read stays in our memory), when more
+ * than HTTP_AHEAD_MAX bytes come while a request is held, and when a deadline passes. */
 #ifndef RENDEZVOUS_HTTP_SESSION_H
 #define RENDEZVOUS_HTTP_SESSION_H
 

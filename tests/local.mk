@@ -103,6 +103,8 @@ if PROGRAMS
 tests_support_libsupport_la_SOURCES += \
 	tests/support/host_keys.h \
 	tests/support/agent_fixture.c tests/support/agent_fixture.h \
+	tests/support/http_fixture.c tests/support/http_fixture.h \
+	tests/support/http_rows.c tests/support/http_rows.h \
 	tests/support/hub_fixture.c tests/support/hub_fixture.h \
 	tests/support/join_client.c tests/support/join_client.h \
 	tests/support/key_value_calls.h \
@@ -127,7 +129,11 @@ unit_tests += \
 	tests/unit/host_list_test \
 	tests/unit/hostfile_read_test \
 	tests/unit/http_jobs_test \
+	tests/unit/http_access_test \
+	tests/unit/http_bad_input_test \
 	tests/unit/http_key_value_test \
+	tests/unit/http_route_test \
+	tests/unit/http_session_test \
 	tests/unit/hvdrun_options_test \
 	tests/unit/job_declaration_test \
 	tests/unit/job_state_test \
@@ -150,7 +156,6 @@ unit_tests += \
 	tests/unit/reach_test \
 	tests/unit/readiness_test \
 	tests/unit/rendezvous_ask_test \
-	tests/unit/rendezvous_http_test \
 	tests/unit/rendezvous_membership_test \
 	tests/unit/rendezvous_memory_test \
 	tests/unit/rendezvous_server_test \
@@ -263,7 +268,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/bad/config.tsv tests/bad/hvdrun.tsv
+EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/bad/config.tsv tests/bad/http.tsv tests/bad/hvdrun.tsv
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
