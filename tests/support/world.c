@@ -3,7 +3,8 @@
  * the order of its arguments and ends with status 1, and a line on stderr, at the first thing that
  * is not as it should be:
  *
- *   init              hvd_init(), and compares places with the environment
+ *   init              hvd_init(), and compares places with the environment, where it names them
+ *   place             prints "rank R of N, local r of n, cross r of n"
  *   alone             hvd_init() without a launcher makes a world of one
  *   collectives       operations x types x counts, in place and not, against a reference
  *   mismatch          each rank reduces another count: an error on every rank, and it goes on
@@ -47,17 +48,31 @@ static int from_environment(const char *name)
     return value ? atoi(value) : -1;
 }
 
+/* A service gives the places that the environment leaves open. */
+static void require_place(int place, const char *name)
+{
+    require(place >= 0 && (!getenv(name) || place == from_environment(name)), name);
+}
+
 static void act_init(const char *argument)
 {
     (void)argument;
     require(hvd_init() == HVD_OK, "hvd_init");
     require(hvd_is_initialized() == 1, "hvd_is_initialized");
-    require(hvd_rank() == from_environment("HOROVOD_RANK"), "hvd_rank");
-    require(hvd_size() == from_environment("HOROVOD_SIZE"), "hvd_size");
-    require(hvd_local_rank() == from_environment("HOROVOD_LOCAL_RANK"), "hvd_local_rank");
-    require(hvd_local_size() == from_environment("HOROVOD_LOCAL_SIZE"), "hvd_local_size");
-    require(hvd_cross_rank() == from_environment("HOROVOD_CROSS_RANK"), "hvd_cross_rank");
-    require(hvd_cross_size() == from_environment("HOROVOD_CROSS_SIZE"), "hvd_cross_size");
+    require_place(hvd_rank(), "HOROVOD_RANK");
+    require_place(hvd_size(), "HOROVOD_SIZE");
+    require_place(hvd_local_rank(), "HOROVOD_LOCAL_RANK");
+    require_place(hvd_local_size(), "HOROVOD_LOCAL_SIZE");
+    require_place(hvd_cross_rank(), "HOROVOD_CROSS_RANK");
+    require_place(hvd_cross_size(), "HOROVOD_CROSS_SIZE");
+}
+
+static void act_place(const char *argument)
+{
+    (void)argument;
+    printf("rank %d of %d, local %d of %d, cross %d of %d\n", hvd_rank(), hvd_size(),
+           hvd_local_rank(), hvd_local_size(), hvd_cross_rank(), hvd_cross_size());
+    fflush(stdout);
 }
 
 static void act_alone(const char *argument)
@@ -326,6 +341,7 @@ static const struct {
     bool takes_argument;
 } acts[] = {
     { "init", act_init, false },
+    { "place", act_place, false },
     { "alone", act_alone, false },
     { "collectives", act_collectives, false },
     { "mismatch", act_mismatch, false },
@@ -356,16 +372,21 @@ static int perform(char **argument, bool skip)
     exit(2);
 }
 
+/* As the environment has it, or the service. */
+static int own_rank(void)
+{
+    return getenv("HOROVOD_RANK") ? from_environment("HOROVOD_RANK") : hvd_rank();
+}
+
 int main(int argc, char **argv)
 {
-    int rank = from_environment("HOROVOD_RANK");
     bool skip = false;
     for (int i = 1; i < argc;) {
         if (strcmp(argv[i], "all") == 0) {
             skip = false;
             i++;
         } else if (strcmp(argv[i], "only") == 0 || strcmp(argv[i], "but") == 0) {
-            skip = (rank == atoi(argv[i + 1])) == (argv[i][0] == 'b');
+            skip = (own_rank() == atoi(argv[i + 1])) == (argv[i][0] == 'b');
             i += 2;
         } else {
             i += perform(argv + i, skip);
