@@ -256,6 +256,7 @@ program_tests += \
 	tests/program/remote_agent_test.sh \
 	tests/program/rendezvous_test.sh \
 	tests/program/report_test.sh \
+	tests/program/service_bad_input_test.sh \
 	tests/program/slurm_test.sh \
 	tests/program/variables_test.sh \
 	tests/program/world_test.sh
@@ -268,7 +269,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/bad/config.tsv tests/bad/http.tsv tests/bad/hvdrun.tsv
+EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/bad/config.tsv tests/bad/http.tsv tests/bad/hvdrendezvousd.tsv tests/bad/hvdrun.tsv
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
@@ -277,7 +278,7 @@ tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) lib/hvd.
 	@rm -rf tests/stage && $(MAKE) $(AM_MAKEFLAGS) install DESTDIR=$(stage) >/dev/null && touch $@
 CLEANFILES += tests/stage.stamp
 clean-local:
-	rm -rf tests/stage
+	rm -rf tests/stage fuzz/bin
 
 # For a build with --enable-sanitizers=thread: the tests that run threads, and those that run us among them.
 check-threads:
