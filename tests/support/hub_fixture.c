@@ -13,7 +13,7 @@ uint64_t now_ms;
 int completed, timeouts;
 char timeout_text[JOIN_TEXT_MAX];
 char reports[FIXTURE_REPORTS_MAX];
-char said[FIXTURE_REPORTS_MAX];
+char service_said[FIXTURE_REPORTS_MAX];
 struct join_client clients[FIXTURE_RANKS_MAX];
 
 static void on_complete(void *context)
@@ -40,9 +40,9 @@ static void on_report(void *context, int rank, const char *text)
 static void on_say(void *context, const char *job, const char *text)
 {
     ck_assert_ptr_eq(context, &hub);
-    size_t used = strlen(said);
-    int length = snprintf(said + used, sizeof said - used, "%s: %s|", job, text);
-    ck_assert_uint_lt(used + (size_t)length, sizeof said);
+    size_t used = strlen(service_said);
+    int length = snprintf(service_said + used, sizeof service_said - used, "%s: %s|", job, text);
+    ck_assert_uint_lt(used + (size_t)length, sizeof service_said);
 }
 
 static void deliver_whole(struct join_client *client, const void *data, size_t length)
@@ -85,7 +85,7 @@ void setup_service(int max_jobs)
 {
     struct err err;
     now_ms = 0;
-    said[0] = '\0';
+    service_said[0] = '\0';
     ck_assert_int_eq(auth_init(&err), HVD_OK);
     job_key_generate(&key);
     struct rendezvous_service_options options = { .key = &key,

@@ -84,7 +84,7 @@ START_TEST(places_are_given_by_host_and_arrival)
     expect_place(&clients[2], (struct place){ 1, 4, 1, 2, 0, 2 });
     expect_place(&clients[1], (struct place){ 2, 4, 0, 2, 1, 2 });
     expect_place(&clients[3], (struct place){ 3, 4, 1, 2, 1, 2 });
-    ck_assert_ptr_nonnull(strstr(said, "train: all 4 workers have come|"));
+    ck_assert_ptr_nonnull(strstr(service_said, "train: all 4 workers have come|"));
     teardown();
 }
 END_TEST
@@ -159,7 +159,7 @@ START_TEST(who_breaks_off_while_others_wait_is_named_to_them)
     hang_up(&clients[0]);
     expect_told(&clients[1], JOIN_REFUSED, "a");
     ck_assert(clients[1].closed);
-    ck_assert_ptr_nonnull(strstr(said, "train: failed: "));
+    ck_assert_ptr_nonnull(strstr(service_said, "train: failed: "));
     teardown();
 }
 END_TEST
@@ -186,7 +186,7 @@ START_TEST(who_comes_too_late_is_told_so_and_may_come_to_the_next_run)
     expect_told(&clients[1], JOIN_REFUSED, "1 of 1 workers already");
     ck_assert(clients[1].closed);
     join_client_leave(&clients[0]);
-    ck_assert_ptr_nonnull(strstr(said, "train: ended"));
+    ck_assert_ptr_nonnull(strstr(service_said, "train: ended"));
     come(2, "train", "a", -1, 1);
     expect_place(&clients[2], (struct place){ 0, 1, 0, 1, 0, 1 });
     teardown();
