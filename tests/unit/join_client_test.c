@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 /* --- addresses --- */
 
 static struct sockaddr_in addresses[2];
+static pid_t child;
 
 /* Every name has both addresses. */
 int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
@@ -78,23 +80,56 @@ static void send_challenge(int listener)
     pause();
 }
 
+/* Opens a connection to the second address, where a child says CHALLENGE. */
+static void open_second(struct join_connection *connection)
+{
+    struct job_key key = { { 0 } };
+    struct join_target target = { .host = "a name", .port = 1, .job = "", .key = &key };
+    struct err err = { 0 };
+    auth_init(NULL);
+    int listener = listen_at(&addresses[1], 8);
+    child = fork();
+    if (child == 0)
+        send_challenge(listener);
+    int rc = join_open(connection, &target, monotonic_ms() + 2 * 3000, &err);
+    ck_assert_msg(rc == HVD_OK, "%s", err.text);
+}
+
+static void end_child(void)
+{
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
 START_TEST(an_address_that_leads_nowhere_leaves_time_for_the_next)
 {
     struct join_connection connection;
-    struct job_key key = { { 0 } };
-    struct err err = { 0 };
-    auth_init(NULL);
     listen_nowhere(&addresses[0]);
-    int listener = listen_at(&addresses[1], 8);
-    pid_t pid = fork();
-    if (pid == 0)
-        send_challenge(listener);
-    struct join_target target = { .host = "a name", .port = 1, .job = "", .key = &key };
-    int rc = join_open(&connection, &target, monotonic_ms() + 2 * 3000, &err);
-    ck_assert_msg(rc == HVD_OK, "%s", err.text);
+    open_second(&connection);
     join_close(&connection);
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
+    end_child();
+}
+END_TEST
+
+static int tcp_option(int fd, int option)
+{
+    int value = -1;
+    socklen_t length = sizeof value;
+    ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, option, &value, &length), 0);
+    return value;
+}
+
+/* 5 + 3 * 2 seconds. */
+START_TEST(a_host_that_vanishes_is_noticed)
+{
+    struct join_connection connection;
+    close(listen_at(&addresses[0], 1));
+    open_second(&connection);
+    ck_assert_int_eq(tcp_option(connection.fd, TCP_KEEPIDLE), 5);
+    ck_assert_int_eq(tcp_option(connection.fd, TCP_KEEPINTVL), 2);
+    ck_assert_int_eq(tcp_option(connection.fd, TCP_KEEPCNT), 3);
+    join_close(&connection);
+    end_child();
 }
 END_TEST
 
@@ -188,6 +223,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, an_address_that_leads_nowhere_leaves_time_for_the_next);
+    tcase_add_test(tcase, a_host_that_vanishes_is_noticed);
     tcase_add_loop_test(tcase, what_may_pass_is_tried_again, 0, sizeof failures / sizeof *failures);
     tcase_add_loop_test(tcase, who_is_turned_away_comes_back_until_the_deadline, 0, 6);
     tcase_add_test(tcase, a_key_that_is_not_accepted_is_given_up_soon);
