@@ -210,7 +210,7 @@ program_tests = \
 
 if PROGRAMS
 check_PROGRAMS += tests/support/act tests/support/collectives tests/support/horovod_worker tests/support/meet \
-	tests/support/world
+	tests/support/replay tests/support/world
 tests_support_collectives_SOURCES = tests/support/collectives.c tests/support/collectives.h \
 	tests/support/collectives_errors.c \
 	tests/support/collectives_join.c \
@@ -229,6 +229,9 @@ tests_support_horovod_worker_SOURCES = tests/support/horovod_worker.c \
 	tests/support/horovod_http.c tests/support/horovod_http.h \
 	tests/support/horovod_mesh.c tests/support/horovod_mesh.h
 tests_support_horovod_worker_LDADD =
+tests_support_replay_SOURCES = tests/support/replay.c \
+	tests/support/http_rows.c tests/support/http_rows.h
+tests_support_replay_LDADD = lib/base/libbase.la
 tests_support_meet_SOURCES = tests/support/meet.c \
 	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h
 tests_support_meet_CFLAGS = $(AM_CFLAGS)
@@ -300,7 +303,7 @@ thread_tests = \
 	tests/program/launch_test.sh \
 	tests/program/output_test.sh \
 	tests/program/world_test.sh
-.PHONY: check-threads
+.PHONY: check-threads fuzz
 
 # How tests are run
 TEST_EXTENSIONS = .sh
