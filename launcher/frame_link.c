@@ -128,6 +128,7 @@ static void flush(struct frame_link *link)
     uv_buf_t buffer = uv_buf_init((char *)link->flying.data, (unsigned)link->flying.length);
     link->write.data = link;
     link->writing = true;
+    link->flown += link->flying.length;
     int rc = uv_write(&link->write, (uv_stream_t *)&link->output, &buffer, 1, on_written);
     if (rc < 0)
         on_written(&link->write, rc);
@@ -153,6 +154,13 @@ void frame_link_send(struct frame_link *link)
 size_t frame_link_queued(const struct frame_link *link)
 {
     return link->next.length + link->flying.length;
+}
+
+uint64_t frame_link_written(const struct frame_link *link, bool *waits)
+{
+    size_t left = uv_stream_get_write_queue_size((const uv_stream_t *)&link->output);
+    *waits = left > 0;
+    return link->flown - left;
 }
 
 static void on_handle_closed(uv_handle_t *handle)

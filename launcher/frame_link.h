@@ -33,6 +33,7 @@ struct frame_link {
     struct wire_writer next;   /* gathers while `flying` is under way */
     struct wire_writer flying; /* owned by the write until it ends */
     size_t frame_begin;        /* of the frame being written into `next` */
+    uint64_t flown;            /* bytes of all writes so far */
     struct frame_link_events events;
     void *context;
     void (*on_closed)(void *context);
@@ -53,6 +54,10 @@ void frame_link_send(struct frame_link *link);
 
 /* Bytes that have not left this process yet. */
 size_t frame_link_queued(const struct frame_link *link);
+
+/* Bytes that have left it since the link was opened, and does something wait because nothing more can
+ * leave? If so, the other side has read something when the next byte leaves. */
+uint64_t frame_link_written(const struct frame_link *link, bool *waits);
 
 /* Drops what is queued. `on_closed` may be NULL; `link` must stay until it has been called. */
 void frame_link_close(struct frame_link *link, void (*on_closed)(void *context));

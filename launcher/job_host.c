@@ -15,8 +15,9 @@
 
 enum { RELAY_PIECE = 256 * 1024 };
 
-/* What may wait for an agent that does not read it, and 1 MiB more for each of its ranks. */
-enum { QUEUE_MIB = 64 };
+/* What may wait for an agent that does not read it: so much, and the largest answer for each of its
+ * ranks, which may all ask for the same at once. */
+enum { QUEUE_MIB = 64, QUEUE_RANK_MIB = 5 };
 
 void job_host_send_empty(struct job_host *host, uint16_t type)
 {
@@ -204,15 +205,25 @@ static bool may_be_silent(const struct job_host *host)
 /* Whoever asks the rendezvous there, and reads no answers, must not fill our memory. */
 static void look_at_queue(struct job_host *host)
 {
-    size_t limit = ((size_t)QUEUE_MIB + (size_t)host->where->local_size) << 20;
+    size_t limit = ((size_t)QUEUE_MIB + QUEUE_RANK_MIB * (size_t)host->where->local_size) << 20;
     if (is_watched(host) && frame_link_queued(&host->link) > limit)
         lose(host, STATUS_HOST_LOST, "the agent does not read what it is sent");
+}
+
+/* On a slow network large answers are on their way for longer than a host may be silent. */
+static bool has_read(struct job_host *host)
+{
+    bool waits, was_behind = host->behind;
+    uint64_t before = host->taken;
+    host->taken = frame_link_written(&host->link, &waits);
+    host->behind = waits;
+    return was_behind && host->taken != before;
 }
 
 void job_host_look(struct job_host *host)
 {
     char text[80];
-    if (may_be_silent(host))
+    if (is_watched(host) && (has_read(host) || may_be_silent(host)))
         silence_heard(&host->silence, uv_now(host->loop));
     look_at_queue(host);
     if (!is_watched(host) || !silence_look(&host->silence, uv_now(host->loop)))

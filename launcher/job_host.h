@@ -85,7 +85,9 @@ struct job_host {
     bool agent_killed;      /* by us: it lived on when it should not */
     uint64_t ending_ms;     /* the job's: since when the rest of it should end too; uv_now() or 0 */
     int agent_status;       /* of the process, as waitpid() gave it */
-    struct silence silence; /* since something came */
+    struct silence silence; /* since something came, or something that waited was taken */
+    uint64_t taken;         /* bytes that had left for the agent at the last look */
+    bool behind;            /* and more was waiting */
     uint64_t round_trip_us; /* of the last heartbeat; 0 if there was none */
     uint64_t echoed_us;     /* the last one that was answered was sent then: uv_hrtime() */
     struct agent_ready facts; /* once it is ready */
@@ -112,7 +114,9 @@ void job_host_start(struct job_host *host);
 void job_host_beat(struct job_host *host);
 
 /* To be called every SILENCE_LOOK_MS: a host that has been silent for too long, or does not read what
- * it is sent, is lost. Until it is ready, and again until its ranks run, it may be silent: whoever waits for that has a limit. */
+ * it is sent, is lost. Until it is ready, and again until its ranks run, it may be silent: whoever waits
+ * for that has a limit. So it may while it reads what has piled up for it: its heartbeats come behind.
+ */
 void job_host_look(struct job_host *host);
 
 /* The first rank there that has not been started, or -1; was the host told to start them? */

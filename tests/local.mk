@@ -121,6 +121,7 @@ unit_tests += \
 	tests/unit/cgroup_test \
 	tests/unit/config_file_test \
 	tests/unit/exec_limits_test \
+	tests/unit/frame_link_test \
 	tests/unit/command_words_test \
 	tests/unit/greeting_test \
 	tests/unit/host_environment_test \

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A link whose other side reads when the test does. */
+#include "launcher/frame_link.h"
+#include "tests/support/unit.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { LARGE = 1 << 20 };
+
+static uv_loop_t loop;
+static struct frame_link ours;
+static int other;
+
+static int on_frame(void *context, const struct frame *frame, struct err *err)
+{
+    (void)context, (void)frame, (void)err; /* nobody says anything here */
+    return HVD_ERR_PROTOCOL;
+}
+
+static void on_end(void *context, const struct err *err)
+{
+    (void)context, (void)err;
+}
+
+static void setup(void)
+{
+    static const struct frame_link_events events = { .on_frame = on_frame, .on_end = on_end };
+    int ends[2];
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    ck_assert_int_eq(uv_loop_init(&loop), 0);
+    ck_assert_int_eq(frame_link_open(&ours, &loop, ends[0], ends[0], &events, NULL, NULL), HVD_OK);
+    other = ends[1];
+}
+
+static void teardown(void)
+{
+    frame_link_close(&ours, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(uv_loop_close(&loop), 0);
+    close(other);
+}
+
+static void send_frame(size_t length)
+{
+    static const char body[LARGE];
+    wire_put_bytes(frame_link_begin(&ours, 1), body, length);
+    frame_link_send(&ours);
+}
+
+static void read_some(size_t length)
+{
+    static char body[LARGE];
+    while (length > 0) {
+        ssize_t n = recv(other, body, length, MSG_DONTWAIT);
+        length -= n > 0 ? (size_t)n : 0;
+        uv_run(&loop, UV_RUN_NOWAIT);
+    }
+}
+
+START_TEST(what_fits_into_the_kernel_does_not_wait)
+{
+    bool waits = true;
+    ck_assert_uint_eq(frame_link_written(&ours, &waits), 0);
+    ck_assert(!waits);
+    send_frame(8);
+    ck_assert_uint_eq(frame_link_written(&ours, &waits), FRAME_HEADER_SIZE + 8);
+    ck_assert(!waits); /* though on_drained() has not been called yet */
+}
+END_TEST
+
+START_TEST(what_does_not_fit_leaves_as_it_is_read)
+{
+    bool waits = false;
+    send_frame(LARGE);
+    send_frame(8); /* gathers behind it */
+    uint64_t before = frame_link_written(&ours, &waits);
+    ck_assert(waits);
+    ck_assert_uint_lt(before, LARGE);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    ck_assert_uint_eq(frame_link_written(&ours, &waits), before); /* nobody reads */
+    read_some(LARGE / 2);
+    ck_assert_uint_gt(frame_link_written(&ours, &waits), before);
+    read_some(LARGE / 2);
+    read_some(2 * FRAME_HEADER_SIZE + 8);
+    ck_assert_uint_eq(frame_link_written(&ours, &waits), LARGE + 2 * FRAME_HEADER_SIZE + 8);
+    ck_assert(!waits);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("frame_link");
+    TCase *tcase = tcase_create("written");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, what_fits_into_the_kernel_does_not_wait);
+    tcase_add_test(tcase, what_does_not_fit_leaves_as_it_is_read);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
