@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What clients get who speak HTTP, or what they take for it: the rows of tests/bad/http.tsv, each in
- * one piece, byte by byte, and in pieces in between. Nothing is changed by what is refused. */
+/* What clients get who speak HTTP, or what they take for it: the rows of tests/bad/http.tsv, each
+ * in one piece, byte by byte, and in pieces in between. Nothing is changed by what is refused. */
 #include "tests/support/http_fixture.h"
 #include "tests/support/http_rows.h"
 #include "tests/support/unit.h"
