@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* So many deadlines may be looked at after each event. */
+enum { HUB_SEARCHED_MAX = 32 };
+
 static void init(struct hub *hub, const struct job_key *key, uint64_t epoch_ms, uint64_t now_ms)
 {
     *hub = (struct hub){ .keyring.key = *key, .due_ms = HUB_NEVER };
@@ -139,9 +142,9 @@ void hub_enter(struct hub *hub, uint64_t now_ms)
 void hub_leave(struct hub *hub)
 {
     if (hub->calls == 1) {
-        hub_report(hub);
-        while (resume_woken(hub))
+        do
             hub_report(hub);
+        while (resume_woken(hub) || hub_ask_again(hub));
     }
     if (--hub->calls > 0)
         return;
@@ -286,24 +289,46 @@ static void expire_all(struct hub *hub, struct hub_connections *connections)
         next = TAILQ_NEXT(at, link);
         if (at->deadline_ms <= hub->now_ms)
             expire(at);
-        else
-            hub_due(hub, at->deadline_ms);
     }
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t search_deadline(const struct hub *hub)
+{
+    static const enum hub_standing timed[] = { HUB_STRANGER, HUB_CLIENT };
+    uint64_t earliest = HUB_NEVER;
+    const struct meeting *meeting;
+    const struct rendezvous_connection *at;
+    for (size_t i = 0; i < sizeof timed / sizeof *timed; i++)
+        TAILQ_FOREACH(at, &hub->connections[timed[i]], link)
+    earliest = earlier(earliest, at->deadline_ms);
+    TAILQ_FOREACH(meeting, &hub->meetings.list, link)
+    earliest = earlier(earliest, meeting_deadline(meeting));
+    return earliest;
 }
 
 void hub_tick(struct hub *hub, uint64_t now_ms)
 {
     struct meeting *at;
     hub_enter(hub, now_ms);
-    hub->due_ms = HUB_NEVER;
     expire_all(hub, &hub->connections[HUB_STRANGER]);
     expire_all(hub, &hub->connections[HUB_CLIENT]);
     TAILQ_FOREACH(at, &hub->meetings.list, link)
     hub_meeting_tick(hub, at);
     hub_leave(hub);
+    hub->due_ms = search_deadline(hub);
 }
 
+/* Searched while that is quick, so that a job at work wakes nobody. Of thousands the earliest is
+ * kept, and one wake-up may find nothing to do. */
 uint64_t hub_deadline(const struct hub *hub)
 {
-    return hub->closed ? HUB_NEVER : hub->due_ms;
+    int searched = hub->count[HUB_STRANGER] + hub->count[HUB_CLIENT] + hub->meetings.count;
+    if (hub->closed)
+        return HUB_NEVER;
+    return searched <= HUB_SEARCHED_MAX ? search_deadline(hub) : hub->due_ms;
 }

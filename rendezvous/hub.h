@@ -111,7 +111,7 @@ int hub_ask_meeting(struct http_service *service, struct meeting *meeting, uint6
 void hub_end_meeting(struct http_service *service, struct meeting *meeting, const char *why,
                      uint64_t now_ms);
 
-/* When hub_tick() is wanted next, or HUB_NEVER; maybe earlier than needed. */
+/* When hub_tick() is wanted next, or HUB_NEVER; maybe earlier than needed, never later. */
 uint64_t hub_deadline(const struct hub *hub);
 void hub_tick(struct hub *hub, uint64_t now_ms);
 

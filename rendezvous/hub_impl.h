@@ -38,8 +38,13 @@ void hub_on_broken(struct hub *hub, struct meeting *meeting, int rank, int guest
 /* A connection of a job is over, whatever it has said. */
 void hub_worker_gone(struct rendezvous_connection *connection);
 
-/* Time has passed for a job; the texts of roll calls as far as they are known. */
+/* Time has passed for a job. */
 void hub_meeting_tick(struct hub *hub, struct meeting *meeting);
+
+/* Tells the texts of roll calls as far as they are known: whatever has happened may have settled
+ * some. Then, once those that watched have their answer, begins what the launcher asked meanwhile;
+ * says whether it did. */
 void hub_report(struct hub *hub);
+bool hub_ask_again(struct hub *hub);
 
 #endif

@@ -334,37 +334,38 @@ int hub_ask_meeting(struct http_service *service, struct meeting *meeting, uint6
 /* Everybody has been heard. */
 static void roll_call_ended(struct hub *hub, struct meeting *meeting)
 {
-    struct err err;
-    bool again = meeting->ask_again;
     hub->roll_calls--;
-    meeting->asked_by_launcher = meeting->ask_again = false;
+    meeting->asked_by_launcher = false;
     wait_list_wake(&meeting->watchers, &hub->service.woken);
-    if (again)
-        hub_ask(hub, hub->now_ms, &err); /* without memory: not answered */
 }
 
-/* True if another roll call has begun. */
-static bool report_of(struct hub *hub, struct meeting *meeting)
+static void report_of(struct hub *hub, struct meeting *meeting)
 {
     int rank;
     const char *text;
     if (!roll_call_is_open(&meeting->roll_call))
-        return false;
+        return;
     while (!hub->closed && roll_call_next(&meeting->roll_call, &meeting->membership, &rank, &text))
         if (meeting->asked_by_launcher)
             hub->events.report(hub->context, rank, text);
-    if (roll_call_is_open(&meeting->roll_call))
-        return false;
-    roll_call_ended(hub, meeting);
-    return roll_call_is_open(&meeting->roll_call);
+    if (!roll_call_is_open(&meeting->roll_call))
+        roll_call_ended(hub, meeting);
 }
 
-/* Whatever has happened may have settled what a rank's text is. */
 void hub_report(struct hub *hub)
 {
     struct meeting *at;
     if (hub->roll_calls > 0 && !hub->closed)
         TAILQ_FOREACH(at, &hub->meetings.list, link)
-    while (report_of(hub, at))
-        ;
+    report_of(hub, at);
+}
+
+bool hub_ask_again(struct hub *hub)
+{
+    struct meeting *meeting = hub->meetings.only;
+    if (hub->closed || !meeting || !meeting->ask_again || roll_call_is_open(&meeting->roll_call))
+        return false;
+    meeting->ask_again = false;
+    hub_ask(hub, hub->now_ms, NULL); /* without memory: not answered */
+    return true;
 }
