@@ -262,6 +262,7 @@ program_tests += \
 	tests/program/report_test.sh \
 	tests/program/service_bad_input_test.sh \
 	tests/program/slurm_test.sh \
+	tests/program/status_page_test.sh \
 	tests/program/variables_test.sh \
 	tests/program/world_test.sh
 

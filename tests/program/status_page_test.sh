@@ -1,0 +1,128 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The status page in a browser: a job of four workers at a daemon, looked at before, while and after one is killed. The
+# browser is Chromium without a window, told what to do over WebDriver.
+. "$srcdir/tests/tap.sh"
+
+if [ "$SANITIZERS" != no ]; then
+    skip "the status page in a browser" "nothing of it depends on sanitizers"
+    finish
+    exit 0
+fi
+if ! command -v chromedriver >/dev/null || ! command -v chromium >/dev/null; then
+    skip "the status page in a browser" "there is no chromedriver"
+    finish
+    exit 0
+fi
+
+driver='' daemon='' workers='' session=''
+clean_up() {
+    [ -z "$session" ] || driver_says DELETE "/session/$session"
+    # shellcheck disable=SC2086  # processes
+    kill -9 $driver $daemon $workers 2>/dev/null
+    rm -rf "$tmp"
+}
+trap clean_up EXIT
+
+# driver_says METHOD PATH [JSON]: the answer in $tmp/said, without {"value": and }.
+driver_says() {
+    printf '%s' "${3-}" | curl -sS --noproxy '*' -m "$PATIENCE_S" -X "$1" -H 'Content-Type: application/json' \
+        ${3:+--data-binary @-} "http://127.0.0.1:$driver_port$2" 2>&1 | tr -d '\n' | sed 's/^{"value"://; s/}$//' >"$tmp/said"
+}
+
+# js EXPRESSION, without double quotes and backslashes: its value, as JSON.
+js() {
+    driver_says POST "/session/$session/execute/sync" "{\"script\": \"return $1\", \"args\": []}" && cat "$tmp/said"
+}
+
+# page SENTENCE EXPRESSION: comes true in the page.
+page() {
+    ok "$1" until_true true_in_page "$2"
+    true_in_page "$2" || js "document.body.innerText" | sed 's/\\n/\n/g; s/^/# /'
+}
+true_in_page() {
+    [ "$(js "$1")" = true ]
+}
+
+# on ELEMENT ACTION [JSON]: click or value (typing) on the first element of that selector.
+on() {
+    driver_says POST "/session/$session/element" "{\"using\": \"css selector\", \"value\": \"$1\"}"
+    element=$(sed 's/.*:"\([^"]*\)".*/\1/' "$tmp/said")
+    driver_says POST "/session/$session/element/$element/$2" "${3-{\}}"
+}
+
+open_browser() {
+    : >"$tmp/driver"
+    HOME=$tmp chromedriver --port=0 >"$tmp/driver" 2>&1 &
+    driver=$!
+    until_true grep -q 'started successfully on port' "$tmp/driver"
+    driver_port=$(sed -n 's/.*started successfully on port \([0-9]*\).*/\1/p' "$tmp/driver")
+    driver_says POST /session '{"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": ["--headless=new",
+        "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server", "--window-size=1000,800",
+        "--user-data-dir='"$tmp"'/browser"]}}}}'
+    session=$(sed -n 's/.*"sessionId":"\([^"]*\)".*/\1/p' "$tmp/said")
+}
+
+# worker NUMBER: of four, on two hosts that are one, in job "demo".
+worker() {
+    HVD_RENDEZVOUS=127.0.0.1:$port HVD_JOB_ID=demo HVD_JOB_KEY=$job_key HOROVOD_SIZE=4 HOROVOD_RANK=$1 \
+        HOROVOD_HOSTNAME=node$(($1 / 2)) "$WORLD" init print up stay >"$tmp/worker.$1" 2>&1 &
+    eval "worker_$1=$!"
+    workers="$workers $!"
+}
+
+"$HVDRENDEZVOUSD" --new-key "$tmp/key"
+"$HVDRENDEZVOUSD" --key-file "$tmp/key" --listen 127.0.0.1:0 --port-file "$tmp/port" >"$tmp/out" 2>&1 &
+daemon=$!
+until_true [ -s "$tmp/port" ]
+port=$(cat "$tmp/port")
+job_key=$("$HVDRENDEZVOUSD" --key-file "$tmp/key" --job-key demo)
+open_browser
+ok "a browser opens" [ -n "$session" ]
+[ -n "$session" ] || { cat "$tmp/said" | head -c 2000 | sed 's/^/# /'; finish; exit 1; }
+
+driver_says POST "/session/$session/url" "{\"url\": \"http://127.0.0.1:$port/\"}"
+page "the page asks for a key" "document.activeElement.id === 'key' && document.querySelector('#main').hidden"
+on '#key' value "{\"text\": \"nonsense\\ue007\"}"
+page "what is no key is said to be none" "document.querySelector('#why-key').textContent === 'That is no key.'"
+js "document.querySelector('#key').value = ''" >/dev/null
+on '#key' value "{\"text\": \"$(printf '%064d' 7)\\ue007\"}"
+page "a wrong key is refused" "document.querySelector('#why-key').textContent === 'That key was refused.'"
+on '#key' value "{\"text\": \"$(cat "$tmp/key")\\ue007\"}"
+page "with the service's key there are no jobs yet" \
+    "document.querySelector('#ask-key').hidden && !document.querySelector('#none').hidden"
+
+for number in 0 1 2; do worker $number; done
+page "three workers have come" "document.querySelectorAll('.cell.waiting').length === 3 && \
+    document.querySelector('#about').textContent.includes('1 missing')"
+worker 3
+page "four ranks run" "document.querySelectorAll('.cell.running').length === 4"
+page "on their hosts" "Array.from(document.querySelectorAll('#hosts h3'), h => h.textContent).join() === 'node0,node1'"
+page "a cell says its rank and state without colour" \
+    "document.querySelectorAll('.cell')[3].innerText === '3 R'"
+page "and to who cannot see it" \
+    "document.querySelectorAll('.cell')[3].getAttribute('aria-label') === 'rank 3 running'"
+page "requests are counted" "/[0-9.]+ requests.s . in .* . out /.test(document.querySelector('#rates').textContent)"
+on '.cell:nth-child(2)' click
+page "a cell that is clicked says what its rank does" \
+    "document.querySelector('#which').textContent === 'rank 1 on node0: running' && \
+    document.querySelector('#place').textContent.includes('pid $worker_1') && \
+    document.querySelector('#doing').textContent.length > 0 && \
+    document.querySelector('#doing').textContent !== 'is being asked ...'"
+
+kill -9 "$worker_2"
+page "the rank that was killed is lost" "document.querySelectorAll('.cell')[2].dataset.state === 'lost'"
+page "the job has failed, and the page says why" "document.querySelector('#about').textContent.startsWith('failed') && \
+    document.querySelector('#cause').textContent.includes('rank 2 on node1')"
+page "the others are still there" "document.querySelectorAll('.cell.running').length === 3"
+js "document.querySelectorAll('.cell')[2].focus()" >/dev/null
+page "a cell that is focused says what is known of its rank" \
+    "document.querySelector('#which').textContent === 'rank 2 on node1: lost' && \
+    document.querySelector('#doing').textContent === 'its connection broke'"
+
+kill "$daemon"
+page "a rendezvous that is gone is said to be" "!document.querySelector('#banner').hidden && \
+    /^The rendezvous does not answer. Not for [0-9]/.test(document.querySelector('#banner').textContent)"
+is "the page asked for nothing that it may not" '' "$(driver_says POST "/session/$session/se/log" '{"type": "browser"}' &&
+    tr '}' '\n' <"$tmp/said" | grep -i 'security policy')"
+finish
