@@ -166,8 +166,8 @@ bool agent_pumps_settled(struct agent *agent, uint64_t now_ms);
 void agent_pumps_resume(struct agent *agent); /* the link is free again */
 void agent_streams_close(struct agent *agent);
 
-/* agent_relay.c: the rendezvous, offered on 127.0.0.1; the limit is on connections of the agent's own
- * user, and the same on those of others. */
+/* agent_relay.c: the rendezvous, offered on 127.0.0.1; the limit is on connections of the agent's
+ * own user, and the same on those of others. */
 unsigned agent_relay_limit(const struct agent *agent);
 int agent_relay_open(struct agent *agent, struct err *err);
 int agent_on_relay_data(struct agent *agent, struct wire_reader *body, struct err *err);

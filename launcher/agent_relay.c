@@ -3,8 +3,8 @@
  * whether the kernel says that it comes from the agent's own user, and its bytes travel over the
  * agent's link. Nothing is understood here. A client that has said its last word may still be
  * waiting for the answer: its connection ends when hvdrun has said its own. It ends also when it
- * breaks, or its client does not read what it is sent (agent_relay_answer.c); while the link is full,
- * nothing is read from the connections. */
+ * breaks, or its client does not read what it is sent (agent_relay_answer.c); while the link is
+ * full, nothing is read from the connections. */
 #include "launcher/agent_relay.h"
 
 #include "launcher/xalloc.h"
@@ -18,8 +18,8 @@ enum { RELAY_CHUNK = 64 * 1024, RELAY_BACKLOG = 4096 };
 /* What the kernel keeps of an answer: more would only hide that a client does not read. */
 enum { RELAY_SEND_BUFFER = 256 * 1024 };
 
-/* Any local user can connect: so many at once, and no more. Those of the agent's own user are counted
- * apart, so that strangers take no rank's place. */
+/* Any local user can connect: so many at once, and no more. Those of the agent's own user are
+ * counted apart, so that strangers take no rank's place. */
 enum { RELAY_CONNECTIONS = 512, RELAY_PER_RANK = 8 };
 
 /* Accepted in one turn of the loop, which has other things to do. */
@@ -196,7 +196,7 @@ static void accept_one(struct agent *agent)
         uv_close((uv_handle_t *)&connection->socket, on_connection_closed);
 }
 
-/* The next turn: accepts the one for which there was no room in the last, and so lets others come. */
+/* The next turn: accepts the one for which the last had no room, and so lets others come. */
 static void on_turn(uv_idle_t *turn)
 {
     struct agent *agent = turn->data;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hvdrun answers a client of the rendezvous: bytes go out as fast as the client reads. Until it
- * has read everything, nothing more is read from it. Its connection ends when it breaks, when more
- * than one largest answer waits for it, or when it reads nothing for stall_ms, in which it and the
- * agent were not stopped by a signal. */
+/* What hvdrun answers a client of the rendezvous: bytes go out as fast as the client reads. Until
+ * it has read everything, nothing more is read from it. Its connection ends when it breaks, when
+ * more than one largest answer waits for it, or when it reads nothing for stall_ms, in which it and
+ * the agent were not stopped by a signal. */
 #include "launcher/agent_relay.h"
 
 #include "launcher/xalloc.h"

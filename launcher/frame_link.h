@@ -55,8 +55,8 @@ void frame_link_send(struct frame_link *link);
 /* Bytes that have not left this process yet. */
 size_t frame_link_queued(const struct frame_link *link);
 
-/* Bytes that have left it since the link was opened, and does something wait because nothing more can
- * leave? If so, the other side has read something when the next byte leaves. */
+/* Bytes that have left it since the link was opened, and does something wait because nothing more
+ * can leave? If so, the other side has read something when the next byte leaves. */
 uint64_t frame_link_written(const struct frame_link *link, bool *waits);
 
 /* Drops what is queued. `on_closed` may be NULL; `link` must stay until it has been called. */

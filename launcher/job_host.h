@@ -113,9 +113,10 @@ void job_host_start(struct job_host *host);
 /* Asks for a sign of life. */
 void job_host_beat(struct job_host *host);
 
-/* To be called every SILENCE_LOOK_MS: a host that has been silent for too long, or does not read what
- * it is sent, is lost. Until it is ready, and again until its ranks run, it may be silent: whoever waits
- * for that has a limit. So it may while it reads what has piled up for it: its heartbeats come behind.
+/* To be called every SILENCE_LOOK_MS: a host that has been silent for too long, or does not read
+ * what it is sent, is lost. Until it is ready, and again until its ranks run, it may be silent:
+ * whoever waits for that has a limit. So it may while it reads what has piled up for it: its
+ * heartbeats come behind.
  */
 void job_host_look(struct job_host *host);
 

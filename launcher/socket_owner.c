@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asking the kernel whose socket the other end of a connection is; see socket_owner.h.
- *   our end's two addresses -> one question -> the socket with exactly these, the other way round ->
+ *   our end's two addresses -> one question -> the socket with these, the other way round ->
  *   is it held by somebody, and connected to us still? -> its uid
  * Fails, as nobody's, in each of these steps. Ports are used again: a later socket with the same
  * addresses cannot be taken for the client's, since ours would have been reset before. */
@@ -96,7 +96,7 @@ static bool is_address(const __be32 address[4], int family, struct in_addr expec
            address[3] == expected.s_addr;
 }
 
-/* Where there is no such connection, the kernel finds a socket that listens at the client's port. */
+/* Where there is no such connection, the kernel finds what listens at the client's port. */
 static bool is_client(const struct inet_diag_msg *socket, const struct ends *ends)
 {
     const struct inet_diag_sockid *id = &socket->id;
