@@ -7,8 +7,8 @@
  *
  * Ranks that were asked for are given as asked; the others get the free ones, host by host in order
  * of each host's first arrival, and on a host in order of arrival. local_rank counts the ranks of a
- * host in order of rank, cross_rank the hosts that have that local_rank in order of their first rank.
- * Hosts are told apart by the name that workers say, of which only printable ASCII is kept.
+ * host in order of rank, cross_rank the hosts that have that local_rank in order of their first
+ * rank. Hosts are told apart by the name that workers say, of which only printable ASCII is kept.
  *
  * Refused, with a text: another size than the first one said (or than was declared), a rank that is
  * beyond it or has been asked for already, and everybody when it is full or broken. */
@@ -63,8 +63,8 @@ int lobby_join(struct lobby *lobby, const struct join_hello *hello, void *owner,
  * by host and pid. */
 void lobby_leave(struct lobby *lobby, int guest, bool said_goodbye);
 
-/* Somebody in charge has ended the job; `why` is one line without its name. It breaks, whether it was
- * full or not. */
+/* Somebody in charge has ended the job; `why` is one line without its name. It breaks, whether it
+ * was full or not. */
 void lobby_end(struct lobby *lobby, const char *why);
 
 /* The start timeout has passed, if it has: breaks it, and `cause` says who is missing: the ranks

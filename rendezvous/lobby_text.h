@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people read about a lobby that breaks: one line each, of at most TEXT_LINE_MAX bytes, whatever
- * the job, the hosts and the ranks are. */
+/* What people read about a lobby that breaks: one line each, of at most TEXT_LINE_MAX bytes,
+ * whatever the job, the hosts and the ranks are. */
 #ifndef RENDEZVOUS_LOBBY_TEXT_H
 #define RENDEZVOUS_LOBBY_TEXT_H
 

@@ -31,7 +31,7 @@ static int alone_join(struct seat *seat, const struct environment *environment, 
 }
 
 /* Opens the port for other ranks and tells where it is. A job that is known to be on one host opens
- * none to the network; where those are that a service brings together is known too late for that. */
+ * none to the network; where those are that a service brings together is known too late. */
 static int offer_port(struct seat *seat, const struct environment *environment, struct err *err)
 {
     const struct place *place = &environment->place;

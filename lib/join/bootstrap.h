@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a worker learns its place: an interface, and the ways there are. The first that applies is
  * taken:
- *   rendezvous   the environment names one: says hello and waits for the whole world, and is given a
- *                place or the one that it asks for
+ *   rendezvous   the environment names one: says hello and waits for the whole world, and is
+ *                given a place or the one that it asks for
  *   alone        a world of size 1 */
 #ifndef LIB_JOIN_BOOTSTRAP_H
 #define LIB_JOIN_BOOTSTRAP_H

@@ -30,8 +30,8 @@ static const struct number numbers[] = {
 static const struct number start_timeout = { ENV_START_TIMEOUT, 1, JOIN_TIMEOUT_MAX_S,
                                              offsetof(struct environment, join_timeout_s) };
 
-/* With HVD_RENDEZVOUS these must not be there. A worker that takes its place from somewhere else, as
- * a template or another launcher's may say, would not be where the others believe it to be. */
+/* With HVD_RENDEZVOUS these must not be there. A worker that takes its place from somewhere else,
+ * as a template or another launcher's may say, would not be where the others believe it to be. */
 static const struct {
     const char *name, *why;
 } contradictions[] = {

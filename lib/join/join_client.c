@@ -14,8 +14,8 @@
 
 enum { ADDRESS_TIMEOUT_MS = 3000, HELLO_TIMEOUT_MS = 30000, SEND_TIMEOUT_MS = 1000 };
 
-/* A rendezvous may serve thousands: their hosts are asked less often than those of neighbours, and a
- * network may be away for a little longer. */
+/* A rendezvous may serve thousands: their hosts are asked less often than those of neighbours, and
+ * a network may be away for a little longer. */
 static const struct socket_keepalive keepalive = { .idle_s = 5, .interval_s = 2, .probes = 3 };
 
 /* Waits until `fd` is ready for `events`; until ever if `deadline` is 0. */

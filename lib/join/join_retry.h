@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a worker dials the rendezvous once more, and when; without I/O.
  *
- * A rendezvous that is crowded closes connections that it would like to see again a little later, or
- * is slow to take them. Until it has answered, a connection that was closed or did not come about in
- * time is dialled again, each time after a longer pause, of a random length so that those that were
- * sent away together do not come back together.
+ * A rendezvous that is crowded closes connections that it would like to see again a little later,
+ * or is slow to take them. Until it has answered, a connection that was closed or did not come
+ * about in time is dialled again, each time after a longer pause, of a random length so that those
+ * that were sent away together do not come back together.
  *
- * Ends with an answer of any kind, at the deadline, when nobody listens, and when the connection was
- * closed after our HELLO for the fourth time: a key that is not the job's is not told so, and does
- * not become better. A service may be started after its workers: with `patient` a name that has no
- * address yet, and an address at which nobody listens yet, are no end. */
+ * Ends with an answer of any kind, at the deadline, when nobody listens, and when the connection
+ * was closed after our HELLO for the fourth time: a key that is not the job's is not told so, and
+ * does not become better. A service may be started after its workers: with `patient` a name that
+ * has no address yet, and an address at which nobody listens yet, are no end. */
 #ifndef LIB_JOIN_JOIN_RETRY_H
 #define LIB_JOIN_JOIN_RETRY_H
 
