@@ -129,10 +129,11 @@ unit_tests += \
 	tests/unit/host_interfaces_test \
 	tests/unit/host_list_test \
 	tests/unit/hostfile_read_test \
-	tests/unit/http_jobs_test \
 	tests/unit/http_access_test \
 	tests/unit/http_bad_input_test \
+	tests/unit/http_jobs_test \
 	tests/unit/http_key_value_test \
+	tests/unit/http_memory_test \
 	tests/unit/http_route_test \
 	tests/unit/http_session_test \
 	tests/unit/hvdrun_options_test \
@@ -181,6 +182,8 @@ tests_unit_http_jobs_test_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
 tests_unit_status_json_test_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
 
 # Every allocation fails in turn.
+tests_unit_http_memory_test_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 tests_unit_key_value_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=tsearch
 tests_unit_lobby_test_LDFLAGS = $(AM_LDFLAGS) \
