@@ -181,7 +181,7 @@ void lobby_end(struct lobby *lobby, const char *why)
     if (lobby->state == LOBBY_BROKEN)
         return;
     break_it(lobby, HVD_ERR_PEER_LOST);
-    lobby_text_ended(lobby->cause.text, lobby, why);
+    lobby_text_ended(lobby->cause.text, why);
 }
 
 void lobby_tick(struct lobby *lobby, uint64_t now_ms)

@@ -17,15 +17,15 @@ void lobby_text_left(char text[JOIN_TEXT_MAX], const struct lobby *lobby, int gu
 {
     const struct lobby_guest *who = &lobby->guests[guest];
     struct text_line line = { 0 };
-    text_line_add(&line, "job %s: worker on %.*s (pid %d) %s before all had come", lobby->job,
-                  HOST_SHOWN_MAX, who->host, who->pid, said_goodbye ? "left" : "broke off");
+    text_line_add(&line, "worker on %.*s (pid %d) %s before all had come", HOST_SHOWN_MAX,
+                  who->host, who->pid, said_goodbye ? "left" : "broke off");
     write_line(text, &line);
 }
 
-void lobby_text_ended(char text[JOIN_TEXT_MAX], const struct lobby *lobby, const char *why)
+void lobby_text_ended(char text[JOIN_TEXT_MAX], const char *why)
 {
     struct text_line line = { 0 };
-    text_line_add(&line, "job %s: %s", lobby->job, why);
+    text_line_add(&line, "%s", why);
     text_make_line(line.text);
     write_line(text, &line);
 }
@@ -45,7 +45,7 @@ static struct text_line missing_line(const struct lobby *lobby, const struct ran
 {
     struct text_line line = { 0 };
     int named = 0;
-    text_line_add(&line, "job %s: %s ", lobby->job, missing->ranks == 1 ? "rank" : "ranks");
+    text_line_add(&line, "%s ", missing->ranks == 1 ? "rank" : "ranks");
     for (int i = 0; i < shown; i++) {
         text_line_add(&line, i > 0 ? ", " : "");
         text_line_add_run(&line, &missing->shown[i]);
@@ -99,8 +99,8 @@ static struct text_line come_line(const struct lobby *lobby, const struct hosts 
 {
     struct text_line line = { 0 };
     int others = lobby->count;
-    text_line_add(&line, "job %s: %d of %d workers %s come within ", lobby->job, lobby->count,
-                  lobby->size, lobby->count == 1 ? "has" : "have");
+    text_line_add(&line, "%d of %d workers %s come within ", lobby->count, lobby->size,
+                  lobby->count == 1 ? "has" : "have");
     text_line_add_time(&line, lobby->start_timeout_ms);
     for (int i = 0; i < shown; i++) {
         text_line_add(&line, "%s%d from %.*s", i > 0 ? ", " : ": ", hosts->shown[i].guests,

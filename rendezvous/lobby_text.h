@@ -10,15 +10,15 @@
 
 #include <stdbool.h>
 
-/* "job train: worker on node1 (pid 4242) broke off before all had come" */
+/* "worker on node1 (pid 4242) broke off before all had come" */
 void lobby_text_left(char text[JOIN_TEXT_MAX], const struct lobby *lobby, int guest,
                      bool said_goodbye);
 
-/* "job train: WHY" */
-void lobby_text_ended(char text[JOIN_TEXT_MAX], const struct lobby *lobby, const char *why);
+/* WHY, as one line */
+void lobby_text_ended(char text[JOIN_TEXT_MAX], const char *why);
 
-/* "job train: ranks 2, 3 of 4 have not come within 30 s" if all have asked for a rank, else
- * "job train: 3 of 4 workers have come within 30 s: 2 from node1, 1 from node2" */
+/* "ranks 2, 3 of 4 have not come within 30 s" if all have asked for a rank, else
+ * "3 of 4 workers have come within 30 s: 2 from node1, 1 from node2" */
 void lobby_text_timeout(char text[JOIN_TEXT_MAX], const struct lobby *lobby);
 
 #endif
