@@ -235,6 +235,7 @@ tests_support_horovod_worker_SOURCES = tests/support/horovod_worker.c \
 tests_support_horovod_worker_LDADD =
 tests_support_replay_SOURCES = tests/support/replay.c \
 	tests/support/http_rows.c tests/support/http_rows.h
+tests_support_replay_CFLAGS = $(AM_CFLAGS)
 tests_support_replay_LDADD = lib/base/libbase.la
 tests_support_meet_SOURCES = tests/support/meet.c \
 	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h
