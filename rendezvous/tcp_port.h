@@ -17,7 +17,7 @@
 
 #include <stdbool.h>
 
-enum { TCP_PORT_BACKLOG = 4096, TCP_PORT_TURN = 64, TCP_PORT_WRITE_MS = 15000 };
+enum { TCP_PORT_BACKLOG = 4096, TCP_PORT_TURN = 64, TCP_PORT_WRITE_MS = 10000 };
 
 struct tcp_port;
 
