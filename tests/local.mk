@@ -265,6 +265,8 @@ program_tests += \
 	tests/program/rendezvous_test.sh \
 	tests/program/report_test.sh \
 	tests/program/service_bad_input_test.sh \
+	tests/program/service_hosts_test.sh \
+	tests/program/service_test.sh \
 	tests/program/slurm_test.sh \
 	tests/program/status_page_test.sh \
 	tests/program/variables_test.sh \
@@ -278,7 +280,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/bad/config.tsv tests/bad/http.tsv tests/bad/hvdrendezvousd.tsv tests/bad/hvdrun.tsv
+EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/support/service.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/bad/config.tsv tests/bad/http.tsv tests/bad/hvdrendezvousd.tsv tests/bad/hvdrun.tsv
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage

@@ -16,13 +16,16 @@
  *   exit N            ends with status N
  *   only R            the rest is for rank R alone; the others end with status 0
  *   fds               prints the numbers of its open descriptors in one line
- *   ignored           prints the numbers of ignored or blocked signals in one line */
+ *   ignored           prints the numbers of ignored or blocked signals in one line
+ *   hear F            as systemd: prints the datagrams that come to the socket F, up to STOPPING=1 */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static const char *rank(void)
@@ -166,6 +169,24 @@ static void act_ignored(const char *argument)
     printf("\n");
 }
 
+static void act_hear(const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    char heard[512] = "";
+    int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+    strncpy(address.sun_path, path, sizeof address.sun_path - 1);
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0) {
+        perror("act: hear");
+        exit(2);
+    }
+    while (!strstr(heard, "STOPPING=1")) {
+        ssize_t n = recv(fd, heard, sizeof heard - 1, 0);
+        heard[n > 0 ? n : 0] = '\0';
+        printf("%s\n", heard);
+        fflush(stdout);
+    }
+}
+
 static const struct {
     const char *name;
     void (*act)(const char *argument);
@@ -185,6 +206,7 @@ static const struct {
     { "only", act_only, 1 },
     { "fds", act_fds, 0 },
     { "ignored", act_ignored, 0 },
+    { "hear", act_hear, 1 },
 };
 
 static int perform(char **argument)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+# For test programs in sh that need hvdrendezvousd; sourced after tap.sh.
+#
+#   service_up [OPTION...]              $service is its process, $port its port, $tmp/service what it says
+#   worker NAME VARIABLE=VALUE... -- ACT...     starts $WORLD in the background; what it says is in $tmp/NAME
+#   ended NAME                          waits for it and fills $status
+#   service_down                        stops it and fills $status
+
+# shellcheck shell=sh
+umask 077
+"$HVDRENDEZVOUSD" --new-key "$tmp/key" || exit 99
+service=
+
+service_up() {
+    : >"$tmp/service"
+    rm -f "$tmp/port"
+    # shellcheck disable=SC2086  # words
+    ${on_host-} "$HVDRENDEZVOUSD" --key-file "$tmp/key" --port-file "$tmp/port" \
+        --listen "${listen-127.0.0.1:0}" "$@" >"$tmp/service.out" 2>"$tmp/service" </dev/null &
+    service=$!
+    until_true [ -s "$tmp/port" ] || exit 99
+    port=$(cat "$tmp/port")
+}
+
+service_down() {
+    status=0
+    kill "-${1-TERM}" "$service"
+    wait "$service" || status=$?
+    service=
+}
+
+job_key() { # ID
+    "$HVDRENDEZVOUSD" --key-file "$tmp/key" --job-key "$1"
+}
+
+# Variables may be given twice: the last wins.
+worker() {
+    _name=$1 _variables=
+    shift
+    new_job
+    while [ "$1" != -- ]; do
+        _variables="$_variables $1"
+        shift
+    done
+    shift
+    # shellcheck disable=SC2086  # words
+    ${on_host-} env HVD_TEST_JOB="$job" HVD_RENDEZVOUS="${address-127.0.0.1}:$port" HVD_JOB_ID=train \
+        HVD_JOB_KEY="$(job_key train)" HOROVOD_SIZE=2 HOROVOD_HOSTNAME=here $_variables \
+        "$WORLD" "$@" >"$tmp/$_name" 2>&1 </dev/null &
+    eval "pid_$_name=$!"
+}
+
+ended() {
+    status=0
+    eval "wait \$pid_$1" 2>/dev/null || status=$?
+}
+
+# service_said PATTERN: waits for it.
+service_said() {
+    until_said "$1" "$tmp/service"
+}
+
+# ask PATH [OPTION...]: an HTTP request with the key of the service; prints the body.
+ask() {
+    _path=$1
+    shift
+    printf 'header = "Authorization: Bearer %s"\n' "$(cat "$tmp/key")" |
+        ${on_host-} curl -sS -m 10 -K - "$@" "http://${address-127.0.0.1}:$port$_path"
+}
+
+# code PATH [OPTION...]: the status of an answer, without a key.
+code() {
+    _path=$1
+    shift
+    curl -sS -m 10 -o /dev/null -w '%{http_code}' "$@" "http://127.0.0.1:$port$_path"
+}
+
+# come N [ID]: waits until N workers of the job are connected.
+come() {
+    until_true is_connected "$1" "${2-train}"
+}
+
+connected() {
+    ask "/v1/jobs/$1" | sed -n 's/.*"connected":\([0-9]*\),.*/\1/p'
+}
+
+is_connected() {
+    [ "$(connected "$2")" = "$1" ]
+}
