@@ -4,13 +4,15 @@
 
 #include <string.h>
 
-/* A wrong name costs the same as the right one. */
+/* At the one job's server a wrong name costs the same as the right one. */
 void keyring_job_key(const struct keyring *keyring, const char *id, struct job_key *key)
 {
-    job_key_generate(key);
-    if (keyring->service && *id)
+    if (keyring->service && *id) {
         job_key_derive(key, &keyring->key, id);
-    else if (!keyring->service && (!*id || strcmp(id, keyring->job) == 0))
+        return;
+    }
+    job_key_generate(key);
+    if (!keyring->service && (!*id || strcmp(id, keyring->job) == 0))
         *key = keyring->key;
 }
 
