@@ -2,12 +2,15 @@
 # Fuzz targets: each takes any bytes whatever, and says in its file what it promises. "make check" replays tests/fuzz/corpus;
 # "make fuzz" searches with clang's libFuzzer, below fuzz/ of the build directory.
 if PROGRAMS
-fuzz_targets = frame http join_client key_value
+fuzz_targets = frame http hub join join_client json key_value
 
 fuzz_programs = \
 	tests/fuzz/fuzz_frame \
 	tests/fuzz/fuzz_http \
+	tests/fuzz/fuzz_hub \
+	tests/fuzz/fuzz_join \
 	tests/fuzz/fuzz_join_client \
+	tests/fuzz/fuzz_json \
 	tests/fuzz/fuzz_key_value
 check_PROGRAMS += $(fuzz_programs)
 TESTS += $(fuzz_programs)
@@ -20,8 +23,14 @@ tests_fuzz_fuzz_frame_SOURCES = tests/fuzz/fuzz_frame.c $(fuzz_main)
 tests_fuzz_fuzz_frame_LDADD = launcher/liblauncher.la lib/base/libbase.la $(SODIUM_LIBS)
 tests_fuzz_fuzz_http_SOURCES = tests/fuzz/fuzz_http.c $(fuzz_main) $(fuzz_world)
 tests_fuzz_fuzz_http_LDADD = $(fuzz_libs)
+tests_fuzz_fuzz_hub_SOURCES = tests/fuzz/fuzz_hub.c $(fuzz_main) $(fuzz_world)
+tests_fuzz_fuzz_hub_LDADD = $(fuzz_libs)
+tests_fuzz_fuzz_join_SOURCES = tests/fuzz/fuzz_join.c $(fuzz_main)
+tests_fuzz_fuzz_join_LDADD = $(fuzz_libs)
 tests_fuzz_fuzz_join_client_SOURCES = tests/fuzz/fuzz_join_client.c $(fuzz_main)
 tests_fuzz_fuzz_join_client_LDADD = lib/libhvd_internal.la lib/base/libbase.la $(SODIUM_LIBS)
+tests_fuzz_fuzz_json_SOURCES = tests/fuzz/fuzz_json.c $(fuzz_main) $(fuzz_world)
+tests_fuzz_fuzz_json_LDADD = $(fuzz_libs)
 tests_fuzz_fuzz_key_value_SOURCES = tests/fuzz/fuzz_key_value.c $(fuzz_main)
 tests_fuzz_fuzz_key_value_LDADD = $(fuzz_libs)
 
@@ -42,4 +51,4 @@ fuzz: $(nodist_rendezvous_librendezvous_la_SOURCES)
 		SOURCES='$(fuzzed_sources)' $(SHELL) $(srcdir)/tests/fuzz/fuzz.sh $(FUZZ_TARGETS)
 endif
 
-EXTRA_DIST += tests/fuzz/corpus tests/fuzz/fuzz.sh tests/fuzz/http.dict
+EXTRA_DIST += tests/fuzz/corpus tests/fuzz/fuzz.sh tests/fuzz/http.dict tests/fuzz/json.dict

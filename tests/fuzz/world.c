@@ -184,6 +184,7 @@ void client_open(struct client *client, const char *job, const struct job_key *k
     struct wire_writer body = { 0 }, out = { 0 };
     struct frame frame;
     struct wire_reader reader;
+    bool first = client->received.length == 0;
     memcpy(open.job, job, strlen(job) + 1);
     nonce_generate(open.nonce);
     join_open_encode(&body, &open);
@@ -191,7 +192,8 @@ void client_open(struct client *client, const char *job, const struct job_key *k
     client_send(client, out.data, out.length, out.length);
     wire_writer_fini(&out);
     wire_writer_fini(&body);
-    if (client->sealed || client->read > 0 || !client->connection || !next_frame(client, &frame))
+    if (!first || !client->connection || client->connection->language != HUB_FRAMES ||
+        !next_frame(client, &frame))
         return;
     wire_reader_init(&reader, frame.body, frame.length);
     PROMISE(frame.type == JOIN_CHALLENGE);
