@@ -5,10 +5,10 @@
 
 struct host_groups {
     int count; /* of hosts */
-    int *
-        order; /* all indexes, host by host in order of each host's first, ascending in a host; owned */
-    int *
-        starts; /* count + 1 of them: host h has order[starts[h]] to order[starts[h + 1] - 1]; owned */
+
+    /* All indexes, host by host in order of each host's first, ascending in a host: host h has
+     * order[starts[h]] to order[starts[h + 1] - 1]. Owned. */
+    int *order, *starts;
 };
 
 /* Worker i is on the host named names[i], not NULL; equal names are one host. O(N log N).

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs over HTTP. Who has the service's key may see, declare and end any job; who has a job's key, that
- * one; a client of the job's own user has the one job there is.
+/* Jobs over HTTP. Who has the service's key may see, declare and end any job; who has a job's key,
+ * that one; a client of the job's own user has the one job there is.
  *
  *   GET /v1/jobs            {"jobs": [...]}, oldest first: those that the client may see
  *   GET /v1/jobs/ID         one in full; ?ask asks its ranks first what they are doing

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a declaration; see job_declaration.h. cJSON reads more than JSON and tells less than is needed
- * here, so some things are looked for in the bytes before it sees them. */
+/* Reading a declaration; see job_declaration.h. cJSON reads more than JSON and tells less than is
+ * needed here, so some things are looked for in the bytes before it sees them. */
 #include "rendezvous/job_declaration.h"
 
 #include "lib/base/place.h"

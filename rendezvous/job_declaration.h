@@ -4,9 +4,9 @@
  *   {"size": N, "start_timeout_s": S}
  *
  * size is a whole number from 1 to WORLD_SIZE_MAX; start_timeout_s, which may be left out, a number
- * from 0.001 to 86400. Refused, with a text that names the field and what was expected: anything that
- * is no JSON object, or is followed by something; fields that are unknown, twice there, missing, of
- * another type or out of range. */
+ * from 0.001 to 86400. Refused, with a text that names the field and what was expected: anything
+ * that is no JSON object, has an escape in it, or is followed by something; fields that are
+ * unknown, twice there, missing, of another type or out of range. */
 #ifndef RENDEZVOUS_JOB_DECLARATION_H
 #define RENDEZVOUS_JOB_DECLARATION_H
 

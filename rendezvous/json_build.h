@@ -19,11 +19,11 @@ void json_build_init(struct json_build *build);
 /* The object, or NULL if anything has failed. */
 cJSON *json_build_finish(struct json_build *build);
 
-/* Adds what was made elsewhere, which is freed if it cannot be added; NULL: it could not be made. */
+/* Adds what was made elsewhere, which is freed if it cannot be added; NULL: it was not made. */
 void json_add(struct json_build *build, cJSON *parent, cJSON *item);
 
-/* `name` is borrowed for ever: a literal; NULL: the next element of an array. `parent` may be NULL after a
- * failure, and so is what is returned then. */
+/* `name` is borrowed for ever: a literal; NULL: the next element of an array. `parent` may be NULL
+ * after a failure, and so is what is returned then. */
 cJSON *json_object(struct json_build *build, cJSON *parent, const char *name);
 cJSON *json_array(struct json_build *build, cJSON *parent, const char *name);
 void json_bool(struct json_build *build, cJSON *parent, const char *name, bool value);

@@ -41,17 +41,17 @@ void metrics_request(struct metrics *metrics, int route, int status);
 /* From a job's first HELLO to its last. */
 void metrics_joined(struct metrics *metrics, uint64_t elapsed_ms);
 
-/* Appends the text: everything above, and of the meetings: jobs by state, workers by state, keys and
- * bytes in the stores. */
+/* Appends the text: everything above, and of the meetings: jobs by state, workers by state, keys
+ * and bytes in the stores. */
 void metrics_write(struct wire_writer *out, const struct metrics *metrics,
                    const struct meetings *meetings);
 
-/* For metrics_write() and tests: the upper bound of a bucket, and the code that column `code` counts, 0
- * for the last. */
+/* For metrics_write() and tests: the upper bound of a bucket, and the status that column `code`
+ * counts, 0 for the last. */
 int metrics_bucket_ms(int bucket);
 int metrics_code(int code);
 
-/* Appends the value of a label as it stands between quotes: backslash, quote and newline escaped. */
+/* Appends the value of a label as it stands between quotes: backslash, quote, newline escaped. */
 void metrics_escape(struct wire_writer *out, const char *value);
 
 #endif

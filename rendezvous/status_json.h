@@ -18,15 +18,15 @@
  * and in full also
  *
  *   hosts    [{ host, ranks: [numbers, ascending], states: as above }], in order of first rank
- *   ranks    [{ rank, host, local_rank, cross_rank, pid, state, joined_s_ago, heard_s_ago, doing }], in
- *            order of rank; [] as long as no places are given
- *   guests   [{ host, pid, wanted_rank, came_s_ago }], in order of arrival, of workers that have no rank
- *            yet; [] afterwards
+ *   ranks    [{ rank, host, local_rank, cross_rank, state, pid, joined_s_ago, heard_s_ago,
+ *            doing }], in order of rank; [] as long as no places are given
+ *   guests   [{ host, pid, wanted_rank, came_s_ago }], in order of arrival, of workers that have no
+ *            rank yet; [] afterwards
  *
  *   pid, joined_s_ago   null before hvd_init has been called; the pid is as its host counts
  *   heard_s_ago         since it last said anything, answers to ?ask among them; null if it has not
- *   doing               lines: what it waits for as it last said, or why it cannot say; [] if it was
- *                       never asked
+ *   doing               lines: what it waits for as it last said, or why it cannot say; [] if it
+ *                       was never asked
  *   wanted_rank         null: any
  *
  * Seconds are numbers with up to three decimals. What is not UTF-8 in the name of a host is
@@ -39,8 +39,8 @@
 
 struct meeting;
 
-/* `epoch_ms` is when the clock of `now_ms` said 0, since 1970. All return NULL when out of memory; what
- * they return is the caller's. */
+/* `epoch_ms` is when the clock of `now_ms` said 0, since 1970. Both return NULL when out of memory;
+ * what they return is the caller's. */
 cJSON *status_json_job(const struct meeting *meeting, uint64_t epoch_ms, uint64_t now_ms);
 cJSON *status_json_job_in_full(const struct meeting *meeting, uint64_t epoch_ms, uint64_t now_ms);
 

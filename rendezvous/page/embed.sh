@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Writes a page as C on stdout: its text, and the headers it is sent with, which allow its own script and style, by their
-# digests, and nothing else (Content-Security-Policy).
+# Writes a page as C on stdout: its text, and the headers it is sent with, which allow its own script and style, by
+# their digests, and nothing else (Content-Security-Policy).
 #
 #   embed.sh status.html >status_html.c
 #

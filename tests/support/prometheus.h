@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A strict reader of Prometheus' text format 0.0.4 for tests, which shares nothing with what writes it.
- * Stricter than Prometheus itself: HELP, TYPE and then the samples of one family stand together,
- * once; counters are called ..._total; no series is there twice; buckets rise and end with +Inf. */
+/* A strict reader of Prometheus' text format 0.0.4 for tests, which shares nothing with what writes
+ * it. Stricter than Prometheus itself: HELP, TYPE and then the samples of one family stand
+ * together, once; counters are called ..._total; no series is there twice; buckets rise and end
+ * with +Inf. */
 #ifndef TESTS_SUPPORT_PROMETHEUS_H
 #define TESTS_SUPPORT_PROMETHEUS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs, metrics and the page over HTTP, without a connection for the client: who may see and do what,
- * and what is answered. The workers are those of a hub in memory. */
+/* Jobs, metrics and the page over HTTP, mostly without a connection for the client: who may see and
+ * do what, and what is answered. The workers are those of a hub in memory. */
 #include "rendezvous/http_route.h"
 #include "rendezvous/status_json.h"
 #include "tests/support/hub_fixture.h"
