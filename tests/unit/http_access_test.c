@@ -198,6 +198,19 @@ START_TEST(a_proof_is_of_one_request)
 }
 END_TEST
 
+START_TEST(a_target_that_no_request_can_have_is_not_proved)
+{
+    char target[4 * HTTP_REQUEST_LINE_MAX], text[HTTP_PROOF_SIZE];
+    struct http_access access;
+    memset(target, 'a', sizeof target);
+    target[0] = '/';
+    target[sizeof target - 1] = '\0';
+    open_gate(false, RENDEZVOUS_ELSEWHERE);
+    http_proof_make(text, &keyring.key, "", nonce, 1, "PUT", target, "", 0);
+    ck_assert_int_eq(check(text, &access), 401);
+}
+END_TEST
+
 START_TEST(every_bit_of_a_proof_counts)
 {
     struct http_access access;
@@ -411,6 +424,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, a_wrong_proof_does_not_move_the_counter);
     tcase_add_test(tcase, a_proof_is_of_one_connection);
     tcase_add_loop_test(tcase, a_proof_is_of_one_request, 0, 4);
+    tcase_add_test(tcase, a_target_that_no_request_can_have_is_not_proved);
     tcase_add_test(tcase, every_bit_of_a_proof_counts);
     tcase_add_test(tcase, a_proof_is_nothing_before_its_last_byte);
     tcase_add_loop_test(tcase, what_cannot_be_read_is_refused_and_what_can_is_wrong, 0,

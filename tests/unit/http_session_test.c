@@ -223,6 +223,7 @@ START_TEST(an_unmodified_worker_needs_no_key_on_its_own_host)
         "PUT /global/0 HTTP/1.1\r\nHost: %s\r\nContent-Length: 2\r\n\r\nme";
     http_fixture_connect(&fixture, RENDEZVOUS_OWN_UID);
     expect(http_fixture_ask(&fixture, request, "127.0.0.1"), OK);
+    expect(http_fixture_ask(&fixture, request, "\t 127.0.0.1 \t"), OK);
     ck_assert_str_eq(http_fixture_stored(&fixture, "global", "0"), "me");
     ck_assert(fixture.session.known);
     expect(http_fixture_ask(&fixture, request, "evil.example"), "HTTP/1.1 401 ");
