@@ -41,7 +41,7 @@ static long rank_names_missing; /* 404s that are not polled for */
 
 /* ---- no step takes longer than the timeout ---- */
 
-static char step[PATH_SIZE + 64];
+static char step[PATH_SIZE + 256];
 
 static void on_alarm(int signum)
 {
