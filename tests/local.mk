@@ -181,6 +181,9 @@ unit_tests += \
 tests_unit_http_jobs_test_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
 tests_unit_status_json_test_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
 
+# Its clock is put forward.
+tests_unit_tcp_port_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=uv_now
+
 # Every allocation fails in turn.
 tests_unit_http_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
