@@ -13,6 +13,7 @@ library_pages = \
 	man/hvd_join.3 \
 	man/hvd_last_error.3 \
 	man/hvd_process_set.3 \
+	man/hvd_protocol.7 \
 	man/hvd_rank.3 \
 	man/hvd_reducescatter.3 \
 	man/hvd_start_timeline.3 \
@@ -60,7 +61,7 @@ page_links = \
 	man/hvd_wait_result.3 \
 	man/hvd_wait_timeout.3
 
-program_pages = man/hvdrun.1
+program_pages = man/hvdrendezvousd.8 man/hvdrun.1
 
 man_MANS += $(library_pages) $(page_links)
 if PROGRAMS

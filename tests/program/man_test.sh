@@ -61,12 +61,12 @@ exit_status_is_in_page() { grep -q "^\.It $1\( \|\$\)" "$pages/hvdrun.1"; }
 if [ "${MANDOC:-no}" = no ]; then
     skip "every page is clean mdoc" "mandoc is not installed"
 else
-    grep -L '^\.so ' "$pages"/*.[137] | xargs "$MANDOC" -T lint -W warning >"$tmp/out" 2>&1
+    grep -L '^\.so ' "$pages"/*.[1378] | xargs "$MANDOC" -T lint -W warning >"$tmp/out" 2>&1
     ok "every page is clean mdoc" [ ! -s "$tmp/out" ]
 fi
 grep -l '^\.so ' "$pages"/*.3 >"$tmp/links"
 each "every link leads to a page that is installed" has_linked_page "$tmp/links"
-for page in "$pages"/*.[137]; do
+for page in "$pages"/*.[1378]; do
     grep -q "man/${page##*/}" "$srcdir/man/local.mk" || echo "${page##*/}"
 done >"$tmp/out"
 ok "every page is in man/local.mk" [ ! -s "$tmp/out" ]
@@ -80,7 +80,7 @@ each "every function has a page that is installed" has_installed_page "$tmp/func
 each "and that has its name" is_named_by_its_page "$tmp/functions"
 enum_names hvd_status "$header" | grep -v '^HVD_OK$' >"$tmp/statuses"
 each "every status is explained in hvd(3)" status_is_in_hvd3 "$tmp/statuses"
-grep -ho 'HVD_ERR_[A-Z_]*' "$pages"/*.[137] >"$tmp/mentioned"
+grep -ho 'HVD_ERR_[A-Z_]*' "$pages"/*.[1378] >"$tmp/mentioned"
 same "and no other is mentioned anywhere" "$tmp/statuses" "$tmp/mentioned"
 { enum_names hvd_dtype "$header" && enum_names hvd_op "$header"; } >"$tmp/values"
 is_in_allreduce() { grep -q "^\.\(It \)\{0,1\}Dv \([A-Z0-9_]* , \)*$1\b" "$pages/hvd_allreduce.3"; }
@@ -124,9 +124,18 @@ if [ -x "$HVDRUN" ]; then
     "$HVDRUN" -np 7 -H h1:2,h2:4,h3:1 --dry-run ./train >"$tmp/table"
     grep -A 7 '^ rank  host' "$pages/hvdrun.1" >"$tmp/shown"
     ok "the example of placement in hvdrun(1) is what --dry-run prints" cmp "$tmp/table" "$tmp/shown"
+
+    # hvdrendezvousd(8)
+    ok "hvdrendezvousd(8) is installed" [ -s "$installed/man8/hvdrendezvousd.8" ]
+    "$HVDRENDEZVOUSD" --help | sed -n 's/^  \(-.*\)/\1/p' | tr -s ', ' '\n' | grep '^-' >"$tmp/options"
+    awk '/^\.It Fl/ { for (i = 2; i < NF; i++) if ($i == "Fl") print "-" $(i + 1) }' "$pages/hvdrendezvousd.8" \
+        >"$tmp/documented"
+    same "the options in hvdrendezvousd(8) are those of --help" "$tmp/options" "$tmp/documented"
 else
     skip "hvdrun(1) is installed" "no hvdrun"
     skip "the options in hvdrun(1) are those of --help" "no hvdrun"
     skip "the example of placement in hvdrun(1) is what --dry-run prints" "no hvdrun"
+    skip "hvdrendezvousd(8) is installed" "no hvdrun"
+    skip "the options in hvdrendezvousd(8) are those of --help" "no hvdrun"
 fi
 finish
