@@ -114,7 +114,8 @@ kill -9 "${pid_2-}"
 page "the rank that was killed is lost" "document.querySelectorAll('.cell')[2].dataset.state === 'lost'"
 page "the job has failed, and the page says why" "document.querySelector('#about').textContent.startsWith('failed') && \
     document.querySelector('#cause').textContent.includes('rank 2 on node1')"
-page "the others are still there" "document.querySelectorAll('.cell.running').length === 3"
+page "the others are still there, and have been told" "document.querySelectorAll('.cell.running').length === 3 && \
+    document.querySelector('#doing').textContent.startsWith('the world is broken: the connection to rank 2 on node1')"
 js "document.querySelectorAll('.cell')[2].focus()" >/dev/null
 page "a cell that is focused says what is known of its rank" \
     "document.querySelector('#which').textContent === 'rank 2 on node1: lost' && \
