@@ -5,7 +5,7 @@ bench_reduce_SOURCES = bench/reduce.c
 bench_reduce_LDADD = lib/libhvd_internal.la
 
 # Through the public calls only.
-noinst_PROGRAMS += bench/allreduce bench/gradients bench/idle
+noinst_PROGRAMS += bench/allreduce bench/gradients bench/idle bench/init
 bench_support = bench/support/sample.c bench/support/sample.h
 
 bench_allreduce_SOURCES = bench/allreduce.c $(bench_support)
@@ -23,5 +23,21 @@ bench_idle_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 bench_idle_LDFLAGS = $(AM_LDFLAGS) -no-install
 bench_idle_LDADD = lib/libhvd.la
 
+bench_init_SOURCES = bench/init.c
+bench_init_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+bench_init_LDFLAGS = $(AM_LDFLAGS) -no-install
+bench_init_LDADD = lib/libhvd.la
+
+# Clients of a rendezvous.
+if PROGRAMS
+noinst_PROGRAMS += bench/rendezvous
+bench_rendezvous_SOURCES = bench/rendezvous.c bench/rendezvous.h \
+	bench/rendezvous_http.c \
+	bench/rendezvous_join.c \
+	bench/support/crowd.c bench/support/crowd.h $(bench_support)
+bench_rendezvous_LDADD = rendezvous/librendezvous.la lib/libhvd_internal.la lib/base/libbase.la \
+	$(SODIUM_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS) $(UV_LIBS) -lm
+endif
+
 # bench/mpi_allreduce.c needs an MPI; bench/compare.sh compiles it where there is one.
-EXTRA_DIST += bench/compare.sh bench/hosts.sh bench/idle.sh bench/mpi_allreduce.c
+EXTRA_DIST += bench/compare.sh bench/hosts.sh bench/idle.sh bench/rendezvous.sh bench/mpi_allreduce.c

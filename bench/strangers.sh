@@ -1,0 +1,107 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# hvdrendezvousd among strangers: how many it serves, what they cost, and what those who are wanted notice.
+#
+#   [BUILD=build] bench/strangers.sh [-c CONNECTIONS] [-j WORLDS] [-d DRIPS] [-s SCANS_PER_SECOND]
+#
+# Needs tests/support/strangers (make tests/support/strangers). Prints a TSV, times in milliseconds:
+#   gets     so many connections at once that have a key, one GET each: failures, p50, p99, max
+#   joins    worlds of two, one after the other, with nobody else there: the same
+#   crowded  the same among connections that drip a byte a second, and come back when they are sent away, and as many a
+#            second that come and go
+#   opened   the same among connections that say OPEN and nothing more
+#   memory   resident KiB: idle, and the most after all kinds of strangers were there for some seconds
+# The service may use 256 MiB of addresses. Descriptors for both sides: ulimit -Hn.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+connections=10000 worlds=1000 drips=5000 scans=1000
+while getopts c:j:d:s: option; do
+    case $option in
+    c) connections=$OPTARG ;;
+    j) worlds=$OPTARG ;;
+    d) drips=$OPTARG ;;
+    s) scans=$OPTARG ;;
+    *) echo "usage: $0 [-c CONNECTIONS] [-j WORLDS] [-d DRIPS] [-s SCANS_PER_SECOND]" >&2 && exit 2 ;;
+    esac
+done
+
+build=${BUILD-build}
+daemon=${build:+$build/src/}hvdrendezvousd
+strangers=${build:-build}/tests/support/strangers
+tmp=$(mktemp -d) || exit 1
+trap 'kill $service 2>/dev/null; rm -rf "$tmp"' EXIT
+umask 077
+ulimit -n "$(ulimit -Hn)"
+
+service=
+service_up() {
+    rm -f "$tmp/port"
+    (ulimit -v 262144 && exec "$daemon" --key-file "$tmp/key" --port-file "$tmp/port" --listen 127.0.0.1:0 \
+        --max-jobs 65536 2>"$tmp/service") &
+    service=$!
+    while [ ! -s "$tmp/port" ] && kill -0 $service; do
+        sleep 0.1
+    done
+    port=$(cat "$tmp/port")
+}
+
+service_down() {
+    kill $service
+    wait $service
+}
+
+memory() {
+    awk -v name="$1:" '$1 == name { print $2 }' "/proc/$service/status"
+}
+
+say() { # COLUMN...
+    echo "$@" | tr ' ' '\t'
+}
+
+# crowd RATE KIND COUNT...: until dispersed
+crowd() {
+    rm -f "$tmp/enough"
+    "$strangers" 127.0.0.1 "$port" crowd "$tmp/enough" "$1" - $2 >"$tmp/crowd" &
+    crowd=$!
+    until grep -q crowded "$tmp/crowd"; do
+        sleep 0.1
+    done
+}
+
+disperse() {
+    touch "$tmp/enough"
+    wait $crowd
+    sed 's/^/# /' "$tmp/crowd"
+}
+
+key() {
+    cat "$tmp/key"
+}
+
+"$daemon" --new-key "$tmp/key" || exit 1
+say what count failures p50_ms p99_ms max_ms
+service_up
+say gets "$("$strangers" 127.0.0.1 "$port" gets "$(key)" "$connections")"
+service_down
+service_up
+say joins "$("$strangers" 127.0.0.1 "$port" joins "$(key)" "$worlds")"
+service_down
+service_up
+crowd $((scans * 2)) "drip $drips scan $scans"
+say crowded "$("$strangers" 127.0.0.1 "$port" joins "$(key)" "$worlds")"
+disperse
+service_down
+service_up
+crowd "$scans" "open 2000"
+say opened "$("$strangers" 127.0.0.1 "$port" joins "$(key)" "$worlds")"
+disperse
+service_down
+service_up
+say joins "$("$strangers" 127.0.0.1 "$port" joins "$(key)" 10)"
+idle=$(memory VmHWM)
+crowd 2000 'silent 1000 drip 5000 frames 1000 open 1000 newlines 200 tls 200 scan 500 upload 50 unread 2000'
+sleep 20
+disperse
+say memory "$idle" "$(memory VmHWM)"
+service_down
