@@ -14,6 +14,7 @@ static const char begins[] = "HTTP/1.1 ";
 /* A terminated copy of the head that begins at `data`; to be freed. */
 static char *copy_head(const char *data, size_t length)
 {
+    PROMISE(data);
     const char *end = memmem(data, length, "\r\n\r\n", 4);
     PROMISE(end);
     size_t size = (size_t)(end + 4 - data);
