@@ -40,11 +40,11 @@ src_hvdrun_LDADD = src/libhvdrun.la src/liboptions.la launcher/liblauncher.la re
 src_hvdrun_ssh_SOURCES = src/hvdrun.c src/ssh_way.h src/ssh_way.c
 src_hvdrun_ssh_LDADD = $(src_hvdrun_LDADD) $(SSH2_LIBS) $(CRYPTO_LIBS)
 
-src_hvdrendezvousd_SOURCES = src/hvdrendezvousd.c \
-	src/daemon_log.c src/daemon_log.h
+src_hvdrendezvousd_SOURCES = src/hvdrendezvousd.c
 src_hvdrendezvousd_LDADD = src/libservice.la src/liboptions.la launcher/liblauncher.la rendezvous/librendezvous.la \
 	lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS)
 src_libservice_la_SOURCES = \
+	src/daemon_log.c src/daemon_log.h \
 	src/hvdrendezvousd_options.c src/hvdrendezvousd_options.h \
 	src/key_file.c src/key_file.h \
 	src/port_file.c src/port_file.h \

@@ -120,6 +120,7 @@ unit_tests += \
 	tests/unit/agent_test \
 	tests/unit/cgroup_test \
 	tests/unit/config_file_test \
+	tests/unit/daemon_log_test \
 	tests/unit/exec_limits_test \
 	tests/unit/frame_link_test \
 	tests/unit/command_words_test \
