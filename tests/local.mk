@@ -218,7 +218,7 @@ program_tests = \
 
 if PROGRAMS
 check_PROGRAMS += tests/support/act tests/support/collectives tests/support/horovod_worker tests/support/meet \
-	tests/support/replay tests/support/world
+	tests/support/replay tests/support/strangers tests/support/world
 tests_support_collectives_SOURCES = tests/support/collectives.c tests/support/collectives.h \
 	tests/support/collectives_errors.c \
 	tests/support/collectives_join.c \
@@ -241,6 +241,16 @@ tests_support_replay_SOURCES = tests/support/replay.c \
 	tests/support/http_rows.c tests/support/http_rows.h
 tests_support_replay_CFLAGS = $(AM_CFLAGS)
 tests_support_replay_LDADD = lib/base/libbase.la
+tests_support_strangers_SOURCES = tests/support/strangers.c tests/support/strangers.h \
+	tests/support/http_rows.c tests/support/http_rows.h \
+	tests/support/strangers_crowd.c \
+	tests/support/strangers_load.c \
+	tests/support/strangers_replay.c \
+	tests/support/strangers_requests.c \
+	tests/support/strangers_wire.c
+tests_support_strangers_CFLAGS = $(AM_CFLAGS)
+tests_support_strangers_LDADD = rendezvous/librendezvous.la lib/libhvd_internal.la lib/base/libbase.la \
+	$(SODIUM_LIBS) $(UV_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS)
 tests_support_meet_SOURCES = tests/support/meet.c \
 	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h
 tests_support_meet_CFLAGS = $(AM_CFLAGS)
@@ -273,6 +283,7 @@ program_tests += \
 	tests/program/service_test.sh \
 	tests/program/slurm_test.sh \
 	tests/program/status_page_test.sh \
+	tests/program/strangers_test.sh \
 	tests/program/variables_test.sh \
 	tests/program/world_test.sh
 
@@ -284,7 +295,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/support/service.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/bad/config.tsv tests/bad/http.tsv tests/bad/hvdrendezvousd.tsv tests/bad/hvdrun.tsv
+EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/support/service.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/bad/config.tsv tests/bad/http.tsv tests/bad/hvdrendezvousd.tsv tests/bad/hvdrun.tsv tests/bad/wire.tsv
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of tests/support/strangers.c share: connections to the rendezvous under attack.
+ * All of it ends the program when something fails that is not the rendezvous' doing. */
+#ifndef TESTS_SUPPORT_STRANGERS_H
+#define TESTS_SUPPORT_STRANGERS_H
+
+#include "lib/base/auth.h"
+#include "lib/base/frame.h"
+#include "lib/base/join_protocol.h"
+#include "lib/base/wire.h"
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where the rendezvous is. */
+extern const char *strangers_address;
+extern int strangers_port;
+
+void __attribute__((noreturn, format(printf, 1, 2))) stop(const char *format, ...);
+uint64_t now_ms(void);
+
+/* Connected, and blocking. */
+int dial(void);
+
+/* What cannot be sent is not wanted any more. */
+void send_all(int fd, const void *data, size_t length);
+
+/* Reads until so many bytes are there, or the end; false at the end. Ends the program after a
+ * minute. */
+bool read_until(int fd, struct wire_writer *received, size_t length);
+bool read_to_end(int fd, struct wire_writer *received);
+
+/* A client of the join protocol that may do as it likes. */
+struct joiner {
+    int fd;
+    struct job_key key;
+    char job[JOB_ID_SIZE];
+    unsigned char nonce[NONCE_SIZE]; /* its own */
+    struct seal seal;                /* from the CHALLENGE on */
+    bool challenged;
+    struct wire_writer received;
+};
+
+void joiner_init(struct joiner *joiner, const struct job_key *key, const char *job);
+void joiner_fini(struct joiner *joiner);
+
+/* Waits for it, once; false if none comes. */
+bool joiner_challenged(struct joiner *joiner);
+
+void joiner_put_open(const struct joiner *joiner, struct wire_writer *out, int version,
+                     const char *job);
+
+/* HELLO of somebody who wants `rank` of `size`; sealed for this connection. */
+void joiner_put_hello(struct joiner *joiner, struct wire_writer *out, int rank, int size);
+
+/* Names of the frames in what was received, with commas; "-": none. "?": bytes that are no
+ * frame, but "HTTP" if they are that. */
+enum { ANSWERS_SIZE = 128 };
+void name_answers(const struct wire_writer *received, char answers[ANSWERS_SIZE]);
+
+/* The parts; arguments are those behind the part's name. Each returns an exit status. */
+int strangers_requests(char **arguments);
+int strangers_rows(char **arguments);
+int strangers_mutants(char **arguments);
+int strangers_replays(char **arguments);
+int strangers_alike(char **arguments);
+int strangers_crowd(char **arguments);
+int strangers_gets(char **arguments);
+int strangers_joins(char **arguments);
+
+#endif
