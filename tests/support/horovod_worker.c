@@ -6,7 +6,7 @@
  *   reset     GET /rank_and_size/HOST:LOCAL_RANK, as before a later init in an elastic job; prints it
  *   desert    sends a GET and hangs up without reading
  *   hang      waits for ever
- *   stop R    rank R hangs, the others go on
+ *   await F   waits until there is a file F.RANK
  *
  * A rendezvous of rank r of n under scope S:
  *   PUT S/rank_r, GET S/rank_i for i < r once each, n - 1 sockets listen, PUT S/r says where,
@@ -235,10 +235,14 @@ static void act_hang(const char *argument)
         pause();
 }
 
-static void act_stop(const char *argument)
+static void act_await(const char *argument)
 {
-    if (atoi(argument) == me.rank)
-        act_hang(argument);
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "%s.%d", argument, me.rank);
+    begin("waiting for", path);
+    while (access(path, F_OK) != 0)
+        usleep(POLL_US);
+    alarm(0);
 }
 
 static const struct {
@@ -247,7 +251,7 @@ static const struct {
     bool takes_argument;
 } acts[] = {
     { "init", act_init, false }, { "reset", act_reset, false }, { "desert", act_desert, false },
-    { "hang", act_hang, false }, { "stop", act_stop, true },
+    { "hang", act_hang, false }, { "await", act_await, true },
 };
 
 static int perform(char **argument)
