@@ -36,7 +36,6 @@ tmp=$(mktemp -d) || exit 1
 service=
 trap 'service_down; rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
-ulimit -n "$(ulimit -Hn)"
 
 service_up() {
     rm -f "$tmp/port"

@@ -23,7 +23,9 @@ build() {
     set --
     for source in $SOURCES; do
         case $source in
-        *.c) [ -f "$source" ] && set -- "$@" "$(pwd)/$source" || set -- "$@" "$srcdir/$source" ;;
+        *.c)
+            [ -f "$source" ] || source=$srcdir/$source # or made in the build directory
+            set -- "$@" "$source" ;;
         esac
     done
     rm -rf fuzz/bin/objects && mkdir fuzz/bin/objects
