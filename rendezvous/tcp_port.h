@@ -36,8 +36,8 @@ bool tcp_port_is_loopback(const struct tcp_port *port);
 /* Accepts no more. */
 void tcp_port_stop(struct tcp_port *port);
 
-/* Stops, hangs up on everybody (before rendezvous_destroy()), and frees itself when the loop has run
- * once more. NULL is fine. */
+/* Stops, hangs up on everybody, and frees itself when the loop has run once more: at once after
+ * rendezvous_destroy(), or else the rendezvous takes them for broken off. NULL is fine. */
 void tcp_port_close(struct tcp_port *port);
 
 #endif

@@ -128,7 +128,8 @@ static void raise_descriptors(void)
                    (unsigned long long)limit.rlim_max, DESCRIPTORS_WANTED);
 }
 
-/* Ends all that keeps the loop running, last things first. */
+/* Ends all that keeps the loop running, last things first; but the rendezvous before its carriers,
+ * whose hanging up it would tell the others as the workers' own. */
 static void stop(struct service *service)
 {
     readiness_stopping(&service->readiness);
@@ -138,9 +139,9 @@ static void stop(struct service *service)
     for (size_t i = 0; i < service->nports; i++)
         tcp_port_stop(service->ports[i]);
     port_file_remove(&service->port_file);
+    rendezvous_destroy(service->rendezvous);
     for (size_t i = 0; i < service->nports; i++)
         tcp_port_close(service->ports[i]);
-    rendezvous_destroy(service->rendezvous);
 }
 
 static void on_signal(uv_signal_t *handle, int signum)

@@ -140,15 +140,19 @@ is "SIGINT is a good end, with workers waiting" 0 "$status"
 kill -KILL "$pid_a" "$pid_b"
 ended a && ended b
 service_up
-worker a -- init barriers 1 shutdown
+worker a HOROVOD_SIZE=3 -- init barriers 1 shutdown
 come 1
+worker b HOROVOD_SIZE=3 -- init barriers 1 shutdown
+come 2
 service_down
+is "a service that stops does not blame those that wait" "" "$(grep 'broke off' "$tmp/service")"
 listen=127.0.0.1:$port
 service_up
 unset listen
-worker b -- init barriers 1 shutdown
+worker c HOROVOD_SIZE=3 -- init barriers 1 shutdown
 ends "who waited for others finds the service that comes after" a 0
-ends "as does who comes later" b 0
+ends "so does another" b 0
+ends "as does who comes later" c 0
 service_down
 service_up
 worker a -- init barriers 1 print up barriers 1
