@@ -221,14 +221,15 @@ static struct rendezvous_connection *least_wanted(struct hub *hub)
     return TAILQ_FIRST(&hub->connections[HUB_STRANGER]);
 }
 
-/* Workers that jobs still wait for. */
+/* Workers that jobs still wait for, as many as one job may have: who declares jobs must not give
+ * strangers more room than that. */
 static int expected(const struct hub *hub)
 {
-    int workers = 0;
+    int64_t workers = 0;
     const struct meeting *at;
     TAILQ_FOREACH(at, &hub->meetings.list, link)
     workers += meeting_expects(at);
-    return workers;
+    return workers < WORLD_SIZE_MAX ? (int)workers : WORLD_SIZE_MAX;
 }
 
 static void make_room(struct hub *hub)

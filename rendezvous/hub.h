@@ -5,7 +5,8 @@
  * A connection begins as a stranger. Its first bytes tell its language; a proven HELLO makes it a
  * worker's, a proven HTTP request a client's, as does HTTP on a socket of the job's own user.
  * Strangers have deadlines and are at most HUB_STRANGERS_MAX, besides one for each worker that is
- * still expected, because all of them may dial before the first says HELLO. When there is no room
+ * still expected, because all of them may dial before the first says HELLO (but for WORLD_SIZE_MAX
+ * of them at most, however many jobs wait). When there is no room
  * the oldest that has not said OPEN makes some, or else the oldest of all; workers and clients are
  * never sent away for it.
  *

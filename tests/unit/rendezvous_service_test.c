@@ -5,6 +5,7 @@
 #include "tests/support/hub_fixture.h"
 #include "tests/support/unit.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -206,6 +207,23 @@ START_TEST(there_are_no_more_jobs_than_allowed)
 }
 END_TEST
 
+START_TEST(however_many_workers_are_expected_strangers_come_in)
+{
+    static struct join_client strangers[HUB_STRANGERS_MAX + 2];
+    struct err err;
+    setup_service(2);
+    for (int i = 0; i < 2; i++) /* as 32768 jobs of the largest size */
+        ck_assert_ptr_nonnull(
+            meetings_make(&hub.meetings, i ? "b" : "a", INT_MAX, 0, now_ms, &err));
+    for (int i = 0; i < HUB_STRANGERS_MAX + 2; i++)
+        dial(&strangers[i]);
+    ck_assert_int_eq(hub.count[HUB_STRANGER], HUB_STRANGERS_MAX + 2);
+    teardown();
+    for (int i = 0; i < HUB_STRANGERS_MAX + 2; i++)
+        join_client_fini(&strangers[i]);
+}
+END_TEST
+
 START_TEST(jobs_that_are_over_are_forgotten_in_the_end)
 {
     setup_service(1000);
@@ -365,6 +383,7 @@ int main(void)
     tcase_add_test(service, who_is_missing_is_named_when_the_time_is_over);
     tcase_add_test(service, who_comes_too_late_is_told_so_and_may_come_to_the_next_run);
     tcase_add_test(service, there_are_no_more_jobs_than_allowed);
+    tcase_add_test(service, however_many_workers_are_expected_strangers_come_in);
     tcase_add_test(service, jobs_that_are_over_are_forgotten_in_the_end);
     tcase_add_test(service, a_job_is_ended_over_http);
     tcase_add_test(http, a_value_goes_to_whom_waits_for_it);
