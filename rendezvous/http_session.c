@@ -50,7 +50,7 @@ static bool may_answer_more(const struct http_session *session, const struct tur
 {
     size_t bytes = turn->out->length - turn->length_before + length;
     return session->answered - turn->answered_before < HTTP_PIPELINE_MAX &&
-           bytes < HTTP_PIPELINE_BYTES &&
+           bytes < (session->known ? HTTP_PIPELINE_BYTES : HTTP_STRANGER_BYTES) &&
            (session->known || session->answered < HTTP_STRANGER_REQUESTS_MAX);
 }
 

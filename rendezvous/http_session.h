@@ -11,8 +11,9 @@
  *
  * Ends also after the answer that the client asked to be the last, after HTTP_STRANGER_REQUESTS_MAX
  * answers to somebody who has proved nothing, after HTTP_PIPELINE_MAX answers or
- * HTTP_PIPELINE_BYTES of them in one go (an answer that is not read stays in our memory), when more
- * than HTTP_AHEAD_MAX bytes come while a request is held, and when a deadline passes. */
+ * HTTP_PIPELINE_BYTES of them in one go (an answer that is not read stays in our memory), of which
+ * somebody who has proved nothing gets HTTP_STRANGER_BYTES, when more than HTTP_AHEAD_MAX bytes come
+ * while a request is held, and when a deadline passes. */
 #ifndef RENDEZVOUS_HTTP_SESSION_H
 #define RENDEZVOUS_HTTP_SESSION_H
 
@@ -37,6 +38,7 @@ enum {
     HTTP_STRANGER_REQUESTS_MAX = 100,
     HTTP_PIPELINE_MAX = 16,
     HTTP_PIPELINE_BYTES = 8 * 1024 * 1024,
+    HTTP_STRANGER_BYTES = 32 * 1024,
     HTTP_AHEAD_MAX = 64 * 1024
 };
 

@@ -6,7 +6,9 @@
  * sends is read away until it closes too; a socket closed on unread bytes would take the answer back.
  * The client ends it, or it breaks: what came before is still handed over, then rendezvous_hangup().
  * Nothing goes out for TCP_PORT_WRITE_MS, or too much is queued, or there is no memory for it: the
- * same. */
+ * same.
+ * Of those that the rendezvous has ended no more than TCP_LINGERING_MAX may take their time to read
+ * and to close, unless they have much to read. */
 #include "rendezvous/tcp_connection.h"
 
 #include <errno.h>
@@ -119,14 +121,10 @@ static void await(struct tcp_connection *connection)
 /* All has gone out, and the rendezvous has ended it. */
 static void linger(struct tcp_connection *connection)
 {
-    struct tcp_port *port = connection->port;
-    if (port->closing || port->lingering >= TCP_LINGERING_MAX ||
-        shutdown(connection->fd, SHUT_WR) < 0) {
+    if (connection->port->closing || shutdown(connection->fd, SHUT_WR) < 0) {
         forget(connection);
         return;
     }
-    connection->lingering = true;
-    port->lingering++;
     set_timeout(connection, TCP_LINGER_MS);
     await(connection);
 }
@@ -214,13 +212,24 @@ static void stream_send(struct rendezvous_stream *stream, const void *data, size
     await(connection);
 }
 
+/* Strangers are sent away as fast as they come, and may never read what they are sent. */
+static bool may_linger(const struct tcp_connection *connection)
+{
+    return connection->port->lingering < TCP_LINGERING_MAX ||
+           connection->queue.length - connection->sent > TCP_STRANGER_QUEUE_MAX;
+}
+
 static void stream_close(struct rendezvous_stream *stream)
 {
     struct tcp_connection *connection = of_stream(stream);
     connection->session = NULL;
-    if (connection->broken || connection->port->closing)
+    if (connection->broken || connection->port->closing || !may_linger(connection)) {
         forget(connection);
-    else if (!is_queued(connection))
+        return;
+    }
+    connection->lingering = true;
+    connection->port->lingering++;
+    if (!is_queued(connection))
         linger(connection);
 }
 

@@ -13,7 +13,8 @@ enum {
     TCP_READ_SIZE = 64 * 1024,
     TCP_QUEUE_MAX = 64 << 20, /* who has let so much pile up is hung up on */
     TCP_LINGER_MS = 2000,     /* how long a client may take to see that we have closed */
-    TCP_LINGERING_MAX = 256,  /* no more of them */
+    TCP_LINGERING_MAX = 256,  /* no more of them, with those that have not read all before */
+    TCP_STRANGER_QUEUE_MAX = 128 * 1024, /* who has more in the queue is no stranger */
     TCP_TICK_MS = 250
 };
 
@@ -27,8 +28,9 @@ struct tcp_connection {
     size_t sent;
     uint64_t deadline_ms; /* of the loop's clock; 0: none */
     int fd;
-    bool broken;    /* nothing more can be sent; its end is seen with the next event */
-    bool lingering; /* our side is shut down, and what still comes is not looked at */
+    bool broken; /* nothing more can be sent; its end is seen with the next event */
+    bool
+        lingering; /* it is over for the rendezvous, and counted; what still comes is not looked at */
 };
 
 struct tcp_port {

@@ -396,6 +396,21 @@ START_TEST(pipelining_and_requests_of_strangers_are_bounded)
 }
 END_TEST
 
+START_TEST(pages_for_strangers_that_nobody_reads_are_bounded)
+{
+    static const char request[] = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    struct wire_writer requests = { 0 };
+    size_t page = strlen(http_fixture_ask(&fixture, request));
+    ck_assert(fixture.goes_on);
+    for (int i = 0; i < HTTP_PIPELINE_MAX; i++)
+        wire_put_bytes(&requests, request, sizeof request - 1);
+    http_fixture_send(&fixture, (char *)requests.data, requests.length, 0);
+    ck_assert(!fixture.goes_on);
+    ck_assert_uint_lt(fixture.out.length, HTTP_STRANGER_BYTES + 2 * page);
+    wire_writer_fini(&requests);
+}
+END_TEST
+
 START_TEST(answers_that_nobody_reads_are_bounded)
 {
     static char value[KEY_VALUE_SIZE_MAX];
@@ -496,6 +511,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, who_sends_too_much_ahead_is_sent_away);
     tcase_add_test(tcase, pipelined_requests_are_answered_in_order);
     tcase_add_loop_test(tcase, pipelining_and_requests_of_strangers_are_bounded, 0, 6);
+    tcase_add_test(tcase, pages_for_strangers_that_nobody_reads_are_bounded);
     tcase_add_test(tcase, answers_that_nobody_reads_are_bounded);
     tcase_add_test(tcase, each_phase_has_its_deadline);
     tcase_add_loop_test(tcase, who_is_late_is_told_so_and_who_is_silent_is_not, 0, 4);

@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { LARGE = 24 << 20, CONNECTIONS_MAX = 300 };
+enum { LARGE = 24 << 20, MEDIUM = 64 << 10, CONNECTIONS_MAX = 300 };
 
 /* The stand-in */
 
@@ -53,13 +53,18 @@ struct rendezvous_connection *rendezvous_accept(struct rendezvous *rendezvous,
     return connection;
 }
 
+static void send_much(struct rendezvous_stream *stream, size_t length)
+{
+    char *data = malloc(length);
+    memset(data, 'x', length);
+    stream->send(stream, data, length / 2);
+    stream->send(stream, data, length / 2);
+    free(data);
+}
+
 static void send_large(struct rendezvous_stream *stream)
 {
-    char *data = malloc(LARGE);
-    memset(data, 'x', LARGE);
-    stream->send(stream, data, LARGE / 2);
-    stream->send(stream, data, LARGE / 2);
-    free(data);
+    send_much(stream, LARGE);
 }
 
 static void end_by_us(struct rendezvous_connection *connection)
@@ -70,7 +75,7 @@ static void end_by_us(struct rendezvous_connection *connection)
     stream->close(stream);
 }
 
-/* '!' answers and closes, 'L' answers much, 'C' answers much and closes. */
+/* '!' answers and closes, 'L' answers much, 'C' answers much and closes, 'M' less and closes. */
 void rendezvous_receive(struct rendezvous_connection *connection, const void *data, size_t length)
 {
     char first = *(const char *)data;
@@ -78,9 +83,11 @@ void rendezvous_receive(struct rendezvous_connection *connection, const void *da
     connection->rendezvous->received += length;
     if (first == 'L' || first == 'C')
         send_large(connection->stream);
+    else if (first == 'M')
+        send_much(connection->stream, MEDIUM);
     else
         connection->stream->send(connection->stream, data, length);
-    if (first == '!' || first == 'C')
+    if (first == '!' || first == 'C' || first == 'M')
         end_by_us(connection);
 }
 
@@ -340,6 +347,45 @@ START_TEST(few_wait_for_clients_that_do_not_see_the_end)
         expect(fds[i], "!");
         close(fds[i]);
     }
+}
+END_TEST
+
+/* Little fits into the kernel's buffers of either side. */
+static int dial_narrow(void)
+{
+    int size = 4096, fd = new_socket();
+    setsockopt(port->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    connect_socket(fd);
+    return fd;
+}
+
+static int count_connections(void)
+{
+    int count = 0;
+    for (struct tcp_connection *at = port->connections; at; at = at->next)
+        count++;
+    return count;
+}
+
+START_TEST(few_wait_for_clients_that_do_not_read_their_last_answer)
+{
+    static char answer[MEDIUM];
+    int fds[CONNECTIONS_MAX];
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        say(fds[i] = dial_narrow(), "M");
+        turns(2);
+    }
+    while (stand_in.accepted < CONNECTIONS_MAX || stand_in.open > 0)
+        turn();
+    ck_assert_int_eq(port->lingering, TCP_LINGERING_MAX);
+    ck_assert_int_eq(count_connections(), TCP_LINGERING_MAX);
+    int known = dial_narrow();
+    say(known, "C");
+    ck_assert_int_eq(hear(known, answer, sizeof answer), sizeof answer);
+    close(known);
+    for (int i = 0; i < CONNECTIONS_MAX; i++)
+        close(fds[i]);
 }
 END_TEST
 
@@ -618,6 +664,7 @@ int main(void)
     tcase_add_test(tcase, who_does_not_read_for_long_is_hung_up_on);
     tcase_add_test(tcase, who_does_not_see_the_end_is_dropped);
     tcase_add_test(tcase, few_wait_for_clients_that_do_not_see_the_end);
+    tcase_add_test(tcase, few_wait_for_clients_that_do_not_read_their_last_answer);
     tcase_add_test(tcase, what_was_said_before_a_reset_is_heard);
     tcase_add_test(tcase, sending_to_who_has_gone_harms_nobody);
     tcase_add_test(tcase, who_lets_too_much_pile_up_is_hung_up_on);
