@@ -7,8 +7,9 @@
  *     3   a proof of the job's key (HVD1), for the request line before it and the body behind it
  *     4   a second that passes                   5   a minute
  *
- * Whatever comes: the answers are answers; how the text is cut into pieces makes no difference; who has
- * no key, and is not the job's own user, changes nothing; no key ever comes back. */
+ * Whatever comes: the answers are answers, and no more in one go than HTTP_PIPELINE_MAX; how the text is cut
+ * into pieces makes no difference; who has no key, and is not the job's own user, changes nothing; no key
+ * ever comes back. */
 #include "tests/fuzz/answers.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/world.h"
@@ -23,17 +24,30 @@ enum { THE_JOBS_KEY = 1, THE_SERVICES_KEY, A_PROOF, A_SECOND, A_MINUTE };
 static struct client client;
 static struct wire_writer text; /* what was made of the input */
 static size_t sent;             /* of it */
+static size_t received;         /* when something was sent last */
 static size_t piece;
 static uint64_t counter;
 static bool proved; /* some key was used */
+
+/* Since something was sent last. */
+static void check_answers(void)
+{
+    int status;
+    const struct wire_writer *all = &client.received;
+    if (piece == 0 && all->length > received && memcmp(all->data, "HVD1", 4) != 0)
+        PROMISE(answers_check((const char *)all->data + received, all->length - received,
+                              &status) <= HTTP_PIPELINE_MAX);
+}
 
 static void send_rest(void)
 {
     if (sent == text.length)
         return;
+    received = client.received.length;
     client_send(&client, (const char *)text.data + sent, text.length - sent,
                 piece ? piece : text.length - sent);
     sent = text.length;
+    check_answers();
 }
 
 static void put_key(const struct job_key *key)
@@ -92,6 +106,7 @@ static void pass(uint64_t ms)
 {
     send_rest();
     world_pass(ms);
+    check_answers();
 }
 
 static void put(uint8_t byte, const struct fuzz_input *rest)
@@ -145,7 +160,7 @@ static struct wire_writer talk(uint8_t what, const uint8_t *data, size_t size, s
 {
     struct fuzz_input input = fuzz_begin(data, size);
     int status;
-    piece = pieces, sent = 0, counter = 0, proved = false;
+    piece = pieces, sent = received = 0, counter = 0, proved = false;
     world_begin(what & SERVICE);
     fill_store(what & SERVICE);
     client_dial(&client, what & OWN_UID ? RENDEZVOUS_OWN_UID : RENDEZVOUS_ELSEWHERE);
@@ -156,17 +171,17 @@ static struct wire_writer talk(uint8_t what, const uint8_t *data, size_t size, s
     struct world_stock after = world_stock();
     PROMISE(proved || (what & OWN_UID) || world_stock_equal(&before, &after));
     world_pass(120000); /* whoever is held is answered */
-    struct wire_writer received = client.received;
+    struct wire_writer came = client.received;
     client.received = (struct wire_writer){ 0 };
     client_forget(&client);
     world_end();
     wire_writer_fini(&text);
-    if (received.length > 0)
-        check_no_key((const char *)received.data, received.length);
+    if (came.length > 0)
+        check_no_key((const char *)came.data, came.length);
     *nanswers = 0;
-    if (received.length > 4 && memcmp(received.data, "HVD1", 4) != 0)
-        *nanswers = answers_check((const char *)received.data, received.length, &status);
-    return received;
+    if (came.length > 4 && memcmp(came.data, "HVD1", 4) != 0)
+        *nanswers = answers_check((const char *)came.data, came.length, &status);
+    return came;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
