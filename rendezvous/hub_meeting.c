@@ -243,7 +243,7 @@ void hub_rank_ended(struct hub *hub, int rank, const char *how, uint64_t now_ms)
 {
     struct meeting *meeting = hub->meetings.only;
     hub_enter(hub, now_ms);
-    membership_ended(&meeting->membership, rank, how, now_ms);
+    meeting_rank_ended(meeting, rank, how, now_ms);
     carry_out(hub, meeting);
     hub_leave(hub);
 }

@@ -119,11 +119,23 @@ static void put_hosts(struct view *view, const struct host_groups *groups)
                  groups->starts[h + 1] - groups->starts[h]);
 }
 
+/* Horovod's own workers have no way to say it. */
+static const char *doing_gloo(const struct meeting *meeting, int rank)
+{
+    if (meeting->ranks[rank].gloo_left)
+        return "exited with status 0";
+    return meeting_state(meeting) == MEETING_GATHERING
+               ? "waits in hvd.init() for the other ranks"
+               : "has called hvd.init(), and cannot be asked";
+}
+
 /* Why it cannot say itself what it is doing is known better here. */
 static const char *doing(const struct meeting *meeting, int rank)
 {
     const char *absent = membership_text_absent(&meeting->membership, rank);
     const char *report = meeting->ranks[rank].report;
+    if (meeting->ranks[rank].gloo && meeting->membership.members[rank].state == MEMBER_EXPECTED)
+        return doing_gloo(meeting, rank);
     return absent ? absent : report ? report : "";
 }
 

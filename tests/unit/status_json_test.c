@@ -222,6 +222,52 @@ START_TEST(of_a_planned_job_ranks_are_known_before_they_come)
 }
 END_TEST
 
+START_TEST(horovod_workers_wait_run_and_leave)
+{
+    struct rendezvous_slot slots[2] = { { .place = { 0, 2, 0, 2, 0, 1 }, .host = "a" },
+                                        { .place = { 1, 2, 1, 2, 0, 1 }, .host = "a" } };
+    static const struct {
+        int seen, ended;
+        const char *state, *of_rank_0, *doing;
+    } steps[] = {
+        { 0, -1, "\"gathering\"", "\"gloo\"", "[\"waits in hvd.init() for the other ranks\"]" },
+        { 1, -1, "\"running\"", "\"gloo\"", "[\"has called hvd.init(), and cannot be asked\"]" },
+        { 1, 0, "\"running\"", "\"left\"", "[\"exited with status 0\"]" },
+        { 1, 1, "\"ended\"", "\"left\"", "[\"exited with status 0\"]" },
+    };
+    meeting = meeting_create_planned("p", slots, 2, 1000, 0, &err);
+    json = NULL;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        meeting_saw_gloo(meeting, steps[i].seen, 400);
+        if (steps[i].ended >= 0)
+            meeting_rank_ended(meeting, steps[i].ended, "exited with status 0", 450);
+        look(500);
+        ck_assert_str_eq(at("state"), steps[i].state);
+        ck_assert_str_eq(at("ranks.0.state"), steps[i].of_rank_0);
+        ck_assert_str_eq(at("ranks.0.doing"), steps[i].doing);
+        ck_assert_str_eq(at("cause"), "\"\"");
+    }
+    teardown();
+}
+END_TEST
+
+START_TEST(a_horovod_worker_that_is_killed_is_lost)
+{
+    struct rendezvous_slot slots[2] = { { .place = { 0, 2, 0, 2, 0, 1 }, .host = "a" },
+                                        { .place = { 1, 2, 1, 2, 0, 1 }, .host = "a" } };
+    meeting = meeting_create_planned("p", slots, 2, 1000, 0, &err);
+    json = NULL;
+    meeting_saw_gloo(meeting, 0, 400);
+    meeting_saw_gloo(meeting, 1, 400);
+    meeting_rank_ended(meeting, 1, "was killed by signal 9 (SIGKILL)", 450);
+    look(500);
+    ck_assert_str_eq(at("state"), "\"failed\"");
+    ck_assert_str_eq(at("ranks.0.state"), "\"gloo\"");
+    ck_assert_str_eq(at("ranks.1.state"), "\"lost\"");
+    teardown();
+}
+END_TEST
+
 START_TEST(names_of_hosts_may_be_any_bytes)
 {
     struct rendezvous_slot slots[2] = { { .place = { 0, 2, 0, 1, 0, 2 }, .host = "\xff\"\\\n\x01" },
@@ -330,6 +376,8 @@ int main(void)
     tcase_add_test(tcase, what_a_rank_reports_is_split_into_lines);
     tcase_add_test(tcase, a_loss_is_told_with_its_cause);
     tcase_add_test(tcase, of_a_planned_job_ranks_are_known_before_they_come);
+    tcase_add_test(tcase, horovod_workers_wait_run_and_leave);
+    tcase_add_test(tcase, a_horovod_worker_that_is_killed_is_lost);
     tcase_add_test(tcase, names_of_hosts_may_be_any_bytes);
     tcase_add_test(tcase, a_lobby_that_broke_says_why);
     tcase_add_test(tcase, a_clock_that_is_behind_does_no_harm);
