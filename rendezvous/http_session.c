@@ -7,19 +7,11 @@
 #include <http_parser.h>
 #include <stdio.h>
 
-/* One call from outside, and what may come of it. */
+/* One call from outside. */
 struct turn {
     uint64_t now_ms;
     struct wire_writer *out;
-    size_t length_before; /* of `out` */
-    int answered_before;
 };
-
-static struct turn turn_begin(const struct http_session *session, uint64_t now_ms,
-                              struct wire_writer *out)
-{
-    return (struct turn){ now_ms, out, out->length, session->answered };
-}
 
 void http_session_init(struct http_session *session, struct http_service *service,
                        const struct keyring *keyring, enum rendezvous_origin origin,
@@ -44,13 +36,15 @@ void http_session_fini(struct http_session *session)
     http_gate_fini(&session->gate);
 }
 
-/* Whether there may be another answer after one of `length` bytes. */
-static bool may_answer_more(const struct http_session *session, const struct turn *turn,
-                            size_t length)
+/* Counts an answer of `length` bytes, and says whether there may be another. */
+static bool count_answer(struct http_session *session, size_t length)
 {
-    size_t bytes = turn->out->length - turn->length_before + length;
-    return session->answered - turn->answered_before < HTTP_PIPELINE_MAX &&
-           bytes < (session->known ? HTTP_PIPELINE_BYTES : HTTP_STRANGER_BYTES) &&
+    session->answered++;
+    session->in_one_go.answers++;
+    session->in_one_go.bytes += length;
+    return session->in_one_go.answers < HTTP_PIPELINE_MAX &&
+           session->in_one_go.bytes <
+               (session->known ? HTTP_PIPELINE_BYTES : HTTP_STRANGER_BYTES) &&
            (session->known || session->answered < HTTP_STRANGER_REQUESTS_MAX);
 }
 
@@ -58,8 +52,7 @@ static bool may_answer_more(const struct http_session *session, const struct tur
 static bool put_answer(struct http_session *session, const struct http_answer *answer,
                        bool keep_alive, struct turn *turn)
 {
-    session->answered++;
-    bool goes_on = keep_alive && may_answer_more(session, turn, http_answer_length(answer));
+    bool goes_on = count_answer(session, http_answer_length(answer)) && keep_alive;
     http_answer_put(turn->out, answer, session->request.method == HTTP_HEAD,
                     goes_on ? HTTP_KEEP_ALIVE : HTTP_CLOSE);
     if (session->service->metrics)
@@ -238,14 +231,16 @@ static bool take(struct http_session *session, const char *data, size_t length, 
 bool http_session_receive(struct http_session *session, const char *data, size_t length,
                           uint64_t now_ms, struct wire_writer *out)
 {
-    struct turn turn = turn_begin(session, now_ms, out);
+    struct turn turn = { now_ms, out };
+    session->in_one_go.answers = 0;
+    session->in_one_go.bytes = 0;
     return take(session, data, length, &turn);
 }
 
 /* A held request, and then what has come meanwhile. */
 static bool go_on(struct http_session *session, uint64_t now_ms, struct wire_writer *out)
 {
-    struct turn turn = turn_begin(session, now_ms, out);
+    struct turn turn = { now_ms, out };
     bool goes_on = handle(session, &turn);
     if (!goes_on || session->phase == HTTP_HELD)
         return goes_on;
@@ -267,7 +262,7 @@ bool http_session_expire(struct http_session *session, uint64_t now_ms, struct w
         session->exchange.last = true;
         return go_on(session, now_ms, out);
     }
-    struct turn turn = turn_begin(session, now_ms, out);
+    struct turn turn = { now_ms, out };
     if (session->phase != HTTP_IDLE && !http_head_empty(&session->head))
         refuse(session, 408, &turn);
     return false;

@@ -59,7 +59,11 @@ struct http_session {
     uint64_t body_left;            /* bytes that have not */
     struct wire_writer ahead;      /* what came while a request was held */
     int answered;
-    bool known; /* the client has proved a key, or is the job's own user: no stranger */
+    struct {
+        int answers;
+        size_t bytes; /* of their bodies */
+    } in_one_go;      /* since something was received, however often a request was held meanwhile */
+    bool known;       /* the client has proved a key, or is the job's own user: no stranger */
 };
 
 /* The first head must be whole at `deadline_ms`. `service` and `keyring` outlive the session. */

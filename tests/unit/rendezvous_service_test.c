@@ -350,6 +350,25 @@ START_TEST(what_ranks_do_is_asked_for_those_who_look)
 }
 END_TEST
 
+START_TEST(what_is_answered_in_one_go_is_bounded_also_if_it_is_held_in_between)
+{
+    static const char request[] = OWN_GET("/v1/jobs/job?ask"); /* nobody is there to be asked */
+    setup(2);
+    dial_from(&clients[9], RENDEZVOUS_OWN_UID);
+    struct wire_writer requests = { 0 };
+    for (int i = 0; i < 2 * HTTP_PIPELINE_MAX; i++)
+        wire_put_bytes(&requests, request, sizeof request - 1);
+    join_client_send(&clients[9], requests.data, requests.length);
+    wire_writer_fini(&requests);
+    int answers = 0;
+    for (const char *at = heard(&clients[9]); (at = strstr(at, "HTTP/1.1 200")); at++)
+        answers++;
+    ck_assert_int_eq(answers, HTTP_PIPELINE_MAX);
+    ck_assert(clients[9].closed);
+    teardown();
+}
+END_TEST
+
 START_TEST(the_launcher_and_those_who_look_do_not_share_an_asking)
 {
     struct err err;
@@ -392,6 +411,7 @@ int main(void)
     tcase_add_test(http, strangers_get_no_values);
     tcase_add_test(http, clients_are_no_strangers);
     tcase_add_test(http, what_ranks_do_is_asked_for_those_who_look);
+    tcase_add_test(http, what_is_answered_in_one_go_is_bounded_also_if_it_is_held_in_between);
     tcase_add_test(http, the_launcher_and_those_who_look_do_not_share_an_asking);
     suite_add_tcase(suite, service);
     suite_add_tcase(suite, http);
