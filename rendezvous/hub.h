@@ -34,6 +34,10 @@
 /* Besides the workers that are still expected; and of HTTP clients. */
 enum { HUB_STRANGERS_MAX = 256, HUB_CLIENTS_MAX = 16384 };
 
+/* While there are more strangers than that, because workers are expected, none keeps more of a head
+ * of HTTP than this that is not whole. */
+enum { HUB_CROWDED_HEAD_MAX = 1024 };
+
 /* For the first head or the proven HELLO, from rendezvous_accept() on. */
 enum { HUB_STRANGER_MS = 5000 };
 

@@ -58,11 +58,23 @@ void hub_http_went(struct rendezvous_connection *connection, bool goes_on, struc
     become_client(connection);
 }
 
+/* The room of workers that are expected is not for long heads. */
+static bool takes_room(const struct rendezvous_connection *connection)
+{
+    return connection->standing == HUB_STRANGER && !connection->http.known &&
+           connection->hub->count[HUB_STRANGER] > HUB_STRANGERS_MAX &&
+           connection->http.head.text.length > HUB_CROWDED_HEAD_MAX;
+}
+
 static void receive_http(struct rendezvous_connection *connection, const char *data, size_t length)
 {
     struct wire_writer out = { 0 };
     bool goes_on =
         http_session_receive(&connection->http, data, length, connection->hub->now_ms, &out);
+    if (goes_on && takes_room(connection)) {
+        connection->hub->metrics.turned_away++;
+        goes_on = false;
+    }
     hub_http_went(connection, goes_on, &out);
 }
 

@@ -301,6 +301,39 @@ START_TEST(the_oldest_stranger_makes_room_for_the_newest_and_no_rank_does)
 }
 END_TEST
 
+/* The room of those ranks that are expected is not for heads without an end. */
+START_TEST(long_heads_have_no_place_in_a_crowd)
+{
+    static struct join_client strangers[HUB_STRANGERS_MAX];
+    static const char start[] = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
+    char letters[HUB_CROWDED_HEAD_MAX];
+    struct join_client early, late, brief;
+    memset(letters, 'x', sizeof letters);
+    setup(1000);
+    dial(&early);
+    join_client_send(&early, start, sizeof start - 1);
+    join_client_send(&early, letters, sizeof letters);
+    ck_assert(!early.closed);
+    for (int i = 0; i < HUB_STRANGERS_MAX; i++)
+        dial(&strangers[i]);
+    dial(&late);
+    dial(&brief);
+    join_client_send(&brief, start, sizeof start - 1);
+    join_client_send(&late, start, sizeof start - 1);
+    join_client_send(&late, letters, sizeof letters);
+    ck_assert(late.closed && !brief.closed && !early.closed && !strangers[0].closed);
+    join_client_send(&brief, "y\r\n\r\n", 5);
+    ck_assert_uint_gt(brief.received.length, 0);
+    hub_close(&hub);
+    join_client_fini(&early);
+    join_client_fini(&late);
+    join_client_fini(&brief);
+    for (int i = 0; i < HUB_STRANGERS_MAX; i++)
+        join_client_fini(&strangers[i]);
+    teardown();
+}
+END_TEST
+
 START_TEST(a_flood_of_connections_leaves_nothing_behind)
 {
     static struct join_client strangers[5000];
@@ -367,6 +400,7 @@ static TCase *strangers(void)
     tcase_add_loop_test(tcase, a_stranger_that_dawdles_is_closed_after_5_seconds, 0, 5);
     tcase_add_test(tcase, an_OPEN_buys_no_time);
     tcase_add_test(tcase, the_oldest_stranger_makes_room_for_the_newest_and_no_rank_does);
+    tcase_add_test(tcase, long_heads_have_no_place_in_a_crowd);
     tcase_add_test(tcase, a_flood_of_connections_leaves_nothing_behind);
     tcase_add_test(tcase, a_flood_of_connections_does_not_push_out_who_has_said_OPEN);
     return tcase;
