@@ -80,12 +80,16 @@ int answers_check(const char *data, size_t length, int *status)
         PROMISE(begins_answer(data + at, length - at));
         char *head = copy_head(data + at, length - at);
         check_lines(head);
-        *status = atoi(head + strlen(begins));
-        PROMISE(*status >= 200 && *status <= 599);
-        closed = strstr(head, "\r\nConnection: close\r\n") != NULL;
-        PROMISE(closed || strstr(head, "\r\nConnection: keep-alive\r\n"));
         at += strlen(head);
-        at += check_body(head, data + at, length - at);
+        *status = atoi(head + strlen(begins));
+        if (*status == 100) {
+            count--; /* no answer yet */
+        } else {
+            PROMISE(*status >= 200 && *status <= 599);
+            closed = strstr(head, "\r\nConnection: close\r\n") != NULL;
+            PROMISE(closed || strstr(head, "\r\nConnection: keep-alive\r\n"));
+            at += check_body(head, data + at, length - at);
+        }
         free(head);
     }
     return count;
