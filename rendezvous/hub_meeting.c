@@ -334,7 +334,6 @@ int hub_ask_meeting(struct http_service *service, struct meeting *meeting, uint6
 /* Everybody has been heard. */
 static void roll_call_ended(struct hub *hub, struct meeting *meeting)
 {
-    hub->roll_calls--;
     meeting->asked_by_launcher = false;
     wait_list_wake(&meeting->watchers, &hub->service.woken);
 }
@@ -355,9 +354,14 @@ static void report_of(struct hub *hub, struct meeting *meeting)
 void hub_report(struct hub *hub)
 {
     struct meeting *at;
-    if (hub->roll_calls > 0 && !hub->closed)
-        TAILQ_FOREACH(at, &hub->meetings.list, link)
-    report_of(hub, at);
+    if (hub->roll_calls == 0 || hub->closed)
+        return;
+    hub->roll_calls = 0; /* some may have been forgotten with their jobs */
+    TAILQ_FOREACH(at, &hub->meetings.list, link)
+    {
+        report_of(hub, at);
+        hub->roll_calls += roll_call_is_open(&at->roll_call);
+    }
 }
 
 bool hub_ask_again(struct hub *hub)
