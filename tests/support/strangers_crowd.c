@@ -31,10 +31,17 @@ static char authorized[512]; /* GET of a large value, with a key */
 #define PAGE "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 #define PAGES_4 PAGE PAGE PAGE PAGE
 
+/* A head that has no end, nearly as long as one may be. */
+#define LETTERS_64 "0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqr"
+#define LINE "X: " LETTERS_64 LETTERS_64 LETTERS_64 LETTERS_64 "\r\n"
+#define LINES_8 LINE LINE LINE LINE LINE LINE LINE LINE
+#define HEAD "GET / HTTP/1.1\r\nHost: a\r\n" LINES_8 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8
+
 static const struct kind kinds[] = {
     { "silent", "", NULL, 0, false, false },
     { "scan", "", NULL, 0, true, false },
     { "drip", "GET /healthz HTTP/1.1\r\nHost: a\r\nX: ", "x", 1000, false, false },
+    { "head", HEAD, NULL, 0, false, false },
     { "frames", "HVD1\x01", "\x01", 1000, false, false },
     { "newlines", "\r\n\r\n", "\r\n", 0, false, false },
     { "tls", "\x16\x03\x01\x02\x01\x01\x01\xfc\x03\x03", NULL, 0, false, false },
