@@ -11,7 +11,7 @@
 #            second that come and go
 #   opened   the same among connections that say OPEN and nothing more
 #   memory   resident KiB: idle, and the most after all kinds of strangers were there for some seconds
-# The service may use 256 MiB of addresses. Descriptors for both sides: ulimit -Hn.
+# The service may use 256 MiB of addresses, and all may have as many descriptors as the hard limit allows.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -32,13 +32,13 @@ strangers=${build:-build}/tests/support/strangers
 tmp=$(mktemp -d) || exit 1
 trap 'kill $service 2>/dev/null; rm -rf "$tmp"' EXIT
 umask 077
-ulimit -n "$(ulimit -Hn)"
+prlimit --nofile="$(prlimit --nofile --noheadings -o HARD | tr -d " "):" --pid $$
 
 service=
 service_up() {
     rm -f "$tmp/port"
-    (ulimit -v 262144 && exec "$daemon" --key-file "$tmp/key" --port-file "$tmp/port" --listen 127.0.0.1:0 \
-        --max-jobs 65536 2>"$tmp/service") &
+    prlimit --as=268435456 "$daemon" --key-file "$tmp/key" --port-file "$tmp/port" --listen 127.0.0.1:0 \
+        --max-jobs 65536 2>"$tmp/service" &
     service=$!
     while [ ! -s "$tmp/port" ] && kill -0 $service; do
         sleep 0.1
@@ -59,12 +59,16 @@ say() { # COLUMN...
     echo "$@" | tr ' ' '\t'
 }
 
-# crowd RATE KIND COUNT...: until dispersed
+# crowd RATE 'KIND COUNT...'...: until dispersed; each RATE is that of a process of its own
 crowd() {
-    rm -f "$tmp/enough"
-    "$strangers" 127.0.0.1 "$port" crowd "$tmp/enough" "$1" - $2 >"$tmp/crowd" &
-    crowd=$!
-    until grep -q crowded "$tmp/crowd"; do
+    rm -f "$tmp/enough" "$tmp"/crowd.*
+    while [ $# -gt 0 ]; do
+        # shellcheck disable=SC2086  # words
+        "$strangers" 127.0.0.1 "$port" crowd "$tmp/enough" "$1" - $2 >"$tmp/crowd.$#" &
+        crowd=$!
+        shift 2
+    done
+    while grep -L '^crowded$' "$tmp"/crowd.* | grep -q .; do
         sleep 0.1
     done
 }
@@ -72,7 +76,8 @@ crowd() {
 disperse() {
     touch "$tmp/enough"
     wait $crowd
-    sed 's/^/# /' "$tmp/crowd"
+    sleep 1 # for the other
+    sed 's/^/# /' "$tmp"/crowd.*
 }
 
 key() {
@@ -88,7 +93,7 @@ service_up
 say joins "$("$strangers" 127.0.0.1 "$port" joins "$(key)" "$worlds")"
 service_down
 service_up
-crowd $((scans * 2)) "drip $drips scan $scans"
+crowd "$drips" "drip $drips" "$scans" "scan $scans"
 say crowded "$("$strangers" 127.0.0.1 "$port" joins "$(key)" "$worlds")"
 disperse
 service_down
@@ -100,7 +105,7 @@ service_down
 service_up
 say joins "$("$strangers" 127.0.0.1 "$port" joins "$(key)" 10)"
 idle=$(memory VmHWM)
-crowd 2000 'silent 1000 drip 5000 frames 1000 open 1000 newlines 200 tls 200 scan 500 upload 50 unread 2000'
+crowd 2000 'silent 1000 drip 5000 head 1000 frames 1000 open 1000 newlines 200 tls 200 scan 500 upload 50 unread 2000'
 sleep 20
 disperse
 say memory "$idle" "$(memory VmHWM)"

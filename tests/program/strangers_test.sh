@@ -107,7 +107,7 @@ is "so does the service" 0 "$status"
 # ---- a crowd ----
 
 limited() {
-    [ -n "$SANITIZERS" ] || ulimit -v 262144
+    [ -n "$SANITIZERS" ] || set -- prlimit --as=268435456 "$@"
     exec "$@"
 }
 
@@ -247,7 +247,7 @@ wait "$service"
 ip=$(on 0 ip -4 -o addr show dev eth0 | awk '{ sub(/\/.*/, "", $4); print $4 }')
 on_host=limited_host
 limited_host() {
-    [ -n "$SANITIZERS" ] || ulimit -v 262144
+    [ -n "$SANITIZERS" ] || set -- prlimit --as=268435456 "$@"
     exec on 0 "$@"
 }
 listen=$ip:0
