@@ -147,6 +147,7 @@ int http_head_take(struct http_head *head, const char *data, size_t length, size
 {
     int rc = HTTP_HEAD_MORE;
     *used = 0;
+    head->text.secret = true; /* a key may be in it */
     while (*used < length && rc == HTTP_HEAD_MORE && !head->text.failed) {
         if (!head->after_cr)
             *used += take_text(head, data + *used, length - *used);
@@ -163,8 +164,6 @@ bool http_head_empty(const struct http_head *head)
 
 void http_head_reset(struct http_head *head)
 {
-    if (head->text.length > 0) /* a key may be in it */
-        explicit_bzero(head->text.data, head->text.length);
     wire_writer_fini(&head->text);
     *head = (struct http_head){ 0 };
 }

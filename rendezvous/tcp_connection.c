@@ -105,6 +105,7 @@ static enum read_result read_some(struct tcp_connection *connection)
         return READ_END;
     if (connection->session)
         rendezvous_receive(connection->session, port->chunk, (size_t)n);
+    explicit_bzero(port->chunk, (size_t)n); /* a key may be in it */
     return READ_SOME;
 }
 

@@ -187,7 +187,7 @@ tests_unit_tcp_port_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=uv_now
 
 # Every allocation fails in turn.
 tests_unit_http_memory_test_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 tests_unit_key_value_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=tsearch
 tests_unit_lobby_test_LDFLAGS = $(AM_LDFLAGS) \

@@ -76,6 +76,20 @@ bool wire_reader_finished(const struct wire_reader *reader)
     return !reader->failed && reader->left == 0;
 }
 
+static unsigned char *enlarge(struct wire_writer *writer, size_t capacity)
+{
+    if (!writer->secret)
+        return realloc(writer->data, capacity);
+    unsigned char *data = malloc(capacity);
+    if (data && writer->length > 0) {
+        memcpy(data, writer->data, writer->length);
+        explicit_bzero(writer->data, writer->length);
+    }
+    if (data)
+        free(writer->data);
+    return data;
+}
+
 static bool reserve(struct wire_writer *writer, size_t more)
 {
     if (writer->failed)
@@ -85,7 +99,7 @@ static bool reserve(struct wire_writer *writer, size_t more)
     size_t capacity = writer->capacity ? writer->capacity : 128;
     while (capacity - writer->length < more && capacity < SIZE_MAX / 2)
         capacity *= 2;
-    unsigned char *data = capacity - writer->length < more ? NULL : realloc(writer->data, capacity);
+    unsigned char *data = capacity - writer->length < more ? NULL : enlarge(writer, capacity);
     if (!data) {
         writer->failed = true;
         return false;
@@ -149,6 +163,8 @@ void wire_put_string(struct wire_writer *writer, const char *text)
 
 void wire_writer_fini(struct wire_writer *writer)
 {
+    if (writer->secret && writer->length > 0)
+        explicit_bzero(writer->data, writer->length);
     free(writer->data);
     *writer = (struct wire_writer){ 0 };
 }

@@ -43,6 +43,7 @@ struct wire_writer {
     size_t length;
     size_t capacity;
     bool failed; /* out of memory, once and for all */
+    bool secret; /* what it outgrows or frees is wiped */
 };
 
 void wire_put_u8(struct wire_writer *writer, uint8_t value);
@@ -54,7 +55,7 @@ void wire_put_bytes(struct wire_writer *writer, const void *data, size_t length)
 void wire_put_text(struct wire_writer *writer, const char *text, size_t length);
 void wire_put_string(struct wire_writer *writer, const char *text);
 
-/* Frees the bytes and makes the writer empty and usable again. */
+/* Frees the bytes and makes the writer empty and usable again, and no longer secret. */
 void wire_writer_fini(struct wire_writer *writer);
 
 #endif

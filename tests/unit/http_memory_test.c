@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The same requests again and again, each time with another allocation failing: a client is told so
- * or sent away, what was not stored is not said to be, and nothing leaks. Linked with
- * -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc. */
+ * or sent away, what was not stored is not said to be, and nothing leaks; and no memory that is given
+ * back holds a key. Linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free. */
 #include "tests/support/http_fixture.h"
 #include "tests/support/unit.h"
 
+#include <malloc.h>
 #include <string.h>
 
 void *__real_malloc(size_t size);
@@ -13,6 +14,11 @@ void *__real_realloc(void *memory, size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
+void __real_free(void *memory);
+void __wrap_free(void *memory);
+
+static char key_text[JOB_KEY_HEX_SIZE]; /* that must not be given back; "": does not matter */
+static int given_back;                  /* how often it was, nevertheless */
 
 static int countdown;   /* to the allocation that fails; 0 when none does */
 static bool in_session; /* the test's own allocations do not fail */
@@ -32,8 +38,22 @@ void *__wrap_calloc(size_t count, size_t size)
     return fails() ? NULL : __real_calloc(count, size);
 }
 
+static void look_for_key(void *memory)
+{
+    if (memory && *key_text)
+        given_back +=
+            memmem(memory, malloc_usable_size(memory), key_text, strlen(key_text)) != NULL;
+}
+
+void __wrap_free(void *memory)
+{
+    look_for_key(memory);
+    __real_free(memory);
+}
+
 void *__wrap_realloc(void *memory, size_t size)
 {
+    look_for_key(memory);
     return fails() ? NULL : __real_realloc(memory, size);
 }
 
@@ -134,9 +154,24 @@ START_TEST(whoever_asks_while_memory_is_short_is_told_so_or_sent_away)
 }
 END_TEST
 
+START_TEST(no_memory_is_given_back_with_a_key_in_it)
+{
+    char rest[600];
+    snprintf(rest, sizeof rest, "X: %0500d\r\n\r\n", 0); /* more room is needed after the key */
+    http_fixture_init(&fixture, false);
+    snprintf(key_text, sizeof key_text, "%.64s", http_fixture_key(&fixture));
+    ck_assert_int_eq(ask("GET /a/b", rest), 404);
+    ck_assert_int_eq(ask("GET /a/b", "half a line"), 0);
+    http_fixture_fini(&fixture);
+    key_text[0] = '\0';
+    ck_assert_int_eq(given_back, 0);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     TCase *tcase = tcase_create("http_memory");
+    tcase_add_test(tcase, no_memory_is_given_back_with_a_key_in_it);
     tcase_add_test(tcase, whoever_asks_while_memory_is_short_is_told_so_or_sent_away);
     Suite *all = suite_create("http_memory");
     suite_add_tcase(all, tcase);
