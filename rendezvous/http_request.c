@@ -10,7 +10,7 @@
 struct headers {
     struct http_text authorization, host, origin;
     int lengths, codings;
-    bool chunked;
+    bool chunked, waits;
     uint64_t length;
     int refused; /* HTTP status, the first */
 };
@@ -84,8 +84,9 @@ static void on_transfer_encoding(struct headers *headers, struct http_text value
 
 static void on_expect(struct headers *headers, struct http_text value)
 {
-    (void)value;
-    refuse(headers, 417);
+    headers->waits = text_is(value, "100-continue");
+    if (!headers->waits)
+        refuse(headers, 417);
 }
 
 static void on_unsupported(struct headers *headers, struct http_text value)
@@ -203,6 +204,7 @@ int http_request_parse(struct http_request *request, const struct http_head *hea
     if (!refused)
         refused = check(&parse.headers, request);
     request->body_length = parse.headers.length;
+    request->waits = parse.headers.waits && !request->http10 && request->body_length > 0;
     request->authorization = parse.headers.authorization;
     request->host = parse.headers.host;
     request->origin = parse.headers.origin;

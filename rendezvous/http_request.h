@@ -9,7 +9,7 @@
  *        than 8 options
  *   411  PUT without Content-Length
  *   413  a body longer than HTTP_BODY_MAX
- *   417  Expect
+ *   417  Expect, other than "100-continue"
  *   501  a method that HTTP does not have, a chunked body */
 #ifndef RENDEZVOUS_HTTP_REQUEST_H
 #define RENDEZVOUS_HTTP_REQUEST_H
@@ -35,6 +35,7 @@ struct http_request {
     uint64_t body_length;
     bool keep_alive; /* the client would like to go on */
     bool http10;
+    bool waits;                                   /* for "100 Continue" before it sends its body */
     struct http_text authorization, host, origin; /* without blanks around; NULL if not there;
                                                      borrowed as well */
 };

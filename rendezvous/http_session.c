@@ -151,6 +151,9 @@ static bool begin_body(struct http_session *session, struct turn *turn)
         answer.status = check_head(session);
     if (answer.status)
         return refuse_head(session, &answer, turn);
+    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    if (session->request.waits)
+        wire_put_bytes(turn->out, go_on, sizeof go_on - 1);
     session->phase = HTTP_BODY_COMES;
     session->body_left = session->request.body_length;
     session->deadline_ms = session->began_ms + HTTP_REQUEST_MS;

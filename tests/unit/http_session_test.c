@@ -217,6 +217,20 @@ START_TEST(a_body_that_is_cut_off_is_not_stored)
 }
 END_TEST
 
+START_TEST(who_asks_whether_its_body_is_wanted_is_told)
+{
+    static const char continues[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    ck_assert_str_eq(ask_with_key("PUT /a/b", "Expect: 100-Continue\r\nContent-Length: 2\r\n\r\n"),
+                     continues);
+    expect(http_fixture_ask(&fixture, "me"), OK);
+    ck_assert_str_eq(http_fixture_stored(&fixture, "a", "b"), "me");
+    ck_assert_ptr_null(strstr(
+        ask_with_key("PUT /a/b", "Expect: 100-continue\r\nContent-Length: 0\r\n\r\n"), continues));
+    expect(ask_with_key("PUT /a/b", "Expect: 100-continue\r\nContent-Length: 4194305\r\n\r\n"),
+           "HTTP/1.1 413 ");
+}
+END_TEST
+
 START_TEST(an_unmodified_worker_needs_no_key_on_its_own_host)
 {
     static const char request[] =
@@ -499,6 +513,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, a_body_that_was_not_proved_is_not_stored, 0, 4);
     tcase_add_test(tcase, a_body_is_kept_as_it_comes_and_not_as_it_is_announced);
     tcase_add_test(tcase, a_body_that_is_cut_off_is_not_stored);
+    tcase_add_test(tcase, who_asks_whether_its_body_is_wanted_is_told);
     tcase_add_test(tcase, an_unmodified_worker_needs_no_key_on_its_own_host);
     tcase_add_test(tcase, a_service_knows_the_key_of_each_job);
     tcase_add_test(tcase, a_held_request_goes_on_when_it_is_woken);
