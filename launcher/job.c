@@ -51,14 +51,24 @@ void job_note(struct job *job, const char *format, ...)
                    text);
 }
 
+/* Where hvdrun's own host is seen by one that was reached from it; "" if none can tell. */
+static const char *own_address(const struct job *job)
+{
+    for (int i = 0; i < job->state.nhosts; i++)
+        if (*job->hosts[i].facts.caller)
+            return job->hosts[i].facts.caller;
+    return "";
+}
+
 static void start_hosts(struct job *job)
 {
+    const char *address = own_address(job);
     uv_timer_stop(&job->status_timer);
     job_output_status(job->output, "");
     job->started_ms = job_now_ms();
     job_note(job, "every host is ready, starting the ranks (size %d)", job->state.nranks);
     for (int i = 0; i < job->state.nhosts; i++)
-        job_host_start(&job->hosts[i]);
+        job_host_start(&job->hosts[i], address);
 }
 
 void job_act(struct job *job, enum job_action action)
@@ -129,6 +139,7 @@ static void on_started(void *context, int rank, pid_t pid)
     job->pids[rank] = pid;
     job->nstarted++;
     job_note(job, "rank %d runs (pid %d)", rank, (int)pid);
+    job->meeting.on_rank_started(job->meeting.context, rank, (int)pid);
     job_act(job, job_state_on_rank_started(&job->state));
 }
 

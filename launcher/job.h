@@ -54,6 +54,9 @@ struct job_meeting {
     /* The link to a host is gone, and all its connections with it. */
     void (*on_lost)(void *context, int host);
 
+    /* A rank runs. */
+    void (*on_rank_started)(void *context, int rank, int pid);
+
     /* A rank has ended; `how` is "was killed by signal 9 (SIGKILL)" or "exited with status 3". */
     void (*on_rank_ended)(void *context, int rank, const char *how);
     void *context;

@@ -99,12 +99,13 @@ void hub_init_service(struct hub *hub, const struct rendezvous_service_options *
 void hub_close(struct hub *hub);
 void hub_fini(struct hub *hub);
 
-/* As their namesakes in rendezvous.h; the last two for the one job of a launcher's. */
+/* As their namesakes in rendezvous.h; the last three for the one job of a launcher's. */
 struct rendezvous_connection *hub_accept(struct hub *hub, struct rendezvous_stream *stream,
                                          enum rendezvous_origin origin, uint64_t now_ms);
 void hub_receive(struct rendezvous_connection *connection, const void *data, size_t length,
                  uint64_t now_ms);
 void hub_hangup(struct rendezvous_connection *connection, uint64_t now_ms);
+void hub_rank_started(struct hub *hub, int rank, int pid);
 void hub_rank_ended(struct hub *hub, int rank, const char *how, uint64_t now_ms);
 int hub_ask(struct hub *hub, uint64_t now_ms, struct err *err);
 

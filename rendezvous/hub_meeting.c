@@ -4,6 +4,8 @@
  * message cannot be sent to for want of memory has broken off. */
 #include "rendezvous/hub_impl.h"
 
+#include "rendezvous/membership_text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -141,6 +143,7 @@ static int join_planned(struct rendezvous_connection *connection, struct meeting
     struct meeting_rank *rank = &meeting->ranks[hello->rank];
     rank->connection = connection;
     rank->pid = hello->pid;
+    rank->joined = true;
     rank->joined_ms = rank->heard_ms = now_ms;
     carry_out(connection->hub, meeting);
     return HVD_OK;
@@ -239,11 +242,28 @@ void hub_on_broken(struct hub *hub, struct meeting *meeting, int rank, int guest
     carry_out(hub, meeting);
 }
 
+/* A worker of Horovod's own gives up without saying for whom it has waited. */
+static void tell_missing(struct hub *hub, struct meeting *meeting)
+{
+    char text[JOIN_TEXT_MAX];
+    if (membership_text_missing(text, &meeting->membership, false) && hub->events.missing)
+        hub->events.missing(hub->context, text);
+}
+
+void hub_rank_started(struct hub *hub, int rank, int pid)
+{
+    hub->meetings.only->ranks[rank].pid = pid;
+}
+
 void hub_rank_ended(struct hub *hub, int rank, const char *how, uint64_t now_ms)
 {
     struct meeting *meeting = hub->meetings.only;
     hub_enter(hub, now_ms);
-    meeting_rank_ended(meeting, rank, how, now_ms);
+    bool met_elsewhere = meeting->membership.members[rank].state == MEMBER_ELSEWHERE;
+    bool gathering = meeting->membership.world == WORLD_GATHERING;
+    membership_ended(&meeting->membership, rank, how, now_ms);
+    if (met_elsewhere && gathering && meeting->membership.world == WORLD_BROKEN)
+        tell_missing(hub, meeting);
     carry_out(hub, meeting);
     hub_leave(hub);
 }

@@ -109,6 +109,7 @@ static int join_guest(struct meeting *meeting, const struct lobby_guest *guest, 
     snprintf(hello.host, sizeof hello.host, "%s", guest->host);
     meeting->ranks[guest->rank] = (struct meeting_rank){ .connection = guest->owner,
                                                          .pid = guest->pid,
+                                                         .joined = true,
                                                          .joined_ms = guest->came_ms,
                                                          .heard_ms = guest->came_ms };
     return membership_join(&meeting->membership, &hello, now_ms, err);
@@ -159,27 +160,8 @@ void meeting_saw_gloo(struct meeting *meeting, int rank, uint64_t now_ms)
 {
     if (!meeting->slots || rank < 0 || rank >= meeting->size)
         return;
-    meeting->gloo += !meeting->ranks[rank].gloo;
-    meeting->ranks[rank].gloo = true;
+    membership_elsewhere(&meeting->membership, rank);
     meeting->ranks[rank].heard_ms = now_ms;
-}
-
-/* Where libhvd has joined as well, membership knows better. */
-static bool is_of_gloo(const struct meeting *meeting)
-{
-    return meeting->gloo > 0 && meeting->membership.joined == 0;
-}
-
-void meeting_rank_ended(struct meeting *meeting, int rank, const char *how, uint64_t now_ms)
-{
-    struct meeting_rank *at = &meeting->ranks[rank];
-    bool left = is_of_gloo(meeting) && at->gloo && strcmp(how, "exited with status 0") == 0;
-    if (!left) {
-        membership_ended(&meeting->membership, rank, how, now_ms);
-        return;
-    }
-    meeting->gloo_left += !at->gloo_left;
-    at->gloo_left = true;
 }
 
 void meeting_heard(struct meeting *meeting, int rank, const char *report, uint64_t now_ms)
@@ -191,14 +173,6 @@ void meeting_heard(struct meeting *meeting, int rank, const char *report, uint64
     at->report = strndup(report, size - 1); /* without memory: not known */
 }
 
-/* Of Horovod workers nothing is known between their first address and their end. */
-static enum meeting_state state_of_gloo(const struct meeting *meeting)
-{
-    if (meeting->gloo < meeting->size)
-        return MEETING_GATHERING;
-    return meeting->gloo_left < meeting->size ? MEETING_RUNNING : MEETING_ENDED;
-}
-
 enum meeting_state meeting_state(const struct meeting *meeting)
 {
     static const enum meeting_state of_world[] = { [WORLD_GATHERING] = MEETING_GATHERING,
@@ -207,9 +181,8 @@ enum meeting_state meeting_state(const struct meeting *meeting)
     if (!meeting->slots)
         return meeting->lobby.state == LOBBY_BROKEN ? MEETING_FAILED : MEETING_GATHERING;
     enum meeting_state state = of_world[meeting->membership.world];
-    if (state == MEETING_GATHERING && is_of_gloo(meeting))
-        return state_of_gloo(meeting);
-    bool gone = meeting->connected == 0 && meeting->membership.unsettled == 0;
+    bool gone = meeting->connected == 0 && meeting->membership.unsettled == 0 &&
+                meeting->membership.elsewhere == 0;
     return state == MEETING_RUNNING && gone ? MEETING_ENDED : state;
 }
 
@@ -234,9 +207,9 @@ const char *meeting_rank_state(const struct meeting *meeting, int rank)
     const struct membership *membership = &meeting->membership;
     switch (membership->members[rank].state) {
     case MEMBER_EXPECTED:
-        if (meeting->ranks[rank].gloo_left)
-            return "left";
-        return meeting->ranks[rank].gloo ? "gloo" : "expected";
+        return "expected";
+    case MEMBER_ELSEWHERE:
+        return "gloo";
     case MEMBER_JOINED:
         return membership_was_complete(membership) ? "running" : "waiting";
     case MEMBER_LEFT:

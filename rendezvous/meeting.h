@@ -30,11 +30,10 @@ enum meeting_state { MEETING_GATHERING, MEETING_RUNNING, MEETING_ENDED, MEETING_
 /* What is known of a rank beside its membership. */
 struct meeting_rank {
     struct rendezvous_connection *connection; /* NULL: none now; owned by the hub */
-    int pid;                                  /* 0: has not said HELLO */
+    int pid;                                  /* 0: not known */
+    bool joined;                              /* has said HELLO */
     uint64_t joined_ms;                       /* when it did */
     uint64_t heard_ms;                        /* when it last said anything */
-    bool gloo;                                /* an unmodified Horovod worker has put its address */
-    bool gloo_left;                           /* and has exited with status 0, all it can say */
     char *report; /* what it last said it is doing, lines; NULL: never asked; owned */
 };
 
@@ -46,8 +45,6 @@ struct meeting {
     uint64_t ended_ms; /* when the last worker was gone; 0 while some are there */
     int size;          /* 0: not known yet */
     int connected;     /* workers whose connection is open */
-    int gloo;          /* ranks that unmodified Horovod workers have */
-    int gloo_left;     /* of these, those that have exited with status 0 */
 
     struct lobby lobby;            /* of an unplanned one; guests' owners are connections */
     struct rendezvous_slot *slots; /* `size` of them once places are known, else NULL; owned */
@@ -85,10 +82,6 @@ uint64_t meeting_deadline(const struct meeting *meeting);
 
 /* An unmodified Horovod worker has put the address of `rank`. */
 void meeting_saw_gloo(struct meeting *meeting, int rank, uint64_t now_ms);
-
-/* The process of `rank` of a planned one has ended; `how` as for rendezvous_rank_ended(). An
- * unmodified Horovod worker says no goodbye: with status 0 it has left, else it is lost. */
-void meeting_rank_ended(struct meeting *meeting, int rank, const char *how, uint64_t now_ms);
 
 /* `rank` has said what it is doing. */
 void meeting_heard(struct meeting *meeting, int rank, const char *report, uint64_t now_ms);

@@ -76,6 +76,7 @@ static void move(struct membership *membership, int rank, enum member_state stat
     bool was_unsettled = member->state == MEMBER_BROKEN || member->state == MEMBER_ENDED;
     bool is_unsettled = state == MEMBER_BROKEN || state == MEMBER_ENDED;
     membership->unsettled += is_unsettled - was_unsettled;
+    membership->elsewhere += (state == MEMBER_ELSEWHERE) - (member->state == MEMBER_ELSEWHERE);
     member->state = state;
     if (is_unsettled) {
         member->settle_ms = now_ms + MEMBERSHIP_SETTLE_MS;
@@ -173,6 +174,15 @@ static void tell_departure(struct membership *membership, int rank,
     announce(membership, MEMBERSHIP_NEWS);
 }
 
+void membership_elsewhere(struct membership *membership, int rank)
+{
+    if (membership->members[rank].state != MEMBER_EXPECTED)
+        return;
+    move(membership, rank, MEMBER_ELSEWHERE, 0);
+    if (membership->world == WORLD_GATHERING && membership->elsewhere == membership->size)
+        membership->world = WORLD_COMPLETE;
+}
+
 void membership_goodbye(struct membership *membership, int rank, const struct join_goodbye *goodbye)
 {
     enum member_state state = membership->members[rank].state;
@@ -197,7 +207,10 @@ void membership_ended(struct membership *membership, int rank, const char *how, 
     struct member *member = &membership->members[rank];
     if (!member->how)
         member->how = strdup(how); /* without memory the others learn that it is gone, not how */
-    if (member->state == MEMBER_EXPECTED || member->state == MEMBER_BROKEN)
+    if (member->state == MEMBER_ELSEWHERE && strcmp(how, MEMBERSHIP_ENDED_WELL) == 0)
+        move(membership, rank, MEMBER_LEFT, 0);
+    else if (member->state == MEMBER_EXPECTED || member->state == MEMBER_ELSEWHERE ||
+             member->state == MEMBER_BROKEN)
         lose(membership, rank);
     else if (member->state == MEMBER_JOINED)
         move(membership, rank, MEMBER_ENDED, now_ms);
@@ -233,7 +246,7 @@ void membership_tick(struct membership *membership, uint64_t now_ms)
     if (now_ms < membership->start_deadline_ms)
         return;
     membership->cause = (struct join_news){ .status = HVD_ERR_TIMEOUT };
-    membership_text_missing(membership->cause.text, membership);
+    membership_text_missing(membership->cause.text, membership, true);
     break_world(membership);
     announce(membership, MEMBERSHIP_TIMED_OUT);
 }

@@ -11,7 +11,9 @@
  *               joined -> broken     its connection is gone; the launcher may still say why
  *               joined -> ended      the launcher says so; its GOODBYE may still be on the way
  *               ended  -> left
- *   expected, broken, ended -> lost
+ *   expected -> elsewhere            meets the others by itself: Horovod's own workers do
+ *   elsewhere -> left                its process ended well
+ *   expected, elsewhere, broken, ended -> lost
  *
  *   gathering -> complete -> broken;   gathering -> broken
  *
@@ -36,8 +38,12 @@ enum { MEMBERSHIP_SETTLE_MS = 100 };
 
 #define MEMBERSHIP_NEVER UINT64_MAX
 
+/* How the launcher says that a process has ended well. */
+#define MEMBERSHIP_ENDED_WELL "exited with status 0"
+
 enum member_state {
     MEMBER_EXPECTED,
+    MEMBER_ELSEWHERE,
     MEMBER_JOINED,
     MEMBER_BROKEN,
     MEMBER_ENDED,
@@ -79,6 +85,7 @@ struct membership {
 
     enum world_state world;
     int joined;         /* ranks that have ever said HELLO */
+    int elsewhere;      /* members that are ELSEWHERE */
     int unsettled;      /* members that are BROKEN or ENDED */
     uint64_t settle_ms; /* not later than the first of them settles */
     uint64_t start_timeout_ms, start_deadline_ms;
@@ -102,6 +109,9 @@ void membership_fini(struct membership *membership);
  * compared with the launcher's, which may know it by another name. */
 int membership_join(struct membership *membership, const struct join_hello *hello, uint64_t now_ms,
                     struct err *err);
+
+/* `rank`, which is expected, meets the others without us. When all do, the world is complete. */
+void membership_elsewhere(struct membership *membership, int rank);
 
 /* GOODBYE of a rank that has joined. Why it leaves is what it says. */
 void membership_goodbye(struct membership *membership, int rank,

@@ -18,7 +18,7 @@ static const char *lost_suffix(const char *how, bool had_joined)
 {
     if (!had_joined)
         return " before hvd_init";
-    return strcmp(how, "exited with status 0") == 0 ? " without hvd_shutdown" : "";
+    return strcmp(how, MEMBERSHIP_ENDED_WELL) == 0 ? " without hvd_shutdown" : "";
 }
 
 void membership_text_lost(char text[JOIN_TEXT_MAX], const struct membership *membership, int rank,
@@ -55,6 +55,9 @@ const char *membership_text_absent(const struct membership *membership, int rank
     switch (member->state) {
     case MEMBER_EXPECTED:
         return "has not called hvd_init";
+    case MEMBER_ELSEWHERE:
+        return membership->world == WORLD_GATHERING ? "waits in hvd.init() for the other ranks"
+                                                    : "has called hvd.init(), and cannot be asked";
     case MEMBER_JOINED:
         return joined_text(membership);
     case MEMBER_LEFT:
@@ -98,25 +101,31 @@ static int add_runs(struct text_line *line, const struct membership *membership,
 }
 
 static struct text_line missing_line(const struct membership *membership,
-                                     const struct rank_runs *missing, int shown)
+                                     const struct rank_runs *missing, int shown, bool timed_out)
 {
     struct text_line line = { 0 };
     text_line_add_others(&line, missing->ranks - add_runs(&line, membership, missing, shown));
     text_line_add(&line, missing->ranks == 1 ? " has" : " have");
+    if (!timed_out) {
+        text_line_add(&line, " not called hvd.init()");
+        return line;
+    }
     text_line_add(&line, " not called hvd_init within ");
     text_line_add_time(&line, membership->start_timeout_ms);
     return line;
 }
 
-void membership_text_missing(char text[JOIN_TEXT_MAX], const struct membership *membership)
+bool membership_text_missing(char text[JOIN_TEXT_MAX], const struct membership *membership,
+                             bool timed_out)
 {
     struct rank_runs missing = { 0 };
     for (int rank = 0; rank < membership->size; rank++)
         if (membership->members[rank].state == MEMBER_EXPECTED)
             rank_runs_add(&missing, rank, rank > 0 && same_host(membership, rank - 1, rank));
     int shown = missing.count;
-    struct text_line line = missing_line(membership, &missing, shown);
+    struct text_line line = missing_line(membership, &missing, shown, timed_out);
     while (line.full && shown > 1)
-        line = missing_line(membership, &missing, --shown);
+        line = missing_line(membership, &missing, --shown, timed_out);
     memcpy(text, line.text, sizeof line.text);
+    return missing.ranks > 0;
 }

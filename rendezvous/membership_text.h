@@ -8,6 +8,8 @@
 #include "rendezvous/membership.h"
 #include "rendezvous/text_line.h"
 
+#include <stdbool.h>
+
 enum { MEMBERSHIP_TEXT_MAX = TEXT_LINE_MAX };
 
 /* "rank 2 on node1 was killed by signal 9 (SIGKILL)", "rank 1 on localhost exited with status 3
@@ -22,7 +24,9 @@ void membership_text_left(char text[JOIN_TEXT_MAX], const struct membership *mem
  * (SIGKILL)". NULL if it can, being in a complete world. Borrowed from the membership. */
 const char *membership_text_absent(const struct membership *membership, int rank);
 
-/* "ranks 1-3, 7 on localhost, rank 8 on node1 and 5 others have not called hvd_init within 30 s" */
-void membership_text_missing(char text[JOIN_TEXT_MAX], const struct membership *membership);
+/* "ranks 1-3, 7 on localhost, rank 8 on node1 and 5 others have not called hvd_init within 30 s", or
+ * without the time and with Horovod's hvd.init(). False, and no text, if none are missing. */
+bool membership_text_missing(char text[JOIN_TEXT_MAX], const struct membership *membership,
+                             bool timed_out);
 
 #endif

@@ -125,6 +125,11 @@ void rendezvous_hangup(struct rendezvous_connection *connection)
     arm(rendezvous);
 }
 
+void rendezvous_rank_started(struct rendezvous *rendezvous, int rank, int pid)
+{
+    hub_rank_started(&rendezvous->hub, rank, pid);
+}
+
 void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const char *how)
 {
     hub_rank_ended(&rendezvous->hub, rank, how, now_ms(rendezvous));

@@ -60,6 +60,10 @@ struct rendezvous_events {
      * been refused with HVD_ERR_TIMEOUT already. */
     void (*timed_out)(void *context, const char *text);
 
+    /* A rank that meets the others by itself, as Horovod's own workers do, has failed before all had
+     * come. `text` is one line that names the ranks that had not; borrowed for the call. May be NULL. */
+    void (*missing)(void *context, const char *text);
+
     /* rendezvous_ask(): what `rank` is doing, in its own words, printable lines of UTF-8; or why it
      * does not say so itself, one line that reads on after the rank's name. Once for each rank, in
      * order of rank; borrowed for the call. */
@@ -109,6 +113,9 @@ void rendezvous_receive(struct rendezvous_connection *connection, const void *da
 /* The other side has hung up, or its carrier is gone. Frees the connection; its stream is not
  * touched. */
 void rendezvous_hangup(struct rendezvous_connection *connection);
+
+/* The process of `rank` has been started. */
+void rendezvous_rank_started(struct rendezvous *rendezvous, int rank, int pid);
 
 /* The process of `rank` has ended, as the launcher saw it; `how` reads on after the rank's name:
  * "was killed by signal 9 (SIGKILL)". If it has not joined yet, or its connection broke already,

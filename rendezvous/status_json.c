@@ -119,33 +119,21 @@ static void put_hosts(struct view *view, const struct host_groups *groups)
                  groups->starts[h + 1] - groups->starts[h]);
 }
 
-/* Horovod's own workers have no way to say it. */
-static const char *doing_gloo(const struct meeting *meeting, int rank)
-{
-    if (meeting->ranks[rank].gloo_left)
-        return "exited with status 0";
-    return meeting_state(meeting) == MEETING_GATHERING
-               ? "waits in hvd.init() for the other ranks"
-               : "has called hvd.init(), and cannot be asked";
-}
-
 /* Why it cannot say itself what it is doing is known better here. */
 static const char *doing(const struct meeting *meeting, int rank)
 {
     const char *absent = membership_text_absent(&meeting->membership, rank);
     const char *report = meeting->ranks[rank].report;
-    if (meeting->ranks[rank].gloo && meeting->membership.members[rank].state == MEMBER_EXPECTED)
-        return doing_gloo(meeting, rank);
     return absent ? absent : report ? report : "";
 }
 
 static void put_times_of_rank(struct view *view, cJSON *object, const struct meeting_rank *rank)
 {
     struct json_build *build = &view->build;
-    bool joined = rank->pid != 0;
-    json_number_if(build, object, "pid", joined, rank->pid);
+    bool joined = rank->joined;
+    json_number_if(build, object, "pid", rank->pid != 0, rank->pid);
     json_seconds_if(build, object, "joined_s_ago", joined, ago(view, rank->joined_ms));
-    json_seconds_if(build, object, "heard_s_ago", joined || rank->gloo, ago(view, rank->heard_ms));
+    json_seconds_if(build, object, "heard_s_ago", joined, ago(view, rank->heard_ms));
 }
 
 static void put_rank(struct view *view, cJSON *ranks, int rank)

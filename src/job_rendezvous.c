@@ -112,6 +112,12 @@ static void on_lost(void *context, int host)
     }
 }
 
+static void on_rank_started(void *context, int rank, int pid)
+{
+    struct job_rendezvous *self = context;
+    rendezvous_rank_started(self->rendezvous, rank, pid);
+}
+
 static void on_rank_ended(void *context, int rank, const char *how)
 {
     struct job_rendezvous *self = context;
@@ -128,6 +134,12 @@ static void on_timed_out(void *context, const char *text)
 {
     struct job_rendezvous *self = context;
     job_fail(self->job, STATUS_TIMEOUT, text);
+}
+
+static void on_missing(void *context, const char *text)
+{
+    struct job_rendezvous *self = context;
+    job_say(self->job, text);
 }
 
 static void say_line(struct job_rendezvous *self, int rank, const char *text, size_t length)
@@ -172,7 +184,7 @@ struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct rank_
         .size = plan->size,
         .key = key,
         .start_timeout_ms = start_timeout_ms,
-        .events = { on_complete, on_timed_out, on_report },
+        .events = { on_complete, on_timed_out, on_missing, on_report },
         .context = self,
     };
     self->plan = plan;
@@ -192,7 +204,8 @@ void job_rendezvous_attach(struct job_rendezvous *self, struct job *job)
 
 struct job_meeting job_rendezvous_meeting(struct job_rendezvous *self)
 {
-    return (struct job_meeting){ on_open, on_data, on_end, on_lost, on_rank_ended, self };
+    return (struct job_meeting){ on_open,         on_data,       on_end, on_lost,
+                                 on_rank_started, on_rank_ended, self };
 }
 
 void job_rendezvous_destroy(struct job_rendezvous *self)

@@ -43,7 +43,7 @@ static void begin_planned(void)
                                           .size = WORLD_SIZE,
                                           .key = &world_key,
                                           .start_timeout_ms = 30000,
-                                          .events = { on_complete, on_timed_out, on_report },
+                                          .events = { on_complete, on_timed_out, NULL, on_report },
                                           .context = &world };
     PROMISE(hub_init(&world, &options, 1000000, world_ms, NULL) == HVD_OK);
     job_key = world_key;

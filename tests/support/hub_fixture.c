@@ -11,7 +11,7 @@ struct hub hub;
 struct job_key key;
 uint64_t now_ms;
 int completed, timeouts;
-char timeout_text[JOIN_TEXT_MAX];
+char timeout_text[JOIN_TEXT_MAX], missing_text[JOIN_TEXT_MAX];
 char reports[FIXTURE_REPORTS_MAX];
 char service_said[FIXTURE_REPORTS_MAX];
 struct join_client clients[FIXTURE_RANKS_MAX];
@@ -27,6 +27,12 @@ static void on_timed_out(void *context, const char *text)
     ck_assert_ptr_eq(context, &hub);
     timeouts++;
     snprintf(timeout_text, sizeof timeout_text, "%s", text);
+}
+
+static void on_missing(void *context, const char *text)
+{
+    ck_assert_ptr_eq(context, &hub);
+    snprintf(missing_text, sizeof missing_text, "%s", text);
 }
 
 static void on_report(void *context, int rank, const char *text)
@@ -74,7 +80,8 @@ void setup(int size)
                                           .size = size,
                                           .key = &key,
                                           .start_timeout_ms = START_TIMEOUT_MS,
-                                          .events = { on_complete, on_timed_out, on_report },
+                                          .events = { on_complete, on_timed_out, on_missing,
+                                                      on_report },
                                           .context = &hub };
     ck_assert_int_eq(auth_init(&err), HVD_OK);
     job_key_generate(&key);

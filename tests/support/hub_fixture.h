@@ -13,7 +13,7 @@ extern struct hub hub;
 extern struct job_key key;
 extern uint64_t now_ms;
 extern int completed, timeouts; /* events that the launcher got */
-extern char timeout_text[JOIN_TEXT_MAX];
+extern char timeout_text[JOIN_TEXT_MAX], missing_text[JOIN_TEXT_MAX];
 extern char service_said[FIXTURE_REPORTS_MAX];        /* by a service: "job: text|job: text|..." */
 extern char reports[FIXTURE_REPORTS_MAX];             /* "0: text|1: text|..." */
 extern struct join_client clients[FIXTURE_RANKS_MAX]; /* of each rank */

@@ -421,7 +421,7 @@ START_TEST(missing_ranks_are_named_with_their_hosts)
     world_init(missing[_i].size, missing[_i].timeout_ms);
     play(&log, missing[_i].joins);
     char text[JOIN_TEXT_MAX];
-    membership_text_missing(text, &world);
+    membership_text_missing(text, &world, true);
     ck_assert_str_eq(text, missing[_i].text);
     membership_fini(&world);
 }
@@ -437,7 +437,7 @@ static void missing_on_one_host(char text[JOIN_TEXT_MAX], int size, const char *
     struct log log = { 0 };
     for (int rank = 0; rank < size; rank += step)
         join(&log, rank, size, 0);
-    membership_text_missing(text, &world);
+    membership_text_missing(text, &world, true);
     ck_assert_uint_le(strlen(text), MEMBERSHIP_TEXT_MAX);
     membership_fini(&world);
 }

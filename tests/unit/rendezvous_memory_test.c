@@ -163,7 +163,7 @@ static bool run_with_failure(int which)
                                           .size = 2,
                                           .key = &key,
                                           .start_timeout_ms = 100000,
-                                          .events = { on_complete, on_timed_out, on_report },
+                                          .events = { on_complete, on_timed_out, NULL, on_report },
                                           .context = &completed };
     struct err err = { 0 };
     countdown = which;

@@ -61,7 +61,7 @@ static void setup(uint64_t start_timeout_ms, struct rendezvous_events events)
     ck_assert_ptr_nonnull(rendezvous);
 }
 
-static const struct rendezvous_events count = { on_complete, on_timed_out, on_report };
+static const struct rendezvous_events count = { on_complete, on_timed_out, NULL, on_report };
 
 /* The loop has nothing left of the rendezvous. */
 static void teardown(void)
@@ -175,7 +175,7 @@ static void destroy_in_report(void *context, int rank, const char *text)
     rendezvous_destroy(rendezvous);
 }
 
-static const struct rendezvous_events destroy = { destroy_in_complete, destroy_in_timeout,
+static const struct rendezvous_events destroy = { destroy_in_complete, destroy_in_timeout, NULL,
                                                   destroy_in_report };
 
 START_TEST(an_asking_of_silent_ranks_ends_by_itself)

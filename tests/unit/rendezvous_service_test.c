@@ -389,6 +389,40 @@ START_TEST(the_launcher_and_those_who_look_do_not_share_an_asking)
 }
 END_TEST
 
+START_TEST(workers_of_horovods_own_are_a_job_that_runs)
+{
+    setup(2);
+    const struct meeting *meeting = hub.meetings.only;
+    dial_from(&clients[0], RENDEZVOUS_OWN_UID);
+    say(&clients[0], OWN_PUT("/global/0"));
+    ck_assert_str_eq(meeting_rank_state(meeting, 0), "gloo");
+    ck_assert_int_eq(meeting_state(meeting), MEETING_GATHERING);
+    say(&clients[0], OWN_PUT("/global/1"));
+    ck_assert_int_eq(meeting_state(meeting), MEETING_RUNNING);
+    hub_rank_ended(&hub, 0, "exited with status 0", now_ms);
+    ck_assert_str_eq(meeting_rank_state(meeting, 0), "left");
+    ck_assert_int_eq(meeting_state(meeting), MEETING_RUNNING);
+    hub_rank_ended(&hub, 1, "was killed by signal 9 (SIGKILL)", now_ms);
+    ck_assert_str_eq(meeting_rank_state(meeting, 1), "lost");
+    ck_assert_int_eq(meeting_state(meeting), MEETING_FAILED);
+    ck_assert_str_eq(meeting_cause(meeting),
+                     "rank 1 on localhost was killed by signal 9 (SIGKILL)");
+    teardown();
+}
+END_TEST
+
+START_TEST(for_whom_a_worker_of_horovods_own_has_waited_is_said)
+{
+    setup(3);
+    missing_text[0] = '\0';
+    dial_from(&clients[0], RENDEZVOUS_OWN_UID);
+    say(&clients[0], OWN_PUT("/global/1"));
+    hub_rank_ended(&hub, 1, "was killed by signal 6 (SIGABRT)", now_ms);
+    ck_assert_str_eq(missing_text, "ranks 0, 2 on localhost have not called hvd.init()");
+    teardown();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("rendezvous_service");
@@ -413,6 +447,8 @@ int main(void)
     tcase_add_test(http, what_ranks_do_is_asked_for_those_who_look);
     tcase_add_test(http, what_is_answered_in_one_go_is_bounded_also_if_it_is_held_in_between);
     tcase_add_test(http, the_launcher_and_those_who_look_do_not_share_an_asking);
+    tcase_add_test(http, workers_of_horovods_own_are_a_job_that_runs);
+    tcase_add_test(http, for_whom_a_worker_of_horovods_own_has_waited_is_said);
     suite_add_tcase(suite, service);
     suite_add_tcase(suite, http);
     return unit_run(suite);
