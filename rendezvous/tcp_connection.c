@@ -111,12 +111,14 @@ static enum read_result read_some(struct tcp_connection *connection)
 
 static void on_event(uv_poll_t *poll, int status, int events);
 
-/* Waits for what must happen next. */
+/* Waits for what must happen next; uv_poll_start() has the kernel forget and learn it anew. */
 static void await(struct tcp_connection *connection)
 {
     int event = is_queued(connection) ? UV_WRITABLE : UV_READABLE;
-    if (!uv_is_closing((uv_handle_t *)&connection->poll))
-        uv_poll_start(&connection->poll, event, on_event);
+    if (event == connection->awaited || uv_is_closing((uv_handle_t *)&connection->poll))
+        return;
+    connection->awaited = event;
+    uv_poll_start(&connection->poll, event, on_event);
 }
 
 /* All has gone out, and the rendezvous has ended it. */

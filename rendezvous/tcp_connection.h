@@ -20,6 +20,7 @@ enum {
 
 struct tcp_connection {
     uv_poll_t poll; /* its memory is released in on_closed() */
+    int awaited;    /* the event that `poll` waits for */
     struct rendezvous_stream stream;
     struct tcp_port *port;
     struct rendezvous_connection *session; /* NULL: it is over for the rendezvous */
