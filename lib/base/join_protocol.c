@@ -119,7 +119,10 @@ int join_hello_decode(struct join_hello *message, struct wire_reader *reader, st
     message->pid = wire_get_i32(reader);
     join_addresses_decode(&message->addresses, reader);
     int rank = message->rank == -1 ? 0 : message->rank;
-    return decoded(reader, rank_valid(rank, message->size), "HELLO", err);
+    int rc = decoded(reader, rank_valid(rank, message->size), "HELLO", err);
+    if (rc == HVD_OK)
+        text_make_line(message->host);
+    return rc;
 }
 
 static void peer_encode(struct wire_writer *writer, const struct join_peer *peer)
