@@ -76,8 +76,8 @@ struct meeting *meetings_make(struct meetings *meetings, const char *id, int siz
     if (meetings->count >= meetings->max)
         forget_over(meetings, 0);
     if (meetings->count >= meetings->max) {
-        fail(err, HVD_ERR_INVALID, "this rendezvous has %d jobs already, as many as it may",
-             meetings->count);
+        fail(err, HVD_ERR_INVALID, "this rendezvous has %d job%s already, as many as it may",
+             meetings->count, meetings->count == 1 ? "" : "s");
         return NULL;
     }
     uint64_t timeout_ms = start_timeout_ms ? start_timeout_ms : meetings->start_timeout_ms;

@@ -7,6 +7,7 @@
 #include "launcher/text_buffer.h"
 #include "launcher/xalloc.h"
 
+#include <cjson/cJSON.h>
 #include <libssh2.h>
 #include <sodium.h>
 #include <stdbool.h>
@@ -28,13 +29,13 @@ struct section {
     struct line lines[6];
 };
 
-/* Frameworks: whose workers can meet in a job of this version. Gloo: what horovodrun offers by this
- * name; hvdrun and libhvd do it themselves. */
+/* Frameworks: whose workers can meet in a job of this version; those of Horovod's bring their own
+ * Gloo. Gloo: what horovodrun offers by this name; hvdrun and libhvd do it themselves. */
 static const struct section sections[] = {
     { "Available Frameworks",
-      { { "TensorFlow", false },
-        { "PyTorch", false },
-        { "MXNet", false },
+      { { "TensorFlow", true },
+        { "PyTorch", true },
+        { "MXNet", true },
         { "C and C++ (libhvd)", true } } },
     { "Available Controllers", { { "MPI", false }, { "Gloo", true } } },
     { "Available Tensor Operations",
@@ -60,6 +61,7 @@ static void put_section(struct text_buffer *table, const struct section *section
 static void put_libraries(struct text_buffer *table)
 {
     text_buffer_put_string(table, "\nLibraries:\n");
+    text_buffer_printf(table, "    cJSON %s\n", cJSON_Version());
     text_buffer_printf(table, "    libuv %s\n", uv_version_string());
     text_buffer_printf(table, "    libssh2 %s\n", LIBSSH2_VERSION);
     text_buffer_printf(table, "    libsodium %s\n", sodium_version_string());

@@ -87,7 +87,7 @@ int check_path(const char *value, const char *source, struct err *err)
 static const char *const ours[] = {
     ENV_HOSTNAME,        ENV_RANK,       ENV_SIZE,       ENV_LOCAL_RANK,
     ENV_LOCAL_SIZE,      ENV_CROSS_RANK, ENV_CROSS_SIZE, ENV_RENDEZVOUS_ADDR,
-    ENV_RENDEZVOUS_PORT, ENV_JOB_KEY,
+    ENV_RENDEZVOUS_PORT, ENV_RENDEZVOUS, ENV_JOB_ID,     ENV_JOB_KEY,
 };
 
 static bool is_ours(const char *name, size_t length)

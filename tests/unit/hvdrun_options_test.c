@@ -206,7 +206,7 @@ START_TEST(the_build_is_told_in_the_form_of_horovodrun)
     char *argv[] = { "hvdrun", "-cb", NULL };
     parse_well(argv);
     char *answer = hvdrun_options_answer(&options);
-    ck_assert_ptr_nonnull(strstr(answer, "\n\nAvailable Frameworks:\n    [ ] TensorFlow\n"));
+    ck_assert_ptr_nonnull(strstr(answer, "\n\nAvailable Frameworks:\n    [X] TensorFlow\n"));
     ck_assert_ptr_nonnull(
         strstr(answer, "\n\nAvailable Controllers:\n    [ ] MPI\n    [X] Gloo\n\n"));
     ck_assert_ptr_nonnull(strstr(answer, "\n\nAvailable Tensor Operations:\n    [ ] NCCL\n"));

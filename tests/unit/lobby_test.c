@@ -291,9 +291,9 @@ static const struct {
     { "b", 2, 30000, "1 of 2 workers has come within 30 s: 1 from b" },
     { "a=0 b", 4, 30000, "2 of 4 workers have come within 30 s: 1 from a, 1 from b" },
     { NAME_160, 4, 30000, "1 of 4 workers has come within 30 s: 1 from " NAME_80 },
-    { "a " NAME_160 " b " NAME_160 "2 c", 9, 30000,
+    { "a " NAME_160 " another-host " NAME_160 "2 c", 9, 30000,
       "5 of 9 workers have come within 30 s: 1 from a, 1 from " NAME_80
-      ", 1 from b and 2 from other hosts" },
+      ", 1 from another-host and 2 from other hosts" },
     { "a b c d e f g h i j k l m n o p q r q", 20, 30000,
       "19 of 20 workers have come within 30 s: 1 from a, 1 from b, 1 from c, 1 from d, 1 from e, "
       "1 from f, 1 from g, 1 from h, 1 from i, 1 from j, 1 from k, 1 from l, 1 from m, 1 from n, "
