@@ -106,8 +106,16 @@ is "so does the service" 0 "$status"
 
 # ---- a crowd ----
 
+# Sanitizers want addresses without a limit, and keep what is freed.
+is_sanitized() {
+    case $SANITIZERS in
+    *address* | *thread*) true ;;
+    *) false ;;
+    esac
+}
+
 limited() {
-    [ -n "$SANITIZERS" ] || set -- prlimit --as=268435456 "$@"
+    is_sanitized || set -- prlimit --as=268435456 "$@"
     exec "$@"
 }
 
@@ -150,7 +158,7 @@ done
 disperse "$tmp/enough"
 like "of which none stayed that dawdles" '^drip: [0-9]+ came, [1-9]' "$tmp/crowd"
 used_kib=$(($(memory_kib VmHWM) - idle_kib))
-if [ -n "$SANITIZERS" ]; then
+if is_sanitized; then
     skip "and the crowd cost little memory" "sanitizers keep what is freed"
 else
     ok "and the crowd cost little memory" [ "$used_kib" -le "$MEMORY_KIB" ]
@@ -247,7 +255,7 @@ wait "$service"
 ip=$(on 0 ip -4 -o addr show dev eth0 | awk '{ sub(/\/.*/, "", $4); print $4 }')
 on_host=limited_host
 limited_host() {
-    [ -n "$SANITIZERS" ] || set -- prlimit --as=268435456 "$@"
+    is_sanitized || set -- prlimit --as=268435456 "$@"
     exec on 0 "$@"
 }
 listen=$ip:0
@@ -263,7 +271,7 @@ run on 1 "$strangers" "$ip" "$port" joins "$(cat "$tmp/key")" 10
 is "workers on another host meet beside clients that do not read" 0 "$status"
 disperse "$tmp/enough3"
 used_kib=$(($(memory_kib VmHWM) - idle_kib))
-if [ -n "$SANITIZERS" ]; then
+if is_sanitized; then
     skip "which cost little memory" "sanitizers keep what is freed"
 else
     ok "which cost little memory" [ "$used_kib" -le "$MEMORY_KIB" ]
