@@ -208,6 +208,7 @@ static bool put_ahead(struct http_session *session, const char *data, size_t len
 {
     if (length > HTTP_AHEAD_MAX - session->ahead.length)
         return false;
+    session->ahead.secret = true; /* a key may be in it */
     wire_put_bytes(&session->ahead, data, length);
     return !session->ahead.failed;
 }

@@ -56,6 +56,11 @@ void hub_fini(struct hub *hub)
     keyring_wipe(&hub->keyring);
 }
 
+struct hub *hub_of(struct http_service *service)
+{
+    return (struct hub *)(void *)((char *)service - offsetof(struct hub, service));
+}
+
 void hub_due(struct hub *hub, uint64_t deadline_ms)
 {
     if (deadline_ms < hub->due_ms)
@@ -149,7 +154,9 @@ void hub_leave(struct hub *hub)
     if (--hub->calls > 0)
         return;
     free_dead(hub);
-    meetings_trim(&hub->meetings);
+    if (hub->trim)
+        meetings_trim(&hub->meetings);
+    hub->trim = false;
 }
 
 /* The connection is over for us; its memory stays until hub_leave(). */
@@ -325,11 +332,13 @@ void hub_tick(struct hub *hub, uint64_t now_ms)
 }
 
 /* Searched while that is quick, so that a job at work wakes nobody. Of thousands the earliest is
- * kept, and one wake-up may find nothing to do. */
+ * kept, one wake-up may find nothing to do, and those that come close together share one. */
 uint64_t hub_deadline(const struct hub *hub)
 {
     int searched = hub->count[HUB_STRANGER] + hub->count[HUB_CLIENT] + hub->meetings.count;
     if (hub->closed)
         return HUB_NEVER;
-    return searched <= HUB_SEARCHED_MAX ? search_deadline(hub) : hub->due_ms;
+    if (searched <= HUB_SEARCHED_MAX)
+        return search_deadline(hub);
+    return hub->due_ms == HUB_NEVER ? HUB_NEVER : (hub->due_ms / HUB_COARSE_MS + 1) * HUB_COARSE_MS;
 }

@@ -85,6 +85,7 @@ struct hub {
     uint64_t due_ms; /* no deadline is earlier */
     uint64_t now_ms; /* of the outermost call */
     int calls;       /* that are under way, one inside the other */
+    bool trim;       /* a job is over: jobs may have to be forgotten */
     bool closed;
 };
 
@@ -117,7 +118,9 @@ int hub_ask_meeting(struct http_service *service, struct meeting *meeting, uint6
 void hub_end_meeting(struct http_service *service, struct meeting *meeting, const char *why,
                      uint64_t now_ms);
 
-/* When hub_tick() is wanted next, or HUB_NEVER; maybe earlier than needed, never later. */
+/* When hub_tick() is wanted next, or HUB_NEVER. In a crowd maybe earlier than needed, and by up to
+ * HUB_COARSE_MS later. */
+enum { HUB_COARSE_MS = 32 };
 uint64_t hub_deadline(const struct hub *hub);
 void hub_tick(struct hub *hub, uint64_t now_ms);
 

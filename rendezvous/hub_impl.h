@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hub from inside: what hub.c (who is connected), hub_receive.c (what comes in) and hub_meeting.c
- * (what becomes of jobs) share. */
+/* The hub from inside: what hub.c (who is connected), hub_receive.c (what comes in), hub_meeting.c (what
+ * becomes of jobs) and hub_roll_call.c (what their ranks do) share. */
 #ifndef RENDEZVOUS_HUB_IMPL_H
 #define RENDEZVOUS_HUB_IMPL_H
 
@@ -10,6 +10,8 @@
  * on, and frees what has been closed meanwhile. */
 void hub_enter(struct hub *hub, uint64_t now_ms);
 void hub_leave(struct hub *hub);
+
+struct hub *hub_of(struct http_service *service);
 
 /* Something wants hub_tick() at `deadline_ms`. */
 void hub_due(struct hub *hub, uint64_t deadline_ms);

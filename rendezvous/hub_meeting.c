@@ -76,6 +76,7 @@ static void check_over(struct hub *hub, struct meeting *meeting)
     const char *cause = meeting_cause(meeting);
     say(hub, meeting, *cause ? "failed: %s" : "ended: all workers have left%s", cause);
     meeting_close(meeting, &hub->service.woken, hub->now_ms);
+    hub->trim = true;
 }
 
 /* Does what the last event has made necessary; the launcher's callbacks may cause further events
@@ -153,12 +154,15 @@ static int join_lobby(struct rendezvous_connection *connection, struct meeting *
                       const struct join_hello *hello, struct err *err)
 {
     struct hub *hub = connection->hub;
+    if (meeting->slots && meeting->membership.world == WORLD_BROKEN)
+        return fail(err, meeting->membership.cause.status, "%s", meeting->membership.cause.text);
     int rc = lobby_join(&meeting->lobby, hello, connection, hub->now_ms, &connection->guest, err);
     if (rc < 0)
         return rc;
     take_in(connection, meeting);
     if (meeting->lobby.count == 1)
-        say(hub, meeting, "a worker on %s is the first of %d", hello->host, meeting->lobby.size);
+        say(hub, meeting, "a worker on %s is the first of %d", meeting->lobby.guests[0].host,
+            meeting->lobby.size);
     if (meeting->lobby.state == LOBBY_FULL)
         seat(hub, meeting);
     else
@@ -271,7 +275,7 @@ void hub_rank_ended(struct hub *hub, int rank, const char *how, uint64_t now_ms)
 void hub_end_meeting(struct http_service *service, struct meeting *meeting, const char *why,
                      uint64_t now_ms)
 {
-    struct hub *hub = (struct hub *)(void *)((char *)service - offsetof(struct hub, service));
+    struct hub *hub = hub_of(service);
     hub_enter(hub, now_ms);
     if (meeting->slots) {
         membership_end(&meeting->membership, why);
@@ -294,102 +298,4 @@ void hub_meeting_tick(struct hub *hub, struct meeting *meeting)
             clear_lobby(hub, meeting);
     }
     carry_out(hub, meeting);
-}
-
-static void ask_rank(struct meeting *meeting, int rank)
-{
-    struct rendezvous_connection *connection = meeting->ranks[rank].connection;
-    struct wire_writer out = { 0 };
-    if (!connection || !roll_call_wants(&meeting->roll_call, &meeting->membership, rank))
-        return;
-    join_session_ask(&connection->join, &out, roll_call_text_size(meeting->size));
-    if (!hub_flush(connection, &out))
-        hub_send_away(connection);
-}
-
-static int ask_all(struct hub *hub, struct meeting *meeting, struct err *err)
-{
-    int rc = roll_call_start(&meeting->roll_call, meeting->size, hub->now_ms, err);
-    if (rc < 0)
-        return rc;
-    hub->roll_calls++;
-    hub_due(hub, roll_call_deadline(&meeting->roll_call));
-    for (int rank = 0; rank < meeting->size; rank++)
-        ask_rank(meeting, rank);
-    return HVD_OK;
-}
-
-int hub_ask(struct hub *hub, uint64_t now_ms, struct err *err)
-{
-    struct meeting *meeting = hub->meetings.only;
-    if (hub->closed || meeting->asked_by_launcher)
-        return HVD_OK;
-    if (roll_call_is_open(&meeting->roll_call)) {
-        meeting->ask_again = true;
-        return HVD_OK;
-    }
-    hub_enter(hub, now_ms);
-    meeting->asked_by_launcher = true;
-    int rc = ask_all(hub, meeting, err);
-    if (rc < 0)
-        meeting->asked_by_launcher = false;
-    hub_leave(hub);
-    return rc;
-}
-
-int hub_ask_meeting(struct http_service *service, struct meeting *meeting, uint64_t now_ms)
-{
-    struct hub *hub = (struct hub *)(void *)((char *)service - offsetof(struct hub, service));
-    struct err err;
-    if (!meeting->slots)
-        return HVD_ERR_INVALID;
-    if (roll_call_is_open(&meeting->roll_call))
-        return HVD_OK;
-    hub_enter(hub, now_ms);
-    int rc = ask_all(hub, meeting, &err);
-    hub_leave(hub);
-    return rc;
-}
-
-/* Everybody has been heard. */
-static void roll_call_ended(struct hub *hub, struct meeting *meeting)
-{
-    meeting->asked_by_launcher = false;
-    wait_list_wake(&meeting->watchers, &hub->service.woken);
-}
-
-static void report_of(struct hub *hub, struct meeting *meeting)
-{
-    int rank;
-    const char *text;
-    if (!roll_call_is_open(&meeting->roll_call))
-        return;
-    while (!hub->closed && roll_call_next(&meeting->roll_call, &meeting->membership, &rank, &text))
-        if (meeting->asked_by_launcher)
-            hub->events.report(hub->context, rank, text);
-    if (!roll_call_is_open(&meeting->roll_call))
-        roll_call_ended(hub, meeting);
-}
-
-void hub_report(struct hub *hub)
-{
-    struct meeting *at;
-    if (hub->roll_calls == 0 || hub->closed)
-        return;
-    hub->roll_calls = 0; /* some may have been forgotten with their jobs */
-    TAILQ_FOREACH(at, &hub->meetings.list, link)
-    {
-        report_of(hub, at);
-        hub->roll_calls += roll_call_is_open(&at->roll_call);
-    }
-}
-
-bool hub_ask_again(struct hub *hub)
-{
-    struct meeting *meeting = hub->meetings.only;
-    if (hub->closed || !meeting || !meeting->ask_again || roll_call_is_open(&meeting->roll_call))
-        return false;
-    meeting->ask_again = false;
-    hub_ask(hub, hub->now_ms, NULL); /* without memory: not answered */
-    return true;
 }

@@ -26,6 +26,7 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/hub_impl.h \
 	rendezvous/hub_meeting.c \
 	rendezvous/hub_receive.c \
+	rendezvous/hub_roll_call.c \
 	rendezvous/job_declaration.c rendezvous/job_declaration.h \
 	rendezvous/join_session.c rendezvous/join_session.h \
 	rendezvous/json_build.c rendezvous/json_build.h \

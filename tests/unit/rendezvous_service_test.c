@@ -194,6 +194,19 @@ START_TEST(who_comes_too_late_is_told_so_and_may_come_to_the_next_run)
 }
 END_TEST
 
+START_TEST(who_comes_back_to_a_job_that_has_failed_is_told_why)
+{
+    setup_service(8);
+    come(0, "train", "a", -1, 2);
+    come(1, "train", "b", -1, 2);
+    hang_up(&clients[0]);
+    tick_at(MEMBERSHIP_SETTLE_MS);
+    come(2, "train", "a", -1, 2);
+    expect_told(&clients[2], JOIN_REFUSED, "the connection to rank 0 on a broke");
+    teardown();
+}
+END_TEST
+
 START_TEST(there_are_no_more_jobs_than_allowed)
 {
     setup_service(1);
@@ -435,6 +448,7 @@ int main(void)
     tcase_add_test(service, who_breaks_off_while_others_wait_is_named_to_them);
     tcase_add_test(service, who_is_missing_is_named_when_the_time_is_over);
     tcase_add_test(service, who_comes_too_late_is_told_so_and_may_come_to_the_next_run);
+    tcase_add_test(service, who_comes_back_to_a_job_that_has_failed_is_told_why);
     tcase_add_test(service, there_are_no_more_jobs_than_allowed);
     tcase_add_test(service, however_many_workers_are_expected_strangers_come_in);
     tcase_add_test(service, jobs_that_are_over_are_forgotten_in_the_end);
