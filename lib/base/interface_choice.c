@@ -45,6 +45,17 @@ static bool parse_address(struct sockaddr_storage *address, const char *text)
     return true;
 }
 
+const struct interface *interfaces_find(const struct interfaces *interfaces, const char *address)
+{
+    struct sockaddr_storage wanted;
+    if (!parse_address(&wanted, address))
+        return NULL;
+    for (int i = 0; i < interfaces->count; i++)
+        if (address_equal(&interfaces->at[i].address, &wanted))
+            return &interfaces->at[i];
+    return NULL;
+}
+
 static bool parse_bits(unsigned *bits, const char *text)
 {
     size_t length = strlen(text);

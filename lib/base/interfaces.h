@@ -46,6 +46,9 @@ void interfaces_sort_out(struct interfaces *interfaces, const struct ifaddrs *li
  * 127.0.0.1)". Pure. */
 int interfaces_choose(struct interfaces *interfaces, const char *choice, struct err *err);
 
+/* The interface that has this address, a number without a zone; or NULL. Pure. */
+const struct interface *interfaces_find(const struct interfaces *interfaces, const char *address);
+
 /* Is it a choice at all? HVD_ERR_INVALID names the item that is none, and what was expected. */
 int interfaces_check_choice(const char *choice, struct err *err);
 

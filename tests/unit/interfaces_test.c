@@ -205,6 +205,33 @@ START_TEST(a_choice_keeps_what_it_names)
 }
 END_TEST
 
+static const struct {
+    const char *address, *name;
+} found[] = {
+    { "198.51.100.10", "eth0" },
+    { "2001:db8:0::10", "eth0" },
+    { "::ffff:203.0.113.10", "ib0" },
+    { "172.17.0.1", "docker0" },
+    { "127.0.0.1", "lo" },
+    { "127.0.0.2", NULL },
+    { "203.0.113.11", NULL },
+    { "0.0.0.0", NULL },
+    { "203.0.113.10/32", NULL },
+    { "2001:db8::10%eth0", NULL },
+    { "eth0", NULL },
+    { "UNKNOWN", NULL },
+    { "", NULL },
+};
+
+START_TEST(an_interface_is_found_by_its_address)
+{
+    struct interfaces interfaces;
+    interfaces_sort_out(&interfaces, tell(machine));
+    const struct interface *at = interfaces_find(&interfaces, found[_i].address);
+    ck_assert_pstr_eq(at ? at->name : NULL, found[_i].name);
+}
+END_TEST
+
 START_TEST(a_machine_with_many_interfaces_is_told_in_one_short_line)
 {
     struct told told[TOLD_MAX + 1] = { { 0 } };
@@ -297,6 +324,8 @@ int main(void)
     tcase_add_loop_test(tcase, interfaces_are_put_in_order, 0, sizeof machines / sizeof *machines);
     tcase_add_test(tcase, of_too_many_the_best_are_kept);
     tcase_add_loop_test(tcase, a_choice_keeps_what_it_names, 0, sizeof choices / sizeof *choices);
+    tcase_add_loop_test(tcase, an_interface_is_found_by_its_address, 0,
+                        sizeof found / sizeof *found);
     tcase_add_test(tcase, a_machine_with_many_interfaces_is_told_in_one_short_line);
     tcase_add_loop_test(tcase, what_is_no_choice_is_named, 0, sizeof wrong / sizeof *wrong);
     tcase_add_test(tcase, a_choice_may_name_what_is_not_here);
