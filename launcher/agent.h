@@ -20,6 +20,7 @@
 #include "launcher/socket_owner.h"
 #include "launcher/stop_plan.h"
 #include "launcher/string_list.h"
+#include "lib/base/interfaces.h"
 
 #include <sys/resource.h>
 #include <uv.h>
@@ -102,7 +103,9 @@ struct agent {
     enum agent_phase phase;
     struct agent_job job;
     struct string_list arguments, environment;
-    char *program; /* the path of arguments.items[0] */
+    char *program;                       /* the path of arguments.items[0] */
+    char interface[INTERFACE_NAME_SIZE]; /* for the ranks, if nobody asks for one; else "" */
+    char caller[AGENT_ADDRESS_SIZE];     /* as in READY */
     struct rlimit nofile;
     struct cgroup cgroup;
     struct agent_rank **ranks; /* in order of rank */
@@ -136,6 +139,9 @@ int agent_on_prepare(struct agent *agent, struct wire_reader *body, struct err *
 void agent_environment_inherit(struct agent *agent);
 int agent_environment_choose_network(struct agent *agent, struct err *err);
 int agent_environment_finish(struct agent *agent, struct err *err);
+
+/* And at START: `address` as it says, or "". */
+void agent_environment_name_network(struct agent *agent, const char *address);
 
 /* agent_watch.c: signs of life. */
 void agent_watch_init(struct agent *agent);

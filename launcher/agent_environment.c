@@ -12,6 +12,7 @@
 #include "lib/base/env_names.h"
 #include "lib/base/interfaces.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,28 +59,57 @@ static void add_names(struct agent *agent, const struct interfaces *interfaces)
     free(list);
 }
 
-/* Without a wish: lo where it leads to every rank, else the first interface that leads out. */
+/* True if other hosts reach this one by the interface with that address. */
+static bool use_address(struct agent *agent, const struct interfaces *here, const char *address)
+{
+    const struct interface *found = interfaces_find(here, address);
+    if (!found || found->kind == INTERFACE_LOOPBACK)
+        return false;
+    snprintf(agent->interface, sizeof agent->interface, "%s", found->name);
+    return true;
+}
+
+/* sshd tells a login between which addresses it is: "CLIENT PORT SERVER PORT". */
+static void ask_login(struct agent *agent, const struct interfaces *here)
+{
+    char client[AGENT_ADDRESS_SIZE], server[AGENT_ADDRESS_SIZE];
+    const char *login = agent->job.own_environment ? getenv("SSH_CONNECTION") : NULL;
+    if (login && sscanf(login, "%45s %*s %45s", client, server) == 2 &&
+        use_address(agent, here, server))
+        snprintf(agent->caller, sizeof agent->caller, "%s", client);
+}
+
+/* Without a wish: lo where it leads to every rank, else the interface by which hvdrun has come, else
+ * the first that leads out. On hvdrun's own host, START may say better. */
 int agent_environment_choose_network(struct agent *agent, struct err *err)
 {
-    static const struct interfaces loopback = { 1, { { .name = "lo" } } };
+    struct interfaces here = { 1, { { .name = "lo", .kind = INTERFACE_LOOPBACK } } };
     const char *wish = agent->job.interfaces;
-    struct interfaces here = loopback;
-    if (agent->job.one_machine && !*wish) {
-        add_names(agent, &loopback);
-        return 0;
-    }
-    if (interfaces_read(&here, err) < 0)
+    if ((*wish || !agent->job.one_machine) && interfaces_read(&here, err) < 0)
         return STATUS_RESOURCE;
+    bool leads_out = here.count > 0 && here.at[0].kind == INTERFACE_REAL;
+    snprintf(agent->interface, sizeof agent->interface, "%s", leads_out ? here.at[0].name : "lo");
+    ask_login(agent, &here);
+    if (!*wish)
+        return 0;
+    agent->interface[0] = '\0';
     if (interfaces_choose(&here, wish, err) < 0)
         return STATUS_USAGE;
-    if (*wish)
-        string_list_take(&agent->environment, xasprintf(ENV_NETWORK_INTERFACES "=%s", wish));
-    else if (here.count > 0 && here.at[0].kind == INTERFACE_REAL)
-        here.count = 1;
-    else
-        here = loopback;
+    string_list_take(&agent->environment, xasprintf(ENV_NETWORK_INTERFACES "=%s", wish));
     add_names(agent, &here);
     return 0;
+}
+
+void agent_environment_name_network(struct agent *agent, const char *address)
+{
+    struct interfaces here;
+    if (!*agent->interface)
+        return;
+    if (*address && interfaces_read(&here, NULL) == HVD_OK)
+        use_address(agent, &here, address);
+    add_unless_there(agent, ENV_GLOO_IFACE, agent->interface);
+    add_unless_there(agent, ENV_NCCL_SOCKET_IFNAME, agent->interface);
+    worker_environment_settle(&agent->environment);
 }
 
 int agent_environment_finish(struct agent *agent, struct err *err)

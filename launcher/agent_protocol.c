@@ -73,6 +73,7 @@ void agent_ready_encode(struct wire_writer *writer, const struct agent_ready *me
     wire_put_u32(writer, message->ncpus);
     wire_put_string(writer, message->machine);
     wire_put_u16(writer, message->relay_port);
+    wire_put_string(writer, message->caller);
 }
 
 int agent_ready_decode(struct agent_ready *message, struct wire_reader *reader, struct err *err)
@@ -81,6 +82,7 @@ int agent_ready_decode(struct agent_ready *message, struct wire_reader *reader, 
     message->ncpus = wire_get_u32(reader);
     wire_get_string(reader, message->machine, sizeof message->machine);
     message->relay_port = wire_get_u16(reader);
+    wire_get_string(reader, message->caller, sizeof message->caller);
     return agent_frame_finished(reader, AGENT_READY, err);
 }
 

@@ -11,7 +11,8 @@
  *                                                     what the host is like
  *                                      <-  FAILED     or: step, exit status and text; the agent is
  *                                                     done
- *   START                              ->
+ *   START    [address]                 ->             the one at which other hosts see this one, for
+ *                                                     hvdrun's own
  *                                      <-  STARTED    rank, pid; or FAILED
  *                                      <-  OUTPUT     rank, stream, bytes: at most the credit
  *   CREDIT   rank, stream, nbytes      ->
@@ -51,6 +52,9 @@ enum { AGENT_VERSION = 3 };
 /* Output of one stream that may be on its way and not yet written by hvdrun, and the same for
  * stdin. */
 enum { STREAM_WINDOW = 128 * 1024, STDIN_WINDOW = 64 * 1024 };
+
+/* Of a numeric address, as INET6_ADDRSTRLEN. */
+enum { AGENT_ADDRESS_SIZE = 46 };
 
 enum agent_frame {
     AGENT_JOB = 1,
@@ -99,6 +103,8 @@ struct agent_ready {
     uint32_t ncpus;      /* that the ranks may use */
     char machine[64];    /* "Linux x86_64" */
     uint16_t relay_port; /* where the rendezvous is offered on 127.0.0.1 */
+    char caller
+        [AGENT_ADDRESS_SIZE]; /* where hvdrun's login came from, over a network; "": unknown */
 };
 
 struct agent_failed {

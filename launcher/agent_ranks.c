@@ -163,9 +163,13 @@ static void confirm_rank(struct agent_rank *rank, struct spawned *spawned)
 
 int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *err)
 {
+    char address[AGENT_ADDRESS_SIZE] = "";
+    if (body->left > 0)
+        wire_get_string(body, address, sizeof address);
     int rc = agent_frame_finished(body, AGENT_START, err);
     if (rc < 0)
         return rc;
+    agent_environment_name_network(agent, address);
     struct spawned *spawned = xcalloc((size_t)agent->nranks, sizeof *spawned);
     agent->phase = AGENT_RUNNING;
     cgroup_make(&agent->cgroup);

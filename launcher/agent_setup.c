@@ -134,6 +134,7 @@ static void send_ready(struct agent *agent)
     struct utsname name;
     clock_gettime(CLOCK_REALTIME, &clock);
     ready.clock_ms = (uint64_t)clock.tv_sec * 1000 + (uint64_t)clock.tv_nsec / 1000000;
+    snprintf(ready.caller, sizeof ready.caller, "%s", agent->caller);
     if (uname(&name) == 0)
         snprintf(ready.machine, sizeof ready.machine, "%.24s %.32s", name.sysname, name.machine);
     agent_ready_encode(frame_link_begin(&agent->link, AGENT_READY), &ready);

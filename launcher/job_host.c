@@ -157,12 +157,15 @@ void job_host_open(struct job_host *host, struct reach_pool *pool, uv_loop_t *lo
     host->reach = reach_start(pool, &target, &reach_events, host);
 }
 
-void job_host_start(struct job_host *host)
+void job_host_start(struct job_host *host, const char *own_address)
 {
     if (host->phase != HOST_READY)
         return;
     host->phase = HOST_RUNNING;
-    job_host_send_empty(host, AGENT_START);
+    struct wire_writer *body = frame_link_begin(&host->link, AGENT_START);
+    if (host->local && *own_address)
+        wire_put_string(body, own_address);
+    frame_link_send(&host->link);
 }
 
 static bool is_open(const struct job_host *host)

@@ -108,7 +108,8 @@ void job_host_open(struct job_host *host, struct reach_pool *pool, uv_loop_t *lo
                    const struct job_options *options, const struct job_host_events *events,
                    void *context);
 
-void job_host_start(struct job_host *host);
+/* Starts its ranks. `own_address` is where other hosts see hvdrun's own, or "". */
+void job_host_start(struct job_host *host, const char *own_address);
 
 /* Asks for a sign of life. */
 void job_host_beat(struct job_host *host);

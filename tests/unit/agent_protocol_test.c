@@ -71,13 +71,14 @@ END_TEST
 
 START_TEST(ready_is_read_as_it_was_written)
 {
-    struct agent_ready ready = { UINT64_MAX - 1, 96, "Linux x86_64", 65535 }, read;
+    struct agent_ready ready = { UINT64_MAX - 1, 96, "Linux x86_64", 65535, "::1" }, read;
     agent_ready_encode(&out, &ready);
     ck_assert_int_eq(agent_ready_decode(&read, first(out.length), NULL), HVD_OK);
     ck_assert_uint_eq(read.clock_ms, UINT64_MAX - 1);
     ck_assert_uint_eq(read.ncpus, 96);
     ck_assert_str_eq(read.machine, "Linux x86_64");
     ck_assert_uint_eq(read.relay_port, 65535);
+    ck_assert_str_eq(read.caller, "::1");
     CHECK_LENGTHS(agent_ready_decode, &read);
 }
 END_TEST

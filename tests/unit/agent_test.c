@@ -2,9 +2,12 @@
 /* An agent that is asked for what it can do, and for what it cannot. */
 #include "launcher/agent_protocol.h"
 #include "launcher/exit_status.h"
+#include "lib/base/interfaces.h"
 #include "tests/support/agent_fixture.h"
 #include "tests/support/unit.h"
 
+#include <netdb.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -238,6 +241,106 @@ START_TEST(ranks_are_told_the_interfaces_that_were_chosen)
 }
 END_TEST
 
+/* An interface of this machine that is not the first choice, if it has one. */
+static struct interface another_interface(void)
+{
+    struct interfaces here;
+    ck_assert_int_eq(interfaces_read(&here, NULL), HVD_OK);
+    int last = here.count - 1;
+    while (last > 0 && here.at[last].kind == INTERFACE_LOOPBACK)
+        last--;
+    return here.at[last];
+}
+
+static const char *address_of(const struct interface *interface)
+{
+    static char text[INET6_ADDRSTRLEN];
+    ck_assert_int_eq(getnameinfo((const struct sockaddr *)&interface->address,
+                                 sizeof interface->address, text, sizeof text, NULL, 0,
+                                 NI_NUMERICHOST),
+                     0);
+    return text;
+}
+
+/* How a rank finds its interface named; READY is left in `ready`. */
+static char *interface_of_rank(bool own_environment, const char *login, const char *address,
+                               struct agent_ready *ready)
+{
+    struct wire_writer start = { 0 };
+    agent_fixture_start(&agent, (char *[]){ (char *)(uintptr_t)login, NULL });
+    agent_fixture_describe(
+        &agent,
+        &(struct agent_fixture_job){
+            .job.own_environment = own_environment,
+            .arguments = COMMAND("sh", "-c", "echo $HOROVOD_GLOO_IFACE $NCCL_SOCKET_IFNAME"),
+            .environment = COMMAND("PATH=/usr/bin:/bin", "NCCL_SOCKET_IFNAME=told0"),
+        });
+    struct wire_reader body = agent_fixture_until(&agent, AGENT_READY);
+    ck_assert_int_eq(agent_ready_decode(ready, &body, NULL), HVD_OK);
+    if (address)
+        wire_put_string(&start, address);
+    agent_fixture_send(&agent, AGENT_START, start.data, start.length);
+    wire_writer_fini(&start);
+    char *found = agent_fixture_output(&agent);
+    ck_assert_int_eq(agent_fixture_wait(&agent), 0);
+    return found;
+}
+
+START_TEST(the_interface_by_which_the_login_has_come_is_the_ranks)
+{
+    struct interface used = another_interface();
+    struct agent_ready ready;
+    char login[200], expected[64];
+    snprintf(login, sizeof login, "SSH_CONNECTION=192.0.2.77 40000 %s 22", address_of(&used));
+    snprintf(expected, sizeof expected, "%s told0\n", used.name);
+    char *found = interface_of_rank(true, login, NULL, &ready);
+    ck_assert_str_eq(found, expected);
+    ck_assert_str_eq(ready.caller, used.kind == INTERFACE_LOOPBACK ? "" : "192.0.2.77");
+    free(found);
+}
+END_TEST
+
+START_TEST(on_hvdruns_own_machine_start_says_where_others_see_it)
+{
+    struct interface used = another_interface();
+    struct agent_ready ready;
+    char expected[64];
+    snprintf(expected, sizeof expected, "%s told0\n", used.name);
+    char *found = interface_of_rank(false, "A=b", address_of(&used), &ready);
+    ck_assert_str_eq(found, expected);
+    ck_assert_str_eq(ready.caller, "");
+    free(found);
+}
+END_TEST
+
+/* What a login and START may say that is no help. */
+static const struct {
+    const char *login, *address;
+} no_help[] = {
+    { "SSH_CONNECTION=192.0.2.77 40000 127.0.0.1 22", "127.0.0.1" },
+    { "SSH_CONNECTION=::1 40000 ::1 22", "::1" },
+    { "SSH_CONNECTION=UNKNOWN 65535 UNKNOWN 65535", "UNKNOWN" },
+    { "SSH_CONNECTION=192.0.2.77 40000 192.0.2.78 22", "192.0.2.78" },
+    { "SSH_CONNECTION=192.0.2.77 40000 lo 22", "lo" },
+    { "SSH_CONNECTION=192.0.2.77 40000", "0.0.0.0/0" },
+    { "SSH_CONNECTION=", "" },
+    { "SSH_CONNECTION=11111111111111111111111111111111111111111111111111111111111 2 "
+      "33333333333333333333333333333333333333333333333333333333333333333333333333 4",
+      NULL },
+};
+
+START_TEST(what_a_login_does_not_tell_is_left_as_it_is)
+{
+    struct agent_ready ready;
+    char *usual = interface_of_rank(true, "A=b", NULL, &ready);
+    char *found = interface_of_rank(true, no_help[_i].login, no_help[_i].address, &ready);
+    ck_assert_str_eq(found, usual);
+    ck_assert_str_eq(ready.caller, "");
+    free(usual);
+    free(found);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("agent");
@@ -252,6 +355,10 @@ int main(void)
     tcase_add_test(tcase, a_large_environment_arrives_whole);
     tcase_add_loop_test(tcase, ranks_are_told_the_interfaces_that_were_chosen, 0,
                         sizeof networks / sizeof *networks);
+    tcase_add_test(tcase, the_interface_by_which_the_login_has_come_is_the_ranks);
+    tcase_add_test(tcase, on_hvdruns_own_machine_start_says_where_others_see_it);
+    tcase_add_loop_test(tcase, what_a_login_does_not_tell_is_left_as_it_is, 0,
+                        sizeof no_help / sizeof *no_help);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
