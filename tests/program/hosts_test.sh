@@ -67,6 +67,28 @@ if links; then
     run on 0 "$HVDRUN" -np 3 -H "$(slots 1 1 1)" --network-interfaces eth1 --network-interfaces host2=ib7 \
         "$WORLD" init barriers 10 shutdown
     is "interfaces may differ by host" 0 "$status"
+
+    # told SENTENCE INTERFACES HOSTS OPTION...: the interfaces that Horovod's own ranks and NCCL find named, rank by rank
+    told() {
+        _sentence=$1 _expected=$2 _hosts=$3
+        shift 3
+        # shellcheck disable=SC2016
+        run on 0 "$HVDRUN" -np "$(echo "$_expected" | wc -w)" -H "$_hosts" "$@" \
+            sh -c 'echo "$HOROVOD_RANK $HOROVOD_GLOO_IFACE,$NCCL_SOCKET_IFNAME"'
+        is "$_sentence" "$_expected" "$(sed 's/^.*<stdout>://' "$tmp/out" | sort | cut -d' ' -f2 | paste -sd' ')"
+    }
+    told "Horovod and NCCL are told the network by which hosts are reached" "eth0,eth0 eth0,eth0 eth0,eth0" \
+        host0:1,host1:1,host2:1
+    ib=host0-ib:1,host1-ib:1,host2-ib:1
+    told "also if that is the second one, with other names on other hosts" "eth1,eth1 eth1,eth1 ib7,ib7" $ib
+    told "and without hvdrun's own host" "eth1,eth1 ib7,ib7" host1-ib:1,host2-ib:1
+    told "and by the external ssh" "eth1,eth1 eth1,eth1 ib7,ib7" $ib --remote-shell 'ssh %h'
+    told "a shell that says nothing of the login leaves the first one" "eth0,eth0 eth0,eth0 eth0,eth0" \
+        $ib --remote-shell 'ssh %h env -u SSH_CONNECTION'
+    told "a host on which another one is asked for gets that" "eth1,eth1 eth0,eth0 ib7,ib7" \
+        $ib --network-interfaces host1-ib=eth0
+    told "-x wins over all" "told0,eth1 told0,eth1 told0,ib7" $ib -x HOROVOD_GLOO_IFACE=told0
+
     start on 0 "$HVDRUN" -np 4 -H "$(slots 0 2 2)" --port-range 30000-30009 \
         "$WORLD" init barriers 10 print up wait "$tmp/go" barriers 10 shutdown
     for rank in 0 1 2 3; do until_said "\\[$rank\\].*up"; done
