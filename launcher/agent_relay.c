@@ -182,6 +182,16 @@ static void begin(struct relay_connection *connection)
     relay_connection_listen(connection);
 }
 
+/* Whose it is costs a question to the kernel, or a long reading of /proc: not asked in vain. */
+static bool may_begin(struct relay_connection *connection)
+{
+    const struct agent_relay *relay = &connection->agent->relay;
+    if (relay->counts[false] >= relay->limit && relay->counts[true] >= relay->limit)
+        return false;
+    connection->own = is_own(connection);
+    return relay->counts[connection->own] < relay->limit;
+}
+
 static void accept_one(struct agent *agent)
 {
     struct relay_connection *connection = xcalloc(1, sizeof *connection);
@@ -189,8 +199,7 @@ static void accept_one(struct agent *agent)
     uv_tcp_init(agent->loop, &connection->socket);
     connection->socket.data = connection;
     int rc = uv_accept((uv_stream_t *)&agent->relay.listener, (uv_stream_t *)&connection->socket);
-    connection->own = rc == 0 && is_own(connection);
-    if (rc == 0 && agent->relay.counts[connection->own] < agent->relay.limit)
+    if (rc == 0 && may_begin(connection))
         begin(connection);
     else
         uv_close((uv_handle_t *)&connection->socket, on_connection_closed);

@@ -182,6 +182,9 @@ unit_tests += \
 tests_unit_http_jobs_test_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
 tests_unit_status_json_test_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
 
+# Counts how often the kernel is asked whose a client is.
+tests_unit_agent_relay_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=socket_owner_find
+
 # Its clock is put forward.
 tests_unit_tcp_port_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=uv_now
 
