@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What hvdrun answers a client of the rendezvous: bytes go out as fast as the client reads. Until
  * it has read everything, nothing more is read from it. Its connection ends when it breaks, when
- * more than one largest answer waits for it, or when it reads nothing for stall_ms, in which it and
- * the agent were not stopped by a signal. */
+ * more waits for it than what it may ask for at once, or when it reads nothing for stall_ms, in
+ * which it and the agent were not stopped by a signal. */
 #include "launcher/agent_relay.h"
 
 #include "launcher/xalloc.h"
@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Values have at most 4 MiB, and a head before them. */
-enum { RELAY_QUEUE_MAX = (4 << 20) + (64 << 10) };
+/* As much as hvdrendezvousd keeps of answers that are not read: requests that come at once are
+ * answered up to 8 MiB and the last of them, which may be a job of 65536 ranks and 16 MiB of what
+ * they say. Only clients of the agent's own user are answered so much. */
+enum { RELAY_QUEUE_MAX = 64 << 20 };
 
 struct relay_write {
     uv_write_t write;

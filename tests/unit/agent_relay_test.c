@@ -2,6 +2,7 @@
 /* The rendezvous as an agent offers it on 127.0.0.1: real clients on one side, and on the other the
  * test, which answers for hvdrun. */
 #include "launcher/agent_protocol.h"
+#include "launcher/socket_owner.h"
 #include "tests/support/agent_fixture.h"
 #include "tests/support/unit.h"
 
@@ -9,20 +10,38 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A value of 4 MiB and the largest head before it. */
-enum { ANSWER_SIZE = (4 << 20) + (64 << 10), FRAME_SIZE = 256 << 10, PLACES = 512 + 8 };
+/* A value of 4 MiB and a head before it; values that are asked for at once, and after them all that
+ * the ranks of a large job say they do; more than any client may leave unread. */
+enum { ANSWER_SIZE = (4 << 20) + (64 << 10), LARGEST_SIZE = 48 << 20, TOO_MUCH = 72 << 20 };
+enum { FRAME_SIZE = 256 << 10, PLACES = 512 + 8 };
 
 static struct agent_fixture agent;
 static struct sockaddr_in address;
+
+/* How often the agent, which is another process, has asked whose a client is. */
+static int *questions;
+
+bool __real_socket_owner_find(struct socket_owner *self, int fd, uid_t *uid);
+bool __wrap_socket_owner_find(struct socket_owner *self, int fd, uid_t *uid);
+
+bool __wrap_socket_owner_find(struct socket_owner *self, int fd, uid_t *uid)
+{
+    ++*questions;
+    return __real_socket_owner_find(self, fd, uid);
+}
 
 static void setup(void)
 {
     static const char *const command[] = { "sleep", "1000", NULL };
     struct agent_ready ready;
+    questions =
+        mmap(NULL, sizeof *questions, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert(questions != MAP_FAILED);
     agent_fixture_start(&agent, NULL);
     agent_fixture_describe(&agent, &(struct agent_fixture_job){ .arguments = command });
     struct wire_reader body = agent_fixture_until(&agent, AGENT_READY);
@@ -43,6 +62,7 @@ static void setup_without_patience(void)
 static void teardown(void)
 {
     ck_assert_int_eq(agent_fixture_stop(&agent), 0);
+    munmap(questions, sizeof *questions);
 }
 
 static int dial(void)
@@ -249,13 +269,43 @@ START_TEST(strangers_leave_places_for_the_agents_own_user)
 }
 END_TEST
 
+/* Those that hvdrun has been told of. */
+static void fill_places(int *clients, int count)
+{
+    for (int i = 0; i < count; i++)
+        clients[i] = dial();
+    for (int known = 0; known < count;)
+        known += next_client().own;
+}
+
+START_TEST(whose_a_client_is_is_not_asked_when_there_is_no_place_for_anybody)
+{
+    static int clients[PLACES];
+    int user = start_user(PLACES);
+    if (user < 0)
+        return;
+    fill_places(clients, PLACES);
+    int before = *questions;
+    for (int i = 0; i < 5; i++) {
+        int client = dial();
+        ck_assert_uint_eq(read_all(client), 0);
+        close(client);
+    }
+    ck_assert_int_eq(*questions, before);
+    for (int i = 0; i < PLACES; i++)
+        close(clients[i]);
+    close(user);
+    wait(NULL);
+}
+END_TEST
+
 START_TEST(the_largest_answer_waits_for_a_client_that_is_slow)
 {
     int client = come();
-    answer(1, ANSWER_SIZE);
+    answer(1, LARGEST_SIZE);
     agent_fixture_until(&agent, AGENT_HEARTBEAT);
     agent_fixture_send_numbers(&agent, AGENT_RELAY_END, 1, 1);
-    ck_assert_uint_eq(read_all(client), ANSWER_SIZE);
+    ck_assert_uint_eq(read_all(client), LARGEST_SIZE);
     close(client);
 }
 END_TEST
@@ -277,9 +327,9 @@ END_TEST
 START_TEST(a_client_that_asks_for_more_than_it_reads_is_hung_up_on)
 {
     int client = come();
-    answer(1, 3 * ANSWER_SIZE);
+    answer(1, TOO_MUCH);
     agent_fixture_until(&agent, AGENT_RELAY_END);
-    ck_assert_uint_lt(read_all(client), 3 * ANSWER_SIZE);
+    ck_assert_uint_lt(read_all(client), TOO_MUCH);
     close(client);
 }
 END_TEST
@@ -342,6 +392,7 @@ int main(void)
     tcase_add_checked_fixture(patient, setup, teardown);
     tcase_add_test(patient, a_client_that_has_said_its_last_word_gets_its_answer);
     tcase_add_test(patient, a_client_that_is_gone_is_reported_once);
+    tcase_add_test(patient, whose_a_client_is_is_not_asked_when_there_is_no_place_for_anybody);
     tcase_add_test(patient, what_comes_for_clients_that_never_were_is_dropped);
     tcase_add_test(patient, every_client_gets_its_own_answer);
     tcase_add_test(patient, a_client_of_the_agents_own_user_is_told);
