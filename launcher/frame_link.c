@@ -17,6 +17,24 @@ static void end(struct frame_link *link, const struct err *err)
     link->events.on_end(link->context, err);
 }
 
+static void on_ending(uv_idle_t *ending)
+{
+    struct frame_link *link = ending->data;
+    struct err err = { 0 };
+    uv_idle_stop(ending);
+    fail(&err, HVD_ERR_NOMEM, "out of memory");
+    end(link, &err);
+}
+
+/* Who sends is in the midst of something: it is told when the loop goes on. */
+static void end_soon(struct frame_link *link)
+{
+    link->deaf = true;
+    link->next.length = 0;
+    uv_read_stop((uv_stream_t *)&link->input);
+    uv_idle_start(&link->ending, on_ending);
+}
+
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
     struct frame_link *link = handle->data;
@@ -83,6 +101,9 @@ int frame_link_open(struct frame_link *link, uv_loop_t *loop, int input, int out
     frame_reader_init(&link->reader, FRAME_BODY_MAX);
     init_handle(link, loop, &link->input);
     init_handle(link, loop, &link->output);
+    uv_idle_init(loop, &link->ending);
+    link->ending.data = link;
+    link->open_handles++;
     if (output == input)
         output = fcntl(input, F_DUPFD_CLOEXEC, 3);
     int rc = open_handle(&link->output, output, err);
@@ -141,9 +162,7 @@ void frame_link_send(struct frame_link *link)
         return;
     }
     if (link->next.failed) {
-        struct err err = { 0 };
-        fail(&err, HVD_ERR_NOMEM, "out of memory");
-        end(link, &err);
+        end_soon(link);
         return;
     }
     frame_end(&link->next, link->frame_begin);
@@ -181,4 +200,5 @@ void frame_link_close(struct frame_link *link, void (*on_closed)(void *context))
     link->on_closed = on_closed;
     uv_close((uv_handle_t *)&link->input, on_handle_closed);
     uv_close((uv_handle_t *)&link->output, on_handle_closed);
+    uv_close((uv_handle_t *)&link->ending, on_handle_closed);
 }

@@ -16,7 +16,8 @@ struct frame_link_events {
     /* A frame has come; its body is borrowed for the call. A negative return breaks the link. */
     int (*on_frame)(void *context, const struct frame *frame, struct err *err);
 
-    /* The link has ended, once: err->code is HVD_OK if the other side closed it. */
+    /* The link has ended, once: err->code is HVD_OK if the other side closed it. Never called from
+     * inside frame_link_send(). */
     void (*on_end)(void *context, const struct err *err);
 
     /* Everything that was sent has left this process. May be NULL. */
@@ -28,6 +29,7 @@ struct frame_link_events {
 
 struct frame_link {
     uv_pipe_t input, output;
+    uv_idle_t ending; /* runs when memory has run out, until the end is reported */
     uv_write_t write;
     struct frame_reader reader;
     struct wire_writer next;   /* gathers while `flying` is under way */
@@ -48,7 +50,7 @@ int frame_link_open(struct frame_link *link, uv_loop_t *loop, int input, int out
                     const struct frame_link_events *events, void *context, struct err *err);
 
 /* Write a body into what frame_link_begin() returns, then frame_link_send() it. Frames for a link
- * that has ended are dropped. */
+ * that has ended, or is about to for want of memory, are dropped. */
 struct wire_writer *frame_link_begin(struct frame_link *link, uint16_t type);
 void frame_link_send(struct frame_link *link);
 

@@ -185,6 +185,9 @@ tests_unit_status_json_test_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
 # Counts how often the kernel is asked whose a client is.
 tests_unit_agent_relay_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=socket_owner_find
 
+# Out of memory for a frame.
+tests_unit_frame_link_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=realloc
+
 # Its clock is put forward.
 tests_unit_tcp_port_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=uv_now
 

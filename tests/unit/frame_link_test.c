@@ -3,6 +3,7 @@
 #include "launcher/frame_link.h"
 #include "tests/support/unit.h"
 
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,6 +12,17 @@ enum { LARGE = 1 << 20 };
 static uv_loop_t loop;
 static struct frame_link ours;
 static int other;
+static int ends; /* times that the link was reported as ended */
+static int ended_with;
+static bool no_memory;
+
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return no_memory ? NULL : __real_realloc(memory, size);
+}
 
 static int on_frame(void *context, const struct frame *frame, struct err *err)
 {
@@ -20,17 +32,20 @@ static int on_frame(void *context, const struct frame *frame, struct err *err)
 
 static void on_end(void *context, const struct err *err)
 {
-    (void)context, (void)err;
+    (void)context;
+    ends++;
+    ended_with = err->code;
 }
 
 static void setup(void)
 {
     static const struct frame_link_events events = { .on_frame = on_frame, .on_end = on_end };
-    int ends[2];
-    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    int pair[2];
+    ends = 0;
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     ck_assert_int_eq(uv_loop_init(&loop), 0);
-    ck_assert_int_eq(frame_link_open(&ours, &loop, ends[0], ends[0], &events, NULL, NULL), HVD_OK);
-    other = ends[1];
+    ck_assert_int_eq(frame_link_open(&ours, &loop, pair[0], pair[0], &events, NULL, NULL), HVD_OK);
+    other = pair[1];
 }
 
 static void teardown(void)
@@ -88,6 +103,21 @@ START_TEST(what_does_not_fit_leaves_as_it_is_read)
 }
 END_TEST
 
+/* Who sends may be answering somebody whom the end of the link would take away. */
+START_TEST(out_of_memory_the_end_is_not_told_to_who_is_sending)
+{
+    no_memory = true;
+    send_frame(LARGE);
+    no_memory = false;
+    ck_assert_int_eq(ends, 0);
+    send_frame(8);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    ck_assert_int_eq(ends, 1);
+    ck_assert_int_eq(ended_with, HVD_ERR_NOMEM);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("frame_link");
@@ -95,6 +125,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, what_fits_into_the_kernel_does_not_wait);
     tcase_add_test(tcase, what_does_not_fit_leaves_as_it_is_read);
+    tcase_add_test(tcase, out_of_memory_the_end_is_not_told_to_who_is_sending);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
