@@ -331,12 +331,15 @@ static const struct {
 
 START_TEST(what_a_login_does_not_tell_is_left_as_it_is)
 {
+    struct interfaces here;
     struct agent_ready ready;
-    char *usual = interface_of_rank(true, "A=b", NULL, &ready);
+    char expected[64];
+    ck_assert_int_eq(interfaces_read(&here, NULL), HVD_OK);
+    bool leads_out = here.at[0].kind == INTERFACE_REAL;
+    snprintf(expected, sizeof expected, "%s told0\n", leads_out ? here.at[0].name : "lo");
     char *found = interface_of_rank(true, no_help[_i].login, no_help[_i].address, &ready);
-    ck_assert_str_eq(found, usual);
+    ck_assert_str_eq(found, expected);
     ck_assert_str_eq(ready.caller, "");
-    free(usual);
     free(found);
 }
 END_TEST
