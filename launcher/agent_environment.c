@@ -79,8 +79,8 @@ static void ask_login(struct agent *agent, const struct interfaces *here)
         snprintf(agent->caller, sizeof agent->caller, "%s", client);
 }
 
-/* Without a wish: lo where it leads to every rank, else the interface by which hvdrun has come, else
- * the first that leads out. On hvdrun's own host, START may say better. */
+/* Without a wish: lo where it leads to every rank, else the interface by which hvdrun has come,
+ * else the first that leads out. On hvdrun's own host, START may say better. */
 int agent_environment_choose_network(struct agent *agent, struct err *err)
 {
     struct interfaces here = { 1, { { .name = "lo", .kind = INTERFACE_LOOPBACK } } };

@@ -11,8 +11,7 @@
  *                                                     what the host is like
  *                                      <-  FAILED     or: step, exit status and text; the agent is
  *                                                     done
- *   START    [address]                 ->             the one at which other hosts see this one, for
- *                                                     hvdrun's own
+ *   START    [address]                 ->             for hvdrun's own host: where others see it
  *                                      <-  STARTED    rank, pid; or FAILED
  *                                      <-  OUTPUT     rank, stream, bytes: at most the credit
  *   CREDIT   rank, stream, nbytes      ->
@@ -99,12 +98,11 @@ struct agent_job {
 
 /* READY: what the host is like. */
 struct agent_ready {
-    uint64_t clock_ms;   /* its clock, milliseconds since 1970 */
-    uint32_t ncpus;      /* that the ranks may use */
-    char machine[64];    /* "Linux x86_64" */
-    uint16_t relay_port; /* where the rendezvous is offered on 127.0.0.1 */
-    char caller
-        [AGENT_ADDRESS_SIZE]; /* where hvdrun's login came from, over a network; "": unknown */
+    uint64_t clock_ms;               /* its clock, milliseconds since 1970 */
+    uint32_t ncpus;                  /* that the ranks may use */
+    char machine[64];                /* "Linux x86_64" */
+    uint16_t relay_port;             /* where the rendezvous is offered on 127.0.0.1 */
+    char caller[AGENT_ADDRESS_SIZE]; /* where a login over the network came from; or "" */
 };
 
 struct agent_failed {
