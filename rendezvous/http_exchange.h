@@ -6,6 +6,7 @@
 #include "rendezvous/http_access.h"
 #include "rendezvous/http_answer.h"
 #include "rendezvous/http_request.h"
+#include "rendezvous/memory_budget.h"
 #include "rendezvous/wait_list.h"
 
 #include <stdbool.h>
@@ -19,8 +20,9 @@ struct metrics;
 struct http_service {
     struct meetings *meetings;
     struct metrics *metrics;
-    struct wait_list woken; /* requests that can go on */
-    uint64_t epoch_ms;      /* since 1970, when the loop's clock said 0 */
+    struct memory_budget coming; /* what has come of requests that are not whole, or not begun */
+    struct wait_list woken;      /* requests that can go on */
+    uint64_t epoch_ms;           /* since 1970, when the loop's clock said 0 */
 };
 
 enum { HTTP_SEGMENTS_MAX = 3 };

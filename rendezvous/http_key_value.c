@@ -171,7 +171,7 @@ void http_key_value_refuse(struct http_answer *answer, int status,
     else
         http_answer_text(answer, status,
                          "no room for key \"%s\": expected at most %d keys in a scope, %d scopes "
-                         "and %d MiB",
+                         "and %d MiB, or less if other jobs leave less",
                          key, KEY_VALUE_KEYS_MAX, KEY_VALUE_SCOPES_MAX, KEY_VALUE_TOTAL_MAX >> 20);
 }
 

@@ -21,18 +21,38 @@ void http_session_init(struct http_session *session, struct http_service *servic
     http_gate_init(&session->gate, keyring, origin);
 }
 
+/* 0, or the status of the failure; what is kept counts for all clients together. */
+static int keep(struct http_session *session, struct wire_writer *kept, const char *data,
+                size_t length)
+{
+    struct memory_budget *budget = &session->service->coming;
+    if (!memory_budget_take(budget, length))
+        return 503;
+    wire_put_bytes(kept, data, length);
+    if (!kept->failed)
+        return 0;
+    memory_budget_give(budget, length);
+    return 500;
+}
+
+static void drop(struct http_session *session, struct wire_writer *kept)
+{
+    memory_budget_give(&session->service->coming, kept->length);
+    wire_writer_fini(kept);
+}
+
 static void end_request(struct http_session *session)
 {
     waiter_leave(&session->waiter);
     http_head_reset(&session->head);
-    wire_writer_fini(&session->body);
+    drop(session, &session->body);
     session->route = NULL;
 }
 
 void http_session_fini(struct http_session *session)
 {
     end_request(session);
-    wire_writer_fini(&session->ahead);
+    drop(session, &session->ahead);
     http_gate_fini(&session->gate);
 }
 
@@ -198,9 +218,8 @@ static bool take_body(struct http_session *session, const char *data, size_t len
 {
     *used = session->body_left < length ? (size_t)session->body_left : length;
     session->body_left -= *used;
-    if (!drops_body(session))
-        wire_put_bytes(&session->body, data, *used);
-    return session->body.failed ? refuse(session, 500, turn) : true;
+    int status = drops_body(session) ? 0 : keep(session, &session->body, data, *used);
+    return status ? refuse(session, status, turn) : true;
 }
 
 /* What comes while a request is held waits for its turn. */
@@ -209,8 +228,7 @@ static bool put_ahead(struct http_session *session, const char *data, size_t len
     if (length > HTTP_AHEAD_MAX - session->ahead.length)
         return false;
     session->ahead.secret = true; /* a key may be in it */
-    wire_put_bytes(&session->ahead, data, length);
-    return !session->ahead.failed;
+    return keep(session, &session->ahead, data, length) == 0;
 }
 
 static bool take(struct http_session *session, const char *data, size_t length, struct turn *turn)
@@ -251,7 +269,7 @@ static bool go_on(struct http_session *session, uint64_t now_ms, struct wire_wri
     struct wire_writer ahead = session->ahead;
     session->ahead = (struct wire_writer){ 0 };
     goes_on = take(session, (const char *)ahead.data, ahead.length, &turn);
-    wire_writer_fini(&ahead);
+    drop(session, &ahead);
     return goes_on;
 }
 

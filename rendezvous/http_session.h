@@ -13,7 +13,8 @@
  * answers to somebody who has proved nothing, after HTTP_PIPELINE_MAX answers or
  * HTTP_PIPELINE_BYTES of them in one go (an answer that is not read stays in our memory), of which
  * somebody who has proved nothing gets HTTP_STRANGER_BYTES, when more than HTTP_AHEAD_MAX bytes come
- * while a request is held, and when a deadline passes. */
+ * while a request is held, when a deadline passes, and when bodies and bytes ahead of all clients
+ * together take more than the service's budget (503). */
 #ifndef RENDEZVOUS_HTTP_SESSION_H
 #define RENDEZVOUS_HTTP_SESSION_H
 

@@ -48,6 +48,8 @@ void hub_init_service(struct hub *hub, const struct rendezvous_service_options *
     hub->say = options->say;
     hub->context = options->context;
     meetings_init(&hub->meetings, options->max_jobs, options->start_timeout_ms);
+    hub->service.coming.max = options->memory_max / 4;
+    hub->meetings.values.max = options->memory_max - options->memory_max / 4;
 }
 
 void hub_fini(struct hub *hub)

@@ -35,7 +35,10 @@ struct key_value {
     void *scopes;     /* tree of struct scope */
     size_t unplanned; /* scopes */
     size_t keys;
-    size_t size; /* of scopes and items, as they cost */
+    size_t size;  /* of scopes and items, as they cost */
+    size_t taken; /* of it, from the budget */
+    struct memory_budget *budget;
+    struct memory_budget own; /* without a limit, until another is shared */
     struct wait_table waiting;
 };
 
@@ -130,18 +133,37 @@ static void scope_destroy(void *scope)
     free(scope);
 }
 
+/* After every change: the limit was looked at before it. */
+static void settle(struct key_value *store)
+{
+    store->budget->used += store->size - store->taken;
+    store->taken = store->size;
+}
+
 struct key_value *key_value_create(void)
 {
     struct key_value *store = calloc(1, sizeof *store);
-    if (store)
-        wait_table_init(&store->waiting);
+    if (!store)
+        return NULL;
+    store->budget = &store->own;
+    wait_table_init(&store->waiting);
     return store;
+}
+
+void key_value_share(struct key_value *store, struct memory_budget *budget)
+{
+    memory_budget_give(store->budget, store->taken);
+    store->taken = 0;
+    store->budget = budget;
+    settle(store);
 }
 
 void key_value_destroy(struct key_value *store)
 {
-    if (store)
-        tdestroy(store->scopes, scope_destroy);
+    if (!store)
+        return;
+    tdestroy(store->scopes, scope_destroy);
+    memory_budget_give(store->budget, store->taken);
     free(store);
 }
 
@@ -164,6 +186,7 @@ int key_value_plan(struct key_value *store, const char *scope, int members)
         store->unplanned--;
     planned->members = members;
     clear_if_all_deleted(store, planned);
+    settle(store);
     return 0;
 }
 
@@ -221,7 +244,8 @@ static bool has_room(const struct key_value *store, const struct scope *scope,
     size_t added = KEY_VALUE_NAME_COST + key.length + length;
     if (!scope)
         added += KEY_VALUE_NAME_COST + scope_name.length;
-    return kept + added <= KEY_VALUE_TOTAL_MAX &&
+    size_t more = kept + added > store->size ? kept + added - store->size : 0;
+    return kept + added <= KEY_VALUE_TOTAL_MAX && more <= memory_budget_left(store->budget) &&
            (old || !scope || scope->keys < KEY_VALUE_KEYS_MAX) &&
            (scope || store->unplanned < KEY_VALUE_SCOPES_MAX);
 }
@@ -259,6 +283,7 @@ int key_value_put(struct key_value *store, struct key_value_bytes scope, struct 
         free(item);
         return FULL;
     }
+    settle(store);
     wait_table_mark(&store->waiting, hash_both(scope, key));
     return OK;
 }
@@ -299,11 +324,12 @@ int key_value_delete(struct key_value *store, struct key_value_bytes scope,
         return OK;
     if (home->members == 0) {
         remove_item(store, home, *node);
-        return OK;
+    } else {
+        home->deleted += !(*node)->deleted;
+        (*node)->deleted = true;
+        clear_if_all_deleted(store, home);
     }
-    home->deleted += !(*node)->deleted;
-    (*node)->deleted = true;
-    clear_if_all_deleted(store, home);
+    settle(store);
     return OK;
 }
 

@@ -10,10 +10,11 @@
  * Fails with what http status says the same: 400 a name that is empty, too long, has other
  * characters than KEY_VALUE_CHARACTERS or is "." or ".." (clients resolve them); 404 no such key;
  * 409 a value that is no number (add); 413 a value beyond KEY_VALUE_SIZE_MAX; 507 too many scopes,
- * keys or bytes, or no memory. */
+ * keys or bytes, in this store or in all that share a budget, or no memory. */
 #ifndef RENDEZVOUS_KEY_VALUE_H
 #define RENDEZVOUS_KEY_VALUE_H
 
+#include "rendezvous/memory_budget.h"
 #include "rendezvous/wait_list.h"
 
 #include <stdbool.h>
@@ -47,6 +48,9 @@ bool key_value_name_valid(struct key_value_bytes name, size_t max);
 /* NULL when out of memory; destroying NULL is fine. What still waits is left alone. */
 struct key_value *key_value_create(void);
 void key_value_destroy(struct key_value *store);
+
+/* From now on what it keeps is taken from `budget`, too, until it is destroyed; borrowed. */
+void key_value_share(struct key_value *store, struct memory_budget *budget);
 
 /* `scope` has `members`, at least one; 0 or a failure. Survives the end of its keys. No limit but
  * memory: what is planned is the caller's own. */

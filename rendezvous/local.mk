@@ -39,6 +39,7 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/meetings.c rendezvous/meetings.h \
 	rendezvous/membership.c rendezvous/membership.h \
 	rendezvous/membership_text.c rendezvous/membership_text.h \
+	rendezvous/memory_budget.h \
 	rendezvous/metrics.c rendezvous/metrics.h \
 	rendezvous/metrics_text.c \
 	rendezvous/page/status_html.h \

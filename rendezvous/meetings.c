@@ -82,7 +82,9 @@ struct meeting *meetings_make(struct meetings *meetings, const char *id, int siz
     }
     uint64_t timeout_ms = start_timeout_ms ? start_timeout_ms : meetings->start_timeout_ms;
     struct meeting *meeting = meeting_create(id, size, timeout_ms, now_ms, err);
-    if (meeting)
-        add(meetings, meeting);
+    if (!meeting)
+        return NULL;
+    key_value_share(meeting->store, &meetings->values);
+    add(meetings, meeting);
     return meeting;
 }

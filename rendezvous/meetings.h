@@ -13,8 +13,9 @@ enum { MEETINGS_OVER_MAX = 64 };
 struct meetings {
     struct meeting_list list; /* oldest first; owned */
     int count, max;
-    struct meeting *only;      /* the planned one; NULL in a service */
-    uint64_t start_timeout_ms; /* of those that are made without one of their own */
+    struct meeting *only;        /* the planned one; NULL in a service */
+    uint64_t start_timeout_ms;   /* of those that are made without one of their own */
+    struct memory_budget values; /* of the stores of all that a service has */
 };
 
 /* A service's, empty; `only` is set and put into the list by meetings_add_planned(). */

@@ -84,6 +84,11 @@ struct rendezvous_options {
 struct rendezvous_service_options {
     const struct job_key *key; /* of the service; copied */
     int max_jobs;
+
+    /* Bytes that clients over HTTP may have it keep, all jobs together: a quarter for requests that
+     * have not come whole, the rest for values. 0: no limit but that of each job and connection. */
+    size_t memory_max;
+
     uint64_t start_timeout_ms; /* of jobs that are not declared with another */
 
     /* Something has happened to a job: one line without its name. Borrowed for the call. */

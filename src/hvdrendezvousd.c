@@ -186,6 +186,7 @@ static int create_rendezvous(struct service *service, struct err *err)
     const struct rendezvous_service_options options = {
         .key = &service->key,
         .max_jobs = service->options.max_jobs,
+        .memory_max = (size_t)service->options.max_memory_mib << 20,
         .start_timeout_ms = (uint64_t)service->options.start_timeout_s * 1000,
         .say = on_said,
         .context = service,

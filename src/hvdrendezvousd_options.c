@@ -18,7 +18,7 @@
 #define MEMBER(name) offsetof(struct hvdrendezvousd_options, name)
 #define DEFAULT_LISTEN "127.0.0.1:29400"
 
-enum { START_TIMEOUT_S = 30, MAX_JOBS = 1024, RIVALS_WORK = 1 };
+enum { START_TIMEOUT_S = 30, MAX_JOBS = 1024, MAX_MEMORY_MIB = 1024, RIVALS_WORK = 1 };
 
 static int check_listen(const char *value, const char *source, struct err *err)
 {
@@ -100,6 +100,16 @@ static const struct option_row rows[] = {
       .min = 1,
       .max = 65536,
       .group = limits },
+    { .names = { "--max-memory" },
+      .metavar = "MIB",
+      .help =
+          "what keys and values of all jobs, and requests on their way, may take together, 64 to "
+          "1048576 MiB; else 1024",
+      .kind = OPTION_INT,
+      .offset = MEMBER(max_memory_mib),
+      .min = 64,
+      .max = 1 << 20,
+      .group = limits },
     { .names = { "--start-timeout" },
       .metavar = "SECONDS",
       .help = "how long the workers of a job may take to follow the first, 1 to 86400; "
@@ -159,6 +169,7 @@ int hvdrendezvousd_options_parse(struct hvdrendezvousd_options *options, char **
     struct options_seen seen;
     *options = (struct hvdrendezvousd_options){ .ready_fd = -1,
                                                 .max_jobs = MAX_JOBS,
+                                                .max_memory_mib = MAX_MEMORY_MIB,
                                                 .start_timeout_s = START_TIMEOUT_S };
     int rc = options_parse_words(&hvdrendezvousd_option_table, options, &seen, argv + 1, err);
     if (rc == HVD_OK && !seen.final)

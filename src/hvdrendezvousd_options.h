@@ -22,6 +22,7 @@ struct hvdrendezvousd_options {
     const char *port_file;       /* NULL: none */
     int ready_fd;                /* -1: none */
     int max_jobs;
+    int max_memory_mib;
     int start_timeout_s;
     bool help, version;
 };

@@ -53,6 +53,7 @@ static void begin_service(void)
 {
     struct rendezvous_service_options options = { .key = &world_key,
                                                   .max_jobs = WORLD_MAX_JOBS,
+                                                  .memory_max = 4096,
                                                   .start_timeout_ms = 30000,
                                                   .say = on_said,
                                                   .context = &world };

@@ -90,6 +90,11 @@ void setup(int size)
 
 void setup_service(int max_jobs)
 {
+    setup_service_within(max_jobs, 0);
+}
+
+void setup_service_within(int max_jobs, size_t memory_max)
+{
     struct err err;
     now_ms = 0;
     service_said[0] = '\0';
@@ -97,6 +102,7 @@ void setup_service(int max_jobs)
     job_key_generate(&key);
     struct rendezvous_service_options options = { .key = &key,
                                                   .max_jobs = max_jobs,
+                                                  .memory_max = memory_max,
                                                   .start_timeout_ms = START_TIMEOUT_MS,
                                                   .say = on_say,
                                                   .context = &hub };

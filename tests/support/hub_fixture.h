@@ -22,6 +22,7 @@ extern struct join_client clients[FIXTURE_RANKS_MAX]; /* of each rank */
  * everything. */
 void setup(int size);
 void setup_service(int max_jobs);
+void setup_service_within(int max_jobs, size_t memory_max);
 void teardown(void);
 
 /* A connection comes in, with the job's key or another; it goes. */

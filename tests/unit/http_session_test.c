@@ -217,6 +217,61 @@ START_TEST(a_body_that_is_cut_off_is_not_stored)
 }
 END_TEST
 
+/* How a body that counts for all clients together may end, after half of it. */
+static const struct {
+    const char *rest;
+    bool hangs_up, late;
+    const char *answer;
+} bodies[] = {
+    { "world", .answer = OK },
+    { "", .hangs_up = true, .answer = "" },
+    { "", .late = true, .answer = LATE },
+    { "world, and", .answer = OK },
+};
+
+START_TEST(what_has_come_of_a_body_counts_until_it_has_come_or_never_will)
+{
+    fixture.service.coming.max = 10;
+    ask_with_key("PUT /a/b", "Content-Length: 10\r\n\r\nhello");
+    ck_assert_uint_eq(fixture.service.coming.used, 5);
+    const char *answer = http_fixture_ask(&fixture, "%s", bodies[_i].rest);
+    if (bodies[_i].late)
+        answer = expire();
+    expect(answer, bodies[_i].answer);
+    if (bodies[_i].hangs_up)
+        http_fixture_connect(&fixture, RENDEZVOUS_ELSEWHERE);
+    ck_assert_uint_eq(fixture.service.coming.used, 0);
+}
+END_TEST
+
+START_TEST(bodies_of_all_clients_together_are_bounded)
+{
+    fixture.service.coming = (struct memory_budget){ .max = 100, .used = 91 };
+    ck_assert_str_eq(ask_with_key("PUT /a/b", "Content-Length: 10\r\n\r\n123456789"), "");
+    expect(http_fixture_ask(&fixture, "0"), "HTTP/1.1 503 ");
+    ck_assert(!fixture.goes_on);
+    ck_assert_uint_eq(fixture.service.coming.used, 91);
+    http_fixture_connect(&fixture, RENDEZVOUS_ELSEWHERE);
+    expect(ask_with_key("GET /a/b", "Content-Length: 10\r\n\r\n1234567890"), "HTTP/1.1 404 ");
+}
+END_TEST
+
+START_TEST(what_comes_ahead_is_bounded_for_all_clients_together)
+{
+    fixture.service.coming.max = sizeof GET "\r\n" - 1;
+    ask_with_key("GET /a/b?wait=9", "\r\n" GET);
+    ck_assert_str_eq(http_fixture_ask(&fixture, "\r\n"), "");
+    ck_assert_uint_eq(fixture.service.coming.used, fixture.service.coming.max);
+    ck_assert_int_eq(count_answers(expire()), 2);
+    ck_assert_uint_eq(fixture.service.coming.used, 0);
+    ask_with_key("GET /a/b?wait=9", "\r\n" GET "\r\n");
+    http_fixture_send(&fixture, "G", 1, 0);
+    ck_assert(!fixture.goes_on);
+    http_fixture_connect(&fixture, RENDEZVOUS_ELSEWHERE);
+    ck_assert_uint_eq(fixture.service.coming.used, 0);
+}
+END_TEST
+
 START_TEST(who_asks_whether_its_body_is_wanted_is_told)
 {
     static const char continues[] = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -513,6 +568,10 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, a_body_that_was_not_proved_is_not_stored, 0, 4);
     tcase_add_test(tcase, a_body_is_kept_as_it_comes_and_not_as_it_is_announced);
     tcase_add_test(tcase, a_body_that_is_cut_off_is_not_stored);
+    tcase_add_loop_test(tcase, what_has_come_of_a_body_counts_until_it_has_come_or_never_will, 0,
+                        sizeof bodies / sizeof *bodies);
+    tcase_add_test(tcase, bodies_of_all_clients_together_are_bounded);
+    tcase_add_test(tcase, what_comes_ahead_is_bounded_for_all_clients_together);
     tcase_add_test(tcase, who_asks_whether_its_body_is_wanted_is_told);
     tcase_add_test(tcase, an_unmodified_worker_needs_no_key_on_its_own_host);
     tcase_add_test(tcase, a_service_knows_the_key_of_each_job);

@@ -228,6 +228,53 @@ START_TEST(a_put_that_is_refused_leaves_the_old_value)
 }
 END_TEST
 
+START_TEST(stores_that_share_a_budget_have_no_more_together)
+{
+    enum { COST = 2 * KEY_VALUE_NAME_COST + sizeof "sk" - 1 }; /* of a scope and a key */
+    struct memory_budget budget = { .max = 3 * COST + 20 };
+    struct key_value_bytes s = name("s"), k = name("k");
+    struct key_value *other = key_value_create();
+    ck_assert_int_eq(put("s", "k", "before"), 200);
+    key_value_share(store, &budget);
+    key_value_share(other, &budget);
+    ck_assert_uint_eq(budget.used, COST + 6);
+    ck_assert_int_eq(put("s", "k", "now"), 200);
+    ck_assert_int_eq(key_value_put(other, s, k, large, 2 * COST), 507);
+    ck_assert_int_eq(key_value_put(other, s, k, large, COST + 17), 200);
+    ck_assert_uint_eq(budget.used, budget.max);
+    ck_assert_int_eq(put("s", "k", "then"), 507);
+    ck_assert_int_eq(put("s", "k", "one"), 200);
+    ck_assert_int_eq(key_value_put(other, s, k, large, 0), 200);
+    ck_assert_int_eq(put("s", "k", "then"), 200);
+    ck_assert_int_eq(key_value_delete(other, s, k), 200);
+    ck_assert_uint_eq(budget.used, COST + 4);
+    ck_assert_int_eq(key_value_put(other, s, k, large, COST), 200);
+    key_value_destroy(other);
+    ck_assert_uint_eq(budget.used, COST + 4);
+    forget("s", "k");
+    ck_assert_uint_eq(budget.used, 0);
+    key_value_destroy(store);
+    store = NULL;
+}
+END_TEST
+
+START_TEST(what_is_planned_goes_back_to_the_budget_when_it_is_done)
+{
+    struct memory_budget budget = { .max = 1000 };
+    key_value_share(store, &budget);
+    ck_assert_int_eq(key_value_plan(store, "global", 1), 0);
+    size_t planned = budget.used;
+    ck_assert_int_eq(put("global", "0", "address"), 200);
+    ck_assert_uint_gt(budget.used, planned);
+    forget("global", "0");
+    ck_assert_uint_eq(budget.used, planned);
+    key_value_share(store, &(struct memory_budget){ 0 });
+    ck_assert_uint_eq(budget.used, 0);
+    key_value_destroy(store);
+    store = NULL;
+}
+END_TEST
+
 /* A number is added to what was put before, or to nothing. */
 static const struct add_row {
     const char *before;
@@ -481,6 +528,8 @@ static Suite *suite(void)
     tcase_add_test(tcase, there_are_4096_scopes_at_most_beside_the_planned);
     tcase_add_test(tcase, all_of_it_has_256_mib_at_most);
     tcase_add_test(tcase, a_put_that_is_refused_leaves_the_old_value);
+    tcase_add_test(tcase, stores_that_share_a_budget_have_no_more_together);
+    tcase_add_test(tcase, what_is_planned_goes_back_to_the_budget_when_it_is_done);
     tcase_add_loop_test(tcase, numbers_are_added, 0, (int)(sizeof adds / sizeof *adds));
     tcase_add_test(tcase, a_planned_scope_is_cleared_when_all_have_deleted);
     tcase_add_test(tcase, a_world_of_one_meets_itself);

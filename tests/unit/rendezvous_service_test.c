@@ -273,6 +273,47 @@ START_TEST(a_job_is_ended_over_http)
 }
 END_TEST
 
+static void put_value(struct join_client *http, const char *job, size_t length, const char *status)
+{
+    static char text[1 << 20];
+    struct job_key job_key;
+    char hex[JOB_KEY_HEX_SIZE];
+    job_key_derive(&job_key, &key, job);
+    job_key_format(&job_key, hex);
+    int head = snprintf(text, sizeof text,
+                        "PUT /s/k HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s:%s\r\n"
+                        "Content-Length: %zu\r\n\r\n",
+                        job, hex, length);
+    join_client_send(http, text, (size_t)head + length); /* whatever stands there */
+    const char *answer = heard(http);
+    ck_assert_msg(strstr(answer, status), "'%s' is no %s", answer, status);
+}
+
+/* A quarter for what is on its way, the rest for values. */
+START_TEST(one_job_does_not_use_up_the_memory_of_all)
+{
+    enum { QUARTER = 300000 };
+    struct join_client *http = &clients[9];
+    setup_service_within(8, 4 * QUARTER);
+    dial(http);
+    for (int i = 0; i < 3; i++)
+        request(http, &key, i ? i > 1 ? "PUT /v1/jobs/c" : "PUT /v1/jobs/b" : "PUT /v1/jobs/a",
+                "{\"size\": 2}");
+    heard(http);
+    put_value(http, "a", QUARTER - 300, "200 OK");
+    put_value(http, "b", QUARTER - 300, "200 OK");
+    put_value(http, "c", QUARTER - 300, "200 OK");
+    put_value(http, "c", QUARTER, "507 ");
+    request(http, &key, "DELETE /v1/jobs/a", "");
+    heard(http);
+    put_value(http, "c", QUARTER, "200 OK");
+    put_value(http, "c", QUARTER + 1, "503 ");
+    ck_assert(http->closed);
+    ck_assert_uint_eq(hub.service.coming.used, 0);
+    teardown();
+}
+END_TEST
+
 #define OWN_GET(path) "GET " path " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n"
 #define OWN_PUT(path) "PUT " path " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3\r\n\r\nabc"
 
@@ -453,6 +494,7 @@ int main(void)
     tcase_add_test(service, however_many_workers_are_expected_strangers_come_in);
     tcase_add_test(service, jobs_that_are_over_are_forgotten_in_the_end);
     tcase_add_test(service, a_job_is_ended_over_http);
+    tcase_add_test(service, one_job_does_not_use_up_the_memory_of_all);
     tcase_add_test(http, a_value_goes_to_whom_waits_for_it);
     tcase_add_test(http, nothing_goes_to_whom_has_waited_long_enough);
     tcase_add_test(http, who_hangs_up_while_it_waits_is_forgotten);

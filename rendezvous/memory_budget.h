@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes that clients may have us keep for them, all jobs together, so that those of one job cannot use
+ * up what the others need. What is taken is given back when it is no longer kept. */
+#ifndef RENDEZVOUS_MEMORY_BUDGET_H
+#define RENDEZVOUS_MEMORY_BUDGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct memory_budget {
+    size_t max; /* 0: no limit */
+    size_t used;
+};
+
+static inline size_t memory_budget_left(const struct memory_budget *budget)
+{
+    if (budget->max == 0)
+        return SIZE_MAX - budget->used;
+    return budget->max > budget->used ? budget->max - budget->used : 0;
+}
+
+/* False: there is not so much left, and nothing is taken. */
+static inline bool memory_budget_take(struct memory_budget *budget, size_t nbytes)
+{
+    if (nbytes > memory_budget_left(budget))
+        return false;
+    budget->used += nbytes;
+    return true;
+}
+
+static inline void memory_budget_give(struct memory_budget *budget, size_t nbytes)
+{
+    budget->used -= nbytes;
+}
+
+#endif
