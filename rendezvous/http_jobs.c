@@ -43,10 +43,19 @@ static cJSON *list(const struct http_service *service, const struct http_exchang
     return json_build_finish(&build);
 }
 
+/* A query where none means anything: true, and the answer. */
+static bool has_query(const struct http_exchange *exchange, struct http_answer *answer)
+{
+    if (exchange->path.query.data)
+        http_json_error(answer, 400, "the query: expected none");
+    return exchange->path.query.data;
+}
+
 bool http_jobs(struct http_service *service, struct http_exchange *exchange,
                struct http_answer *answer)
 {
-    http_json_answer(answer, 200, list(service, exchange));
+    if (!has_query(exchange, answer))
+        http_json_answer(answer, 200, list(service, exchange));
     return true;
 }
 
@@ -152,7 +161,7 @@ bool http_job_put(struct http_service *service, struct http_exchange *exchange,
     char id[JOB_ID_SIZE];
     struct err err = { 0 };
     struct job_declaration declaration;
-    if (!named(service, exchange, id, answer))
+    if (has_query(exchange, answer) || !named(service, exchange, id, answer))
         return true;
     if (service->meetings->only)
         http_json_error(answer, 409, "this rendezvous is for the one job of a launcher");
@@ -169,7 +178,7 @@ bool http_job_put(struct http_service *service, struct http_exchange *exchange,
 bool http_job_delete(struct http_service *service, struct http_exchange *exchange,
                      struct http_answer *answer)
 {
-    struct meeting *meeting = find(service, exchange, answer);
+    struct meeting *meeting = has_query(exchange, answer) ? NULL : find(service, exchange, answer);
     if (!meeting)
         return true;
     if (meeting->planned) {

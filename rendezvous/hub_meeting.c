@@ -11,7 +11,7 @@
 
 /* To the people of a service. */
 static void __attribute__((format(printf, 3, 4)))
-say(struct hub *hub, const struct meeting *meeting, const char *format, ...)
+say(struct hub *hub, const char *job, const char *format, ...)
 {
     char text[JOIN_TEXT_MAX];
     va_list args;
@@ -20,7 +20,7 @@ say(struct hub *hub, const struct meeting *meeting, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    hub->say(hub->context, meeting->id, text);
+    hub->say(hub->context, job, text);
 }
 
 static void refuse(struct rendezvous_connection *connection, int status, const char *text)
@@ -65,7 +65,7 @@ static void on_complete(struct hub *hub, struct meeting *meeting)
     metrics_joined(&hub->metrics, hub->now_ms - meeting->first_ms);
     if (hub->events.complete)
         hub->events.complete(hub->context);
-    say(hub, meeting, "all %d workers have come", meeting->size);
+    say(hub, meeting->id, "all %d workers have come", meeting->size);
 }
 
 /* Nobody is left of a service's job. */
@@ -74,7 +74,7 @@ static void check_over(struct hub *hub, struct meeting *meeting)
     if (!meeting_is_over(meeting) || !meeting->store)
         return;
     const char *cause = meeting_cause(meeting);
-    say(hub, meeting, *cause ? "failed: %s" : "ended: all workers have left%s", cause);
+    say(hub, meeting->id, *cause ? "failed: %s" : "ended: all workers have left%s", cause);
     meeting_close(meeting, &hub->service.woken, hub->now_ms);
     hub->trim = true;
 }
@@ -161,7 +161,7 @@ static int join_lobby(struct rendezvous_connection *connection, struct meeting *
         return rc;
     take_in(connection, meeting);
     if (meeting->lobby.count == 1)
-        say(hub, meeting, "a worker on %s is the first of %d", meeting->lobby.guests[0].host,
+        say(hub, meeting->id, "a worker on %s is the first of %d", meeting->lobby.guests[0].host,
             meeting->lobby.size);
     if (meeting->lobby.state == LOBBY_FULL)
         seat(hub, meeting);
@@ -193,6 +193,8 @@ void hub_on_hello(struct rendezvous_connection *connection, const struct join_he
     if (rc == HVD_OK)
         return;
     connection->hub->metrics.refused_workers++;
+    say(connection->hub, connection->join.job, "refused a worker on %s (pid %d): %s", hello->host,
+        hello->pid, err.text);
     refuse(connection, rc, err.text);
 }
 

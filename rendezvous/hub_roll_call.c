@@ -22,6 +22,7 @@ static int ask_all(struct hub *hub, struct meeting *meeting, struct err *err)
     if (rc < 0)
         return rc;
     hub->roll_calls++;
+    meeting->asked_ms = hub->now_ms;
     hub_due(hub, roll_call_deadline(&meeting->roll_call));
     for (int rank = 0; rank < meeting->size; rank++)
         ask_rank(meeting, rank);
@@ -73,9 +74,12 @@ static void report_of(struct hub *hub, struct meeting *meeting)
     const char *text;
     if (!roll_call_is_open(&meeting->roll_call))
         return;
-    while (!hub->closed && roll_call_next(&meeting->roll_call, &meeting->membership, &rank, &text))
+    while (!hub->closed &&
+           roll_call_next(&meeting->roll_call, &meeting->membership, &rank, &text)) {
+        meeting->ranks[rank].silent = meeting->ranks[rank].heard_ms < meeting->asked_ms;
         if (meeting->asked_by_launcher)
             hub->events.report(hub->context, rank, text);
+    }
     if (!roll_call_is_open(&meeting->roll_call))
         roll_call_ended(hub, meeting);
 }

@@ -169,6 +169,7 @@ void meeting_heard(struct meeting *meeting, int rank, const char *report, uint64
     struct meeting_rank *at = &meeting->ranks[rank];
     size_t size = (size_t)roll_call_text_size(meeting->size);
     at->heard_ms = now_ms;
+    at->silent = false;
     free(at->report);
     at->report = strndup(report, size - 1); /* without memory: not known */
 }

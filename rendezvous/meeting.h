@@ -32,6 +32,7 @@ struct meeting_rank {
     struct rendezvous_connection *connection; /* NULL: none now; owned by the hub */
     int pid;                                  /* 0: not known */
     bool joined;                              /* has said HELLO */
+    bool silent;                              /* did not answer when it was last asked */
     uint64_t joined_ms;                       /* when it did */
     uint64_t heard_ms;                        /* when it last said anything */
     char *report; /* what it last said it is doing, lines; NULL: never asked; owned */
@@ -51,6 +52,7 @@ struct meeting {
     struct membership membership;  /* once `slots` are there */
     struct meeting_rank *ranks;    /* likewise */
     struct roll_call roll_call;
+    uint64_t asked_ms;         /* when the last one began */
     bool asked_by_launcher;    /* the roll call is for it */
     bool ask_again;            /* the launcher asked while another one was under way */
     struct wait_list watchers; /* requests that wait for a roll call to end */

@@ -53,6 +53,7 @@ enum member_state {
 
 struct member {
     enum member_state state;
+    bool failed;        /* has left because of a failure */
     char *how;          /* what the launcher said of its end; owned */
     uint64_t settle_ms; /* when BROKEN or ENDED becomes LOST */
 };

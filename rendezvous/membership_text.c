@@ -61,7 +61,7 @@ const char *membership_text_absent(const struct membership *membership, int rank
     case MEMBER_JOINED:
         return joined_text(membership);
     case MEMBER_LEFT:
-        return "has left (hvd_shutdown)";
+        return member->failed ? "has left, its world was broken" : "has left (hvd_shutdown)";
     default:
         return member->how ? member->how : "its connection broke";
     }

@@ -123,8 +123,8 @@ static void put_hosts(struct view *view, const struct host_groups *groups)
 static const char *doing(const struct meeting *meeting, int rank)
 {
     const char *absent = membership_text_absent(&meeting->membership, rank);
-    const char *report = meeting->ranks[rank].report;
-    return absent ? absent : report ? report : "";
+    const struct meeting_rank *at = &meeting->ranks[rank];
+    return absent ? absent : at->silent ? "did not answer" : at->report ? at->report : "";
 }
 
 static void put_times_of_rank(struct view *view, cJSON *object, const struct meeting_rank *rank)

@@ -185,6 +185,7 @@ START_TEST(who_comes_too_late_is_told_so_and_may_come_to_the_next_run)
     expect_place(&clients[0], (struct place){ 0, 1, 0, 1, 0, 1 });
     come(1, "train", "a", -1, 1);
     expect_told(&clients[1], JOIN_REFUSED, "1 of 1 workers already");
+    ck_assert_ptr_nonnull(strstr(service_said, "train: refused a worker on a (pid -1): "));
     ck_assert(clients[1].closed);
     join_client_leave(&clients[0]);
     ck_assert_ptr_nonnull(strstr(service_said, "train: ended"));
@@ -423,6 +424,25 @@ START_TEST(what_is_answered_in_one_go_is_bounded_also_if_it_is_held_in_between)
 }
 END_TEST
 
+START_TEST(a_rank_that_does_not_answer_those_who_look_is_said_to)
+{
+    now_ms = 100;
+    setup(1);
+    join_first(1);
+    expect_welcome(&clients[0], 0, 1);
+    struct join_client *http = &clients[9];
+    dial_from(http, RENDEZVOUS_OWN_UID);
+    tick_at(1000);
+    say(http, OWN_GET("/v1/jobs/job?ask"));
+    tick_at(1000 + ROLL_CALL_MS);
+    ck_assert_ptr_nonnull(strstr(heard(http), "did not answer"));
+    join_client_report(&clients[0], "late\n");
+    say(http, OWN_GET("/v1/jobs/job"));
+    ck_assert_ptr_nonnull(strstr(heard(http), "late"));
+    teardown();
+}
+END_TEST
+
 START_TEST(the_launcher_and_those_who_look_do_not_share_an_asking)
 {
     struct err err;
@@ -503,6 +523,7 @@ int main(void)
     tcase_add_test(http, what_ranks_do_is_asked_for_those_who_look);
     tcase_add_test(http, what_is_answered_in_one_go_is_bounded_also_if_it_is_held_in_between);
     tcase_add_test(http, the_launcher_and_those_who_look_do_not_share_an_asking);
+    tcase_add_test(http, a_rank_that_does_not_answer_those_who_look_is_said_to);
     tcase_add_test(http, workers_of_horovods_own_are_a_job_that_runs);
     tcase_add_test(http, for_whom_a_worker_of_horovods_own_has_waited_is_said);
     suite_add_tcase(suite, service);
