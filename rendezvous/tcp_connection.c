@@ -5,8 +5,8 @@
  * The rendezvous ends it: what is queued goes out, our side is shut down, and what the client still
  * sends is read away until it closes too; a socket closed on unread bytes would take the answer back.
  * The client ends it, or it breaks: what came before is still handed over, then rendezvous_hangup().
- * Nothing goes out for TCP_PORT_WRITE_MS, or too much is queued, or there is no memory for it: the
- * same.
+ * Nothing goes out for TCP_PORT_WRITE_MS, or what is queued goes out too slowly, or too much is
+ * queued, for it or for all, or there is no memory for it: the same.
  * Of those that the rendezvous has ended no more than TCP_LINGERING_MAX may take their time to read
  * and to close, unless they have much to read. */
 #include "rendezvous/tcp_connection.h"
@@ -38,6 +38,27 @@ static void set_timeout(struct tcp_connection *connection, uint64_t timeout_ms)
     set_deadline(connection, uv_now(connection->port->loop) + timeout_ms);
 }
 
+/* Something must go out in time, and all of it too. */
+static void set_write_timeout(struct tcp_connection *connection)
+{
+    uint64_t deadline_ms = uv_now(connection->port->loop) + TCP_PORT_WRITE_MS;
+    set_deadline(connection,
+                 deadline_ms < connection->read_by_ms ? deadline_ms : connection->read_by_ms);
+}
+
+static void count_queue(struct tcp_connection *connection)
+{
+    connection->port->queues += connection->queue.capacity - connection->counted;
+    connection->counted = connection->queue.capacity;
+}
+
+static void drop_queue(struct tcp_connection *connection)
+{
+    wire_writer_fini(&connection->queue);
+    connection->sent = 0;
+    count_queue(connection);
+}
+
 static void on_closed(uv_handle_t *handle)
 {
     struct tcp_connection *connection = handle->data;
@@ -55,7 +76,7 @@ static void forget(struct tcp_connection *connection)
     *connection->link = connection->next; /* its own `next` stays: on_tick() may stand here */
     if (connection->next)
         connection->next->link = connection->link;
-    wire_writer_fini(&connection->queue);
+    drop_queue(connection);
     uv_close((uv_handle_t *)&connection->poll, on_closed);
     close(connection->fd);
     tcp_port_resume(connection->port);
@@ -74,8 +95,7 @@ void tcp_connection_end(struct tcp_connection *connection)
 static void break_off(struct tcp_connection *connection)
 {
     connection->broken = true;
-    wire_writer_fini(&connection->queue);
-    connection->sent = 0;
+    drop_queue(connection);
     set_deadline(connection, 0);
     shutdown(connection->fd, SHUT_RDWR);
 }
@@ -140,11 +160,10 @@ static void flush(struct tcp_connection *connection)
         return;
     connection->sent += n;
     if (is_queued(connection)) {
-        set_timeout(connection, TCP_PORT_WRITE_MS);
+        set_write_timeout(connection);
         return;
     }
-    wire_writer_fini(&connection->queue);
-    connection->sent = 0;
+    drop_queue(connection);
     set_deadline(connection, 0);
     if (!connection->session)
         linger(connection);
@@ -188,6 +207,14 @@ static struct tcp_connection *of_stream(struct rendezvous_stream *stream)
     return (struct tcp_connection *)((char *)stream - offsetof(struct tcp_connection, stream));
 }
 
+/* Frames are short, and workers have no large queue. */
+static bool too_much_is_queued(const struct tcp_connection *connection)
+{
+    size_t length = connection->queue.length - connection->sent;
+    return length > TCP_QUEUE_MAX || (length > TCP_STRANGER_QUEUE_MAX &&
+                                      connection->port->queues > connection->port->queues_max);
+}
+
 /* Makes room at the end of what is queued by forgetting what has been sent. */
 static void enqueue(struct tcp_connection *connection, const void *data, size_t length)
 {
@@ -198,7 +225,9 @@ static void enqueue(struct tcp_connection *connection, const void *data, size_t 
         connection->sent = 0;
     }
     wire_put_bytes(queue, data, length);
-    if (queue->failed || queue->length - connection->sent > TCP_QUEUE_MAX)
+    count_queue(connection);
+    connection->read_by_ms += (uint64_t)length * 1000 / TCP_PORT_RATE;
+    if (queue->failed || too_much_is_queued(connection))
         break_off(connection);
 }
 
@@ -209,9 +238,11 @@ static void stream_send(struct rendezvous_stream *stream, const void *data, size
     size_t done = connection->broken || was_queued ? 0 : send_now(connection, data, length);
     if (connection->broken || done == length)
         return;
+    if (!was_queued)
+        connection->read_by_ms = uv_now(connection->port->loop) + TCP_PORT_WRITE_MS;
     enqueue(connection, (const char *)data + done, length - done);
     if (!was_queued && !connection->broken)
-        set_timeout(connection, TCP_PORT_WRITE_MS);
+        set_write_timeout(connection);
     await(connection);
 }
 

@@ -11,9 +11,10 @@
 
 enum {
     TCP_READ_SIZE = 64 * 1024,
-    TCP_QUEUE_MAX = 64 << 20, /* who has let so much pile up is hung up on */
-    TCP_LINGER_MS = 2000,     /* how long a client may take to see that we have closed */
-    TCP_LINGERING_MAX = 256,  /* no more of them, with those that have not read all before */
+    TCP_QUEUE_MAX = 64 << 20,   /* who has let so much pile up is hung up on */
+    TCP_QUEUES_MAX = 256 << 20, /* when all queues of a port take so much, no more large ones */
+    TCP_LINGER_MS = 2000,       /* how long a client may take to see that we have closed */
+    TCP_LINGERING_MAX = 256,    /* no more of them, with those that have not read all before */
     TCP_STRANGER_QUEUE_MAX = 128 * 1024, /* who has more in the queue is no stranger */
     TCP_TICK_MS = 250
 };
@@ -27,7 +28,9 @@ struct tcp_connection {
     struct tcp_connection *next, **link;   /* link: what points at this one */
     struct wire_writer queue;              /* bytes from `sent` on have not gone out yet */
     size_t sent;
+    size_t counted;       /* of the queue's memory, among that of all */
     uint64_t deadline_ms; /* of the loop's clock; 0: none */
+    uint64_t read_by_ms;  /* when all that is queued must have gone out */
     int fd;
     bool broken; /* nothing more can be sent; its end is seen with the next event */
     bool
@@ -44,6 +47,7 @@ struct tcp_port {
     bool paused;     /* there was no descriptor for one more */
     bool closing;
     int deadlines, lingering;
+    size_t queues, queues_max; /* bytes of memory */
     struct tcp_connection *connections;
     struct sockaddr_storage bound;
     char address[TCP_ADDRESS_SIZE];

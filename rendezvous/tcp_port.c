@@ -147,6 +147,7 @@ struct tcp_port *tcp_port_open(uv_loop_t *loop, const char *address, struct rend
     }
     port->loop = loop;
     port->rendezvous = rendezvous;
+    port->queues_max = TCP_QUEUES_MAX;
     if (tcp_address_parse(&port->bound, address, err) < 0)
         goto failed;
     tcp_address_format(port->address, &port->bound);

@@ -6,7 +6,10 @@
  * accepted, and no more than TCP_PORT_TURN are accepted in one turn of the loop, so that those who have
  * something to say are not pushed out by those who say nothing.
  * While a client does not read what it is sent, nothing more is read from it; if nothing goes out for
- * TCP_PORT_WRITE_MS, it is hung up on. A host that vanishes is noticed by keepalive.
+ * TCP_PORT_WRITE_MS, it is hung up on, and also if it takes longer for what is queued than that and a
+ * second for each TCP_PORT_RATE bytes. (A time for the whole whatever its size would be too short for
+ * the largest answers on a slow line, or let the small ones lie for ever.) All that is queued for
+ * clients together is bounded, too. A host that vanishes is noticed by keepalive.
  * When the rendezvous ends a connection, what was queued goes out first, and the client has two
  * seconds to see it. Fails when the address cannot be bound. Running out of descriptors only keeps new
  * ones waiting. */
@@ -17,7 +20,12 @@
 
 #include <stdbool.h>
 
-enum { TCP_PORT_BACKLOG = 4096, TCP_PORT_TURN = 64, TCP_PORT_WRITE_MS = 10000 };
+enum {
+    TCP_PORT_BACKLOG = 4096,
+    TCP_PORT_TURN = 64,
+    TCP_PORT_WRITE_MS = 10000,
+    TCP_PORT_RATE = 64 * 1024
+};
 
 struct tcp_port;
 

@@ -162,6 +162,16 @@ static int dial(void)
     return fd;
 }
 
+/* Little fits into the kernel's buffers of either side. */
+static int dial_narrow(void)
+{
+    int size = 4096, fd = new_socket();
+    setsockopt(port->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    connect_socket(fd);
+    return fd;
+}
+
 static void say(int fd, const char *text)
 {
     ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
@@ -200,6 +210,21 @@ static void expect(int fd, const char *text)
     char heard[64] = "";
     ck_assert_int_eq(hear(fd, heard, strlen(text)), (ssize_t)strlen(text));
     ck_assert_str_eq(heard, text);
+}
+
+/* Is sent so much that most of it is queued, when its buffers in the kernel are small. */
+static int dial_for_much(size_t length, int buffer_size)
+{
+    int fd = new_socket(), before = stand_in.accepted;
+    if (buffer_size > 0) {
+        setsockopt(port->fd, SOL_SOCKET, SO_SNDBUF, &buffer_size, sizeof buffer_size);
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer_size, sizeof buffer_size);
+    }
+    connect_socket(fd);
+    while (stand_in.accepted == before)
+        turn();
+    send_much(stand_in.latest->stream, length);
+    return fd;
 }
 
 static void expect_end(int fd)
@@ -316,6 +341,64 @@ START_TEST(who_does_not_read_for_long_is_hung_up_on)
 }
 END_TEST
 
+/* Until the next look at deadlines, if there is one. */
+static void put_forward(uint64_t ms)
+{
+    uint64_t look_ms = __real_uv_now(&loop) + uv_timer_get_due_in(&port->tick);
+    ahead_ms += ms;
+    while (__real_uv_now(&loop) < look_ms && uv_is_active((uv_handle_t *)&port->tick))
+        uv_run(&loop, UV_RUN_ONCE);
+}
+
+/* Two are sent as much; a while passes between what each reads. */
+START_TEST(who_reads_too_slowly_is_hung_up_on)
+{
+    enum { MUCH = 3 << 19, LITTLE = 64 << 10, STEP_MS = TCP_PORT_WRITE_MS - 1000 };
+    static char heard[MUCH];
+    int fine = dial_for_much(MUCH, 0), slow = dial_for_much(MUCH, LITTLE);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(hear(fine, heard, MUCH / 2), MUCH / 2);
+        ck_assert_int_eq(hear(slow, heard, LITTLE), LITTLE);
+        ck_assert_int_eq(stand_in.hung_up, 0);
+        put_forward(STEP_MS);
+    }
+    for (int read = 2 * LITTLE; stand_in.hung_up == 0; read += LITTLE) {
+        ck_assert_int_lt(read, MUCH - LITTLE);
+        ck_assert_int_eq(hear(slow, heard, LITTLE), LITTLE);
+        put_forward(STEP_MS);
+    }
+    say(fine, "again");
+    expect(fine, "again");
+    close(slow);
+    close(fine);
+}
+END_TEST
+
+START_TEST(when_much_is_queued_for_all_large_queues_are_refused)
+{
+    int fds[3];
+    port->queues_max = 5 << 20;
+    for (int i = 0; i < 3; i++)
+        fds[i] = dial_for_much(3 << 20, 4096);
+    while (stand_in.hung_up == 0)
+        turn();
+    turns(10);
+    ck_assert_int_eq(stand_in.hung_up, 2);
+    ck_assert_uint_le(port->queues, port->queues_max);
+    int fine = dial_narrow();
+    say(fine, "M");
+    while (stand_in.accepted < 4 || stand_in.open > 1)
+        turn();
+    ck_assert_int_eq(stand_in.hung_up, 2);
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+    close(fine);
+    while (port->connections)
+        turn();
+    ck_assert_uint_eq(port->queues, 0);
+}
+END_TEST
+
 START_TEST(who_does_not_see_the_end_is_dropped)
 {
     int fd = dial();
@@ -349,16 +432,6 @@ START_TEST(few_wait_for_clients_that_do_not_see_the_end)
     }
 }
 END_TEST
-
-/* Little fits into the kernel's buffers of either side. */
-static int dial_narrow(void)
-{
-    int size = 4096, fd = new_socket();
-    setsockopt(port->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
-    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
-    connect_socket(fd);
-    return fd;
-}
 
 static int count_connections(void)
 {
@@ -662,6 +735,8 @@ int main(void)
     tcase_add_test(tcase, an_answer_outlives_what_the_client_still_sends);
     tcase_add_test(tcase, who_does_not_read_is_not_read_from);
     tcase_add_test(tcase, who_does_not_read_for_long_is_hung_up_on);
+    tcase_add_test(tcase, who_reads_too_slowly_is_hung_up_on);
+    tcase_add_test(tcase, when_much_is_queued_for_all_large_queues_are_refused);
     tcase_add_test(tcase, who_does_not_see_the_end_is_dropped);
     tcase_add_test(tcase, few_wait_for_clients_that_do_not_see_the_end);
     tcase_add_test(tcase, few_wait_for_clients_that_do_not_read_their_last_answer);
