@@ -48,6 +48,7 @@ void hub_init_service(struct hub *hub, const struct rendezvous_service_options *
     hub->say = options->say;
     hub->context = options->context;
     meetings_init(&hub->meetings, options->max_jobs, options->start_timeout_ms);
+    hub->connections_max = options->connections_max;
     hub->service.coming.max = options->memory_max / 4;
     hub->meetings.values.max = options->memory_max - options->memory_max / 4;
 }
@@ -241,12 +242,23 @@ static int expected(const struct hub *hub)
     return workers < WORLD_SIZE_MAX ? (int)workers : WORLD_SIZE_MAX;
 }
 
+/* For strangers. */
+static int room(const struct hub *hub)
+{
+    int wanted = HUB_STRANGERS_MAX;
+    int left = hub->connections_max - hub->count[HUB_CLIENT] - hub->count[HUB_WORKER];
+    if (hub->count[HUB_STRANGER] >= HUB_STRANGERS_MAX)
+        wanted += expected(hub);
+    if (hub->connections_max == 0 || left >= wanted)
+        return wanted;
+    return left > HUB_STRANGERS_MIN ? left : HUB_STRANGERS_MIN;
+}
+
 static void make_room(struct hub *hub)
 {
-    if (hub->count[HUB_STRANGER] < HUB_STRANGERS_MAX)
+    if (hub->count[HUB_STRANGER] < HUB_STRANGERS_MIN)
         return;
-    int room = HUB_STRANGERS_MAX + expected(hub);
-    while (hub->count[HUB_STRANGER] >= room) {
+    for (int most = room(hub); hub->count[HUB_STRANGER] >= most;) {
         hub->metrics.turned_away++;
         hub_end(least_wanted(hub));
     }

@@ -6,9 +6,10 @@
  * worker's, a proven HTTP request a client's, as does HTTP on a socket of the job's own user.
  * Strangers have deadlines and are at most HUB_STRANGERS_MAX, besides one for each worker that is
  * still expected, because all of them may dial before the first says HELLO (but for WORLD_SIZE_MAX
- * of them at most, however many jobs wait). When there is no room
- * the oldest that has not said OPEN makes some, or else the oldest of all; workers and clients are
- * never sent away for it.
+ * of them at most, however many jobs wait). Where the carrier says how many connections there may
+ * be, strangers have what workers and clients leave, or HUB_STRANGERS_MIN. When there is no room the
+ * oldest that has not said OPEN makes some, or else the oldest of all; workers and clients are never
+ * sent away for it.
  *
  *   stranger -> client      HTTP
  *   stranger -> worker      frames; in the lobby of its job, then of a rank
@@ -32,7 +33,7 @@
 #include <sys/queue.h>
 
 /* Besides the workers that are still expected; and of HTTP clients. */
-enum { HUB_STRANGERS_MAX = 256, HUB_CLIENTS_MAX = 16384 };
+enum { HUB_STRANGERS_MAX = 256, HUB_STRANGERS_MIN = 64, HUB_CLIENTS_MAX = 16384 };
 
 /* While there are more strangers than that, because workers are expected, none keeps more of a head
  * of HTTP than this that is not whole. */
@@ -81,11 +82,12 @@ struct hub {
 
     struct hub_connections connections[HUB_STANDINGS]; /* oldest first; the dead are freed later */
     int count[HUB_STANDINGS];
-    int roll_calls;  /* that are under way */
-    uint64_t due_ms; /* no deadline is earlier */
-    uint64_t now_ms; /* of the outermost call */
-    int calls;       /* that are under way, one inside the other */
-    bool trim;       /* a job is over: jobs may have to be forgotten */
+    int connections_max; /* 0: not known */
+    int roll_calls;      /* that are under way */
+    uint64_t due_ms;     /* no deadline is earlier */
+    uint64_t now_ms;     /* of the outermost call */
+    int calls;           /* that are under way, one inside the other */
+    bool trim;           /* a job is over: jobs may have to be forgotten */
     bool closed;
 };
 

@@ -89,6 +89,10 @@ struct rendezvous_service_options {
      * have not come whole, the rest for values. 0: no limit but that of each job and connection. */
     size_t memory_max;
 
+    /* How many connections its carriers have descriptors for; 0: not known. Strangers leave those
+     * of it alone that workers and clients have. */
+    int connections_max;
+
     uint64_t start_timeout_ms; /* of jobs that are not declared with another */
 
     /* Something has happened to a job: one line without its name. Borrowed for the call. */

@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,9 @@
 
 /* 10 000 connections, and some files. */
 enum { DESCRIPTORS_WANTED = 10000 + 64 };
+
+/* Files, and connections that are over but have not been closed by their clients. */
+enum { DESCRIPTORS_RESERVED = 64 + 256 };
 
 static const int watched[] = { SIGINT, SIGTERM, SIGHUP };
 
@@ -128,6 +132,15 @@ static void raise_descriptors(void)
                    (unsigned long long)limit.rlim_max, DESCRIPTORS_WANTED);
 }
 
+/* 0: as many as there may ever be. */
+static int connections_max(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > INT_MAX)
+        return 0;
+    return limit.rlim_cur > DESCRIPTORS_RESERVED ? (int)limit.rlim_cur - DESCRIPTORS_RESERVED : 1;
+}
+
 /* Ends all that keeps the loop running, last things first; but the rendezvous before its carriers,
  * whose hanging up it would tell the others as the workers' own. */
 static void stop(struct service *service)
@@ -186,6 +199,7 @@ static int create_rendezvous(struct service *service, struct err *err)
     const struct rendezvous_service_options options = {
         .key = &service->key,
         .max_jobs = service->options.max_jobs,
+        .connections_max = connections_max(),
         .memory_max = (size_t)service->options.max_memory_mib << 20,
         .start_timeout_ms = (uint64_t)service->options.start_timeout_s * 1000,
         .say = on_said,
