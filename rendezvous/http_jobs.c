@@ -143,10 +143,12 @@ static struct meeting *declare(struct http_service *service, const char *id,
     struct meeting *meeting = meetings_find(service->meetings, id);
     if (meeting && !meeting_is_over(meeting)) {
         int size = rank_states_size(meeting);
-        if (size == declaration->size)
-            return meeting;
-        http_json_error(answer, 409, "job %s has size %d", id, size);
-        return NULL;
+        if (size != declaration->size) {
+            http_json_error(answer, 409, "job %s has size %d", id, size);
+            return NULL;
+        }
+        meeting_declared(meeting, now_ms);
+        return meeting;
     }
     meeting = meetings_make(service->meetings, id, declaration->size, declaration->start_timeout_ms,
                             now_ms, &err);

@@ -296,6 +296,7 @@ void hub_meeting_tick(struct hub *hub, struct meeting *meeting)
         roll_call_tick(&meeting->roll_call, hub->now_ms);
     } else if (meeting->lobby.state == LOBBY_OPEN) {
         lobby_tick(&meeting->lobby, hub->now_ms);
+        meeting_lapse(meeting, hub->now_ms);
         if (meeting->lobby.state == LOBBY_BROKEN)
             clear_lobby(hub, meeting);
     }

@@ -76,9 +76,37 @@ struct meeting *meeting_create(const char *id, int size, uint64_t start_timeout_
                                struct err *err)
 {
     struct meeting *meeting = create(id, size, now_ms, err);
-    if (meeting)
-        lobby_init(&meeting->lobby, meeting->id, size, start_timeout_ms);
+    if (!meeting)
+        return NULL;
+    lobby_init(&meeting->lobby, meeting->id, size, start_timeout_ms);
+    meeting_declared(meeting, now_ms);
     return meeting;
+}
+
+static bool is_empty(const struct meeting *meeting)
+{
+    return !meeting->slots && meeting->lobby.state == LOBBY_OPEN && meeting->lobby.count == 0;
+}
+
+static uint64_t lapse_after_ms(const struct meeting *meeting)
+{
+    uint64_t times_ms = MEETING_LAPSE_TIMES * meeting->lobby.start_timeout_ms;
+    return times_ms > MEETING_LAPSE_MS ? times_ms : MEETING_LAPSE_MS;
+}
+
+void meeting_declared(struct meeting *meeting, uint64_t now_ms)
+{
+    meeting->lapse_ms = now_ms + lapse_after_ms(meeting);
+}
+
+void meeting_lapse(struct meeting *meeting, uint64_t now_ms)
+{
+    char why[64];
+    if (!is_empty(meeting) || now_ms < meeting->lapse_ms)
+        return;
+    snprintf(why, sizeof why, "no worker has come within %llu s",
+             (unsigned long long)lapse_after_ms(meeting) / 1000);
+    lobby_end(&meeting->lobby, why);
 }
 
 void meeting_destroy(struct meeting *meeting)
@@ -152,6 +180,8 @@ uint64_t meeting_deadline(const struct meeting *meeting)
     uint64_t deadline_ms = roll_call_deadline(&meeting->roll_call);
     if (meeting->slots)
         return earlier(deadline_ms, membership_deadline(&meeting->membership));
+    if (is_empty(meeting))
+        return earlier(deadline_ms, meeting->lapse_ms);
     return meeting->lobby.state == LOBBY_OPEN ? earlier(deadline_ms, meeting->lobby.deadline_ms)
                                               : deadline_ms;
 }

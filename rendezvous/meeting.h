@@ -5,7 +5,9 @@
  *   unplanned   of a service: workers gather in the lobby, then are given places, then membership
  *
  *   gathering -> running -> ended      all have left
- *   gathering, running -> failed       a rank was lost, or some did not come in time
+ *   gathering, running -> failed       a rank was lost, or some did not come in time; or nobody at
+ *                                      all, to one of a service's, for MEETING_LAPSE_MS or
+ *                                      MEETING_LAPSE_TIMES its start timeout, what is longer
  *
  * Without I/O; the hub acts on what lobby and membership say. */
 #ifndef RENDEZVOUS_MEETING_H
@@ -24,6 +26,8 @@
 #include <sys/queue.h>
 
 struct rendezvous_connection;
+
+enum { MEETING_LAPSE_MS = 3600 * 1000, MEETING_LAPSE_TIMES = 10 };
 
 enum meeting_state { MEETING_GATHERING, MEETING_RUNNING, MEETING_ENDED, MEETING_FAILED };
 
@@ -44,6 +48,7 @@ struct meeting {
     uint64_t since_ms; /* when it was made */
     uint64_t first_ms; /* when the first worker came */
     uint64_t ended_ms; /* when the last worker was gone; 0 while some are there */
+    uint64_t lapse_ms; /* of an unplanned one: when it ends if nobody has come */
     int size;          /* 0: not known yet */
     int connected;     /* workers whose connection is open */
 
@@ -69,6 +74,12 @@ struct meeting *meeting_create_planned(const char *id, const struct rendezvous_s
 /* An unplanned one; size 0: what the first worker says. */
 struct meeting *meeting_create(const char *id, int size, uint64_t start_timeout_ms, uint64_t now_ms,
                                struct err *err);
+
+/* It has been declared, maybe again: the time in which somebody must come begins anew. */
+void meeting_declared(struct meeting *meeting, uint64_t now_ms);
+
+/* Time has passed: if nobody has come for so long, ends its lobby. */
+void meeting_lapse(struct meeting *meeting, uint64_t now_ms);
 
 /* After meeting_close(), or when nothing waits any more. NULL is fine. */
 void meeting_destroy(struct meeting *meeting);

@@ -238,6 +238,76 @@ START_TEST(however_many_workers_are_expected_strangers_come_in)
 }
 END_TEST
 
+START_TEST(strangers_leave_the_descriptors_that_others_have_taken)
+{
+    static struct join_client strangers[HUB_STRANGERS_MAX];
+    setup_service(2);
+    hub.connections_max = 102;
+    come(0, "train", "a", -1, 1000);
+    come(1, "train", "a", -1, 1000);
+    for (int i = 0; i < HUB_STRANGERS_MAX; i++)
+        dial(&strangers[i]);
+    ck_assert_int_eq(hub.count[HUB_STRANGER], 100);
+    hub.connections_max = 20; /* workers of a job must be able to say HELLO, all the same */
+    dial(&clients[2]);
+    ck_assert_int_eq(hub.count[HUB_STRANGER], HUB_STRANGERS_MIN);
+    ck_assert_int_eq(hub.count[HUB_WORKER], 2);
+    teardown();
+    for (int i = 0; i < HUB_STRANGERS_MAX; i++)
+        join_client_fini(&strangers[i]);
+}
+END_TEST
+
+/* The start timeout, and when it lapses. */
+static const struct {
+    const char *declaration;
+    uint64_t lapse_ms;
+    const char *said;
+} declarations[] = {
+    { "{\"size\": 2}", 3600000, "job: failed: no worker has come within 3600 s|" },
+    { "{\"size\": 2, \"start_timeout_s\": 600}", 6000000,
+      "job: failed: no worker has come within 6000 s|" },
+};
+
+static void declare(struct join_client *http, const char *declaration)
+{
+    dial(http);
+    request(http, &key, "PUT /v1/jobs/job", declaration);
+    ck_assert_ptr_nonnull(strstr(heard(http), "200 OK"));
+    hang_up(http);
+}
+
+START_TEST(a_job_to_which_nobody_comes_has_failed_in_the_end)
+{
+    uint64_t lapse_ms = declarations[_i].lapse_ms;
+    setup_service(1);
+    declare(&clients[0], declarations[_i].declaration);
+    now_ms = 1000;
+    declare(&clients[1], declarations[_i].declaration); /* it is still wanted */
+    ck_assert_uint_eq(hub_deadline(&hub), 1000 + lapse_ms);
+    tick_at(1000 + lapse_ms - 1);
+    ck_assert_str_eq(service_said, "");
+    tick_at(1000 + lapse_ms);
+    ck_assert_str_eq(service_said, declarations[_i].said);
+    ck_assert_uint_eq(hub_deadline(&hub), HUB_NEVER);
+    come(2, "other", "a", -1, 1);
+    expect_place(&clients[2], (struct place){ 0, 1, 0, 1, 0, 1 });
+    teardown();
+}
+END_TEST
+
+START_TEST(a_job_to_which_somebody_has_come_does_not_lapse)
+{
+    setup_service(1);
+    declare(&clients[0], "{\"size\": 1}");
+    come(1, "job", "a", -1, 1);
+    tick_at(MEETING_LAPSE_MS);
+    ck_assert_ptr_null(strstr(service_said, "failed"));
+    ck_assert_uint_eq(hub_deadline(&hub), HUB_NEVER);
+    teardown();
+}
+END_TEST
+
 START_TEST(jobs_that_are_over_are_forgotten_in_the_end)
 {
     setup_service(1000);
@@ -512,6 +582,10 @@ int main(void)
     tcase_add_test(service, who_comes_back_to_a_job_that_has_failed_is_told_why);
     tcase_add_test(service, there_are_no_more_jobs_than_allowed);
     tcase_add_test(service, however_many_workers_are_expected_strangers_come_in);
+    tcase_add_test(service, strangers_leave_the_descriptors_that_others_have_taken);
+    tcase_add_loop_test(service, a_job_to_which_nobody_comes_has_failed_in_the_end, 0,
+                        sizeof declarations / sizeof *declarations);
+    tcase_add_test(service, a_job_to_which_somebody_has_come_does_not_lapse);
     tcase_add_test(service, jobs_that_are_over_are_forgotten_in_the_end);
     tcase_add_test(service, a_job_is_ended_over_http);
     tcase_add_test(service, one_job_does_not_use_up_the_memory_of_all);
