@@ -235,20 +235,26 @@ static void say_ports(const struct service *service)
     }
 }
 
+static int refuse_port_file(struct err *err)
+{
+    fail_context(err, "--port-file");
+    return STATUS_CANNOT_CREATE;
+}
+
 /* 0, or an exit status and `err`. */
 static int start(struct service *service, struct err *err)
 {
     const struct hvdrendezvousd_options *options = &service->options;
     char status[128];
     int failed;
+    if (options->port_file && port_file_check(options->port_file, err) < 0)
+        return refuse_port_file(err);
     if ((failed = create_rendezvous(service, err)) || (failed = open_ports(service, err)))
         return failed;
     int port = tcp_port_number(service->ports[0]);
     if (options->port_file &&
-        port_file_write(&service->port_file, options->port_file, port, err) < 0) {
-        fail_context(err, "--port-file");
-        return STATUS_CANNOT_CREATE;
-    }
+        port_file_write(&service->port_file, options->port_file, port, err) < 0)
+        return refuse_port_file(err);
     say_ports(service);
     snprintf(status, sizeof status, "listening on %s", tcp_port_address(service->ports[0]));
     readiness_ready(&service->readiness, status);

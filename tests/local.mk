@@ -154,6 +154,7 @@ unit_tests += \
 	tests/unit/metrics_test \
 	tests/unit/options_test \
 	tests/unit/output_lines_test \
+	tests/unit/port_file_test \
 	tests/unit/program_image_test \
 	tests/unit/rank_plan_test \
 	tests/unit/reach_test \

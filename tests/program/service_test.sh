@@ -172,8 +172,21 @@ is "under nohup it is not heard" 200 "$(code /healthz)"
 is "a port that is taken is status 71" "71 hvdrendezvousd: error: listen on 127.0.0.1:$port: Address already in use" "$status $(cat "$tmp/err")"
 service_down
 
+# The file with the port
+service_up
+service_down KILL
+"$HVDRENDEZVOUSD" --key-file "$tmp/key" --listen 127.0.0.1:0 --port-file "$tmp/port" 2>"$tmp/service" &
+service=$!
+service_said 'listening on'
+is "what one that was killed has left is replaced" "$(sed -n 's/.*listening on 127.0.0.1:\([0-9]*\).*/\1/p' "$tmp/service")" "$(cat "$tmp/port")"
+rm "$tmp/port"
+echo mine >"$tmp/port"
+service_down
+is "what somebody else has put there stays" mine "$(cat "$tmp/port")"
+
 # Readiness
 mkfifo "$tmp/ready"
+rm "$tmp/port"
 "$HVDRENDEZVOUSD" --key-file "$tmp/key" --listen 127.0.0.1:0 --port-file "$tmp/port" --ready-fd 5 5>"$tmp/ready" 2>"$tmp/service" &
 service=$!
 read -r line <"$tmp/ready"

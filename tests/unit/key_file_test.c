@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files with the service key, and with the port, in a folder of their own. */
+/* Files with the service key, in a folder of their own. */
 #include "src/key_file.h"
-#include "src/port_file.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>
@@ -25,7 +24,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    static const char *const names[] = { "key", "link", "port", "group" };
+    static const char *const names[] = { "key", "link", "group" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (unlink(names[i]) < 0)
             rmdir(names[i]);
@@ -195,54 +194,6 @@ START_TEST(a_new_key_replaces_nothing)
 }
 END_TEST
 
-static void expect_text(const char *name, const char *expected)
-{
-    char text[64] = "";
-    int fd = open(name, O_RDONLY);
-    ck_assert_int_ge(read(fd, text, sizeof text - 1), 0);
-    close(fd);
-    ck_assert_str_eq(text, expected);
-}
-
-START_TEST(the_port_is_there_while_we_are)
-{
-    struct port_file file = { 0 };
-    struct stat status;
-    put_text("port", "from another life", 0600);
-    umask(077);
-    ck_assert_int_eq(port_file_write(&file, "port", 29400, NULL), HVD_OK);
-    expect_text("port", "29400\n");
-    ck_assert_int_eq(stat("port", &status), 0);
-    ck_assert_uint_eq(status.st_mode & 0777, 0644);
-    port_file_remove(&file);
-    ck_assert_int_eq(access("port", F_OK), -1);
-    port_file_remove(&file);
-}
-END_TEST
-
-START_TEST(the_port_of_another_stays)
-{
-    struct port_file ours = { 0 }, theirs = { 0 };
-    ck_assert_int_eq(port_file_write(&ours, "port", 1, NULL), HVD_OK);
-    ck_assert_int_eq(port_file_write(&theirs, "port", 2, NULL), HVD_OK);
-    port_file_remove(&ours);
-    expect_text("port", "2\n");
-    port_file_remove(&theirs);
-}
-END_TEST
-
-START_TEST(a_port_that_cannot_be_written_leaves_nothing)
-{
-    struct port_file file = { 0 };
-    struct err err = { 0 };
-    ck_assert_int_eq(port_file_write(&file, "nowhere/port", 1, &err), HVD_ERR_SYSTEM);
-    ck_assert_str_eq(err.text, "cannot create 'nowhere/port': No such file or directory");
-    ck_assert_int_eq(mkdir("port", 0700), 0);
-    ck_assert_int_eq(port_file_write(&file, "port", 1, &err), HVD_ERR_SYSTEM);
-    port_file_remove(&file); /* tear_down() sees what is left */
-}
-END_TEST
-
 #define ROWS(table) (int)(sizeof table / sizeof *table)
 
 int main(void)
@@ -259,9 +210,6 @@ int main(void)
     tcase_add_test(tcase, of_a_credential_the_group_is_systemds_business);
     tcase_add_test(tcase, a_new_key_is_random_and_for_its_owner);
     tcase_add_test(tcase, a_new_key_replaces_nothing);
-    tcase_add_test(tcase, the_port_is_there_while_we_are);
-    tcase_add_test(tcase, the_port_of_another_stays);
-    tcase_add_test(tcase, a_port_that_cannot_be_written_leaves_nothing);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
