@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ADDRESS:PORT:
  *   take the port off at the last colon, the brackets off an IPv6 address, read both as numbers.
- * Fails on a name, on a port that is not 0 to 65535, and on IPv6 without brackets. */
+ * Fails on a name, on a port that is not 0 to 65535, on IPv6 without brackets or with an interface
+ * that is not there, and on multicast and broadcast. */
 #include "rendezvous/tcp_address.h"
 
 #include <arpa/inet.h>
@@ -41,6 +42,24 @@ static int parse_host(struct sockaddr_storage *address, const char *host, int po
     return uv_ip6_addr(plain, port, (struct sockaddr_in6 *)address);
 }
 
+/* "%eth9", which libuv leaves out if it is not there. */
+static bool has_lost_its_zone(const struct sockaddr_storage *address, const char *host)
+{
+    return strchr(host, '%') && ((const struct sockaddr_in6 *)address)->sin6_scope_id == 0;
+}
+
+/* Multicast or broadcast: bind() takes them, but nobody can connect. */
+static bool is_of_many(const struct sockaddr_storage *address)
+{
+    const struct in6_addr *in6 = &((const struct sockaddr_in6 *)address)->sin6_addr;
+    in_addr_t in4 = ((const struct sockaddr_in *)address)->sin_addr.s_addr;
+    if (address->ss_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(in6))
+        return IN6_IS_ADDR_MULTICAST(in6);
+    if (address->ss_family == AF_INET6)
+        memcpy(&in4, in6->s6_addr + 12, sizeof in4);
+    return IN_MULTICAST(ntohl(in4)) || in4 == INADDR_BROADCAST;
+}
+
 int tcp_address_parse(struct sockaddr_storage *address, const char *text, struct err *err)
 {
     char host[TCP_ADDRESS_SIZE], quoted[QUOTED_SIZE];
@@ -63,6 +82,12 @@ int tcp_address_parse(struct sockaddr_storage *address, const char *text, struct
                     "not a numeric address: '%s' (expected " EXPECTED
                     "; of the names only localhost)",
                     quoted);
+    if (has_lost_its_zone(address, host))
+        return fail(err, HVD_ERR_INVALID, "no such interface here: '%s' (expected " EXPECTED ")",
+                    quoted);
+    if (is_of_many(address))
+        return fail(err, HVD_ERR_INVALID,
+                    "not an address of one machine: '%s' (expected " EXPECTED ")", quoted);
     return HVD_OK;
 }
 
