@@ -156,6 +156,9 @@ static int complete(struct hvdrendezvousd_options *options, const struct options
         return bad_input(err, NULL, "unexpected argument: '%s' (expected only options)",
                          show_token(&shown, word, strlen(word)));
     options->key_file_source = options_given(&hvdrendezvousd_option_table, seen, "--key-file");
+    if (options->key_file && options->new_key)
+        return bad_input(err, options->key_file_source, "not together with '%s'",
+                         options_given(&hvdrendezvousd_option_table, seen, "--new-key"));
     if (!options->key_file && !options->new_key)
         return bad_input(err, "--key-file", "missing (--new-key FILE makes one)");
     if (options->listen.count == 0)
