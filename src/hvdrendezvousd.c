@@ -257,7 +257,8 @@ static int start(struct service *service, struct err *err)
         return refuse_port_file(err);
     say_ports(service);
     snprintf(status, sizeof status, "listening on %s", tcp_port_address(service->ports[0]));
-    readiness_ready(&service->readiness, status);
+    if (readiness_ready(&service->readiness, status, err) < 0)
+        daemon_log("warning: %s", err->text);
     return 0;
 }
 

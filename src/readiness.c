@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Readiness by descriptor and by datagram:
  *   look for both, say READY once, WATCHDOG=1 as often as is wanted, STOPPING.
- * Fails only when the descriptor that was named cannot be written to. What is sent is lost when
- * nobody reads it; nothing here waits. */
+ * Fails when the descriptor that was named cannot be written to, and when READY reaches nobody at the
+ * socket. What is sent later is lost when nobody reads it; nothing here waits. */
 #include "src/readiness.h"
 
 #include "launcher/bad_input.h"
@@ -22,6 +22,7 @@ static void find_socket(struct readiness *readiness)
     const char *name = getenv("NOTIFY_SOCKET");
     size_t length = name ? strlen(name) : 0;
     struct sockaddr_un *address = &readiness->address;
+    readiness->notify_name = length > 0 ? name : NULL;
     if (length < 2 || length >= sizeof address->sun_path || (*name != '/' && *name != '@'))
         return;
     address->sun_family = AF_UNIX;
@@ -70,11 +71,16 @@ int readiness_init(struct readiness *readiness, int ready_fd, struct err *err)
     return HVD_OK;
 }
 
-static void notify(const struct readiness *readiness, const char *text)
+/* 0 or an errno. */
+static int notify(const struct readiness *readiness, const char *text)
 {
-    if (readiness->notify_socket >= 0)
-        sendto(readiness->notify_socket, text, strlen(text), MSG_NOSIGNAL,
-               (const struct sockaddr *)&readiness->address, readiness->address_length);
+    if (!readiness->notify_name)
+        return 0;
+    if (readiness->notify_socket < 0)
+        return EDESTADDRREQ; /* it names no socket that we know how to reach */
+    ssize_t n = sendto(readiness->notify_socket, text, strlen(text), MSG_NOSIGNAL,
+                       (const struct sockaddr *)&readiness->address, readiness->address_length);
+    return n < 0 ? errno : 0;
 }
 
 static void write_newline(struct readiness *readiness)
@@ -87,12 +93,17 @@ static void write_newline(struct readiness *readiness)
     readiness->ready_fd = -1;
 }
 
-void readiness_ready(struct readiness *readiness, const char *status)
+int readiness_ready(struct readiness *readiness, const char *status, struct err *err)
 {
     char text[512];
+    struct shown shown;
     snprintf(text, sizeof text, "READY=1\nSTATUS=%s", status);
     write_newline(readiness);
-    notify(readiness, text);
+    int errnum = notify(readiness, text);
+    if (errnum == 0)
+        return HVD_OK;
+    show_token(&shown, readiness->notify_name, strlen(readiness->notify_name));
+    return fail_errno(err, HVD_ERR_SYSTEM, errnum, "$NOTIFY_SOCKET: cannot reach '%s'", shown.text);
 }
 
 void readiness_alive(const struct readiness *readiness)

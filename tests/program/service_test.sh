@@ -175,6 +175,7 @@ service_down
 # The file with the port
 service_up
 service_down KILL
+: >"$tmp/service"
 "$HVDRENDEZVOUSD" --key-file "$tmp/key" --listen 127.0.0.1:0 --port-file "$tmp/port" 2>"$tmp/service" &
 service=$!
 service_said 'listening on'
@@ -204,6 +205,13 @@ like "and where" "^STATUS=listening on 127.0.0.1:$port\$" "$tmp/heard"
 ok "that it lives" until_said '^WATCHDOG=1' "$tmp/heard"
 service_down
 ok "and that it stops" until_said '^STOPPING=1' "$tmp/heard"
+NOTIFY_SOCKET=$tmp/nobody
+export NOTIFY_SOCKET
+service_up
+unset NOTIFY_SOCKET
+is "who cannot be told so is named, in one line" "hvdrendezvousd: warning: \$NOTIFY_SOCKET: cannot reach '$tmp/nobody': No such file or directory" \
+    "$(grep NOTIFY "$tmp/service")"
+service_down
 service_up --listen 127.0.0.2:0 --listen localhost:0
 is "several addresses are listened on" 3 "$(grep -c 'listening on 127' "$tmp/service")"
 is "and told" 1 "$(grep -c 'listening on 127.0.0.2:' "$tmp/service")"

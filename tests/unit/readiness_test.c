@@ -69,7 +69,7 @@ static void expect(const char *text)
 
 static void tell_all(void)
 {
-    readiness_ready(&readiness, "listening on 127.0.0.1:1");
+    readiness_ready(&readiness, "listening on 127.0.0.1:1", NULL);
     readiness_alive(&readiness);
     readiness_stopping(&readiness);
 }
@@ -111,14 +111,27 @@ START_TEST(a_socket_without_a_file_is_told)
 }
 END_TEST
 
-static const char *const no_sockets[] = {
-    "", "/", "@", "relative", "vsock:2:1", "/nowhere/at/all"
+static const struct {
+    const char *name, *text;
+} no_sockets[] = {
+    { "", "" },
+    { "/", "$NOTIFY_SOCKET: cannot reach '/': Destination address required" },
+    { "@", "$NOTIFY_SOCKET: cannot reach '@': Destination address required" },
+    { "relative", "$NOTIFY_SOCKET: cannot reach 'relative': Destination address required" },
+    { "vsock:2:1", "$NOTIFY_SOCKET: cannot reach 'vsock:2:1': Destination address required" },
+    { "/nowhere/at/all",
+      "$NOTIFY_SOCKET: cannot reach '/nowhere/at/all': No such file or directory" },
+    { "@hvd\n", "$NOTIFY_SOCKET: cannot reach '@hvd\\x0a': Connection refused" },
 };
 
-START_TEST(what_is_no_socket_is_left_alone)
+START_TEST(what_is_no_socket_is_said_once_and_left_alone)
 {
-    setenv("NOTIFY_SOCKET", no_sockets[_i], 1);
+    struct err err = { 0 };
+    setenv("NOTIFY_SOCKET", no_sockets[_i].name, 1);
     start(-1);
+    int rc = readiness_ready(&readiness, "listening on 127.0.0.1:1", &err);
+    ck_assert_int_eq(rc, *no_sockets[_i].text ? HVD_ERR_SYSTEM : HVD_OK);
+    ck_assert_str_eq(err.text, no_sockets[_i].text);
     tell_all();
 }
 END_TEST
@@ -153,7 +166,7 @@ START_TEST(a_descriptor_gets_a_newline_and_its_end)
     ck_assert_int_eq(pipe(ends), 0);
     start(ends[1]);
     tell_all();
-    readiness_ready(&readiness, "once more");
+    readiness_ready(&readiness, "once more", NULL);
     ck_assert_int_eq(read(ends[0], heard, sizeof heard), 1);
     ck_assert_int_eq(heard[0], '\n');
     ck_assert_int_eq(read(ends[0], heard, sizeof heard), 0);
@@ -227,7 +240,7 @@ int main(void)
     tcase_add_test(tcase, nobody_to_tell_is_fine);
     tcase_add_test(tcase, a_socket_with_a_path_is_told);
     tcase_add_test(tcase, a_socket_without_a_file_is_told);
-    tcase_add_loop_test(tcase, what_is_no_socket_is_left_alone, 0, ROWS(no_sockets));
+    tcase_add_loop_test(tcase, what_is_no_socket_is_said_once_and_left_alone, 0, ROWS(no_sockets));
     tcase_add_test(tcase, a_name_that_is_too_long_is_left_alone);
     tcase_add_test(tcase, a_manager_that_does_not_listen_holds_nobody_up);
     tcase_add_test(tcase, a_descriptor_gets_a_newline_and_its_end);
