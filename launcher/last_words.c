@@ -6,15 +6,27 @@
 
 #include <string.h>
 
+/* Puts "..." in place of the last characters. */
+static void mark_cut(char line[LAST_WORDS_MAX + 1])
+{
+    static const char mark[] = "...";
+    size_t at = LAST_WORDS_MAX + 1 - sizeof mark;
+    while (at > 0 && ((unsigned char)line[at] & 0xc0) == 0x80) /* not amid a character */
+        at--;
+    memcpy(line + at, mark, sizeof mark);
+}
+
 /* Keeps the current line, if there is something in it, and begins the next. */
 static void end_line(struct last_words *words)
 {
     words->current[words->length] = '\0';
     text_make_line(words->current);
+    if (words->cut)
+        mark_cut(words->current);
     if (words->length > strspn(words->current, " "))
         memcpy(words->last, words->current, words->length + 1);
     words->length = 0;
-    words->in_escape = false;
+    words->in_escape = words->cut = false;
 }
 
 static void take(struct last_words *words, unsigned char byte)
@@ -27,6 +39,8 @@ static void take(struct last_words *words, unsigned char byte)
         words->in_escape = !((byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z'));
     } else if (words->length < LAST_WORDS_MAX) {
         words->current[words->length++] = byte < 0x20 || byte == 0x7f ? ' ' : (char)byte;
+    } else {
+        words->cut = words->cut || byte > ' ';
     }
 }
 

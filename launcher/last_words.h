@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last line with something in it that went by in a stream, fit to be quoted in a message: at
- * most LAST_WORDS_MAX bytes of UTF-8, without control characters and terminal sequences. Pure. */
+ * most LAST_WORDS_MAX bytes of UTF-8, without control characters and terminal sequences. Of a longer
+ * one the beginning, with "..." behind it. Pure. */
 #ifndef LAUNCHER_LAST_WORDS_H
 #define LAUNCHER_LAST_WORDS_H
 
@@ -15,6 +16,7 @@ struct last_words {
         last[LAST_WORDS_MAX + 1]; /* the line that goes by; the one before */
     size_t length;                /* of `current` */
     bool in_escape;               /* inside a terminal sequence */
+    bool cut;                     /* there was more of `current` */
 };
 
 void last_words_feed(struct last_words *words, const char *data, size_t length);

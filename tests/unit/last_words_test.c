@@ -40,9 +40,43 @@ START_TEST(a_long_line_is_cut_and_a_long_chunk_is_read_from_its_end)
     memset(chunk, 'x', sizeof chunk);
     last_words_feed(&words, chunk, sizeof chunk);
     ck_assert_uint_eq(strlen(last_words_text(&words)), LAST_WORDS_MAX);
+    ck_assert_str_eq(last_words_text(&words) + LAST_WORDS_MAX - 4, "x...");
     memcpy(chunk + sizeof chunk - 5, "\nend\n", 5);
     last_words_feed(&words, chunk, sizeof chunk);
     ck_assert_str_eq(last_words_text(&words), "end");
+}
+END_TEST
+
+/* A line of this many "x" and then `rest`; how its last words end. */
+static const struct {
+    size_t count;
+    const char *rest, *end;
+} long_lines[] = {
+    { LAST_WORDS_MAX, "", "xxxx" },
+    { LAST_WORDS_MAX, " \t \x1b[0m", "xxxx" },
+    { LAST_WORDS_MAX, "y", "x..." },
+    { LAST_WORDS_MAX, " y", "x..." },
+    { LAST_WORDS_MAX - 1, "\xe2\x82\xac", "x..." },
+    { LAST_WORDS_MAX - 3, "\xe2\x82\xac", "x\xe2\x82\xac" },
+    { LAST_WORDS_MAX - 3, "\xe2\x82\xacy", "x..." },
+    { LAST_WORDS_MAX - 4, "\xe2\x82\xacyy", "x..." },
+    { LAST_WORDS_MAX - 5, "\xe2\x82\xacyyy", "x..." },
+    { LAST_WORDS_MAX - 6, "\xe2\x82\xacyyyy", "x\xe2\x82\xac..." },
+};
+
+START_TEST(a_cut_is_marked_and_falls_between_characters)
+{
+    char line[LAST_WORDS_MAX + 1] = "";
+    struct last_words words = { 0 };
+    memset(line, 'x', long_lines[_i].count);
+    last_words_feed(&words, line, long_lines[_i].count);
+    last_words_feed(&words, long_lines[_i].rest, strlen(long_lines[_i].rest));
+    last_words_feed(&words, "\n", 1);
+    const char *text = last_words_text(&words), *end = long_lines[_i].end;
+    ck_assert_uint_ge(strlen(text), strlen(end));
+    ck_assert_str_eq(text + strlen(text) - strlen(end), end);
+    last_words_feed(&words, "next\n", 5);
+    ck_assert_str_eq(last_words_text(&words), "next");
 }
 END_TEST
 
@@ -53,6 +87,8 @@ int main(void)
     tcase_add_loop_test(tcase, the_last_line_with_something_in_it_is_kept, 0,
                         sizeof rows / sizeof *rows);
     tcase_add_test(tcase, a_long_line_is_cut_and_a_long_chunk_is_read_from_its_end);
+    tcase_add_loop_test(tcase, a_cut_is_marked_and_falls_between_characters, 0,
+                        sizeof long_lines / sizeof *long_lines);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
