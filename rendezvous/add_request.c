@@ -1,28 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is to be added; see add_request.h. cJSON takes more than JSON is, so the bytes are looked at
- * before it sees them. */
+/* What is to be added; see add_request.h. */
 #include "rendezvous/add_request.h"
 
+#include "rendezvous/json_text.h"
+
 #include <cjson/cJSON.h>
-#include <stdbool.h>
 #include <string.h>
 
 #define EXPECTED "expected {\"add\": N}"
-
-static bool is_blank(char byte)
-{
-    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
-}
-
-/* No control characters, which cJSON takes for blanks, and nothing that only a string could hold:
- * the one field's name needs no escape, and an escaped NUL would end it early. */
-static bool is_plain(const char *body, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (!is_blank(body[i]) && (body[i] < ' ' || body[i] > '~' || body[i] == '\\'))
-            return false;
-    return true;
-}
 
 static int read_number(const cJSON *value, int64_t *number, struct err *err)
 {
@@ -55,9 +40,9 @@ static int read_object(const cJSON *object, int64_t *number, struct err *err)
 
 int add_request_read(const char *body, size_t length, int64_t *number, struct err *err)
 {
-    while (length > 0 && is_blank(body[length - 1]))
+    while (length > 0 && json_text_is_blank(body[length - 1]))
         length--;
-    if (length == 0 || length > ADD_REQUEST_MAX || !is_plain(body, length))
+    if (length == 0 || length > ADD_REQUEST_MAX || !json_text_is_plain(body, length))
         return fail(err, HVD_ERR_INVALID, "the body is no JSON; " EXPECTED);
     const char *end = NULL;
     cJSON *object = cJSON_ParseWithLengthOpts(body, length, &end, false);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a declaration; see job_declaration.h. cJSON reads more than JSON and tells less than is
- * needed here, so some things are looked for in the bytes before it sees them. */
+/* Reading a declaration; see job_declaration.h. */
 #include "rendezvous/job_declaration.h"
 
 #include "lib/base/place.h"
+#include "rendezvous/json_text.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -85,31 +85,21 @@ static int read_object(struct job_declaration *declaration, const cJSON *object,
     return HVD_OK;
 }
 
-static bool is_blank(char byte)
-{
-    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
-}
-
-/* cJSON takes every control character for a blank, and with an escaped NUL a name ends early. */
-static bool is_clean(const char *body, size_t length)
+static bool is_flat(const char *body, size_t length)
 {
     int depth = 0;
-    for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)body[i];
-        depth += byte == '{' || byte == '[';
-        if ((byte < ' ' && !is_blank(body[i])) || byte == '\\' || byte > '~' || depth > DEPTH_MAX)
-            return false;
-    }
-    return true;
+    for (size_t i = 0; i < length; i++)
+        depth += body[i] == '{' || body[i] == '[';
+    return depth <= DEPTH_MAX;
 }
 
 int job_declaration_parse(struct job_declaration *declaration, const char *body, size_t length,
                           struct err *err)
 {
     const char *end = NULL;
-    if (length > JOB_DECLARATION_MAX || !is_clean(body, length))
+    if (length > JOB_DECLARATION_MAX || !json_text_is_plain(body, length) || !is_flat(body, length))
         return fail(err, HVD_ERR_INVALID, EXPECTED_OBJECT);
-    while (length > 0 && is_blank(body[length - 1]))
+    while (length > 0 && json_text_is_blank(body[length - 1]))
         length--;
     cJSON *object = cJSON_ParseWithLengthOpts(body, length, &end, false);
     int rc = object && end == body + length ? read_object(declaration, object, err)

@@ -28,6 +28,7 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/hub_receive.c \
 	rendezvous/hub_roll_call.c \
 	rendezvous/job_declaration.c rendezvous/job_declaration.h \
+	rendezvous/json_text.c rendezvous/json_text.h \
 	rendezvous/join_session.c rendezvous/join_session.h \
 	rendezvous/json_build.c rendezvous/json_build.h \
 	rendezvous/key_value.c rendezvous/key_value.h \

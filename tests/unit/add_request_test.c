@@ -14,6 +14,9 @@ static const struct {
     { "{\"add\":0}", 0 },
     { "{\"add\":1e3}", 1000 },
     { "{\"add\":2.0}", 2 },
+    { "{\"add\":-0}", 0 },
+    { "{\"add\":0e01}", 0 },
+    { "{\"add\":20.0E-01}", 2 },
     { "{\"add\":9007199254740991}", 9007199254740991 },
     { "{\"add\":-9007199254740991}", -9007199254740991 },
 };
@@ -62,6 +65,17 @@ static const struct {
     { "{\"add\":}", NO_JSON },
     { "{\"add\":1", NO_JSON },
     { "{\"add\":+1}", NO_JSON },
+    { "{\"add\":02}", NO_JSON },
+    { "{\"add\":-02}", NO_JSON },
+    { "{\"add\":00}", NO_JSON },
+    { "{\"add\":-}", NO_JSON },
+    { "{\"add\":-.0}", NO_JSON },
+    { "{\"add\":1.}", NO_JSON },
+    { "{\"add\":1.e1}", NO_JSON },
+    { "{\"add\":1e}", NO_JSON },
+    { "{\"add\":1e+}", NO_JSON },
+    { "{\"add\":1-1}", NO_JSON },
+    { "{\"02\":1}", "field \"02\" is not known; expected {\"add\": N}" },
     { "{\"add\":0x10}", NO_JSON },
     { "{\"add\":NaN}", NO_JSON },
     { "{add:1}", NO_JSON },
@@ -120,6 +134,21 @@ START_TEST(bytes_that_are_no_text_are_refused)
 }
 END_TEST
 
+START_TEST(of_the_number_only_digits_are_taken)
+{
+    static const char body[] = "{\"add\":1}";
+    for (int byte = 0; byte < 256; byte++) {
+        char changed[sizeof body];
+        memcpy(changed, body, sizeof body);
+        changed[7] = (char)byte;
+        struct err err = { 0 };
+        int64_t number;
+        int rc = add_request_read(changed, sizeof body - 1, &number, &err);
+        ck_assert_int_eq(rc, byte >= '0' && byte <= '9' ? HVD_OK : HVD_ERR_INVALID);
+    }
+}
+END_TEST
+
 START_TEST(depth_and_length_have_a_limit)
 {
     static char body[ADD_REQUEST_MAX + 1];
@@ -137,6 +166,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, anything_else_is_refused, 0, sizeof refusals / sizeof *refusals);
     tcase_add_test(tcase, every_part_of_a_body_is_refused);
     tcase_add_test(tcase, bytes_that_are_no_text_are_refused);
+    tcase_add_test(tcase, of_the_number_only_digits_are_taken);
     tcase_add_test(tcase, depth_and_length_have_a_limit);
     Suite *all = suite_create("add_request");
     suite_add_tcase(all, tcase);

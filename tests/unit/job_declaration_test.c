@@ -25,6 +25,7 @@ static const struct row {
     { "{\"size\":1}", NULL, 1, 0 },
     { "{\"size\":65536}", NULL, 65536, 0 },
     { "{\"size\":4e2}", NULL, 400, 0 },
+    { "{\"size\":4.0e02}", NULL, 400, 0 },
     { " {\r\n\t\"size\" : 4 , \"start_timeout_s\" : 1.5 }\n", NULL, 4, 1500 },
     { "{\"start_timeout_s\":0.001,\"size\":2}", NULL, 2, 1 },
     { "{\"start_timeout_s\":86400,\"size\":2}", NULL, 2, 86400000 },
@@ -42,6 +43,9 @@ static const struct row {
     { "{size:4}", OBJECT, 0, 0 },
     { "{'size':4}", OBJECT, 0, 0 },
     { "{\"size\":+4}", OBJECT, 0, 0 },
+    { "{\"size\":02}", OBJECT, 0, 0 },
+    { "{\"size\":4.}", OBJECT, 0, 0 },
+    { "{\"size\":4,\"start_timeout_s\":060}", OBJECT, 0, 0 },
     { "{\"size\":0x4}", OBJECT, 0, 0 },
     { "{\"size\":NaN}", OBJECT, 0, 0 },
     { "{\"size\":4} x", OBJECT, 0, 0 },
@@ -78,6 +82,7 @@ static const struct row {
     { "{\"size\":4,\"size\":4}", "field \"size\" is there twice", 0, 0 },
     { "{\"size\":4,\"Size\":4}", UNKNOWN("Size"), 0, 0 },
     { "{\"size\":4,\"\":4}", UNKNOWN(""), 0, 0 },
+    { "{\"size-02\":4}", UNKNOWN("size-02"), 0, 0 },
     { "{\"np\":4}", UNKNOWN("np"), 0, 0 },
 };
 
