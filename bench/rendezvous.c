@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a rendezvous bears many clients, which are simulated here; bench/rendezvous.sh starts one and calls
- * this. Prints TSV.
+/* How a rendezvous bears many clients, which are simulated here; bench/rendezvous.sh starts one and
+ * calls this. Prints TSV.
  *
  *   rendezvous join|join-declared ADDRESS:PORT ROUNDS SIZE...
  *   rendezvous requests ADDRESS:PORT proof|bearer CONNECTIONS SECONDS

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP under load: requests per second on connections that stay open, and many connections at once. What is
- * asked for is a key of 16 bytes in a job that is declared for it, "bench". */
+/* HTTP under load: requests per second on connections that stay open, and many connections at once.
+ * What is asked for is a key of 16 bytes in a job that is declared for it, "bench". */
 #include "bench/rendezvous.h"
 #include "bench/support/crowd.h"
 #include "bench/support/sample.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long it takes until a world of N workers has met: from the first dial to the last WELCOME. The
- * workers are simulated (each dials, proves the key, says HELLO, checks the proof of its WELCOME, says
- * GOODBYE; who is sent away dials again, as libhvd does) and sit on hosts of 16. The growth exponent is that of the line through the larger half of the
- * sizes, both axes logarithmic: 1 is proportional to N. */
+/* How long it takes until a world of N workers has met: from the first dial to the last WELCOME.
+ * The workers are simulated (each dials, proves the key, says HELLO, checks the proof of its
+ * WELCOME, says GOODBYE; who is sent away dials again, as libhvd does) and sit on hosts of 16. The
+ * growth exponent is that of the line through the larger half of the sizes, both axes logarithmic:
+ * 1 is proportional to N. */
 #include "bench/rendezvous.h"
 #include "bench/support/crowd.h"
 #include "bench/support/sample.h"

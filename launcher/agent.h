@@ -29,8 +29,8 @@
 enum { AGENT_ORPHAN_GRACE_MS = 1000, AGENT_LEFTOVER_GRACE_MS = 500, AGENT_OUTPUT_WAIT_MS = 1000 };
 
 /* Bytes that wait for the link in this process: above the first, no output is read, so that the end
- * of a rank or a heartbeat's echo waits behind no more (and one read); above the others, nothing from
- * relayed connections, and heartbeats go unanswered. */
+ * of a rank or a heartbeat's echo waits behind no more (and one read); above the others, nothing
+ * from relayed connections, and heartbeats go unanswered. */
 enum {
     AGENT_LINK_QUEUE_MAX = 256 * 1024,
     AGENT_RELAY_QUEUE_MAX = 512 * 1024,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks of a host find in their environment, in the layers of worker_environment.h, and the
- * network interfaces among it. Fails, with exit status 2, when an interface that was asked for is
- * not here, or when execve() would not take what has come together. */
+/* What the ranks of a host find in their environment, in the layers of worker_environment.h, and
+ * the network interfaces among it. Fails, with exit status 2, when an interface that was asked for
+ * is not here, or when execve() would not take what has come together. */
 #include "launcher/agent.h"
 
 #include "launcher/exec_limits.h"

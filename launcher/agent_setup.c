@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an agent is told before anything runs, and the look at it: working directory, program,
- * descriptors, rendezvous, network interfaces, environment. Fails, as one FAILED frame for the host,
- * when the working directory cannot be entered, the program is not found (127) or cannot be executed
- * (126), too few descriptors are allowed or the rendezvous cannot be offered (71), an interface is
- * not there, or execve() would not take the arguments and the environment (2). */
+ * descriptors, rendezvous, network interfaces, environment. Fails, as one FAILED frame for the
+ * host, when the working directory cannot be entered, the program is not found (127) or cannot be
+ * executed (126), too few descriptors are allowed or the rendezvous cannot be offered (71), an
+ * interface is not there, or execve() would not take the arguments and the environment (2). */
 #include "launcher/agent.h"
 
 #include "launcher/descriptors.h"
@@ -23,7 +23,8 @@
 /* Descriptors of the agent's own, and those that each rank takes here. */
 enum { OWN_DESCRIPTORS = 96, DESCRIPTORS_PER_RANK = 4 };
 
-/* Of another version nothing more is understood: that is said, in words that every version reads. */
+/* Of another version nothing more is understood: that is said, in words that every version reads.
+ */
 int agent_on_job(struct agent *agent, struct wire_reader *body, struct err *err)
 {
     if (agent->job.version)

@@ -20,7 +20,8 @@
 #include <unistd.h>
 
 /* How many signs of life may be missed; when the status line is shown first, so that what is quick
- * does not flicker, and how often it changes; how long Ctrl-Z waits for hosts that do not answer. */
+ * does not flicker, and how often it changes; how long Ctrl-Z waits for hosts that do not answer.
+ */
 enum { BEATS_MISSED = 5, STATUS_FIRST_MS = 500, STATUS_MS = 200, SUSPEND_MS = 1000 };
 
 uint64_t job_now_ms(void)
@@ -210,8 +211,8 @@ static void suspend_now(struct job *job)
     job->callbacks.on_suspended(job->context);
 }
 
-/* When every agent knows, hvdrun may stop itself: what has only left for a connection stops with us,
- * and agents that are not told take our silence for the end. */
+/* When every agent knows, hvdrun may stop itself: what has only left for a connection stops with
+ * us, and agents that are not told take our silence for the end. */
 static void on_alive(void *context, int host)
 {
     struct job *job = context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of hvdrun's end of one agent: it is reached, described, watched, told to stop, hung up on;
- * see job_host.h. What is said to it first is in job_host_describe.c, what it says in
+/* The life of hvdrun's end of one agent: it is reached, described, watched, told to stop, hung up
+ * on; see job_host.h. What is said to it first is in job_host_describe.c, what it says in
  * job_host_frames.c. */
 #include "launcher/job_host_impl.h"
 

@@ -55,8 +55,8 @@ struct job_host_events {
     /* The link has ended before the host was done; see lost_reason and lost_status. */
     void (*on_lost)(void *context, int host);
 
-    /* What stood for the host, a local process or else the stream, has ended: agent_ended. Before or
-     * after on_done() or on_lost(). */
+    /* What stood for the host, a local process or else the stream, has ended: agent_ended. Before
+     * or after on_done() or on_lost(). */
     void (*on_agent_end)(void *context, int host);
 };
 
@@ -129,8 +129,8 @@ bool job_host_is_starting(const struct job_host *host);
  * 0, later). */
 void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms);
 
-/* To the ranks, if they run. SIGSTOP also says that hvdrun is about to stop, and SIGCONT that it goes
- * on. */
+/* To the ranks, if they run. SIGSTOP also says that hvdrun is about to stop, and SIGCONT that it
+ * goes on. */
 void job_host_signal(struct job_host *host, int signum);
 void job_host_credit(struct job_host *host, int rank, enum output_stream stream, uint32_t nbytes);
 void job_host_stdin(struct job_host *host, const void *data, size_t length);

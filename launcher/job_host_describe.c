@@ -13,8 +13,8 @@
  * 128 KiB. */
 enum { TEXTS_PER_FRAME = 16 * 1024 };
 
-/* The agent has nothing to say before it is told to PREPARE, which may take long over a slow link: so
- * there is a heartbeat to echo behind each piece. */
+/* The agent has nothing to say before it is told to PREPARE, which may take long over a slow link:
+ * so there is a heartbeat to echo behind each piece. */
 static void send_texts(struct job_host *host, uint16_t type, char *const *texts)
 {
     while (*texts) {

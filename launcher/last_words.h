@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last line with something in it that went by in a stream, fit to be quoted in a message: at
- * most LAST_WORDS_MAX bytes of UTF-8, without control characters and terminal sequences. Of a longer
- * one the beginning, with "..." behind it. Pure. */
+ * most LAST_WORDS_MAX bytes of UTF-8, without control characters and terminal sequences. Of a
+ * longer one the beginning, with "..." behind it. Pure. */
 #ifndef LAUNCHER_LAST_WORDS_H
 #define LAUNCHER_LAST_WORDS_H
 

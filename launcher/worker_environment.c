@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Set for each rank by us, whatever the user's environment says; or what leads a worker to a job that
- * is not ours. */
+/* Set for each rank by us, whatever the user's environment says; or what leads a worker to a job
+ * that is not ours. */
 static const char *const ours[] = {
     ENV_HOSTNAME,
     ENV_RANK,

@@ -222,7 +222,8 @@ HVD_API int hvd_grouped_allreduce_async(const struct hvd_tensor *tensors, int co
                                         const struct hvd_options *options, int64_t *handle);
 
 /* Puts the tensors of all ranks one after the other along dimension 0, which may differ between
- * ranks and may be 0; the other dimensions must agree. A scalar has no dimension 0 and is refused. */
+ * ranks and may be 0; the other dimensions must agree. A scalar has no dimension 0 and is refused.
+ */
 HVD_API int hvd_allgather_async(const struct hvd_tensor *tensor, const struct hvd_options *options,
                                 int64_t *handle);
 HVD_API int hvd_grouped_allgather_async(const struct hvd_tensor *tensors, int count,
@@ -260,8 +261,8 @@ HVD_API int hvd_join_async(const struct hvd_options *options, int64_t *handle);
 HVD_API int hvd_join(int *last_rank);
 
 /* The same, waiting. `result` and `results` (one for each tensor) may be NULL when nothing but the
- * output is wanted, which then must not be NULL. Allreduce, allgather and broadcast of one tensor have
- * their short forms above; with a shape, a set or factors, start them and wait. */
+ * output is wanted, which then must not be NULL. Allreduce, allgather and broadcast of one tensor
+ * have their short forms above; with a shape, a set or factors, start them and wait. */
 HVD_API int hvd_grouped_allreduce(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                                   const struct hvd_options *options);
 HVD_API int hvd_grouped_allgather(const struct hvd_tensor *tensors, int count,
@@ -284,8 +285,8 @@ HVD_API int hvd_wait(int64_t handle);
  * has tensors, in their order. They are empty when it failed. */
 HVD_API int hvd_wait_result(int64_t handle, struct hvd_result *result);
 
-/* Likewise (`result` may be NULL), for at most `timeout_ms` milliseconds (0 or less: not at all): then HVD_ERR_TIMEOUT, and
- * the handle can be waited for again. */
+/* Likewise (`result` may be NULL), for at most `timeout_ms` milliseconds (0 or less: not at all):
+ * then HVD_ERR_TIMEOUT, and the handle can be waited for again. */
 HVD_API int hvd_wait_timeout(int64_t handle, int timeout_ms, struct hvd_result *result);
 
 /* Frees what the library allocated for a result and empties it. NULL and empty are fine. */

@@ -2,8 +2,8 @@
 /* The body of POST /SCOPE/KEY: {"add": N}, and nothing else.
  *
  * Refused, with a text that names the field: what is no JSON object; "add" missing, twice there, or
- * not a whole number of at most ADD_REQUEST_NUMBER_MAX either way (JSON's numbers are doubles, which
- * beyond that may not be what was meant); any other field; anything after the object. */
+ * not a whole number of at most ADD_REQUEST_NUMBER_MAX either way (JSON's numbers are doubles,
+ * which beyond that may not be what was meant); any other field; anything after the object. */
 #ifndef RENDEZVOUS_ADD_REQUEST_H
 #define RENDEZVOUS_ADD_REQUEST_H
 

@@ -8,8 +8,9 @@
  *   POST /SCOPE/KEY                {"add": N}; 200 {"value": SUM}
  *   GET /rank_and_size/HOST:LOCAL_RANK    the six numbers of that place, or six times -1
  *
- * A worker of Horovod's asks every 10 ms for /SCOPE/RANK, the only key that it waits for; such a GET
- * is held for HTTP_GLOO_HOLD_MS, so that it need not ask so often. All others are answered at once.
+ * A worker of Horovod's asks every 10 ms for /SCOPE/RANK, the only key that it waits for; such a
+ * GET is held for HTTP_GLOO_HOLD_MS, so that it need not ask so often. All others are answered at
+ * once.
  *
  * Refused, in a line that names what is wrong: 400 a scope, key, query or body; 403 the scopes that
  * are ours; 404 a job that does not exist or is over; 405, 409, 413, 507. */
@@ -24,8 +25,8 @@ struct rendezvous_slot;
 
 enum { HTTP_WAIT_SECONDS_MAX = 60, HTTP_GLOO_HOLD_MS = 1000 };
 
-/* Plans `global`, `local_HOST` of every host and `cross_LOCAL_RANK`. A host whose name is none for a
- * scope is left out: unmodified workers there are told what is wrong with it. HVD_ERR_NOMEM. */
+/* Plans `global`, `local_HOST` of every host and `cross_LOCAL_RANK`. A host whose name is none for
+ * a scope is left out: unmodified workers there are told what is wrong with it. HVD_ERR_NOMEM. */
 int http_key_value_plan(struct key_value *store, const struct rendezvous_slot *slots, int size);
 
 /* The job that the request is about; NULL, and the answer, if there is none (any more). */

@@ -6,15 +6,15 @@
  *
  * A malformed request is answered and ends the connection; a connection whose first bytes are no
  * request at all just ends. The body of a refused one is not read, which ends the connection too;
- * one without a body leaves it open, so that a client which was told 401 can prove its key on it.
- * A body that a GET brings is dropped.
+ * one without a body leaves it open, so that a client which was told 401 can prove its key on it. A
+ * body that a GET brings is dropped.
  *
  * Ends also after the answer that the client asked to be the last, after HTTP_STRANGER_REQUESTS_MAX
  * answers to somebody who has proved nothing, after HTTP_PIPELINE_MAX answers or
  * HTTP_PIPELINE_BYTES of them in one go (an answer that is not read stays in our memory), of which
- * somebody who has proved nothing gets HTTP_STRANGER_BYTES, when more than HTTP_AHEAD_MAX bytes come
- * while a request is held, when a deadline passes, and when bodies and bytes ahead of all clients
- * together take more than the service's budget (503). */
+ * somebody who has proved nothing gets HTTP_STRANGER_BYTES, when more than HTTP_AHEAD_MAX bytes
+ * come while a request is held, when a deadline passes, and when bodies and bytes ahead of all
+ * clients together take more than the service's budget (503). */
 #ifndef RENDEZVOUS_HTTP_SESSION_H
 #define RENDEZVOUS_HTTP_SESSION_H
 

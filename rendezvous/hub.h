@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rendezvous without a loop: connections, what they say, and which job that concerns. Time is an
- * argument; bytes come from and go to the carrier's streams (rendezvous.h).
+/* The rendezvous without a loop: connections, what they say, and which job that concerns. Time is
+ * an argument; bytes come from and go to the carrier's streams (rendezvous.h).
  *
  * A connection begins as a stranger. Its first bytes tell its language; a proven HELLO makes it a
  * worker's, a proven HTTP request a client's, as does HTTP on a socket of the job's own user.
  * Strangers have deadlines and are at most HUB_STRANGERS_MAX, besides one for each worker that is
  * still expected, because all of them may dial before the first says HELLO (but for WORLD_SIZE_MAX
  * of them at most, however many jobs wait). Where the carrier says how many connections there may
- * be, strangers have what workers and clients leave, or HUB_STRANGERS_MIN. When there is no room the
- * oldest that has not said OPEN makes some, or else the oldest of all; workers and clients are never
- * sent away for it.
+ * be, strangers have what workers and clients leave, or HUB_STRANGERS_MIN. When there is no room
+ * the oldest that has not said OPEN makes some, or else the oldest of all; workers and clients are
+ * never sent away for it.
  *
  *   stranger -> client      HTTP
  *   stranger -> worker      frames; in the lobby of its job, then of a rank

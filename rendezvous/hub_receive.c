@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What comes in on a connection: its first bytes tell the language, then a session of that language
- * makes something of the rest. What a worker says goes to membership and roll call; HTTP is answered
- * at once. A connection that says what it must not say, or for which there is no memory, ends. */
+ * makes something of the rest. What a worker says goes to membership and roll call; HTTP is
+ * answered at once. A connection that says what it must not say, or for which there is no memory,
+ * ends. */
 #include "rendezvous/hub_impl.h"
 
 /* Says whether there may be more. What was wrong with a connection that ends is of no interest: a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked of the bytes of a small JSON text before cJSON sees them, which reads more than JSON
- * is. Pure. */
+/* What is asked of the bytes of a small JSON text before cJSON sees them, which reads more than
+ * JSON is. Pure. */
 #ifndef RENDEZVOUS_JSON_TEXT_H
 #define RENDEZVOUS_JSON_TEXT_H
 
@@ -9,9 +9,9 @@
 
 bool json_text_is_blank(char byte);
 
-/* Nothing but printable ASCII and blanks: cJSON takes every control character for a blank. No escape:
- * with one of NUL a name ends early. And every number, outside of strings, is written as JSON has it:
- * no 02, 1. or -.5. */
+/* Nothing but printable ASCII and blanks: cJSON takes every control character for a blank. No
+ * escape: with one of NUL a name ends early. And every number, outside of strings, is written as
+ * JSON has it: no 02, 1. or -.5. */
 bool json_text_is_plain(const char *text, size_t length);
 
 #endif

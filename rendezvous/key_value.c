@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a job's workers and tools tell each other; see key_value.h. Scopes, and in each its keys, are
- * the C library's balanced trees. What can fail comes before anything is changed. */
+/* What a job's workers and tools tell each other; see key_value.h. Scopes, and in each its keys,
+ * are the C library's balanced trees. What can fail comes before anything is changed. */
 #include "rendezvous/key_value.h"
 
 #include "rendezvous/wait_table.h"
@@ -235,7 +235,8 @@ static bool insert(struct key_value *store, struct scope *scope, struct key_valu
     return true;
 }
 
-/* Whether `length` bytes may be the key's value: `scope` and `old` are NULL if they do not exist. */
+/* Whether `length` bytes may be the key's value: `scope` and `old` are NULL if they do not exist.
+ */
 static bool has_room(const struct key_value *store, const struct scope *scope,
                      struct key_value_bytes scope_name, struct key_value_bytes key,
                      const struct item *old, size_t length)

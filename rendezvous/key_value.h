@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values of bytes under a scope and a key: what one job's workers and tools tell each other.
  *
- * Scopes of Gloo's are planned: how many members each has is known. A member that has met the others
- * deletes its key; when as many different keys have been deleted as the scope has members, all of it
- * goes, and nothing before, as Horovod's server does it. A key that is put again counts as not
- * deleted, so that a second meeting under the same names cannot be wiped by the end of the first.
- * In any other scope a key is gone when it is deleted.
+ * Scopes of Gloo's are planned: how many members each has is known. A member that has met the
+ * others deletes its key; when as many different keys have been deleted as the scope has members,
+ * all of it goes, and nothing before, as Horovod's server does it. A key that is put again counts
+ * as not deleted, so that a second meeting under the same names cannot be wiped by the end of the
+ * first. In any other scope a key is gone when it is deleted.
  *
  * Fails with what http status says the same: 400 a name that is empty, too long, has other
  * characters than KEY_VALUE_CHARACTERS or is "." or ".." (clients resolve them); 404 no such key;
@@ -65,12 +65,13 @@ int key_value_get(const struct key_value *store, struct key_value_bytes scope,
 int key_value_delete(struct key_value *store, struct key_value_bytes scope,
                      struct key_value_bytes key); /* 200 also if it is not there */
 
-/* Adds to a decimal number, 0 if the key is not there, and stores and returns the sum; 409 also when
- * it does not fit 64 bits. */
+/* Adds to a decimal number, 0 if the key is not there, and stores and returns the sum; 409 also
+ * when it does not fit 64 bits. */
 int key_value_add(struct key_value *store, struct key_value_bytes scope, struct key_value_bytes key,
                   int64_t number, int64_t *sum);
 
-/* Where a request waits for this key, and maybe for others too; stays valid as long as the store. */
+/* Where a request waits for this key, and maybe for others too; stays valid as long as the store.
+ */
 struct wait_list *key_value_waiters(struct key_value *store, struct key_value_bytes scope,
                                     struct key_value_bytes key);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One job, as the rendezvous knows it: who belongs to it, where everybody is, and its key-value store.
+/* One job, as the rendezvous knows it: who belongs to it, where everybody is, and its key-value
+ * store.
  *
  *   planned     by a launcher: places are known, membership from the beginning
  *   unplanned   of a service: workers gather in the lobby, then are given places, then membership
@@ -104,7 +105,8 @@ void meeting_heard(struct meeting *meeting, int rank, const char *report, uint64
 bool meeting_is_over(const struct meeting *meeting);
 void meeting_close(struct meeting *meeting, struct wait_list *woken, uint64_t now_ms);
 
-/* What to tell people: the state, one word for it ("running"), and why it failed ("" if it has not). */
+/* What to tell people: the state, one word for it ("running"), and why it failed ("" if it has
+ * not). */
 enum meeting_state meeting_state(const struct meeting *meeting);
 const char *meeting_state_name(enum meeting_state state);
 const char *meeting_cause(const struct meeting *meeting);

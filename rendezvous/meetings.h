@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All jobs there are: the planned one, or those of a service. Jobs that are over stay a while for people to look at:
- * MEETINGS_OVER_MAX of them, or until there is no room, or a job of the same id comes. */
+/* All jobs there are: the planned one, or those of a service. Jobs that are over stay a while for
+ * people to look at: MEETINGS_OVER_MAX of them, or until there is no room, or a job of the same id
+ * comes. */
 #ifndef RENDEZVOUS_MEETINGS_H
 #define RENDEZVOUS_MEETINGS_H
 
@@ -26,8 +27,9 @@ void meetings_fini(struct meetings *meetings);
 /* NULL if there is none; "" names the only one. */
 struct meeting *meetings_find(const struct meetings *meetings, const char *id);
 
-/* Makes one in a service; a job that is over and has the same id is forgotten. `size` 0: what the first
- * worker says; `start_timeout_ms` 0: the usual. HVD_ERR_INVALID when there are too many, HVD_ERR_NOMEM. */
+/* Makes one in a service; a job that is over and has the same id is forgotten. `size` 0: what the
+ * first worker says; `start_timeout_ms` 0: the usual. HVD_ERR_INVALID when there are too many,
+ * HVD_ERR_NOMEM. */
 struct meeting *meetings_make(struct meetings *meetings, const char *id, int size,
                               uint64_t start_timeout_ms, uint64_t now_ms, struct err *err);
 

@@ -24,8 +24,8 @@ void membership_text_left(char text[JOIN_TEXT_MAX], const struct membership *mem
  * (SIGKILL)". NULL if it can, being in a complete world. Borrowed from the membership. */
 const char *membership_text_absent(const struct membership *membership, int rank);
 
-/* "ranks 1-3, 7 on localhost, rank 8 on node1 and 5 others have not called hvd_init within 30 s", or
- * without the time and with Horovod's hvd.init(). False, and no text, if none are missing. */
+/* "ranks 1-3, 7 on localhost, rank 8 on node1 and 5 others have not called hvd_init within 30 s",
+ * or without the time and with Horovod's hvd.init(). False, and no text, if none are missing. */
 bool membership_text_missing(char text[JOIN_TEXT_MAX], const struct membership *membership,
                              bool timed_out);
 

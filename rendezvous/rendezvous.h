@@ -7,8 +7,8 @@
  * tell its language: HTTP/1.1 for people and tools, frames for libhvd (lib/base/join_protocol.h).
  *
  * There are two kinds. In a job of a launcher's all places are planned, and the launcher hears what
- * happens. A service (hvdrendezvousd) has many jobs at once, made when a worker comes that proves the
- * job's key, and gives places itself.
+ * happens. A service (hvdrendezvousd) has many jobs at once, made when a worker comes that proves
+ * the job's key, and gives places itself.
  *
  * One thread: all calls and callbacks are made on the loop's thread. */
 #ifndef RENDEZVOUS_RENDEZVOUS_H
@@ -60,8 +60,9 @@ struct rendezvous_events {
      * been refused with HVD_ERR_TIMEOUT already. */
     void (*timed_out)(void *context, const char *text);
 
-    /* A rank that meets the others by itself, as Horovod's own workers do, has failed before all had
-     * come. `text` is one line that names the ranks that had not; borrowed for the call. May be NULL. */
+    /* A rank that meets the others by itself, as Horovod's own workers do, has failed before all
+     * had come. `text` is one line that names the ranks that had not; borrowed for the call. May be
+     * NULL. */
     void (*missing)(void *context, const char *text);
 
     /* rendezvous_ask(): what `rank` is doing, in its own words, printable lines of UTF-8; or why it

@@ -3,11 +3,11 @@
  *   read what is there, hand it over, send what the rendezvous says to it at once; what the socket
  *   does not take is queued, and until that is gone nothing more is read.
  * The rendezvous ends it: what is queued goes out, our side is shut down, and what the client still
- * sends is read away until it closes too; a socket closed on unread bytes would take the answer back.
- * The client ends it, or it breaks: what came before is still handed over, then rendezvous_hangup().
- * Nothing goes out for TCP_PORT_WRITE_MS, or what is queued goes out too slowly, or too much is
- * queued, for it or for all, or there is no memory for it: the same.
- * Of those that the rendezvous has ended no more than TCP_LINGERING_MAX may take their time to read
+ * sends is read away until it closes too; a socket closed on unread bytes would take the answer
+ * back. The client ends it, or it breaks: what came before is still handed over, then
+ * rendezvous_hangup(). Nothing goes out for TCP_PORT_WRITE_MS, or what is queued goes out too
+ * slowly, or too much is queued, for it or for all, or there is no memory for it: the same. Of
+ * those that the rendezvous has ended no more than TCP_LINGERING_MAX may take their time to read
  * and to close, unless they have much to read. */
 #include "rendezvous/tcp_connection.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A listening socket; tcp_connection.c has what becomes of its connections.
  *   bind, listen, accept up to TCP_PORT_TURN at a time and start each.
- * Without a descriptor for one more, those that come wait in the kernel until a connection ends, or a
- * moment has passed. The socket's options are inherited by those it accepts. TCP_DEFER_ACCEPT is not
- * used: who says nothing would wait in the kernel's short queue, where nobody counts strangers, and
- * not here, where they are few and short-lived. */
+ * Without a descriptor for one more, those that come wait in the kernel until a connection ends, or
+ * a moment has passed. The socket's options are inherited by those it accepts. TCP_DEFER_ACCEPT is
+ * not used: who says nothing would wait in the kernel's short queue, where nobody counts strangers,
+ * and not here, where they are few and short-lived. */
 #include "rendezvous/tcp_port.h"
 
 #include "rendezvous/tcp_connection.h"

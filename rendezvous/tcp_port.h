@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rendezvous on a TCP port: connections of a listening socket, carried to it.
  *
- * Happy path: bound and listening when tcp_port_open() returns; each connection is accepted, read and
- * answered until either side ends it. A client that comes with its request is served before the next is
- * accepted, and no more than TCP_PORT_TURN are accepted in one turn of the loop, so that those who have
- * something to say are not pushed out by those who say nothing.
- * While a client does not read what it is sent, nothing more is read from it; if nothing goes out for
- * TCP_PORT_WRITE_MS, it is hung up on, and also if it takes longer for what is queued than that and a
- * second for each TCP_PORT_RATE bytes. (A time for the whole whatever its size would be too short for
- * the largest answers on a slow line, or let the small ones lie for ever.) All that is queued for
- * clients together is bounded, too. A host that vanishes is noticed by keepalive.
- * When the rendezvous ends a connection, what was queued goes out first, and the client has two
- * seconds to see it. Fails when the address cannot be bound. Running out of descriptors only keeps new
- * ones waiting. */
+ * Happy path: bound and listening when tcp_port_open() returns; each connection is accepted, read
+ * and answered until either side ends it. A client that comes with its request is served before the
+ * next is accepted, and no more than TCP_PORT_TURN are accepted in one turn of the loop, so that
+ * those who have something to say are not pushed out by those who say nothing. While a client does
+ * not read what it is sent, nothing more is read from it; if nothing goes out for
+ * TCP_PORT_WRITE_MS, it is hung up on, and also if it takes longer for what is queued than that and
+ * a second for each TCP_PORT_RATE bytes. (A time for the whole whatever its size would be too short
+ * for the largest answers on a slow line, or let the small ones lie for ever.) All that is queued
+ * for clients together is bounded, too. A host that vanishes is noticed by keepalive. When the
+ * rendezvous ends a connection, what was queued goes out first, and the client has two seconds to
+ * see it. Fails when the address cannot be bound. Running out of descriptors only keeps new ones
+ * waiting. */
 #ifndef RENDEZVOUS_TCP_PORT_H
 #define RENDEZVOUS_TCP_PORT_H
 
@@ -29,8 +29,8 @@ enum {
 
 struct tcp_port;
 
-/* Binds `address` ("127.0.0.1:0", "[::]:29400" is dual-stack). NULL and `err` (HVD_ERR_INVALID: not an
- * address; HVD_ERR_SYSTEM: cannot be bound). `rendezvous` is borrowed. */
+/* Binds `address` ("127.0.0.1:0", "[::]:29400" is dual-stack). NULL and `err` (HVD_ERR_INVALID: not
+ * an address; HVD_ERR_SYSTEM: cannot be bound). `rendezvous` is borrowed. */
 struct tcp_port *tcp_port_open(uv_loop_t *loop, const char *address, struct rendezvous *rendezvous,
                                struct err *err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that are held until something happens: each is in the list of what it waits for, and then
- * in the list of those that go on. Waking one that finds nothing to do is harmless: it waits again. */
+/* Requests that are held until something happens: each is in the list of what it waits for, and
+ * then in the list of those that go on. Waking one that finds nothing to do is harmless: it waits
+ * again. */
 #ifndef RENDEZVOUS_WAIT_LIST_H
 #define RENDEZVOUS_WAIT_LIST_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hvdrendezvousd says: lines on stderr, "hvdrendezvousd: ...". Never waits: while whoever reads
- * stderr does not, lines are left out, and the next that fits says how many. */
+/* What hvdrendezvousd says: lines on stderr, "hvdrendezvousd: ...". Never waits: while whoever
+ * reads stderr does not, lines are left out, and the next that fits says how many. */
 #ifndef SRC_DAEMON_LOG_H
 #define SRC_DAEMON_LOG_H
 

@@ -27,8 +27,8 @@ struct hvdrendezvousd_options {
     bool help, version;
 };
 
-/* HVD_OK; or HVD_ERR_INVALID and one line, and the list is empty. With --help and --version the rest
- * is not checked. */
+/* HVD_OK; or HVD_ERR_INVALID and one line, and the list is empty. With --help and --version the
+ * rest is not checked. */
 int hvdrendezvousd_options_parse(struct hvdrendezvousd_options *options, char **argv,
                                  struct err *err);
 void hvdrendezvousd_options_fini(struct hvdrendezvousd_options *options);

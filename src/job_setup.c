@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Setting a job up; see job_setup.h.
- * Fails on hosts that cannot be understood, on more ranks than slots, on interfaces of hosts that the
- * job does not have; then when descriptors are short, the working directory is gone, or hvdagent is
- * not there. */
+/* Setting a job up; see job_setup.h. Fails on hosts that cannot be understood, on more ranks than
+ * slots, on interfaces of hosts that the job does not have; then when descriptors are short, the
+ * working directory is gone, or hvdagent is not there. */
 #include <config.h>
 
 #include "src/job_setup.h"
@@ -24,7 +23,8 @@
 
 extern char **environ;
 
-/* How long one host may take to be reached; the time in which it is sent hvdagent does not count. */
+/* How long one host may take to be reached; the time in which it is sent hvdagent does not count.
+ */
 enum { REACH_TIMEOUT_MS = 10000 };
 
 /* A batch system may say where to run. */

@@ -27,8 +27,8 @@ struct found {
     size_t length;
 };
 
-/* Looks at it. Only a regular file is opened: others may do something when they are. Returns 0 or an
- * errno; EEXIST: it is no regular file. */
+/* Looks at it. Only a regular file is opened: others may do something when they are. Returns 0 or
+ * an errno; EEXIST: it is no regular file. */
 static int look(struct found *found, const char *path)
 {
     *found = (struct found){ 0 };

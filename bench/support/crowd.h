@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Thousands of TCP clients in one thread: connections are dialled without waiting, bytes go out as the
- * other side takes them, what comes in is kept and handed over. A socket that cannot be made ends the
- * program; a connection that fails is told like one that ends. */
+/* Thousands of TCP clients in one thread: connections are dialled without waiting, bytes go out as
+ * the other side takes them, what comes in is kept and handed over. A socket that cannot be made
+ * ends the program; a connection that fails is told like one that ends. */
 #ifndef BENCH_SUPPORT_CROWD_H
 #define BENCH_SUPPORT_CROWD_H
 
@@ -36,8 +36,8 @@ struct crowd {
 void crowd_init(struct crowd *crowd, const char *address, int size);
 void crowd_fini(struct crowd *crowd);
 
-/* From 127.0.0.`from`, so that no more than 28 000 ports of one address are used up. Bytes that were put
- * before go out as soon as there is a connection. */
+/* From 127.0.0.`from`, so that no more than 28 000 ports of one address are used up. Bytes that
+ * were put before go out as soon as there is a connection. */
 void crowd_dial(struct crowd *crowd, int index, int from);
 void crowd_put(struct crowd *crowd, int index, const void *data, size_t length);
 void crowd_take(struct crowd *crowd, int index, size_t length);

@@ -126,9 +126,11 @@ struct join_report {
     char text[JOIN_REPORT_MAX]; /* lines for people, each ended by a newline */
 };
 
-/* Append a body, or the addresses in it, to the writer; read one. The readers return HVD_ERR_PROTOCOL and the message's name
- * when a field is missing, out of range, or too long. What they return satisfies 0 <= rank < size
- * <= WORLD_SIZE_MAX (-1 <= rank in HELLO) and terminated strings; a job id is valid or empty; the host of HELLO is one printable line, texts of GOODBYE and REPORT are printable (text.h). */
+/* Append a body, or the addresses in it, to the writer; read one. The readers return
+ * HVD_ERR_PROTOCOL and the message's name when a field is missing, out of range, or too long. What
+ * they return satisfies 0 <= rank < size <= WORLD_SIZE_MAX (-1 <= rank in HELLO) and terminated
+ * strings; a job id is valid or empty; the host of HELLO is one printable line, texts of GOODBYE
+ * and REPORT are printable (text.h). */
 void join_addresses_encode(struct wire_writer *writer, const struct join_addresses *addresses);
 void join_addresses_decode(struct join_addresses *addresses, struct wire_reader *reader);
 void join_open_encode(struct wire_writer *writer, const struct join_open *message);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sockets of a guest (lib/link/descriptor.h); none raises SIGPIPE. descriptor_close() closes them.
+/* The sockets of a guest (lib/link/descriptor.h); none raises SIGPIPE. descriptor_close() closes
+ * them.
  *
  * TCP_USER_TIMEOUT is not set on purpose: it also ends a connection whose other side merely does
  * not read, and a rank that writes a checkpoint for ten seconds is not dead. link_tcp.c looks for

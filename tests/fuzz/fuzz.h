@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What fuzz targets share. A target is a file with LLVMFuzzerTestOneInput(), which says on top what
- * it promises for any input whatever; a broken promise aborts. The same file is linked with libFuzzer
- * (make fuzz) and with replay.c, which takes the inputs of corpus/ (make check). An input always does
- * the same: random numbers are not. */
+ * it promises for any input whatever; a broken promise aborts. The same file is linked with
+ * libFuzzer (make fuzz) and with replay.c, which takes the inputs of corpus/ (make check). An input
+ * always does the same: random numbers are not. */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 
@@ -32,8 +32,8 @@ uint8_t fuzz_u8(struct fuzz_input *input);
 uint16_t fuzz_u16(struct fuzz_input *input);
 int32_t fuzz_i32(struct fuzz_input *input);
 
-/* A length (u8, then that many bytes, or as many as there are), and a copy of the bytes of just that
- * size, so that a read beyond it is seen; to be freed. */
+/* A length (u8, then that many bytes, or as many as there are), and a copy of the bytes of just
+ * that size, so that a read beyond it is seen; to be freed. */
 uint8_t *fuzz_bytes(struct fuzz_input *input, size_t *length);
 
 /* The same as a text, cut at a NUL, of at most `size` - 1 bytes. */

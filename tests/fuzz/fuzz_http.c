@@ -7,9 +7,9 @@
  *     3   a proof of the job's key (HVD1), for the request line before it and the body behind it
  *     4   a second that passes                   5   a minute
  *
- * Whatever comes: the answers are answers, and no more in one go than http_session.h says; how the text
- * is cut into pieces makes no other difference; who has no key, and is not the job's own user, changes
- * nothing; no key ever comes back. */
+ * Whatever comes: the answers are answers, and no more in one go than http_session.h says; how the
+ * text is cut into pieces makes no other difference; who has no key, and is not the job's own user,
+ * changes nothing; no key ever comes back. */
 #include "tests/fuzz/answers.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/world.h"

@@ -4,8 +4,9 @@
  *   u8: bit 0 a service instead of a launcher's job; then operations, each u8 what, u8 which client, and
  *   what else it takes
  *
- * Whatever they do: every frame that a worker receives has its proof, decodes and fits what came before; no
- * two workers have one rank; HTTP answers are answers; who is connected is counted; everything ends. */
+ * Whatever they do: every frame that a worker receives has its proof, decodes and fits what came
+ * before; no two workers have one rank; HTTP answers are answers; who is connected is counted;
+ * everything ends. */
 #include "tests/fuzz/answers.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/world.h"

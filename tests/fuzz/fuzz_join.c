@@ -6,9 +6,9 @@
  *     how % 4 = 0: i8 rank, u8 size, host; otherwise bytes; how & 64: a bit of the frame is wrong;
  *     how & 128: the lobby's time is over
  *
- * Whatever comes: without the key nobody says anything, and in whatever pieces the bytes come the reply is
- * the same; a HELLO with a wrong bit is none; a full lobby gives each worker one place, those that were
- * asked for, and the others as lobby.h says. */
+ * Whatever comes: without the key nobody says anything, and in whatever pieces the bytes come the
+ * reply is the same; a HELLO with a wrong bit is none; a full lobby gives each worker one place,
+ * those that were asked for, and the others as lobby.h says. */
 #include "lib/base/join_protocol.h"
 #include "rendezvous/join_session.h"
 #include "rendezvous/lobby.h"

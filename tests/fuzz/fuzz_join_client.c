@@ -5,8 +5,9 @@
  *   u8 < 128: which message, its body
  *   u8 >= 128: then frames, each u8 type, u8 how, bytes; "how" says whether its proof is right
  *
- * Whatever comes: what was accepted is what join_protocol.h says of it, and decodes to the same when it
- * is encoded again; nothing is accepted behind a proof that is wrong; the worker always goes on. */
+ * Whatever comes: what was accepted is what join_protocol.h says of it, and decodes to the same
+ * when it is encoded again; nothing is accepted behind a proof that is wrong; the worker always
+ * goes on. */
 #include "lib/base/join_protocol.h"
 #include "lib/base/text.h"
 #include "lib/join/join_client.h"

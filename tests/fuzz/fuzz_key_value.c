@@ -4,8 +4,8 @@
  *   operations, each u8 what, then scope, key and what else it takes;
  *   a name is u8: one of a few, or 255: u8 how often bytes are repeated, bytes
  *
- * Whatever is done: answers, values, numbers of keys and bytes are those of the list; a key that comes
- * wakes everybody who waits for it. */
+ * Whatever is done: answers, values, numbers of keys and bytes are those of the list; a key that
+ * comes wakes everybody who waits for it. */
 #include "rendezvous/key_value.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The main of a fuzz target without libFuzzer: takes every file that it is given, or else every one in
- * tests/fuzz/corpus/TARGET below $srcdir, where TARGET is the program's name without "fuzz_". Prints
- * TAP: one test, which an input that breaks a promise ends without a result; the last line on stdout
- * then names that input. */
+/* The main of a fuzz target without libFuzzer: takes every file that it is given, or else every one
+ * in tests/fuzz/corpus/TARGET below $srcdir, where TARGET is the program's name without "fuzz_".
+ * Prints TAP: one test, which an input that breaks a promise ends without a result; the last line
+ * on stdout then names that input. */
 #include "tests/fuzz/fuzz.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rendezvous (rendezvous/hub.h) in memory for fuzz targets: a launcher's job of three ranks on two
- * hosts, or a service; a clock that the input turns; clients, whose received bytes are kept. */
+/* A rendezvous (rendezvous/hub.h) in memory for fuzz targets: a launcher's job of three ranks on
+ * two hosts, or a service; a clock that the input turns; clients, whose received bytes are kept. */
 #ifndef TESTS_FUZZ_WORLD_H
 #define TESTS_FUZZ_WORLD_H
 
@@ -25,7 +25,8 @@ void world_end(void);
 /* Time passes, and what falls due within happens when it does. */
 void world_pass(uint64_t ms);
 
-/* Keys and bytes in the stores of all jobs, and jobs: what nobody may change who has proved nothing. */
+/* Keys and bytes in the stores of all jobs, and jobs: what nobody may change who has proved
+ * nothing. */
 struct world_stock {
     size_t keys, size;
     int jobs, workers;

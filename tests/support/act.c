@@ -17,7 +17,8 @@
  *   only R            the rest is for rank R alone; the others end with status 0
  *   fds               prints the numbers of its open descriptors in one line
  *   ignored           prints the numbers of ignored or blocked signals in one line
- *   hear F            as systemd: prints the datagrams that come to the socket F, up to STOPPING=1 */
+ *   hear F            as systemd: prints the datagrams that come to the socket F, up to STOPPING=1
+ */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>

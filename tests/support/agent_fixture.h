@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A launcher that a test plays frame by frame, beside a real agent in a process of its own. Whatever
- * the agent must do is waited for; a test in which it does not, ends by Check's timeout. */
+/* A launcher that a test plays frame by frame, beside a real agent in a process of its own.
+ * Whatever the agent must do is waited for; a test in which it does not, ends by Check's timeout.
+ */
 #ifndef TESTS_SUPPORT_AGENT_FIXTURE_H
 #define TESTS_SUPPORT_AGENT_FIXTURE_H
 

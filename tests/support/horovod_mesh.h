@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The full mesh of TCP connections that Gloo makes among the members of a scope.
  *
- * Happy path: a listening socket for each peer, on the address of one interface; their addresses are
- * told (horovod_mesh_tell()); each peer's are read and one of the two dials; a barrier.
- * Whose address for the pair is greater, bytes of IP first, then the port as it lies in memory, closes
+ * Happy path: a listening socket for each peer, on the address of one interface; their addresses
+ * are told (horovod_mesh_tell()); each peer's are read and one of the two dials; a barrier. Whose
+ * address for the pair is greater, bytes of IP first, then the port as it lies in memory, closes
  * its listener and dials. Anything that fails ends the program; nothing here limits how long it
  * takes. */
 #ifndef TESTS_SUPPORT_HOROVOD_MESH_H
@@ -27,8 +27,8 @@ struct horovod_mesh {
 void horovod_mesh_init(struct horovod_mesh *mesh, int rank, int size, const char *interface);
 void horovod_mesh_fini(struct horovod_mesh *mesh);
 
-/* The addresses for all peers in order of rank, (size - 1) * HOROVOD_ADDRESS_SIZE bytes, to be freed;
- * with whatever bytes lie between the fields. NULL for a mesh of one. */
+/* The addresses for all peers in order of rank, (size - 1) * HOROVOD_ADDRESS_SIZE bytes, to be
+ * freed; with whatever bytes lie between the fields. NULL for a mesh of one. */
 char *horovod_mesh_tell(const struct horovod_mesh *mesh);
 
 /* `told` is what `peer` has told. */

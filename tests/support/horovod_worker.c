@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker that behaves like an unmodified Horovod one inside hvd.init(), on the wire byte for byte, and
- * without anything around it. Reads HOROVOD_* from its environment. Acts in the order of its arguments:
+/* A worker that behaves like an unmodified Horovod one inside hvd.init(), on the wire byte for
+ * byte, and without anything around it. Reads HOROVOD_* from its environment. Acts in the order of
+ * its arguments:
  *
  *   init      six rendezvous; prints "rank R of N meets", and beside it how often it has asked
  *   reset     GET /rank_and_size/HOST:LOCAL_RANK, as before a later init in an elastic job; prints it

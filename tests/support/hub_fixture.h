@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hub (rendezvous/hub.h) with a job of ranks on localhost, clients in memory, and a clock that the
- * test turns. One per test program. */
+/* A hub (rendezvous/hub.h) with a job of ranks on localhost, clients in memory, and a clock that
+ * the test turns. One per test program. */
 #ifndef TESTS_SUPPORT_HUB_FIXTURE_H
 #define TESTS_SUPPORT_HUB_FIXTURE_H
 

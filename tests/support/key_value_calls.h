@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A key-value store (rendezvous/key_value.h) and calls with names and values that are plain strings.
- * For one test program each. */
+/* A key-value store (rendezvous/key_value.h) and calls with names and values that are plain
+ * strings. For one test program each. */
 #ifndef TESTS_SUPPORT_KEY_VALUE_CALLS_H
 #define TESTS_SUPPORT_KEY_VALUE_CALLS_H
 

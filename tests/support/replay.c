@@ -5,8 +5,8 @@
  *   replay ADDRESS PORT KEY < tests/bad/http.tsv
  *
  * Whether a connection stays is seen by one more request on it, a health check. A row that is late
- * is waited for and has its `end` as the file says it; one that is not over when LIMIT_MS have passed
- * says "waits". Fails when it cannot connect. */
+ * is waited for and has its `end` as the file says it; one that is not over when LIMIT_MS have
+ * passed says "waits". Fails when it cannot connect. */
 #include "tests/support/http_rows.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The same requests again and again, each time with another allocation failing: a client is told so
- * or sent away, what was not stored is not said to be, and nothing leaks; and no memory that is given
- * back holds a key. Linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free. */
+ * or sent away, what was not stored is not said to be, and nothing leaks; and no memory that is
+ * given back holds a key. Linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free.
+ */
 #include "tests/support/http_fixture.h"
 #include "tests/support/unit.h"
 

@@ -141,7 +141,7 @@ END_TEST
 START_TEST(of_too_many_the_best_are_kept)
 {
     struct told told[TOLD_MAX + 1] = { { 0 } };
-    char addresses[TOLD_MAX][16];
+    char addresses[TOLD_MAX][24];
     struct interfaces interfaces;
     for (int i = 0; i < TOLD_MAX; i++) {
         snprintf(addresses[i], sizeof addresses[i], "10.0.0.%d", i + 1);

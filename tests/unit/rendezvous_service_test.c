@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rendezvous that serves many jobs, and HTTP beside their workers: places for workers that nobody has
- * planned, jobs that do not see each other, what becomes of those that come too late or not at all,
- * and requests that are held until something happens. */
+/* A rendezvous that serves many jobs, and HTTP beside their workers: places for workers that nobody
+ * has planned, jobs that do not see each other, what becomes of those that come too late or not at
+ * all, and requests that are held until something happens. */
 #include "tests/support/hub_fixture.h"
 #include "tests/support/unit.h"
 

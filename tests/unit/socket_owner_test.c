@@ -145,8 +145,8 @@ START_TEST(a_connection_that_was_reset_is_nobodys)
 }
 END_TEST
 
-/* A socket that listens at `port` of loopback, which a client of ours has just left; -1 if somebody else
- * was quicker. */
+/* A socket that listens at `port` of loopback, which a client of ours has just left; -1 if somebody
+ * else was quicker. */
 static int listen_at(const struct sockaddr_in *port)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
