@@ -175,7 +175,7 @@ static struct wire_writer talk(uint8_t what, const uint8_t *data, size_t size, s
         put(fuzz_u8(&input), &input);
     send_rest();
     struct world_stock after = world_stock();
-    PROMISE(proved || own || world_stock_equal(&before, &after));
+    PROMISE(proved || own || world_ms >= MEETING_LAPSE_MS || world_stock_equal(&before, &after));
     world_pass(120000); /* whoever is held is answered */
     struct wire_writer came = client.received;
     client.received = (struct wire_writer){ 0 };
