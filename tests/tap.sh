@@ -111,6 +111,28 @@ no_survivors() {
     [ -z "$(survivors)" ]
 }
 
+# complain WHY: for a condition that fails.
+complain() {
+    printf '# %s\n' "$*"
+    return 1
+}
+
+# refused PROGRAM STATUS PATTERN: the last run ended as it must on bad input: one printable line of at most 300 bytes, nothing else.
+refused() {
+    [ "$status" -eq "$2" ] || complain "status $status, not $2" || return
+    [ ! -s "$tmp/out" ] || complain "something on stdout" || return
+    [ "$(wc -l <"$tmp/err")" -eq 1 ] || complain "not one line on stderr" || return
+    [ "$(wc -c <"$tmp/err")" -le 300 ] || complain "$(wc -c <"$tmp/err") bytes on stderr" || return
+    ! LC_ALL=C grep -q '[^ -~]' "$tmp/err" || complain "bytes that cannot be printed" || return
+    grep -q "^$1: error: " "$tmp/err" || complain "another beginning" || return
+    grep -qF -e "$3" "$tmp/err" || complain "another text"
+}
+
+# repeat CHARACTER COUNT: for the arguments of a table's row.
+repeat() {
+    printf "%$2s" '' | tr ' ' "$1"
+}
+
 finish() {
     echo "1..$tests"
 }
