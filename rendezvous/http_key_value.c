@@ -259,7 +259,7 @@ static void notice_gloo(const struct http_exchange *exchange,
     for (size_t i = 0; i < target->key.length; i++)
         rank = 10 * rank + target->key.data[i] - '0';
     if (rank < meeting->size)
-        meeting_saw_gloo(meeting, rank, exchange->now_ms);
+        meeting_saw_gloo(meeting, rank);
 }
 
 bool http_key_value_put(struct http_service *service, struct http_exchange *exchange,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections, their standing and their time; see hub.h. What they say is in hub_receive.c, what
- * that does to a job in hub_meeting.c. */
+ * that does to a job in hub_meeting.c and hub_roll_call.c. */
 #include "rendezvous/hub_impl.h"
 
 #include <stddef.h>
@@ -314,11 +314,6 @@ static void expire_all(struct hub *hub, struct hub_connections *connections)
     }
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static uint64_t search_deadline(const struct hub *hub)
 {
     static const enum hub_standing timed[] = { HUB_STRANGER, HUB_CLIENT };
@@ -327,9 +322,9 @@ static uint64_t search_deadline(const struct hub *hub)
     const struct rendezvous_connection *at;
     for (size_t i = 0; i < sizeof timed / sizeof *timed; i++)
         TAILQ_FOREACH(at, &hub->connections[timed[i]], link)
-    earliest = earlier(earliest, at->deadline_ms);
+    earliest = earlier_deadline(earliest, at->deadline_ms);
     TAILQ_FOREACH(meeting, &hub->meetings.list, link)
-    earliest = earlier(earliest, meeting_deadline(meeting));
+    earliest = earlier_deadline(earliest, meeting_deadline(meeting));
     return earliest;
 }
 

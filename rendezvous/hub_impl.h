@@ -11,6 +11,7 @@
 void hub_enter(struct hub *hub, uint64_t now_ms);
 void hub_leave(struct hub *hub);
 
+/* The hub that answers HTTP with `service`. */
 struct hub *hub_of(struct http_service *service);
 
 /* Something wants hub_tick() at `deadline_ms`. */

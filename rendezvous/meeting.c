@@ -170,28 +170,21 @@ int meeting_expects(const struct meeting *meeting)
     return meeting->lobby.state == LOBBY_OPEN ? meeting->lobby.size - meeting->lobby.count : 0;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 uint64_t meeting_deadline(const struct meeting *meeting)
 {
     uint64_t deadline_ms = roll_call_deadline(&meeting->roll_call);
     if (meeting->slots)
-        return earlier(deadline_ms, membership_deadline(&meeting->membership));
+        return earlier_deadline(deadline_ms, membership_deadline(&meeting->membership));
     if (is_empty(meeting))
-        return earlier(deadline_ms, meeting->lapse_ms);
-    return meeting->lobby.state == LOBBY_OPEN ? earlier(deadline_ms, meeting->lobby.deadline_ms)
+        return earlier_deadline(deadline_ms, meeting->lapse_ms);
+    return meeting->lobby.state == LOBBY_OPEN ? earlier_deadline(deadline_ms, meeting->lobby.deadline_ms)
                                               : deadline_ms;
 }
 
-void meeting_saw_gloo(struct meeting *meeting, int rank, uint64_t now_ms)
+void meeting_saw_gloo(struct meeting *meeting, int rank)
 {
-    if (!meeting->slots || rank < 0 || rank >= meeting->size)
-        return;
-    membership_elsewhere(&meeting->membership, rank);
-    meeting->ranks[rank].heard_ms = now_ms;
+    if (meeting->slots && rank >= 0 && rank < meeting->size)
+        membership_elsewhere(&meeting->membership, rank);
 }
 
 void meeting_heard(struct meeting *meeting, int rank, const char *report, uint64_t now_ms)

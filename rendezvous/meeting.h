@@ -95,7 +95,7 @@ int meeting_expects(const struct meeting *meeting);
 uint64_t meeting_deadline(const struct meeting *meeting);
 
 /* An unmodified Horovod worker has put the address of `rank`. */
-void meeting_saw_gloo(struct meeting *meeting, int rank, uint64_t now_ms);
+void meeting_saw_gloo(struct meeting *meeting, int rank);
 
 /* `rank` has said what it is doing. */
 void meeting_heard(struct meeting *meeting, int rank, const char *report, uint64_t now_ms);

@@ -254,8 +254,7 @@ void membership_tick(struct membership *membership, uint64_t now_ms)
 
 uint64_t membership_deadline(const struct membership *membership)
 {
-    return membership->settle_ms < membership->start_deadline_ms ? membership->settle_ms
-                                                                 : membership->start_deadline_ms;
+    return earlier_deadline(membership->settle_ms, membership->start_deadline_ms);
 }
 
 static bool for_launcher(enum membership_act act)

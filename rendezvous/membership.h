@@ -38,6 +38,11 @@ enum { MEMBERSHIP_SETTLE_MS = 100 };
 
 #define MEMBERSHIP_NEVER UINT64_MAX
 
+static inline uint64_t earlier_deadline(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* How the launcher says that a process has ended well. */
 #define MEMBERSHIP_ENDED_WELL "exited with status 0"
 

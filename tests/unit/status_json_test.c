@@ -207,7 +207,7 @@ START_TEST(of_a_planned_job_ranks_are_known_before_they_come)
                                         { .place = { 1, 2, 1, 2, 0, 1 }, .host = "a" } };
     meeting = meeting_create_planned("p", slots, 2, 1000, 0, &err);
     json = NULL;
-    meeting_saw_gloo(meeting, 1, 400);
+    meeting_saw_gloo(meeting, 1);
     look(500);
     ck_assert_str_eq(at("planned"), "true");
     ck_assert_str_eq(at("size"), "2");
@@ -238,7 +238,7 @@ START_TEST(horovod_workers_wait_run_and_leave)
     meeting = meeting_create_planned("p", slots, 2, 1000, 0, &err);
     json = NULL;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        meeting_saw_gloo(meeting, steps[i].seen, 400);
+        meeting_saw_gloo(meeting, steps[i].seen);
         if (steps[i].ended >= 0)
             membership_ended(&meeting->membership, steps[i].ended, "exited with status 0", 450);
         look(500);
@@ -257,8 +257,8 @@ START_TEST(a_horovod_worker_that_is_killed_is_lost)
                                         { .place = { 1, 2, 1, 2, 0, 1 }, .host = "a" } };
     meeting = meeting_create_planned("p", slots, 2, 1000, 0, &err);
     json = NULL;
-    meeting_saw_gloo(meeting, 0, 400);
-    meeting_saw_gloo(meeting, 1, 400);
+    meeting_saw_gloo(meeting, 0);
+    meeting_saw_gloo(meeting, 1);
     membership_ended(&meeting->membership, 1, "was killed by signal 9 (SIGKILL)", 450);
     look(500);
     ck_assert_str_eq(at("state"), "\"failed\"");
