@@ -177,8 +177,9 @@ uint64_t meeting_deadline(const struct meeting *meeting)
         return earlier_deadline(deadline_ms, membership_deadline(&meeting->membership));
     if (is_empty(meeting))
         return earlier_deadline(deadline_ms, meeting->lapse_ms);
-    return meeting->lobby.state == LOBBY_OPEN ? earlier_deadline(deadline_ms, meeting->lobby.deadline_ms)
-                                              : deadline_ms;
+    return meeting->lobby.state == LOBBY_OPEN
+               ? earlier_deadline(deadline_ms, meeting->lobby.deadline_ms)
+               : deadline_ms;
 }
 
 void meeting_saw_gloo(struct meeting *meeting, int rank)
