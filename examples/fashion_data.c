@@ -5,8 +5,6 @@
 
 #include <stdio.h>
 
-#include "examples/fashion_network.h"
-
 /* One pair of files, of which the first `limit` images are used; 0 for all. */
 static int read_set(struct idx_set *set, const char *directory, const char *name, long limit,
                     struct problem *problem)
@@ -25,13 +23,12 @@ static int read_set(struct idx_set *set, const char *directory, const char *name
     return 0;
 }
 
-int fashion_data_read(struct fashion_data *data, const struct fashion_options *options,
+int fashion_data_read(struct fashion_data *data, const char *directory, long limit, long test_limit,
                       struct problem *problem)
 {
-    const char *directory = options->data;
-    if (read_set(&data->train, directory, "train", options->limit, problem) < 0)
+    if (read_set(&data->train, directory, "train", limit, problem) < 0)
         return -1;
-    return read_set(&data->test, directory, "t10k", options->test_limit, problem);
+    return read_set(&data->test, directory, "t10k", test_limit, problem);
 }
 
 void fashion_data_pixels(const struct idx_set *set, long image, float *pixels)

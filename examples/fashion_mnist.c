@@ -65,7 +65,8 @@ static int share_cores(void)
 static int prepare(struct training *training, struct problem *problem)
 {
     const struct fashion_options *options = &training->options;
-    if (fashion_data_read(&training->data, options, problem) < 0)
+    if (fashion_data_read(&training->data, options->data, options->limit, options->test_limit,
+                          problem) < 0)
         return -1;
     long global_batch = options->batch * training->size;
     if (training->data.train.count < global_batch)

@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "examples/fashion_data.h"
 #include "examples/support/checkpoint.h"
 
-enum { IMAGE_HEIGHT = 28, IMAGE_WIDTH = 28, IMAGE_PIXELS = 28 * 28, IMAGE_CLASSES = 10 };
 enum { NETWORK_TENSORS = 8 };
 
 struct network {

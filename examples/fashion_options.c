@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "examples/fashion_data.h"
 #include "examples/support/options.h"
 
 #define FIELD(name) offsetof(struct fashion_options, name)
@@ -14,7 +15,7 @@ static const struct option_row rows[] = {
     { "--epochs", "N", OPTION_INTEGER, FIELD(epochs), 1, 1e6, "times through the images (1)" },
     { "--batch", "N", OPTION_INTEGER, FIELD(batch), 1, 4096, "images of each rank in a step (64)" },
     { "--data", "DIR", OPTION_TEXT, FIELD(data), 0, 0,
-      "where the four IDX files are (/usr/share/datasets/fashion-mnist)" },
+      "where the four IDX files are (" FASHION_DATA_DIRECTORY ")" },
     { "--limit", "N", OPTION_INTEGER, FIELD(limit), 1, 1e7, "train on the first N images (all)" },
     { "--test-limit", "N", OPTION_INTEGER, FIELD(test_limit), 1, 1e7,
       "test on the first N images (all)" },
@@ -35,7 +36,7 @@ static const struct fashion_options defaults = {
     .batch = 64,
     .seed = 42,
     .optimizer_name = "adam",
-    .data = "/usr/share/datasets/fashion-mnist",
+    .data = FASHION_DATA_DIRECTORY,
 };
 
 static int choose_optimizer(struct fashion_options *options, struct problem *problem)

@@ -7,27 +7,44 @@ examples_hello_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 examples_hello_LDFLAGS = $(AM_LDFLAGS) -no-install
 examples_hello_LDADD = lib/libhvd.la
 
+# What the examples share and needs nothing but libhvd.
+noinst_LTLIBRARIES += examples/libsupport.la
+examples_libsupport_la_SOURCES = \
+	examples/support/agreement.c examples/support/agreement.h \
+	examples/support/options.c examples/support/options.h \
+	examples/support/problem.c examples/support/problem.h \
+	examples/support/program.c examples/support/program.h \
+	examples/support/progress.c examples/support/progress.h \
+	examples/support/random.c examples/support/random.h \
+	examples/support/result.c examples/support/result.h
+examples_libsupport_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+# The inner loops want to be vectorised and to call sqrtf() as an instruction; configure knows how.
+examples_libsupport_la_CFLAGS = $(AM_CFLAGS) $(VECTORIZE_CFLAGS)
+examples_libsupport_la_LIBADD = -lm
+
+# Images need zlib.
+if HAVE_ZLIB
+noinst_LTLIBRARIES += examples/libimages.la
+examples_libimages_la_SOURCES = \
+	examples/fashion_data.c examples/fashion_data.h \
+	examples/support/idx.c examples/support/idx.h
+examples_libimages_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS)
+examples_libimages_la_LIBADD = $(ZLIB_LIBS)
+endif
+
 if HAVE_EXAMPLES_BLAS
 noinst_LTLIBRARIES += examples/libexamples.la
 examples_libexamples_la_SOURCES = \
-	examples/fashion_data.c examples/fashion_data.h \
 	examples/fashion_network.c examples/fashion_network.h \
 	examples/fashion_options.c examples/fashion_options.h \
-	examples/support/agreement.c examples/support/agreement.h \
 	examples/support/checkpoint.c examples/support/checkpoint.h \
 	examples/support/conv.c examples/support/conv.h \
-	examples/support/idx.c examples/support/idx.h \
 	examples/support/layers.c examples/support/layers.h \
 	examples/support/optimizer.c examples/support/optimizer.h \
-	examples/support/options.c examples/support/options.h \
-	examples/support/problem.c examples/support/problem.h \
-	examples/support/progress.c examples/support/progress.h \
-	examples/support/random.c examples/support/random.h \
 	examples/support/sampler.c examples/support/sampler.h
 examples_libexamples_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-# The inner loops want to be vectorised and to call sqrtf() as an instruction; configure knows how.
-examples_libexamples_la_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS) $(ZLIB_CFLAGS) $(VECTORIZE_CFLAGS)
-examples_libexamples_la_LIBADD = $(OPENBLAS_LIBS) $(ZLIB_LIBS) -lm
+examples_libexamples_la_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS) $(VECTORIZE_CFLAGS)
+examples_libexamples_la_LIBADD = examples/libimages.la examples/libsupport.la $(OPENBLAS_LIBS) -lm
 
 noinst_PROGRAMS += examples/fashion_mnist
 examples_fashion_mnist_SOURCES = examples/fashion_mnist.c

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvd.h - data-parallel training for programs in C and C++: the whole public interface of libhvd.
+/* hvd.h - data-parallel training for programs in C and C++: the world and its collectives.
  *
  * A program is started several times, usually by hvdrun; each of its processes is a *rank*, all of
  * them together are the *world*. hvd_init() finds the world, the collectives below move data
@@ -33,7 +33,11 @@
  *
  * All calls may be made from any thread. Data need not be aligned. The names and their meaning are
  * those of Horovod; hvd(3) has a page for each call, hvd_environment(7) lists the variables that
- * are read. */
+ * are read.
+ *
+ * Beside it: hvd_optimizer.h, an optimizer that averages gradients as they become ready;
+ * hvd_training.h, state, metrics, learning rates, samplers and checkpoints; hvd_device.h, tensors
+ * in the memory of an accelerator. */
 #ifndef HVD_H
 #define HVD_H
 
@@ -188,6 +192,10 @@ struct hvd_tensor {
     enum hvd_dtype dtype;
     int ndims;           /* 0 for a scalar, at most HVD_DIMS_MAX */
     const int64_t *dims; /* of the input, none negative */
+    int device;          /* where input and output are: 0 in host memory, else in that of a device
+                            (hvd_register_device() in hvd_device.h) */
+    void *ready;         /* device: an event after which the input is there, to be left alone until
+                            the collective is done; NULL: it is there */
 };
 
 /* What most calls leave out: zero, or NULL instead of the struct, means the default. */
@@ -329,6 +337,11 @@ HVD_API const char *hvd_last_error(void);
 
 /* Bytes per element, 0 for a value that is not an enum hvd_dtype. */
 HVD_API size_t hvd_dtype_size(enum hvd_dtype dtype);
+
+/* How many bytes this process has sent to other ranks since hvd_init(), whatever they were for:
+ * data, agreement, heads of messages; or HVD_ERR_NOT_INITIALIZED, HVD_ERR_SHUT_DOWN,
+ * HVD_ERR_FORKED. A rank that submits nothing sends nothing, but for what others need it for. */
+HVD_API int64_t hvd_bytes_sent(void);
 
 /* The version of the library that is running, e.g. "0.1.0". */
 HVD_API const char *hvd_version(void);

@@ -18,11 +18,13 @@ may lib/join 'lib/join/|lib/link/|lib/base/|lib/hvd\.h$'
 may lib/collective 'lib/collective/|lib/reduce/|lib/base/|lib/hvd\.h$'
 may lib/negotiation 'lib/negotiation/|lib/collective/|lib/reduce/|lib/base/|lib/hvd\.h$'
 may lib/engine 'lib/'
-may lib 'lib/' '-maxdepth 1'
+may lib/device 'lib/device/|lib/base/|lib/hvd(_device)?\.h$'
+may lib/training 'lib/(training|device|base|reduce)/|lib/process\.h$|lib/hvd(_[a-z]+)?\.h$'
+may lib 'lib/|hvd(_[a-z]+)?\.h$' '-maxdepth 1'
 may launcher 'launcher/|lib/base/|lib/hvd\.h$'
 may rendezvous 'rendezvous/|lib/base/|lib/hvd\.h$'
 may src 'src/|launcher/|rendezvous/|lib/base/|lib/hvd\.h$'
-may examples 'examples/|hvd\.h$'
+may examples 'examples/|hvd(_[a-z]+)?\.h$'
 
 guests=$(cd "$srcdir" && grep -lE '^ *# *include +<(uv|libssh2|cjson|yaml|http_parser)' -r lib examples)
 is "a training process loads none of the programs' libraries" '' "$guests"

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The frame of every example; see program.h. When hvd_init() fails, each rank that notices says why
+ * and ends with status 1: there is nobody to agree with. */
+#include "examples/support/program.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "hvd.h"
+
+double program_seconds(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+bool program_prints(void)
+{
+    return hvd_rank() == 0;
+}
+
+int program_flush(struct problem *problem)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    return problem_set(problem, EXIT_STATUS_DATA, "standard output cannot be written");
+}
+
+static void print_help(const struct program *program)
+{
+    printf("usage: %s [options]\n%s\n\n", program->name, program->summary);
+    options_print_help(program->rows, program->row_count, stdout);
+}
+
+static int run_in_world(const struct program *program, struct problem *problem)
+{
+    int status = agree_to_go_on(program->name, problem);
+    if (status != 0)
+        return status;
+    if (!*program->help) {
+        status = program->run(program->options, problem);
+        return status < 0 ? agree_to_go_on(program->name, problem) : status;
+    }
+    if (program_prints())
+        print_help(program);
+    program_flush(problem);
+    return agree_to_go_on(program->name, problem);
+}
+
+int program_main(const struct program *program, int argc, char **argv)
+{
+    struct problem problem = { 0 };
+    if (options_parse(program->rows, program->row_count, program->options, argc, argv, &problem) ==
+            0 &&
+        program->check != NULL && !*program->help)
+        program->check(program->options, &problem);
+    if (hvd_init() != HVD_OK) {
+        fprintf(stderr, "%s: hvd_init: %s\n", program->name, hvd_last_error());
+        return EXIT_STATUS_DATA;
+    }
+    int status = run_in_world(program, &problem);
+    hvd_shutdown();
+    return status;
+}

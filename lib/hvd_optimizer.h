@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hvd_optimizer.h - an optimizer that averages gradients over the ranks before it makes its step:
+ * Horovod's DistributedOptimizer around an update function of the program's own.
+ *
+ *     static int update(void *arg) { for each parameter: data -= rate * gradient; return 0; }
+ *
+ *     struct hvd_parameter parameters[] = { { .name = "conv1.weight", .data = w, .gradient = dw,
+ *                                             .dtype = HVD_FLOAT32, .ndims = 2,
+ *                                             .dims = dims }, ... };
+ *     hvd_optimizer_create(parameters, n, NULL, update, &model, &optimizer);
+ *     hvd_broadcast_parameters(parameters, n, 0, 0);
+ *     for each batch:
+ *         for each layer i, backwards:
+ *             compute its gradient
+ *             hvd_optimizer_ready(optimizer, i);       its reduction starts here
+ *         hvd_optimizer_step(optimizer);               waits for them, then calls update()
+ *
+ * The meaning of the options is that of Horovod's PyTorch DistributedOptimizer, but for these:
+ *   - hvd_optimizer_create() compares the ranks' parameters, so that a difference is an error there
+ *     and not a stall later.
+ *   - A group takes part in predivision like everything else.
+ *   - With several backward passes the library adds up the gradients: the program writes each
+ *     pass's gradient to the same memory, and does not add to it.
+ *   - What PyTorch raises is HVD_ERR_INVALID, and the optimizer is as it was before the call.
+ *
+ * An optimizer may be used from several threads, one call at a time for each parameter;
+ * hvd_optimizer_step() is the business of one. */
+#ifndef HVD_OPTIMIZER_H
+#define HVD_OPTIMIZER_H
+
+#include "hvd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { HVD_PARAMETER_NAME_MAX = 200 };
+
+/* A named tensor of a model or of an optimizer's state, in row-major order. */
+struct hvd_parameter {
+    const char *name; /* 1 to HVD_PARAMETER_NAME_MAX bytes of UTF-8, different for each */
+    void *data;
+    void *gradient; /* of the same shape and type; used by optimizers alone */
+    enum hvd_dtype dtype;
+    int ndims; /* 0 for a scalar, at most HVD_DIMS_MAX */
+    const int64_t *dims;
+    int device; /* 0: host memory; else that of hvd_register_device() */
+};
+
+/* How gradients travel. Only float32 and float64 are compressed, to 2 bytes for each element; the
+ * rest goes as it is. */
+enum hvd_compression {
+    HVD_COMPRESSION_NONE = 0,
+    HVD_COMPRESSION_FP16 = 1, /* HVD_FLOAT16: 11 significant bits; beyond 65504 it is infinite */
+    HVD_COMPRESSION_BF16 = 2  /* HVD_BFLOAT16: 8 significant bits, the range of float32 */
+};
+
+/* Parameters whose gradients are reduced together, as soon as all are ready: their places. */
+struct hvd_parameter_group {
+    const int *parameters;
+    int count;
+};
+
+/* Zero means the default in every field, and NULL instead of the struct means all defaults. */
+struct hvd_optimizer_options {
+    int process_set; /* a rank that is not in it updates with its own gradients */
+    enum hvd_op op;  /* HVD_AVERAGE, the default; HVD_SUM; HVD_ADASUM, see below; HVD_MIN ... */
+    enum hvd_compression compression;
+    int backward_passes;     /* hvd_optimizer_ready() for each before a reduction; default 1 */
+    int average_passes;      /* 1: the gradients of the passes are averaged, not added up */
+    double predivide_factor; /* f: gradients are multiplied by 1/f before they are added up and by
+                                 f / size afterwards; HVD_AVERAGE only; default 1 */
+    const struct hvd_parameter_group *groups; /* `ngroups` of them; the rest go alone */
+    int ngroups;
+    int equal_groups; /* this many groups of neighbouring parameters, the first of them one longer
+                         if need be; instead of `groups` */
+};
+
+/* Changes the parameters' data by their gradients, which are those of all ranks by then. Returns 0,
+ * or anything else, which hvd_optimizer_step() then returns. May use the library. */
+typedef int hvd_update_fn(void *arg);
+
+struct hvd_optimizer;
+
+/* Every rank of the world calls it, and waits for the others in the process set. The array of
+ * parameters is copied, with names and dims; data and gradients are borrowed until
+ * hvd_optimizer_destroy(). `options` may be NULL and is read during the call only.
+ *
+ * HVD_ERR_INVALID, with the offending parameter or option named, for: no name or a name that is
+ * given twice; a predivide_factor other than 1 with another op than HVD_AVERAGE, or not finite and
+ * positive; negative backward_passes; a group that is empty, or has a parameter that does not exist
+ * or is in another group; both kinds of groups; an op or dtype that cannot be. With HVD_ADASUM,
+ * also for: a process set other than the world, groups, predivision. In device memory: compression,
+ * several backward passes and HVD_ADASUM are refused. The other ranks then get HVD_ERR_MISMATCH, as
+ * all do when the ranks' names, shapes, types or options differ; the text says who differs, and in
+ * what.
+ *
+ * HVD_ADASUM: hvd_optimizer_step() makes the update with this rank's own gradients, combines what
+ * it has changed by Adasum (see hvd_allreduce_async()), and applies the result to where the
+ * parameters were before. Nothing is sent before that. */
+HVD_API int hvd_optimizer_create(const struct hvd_parameter *parameters, int count,
+                                 const struct hvd_optimizer_options *options, hvd_update_fn *update,
+                                 void *arg, struct hvd_optimizer **optimizer);
+
+/* The gradient of parameters[parameter] is complete for this pass. After the last pass its
+ * reduction starts, and the gradient must not be touched until hvd_optimizer_step() or
+ * hvd_optimizer_synchronize() has returned. HVD_ERR_INVALID if it is being reduced already. Order
+ * and thread do not matter. In a world of one rank nothing is sent.
+ *
+ * In device memory, `hvd_optimizer_ready_after` says that it will be complete when the device
+ * passes `event`, which must not be recorded again before the step. */
+HVD_API int hvd_optimizer_ready(struct hvd_optimizer *optimizer, int parameter);
+HVD_API int hvd_optimizer_ready_after(struct hvd_optimizer *optimizer, int parameter, void *event);
+
+/* Waits until all gradients have been reduced, and leaves them in the parameters' gradients. For
+ * those of which this rank has not said that they are ready it gives zeros, or what the passes so
+ * far have added up to. Between it and hvd_optimizer_step() gradients can be clipped; then the step
+ * is to be made without synchronizing again:
+ *
+ *     hvd_optimizer_synchronize(optimizer);
+ *     clip the gradients
+ *     hvd_optimizer_skip_synchronize(optimizer);
+ *     hvd_optimizer_step(optimizer);
+ *
+ * hvd_optimizer_skip_synchronize() is for the next step only. Without it hvd_optimizer_step()
+ * reduces once more, and a warning says so. HVD_ADASUM has neither: HVD_ERR_INVALID. */
+HVD_API int hvd_optimizer_synchronize(struct hvd_optimizer *optimizer);
+HVD_API int hvd_optimizer_skip_synchronize(struct hvd_optimizer *optimizer);
+
+/* Synchronizes, then calls the update. Every rank of the process set calls it as often as the
+ * others. Returns what the update returns, or the failure of the first gradient that could not be
+ * reduced; the update is not called then, and nothing is in flight any more. With several backward
+ * passes, call it after the last one. */
+HVD_API int hvd_optimizer_step(struct hvd_optimizer *optimizer);
+
+/* Sets all gradients to zero, and forgets what earlier passes have added up. HVD_ERR_INVALID while
+ * gradients are being reduced: the step would overwrite them. */
+HVD_API int hvd_optimizer_zero_gradients(struct hvd_optimizer *optimizer);
+
+/* What is in flight is waited for. NULL is fine. */
+HVD_API void hvd_optimizer_destroy(struct hvd_optimizer *optimizer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the ranks of a process set must find out together before they go on: whether one of them has
+ * made a mistake, and whether they mean the same. Collectives; all ranks of the set call them, in
+ * the same order. When the world is broken they fail with that.
+ *
+ * `what` names the call in messages and in the names of tensors, e.g. "optimizer". */
+#ifndef LIB_TRAINING_CONSENT_H
+#define LIB_TRAINING_CONSENT_H
+
+#include "lib/base/status.h"
+
+/* `own` is what this rank has found by itself: HVD_OK, or a mistake. Returns HVD_OK if all have
+ * HVD_OK. Otherwise a rank with a mistake gets its own back, and every other HVD_ERR_MISMATCH with
+ * the text of the lowest rank that has one: "rank 2: parameter 'w': ...". */
+int consent_settle(const char *what, int process_set, const struct err *own, struct err *err);
+
+/* Every rank gives lines of text, each ended by a newline, in the same order. If they differ from
+ * those of the set's first rank anywhere, every rank gets HVD_ERR_MISMATCH and a text that quotes
+ * the first line that differs on the lowest rank that differs: "rank 3 has 'conv1.weight float32
+ * [3, 3]', rank 0 has 'conv1.weight float32 [5, 5]'". */
+int consent_compare(const char *what, int process_set, const char *lines, struct err *err);
+
+#endif
