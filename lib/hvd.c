@@ -109,6 +109,17 @@ int hvd_stop_timeline(void)
     return rc;
 }
 
+int64_t hvd_bytes_sent(void)
+{
+    struct err err;
+    struct world *world = process_enter(&err);
+    if (!world)
+        return process_answer(err.code, &err);
+    int64_t nbytes = engine_bytes_sent(world_engine(world));
+    process_exit();
+    return nbytes;
+}
+
 const char *hvd_strstatus(int status)
 {
     return status_text(status);

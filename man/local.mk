@@ -7,6 +7,7 @@ library_pages = \
 	man/hvd_alltoall.3 \
 	man/hvd_barrier.3 \
 	man/hvd_broadcast.3 \
+	man/hvd_bytes_sent.3 \
 	man/hvd_dtype_size.3 \
 	man/hvd_environment.7 \
 	man/hvd_init.3 \

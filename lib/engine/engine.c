@@ -268,6 +268,14 @@ int engine_wait(struct engine *engine, int64_t handle, int timeout_ms, struct hv
     return rc;
 }
 
+int64_t engine_bytes_sent(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    int64_t nbytes = (int64_t)engine->bytes_sent;
+    pthread_mutex_unlock(&engine->lock);
+    return nbytes;
+}
+
 /* ---- the timeline ---- */
 
 static void observe_all(struct engine *engine)

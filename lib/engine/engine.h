@@ -88,6 +88,9 @@ int engine_start_timeline(struct engine *engine, const char *file, bool mark_cyc
                           struct err *err);
 int engine_stop_timeline(struct engine *engine);
 
+/* As hvd_bytes_sent(). */
+int64_t engine_bytes_sent(struct engine *engine);
+
 /* What this rank is doing and waiting for: lines, see report_fn in lib/join/news.h. `arg` is the
  * engine. */
 void engine_report(void *arg, char *text, size_t size);

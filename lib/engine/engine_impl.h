@@ -116,6 +116,7 @@ struct engine {
     struct linker *linker;
     struct timeline *timeline;
     struct flight flight;
+    uint64_t bytes_sent; /* to other ranks */
 
     struct process_set **sets; /* by id; NULL where there is none; [0] is the world */
     int sets_count;

@@ -65,12 +65,21 @@ int set_want_mesh(struct process_set *set, struct err *err)
     return HVD_OK;
 }
 
+/* A link to a rank of the set, if it is there; what it sends is counted. */
+static struct link *take_link(struct process_set *set, int rank, int channel)
+{
+    struct link *link =
+        linker_take(set->engine->linker, set->ranks[rank], channel_number(set, channel));
+    if (link)
+        link->sent = &set->engine->bytes_sent;
+    return link;
+}
+
 static bool take_tree(struct process_set *set, struct tree_link *tree, int rank)
 {
     if (tree->link)
         return true;
-    struct link *link =
-        linker_take(set->engine->linker, set->ranks[rank], channel_number(set, TREE_CHANNEL));
+    struct link *link = take_link(set, rank, TREE_CHANNEL);
     if (link)
         tree_link_init(tree, link, set->ranks[rank]);
     return link;
@@ -81,8 +90,7 @@ static int take_channel(struct process_set *set, int rank, struct err *err)
 {
     if (set->channels[rank])
         return 1;
-    struct link *link =
-        linker_take(set->engine->linker, set->ranks[rank], channel_number(set, DATA_CHANNEL));
+    struct link *link = take_link(set, rank, DATA_CHANNEL);
     if (!link)
         return 0;
     struct channel *channel = calloc(1, sizeof *channel);

@@ -10,6 +10,7 @@
 #include "lib/base/status.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -41,12 +42,16 @@ struct link_type {
 /* The first member of each implementation. */
 struct link {
     const struct link_type *type;
+    uint64_t *sent; /* borrowed, may be NULL: what has been sent is added to it */
 };
 
 static inline ssize_t link_try_send(struct link *link, const struct iovec *parts, int count,
                                     struct err *err)
 {
-    return link->type->try_send(link, parts, count, err);
+    ssize_t nbytes = link->type->try_send(link, parts, count, err);
+    if (nbytes > 0 && link->sent)
+        *link->sent += (uint64_t)nbytes;
+    return nbytes;
 }
 
 static inline ssize_t link_try_receive(struct link *link, void *data, size_t size, struct err *err)

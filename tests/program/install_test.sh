@@ -5,6 +5,9 @@
 
 include=$STAGE$INCLUDEDIR lib=$STAGE$LIBDIR
 cat >"$tmp/program.c" <<-.
+	#include <hvd_device.h>
+	#include <hvd_training.h>
+	#include <hvd_optimizer.h>
 	#include <hvd.h>
 	int main(void) { return hvd_init() == HVD_OK && hvd_size() == 1 && hvd_shutdown() == HVD_OK ? 0 : 1; }
 .
@@ -25,13 +28,18 @@ else
     skip "a C++ program too" "no g++"
 fi
 exported=$(nm -D --defined-only "$lib/libhvd.so" | awk '{ print $3 }' | sort)
-declared=$(grep -oE '\bhvd_[a-z_]+\(' "$include/hvd.h" | tr -d '(' | sort -u)
+declared=$(cat "$include"/hvd*.h | grep -oE '\bhvd_[a-z_]+\(' | tr -d '(' | sort -u)
 extra=$(printf '%s\n' "$exported" | grep -v '^hvd_')
 is "the library exports hvd_* and nothing else" '' "$extra"
 for name in $exported; do
     printf '%s\n' "$declared" | grep -qx "$name" || echo "# $name is exported and not declared"
 done >"$tmp/undeclared"
 ok "all of it declared" [ ! -s "$tmp/undeclared" ]
+for name in $(awk '/^HVD_API/, /;/' "$include"/hvd*.h | grep -oE '\bhvd_[a-z_]+\(' | tr -d '('); do
+    printf '%s\n' "$exported" | grep -qx "$name" || echo "# $name is declared and not exported"
+done >"$tmp/missing"
+cat "$tmp/missing"
+ok "and all that is declared is there" [ ! -s "$tmp/missing" ]
 needed=$(readelf -d "$lib/libhvd.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
     grep -vE '^(libc|libpthread|libsodium|libm|ld-linux.*|libasan|libubsan|libtsan)\.so' || :)
 is "it needs libc, threads and libsodium, nothing else" '' "$needed"

@@ -6,6 +6,7 @@
 pages=$srcdir/man
 installed=$STAGE$MANDIR
 header=$srcdir/lib/hvd.h
+headers=$(echo "$srcdir"/lib/hvd*.h)
 
 # same SENTENCE FILE FILE: two lists of words are the same, whatever their order.
 same() {
@@ -32,9 +33,9 @@ enum_names() {
 
 # The prototypes of a header, or of the synopsis of a page, one in each line, without blanks.
 header_prototypes() {
-    awk '/^HVD_API/ { call = ""; on = 1 }
+    cat "$@" | awk '/^HVD_API/ { call = ""; on = 1 }
         on { call = call $0 }
-        on && /;/ { sub(/HVD_API/, "", call); sub(/;.*/, "", call); print call; on = 0 }' "$1" | tr -d ' '
+        on && /;/ { sub(/HVD_API/, "", call); sub(/;.*/, "", call); print call; on = 0 }' | tr -d ' '
 }
 page_prototypes() {
     sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' "$@" | awk '
@@ -72,9 +73,10 @@ done >"$tmp/out"
 ok "every page is in man/local.mk" [ ! -s "$tmp/out" ]
 
 # hvd(3)
-header_prototypes "$header" >"$tmp/prototypes"
+# shellcheck disable=SC2086  # headers is a list
+header_prototypes $headers >"$tmp/prototypes"
 page_prototypes "$pages"/hvd_*.3 >"$tmp/synopses"
-same "the synopses are the prototypes of hvd.h" "$tmp/prototypes" "$tmp/synopses"
+same "the synopses are the prototypes of the headers" "$tmp/prototypes" "$tmp/synopses"
 sed 's/(.*//; s/.*\(hvd_\)/\1/' "$tmp/prototypes" >"$tmp/functions"
 each "every function has a page that is installed" has_installed_page "$tmp/functions"
 each "and that has its name" is_named_by_its_page "$tmp/functions"
@@ -87,13 +89,14 @@ is_in_allreduce() { grep -q "^\.\(It \)\{0,1\}Dv \([A-Z0-9_]* , \)*$1\b" "$pages
 each "every element type and operation is in hvd_allreduce(3)" is_in_allreduce "$tmp/values"
 
 struct_members() {
-    sed 's,/\*.*,,' "$1" | awk '/^struct hvd_[a-z]* {/ { on = 1; next }
+    cat "$@" | sed 's,/\*.*,,' | awk '/^struct hvd_[a-z_]* {/ { on = 1; next }
         /^}/ { on = 0 }
-        on && /^    [^ ].*;/ { sub(/;.*/, ""); sub(/.*[ *]/, ""); print }'
+        on && /^    [^ ].*;/ { sub(/;.*/, ""); sub(/\)\(.*/, ""); sub(/.*[ *]/, ""); print }'
 }
-struct_members "$header" >"$tmp/members"
-is_in_tensor() { grep -q "^ .*[ *]$1;\$" "$pages/hvd_tensor.3" "$pages/hvd_init.3"; }
-each "every member of a structure is in hvd_tensor(3) or hvd_init(3)" is_in_tensor "$tmp/members"
+# shellcheck disable=SC2086  # headers is a list
+struct_members $headers >"$tmp/members"
+is_in_a_page() { grep -qE "^ .*[ *]$1(;|\)\()|^\.It (Fa|Va) .*$1" "$pages"/hvd_*.3; }
+each "every member of a structure is in a page" is_in_a_page "$tmp/members"
 
 # What begins with this line in a page is a piece of C that stands alone.
 awk -v dir="$tmp" '/^#include <hvd\.h>/ && !on { on = 1; file = dir "/example" ++n ".c"

@@ -92,6 +92,38 @@ static int four_threads(int rank)
     return leave_world();
 }
 
+static int64_t sent_while_summing(size_t count)
+{
+    static float data[100000];
+    int64_t before = hvd_bytes_sent();
+    REQUIRE_STATUS(hvd_allreduce("sum", data, data, count, HVD_FLOAT32, HVD_SUM), HVD_OK);
+    REQUIRE_STATUS(hvd_barrier(), HVD_OK); /* so that nothing is still on its way */
+    return hvd_bytes_sent() - before;
+}
+
+/* Two ranks send each other half of the data twice. */
+static int count_what_is_sent(int rank)
+{
+    const int64_t count = 100000, payload = count * (int64_t)sizeof(float);
+    (void)rank;
+    REQUIRE(hvd_bytes_sent() == HVD_ERR_NOT_INITIALIZED);
+    init_world();
+    int64_t few = sent_while_summing(1), many = sent_while_summing((size_t)count);
+    REQUIRE(few > 0 && few < 2000);
+    REQUIRE(many >= payload && many < payload + 2000);
+    int64_t before = hvd_bytes_sent();
+    REQUIRE(hvd_bytes_sent() == before);
+    REQUIRE(leave_world() == 0);
+    REQUIRE(hvd_bytes_sent() == HVD_ERR_SHUT_DOWN);
+    return 0;
+}
+
+START_TEST(what_is_sent_to_other_ranks_is_counted)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, count_what_is_sent);
+}
+END_TEST
+
 START_TEST(calls_of_several_threads_do_not_mix)
 {
     ranks_run(&(struct mini_options){ .size = 2 }, four_threads);
@@ -279,6 +311,7 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, a_world_of_any_small_size_works, 1, 9);
     tcase_add_test(tcase, many_small_collectives_follow_each_other);
+    tcase_add_test(tcase, what_is_sent_to_other_ranks_is_counted);
     tcase_add_test(tcase, calls_of_several_threads_do_not_mix);
     tcase_add_loop_test(tcase, strangers_at_the_data_port_do_no_harm, 3, 6);
     tcase_add_loop_test(tcase, who_is_turned_away_at_first_dials_again, 0, 4);
