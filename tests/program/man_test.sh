@@ -99,7 +99,7 @@ is_in_a_page() { grep -qE "^ .*[ *]$1(;|\)\()|^\.It (Fa|Va) .*$1" "$pages"/hvd_*
 each "every member of a structure is in a page" is_in_a_page "$tmp/members"
 
 # What begins with this line in a page is a piece of C that stands alone.
-awk -v dir="$tmp" '/^#include <hvd\.h>/ && !on { on = 1; file = dir "/example" ++n ".c"
+awk -v dir="$tmp" '/^#include <hvd(_[a-z]+)?\.h>/ && !on { on = 1; file = dir "/example" ++n ".c"
                                                 printf "#line %d \"%s\"\n", FNR, FILENAME >file }
     /^\.Ed/ { on = 0 }
     on { gsub(/\\e/, "\\"); print >file }' "$pages"/*.3
