@@ -136,7 +136,7 @@ void link_memory_pair(struct link *ends[2], size_t step, size_t capacity)
     for (int i = 0; i < 2; i++) {
         wire->queues[i].data = malloc(capacity);
         struct link_memory *memory = calloc(1, sizeof *memory);
-        *memory = (struct link_memory){ { &link_memory_type }, wire, i };
+        *memory = (struct link_memory){ { .type = &link_memory_type }, wire, i };
         ends[i] = &memory->link;
     }
 }
