@@ -126,7 +126,9 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/reduce/reduce_avx512.c \
 	lib/reduce/reduce_loops.h \
 	lib/reduce/reduce_path.h \
-	lib/reduce/reduce_portable.c
+	lib/reduce/reduce_portable.c \
+	lib/training/call.c lib/training/call.h \
+	lib/training/consent.c lib/training/consent.h
 lib_libhvd_internal_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)
 lib_libhvd_internal_la_LIBADD = lib/base/libbase.la $(SODIUM_LIBS) -lpthread
 

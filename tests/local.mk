@@ -28,6 +28,7 @@ unit_tests = \
 	tests/unit/auth_test \
 	tests/unit/blocking_test \
 	tests/unit/channel_test \
+	tests/unit/consent_test \
 	tests/unit/description_test \
 	tests/unit/engine_ends_test \
 	tests/unit/engine_memory_test \

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Public calls, waited for; see call.h. They fail as those do. */
+#include "lib/training/call.h"
+
+int call_answer(int rc, struct err *err)
+{
+    return rc < 0 ? fail(err, rc, "%s", hvd_last_error()) : rc;
+}
+
+int call_first_rank(int process_set, struct err *err)
+{
+    int first = 0;
+    int rc = call_answer(hvd_process_set_rank(process_set), err);
+    if (rc >= 0)
+        rc = call_answer(hvd_process_set_ranks(process_set, &first, 1), err);
+    return rc < 0 ? rc : first;
+}
+
+static struct hvd_tensor some_bytes(const char *name, const int64_t *size)
+{
+    return (struct hvd_tensor){ .name = name, .dtype = HVD_UINT8, .ndims = 1, .dims = size };
+}
+
+int call_broadcast_bytes(const char *name, int process_set, void *data, size_t size, int root,
+                         struct err *err)
+{
+    const struct hvd_options options = { .process_set = process_set };
+    const int64_t dim = (int64_t)size;
+    struct hvd_tensor tensor = some_bytes(name, &dim);
+    int64_t handle;
+    tensor.output = data;
+    int rc = hvd_broadcast_async(&tensor, root, &options, &handle);
+    return call_answer(rc < 0 ? rc : hvd_wait(handle), err);
+}
+
+int call_max(const char *name, int process_set, void *data, size_t count, enum hvd_dtype dtype,
+             struct err *err)
+{
+    const struct hvd_options options = { .process_set = process_set };
+    const int64_t dim = (int64_t)count;
+    const struct hvd_tensor tensor = {
+        .name = name, .input = data, .output = data, .dtype = dtype, .ndims = 1, .dims = &dim
+    };
+    int64_t handle;
+    int rc = hvd_allreduce_async(&tensor, HVD_MAX, &options, &handle);
+    return call_answer(rc < 0 ? rc : hvd_wait(handle), err);
+}
+
+int call_gather_bytes(const char *name, int process_set, const void *data, size_t size,
+                      struct hvd_result *result, struct err *err)
+{
+    const struct hvd_options options = { .process_set = process_set };
+    const int64_t dim = (int64_t)size;
+    struct hvd_tensor tensor = some_bytes(name, &dim);
+    int64_t handle;
+    tensor.input = data;
+    int rc = hvd_allgather_async(&tensor, &options, &handle);
+    return call_answer(rc < 0 ? rc : hvd_wait_result(handle, result), err);
+}

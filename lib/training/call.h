@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Public calls as lib/training makes them: waiting, in a process set, over bytes or a few numbers,
+ * and with what failed in an err instead of the thread's last error. */
+#ifndef LIB_TRAINING_CALL_H
+#define LIB_TRAINING_CALL_H
+
+#include "lib/base/status.h"
+#include "lib/hvd.h"
+
+#include <stddef.h>
+
+/* What a public call has just answered in this thread: `rc`, and `err` when it is negative. */
+int call_answer(int rc, struct err *err);
+
+/* The set's lowest rank, of the world; or a negative status. */
+int call_first_rank(int process_set, struct err *err);
+
+/* Collectives: `root` is a rank of the world, `name` may be NULL. */
+int call_broadcast_bytes(const char *name, int process_set, void *data, size_t size, int root,
+                         struct err *err);
+int call_max(const char *name, int process_set, void *data, size_t count, enum hvd_dtype dtype,
+             struct err *err);
+
+/* `result` has the bytes of all ranks, one after the other, and how many came from each; to be
+ * freed if this succeeds. */
+int call_gather_bytes(const char *name, int process_set, const void *data, size_t size,
+                      struct hvd_result *result, struct err *err);
+
+#endif

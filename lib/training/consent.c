@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ranks find out together; see consent.h.
+ *
+ *   settle:  the greatest of "nothing wrong" (0) and "rank r has a mistake" (more, the lower r is);
+ *            if there is a mistake, its text is broadcast by the lowest rank that has one.
+ *   compare: the greatest digest and the least; if they differ the first rank broadcasts its lines,
+ *            each rank looks for its own difference, and the lowest that has one broadcasts it.
+ *
+ * A rank that has joined (hvd_join()) counts as one without a mistake. Fails with what the
+ * collectives fail with, and on all ranks when one has no memory for the lines of the first. */
+#include "lib/training/consent.h"
+
+#include "lib/base/auth.h"
+#include "lib/base/text.h"
+#include "lib/training/call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_SHOWN = 215 }; /* of each of two lines: they fit into an err with what is around them */
+
+struct consent {
+    const char *what;
+    int process_set;
+    int rank, first; /* of the world: this one, and the set's reference */
+};
+
+static int consent_init(struct consent *consent, const char *what, int process_set, struct err *err)
+{
+    *consent = (struct consent){ .what = what, .process_set = process_set };
+    int rc = consent->first = call_first_rank(process_set, err);
+    if (rc >= 0)
+        rc = consent->rank = call_answer(hvd_rank(), err);
+    return rc < 0 ? rc : HVD_OK;
+}
+
+struct name {
+    char text[HVD_NAME_MAX + 1];
+};
+
+static const char *make_name(struct name *name, const struct consent *consent, const char *part)
+{
+    snprintf(name->text, sizeof name->text, "hvd.%s.%s", consent->what, part);
+    return name->text;
+}
+
+static int broadcast(const struct consent *consent, const char *part, void *data, size_t size,
+                     int root, struct err *err)
+{
+    struct name name;
+    return call_broadcast_bytes(make_name(&name, consent, part), consent->process_set, data, size,
+                                root, err);
+}
+
+/* The lowest rank with a mistake, or -1 if there is none; or `err`. */
+static int find_mistake(const struct consent *consent, bool mine, int *lowest, struct err *err)
+{
+    struct name name;
+    int32_t call = mine ? INT32_MAX - consent->rank : 0;
+    int rc = call_max(make_name(&name, consent, "mistake"), consent->process_set, &call, 1,
+                      HVD_INT32, err);
+    *lowest = call > 0 ? INT32_MAX - call : -1;
+    return rc;
+}
+
+/* The text of the lowest rank, in place; from another process, so it is looked at again. */
+static int share_text(const struct consent *consent, int lowest, struct err *text, struct err *err)
+{
+    int rc = broadcast(consent, "text", text->text, sizeof text->text, lowest, err);
+    text->text[sizeof text->text - 1] = '\0';
+    text_make_line(text->text);
+    return rc;
+}
+
+static int settle(const struct consent *consent, const struct err *own, struct err *err)
+{
+    int lowest;
+    struct err text = *own;
+    int rc = find_mistake(consent, own->code < 0, &lowest, err);
+    if (rc < 0 || lowest < 0)
+        return rc;
+    if ((rc = share_text(consent, lowest, &text, err)) < 0)
+        return rc;
+    if (own->code < 0)
+        return fail(err, own->code, "%s", own->text);
+    return fail(err, HVD_ERR_MISMATCH, "rank %d: %s", lowest, text.text);
+}
+
+int consent_settle(const char *what, int process_set, const struct err *own, struct err *err)
+{
+    struct consent consent;
+    int rc = consent_init(&consent, what, process_set, err);
+    return rc < 0 ? rc : settle(&consent, own, err);
+}
+
+/* Of all ranks: the greatest of each byte of the digest and of its complement. If the latter is the
+ * complement of the former, the least is the greatest. */
+static int compare_digests(const struct consent *consent, const char *lines, bool *equal,
+                           struct err *err)
+{
+    struct name name;
+    unsigned char digest[2][DIGEST_SIZE];
+    int rc = auth_init(err);
+    if (rc < 0)
+        return rc;
+    auth_digest(digest[0], lines, strlen(lines));
+    for (int i = 0; i < DIGEST_SIZE; i++)
+        digest[1][i] = (unsigned char)~digest[0][i];
+    rc = call_max(make_name(&name, consent, "digest"), consent->process_set, digest, sizeof digest,
+                  HVD_UINT8, err);
+    *equal = true;
+    for (int i = 0; i < DIGEST_SIZE; i++)
+        *equal = *equal && (digest[0][i] ^ digest[1][i]) == 0xff;
+    return rc;
+}
+
+/* The lines of the first rank; owned. NULL and `err` on failure, which is one on every rank. */
+static char *get_reference(const struct consent *consent, const char *lines, struct err *err)
+{
+    struct err own = { .code = HVD_OK };
+    uint64_t size = strlen(lines);
+    if (broadcast(consent, "size", &size, sizeof size, consent->first, err) < 0)
+        return NULL;
+    char *reference = size < SIZE_MAX ? calloc(size + 1, 1) : NULL;
+    if (!reference)
+        fail(&own, HVD_ERR_NOMEM, "no memory for %llu bytes to compare", (unsigned long long)size);
+    else if (consent->rank == consent->first)
+        memcpy(reference, lines, size);
+    int rc = settle(consent, &own, err);
+    if (rc == HVD_OK)
+        rc = broadcast(consent, "lines", reference, size, consent->first, err);
+    if (rc == HVD_OK)
+        return reference;
+    free(reference);
+    return NULL;
+}
+
+/* Head and tail of a line when it is too long. Returns `out`. */
+static char *shorten(char out[LINE_SHOWN + 1], const char *line)
+{
+    enum { TAIL = 80, HEAD = LINE_SHOWN - TAIL - 3 };
+    size_t length = strcspn(line, "\n");
+    if (length <= LINE_SHOWN)
+        snprintf(out, LINE_SHOWN + 1, "%.*s", (int)length, line);
+    else
+        snprintf(out, LINE_SHOWN + 1, "%.*s...%.*s", HEAD, line, TAIL, line + length - TAIL);
+    text_make_line(out);
+    return out;
+}
+
+/* HVD_OK if there is no difference. */
+static int find_difference(const struct consent *consent, const char *lines, const char *reference,
+                           struct err *err)
+{
+    char mine[LINE_SHOWN + 1], first[LINE_SHOWN + 1];
+    size_t at = 0, begin = 0;
+    for (; lines[at] == reference[at]; at++) {
+        if (lines[at] == '\0')
+            return HVD_OK;
+        if (lines[at] == '\n')
+            begin = at + 1;
+    }
+    if (lines[begin] == '\0')
+        return fail(err, HVD_ERR_MISMATCH, "rank %d has nothing where rank %d has '%s'",
+                    consent->rank, consent->first, shorten(first, reference + begin));
+    if (reference[begin] == '\0')
+        return fail(err, HVD_ERR_MISMATCH, "rank %d has '%s', rank %d has nothing there",
+                    consent->rank, shorten(mine, lines + begin), consent->first);
+    return fail(err, HVD_ERR_MISMATCH, "rank %d has '%s', rank %d has '%s'", consent->rank,
+                shorten(mine, lines + begin), consent->first, shorten(first, reference + begin));
+}
+
+static int name_difference(const struct consent *consent, const char *lines, struct err *err)
+{
+    int lowest;
+    struct err difference = { .code = HVD_OK };
+    char *reference = get_reference(consent, lines, err);
+    if (!reference)
+        return err->code;
+    int rc = find_difference(consent, lines, reference, &difference);
+    free(reference);
+    rc = find_mistake(consent, rc < 0, &lowest, err);
+    if (rc == HVD_OK && lowest < 0)
+        rc = fail(err, HVD_ERR_PROTOCOL, "digests differ and lines do not");
+    if (rc == HVD_OK)
+        rc = share_text(consent, lowest, &difference, err);
+    return rc < 0 ? rc : fail(err, HVD_ERR_MISMATCH, "%s", difference.text);
+}
+
+int consent_compare(const char *what, int process_set, const char *lines, struct err *err)
+{
+    struct consent consent;
+    bool equal;
+    int rc = consent_init(&consent, what, process_set, err);
+    if (rc == HVD_OK)
+        rc = compare_digests(&consent, lines, &equal, err);
+    if (rc < 0 || equal)
+        return rc;
+    return name_difference(&consent, lines, err);
+}
