@@ -12,11 +12,14 @@ noinst_LTLIBRARIES += examples/libsupport.la
 examples_libsupport_la_SOURCES = \
 	examples/support/agreement.c examples/support/agreement.h \
 	examples/support/options.c examples/support/options.h \
+	examples/support/plot.c examples/support/plot.h \
+	examples/support/plot_axis.c examples/support/plot_axis.h \
 	examples/support/problem.c examples/support/problem.h \
 	examples/support/program.c examples/support/program.h \
 	examples/support/progress.c examples/support/progress.h \
 	examples/support/random.c examples/support/random.h \
-	examples/support/result.c examples/support/result.h
+	examples/support/result.c examples/support/result.h \
+	examples/support/xml_text.c examples/support/xml_text.h
 examples_libsupport_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 # The inner loops want to be vectorised and to call sqrtf() as an instruction; configure knows how.
 examples_libsupport_la_CFLAGS = $(AM_CFLAGS) $(VECTORIZE_CFLAGS)

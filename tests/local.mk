@@ -204,6 +204,12 @@ tests_unit_rendezvous_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 endif
 
+# What the examples share and needs no BLAS.
+support_tests = \
+	tests/unit/example_plot_test
+tests_unit_example_plot_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_example_plot_test_LDADD = examples/libsupport.la $(CHECK_LIBS) -lm
+
 if HAVE_EXAMPLES_BLAS
 example_tests = \
 	tests/unit/example_idx_test \
@@ -215,8 +221,8 @@ tests_unit_example_layers_test_LDADD = examples/libexamples.la $(OPENBLAS_LIBS) 
 tests_unit_example_training_test_LDADD = examples/libexamples.la $(OPENBLAS_LIBS) $(CHECK_LIBS) -lm
 endif
 
-check_PROGRAMS += $(unit_tests) $(example_tests)
-TESTS += $(unit_tests) $(example_tests)
+check_PROGRAMS += $(unit_tests) $(support_tests) $(example_tests)
+TESTS += $(unit_tests) $(support_tests) $(example_tests)
 endif
 
 program_tests = \
