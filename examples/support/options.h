@@ -14,11 +14,12 @@ enum option_kind {
     OPTION_FLAG,    /* bool, set to true; takes no value */
     OPTION_INTEGER, /* long */
     OPTION_REAL,    /* double */
-    OPTION_TEXT     /* const char *, borrowed from argv; not empty */
+    OPTION_TEXT,    /* const char *, borrowed from argv; not empty */
+    OPTION_SIZE     /* long, in bytes: an integer, with K, M, G or T for powers of 1024 */
 };
 
 struct option_row {
-    const char *name;     /* with its dashes */
+    const char *name;     /* "--epochs"; with a letter for short: "-n, --iters" */
     const char *argument; /* what --help calls the value; NULL for a flag */
     enum option_kind kind;
     size_t offset;    /* of the field in the program's struct */
@@ -26,8 +27,8 @@ struct option_row {
     const char *help;
 };
 
-/* Reads `--name value` and `--name=value`. Returns 0, or -1 with a problem of exit status 2 that
- * names the option and what it wants. */
+/* Reads `--name value` and `--name=value`, `-n value` and `-nvalue`. Returns 0, or -1 with a
+ * problem of exit status 2 that names the option and what it wants. */
 int options_parse(const struct option_row *rows, size_t row_count, void *options, int argc,
                   char **argv, struct problem *problem);
 
