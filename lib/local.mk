@@ -128,7 +128,9 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/reduce/reduce_path.h \
 	lib/reduce/reduce_portable.c \
 	lib/training/call.c lib/training/call.h \
-	lib/training/consent.c lib/training/consent.h
+	lib/training/consent.c lib/training/consent.h \
+	lib/training/names.c lib/training/names.h \
+	lib/training/parameters.c lib/training/parameters.h
 lib_libhvd_internal_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)
 lib_libhvd_internal_la_LIBADD = lib/base/libbase.la $(SODIUM_LIBS) -lpthread
 

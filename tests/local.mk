@@ -61,6 +61,7 @@ unit_tests = \
 	tests/unit/network_test \
 	tests/unit/news_test \
 	tests/unit/operation_test \
+	tests/unit/parameters_test \
 	tests/unit/reduce_test \
 	tests/unit/request_test \
 	tests/unit/ring_schedule_test \
@@ -207,10 +208,12 @@ endif
 # What the examples share and needs no BLAS.
 support_tests = \
 	tests/unit/example_options_test \
-	tests/unit/example_plot_test
+	tests/unit/example_plot_test \
+	tests/unit/synthetic_models_test
 tests_unit_example_options_test_LDADD = examples/libsupport.la $(CHECK_LIBS)
 tests_unit_example_plot_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_example_plot_test_LDADD = examples/libsupport.la $(CHECK_LIBS) -lm
+tests_unit_synthetic_models_test_LDADD = examples/libmodels.la $(CHECK_LIBS)
 
 if HAVE_EXAMPLES_BLAS
 example_tests = \

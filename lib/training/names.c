@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of parameters, scalars and metrics (names.h). The first bad one of the list is told,
+ * then the first that is there twice. */
+#include "lib/training/names.h"
+
+#include "lib/base/text.h"
+#include "lib/hvd_optimizer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *name_label(char label[NAME_LABEL], const char *kind, const char *name)
+{
+    char quoted[QUOTED_SIZE];
+    snprintf(label, NAME_LABEL, "%s '%s'", kind,
+             quote_token(quoted, sizeof quoted, name, strlen(name)));
+    return label;
+}
+
+static int check(const char *kind, const struct named *named, struct err *err)
+{
+    const char *name = named->name;
+    if (!name || *name == '\0')
+        return fail(err, HVD_ERR_INVALID, "%s %d has no name", kind, named->place);
+    size_t length = strnlen(name, HVD_PARAMETER_NAME_MAX + 1);
+    if (length > HVD_PARAMETER_NAME_MAX)
+        return fail(err, HVD_ERR_INVALID, "the name of %s %d is longer than %d bytes", kind,
+                    named->place, HVD_PARAMETER_NAME_MAX);
+    for (size_t at = 0, step; at < length; at += step) {
+        step = text_utf8_length(name + at, length - at);
+        if (step == 0)
+            return fail(err, HVD_ERR_INVALID, "the name of %s %d is not UTF-8 (byte %zu is 0x%02x)",
+                        kind, named->place, at, (unsigned char)name[at]);
+    }
+    return HVD_OK;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct named *a = left, *b = right;
+    return strcmp(a->name, b->name);
+}
+
+int names_sort(const char *kind, struct named *names, int count, struct err *err)
+{
+    char label[NAME_LABEL];
+    int rc = HVD_OK;
+    for (int i = 0; rc == HVD_OK && i < count; i++)
+        rc = check(kind, &names[i], err);
+    if (rc < 0)
+        return rc;
+    if (count > 0)
+        qsort(names, (size_t)count, sizeof *names, compare);
+    for (int i = 1; i < count; i++)
+        if (strcmp(names[i - 1].name, names[i].name) == 0)
+            return fail(err, HVD_ERR_INVALID, "%s is given twice",
+                        name_label(label, kind, names[i].name));
+    return HVD_OK;
+}
+
+void name_put(struct wire_writer *text, const char *name)
+{
+    for (; *name; name++)
+        if (*name == '\n')
+            wire_put_bytes(text, "\\n", 2);
+        else if (*name == '\\')
+            wire_put_bytes(text, "\\\\", 2);
+        else
+            wire_put_u8(text, (uint8_t)*name);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists of things that have names: parameters, scalars, metrics. Ranks give them in any order, and
+ * all have them in the order of their names' bytes then.
+ *
+ * Mistakes are HVD_ERR_INVALID, and the text says which thing: "parameter 2 has no name". */
+#ifndef LIB_TRAINING_NAMES_H
+#define LIB_TRAINING_NAMES_H
+
+#include "lib/base/status.h"
+#include "lib/base/wire.h"
+
+/* A name, and where in the caller's list it stands. */
+struct named {
+    const char *name;
+    int place;
+};
+
+/* Sorts, and checks that each is there, 1 to HVD_PARAMETER_NAME_MAX bytes of UTF-8, and different
+ * from all others. `kind` is what they are, in texts: "parameter". */
+int names_sort(const char *kind, struct named *names, int count, struct err *err);
+
+/* "parameter 'w'", for texts. Returns `label`. */
+enum { NAME_LABEL = QUOTED_SIZE + 32 };
+char *name_label(char label[NAME_LABEL], const char *kind, const char *name);
+
+/* Appends a name to text, so that it stays on its line and can be told from every other. */
+void name_put(struct wire_writer *text, const char *name);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists of parameters and scalars: what can be wrong with one, and what ranks must have alike. */
+#ifndef LIB_TRAINING_PARAMETERS_H
+#define LIB_TRAINING_PARAMETERS_H
+
+#include "lib/base/status.h"
+#include "lib/base/wire.h"
+#include "lib/hvd_training.h"
+#include "lib/training/names.h"
+
+#include <stddef.h>
+
+/* Checks names, types, shapes and data (gradients are not looked at), and gives the order of the
+ * names: `count` of them, owned. HVD_ERR_INVALID, with a text that names the parameter, "parameter
+ * 'w': dims[1] is -3, a dimension is 0 or more"; or HVD_ERR_NOMEM. */
+int parameters_sort(const struct hvd_parameter *parameters, int count, struct named **order,
+                    struct err *err);
+
+/* Of a parameter that has been checked. */
+size_t parameter_elements(const struct hvd_parameter *parameter);
+size_t parameter_bytes(const struct hvd_parameter *parameter);
+
+/* Appends a line for consent_compare(), "conv1.weight float32 [3, 3]\n": the same for no other
+ * name, type or shape. */
+void parameter_put_line(struct wire_writer *lines, const struct hvd_parameter *parameter);
+
+/* Likewise. A scalar's type is a line's end: "step int64\n". */
+int scalars_sort(const struct hvd_scalar *scalars, int count, struct named **order,
+                 struct err *err);
+void scalar_put_line(struct wire_writer *lines, const struct hvd_scalar *scalar);
+
+#endif
