@@ -78,7 +78,8 @@ peers="hvdrun${gradients:+ unfused}"
 for peer in openmpi mpich; do
     if ! command -v mpicc.$peer >/dev/null; then
         echo "left out: $peer, there is no mpicc.$peer" >&2
-    elif mpicc.$peer -std=gnu11 -D_GNU_SOURCE -O2 -I. bench/mpi_allreduce.c bench/support/*.c -o "$tmp/$peer"; then
+    elif mpicc.$peer -std=gnu11 -D_GNU_SOURCE -O2 -I. bench/mpi_allreduce.c bench/support/resnet50.c bench/support/sample.c \
+        examples/models/*.c -o "$tmp/$peer"; then
         peers="$peers $peer"
     fi
 done

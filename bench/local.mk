@@ -16,7 +16,7 @@ bench_allreduce_LDADD = lib/libhvd.la
 bench_gradients_SOURCES = bench/gradients.c bench/support/resnet50.c bench/support/resnet50.h $(bench_support)
 bench_gradients_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 bench_gradients_LDFLAGS = $(AM_LDFLAGS) -no-install
-bench_gradients_LDADD = lib/libhvd.la
+bench_gradients_LDADD = examples/libmodels.la lib/libhvd.la
 
 bench_idle_SOURCES = bench/idle.c $(bench_support)
 bench_idle_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib

@@ -25,6 +25,16 @@ examples_libsupport_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 examples_libsupport_la_CFLAGS = $(AM_CFLAGS) $(VECTORIZE_CFLAGS)
 examples_libsupport_la_LIBADD = -lm
 
+# The parameters of well-known networks.
+noinst_LTLIBRARIES += examples/libmodels.la
+examples_libmodels_la_SOURCES = \
+	examples/models/architectures.h \
+	examples/models/inception.c \
+	examples/models/layer.c examples/models/layer.h \
+	examples/models/model.c examples/models/model.h \
+	examples/models/resnet.c \
+	examples/models/vgg.c
+
 # Images need zlib.
 if HAVE_ZLIB
 noinst_LTLIBRARIES += examples/libimages.la
