@@ -81,6 +81,16 @@ scale_fn *scale_function(enum hvd_dtype dtype)
     return known_dtype((int)dtype) ? current_path()->scale[dtype] : NULL;
 }
 
+convert_fn *widen_function(enum hvd_dtype dtype)
+{
+    return known_dtype((int)dtype) ? current_path()->widen[dtype] : NULL;
+}
+
+convert_fn *narrow_function(enum hvd_dtype dtype)
+{
+    return known_dtype((int)dtype) ? current_path()->narrow[dtype] : NULL;
+}
+
 size_t dtype_size(int dtype)
 {
     return known_dtype(dtype) ? elements[dtype].size : 0;

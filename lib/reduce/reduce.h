@@ -26,6 +26,9 @@ typedef void divide_fn(void *out, const void *left, const void *right, size_t co
  * multiplied in float32 by the factor rounded to float32. `out` may be equal to `in`. */
 typedef void scale_fn(void *out, const void *in, size_t count, double factor);
 
+/* Halves become float32 or come from it, by the rules of half.h. `out` must not overlap `in`. */
+typedef void convert_fn(void *out, const void *in, size_t count);
+
 /* NULL for what is not an element type or an operation, and for the average of bool. HVD_AVERAGE
  * combines as HVD_SUM does, until the last step. */
 reduce_fn *reduce_function(enum hvd_dtype dtype, enum hvd_op op);
@@ -33,6 +36,10 @@ divide_fn *divide_function(enum hvd_dtype dtype);
 
 /* NULL for bool and for what is not an element type. */
 scale_fn *scale_function(enum hvd_dtype dtype);
+
+/* NULL for all but float16 and bfloat16. */
+convert_fn *widen_function(enum hvd_dtype dtype);
+convert_fn *narrow_function(enum hvd_dtype dtype);
 
 /* Bytes per element, 0 if unknown; "float32"; "sum"; "?" if unknown. */
 size_t dtype_size(int dtype);

@@ -212,6 +212,47 @@ HALF(bfloat16)
 HALF_SCALE(float16)
 HALF_SCALE(bfloat16)
 
+#define HALF_CONVERSIONS(type)                                                                     \
+    PATH_TARGET static void widen_##type(void *out, const void *in, size_t count)                  \
+    {                                                                                              \
+        unsigned char *to = out;                                                                   \
+        const unsigned char *from = in;                                                            \
+        const size_t whole = count / LANES * LANES, rest = count - whole;                          \
+        INDEPENDENT_LANES                                                                          \
+        for (size_t i = 0; i < whole; i += LANES) {                                                \
+            lanes x = type##_load(from + i * sizeof(uint16_t));                                    \
+            memcpy(to + i * sizeof(float), &x, sizeof x);                                          \
+        }                                                                                          \
+        if (rest == 0)                                                                             \
+            return;                                                                                \
+        uint16_t halves[LANES] = { 0 };                                                            \
+        memcpy(halves, from + whole * sizeof *halves, rest * sizeof *halves);                      \
+        lanes x = type##_load(halves);                                                             \
+        memcpy(to + whole * sizeof(float), &x, rest * sizeof(float));                              \
+    }                                                                                              \
+    PATH_TARGET static void narrow_##type(void *out, const void *in, size_t count)                 \
+    {                                                                                              \
+        unsigned char *to = out;                                                                   \
+        const unsigned char *from = in;                                                            \
+        const size_t whole = count / LANES * LANES, rest = count - whole;                          \
+        INDEPENDENT_LANES                                                                          \
+        for (size_t i = 0; i < whole; i += LANES) {                                                \
+            lanes x;                                                                               \
+            memcpy(&x, from + i * sizeof(float), sizeof x);                                        \
+            type##_store(to + i * sizeof(uint16_t), x);                                            \
+        }                                                                                          \
+        if (rest == 0)                                                                             \
+            return;                                                                                \
+        uint16_t halves[LANES];                                                                    \
+        lanes x = (lanes){ 0 };                                                                    \
+        memcpy(&x, from + whole * sizeof(float), rest * sizeof(float));                            \
+        type##_store(halves, x);                                                                   \
+        memcpy(to + whole * sizeof *halves, halves, rest * sizeof *halves);                        \
+    }
+
+HALF_CONVERSIONS(float16)
+HALF_CONVERSIONS(bfloat16)
+
 #define BY_OP(type)                                                                                \
     {                                                                                              \
         [HVD_AVERAGE] = sum_##type, [HVD_SUM] = sum_##type, [HVD_MIN] = min_##type,                \
@@ -259,4 +300,6 @@ const struct reduce_path PATH = {
         [HVD_FLOAT64] = scale_float64,
         [HVD_BFLOAT16] = scale_bfloat16,
     },
+    .widen = { [HVD_FLOAT16] = widen_float16, [HVD_BFLOAT16] = widen_bfloat16 },
+    .narrow = { [HVD_FLOAT16] = narrow_float16, [HVD_BFLOAT16] = narrow_bfloat16 },
 };

@@ -20,6 +20,7 @@ struct reduce_path {
     reduce_fn *reduce[REDUCE_DTYPES][REDUCE_OPS]; /* NULL: makes no sense */
     divide_fn *divide[REDUCE_DTYPES];
     scale_fn *scale[REDUCE_DTYPES];
+    convert_fn *widen[REDUCE_DTYPES], *narrow[REDUCE_DTYPES];
 };
 
 extern const struct reduce_path reduce_portable;

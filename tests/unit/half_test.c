@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #ifdef __SSE2__
 #include <immintrin.h>
@@ -201,6 +202,52 @@ START_TEST(an_average_may_pass_what_a_half_can_hold)
 }
 END_TEST
 
+enum { MOST = 70 }; /* more than any instruction takes */
+
+static void check_widening(const struct half *half, convert_fn *widen, unsigned int from,
+                           size_t count)
+{
+    unsigned char wide[MOST * sizeof(float) + 1];
+    for (size_t i = 0; i < count; i++)
+        left[i] = (uint16_t)(from + i);
+    widen(wide + 1, left, count);
+    for (size_t i = 0; i < count; i++) {
+        float value;
+        memcpy(&value, wide + 1 + i * sizeof value, sizeof value);
+        if (is_nan(half, left[i]))
+            check(half, left[i], half->narrow(value) == (left[i] | half->quiet));
+        else
+            check(half, left[i], float_to_bits(value) == float_to_bits(half->widen(left[i])));
+    }
+}
+
+static void check_narrowing(const struct half *half, convert_fn *narrow, uint64_t *state,
+                            size_t count)
+{
+    unsigned char wide[MOST * sizeof(float) + 1] = { 0 }, narrowed[MOST * sizeof(uint16_t) + 1];
+    for (size_t i = 0; i < count; i++) {
+        float value = float_from_bits((uint32_t)(next_random(state) >> 16));
+        memcpy(wide + 1 + i * sizeof value, &value, sizeof value);
+        expected[i] = half->narrow(value);
+    }
+    narrow(narrowed + 1, wide + 1, count);
+    ck_assert_mem_eq(narrowed + 1, expected, count * sizeof *expected);
+}
+
+START_TEST(arrays_are_converted_on_every_path_as_single_values_are)
+{
+    const struct half *half = &halves[_i];
+    const struct reduce_path *path;
+    uint64_t state = seed();
+    for (size_t p = 0; (path = reduce_path_at(p)); p++)
+        for (unsigned int from = 0, count; from < VALUES; from += count) {
+            count = 1 + from % MOST;
+            check_widening(half, path->widen[half->dtype], from, count);
+            check_narrowing(half, path->narrow[half->dtype], &state, count);
+        }
+}
+END_TEST
+
 #ifdef __SSE2__
 /* A program may have asked for that, or the compiler of one of its libraries. */
 START_TEST(flushing_denormals_to_zero_leaves_float16_alone)
@@ -237,6 +284,7 @@ int main(void)
     tcase_add_loop_test(tcase, random_pairs_are_right_on_every_path, 0, HALVES);
     tcase_add_loop_test(tcase, random_pairs_of_like_size_are_right_on_every_path, 0, HALVES);
     tcase_add_loop_test(tcase, an_average_may_pass_what_a_half_can_hold, 0, HALVES);
+    tcase_add_loop_test(tcase, arrays_are_converted_on_every_path_as_single_values_are, 0, HALVES);
 #ifdef __SSE2__
     tcase_add_test(tcase, flushing_denormals_to_zero_leaves_float16_alone);
 #endif
