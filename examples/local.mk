@@ -10,6 +10,11 @@ examples_hello_LDADD = lib/libhvd.la
 # What the examples share and needs nothing but libhvd.
 noinst_LTLIBRARIES += examples/libsupport.la
 examples_libsupport_la_SOURCES = \
+	examples/support/accelerator.c examples/support/accelerator.h examples/support/accelerator_impl.h \
+	examples/support/accelerator_event.c examples/support/accelerator_event.h \
+	examples/support/accelerator_memory.c examples/support/accelerator_memory.h \
+	examples/support/accelerator_queue.c examples/support/accelerator_queue.h \
+	examples/support/accelerator_table.c \
 	examples/support/agreement.c examples/support/agreement.h \
 	examples/support/options.c examples/support/options.h \
 	examples/support/plot.c examples/support/plot.h \

@@ -22,6 +22,7 @@ LDADD = tests/support/libsupport.la $(program_archives) lib/libhvd_internal.la l
 	$(SSH2_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS) $(CHECK_LIBS)
 
 unit_tests = \
+	tests/unit/accelerator_test \
 	tests/unit/adasum_math_test \
 	tests/unit/adasum_schedule_test \
 	tests/unit/adasum_test \
@@ -79,6 +80,9 @@ unit_tests = \
 	tests/unit/world_mistakes_test \
 	tests/unit/world_process_test \
 	tests/unit/world_service_test
+
+tests_unit_accelerator_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_accelerator_test_LDADD = examples/libsupport.la $(LDADD)
 
 # Every allocation fails in turn.
 tests_unit_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
@@ -330,6 +334,7 @@ clean-local:
 check-threads:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(thread_tests)'
 thread_tests = \
+	tests/unit/accelerator_test \
 	tests/unit/engine_ends_test \
 	tests/unit/engine_progress_test \
 	tests/unit/engine_threads_test \

@@ -11,7 +11,10 @@
  *     accelerator_record(accelerator, event);
  *
  * A pointer into its memory is an address that means nothing to the processor (reading or writing
- * it is a SIGSEGV). A kernel turns it into one that it can use with accelerator_pointer(). */
+ * it is a SIGSEGV). A kernel turns it into one that it can use with accelerator_pointer().
+ *
+ * All calls may be made from any thread. A process that was forked has no threads of the
+ * accelerator's, and must not use it. */
 #ifndef EXAMPLES_SUPPORT_ACCELERATOR_H
 #define EXAMPLES_SUPPORT_ACCELERATOR_H
 
@@ -22,9 +25,33 @@
 
 struct accelerator;
 
+/* Its queues: those of the table (enum hvd_device_queue), and that of the kernels. */
+enum { ACCELERATOR_COMPUTE = HVD_DEVICE_REDUCE + 1, ACCELERATOR_QUEUES };
+
+/* What the table's functions return when they refuse, and query_event() for what has failed. */
+enum accelerator_error {
+    ACCELERATOR_NOMEM = -1,
+    ACCELERATOR_ADDRESS = -2,    /* not, or not all of it, in one piece of its memory */
+    ACCELERATOR_NOT_PINNED = -3, /* host memory that alloc_pinned() has not given */
+    ACCELERATOR_QUEUE = -4,      /* it has no such queue */
+    ACCELERATOR_FAULT = -5       /* as accelerator_inject() wants it */
+};
+
+/* An allreduce of the vendor's own, for tests: called on a thread of its own, HVD_DEVICE_REDUCE's,
+ * with pointers for the processor in place of device memory. It exchanges the data however it
+ * likes, and may block. Returns 0 or a negative number: then the event after it has failed. */
+typedef int accelerator_reduce_fn(void *arg, const struct hvd_device_allreduce *allreduce);
+
+/* As hvd_device.can_allreduce. */
+typedef int accelerator_can_reduce_fn(void *arg, enum hvd_dtype dtype, enum hvd_op op,
+                                      int process_set);
+
 struct accelerator_options {
-    size_t memory;           /* bytes it has */
-    double bytes_per_second; /* of each direction of copying; 0: as fast as it goes */
+    size_t memory;                         /* bytes it has */
+    double bytes_per_second;               /* of each direction of copying; 0: as fast as it goes */
+    accelerator_reduce_fn *reduce;         /* NULL: it cannot */
+    accelerator_can_reduce_fn *can_reduce; /* NULL: everything */
+    void *reduce_arg;
 };
 
 /* Returns 0, or -1 with a problem. */
@@ -34,29 +61,34 @@ int accelerator_create(struct accelerator **accelerator, const struct accelerato
 /* Waits until all queues are empty. NULL is fine. */
 void accelerator_destroy(struct accelerator *accelerator);
 
-/* For hvd_register_device(); lives as long as the accelerator. */
+/* For hvd_register_device(); lives as long as the accelerator. A copy is not finished before
+ * nbytes / bytes_per_second seconds after it began, and moves the bytes at the end of that time. An
+ * event stands for what was put on its queue since the one recorded there before. */
 const struct hvd_device *accelerator_table(struct accelerator *accelerator);
 
-/* Device memory; NULL when it has no more. NULL can be freed. */
+/* Device memory, aligned to 64 bytes; NULL when it has no more in one piece. NULL can be freed;
+ * what is on a queue must not need it any more. */
 void *accelerator_alloc(struct accelerator *accelerator, size_t nbytes);
 void accelerator_free(struct accelerator *accelerator, void *memory);
 
 /* Blocking copies between ordinary host memory and device memory, behind what is on the compute
- * queue. */
+ * queue, as fast as they go. */
 void accelerator_write(struct accelerator *accelerator, void *device, const void *host,
                        size_t nbytes);
 void accelerator_read(struct accelerator *accelerator, void *host, const void *device,
                       size_t nbytes);
 
-/* Puts a kernel on the compute queue, and returns. `arg` is borrowed until it has run; host memory
- * in it is what a real accelerator would have received as arguments. */
+/* Puts a kernel on the compute queue, and returns 0 or an enum accelerator_error. `arg` is borrowed
+ * until it has run; host memory in it is what a real accelerator would have received as
+ * arguments. */
 typedef void accelerator_kernel_fn(struct accelerator *accelerator, void *arg);
 int accelerator_run(struct accelerator *accelerator, accelerator_kernel_fn *kernel, void *arg);
 
 /* Kernels only: where device memory really is. */
 void *accelerator_pointer(struct accelerator *accelerator, const void *device);
 
-/* An event of the table's, to be passed when the compute queue has come here. */
+/* An event of the table's, to be passed when the compute queue has come here. Returns 0 or an enum
+ * accelerator_error. */
 int accelerator_record(struct accelerator *accelerator, void *event);
 
 /* Waits until the compute queue is empty. */
@@ -64,5 +96,24 @@ void accelerator_synchronize(struct accelerator *accelerator);
 
 /* What has been copied to and from the host through the table, in bytes. */
 size_t accelerator_bytes_copied(const struct accelerator *accelerator);
+
+/* ---- for tests ---- */
+
+/* What somebody has of it at the moment. */
+struct accelerator_holdings {
+    size_t memory, pinned; /* bytes */
+    int events;
+};
+struct accelerator_holdings accelerator_holdings(const struct accelerator *accelerator);
+
+/* Which of the coming calls go wrong: 1 is the next one of its kind, 0 none. */
+struct accelerator_faults {
+    unsigned refuse[ACCELERATOR_QUEUES]; /* what is put on a queue: ACCELERATOR_FAULT at once */
+    unsigned fail[ACCELERATOR_QUEUES];   /* is not done when its turn comes; its event says so */
+    unsigned pinned, event, record;      /* alloc_pinned(), create_event(), recording an event */
+};
+
+/* Replaces what was wanted before, and counts from now on. */
+void accelerator_inject(struct accelerator *accelerator, const struct accelerator_faults *faults);
 
 #endif

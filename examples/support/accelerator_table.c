@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The simulated accelerator as libhvd sees it: struct hvd_device filled in.
+ *
+ * Check the pointers, put the copy on the queue of its direction, record events behind it. A copy
+ * is refused when there is no memory for its task, the device's is not all in one piece that was
+ * allocated, or the host's has not come from alloc_pinned(). */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "examples/support/accelerator_event.h"
+#include "examples/support/accelerator_impl.h"
+
+struct accelerator_pinned {
+    struct accelerator_pinned *next;
+    char *memory;
+    size_t nbytes;
+};
+
+static void *alloc_pinned(void *context, size_t nbytes)
+{
+    struct accelerator *accelerator = context;
+    struct accelerator_pinned *pinned = malloc(sizeof *pinned);
+    char *memory = malloc(nbytes > 0 ? nbytes : 1);
+    if (pinned == NULL || memory == NULL ||
+        accelerator_strikes(accelerator, &accelerator->faults.pinned)) {
+        free(memory);
+        free(pinned);
+        return NULL;
+    }
+    *pinned = (struct accelerator_pinned){ .memory = memory, .nbytes = nbytes };
+    pthread_mutex_lock(&accelerator->lock);
+    pinned->next = accelerator->pinned;
+    accelerator->pinned = pinned;
+    accelerator->holdings.pinned += nbytes;
+    pthread_mutex_unlock(&accelerator->lock);
+    return memory;
+}
+
+/* Takes it from the list; NULL if it is not there. */
+static struct accelerator_pinned *unlist_pinned(struct accelerator *accelerator, const void *memory)
+{
+    pthread_mutex_lock(&accelerator->lock);
+    struct accelerator_pinned **at = &accelerator->pinned;
+    while (*at != NULL && (*at)->memory != memory)
+        at = &(*at)->next;
+    struct accelerator_pinned *found = *at;
+    if (found != NULL) {
+        *at = found->next;
+        accelerator->holdings.pinned -= found->nbytes;
+    }
+    pthread_mutex_unlock(&accelerator->lock);
+    return found;
+}
+
+static void free_pinned(void *context, void *memory, size_t nbytes)
+{
+    struct accelerator_pinned *pinned = unlist_pinned(context, memory);
+    if (pinned == NULL || pinned->nbytes != nbytes)
+        abort(); /* what was never given, or has another size: a mistake that a test must see */
+    free(pinned->memory);
+    free(pinned);
+}
+
+static bool is_pinned(struct accelerator *accelerator, const void *host, size_t nbytes)
+{
+    uintptr_t begin = (uintptr_t)host;
+    bool found = false;
+    pthread_mutex_lock(&accelerator->lock);
+    for (struct accelerator_pinned *pinned = accelerator->pinned; pinned; pinned = pinned->next) {
+        uintptr_t base = (uintptr_t)pinned->memory;
+        if (begin >= base && begin - base <= pinned->nbytes)
+            found = found || nbytes <= pinned->nbytes - (begin - base);
+    }
+    pthread_mutex_unlock(&accelerator->lock);
+    return found;
+}
+
+struct copy {
+    struct accelerator_task task;
+    struct accelerator *accelerator;
+    void *to;
+    const void *from;
+    int fault;
+};
+
+static void run_copy(struct accelerator_task *task, int *status)
+{
+    struct copy *copy = (struct copy *)task;
+    if (copy->fault != 0) {
+        *status = *status == 0 ? copy->fault : *status;
+        return;
+    }
+    memcpy(copy->to, copy->from, task->nbytes);
+    pthread_mutex_lock(&copy->accelerator->lock);
+    copy->accelerator->copied += task->nbytes;
+    pthread_mutex_unlock(&copy->accelerator->lock);
+}
+
+static int put_copy(struct accelerator *accelerator, enum hvd_device_queue queue, void *to,
+                    const void *from, size_t nbytes)
+{
+    if (accelerator_strikes(accelerator, &accelerator->faults.refuse[queue]))
+        return ACCELERATOR_FAULT;
+    struct copy *copy = malloc(sizeof *copy);
+    if (copy == NULL)
+        return ACCELERATOR_NOMEM;
+    bool fails = accelerator_strikes(accelerator, &accelerator->faults.fail[queue]);
+    *copy = (struct copy){ .task = { .run = run_copy, .nbytes = nbytes, .owned = true },
+                           .accelerator = accelerator,
+                           .to = to,
+                           .from = from,
+                           .fault = fails ? ACCELERATOR_FAULT : 0 };
+    accelerator_queue_put(&accelerator->queues[queue], &copy->task);
+    return 0;
+}
+
+static int copy_to_host(void *context, void *host, const void *device, size_t nbytes)
+{
+    const void *from = accelerator_find(context, device, nbytes);
+    if (from == NULL)
+        return ACCELERATOR_ADDRESS;
+    if (!is_pinned(context, host, nbytes))
+        return ACCELERATOR_NOT_PINNED;
+    return put_copy(context, HVD_DEVICE_TO_HOST, host, from, nbytes);
+}
+
+static int copy_from_host(void *context, void *device, const void *host, size_t nbytes)
+{
+    void *to = accelerator_find(context, device, nbytes);
+    if (to == NULL)
+        return ACCELERATOR_ADDRESS;
+    if (!is_pinned(context, host, nbytes))
+        return ACCELERATOR_NOT_PINNED;
+    return put_copy(context, HVD_DEVICE_FROM_HOST, to, host, nbytes);
+}
+
+static void count_event(struct accelerator *accelerator, int difference)
+{
+    pthread_mutex_lock(&accelerator->lock);
+    accelerator->holdings.events += difference;
+    pthread_mutex_unlock(&accelerator->lock);
+}
+
+static void *create_event(void *context)
+{
+    struct accelerator *accelerator = context;
+    if (accelerator_strikes(accelerator, &accelerator->faults.event))
+        return NULL;
+    struct accelerator_event *event = accelerator_event_create();
+    if (event != NULL)
+        count_event(accelerator, 1);
+    return event;
+}
+
+static void destroy_event(void *context, void *event)
+{
+    if (event == NULL)
+        return;
+    accelerator_event_destroy(event);
+    count_event(context, -1);
+}
+
+static int record_event(void *context, void *event, enum hvd_device_queue queue)
+{
+    struct accelerator *accelerator = context;
+    if (queue > HVD_DEVICE_REDUCE)
+        return ACCELERATOR_QUEUE;
+    if (accelerator_strikes(accelerator, &accelerator->faults.record))
+        return ACCELERATOR_FAULT;
+    return accelerator_event_record(event, &accelerator->queues[queue]) < 0 ? ACCELERATOR_NOMEM : 0;
+}
+
+static int query_event(void *context, void *event)
+{
+    (void)context;
+    return accelerator_event_query(event);
+}
+
+static int can_allreduce(void *context, enum hvd_dtype dtype, enum hvd_op op, int process_set)
+{
+    const struct accelerator_options *options = &((struct accelerator *)context)->options;
+    return options->can_reduce == NULL ||
+           options->can_reduce(options->reduce_arg, dtype, op, process_set);
+}
+
+struct reduction {
+    struct accelerator_task task;
+    const struct accelerator_options *options;
+    struct hvd_device_allreduce allreduce; /* with pointers for the processor */
+    int fault;
+};
+
+static void run_reduction(struct accelerator_task *task, int *status)
+{
+    struct reduction *reduction = (struct reduction *)task;
+    const struct accelerator_options *options = reduction->options;
+    int rc = reduction->fault != 0 ? reduction->fault
+                                   : options->reduce(options->reduce_arg, &reduction->allreduce);
+    if (rc < 0 && *status == 0)
+        *status = rc;
+}
+
+static int allreduce(void *context, const struct hvd_device_allreduce *wanted)
+{
+    struct accelerator *accelerator = context;
+    size_t nbytes = wanted->count * hvd_dtype_size(wanted->dtype);
+    const void *input = accelerator_find(accelerator, wanted->input, nbytes);
+    void *output = accelerator_find(accelerator, wanted->output, nbytes);
+    if (input == NULL || output == NULL)
+        return ACCELERATOR_ADDRESS;
+    if (accelerator_strikes(accelerator, &accelerator->faults.refuse[HVD_DEVICE_REDUCE]))
+        return ACCELERATOR_FAULT;
+    struct reduction *reduction = malloc(sizeof *reduction);
+    if (reduction == NULL)
+        return ACCELERATOR_NOMEM;
+    bool fails = accelerator_strikes(accelerator, &accelerator->faults.fail[HVD_DEVICE_REDUCE]);
+    *reduction = (struct reduction){ .task = { .run = run_reduction, .owned = true },
+                                     .options = &accelerator->options,
+                                     .allreduce = *wanted,
+                                     .fault = fails ? ACCELERATOR_FAULT : 0 };
+    reduction->allreduce.input = input;
+    reduction->allreduce.output = output;
+    accelerator_queue_put(&accelerator->queues[HVD_DEVICE_REDUCE], &reduction->task);
+    return 0;
+}
+
+void accelerator_fill_table(struct accelerator *accelerator)
+{
+    bool reduces = accelerator->options.reduce != NULL;
+    accelerator->table = (struct hvd_device){
+        .name = "npu",
+        .context = accelerator,
+        .alloc_pinned = alloc_pinned,
+        .free_pinned = free_pinned,
+        .copy_to_host = copy_to_host,
+        .copy_from_host = copy_from_host,
+        .create_event = create_event,
+        .destroy_event = destroy_event,
+        .record_event = record_event,
+        .query_event = query_event,
+        .can_allreduce = reduces ? can_allreduce : NULL,
+        .allreduce = reduces ? allreduce : NULL,
+    };
+}
