@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ranks find out together; see consent.h.
  *
- *   settle:  the greatest of "nothing wrong" (0) and "rank r has a mistake" (more, the lower r is);
- *            if there is a mistake, its text is broadcast by the lowest rank that has one.
- *   compare: the greatest digest and the least; if they differ the first rank broadcasts its lines,
- *            each rank looks for its own difference, and the lowest that has one broadcasts it.
+ *   settle: the greatest of "nothing wrong" (0) and "rank r has a mistake" (more, the lower r is);
+ *           if there is a mistake, its text is broadcast by the lowest rank that has one.
+ *   agree:  whether any has a mistake; if so, as above. And the greatest digest and the least: if
+ *           they differ the first rank broadcasts its lines, each rank looks for its own
+ *           difference, and the lowest that has one broadcasts it.
  *
  * A rank that has joined (hvd_join()) counts as one without a mistake. Fails with what the
  * collectives fail with, and on all ranks when one has no memory for the lines of the first. */
@@ -41,6 +42,8 @@ struct name {
 
 static const char *make_name(struct name *name, const struct consent *consent, const char *part)
 {
+    if (!consent->what)
+        return NULL;
     snprintf(name->text, sizeof name->text, "hvd.%s.%s", consent->what, part);
     return name->text;
 }
@@ -94,25 +97,27 @@ int consent_settle(const char *what, int process_set, const struct err *own, str
     return rc < 0 ? rc : settle(&consent, own, err);
 }
 
-/* Of all ranks: the greatest of each byte of the digest and of its complement. If the latter is the
- * complement of the former, the least is the greatest. */
-static int compare_digests(const struct consent *consent, const char *lines, bool *equal,
-                           struct err *err)
+/* What travels when all is well. Of all ranks: the greatest of each byte of the digest and of its
+ * complement. If the latter is the complement of the former, the least is the greatest. */
+struct summary {
+    unsigned char mistaken; /* 0 or 1 */
+    unsigned char digest[DIGEST_SIZE], complement[DIGEST_SIZE];
+};
+
+static void summarize(struct summary *summary, bool mistaken, const char *lines)
 {
-    struct name name;
-    unsigned char digest[2][DIGEST_SIZE];
-    int rc = auth_init(err);
-    if (rc < 0)
-        return rc;
-    auth_digest(digest[0], lines, strlen(lines));
+    summary->mistaken = mistaken;
+    auth_digest(summary->digest, lines, strlen(lines));
     for (int i = 0; i < DIGEST_SIZE; i++)
-        digest[1][i] = (unsigned char)~digest[0][i];
-    rc = call_max(make_name(&name, consent, "digest"), consent->process_set, digest, sizeof digest,
-                  HVD_UINT8, err);
-    *equal = true;
+        summary->complement[i] = (unsigned char)~summary->digest[i];
+}
+
+static bool is_equal(const struct summary *summary)
+{
     for (int i = 0; i < DIGEST_SIZE; i++)
-        *equal = *equal && (digest[0][i] ^ digest[1][i]) == 0xff;
-    return rc;
+        if ((summary->digest[i] ^ summary->complement[i]) != 0xff)
+            return false;
+    return true;
 }
 
 /* The lines of the first rank; owned. NULL and `err` on failure, which is one on every rank. */
@@ -188,14 +193,29 @@ static int name_difference(const struct consent *consent, const char *lines, str
     return rc < 0 ? rc : fail(err, HVD_ERR_MISMATCH, "%s", difference.text);
 }
 
-int consent_compare(const char *what, int process_set, const char *lines, struct err *err)
+int consent_agree(const char *what, int process_set, const struct err *own, const char *lines,
+                  struct err *err)
 {
     struct consent consent;
-    bool equal;
+    struct name name;
+    struct summary summary;
     int rc = consent_init(&consent, what, process_set, err);
     if (rc == HVD_OK)
-        rc = compare_digests(&consent, lines, &equal, err);
-    if (rc < 0 || equal)
+        rc = auth_init(err);
+    if (rc < 0)
         return rc;
-    return name_difference(&consent, lines, err);
+    summarize(&summary, own->code < 0, own->code < 0 ? "" : lines);
+    rc = call_max(make_name(&name, &consent, "summary"), process_set, &summary, sizeof summary,
+                  HVD_UINT8, err);
+    if (rc == HVD_OK && summary.mistaken)
+        rc = settle(&consent, own, err);
+    else if (rc == HVD_OK && !is_equal(&summary))
+        rc = name_difference(&consent, lines, err);
+    return rc;
+}
+
+int consent_compare(const char *what, int process_set, const char *lines, struct err *err)
+{
+    const struct err well = { .code = HVD_OK };
+    return consent_agree(what, process_set, &well, lines, err);
 }

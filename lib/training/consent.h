@@ -3,7 +3,9 @@
  * made a mistake, and whether they mean the same. Collectives; all ranks of the set call them, in
  * the same order. When the world is broken they fail with that.
  *
- * `what` names the call in messages and in the names of tensors, e.g. "optimizer". */
+ * `what` names the call, e.g. "optimizer", in the names of tensors: "hvd.optimizer.mistake", which
+ * no tensor of a program's own may have; NULL: they are nameless. One call under a name is in
+ * flight at a time. Texts do not have it: that is for the caller to put in front. */
 #ifndef LIB_TRAINING_CONSENT_H
 #define LIB_TRAINING_CONSENT_H
 
@@ -19,5 +21,10 @@ int consent_settle(const char *what, int process_set, const struct err *own, str
  * the first line that differs on the lowest rank that differs: "rank 3 has 'conv1.weight float32
  * [3, 3]', rank 0 has 'conv1.weight float32 [5, 5]'". */
 int consent_compare(const char *what, int process_set, const char *lines, struct err *err);
+
+/* Both in one message when all is well: first as consent_settle(), then as consent_compare().
+ * `lines` is not looked at on a rank with a mistake. */
+int consent_agree(const char *what, int process_set, const struct err *own, const char *lines,
+                  struct err *err);
 
 #endif

@@ -30,6 +30,8 @@ static int all_is_well(int rank)
         REQUIRE(consent_settle("test", 0, &well, &err) == HVD_OK);
         REQUIRE(consent_compare("test", 0, "a float32 [3]\nb int8 []\n", &err) == HVD_OK);
         REQUIRE(consent_compare("test", 0, "", &err) == HVD_OK);
+        REQUIRE(consent_agree("test", 0, &well, "a\n", &err) == HVD_OK);
+        REQUIRE(consent_agree(NULL, 0, &well, "a\n", &err) == HVD_OK);
     }
     return leave_world();
 }
@@ -60,6 +62,30 @@ static int two_mistakes(int rank)
 START_TEST(a_mistake_is_ones_own_and_the_others_hear_of_the_lowest)
 {
     ranks_run(&(struct mini_options){ .size = 4 }, two_mistakes);
+}
+END_TEST
+
+/* Of three ranks two differ, then one of them has a mistake besides. */
+static int mistakes_and_differences(int rank)
+{
+    struct err err;
+    const char *lines = rank > 0 ? "b\n" : "a\n";
+    init_world();
+    int rc = consent_agree("test", 0, &well, lines, &err);
+    require_err(rc, &err, HVD_ERR_MISMATCH, "rank 1 has 'b', rank 0 has 'a'");
+    rc = consent_agree("test", 0, rank == 2 ? &bad_name : &well, rank == 2 ? NULL : lines, &err);
+    if (rank == 2)
+        require_err(rc, &err, bad_name.code, bad_name.text);
+    else
+        require_err(rc, &err, HVD_ERR_MISMATCH, "rank 2: parameter 'w': no name");
+    rc = consent_agree(NULL, 0, rank == 0 ? &bad_name : &well, lines, &err);
+    REQUIRE(rc == (rank == 0 ? HVD_ERR_INVALID : HVD_ERR_MISMATCH));
+    return leave_world();
+}
+
+START_TEST(mistakes_come_before_differences)
+{
+    ranks_run(&(struct mini_options){ .size = 3 }, mistakes_and_differences);
 }
 END_TEST
 
@@ -212,6 +238,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, ranks_without_mistakes_that_mean_the_same_go_on, 1, 5);
     tcase_add_test(tcase, a_mistake_is_ones_own_and_the_others_hear_of_the_lowest);
+    tcase_add_test(tcase, mistakes_come_before_differences);
     tcase_add_test(tcase, alone_a_rank_has_its_own_mistakes_only);
     tcase_add_test(tcase, a_difference_is_quoted_on_all_ranks);
     tcase_add_test(tcase, in_a_process_set_its_first_rank_is_the_reference);
