@@ -17,6 +17,7 @@ library_pages = \
 	man/hvd_protocol.7 \
 	man/hvd_rank.3 \
 	man/hvd_reducescatter.3 \
+	man/hvd_register_device.3 \
 	man/hvd_start_timeline.3 \
 	man/hvd_tensor.3 \
 	man/hvd_version.3 \
@@ -59,6 +60,7 @@ page_links = \
 	man/hvd_size.3 \
 	man/hvd_stop_timeline.3 \
 	man/hvd_strstatus.3 \
+	man/hvd_unregister_device.3 \
 	man/hvd_wait_result.3 \
 	man/hvd_wait_timeout.3
 
