@@ -81,6 +81,7 @@ static int get_tensor(struct negotiation *negotiation, struct tensor *tensor, st
     agreed->offsets = NULL;
     agreed->last_rank = -1;
     agreed->owner = NULL;
+    agreed->absent = flags & TENSOR_ABSENT;
     int rc = how == TENSOR_SLOT ? get_slot(negotiation, tensor, agreed, err)
                                 : get_named(negotiation, tensor, agreed, err);
     agreed->name = tensor->name.data;

@@ -73,7 +73,9 @@ static void put_list_tensor(struct negotiation *negotiation, struct wire_writer 
 {
     const struct description *description = negotiation_description(negotiation, entry);
     bool list = negotiation_data_flags(description, entry->complete) == TENSOR_LIST;
-    put_tensor(negotiation, body, entry, list ? TENSOR_LIST : 0);
+    bool absent =
+        description->memory == MEMORY_DEVICE_REDUCES && negotiation_has_absent(negotiation, entry);
+    put_tensor(negotiation, body, entry, (list ? TENSOR_LIST : 0) | (absent ? TENSOR_ABSENT : 0));
     if (list)
         contribution_put_list(body, entry, &negotiation->tree,
                               description->kind != COLLECTIVE_ALLGATHER || entry->complete);

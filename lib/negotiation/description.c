@@ -114,7 +114,13 @@ static double factor_of(uint64_t bits)
     return factor;
 }
 
-enum { FLAG_NAMELESS = 1, FLAGS = FLAG_NAMELESS };
+/* The kind of memory lies in two bits above that. */
+enum { FLAG_NAMELESS = 1, MEMORY_SHIFT = 1, MEMORY_MASK = 3, FLAGS = FLAG_NAMELESS | 6 };
+
+static int flags_of(const struct description *description)
+{
+    return (description->nameless ? FLAG_NAMELESS : 0) | (int)description->memory << MEMORY_SHIFT;
+}
 
 void description_encode(struct wire_writer *writer, const struct description *description)
 {
@@ -122,7 +128,7 @@ void description_encode(struct wire_writer *writer, const struct description *de
     wire_put_u8(writer, (uint8_t)description->kind);
     wire_put_u8(writer, (uint8_t)description->dtype);
     wire_put_u8(writer, (uint8_t)description->op);
-    wire_put_u8(writer, description->nameless ? FLAG_NAMELESS : 0);
+    wire_put_u8(writer, (uint8_t)flags_of(description));
     wire_put_i32(writer, description->root);
     wire_put_u64(writer, bits_of(description->prescale));
     wire_put_u64(writer, bits_of(description->postscale));
@@ -148,6 +154,21 @@ static int decode_shape(struct shape *shape, struct wire_reader *reader, struct 
     return HVD_OK;
 }
 
+/* Only tensors are in memory, and only allreduces (but Adasum) are done by devices. */
+static bool known_memory(const struct description *description)
+{
+    switch (description->memory) {
+    case MEMORY_HOST:
+        return true;
+    case MEMORY_DEVICE:
+        return collective_has_tensor(description->kind);
+    case MEMORY_DEVICE_REDUCES:
+        return description->kind == COLLECTIVE_ALLREDUCE && description->op != HVD_ADASUM;
+    default:
+        return false;
+    }
+}
+
 /* What has been read is whole and can be. */
 static int check_decoded(const struct description *description, int flags, struct err *err)
 {
@@ -163,6 +184,9 @@ static int check_decoded(const struct description *description, int flags, struc
                     (int)description->op);
     if (flags & ~FLAGS)
         return fail(err, HVD_ERR_PROTOCOL, "%s with unknown flags 0x%x", kind, (unsigned)flags);
+    if (!known_memory(description))
+        return fail(err, HVD_ERR_PROTOCOL, "%s in memory of kind %d", kind,
+                    (int)description->memory);
     if (description->root < 0)
         return fail(err, HVD_ERR_PROTOCOL, "%s from rank %d", kind, description->root);
     if (collective_has_tensor(description->kind) && !shape_fits(&description->shape, element_size))
@@ -177,6 +201,7 @@ int description_decode(struct description *description, struct wire_reader *read
     description->op = wire_get_u8(reader);
     int flags = wire_get_u8(reader);
     description->nameless = flags & FLAG_NAMELESS;
+    description->memory = (enum memory_kind)(flags >> MEMORY_SHIFT & MEMORY_MASK);
     description->root = wire_get_i32(reader);
     description->prescale = factor_of(wire_get_u64(reader));
     description->postscale = factor_of(wire_get_u64(reader));
@@ -212,8 +237,8 @@ bool description_same_factors(const struct description *a, const struct descript
 
 static bool same_but_shape(const struct description *a, const struct description *b)
 {
-    return a->kind == b->kind && a->dtype == b->dtype && a->op == b->op && a->root == b->root &&
-           description_same_factors(a, b) && a->group == b->group &&
+    return a->kind == b->kind && a->dtype == b->dtype && a->op == b->op && a->memory == b->memory &&
+           a->root == b->root && description_same_factors(a, b) && a->group == b->group &&
            a->group_size == b->group_size && a->tag == b->tag;
 }
 

@@ -25,6 +25,14 @@ enum collective_kind {
 };
 enum { COLLECTIVE_KINDS = COLLECTIVE_REMOVE_SET + 1 };
 
+/* Where the input and the output of a tensor are. Part of the wire format. */
+enum memory_kind {
+    MEMORY_HOST = 0,
+    MEMORY_DEVICE,        /* copied to and from the host (lib/hvd_device.h) */
+    MEMORY_DEVICE_REDUCES /* allreduce only: the devices can do it among themselves */
+};
+enum { MEMORY_KINDS = MEMORY_DEVICE_REDUCES + 1 };
+
 struct shape {
     int ndims; /* 0 to HVD_DIMS_MAX */
     int64_t dims[HVD_DIMS_MAX];
@@ -35,6 +43,7 @@ struct description {
     enum collective_kind kind;
     enum hvd_dtype dtype;
     enum hvd_op op;
+    enum memory_kind memory;
     int root; /* a rank of the set */
     double prescale, postscale;
     struct shape shape;  /* of the input */
@@ -74,8 +83,9 @@ bool shape_fits(const struct shape *shape, size_t element_size);
 enum { SHAPE_TEXT = 56 };
 char *shape_text(char text[SHAPE_TEXT], const struct shape *shape, bool own_rows);
 
-/* Appends it; reads one. The reader fails (HVD_ERR_PROTOCOL) on unknown enum values, negative or
- * too many dimensions, a negative root, a tensor that does not fit (shape_fits). */
+/* Appends it; reads one. The reader fails (HVD_ERR_PROTOCOL) on unknown enum values, memory that
+ * the kind cannot be in, negative or too many dimensions, a negative root, a tensor that does not
+ * fit (shape_fits). */
 void description_encode(struct wire_writer *writer, const struct description *description);
 int description_decode(struct description *description, struct wire_reader *reader,
                        struct err *err);

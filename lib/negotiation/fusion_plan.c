@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which allreduces are carried out as one; see fusion_plan.h. */
+/* Which allreduces are carried out as one; see fusion_plan.h. What devices reduce themselves has its
+ * own calls, and nothing to gain. */
 #include "lib/negotiation/fusion_plan.h"
 
 static bool can_fuse(const struct description *description)
 {
     return description->kind == COLLECTIVE_ALLREDUCE && description->op != HVD_ADASUM &&
+           description->memory != MEMORY_DEVICE_REDUCES &&
            description_bytes(description) <= FUSION_TENSOR_MAX;
 }
 
@@ -15,8 +17,8 @@ static bool same_group(const struct description *a, const struct description *b)
 
 static bool go_together(const struct description *a, const struct description *b)
 {
-    return a->dtype == b->dtype && a->op == b->op && a->prescale == b->prescale &&
-           a->postscale == b->postscale;
+    return a->dtype == b->dtype && a->op == b->op && a->memory == b->memory &&
+           a->prescale == b->prescale && a->postscale == b->postscale;
 }
 
 void fusion_plan_init(struct fusion_plan *plan, const struct description *first, size_t threshold,

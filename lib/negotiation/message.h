@@ -21,7 +21,9 @@
  *     JOINED   the last rank u32
  *
  *   tensor: flags u8, slot u32 (TENSOR_SLOT or TENSOR_ASSIGN: the name gets this slot), name and
- *   description (unless TENSOR_SLOT), then a reduction or list as above.
+ *   description (unless TENSOR_SLOT), then a reduction or list as above. TENSOR_ABSENT: what devices
+ *   could reduce among themselves is moved over the links, since a rank that has joined has no
+ *   device memory to take part with.
  *
  * A name is a u8 length, so many bytes, and a NUL. */
 #ifndef LIB_NEGOTIATION_MESSAGE_H
@@ -41,7 +43,8 @@ enum {
     TENSOR_COMPLETE = 4, /* with ASSIGN */
     TENSOR_REDUCTION = 8,
     TENSOR_LIST = 16,
-    TENSOR_KNOWN = 31
+    TENSOR_ABSENT = 32, /* with RUN */
+    TENSOR_KNOWN = 63
 };
 
 /* A message is not begun to be filled further beyond this. */

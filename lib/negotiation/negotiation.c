@@ -101,8 +101,9 @@ void negotiation_destroy(struct negotiation *negotiation)
 bool negotiation_is_inline(const struct negotiation *negotiation,
                            const struct description *description)
 {
+    size_t most = description->memory == MEMORY_HOST ? negotiation->settings.inline_max : 0;
     return (description_is_reduction(description) || description->kind == COLLECTIVE_BROADCAST) &&
-           description_bytes(description) <= negotiation->settings.inline_max;
+           description_bytes(description) <= most;
 }
 
 static int refuse_duplicate(const struct offer *offer, struct err *err)

@@ -118,6 +118,7 @@ struct agreed {
                               of them; NULL if there is no list, as only reductions, barrier,
                               REMOVE_SET and a broadcast that is RUN have none */
     int last_rank; /* of a join: who joined last, in the set */
+    bool absent;   /* MEMORY_DEVICE_REDUCES: a rank has joined, and the devices cannot do it */
 };
 
 struct decision {

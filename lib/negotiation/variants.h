@@ -57,7 +57,7 @@ int variants_decode(struct variants *variants, int size, struct wire_reader *rea
  *   allreduce 'grad': shapes differ: [17, 17] on ranks 0-2, [17, 18] on rank 3
  * Looked at in this order, the first difference is told: element types, collectives, process sets,
  * shapes (exact, or number and later dimensions of allgather and alltoall), factors, operations,
- * groups, roots, tags. `world_ranks` (borrowed; NULL: the same) turns ranks of the set into ranks
+ * groups, roots, kinds of memory, tags. `world_ranks` (borrowed; NULL: the same) turns ranks of the set into ranks
  * of the world, which is how the text names them. */
 int variants_check(const struct variants *variants, const char *name, const int *world_ranks,
                    struct err *err);

@@ -118,6 +118,21 @@ static bool same_root(const struct description *a, const struct description *b)
     return a->root == b->root;
 }
 
+static bool same_memory(const struct description *a, const struct description *b)
+{
+    return a->memory == b->memory;
+}
+
+static void put_memory(char text[VALUE_TEXT], const struct description *description)
+{
+    static const char *const texts[MEMORY_KINDS] = {
+        [MEMORY_HOST] = "in host memory",
+        [MEMORY_DEVICE] = "in device memory",
+        [MEMORY_DEVICE_REDUCES] = "in device memory, reduced by the device",
+    };
+    snprintf(text, VALUE_TEXT, "%s", texts[description->memory]);
+}
+
 static bool same_tag(const struct description *a, const struct description *b)
 {
     return a->tag == b->tag;
@@ -142,6 +157,7 @@ static const struct comparison {
     { "operations", same_op, put_op },
     { "groups", same_group, put_group },
     { "roots", same_root, NULL },
+    { "places", same_memory, put_memory },
     { "tags", same_tag, put_tag },
 };
 

@@ -23,6 +23,7 @@ static struct description sample(void)
         .group_size = 0x87654321,
         .tag = 0x123456789abcdef0,
         .nameless = true,
+        .memory = MEMORY_DEVICE,
     };
 }
 
@@ -120,7 +121,7 @@ END_TEST
 START_TEST(what_a_rank_submits_differs_by_any_field)
 {
     struct description a = sample(), rows[] = {
-        a, a, a, a, a, a, a, a, a, a, a, a, a,
+        a, a, a, a, a, a, a, a, a, a, a, a, a, a,
     };
     rows[0].kind = COLLECTIVE_ALLREDUCE;
     rows[1].dtype = HVD_FLOAT16;
@@ -135,6 +136,7 @@ START_TEST(what_a_rank_submits_differs_by_any_field)
     rows[10].group_size++;
     rows[11].tag++;
     rows[12].nameless = false;
+    rows[13].memory = MEMORY_HOST;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         ck_assert_msg(!description_equal(&a, &rows[i]), "row %zu", i);
         ck_assert_msg(description_agree(&a, &rows[i]) == (i == 12), "row %zu", i);
@@ -223,7 +225,10 @@ START_TEST(what_cannot_be_is_refused)
         { OFFSET_KIND, 255, "collective 255 is unknown" },
         { OFFSET_DTYPE, 11, "broadcast of unknown element type 11" },
         { OFFSET_OP, 6, "broadcast with unknown operation 6" },
-        { OFFSET_FLAGS, 2, "broadcast with unknown flags 0x2" },
+        { OFFSET_FLAGS, 8, "broadcast with unknown flags 0x8" },
+        { OFFSET_FLAGS, 5, "broadcast in memory of kind 2" },
+        { OFFSET_FLAGS, 6, "broadcast in memory of kind 3" },
+        { OFFSET_KIND, COLLECTIVE_BARRIER, "barrier in memory of kind 1" },
         { OFFSET_ROOT + 3, 0x80, "broadcast from rank -2147483642" },
         { OFFSET_NDIMS, 9, "a shape of 9 dimensions" },
         { OFFSET_NDIMS + 8, 0x80, "dimension 0 is -9223372036854775791" },

@@ -66,6 +66,32 @@ START_TEST(tensors_that_go_together_are_run_as_one)
 }
 END_TEST
 
+START_TEST(tensors_in_different_memory_are_not_fused)
+{
+    static const struct {
+        enum memory_kind other, last;
+        const char *order;
+    } rows[] = {
+        { MEMORY_HOST, MEMORY_DEVICE, "a+other last " },
+        { MEMORY_DEVICE, MEMORY_HOST, "a+last other " },
+        { MEMORY_DEVICE, MEMORY_DEVICE, "a other+last " },
+        { MEMORY_DEVICE_REDUCES, MEMORY_DEVICE_REDUCES, "a other last " },
+    };
+    for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
+        struct offer other = tensor("other", 64), last = tensor("last", 64);
+        other.description.memory = rows[row].other;
+        last.description.memory = rows[row].last;
+        start(1, 1 << 20, true);
+        submit(tensor("a", 64));
+        submit(other);
+        submit(last);
+        net_settle(&net);
+        ck_assert_str_eq(order, rows[row].order);
+        net_fini(&net);
+    }
+}
+END_TEST
+
 START_TEST(the_threshold_is_kept_and_large_tensors_go_alone)
 {
     static const struct {
@@ -231,6 +257,7 @@ static Suite *suite(void)
     TCase *tcase = tcase_create("fusion");
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, tensors_that_go_together_are_run_as_one);
+    tcase_add_test(tcase, tensors_in_different_memory_are_not_fused);
     tcase_add_test(tcase, the_threshold_is_kept_and_large_tensors_go_alone);
     tcase_add_test(tcase, tensors_pile_up_until_data_may_be_moved);
     tcase_add_loop_test(tcase, a_group_waits_for_its_last_member, 1, 6);

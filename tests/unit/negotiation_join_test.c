@@ -110,6 +110,49 @@ START_TEST(who_has_joined_takes_part_in_what_is_run)
 }
 END_TEST
 
+static int absent[2]; /* decisions without, with a rank that is absent */
+
+static void count_absent(struct net *source, int rank, const struct decision *decision)
+{
+    (void)source;
+    (void)rank;
+    absent[decision->kind == DECISION_RUN && decision->tensors->absent]++;
+}
+
+START_TEST(what_devices_reduce_is_told_to_lack_a_rank_that_has_joined)
+{
+    static const struct {
+        enum memory_kind memory;
+        bool joined;
+        int without, with;
+    } rows[] = {
+        { MEMORY_DEVICE_REDUCES, false, 3, 0 },
+        { MEMORY_DEVICE_REDUCES, true, 0, 3 },
+        { MEMORY_DEVICE, true, 3, 0 },
+    };
+    for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
+        int submitting = rows[row].joined ? 2 : 3;
+        start(3);
+        net.on_decision = count_absent;
+        if (rows[row].joined)
+            join(2);
+        for (int round = 0; round < 2; round++) { /* by name, by slot */
+            struct offer offer = net_allreduce(&net, "x", 1, NULL);
+            offer.complete = false;
+            offer.nbytes = 0;
+            offer.description.memory = rows[row].memory;
+            absent[0] = absent[1] = 0;
+            for (int rank = 0; rank < submitting; rank++)
+                net_submit(&net, rank, &offer);
+            net_settle(&net);
+            ck_assert_int_eq(absent[0], rows[row].without);
+            ck_assert_int_eq(absent[1], rows[row].with);
+        }
+        net_fini(&net);
+    }
+}
+END_TEST
+
 START_TEST(a_join_completes_what_the_others_wait_for)
 {
     start(6);
@@ -302,6 +345,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, the_last_to_join_is_known_to_all, 1, 10);
     tcase_add_test(tcase, who_has_joined_gives_zeros);
     tcase_add_test(tcase, who_has_joined_takes_part_in_what_is_run);
+    tcase_add_test(tcase, what_devices_reduce_is_told_to_lack_a_rank_that_has_joined);
     tcase_add_test(tcase, a_join_completes_what_the_others_wait_for);
     tcase_add_test(tcase, other_kinds_fail_while_a_rank_has_joined);
     tcase_add_test(tcase, what_comes_behind_the_own_join_waits_for_its_end);

@@ -134,6 +134,7 @@ struct change {
     uint64_t group;
     uint32_t group_size;
     uint64_t tag;
+    enum memory_kind memory;
 };
 
 static struct description changed(const struct change *change)
@@ -152,6 +153,7 @@ static struct description changed(const struct change *change)
     description.group = change->group;
     description.group_size = change->group_size;
     description.tag = change->tag;
+    description.memory = change->memory;
     return description;
 }
 
@@ -221,6 +223,13 @@ static const struct mismatch {
       { .kind = COLLECTIVE_REMOVE_SET, .tag = 2 },
       "tensor 'x': collectives differ: add_process_set on ranks 0-2, remove_process_set on "
       "rank 3" },
+    { { .memory = MEMORY_HOST },
+      { .memory = MEMORY_DEVICE },
+      "allreduce 'x': places differ: in host memory on ranks 0-2, in device memory on rank 3" },
+    { { .memory = MEMORY_DEVICE },
+      { .memory = MEMORY_DEVICE_REDUCES },
+      "allreduce 'x': places differ: in device memory on ranks 0-2, in device memory, reduced by "
+      "the device on rank 3" },
     { { .tag = 7 }, { .tag = 8 }, "allreduce 'x': tags differ: 7 on ranks 0-2, 8 on rank 3" },
 };
 
