@@ -128,6 +128,10 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/reduce/reduce_path.h \
 	lib/reduce/reduce_portable.c \
 	lib/training/call.c lib/training/call.h \
+	lib/training/checkpoint_file.h \
+	lib/training/checkpoint_layout.c lib/training/checkpoint_layout.h \
+	lib/training/checkpoint_read.c \
+	lib/training/checkpoint_write.c \
 	lib/training/consent.c lib/training/consent.h \
 	lib/training/names.c lib/training/names.h \
 	lib/training/parameters.c lib/training/parameters.h

@@ -29,6 +29,7 @@ unit_tests = \
 	tests/unit/auth_test \
 	tests/unit/blocking_test \
 	tests/unit/channel_test \
+	tests/unit/checkpoint_file_test \
 	tests/unit/consent_test \
 	tests/unit/description_test \
 	tests/unit/engine_ends_test \
@@ -87,6 +88,11 @@ tests_unit_accelerator_test_LDADD = examples/libsupport.la $(LDADD)
 # Every allocation fails in turn.
 tests_unit_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+
+# Calls fail in turn.
+tests_unit_checkpoint_file_test_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc \
+	-Wl,--wrap=write,--wrap=fsync,--wrap=rename,--wrap=close
 
 # Allocations are counted.
 tests_unit_engine_memory_test_LDFLAGS = $(AM_LDFLAGS) \

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bytes in front of a checkpoint's data (checkpoint_file.h draws them): head and list, made and
+ * read. Touches no file. */
+#ifndef LIB_TRAINING_CHECKPOINT_LAYOUT_H
+#define LIB_TRAINING_CHECKPOINT_LAYOUT_H
+
+#include "lib/base/wire.h"
+#include "lib/training/checkpoint_file.h"
+
+#include <stdbool.h>
+
+enum {
+    CHECKPOINT_HEAD_SIZE = 24,
+    CHECKPOINT_DIGEST_SIZE = 32,
+    CHECKPOINT_SIZE_MIN = CHECKPOINT_HEAD_SIZE + CHECKPOINT_DIGEST_SIZE
+};
+
+struct checkpoint_head {
+    uint64_t size;      /* of the file */
+    uint32_t list_size; /* in bytes; so much is in the file */
+    uint32_t count;     /* of entries; so many can be in the list */
+};
+
+/* Appends head and list. The entries have been measured. */
+int checkpoint_layout_encode(struct wire_writer *writer, const struct checkpoint_entry *entries,
+                             size_t count, struct err *err);
+
+/* Looks at the first CHECKPOINT_HEAD_SIZE bytes of a file, with zeroes beyond its end, and at
+ * its true size. */
+int checkpoint_head_decode(struct checkpoint_head *head, const void *bytes, uint64_t file_size,
+                           struct err *err);
+
+/* Reads head->list_size bytes into head->count entries. */
+int checkpoint_list_decode(struct checkpoint_entry *entries, const struct checkpoint_head *head,
+                           const void *bytes, struct err *err);
+
+/* Fills in `nbytes`. False if it is more than there can be in a file. */
+bool checkpoint_entry_measure(struct checkpoint_entry *entry);
+
+#endif

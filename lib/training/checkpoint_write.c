@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing a checkpoint (checkpoint_file.h):
+ *   make a temporary file beside it, write head, list, data and digest, flush it to the disk, close
+ *   it, rename it, flush the directory.
+ * Fails when there is something else than a file under that name, the temporary file cannot be
+ * made, written, flushed, closed or renamed, the source of the data fails, or memory runs out: then
+ * the temporary file is removed, and what was there before is there still. Fails, too, when the
+ * directory cannot be flushed: then the new file is there, but may be gone after a power cut.
+ *
+ * Data pass through a buffer, so that no second copy of them is in memory. */
+#include "lib/training/checkpoint_file.h"
+
+#include "lib/base/auth.h"
+#include "lib/base/text.h"
+#include "lib/training/checkpoint_layout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUFFER_SIZE = 1 << 20 };
+
+struct output {
+    int fd;
+    crypto_generichash_state digest; /* of what has left the buffer */
+    unsigned char *buffer;           /* owned */
+    size_t used;
+};
+
+const char *checkpoint_path_text(char text[CHECKPOINT_PATH_SHOWN + 1], const char *path)
+{
+    size_t length = strlen(path), skipped = 0;
+    if (length > CHECKPOINT_PATH_SHOWN)
+        skipped = length - CHECKPOINT_PATH_SHOWN + 3;
+    snprintf(text, CHECKPOINT_PATH_SHOWN + 1, "%s%s", skipped ? "..." : "", path + skipped);
+    text_make_line(text);
+    return text;
+}
+
+/* ---- bytes ---- */
+
+static int write_all(int fd, const unsigned char *bytes, size_t nbytes, struct err *err)
+{
+    while (nbytes > 0) {
+        ssize_t written = write(fd, bytes, nbytes);
+        if (written < 0 && errno != EINTR)
+            return fail_errno(err, HVD_ERR_SYSTEM, errno, "cannot write the checkpoint");
+        bytes += written < 0 ? 0 : written;
+        nbytes -= written < 0 ? 0 : (size_t)written;
+    }
+    return HVD_OK;
+}
+
+static int flush(struct output *output, struct err *err)
+{
+    size_t used = output->used;
+    output->used = 0;
+    crypto_generichash_update(&output->digest, output->buffer, used);
+    return write_all(output->fd, output->buffer, used, err);
+}
+
+static int put(struct output *output, const unsigned char *bytes, size_t nbytes, struct err *err)
+{
+    int rc = HVD_OK;
+    while (nbytes > 0 && rc == HVD_OK) {
+        size_t room = BUFFER_SIZE - output->used, part = nbytes < room ? nbytes : room;
+        memcpy(output->buffer + output->used, bytes, part);
+        output->used += part;
+        bytes += part;
+        nbytes -= part;
+        if (output->used == BUFFER_SIZE)
+            rc = flush(output, err);
+    }
+    return rc;
+}
+
+static int put_data(struct output *output, const struct checkpoint_entry *entries, size_t which,
+                    checkpoint_source_fn *source, void *arg, struct err *err)
+{
+    int rc = HVD_OK;
+    for (uint64_t at = 0; at < entries[which].nbytes && rc == HVD_OK;) {
+        uint64_t left = entries[which].nbytes - at;
+        size_t room = BUFFER_SIZE - output->used, part = left < room ? (size_t)left : room;
+        rc = source(arg, which, at, output->buffer + output->used, part, err);
+        output->used += part;
+        at += part;
+        if (rc == HVD_OK && output->used == BUFFER_SIZE)
+            rc = flush(output, err);
+    }
+    return rc;
+}
+
+static int put_digest(struct output *output, struct err *err)
+{
+    unsigned char digest[CHECKPOINT_DIGEST_SIZE];
+    int rc = flush(output, err);
+    crypto_generichash_final(&output->digest, digest, sizeof digest);
+    return rc < 0 ? rc : write_all(output->fd, digest, sizeof digest, err);
+}
+
+static int put_head(struct output *output, const struct checkpoint_entry *entries, size_t count,
+                    struct err *err)
+{
+    struct wire_writer head = { 0 };
+    int rc = checkpoint_layout_encode(&head, entries, count, err);
+    if (rc == HVD_OK)
+        rc = put(output, head.data, head.length, err);
+    wire_writer_fini(&head);
+    return rc;
+}
+
+static int put_all(int fd, const struct checkpoint_entry *entries, size_t count,
+                   checkpoint_source_fn *source, void *arg, struct err *err)
+{
+    struct output output = { .fd = fd, .buffer = malloc(BUFFER_SIZE) };
+    if (!output.buffer)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    crypto_generichash_init(&output.digest, NULL, 0, CHECKPOINT_DIGEST_SIZE);
+    int rc = put_head(&output, entries, count, err);
+    for (size_t i = 0; i < count && rc == HVD_OK; i++)
+        rc = put_data(&output, entries, i, source, arg, err);
+    if (rc == HVD_OK)
+        rc = put_digest(&output, err);
+    if (rc == HVD_OK && fsync(fd) < 0)
+        rc = fail_errno(err, HVD_ERR_SYSTEM, errno, "cannot write the checkpoint");
+    free(output.buffer);
+    return rc;
+}
+
+/* ---- files ---- */
+
+/* Where `path` leads to, for free(); itself if there is nothing yet. */
+static char *find_target(const char *path, struct err *err)
+{
+    struct stat status;
+    char *target = realpath(path, NULL);
+    if (!target && errno == ENOENT)
+        target = strdup(path);
+    if (!target)
+        fail_errno(err, HVD_ERR_SYSTEM, errno, "cannot write the checkpoint");
+    else if (stat(target, &status) < 0 || S_ISREG(status.st_mode))
+        return target;
+    else
+        fail(err, HVD_ERR_SYSTEM,
+             "cannot write the checkpoint: there is something that is no file");
+    free(target);
+    return NULL;
+}
+
+/* Not where the host program might have closed a standard stream to which it writes. */
+static int above_streams(int fd)
+{
+    if (fd < 0 || fd > STDERR_FILENO)
+        return fd;
+    int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int errnum = errno;
+    close(fd);
+    errno = errnum;
+    return higher;
+}
+
+/* The name of a file that nobody else writes, and that file. */
+static int make_temporary(const char *target, char **temporary, struct err *err)
+{
+    if (asprintf(temporary, "%s.tmp-%08x", target, randombytes_random()) < 0) {
+        *temporary = NULL;
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    int fd = above_streams(open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (fd < 0)
+        return fail_errno(err, HVD_ERR_SYSTEM, errno, "cannot write the checkpoint");
+    return fd;
+}
+
+/* Not every file system can flush a directory. */
+static int flush_directory(const char *target, struct err *err)
+{
+    char *directory = strdup(target);
+    char *slash = directory ? strrchr(directory, '/') : NULL;
+    if (!directory)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    if (slash)
+        slash[slash == directory] = '\0';
+    int fd = above_streams(open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    free(directory);
+    bool good = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP);
+    int errnum = errno;
+    if (fd >= 0)
+        close(fd);
+    return good
+               ? HVD_OK
+               : fail_errno(err, HVD_ERR_SYSTEM, errnum, "cannot flush the checkpoint's directory");
+}
+
+static int write_target(const char *target, const struct checkpoint_entry *entries, size_t count,
+                        checkpoint_source_fn *source, void *arg, struct err *err)
+{
+    char *temporary;
+    int fd = make_temporary(target, &temporary, err);
+    int rc = fd < 0 ? fd : put_all(fd, entries, count, source, arg, err);
+    if (fd >= 0 && close(fd) < 0 && rc == HVD_OK)
+        rc = fail_errno(err, HVD_ERR_SYSTEM, errno, "cannot write the checkpoint");
+    if (rc == HVD_OK && rename(temporary, target) < 0)
+        rc = fail_errno(err, HVD_ERR_SYSTEM, errno, "cannot write the checkpoint");
+    if (rc < 0 && fd >= 0)
+        unlink(temporary);
+    free(temporary);
+    return rc < 0 ? rc : flush_directory(target, err);
+}
+
+int checkpoint_file_write(const char *path, const struct checkpoint_entry *entries, size_t count,
+                          checkpoint_source_fn *source, void *arg, struct err *err)
+{
+    char shown[CHECKPOINT_PATH_SHOWN + 1];
+    char *target = NULL;
+    int rc = auth_init(err);
+    if (rc == HVD_OK && !(target = find_target(path, err)))
+        rc = err->code;
+    if (rc == HVD_OK)
+        rc = write_target(target, entries, count, source, arg, err);
+    free(target);
+    if (rc < 0)
+        fail_context(err, "%s", checkpoint_path_text(shown, path));
+    return rc;
+}

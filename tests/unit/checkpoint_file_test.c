@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checkpoints as files: written and read back, laid out as they are drawn; cut off, damaged or made
+ * up, and then refused; and a disk, a directory or memory that fails, which leaves the old file.
+ * Linked with -Wl,--wrap for the calls that fail in turn. */
+#include "lib/training/checkpoint_file.h"
+
+#include "lib/training/checkpoint_layout.h"
+#include "tests/support/unit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- calls that fail ---- */
+
+enum call { NONE, WRITE, FSYNC, RENAME, CLOSE, MEMORY, CALLS };
+
+static struct {
+    enum call call;
+    int countdown; /* to the one that fails; 0 when none does */
+    int made;      /* of that call */
+    bool little;   /* the disk takes a byte at a time */
+} fault;
+
+static bool fails(enum call call)
+{
+    fault.made += call == fault.call;
+    return call == fault.call && fault.countdown > 0 && --fault.countdown == 0;
+}
+
+#define WRAPPED(type, name, parameters, call, failure, ...)                                        \
+    type __real_##name parameters;                                                                 \
+    type __wrap_##name parameters;                                                                 \
+    type __wrap_##name parameters                                                                  \
+    {                                                                                              \
+        if (fails(call)) {                                                                         \
+            errno = call == MEMORY ? ENOMEM : ENOSPC;                                              \
+            return failure;                                                                        \
+        }                                                                                          \
+        return __real_##name(__VA_ARGS__);                                                         \
+    }
+
+WRAPPED(int, fsync, (int fd), FSYNC, -1, fd)
+WRAPPED(int, rename, (const char *from, const char *to), RENAME, -1, from, to)
+WRAPPED(void *, malloc, (size_t size), MEMORY, NULL, size)
+WRAPPED(void *, calloc, (size_t count, size_t size), MEMORY, NULL, count, size)
+WRAPPED(void *, realloc, (void *memory, size_t size), MEMORY, NULL, memory, size)
+WRAPPED(ssize_t, write, (int fd, const void *bytes, size_t size), WRITE, -1, fd, bytes,
+        fault.little ? 1 : size)
+
+int __real_close(int fd);
+int __wrap_close(int fd);
+
+/* What cannot be closed is closed all the same. */
+int __wrap_close(int fd)
+{
+    int rc = __real_close(fd);
+    if (!fails(CLOSE))
+        return rc;
+    errno = EIO;
+    return -1;
+}
+
+/* ---- a file of some entries ---- */
+
+static const float six[6] = { 1, -2, 3.5f, 0, 5, 6 };
+static const double rate = 0.125;
+static const uint8_t flags[2] = { 1, 0 };
+
+static const void *const data[] = { six, flags, NULL, &rate, &rate };
+static struct checkpoint_entry entries[] = {
+    { CHECKPOINT_TENSOR, HVD_FLOAT32, 2, { 2, 3 }, "six", 0, 0 },
+    { CHECKPOINT_TENSOR, HVD_BOOL, 1, { 2 }, "flags", 0, 0 },
+    { CHECKPOINT_TENSOR, HVD_INT64, 3, { 4, 0, 5 }, "nothing", 0, 0 },
+    { CHECKPOINT_TENSOR, HVD_FLOAT64, 0, { 0 }, "rate", 0, 0 },
+    { CHECKPOINT_SCALAR, HVD_FLOAT64, 0, { 0 }, "rate", 0, 0 },
+};
+enum { ENTRIES = sizeof entries / sizeof *entries };
+
+static char directory[64], path[96];
+static unsigned char *bytes; /* of the file */
+static size_t size;
+static struct err err;
+static struct checkpoint_file file;
+
+static int give(void *arg, size_t entry, uint64_t at, void *out, size_t nbytes, struct err *error)
+{
+    if (arg) {
+        *error = (struct err){ HVD_ERR_SYSTEM, "the device is gone" };
+        return HVD_ERR_SYSTEM;
+    }
+    memcpy(out, (const char *)data[entry] + at, nbytes);
+    return HVD_OK;
+}
+
+static int save(size_t count)
+{
+    return checkpoint_file_write(path, entries, count, give, NULL, &err);
+}
+
+static void load(void)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY);
+    ck_assert_int_eq(fstat(fd, &status), 0);
+    size = (size_t)status.st_size;
+    free(bytes);
+    bytes = malloc(size + 1);
+    ck_assert_int_eq(read(fd, bytes, size), (ssize_t)size);
+    __real_close(fd);
+}
+
+static void put_back(size_t length)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    ck_assert_int_eq(__real_write(fd, bytes, length), (ssize_t)length);
+    __real_close(fd);
+}
+
+static int look(void)
+{
+    int rc = checkpoint_file_open(&file, path, &err);
+    ck_assert(rc == HVD_OK || (file.entries == NULL && file.fd == -1));
+    checkpoint_file_close(&file);
+    return rc;
+}
+
+static void check_text(const char *expected)
+{
+    ck_assert_msg(strncmp(err.text, path, strlen(path)) == 0, "%s", err.text);
+    ck_assert_str_eq(err.text + strlen(path), expected);
+}
+
+static int files(void)
+{
+    int count = 0;
+    DIR *there = opendir(directory);
+    while (readdir(there))
+        count++;
+    closedir(there);
+    return count - 2; /* . and .. */
+}
+
+static void set_up(void)
+{
+    fault.call = NONE;
+    snprintf(directory, sizeof directory, "/tmp/hvd-checkpoint-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/last", directory);
+    for (int i = 0; i < ENTRIES; i++)
+        ck_assert(checkpoint_entry_measure(&entries[i]));
+    ck_assert_int_eq(save(ENTRIES), HVD_OK);
+    load();
+}
+
+static void tear_down(void)
+{
+    fault.call = NONE;
+    free(bytes);
+    bytes = NULL;
+    unlink(path);
+    ck_assert_int_eq(rmdir(directory), 0); /* no temporary file is left */
+}
+
+/* ---- what works ---- */
+
+static void check_entry(size_t i)
+{
+    char read_back[64];
+    const struct checkpoint_entry *wanted = &entries[i], *entry = &file.entries[i];
+    ck_assert_int_eq(entry->kind, wanted->kind);
+    ck_assert_int_eq(entry->dtype, wanted->dtype);
+    ck_assert_int_eq(entry->ndims, wanted->ndims);
+    ck_assert_mem_eq(entry->dims, wanted->dims, sizeof wanted->dims);
+    ck_assert_str_eq(entry->name, wanted->name);
+    ck_assert_uint_eq(entry->nbytes, wanted->nbytes);
+    ck_assert_int_eq(checkpoint_file_read(&file, i, 0, read_back, wanted->nbytes, &err), HVD_OK);
+    if (wanted->nbytes > 0)
+        ck_assert_mem_eq(read_back, data[i], wanted->nbytes);
+}
+
+START_TEST(what_is_written_is_read)
+{
+    ck_assert_int_eq(save(ENTRIES), HVD_OK); /* over the old one */
+    ck_assert_int_eq(checkpoint_file_open(&file, path, &err), HVD_OK);
+    ck_assert_uint_eq(file.count, ENTRIES);
+    for (size_t i = 0; i < ENTRIES; i++)
+        check_entry(i);
+    checkpoint_file_close(&file);
+}
+END_TEST
+
+START_TEST(a_checkpoint_may_be_empty)
+{
+    ck_assert_int_eq(save(0), HVD_OK);
+    ck_assert_int_eq(look(), HVD_OK);
+    ck_assert_uint_eq(file.count, 0);
+}
+END_TEST
+
+START_TEST(the_layout_is_the_drawn_one)
+{
+    static const unsigned char drawn[] = {
+        'H',  'V',  'D',  'C',  'K', 'P', 'T', 2,             /* magic, version */
+        107,  0,    0,    0,    0,   0,   0,   0,             /* size */
+        27,   0,    0,    0,    1,   0,   0,   0,             /* list, entries */
+        0,    7,    2,    0,                                  /* tensor, float32, ndims */
+        2,    0,    0,    0,    0,   0,   0,   0,             /* dims */
+        3,    0,    0,    0,    0,   0,   0,   0,             /* dims */
+        3,    0,    0,    0,    's', 'i', 'x',                /* name */
+        0,    0,    0x80, 0x3f, 0,   0,   0,   0xc0, 0,    0, /* data */
+        0x60, 0x40, 0,    0,    0,   0,   0,   0,    0xa0, 0x40, 0, 0, 0xc0, 0x40,
+    };
+    unsigned char digest[32];
+    ck_assert_int_eq(save(1), HVD_OK);
+    load();
+    ck_assert_uint_eq(size, sizeof drawn + 32);
+    ck_assert_mem_eq(bytes, drawn, sizeof drawn);
+    crypto_generichash(digest, sizeof digest, bytes, sizeof drawn, NULL, 0);
+    ck_assert_mem_eq(bytes + sizeof drawn, digest, sizeof digest);
+}
+END_TEST
+
+enum { MANY = 700001 }; /* floats: more than two buffers, and no multiple of one */
+static float *many;
+
+static int give_many(void *arg, size_t entry, uint64_t at, void *out, size_t nbytes,
+                     struct err *error)
+{
+    (void)arg, (void)entry, (void)error;
+    memcpy(out, (const char *)many + at, nbytes);
+    return HVD_OK;
+}
+
+START_TEST(large_tensors_pass_through_a_small_buffer)
+{
+    struct checkpoint_entry large = { .dtype = HVD_FLOAT32, .ndims = 1, .dims = { MANY } };
+    float *read_back = calloc(MANY, sizeof *read_back);
+    many = calloc(MANY, sizeof *many);
+    for (int i = 0; i < MANY; i++)
+        many[i] = (float)i;
+    strcpy(large.name, "many");
+    ck_assert(checkpoint_entry_measure(&large));
+    ck_assert_int_eq(checkpoint_file_write(path, &large, 1, give_many, NULL, &err), HVD_OK);
+    ck_assert_int_eq(checkpoint_file_open(&file, path, &err), HVD_OK);
+    ck_assert_int_eq(checkpoint_file_read(&file, 0, 0, read_back, 400, &err), HVD_OK);
+    ck_assert_int_eq(checkpoint_file_read(&file, 0, 400, read_back + 100, large.nbytes - 400, &err),
+                     HVD_OK);
+    ck_assert_mem_eq(read_back, many, MANY * sizeof *many);
+    checkpoint_file_close(&file);
+    free(many);
+    free(read_back);
+}
+END_TEST
+
+START_TEST(a_disk_may_take_a_byte_at_a_time)
+{
+    fault.little = true;
+    ck_assert_int_eq(save(ENTRIES), HVD_OK);
+    fault.little = false;
+    ck_assert_int_eq(look(), HVD_OK);
+}
+END_TEST
+
+START_TEST(a_link_is_followed)
+{
+    char link[112];
+    struct stat status;
+    snprintf(link, sizeof link, "%s/link", directory);
+    ck_assert_int_eq(symlink("last", link), 0);
+    ck_assert_int_eq(checkpoint_file_write(link, entries, 1, give, NULL, &err), HVD_OK);
+    ck_assert_int_eq(lstat(link, &status), 0);
+    ck_assert(S_ISLNK(status.st_mode));
+    ck_assert_int_eq(checkpoint_file_open(&file, path, &err), HVD_OK);
+    ck_assert_uint_eq(file.count, 1);
+    checkpoint_file_close(&file);
+    unlink(link);
+}
+END_TEST
+
+START_TEST(a_path_without_a_directory_is_here)
+{
+    ck_assert_int_eq(chdir(directory), 0);
+    ck_assert_int_eq(checkpoint_file_write("here", entries, 1, give, NULL, &err), HVD_OK);
+    ck_assert_int_eq(checkpoint_file_open(&file, "here", &err), HVD_OK);
+    checkpoint_file_close(&file);
+    ck_assert_int_eq(unlink("here"), 0);
+    ck_assert_int_eq(chdir("/"), 0);
+}
+END_TEST
+
+/* ---- what is refused ---- */
+
+START_TEST(a_file_that_is_cut_off_anywhere_is_refused)
+{
+    char expected[96];
+    for (size_t length = 0; length < size; length++) {
+        put_back(length);
+        ck_assert_int_eq(look(), HVD_ERR_INVALID);
+        if (length < CHECKPOINT_SIZE_MIN)
+            snprintf(expected, sizeof expected, ": is cut off: %zu bytes, expected at least %d",
+                     length, CHECKPOINT_SIZE_MIN);
+        else
+            snprintf(expected, sizeof expected, ": is cut off: %zu bytes, expected %zu", length,
+                     size);
+        check_text(expected);
+    }
+}
+END_TEST
+
+START_TEST(a_file_that_goes_on_is_refused)
+{
+    char expected[96];
+    put_back(size + 1);
+    ck_assert_int_eq(look(), HVD_ERR_INVALID);
+    snprintf(expected, sizeof expected, ": is too long: %zu bytes, expected %zu", size + 1, size);
+    check_text(expected);
+}
+END_TEST
+
+START_TEST(a_flipped_bit_is_found_wherever_it_is)
+{
+    for (size_t at = 0; at < size; at++) {
+        bytes[at] ^= (unsigned char)(1 << at % 8);
+        put_back(size);
+        ck_assert_int_eq(look(), HVD_ERR_INVALID);
+        if (at < 7)
+            check_text(": is no checkpoint");
+        if (at >= CHECKPOINT_HEAD_SIZE)
+            check_text(": is damaged: its digest differs");
+        bytes[at] ^= (unsigned char)(1 << at % 8);
+    }
+}
+END_TEST
+
+/* With a digest that is right: a byte at an offset, and what it becomes. */
+static const struct {
+    size_t offset;
+    unsigned char value;
+    const char *text;
+} made_up[] = {
+    { 7, 1, ": is a checkpoint of version 1, expected version 2" },
+    { 15, 255, NULL }, /* size */
+    { 16, 255, ": is damaged: its list cannot be in it" },
+    { 19, 255, ": is damaged: its list cannot be in it" },
+    { 20, 4, ": is damaged: its list is not what is in it" },
+    { 20, 6, ": is damaged: entry 5 of its list cannot be" },
+    { 23, 255, ": is damaged: its list cannot be in it" },
+    { 24, 2, ": is damaged: entry 0 of its list cannot be" },    /* kind */
+    { 24, 1, ": is damaged: entry 0 of its list cannot be" },    /* a scalar has no dims */
+    { 25, 11, ": is damaged: entry 0 of its list cannot be" },   /* dtype */
+    { 26, 9, ": is damaged: entry 0 of its list cannot be" },    /* ndims */
+    { 27, 1, ": is damaged: entry 0 of its list cannot be" },    /* zero */
+    { 28, 1, ": is damaged: its list is not what is in it" },    /* dim: there are more data */
+    { 28, 100, ": is damaged: entry 0 of its list cannot be" },  /* dim: there are fewer */
+    { 34, 255, ": is damaged: entry 0 of its list cannot be" },  /* dim: large */
+    { 35, 255, ": is damaged: entry 0 of its list cannot be" },  /* dim: negative */
+    { 44, 0, ": is damaged: entry 0 of its list cannot be" },    /* no name */
+    { 44, 201, ": is damaged: entry 0 of its list cannot be" },  /* a long name */
+    { 47, 255, ": is damaged: entry 0 of its list cannot be" },  /* beyond the list */
+    { 48, '\0', ": is damaged: entry 0 of its list cannot be" }, /* NUL in it */
+};
+
+START_TEST(what_cannot_be_is_refused_with_a_right_digest_too)
+{
+    unsigned char old = bytes[made_up[_i].offset];
+    bytes[made_up[_i].offset] = made_up[_i].value;
+    crypto_generichash(bytes + size - 32, 32, bytes, size - 32, NULL, 0);
+    put_back(size);
+    ck_assert_int_eq(look(), HVD_ERR_INVALID);
+    if (made_up[_i].text)
+        check_text(made_up[_i].text);
+    bytes[made_up[_i].offset] = old;
+}
+END_TEST
+
+START_TEST(what_is_no_file_is_no_checkpoint)
+{
+    ck_assert_int_eq(checkpoint_file_open(&file, directory, &err), HVD_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.text, ": is no checkpoint, not even a plain file"));
+    unlink(path);
+    ck_assert_int_eq(look(), HVD_ERR_SYSTEM);
+    check_text(": cannot be read: No such file or directory");
+    ck_assert_int_eq(mkfifo(path, 0600), 0); /* nobody at its other end */
+    ck_assert_int_eq(look(), HVD_ERR_INVALID);
+    check_text(": is no checkpoint, not even a plain file");
+}
+END_TEST
+
+START_TEST(a_file_that_shrinks_while_it_is_read_is_an_error)
+{
+    char read_back[32];
+    ck_assert_int_eq(checkpoint_file_open(&file, path, &err), HVD_OK);
+    ck_assert_int_eq(truncate(path, (off_t)file.entries[0].offset + 3), 0);
+    ck_assert_int_eq(checkpoint_file_read(&file, 0, 0, read_back, 24, &err), HVD_ERR_SYSTEM);
+    check_text(": became shorter while it was read");
+    checkpoint_file_close(&file);
+}
+END_TEST
+
+START_TEST(long_paths_and_control_characters_leave_room_for_the_message)
+{
+    char strange[600] = "/nowhere/\n";
+    memset(strange + 10, 'x', 500);
+    ck_assert_int_eq(checkpoint_file_open(&file, strange, &err), HVD_ERR_SYSTEM);
+    ck_assert_ptr_nonnull(strstr(err.text, "...xxx"));
+    ck_assert_ptr_nonnull(strstr(err.text, "xxx: cannot be read: "));
+    ck_assert_int_eq(checkpoint_file_open(&file, "/nowhere/\n", &err), HVD_ERR_SYSTEM);
+    ck_assert_str_eq(err.text, "/nowhere/?: cannot be read: No such file or directory");
+}
+END_TEST
+
+/* ---- what cannot be written ---- */
+
+/* The old file is there, whole, and nothing else. */
+static void check_old_file(size_t count)
+{
+    ck_assert_int_eq(files(), 1);
+    ck_assert_int_eq(checkpoint_file_open(&file, path, &err), HVD_OK);
+    ck_assert_uint_eq(file.count, count);
+    checkpoint_file_close(&file);
+}
+
+static const struct {
+    enum call call;
+    int which; /* the how manieth of the calls fails */
+    const char *text;
+} disk_faults[] = {
+    { WRITE, 1, ": cannot write the checkpoint: No space left on device" },
+    { WRITE, 2, ": cannot write the checkpoint: No space left on device" },
+    { FSYNC, 1, ": cannot write the checkpoint: No space left on device" },
+    { CLOSE, 1, ": cannot write the checkpoint: Input/output error" },
+    { RENAME, 1, ": cannot write the checkpoint: No space left on device" },
+};
+
+START_TEST(a_disk_that_fails_leaves_the_old_file)
+{
+    fault.call = disk_faults[_i].call;
+    fault.countdown = disk_faults[_i].which;
+    ck_assert_int_eq(save(1), HVD_ERR_SYSTEM);
+    fault.call = NONE;
+    check_text(disk_faults[_i].text);
+    check_old_file(ENTRIES);
+}
+END_TEST
+
+START_TEST(a_directory_that_cannot_be_flushed_has_the_new_file)
+{
+    fault.call = FSYNC;
+    fault.countdown = 2;
+    ck_assert_int_eq(save(1), HVD_ERR_SYSTEM);
+    fault.call = NONE;
+    check_text(": cannot flush the checkpoint's directory: No space left on device");
+    check_old_file(1);
+}
+END_TEST
+
+START_TEST(a_source_that_fails_leaves_the_old_file)
+{
+    ck_assert_int_eq(checkpoint_file_write(path, entries, 1, give, &err, &err), HVD_ERR_SYSTEM);
+    check_text(": the device is gone");
+    check_old_file(ENTRIES);
+}
+END_TEST
+
+/* Check asks for memory, too: it must not be what fails. Returns how often it was asked for. */
+static int act_without(int (*act)(void), int which, int *rc)
+{
+    fault.call = MEMORY;
+    fault.countdown = which;
+    fault.made = 0;
+    *rc = act();
+    fault.call = NONE;
+    return fault.made;
+}
+
+/* Every allocation that a success makes fails in turn. */
+static void try_without_memory(int (*act)(void))
+{
+    int rc, count = act_without(act, 0, &rc);
+    ck_assert_int_eq(rc, HVD_OK);
+    ck_assert_int_gt(count, 0);
+    for (int i = 1; i <= count; i++) {
+        act_without(act, i, &rc);
+        ck_assert_msg(rc == HVD_ERR_NOMEM || rc == HVD_ERR_SYSTEM, "allocation %d: %d", i, rc);
+        ck_assert_ptr_nonnull(strcasestr(err.text, "memory"));
+    }
+}
+
+static int save_one(void)
+{
+    return save(1);
+}
+
+static int open_and_close(void)
+{
+    int rc = checkpoint_file_open(&file, path, &err);
+    checkpoint_file_close(&file);
+    return rc;
+}
+
+START_TEST(without_memory_the_old_file_is_left)
+{
+    try_without_memory(save_one);
+    check_old_file(1);
+}
+END_TEST
+
+START_TEST(without_memory_nothing_is_opened)
+{
+    try_without_memory(open_and_close);
+}
+END_TEST
+
+START_TEST(where_nothing_can_be_nothing_is_written)
+{
+    char nowhere[112];
+    snprintf(nowhere, sizeof nowhere, "%s/missing/last", directory);
+    ck_assert_int_eq(checkpoint_file_write(nowhere, entries, 1, give, NULL, &err), HVD_ERR_SYSTEM);
+    ck_assert_ptr_nonnull(
+        strstr(err.text, "/missing/last: cannot write the checkpoint: No such file or directory"));
+    ck_assert_int_eq(checkpoint_file_write(directory, entries, 1, give, NULL, &err),
+                     HVD_ERR_SYSTEM);
+    ck_assert_ptr_nonnull(strstr(err.text, "there is something that is no file"));
+    ck_assert_int_eq(checkpoint_file_write("/dev/null", entries, 1, give, NULL, &err),
+                     HVD_ERR_SYSTEM);
+    ck_assert_str_eq(err.text, "/dev/null: cannot write the checkpoint: there is something that is "
+                               "no file");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        what_is_written_is_read,
+        a_checkpoint_may_be_empty,
+        the_layout_is_the_drawn_one,
+        large_tensors_pass_through_a_small_buffer,
+        a_disk_may_take_a_byte_at_a_time,
+        a_link_is_followed,
+        a_path_without_a_directory_is_here,
+        a_file_that_is_cut_off_anywhere_is_refused,
+        a_file_that_goes_on_is_refused,
+        a_flipped_bit_is_found_wherever_it_is,
+        what_is_no_file_is_no_checkpoint,
+        a_file_that_shrinks_while_it_is_read_is_an_error,
+        long_paths_and_control_characters_leave_room_for_the_message,
+        a_directory_that_cannot_be_flushed_has_the_new_file,
+        a_source_that_fails_leaves_the_old_file,
+        without_memory_the_old_file_is_left,
+        without_memory_nothing_is_opened,
+        where_nothing_can_be_nothing_is_written,
+    };
+    Suite *suite = suite_create("checkpoint_file");
+    TCase *cases = tcase_create("checkpoint_file");
+    suite_add_tcase(suite, cases);
+    tcase_add_checked_fixture(cases, set_up, tear_down);
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        tcase_add_test(cases, tests[i]);
+    tcase_add_loop_test(cases, what_cannot_be_is_refused_with_a_right_digest_too, 0,
+                        sizeof made_up / sizeof *made_up);
+    tcase_add_loop_test(cases, a_disk_that_fails_leaves_the_old_file, 0,
+                        sizeof disk_faults / sizeof *disk_faults);
+    return unit_run(suite);
+}
