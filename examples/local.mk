@@ -40,6 +40,16 @@ examples_libmodels_la_SOURCES = \
 	examples/models/resnet.c \
 	examples/models/vgg.c
 
+noinst_LTLIBRARIES += examples/libsynthetic.la
+examples_libsynthetic_la_SOURCES = \
+	examples/synthetic_compute.c examples/synthetic_compute.h \
+	examples/synthetic_options.c examples/synthetic_options.h \
+	examples/synthetic_summary.c examples/synthetic_summary.h \
+	examples/synthetic_training.c examples/synthetic_training.h
+examples_libsynthetic_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+examples_libsynthetic_la_CFLAGS = $(AM_CFLAGS) $(VECTORIZE_CFLAGS)
+examples_libsynthetic_la_LIBADD = examples/libmodels.la examples/libsupport.la -lm
+
 # Images need zlib.
 if HAVE_ZLIB
 noinst_LTLIBRARIES += examples/libimages.la
@@ -48,6 +58,14 @@ examples_libimages_la_SOURCES = \
 	examples/support/idx.c examples/support/idx.h
 examples_libimages_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS)
 examples_libimages_la_LIBADD = $(ZLIB_LIBS)
+
+noinst_LTLIBRARIES += examples/libsoftmax.la
+examples_libsoftmax_la_SOURCES = \
+	examples/softmax_kernels.c examples/softmax_kernels.h \
+	examples/softmax_model.c examples/softmax_model.h
+examples_libsoftmax_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+examples_libsoftmax_la_CFLAGS = $(AM_CFLAGS) $(VECTORIZE_CFLAGS)
+examples_libsoftmax_la_LIBADD = examples/libimages.la examples/libsupport.la -lm
 endif
 
 if HAVE_EXAMPLES_BLAS

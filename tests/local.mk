@@ -219,11 +219,22 @@ endif
 support_tests = \
 	tests/unit/example_options_test \
 	tests/unit/example_plot_test \
-	tests/unit/synthetic_models_test
+	tests/unit/synthetic_compute_test \
+	tests/unit/synthetic_models_test \
+	tests/unit/synthetic_summary_test
 tests_unit_example_options_test_LDADD = examples/libsupport.la $(CHECK_LIBS)
 tests_unit_example_plot_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_example_plot_test_LDADD = examples/libsupport.la $(CHECK_LIBS) -lm
+tests_unit_synthetic_compute_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_synthetic_compute_test_LDADD = examples/libsynthetic.la $(CHECK_LIBS) -lm
 tests_unit_synthetic_models_test_LDADD = examples/libmodels.la $(CHECK_LIBS)
+tests_unit_synthetic_summary_test_LDADD = examples/libsynthetic.la $(CHECK_LIBS) -lm
+
+if HAVE_ZLIB
+image_tests = tests/unit/example_softmax_test
+tests_unit_example_softmax_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_example_softmax_test_LDADD = examples/libsoftmax.la $(LDADD)
+endif
 
 if HAVE_EXAMPLES_BLAS
 example_tests = \
@@ -236,8 +247,8 @@ tests_unit_example_layers_test_LDADD = examples/libexamples.la $(OPENBLAS_LIBS) 
 tests_unit_example_training_test_LDADD = examples/libexamples.la $(OPENBLAS_LIBS) $(CHECK_LIBS) -lm
 endif
 
-check_PROGRAMS += $(unit_tests) $(support_tests) $(example_tests)
-TESTS += $(unit_tests) $(support_tests) $(example_tests)
+check_PROGRAMS += $(unit_tests) $(support_tests) $(image_tests) $(example_tests)
+TESTS += $(unit_tests) $(support_tests) $(image_tests) $(example_tests)
 endif
 
 program_tests = \
