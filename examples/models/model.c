@@ -34,6 +34,14 @@ bool model_make(struct model *model, const char *name)
     return false;
 }
 
+void model_shrink(struct model *model, int64_t divisor)
+{
+    for (int i = 0; i < model->count; i++) {
+        int64_t *dim = &model->tensors[i].dims[0];
+        *dim = *dim > divisor ? *dim / divisor : 1;
+    }
+}
+
 int64_t model_tensor_elements(const struct model_tensor *tensor)
 {
     int64_t elements = 1;

@@ -39,6 +39,9 @@ bool model_make(struct model *model, const char *name);
 /* "resnet50, resnet101, inception3 or vgg16" */
 const char *model_names(void);
 
+/* Divides the first dimension of each tensor, to 1 at least. What an image costs stays as it was. */
+void model_shrink(struct model *model, int64_t divisor);
+
 int64_t model_tensor_elements(const struct model_tensor *tensor);
 int64_t model_elements(const struct model *model);
 int64_t model_multiplications(const struct model *model);
