@@ -130,6 +130,8 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/training/call.c lib/training/call.h \
 	lib/training/checkpoint_file.h \
 	lib/training/checkpoint_layout.c lib/training/checkpoint_layout.h \
+	lib/training/checkpoint_list.c lib/training/checkpoint_list.h \
+	lib/training/checkpoint_match.c \
 	lib/training/checkpoint_read.c \
 	lib/training/checkpoint_write.c \
 	lib/training/consent.c lib/training/consent.h \

@@ -30,6 +30,7 @@ unit_tests = \
 	tests/unit/blocking_test \
 	tests/unit/channel_test \
 	tests/unit/checkpoint_file_test \
+	tests/unit/checkpoint_list_test \
 	tests/unit/consent_test \
 	tests/unit/description_test \
 	tests/unit/engine_ends_test \
