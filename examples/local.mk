@@ -16,6 +16,7 @@ examples_libsupport_la_SOURCES = \
 	examples/support/accelerator_queue.c examples/support/accelerator_queue.h \
 	examples/support/accelerator_table.c \
 	examples/support/agreement.c examples/support/agreement.h \
+	examples/support/element.c examples/support/element.h \
 	examples/support/options.c examples/support/options.h \
 	examples/support/plot.c examples/support/plot.h \
 	examples/support/plot_axis.c examples/support/plot_axis.h \
@@ -29,6 +30,24 @@ examples_libsupport_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 # The inner loops want to be vectorised and to call sqrtf() as an instruction; configure knows how.
 examples_libsupport_la_CFLAGS = $(AM_CFLAGS) $(VECTORIZE_CFLAGS)
 examples_libsupport_la_LIBADD = -lm
+
+# What is measured first on a new cluster; installed.
+noinst_LTLIBRARIES += examples/libbandwidth.la
+examples_libbandwidth_la_SOURCES = \
+	examples/bandwidth_data.c examples/bandwidth_data.h \
+	examples/bandwidth_measure.c examples/bandwidth_measure.h \
+	examples/bandwidth_memory.c examples/bandwidth_memory.h \
+	examples/bandwidth_operations.c examples/bandwidth_operations.h \
+	examples/bandwidth_options.c examples/bandwidth_options.h \
+	examples/bandwidth_report.c examples/bandwidth_report.h
+examples_libbandwidth_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+examples_libbandwidth_la_LIBADD = examples/libsupport.la -lm
+if PROGRAMS
+bin_PROGRAMS += examples/hvd-bandwidth
+examples_hvd_bandwidth_SOURCES = examples/bandwidth.c
+examples_hvd_bandwidth_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+examples_hvd_bandwidth_LDADD = examples/libbandwidth.la lib/libhvd.la
+endif
 
 # The parameters of well-known networks.
 noinst_LTLIBRARIES += examples/libmodels.la
