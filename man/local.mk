@@ -7,6 +7,7 @@ library_pages = \
 	man/hvd_alltoall.3 \
 	man/hvd_barrier.3 \
 	man/hvd_broadcast.3 \
+	man/hvd_checkpoint_save.3 \
 	man/hvd_bytes_sent.3 \
 	man/hvd_dtype_size.3 \
 	man/hvd_environment.7 \
@@ -30,6 +31,7 @@ page_links = \
 	man/hvd_alltoall_async.3 \
 	man/hvd_barrier_async.3 \
 	man/hvd_broadcast_async.3 \
+	man/hvd_checkpoint_restore.3 \
 	man/hvd_cross_rank.3 \
 	man/hvd_cross_size.3 \
 	man/hvd_grouped_allgather.3 \
