@@ -84,27 +84,12 @@ for peer in openmpi mpich; do
     fi
 done
 
-# Percent of all cores that were busy during one second, with whatever else there is.
-busy() {
-    { head -n 1 /proc/stat && sleep 1 && head -n 1 /proc/stat; } | awk '
-        { all = 0; for (i = 2; i <= 9; i++) all += $i; idle = $5 + $6; }
-        NR == 1 { a = all; b = idle }
-        END { printf "%.0f\n", 100 * (1 - (idle - b) / (all - a)) }'
-}
-
-# The same, of the second before the machine was quiet, or before patience ended.
-quiet() {
-    waited=0 now=$(busy)
-    while [ "$now" -ge 10 ] && [ $waited -lt "$quiet_s" ]; do
-        waited=$((waited + 1)) now=$(busy)
-    done
-    echo "$now"
-}
+. bench/support/quiet.sh
 
 round=1
 while [ "$round" -le "$rounds" ]; do
     for peer in $peers; do
-        echo "round $round of $rounds: $peer ($(quiet) % busy before)" >&2
+        echo "round $round of $rounds: $peer ($(quiet "$quiet_s") % busy before)" >&2
         "run_$peer" >"$tmp/out" || echo "$peer failed, or took more than $limit_s s" >&2
         grep "^$peer" "$tmp/out" >>"$tmp/all"
     done

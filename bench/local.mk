@@ -40,4 +40,4 @@ bench_rendezvous_LDADD = rendezvous/librendezvous.la lib/libhvd_internal.la lib/
 endif
 
 # bench/mpi_allreduce.c needs an MPI; bench/compare.sh compiles it where there is one.
-EXTRA_DIST += bench/compare.sh bench/hosts.sh bench/idle.sh bench/rendezvous.sh bench/mpi_allreduce.c bench/strangers.sh
+EXTRA_DIST += bench/compare.sh bench/hosts.sh bench/idle.sh bench/rendezvous.sh bench/mpi_allreduce.c bench/strangers.sh bench/support/quiet.sh bench/synthetic.sh
