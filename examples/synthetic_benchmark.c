@@ -56,7 +56,7 @@ static void announce(const struct benchmark *benchmark)
     say(options, "Model: %s\n", options->model.name);
     say(options, "Batch size: %ld\n", options->batch_size);
     say(options, "Number of ranks: %d\n", benchmark->training.size);
-    say(options, "Gradients: %d, %.1f MB\n", options->model.count, megabytes);
+    say(options, "Gradients: %d tensors, %.1f MB\n", options->model.count, megabytes);
     say(options, "Compute: %s %.1f ms for each batch\n", kinds[options->compute.kind],
         1e3 * options->compute.seconds);
 }
@@ -153,6 +153,21 @@ static int draw(const struct benchmark *benchmark, struct problem *problem)
     return rc;
 }
 
+static void print_result(const struct benchmark *benchmark, const struct summary *summary,
+                         bool identical)
+{
+    int ranks = benchmark->training.size;
+    struct result result;
+    result_begin(&result);
+    result_integer(&result, "ranks", ranks);
+    result_text(&result, "model", benchmark->options->model.name);
+    result_real(&result, "images_per_s", "%.1f", ranks * summary->images_per_s);
+    result_real(&result, "efficiency", "%.4f", summary->efficiency);
+    result_real(&result, "hidden", "%.4f", summary->hidden);
+    result_yes_no(&result, "identical", identical);
+    result_print(&result);
+}
+
 /* Returns the status to exit with, or -1 with a problem. */
 static int report(const struct benchmark *benchmark, struct problem *problem)
 {
@@ -165,16 +180,8 @@ static int report(const struct benchmark *benchmark, struct problem *problem)
     summarize(&summary, benchmark->iterations, (size_t)options->iters, options->batch_size,
               training->size);
     print_summary(options, &summary, training->size);
-    draw(benchmark, problem);
-    struct result result;
-    result_begin(&result);
-    result_integer(&result, "ranks", training->size);
-    result_text(&result, "model", options->model.name);
-    result_real(&result, "images_per_s", "%.1f", training->size * summary.images_per_s);
-    result_real(&result, "efficiency", "%.4f", summary.efficiency);
-    result_real(&result, "hidden", "%.4f", summary.hidden);
-    result_yes_no(&result, "identical", identical);
-    result_print(&result);
+    if (draw(benchmark, problem) == 0)
+        print_result(benchmark, &summary, identical);
     program_flush(problem);
     int status = agree_to_go_on(program_name, problem);
     return status != 0 ? status : !identical;
