@@ -22,6 +22,8 @@ LDADD = tests/support/libsupport.la $(program_archives) lib/libhvd_internal.la l
 	$(SSH2_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS) $(CHECK_LIBS)
 
 unit_tests = \
+	tests/unit/accelerator_faults_test \
+	tests/unit/accelerator_queues_test \
 	tests/unit/accelerator_test \
 	tests/unit/adasum_math_test \
 	tests/unit/adasum_schedule_test \
@@ -65,9 +67,11 @@ unit_tests = \
 	tests/unit/news_test \
 	tests/unit/operation_test \
 	tests/unit/parameters_test \
+	tests/unit/rates_test \
 	tests/unit/reduce_test \
 	tests/unit/request_test \
 	tests/unit/ring_schedule_test \
+	tests/unit/sampler_test \
 	tests/unit/scale_test \
 	tests/unit/settings_test \
 	tests/unit/stall_test \
@@ -83,6 +87,14 @@ unit_tests = \
 	tests/unit/world_process_test \
 	tests/unit/world_service_test
 
+accelerator_fixture = tests/support/accelerator_fixture.c tests/support/accelerator_fixture.h
+tests_unit_accelerator_faults_test_SOURCES = tests/unit/accelerator_faults_test.c $(accelerator_fixture)
+tests_unit_accelerator_faults_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_accelerator_faults_test_LDADD = examples/libsupport.la $(LDADD)
+tests_unit_accelerator_queues_test_SOURCES = tests/unit/accelerator_queues_test.c $(accelerator_fixture)
+tests_unit_accelerator_queues_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_accelerator_queues_test_LDADD = examples/libsupport.la $(LDADD)
+tests_unit_accelerator_test_SOURCES = tests/unit/accelerator_test.c $(accelerator_fixture)
 tests_unit_accelerator_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_accelerator_test_LDADD = examples/libsupport.la $(LDADD)
 
@@ -105,6 +117,7 @@ tests_unit_adasum_test_LDADD = $(LDADD) -lm
 tests_unit_half_test_LDADD = $(LDADD) -lm
 tests_unit_operation_test_LDADD = $(LDADD) -lm
 tests_unit_operation_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
+tests_unit_rates_test_LDADD = $(LDADD) -lm
 tests_unit_reduce_test_LDADD = $(LDADD) -lm
 tests_unit_scale_test_LDADD = $(LDADD) -lm
 
@@ -355,6 +368,8 @@ clean-local:
 check-threads:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(thread_tests)'
 thread_tests = \
+	tests/unit/accelerator_faults_test \
+	tests/unit/accelerator_queues_test \
 	tests/unit/accelerator_test \
 	tests/unit/engine_ends_test \
 	tests/unit/engine_progress_test \
