@@ -86,7 +86,7 @@ struct hvd_rate_schedule {
     double initial;
     double (*multiplier)(double epoch, void *arg); /* NULL: decay to the power of epochs passed */
     void *arg;
-    double decay;        /* for each epoch since start_epoch; 1 keeps the rate */
+    double decay;        /* for each epoch since start_epoch; 0 counts as 1, which keeps the rate */
     int64_t start_epoch; /* the first */
     int64_t end_epoch;   /* the first afterwards; 0: there is none */
     int smooth;          /* 0: changes with the epoch; 1: with every batch */
@@ -143,15 +143,16 @@ struct hvd_checkpoint {
 
 /* Rank 0 of the process set writes the file: to a temporary one beside it, which is renamed when it
  * is complete and on disk. At any time `file` is the whole old one or the whole new one. Returns on
- * every rank what it returns on that one, with the same text. The format is in
- * hvd_checkpoint_save(3). */
+ * every rank what it returns on that one, with the same text: HVD_ERR_SYSTEM if it cannot be
+ * written. The format is in hvd_checkpoint_save(3). */
 HVD_API int hvd_checkpoint_save(const char *file, const struct hvd_checkpoint *checkpoint,
                                 int process_set);
 
 /* Rank 0 of the process set reads the file, checks it to the last byte, and the others take over
  * what is in it: they need no such file. HVD_ERR_INVALID if it is no checkpoint, damaged, or one of
  * another model, and the text says what was found and what was expected; HVD_ERR_SYSTEM if it
- * cannot be read. Nothing has been changed on any rank then. */
+ * cannot be read; HVD_ERR_MISMATCH if the ranks' lists differ. Nothing has been changed on any rank
+ * then, unless the disk fails after the check. */
 HVD_API int hvd_checkpoint_restore(const char *file, const struct hvd_checkpoint *checkpoint,
                                    int process_set);
 

@@ -135,14 +135,19 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/training/checkpoint_read.c \
 	lib/training/checkpoint_write.c \
 	lib/training/consent.c lib/training/consent.h \
+	lib/training/metrics.c \
 	lib/training/names.c lib/training/names.h \
-	lib/training/parameters.c lib/training/parameters.h
+	lib/training/object.c \
+	lib/training/parameters.c lib/training/parameters.h \
+	lib/training/rates.c \
+	lib/training/sampler.c \
+	lib/training/state.c
 lib_libhvd_internal_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)
-lib_libhvd_internal_la_LIBADD = lib/base/libbase.la $(SODIUM_LIBS) -lpthread
+lib_libhvd_internal_la_LIBADD = lib/base/libbase.la $(SODIUM_LIBS) -lm -lpthread
 
 # current:revision:age. Before a release, in this order: any change, revision + 1; a call or value
 # added, changed or removed, current + 1 and revision 0; only added, age + 1; changed or removed,
 # age 0.
 lib_libhvd_la_SOURCES =
-lib_libhvd_la_LIBADD = lib/libhvd_internal.la $(SODIUM_LIBS) -lpthread
+lib_libhvd_la_LIBADD = lib/libhvd_internal.la $(SODIUM_LIBS) -lm -lpthread
 lib_libhvd_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -export-symbols-regex '^hvd_' -no-undefined

@@ -2,6 +2,8 @@
 /* Public calls, waited for; see call.h. They fail as those do. */
 #include "lib/training/call.h"
 
+#include <stdlib.h>
+
 int call_answer(int rc, struct err *err)
 {
     return rc < 0 ? fail(err, rc, "%s", hvd_last_error()) : rc;
@@ -14,6 +16,30 @@ int call_first_rank(int process_set, struct err *err)
     if (rc >= 0)
         rc = call_answer(hvd_process_set_ranks(process_set, &first, 1), err);
     return rc < 0 ? rc : first;
+}
+
+static int find_root(int process_set, const int *ranks, int size, int root, struct err *err)
+{
+    for (int i = 0; i < size; i++)
+        if (ranks[i] == root)
+            return HVD_OK;
+    if (process_set == 0)
+        return fail(err, HVD_ERR_INVALID, "root %d does not exist in a world of %d", root, size);
+    return fail(err, HVD_ERR_INVALID, "root %d is not in process set %d", root, process_set);
+}
+
+int call_check_root(int process_set, int root, struct err *err)
+{
+    int size = call_answer(hvd_process_set_size(process_set), err);
+    if (size < 0)
+        return size;
+    int *ranks = calloc((size_t)size, sizeof *ranks);
+    if (!ranks)
+        return fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", size);
+    hvd_process_set_ranks(process_set, ranks, size);
+    int rc = find_root(process_set, ranks, size, root, err);
+    free(ranks);
+    return rc;
 }
 
 static struct hvd_tensor some_bytes(const char *name, const int64_t *size)

@@ -15,6 +15,9 @@ int call_answer(int rc, struct err *err);
 /* The set's lowest rank, of the world; or a negative status. */
 int call_first_rank(int process_set, struct err *err);
 
+/* Is `root`, a rank of the world, in the set? HVD_ERR_INVALID if not. */
+int call_check_root(int process_set, int root, struct err *err);
+
 /* Collectives: `root` is a rank of the world, `name` may be NULL. */
 int call_broadcast_bytes(const char *name, int process_set, void *data, size_t size, int root,
                          struct err *err);

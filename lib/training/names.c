@@ -18,20 +18,19 @@ char *name_label(char label[NAME_LABEL], const char *kind, const char *name)
     return label;
 }
 
-static int check(const char *kind, const struct named *named, struct err *err)
+int name_check(const char *name, struct err *err)
 {
-    const char *name = named->name;
     if (!name || *name == '\0')
-        return fail(err, HVD_ERR_INVALID, "%s %d has no name", kind, named->place);
+        return fail(err, HVD_ERR_INVALID, "the name is %s", name ? "empty" : "NULL");
     size_t length = strnlen(name, HVD_PARAMETER_NAME_MAX + 1);
     if (length > HVD_PARAMETER_NAME_MAX)
-        return fail(err, HVD_ERR_INVALID, "the name of %s %d is longer than %d bytes", kind,
-                    named->place, HVD_PARAMETER_NAME_MAX);
+        return fail(err, HVD_ERR_INVALID, "the name is longer than %d bytes",
+                    HVD_PARAMETER_NAME_MAX);
     for (size_t at = 0, step; at < length; at += step) {
         step = text_utf8_length(name + at, length - at);
         if (step == 0)
-            return fail(err, HVD_ERR_INVALID, "the name of %s %d is not UTF-8 (byte %zu is 0x%02x)",
-                        kind, named->place, at, (unsigned char)name[at]);
+            return fail(err, HVD_ERR_INVALID, "the name is not UTF-8 (byte %zu is 0x%02x)", at,
+                        (unsigned char)name[at]);
     }
     return HVD_OK;
 }
@@ -45,11 +44,9 @@ static int compare(const void *left, const void *right)
 int names_sort(const char *kind, struct named *names, int count, struct err *err)
 {
     char label[NAME_LABEL];
-    int rc = HVD_OK;
-    for (int i = 0; rc == HVD_OK && i < count; i++)
-        rc = check(kind, &names[i], err);
-    if (rc < 0)
-        return rc;
+    for (int i = 0; i < count; i++)
+        if (name_check(names[i].name, err) < 0)
+            return fail_context(err, "%s %d", kind, names[i].place);
     if (count > 0)
         qsort(names, (size_t)count, sizeof *names, compare);
     for (int i = 1; i < count; i++)

@@ -2,12 +2,16 @@
 /* Lists of things that have names: parameters, scalars, metrics. Ranks give them in any order, and
  * all have them in the order of their names' bytes then.
  *
- * Mistakes are HVD_ERR_INVALID, and the text says which thing: "parameter 2 has no name". */
+ * Mistakes are HVD_ERR_INVALID, and the text says which thing: "parameter 2: the name is
+ * empty". */
 #ifndef LIB_TRAINING_NAMES_H
 #define LIB_TRAINING_NAMES_H
 
 #include "lib/base/status.h"
 #include "lib/base/wire.h"
+
+/* Is it there, and 1 to HVD_PARAMETER_NAME_MAX bytes of UTF-8? */
+int name_check(const char *name, struct err *err);
 
 /* A name, and where in the caller's list it stands. */
 struct named {
@@ -15,8 +19,8 @@ struct named {
     int place;
 };
 
-/* Sorts, and checks that each is there, 1 to HVD_PARAMETER_NAME_MAX bytes of UTF-8, and different
- * from all others. `kind` is what they are, in texts: "parameter". */
+/* Sorts, and checks each name, and that it differs from all others. `kind` is what they are, in
+ * texts: "parameter". */
 int names_sort(const char *kind, struct named *names, int count, struct err *err);
 
 /* "parameter 'w'", for texts. Returns `label`. */

@@ -77,11 +77,11 @@ static const struct {
     struct hvd_parameter parameter; /* behind a good one, "w" */
     const char *text;
 } bad_ones[] = {
-    { { FLOATS(1) }, "parameter 1 has no name" },
-    { { .name = "", FLOATS(1) }, "parameter 1 has no name" },
+    { { FLOATS(1) }, "parameter 1: the name is NULL" },
+    { { .name = "", FLOATS(1) }, "parameter 1: the name is empty" },
     { { .name = HUNDRED HUNDRED "x", FLOATS(1) },
-      "the name of parameter 1 is longer than 200 bytes" },
-    { { .name = "a\xff", FLOATS(1) }, "the name of parameter 1 is not UTF-8 (byte 1 is 0xff)" },
+      "parameter 1: the name is longer than 200 bytes" },
+    { { .name = "a\xff", FLOATS(1) }, "parameter 1: the name is not UTF-8 (byte 1 is 0xff)" },
     { { .name = "w", FLOATS(1) }, "parameter 'w' is given twice" },
     { { .name = "b", .data = data, .dtype = (enum hvd_dtype)11 },
       "parameter 'b': dtype 11 is not an element type" },
@@ -114,7 +114,7 @@ static const struct {
     struct hvd_scalar scalar;
     const char *text;
 } bad_scalars[] = {
-    { { .value = data }, "scalar 1 has no name" },
+    { { .value = data }, "scalar 1: the name is NULL" },
     { { .name = "step", .value = data }, "scalar 'step' is given twice" },
     { { .name = "rate" }, "scalar 'rate': value is NULL" },
     { { .name = "rate", .value = data, .dtype = (enum hvd_dtype) - 1 },

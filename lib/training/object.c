@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes of any size, whatever they mean (hvd_training.h):
+ *
+ *   broadcast: the size; memory for it; whether all have that; the bytes.
+ *   allgather: the sizes; one block for all; whether all have that; the bytes, then each object is
+ *              moved to where memory of its own would begin.
+ *
+ * A name, root or process set that cannot be is this rank's own mistake at once, as with every
+ * collective: without them it does not meet the others. Any other mistake, and lack of memory, is a
+ * failure on all ranks before the bytes travel. */
+#include "lib/hvd_training.h"
+
+#include "lib/process.h"
+#include "lib/training/call.h"
+#include "lib/training/consent.h"
+#include "lib/training/names.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More than this is refused by the collectives. */
+#define OBJECT_MAX (SIZE_MAX / 256)
+
+enum { ALIGNMENT = _Alignof(max_align_t) };
+
+/* One call. */
+struct parcel {
+    const char *what; /* NULL: nameless */
+    int process_set;
+    char size_name[HVD_NAME_MAX + 1], bytes_name[HVD_NAME_MAX + 1];
+};
+
+static int parcel_init(struct parcel *parcel, const char *name, int process_set, struct err *err)
+{
+    *parcel = (struct parcel){ .what = name, .process_set = process_set };
+    if (!name)
+        return HVD_OK;
+    int rc = name_check(name, err);
+    if (rc < 0)
+        return rc;
+    snprintf(parcel->size_name, sizeof parcel->size_name, "%s.sz", name);
+    snprintf(parcel->bytes_name, sizeof parcel->bytes_name, "%s.t", name);
+    return HVD_OK;
+}
+
+static const char *size_name(const struct parcel *parcel)
+{
+    return parcel->what ? parcel->size_name : NULL;
+}
+
+static const char *bytes_name(const struct parcel *parcel)
+{
+    return parcel->what ? parcel->bytes_name : NULL;
+}
+
+static int check_bytes(const void *data, size_t size, struct err *err)
+{
+    if (size > OBJECT_MAX)
+        return fail(err, HVD_ERR_INVALID, "an object of %zu bytes is larger than memory can hold",
+                    size);
+    if (size > 0 && !data)
+        return fail(err, HVD_ERR_INVALID, "data is NULL, but size is %zu", size);
+    return HVD_OK;
+}
+
+static int no_memory(uint64_t size, struct err *err)
+{
+    return fail(err, HVD_ERR_NOMEM, "no memory for %" PRIu64 " bytes", size);
+}
+
+/* ---- broadcast ---- */
+
+/* Memory for what comes. */
+static void *receive(uint64_t size, struct err *own)
+{
+    void *data =
+        size > 0 && size <= OBJECT_MAX && own->code == HVD_OK ? malloc((size_t)size) : NULL;
+    if (size > 0 && !data && own->code == HVD_OK)
+        no_memory(size, own);
+    return data;
+}
+
+/* `data` is the object of the root, and what is made for it on the others. */
+static int broadcast_bytes(const struct parcel *parcel, const struct hvd_object *object, int root,
+                           struct hvd_object *received, struct err *err)
+{
+    struct err own = { .code = HVD_OK };
+    bool is_root = hvd_rank() == root;
+    if (!object)
+        fail(&own, HVD_ERR_INVALID, "the object is NULL");
+    else if (is_root && check_bytes(object->data, object->size, &own) == HVD_OK)
+        *received = *object;
+    uint64_t size = received->size;
+    int rc =
+        call_broadcast_bytes(size_name(parcel), parcel->process_set, &size, sizeof size, root, err);
+    if (rc < 0)
+        return rc;
+    if (!is_root)
+        received->data = receive(size, &own);
+    received->size = (size_t)size;
+    rc = consent_settle(parcel->what, parcel->process_set, &own, err);
+    if (rc < 0 || size == 0)
+        return rc;
+    return call_broadcast_bytes(bytes_name(parcel), parcel->process_set, received->data,
+                                received->size, root, err);
+}
+
+static int broadcast(const char *name, struct hvd_object *object, int root, int process_set,
+                     struct err *err)
+{
+    struct parcel parcel;
+    struct hvd_object received = { 0 };
+    int rc = call_check_root(process_set, root, err);
+    if (rc == HVD_OK)
+        rc = parcel_init(&parcel, name, process_set, err);
+    if (rc < 0)
+        return rc;
+    rc = broadcast_bytes(&parcel, object, root, &received, err);
+    if (hvd_rank() == root)
+        return rc;
+    if (rc < 0)
+        hvd_object_free(&received);
+    if (object)
+        *object = received;
+    return rc;
+}
+
+int hvd_broadcast_object(const char *name, struct hvd_object *object, int root, int process_set)
+{
+    struct err err;
+    int rc = broadcast(name, object, root, process_set, &err);
+    if (rc < 0)
+        fail_context(&err, "broadcast object");
+    return process_answer(rc, &err);
+}
+
+/* ---- allgather ---- */
+
+/* Of one block of memory: the objects, then their data; at its end, until they are moved, the bytes
+ * as they come, with nothing between them. */
+struct block {
+    struct hvd_object *objects; /* owned; NULL when there is no memory */
+    int count;
+    unsigned char *data;   /* where they belong */
+    unsigned char *packed; /* where they come in */
+    size_t packed_size;
+};
+
+static size_t aligned(size_t size)
+{
+    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* `sizes` are what the ranks have said. */
+static int block_init(struct block *block, const struct hvd_result *sizes, struct err *err)
+{
+    uint64_t size;
+    size_t total = aligned((size_t)sizes->nrows * sizeof *block->objects), head = total;
+    for (int k = 0; k < sizes->nrows; k++) {
+        memcpy(&size, (char *)sizes->data + (size_t)k * sizeof size, sizeof size);
+        if (size > OBJECT_MAX || total > OBJECT_MAX)
+            return no_memory(size, err);
+        total += aligned((size_t)size);
+        block->packed_size += (size_t)size;
+    }
+    block->objects = malloc(total);
+    if (!block->objects)
+        return no_memory(total, err);
+    block->count = sizes->nrows;
+    block->data = (unsigned char *)block->objects + head;
+    block->packed = (unsigned char *)block->objects + total - block->packed_size;
+    for (int k = 0; k < block->count; k++)
+        memcpy(&block->objects[k].size, (char *)sizes->data + (size_t)k * sizeof size, sizeof size);
+    return HVD_OK;
+}
+
+static int fill(const struct parcel *parcel, const struct block *block, const void *data,
+                size_t size, struct err *err)
+{
+    const struct hvd_options options = { .process_set = parcel->process_set };
+    const int64_t dim = (int64_t)size;
+    const struct hvd_tensor tensor = { .name = bytes_name(parcel),
+                                       .input = data,
+                                       .output = block->packed,
+                                       .output_size = block->packed_size,
+                                       .dtype = HVD_UINT8,
+                                       .ndims = 1,
+                                       .dims = &dim };
+    int64_t handle;
+    struct hvd_result result = { 0 };
+    int rc = hvd_allgather_async(&tensor, &options, &handle);
+    rc = call_answer(rc < 0 ? rc : hvd_wait_result(handle, &result), err);
+    if (rc == HVD_OK && result.size != block->packed_size)
+        rc = fail(err, HVD_ERR_PROTOCOL, "%zu bytes, %zu were announced", result.size,
+                  block->packed_size);
+    hvd_result_free(&result);
+    return rc;
+}
+
+/* Towards the front, so the first is moved first. */
+static void spread(const struct block *block)
+{
+    unsigned char *to = block->data, *from = block->packed;
+    for (int k = 0; k < block->count; k++) {
+        size_t size = block->objects[k].size;
+        block->objects[k].data = size > 0 ? memmove(to, from, size) : NULL;
+        to += aligned(size);
+        from += size;
+    }
+}
+
+static int gather_bytes(const struct parcel *parcel, const void *data, size_t size,
+                        const struct err *mistake, struct block *block, struct err *err)
+{
+    struct hvd_result sizes = { 0 };
+    struct err own = *mistake;
+    uint64_t mine = own.code < 0 ? 0 : size;
+    int rc =
+        call_gather_bytes(size_name(parcel), parcel->process_set, &mine, sizeof mine, &sizes, err);
+    if (rc < 0)
+        return rc;
+    if (own.code == HVD_OK)
+        block_init(block, &sizes, &own);
+    hvd_result_free(&sizes);
+    rc = consent_settle(parcel->what, parcel->process_set, &own, err);
+    if (rc < 0)
+        return rc;
+    if (block->packed_size > 0)
+        rc = fill(parcel, block, data, size, err);
+    if (rc == HVD_OK)
+        spread(block);
+    return rc;
+}
+
+static int gather(const char *name, const void *data, size_t size, int process_set,
+                  struct hvd_object **objects, struct err *err)
+{
+    struct parcel parcel;
+    struct block block = { 0 };
+    struct err own = { .code = HVD_OK };
+    int rc = parcel_init(&parcel, name, process_set, err);
+    if (rc < 0)
+        return rc;
+    if (!objects)
+        fail(&own, HVD_ERR_INVALID, "there is no place for the objects");
+    else
+        check_bytes(data, size, &own);
+    rc = gather_bytes(&parcel, data, size, &own, &block, err);
+    if (rc == HVD_OK)
+        *objects = block.objects;
+    else
+        free(block.objects);
+    return rc;
+}
+
+int hvd_allgather_object(const char *name, const void *data, size_t size, int process_set,
+                         struct hvd_object **objects)
+{
+    struct err err;
+    if (objects)
+        *objects = NULL;
+    int rc = gather(name, data, size, process_set, objects, &err);
+    if (rc < 0)
+        fail_context(&err, "allgather object");
+    return process_answer(rc, &err);
+}
+
+void hvd_object_free(struct hvd_object *object)
+{
+    if (!object)
+        return;
+    free(object->data);
+    *object = (struct hvd_object){ 0 };
+}

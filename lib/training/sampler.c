@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who trains on which sample (hvd_training.h).
+ *
+ * The order of an epoch is the numbers 0 to count - 1, shuffled by Fisher and Yates' method (Knuth,
+ * The Art of Computer Programming 2, 3.4.2, algorithm P) with numbers from SplitMix64 (Steele, Lea
+ * and Flood 2014), drawn without bias (Lemire 2019): the same on every machine. Of what is left of
+ * it, this rank has the samples number rank, rank + size, rank + 2 size ..., and begins again at
+ * the front when the last round is not full.
+ *
+ * Fails when options make no sense, there is no world to take rank and size from, or memory runs
+ * out; resuming fails behind the epoch's end. */
+#include "lib/hvd_training.h"
+
+#include "lib/process.h"
+#include "lib/training/call.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+struct hvd_sampler {
+    uint64_t count, seed;
+    uint64_t rank, size;
+    uint64_t begin;  /* where in the order this went on from */
+    uint64_t taken;  /* samples that this rank has had since */
+    uint32_t *order; /* owned; NULL: as the samples are numbered */
+};
+
+/* ---- shuffling ---- */
+
+static uint64_t splitmix64(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
+/* Where the generator starts for an epoch: far from where it does for any other. */
+static uint64_t start_state(uint64_t seed, uint64_t epoch)
+{
+    uint64_t state = splitmix64(&seed) ^ epoch;
+    return splitmix64(&state);
+}
+
+/* One of 0 to bound - 1, each as likely: the upper half of a product, but for those of lower halves
+ * that come up once too often. */
+static uint32_t draw(uint64_t *state, uint32_t bound)
+{
+    uint32_t surplus = -bound % bound; /* 2^32 mod bound */
+    uint64_t product;
+    do
+        product = (splitmix64(state) >> 32) * bound;
+    while ((uint32_t)product < surplus);
+    return (uint32_t)(product >> 32);
+}
+
+static void shuffle(uint32_t *order, uint32_t count, uint64_t state)
+{
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    for (uint32_t i = count; i > 1; i--) {
+        uint32_t j = draw(&state, i), last = order[i - 1];
+        order[i - 1] = order[j];
+        order[j] = last;
+    }
+}
+
+/* ---- making ---- */
+
+static int check(const struct hvd_sampler_options *options, struct hvd_sampler **sampler,
+                 struct err *err)
+{
+    if (!options || !sampler)
+        return fail(err, HVD_ERR_INVALID, "there %s",
+                    options ? "is no place for the sampler" : "are no options");
+    if (options->count > UINT32_MAX)
+        return fail(err, HVD_ERR_INVALID, "count is %" PRIu64 ", at most %" PRIu32 " is possible",
+                    options->count, UINT32_MAX);
+    return HVD_OK;
+}
+
+static int find_place(int *rank, int *size, struct err *err)
+{
+    if (*rank == 0 && *size == 0) {
+        *rank = call_answer(hvd_rank(), err);
+        *size = call_answer(hvd_size(), err);
+        return *size < 0 ? *size : HVD_OK;
+    }
+    if (*rank < 0 || *rank >= *size)
+        return fail(err, HVD_ERR_INVALID, "rank %d of %d; expected 0 <= rank < size", *rank, *size);
+    return HVD_OK;
+}
+
+static struct hvd_sampler *allocate(uint64_t count, bool in_order, struct err *err)
+{
+    struct hvd_sampler *sampler = calloc(1, sizeof *sampler);
+    if (sampler && !in_order)
+        sampler->order = calloc(count + 1, sizeof *sampler->order);
+    if (sampler && (sampler->order || in_order))
+        return sampler;
+    free(sampler);
+    fail(err, HVD_ERR_NOMEM, "no memory for %" PRIu64 " samples", count);
+    return NULL;
+}
+
+static int create(const struct hvd_sampler_options *options, struct hvd_sampler **sampler,
+                  struct err *err)
+{
+    int rc = check(options, sampler, err);
+    if (rc < 0)
+        return rc;
+    int rank = options->rank, size = options->size;
+    if ((rc = find_place(&rank, &size, err)) < 0)
+        return rc;
+    struct hvd_sampler *made = allocate(options->count, options->in_order, err);
+    if (!made)
+        return err->code;
+    made->count = options->count;
+    made->seed = options->seed;
+    made->rank = (uint64_t)rank;
+    made->size = (uint64_t)size;
+    hvd_sampler_start_epoch(made, 0);
+    *sampler = made;
+    return HVD_OK;
+}
+
+int hvd_sampler_create(const struct hvd_sampler_options *options, struct hvd_sampler **sampler)
+{
+    struct err err;
+    if (sampler)
+        *sampler = NULL;
+    int rc = create(options, sampler, &err);
+    if (rc < 0)
+        fail_context(&err, "sampler");
+    return process_answer(rc, &err);
+}
+
+void hvd_sampler_destroy(struct hvd_sampler *sampler)
+{
+    if (!sampler)
+        return;
+    free(sampler->order);
+    free(sampler);
+}
+
+/* ---- using ---- */
+
+void hvd_sampler_start_epoch(struct hvd_sampler *sampler, uint64_t epoch)
+{
+    sampler->begin = sampler->taken = 0;
+    if (sampler->order)
+        shuffle(sampler->order, (uint32_t)sampler->count, start_state(sampler->seed, epoch));
+}
+
+/* Of the order, from where this went on. */
+static uint64_t rest(const struct hvd_sampler *sampler)
+{
+    return sampler->count - sampler->begin;
+}
+
+uint64_t hvd_sampler_left(const struct hvd_sampler *sampler)
+{
+    uint64_t share = (rest(sampler) + sampler->size - 1) / sampler->size;
+    return share - sampler->taken;
+}
+
+static uint64_t sample_at(const struct hvd_sampler *sampler, uint64_t taken)
+{
+    uint64_t place = taken * sampler->size + sampler->rank;
+    place = sampler->begin + place % rest(sampler);
+    return sampler->order ? sampler->order[place] : place;
+}
+
+size_t hvd_sampler_next(struct hvd_sampler *sampler, uint64_t *samples, size_t count)
+{
+    uint64_t left = hvd_sampler_left(sampler);
+    if (count > left)
+        count = (size_t)left;
+    for (size_t i = 0; i < count; i++)
+        samples[i] = sample_at(sampler, sampler->taken++);
+    return count;
+}
+
+uint64_t hvd_sampler_processed(const struct hvd_sampler *sampler)
+{
+    uint64_t had = sampler->taken * sampler->size;
+    return sampler->begin + (had < rest(sampler) ? had : rest(sampler));
+}
+
+int hvd_sampler_resume(struct hvd_sampler *sampler, uint64_t epoch, uint64_t processed)
+{
+    struct err err;
+    if (processed > sampler->count) {
+        fail(&err, HVD_ERR_INVALID, "sampler: %" PRIu64 " of %" PRIu64 " samples processed",
+             processed, sampler->count);
+        return process_answer(err.code, &err);
+    }
+    hvd_sampler_start_epoch(sampler, epoch);
+    sampler->begin = processed;
+    return HVD_OK;
+}
