@@ -20,7 +20,7 @@ const struct option_row bandwidth_option_rows[] = {
     { "-b, --minbytes", "SIZE", OPTION_SIZE, FIELD(min_size), 1, size_limit,
       "the least size; K, M, G are powers of 1024 (8)" },
     { "-e, --maxbytes", "SIZE", OPTION_SIZE, FIELD(max_size), 1, size_limit,
-      "the greatest size (64M; 1M with --latency)" },
+      "the greatest size (64M, or 1M for latencies)" },
     { "-f, --stepfactor", "N", OPTION_INTEGER, FIELD(step_factor), 2, 1e6,
       "each size is N times the one before (2)" },
     { "-i, --stepbytes", "SIZE", OPTION_SIZE, FIELD(step_size), 1, size_limit,

@@ -66,7 +66,7 @@ page_links = \
 	man/hvd_wait_result.3 \
 	man/hvd_wait_timeout.3
 
-program_pages = man/hvdrendezvousd.8 man/hvdrun.1
+program_pages = man/hvd-bandwidth.1 man/hvdrendezvousd.8 man/hvdrun.1
 
 man_MANS += $(library_pages) $(page_links)
 if PROGRAMS

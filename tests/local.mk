@@ -321,6 +321,7 @@ tests_support_world_LDFLAGS = $(AM_LDFLAGS) -no-install
 program_tests += \
 	tests/program/agent_test.sh \
 	tests/program/bad_input_test.sh \
+	tests/program/bandwidth_test.sh \
 	tests/program/collectives_test.sh \
 	tests/program/completion_test.sh \
 	tests/program/ending_test.sh \
@@ -353,7 +354,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/support/service.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/bad/config.tsv tests/bad/http.tsv tests/bad/hvdrendezvousd.tsv tests/bad/hvdrun.tsv tests/bad/wire.tsv
+EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/support/service.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/bad/config.tsv tests/bad/http.tsv tests/bad/hvd-bandwidth.tsv tests/bad/hvdrendezvousd.tsv tests/bad/hvdrun.tsv tests/bad/wire.tsv
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
@@ -398,7 +399,8 @@ SH_LOG_COMPILER = $(SHELL)
 AM_TESTS_ENVIRONMENT = \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_builddir)'; STAGE='$(stage)'; \
 	PREFIX='$(prefix)'; AGENTDIR='$(agentdir)'; INCLUDEDIR='$(includedir)'; LIBDIR='$(libdir)'; MANDIR='$(mandir)'; \
-	HVDRUN='$(stage)$(bindir)/hvdrun'; HVDAGENT='$(stage)$(agentdir)/hvdagent'; HVDRENDEZVOUSD='$(stage)$(bindir)/hvdrendezvousd'; ACT='$(abs_builddir)/tests/support/act'; \
+	HVDRUN='$(stage)$(bindir)/hvdrun'; HVDAGENT='$(stage)$(agentdir)/hvdagent'; HVDRENDEZVOUSD='$(stage)$(bindir)/hvdrendezvousd'; \
+	HVD_BANDWIDTH='$(stage)$(bindir)/hvd-bandwidth'; ACT='$(abs_builddir)/tests/support/act'; \
 	COLLECTIVES='$(abs_builddir)/tests/support/collectives'; \
 	HOROVOD_WORKER='$(abs_builddir)/tests/support/horovod_worker'; \
 	MEET='$(abs_builddir)/tests/support/meet'; \
@@ -406,5 +408,5 @@ AM_TESTS_ENVIRONMENT = \
 	FASHION_MNIST='$(abs_builddir)/examples/fashion_mnist'; \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
-	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD ACT COLLECTIVES HOROVOD_WORKER MEET WORLD HELLO \
+	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH ACT COLLECTIVES HOROVOD_WORKER MEET WORLD HELLO \
 		FASHION_MNIST COMPARE_PARAMETERS SANITIZERS MANDOC CC;

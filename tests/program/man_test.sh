@@ -134,11 +134,21 @@ if [ -x "$HVDRUN" ]; then
     awk '/^\.It Fl/ { for (i = 2; i < NF; i++) if ($i == "Fl") print "-" $(i + 1) }' "$pages/hvdrendezvousd.8" \
         >"$tmp/documented"
     same "the options in hvdrendezvousd(8) are those of --help" "$tmp/options" "$tmp/documented"
+
+    # hvd-bandwidth(1)
+    ok "hvd-bandwidth(1) is installed" [ -s "$installed/man1/hvd-bandwidth.1" ]
+    LD_LIBRARY_PATH=$STAGE$LIBDIR "$HVD_BANDWIDTH" --help | sed -n 's/^  \(-.*\)/\1/p' | tr -s ', ' '\n' | grep '^-' \
+        >"$tmp/options"
+    awk '/^\.It Fl/ { for (i = 2; i < NF; i++) if ($i == "Fl") print "-" $(i + 1) }' "$pages/hvd-bandwidth.1" \
+        >"$tmp/documented"
+    same "the options in hvd-bandwidth(1) are those of --help" "$tmp/options" "$tmp/documented"
 else
     skip "hvdrun(1) is installed" "no hvdrun"
     skip "the options in hvdrun(1) are those of --help" "no hvdrun"
     skip "the example of placement in hvdrun(1) is what --dry-run prints" "no hvdrun"
     skip "hvdrendezvousd(8) is installed" "no hvdrun"
     skip "the options in hvdrendezvousd(8) are those of --help" "no hvdrun"
+    skip "hvd-bandwidth(1) is installed" "no hvdrun"
+    skip "the options in hvd-bandwidth(1) are those of --help" "no hvdrun"
 fi
 finish
