@@ -22,9 +22,15 @@
  *   - With several backward passes the library adds up the gradients: the program writes each
  *     pass's gradient to the same memory, and does not add to it.
  *   - What PyTorch raises is HVD_ERR_INVALID, and the optimizer is as it was before the call.
+ *   - One rank, or one outside the process set, reduces with nobody, but is asked for the same: its
+ *     gradients too become ready once before a step, and are zeros otherwise.
  *
- * An optimizer may be used from several threads, one call at a time for each parameter;
- * hvd_optimizer_step() is the business of one. */
+ * hvd_optimizer_ready() may be called by several threads at once, for different parameters; all
+ * other calls are the business of one thread at a time, when the gradients are ready. Calls that
+ * meet all the same are refused with HVD_ERR_INVALID.
+ *
+ * Gradients travel as "allreduce." and the parameter's name, see hvd_allreduce_async(): two
+ * optimizers of one process set whose parameters have the same names take turns. */
 #ifndef HVD_OPTIMIZER_H
 #define HVD_OPTIMIZER_H
 
@@ -51,7 +57,8 @@ struct hvd_parameter {
  * rest goes as it is. */
 enum hvd_compression {
     HVD_COMPRESSION_NONE = 0,
-    HVD_COMPRESSION_FP16 = 1, /* HVD_FLOAT16: 11 significant bits; beyond 65504 it is infinite */
+    HVD_COMPRESSION_FP16 = 1, /* HVD_FLOAT16: 11 significant bits; from 65520 on it is infinite, and
+                                 the sum over the ranks, too: see predivide_factor */
     HVD_COMPRESSION_BF16 = 2  /* HVD_BFLOAT16: 8 significant bits, the range of float32 */
 };
 
@@ -67,13 +74,13 @@ struct hvd_optimizer_options {
     enum hvd_op op;  /* HVD_AVERAGE, the default; HVD_SUM; HVD_ADASUM, see below; HVD_MIN ... */
     enum hvd_compression compression;
     int backward_passes;     /* hvd_optimizer_ready() for each before a reduction; default 1 */
-    int average_passes;      /* 1: the gradients of the passes are averaged, not added up */
+    int average_passes;      /* 1: what the passes add up to is divided by backward_passes */
     double predivide_factor; /* f: gradients are multiplied by 1/f before they are added up and by
                                  f / size afterwards; HVD_AVERAGE only; default 1 */
     const struct hvd_parameter_group *groups; /* `ngroups` of them; the rest go alone */
     int ngroups;
-    int equal_groups; /* this many groups of neighbouring parameters, the first of them one longer
-                         if need be; instead of `groups` */
+    int equal_groups; /* this many groups of neighbouring parameters, count / equal_groups each, the
+                         first count % equal_groups of them one longer; instead of `groups` */
 };
 
 /* Changes the parameters' data by their gradients, which are those of all ranks by then. Returns 0,
@@ -82,30 +89,37 @@ typedef int hvd_update_fn(void *arg);
 
 struct hvd_optimizer;
 
-/* Every rank of the world calls it, and waits for the others in the process set. The array of
- * parameters is copied, with names and dims; data and gradients are borrowed until
- * hvd_optimizer_destroy(). `options` may be NULL and is read during the call only.
+/* Every rank of the process set calls it, with the same parameters in the same order and the same
+ * options, and waits for the others; on other ranks it waits for nobody. The array of parameters is
+ * copied, with names and dims; data and gradients are borrowed until hvd_optimizer_destroy().
+ * `options` may be NULL and is read during the call only.
  *
  * HVD_ERR_INVALID, with the offending parameter or option named, for: no name or a name that is
- * given twice; a predivide_factor other than 1 with another op than HVD_AVERAGE, or not finite and
- * positive; negative backward_passes; a group that is empty, or has a parameter that does not exist
- * or is in another group; both kinds of groups; an op or dtype that cannot be. With HVD_ADASUM,
- * also for: a process set other than the world, groups, predivision. In device memory: compression,
- * several backward passes and HVD_ADASUM are refused. The other ranks then get HVD_ERR_MISMATCH, as
- * all do when the ranks' names, shapes, types or options differ; the text says who differs, and in
- * what.
+ * given twice; a dtype, shape, op or compression that cannot be; gradients that overlap; a
+ * predivide_factor other than 1 with another op than HVD_AVERAGE, or not finite and positive;
+ * negative backward_passes; a group that is empty, or has a parameter that does not exist or is in
+ * another group; both kinds of groups; no update. With HVD_ADASUM, also for: a process set other
+ * than the world, groups, predivision, parameters that are not floating point. In device memory:
+ * compression, several backward passes and HVD_ADASUM are refused. The other ranks then get
+ * HVD_ERR_MISMATCH, as all do when the ranks' names, shapes, types, kinds of memory or options
+ * differ; the text says who differs, and in what. Only a process set that does not exist is one
+ * rank's own affair.
  *
  * HVD_ADASUM: hvd_optimizer_step() makes the update with this rank's own gradients, combines what
  * it has changed by Adasum (see hvd_allreduce_async()), and applies the result to where the
- * parameters were before. Nothing is sent before that. */
+ * parameters were before. Nothing is sent before that. A rank whose update fails takes part with no
+ * change, gets the parameters of the others, and hvd_optimizer_step() returns what the update
+ * returned. If the changes cannot be combined, all parameters are put back to where they were. */
 HVD_API int hvd_optimizer_create(const struct hvd_parameter *parameters, int count,
                                  const struct hvd_optimizer_options *options, hvd_update_fn *update,
                                  void *arg, struct hvd_optimizer **optimizer);
 
-/* The gradient of parameters[parameter] is complete for this pass. After the last pass its
- * reduction starts, and the gradient must not be touched until hvd_optimizer_step() or
- * hvd_optimizer_synchronize() has returned. HVD_ERR_INVALID if it is being reduced already. Order
- * and thread do not matter. In a world of one rank nothing is sent.
+/* The gradient of parameters[parameter] is complete for this pass. After an early pass its memory
+ * is the program's again when the call returns. After the last its reduction starts, and it must
+ * not be touched until hvd_optimizer_step() or hvd_optimizer_synchronize() has returned.
+ * HVD_ERR_INVALID if it was ready already. Order and thread do not matter. If the reduction cannot
+ * start the call fails as hvd_allreduce_async() does; the gradient is ready all the same, and the
+ * next synchronization tries again.
  *
  * In device memory, `hvd_optimizer_ready_after` says that it will be complete when the device
  * passes `event`, which must not be recorded again before the step. */
@@ -114,16 +128,20 @@ HVD_API int hvd_optimizer_ready_after(struct hvd_optimizer *optimizer, int param
 
 /* Waits until all gradients have been reduced, and leaves them in the parameters' gradients. For
  * those of which this rank has not said that they are ready it gives zeros, or what the passes so
- * far have added up to. Between it and hvd_optimizer_step() gradients can be clipped; then the step
- * is to be made without synchronizing again:
+ * far have added up to. When a reduction fails the others are waited for, the gradients hold
+ * anything, and the optimizer can be used as before if the world still can. Between it and
+ * hvd_optimizer_step() gradients can be clipped; then the step is to be made without synchronizing
+ * again:
  *
  *     hvd_optimizer_synchronize(optimizer);
  *     clip the gradients
  *     hvd_optimizer_skip_synchronize(optimizer);
  *     hvd_optimizer_step(optimizer);
  *
- * hvd_optimizer_skip_synchronize() is for the next step only. Without it hvd_optimizer_step()
- * reduces once more, and a warning says so. HVD_ADASUM has neither: HVD_ERR_INVALID. */
+ * hvd_optimizer_skip_synchronize() is for the next step only, which is HVD_ERR_INVALID unless the
+ * gradients have been synchronized and none has become ready since. Without it hvd_optimizer_step()
+ * reduces once more what the gradients hold, and a warning says so, once. HVD_ADASUM has neither:
+ * HVD_ERR_INVALID. */
 HVD_API int hvd_optimizer_synchronize(struct hvd_optimizer *optimizer);
 HVD_API int hvd_optimizer_skip_synchronize(struct hvd_optimizer *optimizer);
 
@@ -133,11 +151,11 @@ HVD_API int hvd_optimizer_skip_synchronize(struct hvd_optimizer *optimizer);
  * passes, call it after the last one. */
 HVD_API int hvd_optimizer_step(struct hvd_optimizer *optimizer);
 
-/* Sets all gradients to zero, and forgets what earlier passes have added up. HVD_ERR_INVALID while
- * gradients are being reduced: the step would overwrite them. */
+/* Sets all gradients to zero, and forgets what earlier passes have added up. HVD_ERR_INVALID when
+ * one is ready for the next step, which would overwrite it. */
 HVD_API int hvd_optimizer_zero_gradients(struct hvd_optimizer *optimizer);
 
-/* What is in flight is waited for. NULL is fine. */
+/* What is in flight is waited for, unless the world is broken or has been left. NULL is fine. */
 HVD_API void hvd_optimizer_destroy(struct hvd_optimizer *optimizer);
 
 #ifdef __cplusplus

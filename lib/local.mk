@@ -138,6 +138,15 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/training/metrics.c \
 	lib/training/names.c lib/training/names.h \
 	lib/training/object.c \
+	lib/training/optimizer.c lib/training/optimizer_impl.h \
+	lib/training/optimizer_adasum.c \
+	lib/training/optimizer_agreement.c \
+	lib/training/optimizer_create.c \
+	lib/training/optimizer_gradient.c \
+	lib/training/optimizer_groups.c \
+	lib/training/optimizer_options.c \
+	lib/training/optimizer_parameters.c \
+	lib/training/optimizer_reduction.c \
 	lib/training/parameters.c lib/training/parameters.h \
 	lib/training/rates.c \
 	lib/training/sampler.c \

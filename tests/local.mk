@@ -10,6 +10,7 @@ tests_support_libsupport_la_SOURCES = \
 	tests/support/link_memory.c tests/support/link_memory.h \
 	tests/support/linkers.c tests/support/linkers.h \
 	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h \
+	tests/support/model.c tests/support/model.h \
 	tests/support/negotiation_net.c tests/support/negotiation_net.h \
 	tests/support/ranks.c tests/support/ranks.h \
 	tests/support/reduce_fill.c tests/support/reduce_fill.h \
@@ -66,6 +67,7 @@ unit_tests = \
 	tests/unit/network_test \
 	tests/unit/news_test \
 	tests/unit/operation_test \
+	tests/unit/optimizer_test \
 	tests/unit/parameters_test \
 	tests/unit/rates_test \
 	tests/unit/reduce_test \

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which gradients are reduced together; see optimizer_impl.h. A gradient that is in no group of the
+ * caller's has one of its own. Their order is that of the options, then that of the parameters, the
+ * same on all ranks.
+ *
+ * Fails as the allreduces do; after such a failure the group is not in flight. */
+#include "lib/training/optimizer_impl.h"
+
+#include "lib/training/call.h"
+
+#include <stdlib.h>
+
+/* ---- making ---- */
+
+static struct group *begin_group(struct hvd_optimizer *optimizer)
+{
+    struct group *group = &optimizer->groups[optimizer->ngroups++];
+    *group = (struct group){ .first = 0 };
+    if (group > optimizer->groups)
+        group->first = group[-1].first + group[-1].count;
+    return group;
+}
+
+static void add_member(struct hvd_optimizer *optimizer, struct group *group, int parameter)
+{
+    struct gradient *gradient = &optimizer->gradients[parameter];
+    const struct optimizer_settings *settings = &optimizer->settings;
+    void *memory =
+        settings->op == HVD_ADASUM ? gradient->parameter.data : gradient->parameter.gradient;
+    gradient->group = group;
+    gradient->tensor = &optimizer->tensors[group->first + group->count++];
+    *gradient->tensor = gradient_tensor(gradient, settings->compression, memory);
+    group->incomplete = group->count;
+}
+
+static void make_given(struct hvd_optimizer *optimizer, const struct hvd_parameter_group *given,
+                       int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct group *group = begin_group(optimizer);
+        for (int k = 0; k < given[i].count; k++)
+            add_member(optimizer, group, given[i].parameters[k]);
+    }
+}
+
+/* Pieces beyond the number of parameters would be empty. */
+static void make_equal(struct hvd_optimizer *optimizer, int pieces)
+{
+    int parameter = 0;
+    for (int i = 0; i < pieces && parameter < optimizer->count; i++) {
+        int end = parameter + (int)hvd_share(optimizer->count, pieces, i);
+        struct group *group = begin_group(optimizer);
+        while (parameter < end)
+            add_member(optimizer, group, parameter++);
+    }
+}
+
+int groups_make(struct hvd_optimizer *optimizer, const struct hvd_optimizer_options *options,
+                struct err *err)
+{
+    size_t room = (size_t)optimizer->count + 1;
+    optimizer->tensors = calloc(room, sizeof *optimizer->tensors);
+    optimizer->groups = calloc(room, sizeof *optimizer->groups);
+    if (!optimizer->tensors || !optimizer->groups)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    make_given(optimizer, options->groups, options->ngroups);
+    make_equal(optimizer, options->equal_groups);
+    for (int i = 0; i < optimizer->count; i++)
+        if (!optimizer->gradients[i].group)
+            add_member(optimizer, begin_group(optimizer), i);
+    return HVD_OK;
+}
+
+/* ---- reducing ---- */
+
+int group_submit(struct hvd_optimizer *optimizer, struct group *group, struct err *err)
+{
+    const struct optimizer_settings *settings = &optimizer->settings;
+    const struct hvd_tensor *tensors = &optimizer->tensors[group->first];
+    const struct hvd_options options = { .process_set = settings->process_set,
+                                         .prescale = 1 / settings->predivide_factor,
+                                         .postscale = settings->predivide_factor };
+    int rc = group->count == 1
+                 ? hvd_allreduce_async(tensors, settings->op, &options, &group->handle)
+                 : hvd_grouped_allreduce_async(tensors, group->count, settings->op, &options,
+                                               &group->handle);
+    group->in_flight = rc == HVD_OK;
+    return call_answer(rc, err);
+}
+
+static void note(struct err *first, int rc, const struct err *failure)
+{
+    if (rc < 0 && first->code == HVD_OK)
+        *first = *failure;
+}
+
+void groups_submit(struct hvd_optimizer *optimizer, bool all, struct err *first)
+{
+    struct err err;
+    for (struct group *group = optimizer->groups; group < optimizer->groups + optimizer->ngroups;
+         group++)
+        if (!group->in_flight && (all || group->incomplete == 0))
+            note(first, group_submit(optimizer, group, &err), &err);
+}
+
+void groups_wait(struct hvd_optimizer *optimizer, struct err *first)
+{
+    struct err err;
+    for (struct group *group = optimizer->groups; group < optimizer->groups + optimizer->ngroups;
+         group++) {
+        if (!group->in_flight)
+            continue;
+        note(first, call_answer(hvd_wait(group->handle), &err), &err);
+        group->in_flight = false;
+    }
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an optimizer consists of; for the files lib/training/optimizer*.c.
+ *
+ * Gradients belong to groups, most of them to one of their own. A gradient takes what its backward
+ * passes give; when all of a group are complete, the group is in flight until somebody has waited
+ * for it:
+ *
+ *   open -> busy -> open, after an early pass
+ *                -> complete, after the last -> open, when all gradients have been reduced
+ *
+ * The lock guards the states of gradients and groups and the flags behind it. While `reducing` is
+ * set they belong to the thread that set it, which then needs no lock; the others are refused. A
+ * busy gradient is its thread's. `stepping` is set in a step or a synchronization: one at a time. */
+#ifndef LIB_TRAINING_OPTIMIZER_IMPL_H
+#define LIB_TRAINING_OPTIMIZER_IMPL_H
+
+#include "lib/base/status.h"
+#include "lib/hvd_optimizer.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OPTIMIZER_PREFIX "allreduce."
+
+/* The options, with the defaults filled in. */
+struct optimizer_settings {
+    int process_set;
+    enum hvd_op op;
+    enum hvd_compression compression;
+    int passes;
+    bool average_passes;
+    double predivide_factor;
+};
+
+enum gradient_state { GRADIENT_OPEN, GRADIENT_BUSY, GRADIENT_COMPLETE };
+
+struct gradient {
+    struct hvd_parameter parameter; /* its dims are those below, its name the end of that below */
+    char name[sizeof OPTIMIZER_PREFIX + HVD_PARAMETER_NAME_MAX]; /* in flight */
+    int64_t dims[HVD_DIMS_MAX];
+    size_t count;  /* of elements */
+    size_t nbytes; /* of all of them */
+    enum gradient_state state;
+    int passes_left;
+    struct group *group;
+    struct hvd_tensor *tensor; /* what travels; one of the optimizer's */
+    void *sum;   /* owned; of the passes so far, that of halves in float32. NULL for one pass */
+    void *wire;  /* owned; what travels when it is compressed, else NULL */
+    void *start; /* owned; HVD_ADASUM: the negative of the data before the update, else NULL */
+};
+
+struct group {
+    int first, count; /* of the optimizer's tensors */
+    int incomplete;   /* gradients of it */
+    bool in_flight;
+    int64_t handle; /* while in flight */
+};
+
+struct hvd_optimizer {
+    struct optimizer_settings settings;
+    hvd_update_fn *update;
+    void *arg;
+    bool alone;                 /* nothing is sent: one rank, or not in the process set */
+    int count;                  /* of gradients, and of tensors */
+    struct gradient *gradients; /* owned; in the caller's order */
+    struct hvd_tensor *tensors; /* owned; those of a group stand together */
+    struct group *groups;       /* owned */
+    int ngroups;
+    pthread_mutex_t lock;
+    bool stepping, reducing;
+    bool synchronized; /* the gradients are what a synchronization has left */
+    bool skip;         /* the next step does not synchronize */
+    bool warned;       /* of a step that synchronizes again */
+    int busy;          /* gradients */
+};
+
+/* Whether gradients travel as soon as they are complete. */
+static inline bool optimizer_sends_gradients(const struct hvd_optimizer *optimizer)
+{
+    return !optimizer->alone && optimizer->settings.op != HVD_ADASUM;
+}
+
+/* ---- optimizer_create.c ---- */
+
+/* What a public call returns: `rc`, and `err` as the thread's last error. */
+int optimizer_answer(int rc, struct err *err);
+
+/* ---- optimizer_options.c ---- */
+
+/* Whether an optimizer can be made of this. HVD_ERR_INVALID, or HVD_ERR_NOMEM. */
+int optimizer_check(const struct hvd_parameter *parameters, int count,
+                    const struct hvd_optimizer_options *options, struct err *err);
+
+/* Of options that have been checked. */
+struct optimizer_settings optimizer_settings(const struct hvd_optimizer_options *options);
+
+/* ---- optimizer_parameters.c ---- */
+
+/* Its part on the parameters alone. */
+int optimizer_check_parameters(const struct hvd_parameter *parameters, int count,
+                               const struct hvd_optimizer_options *options, struct err *err);
+
+/* ---- optimizer_agreement.c ---- */
+
+/* Finds out with the other ranks of the process set whether all are well and mean the same. `own`
+ * is what this rank has found; `optimizer` is NULL when that is a failure. */
+int optimizer_agree(const struct hvd_optimizer *optimizer, int process_set, const struct err *own,
+                    struct err *err);
+
+/* ---- optimizer_gradient.c ---- */
+
+/* A copy of a parameter, and the memory that its gradient needs. HVD_ERR_NOMEM. */
+int gradient_init(struct gradient *gradient, const struct hvd_parameter *parameter,
+                  const struct optimizer_settings *settings, bool alone, struct err *err);
+void gradient_fini(struct gradient *gradient);
+
+/* What travels: `memory`, or what it is compressed into. */
+struct hvd_tensor gradient_tensor(const struct gradient *gradient, enum hvd_compression compression,
+                                  void *memory);
+
+/* Takes what a pass has left in the gradient's memory. After the last, the memory has what all
+ * passes have given. */
+void gradient_take_pass(struct gradient *gradient, const struct optimizer_settings *settings);
+
+/* The passes that have not come have given zeros; but if none has come and `keep`, the gradient
+ * stays as it is. Fails when device memory cannot be written. */
+int gradient_fill_up(struct gradient *gradient, const struct optimizer_settings *settings,
+                     bool keep, struct err *err);
+
+/* Sets the memory to zero, and fails likewise. */
+int gradient_clear(const struct gradient *gradient, struct err *err);
+
+/* From `memory` to what travels, and back; nothing if that is the same. */
+void gradient_compress(const struct gradient *gradient, const void *memory);
+void gradient_decompress(const struct gradient *gradient, void *memory);
+
+/* ---- optimizer_groups.c ---- */
+
+/* Makes the groups of an optimizer that has its gradients, and their tensors. HVD_ERR_NOMEM. */
+int groups_make(struct hvd_optimizer *optimizer, const struct hvd_optimizer_options *options,
+                struct err *err);
+
+/* Starts the reduction of a group. */
+int group_submit(struct hvd_optimizer *optimizer, struct group *group, struct err *err);
+
+/* Submits the groups that are complete, or all, unless they are in flight; and waits for those in
+ * flight, so that none is afterwards. Both try every one: `first` stays what it is if it is a
+ * failure already, and else becomes the first that there is. */
+void groups_submit(struct hvd_optimizer *optimizer, bool all, struct err *first);
+void groups_wait(struct hvd_optimizer *optimizer, struct err *first);
+
+/* ---- optimizer_reduction.c ---- */
+
+/* Sets `stepping` and `reducing`, or only the latter. HVD_ERR_INVALID if that is somebody's. */
+int optimizer_begin(struct hvd_optimizer *optimizer, struct err *err);
+int optimizer_begin_reducing(struct hvd_optimizer *optimizer, struct err *err);
+
+/* Clears `reducing`, and then `stepping`. */
+void optimizer_end_reducing(struct hvd_optimizer *optimizer);
+void optimizer_end(struct hvd_optimizer *optimizer);
+
+/* While reducing: completes the gradients that are not. As groups_wait() for `first`. */
+void optimizer_fill_up(struct hvd_optimizer *optimizer, struct err *first);
+
+/* While reducing: forgets what gradients have taken and that they have been synchronized. And
+ * whether none has taken anything. */
+void optimizer_open(struct hvd_optimizer *optimizer);
+bool optimizer_is_open(const struct hvd_optimizer *optimizer);
+
+/* While reducing: all gradients become those of all ranks. */
+int optimizer_reduce(struct hvd_optimizer *optimizer, struct err *err);
+
+/* ---- optimizer_adasum.c ---- */
+
+/* While reducing, before the update: this rank's gradients are complete, and where the parameters
+ * are is remembered. */
+void adasum_prepare(struct hvd_optimizer *optimizer, struct err *first);
+
+/* After it: the parameters become those of all ranks. Not `updated`: the update has failed. */
+int adasum_combine(struct hvd_optimizer *optimizer, bool updated, struct err *err);
+
+#endif

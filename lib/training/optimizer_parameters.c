@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parameters that an optimizer cannot have, be it only under some options; see optimizer_impl.h.
+ * Lists and names first, then each parameter, then those whose gradients share memory: they would
+ * be reduced at the same time. */
+#include "lib/training/optimizer_impl.h"
+
+#include "lib/device/device.h"
+#include "lib/reduce/reduce.h"
+#include "lib/training/parameters.h"
+
+#include <stdlib.h>
+
+static bool is_float(enum hvd_dtype dtype)
+{
+    return dtype == HVD_FLOAT16 || dtype == HVD_BFLOAT16 || dtype == HVD_FLOAT32 ||
+           dtype == HVD_FLOAT64;
+}
+
+static int check_dtype(const struct hvd_parameter *parameter,
+                       const struct hvd_optimizer_options *options, struct err *err)
+{
+    const char *dtype = dtype_name((int)parameter->dtype);
+    if (options->op == HVD_ADASUM && !is_float(parameter->dtype))
+        return fail(err, HVD_ERR_INVALID, "adasum of %s, expected floating point", dtype);
+    if (parameter->dtype != HVD_BOOL)
+        return HVD_OK;
+    if (options->op == HVD_AVERAGE)
+        return fail(err, HVD_ERR_INVALID, "bool has no average");
+    if (options->average_passes && options->backward_passes > 1)
+        return fail(err, HVD_ERR_INVALID, "bool has no average over passes");
+    return HVD_OK;
+}
+
+static int check_device(const struct hvd_parameter *parameter,
+                        const struct hvd_optimizer_options *options, struct err *err)
+{
+    if (parameter->device == 0)
+        return HVD_OK;
+    if (options->compression != HVD_COMPRESSION_NONE)
+        return fail(err, HVD_ERR_INVALID, "gradients in device memory are not compressed");
+    if (options->backward_passes > 1)
+        return fail(err, HVD_ERR_INVALID,
+                    "gradients in device memory are not added up over %d passes",
+                    options->backward_passes);
+    if (options->op == HVD_ADASUM)
+        return fail(err, HVD_ERR_INVALID, "adasum of parameters in device memory");
+    struct device *device = device_hold(parameter->device, err);
+    device_release(device);
+    return device ? HVD_OK : err->code;
+}
+
+static int check(const struct hvd_parameter *parameter, const struct hvd_optimizer_options *options,
+                 struct err *err)
+{
+    if (!parameter->gradient && parameter_elements(parameter) > 0)
+        return fail(err, HVD_ERR_INVALID, "gradient is NULL");
+    int rc = check_dtype(parameter, options, err);
+    return rc < 0 ? rc : check_device(parameter, options, err);
+}
+
+/* ---- memory that is shared ---- */
+
+static uintptr_t begin_of(const struct hvd_parameter *parameter)
+{
+    return (uintptr_t)parameter->gradient;
+}
+
+/* By device, then by address. */
+static int compare_places(const void *left, const void *right)
+{
+    const struct hvd_parameter *a = *(const struct hvd_parameter *const *)left;
+    const struct hvd_parameter *b = *(const struct hvd_parameter *const *)right;
+    if (a->device != b->device)
+        return a->device < b->device ? -1 : 1;
+    return begin_of(a) < begin_of(b) ? -1 : begin_of(a) > begin_of(b);
+}
+
+static int find_overlap(const struct hvd_parameter **sorted, size_t count, struct err *err)
+{
+    char one[NAME_LABEL], other[NAME_LABEL];
+    for (size_t i = 1; i < count; i++) {
+        const struct hvd_parameter *a = sorted[i - 1], *b = sorted[i];
+        if (a->device != b->device || begin_of(b) - begin_of(a) >= parameter_bytes(a))
+            continue;
+        return fail(err, HVD_ERR_INVALID, "the gradients of %s and %s overlap",
+                    name_label(one, "parameter", a->name), name_label(other, "parameter", b->name));
+    }
+    return HVD_OK;
+}
+
+static int check_overlap(const struct hvd_parameter *parameters, int count, struct err *err)
+{
+    size_t used = 0;
+    const struct hvd_parameter **sorted = calloc((size_t)count + 1, sizeof *sorted);
+    if (!sorted)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    for (int i = 0; i < count; i++)
+        if (parameter_elements(&parameters[i]) > 0)
+            sorted[used++] = &parameters[i];
+    qsort(sorted, used, sizeof *sorted, compare_places);
+    int rc = find_overlap(sorted, used, err);
+    free(sorted);
+    return rc;
+}
+
+int optimizer_check_parameters(const struct hvd_parameter *parameters, int count,
+                               const struct hvd_optimizer_options *options, struct err *err)
+{
+    char label[NAME_LABEL];
+    struct named *order;
+    int rc = parameters_sort(parameters, count, &order, err);
+    free(order);
+    for (int i = 0; rc == HVD_OK && i < count; i++)
+        if ((rc = check(&parameters[i], options, err)) < 0)
+            fail_context(err, "%s", name_label(label, "parameter", parameters[i].name));
+    return rc < 0 ? rc : check_overlap(parameters, count, err);
+}
