@@ -30,6 +30,7 @@ unit_tests = \
 	tests/unit/adasum_schedule_test \
 	tests/unit/adasum_test \
 	tests/unit/auth_test \
+	tests/unit/average_metrics_test \
 	tests/unit/blocking_test \
 	tests/unit/channel_test \
 	tests/unit/checkpoint_file_test \
@@ -66,6 +67,7 @@ unit_tests = \
 	tests/unit/negotiation_waiting_test \
 	tests/unit/network_test \
 	tests/unit/news_test \
+	tests/unit/object_test \
 	tests/unit/operation_test \
 	tests/unit/optimizer_test \
 	tests/unit/parameters_test \
@@ -77,6 +79,7 @@ unit_tests = \
 	tests/unit/scale_test \
 	tests/unit/settings_test \
 	tests/unit/stall_test \
+	tests/unit/state_test \
 	tests/unit/text_test \
 	tests/unit/timeline_test \
 	tests/unit/topology_test \
@@ -104,6 +107,10 @@ tests_unit_accelerator_test_LDADD = examples/libsupport.la $(LDADD)
 tests_unit_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
+# One allocation fails.
+tests_unit_average_metrics_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=realloc
+tests_unit_object_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
+
 # Calls fail in turn.
 tests_unit_checkpoint_file_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc \
@@ -116,6 +123,7 @@ tests_unit_engine_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 
 tests_unit_adasum_math_test_LDADD = $(LDADD) -lm
 tests_unit_adasum_test_LDADD = $(LDADD) -lm
+tests_unit_average_metrics_test_LDADD = $(LDADD) -lm
 tests_unit_half_test_LDADD = $(LDADD) -lm
 tests_unit_operation_test_LDADD = $(LDADD) -lm
 tests_unit_operation_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
