@@ -64,9 +64,13 @@ static void check_allgather(enum hvd_dtype dtype, int variant, bool own_memory)
     enum { ROWS_MAX = 64 };
     unsigned char input[ROWS_MAX * ROW * 8], output[ROWS_MAX * ROW * 8];
     int64_t dims[] = { rows_of(my_rank, variant), ROW }, handle;
-    struct hvd_tensor tensor = {
-        "shapes.allgather", input, own_memory ? output : NULL, sizeof output, dtype, 2, dims
-    };
+    struct hvd_tensor tensor = { .name = "shapes.allgather",
+                                 .input = input,
+                                 .output = own_memory ? output : NULL,
+                                 .output_size = sizeof output,
+                                 .dtype = dtype,
+                                 .ndims = 2,
+                                 .dims = dims };
     struct hvd_result result;
     put_all(dtype, input, (size_t)dims[0] * ROW, mark(my_rank, dtype));
     int rc = hvd_allgather_async(&tensor, NULL, &handle);
@@ -89,7 +93,9 @@ static void check_grouped_allgather(void)
         dims[i][0] = rows_of(my_rank, i);
         dims[i][1] = ROW;
         put_all(HVD_FLOAT32, data[i], (size_t)dims[i][0] * ROW, mark(my_rank, HVD_FLOAT32));
-        tensors[i] = (struct hvd_tensor){ names[i], data[i], NULL, 0, HVD_FLOAT32, 2, dims[i] };
+        tensors[i] = (struct hvd_tensor){
+            .name = names[i], .input = data[i], .dtype = HVD_FLOAT32, .ndims = 2, .dims = dims[i]
+        };
     }
     int rc = hvd_grouped_allgather_async(tensors, GROUP, NULL, &handle);
     require(rc == HVD_OK, "grouped allgather: %s", hvd_strstatus(rc));
@@ -113,7 +119,9 @@ static void check_alltoall(enum hvd_dtype dtype)
         splits[i] = (int64_t)own;
         put_all(dtype, input + i * own * size, own, mark((int)i, dtype));
     }
-    struct hvd_tensor tensor = { "shapes.alltoall", input, NULL, 0, dtype, 1, dims };
+    struct hvd_tensor tensor = {
+        .name = "shapes.alltoall", .input = input, .dtype = dtype, .ndims = 1, .dims = dims
+    };
     struct hvd_result result;
     int rc = hvd_alltoall_async(&tensor, splits, world_size, NULL, &handle);
     require(rc == HVD_OK, "alltoall: %s", hvd_strstatus(rc));
@@ -136,9 +144,13 @@ static void check_zero_splits(bool nothing, bool own_memory)
     int32_t input[64 * ROW], output[64 * 64];
     int64_t splits[64] = { nothing ? 0 : my_rank }, dims[] = { my_rank + 2, ROW }, handle;
     int64_t expected = nothing || my_rank != 0 ? 0 : (int64_t)world_size * (world_size - 1) / 2;
-    struct hvd_tensor tensor = { "shapes.zero", input,     own_memory ? output : NULL,
-                                 sizeof output, HVD_INT32, 2,
-                                 dims };
+    struct hvd_tensor tensor = { .name = "shapes.zero",
+                                 .input = input,
+                                 .output = own_memory ? output : NULL,
+                                 .output_size = sizeof output,
+                                 .dtype = HVD_INT32,
+                                 .ndims = 2,
+                                 .dims = dims };
     struct hvd_result result;
     put_all(HVD_INT32, input, (size_t)dims[0] * ROW, my_rank);
     int rc = hvd_alltoall_async(&tensor, splits, world_size, NULL, &handle);
@@ -156,7 +168,9 @@ static void check_equal_splits(void)
 {
     int16_t input[64 * 2 * ROW];
     int64_t dims[] = { 2 * world_size, ROW }, handle;
-    struct hvd_tensor tensor = { "shapes.equal", input, NULL, 0, HVD_INT16, 2, dims };
+    struct hvd_tensor tensor = {
+        .name = "shapes.equal", .input = input, .dtype = HVD_INT16, .ndims = 2, .dims = dims
+    };
     struct hvd_result result;
     put_all(HVD_INT16, input, (size_t)dims[0] * ROW, my_rank);
     int rc = hvd_alltoall_async(&tensor, NULL, 0, NULL, &handle);
@@ -231,8 +245,13 @@ static void check_grouped_reducescatter(void)
         dims[i][1] = ROW;
         for (int64_t k = 0; k < dims[i][0] * ROW; k++)
             data[i][k] = (float)(k + my_rank);
-        tensors[i] = (struct hvd_tensor){ names[i],    data[i], shares[i], sizeof shares[i],
-                                          HVD_FLOAT32, 2,       dims[i] };
+        tensors[i] = (struct hvd_tensor){ .name = names[i],
+                                          .input = data[i],
+                                          .output = shares[i],
+                                          .output_size = sizeof shares[i],
+                                          .dtype = HVD_FLOAT32,
+                                          .ndims = 2,
+                                          .dims = dims[i] };
     }
     int rc = hvd_grouped_reducescatter_async(tensors, GROUP, HVD_SUM, NULL, &handle);
     require(rc == HVD_OK, "grouped reduce-scatter: %s", hvd_strstatus(rc));
@@ -261,7 +280,12 @@ static void check_cube(enum hvd_dtype dtype, int ndims)
 {
     size_t count = cube_count(ndims), nbytes = count * hvd_dtype_size(dtype);
     unsigned char *input = room(nbytes), *output = room(nbytes);
-    struct hvd_tensor tensor = { "shapes.cube", input, output, 0, dtype, ndims, cube };
+    struct hvd_tensor tensor = { .name = "shapes.cube",
+                                 .input = input,
+                                 .output = output,
+                                 .dtype = dtype,
+                                 .ndims = ndims,
+                                 .dims = cube };
     int64_t handle;
     fill_cube(dtype, input, count);
     int rc = hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handle);
@@ -288,7 +312,12 @@ static void check_grouped_allreduce(int count)
         enum hvd_dtype dtype = dtypes[i % 4];
         snprintf(names[i], sizeof names[i], "shapes.group.%dof%d", i, count);
         put_all(dtype, data[i], cube_count(i % 4), i + my_rank);
-        tensors[i] = (struct hvd_tensor){ names[i], data[i], data[i], 0, dtype, i % 4, cube };
+        tensors[i] = (struct hvd_tensor){ .name = names[i],
+                                          .input = data[i],
+                                          .output = data[i],
+                                          .dtype = dtype,
+                                          .ndims = i % 4,
+                                          .dims = cube };
     }
     int rc = hvd_grouped_allreduce_async(tensors, count, HVD_AVERAGE, NULL, &handle);
     require(rc == HVD_OK, "grouped allreduce of %d: %s", count, hvd_strstatus(rc));

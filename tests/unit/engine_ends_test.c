@@ -26,7 +26,9 @@ static void reach(int counter)
 
 static int start_sum(int set, const char *name, int32_t *sum, int64_t *handle)
 {
-    const struct hvd_tensor tensor = { name, sum, sum, 0, HVD_INT32, 0, NULL };
+    const struct hvd_tensor tensor = {
+        .name = name, .input = sum, .output = sum, .dtype = HVD_INT32
+    };
     return hvd_allreduce_async(&tensor, HVD_SUM, &(struct hvd_options){ .process_set = set },
                                handle);
 }
@@ -191,7 +193,9 @@ END_TEST
 
 static int start_broadcast(float *data, int64_t *handle)
 {
-    const struct hvd_tensor tensor = { "x", NULL, data, 0, HVD_FLOAT32, 1, &(int64_t){ LARGE } };
+    const struct hvd_tensor tensor = {
+        .name = "x", .output = data, .dtype = HVD_FLOAT32, .ndims = 1, .dims = &(int64_t){ LARGE }
+    };
     return hvd_broadcast_async(&tensor, 2, NULL, handle);
 }
 

@@ -88,8 +88,12 @@ static void shuffle(int *order, unsigned *seed)
 
 static int start_sum(struct buffer *buffer)
 {
-    const struct hvd_tensor tensor = { buffer->name,  buffer->data, buffer->data, 0, HVD_INT32, 1,
-                                       &buffer->count };
+    const struct hvd_tensor tensor = { .name = buffer->name,
+                                       .input = buffer->data,
+                                       .output = buffer->data,
+                                       .dtype = HVD_INT32,
+                                       .ndims = 1,
+                                       .dims = &buffer->count };
     return hvd_allreduce_async(&tensor, HVD_SUM, NULL, &buffer->handle);
 }
 

@@ -25,7 +25,13 @@ static void require_same_end(const char *text)
 {
     float data[4] = { 0 };
     int64_t handle;
-    struct hvd_tensor tensor = { "x", data, data, sizeof data, HVD_FLOAT32, 1, &(int64_t){ 4 } };
+    struct hvd_tensor tensor = { .name = "x",
+                                 .input = data,
+                                 .output = data,
+                                 .output_size = sizeof data,
+                                 .dtype = HVD_FLOAT32,
+                                 .ndims = 1,
+                                 .dims = &(int64_t){ 4 } };
     REQUIRE_STATUS(hvd_barrier(), HVD_ERR_PEER_LOST);
     REQUIRE(strcmp(text, hvd_last_error()) == 0);
     REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handle), HVD_ERR_PEER_LOST);
@@ -76,7 +82,12 @@ static int with_much_in_flight(int rank)
         float *input = data + i * LARGE;
         char name[16];
         snprintf(name, sizeof name, "grad.%d", i);
-        struct hvd_tensor tensor = { name, input, input, 0, HVD_FLOAT32, 1, &(int64_t){ LARGE } };
+        struct hvd_tensor tensor = { .name = name,
+                                     .input = input,
+                                     .output = input,
+                                     .dtype = HVD_FLOAT32,
+                                     .ndims = 1,
+                                     .dims = &(int64_t){ LARGE } };
         REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handles[i]), HVD_OK);
     }
     atomic_fetch_add(&shared->counters[0], 1);

@@ -53,7 +53,7 @@ END_TEST
 static int sum_in_set(int set, const char *name, int32_t *sum)
 {
     int64_t handle;
-    struct hvd_tensor tensor = { name, sum, sum, 0, HVD_INT32, 0, NULL };
+    struct hvd_tensor tensor = { .name = name, .input = sum, .output = sum, .dtype = HVD_INT32 };
     *sum = hvd_rank();
     int rc =
         hvd_allreduce_async(&tensor, HVD_SUM, &(struct hvd_options){ .process_set = set }, &handle);
