@@ -3,9 +3,11 @@
  * ranks, averaged metrics, learning rates, who trains on which sample, and checkpoints.
  *
  * Calls that take a process set are collectives: every rank of the set makes them, in the same
- * order. They return HVD_OK or a negative status, the same on all ranks if the mistake is one of
- * some ranks only (it is HVD_ERR_MISMATCH where it is not one's own), so that no rank goes on
- * alone. */
+ * order. They return HVD_OK or a negative status. What is wrong on one rank is a failure on all, so
+ * that none goes on alone: a mistake is HVD_ERR_INVALID on the rank that makes it, want of memory
+ * HVD_ERR_NOMEM, and on the others that is HVD_ERR_MISMATCH with the same text; what the ranks have
+ * not alike is HVD_ERR_MISMATCH on all, and the text quotes it. What they send has names that begin
+ * with "hvd.", unless others are given below; a program's own tensors have none such. */
 #ifndef HVD_TRAINING_H
 #define HVD_TRAINING_H
 
@@ -25,13 +27,15 @@ struct hvd_scalar {
     enum hvd_dtype dtype;
 };
 
-/* Takes over the data of rank `root` of the world. The order of the parameters may differ between
- * ranks: they are matched by name. All are in flight at once, as "broadcast.<name>". */
+/* Takes over the data of rank `root` of the world. Names, types and shapes must be the same on all
+ * ranks, the order of the parameters need not: they are matched by name. All are in flight at once,
+ * as "broadcast.<name>". When a rank has made a mistake, or the ranks differ, nothing has been
+ * changed anywhere; when a rank is lost meanwhile, the data are anything. */
 HVD_API int hvd_broadcast_parameters(const struct hvd_parameter *parameters, int count, int root,
                                      int process_set);
 
 /* Likewise with tensors and scalars: moments, step counters, learning rates. The scalars travel in
- * one message and must agree in names and types. Either list may be empty. */
+ * one message; names of tensors and of scalars are apart. Either list may be empty. */
 HVD_API int hvd_broadcast_optimizer_state(const struct hvd_parameter *tensors, int ntensors,
                                           const struct hvd_scalar *scalars, int nscalars, int root,
                                           int process_set);
@@ -43,12 +47,16 @@ struct hvd_object {
 };
 
 /* On `root`, `object` is read and borrowed during the call; on the others it is written, whatever
- * it was before, and theirs to free. `name` is matched between ranks and may be NULL. */
+ * it was before, and theirs to free: an empty one when the call fails. `name` is matched between
+ * ranks, "<name>.sz" and "<name>.t", at most HVD_PARAMETER_NAME_MAX bytes long, and may be NULL. A
+ * name, root or process set that cannot be is HVD_ERR_INVALID at once, as with every collective,
+ * and leaves the object alone. */
 HVD_API int hvd_broadcast_object(const char *name, struct hvd_object *object, int root,
                                  int process_set);
 
 /* Every rank gives `size` bytes and gets those of all: `objects` is an array of as many as the
- * process set has ranks, in their order, and one block of memory that free() frees. */
+ * process set has ranks, in their order, which points into itself: one block of memory that free()
+ * frees. Each object begins where any type may. NULL when the call fails. */
 HVD_API int hvd_allgather_object(const char *name, const void *data, size_t size, int process_set,
                                  struct hvd_object **objects);
 
@@ -62,7 +70,8 @@ struct hvd_metric {
     double value;
 };
 
-/* Replaces each value by its average over the ranks. Matched by name, whatever their order. */
+/* Replaces each value by its average over the ranks, the same on all to the bit. Matched by name,
+ * whatever their order; one message. When it fails the values are as they were. */
 HVD_API int hvd_average_metrics(struct hvd_metric *metrics, int count, int process_set);
 
 /* ---- learning rates: pure functions, which need no world ---- */
@@ -100,8 +109,8 @@ HVD_API double hvd_corrected_momentum(double momentum, double old_rate, double n
 /* ---- who trains on which sample ---- */
 
 /* Deals `count` samples to the ranks, anew in each epoch: all samples, in an order that depends on
- * seed and epoch alone, in equal shares; so that shares are equal the first of the order are dealt
- * once more at the end, at most size - 1 of them. The ranks' batches number k together are samples
+ * seed, epoch and count alone, in equal shares; so that shares are equal the first of the order are
+ * dealt again at the end, size - 1 samples at most. The ranks' batches number k together are samples
  * k x batch x size to (k + 1) x batch x size of the order, whatever the number of ranks: two ranks
  * with batch 64 see in each step what one with 128 does. (Horovod's ElasticSampler.) */
 struct hvd_sampler_options {
