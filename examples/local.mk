@@ -62,12 +62,19 @@ examples_libmodels_la_SOURCES = \
 noinst_LTLIBRARIES += examples/libsynthetic.la
 examples_libsynthetic_la_SOURCES = \
 	examples/synthetic_compute.c examples/synthetic_compute.h \
+	examples/synthetic_machine.c examples/synthetic_machine.h \
 	examples/synthetic_options.c examples/synthetic_options.h \
 	examples/synthetic_summary.c examples/synthetic_summary.h \
 	examples/synthetic_training.c examples/synthetic_training.h
 examples_libsynthetic_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 examples_libsynthetic_la_CFLAGS = $(AM_CFLAGS) $(VECTORIZE_CFLAGS)
 examples_libsynthetic_la_LIBADD = examples/libmodels.la examples/libsupport.la -lm
+
+noinst_PROGRAMS += examples/synthetic_benchmark
+examples_synthetic_benchmark_SOURCES = examples/synthetic_benchmark.c
+examples_synthetic_benchmark_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+examples_synthetic_benchmark_LDFLAGS = $(AM_LDFLAGS) -no-install
+examples_synthetic_benchmark_LDADD = examples/libsynthetic.la lib/libhvd.la
 
 # Images need zlib.
 if HAVE_ZLIB

@@ -28,6 +28,8 @@ const struct option_row synthetic_option_rows[] = {
       "milliseconds of a batch: sleep:MS or burn:MS (a V100's)" },
     { "--no-overlap", NULL, OPTION_FLAG, FIELD(no_overlap), 0, 0,
       "reduce when all gradients are ready" },
+    { "--device", NULL, OPTION_FLAG, FIELD(device), 0, 0,
+      "parameters and gradients are on a simulated accelerator" },
     { "--shrink", "N", OPTION_INTEGER, FIELD(shrink), 1, 1e6,
       "make tensors N times smaller, for trying out (1)" },
     { "--seed", "N", OPTION_INTEGER, FIELD(seed), 0, 2147483647, "of the first parameters (42)" },
@@ -98,6 +100,9 @@ int synthetic_options_check(void *arg, struct problem *problem)
     if (options->adasum && options->groups > 0)
         return problem_set(problem, EXIT_STATUS_USAGE,
                            "--use-adasum and --groups exclude each other");
+    if (options->device && (options->adasum || options->compression != HVD_COMPRESSION_NONE))
+        return problem_set(problem, EXIT_STATUS_USAGE, "--device and %s exclude each other",
+                           options->adasum ? "--use-adasum" : "--compression");
     if (options->groups > options->model.count)
         return problem_set(problem, EXIT_STATUS_USAGE,
                            "--groups wants at most the %d tensors of %s, not '%ld'",

@@ -21,7 +21,7 @@ struct synthetic_options {
     struct compute compute;
     long groups, shrink, seed;
     const char *plot; /* file, or NULL */
-    bool fp16, adasum, no_overlap, quiet, help;
+    bool fp16, adasum, no_overlap, device, quiet, help;
 };
 
 extern const struct option_row synthetic_option_rows[];

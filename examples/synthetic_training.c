@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches, gradients and updates; see synthetic_training.h. Fails when there is not enough memory,
- * when a call of the library fails, and when an average is wrong. */
+ * when a call of the library fails, when the accelerator does, and when an average is wrong. */
 #include "examples/synthetic_training.h"
 
 #include <math.h>
@@ -12,9 +12,71 @@
 
 static const float learning_rate = 0.01F;
 
+/* ---- kernels ---- */
+
+static void randomize(struct accelerator *accelerator, void *arg)
+{
+    const struct training *training = arg;
+    float *values = machine_pointer(accelerator, training->values);
+    struct random_stream stream;
+    random_start(&stream, (uint64_t)training->options->seed, RANDOM_INITIAL,
+                 (uint64_t)training->rank);
+    for (size_t i = 0; i < training->elements; i++)
+        values[i] = random_uniform(&stream, -1, 1);
+}
+
+/* Of the i-th elements of all ranks one is larger by their number. */
+static float own_gradient(size_t i, int rank, int size)
+{
+    return (float)(i % 4) + (i % (size_t)size == (size_t)rank ? (float)size : 0);
+}
+
+static float average_gradient(size_t i)
+{
+    return (float)(i % 4 + 1);
+}
+
+static void fill(struct accelerator *accelerator, void *arg)
+{
+    const struct training *training = arg;
+    float *gradients = machine_pointer(accelerator, training->gradients);
+    for (size_t i = 0; i < training->elements; i++)
+        gradients[i] = own_gradient(i, training->rank, training->size);
+}
+
+static void compute(struct accelerator *accelerator, void *arg)
+{
+    (void)accelerator;
+    const struct part *part = arg;
+    compute_until(part->compute, part->until);
+}
+
+/* Stochastic gradient descent, as long a way for a rate of 0. */
+static void descend(struct accelerator *accelerator, void *arg)
+{
+    const struct training *training = arg;
+    float *restrict values = machine_pointer(accelerator, training->values);
+    const float *restrict gradients = machine_pointer(accelerator, training->gradients);
+    const float rate = training->rate;
+    for (size_t i = 0; i < training->elements; i++)
+        values[i] -= rate * gradients[i];
+}
+
+/* ---- what the processor does ---- */
+
+static int run_and_wait(struct training *training, accelerator_kernel_fn *kernel,
+                        struct problem *problem)
+{
+    int rc = machine_run(&training->machine, kernel, training, problem);
+    machine_wait(&training->machine);
+    return rc;
+}
+
 static void place_tensors(struct training *training)
 {
     const struct model *model = &training->options->model;
+    double ready_at[MODEL_TENSORS_MAX];
+    compute_schedule(model, training->compute.seconds, ready_at);
     size_t at = 0;
     for (int i = 0; i < model->count; i++) {
         const struct model_tensor *tensor = &model->tensors[i];
@@ -25,57 +87,54 @@ static void place_tensors(struct training *training)
             .dtype = HVD_FLOAT32,
             .ndims = tensor->ndims,
             .dims = tensor->dims,
+            .device = training->machine.device,
         };
+        training->parts[i] = (struct part){ &training->compute, ready_at[i] };
         at += (size_t)model_tensor_elements(tensor);
     }
 }
 
-static void randomize(struct training *training)
+static int take_memory(struct training *training, struct problem *problem)
 {
-    struct random_stream stream;
-    random_start(&stream, (uint64_t)training->options->seed, RANDOM_INITIAL,
-                 (uint64_t)training->rank);
-    for (size_t i = 0; i < training->elements; i++)
-        training->values[i] = random_uniform(&stream, -1, 1);
+    const struct synthetic_options *options = training->options;
+    size_t nbytes = training->elements * sizeof(float), alignment = 4096;
+    if (machine_init(&training->machine, options->device, 2 * (nbytes + alignment),
+                     options->model.count, problem) < 0)
+        return -1;
+    training->values = machine_alloc(&training->machine, training->elements);
+    training->gradients = machine_alloc(&training->machine, training->elements);
+    if (options->device)
+        training->copy = malloc(nbytes);
+    if (training->values && training->gradients && (training->copy || !options->device))
+        return 0;
+    return problem_set(problem, EXIT_STATUS_DATA,
+                       "out of memory: %s needs %zu MB on each rank for parameters and gradients "
+                       "(--shrink takes less)",
+                       options->model.name, 2 * nbytes / 1000000);
 }
 
 int training_init(struct training *training, const struct synthetic_options *options,
                   struct problem *problem)
 {
-    const struct model *model = &options->model;
-    size_t elements = (size_t)model_elements(model);
     *training = (struct training){
         .options = options,
         .rank = hvd_rank(),
         .size = hvd_size(),
-        .elements = elements,
-        .values = malloc(elements * sizeof(float)),
-        .gradients = malloc(elements * sizeof(float)),
+        .elements = (size_t)model_elements(&options->model),
         .compute = options->compute,
     };
-    if (training->values == NULL || training->gradients == NULL)
-        return problem_set(problem, EXIT_STATUS_DATA,
-                           "out of memory: %s needs %zu MB on each rank for parameters and "
-                           "gradients (--shrink takes less)",
-                           model->name, 2 * elements * sizeof(float) / 1000000);
-    compute_schedule(model, options->compute.seconds, training->ready_at);
+    if (take_memory(training, problem) < 0)
+        return -1;
     place_tensors(training);
-    randomize(training);
-    training_fill_gradients(training);
-    return 0;
+    if (run_and_wait(training, randomize, problem) < 0)
+        return -1;
+    return training_fill_gradients(training, problem);
 }
 
-/* Stochastic gradient descent. */
 static int update(void *arg)
 {
     struct training *training = arg;
-    if (training->hold)
-        return 0;
-    float *restrict values = training->values;
-    const float *restrict gradients = training->gradients;
-    for (size_t i = 0; i < training->elements; i++)
-        values[i] -= learning_rate * gradients[i];
-    return 0;
+    return training->hold ? 0 : run_and_wait(training, descend, training->problem);
 }
 
 int training_start(struct training *training, struct problem *problem)
@@ -96,88 +155,94 @@ int training_start(struct training *training, struct problem *problem)
     return 0;
 }
 
-/* The average of all ranks' i-th elements: one of them is `size` larger than in training_own(). */
-static float expected_average(size_t i)
+int training_fill_gradients(struct training *training, struct problem *problem)
 {
-    return (float)(i % 4 + 1);
+    return run_and_wait(training, fill, problem);
 }
 
-static float own_gradient(size_t i, int rank, int size)
-{
-    return (float)(i % 4) + (i % (size_t)size == (size_t)rank ? (float)size : 0);
-}
-
-void training_fill_gradients(struct training *training)
-{
-    for (size_t i = 0; i < training->elements; i++)
-        training->gradients[i] = own_gradient(i, training->rank, training->size);
-}
-
-static int submit(struct training *training, int tensor, struct problem *problem)
-{
-    if (hvd_optimizer_ready(training->optimizer, tensor) != HVD_OK)
-        return problem_from_hvd(problem, "reducing a gradient");
-    return 0;
-}
-
+/* An accelerator has all of it on its queue at once, and what is ready is ready after its events;
+ * without overlap the queue is empty before. */
 static int backwards(struct training *training, enum batch_kind kind, struct problem *problem)
 {
+    struct machine *machine = &training->machine;
     bool early = kind == BATCH_REDUCE || (kind == BATCH_WHOLE && !training->options->no_overlap);
-    int last = training->options->model.count - 1;
-    for (int i = last; i >= 0; i--) {
+    bool late = kind == BATCH_WHOLE && !early;
+    int last = training->options->model.count - 1, rc = 0;
+    for (int i = last; i >= 0 && rc == 0; i--) {
         if (kind != BATCH_REDUCE)
-            compute_until(&training->compute, training->ready_at[i]);
-        if (early && submit(training, i, problem) < 0)
-            return -1;
+            rc = machine_run(machine, compute, &training->parts[i], problem);
+        if (early && rc == 0)
+            rc = machine_ready(machine, training->optimizer, i, problem);
     }
-    for (int i = last; i >= 0 && kind == BATCH_WHOLE && !early; i--)
-        if (submit(training, i, problem) < 0)
-            return -1;
-    return 0;
+    if (!early)
+        machine_wait(machine);
+    for (int i = last; i >= 0 && late && rc == 0; i--)
+        rc = machine_ready(machine, training->optimizer, i, problem);
+    return rc;
 }
 
 int training_batch(struct training *training, enum batch_kind kind, struct problem *problem)
 {
+    training->rate = kind == BATCH_WHOLE ? learning_rate : 0;
     compute_begin(&training->compute);
-    if (backwards(training, kind, problem) < 0)
-        return -1;
+    int rc = backwards(training, kind, problem);
+    if (rc == 0 && kind == BATCH_COMPUTE)
+        rc = run_and_wait(training, descend, problem);
+    if (rc < 0 || kind == BATCH_COMPUTE)
+        return rc;
     training->hold = kind == BATCH_REDUCE;
-    if (kind == BATCH_COMPUTE)
-        return update(training);
+    training->problem = problem;
     if (hvd_optimizer_step(training->optimizer) != 0)
         return problem_from_hvd(problem, "a step of the optimizer");
     return 0;
 }
 
 /* Of each of `size` additions and of the multiplication at the end, in parts of the result. Whole
- * numbers below 2048 and 256 are exact. */
+ * numbers of no more bits are exact. */
 static double rounding(enum hvd_compression compression, int size)
 {
-    static const double bits[] = { [HVD_COMPRESSION_FP16] = 11, [HVD_COMPRESSION_BF16] = 8 };
-    if (compression == HVD_COMPRESSION_NONE || 4 * size <= 1 << (int)bits[compression])
+    static const int bits[] = { [HVD_COMPRESSION_FP16] = 11, [HVD_COMPRESSION_BF16] = 8 };
+    if (compression == HVD_COMPRESSION_NONE || 4 * size <= 1 << bits[compression])
         return 0;
-    return size * exp2(-bits[compression]);
+    return ldexp(size, -bits[compression]);
 }
 
-int training_check_gradients(const struct training *training, struct problem *problem)
+/* Values or gradients, for the processor, until the next call. */
+static const float *read_tensors(struct training *training, const float *memory)
+{
+    if (training->copy == NULL)
+        return memory;
+    machine_read(&training->machine, training->copy, memory, training->elements);
+    return training->copy;
+}
+
+int training_check_gradients(struct training *training, struct problem *problem)
 {
     const struct synthetic_options *options = training->options;
+    const float *gradients = read_tensors(training, training->gradients);
     int rank = training->rank, size = training->size;
     float tolerance = (float)rounding(options->compression, size);
     for (size_t i = 0; i < training->elements; i++) {
-        float wanted = options->adasum ? own_gradient(i, rank, size) : expected_average(i);
-        float got = training->gradients[i];
-        if (!(fabsf(got - wanted) <= tolerance * wanted))
+        float wanted = options->adasum ? own_gradient(i, rank, size) : average_gradient(i);
+        if (!(fabsf(gradients[i] - wanted) <= tolerance * wanted))
             return problem_set(problem, EXIT_STATUS_DATA,
                                "rank %d: gradient %zu is %g after the run, expected %g", rank, i,
-                               (double)got, (double)wanted);
+                               (double)gradients[i], (double)wanted);
     }
     return 0;
+}
+
+int training_compare_parameters(struct training *training, struct problem *problem)
+{
+    const float *values = read_tensors(training, training->values);
+    return agree_on_bytes(values, training->elements * sizeof *values, problem);
 }
 
 void training_fini(struct training *training)
 {
     hvd_optimizer_destroy(training->optimizer);
-    free(training->gradients);
-    free(training->values);
+    machine_free(&training->machine, training->gradients);
+    machine_free(&training->machine, training->values);
+    machine_fini(&training->machine);
+    free(training->copy);
 }

@@ -353,6 +353,7 @@ program_tests += \
 	tests/program/slurm_test.sh \
 	tests/program/status_page_test.sh \
 	tests/program/strangers_test.sh \
+	tests/program/synthetic_benchmark_test.sh \
 	tests/program/variables_test.sh \
 	tests/program/world_test.sh
 
@@ -416,7 +417,8 @@ AM_TESTS_ENVIRONMENT = \
 	MEET='$(abs_builddir)/tests/support/meet'; \
 	WORLD='$(abs_builddir)/tests/support/world'; HELLO='$(abs_builddir)/examples/hello'; \
 	FASHION_MNIST='$(abs_builddir)/examples/fashion_mnist'; \
+	SYNTHETIC_BENCHMARK='$(abs_builddir)/examples/synthetic_benchmark'; \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
 	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH ACT COLLECTIVES HOROVOD_WORKER MEET WORLD HELLO \
-		FASHION_MNIST COMPARE_PARAMETERS SANITIZERS MANDOC CC;
+		FASHION_MNIST SYNTHETIC_BENCHMARK COMPARE_PARAMETERS SANITIZERS MANDOC CC;
