@@ -35,6 +35,7 @@ unit_tests = \
 	tests/unit/channel_test \
 	tests/unit/checkpoint_file_test \
 	tests/unit/checkpoint_list_test \
+	tests/unit/checkpoint_test \
 	tests/unit/consent_test \
 	tests/unit/description_test \
 	tests/unit/engine_ends_test \

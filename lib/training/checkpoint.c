@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Saving and restoring checkpoints, together:
+ *   save:    every rank looks at its list; the first rank of the set writes the file, and tells the
+ *            others how that went.
+ *   restore: every rank looks at its list, and all compare them; the first rank looks at the file
+ *            and tells; reads it into its own tensors and scalars, and tells; then it is broadcast.
+ * Fails when a list is wrong, or the lists differ; with what the first rank could not do; and with
+ * what the collectives fail with. Until the first rank begins to read data, nothing is changed on
+ * any rank. */
+#include "lib/hvd_training.h"
+
+#include "lib/base/text.h"
+#include "lib/device/device_copy.h"
+#include "lib/process.h"
+#include "lib/training/call.h"
+#include "lib/training/checkpoint_file.h"
+#include "lib/training/checkpoint_list.h"
+#include "lib/training/consent.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct job {
+    const char *path;
+    int process_set;
+    int first;   /* of the set's ranks, in the world: it has the file */
+    bool has_it; /* is this rank the first? */
+    struct checkpoint_list list;
+};
+
+/* ---- what both do ---- */
+
+static int look_at(struct job *job, const struct hvd_checkpoint *checkpoint, struct err *err)
+{
+    if (!job->path || job->path[0] == '\0')
+        return fail(err, HVD_ERR_INVALID, "the file has no name");
+    if (!checkpoint)
+        return fail(err, HVD_ERR_INVALID, "there is no checkpoint");
+    return checkpoint_list_init(&job->list, checkpoint, err);
+}
+
+/* Own mistakes are in `own` then: all have to hear of them. */
+static int job_init(struct job *job, const char *path, const struct hvd_checkpoint *checkpoint,
+                    int process_set, struct err *own, struct err *err)
+{
+    *own = (struct err){ .code = HVD_OK };
+    *job = (struct job){ .path = path, .process_set = process_set };
+    job->first = call_first_rank(process_set, err);
+    if (job->first < 0)
+        return job->first;
+    job->has_it = hvd_rank() == job->first;
+    look_at(job, checkpoint, own);
+    return HVD_OK;
+}
+
+static void job_fini(struct job *job)
+{
+    checkpoint_list_fini(&job->list);
+}
+
+/* The first rank has done its part, or found out why not. All get that. */
+static int tell(const struct job *job, const struct err *own, struct err *err)
+{
+    struct err told = *own;
+    int rc = call_broadcast_bytes("hvd.checkpoint.told", job->process_set, &told, sizeof told,
+                                  job->first, err);
+    if (rc < 0 || told.code == HVD_OK)
+        return rc;
+    told.text[sizeof told.text - 1] = '\0';
+    text_make_line(told.text);
+    return fail(err, told.code < 0 ? told.code : HVD_ERR_PROTOCOL, "%s", told.text);
+}
+
+/* ---- save ---- */
+
+static int give_data(void *arg, size_t entry, uint64_t at, void *bytes, size_t nbytes,
+                     struct err *err)
+{
+    const struct checkpoint_list *list = arg;
+    const struct checkpoint_memory *memory = &list->memory[entry];
+    const char *data = (const char *)memory->data + at;
+    if (memory->device != 0)
+        return device_read(memory->device, bytes, data, nbytes, err);
+    memcpy(bytes, data, nbytes);
+    return HVD_OK;
+}
+
+static int save(struct job *job, struct err *err)
+{
+    struct err own = { .code = HVD_OK };
+    if (job->has_it)
+        checkpoint_file_write(job->path, job->list.entries, job->list.count, give_data, &job->list,
+                              &own);
+    return tell(job, &own, err);
+}
+
+int hvd_checkpoint_save(const char *file, const struct hvd_checkpoint *checkpoint, int process_set)
+{
+    struct job job;
+    struct err own, err = { .code = HVD_OK };
+    int rc = job_init(&job, file, checkpoint, process_set, &own, &err);
+    if (rc == HVD_OK)
+        rc = consent_settle("checkpoint", process_set, &own, &err);
+    if (rc == HVD_OK)
+        rc = save(&job, &err);
+    job_fini(&job);
+    return process_answer(rc, &err);
+}
+
+/* ---- restore ---- */
+
+/* The others' lists must be those of the first rank: only those are compared with the file. */
+static int compare_lists(const struct job *job, struct err *own, struct err *err)
+{
+    struct wire_writer lines = { 0 };
+    checkpoint_list_put_lines(&lines, &job->list);
+    if (lines.failed && own->code == HVD_OK)
+        fail(own, HVD_ERR_NOMEM, "out of memory");
+    const char *text = lines.failed ? "" : (const char *)lines.data;
+    int rc = consent_agree("checkpoint", job->process_set, own, text, err);
+    wire_writer_fini(&lines);
+    return rc;
+}
+
+/* On the first rank: the file, and where in it each entry of the list is. */
+struct source {
+    struct checkpoint_file file;
+    size_t *places; /* owned */
+};
+
+static int source_open(struct source *source, const struct job *job, struct err *err)
+{
+    char shown[CHECKPOINT_PATH_SHOWN + 1];
+    const struct checkpoint_list *list = &job->list;
+    int rc = checkpoint_file_open(&source->file, job->path, err);
+    if (rc < 0)
+        return rc;
+    source->places = calloc(list->count + 1, sizeof *source->places);
+    if (!source->places)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    rc = checkpoint_list_match(list, source->file.entries, source->file.count, source->places, err);
+    if (rc < 0)
+        fail_context(err, "%s", checkpoint_path_text(shown, job->path));
+    return rc;
+}
+
+static void source_close(struct source *source)
+{
+    checkpoint_file_close(&source->file);
+    free(source->places);
+}
+
+enum { PIECE = 1 << 20 };
+
+static int read_into_device(const struct checkpoint_file *file, size_t place,
+                            const struct checkpoint_memory *memory, struct err *err)
+{
+    uint64_t nbytes = file->entries[place].nbytes;
+    char *piece = malloc(PIECE);
+    int rc = piece ? HVD_OK : fail(err, HVD_ERR_NOMEM, "out of memory");
+    for (uint64_t at = 0; at < nbytes && rc == HVD_OK; at += PIECE) {
+        size_t part = nbytes - at < PIECE ? (size_t)(nbytes - at) : PIECE;
+        rc = checkpoint_file_read(file, place, at, piece, part, err);
+        if (rc == HVD_OK)
+            rc = device_write(memory->device, (char *)memory->data + at, piece, part, err);
+    }
+    free(piece);
+    return rc;
+}
+
+static int read_data(const struct source *source, const struct checkpoint_list *list,
+                     struct err *err)
+{
+    int rc = HVD_OK;
+    for (size_t i = 0; i < list->count && rc == HVD_OK; i++) {
+        const struct checkpoint_memory *memory = &list->memory[i];
+        if (memory->device != 0)
+            rc = read_into_device(&source->file, source->places[i], memory, err);
+        else
+            rc = checkpoint_file_read(&source->file, source->places[i], 0, memory->data,
+                                      (size_t)list->entries[i].nbytes, err);
+    }
+    return rc;
+}
+
+static int take_over(struct job *job, struct source *source, struct err *err)
+{
+    struct err own = { .code = HVD_OK };
+    if (job->has_it)
+        source_open(source, job, &own);
+    int rc = tell(job, &own, err);
+    if (rc < 0)
+        return rc;
+    if (job->has_it)
+        read_data(source, &job->list, &own);
+    return tell(job, &own, err);
+}
+
+static int broadcast(const struct job *job, const struct hvd_checkpoint *checkpoint,
+                     struct err *err)
+{
+    int rc = hvd_broadcast_optimizer_state(checkpoint->tensors, checkpoint->ntensors,
+                                           checkpoint->scalars, checkpoint->nscalars, job->first,
+                                           job->process_set);
+    return call_answer(rc, err);
+}
+
+static int restore(struct job *job, const struct hvd_checkpoint *checkpoint, struct err *err)
+{
+    struct source source = { .file = { .fd = -1 } };
+    int rc = take_over(job, &source, err);
+    source_close(&source);
+    return rc < 0 ? rc : broadcast(job, checkpoint, err);
+}
+
+int hvd_checkpoint_restore(const char *file, const struct hvd_checkpoint *checkpoint,
+                           int process_set)
+{
+    struct job job;
+    struct err own, err = { .code = HVD_OK };
+    int rc = job_init(&job, file, checkpoint, process_set, &own, &err);
+    if (rc == HVD_OK)
+        rc = compare_lists(&job, &own, &err);
+    if (rc == HVD_OK)
+        rc = restore(&job, checkpoint, &err);
+    job_fini(&job);
+    return process_answer(rc, &err);
+}
