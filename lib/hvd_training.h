@@ -109,10 +109,11 @@ HVD_API double hvd_corrected_momentum(double momentum, double old_rate, double n
 /* ---- who trains on which sample ---- */
 
 /* Deals `count` samples to the ranks, anew in each epoch: all samples, in an order that depends on
- * seed, epoch and count alone, in equal shares; so that shares are equal the first of the order are
- * dealt again at the end, size - 1 samples at most. The ranks' batches number k together are samples
- * k x batch x size to (k + 1) x batch x size of the order, whatever the number of ranks: two ranks
- * with batch 64 see in each step what one with 128 does. (Horovod's ElasticSampler.) */
+ * seed, epoch and count alone, in equal shares; so that shares are equal the first of the order
+ * are dealt again at the end, at most size - 1 of them. The ranks' batches number k are together
+ * the samples k x batch x size to (k + 1) x batch x size of the order, whatever the number of
+ * ranks: two ranks with batch 64 see in each step what one with 128 does. (Horovod's
+ * ElasticSampler.) */
 struct hvd_sampler_options {
     uint64_t count; /* at most 2^32 - 1 */
     uint64_t seed;

@@ -5,10 +5,13 @@ library_pages = \
 	man/hvd_allgather.3 \
 	man/hvd_allreduce.3 \
 	man/hvd_alltoall.3 \
+	man/hvd_average_metrics.3 \
 	man/hvd_barrier.3 \
 	man/hvd_broadcast.3 \
-	man/hvd_checkpoint_save.3 \
+	man/hvd_broadcast_object.3 \
+	man/hvd_broadcast_parameters.3 \
 	man/hvd_bytes_sent.3 \
+	man/hvd_checkpoint_save.3 \
 	man/hvd_dtype_size.3 \
 	man/hvd_environment.7 \
 	man/hvd_init.3 \
@@ -19,19 +22,24 @@ library_pages = \
 	man/hvd_rank.3 \
 	man/hvd_reducescatter.3 \
 	man/hvd_register_device.3 \
+	man/hvd_sampler_create.3 \
 	man/hvd_start_timeline.3 \
 	man/hvd_tensor.3 \
 	man/hvd_version.3 \
-	man/hvd_wait.3
+	man/hvd_wait.3 \
+	man/hvd_warmup_rate.3
 
 page_links = \
 	man/hvd_add_process_set.3 \
 	man/hvd_allgather_async.3 \
+	man/hvd_allgather_object.3 \
 	man/hvd_allreduce_async.3 \
 	man/hvd_alltoall_async.3 \
 	man/hvd_barrier_async.3 \
 	man/hvd_broadcast_async.3 \
+	man/hvd_broadcast_optimizer_state.3 \
 	man/hvd_checkpoint_restore.3 \
+	man/hvd_corrected_momentum.3 \
 	man/hvd_cross_rank.3 \
 	man/hvd_cross_size.3 \
 	man/hvd_grouped_allgather.3 \
@@ -46,6 +54,7 @@ page_links = \
 	man/hvd_join_async.3 \
 	man/hvd_local_rank.3 \
 	man/hvd_local_size.3 \
+	man/hvd_object_free.3 \
 	man/hvd_options.3 \
 	man/hvd_poll.3 \
 	man/hvd_process_set_included.3 \
@@ -57,6 +66,13 @@ page_links = \
 	man/hvd_remove_process_set.3 \
 	man/hvd_result.3 \
 	man/hvd_result_free.3 \
+	man/hvd_sampler_destroy.3 \
+	man/hvd_sampler_left.3 \
+	man/hvd_sampler_next.3 \
+	man/hvd_sampler_processed.3 \
+	man/hvd_sampler_resume.3 \
+	man/hvd_sampler_start_epoch.3 \
+	man/hvd_scheduled_rate.3 \
 	man/hvd_share.3 \
 	man/hvd_shutdown.3 \
 	man/hvd_size.3 \
