@@ -12,12 +12,13 @@ set -u
 
 small="--compute sleep:1 --num-warmup-batches 1 --num-batches-per-iter 2 --num-iters 2"
 
-# alone OPTION... and ranks N OPTION...
+# alone OPTION... and ranks N OPTION..., on $hosts if there are any named.
+hosts=
 alone() { run "$SYNTHETIC_BENCHMARK" $small "$@"; }
 ranks() {
     n=$1
     shift
-    run "$HVDRUN" -np "$n" "$SYNTHETIC_BENCHMARK" $small "$@"
+    run "$HVDRUN" -np "$n" ${hosts:+-H $hosts} "$SYNTHETIC_BENCHMARK" $small "$@"
     sed -i 's/^\[0\]<stdout>://' "$tmp/out"
     sed -i '/^hvdrun: /d; s/^\[[0-9]*\]<stderr>://' "$tmp/err"
 }
@@ -69,6 +70,11 @@ for n in 3 4; do
     ranks $n --shrink 64 --quiet
     ok "$n ranks run, and say one line with --quiet" quiet $n
 done
+
+hosts=localhost:1,127.0.0.2:3
+ranks 4 --shrink 64 --quiet
+ok "so do 4 ranks on two hosts" quiet 4
+hosts=
 
 # The averages are checked by the program: status 1 if one is wrong.
 while read -r options; do
