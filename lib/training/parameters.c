@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of parameters and scalars; see parameters.h. Names are looked at first; then of each its
- * type, its shape and where its data is, and the first mistake is told. */
+ * type, shape, data and device, and the first mistake is told. */
 #include "lib/training/parameters.h"
 
+#include "lib/device/device.h"
 #include "lib/reduce/reduce.h"
 
 #include <inttypes.h>
@@ -45,6 +46,15 @@ static int check_shape(const struct hvd_parameter *parameter, struct err *err)
     return HVD_OK;
 }
 
+static int check_device(int number, struct err *err)
+{
+    if (number == 0)
+        return HVD_OK;
+    struct device *device = device_hold(number, err);
+    device_release(device);
+    return device ? HVD_OK : err->code;
+}
+
 static int check(const struct hvd_parameter *parameter, struct err *err)
 {
     if (dtype_size((int)parameter->dtype) == 0)
@@ -52,7 +62,7 @@ static int check(const struct hvd_parameter *parameter, struct err *err)
     int rc = check_shape(parameter, err);
     if (rc == HVD_OK && !parameter->data && parameter_elements(parameter) > 0)
         return fail(err, HVD_ERR_INVALID, "data is NULL");
-    return rc;
+    return rc < 0 ? rc : check_device(parameter->device, err);
 }
 
 /* Room for the names of a list that is there. */

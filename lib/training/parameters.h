@@ -10,9 +10,9 @@
 
 #include <stddef.h>
 
-/* Checks names, types, shapes and data (gradients are not looked at), and gives the order of the
- * names: `count` of them, owned. HVD_ERR_INVALID, with a text that names the parameter, "parameter
- * 'w': dims[1] is -3, a dimension is 0 or more"; or HVD_ERR_NOMEM. */
+/* Checks names, types, shapes, data and devices (gradients are not looked at), and gives the order
+ * of the names: `count` of them, owned. HVD_ERR_INVALID, with a text that names the parameter,
+ * "parameter 'w': dims[1] is -3, a dimension is 0 or more"; or HVD_ERR_NOMEM. */
 int parameters_sort(const struct hvd_parameter *parameters, int count, struct named **order,
                     struct err *err);
 

@@ -96,6 +96,7 @@ static const struct {
       "parameter 'b': it is larger than memory can hold" },
     { { .name = "b", .dtype = HVD_FLOAT32, DIMS(2) }, "parameter 'b': data is NULL" },
     { { .name = "b" }, "parameter 'b': data is NULL" },
+    { { .name = "b", FLOATS(1), .device = 7 }, "parameter 'b': there is no device 7" },
 };
 
 START_TEST(a_bad_parameter_is_named_with_what_is_wrong)

@@ -155,6 +155,10 @@ static void bad_dtype(struct hvd_parameter *parameters)
 {
     parameters[1].dtype = (enum hvd_dtype)12;
 }
+static void no_device(struct hvd_parameter *parameters)
+{
+    parameters[1].device = 3;
+}
 static void other_name(struct hvd_parameter *parameters)
 {
     parameters[1].name = "beta";
@@ -182,6 +186,8 @@ static const struct {
       "rank 1: parameter 'bias': data is NULL" },
     { bad_dtype, 4, 0, HVD_ERR_INVALID, "parameter 'bias': dtype 12 is not an element type",
       "rank 1: parameter 'bias': dtype 12 is not an element type" },
+    { no_device, 4, 0, HVD_ERR_INVALID, "parameter 'bias': there is no device 3",
+      "rank 1: parameter 'bias': there is no device 3" },
     { NULL, -2, 0, HVD_ERR_INVALID, "a list of -2 parameters", "rank 1: a list of -2 parameters" },
     { NULL, 4, 3, HVD_ERR_INVALID, "root 3 does not exist in a world of 3",
       "rank 1: root 3 does not exist in a world of 3" },
