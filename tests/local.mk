@@ -70,6 +70,12 @@ unit_tests = \
 	tests/unit/news_test \
 	tests/unit/object_test \
 	tests/unit/operation_test \
+	tests/unit/optimizer_adasum_test \
+	tests/unit/optimizer_agreement_test \
+	tests/unit/optimizer_compression_test \
+	tests/unit/optimizer_groups_test \
+	tests/unit/optimizer_options_test \
+	tests/unit/optimizer_passes_test \
 	tests/unit/optimizer_test \
 	tests/unit/parameters_test \
 	tests/unit/rates_test \
@@ -129,6 +135,8 @@ tests_unit_half_test_LDADD = $(LDADD) -lm
 tests_unit_operation_test_LDADD = $(LDADD) -lm
 tests_unit_operation_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
 tests_unit_rates_test_LDADD = $(LDADD) -lm
+tests_unit_optimizer_adasum_test_LDADD = $(LDADD) -lm
+tests_unit_optimizer_compression_test_LDADD = $(LDADD) -lm
 tests_unit_reduce_test_LDADD = $(LDADD) -lm
 tests_unit_scale_test_LDADD = $(LDADD) -lm
 

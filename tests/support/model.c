@@ -2,10 +2,12 @@
 /* A model for tests of optimizers; see model.h. */
 #include "tests/support/model.h"
 
-#include "lib/reduce/half.h"
+#include "tests/support/elements.h"
 #include "tests/support/ranks.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 static const struct shape {
     const char *name;
@@ -22,36 +24,10 @@ static const struct shape {
     [MODEL_EMPTY] = { "empty", HVD_FLOAT32, 2, { 0, 4 }, 0 },
 };
 
-static double get(enum hvd_dtype dtype, const void *memory, int at)
-{
-    switch (dtype) {
-    case HVD_FLOAT64:
-        return ((const double *)memory)[at];
-    case HVD_BFLOAT16:
-        return (double)bfloat16_to_float(((const uint16_t *)memory)[at]);
-    default:
-        return (double)((const float *)memory)[at];
-    }
-}
-
-static void put(enum hvd_dtype dtype, void *memory, int at, double value)
-{
-    switch (dtype) {
-    case HVD_FLOAT64:
-        ((double *)memory)[at] = value;
-        break;
-    case HVD_BFLOAT16:
-        ((uint16_t *)memory)[at] = bfloat16_from_float((float)value);
-        break;
-    default:
-        ((float *)memory)[at] = (float)value;
-    }
-}
-
 static void fill(int parameter, void *memory, double value)
 {
     for (int i = 0; i < shapes[parameter].count; i++)
-        put(shapes[parameter].dtype, memory, i, value);
+        element_put(shapes[parameter].dtype, memory, (size_t)i, value);
 }
 
 void model_init(struct model *model)
@@ -80,11 +56,11 @@ int model_update(void *arg)
     struct model *model = arg;
     model->updates++;
     for (int i = 0; i < MODEL_PARAMETERS; i++) {
-        const struct hvd_parameter *parameter = &model->parameters[i];
-        for (int k = 0; k < shapes[i].count; k++)
-            put(parameter->dtype, parameter->data, k,
-                get(parameter->dtype, parameter->data, k) -
-                    get(parameter->dtype, parameter->gradient, k));
+        const struct hvd_parameter *is = &model->parameters[i];
+        for (size_t k = 0; k < (size_t)shapes[i].count; k++)
+            element_put(is->dtype, is->data, k,
+                        element_get(is->dtype, is->data, k) -
+                            element_get(is->dtype, is->gradient, k));
     }
     return model->result;
 }
@@ -98,6 +74,40 @@ struct hvd_optimizer *model_optimizer(struct model *model,
                                         model, &optimizer),
                    HVD_OK);
     return optimizer;
+}
+
+int model_try(struct model *model, const struct hvd_optimizer_options *options, int place,
+              const struct hvd_parameter *parameter)
+{
+    struct hvd_optimizer *optimizer = NULL;
+    model_init(model);
+    if (parameter)
+        model->parameters[place] = *parameter;
+    int rc = hvd_optimizer_create(model->parameters, MODEL_PARAMETERS, options, model_update, model,
+                                  &optimizer);
+    hvd_optimizer_destroy(optimizer);
+    return rc;
+}
+
+void model_require_text(const char *head, const struct model_case *expected)
+{
+    const char *text = hvd_last_error();
+    size_t length = strlen(head);
+    require_text(expected->text);
+    REQUIRE(strncmp(text, head, length) == 0);
+    REQUIRE(strncmp(text + length, expected->text, strlen(expected->text)) == 0);
+}
+
+void model_require_mistakes(struct model *model, const struct model_case *cases, int count)
+{
+    bool alone = hvd_size() == 1, mine = alone || hvd_rank() == 1;
+    for (const struct model_case *at = cases; at < cases + count; at++) {
+        int rc = mine ? model_try(model, &at->options, at->place, at->parameter)
+                      : model_try(model, NULL, 0, NULL);
+        REQUIRE_STATUS(rc, mine ? HVD_ERR_INVALID : HVD_ERR_MISMATCH);
+        model_require_text(mine ? "optimizer: " : "optimizer: rank 1: ", at);
+    }
+    REQUIRE_STATUS(model_try(model, NULL, 0, NULL), HVD_OK);
 }
 
 void model_set(struct model *model, int parameter, double value)
@@ -126,7 +136,7 @@ void model_ready_all(struct model *model, struct hvd_optimizer *optimizer, doubl
 static void require(int parameter, const char *what, const void *memory, double value)
 {
     for (int i = 0; i < shapes[parameter].count; i++) {
-        double is = get(shapes[parameter].dtype, memory, i);
+        double is = element_get(shapes[parameter].dtype, memory, (size_t)i);
         if (is != value)
             fprintf(stderr, "%s of %s at %d is %.17g, wanted %.17g\n", what, shapes[parameter].name,
                     i, is, value);

@@ -33,6 +33,26 @@ int model_update(void *model);
 struct hvd_optimizer *model_optimizer(struct model *model,
                                       const struct hvd_optimizer_options *options);
 
+/* Whether an optimizer can be made: with another parameter at a place, unless it is NULL. The
+ * status of hvd_optimizer_create(). */
+int model_try(struct model *model, const struct hvd_optimizer_options *options, int place,
+              const struct hvd_parameter *parameter);
+
+/* Likewise, for a table of cases: what is asked for, and what the text is, behind "optimizer: ". */
+struct model_case {
+    struct hvd_optimizer_options options;
+    int place;
+    const struct hvd_parameter *parameter;
+    const char *text;
+};
+
+/* That the last error is `head` and then the text of the case. */
+void model_require_text(const char *head, const struct model_case *expected);
+
+/* Each case is rank 1's own mistake and the others' mismatch; or, in a world of one rank, its own.
+ * In the end an optimizer can be made. */
+void model_require_mistakes(struct model *model, const struct model_case *cases, int count);
+
 /* All elements of a gradient; of all. Multiples of 1/8 from -16 to 16 are what bfloat16 has. */
 void model_set(struct model *model, int parameter, double value);
 void model_set_all(struct model *model, double value);
