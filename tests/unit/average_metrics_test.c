@@ -205,6 +205,56 @@ START_TEST(a_rank_without_memory_fails_on_all)
 }
 END_TEST
 
+/* What rank 1 sends under the name of the call, byte by byte. */
+static const struct {
+    const char *bytes;
+    size_t size;
+    int code;
+    const char *text;
+} messages[] = {
+    { "", 0, HVD_ERR_PROTOCOL, "rank 1 sent no list of metrics" },
+    { "\0", 1, HVD_ERR_MISMATCH, "rank 0 has a metric 'loss', rank 1 has none" },
+    { "\0\4\0\0\0los", 8, HVD_ERR_PROTOCOL, "rank 1 sent no list of metrics" },
+    { "\0\xff\xff\xff\xffloss", 9, HVD_ERR_PROTOCOL, "rank 1 sent no list of metrics" },
+    { "\0\4\0\0\0loss\0\0\0", 12, HVD_ERR_PROTOCOL, "rank 1 sent no list of metrics" },
+    { "\1\3\0\0\0a\nb", 8, HVD_ERR_MISMATCH, "rank 1: a?b" },
+    { "\1\xff\0\0\0ab", 7, HVD_ERR_MISMATCH, "rank 1: " },
+};
+
+static void send_bytes(const char *bytes, size_t size)
+{
+    int64_t dim = (int64_t)size, handle;
+    const struct hvd_tensor tensor = {
+        .name = "hvd.average_metrics", .input = bytes, .dtype = HVD_UINT8, .ndims = 1, .dims = &dim
+    };
+    struct hvd_result result;
+    REQUIRE_STATUS(hvd_allgather_async(&tensor, NULL, &handle), HVD_OK);
+    REQUIRE_STATUS(hvd_wait_result(handle, &result), HVD_OK);
+    hvd_result_free(&result);
+}
+
+static int send_strange_messages(int rank)
+{
+    init_world();
+    for (int i = 0; i < ROWS(messages); i++) {
+        struct hvd_metric metric = { "loss", 7 };
+        if (rank == 1) {
+            send_bytes(messages[i].bytes, messages[i].size);
+            continue;
+        }
+        REQUIRE_STATUS(hvd_average_metrics(&metric, 1, 0), messages[i].code);
+        require_text(messages[i].text);
+        REQUIRE(metric.value == 7);
+    }
+    return leave_world();
+}
+
+START_TEST(a_message_that_is_none_is_an_error)
+{
+    ranks_run(&(struct mini_options){ .size = 3 }, send_strange_messages);
+}
+END_TEST
+
 START_TEST(alone_a_rank_has_its_own_average)
 {
     struct hvd_metric metric = { "loss", 0.1 };
@@ -228,6 +278,7 @@ int main(void)
     tcase_add_test(tcase, a_process_set_has_averages_of_its_own);
     tcase_add_test(tcase, a_difference_is_quoted_on_all_ranks_and_changes_nothing);
     tcase_add_test(tcase, a_rank_without_memory_fails_on_all);
+    tcase_add_test(tcase, a_message_that_is_none_is_an_error);
     tcase_add_test(tcase, alone_a_rank_has_its_own_average);
     return unit_run(suite);
 }

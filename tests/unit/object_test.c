@@ -11,7 +11,8 @@
 
 #define ROWS(table) (int)(sizeof(table) / sizeof *(table))
 
-/* Built with -Wl,--wrap=malloc: what is as large as this is not there. */
+/* Built with -Wl,--wrap=malloc: there is no memory for this many bytes, nor for a tebibyte, which
+ * sanitizers would not forgive. */
 static size_t refused_size;
 
 void *__real_malloc(size_t size);
@@ -19,7 +20,8 @@ void *__wrap_malloc(size_t size);
 
 void *__wrap_malloc(size_t size)
 {
-    return refused_size > 0 && size == refused_size ? NULL : __real_malloc(size);
+    bool refused = (refused_size > 0 && size == refused_size) || size >> 40 > 0;
+    return refused ? NULL : __real_malloc(size);
 }
 
 static void *make_bytes(size_t size, int rank)
@@ -242,6 +244,94 @@ START_TEST(what_one_rank_cannot_gather_fails_on_all)
 }
 END_TEST
 
+/* Rank 1 says that it will send `announced` bytes, and then sends `sent`. */
+static const struct {
+    uint64_t announced, sent;
+    int code;
+    const char *text;
+} announcements[] = {
+    { 100, 50, HVD_ERR_PROTOCOL, "allgather object: 54 bytes, 104 were announced" },
+    { 10, 50, HVD_ERR_INVALID, "allgather object: " },
+    { UINT64_MAX, 0, HVD_ERR_NOMEM, "no memory for 18446744073709551615 bytes" },
+    { UINT64_MAX / 256, 0, HVD_ERR_NOMEM, "no memory for " },
+};
+
+static void gather_raw(const char *name, const void *bytes, uint64_t size)
+{
+    int64_t dim = (int64_t)size, handle;
+    const struct hvd_tensor tensor = {
+        .name = name, .input = bytes, .dtype = HVD_UINT8, .ndims = 1, .dims = &dim
+    };
+    struct hvd_result result;
+    REQUIRE_STATUS(hvd_allgather_async(&tensor, NULL, &handle), HVD_OK);
+    REQUIRE_STATUS(hvd_wait_result(handle, &result), HVD_OK);
+    hvd_result_free(&result);
+}
+
+static void lie(uint64_t announced, uint64_t sent)
+{
+    static const char bytes[64];
+    int32_t mistake = 0;
+    gather_raw("o.sz", &announced, sizeof announced);
+    REQUIRE_STATUS(hvd_allreduce("hvd.o.mistake", &mistake, &mistake, 1, HVD_INT32, HVD_MAX),
+                   HVD_OK);
+    if (mistake == 0)
+        gather_raw("o.t", bytes, sent);
+}
+
+static int gather_lies(int rank)
+{
+    struct hvd_object *objects;
+    init_world();
+    for (int i = 0; i < ROWS(announcements); i++) {
+        char text[500];
+        if (rank == 1) {
+            lie(announcements[i].announced, announcements[i].sent);
+            if (announcements[i].code == HVD_ERR_NOMEM)
+                REQUIRE_STATUS(hvd_broadcast("hvd.o.text", text, sizeof text, HVD_UINT8, 0),
+                               HVD_OK);
+            continue;
+        }
+        int rc = hvd_allgather_object("o", &rank, sizeof rank, 0, &objects);
+        REQUIRE_STATUS(rc, announcements[i].code);
+        require_text(announcements[i].text);
+        REQUIRE(!objects);
+    }
+    return leave_world();
+}
+
+START_TEST(a_rank_that_sends_something_else_than_it_said_is_an_error)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, gather_lies);
+}
+END_TEST
+
+static int broadcast_too_much(int rank)
+{
+    uint64_t announced = UINT64_MAX;
+    int32_t mistake = 0;
+    char text[500];
+    struct hvd_object object;
+    init_world();
+    if (rank == 0) {
+        REQUIRE_STATUS(hvd_broadcast("o.sz", &announced, 8, HVD_UINT8, 0), HVD_OK);
+        REQUIRE_STATUS(hvd_allreduce("hvd.o.mistake", &mistake, &mistake, 1, HVD_INT32, HVD_MAX),
+                       HVD_OK);
+        REQUIRE_STATUS(hvd_broadcast("hvd.o.text", text, sizeof text, HVD_UINT8, 1), HVD_OK);
+    } else {
+        REQUIRE_STATUS(hvd_broadcast_object("o", &object, 0, 0), HVD_ERR_NOMEM);
+        require_text("broadcast object: no memory for 18446744073709551615 bytes");
+        REQUIRE(is_empty(&object));
+    }
+    return leave_world();
+}
+
+START_TEST(more_than_memory_can_hold_is_not_asked_for)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, broadcast_too_much);
+}
+END_TEST
+
 START_TEST(nothing_can_be_freed)
 {
     hvd_object_free(NULL);
@@ -263,6 +353,8 @@ int main(void)
     tcase_add_loop_test(tcase, all_ranks_have_the_objects_of_all, 1, 5);
     tcase_add_test(tcase, in_a_process_set_they_are_in_the_order_of_its_ranks);
     tcase_add_test(tcase, what_one_rank_cannot_gather_fails_on_all);
+    tcase_add_test(tcase, a_rank_that_sends_something_else_than_it_said_is_an_error);
+    tcase_add_test(tcase, more_than_memory_can_hold_is_not_asked_for);
     tcase_add_test(tcase, nothing_can_be_freed);
     return unit_run(suite);
 }
