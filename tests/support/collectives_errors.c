@@ -181,13 +181,12 @@ static void check_group(int odd_rank, bool other_shape)
     static const char *const names[] = { "errors.a", "errors.b", "errors.c" };
     bool odd = my_rank == odd_rank;
     for (int i = 0; i < 3; i++)
-        tensors[i] = (struct hvd_tensor){ names[i],
-                                          data[i],
-                                          data[i],
-                                          0,
-                                          HVD_FLOAT32,
-                                          1,
-                                          odd && other_shape && i == 1 ? other : usual };
+        tensors[i] = (struct hvd_tensor){ .name = names[i],
+                                          .input = data[i],
+                                          .output = data[i],
+                                          .dtype = HVD_FLOAT32,
+                                          .ndims = 1,
+                                          .dims = odd && other_shape && i == 1 ? other : usual };
     int count = odd && !other_shape ? 2 : 3;
     int rc = hvd_grouped_allreduce_async(tensors, count, HVD_SUM, NULL, &handle);
     require(rc == HVD_OK, "a group: %s", hvd_strstatus(rc));

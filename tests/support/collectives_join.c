@@ -109,8 +109,18 @@ static void check_others(void)
     float data[2][COUNT];
     int64_t dims[] = { COUNT }, handle;
     struct hvd_tensor tensors[] = {
-        { "join.a", data[0], data[0], 0, HVD_FLOAT32, 1, dims },
-        { "join.b", data[1], data[1], 0, HVD_FLOAT32, 1, dims },
+        { .name = "join.a",
+          .input = data[0],
+          .output = data[0],
+          .dtype = HVD_FLOAT32,
+          .ndims = 1,
+          .dims = dims },
+        { .name = "join.b",
+          .input = data[1],
+          .output = data[1],
+          .dtype = HVD_FLOAT32,
+          .ndims = 1,
+          .dims = dims },
     };
     for (int i = 0; i < COUNT; i++)
         data[0][i] = data[1][i] = 1;

@@ -319,7 +319,9 @@ static void check_scaled(enum hvd_dtype dtype, enum hvd_op op, double prescale, 
     unsigned char data[COUNT * 8];
     int64_t dims[] = { COUNT }, handle;
     struct hvd_options options = { .prescale = prescale, .postscale = postscale };
-    struct hvd_tensor tensor = { "scaled", data, data, 0, dtype, 1, dims };
+    struct hvd_tensor tensor = {
+        .name = "scaled", .input = data, .output = data, .dtype = dtype, .ndims = 1, .dims = dims
+    };
     for (size_t i = 0; i < COUNT; i++)
         element_put(dtype, data, i, (double)i + my_rank);
     int rc = hvd_allreduce_async(&tensor, op, &options, &handle);

@@ -214,7 +214,12 @@ static void check_many_small(void)
             snprintf(name, sizeof name, "small.%zu", at);
             for (int k = 0; k < SMALL_COUNT; k++)
                 data[at][k] = (int32_t)at + k + my_rank;
-            struct hvd_tensor tensor = { name, data[at], data[at], 0, HVD_INT32, 1, dims };
+            struct hvd_tensor tensor = { .name = name,
+                                         .input = data[at],
+                                         .output = data[at],
+                                         .dtype = HVD_INT32,
+                                         .ndims = 1,
+                                         .dims = dims };
             int rc = hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handles[at]);
             require(rc == HVD_OK, "%s: %s", name, hvd_strstatus(rc));
         }
@@ -239,7 +244,9 @@ static void check_nameless(void)
     int64_t handles[COUNT], dims[] = { 1 };
     for (int i = 0; i < COUNT; i++) {
         data[i] = i + my_rank;
-        struct hvd_tensor tensor = { NULL, &data[i], &data[i], 0, HVD_INT32, 1, dims };
+        struct hvd_tensor tensor = {
+            .input = &data[i], .output = &data[i], .dtype = HVD_INT32, .ndims = 1, .dims = dims
+        };
         int rc = hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handles[i]);
         require(rc == HVD_OK, "nameless tensor %d: %s", i, hvd_strstatus(rc));
     }

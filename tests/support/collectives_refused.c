@@ -18,7 +18,13 @@ static const int64_t large[] = { INT64_MAX };
 /* A proper tensor, to be spoilt. */
 static struct hvd_tensor proper(void)
 {
-    return (struct hvd_tensor){ "refused", input, output, sizeof output, HVD_FLOAT32, 1, dims };
+    return (struct hvd_tensor){ .name = "refused",
+                                .input = input,
+                                .output = output,
+                                .output_size = sizeof output,
+                                .dtype = HVD_FLOAT32,
+                                .ndims = 1,
+                                .dims = dims };
 }
 
 static void refused(int rc, const char *what, const char *word)
@@ -174,7 +180,12 @@ static void check_groups(void)
     group[1].name = NULL;
     refused(hvd_grouped_allreduce_async(group, 2, HVD_SUM, NULL, &handle), "a name for one",
             "name");
-    group[1] = (struct hvd_tensor){ "other", input, output, 0, HVD_FLOAT32, 2, negative };
+    group[1] = (struct hvd_tensor){ .name = "other",
+                                    .input = input,
+                                    .output = output,
+                                    .dtype = HVD_FLOAT32,
+                                    .ndims = 2,
+                                    .dims = negative };
     refused(hvd_grouped_allreduce_async(group, 2, HVD_SUM, NULL, &handle), "one bad tensor", "-3");
 }
 
@@ -182,7 +193,13 @@ static void check_groups(void)
 static void check_duplicates(void)
 {
     struct hvd_tensor tensor = proper();
-    struct hvd_tensor group[] = { { "first", input, output, 0, HVD_FLOAT32, 1, dims }, proper() };
+    struct hvd_tensor group[] = { { .name = "first",
+                                    .input = input,
+                                    .output = output,
+                                    .dtype = HVD_FLOAT32,
+                                    .ndims = 1,
+                                    .dims = dims },
+                                  proper() };
     int64_t handle, second;
     int rc = HVD_OK;
     bool late = my_rank == world_size - 1 && world_size > 1; /* submits after everybody's try */

@@ -74,7 +74,9 @@ static int64_t start_sum(const struct set *set, const char *name, int64_t *data,
 {
     int64_t dims[] = { (int64_t)count }, handle;
     struct hvd_options options = { .process_set = set->id };
-    struct hvd_tensor tensor = { name, data, data, 0, HVD_INT64, 1, dims };
+    struct hvd_tensor tensor = {
+        .name = name, .input = data, .output = data, .dtype = HVD_INT64, .ndims = 1, .dims = dims
+    };
     for (size_t i = 0; i < count; i++)
         data[i] = (int64_t)i + my_rank * 100 + set->id;
     int rc = hvd_allreduce_async(&tensor, HVD_SUM, &options, &handle);
@@ -106,7 +108,13 @@ static void check_kinds(const struct set *set)
     int mine = index_of(set, my_rank), last = set->ranks[set->size - 1];
     int64_t handle, dims[] = { set->size }, all[RANKS_MAX], data[RANKS_MAX];
     struct hvd_options options = { .process_set = set->id };
-    struct hvd_tensor tensor = { "kinds", data, all, sizeof all, HVD_INT64, 1, dims };
+    struct hvd_tensor tensor = { .name = "kinds",
+                                 .input = data,
+                                 .output = all,
+                                 .output_size = sizeof all,
+                                 .dtype = HVD_INT64,
+                                 .ndims = 1,
+                                 .dims = dims };
     struct hvd_result result;
     if (mine < 0)
         return;
@@ -218,7 +226,12 @@ static void check_refusals(const struct set *set)
     int64_t dims[] = { 1 }, handle;
     int ranks[] = { 0, world_size }, twice[] = { 0, 0 };
     struct hvd_options options = { .process_set = set->id };
-    struct hvd_tensor tensor = { "refused", &data, &data, 0, HVD_INT32, 1, dims };
+    struct hvd_tensor tensor = { .name = "refused",
+                                 .input = &data,
+                                 .output = &data,
+                                 .dtype = HVD_INT32,
+                                 .ndims = 1,
+                                 .dims = dims };
     require(hvd_add_process_set(set->ranks, set->size) == HVD_ERR_INVALID, "a set that exists");
     require(hvd_add_process_set(ranks, 2) == HVD_ERR_INVALID, "a rank that does not exist");
     require(hvd_add_process_set(twice, 2) == HVD_ERR_INVALID, "a rank given twice");

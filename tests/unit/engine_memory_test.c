@@ -90,9 +90,12 @@ static void reduce_gradients(unsigned *seed)
     }
     for (int i = 0; i < TENSORS; i++) {
         struct gradient *gradient = &gradients[order[i]];
-        const struct hvd_tensor tensor = {
-            gradient->name, gradient->data, gradient->data, 0, HVD_FLOAT32, 1, &gradient->count
-        };
+        const struct hvd_tensor tensor = { .name = gradient->name,
+                                           .input = gradient->data,
+                                           .output = gradient->data,
+                                           .dtype = HVD_FLOAT32,
+                                           .ndims = 1,
+                                           .dims = &gradient->count };
         REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_AVERAGE, NULL, &gradient->handle), HVD_OK);
     }
     for (int i = 0; i < TENSORS; i++)
@@ -102,9 +105,13 @@ static void reduce_gradients(unsigned *seed)
 static void reduce_scatter(void)
 {
     int64_t handle, count = SHARED;
-    const struct hvd_tensor tensor = {
-        "share", weights, share, sizeof share, HVD_FLOAT32, 1, &count
-    };
+    const struct hvd_tensor tensor = { .name = "share",
+                                       .input = weights,
+                                       .output = share,
+                                       .output_size = sizeof share,
+                                       .dtype = HVD_FLOAT32,
+                                       .ndims = 1,
+                                       .dims = &count };
     REQUIRE_STATUS(hvd_reducescatter_async(&tensor, HVD_SUM, NULL, &handle), HVD_OK);
     REQUIRE_STATUS(hvd_wait(handle), HVD_OK);
 }

@@ -53,9 +53,12 @@ static int64_t start_sum(const char *name, int32_t *output, size_t count, int32_
         data[i] = value;
         output[i] = -1;
     }
-    struct hvd_tensor tensor = {
-        name, data, output, 0, HVD_INT32, 1, &(int64_t){ (int64_t)count }
-    };
+    struct hvd_tensor tensor = { .name = name,
+                                 .input = data,
+                                 .output = output,
+                                 .dtype = HVD_INT32,
+                                 .ndims = 1,
+                                 .dims = &(int64_t){ (int64_t)count } };
     REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handle), HVD_OK);
     return handle;
 }

@@ -311,9 +311,13 @@ static int use_and_leave(int rank)
     unsigned long long unused;
     int fds = count_fds();
     int32_t rows[3] = { rank, rank, rank }, received[3];
-    struct hvd_tensor tensor = {
-        "a", rows, received, sizeof received, HVD_INT32, 1, &(int64_t){ 3 }
-    };
+    struct hvd_tensor tensor = { .name = "a",
+                                 .input = rows,
+                                 .output = received,
+                                 .output_size = sizeof received,
+                                 .dtype = HVD_INT32,
+                                 .ndims = 1,
+                                 .dims = &(int64_t){ 3 } };
     int64_t handle;
     init_world();
     for (int i = 0; i < 2; i++)
