@@ -73,10 +73,13 @@ unit_tests = \
 	tests/unit/optimizer_adasum_test \
 	tests/unit/optimizer_agreement_test \
 	tests/unit/optimizer_compression_test \
+	tests/unit/optimizer_end_test \
 	tests/unit/optimizer_groups_test \
+	tests/unit/optimizer_memory_test \
 	tests/unit/optimizer_options_test \
 	tests/unit/optimizer_passes_test \
 	tests/unit/optimizer_test \
+	tests/unit/optimizer_training_test \
 	tests/unit/parameters_test \
 	tests/unit/rates_test \
 	tests/unit/reduce_test \
@@ -137,12 +140,15 @@ tests_unit_operation_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
 tests_unit_rates_test_LDADD = $(LDADD) -lm
 tests_unit_optimizer_adasum_test_LDADD = $(LDADD) -lm
 tests_unit_optimizer_compression_test_LDADD = $(LDADD) -lm
+tests_unit_optimizer_training_test_LDADD = $(LDADD) -lm
 tests_unit_reduce_test_LDADD = $(LDADD) -lm
 tests_unit_scale_test_LDADD = $(LDADD) -lm
 
 # Allocations are counted, and fail in turn.
 tests_unit_negotiation_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+tests_unit_optimizer_memory_test_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 
 if PROGRAMS
 tests_support_libsupport_la_SOURCES += \
@@ -398,6 +404,7 @@ thread_tests = \
 	tests/unit/failure_test \
 	tests/unit/link_connect_test \
 	tests/unit/news_test \
+	tests/unit/optimizer_end_test \
 	tests/unit/world_end_test \
 	tests/unit/world_join_test \
 	tests/unit/world_leave_test \

@@ -22,7 +22,6 @@ static float data[6], gradient[6];
 #define FLOATS .data = data, .gradient = gradient, .dtype = HVD_FLOAT32
 #define OF_TYPE(type)                                                                              \
     .name = "w", .data = data, .gradient = gradient, .dtype = (enum hvd_dtype)(type)
-#define ON_DEVICE PARAMETER(.name = "w", FLOATS, DIMS(6), .device = 77)
 
 /* What is wrong with a list of parameters for whatever purpose is for parameters_test.c. */
 static const struct model_case mistakes[] = {
@@ -43,13 +42,7 @@ static const struct model_case mistakes[] = {
       .text = "parameter 'w': bool has no average over passes" },
     { PARAMETER(OF_TYPE(HVD_INT32)), .options = { .op = HVD_ADASUM },
       .text = "parameter 'w': adasum of int32, expected floating point" },
-    { ON_DEVICE, .text = "parameter 'w': " },
-    { ON_DEVICE, .options = { .compression = HVD_COMPRESSION_BF16 },
-      .text = "parameter 'w': gradients in device memory are not compressed" },
-    { ON_DEVICE, .options = { .backward_passes = 2 },
-      .text = "parameter 'w': gradients in device memory are not added up over 2 passes" },
-    { ON_DEVICE, .options = { .op = HVD_ADASUM },
-      .text = "parameter 'w': adasum of parameters in device memory" },
+    { PARAMETER(.name = "w", FLOATS, DIMS(6), .device = 77), .text = "parameter 'w': " },
 };
 enum { MISTAKES = sizeof mistakes / sizeof *mistakes };
 
