@@ -31,6 +31,8 @@ enum { ALIGNMENT = _Alignof(max_align_t) };
 struct parcel {
     const char *what; /* NULL: nameless */
     int process_set;
+    int root; /* of a broadcast, and is this rank that one? */
+    bool is_root;
     char size_name[HVD_NAME_MAX + 1], bytes_name[HVD_NAME_MAX + 1];
 };
 
@@ -77,36 +79,34 @@ static int no_memory(uint64_t size, struct err *err)
 /* Memory for what comes. */
 static void *receive(uint64_t size, struct err *own)
 {
-    void *data =
-        size > 0 && size <= OBJECT_MAX && own->code == HVD_OK ? malloc((size_t)size) : NULL;
+    void *data = size > 0 && size <= OBJECT_MAX ? malloc((size_t)size) : NULL;
     if (size > 0 && !data && own->code == HVD_OK)
         no_memory(size, own);
     return data;
 }
 
-/* `data` is the object of the root, and what is made for it on the others. */
-static int broadcast_bytes(const struct parcel *parcel, const struct hvd_object *object, int root,
+/* `received` is the object of the root, and what is made for it on the others. */
+static int broadcast_bytes(const struct parcel *parcel, const struct hvd_object *object,
                            struct hvd_object *received, struct err *err)
 {
     struct err own = { .code = HVD_OK };
-    bool is_root = hvd_rank() == root;
     if (!object)
         fail(&own, HVD_ERR_INVALID, "the object is NULL");
-    else if (is_root && check_bytes(object->data, object->size, &own) == HVD_OK)
+    else if (parcel->is_root && check_bytes(object->data, object->size, &own) == HVD_OK)
         *received = *object;
     uint64_t size = received->size;
-    int rc =
-        call_broadcast_bytes(size_name(parcel), parcel->process_set, &size, sizeof size, root, err);
+    int rc = call_broadcast_bytes(size_name(parcel), parcel->process_set, &size, sizeof size,
+                                  parcel->root, err);
     if (rc < 0)
         return rc;
-    if (!is_root)
+    if (!parcel->is_root)
         received->data = receive(size, &own);
     received->size = (size_t)size;
     rc = consent_settle(parcel->what, parcel->process_set, &own, err);
     if (rc < 0 || size == 0)
         return rc;
     return call_broadcast_bytes(bytes_name(parcel), parcel->process_set, received->data,
-                                received->size, root, err);
+                                received->size, parcel->root, err);
 }
 
 static int broadcast(const char *name, struct hvd_object *object, int root, int process_set,
@@ -114,13 +114,16 @@ static int broadcast(const char *name, struct hvd_object *object, int root, int 
 {
     struct parcel parcel;
     struct hvd_object received = { 0 };
-    int rc = call_check_root(process_set, root, err);
+    int rank = call_answer(hvd_rank(), err);
+    int rc = rank < 0 ? rank : call_check_root(process_set, root, err);
     if (rc == HVD_OK)
         rc = parcel_init(&parcel, name, process_set, err);
     if (rc < 0)
         return rc;
-    rc = broadcast_bytes(&parcel, object, root, &received, err);
-    if (hvd_rank() == root)
+    parcel.root = root;
+    parcel.is_root = rank == root;
+    rc = broadcast_bytes(&parcel, object, &received, err);
+    if (parcel.is_root)
         return rc;
     if (rc < 0)
         hvd_object_free(&received);
@@ -155,18 +158,33 @@ static size_t aligned(size_t size)
     return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* `sizes` are what the ranks have said. */
-static int block_init(struct block *block, const struct hvd_result *sizes, struct err *err)
+/* What the set's k-th rank has said. */
+static uint64_t size_of(const struct hvd_result *sizes, int k)
 {
     uint64_t size;
-    size_t total = aligned((size_t)sizes->nrows * sizeof *block->objects), head = total;
+    memcpy(&size, (const char *)sizes->data + (size_t)k * sizeof size, sizeof size);
+    return size;
+}
+
+static int block_measure(struct block *block, const struct hvd_result *sizes, size_t *total,
+                         struct err *err)
+{
     for (int k = 0; k < sizes->nrows; k++) {
-        memcpy(&size, (char *)sizes->data + (size_t)k * sizeof size, sizeof size);
-        if (size > OBJECT_MAX || total > OBJECT_MAX)
-            return no_memory(size, err);
-        total += aligned((size_t)size);
-        block->packed_size += (size_t)size;
+        if (sizes->rows[k] != sizeof(uint64_t))
+            return fail(err, HVD_ERR_PROTOCOL, "%" PRId64 " bytes for a size", sizes->rows[k]);
+        if (size_of(sizes, k) > OBJECT_MAX || *total > OBJECT_MAX)
+            return no_memory(size_of(sizes, k), err);
+        *total += aligned((size_t)size_of(sizes, k));
+        block->packed_size += (size_t)size_of(sizes, k);
     }
+    return HVD_OK;
+}
+
+static int block_init(struct block *block, const struct hvd_result *sizes, struct err *err)
+{
+    size_t head = aligned((size_t)sizes->nrows * sizeof *block->objects), total = head;
+    if (block_measure(block, sizes, &total, err) < 0)
+        return err->code;
     block->objects = malloc(total);
     if (!block->objects)
         return no_memory(total, err);
@@ -174,7 +192,7 @@ static int block_init(struct block *block, const struct hvd_result *sizes, struc
     block->data = (unsigned char *)block->objects + head;
     block->packed = (unsigned char *)block->objects + total - block->packed_size;
     for (int k = 0; k < block->count; k++)
-        memcpy(&block->objects[k].size, (char *)sizes->data + (size_t)k * sizeof size, sizeof size);
+        block->objects[k].size = (size_t)size_of(sizes, k);
     return HVD_OK;
 }
 

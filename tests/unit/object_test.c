@@ -306,6 +306,31 @@ START_TEST(a_rank_that_sends_something_else_than_it_said_is_an_error)
 }
 END_TEST
 
+static int gather_short_sizes(int rank)
+{
+    struct hvd_object *objects;
+    int32_t mistake = 0;
+    char text[500];
+    init_world();
+    if (rank == 1) {
+        gather_raw("o.sz", "abc", 3);
+        REQUIRE_STATUS(hvd_allreduce("hvd.o.mistake", &mistake, &mistake, 1, HVD_INT32, HVD_MAX),
+                       HVD_OK);
+        REQUIRE_STATUS(hvd_broadcast("hvd.o.text", text, sizeof text, HVD_UINT8, 0), HVD_OK);
+    } else {
+        REQUIRE_STATUS(hvd_allgather_object("o", &rank, sizeof rank, 0, &objects),
+                       HVD_ERR_PROTOCOL);
+        require_text("allgather object: 3 bytes for a size");
+    }
+    return leave_world();
+}
+
+START_TEST(what_is_no_size_is_an_error)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, gather_short_sizes);
+}
+END_TEST
+
 static int broadcast_too_much(int rank)
 {
     uint64_t announced = UINT64_MAX;
@@ -354,6 +379,7 @@ int main(void)
     tcase_add_test(tcase, in_a_process_set_they_are_in_the_order_of_its_ranks);
     tcase_add_test(tcase, what_one_rank_cannot_gather_fails_on_all);
     tcase_add_test(tcase, a_rank_that_sends_something_else_than_it_said_is_an_error);
+    tcase_add_test(tcase, what_is_no_size_is_an_error);
     tcase_add_test(tcase, more_than_memory_can_hold_is_not_asked_for);
     tcase_add_test(tcase, nothing_can_be_freed);
     return unit_run(suite);
