@@ -17,6 +17,7 @@ library_pages = \
 	man/hvd_init.3 \
 	man/hvd_join.3 \
 	man/hvd_last_error.3 \
+	man/hvd_optimizer_create.3 \
 	man/hvd_process_set.3 \
 	man/hvd_protocol.7 \
 	man/hvd_rank.3 \
@@ -55,6 +56,13 @@ page_links = \
 	man/hvd_local_rank.3 \
 	man/hvd_local_size.3 \
 	man/hvd_object_free.3 \
+	man/hvd_optimizer_destroy.3 \
+	man/hvd_optimizer_ready.3 \
+	man/hvd_optimizer_ready_after.3 \
+	man/hvd_optimizer_skip_synchronize.3 \
+	man/hvd_optimizer_step.3 \
+	man/hvd_optimizer_synchronize.3 \
+	man/hvd_optimizer_zero_gradients.3 \
 	man/hvd_options.3 \
 	man/hvd_poll.3 \
 	man/hvd_process_set_included.3 \
