@@ -31,6 +31,20 @@ examples_libsupport_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 examples_libsupport_la_CFLAGS = $(AM_CFLAGS) $(VECTORIZE_CFLAGS)
 examples_libsupport_la_LIBADD = -lm
 
+# Every call of the library once.
+noinst_PROGRAMS += examples/api_tour
+examples_api_tour_SOURCES = examples/api_tour.c examples/api_tour.h \
+	examples/api_tour_device.c \
+	examples/api_tour_moves.c \
+	examples/api_tour_optimizer.c \
+	examples/api_tour_reductions.c \
+	examples/api_tour_sets.c \
+	examples/api_tour_training.c \
+	examples/api_tour_world.c
+examples_api_tour_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+examples_api_tour_LDFLAGS = $(AM_LDFLAGS) -no-install
+examples_api_tour_LDADD = examples/libsupport.la lib/libhvd.la -lm
+
 # What is measured first on a new cluster; installed.
 noinst_LTLIBRARIES += examples/libbandwidth.la
 examples_libbandwidth_la_SOURCES = \

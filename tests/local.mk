@@ -345,6 +345,7 @@ tests_support_world_LDFLAGS = $(AM_LDFLAGS) -no-install
 
 program_tests += \
 	tests/program/agent_test.sh \
+	tests/program/api_tour_test.sh \
 	tests/program/bad_input_test.sh \
 	tests/program/bandwidth_test.sh \
 	tests/program/collectives_test.sh \
@@ -432,9 +433,10 @@ AM_TESTS_ENVIRONMENT = \
 	HOROVOD_WORKER='$(abs_builddir)/tests/support/horovod_worker'; \
 	MEET='$(abs_builddir)/tests/support/meet'; \
 	WORLD='$(abs_builddir)/tests/support/world'; HELLO='$(abs_builddir)/examples/hello'; \
+	API_TOUR='$(abs_builddir)/examples/api_tour'; \
 	FASHION_MNIST='$(abs_builddir)/examples/fashion_mnist'; \
 	SYNTHETIC_BENCHMARK='$(abs_builddir)/examples/synthetic_benchmark'; \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
-	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH ACT COLLECTIVES HOROVOD_WORKER MEET WORLD HELLO \
+	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH ACT COLLECTIVES HOROVOD_WORKER MEET WORLD HELLO API_TOUR \
 		FASHION_MNIST SYNTHETIC_BENCHMARK COMPARE_PARAMETERS SANITIZERS MANDOC CC;
