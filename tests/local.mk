@@ -351,6 +351,7 @@ program_tests += \
 	tests/program/collectives_test.sh \
 	tests/program/completion_test.sh \
 	tests/program/ending_test.sh \
+	tests/program/examples_hosts_test.sh \
 	tests/program/horovod_test.sh \
 	tests/program/host_cut_test.sh \
 	tests/program/host_failure_test.sh \
