@@ -9,8 +9,9 @@
  *                -> complete, after the last -> open, when all gradients have been reduced
  *
  * The lock guards the states of gradients and groups and the flags behind it. While `reducing` is
- * set they belong to the thread that set it, which then needs no lock; the others are refused. A
- * busy gradient is its thread's. `stepping` is set in a step or a synchronization: one at a time. */
+ * set they belong to the thread that set it, which needs no lock then; the others are refused. A
+ * busy gradient is its thread's. `stepping` is set in a step or synchronization, of which there is
+ * one at a time. */
 #ifndef LIB_TRAINING_OPTIMIZER_IMPL_H
 #define LIB_TRAINING_OPTIMIZER_IMPL_H
 

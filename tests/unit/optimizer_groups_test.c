@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients that are reduced together: which, when, and what is given for those that are missing. */
+/* Gradients that are reduced together: which, when, and what stands for those that are missing. */
 #include "lib/hvd_optimizer.h"
 
 #include "lib/training/optimizer_impl.h"
