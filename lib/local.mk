@@ -28,6 +28,7 @@ lib_base_libbase_la_LIBADD = $(SODIUM_LIBS)
 lib_libhvd_internal_la_SOURCES = \
 	lib/hvd.c lib/hvd.h \
 	lib/hvd_collectives.c \
+	lib/hvd_device.c \
 	lib/hvd_process_sets.c \
 	lib/process.c lib/process.h \
 	lib/request.c lib/request.h \
@@ -48,6 +49,9 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/collective/ring.c lib/collective/ring.h \
 	lib/collective/ring_flow.c lib/collective/ring_flow.h \
 	lib/collective/ring_schedule.c lib/collective/ring_schedule.h \
+	lib/device/device.c lib/device/device.h \
+	lib/device/device_copy.c lib/device/device_copy.h \
+	lib/device/transfer.c lib/device/transfer.h \
 	lib/engine/channel.c lib/engine/channel.h \
 	lib/engine/drive.c \
 	lib/engine/engine.c lib/engine/engine.h \
@@ -58,6 +62,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/doing.c \
 	lib/engine/run.c \
 	lib/engine/run_prepare.c \
+	lib/engine/run_queue.c \
 	lib/engine/set.c \
 	lib/engine/set_data.c \
 	lib/engine/set_links.c \
@@ -65,6 +70,9 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/sets.c \
 	lib/engine/settings.c lib/engine/settings.h \
 	lib/engine/settle.c \
+	lib/engine/stage.c lib/engine/stage.h \
+	lib/engine/stage_copy.c \
+	lib/engine/stage_reduce.c \
 	lib/engine/stall.c lib/engine/stall.h \
 	lib/engine/stall_message.c lib/engine/stall_message.h \
 	lib/engine/stall_overdue.c lib/engine/stall_overdue.h \

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The devices of this process (lib/hvd_device.h): who they are, what their vendors are asked for, and
+ * the pinned memory and events that the library has of them, kept for use again until the device is
+ * unregistered.
+ *
+ * Thread-safe. A vendor's functions are called under the device's lock, so one at a time.
+ *
+ * Fails with HVD_ERR_INVALID for what is no device or is in use, HVD_ERR_NOMEM when there is no
+ * (pinned) memory, and HVD_ERR_SYSTEM when the vendor's function says so; the text names the device
+ * and the vendor's number. */
+#ifndef LIB_DEVICE_DEVICE_H
+#define LIB_DEVICE_DEVICE_H
+
+#include "lib/base/status.h"
+#include "lib/hvd_device.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes of pinned memory in one piece, and so what is copied and moved at a time. All ranks cut
+ * tensors alike: the number is part of what they say to each other. A multiple of every element's
+ * size. */
+enum { DEVICE_CHUNK = 1 << 20 };
+
+struct device;
+
+/* Returns the number. */
+int device_register(const struct hvd_device *table, struct err *err);
+int device_unregister(int number, struct err *err);
+
+/* Until it is released as often as it was held the device is not unregistered. NULL and `err` when
+ * there is none of this number. Releasing NULL is fine. */
+struct device *device_hold(int number, struct err *err);
+void device_release(struct device *device);
+
+/* What follows is for those who hold the device. */
+
+/* A piece of pinned memory with the event of what is copied through it; or an event alone. */
+struct device_buffer {
+    struct device *device;
+    unsigned char *memory; /* DEVICE_CHUNK bytes; NULL: an event alone */
+    void *event;
+    struct device_buffer *next;
+};
+
+struct device_buffer *device_take_buffer(struct device *device, struct err *err);
+struct device_buffer *device_take_event(struct device *device, struct err *err);
+
+/* Nothing uses its memory any more, or what was recorded last has passed. NULL is fine. */
+void device_put_buffer(struct device_buffer *buffer);
+
+/* Sees to it that the device has a buffer, if it had none until now. */
+int device_reserve(struct device *device, struct err *err);
+
+/* Puts a copy on its queue; then the event, behind all that was put there until now. */
+int device_copy_to_host(struct device *device, void *host, const void *memory, size_t nbytes,
+                        struct err *err);
+int device_copy_from_host(struct device *device, void *memory, const void *host, size_t nbytes,
+                          struct err *err);
+int device_record(struct device_buffer *buffer, enum hvd_device_queue queue, struct err *err);
+
+/* 1 when the event has passed, 0 when not yet; a failure is that of what the event stands for, which
+ * is then over, too: `what` says what that was, "copy to the host". */
+int device_passed(struct device *device, void *event, const char *what, struct err *err);
+
+/* Can the devices reduce this among themselves? Then: puts it on its queue. */
+bool device_can_reduce(struct device *device, enum hvd_dtype dtype, enum hvd_op op,
+                       int process_set);
+int device_reduce(struct device *device, const struct hvd_device_allreduce *allreduce,
+                  struct err *err);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A copy of any length between ordinary host memory and a device's, piece by piece through pinned
+ * buffers: while the device copies one piece, the processor copies another.
+ *
+ * Does not wait: who wants it done asks again. Under one lock, or by one thread. Fails as device.h
+ * does; what is under way then still has to pass (transfer_is_quiet()) before memory is given back. */
+#ifndef LIB_DEVICE_TRANSFER_H
+#define LIB_DEVICE_TRANSFER_H
+
+#include "lib/device/device.h"
+
+enum { TRANSFER_BUFFERS = 2 };
+
+/* Piece k lies in buffer k modulo their number. Pieces [finished, begun) are under way. */
+struct transfer {
+    struct device *device;
+    enum hvd_device_queue queue; /* TO_HOST or FROM_HOST */
+    unsigned char *host;
+    unsigned char *memory; /* of the device: an address that means nothing here */
+    size_t nbytes;
+    size_t begun, finished, pieces;
+    struct device_buffer *buffers[TRANSFER_BUFFERS];
+    int nbuffers;
+};
+
+/* The device is held, and host memory borrowed, until transfer_end(). Does not begin when there is
+ * no pinned memory (HVD_ERR_NOMEM). */
+int transfer_begin(struct transfer *transfer, struct device *device, enum hvd_device_queue queue,
+                   void *host, const void *memory, size_t nbytes, struct err *err);
+
+/* Moves what can be moved. 1 when all is there, 0 when not yet, or a negative status. */
+int transfer_move(struct transfer *transfer, struct err *err);
+
+/* No more pieces are begun: transfer_move() only waits for what is under way. */
+void transfer_stop(struct transfer *transfer);
+
+/* After a failure: is nothing under way any more? */
+bool transfer_is_quiet(struct transfer *transfer);
+
+/* Gives the buffers back; those that are still under way are left to the vendor. */
+void transfer_end(struct transfer *transfer);
+
+#endif

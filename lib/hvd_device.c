@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public calls of hvd_device.h. They need no world; a child that was forked from one that has a
+ * world gets HVD_ERR_FORKED, as everywhere. */
+#include "lib/hvd_device.h"
+
+#include "lib/device/device.h"
+#include "lib/process.h"
+
+int hvd_register_device(const struct hvd_device *device)
+{
+    struct err err;
+    int rc = process_check_owner(&err);
+    return process_answer(rc < 0 ? rc : device_register(device, &err), &err);
+}
+
+int hvd_unregister_device(int device)
+{
+    struct err err;
+    int rc = process_check_owner(&err);
+    return process_answer(rc < 0 ? rc : device_unregister(device, &err), &err);
+}
