@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments of collectives; see request.h.
  *
- *   name, element type, shape, operation and factors, root, memory: each is checked by a function
+ *   name, element type, shape, operation and factors, root, device, memory: each is checked by a function
  *   of its own, in this order, and the first mistake is told.
  *
  * What applies to a kind is a row of a table. */
 #include "lib/request.h"
 
 #include "lib/base/text.h"
+#include "lib/device/device.h"
 #include "lib/reduce/reduce.h"
 
 #include <inttypes.h>
@@ -221,6 +222,27 @@ static int check_overlap(const struct request *request, size_t nbytes, size_t ou
                 kind == COLLECTIVE_ALLTOALL ? "" : " in part");
 }
 
+/* Where the memory is, and what the device does itself. */
+static int check_device(struct request *request, struct err *err)
+{
+    const struct hvd_tensor *tensor = request->tensor;
+    struct description *description = request->description;
+    if (tensor->device == 0 && tensor->ready)
+        return fail(err, HVD_ERR_INVALID, "ready is set, but device is 0, which is host memory");
+    if (tensor->device == 0)
+        return HVD_OK;
+    struct device *device = device_hold(tensor->device, err);
+    if (!device)
+        return err->code;
+    bool reduces = description->kind == COLLECTIVE_ALLREDUCE && description->op != HVD_ADASUM &&
+                   device_can_reduce(device, description->dtype, description->op, request->set->id);
+    device_release(device);
+    description->memory = reduces ? MEMORY_DEVICE_REDUCES : MEMORY_DEVICE;
+    if (request->rule->output_is_open && !tensor->output)
+        return fail(err, HVD_ERR_INVALID, "output is NULL, memory on a device is the caller's");
+    return HVD_OK;
+}
+
 static int check_memory(struct request *request, struct err *err)
 {
     const struct hvd_tensor *tensor = request->tensor;
@@ -250,6 +272,8 @@ static int check_tensor(struct request *request, enum hvd_op op, int root, struc
         rc = check_factors(request, err);
     if (rc == HVD_OK)
         rc = check_root(request, root, err);
+    if (rc == HVD_OK)
+        rc = check_device(request, err);
     return rc < 0 ? rc : check_memory(request, err);
 }
 

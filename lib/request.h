@@ -30,6 +30,8 @@ struct request_set {
  *   refused;
  *   that factors are finite, and that neither bool nor what is not reduced is scaled;
  *   that the root is in the set;
+ *   that the device exists, and only tensors on one have `ready` and are without the library's
+ *   memory for what is gathered;
  *   the kind's pointers: NULL is fine for an empty tensor, and for the output of allgather and
  *   alltoall;
  *   output_size of reduce-scatter, and of allgather as far as this rank's own part goes;

@@ -144,6 +144,14 @@ void engine_stop(struct engine *engine)
     pthread_mutex_unlock(&engine->lock);
 }
 
+/* What was put on devices' queues still has to pass; it is given up after a while. */
+static void drain(struct engine *engine)
+{
+    while (engine_is_draining(engine))
+        if (!engine_drain(engine))
+            poll(NULL, 0, 1);
+}
+
 /* What was said last still has to reach the kernel. */
 static void flush(struct engine *engine)
 {
@@ -175,6 +183,7 @@ void engine_destroy(struct engine *engine)
         pthread_join(engine->thread, NULL);
     if (engine->has_thread && !engine->broken)
         say_farewell(engine);
+    drain(engine);
     for (int id = 0; id < engine->sets_count; id++)
         set_destroy(engine->sets[id]);
     linker_destroy(engine->linker);

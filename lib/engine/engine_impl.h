@@ -6,7 +6,8 @@
  *   set.c      a process set; set_links.c, set_tree.c, set_data.c  its links, what goes over them
  *   settle.c   decisions: tensors that are done, failed, or have data to move
  *   inspect.c  the stall inspector's eyes and hands
- *   run.c, run_prepare.c  data to move: operations in the window, fusion
+ *   run_queue.c, run.c, run_prepare.c  data to move: the line, operations in the window, fusion
+ *   stage.h    runs on devices: copied to the host and back, or reduced there
  *   sets.c     adding and removing process sets
  *   move.c     one look at everything; symptoms and the world's end
  *   drive.c    who looks, and when they sleep
@@ -19,6 +20,7 @@
 #include "lib/engine/channel.h"
 #include "lib/engine/engine.h"
 #include "lib/engine/flight.h"
+#include "lib/engine/stage.h"
 #include "lib/engine/timeline.h"
 #include "lib/engine/tree_link.h"
 #include "lib/link/linker.h"
@@ -30,13 +32,18 @@
 
 enum { FUSION_BUFFER_MAX = 4 << 20, INLINE_MAX = 4096 };
 
-/* A tensor's part of a run. */
+/* Runs of a set that have, or wait for, pinned memory at a time: those in the window, one that is
+ * copied to the host, and one that is copied back. */
+enum { STAGES_MAX = WINDOW_SIZE + 2 };
+
+/* A tensor, or a part of one, in a run. */
 struct run_tensor {
-    struct tensor *own; /* NULL: this rank has joined and gives zeros */
-    size_t count;       /* elements */
+    struct tensor *own;   /* NULL: this rank has joined and gives zeros */
+    size_t offset, count; /* elements: where the part begins, how many it has */
 };
 
-/* One decision whose data has to be moved: waits in the set's queue, then is under way. */
+/* One decision whose data has to be moved, or on devices a chunk of it: waits in the set's queue,
+ * then is under way. */
 struct run {
     struct run *next;
     struct process_set *set;
@@ -50,7 +57,15 @@ struct run {
                         to the caller */
     int place;     /* in the window */
     struct operation *operation;
+    struct stage stage;
 };
+
+/* First in, first out: stage.c */
+struct run_list {
+    struct run *first, *last;
+};
+void run_list_append(struct run_list *list, struct run *run);
+struct run *run_list_take(struct run_list *list); /* there is one */
 
 struct set_memory {
     void *staging;
@@ -98,6 +113,10 @@ struct process_set {
     struct run *queue, **queue_end; /* decided, not started */
     int queued;
     struct run *free_runs;
+    int staged;                          /* runs on devices, wherever they are */
+    int stages;                          /* of those, that have a place */
+    struct run_list returning, reducing; /* being copied back, or doomed; for devices to reduce */
+    uint64_t drain_until_ns;             /* what returns is given up then; 0: it is not */
     uint64_t data_since_ns; /* top: since when data could be moved, for the cycle time; 0: not */
 };
 
@@ -223,11 +242,15 @@ void inspect_tick(struct process_set *set);
 #define ROWS_MAX ((int64_t)1 << 46) /* of one rank; those of all ranks fit into 63 bits */
 int set_settle(struct process_set *set, struct err *err); /* takes all decisions there are */
 void settle_tensor(struct tensor *tensor, const struct err *err);
+/* It has failed, but parts of it are still in use. */
+void settle_doom(struct tensor *tensor, const struct err *err);
+/* A part is done. With the last one the tensor is: the result is at the output, if there is room. */
+void settle_part(struct tensor *tensor, const struct run *run);
 /* Done: the whole result is at `data`, or the own share of it at the output already (NULL). */
 void settle_whole(struct tensor *tensor, const void *data);
 void settle_share(struct tensor *tensor, const void *whole);
-/* Room for an allgather's or alltoall's output: the caller's if it is large enough, else new
- * memory, which `*memory` then owns. */
+/* Room for an allgather's or alltoall's output: the caller's if it is host memory and large enough,
+ * else new memory, which `*memory` then owns. */
 void *settle_place(struct tensor *tensor, size_t nbytes, void **memory);
 /* Done, or failed if the caller's output was too small; `memory` is taken over. */
 void settle_rows(struct tensor *tensor, const int64_t *rows, int nrows, void *data, void *memory);
@@ -239,9 +262,15 @@ bool run_prepare(struct process_set *set, struct run *run, struct operation_task
                  struct set_memory *memory);
 bool run_get_staging(struct set_memory *memory);
 size_t run_element_size(const struct run *run);
+void *run_place_rows(void *run, const int64_t *rows); /* operation_task.place */
+
+/* run_queue.c */
+int run_queue(struct process_set *set, const struct decision *decision, struct err *err);
+void run_release(struct process_set *set, struct run *run);
+enum operation_kind run_operation(const struct run *run);
+bool run_needs_mesh(const struct run *run);
 
 /* run.c */
-int run_queue(struct process_set *set, const struct decision *decision, struct err *err);
 int runs_start(struct process_set *set, struct err *err); /* 1 if something was started */
 int runs_finish(struct process_set *set);                 /* likewise */
 void runs_fail(struct process_set *set, const struct err *reason);
@@ -268,6 +297,9 @@ void *drive_thread(void *engine);
 
 /* move.c */
 bool engine_move(struct engine *engine); /* true if something moved */
+/* After the end: copies from and to devices have still to pass. */
+bool engine_drain(struct engine *engine);
+bool engine_is_draining(const struct engine *engine);
 void engine_symptom(struct engine *engine, const struct err *err);
 /* Is there something that a link did not take yet, or anything at all to do? */
 bool engine_has_output(const struct engine *engine);

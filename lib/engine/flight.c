@@ -98,7 +98,10 @@ struct tensor *flight_tensor(struct flight *flight, const char *name)
     else if (!(tensor = calloc(1, sizeof *tensor)))
         return NULL;
     memcpy(tensor->name, name, strlen(name) + 1);
-    tensor->decided = false;
+    tensor->decided = tensor->failed = false;
+    tensor->device = NULL;
+    tensor->ready = NULL;
+    tensor->parts = tensor->phase = 0;
     tensor->previous = NULL;
     tensor->next = flight->first;
     if (flight->first)

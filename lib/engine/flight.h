@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct device;
 struct process_set;
 
 /* A handle is pending until `missing` is 0, then done until somebody has waited for it. */
@@ -42,6 +43,11 @@ struct tensor {
     bool without_rows; /* as in struct submission */
     uint64_t since_ns;
     bool decided;                   /* its data is being moved, or waits for that */
+    struct device *device;          /* held while this is in flight; NULL: in host memory */
+    void *ready;                    /* device: an event that has not passed yet; NULL: none */
+    int parts;                      /* device: of it, that have been decided and are not done */
+    bool failed;                    /* its ticket has the reason; ends with the last part */
+    int phase;                      /* for the timeline: trace.c */
     struct tensor *previous, *next; /* in flight, or unused */
 };
 

@@ -19,6 +19,23 @@ void engine_symptom(struct engine *engine, const struct err *err)
     engine->symptom_until_ns = monotonic_ns() + EXPLANATION_NS;
 }
 
+bool engine_drain(struct engine *engine)
+{
+    int moved = 0;
+    for (int id = 0; id < engine->sets_count; id++)
+        if (engine->sets[id])
+            moved |= stage_drain(engine->sets[id]);
+    return moved;
+}
+
+bool engine_is_draining(const struct engine *engine)
+{
+    for (int id = 0; id < engine->sets_count; id++)
+        if (engine->sets[id] && stage_is_draining(engine->sets[id]))
+            return true;
+    return false;
+}
+
 /* Everything in flight fails, and the neighbours are told, once. */
 static void break_world(struct engine *engine, const struct err *reason)
 {
@@ -88,7 +105,7 @@ bool engine_move(struct engine *engine)
 {
     struct err err = { .code = HVD_OK };
     if (engine->broken)
-        return false;
+        return engine_drain(engine);
     /* What a rank has sent before it died is there: what it completes is not to fail. */
     engine->thorough |= failure_check(engine->failure, NULL) < 0;
     int moved = move_all(engine, &err);

@@ -131,7 +131,7 @@ static bool prepare_allgather(const struct process_set *set, struct run *run,
 }
 
 /* An alltoall's rows are known once the others have said how many they send. */
-static void *place_rows(void *arg, const int64_t *rows)
+void *run_place_rows(void *arg, const int64_t *rows)
 {
     struct run *run = arg;
     struct tensor *own = run->tensors[0].own;
@@ -164,7 +164,7 @@ bool run_prepare(struct process_set *set, struct run *run, struct operation_task
     case OPERATION_ALLTOALL:
         task->input = own->input;
         task->splits = own->splits;
-        task->place = place_rows;
+        task->place = run_place_rows;
         task->place_arg = run;
         return true;
     default:

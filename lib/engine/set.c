@@ -175,6 +175,10 @@ int set_move(struct process_set *set, struct err *err)
     }
     if (rc >= 0) {
         moved |= rc;
+        rc = stage_move(set, err);
+    }
+    if (rc >= 0) {
+        moved |= rc;
         rc = runs_start(set, err);
     }
     if (rc >= 0) {
@@ -194,7 +198,8 @@ bool set_is_unsettled(const struct process_set *set)
 {
     if (set->ended.code != HVD_OK)
         return false;
-    return runs_can_start(set) || (set->data_since_ns == 0 && has_data_to_decide(set));
+    return runs_can_start(set) || stage_is_unsettled(set) ||
+           (set->data_since_ns == 0 && has_data_to_decide(set));
 }
 
 static void fail_tensors(struct process_set *set, const struct err *reason, bool decided_too)
@@ -202,7 +207,7 @@ static void fail_tensors(struct process_set *set, const struct err *reason, bool
     struct tensor *next;
     for (struct tensor *tensor = set->engine->flight.first; tensor; tensor = next) {
         next = tensor->next;
-        if (tensor->set == set && (decided_too || !tensor->decided))
+        if (tensor->set == set && (decided_too || !tensor->decided) && tensor->parts == 0)
             settle_tensor(tensor, reason);
     }
 }
@@ -258,5 +263,5 @@ uint64_t set_deadline(const struct process_set *set)
     uint64_t data = set->data_since_ns
                         ? set->data_since_ns + set->engine->settings.cycle_time_us * 1000
                         : UINT64_MAX;
-    return earlier(stall, data);
+    return earlier(earlier(stall, data), stage_deadline(set));
 }

@@ -13,13 +13,21 @@
 
 static const struct err fine = { .code = HVD_OK };
 
-void settle_tensor(struct tensor *tensor, const struct err *err)
+/* Who has left does not know what it was wanted for. */
+static struct err name_failure(const struct tensor *tensor, const struct err *err)
 {
-    struct engine *engine = tensor->set->engine;
     struct err named = *err;
     char label[REQUEST_LABEL];
     if (err->code == HVD_ERR_PEER_LEFT)
         fail_context(&named, "%s", request_label(label, tensor->description.kind, tensor->name));
+    return named;
+}
+
+void settle_tensor(struct tensor *tensor, const struct err *err)
+{
+    struct engine *engine = tensor->set->engine;
+    struct err named = name_failure(tensor, err);
+    device_release(tensor->device);
     tensor->set->in_flight--;
     trace_done(tensor, err->code != HVD_OK);
     if (err->code == HVD_OK)
@@ -30,6 +38,14 @@ void settle_tensor(struct tensor *tensor, const struct err *err)
     engine->finished |= ticket->awaited;
     if (engine->waiters > 0)
         pthread_cond_broadcast(&engine->changed);
+}
+
+void settle_doom(struct tensor *tensor, const struct err *err)
+{
+    struct ticket *ticket = tensor->ticket;
+    tensor->failed = true;
+    if (ticket->err.code == HVD_OK)
+        ticket->err = name_failure(tensor, err);
 }
 
 /* ---- results ---- */
@@ -59,31 +75,43 @@ static void fill_result(struct tensor *tensor, void *data, int64_t dim0)
                                             : description_bytes(&tensor->description);
 }
 
-void settle_whole(struct tensor *tensor, const void *data)
+static int64_t rows_of_share(const struct tensor *tensor)
+{
+    return hvd_share(tensor->description.shape.dims[0], tensor->set->size, tensor->set->rank);
+}
+
+/* The result is at the output. */
+static void settle_made(struct tensor *tensor)
 {
     const struct shape *shape = &tensor->description.shape;
-    copy_scaled(tensor, data, shape_count(shape));
-    fill_result(tensor, tensor->output, shape->ndims > 0 ? shape->dims[0] : 1);
+    int64_t dim0 = shape->ndims > 0 ? shape->dims[0] : 1;
+    if (tensor->description.kind == COLLECTIVE_REDUCESCATTER)
+        dim0 = rows_of_share(tensor);
+    fill_result(tensor, tensor->output, dim0);
     settle_tensor(tensor, &fine);
+}
+
+void settle_whole(struct tensor *tensor, const void *data)
+{
+    copy_scaled(tensor, data, shape_count(&tensor->description.shape));
+    settle_made(tensor);
 }
 
 void settle_share(struct tensor *tensor, const void *whole)
 {
     const struct shape *shape = &tensor->description.shape;
-    int64_t rows = hvd_share(shape->dims[0], tensor->set->size, tensor->set->rank);
     size_t row_count = shape_row_count(shape);
     const unsigned char *data = whole;
     for (int rank = 0; data && rank < tensor->set->rank; rank++)
         data += (size_t)hvd_share(shape->dims[0], tensor->set->size, rank) * row_size(tensor);
-    copy_scaled(tensor, data ? data : tensor->output, (size_t)rows * row_count);
-    fill_result(tensor, tensor->output, rows);
-    settle_tensor(tensor, &fine);
+    copy_scaled(tensor, data ? data : tensor->output, (size_t)rows_of_share(tensor) * row_count);
+    settle_made(tensor);
 }
 
 void *settle_place(struct tensor *tensor, size_t nbytes, void **memory)
 {
     *memory = NULL;
-    if (tensor->output && nbytes <= tensor->output_size)
+    if (tensor->output && nbytes <= tensor->output_size && !tensor->device)
         return tensor->output;
     return *memory = malloc(nbytes > 0 ? nbytes : 1);
 }
@@ -141,6 +169,19 @@ void settle_rows(struct tensor *tensor, const int64_t *rows, int nrows, void *da
         tensor->result->memory = memory;
     }
     settle_tensor(tensor, &err);
+}
+
+void settle_part(struct tensor *tensor, const struct run *run)
+{
+    if (--tensor->parts > 0)
+        return;
+    trace_unstaged(tensor);
+    if (tensor->failed)
+        settle_tensor(tensor, &tensor->ticket->err);
+    else if (collective_has_own_rows(tensor->description.kind))
+        settle_rows(tensor, run->rows, tensor->set->size, tensor->output, NULL);
+    else
+        settle_made(tensor);
 }
 
 /* ---- decisions: done ---- */

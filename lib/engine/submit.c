@@ -57,31 +57,58 @@ static struct process_set *usable_set(struct engine *engine, const struct submis
 /* What is checked and made before anything is in flight. */
 struct prepared {
     struct process_set *set;
+    int count;
     struct description *descriptions;
     char (*names)[HVD_NAME_MAX + 1];
+    struct device **devices; /* held, until a tensor has them; NULL in host memory */
     struct description one_description;
     char one_name[1][HVD_NAME_MAX + 1];
+    struct device *one_device;
 };
 
 static int make_room(struct prepared *prepared, int count, struct err *err)
 {
+    prepared->count = count;
     prepared->descriptions = &prepared->one_description;
     prepared->names = prepared->one_name;
+    prepared->devices = &prepared->one_device;
     if (count < 2)
         return HVD_OK;
     prepared->descriptions = calloc((size_t)count, sizeof *prepared->descriptions);
     prepared->names = calloc((size_t)count, sizeof *prepared->names);
-    if (prepared->descriptions && prepared->names)
+    prepared->devices = calloc((size_t)count, sizeof *prepared->devices);
+    if (prepared->descriptions && prepared->names && prepared->devices)
         return HVD_OK;
     return fail(err, HVD_ERR_NOMEM, "out of memory");
 }
 
 static void forget(struct prepared *prepared)
 {
+    for (int i = 0; prepared->devices && i < prepared->count; i++)
+        device_release(prepared->devices[i]);
+    if (prepared->devices != &prepared->one_device)
+        free(prepared->devices);
     if (prepared->descriptions != &prepared->one_description)
         free(prepared->descriptions);
     if (prepared->names != prepared->one_name)
         free(prepared->names);
+}
+
+/* What has to be copied needs pinned memory: there is none for nobody, or enough for all in turn. */
+static int hold_device(struct prepared *prepared, int index, const struct hvd_tensor *tensor,
+                       struct err *err)
+{
+    char label[REQUEST_LABEL];
+    const struct description *description = &prepared->descriptions[index];
+    if (tensor->device == 0)
+        return HVD_OK;
+    struct device *device = prepared->devices[index] = device_hold(tensor->device, err);
+    int rc = device ? HVD_OK : err->code;
+    if (device && description->memory == MEMORY_DEVICE)
+        rc = device_reserve(device, err);
+    if (rc < 0)
+        fail_context(err, "%s", request_label(label, description->kind, tensor->name));
+    return rc;
 }
 
 static int describe(struct prepared *prepared, const struct submission *submission, struct err *err)
@@ -92,9 +119,12 @@ static int describe(struct prepared *prepared, const struct submission *submissi
         return request_describe(prepared->descriptions, submission->kind, NULL, 0, 0,
                                 submission->options, &where, err);
     for (int i = 0; i < submission->count; i++) {
+        const struct hvd_tensor *tensor = &submission->tensors[i];
         int rc =
-            request_describe(&prepared->descriptions[i], submission->kind, &submission->tensors[i],
-                             submission->op, submission->root, submission->options, &where, err);
+            request_describe(&prepared->descriptions[i], submission->kind, tensor, submission->op,
+                             submission->root, submission->options, &where, err);
+        if (rc == HVD_OK)
+            rc = hold_device(prepared, i, tensor, err);
         if (rc < 0)
             return rc;
     }
@@ -186,9 +216,9 @@ static void offer_reduction(struct offer *offer, struct parcel *parcel, const st
 static void offer_rows(struct offer *offer, struct parcel *parcel, const struct tensor *tensor)
 {
     struct wire_writer writer = { .data = parcel->bytes, .capacity = sizeof parcel->bytes };
-    size_t nbytes = description_bytes(&tensor->description);
+    size_t nbytes = description_bytes(&tensor->description), most = tensor->device ? 0 : INLINE_MAX;
     wire_put_u64(&writer, (uint64_t)tensor->description.shape.dims[0]);
-    offer->complete = nbytes <= INLINE_MAX;
+    offer->complete = nbytes <= most;
     if (offer->complete)
         wire_put_bytes(&writer, tensor->input, nbytes);
     offer->data = parcel->bytes;
@@ -247,6 +277,14 @@ static int offer_tensor(struct tensor *tensor, struct err *err)
     return rc;
 }
 
+/* It has not been offered. */
+static void drop_tensor(struct tensor *tensor)
+{
+    device_release(tensor->device);
+    tensor->set->in_flight--;
+    flight_drop(&tensor->set->engine->flight, tensor);
+}
+
 static struct tensor *make_tensor(struct prepared *prepared, const struct submission *submission,
                                   struct ticket *ticket, int index, struct err *err)
 {
@@ -262,6 +300,9 @@ static struct tensor *make_tensor(struct prepared *prepared, const struct submis
     tensor->ticket = ticket;
     tensor->result = &ticket->results[index];
     tensor->description = prepared->descriptions[index];
+    tensor->device = prepared->devices[index];
+    prepared->devices[index] = NULL;
+    tensor->ready = given->ready;
     tensor->input = given->input;
     tensor->output = given->output;
     tensor->output_size = given->output_size;
@@ -270,8 +311,7 @@ static struct tensor *make_tensor(struct prepared *prepared, const struct submis
     tensor->since_ns = monotonic_ns();
     set->in_flight++;
     if (submission->kind == COLLECTIVE_ALLTOALL && keep_splits(tensor, submission, err) < 0) {
-        set->in_flight--;
-        flight_drop(&set->engine->flight, tensor);
+        drop_tensor(tensor);
         return NULL;
     }
     return tensor;
@@ -302,8 +342,7 @@ static int launch(struct engine *engine, struct prepared *prepared,
         if (!tensor)
             return give_up(engine, ticket, i, err);
         if (offer_tensor(tensor, err) < 0) {
-            prepared->set->in_flight--;
-            flight_drop(&engine->flight, tensor);
+            drop_tensor(tensor);
             return give_up(engine, ticket, i, err);
         }
     }
@@ -362,6 +401,7 @@ int submit_to_world(struct engine *engine, const struct description *description
         return err->code;
     prepared.descriptions = &prepared.one_description;
     prepared.names = prepared.one_name;
+    prepared.devices = &prepared.one_device;
     rc = name_tensors(&prepared, &submission, err);
     return rc < 0 ? rc : launch(engine, &prepared, &submission, handle, err);
 }

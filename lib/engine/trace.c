@@ -84,17 +84,92 @@ static void end(const struct run *run)
             timeline_end(timeline_of(run), name_of(text, run->set, run->tensors[i].own->name));
 }
 
+static bool is_staged(const struct run *run)
+{
+    return run->description.memory != MEMORY_HOST;
+}
+
+static const char *span_of(const struct run *run, enum trace_phase phase)
+{
+    static const char *const spans[] = {
+        [PHASE_QUEUE] = "QUEUE",
+        [PHASE_WAIT] = "WAIT_FOR_DATA",
+        [PHASE_IN] = "MEMCPY_IN_HOST_BUFFER",
+        [PHASE_OUT] = "MEMCPY_OUT_HOST_BUFFER",
+    };
+    if (phase != PHASE_MOVING)
+        return spans[phase];
+    if (run->description.memory == MEMORY_DEVICE_REDUCES)
+        return "DEVICE_ALLREDUCE";
+    return run->description.op == HVD_ADASUM ? "HALVING_ADASUM"
+                                             : names[run->description.kind].inner;
+}
+
+static bool is_open(const struct tensor *tensor)
+{
+    return tensor->phase != PHASE_NONE && tensor->phase != PHASE_MOVED;
+}
+
+/* The part behind which there is none. */
+static bool is_last(const struct run_tensor *part)
+{
+    return part->offset + part->count == shape_count(&part->own->description.shape);
+}
+
+static void enter_phase(const struct run *run, struct tensor *own, enum trace_phase phase)
+{
+    char text[TRACE_NAME];
+    struct timeline *timeline = timeline_of(run);
+    const char *name = name_of(text, run->set, own->name);
+    const struct timeline_args args = {
+        .algorithm = run->operation ? run->operation->type->algorithm : NULL,
+        .nbytes = description_bytes(&own->description),
+    };
+    if (is_open(own))
+        timeline_end_with(timeline, name,
+                          phase == PHASE_MOVED ? &args : &(struct timeline_args){ 0 });
+    if (phase == PHASE_QUEUE)
+        timeline_begin(timeline, name, names[run->description.kind].span);
+    if (phase != PHASE_MOVED)
+        timeline_begin(timeline, name, span_of(run, phase));
+    own->phase = phase;
+}
+
+void trace_stage(const struct run *run, enum trace_phase phase)
+{
+    if (!timeline_of(run))
+        return;
+    for (int i = 0; i < run->count; i++) {
+        const struct run_tensor *part = &run->tensors[i];
+        if (part->own && part->own->phase < (int)phase && (phase < PHASE_MOVED || is_last(part)))
+            enter_phase(run, part->own, phase);
+    }
+}
+
+void trace_unstaged(struct tensor *tensor)
+{
+    char text[TRACE_NAME];
+    struct timeline *timeline = tensor->set->engine->timeline;
+    if (timeline && is_open(tensor))
+        timeline_end(timeline, name_of(text, tensor->set, tensor->name));
+    tensor->phase = PHASE_NONE;
+}
+
 void trace_queued(const struct run *run)
 {
     if (!timeline_of(run))
         return;
+    if (is_staged(run)) {
+        trace_stage(run, PHASE_QUEUE);
+        return;
+    }
     begin(run, names[run->description.kind].span);
     begin(run, "QUEUE");
 }
 
 void trace_packing(const struct run *run)
 {
-    if (!timeline_of(run))
+    if (!timeline_of(run) || is_staged(run))
         return;
     end(run);
     if (run->count > 1)
@@ -105,16 +180,23 @@ void trace_moving(const struct run *run)
 {
     if (!timeline_of(run))
         return;
+    if (is_staged(run)) {
+        trace_stage(run, PHASE_MOVING);
+        return;
+    }
     if (run->count > 1)
         end(run);
-    bool adasum = run->description.op == HVD_ADASUM;
-    begin(run, adasum ? "HALVING_ADASUM" : names[run->description.kind].inner);
+    begin(run, span_of(run, PHASE_MOVING));
 }
 
 void trace_moved(const struct run *run)
 {
     if (!timeline_of(run))
         return;
+    if (is_staged(run)) {
+        trace_stage(run, PHASE_MOVED);
+        return;
+    }
     const struct timeline_args args = {
         .algorithm = run->operation->type->algorithm,
         .nbytes = run->total * dtype_size((int)run->description.dtype),

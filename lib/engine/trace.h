@@ -9,6 +9,12 @@
  *     MEMCPY_IN_FUSION_BUFFER   if it is one of several
  *     RING_ALLREDUCE            moving the data, with bytes and algorithm
  *     MEMCPY_OUT_FUSION_BUFFER
+ *   or, on a device:
+ *     QUEUE                     until there is pinned memory for it
+ *     WAIT_FOR_DATA             until its event has passed
+ *     MEMCPY_IN_HOST_BUFFER     from the device, and until its first chunk may start
+ *     RING_ALLREDUCE            until its last chunk is done; or DEVICE_ALLREDUCE
+ *     MEMCPY_OUT_HOST_BUFFER    what is left of copying back
  *
  * Each function costs one look at a pointer when there is no timeline. A rank below another in the
  * tree counts as ready when all ranks below it are. */
@@ -25,6 +31,20 @@ void trace_packing(const struct run *run);
 void trace_moving(const struct run *run);
 void trace_moved(const struct run *run);
 void trace_unpacked(const struct tensor *tensor);
+
+/* Of runs on devices: their tensors have come so far, at least. PHASE_MOVED and PHASE_OUT are those
+ * of a tensor's last chunk. */
+enum trace_phase {
+    PHASE_NONE,
+    PHASE_QUEUE,
+    PHASE_WAIT,
+    PHASE_IN,
+    PHASE_MOVING,
+    PHASE_MOVED, /* between two spans */
+    PHASE_OUT
+};
+void trace_stage(const struct run *run, enum trace_phase phase);
+void trace_unstaged(struct tensor *tensor);
 
 /* The tensor is done, or has failed, wherever it was. */
 void trace_done(const struct tensor *tensor, bool failed);

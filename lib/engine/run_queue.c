@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decisions become runs, which are put into the line: one for each, but in device memory large
+ * allreduces and broadcasts, and many small ones together, are cut into chunks, each a run. All
+ * ranks cut alike, also those that have joined.
+ *
+ * Fails with HVD_ERR_NOMEM, or HVD_ERR_PROTOCOL when the numbers of rows that came along cannot be;
+ * that breaks the world. An allgather whose result is more than memory can hold fails alone. */
+#include "lib/engine/engine_impl.h"
+
+#include "lib/engine/trace.h"
+#include "lib/reduce/reduce.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { TENSORS_LEAST = 32 };
+
+/* Doubled, so that a run that is used again soon has room for whatever is fused. */
+static bool make_room(struct run *run, int count)
+{
+    int capacity = run->capacity ? run->capacity : TENSORS_LEAST;
+    if (count <= run->capacity)
+        return true;
+    while (capacity < count)
+        capacity *= 2;
+    struct run_tensor *tensors = reallocarray(run->tensors, (size_t)capacity, sizeof *tensors);
+    if (!tensors)
+        return false;
+    run->tensors = tensors;
+    run->capacity = capacity;
+    return true;
+}
+
+static struct run *new_run(struct process_set *set, int count, struct err *err)
+{
+    struct run *run = set->free_runs;
+    if (run)
+        set->free_runs = run->next;
+    else if (!(run = calloc(1, sizeof *run)))
+        goto out_of_memory;
+    if (!run->rows && !(run->rows = calloc((size_t)set->size, sizeof *run->rows)))
+        goto out_of_memory;
+    if (!make_room(run, count))
+        goto out_of_memory;
+    run->next = NULL;
+    return run;
+out_of_memory:
+    if (run) {
+        run->next = set->free_runs;
+        set->free_runs = run;
+    }
+    fail(err, HVD_ERR_NOMEM, "out of memory");
+    return NULL;
+}
+
+void run_release(struct process_set *set, struct run *run)
+{
+    if (run->stage.step != STAGE_NONE)
+        set->staged--;
+    set->stages -= run->stage.has_place;
+    run->stage = (struct stage){ .step = STAGE_NONE };
+    free(run->memory);
+    run->memory = NULL;
+    run->operation = NULL;
+    run->next = set->free_runs;
+    set->free_runs = run;
+}
+
+enum operation_kind run_operation(const struct run *run)
+{
+    const struct description *description = &run->description;
+    switch (description->kind) {
+    case COLLECTIVE_ALLGATHER:
+        return OPERATION_ALLGATHER;
+    case COLLECTIVE_BROADCAST:
+        return OPERATION_BROADCAST;
+    case COLLECTIVE_ALLTOALL:
+        return OPERATION_ALLTOALL;
+    case COLLECTIVE_REDUCESCATTER:
+        return OPERATION_REDUCESCATTER;
+    default:
+        return description->op == HVD_ADASUM ? OPERATION_ADASUM : OPERATION_ALLREDUCE;
+    }
+}
+
+bool run_needs_mesh(const struct run *run)
+{
+    return operation_needs_mesh(run_operation(run));
+}
+
+static int take_rows(const struct process_set *set, struct run *run, const struct agreed *agreed,
+                     struct err *err)
+{
+    for (int rank = 0; rank < set->size; rank++) {
+        run->rows[rank] = settle_read_rows(agreed, rank);
+        if (run->rows[rank] < 0)
+            return fail(err, HVD_ERR_PROTOCOL, "allgather '%s': rank %d gives %lld rows",
+                        agreed->name, set->ranks[rank], (long long)run->rows[rank]);
+    }
+    return HVD_OK;
+}
+
+/* What the ranks said that belongs to the run: rows, or where they are. */
+static int take_list(struct process_set *set, struct run *run, const struct agreed *agreed,
+                     struct err *err)
+{
+    if (run->description.kind == COLLECTIVE_ALLGATHER)
+        return take_rows(set, run, agreed, err);
+    if (!run_needs_mesh(run) || set->size < 2 || set->mesh_known)
+        return HVD_OK;
+    set->mesh_known = true; /* on every rank from this decision on */
+    return sets_remember_peers(set->engine, agreed, set, err);
+}
+
+/* Is the result of an allgather, which all ranks know alike, one that memory can hold? */
+static bool result_fits(const struct process_set *set, const struct run *run)
+{
+    size_t row = shape_row_count(&run->description.shape) * dtype_size((int)run->description.dtype);
+    int64_t rows = 0;
+    size_t nbytes;
+    if (run->description.kind != COLLECTIVE_ALLGATHER)
+        return true;
+    for (int rank = 0; rank < set->size; rank++) {
+        if (run->rows[rank] > ROWS_MAX)
+            return false;
+        rows += run->rows[rank];
+    }
+    return !__builtin_mul_overflow((size_t)rows, row, &nbytes) && nbytes <= PTRDIFF_MAX;
+}
+
+static void add_part(struct run *run, struct tensor *own, size_t offset, size_t count)
+{
+    run->tensors[run->count++] = (struct run_tensor){ own, offset, count };
+    run->total += count;
+    if (!own)
+        return;
+    own->decided = true;
+    own->parts += run->description.memory != MEMORY_HOST;
+}
+
+static size_t count_of(const struct agreed *agreed)
+{
+    const struct tensor *own = agreed->owner;
+    return shape_count(own ? &own->description.shape : &agreed->description.shape);
+}
+
+/* Without tensors; there will be `count` of them at most. */
+static struct run *begin_run(struct process_set *set, const struct agreed *agreed, int count,
+                             struct err *err)
+{
+    const struct tensor *own = agreed->owner;
+    struct run *run = new_run(set, count, err);
+    if (!run)
+        return NULL;
+    run->set = set;
+    run->description = own ? own->description : agreed->description;
+    if (agreed->absent)
+        run->description.memory = MEMORY_DEVICE;
+    run->count = 0;
+    run->total = 0;
+    return run;
+}
+
+static void enqueue(struct process_set *set, struct run *run)
+{
+    trace_queued(run);
+    if (run->description.memory != MEMORY_HOST && stage_queue(set, run))
+        return;
+    *set->queue_end = run;
+    set->queue_end = &run->next;
+    set->queued++;
+}
+
+static int queue_whole(struct process_set *set, const struct decision *decision, struct err *err)
+{
+    struct err reason;
+    char label[REQUEST_LABEL];
+    struct run *run = begin_run(set, decision->tensors, decision->count, err);
+    if (!run)
+        return err->code;
+    int rc = take_list(set, run, decision->tensors, err);
+    if (rc == HVD_OK && result_fits(set, run)) {
+        for (int i = 0; i < decision->count; i++)
+            add_part(run, decision->tensors[i].owner, 0, count_of(&decision->tensors[i]));
+        enqueue(set, run);
+        return HVD_OK;
+    }
+    if (rc == HVD_OK) {
+        fail(&reason, HVD_ERR_INVALID, "%s: the rows of all ranks do not fit into memory",
+             request_label(label, COLLECTIVE_ALLGATHER, decision->tensors->name));
+        settle_tensor(decision->tensors->owner, &reason);
+    }
+    run_release(set, run);
+    return rc;
+}
+
+/* The tensors one behind the other, cut without regard to where one ends. */
+static int queue_chunks(struct process_set *set, const struct decision *decision, struct err *err)
+{
+    struct run *run = NULL;
+    size_t most = DEVICE_CHUNK / dtype_size((int)decision->tensors->description.dtype);
+    for (int i = 0; i < decision->count; i++) {
+        const struct agreed *agreed = &decision->tensors[i];
+        size_t count = count_of(agreed), offset = 0;
+        do {
+            if (!run && !(run = begin_run(set, agreed, decision->count - i, err)))
+                return err->code;
+            size_t room = most - run->total, left = count - offset;
+            add_part(run, agreed->owner, offset, left < room ? left : room);
+            offset += left < room ? left : room;
+            if (run->total == most) {
+                enqueue(set, run);
+                run = NULL;
+            }
+        } while (offset < count);
+    }
+    if (run)
+        enqueue(set, run);
+    return HVD_OK;
+}
+
+/* What the devices do not do themselves, and any part of which can be done alone. */
+static bool is_cut(const struct agreed *agreed)
+{
+    const struct description *description = &agreed->description;
+    if (description->memory == MEMORY_HOST ||
+        (description->memory == MEMORY_DEVICE_REDUCES && !agreed->absent))
+        return false;
+    return description->kind == COLLECTIVE_BROADCAST ||
+           (description->kind == COLLECTIVE_ALLREDUCE && description->op != HVD_ADASUM);
+}
+
+int run_queue(struct process_set *set, const struct decision *decision, struct err *err)
+{
+    return is_cut(decision->tensors) ? queue_chunks(set, decision, err)
+                                     : queue_whole(set, decision, err);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How runs on devices go on: who may be copied to the host now, what has come back, and what is left
+ * to do when they have failed; see stage.h. */
+#include "lib/engine/engine_impl.h"
+
+#include "lib/engine/trace.h"
+#include "lib/link/socket.h"
+
+#include <stddef.h>
+
+#define DRAIN_NS 2000000000ull
+
+/* ---- lists ---- */
+
+void run_list_append(struct run_list *list, struct run *run)
+{
+    run->next = NULL;
+    if (list->last)
+        list->last->next = run;
+    else
+        list->first = run;
+    list->last = run;
+}
+
+struct run *run_list_take(struct run_list *list)
+{
+    struct run *run = list->first;
+    list->first = run->next;
+    if (!list->first)
+        list->last = NULL;
+    return run;
+}
+
+/* ---- the way to the host ---- */
+
+static bool has_own(const struct run *run)
+{
+    for (int i = 0; i < run->count; i++)
+        if (run->tensors[i].own)
+            return true;
+    return false;
+}
+
+bool stage_queue(struct process_set *set, struct run *run)
+{
+    set->staged++;
+    run->stage.step = has_own(run) ? STAGE_QUEUED : STAGE_HERE;
+    if (run->description.memory != MEMORY_DEVICE_REDUCES)
+        return false;
+    run_list_append(&set->reducing, run);
+    return true;
+}
+
+int stage_context(const struct run *run, struct err *err)
+{
+    char label[REQUEST_LABEL];
+    const struct engine *engine = run->set->engine;
+    const struct tensor *own = NULL;
+    for (int i = 0; i < run->count && !own; i++)
+        own = run->tensors[i].own;
+    return fail_context(err, "rank %d on %s: %s", engine->rank, engine->self.host,
+                        request_label(label, run->description.kind, own ? own->name : NULL));
+}
+
+int stage_is_ready(struct run *run, struct err *err)
+{
+    for (int i = 0; i < run->count; i++) {
+        struct tensor *own = run->tensors[i].own;
+        if (!own || !own->ready)
+            continue;
+        int rc = device_passed(own->device, own->ready, "make the input", err);
+        if (rc <= 0)
+            return rc;
+        own->ready = NULL;
+    }
+    return 1;
+}
+
+/* Nobody before it will give back memory that it lacks. */
+static bool is_alone(const struct process_set *set, const struct run *run)
+{
+    return run == set->queue && set->window.first == set->window.end && !set->returning.first;
+}
+
+static int come(struct process_set *set, struct run *run, struct err *err)
+{
+    int rc = 0;
+    if (run->stage.step == STAGE_QUEUED) {
+        trace_stage(run, PHASE_WAIT);
+        rc = stage_is_ready(run, err);
+        if (rc > 0) {
+            trace_stage(run, PHASE_IN);
+            rc = stage_begin_in(run, err);
+        }
+    } else if (run->stage.step == STAGE_COMING) {
+        rc = stage_move_in(run, err);
+    }
+    if (rc == HVD_ERR_NOMEM && !is_alone(set, run))
+        return 0;
+    return rc < 0 ? stage_context(run, err) : rc;
+}
+
+/* A place is given in order of the line, and before anything is waited for. */
+static bool has_place(struct process_set *set, struct run *run)
+{
+    if (!run->stage.has_place && set->stages == STAGES_MAX)
+        return false;
+    set->stages += !run->stage.has_place;
+    return run->stage.has_place = true;
+}
+
+static int come_all(struct process_set *set, struct err *err)
+{
+    int moved = 0;
+    for (struct run *run = set->queue; run; run = run->next) {
+        if (run->stage.step == STAGE_NONE)
+            continue;
+        if (!has_place(set, run))
+            break;
+        int rc = come(set, run, err);
+        if (rc < 0)
+            return rc;
+        moved |= rc;
+    }
+    return moved;
+}
+
+/* ---- the way back ---- */
+
+/* Nothing uses its tensors' memory any more. */
+static void finish(struct process_set *set, struct run *run, bool quiet)
+{
+    stage_free(run, quiet); /* who has no tensor in flight any more may unregister the device */
+    for (int i = 0; i < run->count; i++)
+        if (run->tensors[i].own)
+            settle_part(run->tensors[i].own, run);
+    run_release(set, run);
+}
+
+static bool is_over(struct run *run)
+{
+    return run->stage.step == STAGE_GOING ? stage_move_out(run) : stage_is_quiet(run);
+}
+
+static int return_all(struct process_set *set)
+{
+    struct run_list runs = set->returning;
+    int moved = 0;
+    set->returning = (struct run_list){ 0 };
+    while (runs.first) {
+        struct run *run = run_list_take(&runs);
+        if (!is_over(run)) {
+            run_list_append(&set->returning, run);
+            continue;
+        }
+        finish(set, run, true);
+        moved = 1;
+    }
+    if (!set->returning.first)
+        set->drain_until_ns = 0;
+    return moved;
+}
+
+void stage_return(struct process_set *set, struct run *run)
+{
+    trace_stage(run, PHASE_OUT);
+    run->stage.step = STAGE_GOING;
+    if (stage_begin_out(run))
+        finish(set, run, true);
+    else
+        run_list_append(&set->returning, run);
+}
+
+int stage_move(struct process_set *set, struct err *err)
+{
+    if (set->staged == 0)
+        return 0;
+    int moved = come_all(set, err);
+    int rc = moved < 0 ? moved : stage_reduce(set, err);
+    if (rc < 0)
+        return rc;
+    return moved | rc | stage_drain(set);
+}
+
+/* ---- the end ---- */
+
+static void doom(struct run *run, const struct err *reason)
+{
+    for (int i = 0; i < run->count; i++)
+        if (run->tensors[i].own)
+            settle_doom(run->tensors[i].own, reason);
+}
+
+void stage_fail(struct process_set *set, struct run *run, const struct err *reason)
+{
+    doom(run, reason);
+    if (stage_is_quiet(run)) {
+        finish(set, run, true);
+        return;
+    }
+    run->stage.step = STAGE_DOOMED;
+    run_list_append(&set->returning, run);
+}
+
+/* What is being copied back has succeeded, unless that takes too long. */
+void stage_fail_all(struct process_set *set, const struct err *reason)
+{
+    while (set->reducing.first)
+        stage_fail(set, run_list_take(&set->reducing), reason);
+    if (set->returning.first && set->drain_until_ns == 0)
+        set->drain_until_ns = monotonic_ns() + DRAIN_NS;
+}
+
+/* The vendor may still use what it was given: that is left to it. */
+static void give_up(struct process_set *set)
+{
+    struct err reason;
+    fail(&reason, HVD_ERR_TIMEOUT, "the device does not finish a copy");
+    while (set->returning.first) {
+        struct run *run = run_list_take(&set->returning);
+        doom(run, &reason);
+        finish(set, run, false);
+    }
+    set->drain_until_ns = 0;
+}
+
+int stage_drain(struct process_set *set)
+{
+    if (!set->returning.first)
+        return 0;
+    int moved = return_all(set);
+    if (set->drain_until_ns == 0 || monotonic_ns() < set->drain_until_ns)
+        return moved;
+    give_up(set);
+    return 1;
+}
+
+bool stage_is_draining(const struct process_set *set)
+{
+    return set->returning.first;
+}
+
+/* ---- when to look again ---- */
+
+uint64_t stage_deadline(const struct process_set *set)
+{
+    bool waits = set->returning.first || set->reducing.first;
+    if (set->staged == 0)
+        return UINT64_MAX;
+    for (const struct run *run = set->queue; run && !waits; run = run->next)
+        waits = run->stage.has_place && run->stage.step < STAGE_HERE;
+    return waits ? monotonic_ns() + STAGE_POLL_NS : UINT64_MAX;
+}
+
+/* Somebody could be given a place. */
+bool stage_is_unsettled(const struct process_set *set)
+{
+    if (set->staged == 0 || set->stages == STAGES_MAX)
+        return false;
+    for (const struct run *run = set->queue; run; run = run->next)
+        if (run->stage.step != STAGE_NONE && !run->stage.has_place)
+            return true;
+    return false;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs whose tensors are in the memory of devices (lib/hvd_device.h). The engine works on host
+ * memory, so each is copied there, carried out, and copied back:
+ *
+ *   queued -> (its tensors' events have passed) -> coming -> here -> in the window -> going -> done
+ *   queued -> (likewise) -> reducing -> done         what the devices reduce among themselves
+ *   any -> doomed -> failed                          until nothing uses the tensors' memory any more
+ *
+ * Large tensors are cut into chunks (run_queue.c), each a run of its own, in line with all others:
+ * while one is in the window, the next ones are copied to the host ahead of their turn, and those
+ * before are copied back. A few of a set's runs have a place, in order of the line, so that the first
+ * in line always comes to one: what waits for pinned memory never waits for what is behind it. What
+ * devices reduce keeps an order of its own, beside the line.
+ *
+ * Nothing tells when an event has passed: the driver asks, every STAGE_POLL_NS while there is one to
+ * be asked for, and not at all otherwise.
+ *
+ * A failure before or while other ranks need this rank's data breaks the world (HVD_ERR_SYSTEM,
+ * HVD_ERR_NOMEM); one of copying back is that tensor's failure on this rank. */
+#ifndef LIB_ENGINE_STAGE_H
+#define LIB_ENGINE_STAGE_H
+
+#include "lib/base/status.h"
+#include "lib/collective/operation.h"
+#include "lib/device/transfer.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct process_set;
+struct run;
+
+#define STAGE_POLL_NS 50000ull
+
+enum stage_step {
+    STAGE_NONE, /* in host memory */
+    STAGE_QUEUED,
+    STAGE_COMING,
+    STAGE_HERE, /* and in the window */
+    STAGE_GOING,
+    STAGE_REDUCING,
+    STAGE_DOOMED
+};
+
+/* Of a run. Either the operation works in a pinned buffer; or, when that is too small or devices are
+ * mixed, in memory of the run's own, and copies go through buffers, one tensor after the other. */
+struct stage {
+    enum stage_step step;
+    bool has_place;
+    struct device_buffer *buffer; /* or an event alone, while reducing; or NULL */
+    unsigned char *host;          /* the buffer's memory, or the run's own: where the input is */
+    struct transfer transfer;     /* of the run's tensor number `at`, while `transferring` */
+    bool transferring;
+    int at;
+};
+
+/* stage.c. A decision has become a run. True if the devices reduce it, and it is not to be put into
+ * the line. */
+bool stage_queue(struct process_set *set, struct run *run);
+
+/* Copies what can be copied now. 1 if something moved, 0, or a negative status. */
+int stage_move(struct process_set *set, struct err *err);
+
+/* Its operation is done. */
+void stage_return(struct process_set *set, struct run *run);
+
+/* Its tensors end with the reason once nothing uses their memory. */
+void stage_fail(struct process_set *set, struct run *run, const struct err *reason);
+void stage_fail_all(struct process_set *set, const struct err *reason); /* those beside the line */
+
+/* What is left to do when the set, or the world, has ended; bounded. 1 if something moved. */
+int stage_drain(struct process_set *set);
+bool stage_is_draining(const struct process_set *set);
+
+/* When stage_move() is wanted although nothing comes; would it find something to do at once? */
+uint64_t stage_deadline(const struct process_set *set);
+bool stage_is_unsettled(const struct process_set *set);
+
+/* Puts this rank, its host and the collective in front. */
+int stage_context(const struct run *run, struct err *err);
+
+/* 1 when the events of a run's tensors have passed, 0, or a negative status. */
+int stage_is_ready(struct run *run, struct err *err);
+
+/* stage_copy.c. Both return 1 if something moved, 0, or a negative status. HVD_ERR_NOMEM: the same
+ * can be tried again. */
+int stage_begin_in(struct run *run, struct err *err);
+int stage_move_in(struct run *run, struct err *err);
+
+/* Where the operation finds its data; false when out of memory. */
+bool stage_prepare(const struct process_set *set, struct run *run, struct operation_task *task);
+
+/* The same back. True when all is over; failures are those of the tensors. */
+bool stage_begin_out(struct run *run);
+bool stage_move_out(struct run *run);
+
+/* Has everything passed that was put on a queue for a run? Then: its memory is given back; what has
+ * not passed is left to the vendor. */
+bool stage_is_quiet(struct run *run);
+void stage_free(struct run *run, bool quiet);
+
+/* stage_reduce.c: what devices reduce. As stage_move(). */
+int stage_reduce(struct process_set *set, struct err *err);
+
+#endif

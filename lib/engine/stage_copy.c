@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What of a run on devices is copied, from where to where; see stage.h.
+ *
+ *   a chunk of an allreduce or broadcast, all on one device: to a pinned buffer, worked on there, and
+ *     back from it
+ *   everything else: through pinned buffers to memory of the run's own, one tensor after the other,
+ *     and back
+ *
+ * Where this rank has joined, zeros take the place of the tensor. A failure of copying back is that
+ * of the tensors it was for. */
+#include "lib/engine/engine_impl.h"
+
+#include "lib/reduce/reduce.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A tensor's part of what is copied. */
+struct piece {
+    unsigned char *host, *memory; /* of the device */
+    size_t nbytes;
+};
+
+static size_t row_size(const struct run *run)
+{
+    return shape_row_count(&run->description.shape) * run_element_size(run);
+}
+
+static size_t rows_before(const struct run *run, int rank)
+{
+    size_t rows = 0;
+    for (int i = 0; i < rank; i++)
+        rows += (size_t)run->rows[i];
+    return rows;
+}
+
+/* Of all ranks; 0 if the caller has no room for them. */
+static size_t gathered_bytes(const struct run *run)
+{
+    size_t nbytes = rows_before(run, run->set->size) * row_size(run);
+    return nbytes <= run->tensors[0].own->output_size ? nbytes : 0;
+}
+
+static size_t sent_bytes(const struct run *run)
+{
+    int64_t rows = 0;
+    for (int i = 0; i < run->set->size; i++)
+        rows += run->tensors[0].own->splits[i];
+    return (size_t)rows * row_size(run);
+}
+
+static size_t share_bytes(const struct run *run)
+{
+    const struct process_set *set = run->set;
+    return (size_t)hvd_share(run->description.shape.dims[0], set->size, set->rank) * row_size(run);
+}
+
+/* What of a part that begins at byte `at` of the run is copied to the host, or back. */
+static struct piece find_piece(const struct run *run, const struct run_tensor *part, size_t at,
+                               bool in)
+{
+    const struct tensor *own = part->own;
+    size_t size = run_element_size(run);
+    bool is_root = run->description.root == run->set->rank;
+    const void *input = run->description.kind == COLLECTIVE_BROADCAST ? own->output : own->input;
+    struct piece piece = {
+        .host = (in ? run->stage.host : (unsigned char *)run->output) + at,
+        .memory = (unsigned char *)(in ? input : own->output) + part->offset * size,
+        .nbytes = part->count * size,
+    };
+    switch (run->description.kind) {
+    case COLLECTIVE_BROADCAST:
+        piece.nbytes = is_root == in ? piece.nbytes : 0;
+        break;
+    case COLLECTIVE_ALLGATHER:
+        piece.host += in ? rows_before(run, run->set->rank) * row_size(run) : 0;
+        piece.nbytes = in ? piece.nbytes : gathered_bytes(run);
+        break;
+    case COLLECTIVE_ALLTOALL:
+        piece.nbytes = in ? sent_bytes(run) : gathered_bytes(run);
+        break;
+    case COLLECTIVE_REDUCESCATTER:
+        piece.nbytes = in ? piece.nbytes : share_bytes(run);
+        break;
+    default:
+        break;
+    }
+    return piece;
+}
+
+static size_t part_bytes(const struct run *run, int i)
+{
+    return run->tensors[i].count * run_element_size(run);
+}
+
+static void doom(const struct run *run, int i, const struct err *reason)
+{
+    char label[REQUEST_LABEL];
+    struct err named = *reason;
+    struct tensor *own = run->tensors[i].own;
+    if (!own)
+        return;
+    fail_context(&named, "%s", request_label(label, run->description.kind, own->name));
+    settle_doom(own, &named);
+}
+
+/* ---- in a pinned buffer ---- */
+
+/* The device that all tensors of a run that can be cut are on, or NULL. */
+static struct device *one_device(const struct run *run)
+{
+    enum operation_kind kind = run_operation(run);
+    struct device *device = NULL;
+    if (kind != OPERATION_ALLREDUCE && kind != OPERATION_BROADCAST)
+        return NULL;
+    for (int i = 0; i < run->count; i++) {
+        const struct tensor *own = run->tensors[i].own;
+        if (own && device && own->device != device)
+            return NULL;
+        device = own ? own->device : device;
+    }
+    return device;
+}
+
+/* Nothing will tell when what was put on a queue has passed: the memory is left to the vendor. */
+static void lose_buffer(struct stage *stage)
+{
+    stage->buffer = NULL;
+    stage->host = NULL;
+}
+
+/* 1 if there is something to be waited for, 0 if not. */
+static int copy_in(struct run *run, struct err *err)
+{
+    struct stage *stage = &run->stage;
+    size_t at = 0;
+    int copied = 0, rc = HVD_OK;
+    for (int i = 0; i < run->count && rc == HVD_OK; at += part_bytes(run, i++)) {
+        if (!run->tensors[i].own) {
+            memset(stage->host + at, 0, part_bytes(run, i));
+            continue;
+        }
+        struct piece piece = find_piece(run, &run->tensors[i], at, true);
+        if (piece.nbytes == 0)
+            continue;
+        rc =
+            device_copy_to_host(stage->buffer->device, piece.host, piece.memory, piece.nbytes, err);
+        copied |= rc == HVD_OK;
+    }
+    struct err unrecorded;
+    if (copied && device_record(stage->buffer, HVD_DEVICE_TO_HOST, &unrecorded) < 0) {
+        lose_buffer(stage);
+        return rc < 0 ? rc : (*err = unrecorded).code;
+    }
+    return rc < 0 ? rc : copied;
+}
+
+static bool copy_out(struct run *run)
+{
+    struct stage *stage = &run->stage;
+    struct err err;
+    size_t at = 0;
+    bool copied = false;
+    for (int i = 0; i < run->count; at += part_bytes(run, i++)) {
+        if (!run->tensors[i].own)
+            continue;
+        struct piece piece = find_piece(run, &run->tensors[i], at, false);
+        if (piece.nbytes == 0)
+            continue;
+        if (device_copy_from_host(stage->buffer->device, piece.memory, piece.host, piece.nbytes,
+                                  &err) < 0)
+            doom(run, i, &err);
+        else
+            copied = true;
+    }
+    if (!copied || device_record(stage->buffer, HVD_DEVICE_FROM_HOST, &err) == HVD_OK)
+        return !copied;
+    for (int i = 0; i < run->count; i++)
+        doom(run, i, &err);
+    lose_buffer(stage);
+    return true;
+}
+
+/* ---- through buffers ---- */
+
+static size_t own_memory(const struct run *run)
+{
+    if (run->description.kind == COLLECTIVE_ALLGATHER)
+        return rows_before(run, run->set->size) * row_size(run);
+    return run->total * run_element_size(run);
+}
+
+/* Tensor number `at`: 1 when it is there, 0 when not yet, or a negative status. */
+static int transfer_one(struct run *run, size_t offset, bool in, struct err *err)
+{
+    struct stage *stage = &run->stage;
+    const struct run_tensor *part = &run->tensors[stage->at];
+    if (!part->own) {
+        if (in)
+            memset(stage->host + offset, 0, part_bytes(run, stage->at));
+        return 1;
+    }
+    if (!stage->transferring) {
+        struct piece piece = find_piece(run, part, offset, in);
+        enum hvd_device_queue queue = in ? HVD_DEVICE_TO_HOST : HVD_DEVICE_FROM_HOST;
+        if (piece.nbytes == 0)
+            return 1;
+        int rc = transfer_begin(&stage->transfer, part->own->device, queue, piece.host,
+                                piece.memory, piece.nbytes, err);
+        if (rc < 0)
+            return rc;
+        stage->transferring = true;
+    }
+    int rc = transfer_move(&stage->transfer, err);
+    if (rc <= 0)
+        return rc;
+    transfer_end(&stage->transfer);
+    stage->transferring = false;
+    return 1;
+}
+
+static int transfer_all(struct run *run, bool in, struct err *err)
+{
+    struct stage *stage = &run->stage;
+    size_t offset = 0;
+    int rc = 1;
+    for (int i = 0; i < stage->at; i++)
+        offset += part_bytes(run, i);
+    while (stage->at < run->count && (rc = transfer_one(run, offset, in, err)) > 0)
+        offset += part_bytes(run, stage->at++);
+    return rc;
+}
+
+/* ---- the steps ---- */
+
+int stage_begin_in(struct run *run, struct err *err)
+{
+    struct stage *stage = &run->stage;
+    struct device *device = one_device(run);
+    int waits = 1;
+    if (device) {
+        stage->buffer = device_take_buffer(device, err);
+        if (!stage->buffer)
+            return err->code;
+        stage->host = stage->buffer->memory;
+        waits = copy_in(run, err);
+        if (waits < 0)
+            return waits;
+    } else if (!(stage->host = malloc(own_memory(run) + 1))) {
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    }
+    stage->at = 0;
+    stage->step = waits ? STAGE_COMING : STAGE_HERE;
+    return 1;
+}
+
+int stage_move_in(struct run *run, struct err *err)
+{
+    struct stage *stage = &run->stage;
+    size_t moved = stage->transfer.begun;
+    int rc = stage->buffer ? device_passed(stage->buffer->device, stage->buffer->event,
+                                           "copy to the host", err)
+                           : transfer_all(run, true, err);
+    if (rc > 0)
+        stage->step = STAGE_HERE;
+    return rc < 0 ? rc : rc > 0 || stage->transfer.begun != moved;
+}
+
+/* Where the operation works; a rank that has joined has had nothing to copy. */
+static bool has_host(struct run *run)
+{
+    struct stage *stage = &run->stage;
+    if (!stage->host)
+        stage->host = calloc(run->total + 1, run_element_size(run));
+    return stage->host;
+}
+
+bool stage_prepare(const struct process_set *set, struct run *run, struct operation_task *task)
+{
+    const struct description *description = &run->description;
+    if (!has_host(run))
+        return false;
+    if (description->prescale != 1)
+        scale_function(description->dtype)(run->stage.host, run->stage.host, run->total,
+                                           description->prescale);
+    task->input = task->output = run->stage.host;
+    task->count = run->total;
+    switch (task->kind) {
+    case OPERATION_REDUCESCATTER:
+        task->rows = description->shape.dims[0];
+        return true;
+    case OPERATION_ALLGATHER:
+        task->input = run->stage.host + rows_before(run, set->rank) * row_size(run);
+        task->splits = run->rows;
+        return true;
+    case OPERATION_ALLTOALL:
+        task->output = NULL;
+        task->splits = run->tensors[0].own->splits;
+        task->place = run_place_rows;
+        task->place_arg = run;
+        return true;
+    default:
+        return true;
+    }
+}
+
+bool stage_begin_out(struct run *run)
+{
+    const struct description *description = &run->description;
+    size_t count = run->total;
+    if (description->kind == COLLECTIVE_REDUCESCATTER)
+        count = share_bytes(run) / run_element_size(run);
+    if (description->postscale != 1)
+        scale_function(description->dtype)(run->output, run->output, count, description->postscale);
+    run->stage.at = 0;
+    return run->stage.buffer ? copy_out(run) : stage_move_out(run);
+}
+
+static bool move_out(struct run *run)
+{
+    struct err err;
+    const struct device_buffer *buffer = run->stage.buffer;
+    int rc = device_passed(buffer->device, buffer->event, "copy from the host", &err);
+    for (int i = 0; rc < 0 && i < run->count; i++)
+        doom(run, i, &err);
+    return rc != 0;
+}
+
+/* A tensor that fails lets those behind it go on, once nothing of it is under way. */
+bool stage_move_out(struct run *run)
+{
+    struct err err;
+    struct stage *stage = &run->stage;
+    if (stage->buffer)
+        return move_out(run);
+    int rc = transfer_all(run, false, &err);
+    if (rc >= 0)
+        return rc > 0;
+    if (err.code == HVD_ERR_NOMEM && run->set->stages > 1)
+        return false; /* others will give theirs back */
+    doom(run, stage->at, &err);
+    if (stage->transferring)
+        transfer_stop(&stage->transfer);
+    else
+        stage->at++;
+    return false;
+}
+
+bool stage_is_quiet(struct run *run)
+{
+    struct err err;
+    struct stage *stage = &run->stage;
+    if (stage->transferring)
+        return transfer_is_quiet(&stage->transfer);
+    return !stage->buffer ||
+           device_passed(stage->buffer->device, stage->buffer->event, "pass", &err) != 0;
+}
+
+void stage_free(struct run *run, bool quiet)
+{
+    struct stage *stage = &run->stage;
+    if (!stage->buffer)
+        free(stage->host);
+    else if (quiet)
+        device_put_buffer(stage->buffer);
+    if (stage->transferring)
+        transfer_end(&stage->transfer);
+    stage->buffer = NULL;
+    stage->host = NULL;
+    stage->transferring = false;
+}

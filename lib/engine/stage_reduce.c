@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the devices reduce among themselves: in the order in which it was decided, which is that of
+ * all ranks, the vendor is asked for each as soon as its tensor's event has passed; done when the
+ * event behind it has; see stage.h.
+ *
+ * A failure breaks the world: the other ranks' devices may wait for ours. */
+#include "lib/engine/engine_impl.h"
+
+#include "lib/engine/trace.h"
+
+static int begin(struct process_set *set, struct run *run, struct err *err)
+{
+    const struct tensor *own = run->tensors[0].own;
+    const struct description *description = &own->description;
+    const struct hvd_device_allreduce allreduce = {
+        .input = own->input,
+        .output = own->output,
+        .count = run->total,
+        .dtype = description->dtype,
+        .op = description->op,
+        .prescale = description->prescale,
+        .postscale = description->postscale,
+        .process_set = set->id,
+        .rank = set->rank,
+        .size = set->size,
+    };
+    run->stage.buffer = device_take_event(own->device, err);
+    if (!run->stage.buffer)
+        return err->code;
+    trace_stage(run, PHASE_MOVING);
+    int rc = device_reduce(own->device, &allreduce, err);
+    if (rc < 0)
+        return rc;
+    run->stage.step = STAGE_REDUCING;
+    rc = device_record(run->stage.buffer, HVD_DEVICE_REDUCE, err);
+    return rc < 0 ? rc : 1;
+}
+
+/* Behind one that waits for its event, all wait. */
+static int begin_all(struct process_set *set, struct err *err)
+{
+    int rc = 1, moved = 0;
+    for (struct run *run = set->reducing.first; run && rc > 0; run = run->next) {
+        if (run->stage.step == STAGE_REDUCING)
+            continue;
+        trace_stage(run, PHASE_WAIT);
+        rc = stage_is_ready(run, err);
+        if (rc > 0)
+            rc = begin(set, run, err);
+        if (rc < 0)
+            return stage_context(run, err);
+        moved |= rc;
+    }
+    return moved;
+}
+
+/* They are done in turn. */
+static int finish_all(struct process_set *set, struct err *err)
+{
+    int moved = 0;
+    struct run *run;
+    while ((run = set->reducing.first) && run->stage.step == STAGE_REDUCING) {
+        struct tensor *own = run->tensors[0].own;
+        int rc = device_passed(own->device, run->stage.buffer->event, "reduce", err);
+        if (rc < 0)
+            return stage_context(run, err);
+        if (rc == 0)
+            break;
+        run_list_take(&set->reducing);
+        stage_free(run, true);
+        settle_part(own, run);
+        run_release(set, run);
+        moved = 1;
+    }
+    return moved;
+}
+
+int stage_reduce(struct process_set *set, struct err *err)
+{
+    int began = begin_all(set, err);
+    int finished = began < 0 ? began : finish_all(set, err);
+    return finished < 0 ? finished : began | finished;
+}
