@@ -122,7 +122,8 @@ HVD_API int hvd_optimizer_create(const struct hvd_parameter *parameters, int cou
  * next synchronization tries again.
  *
  * In device memory, `hvd_optimizer_ready_after` says that it will be complete when the device
- * passes `event`, which must not be recorded again before the step. */
+ * passes `event`, which must not be recorded again before the step. The step waits for it with one
+ * rank, too. */
 HVD_API int hvd_optimizer_ready(struct hvd_optimizer *optimizer, int parameter);
 HVD_API int hvd_optimizer_ready_after(struct hvd_optimizer *optimizer, int parameter, void *event);
 

@@ -4,15 +4,18 @@
  *
  * The first pass is copied, those that follow are added to it, and the sum with the last goes into
  * the gradient's own memory: between passes that memory is the program's. Halves are added up as
- * floats. Fails for want of memory at the beginning, and when device memory cannot be written. */
+ * floats. Fails for want of memory at the beginning, and when device memory cannot be written or
+ * the event that it waits for fails. */
 #include "lib/training/optimizer_impl.h"
 
+#include "lib/device/device.h"
 #include "lib/device/device_copy.h"
 #include "lib/reduce/reduce.h"
 #include "lib/training/parameters.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Elements that are converted at a time, by way of the stack. */
 enum { BLOCK = 1024 };
@@ -180,6 +183,19 @@ int gradient_clear(const struct gradient *gradient, struct err *err)
             return rc;
     }
     return HVD_OK;
+}
+
+int gradient_await(const struct gradient *gradient, struct err *err)
+{
+    int rc = 0;
+    void *event = gradient->tensor->ready;
+    struct device *device = event ? device_hold(gradient->parameter.device, err) : NULL;
+    if (event && !device)
+        return err->code;
+    while (device && (rc = device_passed(device, event, "gradient", err)) == 0)
+        nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+    device_release(device);
+    return rc < 0 ? rc : HVD_OK;
 }
 
 /* ---- compression ---- */

@@ -88,19 +88,13 @@ int group_submit(struct hvd_optimizer *optimizer, struct group *group, struct er
     return call_answer(rc, err);
 }
 
-static void note(struct err *first, int rc, const struct err *failure)
-{
-    if (rc < 0 && first->code == HVD_OK)
-        *first = *failure;
-}
-
 void groups_submit(struct hvd_optimizer *optimizer, bool all, struct err *first)
 {
     struct err err;
     for (struct group *group = optimizer->groups; group < optimizer->groups + optimizer->ngroups;
          group++)
         if (!group->in_flight && (all || group->incomplete == 0))
-            note(first, group_submit(optimizer, group, &err), &err);
+            keep_first(first, group_submit(optimizer, group, &err), &err);
 }
 
 void groups_wait(struct hvd_optimizer *optimizer, struct err *first)
@@ -110,7 +104,7 @@ void groups_wait(struct hvd_optimizer *optimizer, struct err *first)
          group++) {
         if (!group->in_flight)
             continue;
-        note(first, call_answer(hvd_wait(group->handle), &err), &err);
+        keep_first(first, call_answer(hvd_wait(group->handle), &err), &err);
         group->in_flight = false;
     }
 }

@@ -83,6 +83,13 @@ static inline bool optimizer_sends_gradients(const struct hvd_optimizer *optimiz
     return !optimizer->alone && optimizer->settings.op != HVD_ADASUM;
 }
 
+/* Of several calls that are made although one before has failed. */
+static inline void keep_first(struct err *first, int rc, const struct err *failure)
+{
+    if (rc < 0 && first->code == HVD_OK)
+        *first = *failure;
+}
+
 /* ---- optimizer_create.c ---- */
 
 /* What a public call returns: `rc`, and `err` as the thread's last error. */
@@ -132,6 +139,10 @@ int gradient_fill_up(struct gradient *gradient, const struct optimizer_settings 
 
 /* Sets the memory to zero, and fails likewise. */
 int gradient_clear(const struct gradient *gradient, struct err *err);
+
+/* Waits for the event after which the gradient is there, if it has one; what a reduction would do.
+ * Fails when the event does. */
+int gradient_await(const struct gradient *gradient, struct err *err);
 
 /* From `memory` to what travels, and back; nothing if that is the same. */
 void gradient_compress(const struct gradient *gradient, const void *memory);

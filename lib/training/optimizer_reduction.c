@@ -58,8 +58,7 @@ void optimizer_fill_up(struct hvd_optimizer *optimizer, struct err *first)
         if (gradient->state == GRADIENT_COMPLETE)
             continue;
         int rc = gradient_fill_up(gradient, &optimizer->settings, optimizer->synchronized, &err);
-        if (rc < 0 && first->code == HVD_OK)
-            *first = err;
+        keep_first(first, rc, &err);
         if (rc < 0)
             continue;
         gradient->state = GRADIENT_COMPLETE;
@@ -89,11 +88,20 @@ bool optimizer_is_open(const struct hvd_optimizer *optimizer)
     return true;
 }
 
+static void await_gradients(const struct hvd_optimizer *optimizer, struct err *first)
+{
+    struct err err;
+    for (int i = 0; i < optimizer->count; i++)
+        keep_first(first, gradient_await(&optimizer->gradients[i], &err), &err);
+}
+
 int optimizer_reduce(struct hvd_optimizer *optimizer, struct err *err)
 {
     err->code = HVD_OK;
     optimizer_fill_up(optimizer, err);
-    if (!optimizer->alone) {
+    if (optimizer->alone) {
+        await_gradients(optimizer, err);
+    } else {
         groups_submit(optimizer, false, err);
         groups_wait(optimizer, err);
     }
