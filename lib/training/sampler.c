@@ -4,8 +4,8 @@
  * The order of an epoch is the numbers 0 to count - 1, shuffled by Fisher and Yates' method (Knuth,
  * The Art of Computer Programming 2, 3.4.2, algorithm P) with numbers from SplitMix64 (Steele, Lea
  * and Flood 2014), drawn without bias (Lemire 2019): the same on every machine. Of what is left of
- * it, this rank has the samples number rank, rank + size, rank + 2 size ..., and begins again at
- * the front when the last round is not full.
+ * it, this rank has the samples number rank, rank + size, rank + 2 size ...; when the last round is
+ * not full it goes on at the front of the order.
  *
  * Fails when options make no sense, there is no world to take rank and size from, or memory runs
  * out; resuming fails behind the epoch's end. */
@@ -167,8 +167,7 @@ uint64_t hvd_sampler_left(const struct hvd_sampler *sampler)
 
 static uint64_t sample_at(const struct hvd_sampler *sampler, uint64_t taken)
 {
-    uint64_t place = taken * sampler->size + sampler->rank;
-    place = sampler->begin + place % rest(sampler);
+    uint64_t place = (sampler->begin + taken * sampler->size + sampler->rank) % sampler->count;
     return sampler->order ? sampler->order[place] : place;
 }
 

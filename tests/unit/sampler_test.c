@@ -248,6 +248,26 @@ START_TEST(an_epoch_is_gone_on_with_by_other_ranks_and_nothing_is_lost)
 }
 END_TEST
 
+/* Whoever was interrupted trains on the same samples, also on those that are dealt twice. */
+START_TEST(an_epoch_that_is_gone_on_with_by_as_many_ranks_is_the_same)
+{
+    static struct deal whole, parts;
+    deal_init(&whole, 505, 4);
+    deal_init(&parts, 505, 4);
+    for (int step = 0; step < 16; step++) {
+        for (int rank = 0; rank < 4; rank++)
+            hvd_sampler_resume(parts.samplers[rank], 0, (uint64_t)step * 4 * 8);
+        deal_batches(&whole, 8);
+        deal_batches(&parts, 8);
+    }
+    ck_assert_uint_eq(whole.count, 508);
+    ck_assert_uint_eq(parts.count, 508);
+    ck_assert_mem_eq(whole.dealt, parts.dealt, sizeof whole.dealt);
+    deal_fini(&whole);
+    deal_fini(&parts);
+}
+END_TEST
+
 START_TEST(what_is_behind_the_end_of_an_epoch_cannot_be_resumed)
 {
     uint64_t sample;
@@ -320,6 +340,7 @@ int main(void)
     tcase_add_test(tcase, unshuffled_samples_come_in_order);
     tcase_add_loop_test(tcase, an_epoch_is_gone_on_with_by_other_ranks_and_nothing_is_lost, 0,
                         ROWS(resumptions));
+    tcase_add_test(tcase, an_epoch_that_is_gone_on_with_by_as_many_ranks_is_the_same);
     tcase_add_test(tcase, what_is_behind_the_end_of_an_epoch_cannot_be_resumed);
     tcase_add_loop_test(tcase, options_that_cannot_be_are_refused, 0, ROWS(refused));
     tcase_add_test(tcase, nothing_is_made_of_nothing);
