@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Taking over the parameters and the optimizer's state of one rank. */
 #include "lib/hvd.h"
+#include "lib/hvd_device.h"
 #include "lib/hvd_training.h"
 #include "tests/support/ranks.h"
 #include "tests/support/unit.h"
@@ -308,6 +309,80 @@ START_TEST(optimizers_that_differ_are_told)
 }
 END_TEST
 
+/* --- devices --- */
+
+/* One that is host memory in disguise: a copy is done when it is asked for. */
+static void *alloc_pinned(void *context, size_t nbytes)
+{
+    (void)context;
+    return malloc(nbytes);
+}
+static void free_pinned(void *context, void *memory, size_t nbytes)
+{
+    (void)context;
+    (void)nbytes;
+    free(memory);
+}
+static int copy(void *context, void *to, const void *from, size_t nbytes)
+{
+    memcpy(to, from, nbytes);
+    ++*(int *)context;
+    return 0;
+}
+static void *create_event(void *context)
+{
+    return context;
+}
+static void destroy_event(void *context, void *event)
+{
+    (void)context;
+    (void)event;
+}
+static int record_event(void *context, void *event, enum hvd_device_queue queue)
+{
+    (void)context;
+    (void)event;
+    (void)queue;
+    return 0;
+}
+static int query_event(void *context, void *event)
+{
+    (void)context;
+    (void)event;
+    return 1;
+}
+
+static int take_over_on_device(int rank)
+{
+    struct model model;
+    int copies = 0;
+    const struct hvd_device device = { .name = "host",
+                                       .context = &copies,
+                                       .alloc_pinned = alloc_pinned,
+                                       .free_pinned = free_pinned,
+                                       .copy_to_host = copy,
+                                       .copy_from_host = copy,
+                                       .create_event = create_event,
+                                       .destroy_event = destroy_event,
+                                       .record_event = record_event,
+                                       .query_event = query_event };
+    int number = hvd_register_device(&device);
+    REQUIRE(number > 0);
+    init_world();
+    model_init(&model, rank);
+    model.parameters[0].device = model.parameters[3].device = number;
+    REQUIRE_STATUS(hvd_broadcast_parameters(model.parameters, 4, 1, 0), HVD_OK);
+    REQUIRE(is_of_rank(&model, 1));
+    REQUIRE(copies > 0);
+    return leave_world();
+}
+
+START_TEST(parameters_may_be_on_a_device)
+{
+    ranks_run(&(struct mini_options){ .size = 3 }, take_over_on_device);
+}
+END_TEST
+
 /* --- the world --- */
 
 static int without_one(int rank)
@@ -350,6 +425,7 @@ int main(void)
     tcase_add_test(tcase, a_mistake_of_one_rank_fails_on_all_and_changes_nothing);
     tcase_add_loop_test(tcase, all_ranks_have_the_optimizer_of_the_root, 1, 5);
     tcase_add_test(tcase, optimizers_that_differ_are_told);
+    tcase_add_test(tcase, parameters_may_be_on_a_device);
     tcase_add_test(tcase, without_one_of_the_ranks_it_fails);
     tcase_add_test(tcase, without_a_world_it_fails);
     return unit_run(suite);
