@@ -3,53 +3,42 @@
  *
  *     hvdrun -np 2 -H localhost:2 examples/fashion_mnist --epochs 2
  *
- *   join the world, read the images, take over rank 0's parameters;
- *   for each step: gradients of this rank's batch, averaged over all ranks, one step of Adam with
- *   a learning rate that grows with the number of ranks; after each epoch: test, checkpoint;
- *   compare the ranks' parameters, print the result.
+ *   read the images; take over rank 0's parameters, or go on from a checkpoint;
+ *   for each step: gradients of this rank's batch, averaged over all ranks, one step of Adam with a
+ *   learning rate that grows with the number of ranks; after each epoch: test, checkpoint;
+ *   compare the ranks' parameters, draw the plot, print the result.
  *
  * A mistake on the command line ends every rank with status 2; missing or damaged images, memory,
- * or a checkpoint or output that cannot be written, with status 1. The lowest rank that has the
- * problem prints it, once. When a rank is lost, each that remains says so and ends with status 1.
- * Ranks whose parameters differ are a result too, `identical=no`, and status 1. */
+ * a checkpoint that cannot be written or gone on from, or output that cannot be written, with
+ * status 1. The lowest rank that has the problem prints it, once. When a rank is lost, each that
+ * remains says so and ends with status 1. Ranks whose parameters differ are a result too,
+ * `identical=no`, and status 1. */
 #include <inttypes.h>
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 #include <cblas.h>
 
-#include "examples/fashion_data.h"
-#include "examples/fashion_network.h"
-#include "examples/fashion_options.h"
-#include "examples/support/agreement.h"
+#include "examples/fashion_training.h"
+#include "examples/support/curve.h"
+#include "examples/support/plot.h"
+#include "examples/support/program.h"
 #include "examples/support/progress.h"
-#include "examples/support/sampler.h"
+#include "examples/support/result.h"
 #include "hvd.h"
 
-static const char program[] = "fashion_mnist";
+static const char program_name[] = "fashion_mnist";
 
-struct training {
-    struct fashion_options options;
-    int rank, size;
-    struct fashion_data data;
-    struct network network;
-    struct optimizer optimizer;
-    struct sampler sampler;
+struct fashion {
+    const struct fashion_options *options;
+    struct training training;
     struct progress progress;
-    float *pixels;         /* owned; of one batch */
-    unsigned char *labels; /* owned; of one batch */
-    double seconds;        /* spent in training steps */
-    double accuracy;       /* of the last test */
+    struct curve losses, accuracies; /* by epochs */
+    int64_t steps, images;           /* of this run, the images over all ranks */
+    double seconds;                  /* spent in those steps */
+    double accuracy;                 /* of the last test */
 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 /* The ranks of this host share its cores. Returns the threads of each for matrix products. */
 static int share_cores(void)
@@ -61,219 +50,175 @@ static int share_cores(void)
     return threads;
 }
 
-/* Everything that this rank needs before it meets the others. */
-static int prepare(struct training *training, struct problem *problem)
-{
-    const struct fashion_options *options = &training->options;
-    if (fashion_data_read(&training->data, options->data, options->limit, options->test_limit,
-                          problem) < 0)
-        return -1;
-    long global_batch = options->batch * training->size;
-    if (training->data.train.count < global_batch)
-        return problem_set(problem, EXIT_STATUS_USAGE,
-                           "%ld training images, expected at least %ld: --batch x ranks",
-                           training->data.train.count, global_batch);
-    double learning_rate = options->learning_rate;
-    if (learning_rate == 0)
-        learning_rate = 0.001 * training->size;
-    training->pixels = malloc((size_t)options->batch * IMAGE_PIXELS * sizeof(float));
-    training->labels = malloc((size_t)options->batch);
-    if (training->pixels == NULL || training->labels == NULL ||
-        network_init(&training->network, (int)options->batch) < 0 ||
-        optimizer_init(&training->optimizer, options->optimizer, training->network.parameter_count,
-                       learning_rate) < 0 ||
-        sampler_init(&training->sampler, training->data.train.count, options->batch, training->rank,
-                     training->size, (uint64_t)options->seed) < 0)
-        return problem_nomem(problem);
-    return 0;
-}
-
-static void clean_up(struct training *training)
-{
-    sampler_fini(&training->sampler);
-    optimizer_fini(&training->optimizer);
-    network_fini(&training->network);
-    free(training->labels);
-    free(training->pixels);
-    fashion_data_fini(&training->data);
-}
-
-/* Each rank draws its own parameters; then all take over those of rank 0. */
-static int take_over_parameters(struct training *training, struct problem *problem)
-{
-    struct network *network = &training->network;
-    network_randomize(network, (uint64_t)training->options.seed, (uint64_t)training->rank);
-    for (int i = 0; i < NETWORK_TENSORS; i++) {
-        struct tensor *tensor = &network->parameters[i];
-        if (hvd_broadcast(tensor->name, tensor->values, tensor->count, HVD_FLOAT32, 0) != HVD_OK)
-            return problem_from_hvd(problem, "broadcasting the parameters");
-    }
-    return 0;
-}
-
-static int average_gradients(struct network *network, struct problem *problem)
-{
-    for (int i = 0; i < NETWORK_TENSORS; i++) {
-        struct tensor *tensor = &network->gradients[i];
-        if (hvd_allreduce(tensor->name, tensor->values, tensor->values, tensor->count, HVD_FLOAT32,
-                          HVD_AVERAGE) != HVD_OK)
-            return problem_from_hvd(problem, "averaging the gradients");
-    }
-    return 0;
-}
-
-static void load_image(struct training *training, const struct idx_set *set, long image, int slot)
-{
-    fashion_data_pixels(set, image, training->pixels + slot * IMAGE_PIXELS);
-    training->labels[slot] = set->labels[image];
-}
-
-static struct network_batch load_batch(struct training *training, long epoch, long step)
-{
-    const uint32_t *images = sampler_images(&training->sampler, step);
-    for (int i = 0; i < training->options.batch; i++)
-        load_image(training, &training->data.train, images[i], i);
-    long position = epoch * training->data.train.count + sampler_position(&training->sampler, step);
-    return (struct network_batch){
-        .pixels = training->pixels,
-        .labels = training->labels,
-        .count = (int)training->options.batch,
-        .dropout = !training->options.no_dropout,
-        .seed = (uint64_t)training->options.seed,
-        .dropout_index = (uint64_t)position,
-    };
-}
-
-static int train_step(struct training *training, long epoch, long step, struct problem *problem)
-{
-    double begin = now();
-    struct network_batch batch = load_batch(training, epoch, step);
-    double loss = network_learn(&training->network, &batch);
-    if (average_gradients(&training->network, problem) < 0)
-        return -1;
-    optimizer_step(&training->optimizer, training->network.parameter_values,
-                   training->network.gradient_values);
-    if (hvd_allreduce("loss", &loss, &loss, 1, HVD_FLOAT64, HVD_AVERAGE) != HVD_OK)
-        return problem_from_hvd(problem, "averaging the loss");
-    training->seconds += now() - begin;
-    progress_step(&training->progress, epoch, step, loss, training->seconds);
-    return 0;
-}
-
-/* This rank's share of the test images. */
-static int64_t count_correct(struct training *training)
-{
-    long count = training->data.test.count, batch = training->options.batch;
-    long end = shard_begin(count, training->rank + 1, training->size);
-    int64_t correct = 0;
-    for (long at = shard_begin(count, training->rank, training->size); at < end; at += batch) {
-        int part = (int)(end - at < batch ? end - at : batch);
-        for (int i = 0; i < part; i++)
-            load_image(training, &training->data.test, at + i, i);
-        correct +=
-            network_count_correct(&training->network, training->pixels, training->labels, part);
-    }
-    return correct;
-}
-
-static int test(struct training *training, long epoch, struct problem *problem)
-{
-    int64_t correct = count_correct(training);
-    if (hvd_allreduce("correct", &correct, &correct, 1, HVD_INT64, HVD_SUM) != HVD_OK)
-        return problem_from_hvd(problem, "adding up the test results");
-    training->accuracy = (double)correct / (double)training->data.test.count;
-    if (training->progress.out != NULL)
-        printf("epoch %ld/%ld  test accuracy %.4f: %" PRId64 " of %ld images\n", epoch + 1,
-               training->options.epochs, training->accuracy, correct, training->data.test.count);
-    return 0;
-}
-
-/* Returns 0, or the status to exit with, on every rank the same. */
-static int train_epoch(struct training *training, long epoch, struct problem *problem)
-{
-    int rc = 0;
-    sampler_shuffle(&training->sampler, epoch);
-    for (long step = 0; step < sampler_steps(&training->sampler) && rc == 0; step++)
-        rc = train_step(training, epoch, step, problem);
-    if (rc == 0)
-        rc = test(training, epoch, problem);
-    if (rc == 0 && training->rank == 0 && training->options.checkpoint != NULL)
-        checkpoint_write(training->options.checkpoint, training->network.parameters,
-                         NETWORK_TENSORS, problem);
-    return agree_to_go_on(program, problem);
-}
-
-static void announce(struct training *training)
+static void announce(struct fashion *fashion)
 {
     int threads = share_cores();
-    const struct fashion_options *options = &training->options;
-    long steps = sampler_steps(&training->sampler);
-    FILE *out = training->rank == 0 && !options->quiet ? stdout : NULL;
-    progress_init(&training->progress, out, options->epochs, steps,
+    const struct fashion_options *options = fashion->options;
+    const struct training *training = &fashion->training;
+    FILE *out = program_prints() && !options->quiet ? stdout : NULL;
+    progress_init(&fashion->progress, out, options->epochs, training->batches,
                   options->batch * training->size);
+    fashion->progress.before = training->state.epoch * training->batches + training->batch;
     if (out == NULL)
         return;
     fprintf(out,
             "%s: %ld images, ranks %d x batch %ld, %s with learning rate %g, "
             "%d thread%s for each rank\n",
-            program, training->data.train.count, training->size, options->batch,
-            options->optimizer_name, training->optimizer.learning_rate, threads,
-            threads == 1 ? "" : "s");
+            program_name, training->data.train.count, training->size, options->batch,
+            options->optimizer_name, training->learning_rate, threads, threads == 1 ? "" : "s");
+    if (options->resume)
+        fprintf(out, "going on from %s: epoch %" PRId64 ", after %" PRId64 " images\n",
+                options->checkpoint, training->state.epoch + 1, training->state.processed);
     fflush(out);
 }
 
-/* The last line, for scripts. Returns the status to exit with. */
-static int report(struct training *training, struct problem *problem)
+/* How far the training is, in epochs. */
+static double epochs_passed(const struct training *training)
 {
-    int identical = agree_on_bytes(training->network.parameter_values,
-                                   training->network.parameter_count * sizeof(float), problem);
-    const struct fashion_options *options = &training->options;
-    long images = options->epochs * training->progress.steps * training->progress.images;
-    if (training->rank == 0 && identical >= 0) {
-        printf("result ranks=%d epochs=%ld accuracy=%.4f images_per_s=%.0f identical=%s\n",
-               training->size, options->epochs, training->accuracy,
-               (double)images / training->seconds, identical ? "yes" : "no");
-        if (fflush(stdout) != 0 || ferror(stdout))
-            problem_set(problem, EXIT_STATUS_DATA, "standard output cannot be written");
-    }
-    int status = agree_to_go_on(program, problem);
+    return (double)training->state.epoch + (double)training->batch / (double)training->batches;
+}
+
+static int step(struct fashion *fashion, struct problem *problem)
+{
+    struct training *training = &fashion->training;
+    double begin = program_seconds(), loss;
+    int64_t images;
+    if (training_step(training, &loss, &images, problem) < 0)
+        return -1;
+    fashion->seconds += program_seconds() - begin;
+    fashion->images += images;
+    fashion->steps++;
+    curve_add(&fashion->losses, epochs_passed(training), loss);
+    progress_step(&fashion->progress, training->state.epoch, training->batch - 1, loss,
+                  fashion->seconds);
+    return 0;
+}
+
+static bool is_over(const struct fashion *fashion)
+{
+    const struct fashion_options *options = fashion->options;
+    return fashion->training.state.epoch >= options->epochs ||
+           (options->steps > 0 && fashion->steps >= options->steps);
+}
+
+static int test(struct fashion *fashion, struct problem *problem)
+{
+    struct training *training = &fashion->training;
+    if (training_test(training, &fashion->accuracy, problem) < 0)
+        return -1;
+    curve_add(&fashion->accuracies, epochs_passed(training), fashion->accuracy);
+    if (fashion->progress.out == NULL)
+        return 0;
+    fprintf(fashion->progress.out, "epoch %.4g/%ld  test accuracy %.4f: %ld of %ld images\n",
+            epochs_passed(training), fashion->options->epochs, fashion->accuracy,
+            lround(fashion->accuracy * (double)training->data.test.count),
+            training->data.test.count);
+    fflush(fashion->progress.out); /* whether that worked is agreed on at the end */
+    return 0;
+}
+
+/* To the end of the epoch, or of what is wanted. */
+static int train_epoch(struct fashion *fashion, struct problem *problem)
+{
+    struct training *training = &fashion->training;
+    while (training->batch < training->batches && !is_over(fashion))
+        if (step(fashion, problem) < 0)
+            return -1;
+    if (training->batch == training->batches)
+        training_start_epoch(training, training->state.epoch + 1);
+    if (test(fashion, problem) < 0)
+        return -1;
+    return training_save(training, problem);
+}
+
+static int train(struct fashion *fashion, struct problem *problem)
+{
+    if (is_over(fashion)) /* before it has begun */
+        return test(fashion, problem);
+    while (!is_over(fashion))
+        if (train_epoch(fashion, problem) < 0)
+            return -1;
+    return 0;
+}
+
+static int draw(const struct fashion *fashion, struct problem *problem)
+{
+    const char *path = fashion->options->plot;
+    const struct plot_curve curves[] = {
+        { "loss of training", fashion->losses.x, fashion->losses.y, fashion->losses.count, false },
+        { "accuracy of tests", fashion->accuracies.x, fashion->accuracies.y,
+          fashion->accuracies.count, true },
+    };
+    const struct plot plot = { .title = "Fashion-MNIST",
+                               .x_label = "epochs",
+                               .y_label = "loss, accuracy",
+                               .curves = curves,
+                               .curve_count = 2 };
+    return path == NULL || !program_prints() ? 0 : plot_write(path, &plot, problem);
+}
+
+static void print_result(const struct fashion *fashion, bool identical)
+{
+    struct result result;
+    double seconds = fashion->seconds > 0 ? fashion->seconds : 1;
+    result_begin(&result);
+    result_integer(&result, "ranks", fashion->training.size);
+    result_integer(&result, "epochs", fashion->training.state.epoch);
+    result_real(&result, "accuracy", "%.4f", fashion->accuracy);
+    result_real(&result, "images_per_s", "%.0f", (double)fashion->images / seconds);
+    result_yes_no(&result, "identical", identical);
+    result_print(&result);
+}
+
+/* Returns the status to exit with, or -1 with a problem. */
+static int report(const struct fashion *fashion, struct problem *problem)
+{
+    const struct network *network = &fashion->training.network;
+    int identical = agree_on_bytes(network->parameter_values,
+                                   network->parameter_count * sizeof(float), problem);
+    if (identical < 0)
+        return -1;
+    if (draw(fashion, problem) == 0)
+        print_result(fashion, identical);
+    program_flush(problem);
+    int status = agree_to_go_on(program_name, problem);
     return status != 0 ? status : !identical;
 }
 
-static int run(struct training *training, struct problem *problem)
+static int run_ready(struct fashion *fashion, struct problem *problem)
 {
-    int status = agree_to_go_on(program, problem);
+    int status = agree_to_go_on(program_name, problem);
     if (status != 0)
         return status;
-    if (training->options.help) {
-        if (training->rank == 0)
-            fashion_options_print_help(stdout);
-        return 0;
-    }
-    prepare(training, problem);
-    if ((status = agree_to_go_on(program, problem)) != 0)
-        return status;
-    announce(training);
-    if (take_over_parameters(training, problem) < 0)
-        return agree_to_go_on(program, problem);
-    for (long epoch = 0; epoch < training->options.epochs && status == 0; epoch++)
-        status = train_epoch(training, epoch, problem);
-    return status != 0 ? status : report(training, problem);
+    if (training_start(&fashion->training, problem) < 0)
+        return -1;
+    announce(fashion);
+    return train(fashion, problem) < 0 ? -1 : report(fashion, problem);
+}
+
+static int run(void *options, struct problem *problem)
+{
+    static struct fashion fashion;
+    fashion.options = options;
+    training_init(&fashion.training, options, problem);
+    int status = run_ready(&fashion, problem);
+    training_fini(&fashion.training);
+    return status;
 }
 
 int main(int argc, char **argv)
 {
-    static struct training training;
-    struct problem problem = { 0 };
-    fashion_options_parse(&training.options, argc, argv, &problem);
-    if (hvd_init() != HVD_OK) {
-        fprintf(stderr, "%s: hvd_init: %s\n", program, hvd_last_error());
-        return EXIT_STATUS_DATA;
-    }
-    training.rank = hvd_rank();
-    training.size = hvd_size();
-    int status = run(&training, &problem);
-    hvd_shutdown();
-    clean_up(&training);
-    return status;
+    static struct fashion_options options;
+    options = fashion_defaults;
+    const struct program program = {
+        .name = program_name,
+        .summary = "Trains a convolutional network on Fashion-MNIST, alone or under hvdrun.",
+        .rows = fashion_option_rows,
+        .row_count = fashion_option_row_count,
+        .options = &options,
+        .help = &options.help,
+        .check = fashion_options_check,
+        .run = run,
+    };
+    return program_main(&program, argc, argv);
 }

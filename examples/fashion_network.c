@@ -23,35 +23,43 @@ static const float dropout1 = 0.25f, dropout2 = 0.5f;
 
 enum { CONV1, CONV2 = 2, DENSE1 = 4, DENSE2 = 6 }; /* each is its weight, then its bias */
 
-static const struct tensor layout[NETWORK_TENSORS] = {
-    { .name = "conv1.weight", .dimensions = 4, .shape = { 3, 3, 1, 32 } },
-    { .name = "conv1.bias", .dimensions = 1, .shape = { 32, 1, 1, 1 } },
-    { .name = "conv2.weight", .dimensions = 4, .shape = { 3, 3, 32, 64 } },
-    { .name = "conv2.bias", .dimensions = 1, .shape = { 64, 1, 1, 1 } },
-    { .name = "dense1.weight", .dimensions = 2, .shape = { POOLED, HIDDEN, 1, 1 } },
-    { .name = "dense1.bias", .dimensions = 1, .shape = { HIDDEN, 1, 1, 1 } },
-    { .name = "dense2.weight", .dimensions = 2, .shape = { HIDDEN, IMAGE_CLASSES, 1, 1 } },
-    { .name = "dense2.bias", .dimensions = 1, .shape = { IMAGE_CLASSES, 1, 1, 1 } },
+static const struct {
+    const char *name;
+    int ndims;
+    int64_t dims[4];
+} layout[NETWORK_TENSORS] = {
+    { "conv1.weight", 4, { 3, 3, 1, 32 } },
+    { "conv1.bias", 1, { 32 } },
+    { "conv2.weight", 4, { 3, 3, 32, 64 } },
+    { "conv2.bias", 1, { 64 } },
+    { "dense1.weight", 2, { POOLED, HIDDEN } },
+    { "dense1.bias", 1, { HIDDEN } },
+    { "dense2.weight", 2, { HIDDEN, IMAGE_CLASSES } },
+    { "dense2.bias", 1, { IMAGE_CLASSES } },
 };
 
-static size_t lay_out(struct tensor *tensors)
+static size_t element_count(int which)
 {
-    size_t total = 0;
-    for (int i = 0; i < NETWORK_TENSORS; i++) {
-        tensors[i] = layout[i];
-        tensors[i].count = 1;
-        for (int k = 0; k < TENSOR_DIMENSIONS; k++)
-            tensors[i].count *= (size_t)layout[i].shape[k];
-        total += tensors[i].count;
-    }
-    return total;
+    size_t count = 1;
+    for (int k = 0; k < layout[which].ndims; k++)
+        count *= (size_t)layout[which].dims[k];
+    return count;
 }
 
-static void point_into(struct tensor *tensors, float *values)
+/* Where each tensor lies in the vectors. */
+static void lay_out(struct network *network)
 {
+    size_t offset = 0;
     for (int i = 0; i < NETWORK_TENSORS; i++) {
-        tensors[i].values = values;
-        values += tensors[i].count;
+        network->tensors[i] = (struct hvd_parameter){
+            .name = layout[i].name,
+            .data = network->parameter_values + offset,
+            .gradient = network->gradient_values + offset,
+            .dtype = HVD_FLOAT32,
+            .ndims = layout[i].ndims,
+            .dims = layout[i].dims,
+        };
+        offset += element_count(i);
     }
 }
 
@@ -66,8 +74,8 @@ int network_init(struct network *network, int batch)
 {
     size_t images = (size_t)batch;
     *network = (struct network){ .batch = batch };
-    network->parameter_count = lay_out(network->parameters);
-    lay_out(network->gradients);
+    for (int i = 0; i < NETWORK_TENSORS; i++)
+        network->parameter_count += element_count(i);
     const struct {
         float **values;
         size_t count;
@@ -89,8 +97,7 @@ int network_init(struct network *network, int batch)
             return -1;
     if ((network->winner = calloc(images * POOLED, sizeof *network->winner)) == NULL)
         return -1;
-    point_into(network->parameters, network->parameter_values);
-    point_into(network->gradients, network->gradient_values);
+    lay_out(network);
     return 0;
 }
 
@@ -107,12 +114,11 @@ void network_fini(struct network *network)
 }
 
 /* sqrt(6 / (inputs + outputs)), where a convolution has 3 x 3 times its channels of each. */
-static float glorot_limit(const struct tensor *weight)
+static float glorot_limit(int which)
 {
-    int last = weight->shape[weight->dimensions - 1];
-    int before = weight->shape[weight->dimensions - 2];
-    int field = (int)weight->count / (last * before);
-    return sqrtf(6.0f / (float)(field * (before + last)));
+    const int64_t *last_two = layout[which].dims + layout[which].ndims - 2;
+    int64_t field = (int64_t)element_count(which) / (last_two[0] * last_two[1]);
+    return sqrtf(6.0f / (float)(field * (last_two[0] + last_two[1])));
 }
 
 void network_randomize(struct network *network, uint64_t seed, uint64_t index)
@@ -120,21 +126,21 @@ void network_randomize(struct network *network, uint64_t seed, uint64_t index)
     struct random_stream stream;
     random_start(&stream, seed, RANDOM_INITIAL, index);
     for (int i = 0; i < NETWORK_TENSORS; i++) {
-        struct tensor *tensor = &network->parameters[i];
-        float limit = tensor->dimensions > 1 ? glorot_limit(tensor) : 0;
-        for (size_t k = 0; k < tensor->count; k++)
-            tensor->values[k] = random_uniform(&stream, -limit, limit);
+        float limit = layout[i].ndims > 1 ? glorot_limit(i) : 0;
+        float *values = network->tensors[i].data;
+        for (size_t k = 0; k < element_count(i); k++)
+            values[k] = random_uniform(&stream, -limit, limit);
     }
 }
 
 static const float *parameter(const struct network *network, int which)
 {
-    return network->parameters[which].values;
+    return network->tensors[which].data;
 }
 
 static float *gradient(const struct network *network, int which)
 {
-    return network->gradients[which].values;
+    return network->tensors[which].gradient;
 }
 
 static struct dense dense1_of(int rows)
@@ -153,7 +159,7 @@ static void drop(const struct network_batch *batch, int image, enum random_purpo
     if (!batch->dropout)
         return;
     struct random_stream stream;
-    random_start(&stream, batch->seed, purpose, batch->dropout_index + (uint64_t)image);
+    random_start(&stream, batch->seed, purpose, batch->draws[image]);
     dropout(stream, rate, values, count);
 }
 
@@ -197,42 +203,75 @@ static double loss_of(struct network *network, const struct network_batch *batch
     return loss / batch->count;
 }
 
-static void learn_image(struct network *network, const float *pixels, int image)
+/* What is after the dense layers, d_pooled, becomes the gradient of what is after conv1, in its
+ * place. */
+static void learn_conv2(struct network *network, int image)
 {
-    const float *first = network->first + image * FIRST;
+    float *first = network->first + image * FIRST;
     float *d_second = network->second, *d_pooled = network->d_pooled + image * POOLED;
     relu_backward(network->pooled + image * POOLED, d_pooled, POOLED);
     maxpool_backward(&pool, d_pooled, network->winner + image * POOLED, d_second);
     conv_backward(&conv2, first, parameter(network, CONV2), d_second, network->columns,
                   gradient(network, CONV2), gradient(network, CONV2 + 1), network->d_first);
     relu_backward(first, network->d_first, FIRST);
+    memcpy(first, network->d_first, FIRST * sizeof *first);
+}
+
+static void learn_conv1(struct network *network, const float *pixels, int image)
+{
     conv_backward(&conv1, pixels + image * IMAGE_PIXELS, parameter(network, CONV1),
-                  network->d_first, network->columns, gradient(network, CONV1),
+                  network->first + image * FIRST, network->columns, gradient(network, CONV1),
                   gradient(network, CONV1 + 1), NULL);
 }
 
-static void backward(struct network *network, const struct network_batch *batch)
+static void learn_dense2(struct network *network, const struct network_batch *batch)
 {
-    struct dense dense1 = dense1_of(batch->count), dense2 = dense2_of(batch->count);
-    memset(network->gradient_values, 0, network->parameter_count * sizeof(float));
+    struct dense dense2 = dense2_of(batch->count);
     dense_backward(&dense2, network->hidden, parameter(network, DENSE2), network->logits,
                    gradient(network, DENSE2), gradient(network, DENSE2 + 1), network->d_hidden);
+}
+
+static void learn_dense1(struct network *network, const struct network_batch *batch)
+{
+    struct dense dense1 = dense1_of(batch->count);
     for (int i = 0; i < batch->count; i++)
         drop(batch, i, RANDOM_DROPOUT_2, dropout2, network->d_hidden + i * HIDDEN, HIDDEN);
     relu_backward(network->hidden, network->d_hidden, (size_t)batch->count * HIDDEN);
     dense_backward(&dense1, network->pooled, parameter(network, DENSE1), network->d_hidden,
                    gradient(network, DENSE1), gradient(network, DENSE1 + 1), network->d_pooled);
-    for (int i = 0; i < batch->count; i++) {
-        drop(batch, i, RANDOM_DROPOUT_1, dropout1, network->d_pooled + i * POOLED, POOLED);
-        learn_image(network, batch->pixels, i);
-    }
 }
 
-double network_learn(struct network *network, const struct network_batch *batch)
+/* A layer's gradients are complete. */
+static void layer_ready(int layer, network_ready_fn *ready, void *arg)
+{
+    ready(arg, layer + 1);
+    ready(arg, layer);
+}
+
+static void backward(struct network *network, const struct network_batch *batch,
+                     network_ready_fn *ready, void *arg)
+{
+    memset(network->gradient_values, 0, network->parameter_count * sizeof(float));
+    learn_dense2(network, batch);
+    layer_ready(DENSE2, ready, arg);
+    learn_dense1(network, batch);
+    layer_ready(DENSE1, ready, arg);
+    for (int i = 0; i < batch->count; i++) {
+        drop(batch, i, RANDOM_DROPOUT_1, dropout1, network->d_pooled + i * POOLED, POOLED);
+        learn_conv2(network, i);
+    }
+    layer_ready(CONV2, ready, arg);
+    for (int i = 0; i < batch->count; i++)
+        learn_conv1(network, batch->pixels, i);
+    layer_ready(CONV1, ready, arg);
+}
+
+double network_learn(struct network *network, const struct network_batch *batch,
+                     network_ready_fn *ready, void *arg)
 {
     forward(network, batch);
     double loss = loss_of(network, batch);
-    backward(network, batch);
+    backward(network, batch, ready, arg);
     return loss;
 }
 

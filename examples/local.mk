@@ -16,6 +16,7 @@ examples_libsupport_la_SOURCES = \
 	examples/support/accelerator_queue.c examples/support/accelerator_queue.h \
 	examples/support/accelerator_table.c \
 	examples/support/agreement.c examples/support/agreement.h \
+	examples/support/curve.c examples/support/curve.h \
 	examples/support/element.c examples/support/element.h \
 	examples/support/options.c examples/support/options.h \
 	examples/support/plot.c examples/support/plot.h \
@@ -102,10 +103,17 @@ examples_libimages_la_LIBADD = $(ZLIB_LIBS)
 noinst_LTLIBRARIES += examples/libsoftmax.la
 examples_libsoftmax_la_SOURCES = \
 	examples/softmax_kernels.c examples/softmax_kernels.h \
-	examples/softmax_model.c examples/softmax_model.h
+	examples/softmax_model.c examples/softmax_model.h \
+	examples/softmax_options.c examples/softmax_options.h
 examples_libsoftmax_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 examples_libsoftmax_la_CFLAGS = $(AM_CFLAGS) $(VECTORIZE_CFLAGS)
 examples_libsoftmax_la_LIBADD = examples/libimages.la examples/libsupport.la -lm
+
+noinst_PROGRAMS += examples/softmax_regression
+examples_softmax_regression_SOURCES = examples/softmax_regression.c
+examples_softmax_regression_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+examples_softmax_regression_LDFLAGS = $(AM_LDFLAGS) -no-install
+examples_softmax_regression_LDADD = examples/libsoftmax.la lib/libhvd.la
 endif
 
 if HAVE_EXAMPLES_BLAS
@@ -113,17 +121,17 @@ noinst_LTLIBRARIES += examples/libexamples.la
 examples_libexamples_la_SOURCES = \
 	examples/fashion_network.c examples/fashion_network.h \
 	examples/fashion_options.c examples/fashion_options.h \
-	examples/support/checkpoint.c examples/support/checkpoint.h \
 	examples/support/conv.c examples/support/conv.h \
 	examples/support/layers.c examples/support/layers.h \
-	examples/support/optimizer.c examples/support/optimizer.h \
-	examples/support/sampler.c examples/support/sampler.h
+	examples/support/optimizer.c examples/support/optimizer.h
 examples_libexamples_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 examples_libexamples_la_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS) $(VECTORIZE_CFLAGS)
 examples_libexamples_la_LIBADD = examples/libimages.la examples/libsupport.la $(OPENBLAS_LIBS) -lm
 
 noinst_PROGRAMS += examples/fashion_mnist
-examples_fashion_mnist_SOURCES = examples/fashion_mnist.c
+examples_fashion_mnist_SOURCES = examples/fashion_mnist.c \
+	examples/fashion_state.c examples/fashion_state.h \
+	examples/fashion_training.c examples/fashion_training.h
 examples_fashion_mnist_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 examples_fashion_mnist_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS)
 examples_fashion_mnist_LDFLAGS = $(AM_LDFLAGS) -no-install

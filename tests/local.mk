@@ -284,6 +284,7 @@ example_tests = \
 	tests/unit/example_layers_test \
 	tests/unit/example_training_test
 tests_unit_example_idx_test_LDADD = examples/libexamples.la $(ZLIB_LIBS) $(CHECK_LIBS)
+tests_unit_example_layers_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_example_layers_test_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS)
 tests_unit_example_layers_test_LDADD = examples/libexamples.la $(OPENBLAS_LIBS) $(CHECK_LIBS) -lm
 tests_unit_example_training_test_LDADD = examples/libexamples.la $(OPENBLAS_LIBS) $(CHECK_LIBS) -lm
@@ -376,7 +377,7 @@ program_tests += \
 
 if HAVE_EXAMPLES_BLAS
 check_PROGRAMS += tests/support/compare_parameters
-tests_support_compare_parameters_LDADD = examples/libexamples.la -lm
+tests_support_compare_parameters_LDADD = lib/libhvd_internal.la lib/base/libbase.la $(SODIUM_LIBS) -lm
 program_tests += tests/program/fashion_mnist_test.sh
 endif
 endif

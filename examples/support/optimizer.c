@@ -8,10 +8,9 @@
 
 static const double beta_mean = 0.9, beta_variance = 0.999;
 
-int optimizer_init(struct optimizer *optimizer, enum optimizer_kind kind, size_t count,
-                   double learning_rate)
+int optimizer_init(struct optimizer *optimizer, enum optimizer_kind kind, size_t count)
 {
-    *optimizer = (struct optimizer){ .kind = kind, .learning_rate = learning_rate, .count = count };
+    *optimizer = (struct optimizer){ .kind = kind, .count = count };
     if (kind == OPTIMIZER_SGD)
         return 0;
     optimizer->mean = calloc(count, sizeof *optimizer->mean);

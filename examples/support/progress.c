@@ -27,9 +27,9 @@ void progress_format(const struct progress *progress, char *line, size_t size, l
                      long step, double loss, double seconds)
 {
     long done = epoch * progress->steps + step + 1,
-         left = progress->epochs * progress->steps - done;
-    double per_second = seconds > 0 ? (double)(done * progress->images) / seconds : 0;
-    long eta = (long)(seconds / (double)done * (double)left + 0.5);
+         left = progress->epochs * progress->steps - done, here = done - progress->before;
+    double per_second = seconds > 0 ? (double)(here * progress->images) / seconds : 0;
+    long eta = (long)(seconds / (double)here * (double)left + 0.5);
     snprintf(line, size, "epoch %ld/%ld  step %ld/%ld  loss %.4f  %.0f images/s  ETA %ld:%02ld",
              epoch + 1, progress->epochs, step + 1, progress->steps, loss, per_second, eta / 60,
              eta % 60);

@@ -15,15 +15,17 @@ struct progress {
     bool terminal;      /* rewrite one line */
     long epochs, steps; /* to make, and in each epoch */
     long images;        /* of each step, over all ranks */
+    long before;        /* steps made by an earlier run */
     double last_shown;  /* seconds of training when a line was last written */
     double loss_sum;    /* of the steps since then */
     long loss_count;
 };
 
+/* A run that goes on with another has `before` set afterwards. */
 void progress_init(struct progress *progress, FILE *out, long epochs, long steps, long images);
 
-/* A step has been made: `epoch` and `step` count from 0, `seconds` is the time spent in training so
- * far. Writes a line if one is due. */
+/* A step has been made: `epoch` and `step` count from 0, `seconds` is the time that this run has
+ * spent in training so far. Writes a line if one is due. */
 void progress_step(struct progress *progress, long epoch, long step, double loss, double seconds);
 
 /* Whether a line is due after that step: the last step of an epoch always has one. */

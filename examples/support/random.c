@@ -39,23 +39,8 @@ uint64_t random_next(struct random_stream *stream)
     return result;
 }
 
-uint32_t random_below(struct random_stream *stream, uint32_t bound)
-{
-    return (uint32_t)((random_next(stream) >> 32) * bound >> 32);
-}
-
 float random_uniform(struct random_stream *stream, float low, float high)
 {
     float unit = (float)(random_next(stream) >> 40) * 0x1p-24f;
     return low + (high - low) * unit;
-}
-
-void random_shuffle(struct random_stream *stream, uint32_t *values, size_t count)
-{
-    for (size_t left = count; left > 1; left--) {
-        size_t other = random_below(stream, (uint32_t)left);
-        uint32_t value = values[left - 1];
-        values[left - 1] = values[other];
-        values[other] = value;
-    }
 }

@@ -20,13 +20,16 @@ trap 'rm -rf "$work"' EXIT
 small="--limit 512 --test-limit 256"
 one_step="--limit 128 --test-limit 256"
 
-# alone OPTION... and two OPTION... leave $work/out, $work/err and the exit status. What is given
+# alone OPTION..., two OPTION... and three OPTION... leave $work/out, $work/err and the exit status. What is given
 # twice counts as given last.
 alone() {
     timeout 300 "$FASHION_MNIST" --data "$data" "$@" >"$work/out" 2>"$work/err"
 }
 two() {
     timeout 300 "$HVDRUN" -np 2 "$FASHION_MNIST" --data "$data" "$@" >"$work/out" 2>"$work/err"
+}
+three() {
+    timeout 300 "$HVDRUN" -np 3 "$FASHION_MNIST" --data "$data" "$@" >"$work/out" 2>"$work/err"
 }
 
 # status_is WANTED COMMAND...
@@ -36,6 +39,16 @@ status_is() {
     "$@"
     got=$?
     [ "$got" -eq "$wanted" ] || { echo "status $got, expected $wanted"; return 1; }
+}
+
+# complains STATUS PATTERN COMMAND...: one line of it, and that status
+complains() {
+    pattern=$2
+    status_is "$1" shift_two "$@" && once err "fashion_mnist: $pattern" && once err 'fashion_mnist: '
+}
+shift_two() {
+    shift 2
+    "$@"
 }
 
 last_line_has() {
@@ -56,10 +69,10 @@ same() {
     return "$got"
 }
 
-# The same samples in the same steps: by two ranks into $work/a, by one rank into $work/b.
+# The same samples in the same steps, and the same learning rate: by two ranks into $work/a, by one rank into $work/b.
 both() {
-    status_is 0 two "$@" --batch 64 --checkpoint "$work/a" &&
-        status_is 0 alone "$@" --batch 128 --checkpoint "$work/b"
+    status_is 0 two "$@" --warmup-epochs 0 --batch 64 --checkpoint "$work/a" &&
+        status_is 0 alone "$@" --warmup-epochs 0 --batch 128 --checkpoint "$work/b"
 }
 
 runs_alone() {
@@ -107,8 +120,52 @@ checkpoint_is_whole() {
 }
 
 checkpoint_nowhere() {
-    status_is 1 two $small --checkpoint "$work/nowhere/last" &&
-        once err 'fashion_mnist: .*/nowhere/last: cannot write the checkpoint: No such file'
+    complains 1 '.*/nowhere/last: cannot write the checkpoint: No such file' \
+        two $small --checkpoint "$work/nowhere/last"
+}
+
+# Shares of 250 images, the last batch of which is shorter. Three steps are not an epoch.
+in_two_epochs="--limit 500 --test-limit 16 --epochs 2"
+
+resumes_exactly() {
+    status_is 0 two $in_two_epochs --checkpoint "$work/a" &&
+        status_is 0 two $in_two_epochs --checkpoint "$work/b" --steps 3 &&
+        cp "$work/b" "$work/early" && ! same 0 &&
+        status_is 0 two $in_two_epochs --checkpoint "$work/b" --resume &&
+        last_line_has 'ranks=2 epochs=2 .* identical=yes' && once out 'going on from .*/b: epoch 1, after 384 images' &&
+        same 0
+}
+
+resumes_with_other_ranks() {
+    cp "$work/early" "$work/b" && status_is 0 three $in_two_epochs --checkpoint "$work/b" --resume &&
+        last_line_has 'ranks=3 epochs=2 .* identical=yes' &&
+        status_is 0 alone $in_two_epochs --checkpoint "$work/b" --resume &&
+        last_line_has 'ranks=1 epochs=2 .* images_per_s=0 identical=yes'
+}
+
+resumes_no_other_model() {
+    complains 1 ".*/early: tensor 'adam\.mean\.conv1\.bias' is float32 \[32\], expected no such tensor" \
+        two $small --checkpoint "$work/early" --resume --optimizer sgd
+}
+
+resumes_nothing_damaged() {
+    head -c 100000 "$work/early" >"$work/short" &&
+        complains 1 '.*/short: is cut off: 100000 bytes, expected 143[0-9]+$' \
+            two $small --checkpoint "$work/short" --resume &&
+        complains 1 '.*/missing: cannot be read: No such file or directory$' \
+            two $small --checkpoint "$work/missing" --resume &&
+        complains 1 '.*/early: .*384.*' alone --limit 100 --checkpoint "$work/early" --resume
+}
+
+every_image_counts() {
+    status_is 0 three --limit 2 --test-limit 3 --epochs 3 &&
+        last_line_has 'ranks=3 epochs=3 accuracy=[01]\.[0-9]{4} .* identical=yes'
+}
+
+draws_a_plot() {
+    status_is 0 two $small --epochs 2 --plot "$work/plot.svg" && grep -q '<svg' "$work/plot.svg" &&
+        grep -q 'accuracy of tests' "$work/plot.svg" &&
+        complains 1 '.*/nowhere/plot\.svg: ' two $small --plot "$work/nowhere/plot.svg"
 }
 
 missing_data() {
@@ -140,9 +197,9 @@ truncated_data() {
 }
 
 bad_options() {
-    status_is 2 alone --frob && once err "^fashion_mnist: unknown option '--frob'" &&
-        status_is 2 two --epochs 0 && once err "fashion_mnist: --epochs wants an integer" &&
-        status_is 2 two $small --batch 300 && once err 'fashion_mnist: 512 training images, expected'
+    complains 2 "unknown option '--frob'" alone --frob &&
+        complains 2 "--epochs wants an integer" two --epochs 0 &&
+        complains 2 "--resume wants --checkpoint FILE" two --resume
 }
 
 too_few_images() {
@@ -174,7 +231,7 @@ test_that() {
     cat "$work/notes"
 }
 
-echo "1..17"
+echo "1..23"
 test_that runs_alone "it runs alone and ends with a result line"
 test_that two_ranks_agree "two ranks end with identical parameters and one result line"
 test_that one_step_is_equal "a step of two ranks x 64 is that of one rank x 128, to rounding"
@@ -182,9 +239,15 @@ test_that steps_are_equal "so are four steps of Adam"
 test_that dropout_is_equal "so are four steps with dropout"
 test_that other_samples_differ "other samples lead to other parameters"
 test_that repeats_exactly "the same command gives the same parameters to the bit"
+test_that every_image_counts "there may be fewer images than ranks"
 test_that plain_lines "progress in a file is twenty plain lines in an epoch"
+test_that draws_a_plot "loss and accuracy are drawn"
 test_that checkpoint_is_whole "a checkpoint is written, and nothing beside it"
 test_that checkpoint_nowhere "a checkpoint that cannot be written is told once, status 1"
+test_that resumes_exactly "a run that goes on ends with the parameters of one that was not interrupted, to the bit"
+test_that resumes_with_other_ranks "it may go on with another number of ranks"
+test_that resumes_no_other_model "a checkpoint of another model is told once, status 1"
+test_that resumes_nothing_damaged "so is one that is cut off, missing, or of other images"
 test_that missing_data "missing images are told once, status 1"
 test_that missing_on_one_rank "images missing on one rank only stop all, told once"
 test_that truncated_data "a truncated file is told once, status 1"

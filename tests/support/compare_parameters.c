@@ -1,33 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare_parameters [--tolerance X] FILE FILE
  *
- * Compares two checkpoints tensor by tensor, and prints one line:
+ * Compares two checkpoints (hvd_checkpoint_save(3)) entry by entry, and prints one line:
  *     tensors=8 values=1199882 max_absolute=2.3e-08 max_relative=1.1e-06 tolerance=1e-05 same=yes
  * The relative difference of two tensors is the length of their difference over the length of the
  * first, each taken as one vector: a value that is nearly 0 does not count for more than it is.
+ * What is not a tensor of float32 must be the same to the bit.
  *
  * Exit status 1 if a tensor differs by more than the tolerance, relatively (0 if none is given), or
- * in name or shape, or holds what is no number; 2 if a file cannot be read. */
+ * holds what is no number, or if the files differ in anything else; 2 if a file cannot be read. */
+#include "lib/training/checkpoint_file.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "examples/support/checkpoint.h"
-
 struct difference {
-    size_t values;
+    size_t tensors, values;
     double absolute, relative; /* the largest so far; NaN once there is one */
+    bool other;                /* what is not a tensor of float32 differs */
 };
 
-static bool same_form(const struct checkpoint *a, const struct checkpoint *b)
+static bool same_form(const struct checkpoint_entry *a, const struct checkpoint_entry *b)
+{
+    return a->kind == b->kind && a->dtype == b->dtype && a->ndims == b->ndims &&
+           memcmp(a->dims, b->dims, sizeof a->dims) == 0 && strcmp(a->name, b->name) == 0;
+}
+
+static bool same_forms(const struct checkpoint_file *a, const struct checkpoint_file *b)
 {
     if (a->count != b->count)
         return false;
     for (size_t i = 0; i < a->count; i++)
-        if (strcmp(a->tensors[i].name, b->tensors[i].name) != 0 ||
-            memcmp(a->tensors[i].shape, b->tensors[i].shape, sizeof a->tensors[i].shape) != 0)
+        if (!same_form(&a->entries[i], &b->entries[i]))
             return false;
     return true;
 }
@@ -37,34 +44,61 @@ static double larger(double a, double b)
     return isnan(a) || a > b ? a : b;
 }
 
-static void compare_tensors(struct difference *difference, const struct tensor *a,
-                            const struct tensor *b)
+static void compare_floats(struct difference *difference, const float *a, const float *b,
+                           size_t count)
 {
     double square = 0, length = 0;
-    for (size_t i = 0; i < a->count; i++) {
-        double apart = (double)b->values[i] - (double)a->values[i];
+    for (size_t i = 0; i < count; i++) {
+        double apart = (double)b[i] - (double)a[i];
         difference->absolute = larger(difference->absolute, fabs(apart));
         square += apart * apart;
-        length += (double)a->values[i] * (double)a->values[i];
+        length += (double)a[i] * (double)a[i];
     }
     double relative = square == 0 ? 0 : sqrt(square / length);
     difference->relative = larger(difference->relative, relative);
-    difference->values += a->count;
+    difference->tensors++;
+    difference->values += count;
 }
 
-static int compare(const struct checkpoint *a, const struct checkpoint *b, double tolerance)
+/* For free(). */
+static void *data_of(const struct checkpoint_file *file, size_t entry)
 {
-    if (!same_form(a, b)) {
-        printf("the tensors have other names or shapes same=no\n");
+    struct err err;
+    size_t nbytes = (size_t)file->entries[entry].nbytes;
+    void *data = malloc(nbytes + 1);
+    if (data && checkpoint_file_read(file, entry, 0, data, nbytes, &err) == HVD_OK)
+        return data;
+    fprintf(stderr, "compare_parameters: %s\n", data ? err.text : "out of memory");
+    exit(2);
+}
+
+static void compare_entries(struct difference *difference, const struct checkpoint_file *a,
+                            const struct checkpoint_file *b, size_t entry)
+{
+    const struct checkpoint_entry *form = &a->entries[entry];
+    void *left = data_of(a, entry), *right = data_of(b, entry);
+    if (form->kind == CHECKPOINT_TENSOR && form->dtype == HVD_FLOAT32)
+        compare_floats(difference, left, right, (size_t)form->nbytes / sizeof(float));
+    else if (memcmp(left, right, (size_t)form->nbytes) != 0)
+        difference->other = true;
+    free(left);
+    free(right);
+}
+
+static int compare(const struct checkpoint_file *a, const struct checkpoint_file *b,
+                   double tolerance)
+{
+    if (!same_forms(a, b)) {
+        printf("the entries have other names, types or shapes same=no\n");
         return 1;
     }
     struct difference difference = { 0 };
     for (size_t i = 0; i < a->count; i++)
-        compare_tensors(&difference, &a->tensors[i], &b->tensors[i]);
-    bool same = difference.relative <= tolerance; /* not if NaN */
+        compare_entries(&difference, a, b, i);
+    bool same = difference.relative <= tolerance && !difference.other; /* not if NaN */
     printf("tensors=%zu values=%zu max_absolute=%.2g max_relative=%.2g tolerance=%g same=%s\n",
-           a->count, difference.values, difference.absolute, difference.relative, tolerance,
-           same ? "yes" : "no");
+           difference.tensors, difference.values, difference.absolute, difference.relative,
+           tolerance, same ? "yes" : "no");
     return !same;
 }
 
@@ -82,15 +116,15 @@ int main(int argc, char **argv)
         tolerance = strtod(argv[2], &end);
     if ((argc != 3 && argc != 5) || (argc == 5 && (end == NULL || *end != '\0')))
         return usage();
-    struct checkpoint a = { 0 }, b = { 0 };
-    struct problem problem = { 0 };
+    struct checkpoint_file a = { .fd = -1 }, b = { .fd = -1 };
+    struct err err;
     int status = 2;
-    if (checkpoint_read(&a, argv[argc - 2], &problem) < 0 ||
-        checkpoint_read(&b, argv[argc - 1], &problem) < 0)
-        fprintf(stderr, "compare_parameters: %s\n", problem.text);
+    if (checkpoint_file_open(&a, argv[argc - 2], &err) < 0 ||
+        checkpoint_file_open(&b, argv[argc - 1], &err) < 0)
+        fprintf(stderr, "compare_parameters: %s\n", err.text);
     else
         status = compare(&a, &b, tolerance);
-    checkpoint_fini(&a);
-    checkpoint_fini(&b);
+    checkpoint_file_close(&a);
+    checkpoint_file_close(&b);
     return status;
 }

@@ -234,39 +234,108 @@ START_TEST(softmax_of_huge_logits_stays_finite)
 }
 END_TEST
 
+/* ---- the network ---- */
+
+enum { IMAGES = 3 };
 static struct network network;
 static struct network_batch batch;
+static float pixels[IMAGES * IMAGE_PIXELS];
+
+static void make_network(void)
+{
+    static const unsigned char labels[IMAGES] = { 0, 9, 4 };
+    static const uint64_t draws[IMAGES] = { 12, 7, 3 };
+    fill(pixels, IMAGES * IMAGE_PIXELS, 5);
+    ck_assert_int_eq(network_init(&network, IMAGES), 0);
+    network_randomize(&network, 1, 0);
+    batch = (struct network_batch){ .pixels = pixels,
+                                    .labels = labels,
+                                    .count = IMAGES,
+                                    .dropout = true,
+                                    .seed = 5,
+                                    .draws = draws };
+}
+
+/* Where a tensor begins in the vectors; that of NETWORK_TENSORS is their end. */
+static size_t begin_of(int tensor)
+{
+    if (tensor == NETWORK_TENSORS)
+        return network.parameter_count;
+    return (size_t)((float *)network.tensors[tensor].data - network.parameter_values);
+}
+
+static void nothing_to_do(void *arg, int tensor)
+{
+    (void)arg, (void)tensor;
+}
 
 static double network_loss(void)
 {
-    return network_learn(&network, &batch);
+    return network_learn(&network, &batch, nothing_to_do, NULL);
 }
 
 /* The steepest parameter of each tensor, where the numerical slope is surest. It is not exact: a
  * change of a convolution's weight takes some pixel over the kink of a ReLU. */
 START_TEST(the_network_has_the_gradient_it_claims)
 {
-    enum { IMAGES = 3 };
-    static float pixels[IMAGES * IMAGE_PIXELS];
-    static const unsigned char labels[IMAGES] = { 0, 9, 4 };
-    fill(pixels, IMAGES * IMAGE_PIXELS, 5);
-    ck_assert_int_eq(network_init(&network, IMAGES), 0);
-    network_randomize(&network, 1, 0);
-    batch = (struct network_batch){
-        .pixels = pixels, .labels = labels, .count = IMAGES, .dropout = true, .seed = 5
-    };
+    make_network();
     network_loss();
     float *claimed = malloc(network.parameter_count * sizeof *claimed);
     memcpy(claimed, network.gradient_values, network.parameter_count * sizeof *claimed);
     for (int i = 0; i < NETWORK_TENSORS; i++) {
-        const struct tensor *tensor = &network.parameters[i];
-        size_t offset = (size_t)(tensor->values - network.parameter_values), steepest = offset;
-        for (size_t k = offset; k < offset + tensor->count; k++)
+        size_t steepest = begin_of(i);
+        for (size_t k = begin_of(i); k < begin_of(i + 1); k++)
             steepest = fabsf(claimed[k]) > fabsf(claimed[steepest]) ? k : steepest;
         double slope = slope_at(network.parameter_values + steepest, 0x1p-11f, network_loss);
         ck_assert_double_eq_tol((double)claimed[steepest], slope, 0.03 * fabs(slope));
     }
     free(claimed);
+    network_fini(&network);
+}
+END_TEST
+
+static struct {
+    float *values; /* each gradient as it was when it was ready */
+    int order[NETWORK_TENSORS], count;
+} seen;
+
+static void note(void *arg, int tensor)
+{
+    ck_assert_ptr_eq(arg, &seen);
+    size_t begin = begin_of(tensor), end = begin_of(tensor + 1);
+    seen.order[seen.count++] = tensor;
+    memcpy(seen.values + begin, network.gradient_values + begin, (end - begin) * sizeof(float));
+}
+
+START_TEST(a_gradient_that_is_ready_is_complete)
+{
+    make_network();
+    seen.values = malloc(network.parameter_count * sizeof(float));
+    network_learn(&network, &batch, note, &seen);
+    ck_assert_int_eq(seen.count, NETWORK_TENSORS);
+    for (int i = 0; i < NETWORK_TENSORS; i++)
+        ck_assert_int_eq(seen.order[i], NETWORK_TENSORS - 1 - i);
+    ck_assert_mem_eq(seen.values, network.gradient_values, network.parameter_count * sizeof(float));
+    free(seen.values);
+    network_fini(&network);
+}
+END_TEST
+
+/* The mask goes with the image: alone, the second image has the loss it has among the others. */
+START_TEST(an_image_keeps_its_dropout_mask_wherever_it_is)
+{
+    make_network();
+    double together = network_loss() * IMAGES;
+    double apart = 0;
+    struct network_batch all = batch;
+    for (int i = IMAGES - 1; i >= 0; i--) {
+        batch.pixels = all.pixels + i * IMAGE_PIXELS;
+        batch.labels = all.labels + i;
+        batch.draws = all.draws + i;
+        batch.count = 1;
+        apart += network_loss();
+    }
+    ck_assert_double_eq_tol(together, apart, 1e-4);
     network_fini(&network);
 }
 END_TEST
@@ -280,6 +349,7 @@ int main(void)
         among_equals_the_first_wins_alone,      dropout_drops_its_share_and_keeps_the_sum,
         dropout_repeats_with_the_same_stream,   softmax_cross_entropy_has_the_gradient_it_claims,
         softmax_of_huge_logits_stays_finite,    the_network_has_the_gradient_it_claims,
+        a_gradient_that_is_ready_is_complete,   an_image_keeps_its_dropout_mask_wherever_it_is,
     };
     Suite *suite = suite_create("example_layers");
     TCase *cases = tcase_create("layers");
