@@ -7,33 +7,6 @@
 #include <stdint.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    int digits; /* of a floating-point type, binary; 0: an integer */
-} types[ELEMENT_TYPES] = {
-    [HVD_UINT8] = { "uint8", 0 },       [HVD_INT8] = { "int8", 0 },
-    [HVD_UINT16] = { "uint16", 0 },     [HVD_INT16] = { "int16", 0 },
-    [HVD_INT32] = { "int32", 0 },       [HVD_INT64] = { "int64", 0 },
-    [HVD_FLOAT16] = { "float16", 11 },  [HVD_FLOAT32] = { "float32", 24 },
-    [HVD_FLOAT64] = { "float64", 53 },  [HVD_BOOL] = { "bool", 0 },
-    [HVD_BFLOAT16] = { "bfloat16", 8 },
-};
-
-const char *element_name(enum hvd_dtype dtype)
-{
-    return types[dtype].name;
-}
-
-bool element_is_floating(enum hvd_dtype dtype)
-{
-    return types[dtype].digits != 0;
-}
-
-double element_epsilon(enum hvd_dtype dtype)
-{
-    return types[dtype].digits ? ldexp(1, 1 - types[dtype].digits) : 0;
-}
-
 /* Sign, 5 bits of exponent with a bias of 15, 10 of digits behind the point. */
 static uint16_t half_from(double value)
 {
@@ -60,100 +33,88 @@ static double half_to(uint16_t half)
     return half & 0x8000 ? -value : value;
 }
 
-static uint16_t upper_half_of(float value)
+static uint16_t upper_half_of(double value)
 {
+    float narrow = (float)value;
     uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    memcpy(&bits, &narrow, sizeof bits);
     return (uint16_t)(bits >> 16);
 }
 
-static float upper_half_to(uint16_t half)
+static double upper_half_to(uint16_t half)
 {
     uint32_t bits = (uint32_t)half << 16;
     float value;
     memcpy(&value, &bits, sizeof value);
-    return value;
+    return (double)value;
 }
 
-union number {
-    uint8_t uint8;
-    int8_t int8;
-    uint16_t uint16;
-    int16_t int16;
-    int32_t int32;
-    int64_t int64;
-    float float32;
-    double float64;
+/* Two functions for each type; `from` and `to` convert what stands behind them. */
+#define ELEMENT(name, type, from, to)                                                              \
+    static void put_##name(void *at, double value)                                                 \
+    {                                                                                              \
+        type element = from(value);                                                                \
+        memcpy(at, &element, sizeof element);                                                      \
+    }                                                                                              \
+    static double get_##name(const void *at)                                                       \
+    {                                                                                              \
+        type element;                                                                              \
+        memcpy(&element, at, sizeof element);                                                      \
+        return to(element);                                                                        \
+    }
+
+ELEMENT(uint8, uint8_t, (uint8_t)(int64_t), (double))
+ELEMENT(int8, int8_t, (int8_t)(int64_t), (double))
+ELEMENT(uint16, uint16_t, (uint16_t)(int64_t), (double))
+ELEMENT(int16, int16_t, (int16_t)(int64_t), (double))
+ELEMENT(int32, int32_t, (int32_t)(int64_t), (double))
+ELEMENT(int64, int64_t, (int64_t), (double))
+ELEMENT(bool, uint8_t, 0 !=, (double))
+ELEMENT(float16, uint16_t, half_from, half_to)
+ELEMENT(bfloat16, uint16_t, upper_half_of, upper_half_to)
+ELEMENT(float32, float, (float), (double))
+ELEMENT(float64, double, , )
+
+static const struct {
+    const char *name;
+    int digits; /* of a floating-point type, binary; 0: an integer */
+    void (*put)(void *at, double value);
+    double (*get)(const void *at);
+} types[ELEMENT_TYPES] = {
+    [HVD_UINT8] = { "uint8", 0, put_uint8, get_uint8 },
+    [HVD_INT8] = { "int8", 0, put_int8, get_int8 },
+    [HVD_UINT16] = { "uint16", 0, put_uint16, get_uint16 },
+    [HVD_INT16] = { "int16", 0, put_int16, get_int16 },
+    [HVD_INT32] = { "int32", 0, put_int32, get_int32 },
+    [HVD_INT64] = { "int64", 0, put_int64, get_int64 },
+    [HVD_FLOAT16] = { "float16", 11, put_float16, get_float16 },
+    [HVD_FLOAT32] = { "float32", 24, put_float32, get_float32 },
+    [HVD_FLOAT64] = { "float64", 53, put_float64, get_float64 },
+    [HVD_BOOL] = { "bool", 0, put_bool, get_bool },
+    [HVD_BFLOAT16] = { "bfloat16", 8, put_bfloat16, get_bfloat16 },
 };
+
+const char *element_name(enum hvd_dtype dtype)
+{
+    return types[dtype].name;
+}
+
+bool element_is_floating(enum hvd_dtype dtype)
+{
+    return types[dtype].digits != 0;
+}
+
+double element_epsilon(enum hvd_dtype dtype)
+{
+    return types[dtype].digits ? ldexp(1, 1 - types[dtype].digits) : 0;
+}
 
 void element_put(enum hvd_dtype dtype, void *at, double value)
 {
-    union number number = { 0 };
-    int64_t whole = element_is_floating(dtype) ? 0 : (int64_t)value;
-    switch (dtype) {
-    case HVD_UINT8:
-        number.uint8 = (uint8_t)whole;
-        break;
-    case HVD_INT8:
-        number.int8 = (int8_t)whole;
-        break;
-    case HVD_UINT16:
-        number.uint16 = (uint16_t)whole;
-        break;
-    case HVD_INT16:
-        number.int16 = (int16_t)whole;
-        break;
-    case HVD_INT32:
-        number.int32 = (int32_t)whole;
-        break;
-    case HVD_INT64:
-        number.int64 = whole;
-        break;
-    case HVD_FLOAT16:
-        number.uint16 = half_from(value);
-        break;
-    case HVD_FLOAT32:
-        number.float32 = (float)value;
-        break;
-    case HVD_FLOAT64:
-        number.float64 = value;
-        break;
-    case HVD_BOOL:
-        number.uint8 = whole != 0;
-        break;
-    case HVD_BFLOAT16:
-        number.uint16 = upper_half_of((float)value);
-        break;
-    }
-    memcpy(at, &number, hvd_dtype_size(dtype));
+    types[dtype].put(at, value);
 }
 
 double element_get(enum hvd_dtype dtype, const void *at)
 {
-    union number number = { 0 };
-    memcpy(&number, at, hvd_dtype_size(dtype));
-    switch (dtype) {
-    case HVD_UINT8:
-    case HVD_BOOL:
-        return number.uint8;
-    case HVD_INT8:
-        return number.int8;
-    case HVD_UINT16:
-        return number.uint16;
-    case HVD_INT16:
-        return number.int16;
-    case HVD_INT32:
-        return number.int32;
-    case HVD_INT64:
-        return (double)number.int64;
-    case HVD_FLOAT16:
-        return half_to(number.uint16);
-    case HVD_FLOAT32:
-        return (double)number.float32;
-    case HVD_FLOAT64:
-        return number.float64;
-    case HVD_BFLOAT16:
-        return (double)upper_half_to(number.uint16);
-    }
-    return 0;
+    return types[dtype].get(at);
 }
