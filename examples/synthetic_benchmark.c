@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "examples/support/agreement.h"
+#include "examples/support/curve.h"
 #include "examples/support/plot.h"
 #include "examples/support/program.h"
 #include "examples/support/result.h"
@@ -132,25 +133,18 @@ static void print_summary(const struct synthetic_options *options, const struct 
 static int draw(const struct benchmark *benchmark, struct problem *problem)
 {
     const struct synthetic_options *options = benchmark->options;
-    size_t count = (size_t)options->iters;
     if (options->plot == NULL || !program_prints())
         return 0;
-    double *x = calloc(2 * count, sizeof *x), *y = x + count;
-    if (x == NULL)
-        return problem_nomem(problem);
-    for (size_t i = 0; i < count; i++) {
-        x[i] = (double)i;
-        y[i] = (double)options->batch_size / benchmark->iterations[i].step;
-    }
-    struct plot_curve curve = { options->model.name, x, y, count, false };
+    static struct curve rate;
+    for (long i = 0; i < options->iters; i++)
+        curve_add(&rate, (double)i, (double)options->batch_size / benchmark->iterations[i].step);
+    struct plot_curve curve = { options->model.name, rate.x, rate.y, rate.count, false };
     struct plot plot = { .title = "Synthetic benchmark",
                          .x_label = "iteration",
                          .y_label = "images/s per rank",
                          .curves = &curve,
                          .curve_count = 1 };
-    int rc = plot_write(options->plot, &plot, problem);
-    free(x);
-    return rc;
+    return plot_write(options->plot, &plot, problem);
 }
 
 static void print_result(const struct benchmark *benchmark, const struct summary *summary,

@@ -25,10 +25,12 @@ static void randomize(struct accelerator *accelerator, void *arg)
         values[i] = random_uniform(&stream, -1, 1);
 }
 
-/* Of the i-th elements of all ranks one is larger by their number. */
+/* Of the i-th elements of all ranks one is larger by their number. 32 bits are enough for the
+ * models there are, and quicker to divide. */
 static float own_gradient(size_t i, int rank, int size)
 {
-    return (float)(i % 4) + (i % (size_t)size == (size_t)rank ? (float)size : 0);
+    bool larger = (uint32_t)i % (uint32_t)size == (uint32_t)rank;
+    return (float)(i % 4) + (larger ? (float)size : 0);
 }
 
 static float average_gradient(size_t i)

@@ -39,7 +39,7 @@ bool model_make(struct model *model, const char *name);
 /* "resnet50, resnet101, inception3 or vgg16" */
 const char *model_names(void);
 
-/* Divides the first dimension of each tensor, to 1 at least. What an image costs stays as it was. */
+/* Divides the first dimension of each tensor, to 1 at least. What an image costs stays as it is. */
 void model_shrink(struct model *model, int64_t divisor);
 
 int64_t model_tensor_elements(const struct model_tensor *tensor);

@@ -89,6 +89,9 @@ done <<END
 --compute burn:1
 --batch-size 1 --seed 7
 --num-warmup-batches 0 --num-iters 1 --num-batches-per-iter 1
+--device
+--device --no-overlap --groups 4
+--device --compute burn:1
 END
 ranks 3 --model inception3 --shrink 256 --compression fp16 --groups 3 --no-overlap --quiet
 ok "and with several of them" quiet 3
