@@ -143,10 +143,13 @@ static int update(void *arg)
     return softmax_model_update(&training->model, training->problem);
 }
 
-/* Each rank has drawn its own weights; all take over those of rank 0. */
+/* Each rank has drawn its own weights; all take over those of rank 0. The gradients are one group:
+ * they are ready at the same event, and what is always reduced together is the same to the bit in
+ * every run. */
 static int create_optimizer(struct training *training, struct problem *problem)
 {
-    if (hvd_optimizer_create(training->parameters, 2, NULL, update, training,
+    struct hvd_optimizer_options options = { .equal_groups = 1 };
+    if (hvd_optimizer_create(training->parameters, 2, &options, update, training,
                              &training->optimizer) != HVD_OK)
         return problem_from_hvd(problem, "creating the optimizer");
     if (hvd_broadcast_parameters(training->parameters, 2, 0, 0) != HVD_OK)

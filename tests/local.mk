@@ -375,9 +375,13 @@ program_tests += \
 	tests/program/variables_test.sh \
 	tests/program/world_test.sh
 
-if HAVE_EXAMPLES_BLAS
+if HAVE_ZLIB
+program_tests += tests/program/softmax_regression_test.sh
+endif
+
 check_PROGRAMS += tests/support/compare_parameters
 tests_support_compare_parameters_LDADD = lib/libhvd_internal.la lib/base/libbase.la $(SODIUM_LIBS) -lm
+if HAVE_EXAMPLES_BLAS
 program_tests += tests/program/fashion_mnist_test.sh
 endif
 endif
@@ -437,8 +441,9 @@ AM_TESTS_ENVIRONMENT = \
 	WORLD='$(abs_builddir)/tests/support/world'; HELLO='$(abs_builddir)/examples/hello'; \
 	API_TOUR='$(abs_builddir)/examples/api_tour'; \
 	FASHION_MNIST='$(abs_builddir)/examples/fashion_mnist'; \
+	SOFTMAX_REGRESSION='$(abs_builddir)/examples/softmax_regression'; \
 	SYNTHETIC_BENCHMARK='$(abs_builddir)/examples/synthetic_benchmark'; \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
 	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH ACT COLLECTIVES HOROVOD_WORKER MEET WORLD HELLO API_TOUR \
-		FASHION_MNIST SYNTHETIC_BENCHMARK COMPARE_PARAMETERS SANITIZERS MANDOC CC;
+		FASHION_MNIST SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS SANITIZERS MANDOC CC;
