@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2086 # $small and $one_step are lists of words
+# shellcheck disable=SC2086 # $small and the like are lists of words
 #
 # The training program as a user runs it, alone and with two ranks, on a few hundred images. Prints TAP.
 #
@@ -19,6 +19,7 @@ trap 'rm -rf "$work"' EXIT
 
 small="--limit 512 --test-limit 256"
 one_step="--limit 128 --test-limit 256"
+tiny="--limit 32 --test-limit 16"
 
 # alone OPTION..., two OPTION... and three OPTION... leave $work/out, $work/err and the exit status. What is given
 # twice counts as given last.
@@ -114,25 +115,25 @@ plain_lines() {
 }
 
 checkpoint_is_whole() {
-    mkdir "$work/checkpoints" && status_is 0 two $small --checkpoint "$work/checkpoints/last" &&
+    mkdir "$work/checkpoints" && status_is 0 two $tiny --checkpoint "$work/checkpoints/last" &&
         [ "$(ls "$work/checkpoints")" = last ] &&
         status_is 0 "$COMPARE_PARAMETERS" "$work/checkpoints/last" "$work/checkpoints/last" >/dev/null
 }
 
 checkpoint_nowhere() {
     complains 1 '.*/nowhere/last: cannot write the checkpoint: No such file' \
-        two $small --checkpoint "$work/nowhere/last"
+        two $tiny --checkpoint "$work/nowhere/last"
 }
 
-# Shares of 250 images, the last batch of which is shorter. Three steps are not an epoch.
-in_two_epochs="--limit 500 --test-limit 16 --epochs 2"
+# Shares of 53 images, the last batch of which is shorter. Three steps are not an epoch.
+in_two_epochs="--limit 105 --batch 16 --test-limit 16 --epochs 2"
 
 resumes_exactly() {
     status_is 0 two $in_two_epochs --checkpoint "$work/a" &&
         status_is 0 two $in_two_epochs --checkpoint "$work/b" --steps 3 &&
         cp "$work/b" "$work/early" && ! same 0 &&
         status_is 0 two $in_two_epochs --checkpoint "$work/b" --resume &&
-        last_line_has 'ranks=2 epochs=2 .* identical=yes' && once out 'going on from .*/b: epoch 1, after 384 images' &&
+        last_line_has 'ranks=2 epochs=2 .* identical=yes' && once out 'going on from .*/b: epoch 1, after 96 images' &&
         same 0
 }
 
@@ -145,16 +146,16 @@ resumes_with_other_ranks() {
 
 resumes_no_other_model() {
     complains 1 ".*/early: tensor 'adam\.mean\.conv1\.bias' is float32 \[32\], expected no such tensor" \
-        two $small --checkpoint "$work/early" --resume --optimizer sgd
+        two $tiny --checkpoint "$work/early" --resume --optimizer sgd
 }
 
 resumes_nothing_damaged() {
     head -c 100000 "$work/early" >"$work/short" &&
         complains 1 '.*/short: is cut off: 100000 bytes, expected 143[0-9]+$' \
-            two $small --checkpoint "$work/short" --resume &&
+            two $tiny --checkpoint "$work/short" --resume &&
         complains 1 '.*/missing: cannot be read: No such file or directory$' \
-            two $small --checkpoint "$work/missing" --resume &&
-        complains 1 '.*/early: .*384.*' alone --limit 100 --checkpoint "$work/early" --resume
+            two $tiny --checkpoint "$work/missing" --resume &&
+        complains 1 '.*/early: .* 96 of 90 samples processed' alone --limit 90 --checkpoint "$work/early" --resume
 }
 
 every_image_counts() {
@@ -163,9 +164,9 @@ every_image_counts() {
 }
 
 draws_a_plot() {
-    status_is 0 two $small --epochs 2 --plot "$work/plot.svg" && grep -q '<svg' "$work/plot.svg" &&
+    status_is 0 two $tiny --epochs 2 --plot "$work/plot.svg" && grep -q '<svg' "$work/plot.svg" &&
         grep -q 'accuracy of tests' "$work/plot.svg" &&
-        complains 1 '.*/nowhere/plot\.svg: ' two $small --plot "$work/nowhere/plot.svg"
+        complains 1 '.*/nowhere/plot\.svg: ' two $tiny --plot "$work/nowhere/plot.svg"
 }
 
 missing_data() {
@@ -212,7 +213,7 @@ help_is_printed_once() {
 }
 
 full_disk() {
-    timeout 300 "$FASHION_MNIST" --data "$data" $small >/dev/full 2>"$work/err"
+    timeout 300 "$FASHION_MNIST" --data "$data" $tiny >/dev/full 2>"$work/err"
     [ $? -eq 1 ] && once err 'fashion_mnist: standard output cannot be written'
 }
 
