@@ -170,6 +170,8 @@ static int leave_first(int rank)
     for (int i = 0; i < MODEL_PARAMETERS; i++)
         if (i % 2 == rank)
             REQUIRE_STATUS(hvd_optimizer_ready(optimizer, i), HVD_OK);
+    atomic_fetch_add(&shared->counters[0], 1);
+    wait_for(0, 2);
     if (rank == 0) {
         leave_world();
         REQUIRE_STATUS(hvd_optimizer_ready(optimizer, MODEL_B), HVD_ERR_SHUT_DOWN);
