@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct model model;
 
@@ -270,6 +271,51 @@ START_TEST(threads_make_gradients_ready_at_once)
 }
 END_TEST
 
+static void require_busy(int rc, const char *text)
+{
+    REQUIRE_STATUS(rc, HVD_ERR_INVALID);
+    require_text(text);
+}
+
+/* While the main thread waits in its step, for rank 1. */
+static void *disturb(void *unused)
+{
+    (void)unused;
+    wait_for(1, 1);
+    wait_until_asleep(getpid());
+    require_busy(hvd_optimizer_ready(team.optimizer, MODEL_W), "a synchronization is under way");
+    require_busy(hvd_optimizer_synchronize(team.optimizer), "step or synchronization is under way");
+    require_busy(hvd_optimizer_step(team.optimizer), "step or synchronization is under way");
+    require_busy(hvd_optimizer_zero_gradients(team.optimizer), "is under way");
+    require_busy(hvd_optimizer_skip_synchronize(team.optimizer), "is under way");
+    atomic_fetch_add(&shared->counters[0], 1);
+    return NULL;
+}
+
+static int disturb_a_step(int rank)
+{
+    pthread_t thread;
+    init_world();
+    team.optimizer = model_optimizer(&model, NULL);
+    if (rank == 1)
+        wait_for(0, 1);
+    else
+        REQUIRE(pthread_create(&thread, NULL, disturb, NULL) == 0);
+    model_ready_all(&model, team.optimizer, 2 * rank);
+    atomic_fetch_add(&shared->counters[1], rank == 0);
+    REQUIRE_STATUS(hvd_optimizer_step(team.optimizer), HVD_OK);
+    model_require_all(&model, 1);
+    REQUIRE(rank == 1 || pthread_join(thread, NULL) == 0);
+    hvd_optimizer_destroy(team.optimizer);
+    return leave_world();
+}
+
+START_TEST(calls_that_meet_a_step_are_refused)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, disturb_a_step);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("optimizer_end");
@@ -283,5 +329,6 @@ int main(void)
     tcase_add_test(tcase, an_optimizer_outlives_the_world);
     tcase_add_test(tcase, destroying_waits_for_what_is_on_the_way);
     tcase_add_test(tcase, threads_make_gradients_ready_at_once);
+    tcase_add_test(tcase, calls_that_meet_a_step_are_refused);
     return unit_run(suite);
 }
