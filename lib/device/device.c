@@ -4,8 +4,8 @@
  *
  *   registered (held and released, buffers taken and put back) -> unregistered: all of that is freed
  *
- * A buffer that is never put back, because the vendor never said that it is done with it, is left to
- * the vendor. */
+ * A buffer that the vendor never said to be done with is lost: not used again, and its memory is left
+ * to the vendor. */
 #include "lib/device/device.h"
 
 #include <pthread.h>
@@ -21,6 +21,7 @@ struct device {
     pthread_mutex_t lock;       /* of what follows, and of the vendor's functions */
     struct device_buffer *free; /* with pinned memory */
     struct device_buffer *events;
+    struct device_buffer *lost;
     bool has_buffers;
 
     /* Under the list's lock. */
@@ -131,6 +132,18 @@ static void free_buffers(struct device *device, struct device_buffer *buffer)
     }
 }
 
+/* Those that are still in use have nothing but themselves that is ours. */
+static void free_lost(struct device *device)
+{
+    const struct hvd_device *table = &device->table;
+    for (struct device_buffer *buffer = device->lost; buffer; buffer = buffer->next)
+        if (!buffer->event || table->query_event(table->context, buffer->event) == 0) {
+            buffer->event = NULL;
+            buffer->memory = NULL;
+        }
+    free_buffers(device, device->lost);
+}
+
 int device_unregister(int number, struct err *err)
 {
     pthread_mutex_lock(&devices.lock);
@@ -146,6 +159,7 @@ int device_unregister(int number, struct err *err)
                     device->name);
     free_buffers(device, device->free);
     free_buffers(device, device->events);
+    free_lost(device);
     pthread_mutex_destroy(&device->lock);
     free(device);
     return HVD_OK;
@@ -206,6 +220,20 @@ void device_put_buffer(struct device_buffer *buffer)
     struct device_buffer **list = buffer->memory ? &device->free : &device->events;
     buffer->next = *list;
     *list = buffer;
+    pthread_mutex_unlock(&device->lock);
+}
+
+void device_lose_buffer(struct device_buffer *buffer, bool recorded)
+{
+    struct device *device = buffer->device;
+    const struct hvd_device *table = &device->table;
+    pthread_mutex_lock(&device->lock);
+    if (!recorded) {
+        table->destroy_event(table->context, buffer->event);
+        buffer->event = NULL;
+    }
+    buffer->next = device->lost;
+    device->lost = buffer;
     pthread_mutex_unlock(&device->lock);
 }
 

@@ -46,8 +46,13 @@ struct device_buffer {
 struct device_buffer *device_take_buffer(struct device *device, struct err *err);
 struct device_buffer *device_take_event(struct device *device, struct err *err);
 
-/* Nothing uses its memory any more, or what was recorded last has passed. NULL is fine. */
+/* What was recorded last has passed. NULL is fine. */
 void device_put_buffer(struct device_buffer *buffer);
+
+/* It has not, and nobody will ask any more: it is not used again, and its memory is left to the
+ * vendor if that is still so when the device is unregistered. With `recorded` false the event does
+ * not tell. */
+void device_lose_buffer(struct device_buffer *buffer, bool recorded);
 
 /* Sees to it that the device has a buffer, if it had none until now. */
 int device_reserve(struct device *device, struct err *err);

@@ -54,10 +54,12 @@ static int begin_piece(struct transfer *transfer, struct err *err)
     if (rc < 0)
         return rc;
     rc = device_record(buffer, transfer->queue, err);
-    if (rc == HVD_OK)
+    if (rc == HVD_OK) {
         transfer->begun++;
-    else /* nothing tells when the copy has passed */
+    } else { /* nothing tells when the copy has passed */
+        device_lose_buffer(buffer, false);
         transfer->buffers[piece % (size_t)transfer->nbuffers] = NULL;
+    }
     return rc;
 }
 
@@ -106,8 +108,10 @@ bool transfer_is_quiet(struct transfer *transfer)
 
 void transfer_end(struct transfer *transfer)
 {
-    for (size_t piece = transfer->finished; piece < transfer->begun; piece++)
+    for (size_t piece = transfer->finished; piece < transfer->begun; piece++) {
+        device_lose_buffer(buffer_of(transfer, piece), true);
         transfer->buffers[piece % (size_t)transfer->nbuffers] = NULL;
+    }
     for (int i = 0; i < transfer->nbuffers; i++)
         device_put_buffer(transfer->buffers[i]);
     *transfer = (struct transfer){ 0 };

@@ -122,9 +122,10 @@ static struct device *one_device(const struct run *run)
     return device;
 }
 
-/* Nothing will tell when what was put on a queue has passed: the memory is left to the vendor. */
+/* Nothing will tell when what was put on a queue has passed. */
 static void lose_buffer(struct stage *stage)
 {
+    device_lose_buffer(stage->buffer, false);
     stage->buffer = NULL;
     stage->host = NULL;
 }
@@ -363,6 +364,8 @@ void stage_free(struct run *run, bool quiet)
         free(stage->host);
     else if (quiet)
         device_put_buffer(stage->buffer);
+    else
+        device_lose_buffer(stage->buffer, true);
     if (stage->transferring)
         transfer_end(&stage->transfer);
     stage->buffer = NULL;
