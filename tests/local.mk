@@ -38,6 +38,9 @@ unit_tests = \
 	tests/unit/checkpoint_test \
 	tests/unit/consent_test \
 	tests/unit/description_test \
+	tests/unit/device_ends_test \
+	tests/unit/device_reduce_test \
+	tests/unit/device_test \
 	tests/unit/engine_ends_test \
 	tests/unit/engine_memory_test \
 	tests/unit/engine_progress_test \
@@ -101,6 +104,17 @@ unit_tests = \
 	tests/unit/world_mistakes_test \
 	tests/unit/world_process_test \
 	tests/unit/world_service_test
+
+device_ranks = tests/support/device_ranks.c tests/support/device_ranks.h
+tests_unit_device_ends_test_SOURCES = tests/unit/device_ends_test.c $(device_ranks)
+tests_unit_device_ends_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_device_ends_test_LDADD = examples/libsupport.la $(LDADD)
+tests_unit_device_reduce_test_SOURCES = tests/unit/device_reduce_test.c $(device_ranks)
+tests_unit_device_reduce_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_device_reduce_test_LDADD = examples/libsupport.la $(LDADD)
+tests_unit_device_test_SOURCES = tests/unit/device_test.c $(device_ranks)
+tests_unit_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_device_test_LDADD = examples/libsupport.la $(LDADD)
 
 accelerator_fixture = tests/support/accelerator_fixture.c tests/support/accelerator_fixture.h
 tests_unit_accelerator_faults_test_SOURCES = tests/unit/accelerator_faults_test.c $(accelerator_fixture)
@@ -405,6 +419,9 @@ thread_tests = \
 	tests/unit/accelerator_faults_test \
 	tests/unit/accelerator_queues_test \
 	tests/unit/accelerator_test \
+	tests/unit/device_ends_test \
+	tests/unit/device_reduce_test \
+	tests/unit/device_test \
 	tests/unit/engine_ends_test \
 	tests/unit/engine_progress_test \
 	tests/unit/engine_threads_test \
