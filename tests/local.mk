@@ -76,6 +76,7 @@ unit_tests = \
 	tests/unit/optimizer_adasum_test \
 	tests/unit/optimizer_agreement_test \
 	tests/unit/optimizer_compression_test \
+	tests/unit/optimizer_device_test \
 	tests/unit/optimizer_end_test \
 	tests/unit/optimizer_groups_test \
 	tests/unit/optimizer_memory_test \
@@ -115,6 +116,9 @@ tests_unit_device_reduce_test_LDADD = examples/libsupport.la $(LDADD)
 tests_unit_device_test_SOURCES = tests/unit/device_test.c $(device_ranks)
 tests_unit_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_device_test_LDADD = examples/libsupport.la $(LDADD)
+tests_unit_optimizer_device_test_SOURCES = tests/unit/optimizer_device_test.c $(device_ranks)
+tests_unit_optimizer_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_optimizer_device_test_LDADD = examples/libsupport.la $(LDADD)
 
 accelerator_fixture = tests/support/accelerator_fixture.c tests/support/accelerator_fixture.h
 tests_unit_accelerator_faults_test_SOURCES = tests/unit/accelerator_faults_test.c $(accelerator_fixture)
