@@ -21,6 +21,7 @@
 #include "examples/softmax_model.h"
 #include "examples/softmax_options.h"
 #include "examples/support/accelerator.h"
+#include "examples/support/curve.h"
 #include "examples/support/plot.h"
 #include "examples/support/program.h"
 #include "examples/support/result.h"
@@ -40,8 +41,9 @@ struct training {
     struct hvd_optimizer *optimizer;
     struct hvd_sampler *sampler;
     uint64_t epoch;
-    uint64_t *images;       /* owned; of one step */
-    double *steps, *losses; /* owned; for the plot */
+    uint64_t *images; /* owned; of one step */
+    struct curve losses;
+    double loss; /* of the last step */
     double accuracy;
 };
 
@@ -111,11 +113,7 @@ static int prepare(struct training *training, struct problem *problem)
     softmax_model_randomize(&training->model, (uint64_t)options->seed, (uint64_t)hvd_rank());
     describe_parameters(training);
     training->images = calloc((size_t)options->batches, sizeof *training->images);
-    training->steps = calloc((size_t)options->steps, sizeof *training->steps);
-    training->losses = calloc((size_t)options->steps, sizeof *training->losses);
-    if (!training->images || !training->steps || !training->losses)
-        return problem_nomem(problem);
-    return 0;
+    return training->images == NULL ? problem_nomem(problem) : 0;
 }
 
 static void clean_up(struct training *training)
@@ -130,8 +128,6 @@ static void clean_up(struct training *training)
         table->destroy_event(table->context, training->event);
     }
     accelerator_destroy(training->accelerator);
-    free(training->losses);
-    free(training->steps);
     free(training->images);
     fashion_data_fini(&training->data);
 }
@@ -187,8 +183,8 @@ static int train_step(struct training *training, long step, struct problem *prob
     struct hvd_metric loss = { "loss", softmax_model_loss(&training->model) };
     if (hvd_average_metrics(&loss, 1, 0) != HVD_OK)
         return problem_from_hvd(problem, "averaging the loss");
-    training->steps[step] = (double)step + 1;
-    training->losses[step] = loss.value;
+    training->loss = loss.value;
+    curve_add(&training->losses, (double)step + 1, loss.value);
     if (program_prints() && !training->options->quiet)
         printf("%4ld  %8.4f\n", step + 1, loss.value);
     return 0;
@@ -227,9 +223,9 @@ static int test(struct training *training, struct problem *problem)
 static void write_plot(const struct training *training, struct problem *problem)
 {
     struct plot_curve curve = { .label = "training loss",
-                                .x = training->steps,
-                                .y = training->losses,
-                                .count = (size_t)training->options->steps };
+                                .x = training->losses.x,
+                                .y = training->losses.y,
+                                .count = training->losses.count };
     struct plot plot = { .title = "softmax regression",
                          .x_label = "step",
                          .y_label = "loss",
@@ -258,12 +254,11 @@ static int report(const struct training *training, struct problem *problem)
     static float values[SOFTMAX_VALUES];
     softmax_model_read(&training->model, values);
     int identical = agree_on_bytes(values, sizeof values, problem);
-    long steps = training->options->steps;
     struct result result;
     result_begin(&result);
     result_integer(&result, "ranks", hvd_size());
-    result_integer(&result, "steps", steps);
-    result_real(&result, "loss", "%.4f", training->losses[steps - 1]);
+    result_integer(&result, "steps", training->options->steps);
+    result_real(&result, "loss", "%.4f", training->loss);
     result_real(&result, "accuracy", "%.4f", training->accuracy);
     result_yes_no(&result, "identical", identical > 0);
     if (identical >= 0)
