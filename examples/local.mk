@@ -15,9 +15,11 @@ examples_libsupport_la_SOURCES = \
 	examples/support/accelerator_memory.c examples/support/accelerator_memory.h \
 	examples/support/accelerator_queue.c examples/support/accelerator_queue.h \
 	examples/support/accelerator_table.c \
+	examples/support/adam.c examples/support/adam.h \
 	examples/support/agreement.c examples/support/agreement.h \
 	examples/support/curve.c examples/support/curve.h \
 	examples/support/element.c examples/support/element.h \
+	examples/support/mlp.c examples/support/mlp.h \
 	examples/support/options.c examples/support/options.h \
 	examples/support/plot.c examples/support/plot.h \
 	examples/support/plot_axis.c examples/support/plot_axis.h \

@@ -275,6 +275,7 @@ endif
 # What the examples share and needs no BLAS.
 support_tests = \
 	tests/unit/example_bandwidth_test \
+	tests/unit/example_mlp_test \
 	tests/unit/example_options_test \
 	tests/unit/example_plot_test \
 	tests/unit/synthetic_compute_test \
@@ -282,6 +283,8 @@ support_tests = \
 	tests/unit/synthetic_summary_test
 tests_unit_example_bandwidth_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_example_bandwidth_test_LDADD = examples/libbandwidth.la $(LDADD) -lm
+tests_unit_example_mlp_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_example_mlp_test_LDADD = examples/libsupport.la $(CHECK_LIBS) -lm
 tests_unit_example_options_test_LDADD = examples/libsupport.la $(CHECK_LIBS)
 tests_unit_example_plot_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_example_plot_test_LDADD = examples/libsupport.la $(CHECK_LIBS) -lm

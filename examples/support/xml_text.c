@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* XML has no other control characters than these, no halves of surrogates, and not U+FFFE, U+FFFF. */
+/* XML has no other control characters than these, no halves of surrogates, no U+FFFE, no U+FFFF. */
 static bool in_xml(uint32_t code)
 {
     return code < 0x20 ? code == '\t' || code == '\n' || code == '\r'
