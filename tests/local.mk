@@ -33,6 +33,7 @@ unit_tests = \
 	tests/unit/average_metrics_test \
 	tests/unit/blocking_test \
 	tests/unit/channel_test \
+	tests/unit/checkpoint_device_test \
 	tests/unit/checkpoint_file_test \
 	tests/unit/checkpoint_list_test \
 	tests/unit/checkpoint_test \
@@ -107,6 +108,9 @@ unit_tests = \
 	tests/unit/world_service_test
 
 device_ranks = tests/support/device_ranks.c tests/support/device_ranks.h
+tests_unit_checkpoint_device_test_SOURCES = tests/unit/checkpoint_device_test.c $(device_ranks)
+tests_unit_checkpoint_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_checkpoint_device_test_LDADD = examples/libsupport.la $(LDADD)
 tests_unit_device_ends_test_SOURCES = tests/unit/device_ends_test.c $(device_ranks)
 tests_unit_device_ends_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_device_ends_test_LDADD = examples/libsupport.la $(LDADD)
