@@ -44,6 +44,10 @@ hvd-bandwidth|1 1|-b 1 -e 1M -f 1000|operation=allreduce busbw=[0-9.e-]+ latency
 hvd-bandwidth|2 1|--operation all -d all -o all -b 1 -e 64K -f 50 -n 1|operation=all busbw=.* wrong=0
 softmax_regression|2 1|--steps 3 --batches 8 --test-limit 100|steps=3 loss=[0-9.]+ accuracy=[01]\.[0-9]+ identical=yes
 fashion_mnist|1 1|--limit 256 --test-limit 128|epochs=1 accuracy=[01]\.[0-9]+ images_per_s=[0-9]+ .*identical=yes
+function_approximation|1 1|--mode data-parallel --steps 50|mode=data-parallel .*identical=yes.*
+function_approximation|2 1|--mode ensemble --steps 50|mode=ensemble .*
+pinn|1 1|--mode data-parallel --steps 50|mode=data-parallel .*identical=yes.*
+pinn|2 1|--mode ensemble --steps 50|mode=ensemble .*
 synthetic_benchmark|2 1|--shrink 64 --compute sleep:1 --num-warmup-batches 1 --num-batches-per-iter 2 --num-iters 2|model=resnet50 .*identical=yes
 .
 
