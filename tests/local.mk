@@ -34,6 +34,7 @@ unit_tests = \
 	tests/unit/blocking_test \
 	tests/unit/channel_test \
 	tests/unit/checkpoint_device_test \
+	tests/unit/checkpoint_fault_test \
 	tests/unit/checkpoint_file_test \
 	tests/unit/checkpoint_list_test \
 	tests/unit/checkpoint_test \
@@ -144,7 +145,7 @@ tests_unit_average_metrics_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap
 tests_unit_object_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
 
 # Calls fail in turn.
-tests_unit_checkpoint_file_test_LDFLAGS = $(AM_LDFLAGS) \
+tests_unit_checkpoint_fault_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc \
 	-Wl,--wrap=write,--wrap=fsync,--wrap=rename,--wrap=close
 
