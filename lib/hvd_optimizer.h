@@ -62,7 +62,8 @@ enum hvd_compression {
     HVD_COMPRESSION_BF16 = 2  /* HVD_BFLOAT16: 8 significant bits, the range of float32 */
 };
 
-/* Parameters whose gradients are reduced together, as soon as all are ready: their places. */
+/* Parameters whose gradients are reduced together, as soon as all are ready: their places, in any
+ * order. */
 struct hvd_parameter_group {
     const int *parameters;
     int count;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which gradients are reduced together; see optimizer_impl.h. A gradient that is in no group of the
  * caller's has one of its own. Their order is that of the options, then that of the parameters, the
- * same on all ranks.
+ * same on all ranks. In a group they are in the order of the parameters, whatever order was given:
+ * other ranks know it by its first tensor.
  *
  * Fails as the allreduces do; after such a failure the group is not in flight. */
 #include "lib/training/optimizer_impl.h"
@@ -21,16 +22,10 @@ static struct group *begin_group(struct hvd_optimizer *optimizer)
     return group;
 }
 
-static void add_member(struct hvd_optimizer *optimizer, struct group *group, int parameter)
+static void join(struct hvd_optimizer *optimizer, struct group *group, int parameter)
 {
-    struct gradient *gradient = &optimizer->gradients[parameter];
-    const struct optimizer_settings *settings = &optimizer->settings;
-    void *memory =
-        settings->op == HVD_ADASUM ? gradient->parameter.data : gradient->parameter.gradient;
-    gradient->group = group;
-    gradient->tensor = &optimizer->tensors[group->first + group->count++];
-    *gradient->tensor = gradient_tensor(gradient, settings->compression, memory);
-    group->incomplete = group->count;
+    optimizer->gradients[parameter].group = group;
+    group->count++;
 }
 
 static void make_given(struct hvd_optimizer *optimizer, const struct hvd_parameter_group *given,
@@ -39,7 +34,7 @@ static void make_given(struct hvd_optimizer *optimizer, const struct hvd_paramet
     for (int i = 0; i < count; i++) {
         struct group *group = begin_group(optimizer);
         for (int k = 0; k < given[i].count; k++)
-            add_member(optimizer, group, given[i].parameters[k]);
+            join(optimizer, group, given[i].parameters[k]);
     }
 }
 
@@ -51,8 +46,19 @@ static void make_equal(struct hvd_optimizer *optimizer, int pieces)
         int end = parameter + (int)hvd_share(optimizer->count, pieces, i);
         struct group *group = begin_group(optimizer);
         while (parameter < end)
-            add_member(optimizer, group, parameter++);
+            join(optimizer, group, parameter++);
     }
+}
+
+/* What travels, behind what the group has already. */
+static void make_tensor(struct hvd_optimizer *optimizer, struct gradient *gradient)
+{
+    const struct optimizer_settings *settings = &optimizer->settings;
+    struct group *group = gradient->group;
+    void *memory =
+        settings->op == HVD_ADASUM ? gradient->parameter.data : gradient->parameter.gradient;
+    gradient->tensor = &optimizer->tensors[group->first + group->incomplete++];
+    *gradient->tensor = gradient_tensor(gradient, settings->compression, memory);
 }
 
 int groups_make(struct hvd_optimizer *optimizer, const struct hvd_optimizer_options *options,
@@ -67,7 +73,9 @@ int groups_make(struct hvd_optimizer *optimizer, const struct hvd_optimizer_opti
     make_equal(optimizer, options->equal_groups);
     for (int i = 0; i < optimizer->count; i++)
         if (!optimizer->gradients[i].group)
-            add_member(optimizer, begin_group(optimizer), i);
+            join(optimizer, begin_group(optimizer), i);
+    for (int i = 0; i < optimizer->count; i++)
+        make_tensor(optimizer, &optimizer->gradients[i]);
     return HVD_OK;
 }
 

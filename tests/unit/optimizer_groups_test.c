@@ -81,15 +81,36 @@ START_TEST(groups_change_nothing_in_what_comes_out)
 }
 END_TEST
 
+static int give_another_order(int rank)
+{
+    const int members[] = { MODEL_LARGE, MODEL_W, MODEL_LARGE };
+    const struct hvd_parameter_group group = { &members[rank], 2 };
+    const struct hvd_optimizer_options options = { .groups = &group, .ngroups = 1 };
+    init_world();
+    struct hvd_optimizer *optimizer = model_optimizer(&model, &options);
+    model_ready_all(&model, optimizer, 2 * rank);
+    REQUIRE_STATUS(hvd_optimizer_step(optimizer), HVD_OK);
+    model_require_all(&model, 1);
+    hvd_optimizer_destroy(optimizer);
+    return leave_world();
+}
+
+START_TEST(ranks_may_give_a_group_in_different_orders)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, give_another_order);
+}
+END_TEST
+
 /* --- when --- */
 
 static void reduce_group_by_hand(void)
 {
+    static const int members[] = { MODEL_W, MODEL_LARGE, MODEL_HALF };
     struct hvd_tensor tensors[3];
     char names[3][24];
     int64_t handle;
     for (int i = 0; i < 3; i++) {
-        const struct hvd_parameter *parameter = &model.parameters[outer[i]];
+        const struct hvd_parameter *parameter = &model.parameters[members[i]];
         snprintf(names[i], sizeof names[i], "allreduce.%s", parameter->name);
         tensors[i] = (struct hvd_tensor){ .name = names[i],
                                           .input = parameter->gradient,
@@ -167,6 +188,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, groups_are_as_given_or_equal_pieces_and_the_rest_is_alone);
     tcase_add_test(tcase, groups_change_nothing_in_what_comes_out);
+    tcase_add_test(tcase, ranks_may_give_a_group_in_different_orders);
     tcase_add_test(tcase, a_group_is_on_its_way_when_its_last_gradient_is_ready);
     tcase_add_test(tcase, gradients_that_are_missing_in_groups_are_zeros);
     return unit_run(suite);
