@@ -50,7 +50,10 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/collective/ring_flow.c lib/collective/ring_flow.h \
 	lib/collective/ring_schedule.c lib/collective/ring_schedule.h \
 	lib/device/device.c lib/device/device.h \
+	lib/device/device_calls.c \
 	lib/device/device_copy.c lib/device/device_copy.h \
+	lib/device/device_impl.h \
+	lib/device/device_memory.c \
 	lib/device/transfer.c lib/device/transfer.h \
 	lib/engine/channel.c lib/engine/channel.h \
 	lib/engine/drive.c \
@@ -72,6 +75,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/settle.c \
 	lib/engine/stage.c lib/engine/stage.h \
 	lib/engine/stage_copy.c \
+	lib/engine/stage_piece.c \
 	lib/engine/stage_reduce.c \
 	lib/engine/stall.c lib/engine/stall.h \
 	lib/engine/stall_message.c lib/engine/stall_message.h \

@@ -82,13 +82,24 @@ int stage_context(const struct run *run, struct err *err);
 /* 1 when the events of a run's tensors have passed, 0, or a negative status. */
 int stage_is_ready(struct run *run, struct err *err);
 
+/* stage_piece.c: what of tensor `i`, whose part begins at byte `at` of the run, is copied to the host
+ * (`in`), or back. */
+struct stage_piece {
+    unsigned char *host, *memory; /* of the device */
+    size_t nbytes;
+};
+struct stage_piece stage_piece(const struct run *run, int i, size_t at, bool in);
+size_t stage_part_bytes(const struct run *run, int i);
+size_t stage_share_bytes(const struct run *run); /* reduce-scatter: of this rank */
+size_t stage_host_bytes(const struct run *run);  /* that the run needs on the host */
+
+/* Where the operation finds its data, scaled; false when out of memory. */
+bool stage_prepare(const struct process_set *set, struct run *run, struct operation_task *task);
+
 /* stage_copy.c. Both return 1 if something moved, 0, or a negative status. HVD_ERR_NOMEM: the same
  * can be tried again. */
 int stage_begin_in(struct run *run, struct err *err);
 int stage_move_in(struct run *run, struct err *err);
-
-/* Where the operation finds its data; false when out of memory. */
-bool stage_prepare(const struct process_set *set, struct run *run, struct operation_task *task);
 
 /* The same back. True when all is over; failures are those of the tensors. */
 bool stage_begin_out(struct run *run);

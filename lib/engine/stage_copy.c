@@ -1,97 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a run on devices is copied, from where to where; see stage.h.
+/* How runs on devices are copied; see stage.h.
  *
  *   a chunk of an allreduce or broadcast, all on one device: to a pinned buffer, worked on there, and
  *     back from it
  *   everything else: through pinned buffers to memory of the run's own, one tensor after the other,
  *     and back
  *
- * Where this rank has joined, zeros take the place of the tensor. A failure of copying back is that
- * of the tensors it was for. */
+ * A failure of copying back is that of the tensors it was for. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/reduce/reduce.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* A tensor's part of what is copied. */
-struct piece {
-    unsigned char *host, *memory; /* of the device */
-    size_t nbytes;
-};
-
-static size_t row_size(const struct run *run)
-{
-    return shape_row_count(&run->description.shape) * run_element_size(run);
-}
-
-static size_t rows_before(const struct run *run, int rank)
-{
-    size_t rows = 0;
-    for (int i = 0; i < rank; i++)
-        rows += (size_t)run->rows[i];
-    return rows;
-}
-
-/* Of all ranks; 0 if the caller has no room for them. */
-static size_t gathered_bytes(const struct run *run)
-{
-    size_t nbytes = rows_before(run, run->set->size) * row_size(run);
-    return nbytes <= run->tensors[0].own->output_size ? nbytes : 0;
-}
-
-static size_t sent_bytes(const struct run *run)
-{
-    int64_t rows = 0;
-    for (int i = 0; i < run->set->size; i++)
-        rows += run->tensors[0].own->splits[i];
-    return (size_t)rows * row_size(run);
-}
-
-static size_t share_bytes(const struct run *run)
-{
-    const struct process_set *set = run->set;
-    return (size_t)hvd_share(run->description.shape.dims[0], set->size, set->rank) * row_size(run);
-}
-
-/* What of a part that begins at byte `at` of the run is copied to the host, or back. */
-static struct piece find_piece(const struct run *run, const struct run_tensor *part, size_t at,
-                               bool in)
-{
-    const struct tensor *own = part->own;
-    size_t size = run_element_size(run);
-    bool is_root = run->description.root == run->set->rank;
-    const void *input = run->description.kind == COLLECTIVE_BROADCAST ? own->output : own->input;
-    struct piece piece = {
-        .host = (in ? run->stage.host : (unsigned char *)run->output) + at,
-        .memory = (unsigned char *)(in ? input : own->output) + part->offset * size,
-        .nbytes = part->count * size,
-    };
-    switch (run->description.kind) {
-    case COLLECTIVE_BROADCAST:
-        piece.nbytes = is_root == in ? piece.nbytes : 0;
-        break;
-    case COLLECTIVE_ALLGATHER:
-        piece.host += in ? rows_before(run, run->set->rank) * row_size(run) : 0;
-        piece.nbytes = in ? piece.nbytes : gathered_bytes(run);
-        break;
-    case COLLECTIVE_ALLTOALL:
-        piece.nbytes = in ? sent_bytes(run) : gathered_bytes(run);
-        break;
-    case COLLECTIVE_REDUCESCATTER:
-        piece.nbytes = in ? piece.nbytes : share_bytes(run);
-        break;
-    default:
-        break;
-    }
-    return piece;
-}
-
-static size_t part_bytes(const struct run *run, int i)
-{
-    return run->tensors[i].count * run_element_size(run);
-}
 
 static void doom(const struct run *run, int i, const struct err *reason)
 {
@@ -136,12 +57,12 @@ static int copy_in(struct run *run, struct err *err)
     struct stage *stage = &run->stage;
     size_t at = 0;
     int copied = 0, rc = HVD_OK;
-    for (int i = 0; i < run->count && rc == HVD_OK; at += part_bytes(run, i++)) {
+    for (int i = 0; i < run->count && rc == HVD_OK; at += stage_part_bytes(run, i++)) {
         if (!run->tensors[i].own) {
-            memset(stage->host + at, 0, part_bytes(run, i));
+            memset(stage->host + at, 0, stage_part_bytes(run, i));
             continue;
         }
-        struct piece piece = find_piece(run, &run->tensors[i], at, true);
+        struct stage_piece piece = stage_piece(run, i, at, true);
         if (piece.nbytes == 0)
             continue;
         rc =
@@ -162,10 +83,10 @@ static bool copy_out(struct run *run)
     struct err err;
     size_t at = 0;
     bool copied = false;
-    for (int i = 0; i < run->count; at += part_bytes(run, i++)) {
+    for (int i = 0; i < run->count; at += stage_part_bytes(run, i++)) {
         if (!run->tensors[i].own)
             continue;
-        struct piece piece = find_piece(run, &run->tensors[i], at, false);
+        struct stage_piece piece = stage_piece(run, i, at, false);
         if (piece.nbytes == 0)
             continue;
         if (device_copy_from_host(stage->buffer->device, piece.memory, piece.host, piece.nbytes,
@@ -184,13 +105,6 @@ static bool copy_out(struct run *run)
 
 /* ---- through buffers ---- */
 
-static size_t own_memory(const struct run *run)
-{
-    if (run->description.kind == COLLECTIVE_ALLGATHER)
-        return rows_before(run, run->set->size) * row_size(run);
-    return run->total * run_element_size(run);
-}
-
 /* Tensor number `at`: 1 when it is there, 0 when not yet, or a negative status. */
 static int transfer_one(struct run *run, size_t offset, bool in, struct err *err)
 {
@@ -198,11 +112,11 @@ static int transfer_one(struct run *run, size_t offset, bool in, struct err *err
     const struct run_tensor *part = &run->tensors[stage->at];
     if (!part->own) {
         if (in)
-            memset(stage->host + offset, 0, part_bytes(run, stage->at));
+            memset(stage->host + offset, 0, stage_part_bytes(run, stage->at));
         return 1;
     }
     if (!stage->transferring) {
-        struct piece piece = find_piece(run, part, offset, in);
+        struct stage_piece piece = stage_piece(run, stage->at, offset, in);
         enum hvd_device_queue queue = in ? HVD_DEVICE_TO_HOST : HVD_DEVICE_FROM_HOST;
         if (piece.nbytes == 0)
             return 1;
@@ -226,9 +140,9 @@ static int transfer_all(struct run *run, bool in, struct err *err)
     size_t offset = 0;
     int rc = 1;
     for (int i = 0; i < stage->at; i++)
-        offset += part_bytes(run, i);
+        offset += stage_part_bytes(run, i);
     while (stage->at < run->count && (rc = transfer_one(run, offset, in, err)) > 0)
-        offset += part_bytes(run, stage->at++);
+        offset += stage_part_bytes(run, stage->at++);
     return rc;
 }
 
@@ -247,7 +161,7 @@ int stage_begin_in(struct run *run, struct err *err)
         waits = copy_in(run, err);
         if (waits < 0)
             return waits;
-    } else if (!(stage->host = malloc(own_memory(run) + 1))) {
+    } else if (!(stage->host = malloc(stage_host_bytes(run) + 1))) {
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     }
     stage->at = 0;
@@ -267,50 +181,12 @@ int stage_move_in(struct run *run, struct err *err)
     return rc < 0 ? rc : rc > 0 || stage->transfer.begun != moved;
 }
 
-/* Where the operation works; a rank that has joined has had nothing to copy. */
-static bool has_host(struct run *run)
-{
-    struct stage *stage = &run->stage;
-    if (!stage->host)
-        stage->host = calloc(run->total + 1, run_element_size(run));
-    return stage->host;
-}
-
-bool stage_prepare(const struct process_set *set, struct run *run, struct operation_task *task)
-{
-    const struct description *description = &run->description;
-    if (!has_host(run))
-        return false;
-    if (description->prescale != 1)
-        scale_function(description->dtype)(run->stage.host, run->stage.host, run->total,
-                                           description->prescale);
-    task->input = task->output = run->stage.host;
-    task->count = run->total;
-    switch (task->kind) {
-    case OPERATION_REDUCESCATTER:
-        task->rows = description->shape.dims[0];
-        return true;
-    case OPERATION_ALLGATHER:
-        task->input = run->stage.host + rows_before(run, set->rank) * row_size(run);
-        task->splits = run->rows;
-        return true;
-    case OPERATION_ALLTOALL:
-        task->output = NULL;
-        task->splits = run->tensors[0].own->splits;
-        task->place = run_place_rows;
-        task->place_arg = run;
-        return true;
-    default:
-        return true;
-    }
-}
-
 bool stage_begin_out(struct run *run)
 {
     const struct description *description = &run->description;
     size_t count = run->total;
     if (description->kind == COLLECTIVE_REDUCESCATTER)
-        count = share_bytes(run) / run_element_size(run);
+        count = stage_share_bytes(run) / run_element_size(run);
     if (description->postscale != 1)
         scale_function(description->dtype)(run->output, run->output, count, description->postscale);
     run->stage.at = 0;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { WORDS = DEVICE_CHUNK / 4 }; /* of four bytes, in a chunk */
 
@@ -339,6 +340,67 @@ START_TEST(who_has_joined_gives_zeros_without_a_device)
 }
 END_TEST
 
+/* ---- the timeline ---- */
+
+static char timeline[64];
+
+/* Of rank 0's file: how often a span, or a kind of event, is in it. */
+static int occurrences(const char *word)
+{
+    static char text[1 << 16];
+    int count = 0;
+    FILE *file = fopen(timeline, "re");
+    REQUIRE(file != NULL);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    for (const char *at = text; (at = strstr(at, word)); at++)
+        count++;
+    return count;
+}
+
+/* Three chunks, and two tensors that are fused. */
+static int run_traced(int rank)
+{
+    enum { TENSORS = 3 };
+    static const char *const spans[] = { "\"ALLREDUCE\"",      "\"QUEUE\"",
+                                         "\"WAIT_FOR_DATA\"",  "\"MEMCPY_IN_HOST_BUFFER\"",
+                                         "\"RING_ALLREDUCE\"", "\"MEMCPY_OUT_HOST_BUFFER\"" };
+    int64_t tensor_counts[TENSORS] = { 2 * WORDS + 1, 2000, 3000 }, handles[TENSORS];
+    const char *const tensor_names[TENSORS] = { "large", "small.0", "small.1" };
+    init_world();
+    device_start(NULL);
+    REQUIRE_STATUS(hvd_start_timeline(timeline, 0), HVD_OK);
+    for (int i = 0; i < TENSORS; i++) {
+        void *memory = device_put(NULL, (size_t)tensor_counts[i] * 4);
+        const struct hvd_tensor tensor = { .name = tensor_names[i],
+                                           .input = memory,
+                                           .output = memory,
+                                           .dtype = HVD_INT32,
+                                           .ndims = 1,
+                                           .dims = &tensor_counts[i],
+                                           .device = device };
+        REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handles[i]), HVD_OK);
+    }
+    for (int i = 0; i < TENSORS; i++)
+        REQUIRE_STATUS(hvd_wait(handles[i]), HVD_OK);
+    REQUIRE_STATUS(hvd_stop_timeline(), HVD_OK);
+    for (size_t i = 0; rank == 0 && i < sizeof spans / sizeof *spans; i++)
+        REQUIRE(occurrences(spans[i]) == TENSORS);
+    REQUIRE(rank != 0 || occurrences("\"ph\":\"B\"") == occurrences("\"ph\":\"E\""));
+    return leave();
+}
+
+START_TEST(copies_are_in_the_timeline)
+{
+    snprintf(timeline, sizeof timeline, "/tmp/hvd-device-XXXXXX");
+    int fd = mkstemp(timeline);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    ranks_run(&(struct mini_options){ .size = 2 }, run_traced);
+    unlink(timeline);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("device");
@@ -353,5 +415,6 @@ int main(void)
     tcase_add_test(tcase, host_and_device_tensors_are_in_one_line);
     tcase_add_test(tcase, process_sets_have_tensors_on_devices);
     tcase_add_test(tcase, who_has_joined_gives_zeros_without_a_device);
+    tcase_add_test(tcase, copies_are_in_the_timeline);
     return unit_run(suite);
 }

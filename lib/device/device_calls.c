@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a vendor's functions are called for, one at a time, and what their answers mean; see
+ * device.h. */
+#include "lib/device/device_impl.h"
+
+static int answer(const struct device *device, int rc, const char *what, struct err *err)
+{
+    if (rc >= 0)
+        return HVD_OK;
+    return fail(err, HVD_ERR_SYSTEM, "device %d (%s) failed to %s (%d)", device->number,
+                device->name, what, rc);
+}
+
+int device_copy_to_host(struct device *device, void *host, const void *memory, size_t nbytes,
+                        struct err *err)
+{
+    const struct hvd_device *table = &device->table;
+    pthread_mutex_lock(&device->lock);
+    int rc = table->copy_to_host(table->context, host, memory, nbytes);
+    pthread_mutex_unlock(&device->lock);
+    return answer(device, rc, "copy to the host", err);
+}
+
+int device_copy_from_host(struct device *device, void *memory, const void *host, size_t nbytes,
+                          struct err *err)
+{
+    const struct hvd_device *table = &device->table;
+    pthread_mutex_lock(&device->lock);
+    int rc = table->copy_from_host(table->context, memory, host, nbytes);
+    pthread_mutex_unlock(&device->lock);
+    return answer(device, rc, "copy from the host", err);
+}
+
+int device_record(struct device_buffer *buffer, enum hvd_device_queue queue, struct err *err)
+{
+    struct device *device = buffer->device;
+    const struct hvd_device *table = &device->table;
+    pthread_mutex_lock(&device->lock);
+    int rc = table->record_event(table->context, buffer->event, queue);
+    pthread_mutex_unlock(&device->lock);
+    return answer(device, rc, "record an event", err);
+}
+
+int device_passed(struct device *device, void *event, const char *what, struct err *err)
+{
+    const struct hvd_device *table = &device->table;
+    pthread_mutex_lock(&device->lock);
+    int rc = table->query_event(table->context, event);
+    pthread_mutex_unlock(&device->lock);
+    return rc < 0 ? answer(device, rc, what, err) : rc > 0;
+}
+
+bool device_can_reduce(struct device *device, enum hvd_dtype dtype, enum hvd_op op, int process_set)
+{
+    const struct hvd_device *table = &device->table;
+    if (!table->can_allreduce)
+        return false;
+    pthread_mutex_lock(&device->lock);
+    int rc = table->can_allreduce(table->context, dtype, op, process_set);
+    pthread_mutex_unlock(&device->lock);
+    return rc == 1;
+}
+
+int device_reduce(struct device *device, const struct hvd_device_allreduce *allreduce,
+                  struct err *err)
+{
+    const struct hvd_device *table = &device->table;
+    pthread_mutex_lock(&device->lock);
+    int rc = table->allreduce(table->context, allreduce);
+    pthread_mutex_unlock(&device->lock);
+    return answer(device, rc, "reduce", err);
+}

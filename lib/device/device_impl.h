@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of device.h share. */
+#ifndef LIB_DEVICE_DEVICE_IMPL_H
+#define LIB_DEVICE_DEVICE_IMPL_H
+
+#include "lib/device/device.h"
+
+#include <pthread.h>
+
+enum { DEVICE_NAME = 31 }; /* bytes */
+
+struct device {
+    int number;
+    char name[4 * DEVICE_NAME + 1]; /* escaped */
+    struct hvd_device table;
+    pthread_mutex_t lock;       /* of what follows, and of the vendor's functions */
+    struct device_buffer *free; /* with pinned memory */
+    struct device_buffer *events;
+    struct device_buffer *lost;
+    bool has_buffers;
+
+    /* Under the list's lock. */
+    int held;
+    struct device *next;
+};
+
+/* device_memory.c: gives everything back; nobody has the device any more. */
+void device_free_memory(struct device *device);
+
+#endif

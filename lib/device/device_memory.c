@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A device's buffers and events: made when there is none free, kept until the device is unregistered;
+ * see device.h.
+ *
+ * A buffer that the vendor never said to be done with is lost: not used again, and its memory is left
+ * to the vendor. */
+#include "lib/device/device_impl.h"
+
+#include <stdlib.h>
+
+static void free_buffers(struct device *device, struct device_buffer *buffer)
+{
+    const struct hvd_device *table = &device->table;
+    for (struct device_buffer *next; buffer; buffer = next) {
+        next = buffer->next;
+        if (buffer->event)
+            table->destroy_event(table->context, buffer->event);
+        if (buffer->memory)
+            table->free_pinned(table->context, buffer->memory, DEVICE_CHUNK);
+        free(buffer);
+    }
+}
+
+/* Those that are still in use have nothing but themselves that is ours. */
+static void free_lost(struct device *device)
+{
+    const struct hvd_device *table = &device->table;
+    for (struct device_buffer *buffer = device->lost; buffer; buffer = buffer->next)
+        if (!buffer->event || table->query_event(table->context, buffer->event) == 0) {
+            buffer->event = NULL;
+            buffer->memory = NULL;
+        }
+    free_buffers(device, device->lost);
+}
+
+void device_free_memory(struct device *device)
+{
+    free_buffers(device, device->free);
+    free_buffers(device, device->events);
+    free_lost(device);
+}
+
+/* Under the device's lock. */
+static struct device_buffer *make_buffer(struct device *device, bool pinned, struct err *err)
+{
+    const struct hvd_device *table = &device->table;
+    struct device_buffer *buffer = calloc(1, sizeof *buffer);
+    if (!buffer) {
+        fail(err, HVD_ERR_NOMEM, "out of memory");
+        return NULL;
+    }
+    buffer->device = device;
+    buffer->event = table->create_event(table->context);
+    if (buffer->event && pinned)
+        buffer->memory = table->alloc_pinned(table->context, DEVICE_CHUNK);
+    if (buffer->event && (buffer->memory || !pinned))
+        return buffer;
+    fail(err, HVD_ERR_NOMEM, "device %d (%s) has no %s", device->number, device->name,
+         buffer->event ? "pinned memory left" : "event left");
+    free_buffers(device, buffer);
+    return NULL;
+}
+
+static struct device_buffer *take(struct device *device, bool pinned, struct err *err)
+{
+    pthread_mutex_lock(&device->lock);
+    struct device_buffer **list = pinned ? &device->free : &device->events;
+    struct device_buffer *buffer = *list;
+    if (buffer)
+        *list = buffer->next;
+    else
+        buffer = make_buffer(device, pinned, err);
+    device->has_buffers |= pinned && buffer;
+    pthread_mutex_unlock(&device->lock);
+    return buffer;
+}
+
+struct device_buffer *device_take_buffer(struct device *device, struct err *err)
+{
+    return take(device, true, err);
+}
+
+struct device_buffer *device_take_event(struct device *device, struct err *err)
+{
+    return take(device, false, err);
+}
+
+void device_put_buffer(struct device_buffer *buffer)
+{
+    if (!buffer)
+        return;
+    struct device *device = buffer->device;
+    pthread_mutex_lock(&device->lock);
+    struct device_buffer **list = buffer->memory ? &device->free : &device->events;
+    buffer->next = *list;
+    *list = buffer;
+    pthread_mutex_unlock(&device->lock);
+}
+
+void device_lose_buffer(struct device_buffer *buffer, bool recorded)
+{
+    struct device *device = buffer->device;
+    const struct hvd_device *table = &device->table;
+    pthread_mutex_lock(&device->lock);
+    if (!recorded) {
+        table->destroy_event(table->context, buffer->event);
+        buffer->event = NULL;
+    }
+    buffer->next = device->lost;
+    device->lost = buffer;
+    pthread_mutex_unlock(&device->lock);
+}
+
+int device_reserve(struct device *device, struct err *err)
+{
+    pthread_mutex_lock(&device->lock);
+    bool has_buffers = device->has_buffers;
+    pthread_mutex_unlock(&device->lock);
+    if (has_buffers)
+        return HVD_OK;
+    struct device_buffer *buffer = device_take_buffer(device, err);
+    device_put_buffer(buffer);
+    return buffer ? HVD_OK : err->code;
+}
