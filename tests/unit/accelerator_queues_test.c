@@ -64,6 +64,7 @@ START_TEST(queues_do_not_wait_for_each_other)
     ck_assert_int_eq(table->copy_to_host(npu, host, memory, 10), 0);
     ck_assert_int_eq(finish(HVD_DEVICE_TO_HOST), 1);
     sem_post(&gate);
+    accelerator_synchronize(npu); /* the gate is about to go */
     table->free_pinned(npu, host, 10);
 }
 END_TEST
