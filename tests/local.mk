@@ -142,7 +142,7 @@ tests_unit_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
 
 # One allocation fails.
 tests_unit_average_metrics_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=realloc
-tests_unit_object_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc
+tests_unit_object_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc
 
 # Calls fail in turn.
 tests_unit_checkpoint_fault_test_LDFLAGS = $(AM_LDFLAGS) \

@@ -87,12 +87,13 @@ static void *receive(uint64_t size, struct err *own)
 
 /* `received` is the object of the root, and what is made for it on the others. */
 static int broadcast_bytes(const struct parcel *parcel, const struct hvd_object *object,
-                           struct hvd_object *received, struct err *err)
+                           const struct err *mistake, struct hvd_object *received, struct err *err)
 {
-    struct err own = { .code = HVD_OK };
-    if (!object)
+    struct err own = *mistake;
+    if (own.code == HVD_OK && !object)
         fail(&own, HVD_ERR_INVALID, "the object is NULL");
-    else if (parcel->is_root && check_bytes(object->data, object->size, &own) == HVD_OK)
+    if (own.code == HVD_OK && parcel->is_root &&
+        check_bytes(object->data, object->size, &own) == HVD_OK)
         *received = *object;
     uint64_t size = received->size;
     int rc = call_broadcast_bytes(size_name(parcel), parcel->process_set, &size, sizeof size,
@@ -114,15 +115,20 @@ static int broadcast(const char *name, struct hvd_object *object, int root, int 
 {
     struct parcel parcel;
     struct hvd_object received = { 0 };
+    struct err own = { .code = HVD_OK };
     int rank = call_answer(hvd_rank(), err);
     int rc = rank < 0 ? rank : call_check_root(process_set, root, err);
+    if (rc == HVD_ERR_NOMEM) { /* the others have to hear of it */
+        own = *err;
+        rc = HVD_OK;
+    }
     if (rc == HVD_OK)
         rc = parcel_init(&parcel, name, process_set, err);
     if (rc < 0)
         return rc;
     parcel.root = root;
     parcel.is_root = rank == root;
-    rc = broadcast_bytes(&parcel, object, &received, err);
+    rc = broadcast_bytes(&parcel, object, &own, &received, err);
     if (parcel.is_root)
         return rc;
     if (rc < 0)

@@ -11,17 +11,27 @@
 
 #define ROWS(table) (int)(sizeof(table) / sizeof *(table))
 
-/* Built with -Wl,--wrap=malloc: there is no memory for this many bytes, nor for a tebibyte, which
- * sanitizers would not forgive. */
+/* Built with -Wl,--wrap=malloc,--wrap=calloc: there is no memory for this many bytes, nor for a
+ * tebibyte, which sanitizers would not forgive; nor for the next that are to be zero. */
 static size_t refused_size;
+static _Thread_local bool refuse_zeros;
 
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
 
 void *__wrap_malloc(size_t size)
 {
     bool refused = (refused_size > 0 && size == refused_size) || size >> 40 > 0;
     return refused ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    bool refused = refuse_zeros;
+    refuse_zeros = false;
+    return refused ? NULL : __real_calloc(count, size);
 }
 
 static void *make_bytes(size_t size, int rank)
@@ -105,6 +115,26 @@ static int broadcast_into_nothing(int rank)
 START_TEST(a_rank_without_memory_fails_on_all)
 {
     ranks_run(&(struct mini_options){ .size = 3 }, broadcast_into_nothing);
+}
+END_TEST
+
+static int look_for_the_root(int rank)
+{
+    struct hvd_object object = { 0 };
+    init_world();
+    for (int root = 0; root < 2; root++) {
+        refuse_zeros = rank == 1;
+        int rc = hvd_broadcast_object("o", &object, root, 0);
+        REQUIRE_STATUS(rc, rank == 1 ? HVD_ERR_NOMEM : HVD_ERR_MISMATCH);
+        require_text(rank == 1 ? "no memory for 2 ranks" : "rank 1: no memory for 2 ranks");
+        REQUIRE(!refuse_zeros);
+    }
+    return leave_world();
+}
+
+START_TEST(a_rank_without_memory_for_the_list_of_ranks_fails_on_all)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, look_for_the_root);
 }
 END_TEST
 
@@ -373,6 +403,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, all_ranks_have_the_object_of_the_root, 1, 5);
     tcase_add_test(tcase, a_rank_without_memory_fails_on_all);
+    tcase_add_test(tcase, a_rank_without_memory_for_the_list_of_ranks_fails_on_all);
     tcase_add_test(tcase, a_mistake_of_one_rank_fails_on_all);
     tcase_add_test(tcase, names_roots_and_sets_that_cannot_be_are_refused_at_once);
     tcase_add_loop_test(tcase, all_ranks_have_the_objects_of_all, 1, 5);
