@@ -163,6 +163,11 @@ every_image_counts() {
         last_line_has 'ranks=3 epochs=3 accuracy=[01]\.[0-9]{4} .* identical=yes'
 }
 
+four_on_two_hosts() {
+    status_is 0 timeout 300 "$HVDRUN" -np 4 -H localhost:1,127.0.0.2:3 "$FASHION_MNIST" --data "$data" $tiny \
+        >"$work/out" 2>"$work/err" && last_line_has 'ranks=4 epochs=1 .* identical=yes'
+}
+
 draws_a_plot() {
     status_is 0 two $tiny --epochs 2 --plot "$work/plot.svg" && grep -q '<svg' "$work/plot.svg" &&
         grep -q 'accuracy of tests' "$work/plot.svg" &&
@@ -232,7 +237,7 @@ test_that() {
     cat "$work/notes"
 }
 
-echo "1..23"
+echo "1..24"
 test_that runs_alone "it runs alone and ends with a result line"
 test_that two_ranks_agree "two ranks end with identical parameters and one result line"
 test_that one_step_is_equal "a step of two ranks x 64 is that of one rank x 128, to rounding"
@@ -241,6 +246,7 @@ test_that dropout_is_equal "so are four steps with dropout"
 test_that other_samples_differ "other samples lead to other parameters"
 test_that repeats_exactly "the same command gives the same parameters to the bit"
 test_that every_image_counts "there may be fewer images than ranks"
+test_that four_on_two_hosts "four ranks on two hosts agree"
 test_that plain_lines "progress in a file is twenty plain lines in an epoch"
 test_that draws_a_plot "loss and accuracy are drawn"
 test_that checkpoint_is_whole "a checkpoint is written, and nothing beside it"
