@@ -34,6 +34,7 @@ struct parcel {
     int root; /* of a broadcast, and is this rank that one? */
     bool is_root;
     char size_name[HVD_NAME_MAX + 1], bytes_name[HVD_NAME_MAX + 1];
+    char consent_name[HVD_NAME_MAX + 1]; /* unlike those of other calls, whatever its own is */
 };
 
 static int parcel_init(struct parcel *parcel, const char *name, int process_set, struct err *err)
@@ -46,6 +47,7 @@ static int parcel_init(struct parcel *parcel, const char *name, int process_set,
         return rc;
     snprintf(parcel->size_name, sizeof parcel->size_name, "%s.sz", name);
     snprintf(parcel->bytes_name, sizeof parcel->bytes_name, "%s.t", name);
+    snprintf(parcel->consent_name, sizeof parcel->consent_name, "object.%s", name);
     return HVD_OK;
 }
 
@@ -57,6 +59,12 @@ static const char *size_name(const struct parcel *parcel)
 static const char *bytes_name(const struct parcel *parcel)
 {
     return parcel->what ? parcel->bytes_name : NULL;
+}
+
+static int settle(const struct parcel *parcel, const struct err *own, struct err *err)
+{
+    return consent_settle(parcel->what ? parcel->consent_name : NULL, parcel->process_set, own,
+                          err);
 }
 
 static int check_bytes(const void *data, size_t size, struct err *err)
@@ -103,7 +111,7 @@ static int broadcast_bytes(const struct parcel *parcel, const struct hvd_object 
     if (!parcel->is_root)
         received->data = receive(size, &own);
     received->size = (size_t)size;
-    rc = consent_settle(parcel->what, parcel->process_set, &own, err);
+    rc = settle(parcel, &own, err);
     if (rc < 0 || size == 0)
         return rc;
     return call_broadcast_bytes(bytes_name(parcel), parcel->process_set, received->data,
@@ -250,7 +258,7 @@ static int gather_bytes(const struct parcel *parcel, const void *data, size_t si
     if (own.code == HVD_OK)
         block_init(block, &sizes, &own);
     hvd_result_free(&sizes);
-    rc = consent_settle(parcel->what, parcel->process_set, &own, err);
+    rc = settle(parcel, &own, err);
     if (rc < 0)
         return rc;
     if (block->packed_size > 0)

@@ -138,6 +138,30 @@ START_TEST(a_rank_without_memory_for_the_list_of_ranks_fails_on_all)
 }
 END_TEST
 
+/* Rank 0 is making an optimizer in another thread, and waits for rank 1. */
+static int broadcast_beside_another_call(int rank)
+{
+    struct hvd_object object = { 0 };
+    struct hvd_tensor tensor = { .name = "hvd.optimizer.mistake", .dtype = HVD_INT32 };
+    int32_t value = 0;
+    int64_t handle;
+    tensor.input = tensor.output = &value;
+    init_world();
+    if (rank == 0)
+        REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_MAX, NULL, &handle), HVD_OK);
+    REQUIRE_STATUS(hvd_broadcast_object("optimizer", &object, 0, 0), HVD_OK);
+    if (rank == 1)
+        REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_MAX, NULL, &handle), HVD_OK);
+    REQUIRE_STATUS(hvd_wait(handle), HVD_OK);
+    return leave_world();
+}
+
+START_TEST(an_object_may_have_the_name_of_a_call_that_is_under_way)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, broadcast_beside_another_call);
+}
+END_TEST
+
 static int broadcast_mistakes(int rank)
 {
     struct hvd_object object = { .data = rank == 0 ? NULL : &object, .size = 5 };
@@ -303,7 +327,7 @@ static void lie(uint64_t announced, uint64_t sent)
     static const char bytes[64];
     int32_t mistake = 0;
     gather_raw("o.sz", &announced, sizeof announced);
-    REQUIRE_STATUS(hvd_allreduce("hvd.o.mistake", &mistake, &mistake, 1, HVD_INT32, HVD_MAX),
+    REQUIRE_STATUS(hvd_allreduce("hvd.object.o.mistake", &mistake, &mistake, 1, HVD_INT32, HVD_MAX),
                    HVD_OK);
     if (mistake == 0)
         gather_raw("o.t", bytes, sent);
@@ -318,7 +342,7 @@ static int gather_lies(int rank)
         if (rank == 1) {
             lie(announcements[i].announced, announcements[i].sent);
             if (announcements[i].code == HVD_ERR_NOMEM)
-                REQUIRE_STATUS(hvd_broadcast("hvd.o.text", text, sizeof text, HVD_UINT8, 0),
+                REQUIRE_STATUS(hvd_broadcast("hvd.object.o.text", text, sizeof text, HVD_UINT8, 0),
                                HVD_OK);
             continue;
         }
@@ -344,9 +368,10 @@ static int gather_short_sizes(int rank)
     init_world();
     if (rank == 1) {
         gather_raw("o.sz", "abc", 3);
-        REQUIRE_STATUS(hvd_allreduce("hvd.o.mistake", &mistake, &mistake, 1, HVD_INT32, HVD_MAX),
-                       HVD_OK);
-        REQUIRE_STATUS(hvd_broadcast("hvd.o.text", text, sizeof text, HVD_UINT8, 0), HVD_OK);
+        REQUIRE_STATUS(
+            hvd_allreduce("hvd.object.o.mistake", &mistake, &mistake, 1, HVD_INT32, HVD_MAX),
+            HVD_OK);
+        REQUIRE_STATUS(hvd_broadcast("hvd.object.o.text", text, sizeof text, HVD_UINT8, 0), HVD_OK);
     } else {
         REQUIRE_STATUS(hvd_allgather_object("o", &rank, sizeof rank, 0, &objects),
                        HVD_ERR_PROTOCOL);
@@ -370,9 +395,10 @@ static int broadcast_too_much(int rank)
     init_world();
     if (rank == 0) {
         REQUIRE_STATUS(hvd_broadcast("o.sz", &announced, 8, HVD_UINT8, 0), HVD_OK);
-        REQUIRE_STATUS(hvd_allreduce("hvd.o.mistake", &mistake, &mistake, 1, HVD_INT32, HVD_MAX),
-                       HVD_OK);
-        REQUIRE_STATUS(hvd_broadcast("hvd.o.text", text, sizeof text, HVD_UINT8, 1), HVD_OK);
+        REQUIRE_STATUS(
+            hvd_allreduce("hvd.object.o.mistake", &mistake, &mistake, 1, HVD_INT32, HVD_MAX),
+            HVD_OK);
+        REQUIRE_STATUS(hvd_broadcast("hvd.object.o.text", text, sizeof text, HVD_UINT8, 1), HVD_OK);
     } else {
         REQUIRE_STATUS(hvd_broadcast_object("o", &object, 0, 0), HVD_ERR_NOMEM);
         require_text("broadcast object: no memory for 18446744073709551615 bytes");
@@ -404,6 +430,7 @@ int main(void)
     tcase_add_loop_test(tcase, all_ranks_have_the_object_of_the_root, 1, 5);
     tcase_add_test(tcase, a_rank_without_memory_fails_on_all);
     tcase_add_test(tcase, a_rank_without_memory_for_the_list_of_ranks_fails_on_all);
+    tcase_add_test(tcase, an_object_may_have_the_name_of_a_call_that_is_under_way);
     tcase_add_test(tcase, a_mistake_of_one_rank_fails_on_all);
     tcase_add_test(tcase, names_roots_and_sets_that_cannot_be_are_refused_at_once);
     tcase_add_loop_test(tcase, all_ranks_have_the_objects_of_all, 1, 5);
