@@ -66,6 +66,28 @@ examples_hvd_bandwidth_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 examples_hvd_bandwidth_LDADD = examples/libbandwidth.la lib/libhvd.la
 endif
 
+# Networks that are fitted to a function or a differential equation.
+noinst_LTLIBRARIES += examples/libfit.la
+examples_libfit_la_SOURCES = \
+	examples/fit.c examples/fit.h \
+	examples/fit_curves.c examples/fit_curves.h \
+	examples/fit_options.c examples/fit_options.h \
+	examples/fit_place.c examples/fit_place.h \
+	examples/fit_report.c examples/fit_report.h \
+	examples/fit_training.c examples/fit_training.h
+examples_libfit_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+examples_libfit_la_LIBADD = examples/libsupport.la -lm
+
+noinst_PROGRAMS += examples/function_approximation examples/pinn
+examples_function_approximation_SOURCES = examples/function_approximation.c
+examples_function_approximation_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+examples_function_approximation_LDFLAGS = $(AM_LDFLAGS) -no-install
+examples_function_approximation_LDADD = examples/libfit.la lib/libhvd.la
+examples_pinn_SOURCES = examples/pinn.c
+examples_pinn_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+examples_pinn_LDFLAGS = $(AM_LDFLAGS) -no-install
+examples_pinn_LDADD = examples/libfit.la lib/libhvd.la
+
 # The parameters of well-known networks.
 noinst_LTLIBRARIES += examples/libmodels.la
 examples_libmodels_la_SOURCES = \
