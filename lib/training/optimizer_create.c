@@ -126,6 +126,8 @@ int hvd_optimizer_create(const struct hvd_parameter *parameters, int count,
     static const struct hvd_optimizer_options defaults = { .process_set = 0 };
     struct err err;
     struct plan plan = { parameters, count, options ? options : &defaults, update, arg, false };
+    if (optimizer)
+        *optimizer = NULL;
     return optimizer_answer(create(&plan, optimizer, &err), &err);
 }
 

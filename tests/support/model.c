@@ -79,12 +79,13 @@ struct hvd_optimizer *model_optimizer(struct model *model,
 int model_try(struct model *model, const struct hvd_optimizer_options *options, int place,
               const struct hvd_parameter *parameter)
 {
-    struct hvd_optimizer *optimizer = NULL;
+    struct hvd_optimizer *optimizer = (void *)model; /* anything, until it is set */
     model_init(model);
     if (parameter)
         model->parameters[place] = *parameter;
     int rc = hvd_optimizer_create(model->parameters, MODEL_PARAMETERS, options, model_update, model,
                                   &optimizer);
+    REQUIRE((optimizer != NULL) == (rc == HVD_OK));
     hvd_optimizer_destroy(optimizer);
     return rc;
 }
