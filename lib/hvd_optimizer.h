@@ -21,6 +21,7 @@
  *   - A group takes part in predivision like everything else.
  *   - With several backward passes the library adds up the gradients: the program writes each
  *     pass's gradient to the same memory, and does not add to it.
+ *   - Gradients are dense.
  *   - What PyTorch raises is HVD_ERR_INVALID, and the optimizer is as it was before the call.
  *   - One rank, or one outside the process set, reduces with nobody, but is asked for the same: its
  *     gradients too become ready once before a step, and are zeros otherwise.
@@ -93,18 +94,18 @@ struct hvd_optimizer;
 /* Every rank of the process set calls it, with the same parameters in the same order and the same
  * options, and waits for the others; on other ranks it waits for nobody. The array of parameters is
  * copied, with names and dims; data and gradients are borrowed until hvd_optimizer_destroy().
- * `options` may be NULL and is read during the call only.
+ * `options` may be NULL and is read during the call only. `*optimizer` is NULL when it fails.
  *
  * HVD_ERR_INVALID, with the offending parameter or option named, for: no name or a name that is
- * given twice; a dtype, shape, op or compression that cannot be; gradients that overlap; a
- * predivide_factor other than 1 with another op than HVD_AVERAGE, or not finite and positive;
- * negative backward_passes; a group that is empty, or has a parameter that does not exist or is in
- * another group; both kinds of groups; no update. With HVD_ADASUM, also for: a process set other
- * than the world, groups, predivision, parameters that are not floating point. In device memory:
- * compression, several backward passes and HVD_ADASUM are refused. The other ranks then get
- * HVD_ERR_MISMATCH, as all do when the ranks' names, shapes, types, kinds of memory or options
- * differ; the text says who differs, and in what. Only a process set that does not exist is one
- * rank's own affair.
+ * given twice; a dtype, shape, op or compression that cannot be; no data or gradient; gradients
+ * that overlap; a predivide_factor other than 1 with another op than HVD_AVERAGE, or not finite and
+ * positive; negative backward_passes; a group that is empty, or has a parameter that does not exist
+ * or is in another group; both kinds of groups; no update. With HVD_ADASUM, also for: a process set
+ * other than the world, groups, predivision, parameters that are not floating point or whose data
+ * overlap. In device memory: compression, several backward passes and HVD_ADASUM are refused. The
+ * other ranks then get HVD_ERR_MISMATCH, as all do when the ranks' names, shapes, types, kinds of
+ * memory or options differ; the text says who differs, and in what. Only a process set that does
+ * not exist is one rank's own affair.
  *
  * HVD_ADASUM: hvd_optimizer_step() makes the update with this rank's own gradients, combines what
  * it has changed by Adasum (see hvd_allreduce_async()), and applies the result to where the

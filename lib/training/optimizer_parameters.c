@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parameters that an optimizer cannot have, be it only under some options; see optimizer_impl.h.
- * Lists and names first, then each parameter, then those whose gradients share memory: they would
- * be reduced at the same time. */
+ * Lists and names first, then each parameter, then those whose gradients share memory, or for Adasum
+ * their data: they would be reduced at the same time. */
 #include "lib/training/optimizer_impl.h"
 
 #include "lib/reduce/reduce.h"
@@ -58,45 +58,46 @@ static int check(const struct hvd_parameter *parameter, const struct hvd_optimiz
 
 /* ---- memory that is shared ---- */
 
-static uintptr_t begin_of(const struct hvd_parameter *parameter)
-{
-    return (uintptr_t)parameter->gradient;
-}
+struct extent {
+    const struct hvd_parameter *parameter;
+    uintptr_t begin;
+};
 
 /* By device, then by address. */
 static int compare_places(const void *left, const void *right)
 {
-    const struct hvd_parameter *a = *(const struct hvd_parameter *const *)left;
-    const struct hvd_parameter *b = *(const struct hvd_parameter *const *)right;
-    if (a->device != b->device)
-        return a->device < b->device ? -1 : 1;
-    return begin_of(a) < begin_of(b) ? -1 : begin_of(a) > begin_of(b);
+    const struct extent *a = left, *b = right;
+    if (a->parameter->device != b->parameter->device)
+        return a->parameter->device < b->parameter->device ? -1 : 1;
+    return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
-static int find_overlap(const struct hvd_parameter **sorted, size_t count, struct err *err)
+static int find_overlap(const struct extent *sorted, size_t count, const char *what,
+                        struct err *err)
 {
     char one[NAME_LABEL], other[NAME_LABEL];
     for (size_t i = 1; i < count; i++) {
-        const struct hvd_parameter *a = sorted[i - 1], *b = sorted[i];
-        if (a->device != b->device || begin_of(b) - begin_of(a) >= parameter_bytes(a))
+        const struct hvd_parameter *a = sorted[i - 1].parameter, *b = sorted[i].parameter;
+        if (a->device != b->device || sorted[i].begin - sorted[i - 1].begin >= parameter_bytes(a))
             continue;
-        return fail(err, HVD_ERR_INVALID, "the gradients of %s and %s overlap",
+        return fail(err, HVD_ERR_INVALID, "the %s of %s and %s overlap", what,
                     name_label(one, "parameter", a->name), name_label(other, "parameter", b->name));
     }
     return HVD_OK;
 }
 
-static int check_overlap(const struct hvd_parameter *parameters, int count, struct err *err)
+static int check_overlap(const struct hvd_parameter *parameters, int count, bool of_data,
+                         struct err *err)
 {
     size_t used = 0;
-    const struct hvd_parameter **sorted = calloc((size_t)count + 1, sizeof *sorted);
+    struct extent *sorted = calloc((size_t)count + 1, sizeof *sorted);
     if (!sorted)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
-    for (int i = 0; i < count; i++)
-        if (parameter_elements(&parameters[i]) > 0)
-            sorted[used++] = &parameters[i];
+    for (const struct hvd_parameter *at = parameters; at < parameters + count; at++)
+        if (parameter_elements(at) > 0)
+            sorted[used++] = (struct extent){ at, (uintptr_t)(of_data ? at->data : at->gradient) };
     qsort(sorted, used, sizeof *sorted, compare_places);
-    int rc = find_overlap(sorted, used, err);
+    int rc = find_overlap(sorted, used, of_data ? "data" : "gradients", err);
     free(sorted);
     return rc;
 }
@@ -111,5 +112,9 @@ int optimizer_check_parameters(const struct hvd_parameter *parameters, int count
     for (int i = 0; rc == HVD_OK && i < count; i++)
         if ((rc = check(&parameters[i], options, err)) < 0)
             fail_context(err, "%s", name_label(label, "parameter", parameters[i].name));
-    return rc < 0 ? rc : check_overlap(parameters, count, err);
+    if (rc == HVD_OK)
+        rc = check_overlap(parameters, count, false, err);
+    if (rc == HVD_OK && options->op == HVD_ADASUM)
+        rc = check_overlap(parameters, count, true, err);
+    return rc;
 }
