@@ -233,7 +233,7 @@ static int check_device(struct request *request, struct err *err)
         return HVD_OK;
     struct device *device = device_hold(tensor->device, err);
     if (!device)
-        return err->code;
+        return HVD_ERR_INVALID;
     bool reduces = description->kind == COLLECTIVE_ALLREDUCE && description->op != HVD_ADASUM &&
                    device_can_reduce(device, description->dtype, description->op, request->set->id);
     device_release(device);

@@ -40,6 +40,7 @@ unit_tests = \
 	tests/unit/checkpoint_test \
 	tests/unit/consent_test \
 	tests/unit/description_test \
+	tests/unit/device_copy_test \
 	tests/unit/device_ends_test \
 	tests/unit/device_reduce_test \
 	tests/unit/device_test \
@@ -112,6 +113,9 @@ device_ranks = tests/support/device_ranks.c tests/support/device_ranks.h
 tests_unit_checkpoint_device_test_SOURCES = tests/unit/checkpoint_device_test.c $(device_ranks)
 tests_unit_checkpoint_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_checkpoint_device_test_LDADD = examples/libsupport.la $(LDADD)
+tests_unit_device_copy_test_SOURCES = tests/unit/device_copy_test.c $(device_ranks)
+tests_unit_device_copy_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_device_copy_test_LDADD = examples/libsupport.la $(LDADD)
 tests_unit_device_ends_test_SOURCES = tests/unit/device_ends_test.c $(device_ranks)
 tests_unit_device_ends_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_device_ends_test_LDADD = examples/libsupport.la $(LDADD)
@@ -431,6 +435,7 @@ thread_tests = \
 	tests/unit/accelerator_faults_test \
 	tests/unit/accelerator_queues_test \
 	tests/unit/accelerator_test \
+	tests/unit/device_copy_test \
 	tests/unit/device_ends_test \
 	tests/unit/device_reduce_test \
 	tests/unit/device_test \

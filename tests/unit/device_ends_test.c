@@ -531,7 +531,7 @@ int main(void)
     Suite *suite = suite_create("device_ends");
     TCase *tcase = tcase_create("device_ends");
     suite_add_tcase(suite, tcase);
-    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(tcase, 200);
     tcase_add_test(tcase, what_is_asked_wrongly_is_refused);
     tcase_add_test(tcase, places_that_differ_are_a_mismatch_and_the_world_goes_on);
     tcase_add_test(tcase, an_output_that_is_too_small_is_that_tensors_failure);

@@ -318,7 +318,7 @@ int main(void)
     Suite *suite = suite_create("device_reduce");
     TCase *tcase = tcase_create("device_reduce");
     suite_add_tcase(suite, tcase);
-    tcase_set_timeout(tcase, 60);
+    tcase_set_timeout(tcase, 200);
     tcase_add_checked_fixture(tcase, open_hall, close_hall);
     tcase_add_loop_test(tcase, the_devices_are_asked_in_one_order, 1, 4);
     tcase_add_test(tcase, the_devices_of_a_process_set_reduce);

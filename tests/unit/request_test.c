@@ -2,6 +2,7 @@
 /* Each mistake that a caller can make, and its text; what is not a mistake; splits, groups, ranks. */
 #include "lib/request.h"
 
+#include "lib/hvd_device.h"
 #include "tests/support/unit.h"
 
 #include <math.h>
@@ -157,6 +158,13 @@ static const struct row memory[] = {
     { "input and output overlap in part", REDUCESCATTER("x", here + 11, here, 12, TEN) },
 };
 
+static const struct row devices[] = {
+    { "there is no device 99", ALLREDUCE("x", IN_OUT, TEN, .device = 99) },
+    { "there is no device -1", BROADCAST("x", IN_OUT, TEN, .device = -1) },
+    { "ready is set, but device is 0, which is host memory",
+      ALLREDUCE("x", IN_OUT, TEN, .ready = here) },
+};
+
 static void check_row(const char *table, size_t i, const struct row *row)
 {
     char label[REQUEST_LABEL], expected[sizeof((struct err *)0)->text];
@@ -188,6 +196,7 @@ START_TEST(each_mistake_has_its_text_and_nothing_else_is_one)
         { "shape", shapes, sizeof shapes / sizeof *shapes },
         { "operation", operations, sizeof operations / sizeof *operations },
         { "memory", memory, sizeof memory / sizeof *memory },
+        { "device", devices, sizeof devices / sizeof *devices },
     };
     for (size_t i = 0; i < tables[_i].count; i++)
         check_row(tables[_i].name, i, &tables[_i].rows[i]);
@@ -240,6 +249,99 @@ START_TEST(a_description_says_all_that_was_asked_for)
     ck_assert_int_eq(description.shape.dims[1], 4);
     ck_assert_uint_eq(description_bytes(&description), 24);
     ck_assert(description.group == 0 && description.group_size == 0 && description.tag == 0);
+}
+END_TEST
+
+/* What the library does not ask a device for here. */
+static void *get(void *context, size_t nbytes)
+{
+    (void)nbytes;
+    return context;
+}
+
+static void put(void *context, void *data, size_t nbytes)
+{
+    (void)context;
+    (void)data;
+    (void)nbytes;
+}
+
+static int copy(void *context, void *to, const void *from, size_t nbytes)
+{
+    (void)from;
+    put(context, to, nbytes);
+    return 0;
+}
+
+static void *create(void *context)
+{
+    return context;
+}
+
+static void destroy(void *context, void *event)
+{
+    put(context, event, 0);
+}
+
+static int record(void *context, void *event, enum hvd_device_queue queue)
+{
+    put(context, event, queue);
+    return 0;
+}
+
+static int query(void *context, void *event)
+{
+    put(context, event, 0);
+    return 1;
+}
+
+static int can_reduce(void *context, enum hvd_dtype dtype, enum hvd_op op, int process_set)
+{
+    return !context && dtype == HVD_FLOAT32 && op != HVD_MAX && process_set == 5;
+}
+
+static int reduce(void *context, const struct hvd_device_allreduce *allreduce)
+{
+    return context || !allreduce;
+}
+
+START_TEST(a_description_says_where_the_memory_is)
+{
+    static const struct hvd_device device = { "npu",  NULL,    get,    put,   copy,       copy,
+                                              create, destroy, record, query, can_reduce, reduce };
+    static const struct {
+        enum collective_kind kind;
+        enum hvd_dtype dtype;
+        enum hvd_op op;
+        enum memory_kind memory;
+    } rows[] = {
+        { COLLECTIVE_ALLREDUCE, HVD_FLOAT32, HVD_SUM, MEMORY_DEVICE_REDUCES },
+        { COLLECTIVE_ALLREDUCE, HVD_FLOAT32, HVD_MAX, MEMORY_DEVICE },
+        { COLLECTIVE_ALLREDUCE, HVD_FLOAT32, HVD_ADASUM, MEMORY_DEVICE }, /* it is not asked */
+        { COLLECTIVE_ALLREDUCE, HVD_FLOAT64, HVD_SUM, MEMORY_DEVICE },
+        { COLLECTIVE_REDUCESCATTER, HVD_FLOAT32, HVD_SUM, MEMORY_DEVICE },
+        { COLLECTIVE_BROADCAST, HVD_FLOAT32, HVD_SUM, MEMORY_DEVICE },
+    };
+    struct description description;
+    struct err err;
+    int number = hvd_register_device(&device);
+    ck_assert_int_gt(number, 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct hvd_tensor tensor = {
+            "x", IN_OUT, ROOM, TEN_OF(rows[i].dtype), .device = number, .ready = here
+        };
+        ck_assert_int_eq(
+            request_describe(&description, rows[i].kind, &tensor, rows[i].op, 1, NULL, &odd, &err),
+            HVD_OK);
+        ck_assert_int_eq(description.memory, rows[i].memory);
+        tensor.output = NULL;
+        ck_assert_int_eq(
+            request_describe(&description, COLLECTIVE_ALLGATHER, &tensor, 0, 0, NULL, &odd, &err),
+            HVD_ERR_INVALID);
+        ck_assert_str_eq(err.text,
+                         "allgather 'x': output is NULL, memory on a device is the caller's");
+    }
+    ck_assert_int_eq(hvd_unregister_device(number), HVD_OK);
 }
 END_TEST
 
@@ -388,10 +490,11 @@ int main(void)
     Suite *suite = suite_create("request");
     TCase *tcase = tcase_create("request");
     suite_add_tcase(suite, tcase);
-    tcase_add_loop_test(tcase, each_mistake_has_its_text_and_nothing_else_is_one, 0, 4);
+    tcase_add_loop_test(tcase, each_mistake_has_its_text_and_nothing_else_is_one, 0, 5);
     tcase_add_test(tcase, a_name_has_255_bytes_at_most);
     tcase_add_test(tcase, a_collective_of_a_tensor_needs_one);
     tcase_add_test(tcase, a_description_says_all_that_was_asked_for);
+    tcase_add_test(tcase, a_description_says_where_the_memory_is);
     tcase_add_test(tcase, a_root_of_the_world_becomes_one_of_the_set);
     tcase_add_test(tcase, splits_are_one_for_each_rank_and_no_more_than_there_is);
     tcase_add_test(tcase, a_group_has_one_number_and_its_size);
