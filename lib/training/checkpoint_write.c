@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing a checkpoint (checkpoint_file.h):
- *   make a temporary file beside it, write head, list, data and digest, flush it to the disk, close
- *   it, rename it, flush the directory.
+ *   make a temporary file beside it, with the permissions of what is there, write head, list, data
+ *   and digest, flush it to the disk, close it, rename it, flush the directory.
  * Fails when there is something else than a file under that name, the temporary file cannot be
  * made, written, flushed, closed or renamed, the source of the data fails, or memory runs out: then
  * the temporary file is removed, and what was there before is there still. Fails, too, when the
@@ -177,6 +177,16 @@ static int make_temporary(const char *target, char **temporary, struct err *err)
     return fd;
 }
 
+/* Who cannot read the old file cannot read the new one. Not every file system has permissions. */
+static int keep_permissions(int fd, const char *target, struct err *err)
+{
+    struct stat status;
+    if (stat(target, &status) < 0 || fchmod(fd, status.st_mode & 0777) == 0 || errno == EPERM ||
+        errno == ENOTSUP)
+        return HVD_OK;
+    return fail_errno(err, HVD_ERR_SYSTEM, errno, "cannot write the checkpoint");
+}
+
 /* Not every file system can flush a directory. */
 static int flush_directory(const char *target, struct err *err)
 {
@@ -202,7 +212,9 @@ static int write_target(const char *target, const struct checkpoint_entry *entri
 {
     char *temporary;
     int fd = make_temporary(target, &temporary, err);
-    int rc = fd < 0 ? fd : put_all(fd, entries, count, source, arg, err);
+    int rc = fd < 0 ? fd : keep_permissions(fd, target, err);
+    if (rc == HVD_OK)
+        rc = put_all(fd, entries, count, source, arg, err);
     if (fd >= 0 && close(fd) < 0 && rc == HVD_OK)
         rc = fail_errno(err, HVD_ERR_SYSTEM, errno, "cannot write the checkpoint");
     if (rc == HVD_OK && rename(temporary, target) < 0)

@@ -206,6 +206,17 @@ START_TEST(a_link_is_followed)
 }
 END_TEST
 
+START_TEST(a_file_that_is_replaced_keeps_its_permissions)
+{
+    struct stat status;
+    ck_assert_int_eq(save(1), HVD_OK);
+    ck_assert_int_eq(chmod(path, 0600), 0);
+    ck_assert_int_eq(save(2), HVD_OK);
+    ck_assert_int_eq(stat(path, &status), 0);
+    ck_assert_int_eq((int)(status.st_mode & 07777), 0600);
+}
+END_TEST
+
 START_TEST(a_path_without_a_directory_is_here)
 {
     ck_assert_int_eq(chdir(directory), 0);
@@ -363,6 +374,7 @@ int main(void)
         the_layout_is_the_drawn_one,
         large_tensors_pass_through_a_small_buffer,
         a_link_is_followed,
+        a_file_that_is_replaced_keeps_its_permissions,
         a_path_without_a_directory_is_here,
         a_file_that_is_cut_off_anywhere_is_refused,
         a_file_that_goes_on_is_refused,
