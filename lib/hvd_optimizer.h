@@ -141,10 +141,10 @@ HVD_API int hvd_optimizer_ready_after(struct hvd_optimizer *optimizer, int param
  *     hvd_optimizer_skip_synchronize(optimizer);
  *     hvd_optimizer_step(optimizer);
  *
- * hvd_optimizer_skip_synchronize() is for the next step only, which is HVD_ERR_INVALID unless the
- * gradients have been synchronized and none has become ready since. Without it hvd_optimizer_step()
- * reduces once more what the gradients hold, and a warning says so, once. HVD_ADASUM has neither:
- * HVD_ERR_INVALID. */
+ * hvd_optimizer_skip_synchronize() is for one step only, the next that is made: one that is tried
+ * before the gradients have been synchronized, or after one has become ready since, is
+ * HVD_ERR_INVALID and changes nothing. Without it hvd_optimizer_step() reduces once more what the
+ * gradients hold, and a warning says so, once. HVD_ADASUM has neither: HVD_ERR_INVALID. */
 HVD_API int hvd_optimizer_synchronize(struct hvd_optimizer *optimizer);
 HVD_API int hvd_optimizer_skip_synchronize(struct hvd_optimizer *optimizer);
 
@@ -158,7 +158,8 @@ HVD_API int hvd_optimizer_step(struct hvd_optimizer *optimizer);
  * one is ready for the next step, which would overwrite it. */
 HVD_API int hvd_optimizer_zero_gradients(struct hvd_optimizer *optimizer);
 
-/* What is in flight is waited for, unless the world is broken or has been left. NULL is fine. */
+/* What is in flight is waited for, unless the world is broken or has been left: until the other
+ * ranks have made the same gradients ready, or leave. NULL is fine. */
 HVD_API void hvd_optimizer_destroy(struct hvd_optimizer *optimizer);
 
 #ifdef __cplusplus

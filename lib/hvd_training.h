@@ -6,8 +6,10 @@
  * order. They return HVD_OK or a negative status. What is wrong on one rank is a failure on all, so
  * that none goes on alone: a mistake is HVD_ERR_INVALID on the rank that makes it, want of memory
  * HVD_ERR_NOMEM, and on the others that is HVD_ERR_MISMATCH with the same text; what the ranks have
- * not alike is HVD_ERR_MISMATCH on all, and the text quotes it. What they send has names that begin
- * with "hvd.", unless others are given below; a program's own tensors have none such. */
+ * not alike is HVD_ERR_MISMATCH on all, and the text quotes it. Only a rank without the memory to
+ * submit a tensor at all fails alone: the others wait for it, until it leaves. What they send has
+ * names that begin with "hvd.", unless others are given below; a program's own tensors have none
+ * such. */
 #ifndef HVD_TRAINING_H
 #define HVD_TRAINING_H
 
