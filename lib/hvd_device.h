@@ -23,7 +23,15 @@
  *
  * Every rank of a process set has a tensor's memory in the same kind of place, host or device;
  * anything else is HVD_ERR_MISMATCH. Gathered outputs are the caller's: the library allocates no
- * memory on a device. */
+ * memory on a device. A rank that has joined takes part without a device. A large tensor is reduced
+ * chunk by chunk (1 MiB), so that the order in which its elements are combined, and with it the last
+ * bit of a floating-point sum, may be another one than in host memory; it is the same on all ranks.
+ *
+ * When the device fails before the other ranks have what they need from this one, the world is
+ * broken (HVD_ERR_SYSTEM, on all ranks; the text names rank, tensor, device and the vendor's
+ * number). When copying a result back fails, that is this tensor's failure on this rank alone. A
+ * collective ends only when nothing that the library has put on a queue uses its memory any more;
+ * when the world has ended, by failure or hvd_shutdown(), that is waited for two seconds at most. */
 #ifndef HVD_DEVICE_H
 #define HVD_DEVICE_H
 
@@ -42,7 +50,7 @@ enum hvd_device_queue {
 };
 
 /* An allreduce that the accelerators do among themselves. All ranks of the set call for the same
- * ones in the same order. */
+ * ones in the same order; the order between those of different sets is nobody's. */
 struct hvd_device_allreduce {
     const void *input; /* device memory; may be equal to output */
     void *output;
@@ -67,7 +75,9 @@ struct hvd_device {
     void *context;
 
     /* Host memory that the accelerator can copy from and to directly; NULL when there is none. The
-     * library asks for a few MiB, and keeps it until the device is unregistered. */
+     * library asks for pieces of 1 MiB, up to six for each process set that uses them, or a few
+     * more, and keeps them until the device is unregistered. Without the first one a collective is
+     * refused with HVD_ERR_NOMEM; without the others it takes longer. */
     void *(*alloc_pinned)(void *context, size_t nbytes);
     void (*free_pinned)(void *context, void *memory, size_t nbytes);
 
@@ -78,17 +88,20 @@ struct hvd_device {
 
     /* Events, which are used again and again: recorded, they have not passed until everything has
      * been done that was on that queue then. query_event() returns 1 when it has passed, 0 when not
-     * yet, and a negative number when what it stands for has failed. An event that was never
-     * recorded has passed. query_event() is also asked about the caller's own events
-     * (hvd_tensor.ready). */
+     * yet, and a negative number when what it stands for has failed: something that was put on the
+     * queue since an event was recorded there before. An event that was never recorded has passed.
+     * query_event() is also asked about the caller's own events (hvd_tensor.ready): until they have
+     * passed neither input nor output is touched. It is asked every 50 us or so while the library
+     * waits for one, and not at all otherwise. */
     void *(*create_event)(void *context); /* NULL when there is none */
     void (*destroy_event)(void *context, void *event);
     int (*record_event)(void *context, void *event, enum hvd_device_queue queue);
     int (*query_event)(void *context, void *event);
 
     /* Both or neither may be NULL. Can the accelerators reduce this themselves (1, or 0)? The
-     * answer must be the same on all ranks for the same arguments. Then: puts it on
-     * HVD_DEVICE_REDUCE. */
+     * answer must be the same on all ranks for the same arguments, else the collective is a
+     * mismatch. HVD_ADASUM is not asked for, and while a rank has joined the library reduces
+     * itself. Then: puts it on HVD_DEVICE_REDUCE; other tensors move meanwhile. */
     int (*can_allreduce)(void *context, enum hvd_dtype dtype, enum hvd_op op, int process_set);
     int (*allreduce)(void *context, const struct hvd_device_allreduce *allreduce);
 };
@@ -99,8 +112,9 @@ struct hvd_device {
  * missing. */
 HVD_API int hvd_register_device(const struct hvd_device *device);
 
-/* Gives back what the library has of the device. HVD_ERR_INVALID for a number that is no device's,
- * or while tensors of it are in flight. The number is not used again. */
+/* Gives back what the library has of the device, but for pinned memory whose last copy has not
+ * passed. HVD_ERR_INVALID for a number that is no device's, or while tensors of it are in flight.
+ * The number is not used again. */
 HVD_API int hvd_unregister_device(int device);
 
 #ifdef __cplusplus

@@ -57,21 +57,24 @@ void device_lose_buffer(struct device_buffer *buffer, bool recorded);
 /* Sees to it that the device has a buffer, if it had none until now. */
 int device_reserve(struct device *device, struct err *err);
 
-/* Puts a copy on its queue; then the event, behind all that was put there until now. */
+/* What is put on a queue, and the event that stands for it, between begin and end: an event tells of
+ * failures since the one before, so nobody else's may come between. Nothing else is called there. */
+void device_begin(struct device *device);
+void device_end(struct device *device);
 int device_copy_to_host(struct device *device, void *host, const void *memory, size_t nbytes,
                         struct err *err);
 int device_copy_from_host(struct device *device, void *memory, const void *host, size_t nbytes,
                           struct err *err);
+int device_reduce(struct device *device, const struct hvd_device_allreduce *allreduce,
+                  struct err *err);
 int device_record(struct device_buffer *buffer, enum hvd_device_queue queue, struct err *err);
 
 /* 1 when the event has passed, 0 when not yet; a failure is that of what the event stands for, which
  * is then over, too: `what` says what that was, "copy to the host". */
 int device_passed(struct device *device, void *event, const char *what, struct err *err);
 
-/* Can the devices reduce this among themselves? Then: puts it on its queue. */
+/* Can the devices reduce this among themselves? */
 bool device_can_reduce(struct device *device, enum hvd_dtype dtype, enum hvd_op op,
                        int process_set);
-int device_reduce(struct device *device, const struct hvd_device_allreduce *allreduce,
-                  struct err *err);
 
 #endif

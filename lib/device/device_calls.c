@@ -11,13 +11,21 @@ static int answer(const struct device *device, int rc, const char *what, struct 
                 device->name, what, rc);
 }
 
+void device_begin(struct device *device)
+{
+    pthread_mutex_lock(&device->lock);
+}
+
+void device_end(struct device *device)
+{
+    pthread_mutex_unlock(&device->lock);
+}
+
 int device_copy_to_host(struct device *device, void *host, const void *memory, size_t nbytes,
                         struct err *err)
 {
     const struct hvd_device *table = &device->table;
-    pthread_mutex_lock(&device->lock);
     int rc = table->copy_to_host(table->context, host, memory, nbytes);
-    pthread_mutex_unlock(&device->lock);
     return answer(device, rc, "copy to the host", err);
 }
 
@@ -25,9 +33,7 @@ int device_copy_from_host(struct device *device, void *memory, const void *host,
                           struct err *err)
 {
     const struct hvd_device *table = &device->table;
-    pthread_mutex_lock(&device->lock);
     int rc = table->copy_from_host(table->context, memory, host, nbytes);
-    pthread_mutex_unlock(&device->lock);
     return answer(device, rc, "copy from the host", err);
 }
 
@@ -35,9 +41,7 @@ int device_record(struct device_buffer *buffer, enum hvd_device_queue queue, str
 {
     struct device *device = buffer->device;
     const struct hvd_device *table = &device->table;
-    pthread_mutex_lock(&device->lock);
     int rc = table->record_event(table->context, buffer->event, queue);
-    pthread_mutex_unlock(&device->lock);
     return answer(device, rc, "record an event", err);
 }
 
@@ -65,8 +69,6 @@ int device_reduce(struct device *device, const struct hvd_device_allreduce *allr
                   struct err *err)
 {
     const struct hvd_device *table = &device->table;
-    pthread_mutex_lock(&device->lock);
     int rc = table->allreduce(table->context, allreduce);
-    pthread_mutex_unlock(&device->lock);
     return answer(device, rc, "reduce", err);
 }

@@ -42,24 +42,25 @@ static int begin_piece(struct transfer *transfer, struct err *err)
 {
     size_t piece = transfer->begun, at = piece * DEVICE_CHUNK, nbytes = length_of(transfer, piece);
     struct device_buffer *buffer = buffer_of(transfer, piece);
-    int rc;
-    if (transfer->queue == HVD_DEVICE_TO_HOST) {
+    int rc, recorded = HVD_OK;
+    if (transfer->queue == HVD_DEVICE_FROM_HOST)
+        memcpy(buffer->memory, transfer->host + at, nbytes);
+    device_begin(transfer->device);
+    if (transfer->queue == HVD_DEVICE_TO_HOST)
         rc = device_copy_to_host(transfer->device, buffer->memory, transfer->memory + at, nbytes,
                                  err);
-    } else {
-        memcpy(buffer->memory, transfer->host + at, nbytes);
+    else
         rc = device_copy_from_host(transfer->device, transfer->memory + at, buffer->memory, nbytes,
                                    err);
-    }
-    if (rc < 0)
-        return rc;
-    rc = device_record(buffer, transfer->queue, err);
-    if (rc == HVD_OK) {
-        transfer->begun++;
-    } else { /* nothing tells when the copy has passed */
+    if (rc == HVD_OK)
+        recorded = device_record(buffer, transfer->queue, err);
+    device_end(transfer->device);
+    if (recorded < 0) { /* nothing tells when the copy has passed */
         device_lose_buffer(buffer, false);
         transfer->buffers[piece % (size_t)transfer->nbuffers] = NULL;
+        return recorded;
     }
+    transfer->begun += rc == HVD_OK;
     return rc;
 }
 

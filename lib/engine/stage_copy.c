@@ -51,13 +51,13 @@ static void lose_buffer(struct stage *stage)
     stage->host = NULL;
 }
 
-/* 1 if there is something to be waited for, 0 if not. */
-static int copy_in(struct run *run, struct err *err)
+/* How many tensors' copies have been put on the queue; `*rc` is the first failure. */
+static int put_in(struct run *run, int *rc, struct err *err)
 {
     struct stage *stage = &run->stage;
     size_t at = 0;
-    int copied = 0, rc = HVD_OK;
-    for (int i = 0; i < run->count && rc == HVD_OK; at += stage_part_bytes(run, i++)) {
+    int copies = 0;
+    for (int i = 0; i < run->count && *rc == HVD_OK; at += stage_part_bytes(run, i++)) {
         if (!run->tensors[i].own) {
             memset(stage->host + at, 0, stage_part_bytes(run, i));
             continue;
@@ -65,41 +65,68 @@ static int copy_in(struct run *run, struct err *err)
         struct stage_piece piece = stage_piece(run, i, at, true);
         if (piece.nbytes == 0)
             continue;
-        rc =
+        *rc =
             device_copy_to_host(stage->buffer->device, piece.host, piece.memory, piece.nbytes, err);
-        copied |= rc == HVD_OK;
+        copies += *rc == HVD_OK;
     }
-    struct err unrecorded;
-    if (copied && device_record(stage->buffer, HVD_DEVICE_TO_HOST, &unrecorded) < 0) {
-        lose_buffer(stage);
-        return rc < 0 ? rc : (*err = unrecorded).code;
-    }
-    return rc < 0 ? rc : copied;
+    return copies;
 }
 
-static bool copy_out(struct run *run)
+/* 1 if there is something to be waited for, 0 if not. */
+static int copy_in(struct run *run, struct err *err)
 {
-    struct stage *stage = &run->stage;
+    struct err unrecorded = { .code = HVD_OK };
+    struct device *device = run->stage.buffer->device;
+    int rc = HVD_OK;
+    device_begin(device);
+    int copies = put_in(run, &rc, err);
+    if (copies > 0)
+        device_record(run->stage.buffer, HVD_DEVICE_TO_HOST, &unrecorded);
+    device_end(device);
+    if (unrecorded.code < 0)
+        lose_buffer(&run->stage);
+    if (rc == HVD_OK && unrecorded.code < 0)
+        rc = (*err = unrecorded).code;
+    return rc < 0 ? rc : copies > 0;
+}
+
+/* Likewise; a failure is that of its tensor. */
+static int put_out(struct run *run)
+{
     struct err err;
     size_t at = 0;
-    bool copied = false;
+    int copies = 0;
     for (int i = 0; i < run->count; at += stage_part_bytes(run, i++)) {
         if (!run->tensors[i].own)
             continue;
         struct stage_piece piece = stage_piece(run, i, at, false);
         if (piece.nbytes == 0)
             continue;
-        if (device_copy_from_host(stage->buffer->device, piece.memory, piece.host, piece.nbytes,
-                                  &err) < 0)
+        int rc = device_copy_from_host(run->stage.buffer->device, piece.memory, piece.host,
+                                       piece.nbytes, &err);
+        if (rc < 0)
             doom(run, i, &err);
-        else
-            copied = true;
+        copies += rc == HVD_OK;
     }
-    if (!copied || device_record(stage->buffer, HVD_DEVICE_FROM_HOST, &err) == HVD_OK)
-        return !copied;
+    return copies;
+}
+
+/* True if there is nothing to be waited for. */
+static bool copy_out(struct run *run)
+{
+    struct err err;
+    struct device *device = run->stage.buffer->device;
+    int rc = HVD_OK;
+    device_begin(device);
+    int copies = put_out(run);
+    if (copies > 0)
+        rc = device_record(run->stage.buffer, HVD_DEVICE_FROM_HOST, &err);
+    device_end(device);
+    if (rc == HVD_OK)
+        return copies == 0;
     for (int i = 0; i < run->count; i++)
         doom(run, i, &err);
-    lose_buffer(stage);
+    lose_buffer(&run->stage);
     return true;
 }
 

@@ -28,12 +28,15 @@ static int begin(struct process_set *set, struct run *run, struct err *err)
     if (!run->stage.buffer)
         return err->code;
     trace_stage(run, PHASE_MOVING);
+    device_begin(own->device);
     int rc = device_reduce(own->device, &allreduce, err);
+    if (rc == HVD_OK)
+        rc = device_record(run->stage.buffer, HVD_DEVICE_REDUCE, err);
+    device_end(own->device);
     if (rc < 0)
         return rc;
     run->stage.step = STAGE_REDUCING;
-    rc = device_record(run->stage.buffer, HVD_DEVICE_REDUCE, err);
-    return rc < 0 ? rc : 1;
+    return 1;
 }
 
 /* Behind one that waits for its event, all wait. */
