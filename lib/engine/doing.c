@@ -60,20 +60,45 @@ static void put_waiting(struct page *page, const struct process_set *set,
     list_text_add(&page->text, "\n");
 }
 
+static const char *act_of(const struct run *run)
+{
+    static const char *const acts[] = {
+        [STAGE_NONE] = "about to move the data of",
+        [STAGE_QUEUED] = "waiting for a device to be ready with",
+        [STAGE_COMING] = "copying from a device the data of",
+        [STAGE_HERE] = "about to move the data of",
+        [STAGE_GOING] = "copying to a device the result of",
+        [STAGE_REDUCING] = "waiting for devices to reduce",
+        [STAGE_DOOMED] = "waiting for a device to let go of",
+    };
+    return run->operation ? "moving the data of" : acts[run->stage.step];
+}
+
 static void put_run(struct page *page, const struct run *run)
 {
     char label[REQUEST_LABEL];
     const struct tensor *own = run->tensors[0].own;
     if (!has_line(page))
         return;
-    list_text_add(&page->text, "%s %s",
-                  run->operation ? "moving the data of" : "about to move the data of",
+    list_text_add(&page->text, "%s %s", act_of(run),
                   request_label(label, run->description.kind, own ? own->name : NULL));
     if (run->count > 1)
         list_text_add(&page->text, " and %d more", run->count - 1);
     if (own)
         list_text_add(&page->text, " since %.1f s", seconds(own->since_ns, page->now_ns));
     list_text_add(&page->text, "\n");
+}
+
+/* Of a tensor's chunks, the first. */
+static void put_line(struct page *page, const struct run *first)
+{
+    const struct tensor *last = NULL;
+    for (const struct run *run = first; run; run = run->next) {
+        const struct tensor *own = run->tensors[0].own;
+        if (!own || own != last)
+            put_run(page, run);
+        last = own;
+    }
 }
 
 static void put_set(struct page *page, const struct process_set *set)
@@ -84,8 +109,9 @@ static void put_set(struct page *page, const struct process_set *set)
     for (uint32_t n = set->window.first; n != set->window.end; n++)
         if (set->running[n % WINDOW_SIZE])
             put_run(page, set->running[n % WINDOW_SIZE]);
-    for (const struct run *run = set->queue; run; run = run->next)
-        put_run(page, run);
+    put_line(page, set->queue);
+    put_line(page, set->returning.first);
+    put_line(page, set->reducing.first);
 }
 
 static void put_last(struct page *page, const struct engine *engine)

@@ -196,6 +196,7 @@ int runs_finish(struct process_set *set)
             continue;
         trace_moved(run);
         operation_fini(set->store, run->operation);
+        run->operation = NULL;
         set->running[place] = NULL;
         window->at[place] = NULL;
         finish(set, run);
@@ -227,6 +228,7 @@ void runs_fail(struct process_set *set, const struct err *reason)
         if (!run)
             continue;
         operation_fini(set->store, run->operation);
+        run->operation = NULL;
         fail_run(set, run, reason);
     }
     set->window.first = set->window.end;

@@ -214,10 +214,11 @@ void stage_fail_all(struct process_set *set, const struct err *reason)
 /* The vendor may still use what it was given: that is left to it. */
 static void give_up(struct process_set *set)
 {
-    struct err reason;
-    fail(&reason, HVD_ERR_TIMEOUT, "the device does not finish a copy");
     while (set->returning.first) {
+        struct err reason;
         struct run *run = run_list_take(&set->returning);
+        fail(&reason, HVD_ERR_TIMEOUT, "the device does not finish copying");
+        stage_context(run, &reason);
         doom(run, &reason);
         finish(set, run, false);
     }
