@@ -383,6 +383,7 @@ program_tests += \
 	tests/program/completion_test.sh \
 	tests/program/ending_test.sh \
 	tests/program/examples_hosts_test.sh \
+	tests/program/function_approximation_test.sh \
 	tests/program/horovod_test.sh \
 	tests/program/host_cut_test.sh \
 	tests/program/host_failure_test.sh \
@@ -392,6 +393,7 @@ program_tests += \
 	tests/program/launch_test.sh \
 	tests/program/networks_test.sh \
 	tests/program/output_test.sh \
+	tests/program/pinn_test.sh \
 	tests/program/remote_agent_test.sh \
 	tests/program/rendezvous_test.sh \
 	tests/program/report_test.sh \
@@ -417,7 +419,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/support/service.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/bad/config.tsv tests/bad/http.tsv tests/bad/hvd-bandwidth.tsv tests/bad/hvdrendezvousd.tsv tests/bad/hvdrun.tsv tests/bad/wire.tsv
+EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/bad/config.tsv tests/bad/http.tsv tests/bad/hvd-bandwidth.tsv tests/bad/hvdrendezvousd.tsv tests/bad/hvdrun.tsv tests/bad/wire.tsv
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
@@ -475,9 +477,11 @@ AM_TESTS_ENVIRONMENT = \
 	WORLD='$(abs_builddir)/tests/support/world'; HELLO='$(abs_builddir)/examples/hello'; \
 	API_TOUR='$(abs_builddir)/examples/api_tour'; \
 	FASHION_MNIST='$(abs_builddir)/examples/fashion_mnist'; \
+	FUNCTION_APPROXIMATION='$(abs_builddir)/examples/function_approximation'; \
+	PINN='$(abs_builddir)/examples/pinn'; \
 	SOFTMAX_REGRESSION='$(abs_builddir)/examples/softmax_regression'; \
 	SYNTHETIC_BENCHMARK='$(abs_builddir)/examples/synthetic_benchmark'; \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
 	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH ACT COLLECTIVES HOROVOD_WORKER MEET WORLD HELLO API_TOUR \
-		FASHION_MNIST SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS SANITIZERS MANDOC CC;
+		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS SANITIZERS MANDOC CC;

@@ -5,7 +5,7 @@
  *     tensors=8 values=1199882 max_absolute=2.3e-08 max_relative=1.1e-06 tolerance=1e-05 same=yes
  * The relative difference of two tensors is the length of their difference over the length of the
  * first, each taken as one vector: a value that is nearly 0 does not count for more than it is.
- * What is not a tensor of float32 must be the same to the bit.
+ * What is not a tensor of float32 or float64 must be the same to the bit.
  *
  * Exit status 1 if a tensor differs by more than the tolerance, relatively (0 if none is given), or
  * holds what is no number, or if the files differ in anything else; 2 if a file cannot be read. */
@@ -20,7 +20,7 @@
 struct difference {
     size_t tensors, values;
     double absolute, relative; /* the largest so far; NaN once there is one */
-    bool other;                /* what is not a tensor of float32 differs */
+    bool other;                /* what is not a tensor of such differs */
 };
 
 static bool same_form(const struct checkpoint_entry *a, const struct checkpoint_entry *b)
@@ -44,15 +44,20 @@ static double larger(double a, double b)
     return isnan(a) || a > b ? a : b;
 }
 
-static void compare_floats(struct difference *difference, const float *a, const float *b,
-                           size_t count)
+static double value_at(const void *data, enum hvd_dtype dtype, size_t i)
+{
+    return dtype == HVD_FLOAT32 ? (double)((const float *)data)[i] : ((const double *)data)[i];
+}
+
+static void compare_floats(struct difference *difference, const void *a, const void *b,
+                           enum hvd_dtype dtype, size_t count)
 {
     double square = 0, length = 0;
     for (size_t i = 0; i < count; i++) {
-        double apart = (double)b[i] - (double)a[i];
+        double first = value_at(a, dtype, i), apart = value_at(b, dtype, i) - first;
         difference->absolute = larger(difference->absolute, fabs(apart));
         square += apart * apart;
-        length += (double)a[i] * (double)a[i];
+        length += first * first;
     }
     double relative = square == 0 ? 0 : sqrt(square / length);
     difference->relative = larger(difference->relative, relative);
@@ -77,8 +82,11 @@ static void compare_entries(struct difference *difference, const struct checkpoi
 {
     const struct checkpoint_entry *form = &a->entries[entry];
     void *left = data_of(a, entry), *right = data_of(b, entry);
-    if (form->kind == CHECKPOINT_TENSOR && form->dtype == HVD_FLOAT32)
-        compare_floats(difference, left, right, (size_t)form->nbytes / sizeof(float));
+    enum hvd_dtype dtype = form->dtype;
+    bool floats = dtype == HVD_FLOAT32 || dtype == HVD_FLOAT64;
+    if (form->kind == CHECKPOINT_TENSOR && floats)
+        compare_floats(difference, left, right, dtype,
+                       (size_t)form->nbytes / hvd_dtype_size(dtype));
     else if (memcmp(left, right, (size_t)form->nbytes) != 0)
         difference->other = true;
     free(left);
