@@ -51,8 +51,8 @@ struct hvd_object {
 /* On `root`, `object` is read and borrowed during the call; on the others it is written, whatever
  * it was before, and theirs to free: an empty one when the call fails. `name` is matched between
  * ranks, "<name>.sz" and "<name>.t", at most HVD_PARAMETER_NAME_MAX bytes long, and may be NULL. A
- * name, root or process set that cannot be is HVD_ERR_INVALID at once, as with every collective,
- * and leaves the object alone. */
+ * name, root or process set that cannot be is HVD_ERR_INVALID at once, as with every collective:
+ * then, and when there is no world, the object is left alone. */
 HVD_API int hvd_broadcast_object(const char *name, struct hvd_object *object, int root,
                                  int process_set);
 
@@ -164,7 +164,7 @@ HVD_API int hvd_checkpoint_save(const char *file, const struct hvd_checkpoint *c
  * what is in it: they need no such file. HVD_ERR_INVALID if it is no checkpoint, damaged, or one of
  * another model, and the text says what was found and what was expected; HVD_ERR_SYSTEM if it
  * cannot be read; HVD_ERR_MISMATCH if the ranks' lists differ. Nothing has been changed on any rank
- * then, unless the disk fails after the check. */
+ * then, unless the disk fails or memory runs out after the check. */
 HVD_API int hvd_checkpoint_restore(const char *file, const struct hvd_checkpoint *checkpoint,
                                    int process_set);
 
