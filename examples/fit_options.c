@@ -42,6 +42,15 @@ struct fit_options fit_options_defaults(const struct fit_equation *equation)
     };
 }
 
+static void put_points(char *text, size_t size, const struct fit_equation *equation)
+{
+    long together = equation->points[FIT_DATA_PARALLEL], alone = equation->points[FIT_ENSEMBLE];
+    char more[40] = "";
+    if (alone != together)
+        snprintf(more, sizeof more, ", ensemble %ld", alone);
+    snprintf(text, size, "%ld%s; all together at least %ld", together, more, equation->least);
+}
+
 /* The default of the option at `offset`, in words; empty if its row tells it. */
 static void put_default(char *text, size_t size, size_t offset, const struct fit_equation *equation)
 {
@@ -51,9 +60,7 @@ static void put_default(char *text, size_t size, size_t offset, const struct fit
     if (offset == FIELD(learning_rate))
         snprintf(text, size, "%g, data-parallel x the number of ranks", equation->learning_rate);
     if (offset == FIELD(points))
-        snprintf(text, size, "%ld, ensemble %ld; all together at least %ld",
-                 equation->points[FIT_DATA_PARALLEL], equation->points[FIT_ENSEMBLE],
-                 equation->least);
+        put_points(text, size, equation);
     if (offset == FIELD(seed))
         snprintf(text, size, "%d", SEED);
 }

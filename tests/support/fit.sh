@@ -49,12 +49,12 @@ same() {
 check_training() {
     for ranks in 0 2 3 4; do
         size=${ranks#0} size=${size:-1}
-        fit $ranks
+        fit "$ranks"
         ok "data-parallel, $size ranks end with the same parameters" \
-            says $size 'mode=data-parallel error=[0-9.]+e-[0-9]+ identical=yes bytes_sent=[0-9]+'
+            says "$size" 'mode=data-parallel error=[0-9.]+e-[0-9]+ identical=yes bytes_sent=[0-9]+'
         ok "with which each is right in the whole interval" below 2e-2
-        fit $ranks --mode ensemble
-        ok "an ensemble of $size sends nothing" says $size 'mode=ensemble error=[0-9.]+e-[0-9]+ bytes_sent=0'
+        fit "$ranks" --mode ensemble
+        ok "an ensemble of $size sends nothing" says "$size" 'mode=ensemble error=[0-9.]+e-[0-9]+ bytes_sent=0'
         ok "and each is right in its domain" below 2e-2
     done
 }
