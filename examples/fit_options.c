@@ -69,7 +69,7 @@ void fit_options_table(struct fit_option_table *table, const struct fit_equation
 {
     memcpy(table->rows, rows, sizeof rows);
     for (int i = 0; i < FIT_OPTION_ROWS; i++) {
-        char preset[FIT_HELP_SIZE];
+        char preset[FIT_HELP_SIZE / 2];
         put_default(preset, sizeof preset, rows[i].offset, equation);
         if (preset[0] == '\0')
             continue;

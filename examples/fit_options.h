@@ -20,7 +20,7 @@ struct fit_options {
     bool quiet, help;
 };
 
-enum { FIT_OPTION_ROWS = 9, FIT_HELP_SIZE = 80 };
+enum { FIT_OPTION_ROWS = 9, FIT_HELP_SIZE = 160 };
 
 struct fit_option_table {
     struct option_row rows[FIT_OPTION_ROWS];
