@@ -116,8 +116,8 @@ bool data_can_reduce(enum hvd_dtype dtype, enum hvd_op op)
 static double in_type(enum hvd_dtype dtype, double value)
 {
     unsigned char element[8];
-    element_put(dtype, element, value);
-    return element_get(dtype, element);
+    element_store(dtype, element, value);
+    return element_load(dtype, element);
 }
 
 void data_input(const struct data *data, int from, int to, struct data_table *table)
@@ -129,7 +129,7 @@ void data_input(const struct data *data, int from, int to, struct data_table *ta
                                      : (double)(mix(data->seed, i, way) % 128);
         if (data->dtype == HVD_BOOL && !data->reduced)
             value = value < 64;
-        element_put(data->dtype, table->bytes + i * size, value);
+        element_store(data->dtype, table->bytes + i * size, value);
     }
 }
 
@@ -148,7 +148,7 @@ void data_reduced(const struct data *data, struct data_table *table)
 {
     size_t size = hvd_dtype_size(data->dtype);
     for (size_t i = 0; i < DATA_PERIOD; i++)
-        element_put(data->dtype, table->bytes + i * size, reduce(data, i));
+        element_store(data->dtype, table->bytes + i * size, reduce(data, i));
 }
 
 /* The part of `count` elements that lies in one period. */
@@ -174,7 +174,7 @@ static bool differs(const struct data *data, const unsigned char *expected, cons
 {
     if (memcmp(expected, at, hvd_dtype_size(data->dtype)) == 0)
         return false;
-    double want = element_get(data->dtype, expected), got = element_get(data->dtype, at);
+    double want = element_load(data->dtype, expected), got = element_load(data->dtype, at);
     double slack =
         data->reduced && data->op == HVD_AVERAGE ? element_epsilon(data->dtype) * fabs(want) : 0;
     return !(fabs(got - want) <= slack);

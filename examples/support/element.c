@@ -109,12 +109,12 @@ double element_epsilon(enum hvd_dtype dtype)
     return types[dtype].digits ? ldexp(1, 1 - types[dtype].digits) : 0;
 }
 
-void element_put(enum hvd_dtype dtype, void *at, double value)
+void element_store(enum hvd_dtype dtype, void *at, double value)
 {
     types[dtype].put(at, value);
 }
 
-double element_get(enum hvd_dtype dtype, const void *at)
+double element_load(enum hvd_dtype dtype, const void *at)
 {
     return types[dtype].get(at);
 }

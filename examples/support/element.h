@@ -19,7 +19,7 @@ double element_epsilon(enum hvd_dtype dtype);
 
 /* `at` needs no alignment. Whole numbers wrap around in integers, as the library's sums do; bool is
  * 0 or 1. Halves: what they cannot hold to the digit is rounded toward zero. */
-void element_put(enum hvd_dtype dtype, void *at, double value);
-double element_get(enum hvd_dtype dtype, const void *at);
+void element_store(enum hvd_dtype dtype, void *at, double value);
+double element_load(enum hvd_dtype dtype, const void *at);
 
 #endif
