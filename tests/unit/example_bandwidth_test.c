@@ -24,9 +24,9 @@ START_TEST(every_half_is_the_number_that_it_is)
     for (unsigned bits = 0; bits <= 0xffff; bits++) {
         uint16_t half = (uint16_t)bits, back = 0;
         double expected = (double)float16_to_float(half);
-        double value = element_get(HVD_FLOAT16, &half);
+        double value = element_load(HVD_FLOAT16, &half);
         ck_assert(isnan(expected) ? isnan(value) : value == expected);
-        element_put(HVD_FLOAT16, &back, value);
+        element_store(HVD_FLOAT16, &back, value);
         ck_assert(isnan(expected) || back == half);
     }
 }
@@ -45,8 +45,8 @@ START_TEST(whole_numbers_wrap_around_in_integers)
         { HVD_FLOAT32, -0.1f, -0.1f }, { HVD_FLOAT64, 0.1, 0.1 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        element_put(rows[i].dtype, memory, rows[i].value);
-        ck_assert_double_eq(element_get(rows[i].dtype, memory), rows[i].expected);
+        element_store(rows[i].dtype, memory, rows[i].value);
+        ck_assert_double_eq(element_load(rows[i].dtype, memory), rows[i].expected);
     }
 }
 END_TEST
@@ -55,7 +55,7 @@ END_TEST
 
 static double at(enum hvd_dtype dtype, const struct data_table *of, size_t i)
 {
-    return element_get(dtype, of->bytes + i * hvd_dtype_size(dtype));
+    return element_load(dtype, of->bytes + i * hvd_dtype_size(dtype));
 }
 
 /* What the ranks but `left_out` add up to, by op. */
@@ -128,7 +128,7 @@ START_TEST(each_wrong_element_is_counted_once)
     static const size_t places[] = { 0, 520, 521, 1541, 1542, COUNT - 1 };
     for (size_t i = 0; i < 6; i++) {
         unsigned char *element = memory + places[i] * size;
-        element_put(data.dtype, element, element_get(data.dtype, element) == 0);
+        element_store(data.dtype, element, element_load(data.dtype, element) == 0);
         ck_assert_uint_eq(data_count_wrong(&data, &table, memory, 500, COUNT), i + 1);
     }
 }
