@@ -63,6 +63,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/inspect.c \
 	lib/engine/move.c \
 	lib/engine/doing.c \
+	lib/engine/ready.c \
 	lib/engine/run.c \
 	lib/engine/run_prepare.c \
 	lib/engine/run_queue.c \

@@ -42,6 +42,7 @@ unit_tests = \
 	tests/unit/description_test \
 	tests/unit/device_copy_test \
 	tests/unit/device_ends_test \
+	tests/unit/device_ready_test \
 	tests/unit/device_reduce_test \
 	tests/unit/device_test \
 	tests/unit/engine_ends_test \
@@ -119,6 +120,9 @@ tests_unit_device_copy_test_LDADD = examples/libsupport.la $(LDADD)
 tests_unit_device_ends_test_SOURCES = tests/unit/device_ends_test.c $(device_ranks)
 tests_unit_device_ends_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_device_ends_test_LDADD = examples/libsupport.la $(LDADD)
+tests_unit_device_ready_test_SOURCES = tests/unit/device_ready_test.c $(device_ranks)
+tests_unit_device_ready_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_device_ready_test_LDADD = examples/libsupport.la $(LDADD)
 tests_unit_device_reduce_test_SOURCES = tests/unit/device_reduce_test.c $(device_ranks)
 tests_unit_device_reduce_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_device_reduce_test_LDADD = examples/libsupport.la $(LDADD)
@@ -439,6 +443,7 @@ thread_tests = \
 	tests/unit/accelerator_test \
 	tests/unit/device_copy_test \
 	tests/unit/device_ends_test \
+	tests/unit/device_ready_test \
 	tests/unit/device_reduce_test \
 	tests/unit/device_test \
 	tests/unit/engine_ends_test \

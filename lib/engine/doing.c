@@ -64,7 +64,7 @@ static const char *act_of(const struct run *run)
 {
     static const char *const acts[] = {
         [STAGE_NONE] = "about to move the data of",
-        [STAGE_QUEUED] = "waiting for a device to be ready with",
+        [STAGE_QUEUED] = "about to copy from a device the data of",
         [STAGE_COMING] = "copying from a device the data of",
         [STAGE_HERE] = "about to move the data of",
         [STAGE_GOING] = "copying to a device the result of",
@@ -72,6 +72,20 @@ static const char *act_of(const struct run *run)
         [STAGE_DOOMED] = "waiting for a device to let go of",
     };
     return run->operation ? "moving the data of" : acts[run->stage.step];
+}
+
+/* Of those that a device still makes the input of, and what waits behind them. */
+static void put_unoffered(struct page *page, const struct process_set *set)
+{
+    char label[REQUEST_LABEL];
+    struct waiting waiting;
+    for (int i = 0; ready_waiting(set, i, &waiting); i++)
+        if (has_line(page))
+            list_text_add(&page->text, "%s %s since %.1f s\n",
+                          i < set->unmade.count ? "waiting for the device to make the input of"
+                                                : "about to submit",
+                          request_label(label, waiting.kind, waiting.name),
+                          seconds(waiting.since_ns, page->now_ns));
 }
 
 static void put_run(struct page *page, const struct run *run)
@@ -105,7 +119,9 @@ static void put_set(struct page *page, const struct process_set *set)
 {
     struct waiting waiting;
     for (int i = 0; negotiation_waiting(set->negotiation, i, &waiting); i++)
-        put_waiting(page, set, &waiting);
+        if (waiting.own || !ready_has(set, waiting.name))
+            put_waiting(page, set, &waiting);
+    put_unoffered(page, set);
     for (uint32_t n = set->window.first; n != set->window.end; n++)
         if (set->running[n % WINDOW_SIZE])
             put_run(page, set->running[n % WINDOW_SIZE]);
@@ -152,13 +168,18 @@ void engine_report(void *arg, char *text, size_t size)
     pthread_mutex_unlock(&engine->lock);
 }
 
-void engine_say_doing(struct engine *engine, char *text, size_t size)
+void engine_say_doing(const struct process_set *set, char *text, size_t size)
 {
+    const struct engine *engine = set->engine;
     struct page page = { .now_ns = monotonic_ns() };
+    int unoffered = ready_waiting_count(set), others = engine->flight.in_flight - unoffered;
     list_text_init(&page.text, text, size);
-    if (engine->flight.in_flight > 0)
-        list_text_add(&page.text, "in %d other collectives, ", engine->flight.in_flight);
-    else
+    if (unoffered > 0)
+        list_text_add(&page.text, "its device still makes the input of %d tensor%s, ",
+                      set->unmade.count, set->unmade.count == 1 ? "" : "s");
+    if (others > 0)
+        list_text_add(&page.text, "in %d other collectives, ", others);
+    else if (unoffered == 0)
         list_text_add(&page.text, "in no collective, ");
     put_last(&page, engine);
     for (char *at = text; *at; at++)

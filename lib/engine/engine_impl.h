@@ -3,6 +3,7 @@
  * poll(), between two looks of a spinning driver, and while a caller sleeps.
  *
  *   submit.c   a caller's request becomes tensors in flight, offered to the set's negotiation
+ *   ready.c    tensors that are not offered yet, since a device still makes their input
  *   set.c      a process set; set_links.c, set_tree.c, set_data.c  its links, what goes over them
  *   settle.c   decisions: tensors that are done, failed, or have data to move
  *   inspect.c  the stall inspector's eyes and hands
@@ -67,6 +68,12 @@ struct run_list {
 void run_list_append(struct run_list *list, struct run *run);
 struct run *run_list_take(struct run_list *list); /* there is one */
 
+/* Likewise, of tensors: ready.c */
+struct tensor_list {
+    struct tensor *first, *last;
+    int count;
+};
+
 struct set_memory {
     void *staging;
     unsigned char *buffer; /* for what is fused; none until then */
@@ -99,6 +106,8 @@ struct process_set {
     uint64_t nameless[COLLECTIVE_KINDS]; /* how many of each kind have been submitted */
     int in_flight;                       /* own tensors */
     struct tensor *adding;               /* waits until this set's links are there */
+    struct tensor_list unmade;           /* not offered: their events have not passed */
+    struct tensor_list postponed; /* not offered: a join that waits for those, and the rest */
 
     struct channel **channels; /* by rank in the set; NULL where there is none */
     int *peers, npeers;        /* those that are there */
@@ -180,15 +189,30 @@ static inline uint64_t earlier(uint64_t a, uint64_t b)
 
 /* engine.c */
 void engine_note_done(struct engine *engine, const struct tensor *tensor);
+/* Puts this rank, its host and the collective in front. */
+int engine_context(const struct engine *engine, enum collective_kind kind, const char *name,
+                   struct err *err);
 
-/* doing.c: at most one line, without a newline */
-void engine_say_doing(struct engine *engine, char *text, size_t size);
+/* doing.c: at most one line, without a newline, as seen in `set` */
+void engine_say_doing(const struct process_set *set, char *text, size_t size);
 
 /* submit.c */
+int submit_offer(struct tensor *tensor, struct err *err); /* to the negotiation */
 int submit_to_world(struct engine *engine, const struct description *description, const int *ranks,
                     int64_t *handle, struct err *err);
 struct process_set *engine_find_set(struct engine *engine, int id, const char *what,
                                     struct err *err);
+
+/* ready.c: offers the tensor, at once or when its input is there */
+int ready_offer(struct tensor *tensor, struct err *err);
+/* Asks for events. 1 if something was offered, 0, or a negative status that breaks the world. */
+int ready_move(struct process_set *set, struct err *err);
+uint64_t ready_deadline(const struct process_set *set);
+void ready_forget(struct process_set *set);
+/* What is not offered: as negotiation_in_flight(), negotiation_waiting() and its count. */
+bool ready_has(const struct process_set *set, const char *name);
+int ready_waiting(const struct process_set *set, int index, struct waiting *waiting);
+int ready_waiting_count(const struct process_set *set);
 
 /* set.c */
 struct process_set *set_create(struct engine *engine, int id, const int *ranks, int size,

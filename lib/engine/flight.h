@@ -48,6 +48,7 @@ struct tensor {
     int parts;                      /* device: of it, that have been decided and are not done */
     bool failed;                    /* its ticket has the reason; ends with the last part */
     int phase;                      /* for the timeline: trace.c */
+    struct tensor *behind;          /* in the set's list of those that are not offered yet */
     struct tensor *previous, *next; /* in flight, or unused */
 };
 

@@ -10,13 +10,15 @@
 static int see_waiting(void *arg, int index, struct waiting *waiting)
 {
     const struct process_set *set = arg;
-    return negotiation_waiting(set->negotiation, index, waiting);
+    int offered = negotiation_waiting_count(set->negotiation);
+    return index < offered ? negotiation_waiting(set->negotiation, index, waiting)
+                           : ready_waiting(set, index - offered, waiting);
 }
 
 static int count_waiting(void *arg)
 {
     const struct process_set *set = arg;
-    return negotiation_waiting_count(set->negotiation);
+    return negotiation_waiting_count(set->negotiation) + ready_waiting_count(set);
 }
 
 static uint64_t last_decision(void *arg)
@@ -27,8 +29,7 @@ static uint64_t last_decision(void *arg)
 
 static void say_doing(void *arg, char *text, size_t size)
 {
-    const struct process_set *set = arg;
-    engine_say_doing(set->engine, text, size);
+    engine_say_doing(arg, text, size);
 }
 
 int inspect_start(struct process_set *set, struct err *err)

@@ -168,7 +168,11 @@ static int agree(struct process_set *set, struct err *err)
 int set_move(struct process_set *set, struct err *err)
 {
     int moved = set_hear(set, err);
-    int rc = moved < 0 ? moved : agree(set, err);
+    int rc = moved < 0 ? moved : ready_move(set, err);
+    if (rc >= 0) {
+        moved |= rc;
+        rc = agree(set, err);
+    }
     if (rc >= 0) {
         moved |= rc;
         rc = set_say(set, err);
@@ -205,6 +209,7 @@ bool set_is_unsettled(const struct process_set *set)
 static void fail_tensors(struct process_set *set, const struct err *reason, bool decided_too)
 {
     struct tensor *next;
+    ready_forget(set);
     for (struct tensor *tensor = set->engine->flight.first; tensor; tensor = next) {
         next = tensor->next;
         if (tensor->set == set && (decided_too || !tensor->decided) && tensor->parts == 0)
@@ -263,5 +268,5 @@ uint64_t set_deadline(const struct process_set *set)
     uint64_t data = set->data_since_ns
                         ? set->data_since_ns + set->engine->settings.cycle_time_us * 1000
                         : UINT64_MAX;
-    return earlier(earlier(stall, data), stage_deadline(set));
+    return earlier(earlier(stall, data), earlier(ready_deadline(set), stage_deadline(set)));
 }

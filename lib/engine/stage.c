@@ -53,27 +53,10 @@ bool stage_queue(struct process_set *set, struct run *run)
 
 int stage_context(const struct run *run, struct err *err)
 {
-    char label[REQUEST_LABEL];
-    const struct engine *engine = run->set->engine;
     const struct tensor *own = NULL;
     for (int i = 0; i < run->count && !own; i++)
         own = run->tensors[i].own;
-    return fail_context(err, "rank %d on %s: %s", engine->rank, engine->self.host,
-                        request_label(label, run->description.kind, own ? own->name : NULL));
-}
-
-int stage_is_ready(struct run *run, struct err *err)
-{
-    for (int i = 0; i < run->count; i++) {
-        struct tensor *own = run->tensors[i].own;
-        if (!own || !own->ready)
-            continue;
-        int rc = device_passed(own->device, own->ready, "make the input", err);
-        if (rc <= 0)
-            return rc;
-        own->ready = NULL;
-    }
-    return 1;
+    return engine_context(run->set->engine, run->description.kind, own ? own->name : NULL, err);
 }
 
 /* Nobody before it will give back memory that it lacks. */
@@ -86,12 +69,9 @@ static int come(struct process_set *set, struct run *run, struct err *err)
 {
     int rc = 0;
     if (run->stage.step == STAGE_QUEUED) {
-        trace_stage(run, PHASE_WAIT);
-        rc = stage_is_ready(run, err);
-        if (rc > 0) {
+        rc = stage_begin_in(run, err);
+        if (rc > 0)
             trace_stage(run, PHASE_IN);
-            rc = stage_begin_in(run, err);
-        }
     } else if (run->stage.step == STAGE_COMING) {
         rc = stage_move_in(run, err);
     }

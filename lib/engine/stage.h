@@ -2,8 +2,8 @@
 /* Runs whose tensors are in the memory of devices (lib/hvd_device.h). The engine works on host
  * memory, so each is copied there, carried out, and copied back:
  *
- *   queued -> (its tensors' events have passed) -> coming -> here -> in the window -> going -> done
- *   queued -> (likewise) -> reducing -> done         what the devices reduce among themselves
+ *   queued -> coming -> here -> in the window -> going -> done
+ *   queued -> reducing -> done                       what the devices reduce among themselves
  *   any -> doomed -> failed                          until nothing uses the tensors' memory any more
  *
  * Large tensors are cut into chunks (run_queue.c), each a run of its own, in line with all others:
@@ -78,9 +78,6 @@ bool stage_is_unsettled(const struct process_set *set);
 
 /* Puts this rank, its host and the collective in front. */
 int stage_context(const struct run *run, struct err *err);
-
-/* 1 when the events of a run's tensors have passed, 0, or a negative status. */
-int stage_is_ready(struct run *run, struct err *err);
 
 /* stage_piece.c: what of tensor `i`, whose part begins at byte `at` of the run, is copied to the host
  * (`in`), or back. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the devices reduce among themselves: in the order in which it was decided, which is that of
- * all ranks, the vendor is asked for each as soon as its tensor's event has passed; done when the
- * event behind it has; see stage.h.
+ * all ranks, the vendor is asked for each; done when the event behind it has passed; see stage.h.
  *
  * A failure breaks the world: the other ranks' devices may wait for ours. */
 #include "lib/engine/engine_impl.h"
@@ -39,20 +38,15 @@ static int begin(struct process_set *set, struct run *run, struct err *err)
     return 1;
 }
 
-/* Behind one that waits for its event, all wait. */
 static int begin_all(struct process_set *set, struct err *err)
 {
-    int rc = 1, moved = 0;
-    for (struct run *run = set->reducing.first; run && rc > 0; run = run->next) {
+    int moved = 0;
+    for (struct run *run = set->reducing.first; run; run = run->next) {
         if (run->stage.step == STAGE_REDUCING)
             continue;
-        trace_stage(run, PHASE_WAIT);
-        rc = stage_is_ready(run, err);
-        if (rc > 0)
-            rc = begin(set, run, err);
-        if (rc < 0)
+        if (begin(set, run, err) < 0)
             return stage_context(run, err);
-        moved |= rc;
+        moved = 1;
     }
     return moved;
 }

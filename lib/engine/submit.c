@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a caller's request to tensors in flight: checked, named, and offered to the negotiation of
- * their process set, all tensors of a group or none. Small data goes along with the offer.
+ * their process set (ready.c), all tensors of a group or none. Small data goes along with the offer.
  *
  * Fails with what request.h finds, when there is no such set or this rank is no member, a name is
  * in flight already, the set or the world has ended, or memory is short. */
@@ -157,7 +157,7 @@ static int name_tensors(struct prepared *prepared, const struct submission *subm
             snprintf(name, HVD_NAME_MAX + 1, NAME_MARK "%s.noname.%" PRIu64,
                      collective_name(submission->kind),
                      set->nameless[submission->kind] + (uint64_t)i);
-        if (!negotiation_in_flight(set->negotiation, name))
+        if (!negotiation_in_flight(set->negotiation, name) && !ready_has(set, name))
             continue;
         char label[REQUEST_LABEL];
         return fail(err, HVD_ERR_INVALID, "%s: a tensor of this name is in flight already",
@@ -262,7 +262,7 @@ static void fill_offer(struct offer *offer, struct parcel *parcel, struct tensor
         offer->complete = true;
 }
 
-static int offer_tensor(struct tensor *tensor, struct err *err)
+int submit_offer(struct tensor *tensor, struct err *err)
 {
     struct parcel parcel;
     parcel.record = (struct wire_writer){ 0 };
@@ -341,7 +341,7 @@ static int launch(struct engine *engine, struct prepared *prepared,
         struct tensor *tensor = make_tensor(prepared, submission, ticket, i, err);
         if (!tensor)
             return give_up(engine, ticket, i, err);
-        if (offer_tensor(tensor, err) < 0) {
+        if (ready_offer(tensor, err) < 0) {
             drop_tensor(tensor);
             return give_up(engine, ticket, i, err);
         }

@@ -93,7 +93,6 @@ static const char *span_of(const struct run *run, enum trace_phase phase)
 {
     static const char *const spans[] = {
         [PHASE_QUEUE] = "QUEUE",
-        [PHASE_WAIT] = "WAIT_FOR_DATA",
         [PHASE_IN] = "MEMCPY_IN_HOST_BUFFER",
         [PHASE_OUT] = "MEMCPY_OUT_HOST_BUFFER",
     };
@@ -153,6 +152,22 @@ void trace_unstaged(struct tensor *tensor)
     if (timeline && is_open(tensor))
         timeline_end(timeline, name_of(text, tensor->set, tensor->name));
     tensor->phase = PHASE_NONE;
+}
+
+void trace_waits(const struct tensor *tensor)
+{
+    char text[TRACE_NAME];
+    struct timeline *timeline = tensor->set->engine->timeline;
+    if (timeline)
+        timeline_begin(timeline, name_of(text, tensor->set, tensor->name), "WAIT_FOR_DATA");
+}
+
+void trace_made(const struct tensor *tensor)
+{
+    char text[TRACE_NAME];
+    struct timeline *timeline = tensor->set->engine->timeline;
+    if (timeline)
+        timeline_end(timeline, name_of(text, tensor->set, tensor->name));
 }
 
 void trace_queued(const struct run *run)

@@ -2,6 +2,7 @@
 /* What of the engine's work goes into the timeline (timeline.h), on rank 0, for the sets it belongs
  * to. Of each tensor:
  *
+ *   WAIT_FOR_DATA         until its device has made the input
  *   NEGOTIATE_ALLREDUCE   from the first rank that is ready to the decision; an instant per rank
  *   ALLREDUCE             from the decision to the end, with type and shape; in it, unless the data
  *                         came with the decision:
@@ -11,7 +12,6 @@
  *     MEMCPY_OUT_FUSION_BUFFER
  *   or, on a device:
  *     QUEUE                     until there is pinned memory for it
- *     WAIT_FOR_DATA             until its event has passed
  *     MEMCPY_IN_HOST_BUFFER     from the device, and until its first chunk may start
  *     RING_ALLREDUCE            until its last chunk is done; or DEVICE_ALLREDUCE
  *     MEMCPY_OUT_HOST_BUFFER    what is left of copying back
@@ -26,6 +26,10 @@
 /* Begins or ends to listen to the set's negotiation, as there is a timeline or not. */
 void trace_observe(struct process_set *set);
 
+/* For the device that makes its input, which then is there. */
+void trace_waits(const struct tensor *tensor);
+void trace_made(const struct tensor *tensor);
+
 void trace_queued(const struct run *run);
 void trace_packing(const struct run *run);
 void trace_moving(const struct run *run);
@@ -37,7 +41,6 @@ void trace_unpacked(const struct tensor *tensor);
 enum trace_phase {
     PHASE_NONE,
     PHASE_QUEUE,
-    PHASE_WAIT,
     PHASE_IN,
     PHASE_MOVING,
     PHASE_MOVED, /* between two spans */

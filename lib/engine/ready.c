@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensors whose input a device is still making (hvd_tensor.ready). They are offered to the negotiation
+ * when their event has passed on this rank, not before: what the ranks agree on is there, so that
+ * nothing is fused with, or stands in line behind, what is not.
+ *
+ *   submitted -> (its event has passed) -> offered;   any -> failed with its set
+ *
+ * A join says that nothing more comes: it waits for what was submitted before it, and what is
+ * submitted after it waits for the join. Nothing tells when an event has passed: whoever moves the
+ * set asks, LOOKS_MAX at a time, in turn.
+ *
+ * Fails, which breaks the world, when an event says that its device has failed (HVD_ERR_SYSTEM), and
+ * when memory is short. */
+#include "lib/engine/engine_impl.h"
+
+#include "lib/engine/trace.h"
+#include "lib/link/socket.h"
+
+#include <string.h>
+
+enum { LOOKS_MAX = 64 };
+
+static void append(struct tensor_list *list, struct tensor *tensor)
+{
+    tensor->behind = NULL;
+    if (list->last)
+        list->last->behind = tensor;
+    else
+        list->first = tensor;
+    list->last = tensor;
+    list->count++;
+}
+
+static struct tensor *take(struct tensor_list *list)
+{
+    struct tensor *tensor = list->first;
+    list->first = tensor->behind;
+    if (!list->first)
+        list->last = NULL;
+    list->count--;
+    return tensor;
+}
+
+/* 1 when the input is there, 0 when not yet, or a negative status. */
+static int is_made(struct tensor *tensor, struct err *err)
+{
+    int rc =
+        tensor->ready ? device_passed(tensor->device, tensor->ready, "make the input", err) : 1;
+    if (rc > 0)
+        tensor->ready = NULL;
+    return rc;
+}
+
+int ready_offer(struct tensor *tensor, struct err *err)
+{
+    struct err later;
+    struct process_set *set = tensor->set;
+    bool is_join = tensor->description.kind == COLLECTIVE_JOIN;
+    if (set->postponed.first || (is_join && set->unmade.first)) {
+        append(&set->postponed, tensor);
+        return HVD_OK;
+    }
+    if (is_made(tensor, &later) > 0)
+        return submit_offer(tensor, err);
+    trace_waits(tensor); /* a failure is seen at the next look, which breaks the world */
+    append(&set->unmade, tensor);
+    return HVD_OK;
+}
+
+static int look(struct tensor *tensor, struct err *err)
+{
+    int rc = is_made(tensor, err);
+    if (rc < 0)
+        return engine_context(tensor->set->engine, tensor->description.kind, tensor->name, err);
+    if (rc == 0) {
+        append(&tensor->set->unmade, tensor);
+        return 0;
+    }
+    trace_made(tensor);
+    rc = submit_offer(tensor, err);
+    return rc < 0 ? rc : 1;
+}
+
+/* A join, and what came after it. */
+static int offer_postponed(struct process_set *set, struct err *err)
+{
+    struct tensor_list list = set->postponed;
+    set->postponed = (struct tensor_list){ 0 };
+    while (list.first) {
+        int rc = ready_offer(take(&list), err);
+        if (rc < 0)
+            return rc;
+    }
+    return 1;
+}
+
+int ready_move(struct process_set *set, struct err *err)
+{
+    int moved = 0, looks = set->unmade.count < LOOKS_MAX ? set->unmade.count : LOOKS_MAX;
+    for (; looks > 0; looks--) {
+        int rc = look(take(&set->unmade), err);
+        if (rc < 0)
+            return rc;
+        moved |= rc;
+    }
+    return set->unmade.first || !set->postponed.first ? moved : offer_postponed(set, err);
+}
+
+void ready_forget(struct process_set *set)
+{
+    set->unmade = set->postponed = (struct tensor_list){ 0 };
+}
+
+uint64_t ready_deadline(const struct process_set *set)
+{
+    return set->unmade.first && set->state == SET_READY ? monotonic_ns() + STAGE_POLL_NS
+                                                        : UINT64_MAX;
+}
+
+int ready_waiting_count(const struct process_set *set)
+{
+    return set->unmade.count + set->postponed.count;
+}
+
+int ready_waiting(const struct process_set *set, int index, struct waiting *waiting)
+{
+    bool unmade = index < set->unmade.count;
+    const struct tensor *tensor = unmade ? set->unmade.first : set->postponed.first;
+    for (index -= unmade ? 0 : set->unmade.count; tensor && index > 0; index--)
+        tensor = tensor->behind;
+    if (!tensor)
+        return 0;
+    *waiting = (struct waiting){ .name = tensor->name,
+                                 .kind = tensor->description.kind,
+                                 .since_ns = tensor->since_ns };
+    rank_ranges_add(&waiting->missing, set->rank, set->rank + 1);
+    return 1;
+}
+
+static bool has(const struct tensor_list *list, const char *name)
+{
+    const struct tensor *tensor = list->first;
+    while (tensor && strcmp(tensor->name, name) != 0)
+        tensor = tensor->behind;
+    return tensor;
+}
+
+bool ready_has(const struct process_set *set, const char *name)
+{
+    return has(&set->unmade, name) || has(&set->postponed, name);
+}
