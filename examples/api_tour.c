@@ -183,8 +183,9 @@ static int leave(struct tour *tour, bool prints, struct count *count, struct pro
     int status = agree_to_go_on(name, problem);
     if (status != 0)
         return status;
+    int64_t wrong_before = count->wrong;
     visit_part(tour, &tour_end, prints, count);
-    wrong += tour->is_wrong;
+    wrong += count->wrong - wrong_before;
     result_begin(&result);
     result_integer(&result, "ranks", tour->size);
     result_integer(&result, "calls", count->calls);

@@ -13,16 +13,25 @@ static double sum_of_ranks(const struct tour *tour)
 
 /* ---- allreduce ---- */
 
-/* What ranks' numbers become; Adasum counts once what all agree on, here 7. */
+/* What a rank puts in. Of a product the fifth factor and those behind it are 1, so that it fits into
+ * a float. */
+static double number_of(int rank, enum hvd_op op)
+{
+    if (op == HVD_ADASUM)
+        return 7;
+    return op == HVD_PRODUCT && rank >= 4 ? 1 : rank + 1;
+}
+
+/* What ranks' numbers become; Adasum counts once what all agree on. */
 static double reduced(const struct tour *tour, enum hvd_op op)
 {
     double product = 1;
-    for (int i = 1; i <= tour->size; i++)
-        product *= i;
+    for (int i = 0; i < tour->size; i++)
+        product *= number_of(i, HVD_PRODUCT);
     const double results[] = {
         [HVD_AVERAGE] = sum_of_ranks(tour) / tour->size,
         [HVD_SUM] = sum_of_ranks(tour),
-        [HVD_ADASUM] = 7,
+        [HVD_ADASUM] = number_of(0, HVD_ADASUM),
         [HVD_MIN] = 1,
         [HVD_MAX] = tour->size,
         [HVD_PRODUCT] = product,
@@ -35,7 +44,7 @@ static void allreduce(struct tour *tour, int arg)
     enum hvd_op op = (enum hvd_op)arg;
     char name[32];
     snprintf(name, sizeof name, "tour.allreduce.%d", arg);
-    tour_numbers(tour, 3, op == HVD_ADASUM ? 7 : tour->rank + 1, 0);
+    tour_numbers(tour, 3, number_of(tour->rank, op), 0);
     if (tour_status(tour, hvd_allreduce(name, tour->input, tour->output, 3, HVD_FLOAT32, op)))
         tour_elements(tour, tour->output, 3, reduced(tour, op), 0);
 }

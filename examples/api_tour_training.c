@@ -8,7 +8,7 @@
 
 #include "examples/api_tour.h"
 
-enum { SAMPLES = 100, BATCH = 3 };
+enum { SHARE = 50, BATCH = 3 }; /* samples of each rank */
 
 /* ---- state and objects ---- */
 
@@ -112,9 +112,14 @@ static void corrected_momentum(struct tour *tour, int arg)
 
 /* ---- who trains on which sample ---- */
 
+static uint64_t samples(const struct tour *tour)
+{
+    return (uint64_t)SHARE * (uint64_t)tour->size;
+}
+
 static void sampler_create(struct tour *tour, int arg)
 {
-    struct hvd_sampler_options options = { .count = SAMPLES, .seed = (uint64_t)tour->seed };
+    struct hvd_sampler_options options = { .count = samples(tour), .seed = (uint64_t)tour->seed };
     (void)arg;
     tour_status(tour, hvd_sampler_create(&options, &tour->sampler));
 }
@@ -127,19 +132,18 @@ static void sampler_start_epoch(struct tour *tour, int arg)
 
 static void sampler_left(struct tour *tour, int arg)
 {
-    int share = (SAMPLES + tour->size - 1) / tour->size;
     (void)arg;
-    tour_number(tour, (double)hvd_sampler_left(tour->sampler), share);
+    tour_number(tour, (double)hvd_sampler_left(tour->sampler), SHARE);
 }
 
 static void sampler_next(struct tour *tour, int arg)
 {
-    uint64_t samples[BATCH] = { SAMPLES, SAMPLES, SAMPLES };
+    uint64_t batch[BATCH] = { 0 };
     (void)arg;
-    tour_number(tour, (double)hvd_sampler_next(tour->sampler, samples, BATCH), BATCH);
-    tour_say(tour, "[%d %d %d]", (int)samples[0], (int)samples[1], (int)samples[2]);
+    tour_number(tour, (double)hvd_sampler_next(tour->sampler, batch, BATCH), BATCH);
+    tour_say(tour, "[%d %d %d]", (int)batch[0], (int)batch[1], (int)batch[2]);
     for (int i = 0; i < BATCH; i++)
-        tour_expect(tour, samples[i] < SAMPLES);
+        tour_expect(tour, batch[i] < samples(tour));
 }
 
 static void sampler_processed(struct tour *tour, int arg)
@@ -151,8 +155,8 @@ static void sampler_processed(struct tour *tour, int arg)
 static void sampler_resume(struct tour *tour, int arg)
 {
     (void)arg;
-    tour_status(tour, hvd_sampler_resume(tour->sampler, 1, 90));
-    tour_number(tour, (double)hvd_sampler_left(tour->sampler), (10 + tour->size - 1) / tour->size);
+    tour_status(tour, hvd_sampler_resume(tour->sampler, 1, samples(tour) - (uint64_t)tour->size));
+    tour_number(tour, (double)hvd_sampler_left(tour->sampler), 1);
 }
 
 static void sampler_destroy(struct tour *tour, int arg)
