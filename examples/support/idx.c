@@ -21,7 +21,9 @@ struct idx_file {
     struct problem *problem;
 };
 
-#define DATA_PROBLEM(file, ...) problem_set((file)->problem, EXIT_STATUS_DATA, __VA_ARGS__)
+/* The path, of which a very long one is cut, and what is wrong with the file. */
+#define DATA_PROBLEM(file, format, ...)                                                            \
+    problem_set((file)->problem, EXIT_STATUS_DATA, "%.400s: " format, (file)->path, ##__VA_ARGS__)
 
 static int file_open(struct idx_file *file, const char *path, struct problem *problem)
 {
@@ -29,8 +31,7 @@ static int file_open(struct idx_file *file, const char *path, struct problem *pr
     errno = 0;
     file->stream = gzopen(path, "rb");
     if (file->stream == NULL)
-        return DATA_PROBLEM(file, "%s: %s, expected an IDX file", path,
-                            strerror(errno ? errno : ENOMEM));
+        return DATA_PROBLEM(file, "%s, expected an IDX file", strerror(errno ? errno : ENOMEM));
     gzbuffer(file->stream, 1 << 17);
     return 0;
 }
@@ -45,11 +46,11 @@ static int file_read(struct idx_file *file, const char *what, void *data, size_t
         int code;
         const char *reason = gzerror(file->stream, &code);
         if (got < 0 && code != Z_BUF_ERROR)
-            return DATA_PROBLEM(file, "%s: damaged: %s, expected an IDX file", file->path,
+            return DATA_PROBLEM(file, "damaged: %s, expected an IDX file",
                                 code == Z_ERRNO ? strerror(errno) : reason);
         if (got <= 0)
-            return DATA_PROBLEM(file, "%s: ends after %zu of the expected %zu bytes of %s",
-                                file->path, done, size, what);
+            return DATA_PROBLEM(file, "ends after %zu of the expected %zu bytes of %s", done, size,
+                                what);
         done += (size_t)got;
     }
     return 0;
@@ -61,12 +62,10 @@ static int file_expect_end(struct idx_file *file)
     char extra;
     int got = gzread(file->stream, &extra, 1);
     if (got > 0)
-        return DATA_PROBLEM(file, "%s: goes on after the last byte that its header announces",
-                            file->path);
+        return DATA_PROBLEM(file, "goes on after the last byte that its header announces");
     if (got < 0 || gzclose_r(file->stream) != Z_OK) {
         file->stream = NULL;
-        return DATA_PROBLEM(file, "%s: damaged: the gzip checksum at its end is wrong or missing",
-                            file->path);
+        return DATA_PROBLEM(file, "damaged: the gzip checksum at its end is wrong or missing");
     }
     file->stream = NULL;
     return 0;
@@ -90,13 +89,12 @@ static int read_header(struct idx_file *file, uint32_t magic, uint32_t *fields, 
     if (file_read(file, "header", bytes, 4 + 4 * count) < 0)
         return -1;
     if (big_endian(bytes) != magic)
-        return DATA_PROBLEM(file, "%s: magic number 0x%08x, expected 0x%08x (IDX %s)", file->path,
+        return DATA_PROBLEM(file, "magic number 0x%08x, expected 0x%08x (IDX %s)",
                             big_endian(bytes), magic, magic == MAGIC_IMAGES ? "images" : "labels");
     for (size_t i = 0; i < count; i++)
         fields[i] = big_endian(bytes + 4 + 4 * i);
     if (fields[0] < 1 || fields[0] > COUNT_MAX)
-        return DATA_PROBLEM(file, "%s: %u items announced, expected 1 to %d", file->path, fields[0],
-                            COUNT_MAX);
+        return DATA_PROBLEM(file, "%u items announced, expected 1 to %d", fields[0], COUNT_MAX);
     return 0;
 }
 
@@ -118,8 +116,8 @@ static int read_images(struct idx_set *set, const struct idx_shape *shape, struc
     if (read_header(file, MAGIC_IMAGES, fields, 3) < 0)
         return -1;
     if (fields[1] != (uint32_t)shape->height || fields[2] != (uint32_t)shape->width)
-        return DATA_PROBLEM(file, "%s: images of %u x %u, expected %d x %d", file->path, fields[1],
-                            fields[2], shape->height, shape->width);
+        return DATA_PROBLEM(file, "images of %u x %u, expected %d x %d", fields[1], fields[2],
+                            shape->height, shape->width);
     set->count = (long)fields[0];
     set->pixels = read_body(file, "pixels", (size_t)fields[0] * fields[1] * fields[2]);
     return set->pixels == NULL ? -1 : 0;
@@ -131,14 +129,13 @@ static int read_labels(struct idx_set *set, const struct idx_shape *shape, struc
     if (read_header(file, MAGIC_LABELS, &count, 1) < 0)
         return -1;
     if (count != set->count)
-        return DATA_PROBLEM(file, "%s: %u labels, expected %ld, one for each image", file->path,
-                            count, set->count);
+        return DATA_PROBLEM(file, "%u labels, expected %ld, one for each image", count, set->count);
     if ((set->labels = read_body(file, "labels", count)) == NULL)
         return -1;
     for (uint32_t i = 0; i < count; i++)
         if (set->labels[i] >= shape->classes)
-            return DATA_PROBLEM(file, "%s: item %u has label %d, expected 0 to %d", file->path, i,
-                                set->labels[i], shape->classes - 1);
+            return DATA_PROBLEM(file, "item %u has label %d, expected 0 to %d", i, set->labels[i],
+                                shape->classes - 1);
     return 0;
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeping the first problem. A text that is too long is cut; nothing here fails. */
+/* Keeping the first problem. A text that is too long is cut, and a file name in it may have newlines
+ * or worse, which become question marks; nothing here fails. */
 #include "examples/support/problem.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -14,6 +16,9 @@ int problem_set(struct problem *problem, int exit_status, const char *format, ..
     va_start(arguments, format);
     vsnprintf(problem->text, sizeof problem->text, format, arguments);
     va_end(arguments);
+    for (char *at = problem->text; *at != '\0'; at++)
+        if (iscntrl((unsigned char)*at))
+            *at = '?';
     return -1;
 }
 

@@ -91,6 +91,16 @@ START_TEST(a_missing_file_is_named)
 }
 END_TEST
 
+START_TEST(a_very_long_path_leaves_room_for_the_reason)
+{
+    char path[1000];
+    memset(path, 'a', sizeof path);
+    path[sizeof path - 1] = '\0';
+    ck_assert_int_eq(idx_read(&set, &shape, path, labels, &problem), -1);
+    ck_assert_ptr_nonnull(strstr(problem.text, "aaa: File name too long, expected an IDX file"));
+}
+END_TEST
+
 START_TEST(a_directory_is_no_file)
 {
     unlink(labels);
@@ -182,6 +192,7 @@ int main(void)
         packed_files_are_read,
         plain_files_are_read_too,
         a_missing_file_is_named,
+        a_very_long_path_leaves_room_for_the_reason,
         a_directory_is_no_file,
         each_wrong_byte_of_a_header_is_told,
         a_plain_file_cut_off_anywhere_is_refused,
