@@ -181,6 +181,8 @@ int training_step(struct training *training, double *loss, int64_t *images, stru
     struct hvd_metric metric = { .name = "loss" };
     training->problem = problem;
     metric.value = network_learn(&training->network, &batch, on_ready, training);
+    if (problem->exit_status != 0)
+        return -1;
     if (hvd_optimizer_step(training->optimizer) != HVD_OK)
         return problem_from_hvd(problem, "averaging the gradients");
     if (hvd_average_metrics(&metric, 1, 0) != HVD_OK)
