@@ -30,7 +30,7 @@ const struct option_row softmax_option_rows[] = {
       "bytes/s between host and accelerator, e.g. 100M (as fast as it goes)" },
     { "--checkpoint", "FILE", OPTION_TEXT, FIELD(checkpoint), 0, 0,
       "rank 0 writes the parameters there at the end" },
-    { "--plot", "FILE", OPTION_TEXT, FIELD(plot), 0, 0, "rank 0 draws the loss there, in SVG" },
+    { "--plot", "FILE", OPTION_TEXT, FIELD(plot), 0, 0, "rank 0 draws the loss there, as SVG" },
     { "--quiet", NULL, OPTION_FLAG, FIELD(quiet), 0, 0, "print the result line only" },
     { "--help", NULL, OPTION_FLAG, FIELD(help), 0, 0, "print this and end" },
 };

@@ -240,12 +240,9 @@ static int write_checkpoint(const struct training *training, struct problem *pro
     struct hvd_checkpoint checkpoint = { .tensors = training->parameters, .ntensors = 2 };
     if (training->options->checkpoint == NULL)
         return 0;
-    int rc = hvd_checkpoint_save(training->options->checkpoint, &checkpoint, 0);
-    if (rc == HVD_OK)
-        return 0;
-    if (rc == HVD_ERR_SYSTEM || rc == HVD_ERR_NOMEM) /* all ranks have heard of it */
+    if (hvd_checkpoint_save(training->options->checkpoint, &checkpoint, 0) != HVD_OK)
         return problem_set(problem, EXIT_STATUS_DATA, "%s", hvd_last_error());
-    return problem_from_hvd(problem, "writing the checkpoint");
+    return 0;
 }
 
 /* The last line, for scripts. Returns the status to exit with. */
