@@ -1,4 +1,4 @@
-# The programs a user starts from. They include "hvd.h" as a user's program does, and nothing else of the library.
+# The programs a user starts from. They include the library's public headers as a user's program does, and nothing else of it.
 EXTRA_DIST += examples/README.md
 
 noinst_PROGRAMS += examples/hello
@@ -140,17 +140,18 @@ examples_softmax_regression_LDFLAGS = $(AM_LDFLAGS) -no-install
 examples_softmax_regression_LDADD = examples/libsoftmax.la lib/libhvd.la
 endif
 
+# Layers need OpenBLAS.
 if HAVE_EXAMPLES_BLAS
-noinst_LTLIBRARIES += examples/libexamples.la
-examples_libexamples_la_SOURCES = \
+noinst_LTLIBRARIES += examples/libfashion.la
+examples_libfashion_la_SOURCES = \
 	examples/fashion_network.c examples/fashion_network.h \
 	examples/fashion_options.c examples/fashion_options.h \
 	examples/support/conv.c examples/support/conv.h \
 	examples/support/layers.c examples/support/layers.h \
 	examples/support/optimizer.c examples/support/optimizer.h
-examples_libexamples_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-examples_libexamples_la_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS) $(VECTORIZE_CFLAGS)
-examples_libexamples_la_LIBADD = examples/libimages.la examples/libsupport.la $(OPENBLAS_LIBS) -lm
+examples_libfashion_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+examples_libfashion_la_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS) $(VECTORIZE_CFLAGS)
+examples_libfashion_la_LIBADD = examples/libimages.la examples/libsupport.la $(OPENBLAS_LIBS) -lm
 
 noinst_PROGRAMS += examples/fashion_mnist
 examples_fashion_mnist_SOURCES = examples/fashion_mnist.c \
@@ -159,5 +160,5 @@ examples_fashion_mnist_SOURCES = examples/fashion_mnist.c \
 examples_fashion_mnist_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 examples_fashion_mnist_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS)
 examples_fashion_mnist_LDFLAGS = $(AM_LDFLAGS) -no-install
-examples_fashion_mnist_LDADD = examples/libexamples.la lib/libhvd.la $(OPENBLAS_LIBS)
+examples_fashion_mnist_LDADD = examples/libfashion.la lib/libhvd.la $(OPENBLAS_LIBS)
 endif

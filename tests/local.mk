@@ -288,6 +288,7 @@ endif
 # What the examples share and needs no BLAS.
 support_tests = \
 	tests/unit/example_bandwidth_test \
+	tests/unit/example_fit_test \
 	tests/unit/example_mlp_test \
 	tests/unit/example_options_test \
 	tests/unit/example_plot_test \
@@ -296,6 +297,8 @@ support_tests = \
 	tests/unit/synthetic_summary_test
 tests_unit_example_bandwidth_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_example_bandwidth_test_LDADD = examples/libbandwidth.la $(LDADD) -lm
+tests_unit_example_fit_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_example_fit_test_LDADD = examples/libfit.la $(CHECK_LIBS) -lm
 tests_unit_example_mlp_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_example_mlp_test_LDADD = examples/libsupport.la $(CHECK_LIBS) -lm
 tests_unit_example_options_test_LDADD = examples/libsupport.la $(CHECK_LIBS)
@@ -317,11 +320,11 @@ example_tests = \
 	tests/unit/example_idx_test \
 	tests/unit/example_layers_test \
 	tests/unit/example_training_test
-tests_unit_example_idx_test_LDADD = examples/libexamples.la $(ZLIB_LIBS) $(CHECK_LIBS)
+tests_unit_example_idx_test_LDADD = examples/libfashion.la $(ZLIB_LIBS) $(CHECK_LIBS)
 tests_unit_example_layers_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_example_layers_test_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS)
-tests_unit_example_layers_test_LDADD = examples/libexamples.la $(OPENBLAS_LIBS) $(CHECK_LIBS) -lm
-tests_unit_example_training_test_LDADD = examples/libexamples.la $(OPENBLAS_LIBS) $(CHECK_LIBS) -lm
+tests_unit_example_layers_test_LDADD = examples/libfashion.la $(OPENBLAS_LIBS) $(CHECK_LIBS) -lm
+tests_unit_example_training_test_LDADD = examples/libfashion.la $(OPENBLAS_LIBS) $(CHECK_LIBS) -lm
 endif
 
 check_PROGRAMS += $(unit_tests) $(support_tests) $(image_tests) $(example_tests)
