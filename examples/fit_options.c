@@ -25,7 +25,7 @@ static const struct option_row rows[FIT_OPTION_ROWS] = {
     { "--learning-rate", "X", OPTION_REAL, FIELD(learning_rate), 1e-9, 1e3, "used as given" },
     { "--points", "N", OPTION_INTEGER, FIELD(points), 2, 1e5, "of each rank" },
     { "--seed", "N", OPTION_INTEGER, FIELD(seed), 0, 2147483647, "of all random numbers" },
-    { "--plot", "FILE", OPTION_TEXT, FIELD(plot), 0, 0, "rank 0 draws the networks there, SVG" },
+    { "--plot", "FILE", OPTION_TEXT, FIELD(plot), 0, 0, "rank 0 draws the networks there, as SVG" },
     { "--checkpoint", "FILE", OPTION_TEXT, FIELD(checkpoint), 0, 0,
       "rank 0 writes the parameters there (data-parallel only)" },
     { "--quiet", NULL, OPTION_FLAG, FIELD(quiet), 0, 0, "print the result line only" },
