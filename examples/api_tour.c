@@ -8,7 +8,7 @@
  *
  * A mistake on the command line ends every rank with status 2; a result that is wrong, a call that
  * fails and output that cannot be written with status 1. A rank that has got something wrong says
- * which call it was. */
+ * which call it was. When a rank is lost, each that remains says so once. */
 #include "examples/api_tour.h"
 
 #include <errno.h>
@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "examples/support/accelerator.h"
 #include "examples/support/program.h"
 #include "examples/support/result.h"
 
@@ -62,6 +63,8 @@ bool tour_status(struct tour *tour, int status)
     else
         tour_say(tour, "%s", hvd_last_error());
     tour_expect(tour, status >= 0);
+    if (status == HVD_ERR_PEER_LOST || status == HVD_ERR_PEER_LEFT)
+        problem_from_hvd(tour->problem, tour->call);
     return status >= 0;
 }
 
@@ -122,7 +125,10 @@ static void visit(struct tour *tour, const struct tour_row *row, bool prints, st
 {
     tour->said[0] = '\0';
     tour->is_wrong = false;
+    tour->call = row->libhvd;
     row->visit(tour, row->arg);
+    if (tour->problem->world_broke)
+        return;
     count->calls++;
     count->wrong += tour->is_wrong;
     if (prints)
@@ -131,13 +137,15 @@ static void visit(struct tour *tour, const struct tour_row *row, bool prints, st
         fprintf(stderr, "%s: rank %d: %s: wrong: %s\n", name, tour->rank, row->libhvd, tour->said);
 }
 
-static void visit_part(struct tour *tour, const struct tour_part *part, bool prints,
-                       struct count *count)
+/* Returns 0, or -1 with a problem when another rank is lost. */
+static int visit_part(struct tour *tour, const struct tour_part *part, bool prints,
+                      struct count *count)
 {
     if (prints)
         printf("\n%s\n", part->title);
-    for (size_t i = 0; i < part->row_count; i++)
+    for (size_t i = 0; i < part->row_count && !tour->problem->world_broke; i++)
         visit(tour, &part->rows[i], prints, count);
+    return tour->problem->world_broke ? -1 : 0;
 }
 
 static int make_folder(struct tour *tour, struct problem *problem)
@@ -151,10 +159,18 @@ static int make_folder(struct tour *tour, struct problem *problem)
     return 0;
 }
 
+static void remove_folder(const struct tour *tour)
+{
+    unlink(tour->file);
+    rmdir(tour->folder);
+}
+
 static int tour_init(struct tour *tour, const struct api_tour_options *options,
                      struct problem *problem)
 {
-    *tour = (struct tour){ .rank = hvd_rank(), .size = hvd_size(), .seed = options->seed };
+    *tour = (struct tour){
+        .rank = hvd_rank(), .size = hvd_size(), .seed = options->seed, .problem = problem
+    };
     size_t room = (size_t)TOUR_ROOM * (size_t)(tour->size + 1);
     tour->input = calloc(room, sizeof *tour->input);
     tour->output = calloc(room, sizeof *tour->output);
@@ -164,12 +180,18 @@ static int tour_init(struct tour *tour, const struct api_tour_options *options,
     return make_folder(tour, problem);
 }
 
+/* A tour that has not come to its end has left something behind. */
 static void tour_fini(struct tour *tour)
 {
+    hvd_optimizer_destroy(tour->optimizer);
+    hvd_sampler_destroy(tour->sampler);
+    hvd_result_free(&tour->result);
+    if (tour->device > 0)
+        hvd_unregister_device(tour->device);
+    accelerator_destroy(tour->accelerator);
     free(tour->input);
     free(tour->output);
     free(tour->splits);
-    rmdir(tour->folder);
 }
 
 /* The world is there no more after the last stop, so that everything is agreed on before it. */
@@ -208,7 +230,8 @@ static int run(void *arg, struct problem *problem)
     if (status == 0 && prints)
         printf("  %-46s %-44s rank 0 of %d got\n", "Horovod", "libhvd", tour.size);
     for (int i = 0; i < PARTS && status == 0; i++)
-        visit_part(&tour, parts[i], prints, &count);
+        status = visit_part(&tour, parts[i], prints, &count);
+    remove_folder(&tour); /* before a rank that has got something wrong ends the job */
     if (status == 0)
         status = leave(&tour, prints, &count, problem);
     tour_fini(&tour);

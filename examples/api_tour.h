@@ -12,12 +12,14 @@
 #include "hvd_training.h"
 
 struct accelerator;
+struct problem;
 
 /* What one stop leaves behind for the next. */
 struct tour {
     int rank, size;
     long seed;
-    int64_t handle; /* of what is in flight */
+    struct problem *problem; /* borrowed; there is one when another rank is lost */
+    int64_t handle;          /* of what is in flight */
     struct hvd_result result;
     float *input, *output;       /* owned; room for TOUR_ROOM elements, and as many for each rank */
     int64_t *splits;             /* owned; one for each rank */
@@ -30,7 +32,8 @@ struct tour {
     int device;
     void *on_device; /* its memory */
 
-    char said[120]; /* what the call returned */
+    const char *call; /* of the stop */
+    char said[120];   /* what it returned */
     bool is_wrong;
 };
 
@@ -57,7 +60,8 @@ void tour_say(struct tour *tour, const char *format, ...) __attribute__((format(
 /* What came back is not what it must be. */
 void tour_expect(struct tour *tour, bool right);
 
-/* Says a status, which must not be a failure. Returns whether it is none. */
+/* Says a status, which must not be a failure. Returns whether it is none. The tour is over when it
+ * says that another rank is lost. */
 bool tour_status(struct tour *tour, int status);
 
 /* Says a number, which must be the expected one. */

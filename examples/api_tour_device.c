@@ -99,6 +99,8 @@ static void unregister_device(struct tour *tour, int arg)
     tour_status(tour, hvd_unregister_device(tour->device));
     accelerator_free(tour->accelerator, tour->on_device);
     accelerator_destroy(tour->accelerator);
+    tour->accelerator = NULL;
+    tour->device = 0;
 }
 
 static const struct tour_row rows[] = {

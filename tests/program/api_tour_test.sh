@@ -99,6 +99,34 @@ timeout 60 "$API_TOUR" >/dev/full 2>"$tmp/err"
 is "output that cannot be written is status 1" 1 $?
 like "and said" '^api_tour: standard output cannot be written$' "$tmp/err"
 
+# A rank that leaves when the others are on their tour. hvdrun's signal does not keep them from speaking.
+cat >"$tmp/leave.c" <<-.
+	#include <stdint.h>
+	#include <unistd.h>
+	#include "$srcdir/lib/hvd.h"
+	int hvd_broadcast(const char *name, void *data, size_t count, enum hvd_dtype dtype, int root)
+	{
+	    (void)name, (void)data, (void)count, (void)dtype, (void)root;
+	    _exit(3);
+	}
+.
+cat >"$tmp/leave" <<-.
+	trap '' TERM
+	[ "\$HOROVOD_RANK" != 1 ] || export LD_PRELOAD="$tmp/leave.so"
+	"\$@"
+.
+if [ "$SANITIZERS" != no ]; then
+    skip "a rank that leaves" "built with $SANITIZERS"
+elif ! $CC -D_GNU_SOURCE -shared -fPIC "$tmp/leave.c" -o "$tmp/leave.so" 2>"$tmp/err"; then
+    ok "a library that leaves is compiled" false
+else
+    run "$HVDRUN" -np 3 sh "$tmp/leave" "$API_TOUR"
+    ok "a rank that leaves is no success" [ "$status" -ne 0 ]
+    is "each that remains says so, once" "[0] [2]" \
+        "$(sed -n 's/^\(\[[0-9]\]\)<stderr>:api_tour: rank [0-9]: hvd_.*: rank 1 on .*/\1/p' "$tmp/err" | sort | paste -sd' ')"
+    is "and only the one that left has left a folder" 1 "$(ls -A "$TMPDIR" | wc -l)"
+fi
+
 # A library that spoils what rank 1 has gathered
 cat >"$tmp/spoil.c" <<-.
 	#include <dlfcn.h>
