@@ -4,7 +4,7 @@
  *     hvdrun -np 2 examples/hello
  *
  * Without hvdrun it is a world of its own, of size 1. When a call fails, hvd_last_error() has the
- * reason in words and the program ends with status 1. */
+ * reason in words and the program ends with status 1, as it does when its line cannot be written. */
 #include <stdio.h>
 
 #include "hvd.h"
@@ -25,5 +25,8 @@ int main(void)
         return failed("hvd_allreduce");
     printf("hello from rank %d of %d: all ranks' numbers add up to %g\n", rank, size, sum);
     hvd_shutdown();
-    return 0;
+    if (fflush(stdout) == 0)
+        return 0;
+    fprintf(stderr, "hello: standard output cannot be written\n");
+    return 1;
 }

@@ -20,6 +20,7 @@ examples_libsupport_la_SOURCES = \
 	examples/support/curve.c examples/support/curve.h \
 	examples/support/element.c examples/support/element.h \
 	examples/support/mlp.c examples/support/mlp.h \
+	examples/support/hash.c examples/support/hash.h \
 	examples/support/options.c examples/support/options.h \
 	examples/support/plot.c examples/support/plot.h \
 	examples/support/plot_axis.c examples/support/plot_axis.h \

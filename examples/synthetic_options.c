@@ -33,7 +33,7 @@ const struct option_row synthetic_option_rows[] = {
     { "--shrink", "N", OPTION_INTEGER, FIELD(shrink), 1, 1e6,
       "make tensors N times smaller, for trying out (1)" },
     { "--seed", "N", OPTION_INTEGER, FIELD(seed), 0, 2147483647, "of the first parameters (42)" },
-    { "--plot", "FILE", OPTION_TEXT, FIELD(plot), 0, 0, "rank 0 draws images/s there, as SVG" },
+    { "--plot", "FILE", OPTION_PATH, FIELD(plot), 0, 0, "rank 0 draws images/s there, as SVG" },
     { "--quiet", NULL, OPTION_FLAG, FIELD(quiet), 0, 0, "print the result line only" },
     { "--help", NULL, OPTION_FLAG, FIELD(help), 0, 0, "print this and end" },
 };

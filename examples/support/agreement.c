@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "examples/support/hash.h"
 #include "hvd.h"
 
 int problem_from_hvd(struct problem *problem, const char *what)
@@ -42,16 +43,6 @@ int agree_to_go_on(const char *program, const struct problem *problem)
         print_problem(program, problem);
     hvd_barrier(); /* if it fails, this rank ends all the same */
     return (int)(first % 256);
-}
-
-/* FNV-1a, 64 bits. */
-static uint64_t hash_bytes(const void *data, size_t size)
-{
-    const unsigned char *bytes = data;
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
-    return hash;
 }
 
 int agree_on_bytes(const void *data, size_t size, struct problem *problem)

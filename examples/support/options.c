@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "examples/support/hash.h"
+
 /* An option as it stands on the command line. */
 struct word {
     const struct option_row *row; /* NULL: there is no such option */
@@ -126,6 +128,7 @@ static int store(const struct word *word, void *options, const char *value, stru
         *(bool *)field = true;
         return 0;
     case OPTION_TEXT:
+    case OPTION_PATH:
         if (*value == '\0')
             break;
         *(const char **)field = value;
@@ -166,6 +169,22 @@ int options_parse(const struct option_row *rows, size_t row_count, void *options
         i += used;
     }
     return 0;
+}
+
+uint64_t options_fingerprint(const struct option_row *row, const void *options)
+{
+    const void *field = (const char *)options + row->offset;
+    static const size_t sizes[] = { [OPTION_FLAG] = sizeof(bool),
+                                    [OPTION_INTEGER] = sizeof(long),
+                                    [OPTION_REAL] = sizeof(double),
+                                    [OPTION_SIZE] = sizeof(long) };
+    const char *text = NULL;
+    if (row->kind != OPTION_TEXT && row->kind != OPTION_PATH)
+        return hash_bytes(field, sizes[row->kind]);
+    memcpy(&text, field, sizeof text);
+    if (text == NULL || row->kind == OPTION_PATH)
+        return text != NULL;
+    return hash_bytes(text, strlen(text));
 }
 
 void options_print_help(const struct option_row *rows, size_t row_count, FILE *out)

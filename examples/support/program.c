@@ -3,6 +3,7 @@
  * and ends with status 1: there is nobody to agree with. */
 #include "examples/support/program.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -33,11 +34,30 @@ static void print_help(const struct program *program)
     options_print_help(program->rows, program->row_count, stdout);
 }
 
+/* Ranks that were started with other options would wait for each other sooner or later. */
+static int compare_options(const struct program *program, struct problem *problem)
+{
+    int64_t low[OPTION_ROWS_MAX], high[OPTION_ROWS_MAX];
+    assert(program->row_count <= OPTION_ROWS_MAX);
+    for (size_t i = 0; i < program->row_count; i++)
+        low[i] = high[i] = (int64_t)options_fingerprint(&program->rows[i], program->options);
+    if (hvd_allreduce("options.low", low, low, program->row_count, HVD_INT64, HVD_MIN) != HVD_OK ||
+        hvd_allreduce("options.high", high, high, program->row_count, HVD_INT64, HVD_MAX) != HVD_OK)
+        return problem_from_hvd(problem, "comparing the ranks' options");
+    for (size_t i = 0; i < program->row_count; i++)
+        if (low[i] != high[i])
+            return problem_set(problem, EXIT_STATUS_USAGE, "%s is not the same on all ranks",
+                               program->rows[i].name);
+    return 0;
+}
+
 static int run_in_world(const struct program *program, struct problem *problem)
 {
     int status = agree_to_go_on(program->name, problem);
     if (status != 0)
         return status;
+    if (compare_options(program, problem) < 0)
+        return agree_to_go_on(program->name, problem);
     if (!*program->help) {
         status = program->run(program->options, problem);
         return status < 0 ? agree_to_go_on(program->name, problem) : status;
@@ -51,6 +71,7 @@ static int run_in_world(const struct program *program, struct problem *problem)
 int program_main(const struct program *program, int argc, char **argv)
 {
     struct problem problem = { 0 };
+    setvbuf(stdout, NULL, _IOLBF, 0); /* hvdrun's end of a pipe is read by a person, too */
     if (options_parse(program->rows, program->row_count, program->options, argc, argv, &problem) ==
             0 &&
         program->check != NULL && !*program->help)

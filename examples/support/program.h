@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The frame of every example: options, the world, one reason for ending that is told once.
  *
- *   parse the command line, hvd_init(), agree that nobody has a mistake there;
+ *   parse the command line, hvd_init(), agree that nobody has a mistake there and that all have the
+ *   same options;
  *   --help: rank 0 prints it, all end with 0;
  *   run(); agree; hvd_shutdown().
  *
