@@ -154,26 +154,79 @@ static char *shorten(char out[LINE_SHOWN + 1], const char *line)
     return out;
 }
 
+static const char *next_line(const char *line)
+{
+    line += strcspn(line, "\n");
+    return *line == '\n' ? line + 1 : line;
+}
+
+static bool is_same_up_to(const char *ends, const char *a, const char *b)
+{
+    size_t length = strcspn(a, ends);
+    return length == strcspn(b, ends) && memcmp(a, b, length) == 0;
+}
+
+static bool has_line(const char *lines, const char *line)
+{
+    for (; *lines != '\0'; lines = next_line(lines))
+        if (is_same_up_to("\n", lines, line))
+            return true;
+    return false;
+}
+
+/* What `lines` says of the name of `line`, its first word, and `others` does not; or NULL. */
+static const char *find_counterpart(const char *lines, const char *others, const char *line)
+{
+    for (; *lines != '\0'; lines = next_line(lines))
+        if (is_same_up_to(" \n", lines, line) && !has_line(others, lines))
+            return lines;
+    return NULL;
+}
+
+static int fail_both(const struct consent *consent, const char *mine, const char *first,
+                     struct err *err)
+{
+    char mine_shown[LINE_SHOWN + 1], first_shown[LINE_SHOWN + 1];
+    return fail(err, HVD_ERR_MISMATCH, "rank %d has '%s', rank %d has '%s'", consent->rank,
+                shorten(mine_shown, mine), consent->first, shorten(first_shown, first));
+}
+
+static int fail_lacks(const struct consent *consent, const char *first, struct err *err)
+{
+    char shown[LINE_SHOWN + 1];
+    return fail(err, HVD_ERR_MISMATCH, "rank %d lacks '%s', which rank %d has", consent->rank,
+                shorten(shown, first), consent->first);
+}
+
+static int fail_extra(const struct consent *consent, const char *mine, struct err *err)
+{
+    char shown[LINE_SHOWN + 1];
+    return fail(err, HVD_ERR_MISMATCH, "rank %d has '%s', rank %d does not", consent->rank,
+                shorten(shown, mine), consent->first);
+}
+
 /* HVD_OK if there is no difference. */
 static int find_difference(const struct consent *consent, const char *lines, const char *reference,
                            struct err *err)
 {
-    char mine[LINE_SHOWN + 1], first[LINE_SHOWN + 1];
-    size_t at = 0, begin = 0;
-    for (; lines[at] == reference[at]; at++) {
-        if (lines[at] == '\0')
-            return HVD_OK;
-        if (lines[at] == '\n')
-            begin = at + 1;
+    const char *mine = lines, *first = reference, *counterpart;
+    while (*mine != '\0' && *first != '\0' && is_same_up_to("\n", mine, first)) {
+        mine = next_line(mine);
+        first = next_line(first);
     }
-    if (lines[begin] == '\0')
-        return fail(err, HVD_ERR_MISMATCH, "rank %d has nothing where rank %d has '%s'",
-                    consent->rank, consent->first, shorten(first, reference + begin));
-    if (reference[begin] == '\0')
-        return fail(err, HVD_ERR_MISMATCH, "rank %d has '%s', rank %d has nothing there",
-                    consent->rank, shorten(mine, lines + begin), consent->first);
-    return fail(err, HVD_ERR_MISMATCH, "rank %d has '%s', rank %d has '%s'", consent->rank,
-                shorten(mine, lines + begin), consent->first, shorten(first, reference + begin));
+    if (*mine == '\0' && *first == '\0')
+        return HVD_OK;
+    if (*first != '\0' && (*mine == '\0' || !has_line(lines, first))) {
+        counterpart = find_counterpart(mine, reference, first);
+        return counterpart ? fail_both(consent, counterpart, first, err)
+                           : fail_lacks(consent, first, err);
+    }
+    if (*first == '\0' || !has_line(reference, mine)) {
+        counterpart = find_counterpart(first, lines, mine);
+        return counterpart ? fail_both(consent, mine, counterpart, err)
+                           : fail_extra(consent, mine, err);
+    }
+    return fail_both(consent, mine, first, err);
 }
 
 static int name_difference(const struct consent *consent, const char *lines, struct err *err)

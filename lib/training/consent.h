@@ -16,10 +16,13 @@
  * the text of the lowest rank that has one: "rank 2: parameter 'w': ...". */
 int consent_settle(const char *what, int process_set, const struct err *own, struct err *err);
 
-/* Every rank gives lines of text, each ended by a newline, in the same order. If they differ from
- * those of the set's first rank anywhere, every rank gets HVD_ERR_MISMATCH and a text that quotes
- * the first line that differs on the lowest rank that differs: "rank 3 has 'conv1.weight float32
- * [3, 3]', rank 0 has 'conv1.weight float32 [5, 5]'". */
+/* Every rank gives lines of text, each ended by a newline, in the same order; the first word of a
+ * line names what it is about. If they differ from those of the set's first rank anywhere, every
+ * rank gets HVD_ERR_MISMATCH and a text on the first line that differs on the lowest rank that
+ * differs. Both have the name, or have the same in another order:
+ * "rank 3 has 'conv1.weight float32 [3, 3]', rank 0 has 'conv1.weight float32 [5, 5]'"; only the
+ * first has it: "rank 3 lacks 'bias float32 [3]', which rank 0 has"; only the other has it:
+ * "rank 3 has 'bias float32 [3]', rank 0 does not". */
 int consent_compare(const char *what, int process_set, const char *lines, struct err *err);
 
 /* Both in one message when all is well: first as consent_settle(), then as consent_compare().

@@ -63,7 +63,6 @@ static void put_lines(struct wire_writer *lines, const struct hvd_optimizer *opt
     for (int i = 0; i < optimizer->ngroups; i++)
         if (optimizer->groups[i].count > 1)
             put_group(lines, optimizer, &optimizer->groups[i]);
-    put(lines, "%d parameters\n", optimizer->count);
     wire_put_u8(lines, '\0');
 }
 

@@ -72,7 +72,7 @@ static int mistakes_and_differences(int rank)
     const char *lines = rank > 0 ? "b\n" : "a\n";
     init_world();
     int rc = consent_agree("test", 0, &well, lines, &err);
-    require_err(rc, &err, HVD_ERR_MISMATCH, "rank 1 has 'b', rank 0 has 'a'");
+    require_err(rc, &err, HVD_ERR_MISMATCH, "rank 1 lacks 'a', which rank 0 has");
     rc = consent_agree("test", 0, rank == 2 ? &bad_name : &well, rank == 2 ? NULL : lines, &err);
     if (rank == 2)
         require_err(rc, &err, bad_name.code, bad_name.text);
@@ -114,12 +114,20 @@ static const struct {
     const char *text;
 } differences[] = {
     { "w [3]\nb [5]\n", "w [3]\nb [6]\n", "v [1]\n", "rank 2 has 'b [6]', rank 0 has 'b [5]'" },
-    { "w [3]\nb [5]\n", "w [3]\n", "w [3]\n", "rank 2 has nothing where rank 0 has 'b [5]'" },
-    { "w [3]\n", "w [3]\nb [5]\n", "b\n", "rank 2 has 'b [5]', rank 0 has nothing there" },
-    { "", "w [3]\n", "", "rank 2 has 'w [3]', rank 0 has nothing there" },
-    { "w [3]\n", "", "w [3]\n", "rank 2 has nothing where rank 0 has 'w [3]'" },
+    { "w [3]\nb [5]\n", "w [3]\n", "w [3]\n", "rank 2 lacks 'b [5]', which rank 0 has" },
+    { "v [5]\nw [3]\n", "w [3]\n", "w [3]\n", "rank 2 lacks 'v [5]', which rank 0 has" },
+    { "w [3]\n", "w [3]\nb [5]\n", "b\n", "rank 2 has 'b [5]', rank 0 does not" },
+    { "w [3]\n", "b [5]\nw [3]\n", "b\n", "rank 2 has 'b [5]', rank 0 does not" },
+    { "v [4]\nw [3]\n", "w [3]\nv [3]\n", "", "rank 2 has 'v [3]', rank 0 has 'v [4]'" },
+    { "w [3]\nv [4]\n", "v [3]\nw [3]\n", "", "rank 2 has 'v [3]', rank 0 has 'v [4]'" },
+    { "v [4]\nw [3]\n", "w [3]\nv [4]\n", "", "rank 2 has 'w [3]', rank 0 has 'v [4]'" },
+    { "g 0 1\ng 2 3\n", "g 0 1\n", "", "rank 2 lacks 'g 2 3', which rank 0 has" },
+    { "g 2 3\n", "g 0 1\ng 2 3\n", "", "rank 2 has 'g 0 1', rank 0 does not" },
+    { "", "w [3]\n", "", "rank 2 has 'w [3]', rank 0 does not" },
+    { "w [3]\n", "", "w [3]\n", "rank 2 lacks 'w [3]', which rank 0 has" },
     { "w [3]\n", "w [33]\n", "w [3]\n", "rank 2 has 'w [33]', rank 0 has 'w [3]'" },
-    { "w [3]\n", "w\x1b [3]\n", "w [3]\n", "rank 2 has 'w? [3]', rank 0 has 'w [3]'" },
+    { "w [3]\n", "w\x1b [3]\n", "w [3]\n", "rank 2 lacks 'w [3]', which rank 0 has" },
+    { "w [3]\n", "w [3]\nv\x1b [3]\n", "w [3]\n", "rank 2 has 'v? [3]', rank 0 does not" },
     { LONG_NAME " float32 [3, 3]\n", LONG_NAME " float32 [5, 5]\n", "",
       "rank 2 has '" LONG_NAME " float32 [5, 5]', rank 0 has '" LONG_NAME " float32 [3, 3]'" },
     { LONG_NAME " float32 [3, 3, 7, 7]\n", LONG_NAME " float32 [5, 5, 7, 7]\n", "",
@@ -160,7 +168,7 @@ static int in_a_set(int rank)
         require_err(settled, &err, HVD_ERR_MISMATCH, "rank 1: parameter 'w': no name");
     int compared = consent_compare("test", set, rank == 3 ? "b\n" : "a\n", &err);
     if (rank % 2 == 1)
-        require_err(compared, &err, HVD_ERR_MISMATCH, "rank 3 has 'b', rank 1 has 'a'");
+        require_err(compared, &err, HVD_ERR_MISMATCH, "rank 3 lacks 'a', which rank 1 has");
     else
         REQUIRE(settled == HVD_ERR_INVALID && compared == HVD_ERR_INVALID);
     return leave_world();
@@ -182,7 +190,7 @@ static int differ_far_behind(int rank)
         sprintf(lines + (size_t)i * LENGTH, "line%5d\n", rank == 1 && i == 39000 ? 0 : i);
     init_world();
     int rc = consent_compare("test", 0, lines, &err);
-    require_err(rc, &err, HVD_ERR_MISMATCH, "rank 1 has 'line    0', rank 0 has 'line39000'");
+    require_err(rc, &err, HVD_ERR_MISMATCH, "rank 1 lacks 'line39000', which rank 0 has");
     free(lines);
     return leave_world();
 }
