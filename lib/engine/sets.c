@@ -262,7 +262,7 @@ int engine_remove_set(struct engine *engine, int id, struct err *err)
 int engine_set_rank(struct engine *engine, int id, struct err *err)
 {
     pthread_mutex_lock(&engine->lock);
-    const struct process_set *set = engine_find_set(engine, id, "process set rank", err);
+    const struct process_set *set = engine_find_set(engine, id, "process set", err);
     int rank = set ? set->rank : err->code;
     pthread_mutex_unlock(&engine->lock);
     if (set && rank < 0)

@@ -6,7 +6,10 @@
  *            and tells; reads it into its own tensors and scalars, and tells; then it is broadcast.
  * Fails when a list is wrong, or the lists differ; with what the first rank could not do; and with
  * what the collectives fail with. Until the first rank begins to read data, nothing is changed on
- * any rank. */
+ * any rank.
+ *
+ * Texts on the file begin with its name, those on the broadcast of tensors and scalars with that
+ * call's, and all others with "checkpoint". */
 #include "lib/hvd_training.h"
 
 #include "lib/base/text.h"
@@ -29,6 +32,17 @@ struct job {
 };
 
 /* ---- what both do ---- */
+
+static int fail_call(struct err *err)
+{
+    return fail_context(err, "checkpoint");
+}
+
+static int fail_file(struct err *err, const char *path)
+{
+    char shown[CHECKPOINT_PATH_SHOWN + 1];
+    return fail_context(err, "%s", checkpoint_path_text(shown, path));
+}
 
 static int look_at(struct job *job, const struct hvd_checkpoint *checkpoint, struct err *err)
 {
@@ -64,8 +78,10 @@ static int tell(const struct job *job, const struct err *own, struct err *err)
     struct err told = *own;
     int rc = call_broadcast_bytes("hvd.checkpoint.told", job->process_set, &told, sizeof told,
                                   job->first, err);
-    if (rc < 0 || told.code == HVD_OK)
-        return rc;
+    if (rc < 0)
+        return fail_call(err);
+    if (told.code == HVD_OK)
+        return HVD_OK;
     told.text[sizeof told.text - 1] = '\0';
     text_make_line(told.text);
     return fail(err, told.code < 0 ? told.code : HVD_ERR_PROTOCOL, "%s", told.text);
@@ -101,7 +117,9 @@ int hvd_checkpoint_save(const char *file, const struct hvd_checkpoint *checkpoin
     int rc = job_init(&job, file, checkpoint, process_set, &own, &err);
     if (rc == HVD_OK)
         rc = consent_settle("checkpoint", process_set, &own, &err);
-    if (rc == HVD_OK)
+    if (rc < 0)
+        fail_call(&err);
+    else
         rc = save(&job, &err);
     job_fini(&job);
     return process_answer(rc, &err);
@@ -130,18 +148,17 @@ struct source {
 
 static int source_open(struct source *source, const struct job *job, struct err *err)
 {
-    char shown[CHECKPOINT_PATH_SHOWN + 1];
     const struct checkpoint_list *list = &job->list;
     int rc = checkpoint_file_open(&source->file, job->path, err);
     if (rc < 0)
         return rc;
     source->places = calloc(list->count + 1, sizeof *source->places);
-    if (!source->places)
-        return fail(err, HVD_ERR_NOMEM, "out of memory");
-    rc = checkpoint_list_match(list, source->file.entries, source->file.count, source->places, err);
-    if (rc < 0)
-        fail_context(err, "%s", checkpoint_path_text(shown, job->path));
-    return rc;
+    if (source->places)
+        rc = checkpoint_list_match(list, source->file.entries, source->file.count, source->places,
+                                   err);
+    else
+        rc = fail(err, HVD_ERR_NOMEM, "out of memory");
+    return rc < 0 ? fail_file(err, job->path) : HVD_OK;
 }
 
 static void source_close(struct source *source)
@@ -157,12 +174,15 @@ static int read_into_device(const struct checkpoint_file *file, size_t place,
 {
     uint64_t nbytes = file->entries[place].nbytes;
     char *piece = malloc(PIECE);
-    int rc = piece ? HVD_OK : fail(err, HVD_ERR_NOMEM, "out of memory");
+    int rc = piece ? HVD_OK : fail(err, HVD_ERR_NOMEM, "checkpoint: out of memory");
     for (uint64_t at = 0; at < nbytes && rc == HVD_OK; at += PIECE) {
         size_t part = nbytes - at < PIECE ? (size_t)(nbytes - at) : PIECE;
         rc = checkpoint_file_read(file, place, at, piece, part, err);
-        if (rc == HVD_OK)
-            rc = device_write(memory->device, (char *)memory->data + at, piece, part, err);
+        if (rc < 0)
+            break;
+        rc = device_write(memory->device, (char *)memory->data + at, piece, part, err);
+        if (rc < 0)
+            fail_file(err, file->path);
     }
     free(piece);
     return rc;
@@ -221,7 +241,9 @@ int hvd_checkpoint_restore(const char *file, const struct hvd_checkpoint *checkp
     int rc = job_init(&job, file, checkpoint, process_set, &own, &err);
     if (rc == HVD_OK)
         rc = compare_lists(&job, &own, &err);
-    if (rc == HVD_OK)
+    if (rc < 0)
+        fail_call(&err);
+    else
         rc = restore(&job, checkpoint, &err);
     job_fini(&job);
     return process_answer(rc, &err);

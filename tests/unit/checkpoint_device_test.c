@@ -139,7 +139,7 @@ static int restore_with_a_fault(int rank)
     if (rank == 0)
         accelerator_inject(npu, &faults);
     REQUIRE(hvd_checkpoint_restore(path, &checkpoint, 0) < 0);
-    require_text("device");
+    require_text("last: device");
     REQUIRE_STATUS(hvd_checkpoint_restore(path, &checkpoint, 0), HVD_OK);
     require_that_of(0, true);
     return end();
