@@ -82,7 +82,8 @@ struct hvd_optimizer_options {
     const struct hvd_parameter_group *groups; /* `ngroups` of them; the rest go alone */
     int ngroups;
     int equal_groups; /* this many groups of neighbouring parameters, count / equal_groups each, the
-                         first count % equal_groups of them one longer; instead of `groups` */
+                         first count % equal_groups of them one longer; more of them than there are
+                         parameters: each alone; instead of `groups` */
 };
 
 /* Changes the parameters' data by their gradients, which are those of all ranks by then. Returns 0,
@@ -125,7 +126,8 @@ HVD_API int hvd_optimizer_create(const struct hvd_parameter *parameters, int cou
  *
  * In device memory, `hvd_optimizer_ready_after` says that it will be complete when the device
  * passes `event`, which must not be recorded again before the step. The step waits for it with one
- * rank, too. */
+ * rank, too. NULL: it is complete already, as with hvd_optimizer_ready(), and for host memory the
+ * only event that is not HVD_ERR_INVALID. */
 HVD_API int hvd_optimizer_ready(struct hvd_optimizer *optimizer, int parameter);
 HVD_API int hvd_optimizer_ready_after(struct hvd_optimizer *optimizer, int parameter, void *event);
 
@@ -143,8 +145,10 @@ HVD_API int hvd_optimizer_ready_after(struct hvd_optimizer *optimizer, int param
  *
  * hvd_optimizer_skip_synchronize() is for one step only, the next that is made: one that is tried
  * before the gradients have been synchronized, or after one has become ready since, is
- * HVD_ERR_INVALID and changes nothing. Without it hvd_optimizer_step() reduces once more what the
- * gradients hold, and a warning says so, once. HVD_ADASUM has neither: HVD_ERR_INVALID. */
+ * HVD_ERR_INVALID and changes nothing: the skip stays in force, and so every step is refused until
+ * hvd_optimizer_synchronize() has been called. Without the skip hvd_optimizer_step() reduces once
+ * more what the gradients hold, and a warning says so, once. HVD_ADASUM has neither:
+ * HVD_ERR_INVALID. */
 HVD_API int hvd_optimizer_synchronize(struct hvd_optimizer *optimizer);
 HVD_API int hvd_optimizer_skip_synchronize(struct hvd_optimizer *optimizer);
 
