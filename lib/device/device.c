@@ -98,15 +98,17 @@ int device_unregister(int number, struct err *err)
 {
     pthread_mutex_lock(&devices.lock);
     struct device **link = find(number), *device = *link;
-    int held = device ? device->held : 0;
-    if (device && held == 0)
+    int rc = HVD_OK;
+    if (!device)
+        rc = fail(err, HVD_ERR_INVALID, "unregister device: there is no device %d", number);
+    else if (device->held > 0)
+        rc = fail(err, HVD_ERR_INVALID, "unregister device: device %d (%s) is in use", number,
+                  device->name);
+    else
         *link = device->next;
     pthread_mutex_unlock(&devices.lock);
-    if (!device)
-        return fail(err, HVD_ERR_INVALID, "unregister device: there is no device %d", number);
-    if (held > 0)
-        return fail(err, HVD_ERR_INVALID, "unregister device: device %d (%s) is in use", number,
-                    device->name);
+    if (rc < 0)
+        return rc;
     device_free_memory(device);
     pthread_mutex_destroy(&device->lock);
     free(device);

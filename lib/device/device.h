@@ -54,7 +54,8 @@ void device_put_buffer(struct device_buffer *buffer);
  * not tell. */
 void device_lose_buffer(struct device_buffer *buffer, bool recorded);
 
-/* Sees to it that the device has a buffer, if it had none until now. */
+/* There will be a tensor to be copied. Sees to it that the device has a buffer, if it had none until
+ * now. */
 int device_reserve(struct device *device, struct err *err);
 
 /* What is put on a queue, and the event that stands for it, between begin and end: an event tells of

@@ -18,6 +18,7 @@ struct device {
     struct device_buffer *events;
     struct device_buffer *lost;
     bool has_buffers;
+    bool exhausted; /* has buffers, but no pinned memory for more */
 
     /* Under the list's lock. */
     int held;

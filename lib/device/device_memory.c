@@ -2,6 +2,9 @@
 /* A device's buffers and events: made when there is none free, kept until the device is unregistered;
  * see device.h.
  *
+ * When the vendor has no pinned memory for more it is not asked again before a buffer comes back, or
+ * the next tensor: who has to wait for a buffer looks often.
+ *
  * A buffer that the vendor never said to be done with is lost: not used again, and its memory is left
  * to the vendor. */
 #include "lib/device/device_impl.h"
@@ -40,6 +43,11 @@ void device_free_memory(struct device *device)
     free_lost(device);
 }
 
+static void lacks(const struct device *device, const char *what, struct err *err)
+{
+    fail(err, HVD_ERR_NOMEM, "device %d (%s) has no %s", device->number, device->name, what);
+}
+
 /* Under the device's lock. */
 static struct device_buffer *make_buffer(struct device *device, bool pinned, struct err *err)
 {
@@ -55,8 +63,7 @@ static struct device_buffer *make_buffer(struct device *device, bool pinned, str
         buffer->memory = table->alloc_pinned(table->context, DEVICE_CHUNK);
     if (buffer->event && (buffer->memory || !pinned))
         return buffer;
-    fail(err, HVD_ERR_NOMEM, "device %d (%s) has no %s", device->number, device->name,
-         buffer->event ? "pinned memory left" : "event left");
+    lacks(device, buffer->event ? "pinned memory left" : "event left", err);
     free_buffers(device, buffer);
     return NULL;
 }
@@ -68,9 +75,12 @@ static struct device_buffer *take(struct device *device, bool pinned, struct err
     struct device_buffer *buffer = *list;
     if (buffer)
         *list = buffer->next;
+    else if (pinned && device->exhausted)
+        lacks(device, "pinned memory left", err);
     else
         buffer = make_buffer(device, pinned, err);
     device->has_buffers |= pinned && buffer;
+    device->exhausted |= pinned && device->has_buffers && !buffer;
     pthread_mutex_unlock(&device->lock);
     return buffer;
 }
@@ -92,6 +102,7 @@ void device_put_buffer(struct device_buffer *buffer)
     struct device *device = buffer->device;
     pthread_mutex_lock(&device->lock);
     struct device_buffer **list = buffer->memory ? &device->free : &device->events;
+    device->exhausted = false;
     buffer->next = *list;
     *list = buffer;
     pthread_mutex_unlock(&device->lock);
@@ -115,6 +126,7 @@ int device_reserve(struct device *device, struct err *err)
 {
     pthread_mutex_lock(&device->lock);
     bool has_buffers = device->has_buffers;
+    device->exhausted = false;
     pthread_mutex_unlock(&device->lock);
     if (has_buffers)
         return HVD_OK;

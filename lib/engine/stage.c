@@ -228,8 +228,11 @@ uint64_t stage_deadline(const struct process_set *set)
     bool waits = set->returning.first || set->reducing.first;
     if (set->staged == 0)
         return UINT64_MAX;
-    for (const struct run *run = set->queue; run && !waits; run = run->next)
+    for (const struct run *run = set->queue; run && !waits; run = run->next) {
+        if (run->stage.step != STAGE_NONE && !run->stage.has_place)
+            break; /* nor has anybody behind it */
         waits = run->stage.has_place && run->stage.step < STAGE_HERE;
+    }
     return waits ? monotonic_ns() + STAGE_POLL_NS : UINT64_MAX;
 }
 
