@@ -201,7 +201,8 @@ static int take_tensor(struct negotiation *negotiation, struct tensor *tensor, b
     leave(negotiation, tensor, agreed);
     if (tensor->flags & TENSOR_ASSIGN)
         rc = assign(negotiation, tensor, &agreed->description, err);
-    bool joins = negotiation->joins.own && description_can_join(&agreed->description);
+    bool joins = negotiation->joins.own && description_can_join(&agreed->description) &&
+                 (agreed->description.memory != MEMORY_DEVICE_REDUCES || agreed->absent);
     if (rc == HVD_OK && !tensor->own && !joins)
         rc = fail(err, HVD_ERR_PROTOCOL, "%s '%s' is decided on, which this rank has not submitted",
                   collective_name(agreed->description.kind), agreed->name);

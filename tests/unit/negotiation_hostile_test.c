@@ -439,6 +439,34 @@ START_TEST(only_what_goes_together_is_fused)
 }
 END_TEST
 
+/* The devices reduce it, which a rank that has joined has no tensor for. */
+START_TEST(a_joined_rank_is_not_asked_for_device_memory)
+{
+    static const struct {
+        enum memory_kind memory;
+        int flags;
+        bool good;
+    } rows[] = {
+        { MEMORY_HOST, 0, true },
+        { MEMORY_HOST, TENSOR_ABSENT, false },
+        { MEMORY_DEVICE, 0, true },
+        { MEMORY_DEVICE, TENSOR_ABSENT, false },
+        { MEMORY_DEVICE_REDUCES, 0, false },
+        { MEMORY_DEVICE_REDUCES, TENSOR_ABSENT, true },
+    };
+    struct err err;
+    struct wire_writer body = { 0 };
+    struct description description = net_description(COLLECTIVE_ALLREDUCE, 2);
+    struct offer join = net_join("join");
+    description.memory = rows[_i].memory;
+    start_told(&join);
+    put_record(&body, DOWN_RUN, 1);
+    put_tensor(&body, "x", &description, rows[_i].flags);
+    ck_assert_int_eq(take(&body, &err), rows[_i].good ? 1 : HVD_ERR_PROTOCOL);
+    end();
+}
+END_TEST
+
 static Suite *suite(void)
 {
     TCase *tcase = tcase_create("hostile");
@@ -453,6 +481,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, what_is_decided_is_what_was_submitted, 0, CHANGES);
     tcase_add_loop_test(tcase, a_slot_does_not_stand_for_what_was_not_submitted, 0, 6);
     tcase_add_loop_test(tcase, only_what_goes_together_is_fused, 0, 6);
+    tcase_add_loop_test(tcase, a_joined_rank_is_not_asked_for_device_memory, 0, 6);
     Suite *all = suite_create("negotiation_hostile");
     suite_add_tcase(all, tcase);
     return all;
