@@ -292,11 +292,14 @@ static int break_world(int rank)
     device_start(NULL);
     check_works(LARGE);
     prepare(&maker, 0, LARGE, 1);
-    if (rank == 1)
+    if (rank == 1) {
+        wait_for(0, hvd_size() - 1); /* all others have submitted */
         accelerator_inject(npu, &faults);
+    }
     put_on_queue(&maker);
     sem_post(&maker.gate);
     submit(&maker);
+    atomic_fetch_add(&shared->counters[0], 1);
     REQUIRE_STATUS(hvd_wait(maker.handle), HVD_ERR_SYSTEM);
     require_text(failure);
     struct hvd_tensor tensor = tensor_of("later", maker.memory, &maker.count);
@@ -442,6 +445,40 @@ START_TEST(without_pinned_memory_nothing_is_submitted)
 }
 END_TEST
 
+static int asked; /* for pinned memory */
+
+static void *allocate_one(void *context, size_t nbytes)
+{
+    return asked++ == 0 ? npu_table->alloc_pinned(context, nbytes) : NULL;
+}
+
+/* Every chunk waits for the only buffer. The vendor is not asked for another one at every look. */
+static int have_one_buffer(int rank)
+{
+    enum { CHUNKS = 8 };
+    static const struct accelerator_options rather_slow = { .memory = 64 << 20,
+                                                            .bytes_per_second = 2e8 };
+    int64_t count = CHUNKS * WORDS;
+    init_world();
+    device_start(&rather_slow);
+    struct hvd_device limited = *npu_table;
+    limited.alloc_pinned = allocate_one;
+    REQUIRE_STATUS(hvd_unregister_device(device), HVD_OK);
+    device = hvd_register_device(&limited);
+    void *memory = put_all(count, rank + 1);
+    struct hvd_tensor tensor = tensor_of("one", memory, &count);
+    REQUIRE_STATUS(hvd_wait(start(&tensor)), HVD_OK);
+    require_all(memory, count, 3);
+    REQUIRE(asked <= 2 + CHUNKS);
+    return leave();
+}
+
+START_TEST(a_vendor_without_more_pinned_memory_is_left_alone)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, have_one_buffer);
+}
+END_TEST
+
 /* ---- in use ---- */
 
 static int unregister_early(int rank)
@@ -544,6 +581,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_gathered_result_fails_alone_too, 0,
                         sizeof failing / sizeof *failing);
     tcase_add_test(tcase, without_pinned_memory_nothing_is_submitted);
+    tcase_add_test(tcase, a_vendor_without_more_pinned_memory_is_left_alone);
     tcase_add_test(tcase, a_device_with_tensors_in_flight_stays);
     tcase_add_loop_test(tcase, shutdown_waits_for_the_copies_that_are_under_way, 1, 3);
     tcase_add_test(tcase, a_lost_rank_ends_tensors_once_nothing_uses_their_memory);
