@@ -268,6 +268,8 @@ static int shut_down(int rank)
     put_on_queue(&maker);
     submit(&maker);
     REQUIRE_STATUS(hvd_unregister_device(device), HVD_ERR_INVALID);
+    atomic_fetch_add(&shared->counters[0], 1);
+    wait_for(0, hvd_size()); /* all have submitted */
     REQUIRE_STATUS(hvd_shutdown(), HVD_OK);
     REQUIRE_STATUS(hvd_unregister_device(device), HVD_OK);
     sem_post(&maker.gate);
