@@ -75,9 +75,10 @@ struct hvd_device {
     void *context;
 
     /* Host memory that the accelerator can copy from and to directly; NULL when there is none. The
-     * library asks for pieces of 1 MiB, up to six for each process set that uses them, or a few
-     * more, and keeps them until the device is unregistered. Without the first one a collective is
-     * refused with HVD_ERR_NOMEM; without the others it takes longer. */
+     * library asks for pieces of 1 MiB, eight at first and more when several process sets want them
+     * at once, and keeps them until the device is unregistered. Without the first eight a
+     * collective is refused with HVD_ERR_NOMEM. Without more, sets wait for each other, which after
+     * ten seconds ends the world with the same status. */
     void *(*alloc_pinned)(void *context, size_t nbytes);
     void (*free_pinned)(void *context, void *memory, size_t nbytes);
 

@@ -22,6 +22,10 @@
  * size. */
 enum { DEVICE_CHUNK = 1 << 20 };
 
+/* Pieces that a device has before anything is submitted for it: what is under way in one process set
+ * (lib/engine/stage.h) and a blocking copy do not wait for each other then. */
+enum { DEVICE_BUFFERS_LEAST = 8 };
+
 struct device;
 
 /* Returns the number. */
@@ -54,8 +58,7 @@ void device_put_buffer(struct device_buffer *buffer);
  * not tell. */
 void device_lose_buffer(struct device_buffer *buffer, bool recorded);
 
-/* There will be a tensor to be copied. Sees to it that the device has a buffer, if it had none until
- * now. */
+/* There will be a tensor to be copied. Sees to it that the device has DEVICE_BUFFERS_LEAST. */
 int device_reserve(struct device *device, struct err *err);
 
 /* What is put on a queue, and the event that stands for it, between begin and end: an event tells of

@@ -17,7 +17,7 @@ struct device {
     struct device_buffer *free; /* with pinned memory */
     struct device_buffer *events;
     struct device_buffer *lost;
-    bool has_buffers;
+    int buffers;    /* with pinned memory, in use or not */
     bool exhausted; /* has buffers, but no pinned memory for more */
 
     /* Under the list's lock. */

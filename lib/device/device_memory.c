@@ -61,8 +61,10 @@ static struct device_buffer *make_buffer(struct device *device, bool pinned, str
     buffer->event = table->create_event(table->context);
     if (buffer->event && pinned)
         buffer->memory = table->alloc_pinned(table->context, DEVICE_CHUNK);
-    if (buffer->event && (buffer->memory || !pinned))
+    if (buffer->event && (buffer->memory || !pinned)) {
+        device->buffers += pinned;
         return buffer;
+    }
     lacks(device, buffer->event ? "pinned memory left" : "event left", err);
     free_buffers(device, buffer);
     return NULL;
@@ -79,8 +81,7 @@ static struct device_buffer *take(struct device *device, bool pinned, struct err
         lacks(device, "pinned memory left", err);
     else
         buffer = make_buffer(device, pinned, err);
-    device->has_buffers |= pinned && buffer;
-    device->exhausted |= pinned && device->has_buffers && !buffer;
+    device->exhausted |= pinned && device->buffers > 0 && !buffer;
     pthread_mutex_unlock(&device->lock);
     return buffer;
 }
@@ -117,6 +118,7 @@ void device_lose_buffer(struct device_buffer *buffer, bool recorded)
         table->destroy_event(table->context, buffer->event);
         buffer->event = NULL;
     }
+    device->buffers -= buffer->memory != NULL;
     buffer->next = device->lost;
     device->lost = buffer;
     pthread_mutex_unlock(&device->lock);
@@ -124,13 +126,18 @@ void device_lose_buffer(struct device_buffer *buffer, bool recorded)
 
 int device_reserve(struct device *device, struct err *err)
 {
+    int rc = HVD_OK;
     pthread_mutex_lock(&device->lock);
-    bool has_buffers = device->has_buffers;
     device->exhausted = false;
+    while (rc == HVD_OK && device->buffers < DEVICE_BUFFERS_LEAST) {
+        struct device_buffer *buffer = make_buffer(device, true, err);
+        if (!buffer) {
+            rc = err->code;
+            break;
+        }
+        buffer->next = device->free;
+        device->free = buffer;
+    }
     pthread_mutex_unlock(&device->lock);
-    if (has_buffers)
-        return HVD_OK;
-    struct device_buffer *buffer = device_take_buffer(device, err);
-    device_put_buffer(buffer);
-    return buffer ? HVD_OK : err->code;
+    return rc;
 }

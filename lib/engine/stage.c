@@ -9,6 +9,9 @@
 #include <stddef.h>
 
 #define DRAIN_NS 2000000000ull
+#define LACKING_NS 10000000000ull
+
+_Static_assert((int)DEVICE_BUFFERS_LEAST >= (int)STAGES_MAX, "what has a place has memory");
 
 /* ---- lists ---- */
 
@@ -65,6 +68,14 @@ static bool is_alone(const struct process_set *set, const struct run *run)
     return run == set->queue && set->window.first == set->window.end && !set->returning.first;
 }
 
+static bool may_wait(const struct process_set *set, struct run *run)
+{
+    uint64_t now = monotonic_ns();
+    if (run->stage.lacking_since_ns == 0)
+        run->stage.lacking_since_ns = now;
+    return !is_alone(set, run) && now - run->stage.lacking_since_ns < LACKING_NS;
+}
+
 static int come(struct process_set *set, struct run *run, struct err *err)
 {
     int rc = 0;
@@ -75,8 +86,9 @@ static int come(struct process_set *set, struct run *run, struct err *err)
     } else if (run->stage.step == STAGE_COMING) {
         rc = stage_move_in(run, err);
     }
-    if (rc == HVD_ERR_NOMEM && !is_alone(set, run))
+    if (rc == HVD_ERR_NOMEM && may_wait(set, run))
         return 0;
+    run->stage.lacking_since_ns = 0;
     return rc < 0 ? stage_context(run, err) : rc;
 }
 

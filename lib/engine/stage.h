@@ -15,6 +15,11 @@
  * Nothing tells when an event has passed: the driver asks, every STAGE_POLL_NS while there is one to
  * be asked for, and not at all otherwise.
  *
+ * A device has enough pinned memory for what one set has under way (device_reserve()). When several
+ * sets share less than they want, each waits for the others to give some back; but another rank's
+ * operations may stand before those of ours on a link, and wait for what we have not started: so
+ * nobody waits for longer than some seconds.
+ *
  * A failure before or while other ranks need this rank's data breaks the world (HVD_ERR_SYSTEM,
  * HVD_ERR_NOMEM); one of copying back is that tensor's failure on this rank. */
 #ifndef LIB_ENGINE_STAGE_H
@@ -52,6 +57,7 @@ struct stage {
     struct transfer transfer;     /* of the run's tensor number `at`, while `transferring` */
     bool transferring;
     int at;
+    uint64_t lacking_since_ns; /* pinned memory; 0: it is not */
 };
 
 /* stage.c. A decision has become a run. True if the devices reduce it, and it is not to be put into
