@@ -182,7 +182,7 @@ struct maker {
     void *memory, *event;
     int64_t count, handle;
     int32_t value;
-    char name[16];
+    char name[20];
 };
 
 static void make(struct accelerator *accelerator, void *arg)
@@ -427,8 +427,8 @@ static int lack_pinned_memory(int rank)
     device_start(NULL);
     void *memory = put_all(count, 1);
     struct hvd_tensor tensor = tensor_of("p", memory, &count);
-    for (int nth = 1; rank == 1 && nth <= 2; nth++) { /* none, and one only */
-        const struct accelerator_faults faults = { .pinned = nth };
+    for (unsigned nth = 1; rank == 1 && nth <= 2; nth++) { /* none, and one only */
+        faults = (struct accelerator_faults){ .pinned = nth };
         accelerator_inject(npu, &faults);
         REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handle), HVD_ERR_NOMEM);
         require_text("allreduce 'p': device 1 (npu) has no pinned memory");

@@ -27,7 +27,7 @@ struct maker {
     void *memory, *event;
     int64_t count, handle;
     int32_t value;
-    char name[16];
+    char name[20];
     struct hvd_tensor tensor;
 };
 
