@@ -48,6 +48,21 @@ void device_get(void *host, const void *memory, size_t nbytes)
         accelerator_read(npu, host, memory, nbytes);
 }
 
+static void make(struct accelerator *accelerator, void *arg)
+{
+    struct maker *maker = arg;
+    sem_wait(&maker->gate);
+    int32_t *data = accelerator_pointer(accelerator, maker->memory);
+    for (int64_t i = 0; i < maker->count; i++)
+        data[i] = maker->value;
+}
+
+void maker_put_on_queue(struct maker *maker)
+{
+    REQUIRE(accelerator_run(npu, make, maker) == 0);
+    REQUIRE(accelerator_record(npu, maker->event) == 0);
+}
+
 /* What a trial needs on this rank. */
 struct sizes {
     int rank, size;

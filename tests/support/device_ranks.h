@@ -8,6 +8,7 @@
 #include "lib/hvd.h"
 #include "lib/negotiation/description.h"
 
+#include <semaphore.h>
 #include <stdbool.h>
 
 /* This rank's, while there is one. */
@@ -23,6 +24,19 @@ void device_stop(void);
 /* Memory of it, with a copy of what is at `host` unless that is NULL. */
 void *device_put(const void *host, size_t nbytes);
 void device_get(void *host, const void *memory, size_t nbytes);
+
+/* A tensor of integers that are all `value`, made by a kernel when it is let (`gate`). */
+struct maker {
+    sem_t gate;
+    void *memory, *event;
+    int64_t count, handle;
+    int32_t value;
+    char name[20];
+    struct hvd_tensor tensor;
+};
+
+/* The device makes them in the order in which they are put there; the event stands for each. */
+void maker_put_on_queue(struct maker *maker);
 
 /* A collective of a tensor [rows, columns], whose contents depend on the rank. */
 struct trial {

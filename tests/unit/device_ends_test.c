@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS = DEVICE_CHUNK / 4, LARGE = 2 * WORDS + 100, FEW = 8 };
+enum { WORDS = DEVICE_CHUNK / 4, LARGE = 2 * WORDS + 100 };
 
 static int leave(void)
 {
@@ -176,24 +176,6 @@ END_TEST
 
 /* ---- events ---- */
 
-/* A kernel that makes the input of a tensor when it is let. */
-struct maker {
-    sem_t gate;
-    void *memory, *event;
-    int64_t count, handle;
-    int32_t value;
-    char name[20];
-};
-
-static void make(struct accelerator *accelerator, void *arg)
-{
-    struct maker *maker = arg;
-    sem_wait(&maker->gate);
-    int32_t *data = accelerator_pointer(accelerator, maker->memory);
-    for (int64_t i = 0; i < maker->count; i++)
-        data[i] = maker->value;
-}
-
 /* The device's memory cannot be written to while a kernel waits. */
 static void prepare(struct maker *maker, int number, int64_t count, int32_t value)
 {
@@ -202,12 +184,6 @@ static void prepare(struct maker *maker, int number, int64_t count, int32_t valu
     sem_init(&maker->gate, 0, 0);
     maker->memory = put_all(count, -1);
     maker->event = npu_table->create_event(npu);
-}
-
-static void put_on_queue(struct maker *maker)
-{
-    REQUIRE(accelerator_run(npu, make, maker) == 0);
-    REQUIRE(accelerator_record(npu, maker->event) == 0);
 }
 
 static void submit(struct maker *maker)
@@ -235,7 +211,7 @@ static int wait_for_events(int rank)
     check_works(LARGE);
     size_t copied = accelerator_bytes_copied(npu);
     prepare(&maker, 0, LARGE, rank + 1);
-    put_on_queue(&maker);
+    maker_put_on_queue(&maker);
     submit(&maker);
     for (int i = 0; i < 20; i++) {
         REQUIRE_STATUS(sum_of_ranks("meanwhile", &sum), HVD_OK);
@@ -263,7 +239,7 @@ static int make_in_any_order(int rank)
     for (int i = 0; i < MAKERS; i++)
         prepare(&makers[i], i, WORDS + 100 * i, rank + i);
     for (int i = 0; i < MAKERS; i++)
-        put_on_queue(&makers[rank == 0 ? i : MAKERS - 1 - i]);
+        maker_put_on_queue(&makers[rank == 0 ? i : MAKERS - 1 - i]);
     for (int i = 0; i < MAKERS; i++)
         submit(&makers[i]);
     for (int i = 0; i < MAKERS; i++)
@@ -296,7 +272,7 @@ static int break_world(int rank)
         wait_for(0, hvd_size() - 1); /* all others have submitted */
         accelerator_inject(npu, &faults);
     }
-    put_on_queue(&maker);
+    maker_put_on_queue(&maker);
     sem_post(&maker.gate);
     submit(&maker);
     atomic_fetch_add(&shared->counters[0], 1);
@@ -448,7 +424,7 @@ static int asked; /* for pinned memory */
 
 static void *allocate_few(void *context, size_t nbytes)
 {
-    return asked++ < FEW ? npu_table->alloc_pinned(context, nbytes) : NULL;
+    return asked++ < DEVICE_BUFFERS_LEAST ? npu_table->alloc_pinned(context, nbytes) : NULL;
 }
 
 /* Two tensors of many chunks, and a vendor that has as much as is asked for at first. */
@@ -472,7 +448,7 @@ static int have_few_buffers(int rank)
     REQUIRE_STATUS(hvd_wait(handles[1]), HVD_OK);
     require_all(memory, count, 3);
     require_all(other, count, 3);
-    REQUIRE(asked == FEW);
+    REQUIRE(asked == DEVICE_BUFFERS_LEAST);
     return leave();
 }
 
@@ -490,7 +466,7 @@ static int unregister_early(int rank)
     init_world();
     device_start(NULL);
     prepare(&maker, 0, LARGE, rank);
-    put_on_queue(&maker);
+    maker_put_on_queue(&maker);
     submit(&maker);
     refused(hvd_unregister_device(device), "device 1 (npu) is in use");
     sem_post(&maker.gate);

@@ -21,25 +21,6 @@ static int leave(void)
     return rc;
 }
 
-/* A tensor of integers that are all `value`, made by a kernel when it is let. */
-struct maker {
-    sem_t gate;
-    void *memory, *event;
-    int64_t count, handle;
-    int32_t value;
-    char name[20];
-    struct hvd_tensor tensor;
-};
-
-static void make(struct accelerator *accelerator, void *arg)
-{
-    struct maker *maker = arg;
-    sem_wait(&maker->gate);
-    int32_t *data = accelerator_pointer(accelerator, maker->memory);
-    for (int64_t i = 0; i < maker->count; i++)
-        data[i] = maker->value;
-}
-
 static void prepare(struct maker *maker, int number, int64_t count, int32_t value)
 {
     *maker = (struct maker){ .count = count, .value = value };
@@ -55,13 +36,6 @@ static void prepare(struct maker *maker, int number, int64_t count, int32_t valu
                                          .dims = &maker->count,
                                          .device = device,
                                          .ready = maker->event };
-}
-
-/* The device makes them in this order. */
-static void put_on_queue(struct maker *maker)
-{
-    REQUIRE(accelerator_run(npu, make, maker) == 0);
-    REQUIRE(accelerator_record(npu, maker->event) == 0);
 }
 
 static void submit(struct maker *maker)
@@ -106,7 +80,7 @@ static int make_second_late(int rank)
     prepare(&makers[0], 0, pairs[pair].first, rank);
     prepare(&makers[1], 1, pairs[pair].second, 10 * rank);
     for (int i = 0; i < 2; i++)
-        put_on_queue(&makers[i]);
+        maker_put_on_queue(&makers[i]);
     for (int i = 0; i < 2; i++)
         submit(&makers[pairs[pair].turned ? 1 - i : i]);
     sem_post(&makers[0].gate);
@@ -138,7 +112,7 @@ static int make_many(int rank)
     for (int i = 0; i < MANY; i++)
         prepare(&makers[i], i, 10, rank + i);
     for (int i = 0; i < MANY; i++)
-        put_on_queue(&makers[i]);
+        maker_put_on_queue(&makers[i]);
     for (int i = MANY - 1; i >= 0; i--)
         submit(&makers[i]);
     for (int i = 0; i < MANY; i++) {
@@ -168,7 +142,7 @@ static int join_behind(int rank)
     init_world();
     device_start(NULL);
     prepare(&maker, 0, SMALL, rank + 1);
-    put_on_queue(&maker);
+    maker_put_on_queue(&maker);
     if (rank == 0)
         sem_post(&maker.gate);
     submit(&maker);
@@ -208,7 +182,7 @@ static int name_twice(int rank)
     init_world();
     device_start(NULL);
     prepare(&maker, 0, SMALL, rank);
-    put_on_queue(&maker);
+    maker_put_on_queue(&maker);
     submit(&maker);
     REQUIRE_STATUS(hvd_allreduce_async(&maker.tensor, HVD_SUM, NULL, &handle), HVD_ERR_INVALID);
     require_text("allreduce 'made.0': a tensor of this name is in flight already");
@@ -238,7 +212,7 @@ static int make_group(int rank)
         tensors[i] = makers[i].tensor;
     }
     for (int i = 0; i < MEMBERS; i++)
-        put_on_queue(&makers[(i + rank) % MEMBERS]);
+        maker_put_on_queue(&makers[(i + rank) % MEMBERS]);
     REQUIRE_STATUS(hvd_grouped_allreduce_async(tensors, MEMBERS, HVD_SUM, NULL, &handle), HVD_OK);
     for (int i = 0; i < MEMBERS; i++) {
         REQUIRE(hvd_poll(handle) == 0);
@@ -265,7 +239,7 @@ static int shut_down(int rank)
     init_world();
     device_start(NULL);
     prepare(&maker, 0, SMALL, rank);
-    put_on_queue(&maker);
+    maker_put_on_queue(&maker);
     submit(&maker);
     REQUIRE_STATUS(hvd_unregister_device(device), HVD_ERR_INVALID);
     atomic_fetch_add(&shared->counters[0], 1);
@@ -292,7 +266,7 @@ static int left_alone(int rank)
         return leave_world();
     device_start(NULL);
     prepare(&maker, 0, SMALL, rank);
-    put_on_queue(&maker);
+    maker_put_on_queue(&maker);
     if (hvd_allreduce_async(&maker.tensor, HVD_SUM, NULL, &maker.handle) == HVD_OK)
         REQUIRE_STATUS(hvd_wait(maker.handle), HVD_ERR_PEER_LEFT);
     sem_post(&maker.gate);
@@ -315,7 +289,7 @@ static int stall(int rank)
     init_world();
     device_start(NULL);
     prepare(&maker, 0, SMALL, rank);
-    put_on_queue(&maker);
+    maker_put_on_queue(&maker);
     if (rank == 0 && stalled_ranks == 1)
         sem_post(&maker.gate);
     submit(&maker);
