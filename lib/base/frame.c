@@ -2,6 +2,8 @@
 /* Frames in a byte stream; see frame.h. */
 #include "lib/base/frame.h"
 
+#include "lib/base/sum.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +39,28 @@ void frame_end(struct wire_writer *writer, size_t begin)
         writer->data[begin + 8 + (size_t)i] = (unsigned char)(length >> (8 * i));
 }
 
+/* Of the fields behind the magic, flags apart. */
+static uint16_t header_sum(uint16_t type, uint32_t length)
+{
+    return (uint16_t)sum_word((uint64_t)length << 16 | type, 16);
+}
+
+void frame_end_summed(struct wire_writer *writer, size_t begin)
+{
+    if (writer->failed)
+        return;
+    size_t body = begin + FRAME_HEADER_SIZE;
+    wire_put_u32(writer, sum_bytes(writer->data + body, writer->length - body));
+    frame_end(writer, begin);
+    if (writer->failed)
+        return;
+    unsigned char *header = writer->data + begin;
+    uint16_t type = (uint16_t)(header[4] | header[5] << 8);
+    uint16_t sum = header_sum(type, (uint32_t)(writer->length - body));
+    header[6] = (unsigned char)sum;
+    header[7] = (unsigned char)(sum >> 8);
+}
+
 void frame_put(struct wire_writer *writer, uint16_t type, const void *body, size_t length)
 {
     size_t begin = frame_begin(writer, type);
@@ -68,10 +92,14 @@ static size_t pending_size(const struct frame_reader *reader)
 
 void *frame_reader_space(struct frame_reader *reader, size_t *size)
 {
-    if (reader->start > 0) {
-        memmove(reader->data, reader->data + reader->start, reader->end - reader->start);
-        reader->end -= reader->start;
-        reader->start = 0;
+    size_t unread = reader->end - reader->start;
+    if (unread > 0 && reader->start > 0)
+        memmove(reader->data, reader->data + reader->start, unread);
+    reader->start = 0;
+    reader->end = unread;
+    if (unread == 0 && reader->capacity >= READ_SIZE) {
+        *size = reader->capacity;
+        return reader->data;
     }
     size_t wanted = pending_size(reader);
     if (wanted < reader->end + READ_SIZE)
@@ -90,6 +118,36 @@ void *frame_reader_space(struct frame_reader *reader, size_t *size)
 void frame_reader_commit(struct frame_reader *reader, size_t nbytes)
 {
     reader->end += nbytes;
+}
+
+/* What is wrong with a header. */
+static int check_header(const struct frame_reader *reader, uint16_t type, uint16_t flags,
+                        uint32_t length, struct err *err)
+{
+    if (reader->is_summed && flags != header_sum(type, length))
+        return fail(err, HVD_ERR_PROTOCOL, "the header of a frame has been changed on the way");
+    if (!reader->is_summed && flags != 0)
+        return fail(err, HVD_ERR_PROTOCOL, "frame of type %u with unknown flags 0x%04x", type,
+                    flags);
+    if (length > reader->body_max)
+        return fail(err, HVD_ERR_PROTOCOL,
+                    "frame of type %u with %u bytes, at most %zu are allowed", type, length,
+                    reader->body_max);
+    return HVD_OK;
+}
+
+/* Takes the sum off. */
+static int check_body(struct frame *frame, struct err *err)
+{
+    struct wire_reader sum;
+    if (frame->length < FRAME_SUM_SIZE)
+        return fail(err, HVD_ERR_PROTOCOL, "frame of type %u without a sum", frame->type);
+    frame->length -= FRAME_SUM_SIZE;
+    wire_reader_init(&sum, frame->body + frame->length, FRAME_SUM_SIZE);
+    if (wire_get_u32(&sum) == sum_bytes(frame->body, frame->length))
+        return HVD_OK;
+    return fail(err, HVD_ERR_PROTOCOL, "a frame of type %u has been changed on the way",
+                frame->type);
 }
 
 int frame_reader_next(struct frame_reader *reader, struct frame *frame, struct err *err)
@@ -111,16 +169,13 @@ int frame_reader_next(struct frame_reader *reader, struct frame *frame, struct e
     uint16_t type = wire_get_u16(&header);
     uint16_t flags = wire_get_u16(&header);
     uint32_t length = wire_get_u32(&header);
-    if (flags != 0)
-        return fail(err, HVD_ERR_PROTOCOL, "frame of type %u with unknown flags 0x%04x", type,
-                    flags);
-    if (length > reader->body_max)
-        return fail(err, HVD_ERR_PROTOCOL,
-                    "frame of type %u with %u bytes, at most %zu are allowed", type, length,
-                    reader->body_max);
+    int rc = check_header(reader, type, flags, length, err);
+    if (rc < 0)
+        return rc;
     if (unread < FRAME_HEADER_SIZE + (size_t)length)
         return 0;
     *frame = (struct frame){ type, length, at + FRAME_HEADER_SIZE };
     reader->start += FRAME_HEADER_SIZE + (size_t)length;
-    return 1;
+    rc = reader->is_summed ? check_body(frame, err) : HVD_OK;
+    return rc < 0 ? rc : 1;
 }

@@ -4,18 +4,22 @@
  *
  *   0 magic "HVD1"   4 type u16   6 flags u16, zero   8 body length u32   12 body
  *
+ * On a link of which nothing proves the bytes, frames may carry sums (sum.h): the header's in place
+ * of the flags, the body's in the last 4 bytes of the body.
+ *
  * Fails (HVD_ERR_PROTOCOL, naming what was wrong) on another magic, flags that are not zero, or a
- * body longer than the reader's limit, before anything is allocated for it. */
+ * body longer than the reader's limit, before anything is allocated for it; and on a wrong sum. */
 #ifndef LIB_BASE_FRAME_H
 #define LIB_BASE_FRAME_H
 
 #include "lib/base/status.h"
 #include "lib/base/wire.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FRAME_HEADER_SIZE = 12, FRAME_BODY_MAX = 1 << 20 };
+enum { FRAME_HEADER_SIZE = 12, FRAME_BODY_MAX = 1 << 20, FRAME_SUM_SIZE = 4 };
 
 struct frame {
     uint16_t type;
@@ -34,6 +38,9 @@ void frame_put(struct wire_writer *writer, uint16_t type, const void *body, size
 size_t frame_begin(struct wire_writer *writer, uint16_t type);
 void frame_end(struct wire_writer *writer, size_t begin);
 
+/* The same, with sums. */
+void frame_end_summed(struct wire_writer *writer, size_t begin);
+
 /* Cuts a byte stream into frames. Bytes are received straight into the reader:
  *   space = frame_reader_space(r, &n); n = read(fd, space, n); frame_reader_commit(r, n);
  *   while ((rc = frame_reader_next(r, &frame, &err)) > 0) handle(&frame);  */
@@ -41,7 +48,8 @@ struct frame_reader {
     unsigned char *data; /* owned */
     size_t start, end;   /* unread bytes: data[start, end) */
     size_t capacity;
-    size_t body_max;
+    size_t body_max; /* a sum is part of the body */
+    bool is_summed;  /* frames must have sums, which are taken off; the caller's to set */
 };
 
 /* `body_max` may be changed later (r->body_max), for instance once the peer is known. */

@@ -210,3 +210,20 @@ int interfaces_check_choice(const char *choice, struct err *err)
 {
     return each_item(choice, accept_item, NULL, err);
 }
+
+/* "lo", or a network in which there is nothing else. */
+static int find_other(void *context, const struct item *item, struct err *err)
+{
+    bool *found = context;
+    unsigned least = item->network.ss_family == AF_INET ? 8 : 128;
+    (void)err;
+    *found |= item->is_name ? strcmp(item->text, "lo") != 0
+                            : !address_is_loopback(&item->network) || item->bits < least;
+    return HVD_OK;
+}
+
+bool interfaces_choice_is_loopback(const char *choice)
+{
+    bool found = false;
+    return each_item(choice, find_other, &found, NULL) == HVD_OK && !found;
+}

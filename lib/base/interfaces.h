@@ -52,6 +52,9 @@ const struct interface *interfaces_find(const struct interfaces *interfaces, con
 /* Is it a choice at all? HVD_ERR_INVALID names the item that is none, and what was expected. */
 int interfaces_check_choice(const char *choice, struct err *err);
 
+/* Can a choice that was checked name nothing but loopback, on whatever machine? */
+bool interfaces_choice_is_loopback(const char *choice);
+
 /* Of two addresses, IPv4 that is mapped into IPv6 counting as IPv4: the first `bits` are the same;
  * all of them are; it is one that leads to this host from anywhere on it. */
 bool address_in_network(const struct sockaddr_storage *address,

@@ -125,14 +125,14 @@ int join_hello_decode(struct join_hello *message, struct wire_reader *reader, st
     return rc;
 }
 
-static void peer_encode(struct wire_writer *writer, const struct join_peer *peer)
+void join_peer_encode(struct wire_writer *writer, const struct join_peer *peer)
 {
     wire_put_i32(writer, peer->rank);
     wire_put_string(writer, peer->host);
     join_addresses_encode(writer, &peer->addresses);
 }
 
-static void peer_decode(struct join_peer *peer, struct wire_reader *reader)
+void join_peer_decode(struct join_peer *peer, struct wire_reader *reader)
 {
     peer->rank = wire_get_i32(reader);
     wire_get_string(reader, peer->host, sizeof peer->host);
@@ -171,7 +171,7 @@ static bool neighbours_decode(struct join_welcome *message, struct wire_reader *
     if (wire_get_u8(reader) != message->nneighbours)
         return false;
     for (int i = 0; i < message->nneighbours; i++) {
-        peer_decode(&message->neighbours[i], reader);
+        join_peer_decode(&message->neighbours[i], reader);
         valid = valid && message->neighbours[i].rank == ranks[i];
     }
     return valid;
@@ -184,7 +184,7 @@ void join_welcome_encode(struct wire_writer *writer, const struct join_welcome *
     wire_put_u32(writer, message->epoch);
     wire_put_u8(writer, (uint8_t)message->nneighbours);
     for (int i = 0; i < message->nneighbours; i++)
-        peer_encode(writer, &message->neighbours[i]);
+        join_peer_encode(writer, &message->neighbours[i]);
 }
 
 int join_welcome_decode(struct join_welcome *message, struct wire_reader *reader, struct err *err)

@@ -74,7 +74,7 @@ struct join_challenge {
 };
 
 /* Where a rank can be dialled for data: numeric "ADDRESS:PORT", IPv6 as "[ADDRESS]:PORT", best
- * first. */
+ * first; and "unix:" with 32 hexadecimal digits, for the ranks of its host. */
 struct join_addresses {
     int count;
     char text[JOIN_ADDRESSES_MAX][JOIN_ADDRESS_MAX];
@@ -114,7 +114,8 @@ struct join_news {
 };
 
 struct join_goodbye {
-    int status;               /* HVD_OK, or the failure that its world has ended with */
+    int status;               /* HVD_OK, or the failure that its world has ended with;
+                                 HVD_ERR_PEER_LEFT: a collective of its failed for that */
     char text[JOIN_TEXT_MAX]; /* of the failure; "" for HVD_OK */
 };
 
@@ -126,13 +127,15 @@ struct join_report {
     char text[JOIN_REPORT_MAX]; /* lines for people, each ended by a newline */
 };
 
-/* Append a body, or the addresses in it, to the writer; read one. The readers return
+/* Append a body, or addresses or a peer in it, to the writer; read one. The readers return
  * HVD_ERR_PROTOCOL and the message's name when a field is missing, out of range, or too long. What
  * they return satisfies 0 <= rank < size <= WORLD_SIZE_MAX (-1 <= rank in HELLO) and terminated
  * strings; a job id is valid or empty; the host of HELLO is one printable line, texts of GOODBYE
  * and REPORT are printable (text.h). */
 void join_addresses_encode(struct wire_writer *writer, const struct join_addresses *addresses);
 void join_addresses_decode(struct join_addresses *addresses, struct wire_reader *reader);
+void join_peer_encode(struct wire_writer *writer, const struct join_peer *peer);
+void join_peer_decode(struct join_peer *peer, struct wire_reader *reader);
 void join_open_encode(struct wire_writer *writer, const struct join_open *message);
 int join_open_decode(struct join_open *message, struct wire_reader *reader, struct err *err);
 void join_challenge_encode(struct wire_writer *writer, const struct join_challenge *message);

@@ -3,11 +3,26 @@
 #ifndef LIB_BASE_TEXT_H
 #define LIB_BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 /* Bytes of the character in UTF-8 (RFC 3629: shortest form, no surrogates, up to U+10FFFF) that
  * begins at `at`, of which `length` bytes are there; 0 if none does. */
 size_t text_utf8_length(const char *at, size_t length);
+
+static inline bool text_is_ascii(const char *text, size_t length)
+{
+    uint64_t eight, bits = 0;
+    for (; length >= sizeof eight; length -= sizeof eight, text += sizeof eight) {
+        memcpy(&eight, text, sizeof eight);
+        bits |= eight;
+    }
+    for (; length > 0; length--)
+        bits |= (unsigned char)*text++;
+    return !(bits & UINT64_C(0x8080808080808080));
+}
 
 /* In place: each byte that is not printable ASCII. */
 void text_make_ascii(char *text);

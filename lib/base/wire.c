@@ -5,54 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void wire_reader_init(struct wire_reader *reader, const void *data, size_t length)
-{
-    *reader = (struct wire_reader){ .at = data, .left = length };
-}
-
-const void *wire_get_bytes(struct wire_reader *reader, size_t length)
-{
-    if (reader->failed || length > reader->left) {
-        reader->failed = true;
-        return NULL;
-    }
-    const unsigned char *at = reader->at;
-    if (length > 0)
-        reader->at += length;
-    reader->left -= length;
-    return at;
-}
-
-static uint64_t get_integer(struct wire_reader *reader, unsigned nbytes)
-{
-    const unsigned char *at = wire_get_bytes(reader, nbytes);
-    uint64_t value = 0;
-    for (unsigned i = 0; at && i < nbytes; i++)
-        value |= (uint64_t)at[i] << (8 * i);
-    return value;
-}
-
-uint8_t wire_get_u8(struct wire_reader *reader)
-{
-    return (uint8_t)get_integer(reader, 1);
-}
-uint16_t wire_get_u16(struct wire_reader *reader)
-{
-    return (uint16_t)get_integer(reader, 2);
-}
-uint32_t wire_get_u32(struct wire_reader *reader)
-{
-    return (uint32_t)get_integer(reader, 4);
-}
-uint64_t wire_get_u64(struct wire_reader *reader)
-{
-    return get_integer(reader, 8);
-}
-int32_t wire_get_i32(struct wire_reader *reader)
-{
-    return (int32_t)wire_get_u32(reader);
-}
-
 struct wire_text wire_get_text(struct wire_reader *reader)
 {
     size_t length = wire_get_u32(reader);
@@ -90,7 +42,7 @@ static unsigned char *enlarge(struct wire_writer *writer, size_t capacity)
     return data;
 }
 
-static bool reserve(struct wire_writer *writer, size_t more)
+bool wire_grow(struct wire_writer *writer, size_t more)
 {
     if (writer->failed)
         return false;
@@ -107,43 +59,6 @@ static bool reserve(struct wire_writer *writer, size_t more)
     writer->data = data;
     writer->capacity = capacity;
     return true;
-}
-
-void wire_put_bytes(struct wire_writer *writer, const void *data, size_t length)
-{
-    if (length == 0 || !reserve(writer, length))
-        return;
-    memcpy(writer->data + writer->length, data, length);
-    writer->length += length;
-}
-
-static void put_integer(struct wire_writer *writer, uint64_t value, unsigned nbytes)
-{
-    unsigned char bytes[8];
-    for (unsigned i = 0; i < nbytes; i++)
-        bytes[i] = (unsigned char)(value >> (8 * i));
-    wire_put_bytes(writer, bytes, nbytes);
-}
-
-void wire_put_u8(struct wire_writer *writer, uint8_t value)
-{
-    put_integer(writer, value, 1);
-}
-void wire_put_u16(struct wire_writer *writer, uint16_t value)
-{
-    put_integer(writer, value, 2);
-}
-void wire_put_u32(struct wire_writer *writer, uint32_t value)
-{
-    put_integer(writer, value, 4);
-}
-void wire_put_u64(struct wire_writer *writer, uint64_t value)
-{
-    put_integer(writer, value, 8);
-}
-void wire_put_i32(struct wire_writer *writer, int32_t value)
-{
-    put_integer(writer, (uint32_t)value, 4);
 }
 
 void wire_put_text(struct wire_writer *writer, const char *text, size_t length)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment as settings; see settings.h. */
-#include "lib/engine/settings.h"
+#include "lib/base/settings.h"
 
-#include "lib/base/env_names.h"
+#include "lib/base/algorithm_names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 struct row;
 typedef bool read_fn(void *field, const char *text, const struct row *row);
 
-static read_fn read_size, read_seconds, read_int, read_milliseconds, read_bool, read_path,
-    read_level;
+static read_fn read_size, read_seconds, read_int, read_thousandths, read_bool, read_path,
+    read_level, read_algorithm;
 
 #define FIELD(name) offsetof(struct settings, name)
 #define SIZE_LIMIT (SIZE_MAX / 2)
@@ -30,21 +30,33 @@ struct row {
 };
 
 static const char a_boolean[] = "0, 1, true or false";
+static const char a_path[] = "a file name of less than 4096 bytes";
 
 static const struct row rows[] = {
     { ENV_FUSION_THRESHOLD, read_size, FIELD(fusion_threshold), 0, SIZE_LIMIT, NULL },
-    { ENV_CYCLE_TIME, read_milliseconds, FIELD(cycle_time_us), 0, CYCLE_MS_LIMIT,
+    { ENV_CYCLE_TIME, read_thousandths, FIELD(cycle_time_us), 0, CYCLE_MS_LIMIT,
       "a number of milliseconds from 0 to 60000, such as 0.5" },
     { ENV_CACHE_CAPACITY, read_int, FIELD(cache_capacity), 0, 1 << 20, NULL },
     { ENV_DISABLE_GROUP_FUSION, read_bool, FIELD(disable_group_fusion), 0, 0, a_boolean },
-    { ENV_TIMELINE, read_path, FIELD(timeline), 0, 0, "a file name of less than 4096 bytes" },
+    { ENV_TIMELINE, read_path, FIELD(timeline), 0, 0, a_path },
     { ENV_TIMELINE_MARK_CYCLES, read_bool, FIELD(timeline_mark_cycles), 0, 0, a_boolean },
     { ENV_STALL_CHECK_DISABLE, read_bool, FIELD(stall_check), 0, 0, a_boolean },
     { ENV_STALL_CHECK_TIME, read_seconds, FIELD(stall_check_s), 1, SECONDS_LIMIT, NULL },
     { ENV_STALL_SHUTDOWN_TIME, read_seconds, FIELD(stall_shutdown_s), 0, SECONDS_LIMIT, NULL },
+    { ENV_STREAMS, read_int, FIELD(streams), 1, SETTINGS_STREAMS_MAX, NULL },
+    { ENV_THREADS, read_int, FIELD(threads), 0, SETTINGS_THREADS_MAX, NULL },
     { ENV_LOG_LEVEL, read_level, FIELD(log_level), 0, 0,
       "trace, debug, info, warning, error or fatal" },
     { ENV_LOG_HIDE_TIME, read_bool, FIELD(log_hide_time), 0, 0, a_boolean },
+    { ENV_TUNING, read_path, FIELD(tuning), 0, 0, a_path },
+    { ENV_AUTOTUNE, read_bool, FIELD(autotune), 0, 0, a_boolean },
+    { ENV_AUTOTUNE_LOG, read_path, FIELD(autotune_log), 0, 0, a_path },
+    { ENV_AUTOTUNE_WARMUP_SAMPLES, read_int, FIELD(autotune_warmup), 0, SETTINGS_WARMUP_MAX, NULL },
+    { ENV_AUTOTUNE_STEPS_PER_SAMPLE, read_int, FIELD(autotune_steps), 1, SETTINGS_STEPS_MAX, NULL },
+    { ENV_AUTOTUNE_MAX_SAMPLES, read_int, FIELD(autotune_samples), 1, SETTINGS_SAMPLES_MAX, NULL },
+    { ENV_AUTOTUNE_NOISE, read_thousandths, FIELD(autotune_noise), 0, 1,
+      "a number from 0 to 1, such as 0.8" },
+    { ENV_ALGORITHM, read_algorithm, FIELD(algorithm), 0, 0, ALGORITHM_NAMES },
 };
 
 /* Reads digits up to anything else; NULL if there are none, or too many. */
@@ -102,7 +114,7 @@ static const char *read_fraction(uint64_t *thousandths, const char *text)
 }
 
 /* "20", "0.5", "20.0"; strtod() would ask the host's locale. */
-static bool read_milliseconds(void *field, const char *text, const struct row *row)
+static bool read_thousandths(void *field, const char *text, const struct row *row)
 {
     uint64_t value, thousandths = 0;
     const char *end = read_digits(&value, text);
@@ -134,7 +146,7 @@ static bool read_path(void *field, const char *text, const struct row *row)
     if (strcmp(text, "DYNAMIC") == 0)
         text = "";
     size_t length = strlen(text);
-    if (length >= TIMELINE_PATH_MAX)
+    if (length >= SETTINGS_PATH_MAX)
         return false;
     memcpy(field, text, length + 1);
     return true;
@@ -144,6 +156,13 @@ static bool read_level(void *field, const char *text, const struct row *row)
 {
     (void)row;
     return log_level_parse(text, field);
+}
+
+static bool read_algorithm(void *field, const char *text, const struct row *row)
+{
+    (void)row;
+    *(int *)field = algorithm_parse(text);
+    return *(int *)field >= 0;
 }
 
 static int refuse(const struct row *row, const char *text, struct err *err)
@@ -180,14 +199,23 @@ int settings_read(struct settings *settings, environment_get_fn *get, struct err
     *settings = (struct settings){
         .fusion_threshold = 128 << 20,
         .cache_capacity = 1024,
-        .stall_check_s = 60,
+        .stall_check_s = SETTINGS_STALL_CHECK_S,
+        .streams = 1,
+        .threads = 1,
         .log_level = LOG_WARNING,
+        .autotune_warmup = 3,
+        .autotune_steps = 10,
+        .autotune_samples = 20,
+        .autotune_noise = 800,
+        .algorithm = -1,
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int rc = read_row(settings, &rows[i], get, err);
         if (rc < 0)
             return rc;
     }
+    settings->fusion_given = get(ENV_FUSION_THRESHOLD) != NULL;
+    settings->cycle_time_given = get(ENV_CYCLE_TIME) != NULL;
     settings->stall_check = !settings->stall_check; /* the variable says the opposite */
     return check_times(settings, err);
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The algorithms of collectives by their names, as HVD_ALGORITHM says them; what each can do and
+ * when it is used is in lib/collective/algorithm.h. Pure. */
+#ifndef LIB_BASE_ALGORITHM_NAMES_H
+#define LIB_BASE_ALGORITHM_NAMES_H
+
+/* The numbers go over the wire. */
+enum algorithm {
+    ALGORITHM_RING,               /* neighbours only: any operation but alltoall and Adasum */
+    ALGORITHM_DIRECT,             /* each rank reduces its share from all, gives it to all */
+    ALGORITHM_RECURSIVE_DOUBLING, /* whole vectors, log2 steps */
+    ALGORITHM_HALVING_DOUBLING,   /* reduce-scatter by halving, allgather by doubling */
+    ALGORITHM_TREE,               /* broadcast along a binomial tree */
+    ALGORITHM_TWO_LEVEL,          /* inside hosts, between them, inside again */
+    ALGORITHM_PAIRWISE,           /* alltoall */
+    ALGORITHM_ADASUM,
+    ALGORITHMS
+};
+
+/* "ring", ...; NULL if there is no such. The other way round: -1. */
+const char *algorithm_name(enum algorithm algorithm);
+int algorithm_parse(const char *name);
+
+/* All names, for people. */
+#define ALGORITHM_NAMES                                                                            \
+    "ring, direct, recursive-doubling, halving-doubling, tree, two-level, pairwise or adasum"
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Standard streams that the host program has closed. What we open then would get their numbers, if
+ * only until it is moved, and what another thread of the program writes meanwhile would go into it:
+ * into a socket that is not connected yet (SIGPIPE), or into shared memory. */
+#ifndef LIB_BASE_STANDARD_STREAMS_H
+#define LIB_BASE_STANDARD_STREAMS_H
+
+struct standard_streams {
+    int fds[3];
+    int count;
+};
+
+/* Opens /dev/null for those that are closed, so that what is opened next has another number. Where
+ * that is not possible, nothing happens. */
+void standard_streams_hold(struct standard_streams *held);
+
+/* Closes them again. Keeps errno. */
+void standard_streams_release(struct standard_streams *held);
+
+/* For a descriptor that was opened without holding them: moves `fd` above 2, close-on-exec. Returns
+ * its new number; or -1 with errno, and it is closed. -1 stays -1. */
+int standard_streams_lift(int fd);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums that tell bytes that were changed by accident. Whoever means harm can make them: against
+ * that there are proofs (auth.h). */
+#ifndef LIB_BASE_SUM_H
+#define LIB_BASE_SUM_H
+
+#include <endian.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* No run of 13 equal bits: a difference of one bit, wherever it is, reaches the top 13. */
+#define SUM_FACTOR UINT64_C(0x9e3779b97f4a7c15)
+
+/* Of the low 64 - `nbits` bits of `word`, in `nbits` bits, at least 13: another one when any single
+ * bit is another. */
+static inline uint32_t sum_word(uint64_t word, unsigned nbits)
+{
+    return (uint32_t)(word * SUM_FACTOR >> (64 - nbits));
+}
+
+/* Of bytes. */
+static inline uint32_t sum_bytes(const void *data, size_t nbytes)
+{
+    const unsigned char *at = data;
+    uint64_t sum = nbytes * SUM_FACTOR, word;
+    for (; nbytes > 0; at += sizeof word) {
+        size_t length = nbytes < sizeof word ? nbytes : sizeof word;
+        word = 0;
+        memcpy(&word, at, length);
+        sum ^= sum >> 32;
+        sum = (sum ^ le64toh(word)) * SUM_FACTOR;
+        nbytes -= length;
+    }
+    return (uint32_t)(sum >> 32);
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which ways a rank uses to the others of its host (HVD_TRANSPORT). Between hosts there is TCP. Of two
+ * ranks that want different ways the lesser is taken, unless one insists on shared memory. Pure. */
+#ifndef LIB_BASE_TRANSPORT_H
+#define LIB_BASE_TRANSPORT_H
+
+#include "lib/base/env_names.h"
+#include "lib/base/status.h"
+
+#include <stdbool.h>
+
+enum transport {
+    TRANSPORT_AUTO, /* the best that works */
+    TRANSPORT_SHM,  /* shared memory, or the world fails */
+    TRANSPORT_UNIX, /* a unix socket, without shared memory */
+    TRANSPORT_TCP
+};
+
+/* "auto", "shm", "unix", "tcp", in any case; false if it is none of them. */
+bool transport_parse(const char *text, enum transport *transport);
+
+/* What HVD_TRANSPORT says; TRANSPORT_AUTO if it is not set. HVD_ERR_ENVIRONMENT, naming it and its
+ * value, if it is none of them. */
+int transport_read(enum transport *transport, environment_get_fn *get, struct err *err);
+
+/* What is to be said of a link of this type (link.h: "tcp", "unix", "shm") to a rank of the same
+ * host: nothing; that it is less than could be; that it is not what is insisted on. */
+enum transport_verdict { TRANSPORT_FINE, TRANSPORT_LESSER, TRANSPORT_REFUSED };
+
+enum transport_verdict transport_judge(enum transport wanted, const char *type);
+
+#endif
