@@ -6,16 +6,17 @@
 
 #include <stdatomic.h>
 
-static const struct element {
-    const char *name;
-    size_t size;
-} elements[REDUCE_DTYPES] = {
-    [HVD_UINT8] = { "uint8", 1 },       [HVD_INT8] = { "int8", 1 },
-    [HVD_UINT16] = { "uint16", 2 },     [HVD_INT16] = { "int16", 2 },
-    [HVD_INT32] = { "int32", 4 },       [HVD_INT64] = { "int64", 8 },
-    [HVD_FLOAT16] = { "float16", 2 },   [HVD_FLOAT32] = { "float32", 4 },
-    [HVD_FLOAT64] = { "float64", 8 },   [HVD_BOOL] = { "bool", 1 },
-    [HVD_BFLOAT16] = { "bfloat16", 2 },
+const unsigned char dtype_sizes[DTYPES] = {
+    [HVD_UINT8] = 1,   [HVD_INT8] = 1,  [HVD_UINT16] = 2,   [HVD_INT16] = 2,
+    [HVD_INT32] = 4,   [HVD_INT64] = 8, [HVD_FLOAT16] = 2,  [HVD_FLOAT32] = 4,
+    [HVD_FLOAT64] = 8, [HVD_BOOL] = 1,  [HVD_BFLOAT16] = 2,
+};
+
+static const char *const dtypes[DTYPES] = {
+    [HVD_UINT8] = "uint8",     [HVD_INT8] = "int8",         [HVD_UINT16] = "uint16",
+    [HVD_INT16] = "int16",     [HVD_INT32] = "int32",       [HVD_INT64] = "int64",
+    [HVD_FLOAT16] = "float16", [HVD_FLOAT32] = "float32",   [HVD_FLOAT64] = "float64",
+    [HVD_BOOL] = "bool",       [HVD_BFLOAT16] = "bfloat16",
 };
 
 static const char *const ops[REDUCE_OPS] = {
@@ -91,14 +92,9 @@ convert_fn *narrow_function(enum hvd_dtype dtype)
     return known_dtype((int)dtype) ? current_path()->narrow[dtype] : NULL;
 }
 
-size_t dtype_size(int dtype)
-{
-    return known_dtype(dtype) ? elements[dtype].size : 0;
-}
-
 const char *dtype_name(int dtype)
 {
-    return known_dtype(dtype) ? elements[dtype].name : "?";
+    return known_dtype(dtype) ? dtypes[dtype] : "?";
 }
 
 const char *op_name(int op)

@@ -41,8 +41,15 @@ scale_fn *scale_function(enum hvd_dtype dtype);
 convert_fn *widen_function(enum hvd_dtype dtype);
 convert_fn *narrow_function(enum hvd_dtype dtype);
 
-/* Bytes per element, 0 if unknown; "float32"; "sum"; "?" if unknown. */
-size_t dtype_size(int dtype);
+/* Bytes per element, 0 if unknown. */
+enum { DTYPES = HVD_BFLOAT16 + 1 };
+extern const unsigned char dtype_sizes[DTYPES];
+static inline size_t dtype_size(int dtype)
+{
+    return dtype >= 0 && dtype < DTYPES ? dtype_sizes[dtype] : 0;
+}
+
+/* "float32"; "sum"; "?" if unknown. */
 const char *dtype_name(int dtype);
 const char *op_name(int op);
 

@@ -3,11 +3,13 @@
  *
  *   PATH, PATH_NAME, PATH_SUPPORTED   the struct reduce_path made here and its first two members
  *   PATH_TARGET                       attribute of each function: its instruction set
- *   lanes                             LANES floats, in a type with + * /; float if LANES is 1
- *   TYPE_load(p), TYPE_store(p, x)    LANES elements of float16 or bfloat16, as lanes; p unaligned
- *   lanes_least(x, y)                 x < y ? x : y, for each
- *   lanes_greatest(x, y)              x > y ? x : y, for each
- *   lanes_nan_or(x, y)                x is NaN ? x : y, for each
+ *   lanes                             LANES floats; float if LANES is 1
+ *   TYPE_load(p), TYPE_store(p, x)    LANES elements of float16 or bfloat16, as lanes, in an order of
+ *                                     their own; what is stored is a result of what follows
+ *   TYPE_widen(to, from)              LANES elements to as many floats, in order
+ *   TYPE_narrow(to, from)             and back
+ *   lanes_sum(x, y), lanes_product, lanes_quotient, lanes_least, lanes_greatest
+ *   lanes_all(x)                      a float everywhere
  *
  * Loops over types of C are left to the compiler's vectoriser; those over halves are made of lanes.
  *
@@ -23,10 +25,17 @@
 #if defined __GNUC__ && !defined __clang__
 #pragma GCC optimize("O3")
 #define INDEPENDENT _Pragma("GCC ivdep")
+#define FINITE_NUMBERS                                                                             \
+    _Pragma("GCC push_options") _Pragma("GCC optimize(\"finite-math-only\", \"no-signed-zeros\")")
+#define ALL_NUMBERS _Pragma("GCC pop_options")
 #elif defined __clang__
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define INDEPENDENT
+#endif
+#ifndef FINITE_NUMBERS
+#define FINITE_NUMBERS
+#define ALL_NUMBERS
 #endif
 
 #if defined __GNUC__
@@ -35,15 +44,20 @@
 #define UNALIGNED
 #endif
 
-typedef uint8_t any_uint8 UNALIGNED;
-typedef int8_t any_int8 UNALIGNED;
-typedef uint16_t any_uint16 UNALIGNED;
-typedef int16_t any_int16 UNALIGNED;
-typedef int32_t any_int32 UNALIGNED;
-typedef int64_t any_int64 UNALIGNED;
-typedef float any_float32 UNALIGNED;
-typedef double any_float64 UNALIGNED;
-typedef uint8_t any_bool UNALIGNED;
+/* An element in memory, at any address, and as a value. */
+#define ELEMENT(name, type)                                                                        \
+    typedef type any_##name UNALIGNED;                                                             \
+    typedef type one_##name;
+
+ELEMENT(uint8, uint8_t)
+ELEMENT(int8, int8_t)
+ELEMENT(uint16, uint16_t)
+ELEMENT(int16, int16_t)
+ELEMENT(int32, int32_t)
+ELEMENT(int64, int64_t)
+ELEMENT(float32, float)
+ELEMENT(float64, double)
+ELEMENT(bool, uint8_t)
 
 #define REDUCTION(op, type, expression)                                                            \
     PATH_TARGET static void op##_##type(void *out, const void *left, const void *right,            \
@@ -53,34 +67,63 @@ typedef uint8_t any_bool UNALIGNED;
         const any_##type *from = left, *with = right;                                              \
         INDEPENDENT                                                                                \
         for (size_t i = 0; i < count; i++) {                                                       \
-            any_##type x = from[i], y = with[i];                                                   \
-            to[i] = (any_##type)(expression);                                                      \
+            one_##type x = from[i], y = with[i];                                                   \
+            to[i] = (one_##type)(expression);                                                      \
         }                                                                                          \
     }
 
-/* `quotient` is a type in which the quotient of a sum and a world's size, cut off, is exact: the
- * floating-point ones have vector instructions. */
-#define AVERAGE(type, sum, quotient)                                                               \
+/* `by` is what `prepare` makes of the divisor, `quotient` of it and the sum z. */
+#define AVERAGE(type, sum, prepared, prepare, quotient)                                            \
     PATH_TARGET static void average_##type(void *out, const void *left, const void *right,         \
                                            size_t count, int divisor)                              \
     {                                                                                              \
         any_##type *to = out;                                                                      \
         const any_##type *from = left, *with = right;                                              \
-        const quotient by = (quotient)divisor;                                                     \
+        const prepared by = prepare;                                                               \
         INDEPENDENT                                                                                \
         for (size_t i = 0; i < count; i++) {                                                       \
-            any_##type x = from[i], y = with[i];                                                   \
-            to[i] = (any_##type)((quotient)(any_##type)(sum) / by);                                \
+            one_##type x = from[i], y = with[i], z = (one_##type)(sum);                            \
+            to[i] = (one_##type)(quotient);                                                        \
         }                                                                                          \
     }
 
+/* Division by what is the same for all is a multiplication (Granlund and Montgomery, 1994): a 64-bit
+ * one of processors takes three times as long. */
+struct reciprocal {
+    int64_t factor; /* plus 2^64 it is above 2^(64 + shift) / divisor, and by less than 1 */
+    int shift;
+};
+
+static struct reciprocal reciprocal_of(int divisor)
+{
+    struct reciprocal by = { divisor, 0 };
+#ifdef __SIZEOF_INT128__
+    while (divisor > 2 << by.shift)
+        by.shift++;
+    unsigned __int128 power = (unsigned __int128)1 << (64 + by.shift);
+    by.factor = (int64_t)(uint64_t)(power / (unsigned int)divisor + 1);
+#endif
+    return by;
+}
+
+static inline int64_t int64_quotient(int64_t z, struct reciprocal by)
+{
+#ifdef __SIZEOF_INT128__
+    int64_t high = (int64_t)((__int128)z * by.factor >> 64);
+    int64_t scaled = (int64_t)((uint64_t)z + (uint64_t)high);
+    return (int64_t)((uint64_t)(scaled >> by.shift) + (z < 0)); /* by 1 it wraps around */
+#else
+    return z / by.factor;
+#endif
+}
+
 /* Unsigned arithmetic of at least 32 bits wraps around, and nothing in it is undefined. */
-#define INTEGER(type, wide, quotient)                                                              \
+#define INTEGER(type, wide, prepared, prepare, quotient)                                           \
     REDUCTION(sum, type, (wide)x + (wide)y)                                                        \
     REDUCTION(product, type, (wide)x *(wide)y)                                                     \
     REDUCTION(min, type, x < y ? x : y)                                                            \
     REDUCTION(max, type, x > y ? x : y)                                                            \
-    AVERAGE(type, (wide)x + (wide)y, quotient)
+    AVERAGE(type, (wide)x + (wide)y, prepared, prepare, quotient)
 
 #define NAN_OR(x, y) ((x) != (x) ? (x) : (y))
 
@@ -89,40 +132,55 @@ typedef uint8_t any_bool UNALIGNED;
     REDUCTION(product, type, x *NAN_OR(x, y))                                                      \
     REDUCTION(min, type, NAN_OR(x, x < y ? x : y))                                                 \
     REDUCTION(max, type, NAN_OR(x, x > y ? x : y))                                                 \
-    AVERAGE(type, x + NAN_OR(x, y), any_##type)
+    AVERAGE(type, x + NAN_OR(x, y), one_##type, (one_##type)divisor, z / by)
 
-INTEGER(uint8, uint32_t, float)
-INTEGER(int8, uint32_t, float)
-INTEGER(uint16, uint32_t, float)
-INTEGER(int16, uint32_t, float)
-INTEGER(int32, uint32_t, double)
-INTEGER(int64, uint64_t, int64_t)
+/* Of 8 bits, 16 binary places of the reciprocal are enough, if it is rounded up. Of 16 and 32, float
+ * and double give the quotient that is cut off exactly, and have vector instructions. */
+INTEGER(uint8, uint32_t, uint32_t, 65536 / (uint32_t)divisor + 1, z *by >> 16)
+INTEGER(int8, uint32_t, int32_t, 65536 / divisor + 1, (z * by >> 16) + (z < 0))
+INTEGER(uint16, uint32_t, float, (float)divisor, (float)z / by)
+INTEGER(int16, uint32_t, float, (float)divisor, (float)z / by)
+INTEGER(int32, uint32_t, double, divisor, (double)z / by)
+INTEGER(int64, uint64_t, struct reciprocal, reciprocal_of(divisor), int64_quotient(z, by))
 FLOAT(float32)
 FLOAT(float64)
 
 REDUCTION(or, bool, (x | y) != 0)
 REDUCTION(and, bool, (x != 0) & (y != 0))
 
-/* Comparisons with NaN are false, so that it comes out last, as 0. All these numbers fit into 32
- * bits, for which there are vector instructions. */
+/* What makes no difference to integers, and no infinity or NaN of them: each but 0 leaves its range
+ * by 2^64, and NaN becomes 0. */
+static double integer_factor(double factor)
+{
+    if (factor != factor)
+        return 0;
+    return factor > 0x1p64 ? 0x1p64 : factor < -0x1p64 ? -0x1p64 : factor;
+}
+
+/* One selection after the other: instructions for the least and the greatest. All these numbers fit
+ * into 32 bits, for which there are vector instructions. */
 #define INTEGER_SCALE(type, least, greatest)                                                       \
     PATH_TARGET static void scale_##type(void *out, const void *in, size_t count, double factor)   \
     {                                                                                              \
         any_##type *to = out;                                                                      \
         const any_##type *from = in;                                                               \
+        const double by = integer_factor(factor);                                                  \
         INDEPENDENT                                                                                \
         for (size_t i = 0; i < count; i++) {                                                       \
-            double x = (double)from[i] * factor;                                                   \
-            double fits = x >= greatest ? greatest : x <= least ? least : x == x ? x : 0;          \
-            to[i] = (any_##type)(int32_t)fits;                                                     \
+            double x = (double)from[i] * by;                                                       \
+            double low = x < (greatest) ? x : (greatest);                                          \
+            to[i] = (one_##type)(int32_t)(low > (least) ? low : (least));                          \
         }                                                                                          \
     }
 
+/* There is nothing else: GCC may take those instructions. */
+FINITE_NUMBERS
 INTEGER_SCALE(uint8, 0, UINT8_MAX)
 INTEGER_SCALE(int8, INT8_MIN, INT8_MAX)
 INTEGER_SCALE(uint16, 0, UINT16_MAX)
 INTEGER_SCALE(int16, INT16_MIN, INT16_MAX)
 INTEGER_SCALE(int32, INT32_MIN, INT32_MAX)
+ALL_NUMBERS
 
 /* INT64_MAX is no double; the next one is 2^63. */
 PATH_TARGET static void scale_int64(void *out, const void *in, size_t count, double factor)
@@ -141,10 +199,10 @@ PATH_TARGET static void scale_int64(void *out, const void *in, size_t count, dou
     {                                                                                              \
         any_##type *to = out;                                                                      \
         const any_##type *from = in;                                                               \
-        const any_##type by = (any_##type)factor;                                                  \
+        const one_##type by = (one_##type)factor;                                                  \
         INDEPENDENT                                                                                \
         for (size_t i = 0; i < count; i++) {                                                       \
-            any_##type x = from[i];                                                                \
+            one_##type x = from[i];                                                                \
             to[i] = x * NAN_OR(x, by);                                                             \
         }                                                                                          \
     }
@@ -174,8 +232,8 @@ FLOAT_SCALE(float64)
     uint16_t rest[2][LANES] = { { 0 } };                                                           \
     memcpy(rest[0], from + whole * size, (count - whole) * size);                                  \
     memcpy(rest[1], with + whole * size, (count - whole) * size);                                  \
-    lanes x = type##_load(rest[0]), y = type##_load(rest[1]);                                      \
-    type##_store(rest[0], expression);                                                             \
+    lanes x = type##_load((void *)rest[0]), y = type##_load((void *)rest[1]);                      \
+    type##_store((void *)rest[0], expression);                                                     \
     memcpy(to + whole * size, rest[0], (count - whole) * size);
 
 #define HALF_REDUCTION(op, type, expression)                                                       \
@@ -186,69 +244,65 @@ FLOAT_SCALE(float64)
     }
 
 #define HALF(type)                                                                                 \
-    HALF_REDUCTION(sum, type, x + lanes_nan_or(x, y))                                              \
-    HALF_REDUCTION(product, type, x *lanes_nan_or(x, y))                                           \
-    HALF_REDUCTION(min, type, lanes_nan_or(x, lanes_least(x, y)))                                  \
-    HALF_REDUCTION(max, type, lanes_nan_or(x, lanes_greatest(x, y)))                               \
+    HALF_REDUCTION(sum, type, lanes_sum(x, y))                                                     \
+    HALF_REDUCTION(product, type, lanes_product(x, y))                                             \
+    HALF_REDUCTION(min, type, lanes_least(x, y))                                                   \
+    HALF_REDUCTION(max, type, lanes_greatest(x, y))                                                \
     PATH_TARGET static void average_##type(void *out, const void *left, const void *right,         \
                                            size_t count, int divisor)                              \
     {                                                                                              \
-        const float by = (float)divisor;                                                           \
-        HALF_LOOP(type, (x + lanes_nan_or(x, y)) / by)                                             \
+        const lanes by = lanes_all((float)divisor);                                                \
+        HALF_LOOP(type, lanes_quotient(lanes_sum(x, y), by))                                       \
     }
 
 HALF(float16)
 HALF(bfloat16)
 
+/* A NaN is stored as a sum of halves would be: quiet, and with no more digits than a half has. */
+static inline float half_factor(double factor, uint32_t digits)
+{
+    float by = (float)factor;
+    uint32_t bits;
+    memcpy(&bits, &by, sizeof bits);
+    if (by != by)
+        bits = (bits & digits) | 0x400000;
+    memcpy(&by, &bits, sizeof by);
+    return by;
+}
+
 /* Both operands of the loop are the same. */
-#define HALF_SCALE(type)                                                                           \
+#define HALF_SCALE(type, digits)                                                                   \
     PATH_TARGET static void scale_##type(void *out, const void *in, size_t count, double factor)   \
     {                                                                                              \
         const void *left = in, *right = in;                                                        \
-        const lanes by = (float)factor - (lanes){ 0 };                                             \
-        HALF_LOOP(type, x *lanes_nan_or(y, by))                                                    \
+        const lanes by = lanes_all(half_factor(factor, digits));                                   \
+        HALF_LOOP(type, ((void)y, lanes_product(x, by)))                                           \
     }
 
-HALF_SCALE(float16)
-HALF_SCALE(bfloat16)
+HALF_SCALE(float16, 0xffffe000)
+HALF_SCALE(bfloat16, 0xffff0000)
+
+#define HALF_CONVERSION(act, type, in_type, out_type)                                              \
+    PATH_TARGET static void act##_##type(void *out, const void *in, size_t count)                  \
+    {                                                                                              \
+        unsigned char *to = out;                                                                   \
+        const unsigned char *from = in;                                                            \
+        const size_t whole = count / LANES * LANES, rest = count - whole;                          \
+        INDEPENDENT_LANES                                                                          \
+        for (size_t i = 0; i < whole; i += LANES)                                                  \
+            type##_##act(to + i * sizeof(out_type), from + i * sizeof(in_type));                   \
+        if (rest == 0)                                                                             \
+            return;                                                                                \
+        in_type last_in[LANES] = { 0 };                                                            \
+        out_type last_out[LANES];                                                                  \
+        memcpy(last_in, from + whole * sizeof(in_type), rest * sizeof(in_type));                   \
+        type##_##act((void *)last_out, (void *)last_in);                                           \
+        memcpy(to + whole * sizeof(out_type), last_out, rest * sizeof(out_type));                  \
+    }
 
 #define HALF_CONVERSIONS(type)                                                                     \
-    PATH_TARGET static void widen_##type(void *out, const void *in, size_t count)                  \
-    {                                                                                              \
-        unsigned char *to = out;                                                                   \
-        const unsigned char *from = in;                                                            \
-        const size_t whole = count / LANES * LANES, rest = count - whole;                          \
-        INDEPENDENT_LANES                                                                          \
-        for (size_t i = 0; i < whole; i += LANES) {                                                \
-            lanes x = type##_load(from + i * sizeof(uint16_t));                                    \
-            memcpy(to + i * sizeof(float), &x, sizeof x);                                          \
-        }                                                                                          \
-        if (rest == 0)                                                                             \
-            return;                                                                                \
-        uint16_t halves[LANES] = { 0 };                                                            \
-        memcpy(halves, from + whole * sizeof *halves, rest * sizeof *halves);                      \
-        lanes x = type##_load(halves);                                                             \
-        memcpy(to + whole * sizeof(float), &x, rest * sizeof(float));                              \
-    }                                                                                              \
-    PATH_TARGET static void narrow_##type(void *out, const void *in, size_t count)                 \
-    {                                                                                              \
-        unsigned char *to = out;                                                                   \
-        const unsigned char *from = in;                                                            \
-        const size_t whole = count / LANES * LANES, rest = count - whole;                          \
-        INDEPENDENT_LANES                                                                          \
-        for (size_t i = 0; i < whole; i += LANES) {                                                \
-            lanes x;                                                                               \
-            memcpy(&x, from + i * sizeof(float), sizeof x);                                        \
-            type##_store(to + i * sizeof(uint16_t), x);                                            \
-        }                                                                                          \
-        if (rest == 0)                                                                             \
-            return;                                                                                \
-        uint16_t halves[LANES];                                                                    \
-        lanes x = (lanes){ 0 };                                                                    \
-        memcpy(&x, from + whole * sizeof(float), rest * sizeof(float));                            \
-        type##_store(halves, x);                                                                   \
-        memcpy(to + whole * sizeof *halves, halves, rest * sizeof *halves);                        \
-    }
+    HALF_CONVERSION(widen, type, uint16_t, float)                                                  \
+    HALF_CONVERSION(narrow, type, float, uint16_t)
 
 HALF_CONVERSIONS(float16)
 HALF_CONVERSIONS(bfloat16)

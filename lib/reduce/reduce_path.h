@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-enum { REDUCE_DTYPES = HVD_BFLOAT16 + 1, REDUCE_OPS = HVD_PRODUCT + 1 };
+enum { REDUCE_DTYPES = DTYPES, REDUCE_OPS = HVD_PRODUCT + 1 };
 
 struct reduce_path {
     const char *name;

@@ -17,46 +17,67 @@ static bool on_any_machine(void)
 typedef float lanes;
 #define LANES 1
 
-static inline lanes float16_load(const void *from)
+#define CONVERSIONS(type)                                                                          \
+    static inline lanes type##_load(const void *from)                                              \
+    {                                                                                              \
+        uint16_t half;                                                                             \
+        memcpy(&half, from, sizeof half);                                                          \
+        return type##_to_float(half);                                                              \
+    }                                                                                              \
+    static inline void type##_store(void *to, lanes x)                                             \
+    {                                                                                              \
+        uint16_t half = type##_from_float(x);                                                      \
+        memcpy(to, &half, sizeof half);                                                            \
+    }                                                                                              \
+    static inline void type##_widen(void *to, const void *from)                                    \
+    {                                                                                              \
+        lanes x = type##_load(from);                                                               \
+        memcpy(to, &x, sizeof x);                                                                  \
+    }                                                                                              \
+    static inline void type##_narrow(void *to, const void *from)                                   \
+    {                                                                                              \
+        lanes x;                                                                                   \
+        memcpy(&x, from, sizeof x);                                                                \
+        type##_store(to, x);                                                                       \
+    }
+
+CONVERSIONS(float16)
+CONVERSIONS(bfloat16)
+
+/* x if it is NaN, else y; without a branch behind which y would be computed. */
+static inline lanes nan_or(lanes x, lanes y)
 {
-    uint16_t half;
-    memcpy(&half, from, sizeof half);
-    return float16_to_float(half);
+    return float_from_bits(half_select(-(uint32_t)(x != x), float_to_bits(x), float_to_bits(y)));
 }
 
-static inline void float16_store(void *to, lanes x)
+static inline lanes lanes_sum(lanes x, lanes y)
 {
-    uint16_t half = float16_from_float(x);
-    memcpy(to, &half, sizeof half);
+    return x + nan_or(x, y);
 }
 
-static inline lanes bfloat16_load(const void *from)
+static inline lanes lanes_product(lanes x, lanes y)
 {
-    uint16_t half;
-    memcpy(&half, from, sizeof half);
-    return bfloat16_to_float(half);
+    return x * nan_or(x, y);
 }
 
-static inline void bfloat16_store(void *to, lanes x)
+static inline lanes lanes_quotient(lanes x, lanes y)
 {
-    uint16_t half = bfloat16_from_float(x);
-    memcpy(to, &half, sizeof half);
+    return x / y;
 }
 
 static inline lanes lanes_least(lanes x, lanes y)
 {
-    return x < y ? x : y;
+    return nan_or(x, x < y ? x : y);
 }
 
 static inline lanes lanes_greatest(lanes x, lanes y)
 {
-    return x > y ? x : y;
+    return nan_or(x, x > y ? x : y);
 }
 
-/* Without a branch behind which y would be computed. */
-static inline lanes lanes_nan_or(lanes x, lanes y)
+static inline lanes lanes_all(float x)
 {
-    return float_from_bits(half_select(-(uint32_t)(x != x), float_to_bits(x), float_to_bits(y)));
+    return x;
 }
 
 #include "lib/reduce/reduce_loops.h"

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One heap per process:
+ *   a small request is carved out of a pool, which is a span for many; a large one has a span of
+ *   its own.
+ *
+ * How large a pool is, and what is large, grows with all that there is: so there are few segments
+ * (each is a descriptor here and a mapping in every process that reads it), and pages of a pool
+ * that nobody touches do not exist. What is given back keeps its pages for the next, until that
+ * makes KEPT_MAX bytes; then all that is free goes back to the system.
+ *
+ * Where a segment cannot be had the span is private memory; NULL when that cannot be had either.
+ *
+ * The heap lies in pages that fork() replaces with zeros in the child, and zeros are an empty heap:
+ * a child begins anew, whatever its parent's threads were doing. Where the kernel cannot do that
+ * (before Linux 4.14), malloc() serves. */
+#include "lib/memory/shared_heap.h"
+
+#include "lib/memory/spans.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MIB ((size_t)1 << 20)
+#define POOL_LEAST (64 * MIB)
+#define POOL_MOST (16384 * MIB)
+#define KEPT_MAX (64 * MIB)
+
+enum { LARGE = 8 /* more than this part of a pool */, PAGE_UNITS = 4096 / SPAN_UNIT };
+
+struct heap {
+    struct spans spans;   /* its index is read without the lock */
+    pthread_mutex_t lock; /* zeros are an unlocked mutex */
+    size_t kept;          /* at most so many bytes are free and have pages */
+    enum { UNKNOWN, STRICT, RELAXED } promises;
+};
+
+static _Atomic(struct heap *) the_heap;
+static atomic_bool is_plain; /* there can be no heap: malloc() */
+
+static struct heap *make_heap(void)
+{
+    struct heap *heap = spans_map(sizeof *heap), *other = NULL;
+    if (!heap)
+        return NULL;
+    if (madvise(heap, sizeof *heap, MADV_WIPEONFORK) < 0)
+        atomic_store(&is_plain, true);
+    else if (atomic_compare_exchange_strong(&the_heap, &other, heap))
+        return heap;
+    munmap(heap, sizeof *heap);
+    return other;
+}
+
+static size_t pool_size(const struct heap *heap)
+{
+    size_t size = heap->spans.total / 4 / POOL_LEAST * POOL_LEAST;
+    return size < POOL_LEAST ? POOL_LEAST : size > POOL_MOST ? POOL_MOST : size;
+}
+
+/* What is a page or more gets whole pages: they can be given back. */
+static void *carve(struct span *span, size_t nbytes)
+{
+    size_t size = nbytes > 0 ? (nbytes + SPAN_UNIT - 1) / SPAN_UNIT : 1;
+    uint32_t alignment = 1, offset;
+    if (size >= PAGE_UNITS) {
+        size = (size + PAGE_UNITS - 1) / PAGE_UNITS * PAGE_UNITS;
+        alignment = PAGE_UNITS;
+    }
+    if (!span || !extents_take(span->pool, (uint32_t)size, alignment, &offset))
+        return NULL;
+    return span->segment.memory + (size_t)offset * SPAN_UNIT;
+}
+
+static void *alloc_in_pool(struct heap *heap, size_t nbytes)
+{
+    for (int at = 0; at < heap->spans.count; at++) {
+        struct span *span = &heap->spans.list[at];
+        void *memory = span->pool ? carve(span, nbytes) : NULL;
+        if (memory)
+            return memory;
+    }
+    return carve(spans_open(&heap->spans, pool_size(heap), true), nbytes);
+}
+
+/* One that is kept, unless it is much too large; or another. */
+static void *alloc_alone(struct heap *heap, size_t nbytes)
+{
+    for (int at = 0; at < heap->spans.count; at++) {
+        struct span *span = &heap->spans.list[at];
+        size_t size = span->segment.size;
+        if (!span->pool && !span->is_taken && size >= nbytes && size - nbytes <= size / 4) {
+            span->is_taken = true;
+            heap->kept -= size < heap->kept ? size : heap->kept;
+            return span->segment.memory;
+        }
+    }
+    struct span *span = spans_open(&heap->spans, nbytes, false);
+    return span ? span->segment.memory : NULL;
+}
+
+static void give_back(struct heap *heap, int at, const void *memory)
+{
+    struct span *span = &heap->spans.list[at];
+    size_t offset = (size_t)((const unsigned char *)memory - span->segment.memory);
+    if (span->pool)
+        heap->kept += (size_t)extents_give(span->pool, (uint32_t)(offset / SPAN_UNIT)) * SPAN_UNIT;
+    else if (offset == 0) {
+        span->is_taken = false;
+        heap->kept += span->segment.size;
+    }
+    if (heap->kept > KEPT_MAX) {
+        spans_drop_free(&heap->spans);
+        heap->kept = 0;
+    }
+}
+
+/* Does the system promise no more memory than it has? */
+static bool is_strict(struct heap *heap)
+{
+    if (heap->promises == UNKNOWN) {
+        char mode = '0';
+        int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+        heap->promises = fd >= 0 && read(fd, &mode, 1) == 1 && mode == '2' ? STRICT : RELAXED;
+        if (fd >= 0)
+            close(fd);
+    }
+    return heap->promises == STRICT;
+}
+
+/* Then the pages of a segment must be had now, or they may be SIGBUS when they are touched. */
+static void *keep_promise(struct heap *heap, void *memory, size_t nbytes)
+{
+    int at = memory ? spans_find(&heap->spans, memory) : -1;
+    if (at < 0 || heap->spans.list[at].segment.fd < 0 || !is_strict(heap))
+        return memory;
+    const struct segment *segment = &heap->spans.list[at].segment;
+    size_t offset = (size_t)((unsigned char *)memory - segment->memory);
+    if (segment_populate(segment, offset, nbytes, NULL) == HVD_OK)
+        return memory;
+    give_back(heap, at, memory);
+    return NULL;
+}
+
+void *shared_heap_alloc(size_t nbytes)
+{
+    struct heap *heap = atomic_load(&the_heap);
+    void *memory = NULL;
+    if (nbytes > PTRDIFF_MAX - MIB)
+        return NULL;
+    if (!heap && !(heap = make_heap()))
+        return atomic_load(&is_plain)
+                   ? aligned_alloc(SPAN_UNIT, (nbytes / SPAN_UNIT + 1) * SPAN_UNIT)
+                   : NULL;
+    pthread_mutex_lock(&heap->lock);
+    if (nbytes <= pool_size(heap) / LARGE)
+        memory = alloc_in_pool(heap, nbytes);
+    if (!memory)
+        memory = alloc_alone(heap, nbytes);
+    memory = keep_promise(heap, memory, nbytes);
+    pthread_mutex_unlock(&heap->lock);
+    return memory;
+}
+
+/* What the heap does not know is a parent's. */
+void shared_heap_free(void *memory)
+{
+    struct heap *heap = atomic_load(&the_heap);
+    if (!heap) {
+        free(memory);
+        return;
+    }
+    pthread_mutex_lock(&heap->lock);
+    int at = spans_find(&heap->spans, memory);
+    if (at >= 0)
+        give_back(heap, at, memory);
+    pthread_mutex_unlock(&heap->lock);
+}
+
+bool shared_heap_find(const void *data, size_t nbytes, struct shared_place *place)
+{
+    struct heap *heap = atomic_load_explicit(&the_heap, memory_order_acquire);
+    return heap && segment_index_find(&heap->spans.index, data, nbytes, place);
+}

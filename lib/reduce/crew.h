@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads that help with large reductions, where a process may use more cores than it has other work
+ * for: one core does not fill the way to memory.
+ *
+ * The caller works as well and takes whatever nobody has begun, so a helper that comes late costs
+ * nothing. Helpers start with the first large reduction, spin for some microseconds after one, since
+ * another mostly follows, and then sleep: an idle crew does nothing. Where a thread cannot be
+ * started the others do its part. */
+#ifndef LIB_REDUCE_CREW_H
+#define LIB_REDUCE_CREW_H
+
+#include "lib/reduce/reduce.h"
+
+#include <stddef.h>
+
+enum { CREW_MAX = 64 };
+
+struct crew;
+
+/* `threads` includes the caller: 1 to CREW_MAX. Starts nothing yet. NULL when out of memory. */
+struct crew *crew_create(int threads);
+
+/* Ends the threads. NULL is fine. */
+void crew_destroy(struct crew *crew);
+
+/* As `reduce` and `divide`, of elements of `size` bytes. One caller at a time. Without a crew, and
+ * for what is small, a plain call. */
+void crew_reduce(struct crew *crew, reduce_fn *reduce, void *out, const void *left,
+                 const void *right, size_t count, size_t size);
+void crew_divide(struct crew *crew, divide_fn *divide, void *out, const void *left,
+                 const void *right, size_t count, int divisor, size_t size);
+
+/* How many threads a process has cores for that shares its host with `local_size` ranks, itself
+ * included: 1 to 4. */
+int crew_threads_for(int local_size);
+
+#endif
