@@ -3,11 +3,14 @@
  * takes, too: a child knows exactly what to close. */
 #include "lib/link/descriptor.h"
 
+#include "lib/base/standard_streams.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -40,11 +43,18 @@ static void watch_forks(void)
     pthread_atfork(lock, unlock, close_copies);
 }
 
-static void lock_watched(void)
+static void begin(struct standard_streams *held)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
     lock();
+    standard_streams_hold(held);
+}
+
+static void end(struct standard_streams *held)
+{
+    standard_streams_release(held);
+    unlock();
 }
 
 /* Closes `fd` and fails with `error`. */
@@ -53,17 +63,6 @@ static int discard(int fd, int error)
     close(fd);
     errno = error;
     return -1;
-}
-
-static int lift(int fd)
-{
-    if (fd < 0 || fd > STDERR_FILENO)
-        return fd;
-    int lifted = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    if (lifted < 0)
-        return discard(fd, errno);
-    close(fd);
-    return lifted;
 }
 
 static bool grow(void)
@@ -80,7 +79,7 @@ static bool grow(void)
 /* Under the lock. */
 static int keep(int fd)
 {
-    fd = lift(fd);
+    fd = standard_streams_lift(fd);
     if (fd < 0)
         return fd;
     if (ours.count == ours.capacity && !grow())
@@ -91,34 +90,47 @@ static int keep(int fd)
 
 int descriptor_socket(int family)
 {
-    lock_watched();
+    struct standard_streams held;
+    begin(&held);
     int fd = keep(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    unlock();
+    end(&held);
     return fd;
 }
 
 int descriptor_accept(int listener)
 {
-    lock_watched();
+    struct standard_streams held;
+    begin(&held);
     int fd = keep(accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    unlock();
+    end(&held);
     return fd;
 }
 
 int descriptor_event(void)
 {
-    lock_watched();
+    struct standard_streams held;
+    begin(&held);
     int fd = keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    unlock();
+    end(&held);
+    return fd;
+}
+
+int descriptor_epoll(void)
+{
+    struct standard_streams held;
+    begin(&held);
+    int fd = keep(epoll_create1(EPOLL_CLOEXEC));
+    end(&held);
     return fd;
 }
 
 int descriptor_file(const char *name)
 {
     int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    lock_watched();
+    struct standard_streams held;
+    begin(&held);
     int fd = keep(open(name, flags, 0666));
-    unlock();
+    end(&held);
     return fd;
 }
 

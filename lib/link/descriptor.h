@@ -11,6 +11,7 @@
 int descriptor_socket(int family);
 int descriptor_accept(int listener);
 int descriptor_event(void);
+int descriptor_epoll(void);
 int descriptor_file(const char *name); /* to write, made if need be, and empty */
 
 /* -1 is fine. */

@@ -3,7 +3,6 @@
 #include "lib/link/link_accept.h"
 
 #include "lib/link/descriptor.h"
-#include "lib/link/link_greet.h"
 #include "lib/link/network.h"
 #include "lib/link/socket.h"
 
@@ -16,6 +15,8 @@ void link_accept_init(struct link_accept *accept, int listener, uint32_t epoch, 
                       const struct job_key *key, link_accepted_fn *on_accepted, void *context)
 {
     accept->listener = listener;
+    accept->unix_listener = -1;
+    accept->transport = TRANSPORT_AUTO;
     accept->network = NULL;
     accept->epoch = epoch;
     accept->target = target;
@@ -35,7 +36,7 @@ static void forget(struct link_accept *accept, int index)
 
 static void drop(struct link_accept *accept, int index)
 {
-    descriptor_close(accept->pending[index].fd);
+    link_connection_close(&accept->pending[index].connection);
     forget(accept, index);
 }
 
@@ -51,30 +52,41 @@ static void earlier(uint64_t *until_ms, uint64_t at_ms)
         *until_ms = at_ms;
 }
 
+struct poll_list {
+    struct pollfd *fds;
+    int count, capacity;
+};
+
+static void wait_for(struct poll_list *list, int fd, short events)
+{
+    if (list->count < list->capacity)
+        list->fds[list->count] = (struct pollfd){ .fd = fd, .events = events };
+    list->count++;
+}
+
 int link_accept_pollfds(const struct link_accept *accept, struct pollfd *fds, int capacity,
                         uint64_t *until_ms)
 {
-    if (accept->listener < 0)
-        return 0;
-    if (accept->deaf_until_ms)
+    struct poll_list list = { .fds = fds, .capacity = capacity };
+    bool deaf = accept->deaf_until_ms > 0;
+    if (deaf)
         earlier(until_ms, accept->deaf_until_ms);
-    if (capacity > 0)
-        fds[0] = (struct pollfd){ .fd = accept->deaf_until_ms ? -1 : accept->listener,
-                                  .events = POLLIN };
+    if (accept->listener >= 0)
+        wait_for(&list, deaf ? -1 : accept->listener, POLLIN);
+    if (accept->unix_listener >= 0)
+        wait_for(&list, deaf ? -1 : accept->unix_listener, POLLIN);
     for (int i = 0; i < accept->count; i++) {
         const struct link_pending *pending = &accept->pending[i];
         earlier(until_ms, pending->until_ms);
-        if (1 + i < capacity)
-            fds[1 + i] = (struct pollfd){ .fd = pending->fd,
-                                          .events = link_greet_events(&pending->handshake) };
+        wait_for(&list, pending->connection.fd, link_connection_events(&pending->connection));
     }
-    return 1 + accept->count;
+    return list.count;
 }
 
 static int oldest_silent(const struct link_accept *accept)
 {
     for (int i = 0; i < accept->count; i++)
-        if (accept->pending[i].handshake.awaits == AWAITS_HELLO)
+        if (accept->pending[i].connection.handshake.awaits == AWAITS_HELLO)
             return i;
     return -1;
 }
@@ -88,23 +100,31 @@ bool link_accept_shed(struct link_accept *accept)
     return true;
 }
 
+/* The oldest that has not proved itself; of those that have, the oldest. */
+static int least_welcome(const struct link_accept *accept)
+{
+    for (int i = 0; i < accept->count; i++)
+        if (!accept->pending[i].connection.proved)
+            return i;
+    return 0;
+}
+
 static void add(struct link_accept *accept, int fd, uint64_t now_ms)
 {
     if (accept->count == PENDING_MAX && !link_accept_shed(accept))
-        drop(accept, 0);
+        drop(accept, least_welcome(accept));
     struct link_pending *pending = &accept->pending[accept->count++];
-    pending->fd = fd;
     pending->until_ms = now_ms + STRANGER_MS;
-    link_handshake_accept(&pending->handshake, accept->epoch, accept->target, accept->key);
-    socket_tune(fd, NULL);
+    link_connection_accept(&pending->connection, fd, accept->transport, accept->epoch,
+                           accept->target, accept->key);
 }
 
 static void hand_over(struct link_accept *accept, int index)
 {
-    struct link_identity identity = accept->pending[index].handshake.identity;
-    int fd = accept->pending[index].fd;
+    struct link_connection connection = accept->pending[index].connection;
+    struct link_identity identity = connection.handshake.identity;
     forget(accept, index);
-    accept->on_accepted(accept->context, &identity, fd);
+    accept->on_accepted(accept->context, &identity, &connection);
 }
 
 /* Hears everybody who waits. A stranger's mistakes are its own. */
@@ -112,7 +132,9 @@ static void hear(struct link_accept *accept, uint64_t now_ms)
 {
     for (int i = 0; i < accept->count;) {
         struct link_pending *pending = &accept->pending[i];
-        int rc = link_greet(&pending->handshake, pending->fd, NULL);
+        int rc = link_connection_move(&pending->connection, NULL);
+        if (pending->connection.proved)
+            pending->until_ms = UINT64_MAX;
         if (rc > 0)
             hand_over(accept, i);
         else if (rc < 0 || now_ms >= pending->until_ms)
@@ -122,17 +144,17 @@ static void hear(struct link_accept *accept, uint64_t now_ms)
     }
 }
 
-static bool somebody_knocks(const struct link_accept *accept)
+static bool somebody_knocks(int listener)
 {
-    struct pollfd knock = { .fd = accept->listener, .events = POLLIN };
+    struct pollfd knock = { .fd = listener, .events = POLLIN };
     return poll(&knock, 1, 0) > 0;
 }
 
 /* No descriptor is left; accept() says so also when nobody is there. The pending are heard before
  * one is dropped. Returns as admit(). */
-static int make_room(struct link_accept *accept, uint64_t now_ms, int error)
+static int make_room(struct link_accept *accept, int listener, uint64_t now_ms, int error)
 {
-    if (!somebody_knocks(accept))
+    if (!somebody_knocks(listener))
         return 0;
     hear(accept, now_ms);
     if (link_accept_shed(accept))
@@ -142,20 +164,22 @@ static int make_room(struct link_accept *accept, uint64_t now_ms, int error)
     return 0;
 }
 
-static bool is_for_us(const struct link_accept *accept, int fd)
+static bool is_for_us(const struct link_accept *accept, int listener, int fd)
 {
     struct socket_address address;
+    if (listener == accept->unix_listener)
+        return socket_check_user(fd, NULL) == HVD_OK;
     return !accept->network || !socket_local_address(fd, &address) ||
            network_admits(accept->network, &address.storage);
 }
 
 /* Takes one newcomer: 1, 0 if there is none, or HVD_ERR_SYSTEM. */
-static int admit(struct link_accept *accept, uint64_t now_ms, struct err *err)
+static int admit(struct link_accept *accept, int listener, uint64_t now_ms, struct err *err)
 {
-    int fd = descriptor_accept(accept->listener);
+    int fd = descriptor_accept(listener);
     if (fd >= 0) {
-        accept->error = 0;
-        if (is_for_us(accept, fd))
+        accept->shut_ms = now_ms;
+        if (is_for_us(accept, listener, fd))
             add(accept, fd, now_ms);
         else
             descriptor_close(fd);
@@ -169,7 +193,7 @@ static int admit(struct link_accept *accept, uint64_t now_ms, struct err *err)
     case ENFILE:
     case ENOBUFS:
     case ENOMEM:
-        return make_room(accept, now_ms, error);
+        return make_room(accept, listener, now_ms, error);
     case EBADF:
     case EINVAL:
     case ENOTSOCK:
@@ -181,16 +205,30 @@ static int admit(struct link_accept *accept, uint64_t now_ms, struct err *err)
 
 /* Admits at most half as many as can be pending before it hears them, so that a flood does not wash
  * a neighbour away unheard. */
+static int open_door(struct link_accept *accept, int listener, uint64_t now_ms, struct err *err)
+{
+    int rc = listener >= 0 && !accept->deaf_until_ms, count = 0;
+    while (rc == 1 && count < BATCH) {
+        rc = admit(accept, listener, now_ms, err);
+        count += rc == 1;
+    }
+    if (count > 0)
+        hear(accept, now_ms);
+    return rc;
+}
+
 int link_accept_move(struct link_accept *accept, uint64_t now_ms, struct err *err)
 {
-    if (accept->listener < 0)
-        return HVD_OK;
-    if (now_ms >= accept->deaf_until_ms)
+    bool was_shut = accept->error;
+    if (now_ms >= accept->deaf_until_ms) {
         accept->deaf_until_ms = 0;
-    int rc = accept->deaf_until_ms ? 0 : 1;
+        accept->error = 0; /* unless it still is so */
+    }
     hear(accept, now_ms);
-    for (int i = 0; i < BATCH && rc == 1; i++)
-        rc = admit(accept, now_ms, err);
-    hear(accept, now_ms);
+    int rc = open_door(accept, accept->unix_listener, now_ms, err);
+    if (rc >= 0)
+        rc = open_door(accept, accept->listener, now_ms, err);
+    if (accept->error && !was_shut)
+        accept->shut_ms = now_ms;
     return rc < 0 ? rc : HVD_OK;
 }

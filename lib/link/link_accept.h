@@ -1,36 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accepting links to other ranks on a port that anybody may connect to.
+/* Accepting links to other ranks on a port that anybody may connect to, and on a unix socket, where
+ * processes of other users are closed at once.
  *
  * Up to 64 connections are heard at the same time, each for at most 2 seconds; whoever does not
  * prove itself is closed, and for a newcomer beyond the 64 the oldest that has said nothing yet;
  * likewise when the process may open no more descriptors. If that does not help, nobody is let in
  * for 100 ms. Who comes in by an address of this host that is not for this job is closed at once.
- * Whoever has proved to know the job's key, and to mean this rank of this world, is
- * handed over; nobody else can make this fail. */
+ * Whoever has proved to know the job's key, and to mean this rank of this world, is handed over, on
+ * the unix socket once it is agreed whether memory is shared, which may take as long as the
+ * connection stands; nobody else can make this fail. */
 #ifndef LIB_LINK_LINK_ACCEPT_H
 #define LIB_LINK_LINK_ACCEPT_H
 
-#include "lib/link/link_handshake.h"
+#include "lib/link/link_connection.h"
 
 #include <poll.h>
 #include <stdbool.h>
 
 enum { PENDING_MAX = 64 };
 
-/* Takes over `fd`, the socket of a link that is ready for use. The identity is proved; whether its
- * source and channel make sense is for this function to judge. */
-typedef void link_accepted_fn(void *context, const struct link_identity *identity, int fd);
+/* To make a link of `connection`, or to close it. The identity is proved; whether its source and
+ * channel make sense is for this function to judge. */
+typedef void link_accepted_fn(void *context, const struct link_identity *identity,
+                              struct link_connection *connection);
 
 struct link_pending {
-    int fd;
     uint64_t until_ms;
-    struct link_handshake handshake;
+    struct link_connection connection;
 };
 
 struct network;
 
 struct link_accept {
     int listener;                  /* borrowed; -1: nobody ever comes */
+    int unix_listener;             /* likewise; -1, as it is at first */
+    enum transport transport;      /* on this host; at first TRANSPORT_AUTO */
     const struct network *network; /* borrowed; NULL, as it is at first: every address is for us */
     uint32_t epoch, target;
     const struct job_key *key; /* borrowed */
@@ -38,8 +42,9 @@ struct link_accept {
     void *context;
     int count;
     struct link_pending pending[PENDING_MAX]; /* oldest first */
-    int error;                                /* why nobody could be let in, or 0 */
-    uint64_t deaf_until_ms;                   /* nobody is let in until then; 0: now */
+    int error;              /* why nobody can be let in though somebody knocks, or 0 */
+    uint64_t shut_ms;       /* since when; valid with `error` */
+    uint64_t deaf_until_ms; /* nobody is let in until then; 0: now */
 };
 
 void link_accept_init(struct link_accept *accept, int listener, uint32_t epoch, uint32_t target,

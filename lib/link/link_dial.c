@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PAUSE_FIRST_MS = 20, PAUSE_MAX_MS = 640 };
+enum { PAUSE_FIRST_MS = 20, PAUSE_MAX_MS = 640, PATIENCE = 3 };
 
 void link_dial_init(struct link_dial *dial, const struct join_peer *peer,
                     const struct link_identity *identity, const struct job_key *key)
@@ -19,7 +19,8 @@ void link_dial_init(struct link_dial *dial, const struct join_peer *peer,
                                 .identity = *identity,
                                 .key = key,
                                 .pause_ms = PAUSE_FIRST_MS,
-                                .fd = -1 };
+                                .patience = PATIENCE,
+                                .made.fd = -1 };
 }
 
 static void drop(struct link_dial *dial, int index)
@@ -42,8 +43,8 @@ void link_dial_fini(struct link_dial *dial)
 {
     while (dial->count > 0)
         drop(dial, dial->count - 1);
-    descriptor_close(dial->fd);
-    dial->fd = -1;
+    if (dial->made.fd >= 0)
+        link_connection_close(&dial->made);
 }
 
 int link_dial_pollfds(const struct link_dial *dial, struct pollfd *fds, int capacity)
@@ -59,10 +60,19 @@ static bool is_committed(const struct link_dial *dial)
     return dial->count > 0 && link_try_is_committed(&dial->tries[0].try);
 }
 
+/* It is there; another way would be a worse one. */
+static bool is_sure(const struct link_dial *dial)
+{
+    for (int i = 0; i < dial->count; i++)
+        if (link_try_is_sure(&dial->tries[i].try))
+            return true;
+    return false;
+}
+
 static bool may_try_another(const struct link_dial *dial)
 {
     return dial->next < dial->peer->addresses.count && dial->count < DIAL_TRIES_MAX &&
-           !is_committed(dial);
+           !is_committed(dial) && !is_sure(dial);
 }
 
 uint64_t link_dial_until(const struct link_dial *dial)
@@ -124,21 +134,27 @@ static void begin_round(struct link_dial *dial, uint64_t now_ms)
 
 static bool is_final(int status)
 {
-    return status != HVD_OK && status != HVD_ERR_PEER_LOST;
+    return status != HVD_OK && status != HVD_ERR_PEER_LOST && status != HVD_ERR_TIMEOUT;
 }
 
-/* What one address has to say may be another machine's; what all have is the end. HVD_ERR_SYSTEM
- * only when nothing else was heard. */
+/* Of two reasons to give up, the one that says more. */
+static int weightier(int status, int other)
+{
+    if (other == HVD_ERR_SYSTEM || (other == HVD_ERR_ENVIRONMENT && status != HVD_ERR_SYSTEM))
+        return status;
+    return other;
+}
+
+/* What one address has to say may be another machine's; what all have is the end. */
 static int judge(const struct link_dial *dial)
 {
     int status = HVD_ERR_SYSTEM;
     for (int i = 0; i < dial->peer->addresses.count; i++) {
         if (!is_final(dial->failed[i].status))
             return 0;
-        if (dial->failed[i].status != HVD_ERR_SYSTEM)
-            status = dial->failed[i].status;
+        status = weightier(status, dial->failed[i].status);
     }
-    return status;
+    return status == HVD_ERR_ENVIRONMENT && dial->pause_ms < PAUSE_MAX_MS ? 0 : status;
 }
 
 static int end_round(struct link_dial *dial, uint64_t now_ms, struct err *err)
@@ -155,7 +171,7 @@ static int end_round(struct link_dial *dial, uint64_t now_ms, struct err *err)
     return fail(err, status, "%s", causes);
 }
 
-/* The next address. */
+/* The next address, which is tried again a little later if it is too busy. */
 static void begin_try(struct link_dial *dial, uint64_t now_ms)
 {
     struct err failure;
@@ -164,6 +180,10 @@ static void begin_try(struct link_dial *dial, uint64_t now_ms)
     int rc = socket_address_parse(&address, dial->peer->addresses.text[which], &failure);
     if (rc == HVD_OK)
         rc = link_try_begin(&dial->tries[dial->count].try, &address, now_ms, &failure);
+    if (rc == HVD_ERR_TIMEOUT) {
+        dial->next = which;
+        dial->until_ms = now_ms + PAUSE_FIRST_MS;
+    }
     if (rc < 0) {
         note(dial, which, &failure);
         return;
@@ -172,19 +192,25 @@ static void begin_try(struct link_dial *dial, uint64_t now_ms)
     dial->until_ms = now_ms + DIAL_DELAY_MS;
 }
 
+/* It was the right one, and has closed: it gets another round, instead of the next address. */
+static bool deserves_another(struct link_dial *dial, const struct link_try *try, bool committed)
+{
+    return committed || (link_try_is_sure(try) && dial->patience-- > 0);
+}
+
 /* 1 when this try is done, 0 if it goes on, -1 if it is no more. */
 static int move_try(struct link_dial *dial, int index, uint64_t now_ms)
 {
     struct err failure;
     struct link_try *try = &dial->tries[index].try;
     bool committed = link_try_is_committed(try);
-    int rc = link_try_move(try, &dial->identity, dial->key, now_ms, &failure);
+    int rc = link_try_move(try, dial->transport, &dial->identity, dial->key, now_ms, &failure);
     if (rc < 0) {
         note(dial, dial->tries[index].address, &failure);
-        drop(dial, index);
         dial->until_ms = now_ms; /* for the next */
-        if (committed)
-            dial->next = dial->peer->addresses.count; /* it was the right one: another round */
+        if (rc == HVD_ERR_PEER_LOST && deserves_another(dial, try, committed))
+            dial->next = dial->peer->addresses.count;
+        drop(dial, index);
         return -1;
     }
     if (link_try_is_committed(try))
@@ -213,13 +239,13 @@ int link_dial_move(struct link_dial *dial, uint64_t now_ms, struct err *err)
     if (dial->state == DIAL_IDLE)
         begin_round(dial, now_ms);
     int done = move_tries(dial, now_ms);
-    while (!done && may_try_another(dial) && (dial->count == 0 || now_ms >= dial->until_ms)) {
+    while (!done && may_try_another(dial) && now_ms >= dial->until_ms) {
         begin_try(dial, now_ms);
         done = move_tries(dial, now_ms);
     }
     if (done) {
         dial->state = DIAL_DONE;
-        dial->fd = dial->tries[0].try.fd;
+        dial->made = dial->tries[0].try.connection;
         dial->count = 0;
         return 1;
     }
@@ -227,9 +253,17 @@ int link_dial_move(struct link_dial *dial, uint64_t now_ms, struct err *err)
     return over ? end_round(dial, now_ms, err) : 0;
 }
 
-int link_dial_take(struct link_dial *dial)
+struct link *link_dial_take(struct link_dial *dial, struct err *err)
 {
-    int fd = dial->fd;
-    dial->fd = -1;
-    return fd;
+    return link_connection_link(&dial->made, err);
+}
+
+const char *link_dial_why(const struct link_dial *dial)
+{
+    if (dial->made.is_unix)
+        return link_connection_why(&dial->made);
+    for (int i = 0; i < dial->peer->addresses.count; i++)
+        if (socket_address_is_unix(dial->peer->addresses.text[i]))
+            return dial->failed[i].cause;
+    return "it listens at no unix socket";
 }

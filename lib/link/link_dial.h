@@ -6,12 +6,14 @@
  * The next address is tried when one has failed, or has not answered for 250 ms; up to 4 at a time.
  * An address may lead to somebody else, seen from here, or nowhere: the first at which the rank
  * proves itself is taken, and the others are dropped before it gets our own proof, so that it never
- * takes two links for one.
+ * takes two links for one. A unix socket that exists leads to the rank, however long that takes to
+ * answer: no other address is tried meanwhile, and it is dialled again, a few times, if it closes.
  *
  * A rank that closes is tried again, because it gives strangers little time and cannot tell a late
  * rank from one; so is one that does not answer in time. When strangers answer at every address
  * (HVD_ERR_AUTH, HVD_ERR_PROTOCOL), or no socket can be opened (HVD_ERR_SYSTEM), that is an error
- * at the end of the round. */
+ * at the end of the round; when only a unix socket is wanted and that is not there
+ * (HVD_ERR_ENVIRONMENT), after several: the rank may have ended, which somebody else knows. */
 #ifndef LIB_LINK_LINK_DIAL_H
 #define LIB_LINK_LINK_DIAL_H
 
@@ -27,6 +29,7 @@ struct link_dial {
     const struct join_peer *peer; /* borrowed */
     struct link_identity identity;
     const struct job_key *key; /* borrowed */
+    enum transport transport;  /* on this host; the caller's to change before it is moved */
     struct {
         struct link_try try;
         int address; /* which of the peer's */
@@ -35,8 +38,9 @@ struct link_dial {
     int next;          /* the address to be tried next in this round */
     uint64_t until_ms; /* when it is, if nothing happens before; of an idle one: the next round */
     uint64_t pause_ms; /* before that */
-    int fd;            /* when done, else -1 */
-    struct {           /* why each address failed last; status HVD_OK: it has not */
+    int patience;      /* how often yet a unix socket may close */
+    struct link_connection made; /* when done; else its descriptor is -1 */
+    struct {                     /* why each address failed last; status HVD_OK: it has not */
         int status;
         char cause[DIAL_CAUSE_SIZE];
     } failed[JOIN_ADDRESSES_MAX];
@@ -51,10 +55,16 @@ void link_dial_fini(struct link_dial *dial);
 int link_dial_pollfds(const struct link_dial *dial, struct pollfd *fds, int capacity);
 uint64_t link_dial_until(const struct link_dial *dial);
 
-/* Goes on after what was waited for. 1 when done: the socket is the caller's (link_dial_take); 0 if
- * not yet; or a negative status, after which it may be moved all the same, and tries again. */
+/* Goes on after what was waited for. 1 when done (link_dial_take()); 0 if not yet; or a negative
+ * status, after which it may be moved all the same, and tries again. */
 int link_dial_move(struct link_dial *dial, uint64_t now_ms, struct err *err);
-int link_dial_take(struct link_dial *dial);
+
+/* When done, once: the link; NULL and HVD_ERR_NOMEM. */
+struct link *link_dial_take(struct link_dial *dial, struct err *err);
+
+/* When done: why it does not share memory, as far as the peer is on this host; "" if it does.
+ * Borrowed from `dial`. */
+const char *link_dial_why(const struct link_dial *dial);
 
 /* "192.0.2.1:4242: connection refused; 172.17.0.1:4242: it does not know the job's key" */
 void link_dial_causes(const struct link_dial *dial, char text[DIAL_CAUSES_SIZE]);

@@ -19,7 +19,8 @@ static void hello_encode(unsigned char hello[LINK_HELLO_SIZE], const struct link
     wire_put_u32(&writer, identity->source);
     wire_put_u32(&writer, identity->target);
     wire_put_u32(&writer, identity->channel);
-    wire_put_u64(&writer, 0);
+    wire_put_u32(&writer, identity->streams);
+    wire_put_u32(&writer, 0);
     nonce_generate(hello + LINK_HELLO_SIZE - NONCE_SIZE);
 }
 
@@ -93,7 +94,8 @@ static int hello_decode(struct link_identity *identity, const unsigned char *hel
     identity->source = wire_get_u32(&reader);
     same &= wire_get_u32(&reader) == identity->target;
     identity->channel = wire_get_u32(&reader);
-    if (zero != 0 || !same || wire_get_u64(&reader) != 0)
+    identity->streams = wire_get_u32(&reader);
+    if (zero != 0 || !same || wire_get_u32(&reader) != 0)
         return fail(err, HVD_ERR_PROTOCOL, "a hello for another rank or world");
     return HVD_OK;
 }

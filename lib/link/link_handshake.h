@@ -9,7 +9,7 @@
  *                                            <-  ready, 1 byte of value 1
  *
  *   hello: 0 magic "HVDD"  4 version u16  6 zero u16  8 epoch u32  12 source rank u32
- *          16 target rank u32  20 channel u32  24 zero u64  32 nonce
+ *          16 target rank u32  20 channel u32  24 streams u32  28 zero u32  32 nonce
  *
  * Both proofs cover the hello and the acceptor's nonce. All messages have fixed sizes and no length
  * is believed. Fails with HVD_ERR_PROTOCOL (not our protocol, another world, another target) or
@@ -24,11 +24,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LINK_VERSION = 1, LINK_HELLO_SIZE = 64, LINK_CHALLENGE_SIZE = NONCE_SIZE + PROOF_SIZE };
+enum { LINK_VERSION = 3, LINK_HELLO_SIZE = 64, LINK_CHALLENGE_SIZE = NONCE_SIZE + PROOF_SIZE };
 
 /* Which link: `source` dials, `target` accepts. */
 struct link_identity {
     uint32_t epoch, source, target, channel;
+    uint32_t streams; /* that `source` wants of every data link between hosts; to be compared */
 };
 
 /* initiator:  challenge -> ready -> done;  acceptor:  hello -> proof -> done; each is what is
@@ -49,8 +50,8 @@ struct link_handshake {
 void link_handshake_initiate(struct link_handshake *handshake, const struct link_identity *identity,
                              const struct job_key *key);
 
-/* The acceptor knows the world and itself; who dials, and for which channel, is in the identity when
- * the handshake is done. */
+/* The acceptor knows the world and itself; who dials, and for which channel, is in the identity
+ * when the handshake is done. */
 void link_handshake_accept(struct link_handshake *handshake, uint32_t epoch, uint32_t target,
                            const struct job_key *key);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Links over TCP.
+/* Links over stream sockets: TCP, and unix sockets, which never have to be checked.
  *
  * A reset or an end is seen at the next call. For a host that has vanished without a word TCP is
  * asked how long acknowledgements have been missing: of what was sent, or of the probes that
@@ -16,8 +16,21 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 enum { SILENCE_MS = 3500, UNANSWERED = 3 };
+
+/* Of a unix socket, which does not grow it as TCP does; the kernel doubles it. With the usual 208
+ * KiB two ranks that exchange much wait for each other twice as long; with more than this what is
+ * under way leaves the caches, and a single megabyte takes longer. */
+enum { UNIX_BUFFER = 256 * 1024 };
+
+/* Of TCP within one host, where no path is shared and no queue builds up. What the system is set to
+ * may send at the pace that it believes the path has (BBR), which is not a network's there, but how
+ * soon the other side reads: a megabyte then takes half as long again. This one is not held to such
+ * an estimate, and is always there and permitted. A socket that began with BBR is still paced, at 1.2
+ * to 2 times what the congestion window gives, which is no limit here. */
+#define WITHIN_HOST "reno"
 
 struct link_tcp {
     struct link link;
@@ -29,16 +42,21 @@ static int descriptor(const struct link *link)
     return ((const struct link_tcp *)(const void *)link)->fd;
 }
 
-static ssize_t tcp_try_send(struct link *link, const struct iovec *parts, int count,
-                            struct err *err)
+/* Sending can fail while the connection stands, for want of memory: who relies on try_receive() to
+ * come to the end would wait for ever, and so would the other side. */
+static ssize_t stream_try_send(struct link *link, const struct iovec *parts, int count,
+                               struct err *err)
 {
-    if (count == 1)
-        return socket_send(descriptor(link), parts[0].iov_base, parts[0].iov_len, err);
-    return socket_send_parts(descriptor(link), parts, count, err);
+    int fd = descriptor(link);
+    ssize_t nbytes = count == 1 ? socket_send(fd, parts[0].iov_base, parts[0].iov_len, err)
+                                : socket_send_parts(fd, parts, count, err);
+    if (nbytes < 0)
+        shutdown(fd, SHUT_RDWR); /* what has come can still be received */
+    return nbytes;
 }
 
-static ssize_t tcp_try_receive(struct link *link, const struct iovec *parts, int count,
-                               struct err *err)
+static ssize_t stream_try_receive(struct link *link, const struct iovec *parts, int count,
+                                  struct err *err)
 {
     if (count == 1)
         return socket_receive(descriptor(link), parts[0].iov_base, parts[0].iov_len, err);
@@ -51,7 +69,7 @@ static int tcp_check(struct link *link, struct err *err)
     socklen_t length = sizeof info;
     memset(&info, 0, sizeof info);
     if (getsockopt(descriptor(link), IPPROTO_TCP, TCP_INFO, &info, &length) < 0)
-        return HVD_OK; /* not TCP */
+        return HVD_OK;
     bool unanswered = info.tcpi_retransmits >= UNANSWERED || info.tcpi_probes >= UNANSWERED;
     if (unanswered && info.tcpi_last_ack_recv > SILENCE_MS)
         return fail(err, HVD_ERR_PEER_LOST, "no acknowledgement for %u ms",
@@ -59,25 +77,76 @@ static int tcp_check(struct link *link, struct err *err)
     return HVD_OK;
 }
 
-static void tcp_close(struct link *link)
+static void stream_close(struct link *link)
 {
     socket_close_gently(descriptor(link));
     free(link);
 }
 
+static int unix_check(struct link *link, struct err *err)
+{
+    (void)link;
+    (void)err;
+    return HVD_OK;
+}
+
 static const struct link_type link_tcp_type = {
-    .try_send = tcp_try_send,
-    .try_receive = tcp_try_receive,
+    .name = "tcp",
+    .try_send = stream_try_send,
+    .try_receive = stream_try_receive,
     .pollable = descriptor,
     .check = tcp_check,
-    .close = tcp_close,
+    .close = stream_close,
 };
 
-struct link *link_tcp_create(int fd)
+static const struct link_type link_unix_type = {
+    .name = "unix",
+    .try_send = stream_try_send,
+    .try_receive = stream_try_receive,
+    .pollable = descriptor,
+    .check = unix_check,
+    .close = stream_close,
+};
+
+static struct link *create(int fd, const struct link_type *type)
 {
     struct link_tcp *tcp = malloc(sizeof *tcp);
     if (!tcp)
         return NULL;
-    *tcp = (struct link_tcp){ .link.type = &link_tcp_type, .fd = fd };
+    *tcp = (struct link_tcp){ .link.type = type, .fd = fd };
     return &tcp->link;
+}
+
+/* One address, whatever its ports. */
+static bool is_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+    const struct sockaddr_in *in[] = { (const void *)a, (const void *)b };
+    const struct sockaddr_in6 *in6[] = { (const void *)a, (const void *)b };
+    if (a->ss_family != b->ss_family)
+        return false;
+    if (a->ss_family == AF_INET)
+        return in[0]->sin_addr.s_addr == in[1]->sin_addr.s_addr;
+    return a->ss_family == AF_INET6 && IN6_ARE_ADDR_EQUAL(&in6[0]->sin6_addr, &in6[1]->sin6_addr);
+}
+
+static bool stays_within_host(int fd)
+{
+    struct sockaddr_storage own, its;
+    socklen_t own_length = sizeof own, its_length = sizeof its;
+    return getsockname(fd, (struct sockaddr *)&own, &own_length) == 0 &&
+           getpeername(fd, (struct sockaddr *)&its, &its_length) == 0 && is_same_host(&own, &its);
+}
+
+struct link *link_tcp_create(int fd)
+{
+    if (stays_within_host(fd))
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, WITHIN_HOST, strlen(WITHIN_HOST));
+    return create(fd, &link_tcp_type);
+}
+
+struct link *link_unix_create(int fd)
+{
+    int size = UNIX_BUFFER;
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    return create(fd, &link_unix_type);
 }

@@ -5,8 +5,11 @@
 
 #include "lib/link/link.h"
 
-/* Takes `fd` over, which is nonblocking. NULL when out of memory; `fd` is then still the caller's.
- */
+/* Both take `fd` over, which is nonblocking. NULL when out of memory; `fd` is then still the
+ * caller's. */
 struct link *link_tcp_create(int fd);
+
+/* Over a unix socket: the other side is on this host, and the kernel says when it has gone. */
+struct link *link_unix_create(int fd);
 
 #endif

@@ -1,36 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One try to dial a rank at one address:
  *
- *   connecting -> greeting -> done;  each but the last may fail
+ *   connecting -> greeting, upgrading (link_connection.h) -> done;  each but the last may fail
  *
  * It has 3 seconds to connect and to prove itself. Whoever has proved to be the rank that is dialled
  * may hold the link for ready once it has our proof, so its answer is waited for as long as the
- * connection stands; and of several tries only one may come so far (link_try_is_committed()). */
+ * connection stands; and of several tries only one may come so far (link_try_is_committed()). Nobody
+ * but the rank has its unix socket: once connected, that is waited for likewise. */
 #ifndef LIB_LINK_LINK_TRY_H
 #define LIB_LINK_LINK_TRY_H
 
-#include "lib/link/link_handshake.h"
+#include "lib/link/link_connection.h"
 #include "lib/link/socket.h"
 
 #include <poll.h>
 
 struct link_try {
-    int fd;
-    bool greeting;     /* not connecting any more */
-    uint64_t until_ms; /* when it is given up */
-    struct link_handshake handshake;
+    bool greeting;                     /* not connecting any more */
+    uint64_t until_ms;                 /* when it is given up */
+    struct link_connection connection; /* only its descriptor, while it is connecting */
 };
 
-/* HVD_ERR_PEER_LOST: nobody can be there. HVD_ERR_SYSTEM: no socket. */
+/* HVD_ERR_PEER_LOST, HVD_ERR_ENVIRONMENT: nobody can be there. HVD_ERR_TIMEOUT: somebody is, who is
+ * too busy; later. HVD_ERR_SYSTEM: no socket. */
 int link_try_begin(struct link_try *try, const struct socket_address *address, uint64_t now_ms,
                    struct err *err);
 
 /* 1 when done, 0 if not yet, or a negative status: HVD_ERR_PEER_LOST, or HVD_ERR_AUTH or
  * HVD_ERR_PROTOCOL if a stranger answered. */
-int link_try_move(struct link_try *try, const struct link_identity *identity,
-                  const struct job_key *key, uint64_t now_ms, struct err *err);
+int link_try_move(struct link_try *try, enum transport transport,
+                  const struct link_identity *identity, const struct job_key *key, uint64_t now_ms,
+                  struct err *err);
 
+/* It has our proof. */
 bool link_try_is_committed(const struct link_try *try);
+
+/* It is connected to the rank's unix socket. */
+bool link_try_is_sure(const struct link_try *try);
 
 struct pollfd link_try_pollfd(const struct link_try *try);
 

@@ -2,13 +2,15 @@
 /* Links on demand; see linker.h.
  *
  * A link is wanted until it arrives, dialled or accepted, and lies among the arrived until it is
- * taken. One that was accepted without being wanted lies there likewise. */
+ * taken. One that was accepted without being wanted lies there likewise. When it is known where the
+ * other rank is, its link is judged: is it what this rank wants of its own host's? */
 #include "lib/link/linker.h"
 
+#include "lib/base/env_names.h"
+#include "lib/link/arrivals.h"
 #include "lib/link/descriptor.h"
 #include "lib/link/link_accept.h"
 #include "lib/link/link_dial.h"
-#include "lib/link/link_tcp.h"
 #include "lib/link/network.h"
 
 #include <stdlib.h>
@@ -23,24 +25,18 @@ struct want {
     struct link_dial dial; /* used when the peer's rank is higher */
 };
 
-struct arrived {
-    int rank;
-    uint32_t channel;
-    struct link *link;
-};
-
 struct linker {
     int rank;
     uint32_t epoch;
+    uint32_t streams;
     struct job_key key;
     const struct network *network; /* or NULL */
     struct link_accept accept;
     struct want *wants; /* in the order in which they were wanted */
     int dials;          /* of them are connecting or greeting */
-    struct arrived *arrived;
-    int count, capacity; /* of arrived */
-    bool came;           /* a wanted link has come, and linker_move() has not said so */
-    bool out_of_memory;  /* an accepted link could not be kept */
+    struct arrivals arrivals;
+    bool came;         /* a wanted link has come, and linker_move() has not said so */
+    struct err failed; /* an accepted link could not be kept, or may not be */
 };
 
 static int out_of_memory(struct err *err)
@@ -48,17 +44,14 @@ static int out_of_memory(struct err *err)
     return fail(err, HVD_ERR_NOMEM, "out of memory");
 }
 
+static enum transport transport_of(const struct linker *linker)
+{
+    return linker->network ? linker->network->transport : TRANSPORT_AUTO;
+}
+
 static bool is_trying(const struct want *want)
 {
     return want->dial.state == DIAL_TRYING;
-}
-
-static struct arrived *find_arrived(const struct linker *linker, int rank, uint32_t channel)
-{
-    for (int i = 0; i < linker->count; i++)
-        if (linker->arrived[i].rank == rank && linker->arrived[i].channel == channel)
-            return &linker->arrived[i];
-    return NULL;
 }
 
 /* Where the want is linked in, so that it can be taken out; points to NULL if there is none. */
@@ -79,83 +72,74 @@ static void remove_want(struct linker *linker, struct want **at)
     free(want);
 }
 
-static struct arrived *add_arrived(struct linker *linker)
+/* A rank of this host that comes over TCP has its reasons. */
+static const char *why_accepted(const struct linker *linker,
+                                const struct link_connection *connection)
 {
-    if (linker->count == linker->capacity) {
-        int capacity = linker->capacity ? 2 * linker->capacity : 8;
-        struct arrived *arrived = realloc(linker->arrived, (size_t)capacity * sizeof *arrived);
-        if (!arrived)
-            return NULL;
-        linker->arrived = arrived;
-        linker->capacity = capacity;
-    }
-    return &linker->arrived[linker->count++];
+    if (connection->is_unix)
+        return link_connection_why(connection);
+    return linker->accept.unix_listener < 0 ? "there is no unix socket here"
+                                            : "it has not dialled the unix socket";
 }
 
-static void remove_arrived(struct linker *linker, struct arrived *arrived)
+/* Only the lower rank of a pair dials, and only so many links are kept for later. */
+static bool is_welcome(const struct linker *linker, const struct link_identity *identity,
+                       bool wanted)
 {
-    *arrived = linker->arrived[--linker->count];
+    return identity->source < (uint32_t)linker->rank &&
+           (wanted || linker->arrivals.count < KEPT_MAX);
 }
 
-/* Takes `fd` over. The newest link is kept: its dialler has given up the one before. */
-static bool keep(struct linker *linker, int rank, uint32_t channel, int fd)
+/* Else one side would send over links at which the other does not look. */
+static bool agrees(struct linker *linker, const struct link_identity *identity)
 {
-    struct link *link = link_tcp_create(fd);
-    if (!link) {
-        descriptor_close(fd);
-        return false;
-    }
-    struct arrived *arrived = find_arrived(linker, rank, channel);
-    if (arrived)
-        link_close(arrived->link);
-    else
-        arrived = add_arrived(linker);
-    if (arrived)
-        *arrived = (struct arrived){ .rank = rank, .channel = channel, .link = link };
-    else
-        link_close(link);
-    return arrived;
+    if (identity->streams == linker->streams)
+        return true;
+    fail(&linker->failed, HVD_ERR_ENVIRONMENT, "%s is %u on rank %u and %u on rank %d", ENV_STREAMS,
+         identity->streams, identity->source, linker->streams, linker->rank);
+    return false;
 }
 
-/* Only the lower rank of a pair dials. */
-static void on_accepted(void *context, const struct link_identity *identity, int fd)
+static void on_accepted(void *context, const struct link_identity *identity,
+                        struct link_connection *connection)
 {
     struct linker *linker = context;
-    if (identity->source >= (uint32_t)linker->rank) {
-        descriptor_close(fd);
-        return;
-    }
     int rank = (int)identity->source;
     struct want **want = find_want(linker, rank, identity->channel);
-    if (!*want && linker->count >= KEPT_MAX) {
-        descriptor_close(fd);
+    if (!is_welcome(linker, identity, *want) || !agrees(linker, identity)) {
+        link_connection_close(connection);
         return;
     }
-    if (!keep(linker, rank, identity->channel, fd)) {
-        linker->out_of_memory = true;
+    struct link *link = link_connection_link(connection, &linker->failed);
+    const struct arrival *arrival = NULL;
+    if (link)
+        arrival = arrivals_keep(&linker->arrivals, rank, identity->channel, link,
+                                why_accepted(linker, connection), &linker->failed);
+    if (!arrival || !*want)
         return;
-    }
-    if (*want) {
-        remove_want(linker, want);
-        linker->came = true;
-    }
+    arrivals_judge(&linker->arrivals, &(*want)->peer, arrival, &linker->failed);
+    remove_want(linker, want);
+    linker->came = true;
 }
 
-struct linker *linker_create(int listener, int rank, uint32_t epoch, const struct job_key *key,
-                             const struct network *network, struct err *err)
+struct linker *linker_create(const struct linker_options *options, struct err *err)
 {
     struct linker *linker = calloc(1, sizeof *linker);
     if (!linker) {
         out_of_memory(err);
         return NULL;
     }
-    linker->rank = rank;
-    linker->epoch = epoch;
-    linker->key = *key;
-    linker->network = network;
-    link_accept_init(&linker->accept, listener, epoch, (uint32_t)rank, &linker->key, on_accepted,
-                     linker);
-    linker->accept.network = network;
+    linker->rank = options->rank;
+    linker->epoch = options->epoch;
+    linker->streams = (uint32_t)options->streams;
+    linker->key = *options->key;
+    linker->network = options->network;
+    linker->arrivals = (struct arrivals){ .rank = options->rank, .network = options->network };
+    link_accept_init(&linker->accept, options->listener, options->epoch, (uint32_t)options->rank,
+                     &linker->key, on_accepted, linker);
+    linker->accept.unix_listener = options->unix_listener;
+    linker->accept.network = options->network;
+    linker->accept.transport = transport_of(linker);
     return linker;
 }
 
@@ -165,11 +149,10 @@ void linker_destroy(struct linker *linker)
         return;
     while (linker->wants)
         remove_want(linker, &linker->wants);
-    while (linker->count > 0)
-        link_close(linker->arrived[--linker->count].link);
-    free(linker->arrived);
+    arrivals_fini(&linker->arrivals);
     link_accept_fini(&linker->accept);
     descriptor_close(linker->accept.listener);
+    descriptor_close(linker->accept.unix_listener);
     job_key_wipe(&linker->key);
     free(linker);
 }
@@ -183,7 +166,8 @@ static struct want *want_create(const struct linker *linker, const struct join_p
     struct link_identity identity = { .epoch = linker->epoch,
                                       .source = (uint32_t)linker->rank,
                                       .target = (uint32_t)peer->rank,
-                                      .channel = channel };
+                                      .channel = channel,
+                                      .streams = linker->streams };
     want->next = NULL;
     want->channel = channel;
     bool is_dialled = peer->rank > linker->rank;
@@ -192,7 +176,20 @@ static struct want *want_create(const struct linker *linker, const struct join_p
     if (linker->network)
         network_order(linker->network, &want->peer);
     link_dial_init(&want->dial, &want->peer, &identity, &linker->key);
+    want->dial.transport = transport_of(linker);
     return want;
+}
+
+/* Who insists on shared memory, and cannot even ask for it. */
+static int check_reachable(const struct linker *linker, const struct want *want, struct err *err)
+{
+    if (want->peer.addresses.count > 0 || want->peer.rank < linker->rank ||
+        transport_of(linker) != TRANSPORT_SHM ||
+        !network_is_same_host(linker->network, &want->peer))
+        return HVD_OK;
+    return fail(err, HVD_ERR_ENVIRONMENT,
+                "%s is shm: no shared memory with rank %d on %s: it listens at no unix socket",
+                ENV_TRANSPORT, want->peer.rank, want->peer.host);
 }
 
 int linker_want(struct linker *linker, const struct join_peer *peer, uint32_t channel,
@@ -200,25 +197,26 @@ int linker_want(struct linker *linker, const struct join_peer *peer, uint32_t ch
 {
     if (peer->rank == linker->rank)
         return fail(err, HVD_ERR_PROTOCOL, "rank %d is to be its own neighbour", peer->rank);
-    if (find_arrived(linker, peer->rank, channel)) {
+    const struct arrival *arrival = arrivals_find(&linker->arrivals, peer->rank, channel);
+    if (arrival) {
         linker->came = true;
-        return HVD_OK;
+        return arrivals_judge(&linker->arrivals, peer, arrival, err);
     }
     struct want **at = find_want(linker, peer->rank, channel);
     if (*at)
         return HVD_OK;
     *at = want_create(linker, peer, channel, now_ms);
-    return *at ? HVD_OK : out_of_memory(err);
+    return *at ? check_reachable(linker, *at, err) : out_of_memory(err);
+}
+
+bool linker_has(const struct linker *linker, int rank, uint32_t channel)
+{
+    return arrivals_find(&linker->arrivals, rank, channel);
 }
 
 struct link *linker_take(struct linker *linker, int rank, uint32_t channel)
 {
-    struct arrived *arrived = find_arrived(linker, rank, channel);
-    if (!arrived)
-        return NULL;
-    struct link *link = arrived->link;
-    remove_arrived(linker, arrived);
-    return link;
+    return arrivals_take(&linker->arrivals, rank, channel);
 }
 
 void linker_forget(struct linker *linker, uint32_t channel)
@@ -228,17 +226,38 @@ void linker_forget(struct linker *linker, uint32_t channel)
             remove_want(linker, at);
         else
             at = &(*at)->next;
-    for (int i = linker->count - 1; i >= 0; i--) {
-        if (linker->arrived[i].channel != channel)
-            continue;
-        link_close(linker->arrived[i].link);
-        remove_arrived(linker, &linker->arrived[i]);
-    }
+    arrivals_forget(&linker->arrivals, channel);
 }
 
 static bool is_dialled(const struct linker *linker, const struct want *want)
 {
     return want->peer.rank > linker->rank;
+}
+
+/* 1, or a negative status. */
+static int take_dialled(struct linker *linker, struct want *want, struct err *err)
+{
+    struct arrivals *arrivals = &linker->arrivals;
+    struct link *link = link_dial_take(&want->dial, err);
+    if (!link)
+        return HVD_ERR_NOMEM;
+    const struct arrival *arrival = arrivals_keep(arrivals, want->peer.rank, want->channel, link,
+                                                  link_dial_why(&want->dial), err);
+    if (!arrival)
+        return HVD_ERR_NOMEM;
+    int rc = arrivals_judge(arrivals, &want->peer, arrival, err);
+    return rc < 0 ? rc : 1;
+}
+
+static int dial_context(const struct linker *linker, const struct want *want, int rc,
+                        struct err *err)
+{
+    int rank = want->peer.rank;
+    const char *host = want->peer.host;
+    if (rc == HVD_ERR_ENVIRONMENT && transport_of(linker) == TRANSPORT_SHM)
+        return fail_context(err, "%s is shm: no shared memory with rank %d on %s", ENV_TRANSPORT,
+                            rank, host);
+    return fail_context(err, "link to rank %d on %s", rank, host);
 }
 
 /* 1 when the link is there, 0 if not yet, or a negative status. A dialler without a descriptor
@@ -253,11 +272,8 @@ static int dial(struct linker *linker, struct want *want, uint64_t now_ms, struc
     if (rc == HVD_ERR_SYSTEM && (link_accept_shed(&linker->accept) || linker->accept.count > 0))
         return 0; /* tried again */
     if (rc < 0)
-        return fail_context(err, "link to rank %d on %s", want->peer.rank, want->peer.host);
-    if (rc == 0)
-        return 0;
-    int fd = link_dial_take(&want->dial);
-    return keep(linker, want->peer.rank, want->channel, fd) ? 1 : out_of_memory(err);
+        return dial_context(linker, want, rc, err);
+    return rc == 0 ? 0 : take_dialled(linker, want, err);
 }
 
 static int timed_out(const struct linker *linker, const struct want *want, struct err *err)
@@ -271,19 +287,31 @@ static int timed_out(const struct linker *linker, const struct want *want, struc
         return fail_context(err, "no link to rank %d on %s within %d s", rank, host, seconds);
     }
     seconds += LINKER_GRACE_MS / 1000;
-    if (linker->accept.error)
-        return fail_errno(err, HVD_ERR_TIMEOUT, linker->accept.error,
-                          "no link from rank %d on %s within %d s: accept", rank, host, seconds);
     return fail(err, HVD_ERR_TIMEOUT, "no link from rank %d on %s within %d s", rank, host,
                 seconds);
+}
+
+/* For so long no descriptor was there for somebody who knocked. Whose link is missing may well be
+ * he, and does not know why; so this rank says it first. */
+static bool is_shut(const struct linker *linker, const struct want *want, uint64_t now_ms)
+{
+    return !is_dialled(linker, want) && linker->accept.error &&
+           now_ms >= linker->accept.shut_ms + LINKER_SHUT_MS;
+}
+
+static int move_want(struct linker *linker, struct want *want, uint64_t now_ms, struct err *err)
+{
+    if (is_shut(linker, want, now_ms))
+        return fail_errno(err, HVD_ERR_SYSTEM, linker->accept.error,
+                          "no link from rank %d on %s: accept", want->peer.rank, want->peer.host);
+    int rc = is_dialled(linker, want) ? dial(linker, want, now_ms, err) : 0;
+    return rc == 0 && now_ms >= want->deadline_ms ? timed_out(linker, want, err) : rc;
 }
 
 static int move_wants(struct linker *linker, uint64_t now_ms, struct err *err)
 {
     for (struct want **at = &linker->wants; *at;) {
-        int rc = is_dialled(linker, *at) ? dial(linker, *at, now_ms, err) : 0;
-        if (rc == 0 && now_ms >= (*at)->deadline_ms)
-            rc = timed_out(linker, *at, err);
+        int rc = move_want(linker, *at, now_ms, err);
         if (rc < 0)
             return rc;
         if (rc == 0) {
@@ -299,8 +327,8 @@ static int move_wants(struct linker *linker, uint64_t now_ms, struct err *err)
 int linker_move(struct linker *linker, uint64_t now_ms, struct err *err)
 {
     int rc = link_accept_move(&linker->accept, now_ms, err);
-    if (linker->out_of_memory)
-        return out_of_memory(err);
+    if (rc == HVD_OK && linker->failed.code != HVD_OK)
+        rc = fail(err, linker->failed.code, "%s", linker->failed.text);
     if (rc == HVD_OK)
         rc = move_wants(linker, now_ms, err);
     if (rc < 0)

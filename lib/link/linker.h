@@ -8,7 +8,12 @@
  * dialled at once. Fails with HVD_ERR_TIMEOUT when a wanted link is not there after 30 seconds,
  * HVD_ERR_AUTH or HVD_ERR_PROTOCOL when the one who answers is a stranger, HVD_ERR_SYSTEM; each
  * names the rank and its host, and every address of it that was dialled with what became of that.
- * The one that is dialled waits 2 seconds longer than the one that knows why.
+ * The one that is dialled waits 2 seconds longer than the one that knows why; only when it has had
+ * no descriptor for 5 seconds for somebody who knocks, it is the one that knows, and says so.
+ *
+ * Two of one host share memory, if they can, and want it (transport.h); else a unix socket is the
+ * link, or TCP. That it is less than it could be is said once, in the log, with the reason; with
+ * HVD_TRANSPORT=shm it is HVD_ERR_ENVIRONMENT.
  *
  * The accepting side is done with its last byte, the dialling side when it has that byte. If the
  * connection breaks in between, the lower rank dials again and the higher takes the newest link
@@ -26,16 +31,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LINKER_TIMEOUT_MS = 30000, LINKER_GRACE_MS = 2000 };
+enum { LINKER_TIMEOUT_MS = 30000, LINKER_GRACE_MS = 2000, LINKER_SHUT_MS = 5000 };
 
 struct linker;
 struct network;
 
-/* Takes over `listener` (-1: a world of one, nothing is ever wanted), unless it returns NULL. Copies
- * the key; wiped by linker_destroy(). `network` is borrowed; NULL: addresses are tried in the order
- * in which they are given, and who comes in by whatever address is heard. */
-struct linker *linker_create(int listener, int rank, uint32_t epoch, const struct job_key *key,
-                             const struct network *network, struct err *err);
+struct linker_options {
+    int listener, unix_listener; /* each -1 if there is none */
+    int rank;
+    uint32_t epoch;
+    int streams; /* HVD_STREAMS; who comes in with another number is an error of the world */
+    const struct job_key *key;     /* copied, wiped by linker_destroy() */
+    const struct network *network; /* borrowed; NULL: addresses are tried in the order in which they
+                                      are given, who comes in by whatever address is heard, and
+                                      nobody is known to be on the same host */
+};
+
+/* Takes over the listeners (none: a world of one, nothing is ever wanted), unless it returns NULL. */
+struct linker *linker_create(const struct linker_options *options, struct err *err);
 void linker_destroy(struct linker *linker);
 
 /* Wants the link to `peer` (copied) that belongs to `channel`; to be told apart by both. It may be
@@ -43,7 +56,10 @@ void linker_destroy(struct linker *linker);
 int linker_want(struct linker *linker, const struct join_peer *peer, uint32_t channel,
                 uint64_t now_ms, struct err *err);
 
-/* The link, which now is the caller's, or NULL if it is not there yet. A TCP link (link_tcp.h). */
+/* Would linker_take() give it? */
+bool linker_has(const struct linker *linker, int rank, uint32_t channel);
+
+/* The link, which now is the caller's, or NULL if it is not there yet. Of any type. */
 struct link *linker_take(struct linker *linker, int rank, uint32_t channel);
 
 /* Nothing of `channel` is wanted any more, for instance because a rank that belongs to it has left:
@@ -55,7 +71,7 @@ void linker_forget(struct linker *linker, uint32_t channel);
 int linker_move(struct linker *linker, uint64_t now_ms, struct err *err);
 
 /* How many descriptors there are to wait for; fills in as many of them as `capacity` allows and
- * lowers `*until_ms` to when time must be looked at. With nothing wanted that is the listener alone
+ * lowers `*until_ms` to when time must be looked at. With nothing wanted that are the listeners alone
  * and no time, unless strangers are at the door. */
 int linker_pollfds(const struct linker *linker, struct pollfd *fds, int capacity,
                    uint64_t *until_ms);

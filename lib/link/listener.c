@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank's own port; see listener.h.
+/* A rank's own port, and its unix socket; see listener.h.
  *
  *   open a socket (IPv6 that takes IPv4, too; IPv4 where there is no IPv6), bind, listen
  * A port that is taken is known only after listen(): two sockets that set SO_REUSEADDR may both bind
  * it. */
 #include "lib/link/listener.h"
 
+#include "lib/base/auth.h"
 #include "lib/base/env_names.h"
 #include "lib/link/descriptor.h"
-#include "lib/link/socket.h"
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -95,7 +96,7 @@ static int open_any(struct listener *listener, struct err *err)
 int listener_open(struct listener *listener, const struct port_range *range, int rank,
                   bool on_loopback, struct err *err)
 {
-    *listener = (struct listener){ .fd = -1, .on_loopback = on_loopback };
+    *listener = (struct listener){ .fd = -1, .on_loopback = on_loopback, .unix_fd = -1 };
     if (range->first == 0)
         return open_any(listener, err);
     int count = range->last - range->first + 1;
@@ -107,4 +108,36 @@ int listener_open(struct listener *listener, const struct port_range *range, int
     }
     return fail_errno(err, HVD_ERR_SYSTEM, errno, "%s: no port from %d to %d is free to listen at",
                       ENV_PORT_RANGE, range->first, range->last);
+}
+
+/* ---- the unix socket ---- */
+
+static void make_name(char text[SOCKET_ADDRESS_TEXT])
+{
+    enum { NAME_BYTES = 16 };
+    unsigned char nonce[NONCE_SIZE];
+    nonce_generate(nonce);
+    int used = snprintf(text, SOCKET_ADDRESS_TEXT, "unix:");
+    for (int i = 0; i < NAME_BYTES; i++)
+        used += snprintf(text + used, SOCKET_ADDRESS_TEXT - (size_t)used, "%02x", nonce[i]);
+}
+
+int listener_open_unix(struct listener *listener, struct err *err)
+{
+    char text[SOCKET_ADDRESS_TEXT];
+    struct socket_address address;
+    make_name(text);
+    int rc = socket_address_parse(&address, text, err);
+    if (rc < 0)
+        return rc;
+    int fd = descriptor_socket(AF_UNIX);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address.storage, address.length) < 0 ||
+        listen(fd, SOMAXCONN) < 0) {
+        fail_errno(err, HVD_ERR_SYSTEM, errno, "listen for the other ranks of this host");
+        descriptor_close(fd);
+        return HVD_ERR_SYSTEM;
+    }
+    listener->unix_fd = fd;
+    memcpy(listener->unix_address, text, sizeof text);
+    return HVD_OK;
 }

@@ -32,6 +32,7 @@ int network_init(struct network *network, const char *host, const struct interfa
                  const char *choice, struct err *err)
 {
     snprintf(network->host, sizeof network->host, "%s", host);
+    network->transport = TRANSPORT_AUTO;
     network->limited = *choice;
     network->interfaces = *all;
     struct err reason;
@@ -69,11 +70,18 @@ static void offer(struct join_addresses *addresses, const struct interface *inte
     socket_address_format(&address, addresses->text[addresses->count++]);
 }
 
+static void offer_text(struct join_addresses *addresses, const char *text)
+{
+    snprintf(addresses->text[addresses->count++], JOIN_ADDRESS_MAX, "%s", text);
+}
+
 void network_addresses(const struct network *network, const struct listener *listener,
                        struct join_addresses *addresses)
 {
     const struct interfaces *interfaces = &network->interfaces;
     const struct interface *loopback = NULL;
+    bool has_unix = listener->unix_address[0] != '\0';
+    int room = JOIN_ADDRESSES_MAX - 1 - has_unix;
     addresses->count = 0;
     for (int i = 0; i < interfaces->count; i++) {
         const struct interface *interface = &interfaces->at[i];
@@ -81,16 +89,26 @@ void network_addresses(const struct network *network, const struct listener *lis
             continue;
         if (address_is_loopback(&interface->address))
             loopback = loopback ? loopback : interface; /* one is enough */
-        else if (addresses->count < JOIN_ADDRESSES_MAX - 1)
+        else if (addresses->count < room)
             offer(addresses, interface, listener->port);
     }
     if (loopback)
         offer(addresses, loopback, listener->port);
+    if (has_unix)
+        offer_text(addresses, listener->unix_address);
 }
 
 /* ---- where another rank is tried ---- */
 
-enum preference { OWN_LOOPBACK, OWN_NETWORK, ELSEWHERE, OWN_VIRTUAL_NETWORK, OTHER_LOOPBACK };
+enum preference {
+    OWN_SOCKET,
+    OWN_LOOPBACK,
+    OWN_NETWORK,
+    ELSEWHERE,
+    OWN_VIRTUAL_NETWORK,
+    OTHER_LOOPBACK,
+    NOT_AT_ALL
+};
 
 /* The interface that leads there directly, as routing would choose it, or NULL. */
 static const struct interface *way_to(const struct network *network,
@@ -109,6 +127,10 @@ static const struct interface *way_to(const struct network *network,
 static enum preference prefer(const struct network *network, bool same_host, const char *text)
 {
     struct socket_address address;
+    if (socket_address_is_unix(text))
+        return same_host && network->transport != TRANSPORT_TCP ? OWN_SOCKET : NOT_AT_ALL;
+    if (same_host && network->transport == TRANSPORT_SHM)
+        return NOT_AT_ALL;
     if (socket_address_parse(&address, text, NULL) < 0)
         return OTHER_LOOPBACK;
     if (address_is_loopback(&address.storage))
@@ -120,13 +142,19 @@ static enum preference prefer(const struct network *network, bool same_host, con
     return way->kind == INTERFACE_REAL && !leads_to_us ? OWN_NETWORK : OWN_VIRTUAL_NETWORK;
 }
 
+bool network_is_same_host(const struct network *network, const struct join_peer *peer)
+{
+    return strcmp(network->host, peer->host) == 0;
+}
+
 void network_order(const struct network *network, struct join_peer *peer)
 {
     struct join_addresses said = peer->addresses;
-    bool same_host = strcmp(network->host, peer->host) == 0;
+    bool same_host = network_is_same_host(network, peer);
     int count = 0;
-    for (int preference = OWN_LOOPBACK; preference <= OTHER_LOOPBACK; preference++)
+    for (int preference = OWN_SOCKET; preference < NOT_AT_ALL; preference++)
         for (int i = 0; i < said.count; i++)
             if (prefer(network, same_host, said.text[i]) == (enum preference)preference)
                 memcpy(peer->addresses.text[count++], said.text[i], JOIN_ADDRESS_MAX);
+    peer->addresses.count = count;
 }

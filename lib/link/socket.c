@@ -2,16 +2,24 @@
 /* Sockets; see socket.h. errno becomes a status here and nowhere above. */
 #include "lib/link/socket.h"
 
+#include "lib/base/standard_streams.h"
 #include "lib/link/descriptor.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 #include <time.h>
+#include <unistd.h>
+
+/* A unix socket's name begins with a zero: it lies in no file, and goes with its last descriptor. */
+static const char unix_prefix[] = "\0hvd-";
+enum { UNIX_PREFIX_SIZE = sizeof unix_prefix - 1, UNIX_DIGITS = 32 };
 
 static int parse_port(const char *text, uint16_t *port)
 {
@@ -47,12 +55,32 @@ static int parse_ipv6(struct socket_address *address, char *host, uint16_t port)
     return 0;
 }
 
+/* Just 32 hexadecimal digits. */
+static bool parse_unix(struct socket_address *address, const char *digits)
+{
+    struct sockaddr_un un = { .sun_family = AF_UNIX };
+    if (strlen(digits) != UNIX_DIGITS || strspn(digits, "0123456789abcdef") != UNIX_DIGITS)
+        return false;
+    memcpy(un.sun_path, unix_prefix, UNIX_PREFIX_SIZE);
+    memcpy(un.sun_path + UNIX_PREFIX_SIZE, digits, UNIX_DIGITS);
+    memcpy(&address->storage, &un, sizeof un);
+    address->length = offsetof(struct sockaddr_un, sun_path) + UNIX_PREFIX_SIZE + UNIX_DIGITS;
+    return true;
+}
+
+bool socket_address_is_unix(const char *text)
+{
+    return strncmp(text, "unix:", 5) == 0;
+}
+
 int socket_address_parse(struct socket_address *address, const char *text, struct err *err)
 {
     char host[SOCKET_ADDRESS_TEXT];
     const char *colon = strrchr(text, ':');
     uint16_t port;
     *address = (struct socket_address){ 0 };
+    if (socket_address_is_unix(text) && parse_unix(address, text + 5))
+        return HVD_OK;
     if (colon && (size_t)(colon - text) < sizeof host && parse_port(colon + 1, &port) == 0) {
         snprintf(host, sizeof host, "%.*s", (int)(colon - text), text);
         if ((host[0] == '[' ? parse_ipv6(address, host, port) : parse_ipv4(address, host, port)) ==
@@ -67,7 +95,11 @@ int socket_address_parse(struct socket_address *address, const char *text, struc
 void socket_address_format(const struct socket_address *address, char text[SOCKET_ADDRESS_TEXT])
 {
     char host[INET6_ADDRSTRLEN] = "?";
-    if (address->storage.ss_family == AF_INET6) {
+    if (address->storage.ss_family == AF_UNIX) {
+        const struct sockaddr_un *un = (const struct sockaddr_un *)&address->storage;
+        snprintf(text, SOCKET_ADDRESS_TEXT, "unix:%.*s", UNIX_DIGITS,
+                 un->sun_path + UNIX_PREFIX_SIZE);
+    } else if (address->storage.ss_family == AF_INET6) {
         const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address->storage;
         inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host);
         snprintf(text, SOCKET_ADDRESS_TEXT, "[%s]:%u", host, ntohs(in6->sin6_port));
@@ -76,6 +108,22 @@ void socket_address_format(const struct socket_address *address, char text[SOCKE
         inet_ntop(AF_INET, &in->sin_addr, host, sizeof host);
         snprintf(text, SOCKET_ADDRESS_TEXT, "%s:%u", host, ntohs(in->sin_port));
     }
+}
+
+/* Of a unix socket, what happens, happens at once. It is there before anybody hears of it. */
+static int refuse_unix(int error, struct err *err)
+{
+    if (error == EAGAIN)
+        return fail(err, HVD_ERR_TIMEOUT, "too many are connecting to it");
+    if (error == ECONNREFUSED)
+        return fail(err, HVD_ERR_ENVIRONMENT, "no such socket here (another network namespace?)");
+    return fail_errno(err, HVD_ERR_ENVIRONMENT, error, "connect");
+}
+
+static int refuse(int family, int error, struct err *err)
+{
+    return family == AF_UNIX ? refuse_unix(error, err)
+                             : fail_errno(err, HVD_ERR_PEER_LOST, error, "connect");
 }
 
 int socket_connect(const struct socket_address *address, struct err *err)
@@ -87,9 +135,9 @@ int socket_connect(const struct socket_address *address, struct err *err)
     if (connect(fd, (const struct sockaddr *)&address->storage, address->length) == 0 ||
         errno == EINPROGRESS || errno == EINTR)
         return fd;
-    fail_errno(err, HVD_ERR_PEER_LOST, errno, "connect");
+    int error = errno;
     descriptor_close(fd);
-    return HVD_ERR_PEER_LOST;
+    return refuse(address->storage.ss_family, error, err);
 }
 
 int socket_connect_result(int fd, struct err *err)
@@ -105,6 +153,35 @@ bool socket_local_address(int fd, struct socket_address *where)
 {
     where->length = sizeof where->storage;
     return getsockname(fd, (struct sockaddr *)&where->storage, &where->length) == 0;
+}
+
+bool socket_is_unix(int fd)
+{
+    int family = AF_UNSPEC;
+    socklen_t length = sizeof family;
+    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &length) == 0 && family == AF_UNIX;
+}
+
+bool socket_peer(int fd, pid_t *pid, uid_t *uid)
+{
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0)
+        return false;
+    *pid = peer.pid;
+    *uid = peer.uid;
+    return true;
+}
+
+int socket_check_user(int fd, struct err *err)
+{
+    pid_t pid;
+    uid_t uid;
+    if (!socket_peer(fd, &pid, &uid))
+        return fail_errno(err, HVD_ERR_AUTH, errno, "whose socket it is");
+    if (uid != geteuid())
+        return fail(err, HVD_ERR_AUTH, "it belongs to another user (uid %lu)", (unsigned long)uid);
+    return HVD_OK;
 }
 
 void socket_tune(int fd, const struct socket_keepalive *keepalive)
@@ -165,6 +242,68 @@ ssize_t socket_send_parts(int fd, const struct iovec *parts, int count, struct e
     return moved(sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL), err);
 }
 
+/* ---- descriptors ---- */
+
+/* Room for one: the kernel puts in as many as fit, and drops the rest. */
+union control {
+    struct cmsghdr header;
+    unsigned char bytes[CMSG_LEN(sizeof(int))];
+};
+
+/* That the bytes cannot go with this descriptor is told apart from that they cannot go. */
+static bool is_about_descriptor(int error)
+{
+    return error == ETOOMANYREFS || error == EPERM || error == EACCES || error == EINVAL ||
+           error == EBADF;
+}
+
+ssize_t socket_send_descriptor(int fd, const void *data, size_t size, int passed, struct err *err)
+{
+    struct iovec part = { (void *)data, size };
+    union control control = { .header = { .cmsg_len = CMSG_LEN(sizeof passed),
+                                          .cmsg_level = SOL_SOCKET,
+                                          .cmsg_type = SCM_RIGHTS } };
+    memcpy(CMSG_DATA(&control.header), &passed, sizeof passed);
+    struct msghdr message = { .msg_iov = &part,
+                              .msg_iovlen = 1,
+                              .msg_control = &control,
+                              .msg_controllen = sizeof control.bytes };
+    ssize_t nbytes = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (nbytes < 0 && is_about_descriptor(errno))
+        return fail_errno(err, HVD_ERR_SYSTEM, errno, "pass a descriptor");
+    return moved(nbytes, err);
+}
+
+static int passed_with(struct msghdr *message)
+{
+    int fd = -1;
+    struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+        header->cmsg_len == CMSG_LEN(sizeof fd))
+        memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    return standard_streams_lift(fd);
+}
+
+ssize_t socket_receive_descriptor(int fd, void *data, size_t size, int *passed, struct err *err)
+{
+    struct iovec part = { data, size };
+    union control control;
+    struct msghdr message = { .msg_iov = &part,
+                              .msg_iovlen = 1,
+                              .msg_control = &control,
+                              .msg_controllen = sizeof control.bytes };
+    struct standard_streams held;
+    *passed = -1;
+    standard_streams_hold(&held);
+    ssize_t nbytes = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (nbytes > 0)
+        *passed = passed_with(&message);
+    standard_streams_release(&held);
+    if (nbytes == 0)
+        return fail(err, HVD_ERR_PEER_LOST, "closed by the other side");
+    return moved(nbytes, err);
+}
+
 void socket_close_gently(int fd)
 {
     enum { ROUNDS = 256 };
@@ -177,11 +316,21 @@ void socket_close_gently(int fd)
     descriptor_close(fd);
 }
 
-uint64_t monotonic_ns(void)
+static uint64_t read_clock(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t monotonic_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t monotonic_tick_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC_COARSE);
 }
 
 uint64_t monotonic_ms(void)

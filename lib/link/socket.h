@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <sys/uio.h>
 
 struct socket_address {
@@ -23,17 +24,30 @@ struct socket_address {
 
 enum { SOCKET_ADDRESS_TEXT = 64 };
 
-/* "192.0.2.1:80" or "[2001:db8::1]:80", numeric only. HVD_ERR_PROTOCOL otherwise. */
+/* "192.0.2.1:80" or "[2001:db8::1]:80", numeric only, or "unix:" and 32 hexadecimal digits: a unix
+ * socket of this network namespace, without a file. HVD_ERR_PROTOCOL otherwise. */
 int socket_address_parse(struct socket_address *address, const char *text, struct err *err);
 void socket_address_format(const struct socket_address *address, char text[SOCKET_ADDRESS_TEXT]);
 
+bool socket_address_is_unix(const char *text);
+
 /* A descriptor whose connection is under way: it is writable when socket_connect_result() knows how
- * it ended. */
+ * it ended. HVD_ERR_PEER_LOST, HVD_ERR_SYSTEM (no socket to be had); of a unix socket
+ * HVD_ERR_ENVIRONMENT when it is not there, HVD_ERR_TIMEOUT when it is, but too busy just now. */
 int socket_connect(const struct socket_address *address, struct err *err);
 int socket_connect_result(int fd, struct err *err);
 
 /* The address that `fd` is bound to; false if there is none. */
 bool socket_local_address(int fd, struct socket_address *where);
+
+bool socket_is_unix(int fd);
+
+/* Who is at the other end of a connected unix socket, as the kernel says. A pid of 0 is not visible
+ * from here. False if it does not say. */
+bool socket_peer(int fd, pid_t *pid, uid_t *uid);
+
+/* HVD_OK if it is this user; else HVD_ERR_AUTH, which names the other one. */
+int socket_check_user(int fd, struct err *err);
 
 /* A host that is silent for so long is asked, so often, and given up when it does not answer. */
 struct socket_keepalive {
@@ -51,6 +65,14 @@ ssize_t socket_receive_parts(int fd, const struct iovec *parts, int count, struc
 ssize_t socket_send(int fd, const void *data, size_t size, struct err *err);
 ssize_t socket_send_parts(int fd, const struct iovec *parts, int count, struct err *err);
 
+/* As above, with a copy of the descriptor `passed` beside the first of the bytes. HVD_ERR_SYSTEM: it
+ * cannot be passed, and nothing was sent. */
+ssize_t socket_send_descriptor(int fd, const void *data, size_t size, int passed, struct err *err);
+
+/* As above; `*passed` is the first descriptor that came beside the bytes (close-on-exec, above 2, for
+ * close()), or -1: there was none, or this process can have no more. */
+ssize_t socket_receive_descriptor(int fd, void *data, size_t size, int *passed, struct err *err);
+
 /* Ends the sending half, reads away what still lies there (a close with unread bytes would destroy
  * what is on its way to the other side), and closes. -1 is fine. */
 void socket_close_gently(int fd);
@@ -58,5 +80,9 @@ void socket_close_gently(int fd);
 /* For deadlines. */
 uint64_t monotonic_ms(void);
 uint64_t monotonic_ns(void);
+
+/* The same as of the last tick, some milliseconds ago at most: for times that are remembered only,
+ * since it costs a fifth. */
+uint64_t monotonic_tick_ns(void);
 
 #endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Links that have come and that nobody has taken yet; and what is to be said of one once it is known
+ * where the other rank is: between ranks of one host it may be less than HVD_TRANSPORT wants.
+ *
+ * Fails with HVD_ERR_NOMEM, and HVD_ERR_ENVIRONMENT when HVD_TRANSPORT insists on shared memory and
+ * there is none. */
+#ifndef LIB_LINK_ARRIVALS_H
+#define LIB_LINK_ARRIVALS_H
+
+#include "lib/base/join_protocol.h"
+#include "lib/link/link.h"
+#include "lib/link/link_upgrade.h"
+#include "lib/link/network.h"
+
+struct arrival {
+    int rank;
+    uint32_t channel;
+    struct link *link;
+    char why[UPGRADE_WHY_SIZE]; /* it shares no memory, if the rank is on this host */
+};
+
+/* Zeroed, with rank and network, it is empty. */
+struct arrivals {
+    int rank;                      /* this one */
+    const struct network *network; /* borrowed, or NULL: nobody is on this host */
+    struct arrival *at;
+    int count, capacity;
+    bool has_complained; /* in the log, of a link that is less than it could be */
+};
+
+void arrivals_fini(struct arrivals *arrivals);
+
+struct arrival *arrivals_find(const struct arrivals *arrivals, int rank, uint32_t channel);
+
+/* Takes `link` over, and closes it when it fails. The newest is kept: its dialler has given up the
+ * one before. NULL and `err` when out of memory. Borrowed until the next call. */
+const struct arrival *arrivals_keep(struct arrivals *arrivals, int rank, uint32_t channel,
+                                    struct link *link, const char *why, struct err *err);
+
+/* A link to `peer` has come. Says in the log, once, that one is less than it could be. */
+int arrivals_judge(struct arrivals *arrivals, const struct join_peer *peer,
+                   const struct arrival *arrival, struct err *err);
+
+/* The link, which now is the caller's, or NULL. */
+struct link *arrivals_take(struct arrivals *arrivals, int rank, uint32_t channel);
+
+/* Closes those of a channel. */
+void arrivals_forget(struct arrivals *arrivals, uint32_t channel);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections that become links; see link_connection.h. */
+#include "lib/link/link_connection.h"
+
+#include "lib/link/descriptor.h"
+#include "lib/link/link_greet.h"
+#include "lib/link/link_tcp.h"
+#include "lib/link/socket.h"
+
+static void begin(struct link_connection *connection, int fd, enum transport transport)
+{
+    connection->fd = fd;
+    connection->is_unix = socket_is_unix(fd);
+    connection->initiates = connection->proved = connection->upgrading = false;
+    connection->transport = transport;
+    if (!connection->is_unix)
+        socket_tune(fd, NULL);
+}
+
+void link_connection_initiate(struct link_connection *connection, int fd, enum transport transport,
+                              const struct link_identity *identity, const struct job_key *key)
+{
+    begin(connection, fd, transport);
+    connection->initiates = true;
+    link_handshake_initiate(&connection->handshake, identity, key);
+}
+
+void link_connection_accept(struct link_connection *connection, int fd, enum transport transport,
+                            uint32_t epoch, uint32_t target, const struct job_key *key)
+{
+    begin(connection, fd, transport);
+    link_handshake_accept(&connection->handshake, epoch, target, key);
+}
+
+void link_connection_close(struct link_connection *connection)
+{
+    if (connection->upgrading)
+        link_upgrade_fini(&connection->upgrade);
+    descriptor_close(connection->fd);
+    connection->fd = -1;
+}
+
+static void begin_upgrade(struct link_connection *connection)
+{
+    connection->upgrading = true;
+    if (connection->initiates)
+        link_upgrade_initiate(&connection->upgrade, connection->fd, connection->transport);
+    else
+        link_upgrade_accept(&connection->upgrade, connection->fd, connection->transport);
+}
+
+/* Our proof is on its way, and the other side has given its own. */
+static bool may_offer(const struct link_connection *connection)
+{
+    size_t length;
+    link_handshake_output(&connection->handshake, &length);
+    return connection->initiates && connection->handshake.awaits == AWAITS_READY && length == 0;
+}
+
+/* As link_connection_move(). */
+static int greet(struct link_connection *connection, struct err *err)
+{
+    int rc = link_greet(&connection->handshake, connection->fd, err);
+    connection->proved = rc > 0;
+    if (rc < 0 || !connection->is_unix)
+        return rc;
+    if (!connection->upgrading && (connection->proved || may_offer(connection)))
+        begin_upgrade(connection);
+    if (rc == 0 && connection->upgrading)
+        rc = link_upgrade_speak(&connection->upgrade, connection->fd, err);
+    return rc;
+}
+
+int link_connection_move(struct link_connection *connection, struct err *err)
+{
+    int rc = connection->proved ? 1 : greet(connection, err);
+    if (rc <= 0 || !connection->is_unix)
+        return rc;
+    return link_upgrade_move(&connection->upgrade, connection->fd, err);
+}
+
+short link_connection_events(const struct link_connection *connection)
+{
+    bool says = connection->upgrading && connection->upgrade.state == UPGRADE_SAYS;
+    if (says || (connection->upgrading && connection->proved))
+        return link_upgrade_events(&connection->upgrade);
+    return link_greet_events(&connection->handshake);
+}
+
+struct link *link_connection_link(struct link_connection *connection, struct err *err)
+{
+    struct link *link = connection->is_unix
+                            ? link_upgrade_finish(&connection->upgrade, connection->fd, err)
+                            : link_tcp_create(connection->fd);
+    if (!link && !connection->is_unix)
+        fail(err, HVD_ERR_NOMEM, "out of memory");
+    if (!link)
+        descriptor_close(connection->fd);
+    connection->fd = -1;
+    return link;
+}
+
+const char *link_connection_why(const struct link_connection *connection)
+{
+    return connection->upgrading ? connection->upgrade.why : "";
+}

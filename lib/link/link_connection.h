@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection on its way to become a link, seen from either side:
+ *
+ *   greeting (link_handshake.h) -> upgrading (link_upgrade.h), on a unix socket alone -> made
+ *
+ * Who initiates makes its offer together with its own proof, when the other side has proved itself.
+ * Nonblocking. Fails as those two do; the connection is then to be closed. */
+#ifndef LIB_LINK_LINK_CONNECTION_H
+#define LIB_LINK_LINK_CONNECTION_H
+
+#include "lib/link/link_handshake.h"
+#include "lib/link/link_upgrade.h"
+
+struct link_connection {
+    int fd;
+    bool is_unix;
+    bool initiates;
+    bool proved;    /* greeting is over */
+    bool upgrading; /* has begun */
+    enum transport transport;
+    struct link_handshake handshake;
+    struct link_upgrade upgrade; /* once it has begun */
+};
+
+/* Takes `fd` over: a connected, nonblocking stream socket, and tunes it. `transport` is what this
+ * rank wants of its own host's. */
+void link_connection_initiate(struct link_connection *connection, int fd, enum transport transport,
+                              const struct link_identity *identity, const struct job_key *key);
+void link_connection_accept(struct link_connection *connection, int fd, enum transport transport,
+                            uint32_t epoch, uint32_t target, const struct job_key *key);
+
+void link_connection_close(struct link_connection *connection);
+
+/* 1 when it is made, 0 when it must be waited for, or a negative status. */
+int link_connection_move(struct link_connection *connection, struct err *err);
+
+/* What to wait for: POLLIN or POLLOUT. */
+short link_connection_events(const struct link_connection *connection);
+
+/* The link that was made; the connection is used up. NULL and HVD_ERR_NOMEM: it is closed. */
+struct link *link_connection_link(struct link_connection *connection, struct err *err);
+
+/* Of a unix socket that was made: why no memory is shared, or "". */
+const char *link_connection_why(const struct link_connection *connection);
+
+#endif

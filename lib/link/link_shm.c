@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A side of shared memory: making it, sending, sleeping, and its end; see link_shm.h.
+ *
+ * Bytes go through the ring (shm_ring.h). An offer is an entry that says where they lie: a segment
+ * of the heap, which has been passed over the socket, announced by an entry, and mapped by the other
+ * side, as it has said; or any memory of ours, if the other side has found that it can read that.
+ * Until a segment is mapped, and if it cannot be, what lies there is copied.
+ *
+ * A side that closes says so in shared memory first, and whether it takes back what it has offered;
+ * only then are its caller's bytes its caller's again. The other side stores what it has taken, and
+ * looks at that word then: a side that does not see the word has read the bytes before they
+ * changed.
+ *
+ * To a side that has gone nothing can be sent any more once we have read all that it sent; before
+ * that, what is sent to it is lost without a word, as over TCP. */
+#include "lib/link/link_shm_impl.h"
+
+#include "lib/link/link_shm.h"
+#include "lib/link/shm_fetch.h"
+#include "lib/memory/shared_heap.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Measured: a copy through the ring is as fast as an offer, or faster, as long as all of it stays
+ * in caches. What a system call fetches has to be larger still, since the ring keeps both sides
+ * busy. */
+enum {
+    OFFER_LEAST = 64 * 1024,
+    OFFER_PRIVATE_AFTER = 4 * 1024 * 1024, /* bytes of the same vector */
+    CALL_MOST = 1024 * 1024 /* so much is copied in one call; then others may have their turn */
+};
+
+struct link_shm *link_shm_of(struct link *link)
+{
+    return (struct link_shm *)(void *)link;
+}
+
+bool link_shm_is_gone(const struct link_shm *shm)
+{
+    return shm->bell.dead || atomic_load(&shm->bell.other->ending) != SHM_OPEN;
+}
+
+int link_shm_failed(const struct link_shm *shm, struct err *err)
+{
+    if (err)
+        *err = shm->failure;
+    return shm->failure.code;
+}
+
+/* ---- sending ---- */
+
+static ssize_t put_bytes(struct link_shm *shm, struct parts *rest)
+{
+    ssize_t sent = 0, put = 1;
+    while (rest->count > 0 && sent < CALL_MOST && put > 0) {
+        put = shm_writer_put(&shm->out, rest, &shm->failure);
+        sent += put > 0 ? put : 0;
+        if (put > 0)
+            shm_bell_ring(&shm->bell, SHM_WAITS_FOR_ENTRIES);
+    }
+    shm->is_short = rest->count > 0;
+    return sent;
+}
+
+/* In this order: what was taken before the other side went is seen. */
+static bool is_owed_in_vain(struct link_shm *shm)
+{
+    return link_shm_is_gone(shm) && atomic_load(&shm->bell.other->taken) != shm->offered;
+}
+
+static ssize_t shm_try_send(struct link *link, const struct iovec *parts, int count,
+                            struct err *err)
+{
+    struct link_shm *shm = link_shm_of(link);
+    struct parts rest = parts_begin(parts, count);
+    link_shm_wake(shm);
+    shm_reader_mention(&shm->in);
+    bool is_in_vain = link_shm_is_gone(shm) && !shm_reader_has_entry(&shm->in);
+    ssize_t sent = shm->failure.code || is_in_vain ? 0 : put_bytes(shm, &rest);
+    bool is_lost = rest.count > 0 ? link_shm_is_gone(shm) : count == 0 && is_owed_in_vain(shm);
+    if (sent == 0 && is_lost && !shm->failure.code)
+        return fail(err, HVD_ERR_PEER_LOST, "closed by the other side"); /* it may still be heard */
+    return shm->failure.code ? link_shm_failed(shm, err) : sent;
+}
+
+/* ---- offering ---- */
+
+/* Tells the other side of a segment that it does not know, unless that is not possible now. */
+static int lend(struct link_shm *shm, const struct shared_place *place)
+{
+    int slot = shm_lent_choose(&shm->lent);
+    struct shm_reference reference = { .slot = (uint64_t)slot, .nbytes = place->size };
+    uint32_t answered = atomic_load_explicit(&shm->bell.other->answered, memory_order_relaxed);
+    if (shm_lent_open(&shm->lent, answered) >= SHM_PASSED_MAX || !shm_writer_has_room(&shm->out) ||
+        !shm_bell_pass(&shm->bell, place->fd))
+        return HVD_OK;
+    shm_lent_set(&shm->lent, slot, place->segment);
+    int rc = shm_writer_refer(&shm->out, SHM_SEGMENT, &reference, &shm->failure);
+    return rc < 0 ? rc : HVD_OK;
+}
+
+enum access { ACCESS_UNKNOWN, ACCESS_MAPPED, ACCESS_REFUSED };
+
+/* What has the other side made of the segment in that slot? */
+static enum access access_to(const struct link_shm *shm, int slot)
+{
+    const struct shm_side *other = shm->bell.other;
+    uint32_t answered = atomic_load_explicit(&other->answered, memory_order_acquire);
+    if (!shm_lent_is_answered(&shm->lent, slot, answered))
+        return ACCESS_UNKNOWN;
+    uint64_t refused = atomic_load_explicit(&other->refused, memory_order_relaxed);
+    return refused >> slot & 1 ? ACCESS_REFUSED : ACCESS_MAPPED;
+}
+
+/* Reads with a system call, for which the run should be long. */
+static int offer_address(struct link_shm *shm, const void *data, size_t nbytes)
+{
+    struct shm_reference reference = { (uintptr_t)data, nbytes, 0 };
+    if (atomic_load_explicit(&shm->bell.other->can_fetch, memory_order_relaxed) != SHM_CAN ||
+        shm_runs_before(&shm->runs, data, nbytes) < OFFER_PRIVATE_AFTER)
+        return 0;
+    return shm_writer_refer(&shm->out, SHM_PRIVATE, &reference, &shm->failure);
+}
+
+/* As put_offer(), of what lies in a segment. */
+static int offer_shared(struct link_shm *shm, const struct shared_place *place, const void *data,
+                        size_t nbytes)
+{
+    int slot = shm_lent_find(&shm->lent, place->segment);
+    enum access access = slot < 0 ? ACCESS_UNKNOWN : access_to(shm, slot);
+    struct shm_reference reference = { place->offset, nbytes, (uint64_t)slot };
+    if (slot < 0)
+        return lend(shm, place);
+    if (access == ACCESS_MAPPED)
+        return shm_writer_refer(&shm->out, SHM_MAPPED, &reference, &shm->failure);
+    return access == ACCESS_REFUSED ? offer_address(shm, data, nbytes) : 0;
+}
+
+/* 1, 0 if it is to be copied, or a status. */
+static int put_offer(struct link_shm *shm, const void *data, size_t nbytes)
+{
+    struct shared_place place;
+    if (nbytes < OFFER_LEAST || link_shm_is_gone(shm))
+        return 0;
+    return shared_heap_find(data, nbytes, &place) ? offer_shared(shm, &place, data, nbytes)
+                                                  : offer_address(shm, data, nbytes);
+}
+
+static ssize_t shm_offer(struct link *link, const void *data, size_t nbytes, struct err *err)
+{
+    struct link_shm *shm = link_shm_of(link);
+    link_shm_wake(shm);
+    int rc = shm->failure.code ? shm->failure.code : put_offer(shm, data, nbytes);
+    if (rc < 0)
+        return link_shm_failed(shm, err);
+    if (rc == 0)
+        return 0;
+    shm->offered += nbytes;
+    shm->is_short = false;
+    shm_bell_ring(&shm->bell, SHM_WAITS_FOR_ENTRIES);
+    return (ssize_t)nbytes;
+}
+
+/* What the other side says to have taken; it cannot be more than was offered, nor less than it
+ * was. */
+static uint64_t look_at_taken(const struct link_shm *shm)
+{
+    uint64_t taken = atomic_load(&shm->bell.other->taken);
+    return taken - shm->seen <= shm->offered - shm->seen ? taken : shm->seen;
+}
+
+static uint64_t shm_taken(struct link *link)
+{
+    struct link_shm *shm = link_shm_of(link);
+    return shm->seen = look_at_taken(shm);
+}
+
+/* ---- waiting ---- */
+
+static int shm_pollable(const struct link *link)
+{
+    return ((const struct link_shm *)(const void *)link)->bell.fd;
+}
+
+/* Who has sent all that it had waits for something to be taken, if anything is to be. */
+static bool is_there(const struct link_shm *shm, short wanted)
+{
+    bool waits_for_room = shm->is_short || shm->offered == shm->seen;
+    if (shm->failure.code || link_shm_is_gone(shm))
+        return true;
+    if (wanted & POLLIN && shm_reader_has_entry(&shm->in))
+        return true;
+    return wanted & POLLOUT &&
+           ((waits_for_room && shm_writer_has_room(&shm->out)) || look_at_taken(shm) != shm->seen);
+}
+
+static bool shm_sleep(struct link *link, short wanted, short *events)
+{
+    struct link_shm *shm = link_shm_of(link);
+    uint32_t waits = (wanted & POLLIN ? SHM_WAITS_FOR_ENTRIES : 0u) |
+                     (wanted & POLLOUT ? SHM_WAITS_FOR_ROOM : 0u);
+    *events = POLLIN;
+    link_shm_wake(shm);
+    if (shm_reader_tell(&shm->in, false))
+        shm_bell_ring(&shm->bell, SHM_WAITS_FOR_ROOM);
+    shm_bell_sleep(&shm->bell, waits);
+    if (!is_there(shm, wanted))
+        return true;
+    shm_bell_wake(&shm->bell);
+    return false;
+}
+
+/* That the other process has ended is for try_receive() to tell, after what it has sent. */
+static int shm_check(struct link *link, struct err *err)
+{
+    (void)err;
+    shm_bell_look(&link_shm_of(link)->bell);
+    return HVD_OK;
+}
+
+/* ---- the end ---- */
+
+/* The other side sees that we have given up before it sees what the caller does with its memory:
+ * the system calls of the rest lie in between. */
+static void shm_close(struct link *link)
+{
+    struct link_shm *shm = link_shm_of(link);
+    bool all_taken = look_at_taken(shm) == shm->offered;
+    atomic_store(&shm->bell.own->ending, all_taken ? SHM_CLOSED : SHM_GIVEN_UP);
+    shm_bell_fini(&shm->bell);
+    shm_foreign_fini(&shm->foreign);
+    segment_close(&shm->segment);
+    free(shm);
+}
+
+/* ---- the beginning ---- */
+
+static const struct link_type link_shm_type = {
+    .name = "shm",
+    .try_send = shm_try_send,
+    .try_receive = link_shm_try_receive,
+    .pollable = shm_pollable,
+    .offer = shm_offer,
+    .taken = shm_taken,
+    .peek = link_shm_peek,
+    .consume = link_shm_consume,
+    .sleep = shm_sleep,
+    .check = shm_check,
+    .close = shm_close,
+};
+
+size_t link_shm_size(void)
+{
+    return sizeof(struct shm_memory);
+}
+
+/* A forked child has no link, and shall not keep its memory. */
+static void take_segment(struct link_shm *shm, struct segment *segment)
+{
+    madvise(segment->memory, segment->size, MADV_DONTFORK);
+    if (segment->fd >= 0)
+        close(segment->fd);
+    shm->segment = (struct segment){ -1, segment->memory, segment->size };
+    *segment = (struct segment){ .fd = -1 };
+}
+
+struct link *link_shm_create(int fd, struct segment *segment, bool first,
+                             const struct shm_peer *peer, struct err *err)
+{
+    if (segment->size < sizeof(struct shm_memory)) {
+        fail(err, HVD_ERR_PROTOCOL, "shared memory of %zu bytes is too small", segment->size);
+        return NULL;
+    }
+    struct link_shm *shm = calloc(1, sizeof *shm);
+    if (!shm) {
+        fail(err, HVD_ERR_NOMEM, "out of memory");
+        return NULL;
+    }
+    struct shm_memory *memory = (struct shm_memory *)(void *)segment->memory;
+    struct shm_side *own = &memory->sides[first ? 0 : 1], *other = &memory->sides[first ? 1 : 0];
+    take_segment(shm, segment);
+    shm->link.type = &link_shm_type;
+    shm_bell_init(&shm->bell, fd, own, other);
+    shm_writer_init(&shm->out, &memory->rings[first ? 0 : 1], &other->read);
+    shm_reader_init(&shm->in, &memory->rings[first ? 1 : 0], &own->read);
+    shm->pid = shm_fetch_probe(peer) ? peer->pid : 0;
+    atomic_store(&own->can_fetch, shm->pid ? SHM_CAN : SHM_CANNOT);
+    return &shm->link;
+}

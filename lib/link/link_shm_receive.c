@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What comes through shared memory; see link_shm.h.
+ *
+ * Entries are taken in order: bytes from the ring, from a mapped segment, or from the memory of the
+ * other process; a segment is mapped when its entry comes, or refused if this process has no
+ * descriptor or address space for it: nothing will be offered from there then. What has been fetched
+ * of an offer is told piece by piece, and only then is looked whether the other side has given it up
+ * meanwhile.
+ *
+ * Fails with HVD_ERR_PEER_LOST when all has been read that a side sent that has gone, or when it took
+ * back what it had offered; HVD_ERR_PROTOCOL when an entry refers to memory that it does not have;
+ * and as shm_ring.h, shm_foreign.h and shm_fetch.h say. What was received before such an entry is
+ * handed out first. */
+#include "lib/link/link_shm_impl.h"
+
+#include "lib/base/least.h"
+#include "lib/base/log.h"
+#include "lib/link/shm_fetch.h"
+
+#include <assert.h>
+
+enum {
+    MAPPED_PIECE = 256 * 1024,  /* is shown at once: stays in a processor's cache */
+    PRIVATE_PIECE = 512 * 1024, /* is fetched in one system call */
+    CALL_MOST = 1024 * 1024     /* and so much in one call; then others may have their turn */
+};
+
+/* ---- opening an entry ---- */
+
+/* The other side looks at `refused` after `answered`. */
+static void answer(struct shm_side *own, uint64_t slot, bool refused)
+{
+    uint64_t bit = UINT64_C(1) << slot;
+    if (refused)
+        atomic_fetch_or_explicit(&own->refused, bit, memory_order_relaxed);
+    else
+        atomic_fetch_and_explicit(&own->refused, ~bit, memory_order_relaxed);
+    atomic_fetch_add_explicit(&own->answered, 1, memory_order_release);
+}
+
+/* For all links of this process. */
+static void complain_once(const struct err *why)
+{
+    static atomic_flag has_complained = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&has_complained))
+        log_line(LOG_INFO, -1,
+                 "shared memory of a rank of this host cannot be mapped: %s; "
+                 "what lies there is copied",
+                 why->text);
+}
+
+static int map_segment(struct link_shm *shm)
+{
+    struct err why;
+    const struct shm_reference *reference = &shm->in.reference;
+    int rc = shm_foreign_map(&shm->foreign, reference->slot, reference->nbytes,
+                             shm_bell_take(&shm->bell), &why);
+    shm_reader_close(&shm->in);
+    if (rc == HVD_ERR_SYSTEM)
+        complain_once(&why);
+    else if (rc < 0)
+        return fail(&shm->failure, rc, "%s", why.text);
+    answer(shm->bell.own, reference->slot, rc < 0);
+    return HVD_OK;
+}
+
+/* The bytes of an offer lie where they can be read. */
+static int check_offer(struct link_shm *shm)
+{
+    const struct shm_reference *reference = &shm->in.reference;
+    bool is_mapped = shm->in.kind == SHM_MAPPED;
+    shm->lies = is_mapped ? shm_foreign_find(&shm->foreign, reference->slot, reference->at,
+                                             reference->nbytes)
+                          : NULL;
+    if (is_mapped ? shm->lies != NULL : shm->pid != 0 && reference->nbytes > 0)
+        return 1;
+    return fail(&shm->failure, HVD_ERR_PROTOCOL,
+                "shared memory: %llu bytes at %llu of slot %llu, where there are none",
+                (unsigned long long)reference->nbytes, (unsigned long long)reference->at,
+                (unsigned long long)reference->slot);
+}
+
+/* Opens the next entry that has bytes, unless one is open: 1, 0 if none has come, or a status. */
+static int open_entry(struct link_shm *shm)
+{
+    while (!shm->in.open) {
+        int rc = shm_reader_open(&shm->in, &shm->failure);
+        if (rc <= 0)
+            return rc;
+        if (shm->in.kind == SHM_BYTES)
+            return 1;
+        if (shm->in.kind != SHM_SEGMENT)
+            return check_offer(shm);
+        if ((rc = map_segment(shm)) < 0)
+            return rc;
+    }
+    return 1;
+}
+
+/* ---- using it ---- */
+
+/* How far we have read, when it is much, or all that there is. */
+static void tell(struct link_shm *shm, bool only_much)
+{
+    if (shm_reader_tell(&shm->in, only_much))
+        shm_bell_ring(&shm->bell, SHM_WAITS_FOR_ROOM);
+}
+
+static bool is_given_up(const struct link_shm *shm)
+{
+    return atomic_load(&shm->bell.other->ending) == SHM_GIVEN_UP;
+}
+
+/* So many bytes of the open offer have been read. Were they what was offered? */
+static int take(struct link_shm *shm, size_t nbytes)
+{
+    struct shm_side *own = shm->bell.own;
+    shm->in.reference.at += nbytes;
+    shm->in.reference.nbytes -= nbytes;
+    shm->lies = shm->lies ? shm->lies + nbytes : NULL;
+    shm->fetched += nbytes;
+    if (shm->in.reference.nbytes == 0)
+        shm_reader_close(&shm->in);
+    shm_reader_tell(&shm->in, true);
+    atomic_store(&own->taken, shm->fetched);
+    shm_bell_ring(&shm->bell, SHM_WAITS_FOR_ROOM);
+    if (is_given_up(shm))
+        return fail(&shm->failure, HVD_ERR_PEER_LOST, "given up by the other side");
+    return HVD_OK;
+}
+
+static void skip(struct link_shm *shm, size_t nbytes)
+{
+    shm_reader_skip(&shm->in, nbytes);
+    tell(shm, true);
+}
+
+/* The next bytes that lie in one piece; NULL: only a system call gets them. */
+static const unsigned char *look(const struct link_shm *shm, size_t *nbytes)
+{
+    if (shm->in.kind == SHM_BYTES)
+        return shm_reader_look(&shm->in, nbytes);
+    *nbytes = shm->lies ? (size_t)least(shm->in.reference.nbytes, MAPPED_PIECE) : 0;
+    return shm->lies;
+}
+
+static int use(struct link_shm *shm, size_t nbytes)
+{
+    if (shm->in.kind != SHM_BYTES)
+        return take(shm, nbytes);
+    skip(shm, nbytes);
+    return HVD_OK;
+}
+
+const void *link_shm_peek(struct link *link, size_t *nbytes)
+{
+    struct link_shm *shm = link_shm_of(link);
+    link_shm_wake(shm);
+    *nbytes = 0;
+    if (!shm->failure.code && open_entry(shm) > 0)
+        return shm->in.kind != SHM_BYTES && is_given_up(shm) ? NULL : look(shm, nbytes);
+    tell(shm, false);
+    return NULL;
+}
+
+int link_shm_consume(struct link *link, size_t nbytes, struct err *err)
+{
+    struct link_shm *shm = link_shm_of(link);
+    assert(shm->in.open);
+    return use(shm, nbytes) < 0 ? link_shm_failed(shm, err) : HVD_OK;
+}
+
+/* ---- copying ---- */
+
+/* A pid is free for others only after the socket of the process that had it has been closed. */
+static ssize_t fetch_private(struct link_shm *shm, struct parts *rest)
+{
+    const struct shm_reference *reference = &shm->in.reference;
+    size_t most = (size_t)least(reference->nbytes, PRIVATE_PIECE);
+    struct err reason;
+    ssize_t got = shm_fetch(shm->pid, reference->at, rest, most, &reason);
+    if (shm_bell_look(&shm->bell))
+        return fail(&shm->failure, HVD_ERR_PEER_LOST, "closed by the other side");
+    if (got < 0 && is_given_up(shm)) /* it may have given its memory back by now */
+        return fail(&shm->failure, HVD_ERR_PEER_LOST, "given up by the other side");
+    if (got < 0) {
+        shm->failure = reason;
+        return got;
+    }
+    int rc = take(shm, (size_t)got);
+    return rc < 0 ? rc : got;
+}
+
+static ssize_t copy_piece(struct link_shm *shm, struct parts *rest)
+{
+    size_t nbytes;
+    const unsigned char *piece = look(shm, &nbytes);
+    if (!piece)
+        return fetch_private(shm, rest);
+    nbytes = parts_size(rest, nbytes);
+    parts_scatter(rest, piece, nbytes);
+    int rc = use(shm, nbytes);
+    return rc < 0 ? rc : (ssize_t)nbytes;
+}
+
+/* Nothing was there. It may have come before the other side ended, and after we looked. */
+static ssize_t find_nothing(struct link_shm *shm, struct err *err)
+{
+    tell(shm, false);
+    if (!link_shm_is_gone(shm) || shm_reader_has_entry(&shm->in))
+        return 0;
+    fail(&shm->failure, HVD_ERR_PEER_LOST, "closed by the other side");
+    return link_shm_failed(shm, err);
+}
+
+ssize_t link_shm_try_receive(struct link *link, const struct iovec *parts, int count,
+                             struct err *err)
+{
+    struct link_shm *shm = link_shm_of(link);
+    struct parts rest = parts_begin(parts, count);
+    ssize_t received = 0, piece = 1;
+    link_shm_wake(shm);
+    while (rest.count > 0 && received < CALL_MOST && !shm->failure.code && open_entry(shm) > 0 &&
+           (piece = copy_piece(shm, &rest)) > 0)
+        received += piece;
+    if (received > 0)
+        return received;
+    return shm->failure.code ? link_shm_failed(shm, err) : find_nothing(shm, err);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One link over several of TCP: bytes go over them in blocks, one link after the other, so that each
+ * has a congestion window and a processor's interrupts of its own. The order of bytes is that of the
+ * blocks; both sides have the same number of links, in the same order.
+ *
+ * Fails as the link does whose turn it is, and when another has broken. */
+#ifndef LIB_LINK_LINK_STRIPED_H
+#define LIB_LINK_LINK_STRIPED_H
+
+#include "lib/link/link.h"
+
+enum { STREAMS_MAX = 16, STRIPE_BLOCK = 64 * 1024 };
+
+/* Takes over `count` links, 2 to STREAMS_MAX, each of which only copies and can be waited for. NULL
+ * and `err` when out of memory or descriptors; the links are then still the caller's. */
+struct link *link_striped_create(struct link *const links[], int count, struct err *err);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What two ranks say over a unix socket after they have proved themselves (link_handshake.h), before
+ * it is a link: whether they will share memory.
+ *
+ *   initiator                                    acceptor
+ *   offer, 64 bytes; with it the segment     ->
+ *                                            <-  answer, 64 bytes
+ *
+ *   offer, answer: 0 magic "HVDS"  4 version u16  6 yes u16 (1: with shared memory, 0: without)
+ *          8 size of the segment u64   16 address of the own token u64   24 token, 16 bytes
+ *          40 reason u32 when not (enum upgrade_reason)   44 zero
+ *
+ * The version is also that of what the memory holds (link_shm_impl.h): in 1 no side said which
+ * segments it refuses. All but magic, version and reason is zero when the answer is no; what
+ * follows the version is believed only when the version is ours. The offer may follow the
+ * initiator's proof at once, so that all of this costs no time of its own. Both say yes, or the
+ * socket itself is the link, and both know why. Nonblocking, as link_greet.h. Fails with
+ * HVD_ERR_PEER_LOST or HVD_ERR_PROTOCOL; that no memory can be shared is no failure. */
+#ifndef LIB_LINK_LINK_UPGRADE_H
+#define LIB_LINK_LINK_UPGRADE_H
+
+#include "lib/base/transport.h"
+#include "lib/link/link_shm.h"
+
+#include <stdbool.h>
+
+enum { UPGRADE_VERSION = 2, UPGRADE_SIZE = 64, UPGRADE_WHY_SIZE = 96 };
+
+/* Why a side says no. */
+enum upgrade_reason {
+    UPGRADE_NO_REASON, /* the other side has said no */
+    UPGRADE_TRANSPORT, /* its HVD_TRANSPORT */
+    UPGRADE_NO_SEGMENT,
+    UPGRADE_NOT_PASSED, /* the descriptor was not sent, or has not come */
+    UPGRADE_NOT_MAPPED,
+    UPGRADE_OTHER_VERSION
+};
+
+/* initiator:  says -> hears -> done;  acceptor:  hears -> says -> done */
+enum upgrade_state { UPGRADE_HEARS, UPGRADE_SAYS, UPGRADE_DONE };
+
+struct link_upgrade {
+    enum upgrade_state state;
+    bool initiates;
+    bool shares; /* this side says yes; when done: both do */
+    struct segment segment;
+    struct shm_peer peer;
+    unsigned char message[UPGRADE_SIZE]; /* what is said, or heard; so much of it has been */
+    size_t moved;
+    int passed;                 /* the descriptor that has come, until it is adopted; else -1 */
+    char why[UPGRADE_WHY_SIZE]; /* not; "" while nothing stands against it */
+};
+
+/* `fd` is the socket, `own` what this rank wants. */
+void link_upgrade_initiate(struct link_upgrade *upgrade, int fd, enum transport own);
+void link_upgrade_accept(struct link_upgrade *upgrade, int fd, enum transport own);
+
+/* Undoes what is not done, or was done and not made a link. */
+void link_upgrade_fini(struct link_upgrade *upgrade);
+
+/* Says what can be said, and hears nothing: HVD_OK or a negative status. */
+int link_upgrade_speak(struct link_upgrade *upgrade, int fd, struct err *err);
+
+/* 1 when done, 0 when the socket must be waited for, or a negative status. */
+int link_upgrade_move(struct link_upgrade *upgrade, int fd, struct err *err);
+
+/* What to wait for: POLLIN or POLLOUT. */
+short link_upgrade_events(const struct link_upgrade *upgrade);
+
+/* When done: the link, which takes `fd` over. NULL and `err` when out of memory; `fd` is then still
+ * the caller's. */
+struct link *link_upgrade_finish(struct link_upgrade *upgrade, int fd, struct err *err);
+
+#endif

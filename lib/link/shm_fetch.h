@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading the private memory of another process with process_vm_readv(), where the kernel permits
+ * that: the same user, no stricter ptrace rule, no filter, and a pid that means the same process on
+ * both sides. None of that can be known; it is tried.
+ *
+ * Each process has a token, random bytes at an address that it tells; who reads them there can read
+ * the rest.
+ *
+ * Fails with HVD_ERR_PEER_LOST when the process has ended, HVD_ERR_SYSTEM when it cannot be read
+ * (any more), or memory of either side is none. */
+#ifndef LIB_LINK_SHM_FETCH_H
+#define LIB_LINK_SHM_FETCH_H
+
+#include "lib/base/status.h"
+#include "lib/link/link_shm.h"
+#include "lib/link/parts.h"
+
+#include <stdbool.h>
+
+/* Can the memory of `peer` be read? One system call. */
+bool shm_fetch_probe(const struct shm_peer *peer);
+
+/* Reads at most `nbytes` from `address` in process `pid` into the parts, which move on. Returns how
+ * many, at least 1. That the process was the one that is meant, the caller has to see afterwards: a
+ * pid may be another's by now. */
+ssize_t shm_fetch(pid_t pid, uint64_t address, struct parts *parts, size_t nbytes, struct err *err);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One direction of a pair: entries in memory that one process writes and another reads. Bytes in,
+ * bytes out, over plain memory; who sleeps, and how it is woken, is for others (shm_bell.h).
+ *
+ *   entry, a cache line   0 word   8 up to 56 bytes
+ *   word   0 number, 16 bits   16 kind, 2   18 bytes in the entry itself, 6
+ *          24 bytes in the bulk, 16   40 where they begin there, in cache lines, 16   56 not used
+ *
+ * Entry n, from 0, is the (n % SHM_ENTRIES)th; when it has been written its word says n + 1. So the
+ * reader looks at one word and has with it what is small; nothing else has to come from the other
+ * processor. The bytes of an entry come before those in the bulk. The reader says seldom how many
+ * entries it has read, and the writer looks at that when it seems to have no room.
+ *
+ * Where in the bulk bytes go, is the writer's affair. What is small goes around in a small part: a
+ * pair that says little shares little memory. What is large goes around in all the rest, which is
+ * larger than the processors' own caches on purpose: lines that were pushed out of the reader's cache
+ * since it read them are written several times faster than lines that are still there. But memory
+ * that nobody has used yet costs more than a copy, so only SHM_FIRST of it is used to begin with; twice
+ * as much when that was gone around SHM_LAPS times, or did not suffice.
+ *
+ * Each side believes nothing that it reads from shared memory before it has copied and checked it;
+ * what cannot be is HVD_ERR_PROTOCOL. Bytes that are looked at where they lie may change, if the
+ * other side means harm. */
+#ifndef LIB_LINK_SHM_RING_H
+#define LIB_LINK_SHM_RING_H
+
+#include "lib/base/status.h"
+#include "lib/link/parts.h"
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum {
+    SHM_LINE = 64,
+    SHM_ENTRIES = 128,
+    SHM_INLINE = SHM_LINE - 8,
+    SHM_BULK = 4 * 1024 * 1024,
+    SHM_FIRST = 256 * 1024,
+    SHM_LAPS = 32,
+    SHM_PIECE = 32 * 1024 /* most bytes of an entry: what the reader can begin with */
+};
+
+struct shm_entry {
+    alignas(SHM_LINE) _Atomic uint64_t word;
+    unsigned char bytes[SHM_INLINE];
+};
+
+/* Zeros are an empty one. */
+struct shm_ring {
+    struct shm_entry entries[SHM_ENTRIES];
+    alignas(4096) unsigned char bulk[SHM_BULK];
+};
+
+enum shm_kind { SHM_BYTES, SHM_SEGMENT, SHM_MAPPED, SHM_PRIVATE };
+
+/* What is in an entry that is no bytes; SHM_PRIVATE, which is read at the writer's address, may also
+ * lie in a segment that the reader has refused. Its meaning is for others to check. */
+struct shm_reference {
+    uint64_t at; /* SHM_MAPPED: offset in the segment; SHM_PRIVATE: address in the writer */
+    uint64_t nbytes;
+    uint64_t slot; /* SHM_SEGMENT, SHM_MAPPED */
+};
+
+/* ---- the writer ---- */
+
+/* Lines of the bulk that are used one after the other, around the end. */
+struct shm_part {
+    uint32_t first, most; /* of the bulk */
+    uint32_t lines, laps; /* so many are used up to now, so often */
+    uint32_t at;          /* of these: where the next bytes go */
+    uint32_t used, freed; /* ever; wrap around */
+};
+
+enum { SHM_SMALL, SHM_LARGE, SHM_PARTS };
+
+struct shm_writer {
+    struct shm_ring *ring;
+    const _Atomic uint32_t *read;          /* the reader's word */
+    uint32_t entries, seen;                /* ever written; read, as far as we know; wrap around */
+    struct shm_part parts[SHM_PARTS];      /* of the bulk */
+    uint32_t ends[SHM_ENTRIES][SHM_PARTS]; /* what was used of each when an entry was written */
+};
+
+void shm_writer_init(struct shm_writer *writer, struct shm_ring *ring,
+                     const _Atomic uint32_t *read);
+
+/* Writes one entry with as many bytes as it takes and there is room for. Returns how many, 0 for
+ * none now, or a negative status. A small first part lies in the entry, and what follows begins at
+ * a cache line. */
+ssize_t shm_writer_put(struct shm_writer *writer, struct parts *parts, struct err *err);
+
+/* 1, 0 for not now, or a negative status. */
+int shm_writer_refer(struct shm_writer *writer, enum shm_kind kind,
+                     const struct shm_reference *reference, struct err *err);
+
+/* Is there room, or more than when we last looked? */
+bool shm_writer_has_room(const struct shm_writer *writer);
+
+/* ---- the reader ---- */
+
+struct shm_reader {
+    struct shm_ring *ring;
+    _Atomic uint32_t *read; /* our word */
+    uint32_t entries, told; /* done with, ever; as in our word */
+    uint32_t untold;        /* bytes since */
+
+    /* The entry that is being read. */
+    bool open;
+    enum shm_kind kind;
+    uint32_t inline_left, bulk_left;
+    uint32_t inline_at, bulk_at;    /* where the next of them are */
+    struct shm_reference reference; /* unless `kind` is SHM_BYTES */
+};
+
+void shm_reader_init(struct shm_reader *reader, struct shm_ring *ring, _Atomic uint32_t *read);
+
+/* Is there anything to read? */
+bool shm_reader_has_entry(const struct shm_reader *reader);
+
+/* Opens the next entry, unless one is open: 1. 0 if none has come, or a negative status. */
+int shm_reader_open(struct shm_reader *reader, struct err *err);
+
+/* The next bytes of the open entry that lie in one piece, at least 1, until they are skipped. */
+const unsigned char *shm_reader_look(const struct shm_reader *reader, size_t *nbytes);
+void shm_reader_skip(struct shm_reader *reader, size_t nbytes); /* all skipped: not open any more */
+
+/* Done with the open entry, which is a reference. */
+void shm_reader_close(struct shm_reader *reader);
+
+/* Tells the writer how far we are, if there is anything to tell, or only if it is much. True if it
+ * did: the writer may sleep. A writer without room has it when everything was read, and much was
+ * told. */
+bool shm_reader_tell(struct shm_reader *reader, bool only_much);
+
+/* Tells it by the way, before something is written that it will read. Whoever sleeps need not hear
+ * of it: tell() does not know that it has been told. */
+void shm_reader_mention(const struct shm_reader *reader);
+
+#endif

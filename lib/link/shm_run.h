@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much of a vector has been sent already, as far as can be told from the addresses of the pieces
+ * in which it is handed over. A few vectors may be handed over in turn. Pure. */
+#ifndef LIB_LINK_SHM_RUN_H
+#define LIB_LINK_SHM_RUN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SHM_RUNS = 4 };
+
+/* Zeros: nothing was sent. */
+struct shm_runs {
+    struct {
+        uintptr_t start, end;
+    } at[SHM_RUNS];
+    unsigned oldest;
+};
+
+/* `nbytes` of `data` are next; how many bytes right before them came before them. A piece may be
+ * handed over again from somewhere in its middle; one that begins where its vector began, begins it
+ * anew. */
+size_t shm_runs_before(struct shm_runs *runs, const void *data, size_t nbytes);
+
+#endif
