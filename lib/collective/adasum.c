@@ -144,13 +144,14 @@ static void advance(struct adasum *adasum)
     }
 }
 
-static const void *adasum_output(struct operation *operation, int peer, size_t *nbytes)
+static const void *adasum_output(struct operation *operation, int peer, size_t ahead,
+                                 size_t *nbytes)
 {
     struct adasum *adasum = adasum_of(operation);
     bool its_turn = peer == adasum_peer(adasum->step, adasum->rank, adasum->size);
     struct area area = adasum_outgoing(adasum);
-    *nbytes = its_turn ? area.nbytes - adasum->sent : 0;
-    return *nbytes > 0 ? area.data + adasum->sent : NULL;
+    *nbytes = its_turn ? area.nbytes - adasum->sent - ahead : 0;
+    return *nbytes > 0 ? area.data + adasum->sent + ahead : NULL;
 }
 
 static void adasum_sent(struct operation *operation, int peer, size_t nbytes)

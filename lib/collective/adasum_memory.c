@@ -82,11 +82,6 @@ struct layout {
     size_t incoming, heard, halves, folded, end;
 };
 
-static size_t align(size_t nbytes)
-{
-    return (nbytes + OPERATION_ALIGNMENT - 1) / OPERATION_ALIGNMENT * OPERATION_ALIGNMENT;
-}
-
 static struct layout lay_out(const struct operation_task *task)
 {
     bool extra = adasum_is_extra(task->rank, task->size);
@@ -94,13 +89,13 @@ static struct layout lay_out(const struct operation_task *task)
     size_t levels = (size_t)adasum_levels(task->size);
     size_t element_size = dtype_size((int)task->dtype);
     size_t halves = extra ? 0 : halves_below(task->count, task->rank, (int)levels);
-    struct layout layout = { .incoming = align(sizeof(struct adasum)) };
-    layout.heard = layout.incoming + align((levels + 1) * sizeof(struct incoming));
-    layout.halves = layout.heard + align(levels * levels * sizeof(struct adasum_sums));
-    layout.folded = layout.halves + align(halves * element_size);
+    struct layout layout = { .incoming = operation_align(sizeof(struct adasum)) };
+    layout.heard = layout.incoming + operation_align((levels + 1) * sizeof(struct incoming));
+    layout.halves = layout.heard + operation_align(levels * levels * sizeof(struct adasum_sums));
+    layout.folded = layout.halves + operation_align(halves * element_size);
     layout.end = layout.folded;
     if (is_given && task->input == task->output)
-        layout.end += align(task->count * element_size);
+        layout.end += operation_align(task->count * element_size);
     return layout;
 }
 

@@ -89,6 +89,17 @@ int adasum_peer(struct adasum_step step, int rank, int size)
     }
 }
 
+/* Sums are added up with those that halves have been exchanged with. */
+int adasum_peers(int rank, int size, int *peers)
+{
+    int count = 0;
+    struct adasum_step step = adasum_first_step(rank, size);
+    for (; step.phase != ADASUM_DONE; step = adasum_next_step(step, rank, size))
+        if (step.phase == ADASUM_FOLD || step.phase == ADASUM_HALVE)
+            peers[count++] = adasum_peer(step, rank, size);
+    return count;
+}
+
 struct adasum_step adasum_step_with(struct adasum_step step, int peer, int rank, int size)
 {
     while (step.phase != ADASUM_DONE && adasum_peer(step, rank, size) != peer)

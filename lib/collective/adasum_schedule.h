@@ -47,6 +47,9 @@ struct adasum_step adasum_next_step(struct adasum_step step, int rank, int size)
 /* With whom; -1 when done. */
 int adasum_peer(struct adasum_step step, int rank, int size);
 
+/* All that a rank exchanges anything with, each once; `peers` has room for size - 1. How many. */
+int adasum_peers(int rank, int size, int *peers);
+
 /* The first of the steps from `step` on that is with `peer`, or done. */
 struct adasum_step adasum_step_with(struct adasum_step step, int peer, int rank, int size);
 

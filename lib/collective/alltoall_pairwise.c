@@ -18,7 +18,7 @@ struct stream {
     size_t done;   /* of both */
 };
 
-struct exchange {
+struct pair {
     struct stream out, in;
 };
 
@@ -31,7 +31,7 @@ struct alltoall {
     int unfinished; /* streams that are not complete */
     int64_t rows_sum, nbytes_sum;
     int64_t *rows; /* by rank, for place() */
-    struct exchange exchanges[];
+    struct pair pairs[];
 };
 
 static struct alltoall *alltoall_of(const struct operation *operation)
@@ -44,27 +44,29 @@ static bool is_complete(const struct stream *stream)
     return stream->done == NUMBER_SIZE + stream->nbytes;
 }
 
-/* What comes next of a stream. */
-static unsigned char *stream_at(struct stream *stream, size_t *nbytes)
+/* What comes next of a stream of which so much is done. */
+static unsigned char *stream_at(struct stream *stream, size_t done, size_t *nbytes)
 {
-    if (stream->done < NUMBER_SIZE) {
-        *nbytes = NUMBER_SIZE - stream->done;
-        return stream->number + stream->done;
+    if (done < NUMBER_SIZE) {
+        *nbytes = NUMBER_SIZE - done;
+        return stream->number + done;
     }
-    size_t rows_done = stream->done - NUMBER_SIZE;
+    size_t rows_done = done - NUMBER_SIZE;
     *nbytes = stream->nbytes - rows_done;
     return *nbytes > 0 ? stream->rows + rows_done : NULL;
 }
 
-static const void *alltoall_output(struct operation *operation, int peer, size_t *nbytes)
+static const void *alltoall_output(struct operation *operation, int peer, size_t ahead,
+                                   size_t *nbytes)
 {
-    return stream_at(&alltoall_of(operation)->exchanges[peer].out, nbytes);
+    struct stream *out = &alltoall_of(operation)->pairs[peer].out;
+    return stream_at(out, out->done + ahead, nbytes);
 }
 
 static void alltoall_sent(struct operation *operation, int peer, size_t nbytes)
 {
     struct alltoall *alltoall = alltoall_of(operation);
-    struct stream *out = &alltoall->exchanges[peer].out;
+    struct stream *out = &alltoall->pairs[peer].out;
     out->done += nbytes;
     alltoall->unfinished -= is_complete(out);
 }
@@ -72,9 +74,9 @@ static void alltoall_sent(struct operation *operation, int peer, size_t nbytes)
 static void *alltoall_space(struct operation *operation, int peer, size_t *nbytes)
 {
     struct alltoall *alltoall = alltoall_of(operation);
-    struct stream *in = &alltoall->exchanges[peer].in;
+    struct stream *in = &alltoall->pairs[peer].in;
     if (in->done < NUMBER_SIZE || alltoall->unknown == 0)
-        return stream_at(in, nbytes);
+        return stream_at(in, in->done, nbytes);
     *nbytes = 0;
     return NULL;
 }
@@ -82,7 +84,7 @@ static void *alltoall_space(struct operation *operation, int peer, size_t *nbyte
 /* `rows` come from `rank`. */
 static int add_rows(struct alltoall *alltoall, int rank, int64_t rows, struct err *err)
 {
-    struct exchange *exchange = &alltoall->exchanges[rank];
+    struct pair *pair = &alltoall->pairs[rank];
     int64_t nbytes;
     if (rows < 0 || __builtin_mul_overflow(rows, alltoall->row_size, &nbytes) ||
         __builtin_add_overflow(alltoall->nbytes_sum, nbytes, &alltoall->nbytes_sum) ||
@@ -90,13 +92,13 @@ static int add_rows(struct alltoall *alltoall, int rank, int64_t rows, struct er
         return fail(err, HVD_ERR_PROTOCOL, "alltoall: rank %d sends %lld rows of %zu bytes", rank,
                     (long long)rows, alltoall->row_size);
     alltoall->rows[rank] = rows;
-    exchange->in.nbytes = (size_t)nbytes;
+    pair->in.nbytes = (size_t)nbytes;
     return HVD_OK;
 }
 
 static void copy_own(struct alltoall *alltoall)
 {
-    const struct exchange *own = &alltoall->exchanges[alltoall->task.rank];
+    const struct pair *own = &alltoall->pairs[alltoall->task.rank];
     if (own->in.nbytes > 0)
         memcpy(own->in.rows, own->out.rows, own->in.nbytes);
 }
@@ -110,8 +112,8 @@ static int place_rows(struct alltoall *alltoall, struct err *err)
         return fail(err, HVD_ERR_NOMEM, "alltoall: no memory for %lld bytes of output",
                     (long long)alltoall->nbytes_sum);
     for (int rank = 0; rank < task->size && alltoall->nbytes_sum > 0; rank++) {
-        alltoall->exchanges[rank].in.rows = output;
-        output += alltoall->exchanges[rank].in.nbytes;
+        alltoall->pairs[rank].in.rows = output;
+        output += alltoall->pairs[rank].in.nbytes;
     }
     copy_own(alltoall);
     return HVD_OK;
@@ -120,7 +122,7 @@ static int place_rows(struct alltoall *alltoall, struct err *err)
 static int take_number(struct alltoall *alltoall, int peer, struct err *err)
 {
     struct wire_reader reader;
-    wire_reader_init(&reader, alltoall->exchanges[peer].in.number, NUMBER_SIZE);
+    wire_reader_init(&reader, alltoall->pairs[peer].in.number, NUMBER_SIZE);
     int rc = add_rows(alltoall, peer, (int64_t)wire_get_u64(&reader), err);
     if (rc < 0 || --alltoall->unknown > 0)
         return rc;
@@ -130,7 +132,7 @@ static int take_number(struct alltoall *alltoall, int peer, struct err *err)
 static int alltoall_received(struct operation *operation, int peer, size_t nbytes, struct err *err)
 {
     struct alltoall *alltoall = alltoall_of(operation);
-    struct stream *in = &alltoall->exchanges[peer].in;
+    struct stream *in = &alltoall->pairs[peer].in;
     bool had_number = in->done >= NUMBER_SIZE;
     in->done += nbytes;
     if (in->done < NUMBER_SIZE)
@@ -167,8 +169,8 @@ static void cut_input(struct alltoall *alltoall)
     for (int rank = 0; rank < task->size; rank++) {
         uint64_t number = htole64((uint64_t)task->splits[rank]);
         size_t nbytes = (size_t)task->splits[rank] * alltoall->row_size;
-        alltoall->exchanges[rank] = (struct exchange){ .out = { .rows = rows, .nbytes = nbytes } };
-        memcpy(alltoall->exchanges[rank].out.number, &number, sizeof number);
+        alltoall->pairs[rank] = (struct pair){ .out = { .rows = rows, .nbytes = nbytes } };
+        memcpy(alltoall->pairs[rank].out.number, &number, sizeof number);
         rows = nbytes > 0 ? rows + nbytes : rows;
     }
 }
@@ -178,7 +180,7 @@ static struct alltoall *alltoall_create(struct operation_store *store,
 {
     size_t size = (size_t)task->size;
     struct alltoall *alltoall =
-        operation_alloc(store, sizeof *alltoall + size * sizeof *alltoall->exchanges);
+        operation_alloc(store, sizeof *alltoall + size * sizeof *alltoall->pairs);
     int64_t *rows = operation_alloc(store, size * sizeof *rows);
     if (!alltoall || !rows) {
         operation_free(store, alltoall);

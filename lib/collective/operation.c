@@ -1,29 +1,97 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which algorithm moves what; see operation.h. */
+/* Which algorithm moves what, and between whom; see operation.h. */
 #include "lib/collective/operation.h"
 
 #include "lib/collective/adasum.h"
+#include "lib/collective/adasum_schedule.h"
+#include "lib/collective/algorithm.h"
 #include "lib/collective/alltoall_pairwise.h"
+#include "lib/collective/broadcast_tree.h"
+#include "lib/collective/direct.h"
+#include "lib/collective/doubling.h"
 #include "lib/collective/operation_impl.h"
 #include "lib/collective/ring.h"
+#include "lib/collective/ring_schedule.h"
+#include "lib/collective/two_level.h"
 
+typedef int peers_fn(const struct operation_task *task, int *peers);
+typedef struct operation *start_fn(struct operation_store *store, const struct operation_task *task,
+                                   struct err *err);
+
+static int of_ring(const struct operation_task *task, int *peers)
+{
+    peers[0] = ring_left(task->rank, task->size);
+    peers[1] = ring_right(task->rank, task->size);
+    return task->size > 2 ? 2 : 1;
+}
+
+static int of_all(const struct operation_task *task, int *peers)
+{
+    for (int rank = 0; rank < task->size; rank++)
+        if (rank != task->rank)
+            *peers++ = rank;
+    return task->size - 1;
+}
+
+static int of_direct(const struct operation_task *task, int *peers)
+{
+    return direct_peers(task->rank, task->size, peers);
+}
+
+static int of_doubling(const struct operation_task *task, int *peers)
+{
+    return doubling_peers(task->rank, task->size, peers);
+}
+
+static int of_tree(const struct operation_task *task, int *peers)
+{
+    return tree_peers(task->rank, task->size, task->root, peers);
+}
+
+static int of_two_level(const struct operation_task *task, int *peers)
+{
+    return two_level_peers(task->placing, task->rank, peers);
+}
+
+static int of_adasum(const struct operation_task *task, int *peers)
+{
+    return adasum_peers(task->rank, task->size, peers);
+}
+
+/* What algorithm_can() says is what is here. */
 static const struct {
-    struct operation *(*start)(struct operation_store *store, const struct operation_task *task,
-                               struct err *err);
-    bool needs_mesh;
-} kinds[] = {
-    [OPERATION_ALLREDUCE] = { allreduce_ring_start, false },
-    [OPERATION_ALLGATHER] = { allgather_ring_start, false },
-    [OPERATION_BROADCAST] = { broadcast_ring_start, false },
-    [OPERATION_ALLTOALL] = { alltoall_pairwise_start, true },
-    [OPERATION_REDUCESCATTER] = { reduce_scatter_ring_start, false },
-    [OPERATION_ADASUM] = { adasum_start, true },
+    peers_fn *peers;
+    start_fn *start[OPERATION_ADASUM + 1];
+} algorithms[ALGORITHMS] = {
+    [ALGORITHM_RING] = { of_ring,
+                         { [OPERATION_ALLREDUCE] = allreduce_ring_start,
+                           [OPERATION_ALLGATHER] = allgather_ring_start,
+                           [OPERATION_BROADCAST] = broadcast_ring_start,
+                           [OPERATION_REDUCESCATTER] = reduce_scatter_ring_start } },
+    [ALGORITHM_DIRECT] = { of_direct,
+                           { [OPERATION_ALLREDUCE] = allreduce_direct_start,
+                             [OPERATION_ALLGATHER] = allgather_direct_start,
+                             [OPERATION_REDUCESCATTER] = reduce_scatter_direct_start } },
+    [ALGORITHM_RECURSIVE_DOUBLING] = { of_doubling,
+                                       { [OPERATION_ALLREDUCE] =
+                                             allreduce_recursive_doubling_start } },
+    [ALGORITHM_HALVING_DOUBLING] = { of_doubling,
+                                     { [OPERATION_ALLREDUCE] = allreduce_halving_doubling_start } },
+    [ALGORITHM_TREE] = { of_tree, { [OPERATION_BROADCAST] = broadcast_tree_start } },
+    [ALGORITHM_TWO_LEVEL] = { of_two_level, { [OPERATION_ALLREDUCE] = allreduce_two_level_start } },
+    [ALGORITHM_PAIRWISE] = { of_all, { [OPERATION_ALLTOALL] = alltoall_pairwise_start } },
+    [ALGORITHM_ADASUM] = { of_adasum, { [OPERATION_ADASUM] = adasum_start } },
 };
 
 struct operation *operation_start(struct operation_store *store, const struct operation_task *task,
                                   struct err *err)
 {
-    return kinds[task->kind].start(store, task, err);
+    return algorithms[task->algorithm].start[task->kind](store, task, err);
+}
+
+int operation_peers(const struct operation_task *task, int *peers)
+{
+    return algorithms[task->algorithm].peers(task, peers);
 }
 
 void operation_fini(struct operation_store *store, struct operation *operation)
@@ -31,9 +99,4 @@ void operation_fini(struct operation_store *store, struct operation *operation)
     if (operation && operation->type->fini)
         operation->type->fini(operation);
     operation_free(store, operation);
-}
-
-bool operation_needs_mesh(enum operation_kind kind)
-{
-    return kinds[kind].needs_mesh;
 }

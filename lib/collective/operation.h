@@ -8,12 +8,15 @@
 #define LIB_COLLECTIVE_OPERATION_H
 
 #include "lib/base/status.h"
+#include "lib/collective/placing.h"
 #include "lib/hvd.h"
+#include "lib/reduce/crew.h"
 #include "lib/reduce/reduce.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum operation_kind {
     OPERATION_ALLREDUCE,
@@ -43,7 +46,10 @@ struct operation_task {
     const int64_t
         *splits;   /* allgather: rows of each rank, output has their sum; alltoall: rows that
                               go to each rank, from the input in order */
-    void *staging; /* OPERATION_STAGING bytes, 64-byte aligned, for this operation alone */
+    int algorithm; /* enum algorithm, as the top has chosen */
+    const struct placing *placing; /* for ALGORITHM_TWO_LEVEL: the hosts of the set's ranks */
+    void *staging;     /* OPERATION_STAGING bytes, 64-byte aligned, for this operation alone */
+    struct crew *crew; /* helps with large reductions; NULL: nobody does */
 
     /* Alltoall: all ranks have said how many rows come from each (`rows`, borrowed): returns where
      * they go, in order of rank, or NULL when out of memory (with no rows: anything). */
@@ -56,9 +62,13 @@ struct operation;
 struct operation_type {
     const char *algorithm; /* "ring", "pairwise"; for the timeline */
 
-    /* What can be sent to `peer` now; `*nbytes` 0 and NULL for nothing. It stays the same, or grows,
-     * until sent() has been called. Then: so much was sent. */
-    const void *(*output)(struct operation *operation, int peer, size_t *nbytes);
+    /* What can be sent to `peer` now, in one piece of memory, behind the next `ahead` bytes, which
+     * the link has already but which were not reported as sent; `*nbytes` 0 and NULL for nothing. It
+     * stays the same, or grows, and what lies there does not change until sent() has been called or
+     * something has come that the peer could not have made without it. Then: so much was sent, of
+     * one such piece or several. A link may let the peer read it from there, so that sent() comes
+     * later than what the peer does with it: what it sends in answer may come before. */
+    const void *(*output)(struct operation *operation, int peer, size_t ahead, size_t *nbytes);
     void (*sent)(struct operation *operation, int peer, size_t nbytes);
 
     /* Where what comes next from `peer` belongs; `*nbytes` is 0 when nothing can be taken now. Then:
@@ -70,6 +80,12 @@ struct operation_type {
     void *(*space)(struct operation *operation, int peer, size_t *nbytes);
     int (*received)(struct operation *operation, int peer, size_t nbytes, struct err *err);
 
+    /* The next `nbytes` from `peer` lie at `data`, during this call: uses as many from the front as
+     * it can without keeping a copy first, and returns how many; 0: they have to go to space(); or a
+     * negative status. Bytes that are used count as received. NULL: they always go to space(). */
+    ssize_t (*take)(struct operation *operation, int peer, const void *data, size_t nbytes,
+                    struct err *err);
+
     /* Everything has been sent and received, and the output is complete. */
     bool (*done)(const struct operation *operation);
 
@@ -80,6 +96,7 @@ struct operation_type {
 /* The first member of each implementation. */
 struct operation {
     const struct operation_type *type;
+    bool spoiled; /* take() was given bytes that must not be believed: it is never done */
 };
 
 /* Memory that operations are made of, kept between them: what runs again and again does not
@@ -95,7 +112,8 @@ struct operation *operation_start(struct operation_store *store, const struct op
                                   struct err *err);
 void operation_fini(struct operation_store *store, struct operation *operation);
 
-/* Does a kind need links beyond those to the ring's neighbours? */
-bool operation_needs_mesh(enum operation_kind kind);
+/* The ranks that it exchanges data with, each once: fills in `peers`, which has room for all others,
+ * and returns how many there are. Uses algorithm, rank, size, root and placing of the task. */
+int operation_peers(const struct operation_task *task, int *peers);
 
 #endif

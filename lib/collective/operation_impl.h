@@ -11,8 +11,28 @@
 #include "lib/collective/operation.h"
 
 #include <stddef.h>
+#include <string.h>
 
 enum { OPERATION_ALIGNMENT = 64 };
+
+/* Up to the next place that is aligned. */
+static inline size_t operation_align(size_t nbytes)
+{
+    return (nbytes + OPERATION_ALIGNMENT - 1) / OPERATION_ALIGNMENT * OPERATION_ALIGNMENT;
+}
+
+/* What is moved to where it belongs in the end, when nothing is to be sent from there any more. */
+struct last_move {
+    unsigned char *to;
+    const unsigned char *from;
+    size_t nbytes; /* 0 when there is nothing to move, or it has been */
+};
+
+static inline void last_move_make(struct last_move *move)
+{
+    memmove(move->to, move->from, move->nbytes);
+    move->nbytes = 0;
+}
 
 /* `size` bytes of anything, aligned to OPERATION_ALIGNMENT; NULL when out of memory. */
 void *operation_alloc(struct operation_store *store, size_t size);

@@ -21,9 +21,8 @@ static void work_in_input(struct ring *ring, const struct operation_task *task)
     ring_reduce(ring, task, memory ? memory + ring->bounds[task->rank] : NULL);
     if (task->rank == 0)
         return;
-    ring->moved_to = memory;
-    ring->moved_from = ring->flow.reduction.result;
-    ring->moved = own_size(ring, task);
+    ring->last_move =
+        (struct last_move){ memory, ring->flow.reduction.result, own_size(ring, task) };
 }
 
 static int work_in_scratch(struct ring *ring, const struct operation_task *task, struct err *err)

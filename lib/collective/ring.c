@@ -4,18 +4,16 @@
 
 #include "lib/collective/ring_schedule.h"
 
-#include <string.h>
-
 static struct ring *ring_of(const struct operation *operation)
 {
     return (struct ring *)(void *)operation;
 }
 
-static const void *ring_output(struct operation *operation, int peer, size_t *nbytes)
+static const void *ring_output(struct operation *operation, int peer, size_t ahead, size_t *nbytes)
 {
     const struct ring *ring = ring_of(operation);
     *nbytes = 0;
-    return peer == ring->right ? ring_flow_output(&ring->flow, nbytes) : NULL;
+    return peer == ring->right ? ring_flow_output(&ring->flow, ahead, nbytes) : NULL;
 }
 
 static bool ring_done(const struct operation *operation)
@@ -25,10 +23,8 @@ static bool ring_done(const struct operation *operation)
 
 static void finish_if_done(struct ring *ring)
 {
-    if (ring->moved == 0 || !ring_flow_done(&ring->flow))
-        return;
-    memmove(ring->moved_to, ring->moved_from, ring->moved);
-    ring->moved = 0;
+    if (ring->last_move.nbytes > 0 && ring_flow_done(&ring->flow))
+        last_move_make(&ring->last_move);
 }
 
 static void ring_sent(struct operation *operation, int peer, size_t nbytes)
@@ -54,6 +50,18 @@ static int ring_received(struct operation *operation, int peer, size_t nbytes, s
     return HVD_OK;
 }
 
+static ssize_t ring_take(struct operation *operation, int peer, const void *data, size_t nbytes,
+                         struct err *err)
+{
+    struct ring *ring = ring_of(operation);
+    (void)err;
+    if (peer != ring->left)
+        return 0;
+    size_t used = ring_flow_take(&ring->flow, data, nbytes);
+    finish_if_done(ring);
+    return (ssize_t)used;
+}
+
 static void ring_fini(struct operation *operation)
 {
     operation_free(ring_of(operation)->store, ring_of(operation)->scratch);
@@ -65,6 +73,7 @@ static const struct operation_type ring_type = {
     .sent = ring_sent,
     .space = ring_space,
     .received = ring_received,
+    .take = ring_take,
     .done = ring_done,
     .fini = ring_fini,
 };
@@ -106,6 +115,7 @@ void ring_reduce(struct ring *ring, const struct operation_task *task, void *res
         .reduce = reduce_function(task->dtype, task->op),
         .divide = task->op == HVD_AVERAGE ? divide_function(task->dtype) : NULL,
         .divisor = task->size,
+        .crew = task->crew,
         .staging = task->staging,
     };
     flow->out.chunk = reduce_scatter_sends(task->rank, task->size, 0);

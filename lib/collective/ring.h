@@ -13,10 +13,7 @@ struct ring {
     int left, right;
     void *scratch; /* of the store, or NULL */
 
-    /* In the end so much is moved to where it belongs. */
-    unsigned char *moved_to;
-    const unsigned char *moved_from;
-    size_t moved;
+    struct last_move last_move;
 
     struct ring_flow flow;
     size_t bounds[]; /* the flow's */

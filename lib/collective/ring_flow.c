@@ -22,6 +22,18 @@ static void settle(const struct ring_flow *flow, struct ring_cursor *cursor)
     }
 }
 
+/* Past so many bytes, of one chunk or several. */
+static void advance(const struct ring_flow *flow, struct ring_cursor *cursor, size_t nbytes)
+{
+    while (nbytes > 0) {
+        size_t left = chunk_size(flow, cursor) - cursor->done;
+        size_t part = nbytes < left ? nbytes : left;
+        cursor->done += part;
+        nbytes -= part;
+        settle(flow, cursor);
+    }
+}
+
 void ring_flow_begin(struct ring_flow *flow)
 {
     flow->staged = 0;
@@ -29,29 +41,30 @@ void ring_flow_begin(struct ring_flow *flow)
     settle(flow, &flow->in);
 }
 
-/* How many bytes of the outgoing chunk may have been sent by now. */
-static size_t sendable(const struct ring_flow *flow)
+/* How many bytes of an outgoing chunk may have been sent by now. */
+static size_t sendable(const struct ring_flow *flow, const struct ring_cursor *out)
 {
-    int source = flow->out.step - 1;
+    int source = out->step - 1;
     if (source < 0 || flow->in.step > source)
-        return chunk_size(flow, &flow->out);
+        return chunk_size(flow, out);
     return flow->in.step == source ? flow->in.done : 0;
 }
 
-const void *ring_flow_output(const struct ring_flow *flow, size_t *nbytes)
+const void *ring_flow_output(const struct ring_flow *flow, size_t ahead, size_t *nbytes)
 {
+    struct ring_cursor out = flow->out;
     *nbytes = 0;
-    if (flow->out.step == flow->out.end)
+    advance(flow, &out, ahead);
+    if (out.step == out.end)
         return NULL;
-    *nbytes = sendable(flow) - flow->out.done;
-    const unsigned char *source = flow->out.step == 0 ? flow->first : flow->memory;
-    return *nbytes > 0 ? source + flow->bounds[flow->out.chunk] + flow->out.done : NULL;
+    *nbytes = sendable(flow, &out) - out.done;
+    const unsigned char *source = out.step == 0 ? flow->first : flow->memory;
+    return *nbytes > 0 ? source + flow->bounds[out.chunk] + out.done : NULL;
 }
 
 void ring_flow_sent(struct ring_flow *flow, size_t nbytes)
 {
-    flow->out.done += nbytes;
-    settle(flow, &flow->out);
+    advance(flow, &flow->out, nbytes);
 }
 
 static bool is_reducing(const struct ring_flow *flow)
@@ -77,16 +90,18 @@ void *ring_flow_space(const struct ring_flow *flow, size_t *nbytes)
     return flow->reduction.staging + flow->staged;
 }
 
-static void combine(const struct ring_flow *flow, size_t count)
+static void combine(const struct ring_flow *flow, const void *incoming, size_t count)
 {
     const struct ring_reduction *reduction = &flow->reduction;
     size_t chunk = flow->bounds[flow->in.chunk], done = flow->in.done;
     const void *own = reduction->own + chunk + done;
     void *out = is_last_reduction(flow) ? reduction->result + done : flow->memory + chunk + done;
     if (is_last_reduction(flow) && reduction->divide)
-        reduction->divide(out, reduction->staging, own, count, reduction->divisor);
+        crew_divide(reduction->crew, reduction->divide, out, incoming, own, count,
+                    reduction->divisor, reduction->element_size);
     else
-        reduction->reduce(out, reduction->staging, own, count);
+        crew_reduce(reduction->crew, reduction->reduce, out, incoming, own, count,
+                    reduction->element_size);
 }
 
 /* Combines the whole elements among the staged bytes and keeps the rest. Returns the bytes
@@ -96,7 +111,7 @@ static size_t combine_staged(struct ring_flow *flow)
     unsigned char *staging = flow->reduction.staging;
     size_t rest = flow->staged % flow->reduction.element_size, whole = flow->staged - rest;
     if (whole > 0)
-        combine(flow, whole / flow->reduction.element_size);
+        combine(flow, staging, whole / flow->reduction.element_size);
     memmove(staging, staging + whole, rest);
     flow->staged = rest;
     return whole;
@@ -111,6 +126,20 @@ void ring_flow_received(struct ring_flow *flow, size_t nbytes)
     }
     flow->in.done += nbytes;
     settle(flow, &flow->in);
+}
+
+size_t ring_flow_take(struct ring_flow *flow, const void *data, size_t nbytes)
+{
+    size_t left = chunk_size(flow, &flow->in) - flow->in.done;
+    if (flow->in.step == flow->in.end || !is_reducing(flow) || flow->staged > 0)
+        return 0;
+    size_t count = (nbytes < left ? nbytes : left) / flow->reduction.element_size;
+    if (count == 0)
+        return 0;
+    combine(flow, data, count);
+    flow->in.done += count * flow->reduction.element_size;
+    settle(flow, &flow->in);
+    return count * flow->reduction.element_size;
 }
 
 bool ring_flow_done(const struct ring_flow *flow)

@@ -33,6 +33,7 @@ struct ring_reduction {
     reduce_fn *reduce;
     divide_fn *divide; /* in the last of these steps, by `divisor`; NULL unless an average */
     int divisor;
+    struct crew *crew;      /* may be NULL */
     unsigned char *staging; /* OPERATION_STAGING bytes, where what comes waits to be combined */
 };
 
@@ -50,13 +51,18 @@ struct ring_flow {
 /* Everything but `staged` has been filled in. */
 void ring_flow_begin(struct ring_flow *flow);
 
-/* What can be sent now (`*nbytes` may be 0), and that so much was. */
-const void *ring_flow_output(const struct ring_flow *flow, size_t *nbytes);
+/* What can be sent behind the next `ahead` bytes, which are on their way (`*nbytes` may be 0), and
+ * that so much was. */
+const void *ring_flow_output(const struct ring_flow *flow, size_t ahead, size_t *nbytes);
 void ring_flow_sent(struct ring_flow *flow, size_t nbytes);
 
 /* Where what comes next belongs; `*nbytes` is 0 when nothing is awaited. Then: so much came. */
 void *ring_flow_space(const struct ring_flow *flow, size_t *nbytes);
 void ring_flow_received(struct ring_flow *flow, size_t nbytes);
+
+/* Combines what comes next from where it lies, in whole elements; returns how many bytes, 0 when it
+ * has to go to the space. */
+size_t ring_flow_take(struct ring_flow *flow, const void *data, size_t nbytes);
 
 bool ring_flow_done(const struct ring_flow *flow);
 

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of algorithms, and the one that chooses; see algorithm.h. */
+#include "lib/collective/algorithm.h"
+
+enum {
+    ALLREDUCE = 1 << OPERATION_ALLREDUCE,
+    ALLGATHER = 1 << OPERATION_ALLGATHER,
+    BROADCAST = 1 << OPERATION_BROADCAST,
+    ALLTOALL = 1 << OPERATION_ALLTOALL,
+    REDUCESCATTER = 1 << OPERATION_REDUCESCATTER,
+    ADASUM = 1 << OPERATION_ADASUM
+};
+
+/* What each can do. */
+static const int kinds[ALGORITHMS] = {
+    [ALGORITHM_RING] = ALLREDUCE | ALLGATHER | BROADCAST | REDUCESCATTER,
+    [ALGORITHM_DIRECT] = ALLREDUCE | ALLGATHER | REDUCESCATTER,
+    [ALGORITHM_RECURSIVE_DOUBLING] = ALLREDUCE,
+    [ALGORITHM_HALVING_DOUBLING] = ALLREDUCE,
+    [ALGORITHM_TREE] = BROADCAST,
+    [ALGORITHM_TWO_LEVEL] = ALLREDUCE,
+    [ALGORITHM_PAIRWISE] = ALLTOALL,
+    [ALGORITHM_ADASUM] = ADASUM,
+};
+
+const struct algorithm_borders algorithm_defaults = {
+    .small = 32 << 10,
+    .large = 64 << 10,
+    .tree = 16 << 10,
+    .few = 16,
+};
+
+bool algorithm_can(int algorithm, enum operation_kind kind)
+{
+    return algorithm >= 0 && algorithm < ALGORITHMS && kinds[algorithm] & 1 << kind;
+}
+
+bool algorithm_is_near(enum algorithm algorithm)
+{
+    return algorithm == ALGORITHM_RING;
+}
+
+/* Where the ranks are. */
+enum { ONE_HOST = 1, APART = 2 /* each on its own */, SHARED = 4 /* several on some */ };
+
+static int placing(const struct algorithm_case *what)
+{
+    if (what->hosts == 1)
+        return ONE_HOST;
+    return what->slots > 1 ? SHARED : APART;
+}
+
+enum limit { SMALL, LARGE_EACH, TREE_EACH, ANY };
+
+static bool is_within(enum limit limit, const struct algorithm_case *what,
+                      const struct algorithm_borders *borders)
+{
+    size_t each = what->nbytes / (size_t)what->size;
+    switch (limit) {
+    case SMALL:
+        return what->nbytes <= borders->small;
+    case LARGE_EACH:
+        return each < borders->large;
+    case TREE_EACH:
+        return each <= borders->tree;
+    default:
+        return true;
+    }
+}
+
+/* The first row that fits says which; what none fits goes around the ring. Whole vectors are
+ * exchanged in log2 steps if the ranks are a power of two, else in two more: then few ranks are done
+ * sooner when each reduces its share. */
+static const struct row {
+    int kinds, placing;
+    bool few, power;
+    enum limit limit;
+    enum algorithm algorithm;
+} rows[] = {
+    { ALLTOALL, ONE_HOST | APART | SHARED, false, false, ANY, ALGORITHM_PAIRWISE },
+    { ADASUM, ONE_HOST | APART | SHARED, false, false, ANY, ALGORITHM_ADASUM },
+    { ALLREDUCE, ONE_HOST, true, true, SMALL, ALGORITHM_RECURSIVE_DOUBLING },
+    { ALLREDUCE | ALLGATHER | REDUCESCATTER, ONE_HOST, true, false, ANY, ALGORITHM_DIRECT },
+    { ALLREDUCE, ONE_HOST | APART | SHARED, false, false, SMALL, ALGORITHM_RECURSIVE_DOUBLING },
+    { ALLREDUCE, ONE_HOST | APART | SHARED, false, false, LARGE_EACH, ALGORITHM_HALVING_DOUBLING },
+    { BROADCAST, ONE_HOST | APART | SHARED, false, false, TREE_EACH, ALGORITHM_TREE },
+};
+
+static bool fits(const struct row *row, const struct algorithm_case *what,
+                 const struct algorithm_borders *borders)
+{
+    bool power = (what->size & (what->size - 1)) == 0;
+    return row->kinds & 1 << what->kind && row->placing & placing(what) &&
+           (!row->few || what->slots <= borders->few) && (!row->power || power) &&
+           is_within(row->limit, what, borders);
+}
+
+/* Alltoall and Adasum know one way, even where nobody knows how to get there. */
+static bool has_choice(enum operation_kind kind)
+{
+    return algorithm_can(ALGORITHM_RING, kind);
+}
+
+enum algorithm algorithm_choose(const struct algorithm_case *what,
+                                const struct algorithm_borders *borders, int forced)
+{
+    if (has_choice(what->kind) && !(what->anywhere && what->hosts > 0))
+        return ALGORITHM_RING;
+    if (algorithm_can(forced, what->kind))
+        return (enum algorithm)forced;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (fits(&rows[i], what, borders))
+            return rows[i].algorithm;
+    return ALGORITHM_RING;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which algorithm a collective uses. One table chooses, by operation, bytes, ranks and hosts; the
+ * top of a set's tree asks it, and its answer travels with the decision, so that all ranks do the
+ * same. HVD_ALGORITHM at the top forces one wherever it can do what is asked for. */
+#ifndef LIB_COLLECTIVE_ALGORITHM_H
+#define LIB_COLLECTIVE_ALGORITHM_H
+
+#include "lib/base/algorithm_names.h"
+#include "lib/collective/operation.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What decides. */
+struct algorithm_case {
+    enum operation_kind kind;
+    size_t nbytes; /* of the whole input; allgather: of the whole output */
+    int size;      /* ranks of the set */
+    int hosts;     /* that they are on; 0: not known to everybody */
+    int slots;     /* the most ranks of the set on one host; 0: not known */
+    bool anywhere; /* everybody knows where everybody can be dialled */
+};
+
+/* Where one algorithm gives way to another; what autotuning moves. */
+struct algorithm_borders {
+    size_t small; /* bytes of an allreduce up to which steps count, not bytes: whole vectors */
+    size_t large; /* bytes of an allreduce for each rank from which on the ring is best */
+    size_t tree;  /* bytes of a broadcast for each rank up to which it goes along a tree */
+    int few;      /* ranks on one host up to which each exchanges with all others there */
+};
+
+extern const struct algorithm_borders algorithm_defaults;
+
+/* Is there such an algorithm for the kind? */
+bool algorithm_can(int algorithm, enum operation_kind kind);
+
+/* Does it need no other links than those to the ring's neighbours, whatever the size? */
+bool algorithm_is_near(enum algorithm algorithm);
+
+/* `forced` < 0: none. */
+enum algorithm algorithm_choose(const struct algorithm_case *what,
+                                const struct algorithm_borders *borders, int forced);
+
+#endif

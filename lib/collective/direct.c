@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Direct collectives of all ranks of a set; see direct.h.
+ *
+ * A reduce-scatter whose output is its input reduces the own rows where they lie, and moves them to
+ * the front in the end, where there was still something to be sent before. */
+#include "lib/collective/direct.h"
+
+#include "lib/collective/direct_flow.h"
+#include "lib/collective/ring_schedule.h"
+
+#include <string.h>
+
+struct direct {
+    struct exchange_operation base;
+    struct direct_flow flow;
+    struct exchange exchanges[];
+};
+
+static const struct operation_type type = EXCHANGE_OPERATION_TYPE("direct");
+
+/* With room for the bounds of the shares behind the exchanges. */
+static struct direct *create(struct operation_store *store, const struct operation_task *task,
+                             size_t **bounds, struct err *err)
+{
+    size_t size = (size_t)task->size;
+    struct direct *direct =
+        operation_alloc(store, sizeof *direct + (size - 1) * sizeof *direct->exchanges +
+                                   (size + 1) * sizeof **bounds);
+    if (!direct) {
+        fail(err, HVD_ERR_NOMEM, "no memory for an operation of %d ranks", task->size);
+        return NULL;
+    }
+    direct->base = (struct exchange_operation){
+        .operation.type = &type,
+        .store = store,
+        .flow = &direct->flow.flow,
+        .rank = task->rank,
+    };
+    *bounds = (size_t *)(void *)(direct->exchanges + size - 1);
+    return direct;
+}
+
+/* Cuts `count` things of `size` bytes. */
+static void cut(size_t *bounds, const struct operation_task *task, size_t count, size_t size)
+{
+    for (int rank = 0; rank <= task->size; rank++)
+        bounds[rank] = chunk_start(count, task->size, rank) * size;
+}
+
+/* The plan has everything but what is the same for all. */
+static struct operation *begin(struct direct *direct, const struct operation_task *task,
+                               struct direct_plan *plan, struct err *err)
+{
+    plan->self = task->rank;
+    plan->members = task->size;
+    plan->combiner = combiner_of(task);
+    plan->staging = task->staging;
+    size_t scratch = direct_flow_scratch(plan);
+    if (scratch > 0 && !(direct->base.scratch = operation_alloc(direct->base.store, scratch))) {
+        operation_free(direct->base.store, direct);
+        fail(err, HVD_ERR_NOMEM, "no memory for %zu bytes of what may come early", scratch);
+        return NULL;
+    }
+    direct_flow_begin(&direct->flow, plan, direct->exchanges, direct->base.scratch);
+    return &direct->base.operation;
+}
+
+struct operation *allreduce_direct_start(struct operation_store *store,
+                                         const struct operation_task *task, struct err *err)
+{
+    size_t *bounds;
+    struct direct *direct = create(store, task, &bounds, err);
+    if (!direct)
+        return NULL;
+    cut(bounds, task, task->count, dtype_size((int)task->dtype));
+    unsigned char *output = task->output;
+    struct direct_plan plan = {
+        .bounds = bounds,
+        .input = task->input,
+        .result = task->count > 0 ? output + bounds[task->rank] : output,
+        .output = output,
+    };
+    return begin(direct, task, &plan, err);
+}
+
+struct operation *reduce_scatter_direct_start(struct operation_store *store,
+                                              const struct operation_task *task, struct err *err)
+{
+    size_t *bounds;
+    struct direct *direct = create(store, task, &bounds, err);
+    if (!direct)
+        return NULL;
+    cut(bounds, task, (size_t)task->rows, task->row_count * dtype_size((int)task->dtype));
+    unsigned char *output = task->output;
+    size_t start = bounds[task->rank], nbytes = bounds[task->rank + 1] - start;
+    bool moves = task->output == task->input && start > 0 && nbytes > 0;
+    struct direct_plan plan = {
+        .bounds = bounds,
+        .input = task->input,
+        .result = moves ? output + start : output,
+    };
+    if (moves)
+        direct->base.last_move = (struct last_move){ output, output + start, nbytes };
+    return begin(direct, task, &plan, err);
+}
+
+static void place_own_rows(const struct operation_task *task, unsigned char *to, size_t nbytes)
+{
+    if (nbytes > 0 && to != task->input)
+        memcpy(to, task->input, nbytes);
+}
+
+struct operation *allgather_direct_start(struct operation_store *store,
+                                         const struct operation_task *task, struct err *err)
+{
+    size_t *bounds, row_size = task->row_count * dtype_size((int)task->dtype);
+    struct direct *direct = create(store, task, &bounds, err);
+    if (!direct)
+        return NULL;
+    bounds[0] = 0;
+    for (int rank = 0; rank < task->size; rank++)
+        bounds[rank + 1] = bounds[rank] + (size_t)task->splits[rank] * row_size;
+    unsigned char *output = task->output;
+    size_t start = bounds[task->rank], nbytes = bounds[task->rank + 1] - start;
+    unsigned char *own = nbytes > 0 ? output + start : output;
+    place_own_rows(task, own, nbytes);
+    struct direct_plan plan = { .bounds = bounds, .result = own, .output = output };
+    return begin(direct, task, &plan, err);
+}

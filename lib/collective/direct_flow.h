@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A group of ranks in which each member owns a share of a vector: it reduces it from what all have
+ * there, or gives it to all, or both. Bytes in, bytes out; no link, no thread.
+ *
+ * A share is combined in the order of the members, so its bits are the same in every run, and those
+ * of an element do not depend on whose share it is in. What is complete of it goes out while the
+ * rest is being combined. */
+#ifndef LIB_COLLECTIVE_DIRECT_FLOW_H
+#define LIB_COLLECTIVE_DIRECT_FLOW_H
+
+#include "lib/collective/direct_schedule.h"
+#include "lib/collective/exchange.h"
+
+/* What a group does, as one of its members. Memory is borrowed; but for this plan, `ranks` and
+ * `bounds`, until the flow is not used any more. */
+struct direct_plan {
+    int self, members;    /* at least 2 */
+    const int *ranks;     /* of the members in the set; NULL if member m is rank m */
+    const size_t *bounds; /* the share of member m is the bytes [bounds[m], bounds[m + 1]) */
+    struct combiner combiner;
+    unsigned char *staging; /* OPERATION_STAGING bytes */
+
+    /* What is reduced, and where the own share goes: to the same place, or one apart from the
+     * input. `input` NULL: nothing is reduced, the own share lies in `result`. */
+    const unsigned char *input;
+    unsigned char *result;
+
+    /* Where the other members' shares go, each to its own place; it may be the input. NULL: nothing
+     * is given to all. */
+    unsigned char *output;
+
+    /* The input is there as direct_flow_feed() says, not from the start. */
+    bool fed;
+
+    /* The own share is given to all as direct_flow_release() says, not as it is reduced. */
+    bool held;
+};
+
+struct direct_flow {
+    struct exchange_flow flow; /* exchange direct_exchange(member, self) is with that member */
+    struct combiner combiner;
+    int self, members;
+    const unsigned char *input; /* where the first share begins */
+    const unsigned char *own;   /* operands of the own share */
+    unsigned char *front;       /* where those of the members before are combined */
+    unsigned char *result;
+    bool held;       /* as planned */
+    size_t fed;      /* bytes of the input */
+    size_t released; /* bytes of the own share */
+};
+
+/* How much scratch memory is needed: less than the whole vector. */
+size_t direct_flow_scratch(const struct direct_plan *plan);
+
+/* `exchanges` has room for members - 1; `scratch` is aligned as memory of operations is. */
+void direct_flow_begin(struct direct_flow *direct, const struct direct_plan *plan,
+                       struct exchange *exchanges, void *scratch);
+
+/* So many bytes of the input, from the first share on, are there: not less than before. */
+void direct_flow_feed(struct direct_flow *direct, size_t nbytes);
+
+/* How many bytes from the front of the own share have been reduced. */
+size_t direct_flow_reduced(const struct direct_flow *direct);
+
+/* So many bytes from the front of the own share, not less than before, are what is given to all. */
+void direct_flow_release(struct direct_flow *direct, size_t nbytes);
+
+/* How many bytes of the result, from the first share on, are there. */
+size_t direct_flow_finished(const struct direct_flow *direct);
+
+#endif

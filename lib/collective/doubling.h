@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What recursive doubling and halving-doubling share: the exchange with the rank that is folded in,
+ * if there is one, and then one for each level; or, on a rank that is folded out, the one exchange
+ * it has. See doubling_schedule.h. */
+#ifndef LIB_COLLECTIVE_DOUBLING_H
+#define LIB_COLLECTIVE_DOUBLING_H
+
+#include "lib/collective/doubling_schedule.h"
+#include "lib/collective/exchange.h"
+
+struct doubling {
+    struct exchange_operation base;
+    struct exchange_flow flow;
+    struct combiner combiner;
+    const unsigned char *input;
+    unsigned char *output;
+    size_t count, nbytes;
+    int rank, size, levels;
+    int folds; /* 1 if exchange 0 is with a rank that is folded in, else 0; levels follow */
+    struct exchange exchanges[];
+};
+
+static inline struct doubling *doubling_of(const struct exchange_flow *flow)
+{
+    return (struct doubling *)((char *)flow - offsetof(struct doubling, flow));
+}
+
+/* With the peers in its exchanges, and what the one sends and awaits that is a fold. NULL and `err`
+ * when out of memory. */
+struct doubling *doubling_create(struct operation_store *store, const struct operation_task *task,
+                                 const struct operation_type *type,
+                                 const struct exchange_rules *rules, struct err *err);
+
+/* Has this rank anything to combine: is it not folded out, and the vector not empty? If not, all
+ * has been filled in. */
+bool doubling_combines(const struct doubling *doubling);
+
+/* Exchange `index` is that of this level; -1 for the fold. Is it the last one? */
+int doubling_level(const struct doubling *doubling, int index);
+bool doubling_is_last(const struct doubling *doubling, int index);
+
+/* Is what this rank has at exchange `index` the left operand? */
+bool doubling_is_left(const struct doubling *doubling, int index);
+
+/* Allocates the scratch memory, if any. HVD_ERR_NOMEM: `doubling` has been given back. */
+int doubling_allocate(struct doubling *doubling, size_t nbytes, struct err *err);
+
+/* Everything has been filled in. */
+struct operation *doubling_begin(struct doubling *doubling);
+
+/* Allreduce with whole vectors, in log2 steps. */
+struct operation *allreduce_recursive_doubling_start(struct operation_store *store,
+                                                     const struct operation_task *task,
+                                                     struct err *err);
+
+/* Allreduce: a reduce-scatter by halving, then an allgather by doubling. */
+struct operation *allreduce_halving_doubling_start(struct operation_store *store,
+                                                   const struct operation_task *task,
+                                                   struct err *err);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who exchanges what with whom in recursive doubling and in halving-doubling: arithmetic, nothing
+ * else.
+ *
+ * With p the largest power of two that is not above the size, size - p ranks are folded out: of the
+ * first 2 (size - p) ranks each odd one gives its vector to the even one before it, and gets the
+ * result last. The others have the places 0 to p - 1, in order of rank. At level k places that
+ * differ in bit k are partners; after it each has what 2^k and 2^k neighbouring places had, and
+ * with the lower block on the left whenever two are combined, all have the same:
+ *
+ *   5 ranks: ((0 + 1) + 2) + (3 + 4)
+ *   6 ranks: ((0 + 1) + (2 + 3)) + (4 + 5)
+ *
+ * Levels near each other come first, so that ranks of one host exchange the most. */
+#ifndef LIB_COLLECTIVE_DOUBLING_SCHEDULE_H
+#define LIB_COLLECTIVE_DOUBLING_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { DOUBLING_PEERS_MAX = 32 };
+
+/* The power of two that p is. */
+int doubling_levels(int size);
+
+/* Is `rank` folded out? With whom it folds, in or out; -1 if it does not. */
+bool doubling_is_extra(int rank, int size);
+int doubling_fold_peer(int rank, int size);
+
+/* The place of a rank that is not folded out, and the rank at a place. */
+int doubling_place(int rank, int size);
+int doubling_rank(int place, int size);
+
+/* The partner at a level of a rank that is not folded out. Is its own block the lower one? */
+int doubling_partner(int rank, int size, int level);
+bool doubling_is_low(int rank, int size, int level);
+
+/* Every rank that `rank` exchanges bytes with, in the order in which it does: the one it folds
+ * with, then its partners from level 0 on. Returns how many, at most DOUBLING_PEERS_MAX. */
+int doubling_peers(int rank, int size, int *peers);
+
+/* A part of the vector, in elements. */
+struct doubling_piece {
+    size_t start, count;
+};
+
+/* Halving-doubling: what the rank at `place` works on when so many levels are through, everything
+ * when none is. At each level the lower place keeps the lower half, which has the odd element. */
+struct doubling_piece doubling_piece(size_t count, int place, int levels);
+
+#endif

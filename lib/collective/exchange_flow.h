@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The motion of collectives in which ranks give each other operands and then results. Bytes in,
+ * bytes out; no link, no thread.
+ *
+ * With each of its peers a rank has one exchange. Operands that come are combined in the order of
+ * the exchanges: those of the first at once, those of the next as far as those before have been.
+ * What comes in its turn is combined from where it lies, or by way of the staging; what comes early
+ * waits in the slot of its exchange, which is touched for nothing else. Which memory, and what
+ * combining means, is said by the rules of an algorithm. */
+#ifndef LIB_COLLECTIVE_EXCHANGE_FLOW_H
+#define LIB_COLLECTIVE_EXCHANGE_FLOW_H
+
+#include "lib/collective/operation.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { EXCHANGE_CARRY = 8 }; /* the largest element */
+
+/* Memory is borrowed. Sizes are bytes; what is not filled in is zero or NULL. */
+struct exchange {
+    int peer;
+
+    /* What goes out. */
+    const unsigned char *operands, *results;
+    size_t operands_size, results_size;
+    size_t sent, shown; /* of both, in the order of exchange_schedule.h */
+
+    /* The operands that come in: [used, have) lie in the slot, at the same place, or in `carry` if
+     * they can only be less than an element. */
+    size_t awaited, have, used;
+    unsigned char *slot; /* `awaited` bytes; NULL if it is always their turn */
+    bool stays;          /* what comes is to lie in the slot even in its turn */
+    bool staged;         /* what space() told last is the staging */
+    unsigned char carry[EXCHANGE_CARRY];
+
+    /* The results that come in. */
+    unsigned char *place;
+    size_t place_size, placed;
+};
+
+struct exchange_flow;
+
+struct exchange_rules {
+    /* Of the operands, or results, for exchange `index` so many bytes from the front can be
+     * sent, or more. */
+    size_t (*operands_ready)(const struct exchange_flow *flow, int index);
+    size_t (*results_ready)(const struct exchange_flow *flow, int index);
+
+    /* Of the operands from exchange `index` so many bytes could be combined, if they were there. */
+    size_t (*turn)(const struct exchange_flow *flow, int index);
+
+    /* `nbytes` of `data`, whole elements, are the operands from exchange `index` at `offset`. */
+    void (*combine)(struct exchange_flow *flow, int index, size_t offset, const unsigned char *data,
+                    size_t nbytes);
+};
+
+struct exchange_flow {
+    const struct exchange_rules *rules;
+    struct exchange *exchanges;
+    int count;
+    size_t element_size;
+    size_t piece;           /* of exchange_schedule.h */
+    size_t block;           /* combined with all that waits for it, while it is in a cache */
+    unsigned char *staging; /* OPERATION_STAGING bytes */
+    bool waits_for_sent;    /* turn() of the last exchange depends on what was sent */
+    size_t left;            /* bytes that are not sent, combined or placed yet */
+};
+
+/* Everything but `left` has been filled in. */
+void exchange_flow_begin(struct exchange_flow *flow);
+
+/* Which exchange is with `peer`, a guess being `likely`; -1 if none is. */
+int exchange_flow_find(const struct exchange_flow *flow, int peer, int likely);
+
+/* As operation.h says, of one exchange. `ahead` bytes of what is to be sent are on their way
+ * already. */
+const void *exchange_flow_output(struct exchange_flow *flow, int index, size_t ahead,
+                                 size_t *nbytes);
+void exchange_flow_sent(struct exchange_flow *flow, int index, size_t nbytes);
+void *exchange_flow_space(struct exchange_flow *flow, int index, size_t *nbytes);
+int exchange_flow_received(struct exchange_flow *flow, int index, size_t nbytes, struct err *err);
+size_t exchange_flow_take(struct exchange_flow *flow, int index, const void *data, size_t nbytes);
+
+/* The turn of exchange `index` has come for more, not because of any exchange. */
+void exchange_flow_advance(struct exchange_flow *flow, int index);
+
+bool exchange_flow_done(const struct exchange_flow *flow);
+
+#endif

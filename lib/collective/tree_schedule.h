@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who gives to whom in a broadcast along a binomial tree: arithmetic, nothing else.
+ *
+ * Ranks are counted from the root on, around. Below each lies a contiguous range; the one that is
+ * half as long as what is left is given first, so that all are done after log2 steps:
+ *
+ *   0 -> 4, 2, 1;  4 -> 6, 5;  2 -> 3;  6 -> 7 */
+#ifndef LIB_COLLECTIVE_TREE_SCHEDULE_H
+#define LIB_COLLECTIVE_TREE_SCHEDULE_H
+
+enum { TREE_CHILDREN_MOST = 31 };
+
+/* -1 for the root. */
+int tree_parent(int rank, int size, int root);
+
+/* In the order in which they are given to. Returns how many. */
+int tree_children(int rank, int size, int root, int children[TREE_CHILDREN_MOST]);
+
+/* The parent, if there is one, then the children; `peers` has room for size - 1. How many. */
+int tree_peers(int rank, int size, int root, int *peers);
+
+#endif

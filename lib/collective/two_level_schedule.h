@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who carries which part of a vector when it is reduced inside each host first, then between hosts:
+ * arithmetic, nothing else.
+ *
+ * Inside a host every rank carries an equal share. A segment is what lies between two cuts, with the
+ * shares of all hosts cut at once; so one rank of each host carries it. With as many ranks on each
+ * host a share is a segment; else there are more:
+ *
+ *   hosts of 2 and 3:   |     0     |     1     |
+ *                       |   0   |   1   |   2   |
+ *   segments            |   0   | 1 | 2 |   3   |
+ */
+#ifndef LIB_COLLECTIVE_TWO_LEVEL_SCHEDULE_H
+#define LIB_COLLECTIVE_TWO_LEVEL_SCHEDULE_H
+
+#include "lib/collective/placing.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* So much of a vector, from its front: part / parts. */
+struct cut {
+    int part, parts;
+};
+
+/* Between which cuts a rank carries everything. */
+struct cut two_level_begin(const struct placing *placing, int rank);
+struct cut two_level_end(const struct placing *placing, int rank);
+
+bool cut_is_before(struct cut a, struct cut b);
+
+/* The next cut behind `cut`, of any host; `cut` is not the end of the vector. */
+struct cut two_level_next_cut(const struct placing *placing, struct cut cut);
+
+/* The first element behind a cut, of `count`. Cuts at the same place have the same. */
+size_t two_level_position(struct cut cut, size_t count);
+
+/* The rank of a host that carries the segment behind a cut. */
+int two_level_carrier(const struct placing *placing, int host, struct cut cut);
+
+/* How many segments a rank carries, whatever the vector. */
+int two_level_segments(const struct placing *placing, int rank);
+
+/* All that a rank exchanges anything with, each once; `peers` has room for size - 1. How many. */
+int two_level_peers(const struct placing *placing, int rank, int *peers);
+
+#endif
