@@ -30,6 +30,13 @@ static int alone_join(struct seat *seat, const struct environment *environment, 
     return HVD_OK;
 }
 
+/* For the ranks of this host. Where there is no such thing they use TCP, and say so. */
+static void offer_unix(struct listener *listener, enum transport transport)
+{
+    if (transport != TRANSPORT_TCP)
+        (void)listener_open_unix(listener, NULL);
+}
+
 /* Opens the port for other ranks and tells where it is. A job that is known to be on one host opens
  * none to the network; where those are that a service brings together is known too late. */
 static int offer_port(struct seat *seat, const struct environment *environment, struct err *err)
@@ -46,7 +53,10 @@ static int offer_port(struct seat *seat, const struct environment *environment, 
                            place->local_size == place->size, err);
     if (rc < 0)
         return rc;
+    seat->network.transport = environment->transport;
+    offer_unix(&listener, environment->transport);
     seat->listener = listener.fd;
+    seat->unix_listener = listener.unix_fd;
     network_addresses(&seat->network, &listener, &seat->addresses);
     return HVD_OK;
 }
@@ -121,7 +131,8 @@ static void close_all(struct seat *seat)
 {
     join_close(&seat->connection);
     descriptor_close(seat->listener);
-    seat->listener = -1;
+    descriptor_close(seat->unix_listener);
+    seat->listener = seat->unix_listener = -1;
 }
 
 static uint32_t random_number(void)
@@ -173,7 +184,7 @@ static const struct bootstrap ways[] = {
 
 int bootstrap_join(struct seat *seat, const struct environment *environment, struct err *err)
 {
-    *seat = (struct seat){ .connection.fd = -1, .listener = -1 };
+    *seat = (struct seat){ .connection.fd = -1, .listener = -1, .unix_listener = -1 };
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (ways[i].applies(environment))
             return ways[i].join(seat, environment, err);

@@ -2,8 +2,6 @@
 /* Reading the environment; see environment.h. */
 #include "lib/join/environment.h"
 
-#include "lib/base/env_names.h"
-
 #include <arpa/inet.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -319,6 +317,8 @@ int environment_read(struct environment *environment, environment_get_fn *get, s
     if ((rc = read_interfaces(environment, get, err)) < 0)
         return rc;
     if ((rc = read_port_range(environment, get, err)) < 0)
+        return rc;
+    if ((rc = transport_read(&environment->transport, get, err)) < 0)
         return rc;
     if ((rc = read_job(environment, get, err)) < 0)
         return rc;

@@ -13,10 +13,12 @@
 #define LIB_JOIN_ENVIRONMENT_H
 
 #include "lib/base/auth.h"
+#include "lib/base/env_names.h"
 #include "lib/base/interfaces.h"
 #include "lib/base/join_protocol.h"
 #include "lib/base/place.h"
 #include "lib/base/status.h"
+#include "lib/base/transport.h"
 #include "lib/link/listener.h"
 
 #include <stdbool.h>
@@ -36,10 +38,8 @@ struct environment {
     char host[JOIN_HOST_MAX];               /* HOROVOD_HOSTNAME, or the host's own name */
     char interfaces[INTERFACE_CHOICE_SIZE]; /* interfaces.h; "": all */
     struct port_range ports;
+    enum transport transport; /* HVD_TRANSPORT */
 };
-
-/* getenv(), or a test's own. */
-typedef const char *environment_get_fn(const char *name);
 
 int environment_read(struct environment *environment, environment_get_fn *get, struct err *err);
 

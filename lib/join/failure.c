@@ -34,12 +34,25 @@ static int copy(struct failure *failure, const struct err *from, struct err *err
     return code;
 }
 
-int failure_check(struct failure *failure, struct err *err)
+int failure_reason(struct failure *failure, struct err *err)
 {
-    return atomic_load(&failure->broken) ? copy(failure, &failure->err, err) : HVD_OK;
+    return copy(failure, &failure->err, err);
 }
 
 int failure_departure(struct failure *failure, struct err *err)
 {
     return copy(failure, &failure->departure, err);
+}
+
+void failure_strand(struct failure *failure, const struct err *err)
+{
+    pthread_mutex_lock(&failure->lock);
+    if (failure->stranded.code == HVD_OK)
+        failure->stranded = *err;
+    pthread_mutex_unlock(&failure->lock);
+}
+
+int failure_parting(struct failure *failure, struct err *err)
+{
+    return failure_reason(failure, err) < 0 ? err->code : copy(failure, &failure->stranded, err);
 }

@@ -19,18 +19,38 @@ struct failure {
     pthread_mutex_t lock; /* guards what follows */
     struct err err;       /* why it is broken */
     struct err departure; /* HVD_ERR_PEER_LEFT and who left first, or HVD_OK */
+    struct err stranded;  /* the same and the first of our collectives that failed for it */
 };
 
 void failure_init(struct failure *failure);
 void failure_fini(struct failure *failure);
 
-/* Records why the world is broken, unless it is already; or, with HVD_ERR_PEER_LEFT, who has left. */
+/* Records why the world is broken, unless it is already; or, with HVD_ERR_PEER_LEFT, who has
+ * left. */
 void failure_record(struct failure *failure, int code, const char *text);
 
-/* HVD_OK while the world is not broken, else why (`err` may be NULL). One atomic load when it is not. */
-int failure_check(struct failure *failure, struct err *err);
+/* Why the world is broken; HVD_OK while it is not. `err` may be NULL. */
+int failure_reason(struct failure *failure, struct err *err);
+
+static inline bool failure_is_there(const struct failure *failure)
+{
+    return atomic_load_explicit(&failure->broken, memory_order_acquire);
+}
+
+/* The same, and one load while it is not. */
+static inline int failure_check(struct failure *failure, struct err *err)
+{
+    return failure_is_there(failure) ? failure_reason(failure, err) : HVD_OK;
+}
 
 /* HVD_OK or HVD_ERR_PEER_LEFT and who has left first. */
 int failure_departure(struct failure *failure, struct err *err);
+
+/* A collective of this rank failed because another had left: the first is kept. */
+void failure_strand(struct failure *failure, const struct err *err);
+
+/* Why this rank leaves, if not because it wants to: what has broken the world, else the collective
+ * that failed because another had left, else HVD_OK. */
+int failure_parting(struct failure *failure, struct err *err);
 
 #endif

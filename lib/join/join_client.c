@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 enum { ADDRESS_TIMEOUT_MS = 3000, HELLO_TIMEOUT_MS = 30000, SEND_TIMEOUT_MS = 1000 };
+enum { FRAME_TIMEOUT_MS = 10000 }; /* between the first byte of a frame and the last */
 
 /* A rendezvous may serve thousands: their hosts are asked less often than those of neighbours, and
  * a network may be away for a little longer. */
@@ -68,6 +69,15 @@ static int receive_frame(struct join_connection *connection, struct frame *frame
     return frame_reader_next(&connection->reader, frame, err);
 }
 
+/* What has begun must not be waited for as long as what may come at any time: its header may have
+ * been changed on the way, and no more bytes are to come. */
+static void limit(const struct join_connection *connection, uint64_t *deadline)
+{
+    if (*deadline == 0 && connection->reader.end > connection->reader.start)
+        *deadline = monotonic_ms() + FRAME_TIMEOUT_MS;
+}
+
+/* Until ever if `deadline` is 0, but for the rest of a frame. */
 static int wait_frame(struct join_connection *connection, struct frame *frame, uint64_t deadline,
                       struct err *err)
 {
@@ -75,6 +85,7 @@ static int wait_frame(struct join_connection *connection, struct frame *frame, u
         int rc = receive_frame(connection, frame, err);
         if (rc != 0)
             return rc < 0 ? rc : HVD_OK;
+        limit(connection, &deadline);
         rc = wait_ready(connection->fd, POLLIN, deadline, err);
         if (rc < 0)
             return rc;
@@ -83,8 +94,7 @@ static int wait_frame(struct join_connection *connection, struct frame *frame, u
 
 static int unexpected(const struct frame *frame, struct err *err)
 {
-    return fail(err, HVD_ERR_PROTOCOL, "the rendezvous sent a frame of type %u where none belongs",
-                frame->type);
+    return fail(err, HVD_ERR_PROTOCOL, "a frame of type %u where none belongs", frame->type);
 }
 
 /* An address that leads nowhere must leave time for the next. */
@@ -260,19 +270,26 @@ static int decode_message(struct join_message *message, const struct frame *fram
     }
 }
 
-int join_receive(struct join_connection *connection, struct join_message *message, struct err *err)
+static int receive_message(struct join_connection *connection, struct join_message *message,
+                           struct err *err)
 {
     struct frame frame;
     struct wire_reader body;
     int rc = receive_frame(connection, &frame, err);
-    if (rc == HVD_ERR_PEER_LOST)
-        return fail_context(err, "%s is gone", connection->keeper);
     if (rc <= 0)
         return rc;
     if ((rc = seal_check(&connection->seal, &frame, &body, err)) < 0)
         return rc;
     rc = decode_message(message, &frame, &body, err);
     return rc < 0 ? rc : 1;
+}
+
+int join_receive(struct join_connection *connection, struct join_message *message, struct err *err)
+{
+    int rc = receive_message(connection, message, err);
+    if (rc < 0)
+        fail_context(err, "%s%s", connection->keeper, rc == HVD_ERR_PEER_LOST ? " is gone" : "");
+    return rc;
 }
 
 static void send_soon(struct join_connection *connection, enum join_type type,

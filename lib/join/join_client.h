@@ -46,7 +46,8 @@ int join_open(struct join_connection *connection, const struct join_target *targ
 
 int join_hello(struct join_connection *connection, const struct join_hello *hello, struct err *err);
 
-/* Waits for as long as it takes: the rendezvous is the one that has a timeout. */
+/* Waits for as long as it takes, as the rendezvous is the one that has a timeout; but not for the
+ * rest of an answer of which some has come. */
 int join_wait(struct join_connection *connection, struct join_welcome *welcome, struct err *err);
 
 /* What the rendezvous says to a member of a world. */

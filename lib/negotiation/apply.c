@@ -224,6 +224,7 @@ static bool grow_agreed(struct negotiation *negotiation, size_t count)
 
 static int next_run(struct negotiation *negotiation, struct decision *decision, struct err *err)
 {
+    int algorithm = wire_get_u8(&negotiation->down);
     size_t count = wire_get_u32(&negotiation->down);
     if (count == 0 || count > negotiation->down.left / LEAST_TENSOR)
         return fail(err, HVD_ERR_PROTOCOL, "%zu tensors are to be run", count);
@@ -237,8 +238,9 @@ static int next_run(struct negotiation *negotiation, struct decision *decision, 
     }
     *decision = (struct decision){ .kind = DECISION_RUN,
                                    .count = (int)count,
+                                   .algorithm = (enum algorithm)algorithm,
                                    .tensors = negotiation->agreed };
-    int rc = negotiation_check_fused(negotiation->agreed, count, err);
+    int rc = negotiation_check_run(algorithm, negotiation->agreed, count, err);
     return rc < 0 ? rc : 1;
 }
 

@@ -6,12 +6,6 @@
 
 #include <string.h>
 
-bool description_is_reduction(const struct description *description)
-{
-    return (description->kind == COLLECTIVE_ALLREDUCE && description->op != HVD_ADASUM) ||
-           description->kind == COLLECTIVE_REDUCESCATTER;
-}
-
 bool description_can_join(const struct description *description)
 {
     return (description->kind == COLLECTIVE_ALLREDUCE && description->op != HVD_ADASUM) ||
@@ -21,8 +15,8 @@ bool description_can_join(const struct description *description)
 size_t contribution_total(const struct pending *entry)
 {
     size_t total = 0;
-    for (int i = 0; i < CONTRIBUTORS_MAX; i++)
-        total += entry->parts[i].nbytes;
+    for (unsigned filled = entry->filled; filled != 0; filled &= filled - 1)
+        total += entry->parts[__builtin_ctz(filled)].nbytes;
     return total;
 }
 
@@ -43,31 +37,29 @@ static void put_zeros(struct wire_writer *writer, size_t nranks)
         wire_put_u32(writer, 0);
 }
 
-static void put_lengths(struct wire_writer *writer, const struct part *part, size_t nranks,
-                        bool whole)
+static void put_lengths(struct wire_writer *writer, struct part part, size_t nranks, bool whole)
 {
-    if (!part->bytes)
+    if (!part.bytes)
         put_zeros(writer, nranks);
     else if (whole)
-        wire_put_bytes(writer, part->bytes, 4 * nranks);
+        wire_put_bytes(writer, part.bytes, 4 * nranks);
     else
         for (size_t i = 0; i < nranks; i++)
-            wire_put_u32(writer, cut(length_at(part->bytes, i), false));
+            wire_put_u32(writer, cut(length_at(part.bytes, i), false));
 }
 
-static void put_bodies(struct wire_writer *writer, const struct part *part, size_t nranks,
-                       bool whole)
+static void put_bodies(struct wire_writer *writer, struct part part, size_t nranks, bool whole)
 {
-    if (!part->bytes)
+    if (!part.bytes)
         return;
-    const unsigned char *body = part->bytes + 4 * nranks;
+    const unsigned char *body = part.bytes + 4 * nranks;
     if (whole) {
-        wire_put_bytes(writer, body, part->nbytes);
+        wire_put_bytes(writer, body, part.nbytes);
         return;
     }
     for (size_t i = 0; i < nranks; i++) {
-        wire_put_bytes(writer, body, cut(length_at(part->bytes, i), false));
-        body += length_at(part->bytes, i);
+        wire_put_bytes(writer, body, cut(length_at(part.bytes, i), false));
+        body += length_at(part.bytes, i);
     }
 }
 
@@ -76,16 +68,46 @@ static size_t child_ranks(const struct tree_position *tree, int index)
     return (size_t)(tree_child_end(tree, index) - tree->children[index]);
 }
 
+/* A rank that says nothing has none. */
+static uint64_t rows_at(const unsigned char *bytes, size_t nbytes)
+{
+    struct wire_reader reader;
+    wire_reader_init(&reader, bytes, nbytes);
+    return nbytes < ROWS_BYTES ? 0 : wire_get_u64(&reader);
+}
+
+static uint64_t part_rows(struct part part, size_t nranks)
+{
+    uint64_t rows = 0;
+    const unsigned char *body = part.bytes ? part.bytes + 4 * nranks : NULL;
+    for (size_t i = 0; body && i < nranks; i++) {
+        size_t nbytes = length_at(part.bytes, i);
+        rows += rows_at(body, nbytes);
+        body += nbytes;
+    }
+    return rows;
+}
+
+uint64_t contribution_rows(const struct pending *entry, const struct tree_position *tree)
+{
+    struct part own = pending_part(entry, 0);
+    uint64_t rows = own.bytes ? rows_at(own.bytes, own.nbytes) : 0;
+    for (int i = 0; i < tree->nchildren; i++)
+        rows += part_rows(pending_part(entry, i + 1), child_ranks(tree, i));
+    return rows;
+}
+
 void contribution_put_list(struct wire_writer *writer, const struct pending *entry,
                            const struct tree_position *tree, bool whole)
 {
-    uint32_t own = cut((uint32_t)entry->parts[0].nbytes, whole);
-    wire_put_u32(writer, own);
+    struct part own = pending_part(entry, 0);
+    uint32_t own_nbytes = cut((uint32_t)own.nbytes, whole);
+    wire_put_u32(writer, own_nbytes);
     for (int i = 0; i < tree->nchildren; i++)
-        put_lengths(writer, &entry->parts[i + 1], child_ranks(tree, i), whole);
-    wire_put_bytes(writer, entry->parts[0].bytes, own);
+        put_lengths(writer, pending_part(entry, i + 1), child_ranks(tree, i), whole);
+    wire_put_bytes(writer, own.bytes, own_nbytes);
     for (int i = 0; i < tree->nchildren; i++)
-        put_bodies(writer, &entry->parts[i + 1], child_ranks(tree, i), whole);
+        put_bodies(writer, pending_part(entry, i + 1), child_ranks(tree, i), whole);
 }
 
 const unsigned char *contribution_get_list(struct wire_reader *reader, size_t nranks,
@@ -131,27 +153,25 @@ const unsigned char *contribution_reduce(struct pending *entry,
                                          const struct description *description, int size,
                                          bool absent)
 {
-    bool average = size > 0 && description->op == HVD_AVERAGE;
+    unsigned filled = entry->filled;
+    if (filled == 0)
+        return NULL;
+    unsigned char *result = entry->parts[__builtin_ctz(filled)].bytes;
     reduce_fn *reduce = reduce_function(description->dtype, description->op);
     size_t count = shape_count(&description->shape);
-    unsigned char *result = NULL;
     const struct part *last = NULL; /* not combined yet */
-    for (int i = 0; i < CONTRIBUTORS_MAX; i++) {
-        const struct part *part = &entry->parts[i];
-        if (!part->bytes)
-            continue;
+    for (filled &= filled - 1; filled != 0; filled &= filled - 1) {
         if (last)
             reduce(result, result, last->bytes, count);
-        last = result ? part : NULL;
-        result = result ? result : part->bytes;
+        last = &entry->parts[__builtin_ctz(filled)];
     }
-    if (result && average)
+    if (size > 0 && description->op == HVD_AVERAGE)
         divide(result, last, description, size);
-    else if (result && last)
+    else if (last)
         reduce(result, result, last->bytes, count);
     bool zeros_matter =
         description->op == HVD_MIN || description->op == HVD_MAX || description->op == HVD_PRODUCT;
-    if (result && absent && size > 0 && zeros_matter)
+    if (absent && size > 0 && zeros_matter)
         reduce_zeros(result, description);
     return result;
 }

@@ -14,14 +14,14 @@
 
 enum { ROWS_BYTES = 8 }; /* of an allgather, that come with RUN: its dims[0] */
 
-/* Is it reduced on the way (allreduce but Adasum, reduce-scatter), rather than listed? */
-bool description_is_reduction(const struct description *description);
-
 /* Can ranks that have joined take part, with zeros? */
 bool description_can_join(const struct description *description);
 
 /* Bytes that were given under a name, in all. */
 size_t contribution_total(const struct pending *entry);
+
+/* Of an allgather: the rows of all ranks of this subtree, as they say. */
+uint64_t contribution_rows(const struct pending *entry, const struct tree_position *tree);
 
 /* Appends the list of the ranks of this subtree. With `whole` false each rank's part is cut to the
  * first ROWS_BYTES. */

@@ -150,19 +150,15 @@ static void decide_small(struct negotiation *negotiation, struct wire_writer *bo
     finish(negotiation, entry);
 }
 
-/* Moves from the queue what is fused with `first`. Returns how many there are with it. */
-static uint32_t fuse(struct negotiation *negotiation, const struct pending *first,
+/* Moves from the queue what is fused with the plan's first. Returns how many there are with it. */
+static uint32_t fuse(struct negotiation *negotiation, struct fusion_plan *plan,
                      struct pending_queue *fused)
 {
-    const struct negotiation_settings *settings = &negotiation->settings;
     struct pending_queue *run = &negotiation->top->run, rest = { 0 };
-    struct fusion_plan plan;
     uint32_t count = 1;
-    fusion_plan_init(&plan, negotiation_description(negotiation, first), settings->fusion_threshold,
-                     settings->group_fusion);
-    for (int i = 0; i < FUSION_LOOK_AHEAD && run->first && fusion_plan_is_open(&plan); i++) {
+    for (int i = 0; i < FUSION_LOOK_AHEAD && run->first && fusion_plan_is_open(plan); i++) {
         struct pending *entry = pending_pop(run);
-        bool added = fusion_plan_add(&plan, negotiation_description(negotiation, entry));
+        bool added = fusion_plan_add(plan, negotiation_description(negotiation, entry));
         pending_push(added ? fused : &rest, entry);
         count += added;
     }
@@ -170,12 +166,41 @@ static uint32_t fuse(struct negotiation *negotiation, const struct pending *firs
     return count;
 }
 
+/* Of an allgather the output counts; a number of rows that cannot be does no harm. */
+static size_t bytes_to_move(const struct negotiation *negotiation, const struct pending *first,
+                            const struct fusion_plan *plan)
+{
+    const struct description *description = plan->first;
+    size_t row = shape_row_count(&description->shape) * dtype_size((int)description->dtype);
+    return description->kind == COLLECTIVE_ALLGATHER
+               ? (size_t)contribution_rows(first, &negotiation->tree) * row
+               : plan->nbytes;
+}
+
+static enum algorithm choose(const struct negotiation *negotiation,
+                             const struct description *description, size_t nbytes)
+{
+    const struct top *top = negotiation->top;
+    const struct algorithm_case unknown = { .kind = description_operation(description),
+                                            .nbytes = nbytes,
+                                            .size = negotiation->size };
+    return top->choose ? top->choose(top->choose_arg, description, nbytes)
+                       : algorithm_choose(&unknown, &algorithm_defaults, -1);
+}
+
 static void decide_run(struct negotiation *negotiation, struct wire_writer *body)
 {
+    const struct negotiation_settings *settings = &negotiation->settings;
     struct pending *first = pending_pop(&negotiation->top->run);
+    const struct description *description = negotiation_description(negotiation, first);
     struct pending_queue fused = { 0 };
+    struct fusion_plan plan;
+    fusion_plan_init(&plan, description, settings->fusion, settings->group_fusion);
+    uint32_t count = fuse(negotiation, &plan, &fused);
+    size_t nbytes = bytes_to_move(negotiation, first, &plan);
     wire_put_u8(body, DOWN_RUN);
-    wire_put_u32(body, fuse(negotiation, first, &fused));
+    wire_put_u8(body, (uint8_t)choose(negotiation, description, nbytes));
+    wire_put_u32(body, count);
     for (struct pending *entry = first; entry; entry = pending_pop(&fused)) {
         put_list_tensor(negotiation, body, entry);
         finish(negotiation, entry);
@@ -230,6 +255,12 @@ bool negotiation_decide(struct negotiation *negotiation, bool data, struct wire_
     made |= decide_retirement(negotiation, body);
     made |= decide_joined(negotiation, body);
     return top->unapplied = made;
+}
+
+bool negotiation_has_decision(const struct negotiation *negotiation)
+{
+    const struct top *top = negotiation->top;
+    return top && (top->small.first || top->run.first || top->retirement_wanted || top->all_joined);
 }
 
 bool negotiation_has_data(const struct negotiation *negotiation)

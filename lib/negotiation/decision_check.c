@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Is a decision that has come down one that can be?
- *   comes with the data that its kind has -> is about what was submitted -> is fused with its like
+ *   comes with the data that its kind has -> is about what was submitted -> is fused with its like,
+ *   and done by an algorithm that can do it
  * Fails (HVD_ERR_PROTOCOL) when it is not. */
 #include "lib/negotiation/contribution.h"
 #include "lib/negotiation/fusion_plan.h"
@@ -20,7 +21,7 @@ int negotiation_data_flags(const struct description *description, bool done)
         return done ? TENSOR_LIST : 0;
     case COLLECTIVE_ALLREDUCE: /* Adasum */
     case COLLECTIVE_ALLTOALL:
-        return done ? NEVER : TENSOR_LIST;
+        return done ? NEVER : 0;
     case COLLECTIVE_ADD_SET:
         return done ? TENSOR_LIST : NEVER;
     case COLLECTIVE_BARRIER:
@@ -54,10 +55,14 @@ int negotiation_check_agreed(const struct negotiation *negotiation, const struct
                 collective_name(agreed->description.kind), agreed->name);
 }
 
-int negotiation_check_fused(const struct agreed *agreed, size_t count, struct err *err)
+int negotiation_check_run(int algorithm, const struct agreed *agreed, size_t count, struct err *err)
 {
+    static const struct fusion_limits none = { SIZE_MAX, SIZE_MAX };
     struct fusion_plan plan;
-    fusion_plan_init(&plan, &agreed->description, SIZE_MAX, true);
+    if (!algorithm_can(algorithm, description_operation(&agreed->description)))
+        return fail(err, HVD_ERR_PROTOCOL, "%s '%s' is to be run with algorithm %d",
+                    collective_name(agreed->description.kind), agreed->name, algorithm);
+    fusion_plan_init(&plan, &agreed->description, none, true);
     for (size_t i = 1; i < count; i++)
         if (!fusion_plan_is_open(&plan) || !fusion_plan_add(&plan, &agreed[i].description))
             return fail(err, HVD_ERR_PROTOCOL, "%s '%s' is to be fused with %s '%s'",

@@ -8,41 +8,42 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What one kind is like. */
-static const struct kind {
-    const char *name;
-    bool has_tensor;
-    bool own_rows; /* each rank has a first dimension of its own */
-} kinds[COLLECTIVE_KINDS] = {
-    [COLLECTIVE_ALLREDUCE] = { "allreduce", true, false },
-    [COLLECTIVE_ALLGATHER] = { "allgather", true, true },
-    [COLLECTIVE_BROADCAST] = { "broadcast", true, false },
-    [COLLECTIVE_ALLTOALL] = { "alltoall", true, true },
-    [COLLECTIVE_REDUCESCATTER] = { "reduce-scatter", true, false },
-    [COLLECTIVE_BARRIER] = { "barrier", false, false },
-    [COLLECTIVE_JOIN] = { "join", false, false },
-    [COLLECTIVE_ADD_SET] = { "add_process_set", false, false },
-    [COLLECTIVE_REMOVE_SET] = { "remove_process_set", false, false },
+static const char *const kinds[COLLECTIVE_KINDS] = {
+    [COLLECTIVE_ALLREDUCE] = "allreduce",
+    [COLLECTIVE_ALLGATHER] = "allgather",
+    [COLLECTIVE_BROADCAST] = "broadcast",
+    [COLLECTIVE_ALLTOALL] = "alltoall",
+    [COLLECTIVE_REDUCESCATTER] = "reduce-scatter",
+    [COLLECTIVE_BARRIER] = "barrier",
+    [COLLECTIVE_JOIN] = "join",
+    [COLLECTIVE_ADD_SET] = "add_process_set",
+    [COLLECTIVE_REMOVE_SET] = "remove_process_set",
 };
 
 static bool known_kind(int kind)
 {
-    return kind >= 0 && kind < COLLECTIVE_KINDS && kinds[kind].name;
+    return kind >= 0 && kind < COLLECTIVE_KINDS && kinds[kind];
 }
 
 const char *collective_name(enum collective_kind kind)
 {
-    return known_kind((int)kind) ? kinds[kind].name : "?";
+    return known_kind((int)kind) ? kinds[kind] : "?";
 }
 
-bool collective_has_tensor(enum collective_kind kind)
+enum operation_kind description_operation(const struct description *description)
 {
-    return known_kind((int)kind) && kinds[kind].has_tensor;
-}
-
-bool collective_has_own_rows(enum collective_kind kind)
-{
-    return known_kind((int)kind) && kinds[kind].own_rows;
+    switch (description->kind) {
+    case COLLECTIVE_ALLGATHER:
+        return OPERATION_ALLGATHER;
+    case COLLECTIVE_BROADCAST:
+        return OPERATION_BROADCAST;
+    case COLLECTIVE_ALLTOALL:
+        return OPERATION_ALLTOALL;
+    case COLLECTIVE_REDUCESCATTER:
+        return OPERATION_REDUCESCATTER;
+    default:
+        return description->op == HVD_ADASUM ? OPERATION_ADASUM : OPERATION_ALLREDUCE;
+    }
 }
 
 size_t shape_row_count(const struct shape *shape)
@@ -58,18 +59,6 @@ const char *name_shown(const char *name)
     return name + (name[0] == NAME_MARK[0]);
 }
 
-size_t shape_count(const struct shape *shape)
-{
-    return shape->ndims > 0 ? (size_t)shape->dims[0] * shape_row_count(shape) : 1;
-}
-
-size_t description_bytes(const struct description *description)
-{
-    if (!collective_has_tensor(description->kind))
-        return 0;
-    return shape_count(&description->shape) * dtype_size((int)description->dtype);
-}
-
 /* A dimension 0 excuses all others but, when it is the first, not the size of one row. */
 bool shape_fits(const struct shape *shape, size_t element_size)
 {
@@ -79,9 +68,8 @@ bool shape_fits(const struct shape *shape, size_t element_size)
             return true;
     for (int i = 0; i < shape->ndims; i++) {
         uint64_t dim = i == 0 && shape->dims[0] == 0 ? 1 : (uint64_t)shape->dims[i];
-        if (dim > TENSOR_BYTES_MAX / nbytes)
+        if (__builtin_mul_overflow(nbytes, dim, &nbytes) || nbytes > TENSOR_BYTES_MAX)
             return false;
-        nbytes *= (size_t)dim;
     }
     return true;
 }

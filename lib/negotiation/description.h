@@ -5,13 +5,15 @@
 
 #include "lib/base/status.h"
 #include "lib/base/wire.h"
+#include "lib/collective/operation.h"
 #include "lib/hvd.h"
+#include "lib/reduce/reduce.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Part of the wire format. */
+/* Part of the wire format. Those about a tensor come first. */
 enum collective_kind {
     COLLECTIVE_ALLREDUCE = 1,
     COLLECTIVE_ALLGATHER,
@@ -53,13 +55,46 @@ struct description {
     bool nameless; /* matched by order; not worth a place in the cache */
 };
 
+/* Of no tensor: what has no use is 0, but the dimensions are not written. */
+static inline void description_init(struct description *description, enum collective_kind kind)
+{
+    description->kind = kind;
+    description->dtype = 0;
+    description->op = 0;
+    description->memory = MEMORY_HOST;
+    description->root = 0;
+    description->prescale = description->postscale = 0;
+    description->shape.ndims = 0;
+    description->group = 0;
+    description->group_size = 0;
+    description->tag = 0;
+    description->nameless = false;
+}
+
 /* "allreduce", "reduce-scatter"; "?" if unknown. */
 const char *collective_name(enum collective_kind kind);
 
-/* Is it about a tensor (not so: barrier, join, process sets)? May the tensor's first
- * dimension differ between ranks (allgather, alltoall)? */
-bool collective_has_tensor(enum collective_kind kind);
-bool collective_has_own_rows(enum collective_kind kind);
+/* Is it about a tensor (not so: barrier, join, process sets)? */
+static inline bool collective_has_tensor(enum collective_kind kind)
+{
+    return kind >= COLLECTIVE_ALLREDUCE && kind <= COLLECTIVE_REDUCESCATTER;
+}
+
+/* May the tensor's first dimension differ between ranks? */
+static inline bool collective_has_own_rows(enum collective_kind kind)
+{
+    return kind == COLLECTIVE_ALLGATHER || kind == COLLECTIVE_ALLTOALL;
+}
+
+/* Is what ranks give reduced on the way up the tree, rather than listed? */
+static inline bool description_is_reduction(const struct description *description)
+{
+    return (description->kind == COLLECTIVE_ALLREDUCE && description->op != HVD_ADASUM) ||
+           description->kind == COLLECTIVE_REDUCESCATTER;
+}
+
+/* What moves the data of a kind that has a tensor. */
+enum operation_kind description_operation(const struct description *description);
 
 /* Names that the library gives begin with a byte that no UTF-8 has, so that they never meet a
  * caller's. Without it, for people. */
@@ -68,8 +103,20 @@ const char *name_shown(const char *name);
 
 /* Elements of a shape, bytes of a tensor (0 for a kind without one). They do not overflow for a
  * description of a tensor that has been checked (lib/request.h) or decoded. */
-size_t shape_count(const struct shape *shape);
-size_t description_bytes(const struct description *description);
+static inline size_t shape_count(const struct shape *shape)
+{
+    size_t count = 1;
+    for (int i = 0; i < shape->ndims; i++)
+        count *= (size_t)shape->dims[i];
+    return count;
+}
+
+static inline size_t description_bytes(const struct description *description)
+{
+    return collective_has_tensor(description->kind)
+               ? shape_count(&description->shape) * dtype_size((int)description->dtype)
+               : 0;
+}
 
 /* Elements in one row: the product of all dimensions but the first. */
 size_t shape_row_count(const struct shape *shape);

@@ -8,20 +8,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum {
-    FUSION_TENSOR_MAX = 64 * 1024, /* larger ones go from where they lie */
-    FUSION_LOOK_AHEAD = 1024        /* tensors that are looked at beyond the first */
+enum { FUSION_LOOK_AHEAD = 1024 /* tensors that are looked at beyond the first */ };
+
+struct fusion_limits {
+    size_t together; /* bytes of all */
+    size_t each;     /* bytes of one: larger ones go from where they lie */
 };
 
 struct fusion_plan {
     const struct description *first; /* borrowed */
-    size_t nbytes, threshold;
+    size_t nbytes;
+    struct fusion_limits limits;
     bool group_fusion;
 };
 
 /* A plan of one tensor. */
-void fusion_plan_init(struct fusion_plan *plan, const struct description *first, size_t threshold,
-                      bool group_fusion);
+void fusion_plan_init(struct fusion_plan *plan, const struct description *first,
+                      struct fusion_limits limits, bool group_fusion);
 
 /* Could the plan have any other tensor? */
 bool fusion_plan_is_open(const struct fusion_plan *plan);

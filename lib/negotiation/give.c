@@ -16,18 +16,18 @@ struct rank_range negotiation_range(const struct negotiation *negotiation, int c
                                 tree_child_end(tree, contributor - 1) };
 }
 
-const struct description *negotiation_description(const struct negotiation *negotiation,
-                                                  const struct pending *entry)
-{
-    return entry->variants ? &entry->variants->variant[0].description
-                           : &negotiation->cache.slots[entry->slot].description;
-}
-
 bool negotiation_has_absent(const struct negotiation *negotiation, const struct pending *entry)
 {
     if (entry->variants)
         return entry->variants->ranks < negotiation->tree.end - negotiation->rank;
     return entry->given != negotiation->everybody;
+}
+
+void negotiation_forget(struct negotiation *negotiation, struct pending *entry)
+{
+    if (entry->slot >= 0)
+        negotiation->cache.slots[entry->slot].pending = NULL;
+    pending_remove(&negotiation->pending, &negotiation->pool, entry);
 }
 
 struct pending *negotiation_entry(struct negotiation *negotiation, const char *name, size_t length,
@@ -38,21 +38,20 @@ struct pending *negotiation_entry(struct negotiation *negotiation, const char *n
                                       : pending_find(&negotiation->pending, name, length, hash);
     if (entry)
         return entry;
+    if (slot >= 0)
+        name = negotiation->cache.slots[slot].name;
     entry = pending_add(&negotiation->pending, &negotiation->pool, name, length, hash);
     if (!entry)
         return NULL;
     entry->since_ns = now_ns;
     entry->slot = slot;
-    if (slot >= 0)
+    if (slot >= 0) {
         negotiation->cache.slots[slot].pending = entry;
+    } else if (!pending_own_name(entry, &negotiation->pool)) {
+        negotiation_forget(negotiation, entry);
+        return NULL;
+    }
     return entry;
-}
-
-void negotiation_forget(struct negotiation *negotiation, struct pending *entry)
-{
-    if (entry->slot >= 0)
-        negotiation->cache.slots[entry->slot].pending = NULL;
-    pending_remove(&negotiation->pending, &negotiation->pool, entry);
 }
 
 static void merge_range(struct variants *variants, const struct description *description,
@@ -112,28 +111,28 @@ static bool add_variants(struct negotiation *negotiation, struct pending *entry,
 static bool add_part(struct negotiation *negotiation, struct pending *entry,
                      const struct contribution *contribution)
 {
-    struct part *part = &entry->parts[contribution->contributor];
     if (contribution->size == 0)
         return true;
     unsigned char *bytes = pool_get(&negotiation->pool, contribution->size);
     if (!bytes)
         return false;
     memcpy(bytes, contribution->bytes, contribution->size);
-    *part = (struct part){ bytes, contribution->size, contribution->nbytes };
+    entry->parts[contribution->contributor] =
+        (struct part){ bytes, contribution->size, contribution->nbytes };
+    entry->filled |= 1u << contribution->contributor;
     return true;
 }
 
-static void drop_part(struct negotiation *negotiation, struct part *part)
+static void drop_part(struct negotiation *negotiation, struct pending *entry, int contributor)
 {
-    if (part->bytes)
-        pool_put(&negotiation->pool, part->bytes, part->size);
-    *part = (struct part){ 0 };
+    struct part part = pending_part(entry, contributor);
+    pool_put(&negotiation->pool, part.bytes, part.size);
+    entry->filled &= ~(1u << contributor);
 }
 
 static bool add(struct negotiation *negotiation, struct pending *entry,
                 const struct contribution *contribution)
 {
-    struct part *part = &entry->parts[contribution->contributor];
     if (!add_part(negotiation, entry, contribution))
         return false;
     bool added = true;
@@ -143,7 +142,7 @@ static bool add(struct negotiation *negotiation, struct pending *entry,
         merge_range(entry->variants, &negotiation->cache.slots[entry->slot].description,
                     negotiation_range(negotiation, contribution->contributor));
     if (!added)
-        drop_part(negotiation, part);
+        drop_part(negotiation, entry, contribution->contributor);
     return added;
 }
 

@@ -14,7 +14,7 @@
  *
  * Down, records until the end, each beginning with its u8 type:
  *
- *     RUN      count u32, tensors
+ *     RUN      algorithm u8 (algorithm.h), count u32, tensors
  *     DONE     tensor
  *     FAILED   name, status i32, text
  *     RETIRE   number u32, count u32, slots u32

@@ -185,6 +185,20 @@ bool negotiation_in_flight(const struct negotiation *negotiation, const char *na
     return (entry && entry->given & 1) || negotiation_is_held(negotiation, name);
 }
 
+void negotiation_limit_fusion(struct negotiation *negotiation, struct fusion_limits limits)
+{
+    negotiation->settings.fusion = limits;
+}
+
+void negotiation_choose_with(struct negotiation *negotiation, negotiation_choose_fn *choose,
+                             void *arg)
+{
+    if (!negotiation->top)
+        return;
+    negotiation->top->choose = choose;
+    negotiation->top->choose_arg = arg;
+}
+
 void negotiation_observe(struct negotiation *negotiation,
                          const struct negotiation_observer *observer)
 {

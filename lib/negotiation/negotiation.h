@@ -20,7 +20,9 @@
 #include "lib/base/status.h"
 #include "lib/base/topology.h"
 #include "lib/base/wire.h"
+#include "lib/collective/algorithm.h"
 #include "lib/negotiation/description.h"
+#include "lib/negotiation/fusion_plan.h"
 #include "lib/negotiation/variants.h"
 
 #include <stdbool.h>
@@ -30,13 +32,13 @@
 struct negotiation;
 
 struct negotiation_settings {
-    size_t fusion_threshold; /* bytes of one fused allreduce at most; 0: nothing is fused */
-    size_t inline_max;       /* bytes of a tensor that travel with the agreement at most */
-    int cache_capacity;      /* names remembered at most; 0 for none */
-    bool group_fusion;       /* false: groups are not fused with tensors outside of them */
+    struct fusion_limits fusion; /* the top's count; 0 together: nothing is fused */
+    size_t inline_max;           /* bytes of a tensor that travel with the agreement at most */
+    int cache_capacity;          /* names remembered at most; 0 for none */
+    bool group_fusion;           /* false: groups are not fused with tensors outside of them */
 };
 
-/* The same settings on every rank of the set. `world_ranks` (copied) are the set's ranks in the
+/* The same settings on every rank of the set, except where they say so. `world_ranks` (copied) are the set's ranks in the
  * world, for texts. NULL and `err` when out of memory. */
 struct negotiation *negotiation_create(int rank, int size, const int *world_ranks,
                                        const struct negotiation_settings *settings,
@@ -49,15 +51,14 @@ void negotiation_destroy(struct negotiation *negotiation);
  * it is the whole input, already scaled, or nothing: what ranks gave is reduced on the way up, in
  * order of rank. For all other kinds it is a list: what each rank gave, in order of rank, comes
  * down to all. Of an allgather the first 8 bytes are dims[0], i64 little-endian, and the rest is the
- * input; of a broadcast it is the root's tensor and nothing on other ranks; of the kinds that need
- * it, anything.
+ * input; of a broadcast it is the root's tensor and nothing on other ranks; of an alltoall or
+ * Adasum it is nothing; of ADD_SET it is anything.
  *
  * `complete`: with this the rank has given all that the collective needs. If all ranks have, and
  * there is not too much of it, the decision is DONE, otherwise RUN. Of an allgather only the first 8
- * bytes of each rank come with RUN; of a broadcast, reduction or barrier nothing; of others
- * everything. A rank must set `complete` for exactly the allreduces, reduce-scatters and broadcasts
- * that negotiation_is_inline() names, for every barrier, join, ADD_SET and REMOVE_SET, never for an
- * alltoall or Adasum, and may for an allgather. */
+ * bytes of each rank come with RUN; of others nothing. A rank must set `complete` for exactly the
+ * allreduces, reduce-scatters and broadcasts that negotiation_is_inline() names, for every barrier,
+ * join, ADD_SET and REMOVE_SET, never for an alltoall or Adasum, and may for an allgather. */
 struct offer {
     const char *name; /* terminated, not empty, at most HVD_NAME_MAX bytes; copied */
     struct description description;
@@ -76,8 +77,11 @@ int negotiation_submit(struct negotiation *negotiation, const struct offer *offe
                        struct err *err);
 bool negotiation_in_flight(const struct negotiation *negotiation, const char *name);
 
-/* Is there something to tell the parent? If so appends the body of one message, of 1 MiB about at
- * most; to be called again until it says no. False on top. */
+/* Is there something to tell the parent? False on top. */
+bool negotiation_has_report(const struct negotiation *negotiation);
+
+/* If so appends the body of one message, of 1 MiB about at most; to be called again until it says
+ * no. */
 bool negotiation_report(struct negotiation *negotiation, struct wire_writer *body);
 
 /* A message has come from child `index` (of topology.h's order). */
@@ -89,6 +93,12 @@ int negotiation_receive(struct negotiation *negotiation, int index, const void *
  * so that tensors pile up and can be fused. Each message is applied before the next one is made:
  * until then the answer is no. */
 bool negotiation_decide(struct negotiation *negotiation, bool data, struct wire_writer *body);
+
+/* From the next decision on. */
+void negotiation_limit_fusion(struct negotiation *negotiation, struct fusion_limits limits);
+
+/* Is there anything at all that could be decided, with or without data? */
+bool negotiation_has_decision(const struct negotiation *negotiation);
 
 /* Are there tensors that negotiation_decide() would let data be moved for? */
 bool negotiation_has_data(const struct negotiation *negotiation);
@@ -124,6 +134,7 @@ struct agreed {
 struct decision {
     enum decision_kind kind;
     int count; /* above 1 only for RUN, of allreduces that are fused: same dtype, op and factors */
+    enum algorithm algorithm; /* RUN: one that can do it, the same on all ranks */
     const struct agreed *tensors;
     int status;
     const char *text;
@@ -133,6 +144,14 @@ struct decision {
  * or a negative status. Decisions on names that this rank has not submitted and need not know of
  * are left out. */
 int negotiation_next(struct negotiation *negotiation, struct decision *decision, struct err *err);
+
+/* On top, who chooses the algorithm of what is RUN: that of tensors like `first`, of `nbytes` in
+ * all (allgather: of all ranks; alltoall: not known). Without anybody, or with NULL, it is one that
+ * needs to know nothing of where ranks are. */
+typedef enum algorithm negotiation_choose_fn(void *arg, const struct description *first,
+                                             size_t nbytes);
+void negotiation_choose_with(struct negotiation *negotiation, negotiation_choose_fn *choose,
+                             void *arg);
 
 /* What is waiting here, for people and the stall inspector. */
 struct waiting {

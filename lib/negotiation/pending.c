@@ -40,13 +40,17 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 
 uint64_t name_hash(const char *name, size_t length)
 {
-    uint64_t hash = length, word;
-    for (; length >= sizeof word; length -= sizeof word, name += sizeof word) {
-        memcpy(&word, name, sizeof word);
+    uint64_t hash = length, word = 0;
+    if (length < sizeof word) {
+        for (size_t i = 0; i < length; i++)
+            word = word << 8 | (unsigned char)name[i];
+        return mix(hash, word);
+    }
+    for (size_t at = 0; at < length - sizeof word; at += sizeof word) {
+        memcpy(&word, name + at, sizeof word);
         hash = mix(hash, word);
     }
-    word = 0;
-    memcpy(&word, name, length);
+    memcpy(&word, name + length - sizeof word, sizeof word); /* some bytes for the second time */
     return mix(hash, word);
 }
 
@@ -94,32 +98,47 @@ struct pending *pending_add(struct pending_table *table, struct pool *pool, cons
                             size_t length, uint64_t hash)
 {
     struct pending *entry = grow(table) ? pool_get(pool, sizeof *entry) : NULL;
-    char *copy = entry ? pool_get(pool, length + 1) : NULL;
-    if (!copy) {
-        pool_put(pool, entry, sizeof *entry);
+    if (!entry)
         return NULL;
-    }
-    memcpy(copy, name, length);
-    copy[length] = '\0';
     struct pending **bucket = bucket_of(table, hash);
-    *entry = (struct pending){ .chain = *bucket,
-                               .hash = hash,
-                               .name = copy,
-                               .name_length = length,
-                               .position = table->count,
-                               .complete = true,
-                               .slot = -1 };
+    entry->chain = *bucket;
+    entry->next = NULL;
+    entry->hash = hash;
+    entry->name = name;
+    entry->name_length = length;
+    entry->has_name = false;
+    entry->position = table->count;
+    entry->kind = 0;
+    entry->state = PENDING_WAITING;
+    entry->failure = PENDING_GOOD;
+    entry->given = entry->filled = 0;
+    entry->complete = true;
+    entry->owner = NULL;
+    entry->since_ns = 0;
+    entry->slot = -1;
+    entry->variants = NULL;
     *bucket = entry;
     table->all[table->count++] = entry;
     return entry;
 }
 
+bool pending_own_name(struct pending *entry, struct pool *pool)
+{
+    char *copy = pool_get(pool, entry->name_length + 1);
+    if (!copy)
+        return false;
+    memcpy(copy, entry->name, entry->name_length);
+    copy[entry->name_length] = '\0';
+    entry->name = copy;
+    entry->has_name = true;
+    return true;
+}
+
 void pending_drop_parts(struct pending *entry, struct pool *pool)
 {
-    for (int i = 0; i < CONTRIBUTORS_MAX; i++) {
-        if (entry->parts[i].bytes)
-            pool_put(pool, entry->parts[i].bytes, entry->parts[i].size);
-        entry->parts[i] = (struct part){ 0 };
+    for (; entry->filled != 0; entry->filled &= entry->filled - 1) {
+        struct part *part = &entry->parts[__builtin_ctz(entry->filled)];
+        pool_put(pool, part->bytes, part->size);
     }
 }
 
@@ -127,7 +146,8 @@ static void release(struct pending *entry, struct pool *pool)
 {
     pending_drop_parts(entry, pool);
     pool_put(pool, entry->variants, sizeof *entry->variants);
-    pool_put(pool, entry->name, entry->name_length + 1);
+    if (entry->has_name)
+        pool_put(pool, (char *)entry->name, entry->name_length + 1);
     pool_put(pool, entry, sizeof *entry);
 }
 

@@ -37,8 +37,9 @@ struct pending {
     struct pending *chain; /* in the table */
     struct pending *next;  /* in a queue */
     uint64_t hash;
-    char *name; /* terminated */
+    const char *name; /* terminated; its own, or borrowed from its slot of the cache */
     size_t name_length;
+    bool has_name;             /* it is its own */
     size_t position;           /* in the table's list of all */
     enum collective_kind kind; /* by who came first */
     enum pending_state state;
@@ -49,8 +50,14 @@ struct pending {
     uint64_t since_ns;
     int slot;                  /* of the cache, -1 for none */
     struct variants *variants; /* NULL: all ranks of those who gave agree with the slot */
+    unsigned filled;           /* a bit for each part that is not empty; the rest holds anything */
     struct part parts[CONTRIBUTORS_MAX];
 };
+
+static inline struct part pending_part(const struct pending *entry, int contributor)
+{
+    return entry->filled & 1u << contributor ? entry->parts[contributor] : (struct part){ 0 };
+}
 
 struct pending_queue {
     struct pending *first, *last;
@@ -70,9 +77,11 @@ uint64_t name_hash(const char *name, size_t length);
 struct pending *pending_find(const struct pending_table *table, const char *name, size_t length,
                              uint64_t hash);
 
-/* A new name, which nobody has submitted yet; NULL when out of memory. */
+/* A new name, which nobody has submitted yet; NULL when out of memory. `name` is borrowed; it is
+ * copied by pending_own_name(), which is false when out of memory. */
 struct pending *pending_add(struct pending_table *table, struct pool *pool, const char *name,
                             size_t length, uint64_t hash);
+bool pending_own_name(struct pending *entry, struct pool *pool);
 
 /* Must not be in a queue. */
 void pending_remove(struct pending_table *table, struct pool *pool, struct pending *entry);

@@ -4,43 +4,15 @@
 
 #include <stdlib.h>
 
-/* The class of blocks of 32, 64, 128, ... bytes; POOL_CLASSES for what is too large. */
-static int class_of(size_t nbytes)
+void *pool_new(size_t nbytes)
 {
-    if (nbytes <= POOL_LEAST)
-        return 0;
-    if (nbytes > POOL_GREATEST)
-        return POOL_CLASSES;
-    return 32 - __builtin_clz((unsigned)(nbytes - 1) / POOL_LEAST);
-}
-
-void *pool_get(struct pool *pool, size_t nbytes)
-{
-    int class = class_of(nbytes);
-    if (class == POOL_CLASSES)
-        return malloc(nbytes);
-    struct pool_block *block = pool->free[class];
-    if (!block)
-        return malloc((size_t)POOL_LEAST << class);
-    pool->free[class] = block->next;
-    return block;
-}
-
-void pool_put(struct pool *pool, void *memory, size_t nbytes)
-{
-    int class = class_of(nbytes);
-    if (!memory || class == POOL_CLASSES) {
-        free(memory);
-        return;
-    }
-    struct pool_block *block = memory;
-    block->next = pool->free[class];
-    pool->free[class] = block;
+    int class = pool_class(nbytes);
+    return malloc(class < POOL_CLASSES ? (size_t)POOL_LEAST << class : nbytes);
 }
 
 bool pool_reserve(struct pool *pool, size_t nbytes, int count)
 {
-    int class = class_of(nbytes);
+    int class = pool_class(nbytes);
     for (struct pool_block *block = pool->free[class]; block && count > 0; block = block->next)
         count--;
     for (; count > 0; count--) {

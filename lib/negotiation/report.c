@@ -177,8 +177,38 @@ static void put_sections(struct negotiation *negotiation, struct wire_writer *bo
     }
 }
 
+bool negotiation_has_report(const struct negotiation *negotiation)
+{
+    return negotiation->ready.first || negotiation->joins.nnews > 0 ||
+           negotiation->retirement.to_tell;
+}
+
+/* One name that is as before, and nothing else: what a rank that waits for each says. */
+static bool is_one_bit(const struct negotiation *negotiation)
+{
+    const struct pending *only = negotiation->ready.first;
+    return only && !only->next && negotiation->joins.nnews == 0 &&
+           !negotiation->retirement.to_tell && is_bit(negotiation, only);
+}
+
+static void put_one_bit(struct negotiation *negotiation, struct wire_writer *body)
+{
+    struct pending *only = pending_pop(&negotiation->ready);
+    only->state = PENDING_TOLD;
+    wire_put_u8(body, UP_BITS);
+    wire_put_u32(body, 1);
+    wire_put_u32(body, (uint32_t)only->slot / 64);
+    wire_put_u32(body, 1);
+    wire_put_u64(body, UINT64_C(1) << only->slot % 64);
+    put_payload(negotiation, body, only->slot);
+}
+
 bool negotiation_report(struct negotiation *negotiation, struct wire_writer *body)
 {
+    if (is_one_bit(negotiation)) {
+        put_one_bit(negotiation, body);
+        return true;
+    }
     struct span span = { 0 };
     struct pending_queue items = { 0 };
     uint32_t nitems = collect(negotiation, &span, &items);

@@ -25,7 +25,7 @@ static int retire_slot(struct negotiation *negotiation, uint32_t slot, struct er
         return fail(err, HVD_ERR_PROTOCOL, "slot %u is retired, which is not in use", slot);
     struct pending *entry = cache->slots[slot].pending;
     if (entry) {
-        if (!negotiation_detach(negotiation, entry))
+        if (!negotiation_detach(negotiation, entry) || !pending_own_name(entry, &negotiation->pool))
             return fail(err, HVD_ERR_NOMEM, "out of memory");
         entry->slot = -1;
     }

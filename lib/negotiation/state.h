@@ -50,7 +50,9 @@ struct top {
     bool retirement_wanted;
     bool all_joined;
     int last_joined;
-    bool unapplied; /* a message that has been made has not been applied */
+    bool unapplied;                /* a message that has been made has not been applied */
+    negotiation_choose_fn *choose; /* may be NULL */
+    void *choose_arg;
 };
 
 struct negotiation {
@@ -111,8 +113,12 @@ struct rank_range negotiation_range(const struct negotiation *negotiation, int c
 bool negotiation_detach(struct negotiation *negotiation, struct pending *entry);
 
 /* What somebody has submitted. */
-const struct description *negotiation_description(const struct negotiation *negotiation,
-                                                  const struct pending *entry);
+static inline const struct description *
+negotiation_description(const struct negotiation *negotiation, const struct pending *entry)
+{
+    return entry->variants ? &entry->variants->variant[0].description
+                           : &negotiation->cache.slots[entry->slot].description;
+}
 
 /* Not all ranks of this subtree have submitted it: the rest have joined. */
 bool negotiation_has_absent(const struct negotiation *negotiation, const struct pending *entry);
@@ -144,8 +150,9 @@ int negotiation_check_data(const struct agreed *agreed, bool done, int flags, st
 /* Did all that have submitted `entry` here submit what was agreed on? */
 int negotiation_check_agreed(const struct negotiation *negotiation, const struct pending *entry,
                              const struct agreed *agreed, struct err *err);
-/* Can these be carried out as one? Thresholds are the top's business. */
-int negotiation_check_fused(const struct agreed *agreed, size_t count, struct err *err);
+/* Can these be carried out as one, with that algorithm? Thresholds are the top's business. */
+int negotiation_check_run(int algorithm, const struct agreed *agreed, size_t count,
+                          struct err *err);
 
 /* ready.c, on top: all ranks have submitted `entry`, or have joined. */
 int negotiation_ready(struct negotiation *negotiation, struct pending *entry, struct err *err);
