@@ -23,6 +23,7 @@ struct tour {
     struct hvd_result result;
     float *input, *output;       /* owned; room for TOUR_ROOM elements, and as many for each rank */
     int64_t *splits;             /* owned; one for each rank */
+    float *shared;               /* memory that ranks of a host share */
     int process_set;             /* of the ranks with even numbers */
     char folder[200], file[220]; /* a private folder, and a file in it */
     float weight[2], gradient[2];

@@ -78,6 +78,25 @@ static void dtype_size(struct tour *tour, int arg)
     tour_number(tour, (double)hvd_dtype_size((enum hvd_dtype)arg), 2);
 }
 
+static void alloc(struct tour *tour, int arg)
+{
+    tour->shared = hvd_alloc((size_t)arg * sizeof *tour->shared);
+    tour_say(tour, tour->shared ? "memory" : "NULL");
+    tour_expect(tour, tour->shared != NULL);
+    for (int i = 0; tour->shared && i < arg; i++)
+        tour->shared[i] = (float)i;
+}
+
+/* What it is for. */
+static void free_alloc(struct tour *tour, int arg)
+{
+    float *shared = tour->shared;
+    if (tour_status(tour, hvd_allreduce("tour.shared", shared, shared, (size_t)arg, HVD_FLOAT32,
+                                        HVD_AVERAGE)))
+        tour_elements(tour, shared, arg, 0, 1);
+    hvd_free(shared);
+}
+
 static void bytes_sent(struct tour *tour, int arg)
 {
     int64_t bytes = hvd_bytes_sent();
@@ -118,6 +137,8 @@ static const struct tour_row first[] = {
     { "cross_size()", "hvd_cross_size()", cross_size, 0 },
     { "cross_rank()", "hvd_cross_rank()", cross_rank, 0 },
     { "is_homogeneous()", "hvd_is_homogeneous()", is_homogeneous, 0 },
+    { "-", "hvd_alloc()", alloc, 3 },
+    { "-", "hvd_free()", free_alloc, 3 },
     { "-", "hvd_bytes_sent()", bytes_sent, 0 },
     { "horovod.__version__", "hvd_version()", version, 0 },
     { "-", "hvd_dtype_size(HVD_BFLOAT16)", dtype_size, HVD_BFLOAT16 },

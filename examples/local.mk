@@ -65,6 +65,7 @@ bin_PROGRAMS += examples/hvd-bandwidth
 examples_hvd_bandwidth_SOURCES = examples/bandwidth.c
 examples_hvd_bandwidth_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 examples_hvd_bandwidth_LDADD = examples/libbandwidth.la lib/libhvd.la
+dist_bin_SCRIPTS += examples/hvd-tune
 endif
 
 # Networks that are fitted to a function or a differential equation.

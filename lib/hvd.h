@@ -22,7 +22,10 @@
  * What the ranks submit under a name must agree: kind of collective, element type, shape,
  * operation, factors, root. If it does not, the collective fails with HVD_ERR_MISMATCH on every
  * rank, the text says which ranks said what, and the world goes on. When a rank is lost, every call
- * on every rank fails with HVD_ERR_PEER_LOST and the same text, from then on.
+ * on every rank fails with HVD_ERR_PEER_LOST and the same text, from then on. When ranks wait for
+ * each other for ever, each for a name that another one does not submit, they are told within
+ * seconds (HVD_ERR_TIMEOUT, and the world is broken), provided that it can be known: every thread
+ * of every program is in a call that waits without a deadline.
  *
  * Status: every call returns HVD_OK (0) or a negative enum hvd_status, except those that return a
  * rank, a size or a number, which are never negative when they succeed. hvd_last_error() tells in
@@ -31,9 +34,10 @@
  * locale, working directory, stdin or stdout; warnings about stalled ranks go to stderr
  * (HOROVOD_LOG_LEVEL). After fork() the child holds no world: its calls return HVD_ERR_FORKED.
  *
- * All calls may be made from any thread. Data need not be aligned. The names and their meaning are
- * those of Horovod; hvd(3) has a page for each call, hvd_environment(7) lists the variables that
- * are read.
+ * All calls may be made from any thread, and none is a cancellation point: a thread that is
+ * cancelled (pthread_cancel()) while it is in a call ends when the call has. Data need not be
+ * aligned. The names and their meaning are those of Horovod; hvd(3) has a page for each call,
+ * hvd_environment(7) lists the variables that are read.
  *
  * Beside it: hvd_optimizer.h, an optimizer that averages gradients as they become ready;
  * hvd_training.h, state, metrics, learning rates, samplers and checkpoints; hvd_device.h, tensors
@@ -342,6 +346,19 @@ HVD_API size_t hvd_dtype_size(enum hvd_dtype dtype);
  * data, agreement, heads of messages; or HVD_ERR_NOT_INITIALIZED, HVD_ERR_SHUT_DOWN,
  * HVD_ERR_FORKED. A rank that submits nothing sends nothing, but for what others need it for. */
 HVD_API int64_t hvd_bytes_sent(void);
+
+/* Memory for tensors, which other ranks of this host can read where it lies: reductions of tensors
+ * in it copy nothing and are several times as fast as those of other memory. Everything else works
+ * alike. Aligned to 64 bytes, contents undefined; NULL when out of memory. Usable before hvd_init()
+ * and after hvd_shutdown(), from any thread; a part of what was allocated is as good as the whole.
+ * Tensors of any size: small ones share pages, as in malloc(), but it is slower than that, and not
+ * meant for what is allocated in every step. Where the system has no such memory, it is ordinary.
+ *
+ * hvd_free() gives it back (NULL is fine), once no tensor in it is in flight. A child that the
+ * process forks may use what was allocated before, as long as its parent does not free it, but
+ * changes are seen by the parent as well; freeing it there does nothing. */
+HVD_API void *hvd_alloc(size_t nbytes);
+HVD_API void hvd_free(void *memory);
 
 /* The version of the library that is running, e.g. "0.1.0". */
 HVD_API const char *hvd_version(void);

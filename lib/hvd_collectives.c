@@ -13,12 +13,10 @@
 #include <stdlib.h>
 
 /* What is this rank's own mistake whatever the collective. */
-static int check(const struct submission *submission, const int64_t *handle, struct err *err)
+static int check(const struct submission *submission, struct err *err)
 {
     const char *call = collective_name(submission->kind);
     bool whole = submission->kind == COLLECTIVE_BARRIER || submission->kind == COLLECTIVE_JOIN;
-    if (!handle)
-        return fail(err, HVD_ERR_INVALID, "%s: there is no place for the handle", call);
     if (!whole && !submission->tensors)
         return fail(err, HVD_ERR_INVALID, "%s: there is no tensor", call);
     if (submission->count < 1)
@@ -33,9 +31,11 @@ static int start(const struct submission *submission, int64_t *handle)
     struct world *world = process_enter(&err);
     if (!world)
         return process_answer(err.code, &err);
-    int rc = check(submission, handle, &err);
+    int rc = handle ? check(submission, &err)
+                    : fail(&err, HVD_ERR_INVALID, "%s: there is no place for the handle",
+                           collective_name(submission->kind));
     if (rc == HVD_OK)
-        rc = engine_submit(world_engine(world), submission, false, handle, &err);
+        rc = engine_submit(world_engine(world), submission, handle, &err);
     process_exit();
     return process_answer(rc, &err);
 }
@@ -58,18 +58,15 @@ static int check_output(const struct submission *submission, const struct hvd_re
 
 static int run(const struct submission *submission, struct hvd_result *results)
 {
-    int64_t handle;
     struct err err;
     struct world *world = process_enter(&err);
     if (!world)
         return process_answer(err.code, &err);
-    int rc = check(submission, &handle, &err);
+    int rc = check(submission, &err);
     if (rc == HVD_OK)
         rc = check_output(submission, results, &err);
     if (rc == HVD_OK)
-        rc = engine_submit(world_engine(world), submission, true, &handle, &err);
-    if (rc == HVD_OK)
-        rc = engine_wait(world_engine(world), handle, -1, results, &err);
+        rc = engine_run(world_engine(world), submission, results, &err);
     process_exit();
     return process_answer(rc, &err);
 }

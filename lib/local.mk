@@ -7,6 +7,7 @@ include_HEADERS += lib/hvd.h lib/hvd_device.h lib/hvd_optimizer.h lib/hvd_traini
 pkgconfig_DATA += lib/hvd.pc
 
 lib_base_libbase_la_SOURCES = \
+	lib/base/algorithm_names.c lib/base/algorithm_names.h \
 	lib/base/auth.c lib/base/auth.h \
 	lib/base/env_names.h \
 	lib/base/frame.c lib/base/frame.h \
@@ -15,11 +16,16 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/interfaces.c lib/base/interfaces.h \
 	lib/base/job_id.c lib/base/job_id.h \
 	lib/base/join_protocol.c lib/base/join_protocol.h \
+	lib/base/least.h \
 	lib/base/log.c lib/base/log.h \
 	lib/base/place.h \
+	lib/base/settings.c lib/base/settings.h \
+	lib/base/standard_streams.c lib/base/standard_streams.h \
 	lib/base/status.c lib/base/status.h \
+	lib/base/sum.h \
 	lib/base/text.c lib/base/text.h \
 	lib/base/topology.c lib/base/topology.h \
+	lib/base/transport.c lib/base/transport.h \
 	lib/base/wire.c lib/base/wire.h
 lib_base_libbase_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)
 lib_base_libbase_la_LIBADD = $(SODIUM_LIBS)
@@ -29,6 +35,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/hvd.c lib/hvd.h \
 	lib/hvd_collectives.c \
 	lib/hvd_device.c \
+	lib/hvd_memory.c \
 	lib/hvd_process_sets.c \
 	lib/process.c lib/process.h \
 	lib/request.c lib/request.h \
@@ -38,33 +45,55 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/collective/adasum_math.c lib/collective/adasum_math.h \
 	lib/collective/adasum_memory.c \
 	lib/collective/adasum_schedule.c lib/collective/adasum_schedule.h \
+	lib/collective/algorithm.c lib/collective/algorithm.h \
 	lib/collective/allgather_ring.c \
 	lib/collective/allreduce_ring.c \
 	lib/collective/alltoall_pairwise.c lib/collective/alltoall_pairwise.h \
 	lib/collective/broadcast_ring.c \
+	lib/collective/broadcast_tree.c lib/collective/broadcast_tree.h \
+	lib/collective/direct.c lib/collective/direct.h \
+	lib/collective/direct_flow.c lib/collective/direct_flow.h \
+	lib/collective/direct_schedule.c lib/collective/direct_schedule.h \
+	lib/collective/doubling.c lib/collective/doubling.h \
+	lib/collective/doubling_schedule.c lib/collective/doubling_schedule.h \
+	lib/collective/exchange.c lib/collective/exchange.h \
+	lib/collective/exchange_flow.c lib/collective/exchange_flow.h \
+	lib/collective/exchange_schedule.c lib/collective/exchange_schedule.h \
+	lib/collective/halving_doubling.c \
 	lib/collective/operation.c lib/collective/operation.h \
 	lib/collective/operation_impl.h \
 	lib/collective/operation_store.c \
+	lib/collective/placing.c lib/collective/placing.h \
+	lib/collective/recursive_doubling.c \
 	lib/collective/reduce_scatter_ring.c \
 	lib/collective/ring.c lib/collective/ring.h \
 	lib/collective/ring_flow.c lib/collective/ring_flow.h \
 	lib/collective/ring_schedule.c lib/collective/ring_schedule.h \
+	lib/collective/tree_schedule.c lib/collective/tree_schedule.h \
+	lib/collective/two_level.c lib/collective/two_level.h \
+	lib/collective/two_level_schedule.c lib/collective/two_level_schedule.h \
 	lib/device/device.c lib/device/device.h \
 	lib/device/device_calls.c \
 	lib/device/device_copy.c lib/device/device_copy.h \
 	lib/device/device_impl.h \
 	lib/device/device_memory.c \
 	lib/device/transfer.c lib/device/transfer.h \
+	lib/engine/borders_file.c lib/engine/borders_file.h \
 	lib/engine/channel.c lib/engine/channel.h \
+	lib/engine/directory.c lib/engine/directory.h \
 	lib/engine/drive.c \
 	lib/engine/engine.c lib/engine/engine.h \
 	lib/engine/engine_impl.h \
 	lib/engine/flight.c lib/engine/flight.h \
+	lib/engine/gaussian_process.c lib/engine/gaussian_process.h \
 	lib/engine/inspect.c \
 	lib/engine/move.c \
 	lib/engine/doing.c \
+	lib/engine/reach.c \
+	lib/engine/processors.c lib/engine/processors.h \
 	lib/engine/ready.c \
 	lib/engine/run.c \
+	lib/engine/run_links.c \
 	lib/engine/run_prepare.c \
 	lib/engine/run_queue.c \
 	lib/engine/set.c \
@@ -72,7 +101,6 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/set_links.c \
 	lib/engine/set_tree.c \
 	lib/engine/sets.c \
-	lib/engine/settings.c lib/engine/settings.h \
 	lib/engine/settle.c \
 	lib/engine/stage.c lib/engine/stage.h \
 	lib/engine/stage_copy.c \
@@ -83,12 +111,18 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/stall_overdue.c lib/engine/stall_overdue.h \
 	lib/engine/stall_self.c lib/engine/stall_self.h \
 	lib/engine/stall_text.c lib/engine/stall_text.h \
+	lib/engine/step_meter.c lib/engine/step_meter.h \
 	lib/engine/submit.c \
+	lib/engine/submit_offer.c \
 	lib/engine/timeline.c lib/engine/timeline.h \
 	lib/engine/timeline_file.c lib/engine/timeline_file.h \
 	lib/engine/timeline_names.c lib/engine/timeline_names.h \
 	lib/engine/trace.c lib/engine/trace.h \
 	lib/engine/tree_link.c lib/engine/tree_link.h \
+	lib/engine/tune.c \
+	lib/engine/tuner.c lib/engine/tuner.h \
+	lib/engine/tuner_log.c lib/engine/tuner_log.h \
+	lib/engine/tuning.c lib/engine/tuning.h \
 	lib/join/bootstrap.c lib/join/bootstrap.h \
 	lib/join/environment.c lib/join/environment.h \
 	lib/join/failure.c lib/join/failure.h \
@@ -96,18 +130,36 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/join/join_retry.c lib/join/join_retry.h \
 	lib/join/news.c lib/join/news.h \
 	lib/join/quiet_thread.c lib/join/quiet_thread.h \
+	lib/link/arrivals.c lib/link/arrivals.h \
 	lib/link/descriptor.c lib/link/descriptor.h \
 	lib/link/link.h \
 	lib/link/link_accept.c lib/link/link_accept.h \
+	lib/link/link_connection.c lib/link/link_connection.h \
 	lib/link/link_dial.c lib/link/link_dial.h \
 	lib/link/link_greet.c lib/link/link_greet.h \
 	lib/link/link_handshake.c lib/link/link_handshake.h \
+	lib/link/link_shm.c lib/link/link_shm.h lib/link/link_shm_impl.h \
+	lib/link/link_shm_receive.c \
+	lib/link/link_striped.c lib/link/link_striped.h \
 	lib/link/link_tcp.c lib/link/link_tcp.h \
 	lib/link/link_try.c lib/link/link_try.h \
+	lib/link/link_upgrade.c lib/link/link_upgrade.h \
 	lib/link/linker.c lib/link/linker.h \
 	lib/link/listener.c lib/link/listener.h \
 	lib/link/network.c lib/link/network.h \
+	lib/link/parts.h \
+	lib/link/shm_bell.c lib/link/shm_bell.h \
+	lib/link/shm_fetch.c lib/link/shm_fetch.h \
+	lib/link/shm_foreign.c lib/link/shm_foreign.h \
+	lib/link/shm_lent.c lib/link/shm_lent.h \
+	lib/link/shm_ring.c lib/link/shm_ring.h \
+	lib/link/shm_run.c lib/link/shm_run.h \
 	lib/link/socket.c lib/link/socket.h \
+	lib/memory/extents.c lib/memory/extents.h \
+	lib/memory/segment.c lib/memory/segment.h \
+	lib/memory/segment_index.c lib/memory/segment_index.h \
+	lib/memory/shared_heap.c lib/memory/shared_heap.h \
+	lib/memory/spans.c lib/memory/spans.h \
 	lib/negotiation/apply.c \
 	lib/negotiation/cache.c lib/negotiation/cache.h \
 	lib/negotiation/contribution.c lib/negotiation/contribution.h \
@@ -133,11 +185,14 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/negotiation/variants.c lib/negotiation/variants.h \
 	lib/negotiation/variants_check.c \
 	lib/negotiation/waiting.c \
+	lib/reduce/copy.c lib/reduce/copy.h \
+	lib/reduce/crew.c lib/reduce/crew.h \
 	lib/reduce/half.h \
 	lib/reduce/reduce.c lib/reduce/reduce.h \
 	lib/reduce/reduce_avx2.c \
 	lib/reduce/reduce_avx512.c \
 	lib/reduce/reduce_loops.h \
+	lib/reduce/reduce_pairs.h \
 	lib/reduce/reduce_path.h \
 	lib/reduce/reduce_portable.c \
 	lib/training/call.c lib/training/call.h \

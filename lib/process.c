@@ -13,18 +13,38 @@ enum { OWNED_ELSEWHERE = -1 };
 
 static struct {
     pthread_mutex_t turns; /* one thread joins or leaves at a time */
-    pthread_mutex_t lock;  /* guards what follows but `owner` */
-    pthread_cond_t empty;  /* `inside` is 0 */
+    pthread_mutex_t lock;  /* guards `life` */
+    pthread_cond_t empty;  /* `inside` is 0, after the world has been left */
     enum life life;
-    struct world *world; /* while joined */
-    int inside;          /* threads in a call */
-    _Atomic pid_t owner; /* the process that joined or is about to; 0 for none,
-                            OWNED_ELSEWHERE in a forked child */
+    _Atomic(struct world *) world; /* while joined */
+    atomic_int inside;             /* threads in a call */
+    _Atomic pid_t owner;           /* the process that joined or is about to; 0 for none,
+                                      OWNED_ELSEWHERE in a forked child */
 } process = { .turns = PTHREAD_MUTEX_INITIALIZER,
               .lock = PTHREAD_MUTEX_INITIALIZER,
               .empty = PTHREAD_COND_INITIALIZER };
 
 static _Thread_local struct err last_error;
+
+static _Thread_local struct {
+    int depth, before; /* how often it holds its cancellation back; its state before the first */
+} cancellation;
+
+/* A thread that ended inside would leave a lock taken and its part of a collective undone, and
+ * everybody waiting. So a call ends first. */
+static void hold_cancellation(void)
+{
+    int before;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    if (cancellation.depth++ == 0)
+        cancellation.before = before;
+}
+
+static void allow_cancellation(void)
+{
+    if (--cancellation.depth == 0)
+        pthread_setcancelstate(cancellation.before, NULL);
+}
 
 int process_answer(int rc, const struct err *err)
 {
@@ -68,10 +88,13 @@ int process_check_owner(struct err *err)
     return HVD_OK;
 }
 
-/* Under the lock. */
+/* Why there is no world; HVD_OK if there is. */
 static int check_life(struct err *err)
 {
-    switch (process.life) {
+    pthread_mutex_lock(&process.lock);
+    enum life life = process.life;
+    pthread_mutex_unlock(&process.lock);
+    switch (life) {
     case JOINED:
         return HVD_OK;
     case LEFT:
@@ -81,23 +104,36 @@ static int check_life(struct err *err)
     }
 }
 
+/* Whoever leaves first takes the world away and then looks who is inside; whoever enters is first
+ * inside and then looks for the world: one of them sees the other. */
 struct world *process_enter(struct err *err)
 {
     if (process_check_owner(err) < 0)
         return NULL;
+    for (;;) {
+        hold_cancellation();
+        atomic_fetch_add(&process.inside, 1);
+        struct world *world = atomic_load(&process.world);
+        if (world)
+            return world;
+        process_exit();
+        if (check_life(err) < 0)
+            return NULL;
+    }
+}
+
+static void tell_who_leaves(void)
+{
     pthread_mutex_lock(&process.lock);
-    struct world *world = check_life(err) == HVD_OK ? process.world : NULL;
-    process.inside += world != NULL;
+    pthread_cond_broadcast(&process.empty);
     pthread_mutex_unlock(&process.lock);
-    return world;
 }
 
 void process_exit(void)
 {
-    pthread_mutex_lock(&process.lock);
-    if (--process.inside == 0)
-        pthread_cond_broadcast(&process.empty);
-    pthread_mutex_unlock(&process.lock);
+    if (atomic_fetch_sub(&process.inside, 1) == 1 && !atomic_load(&process.world))
+        tell_who_leaves();
+    allow_cancellation();
 }
 
 static const char *from_environment(const char *name)
@@ -108,7 +144,7 @@ static const char *from_environment(const char *name)
 static void set_joined(struct world *world)
 {
     pthread_mutex_lock(&process.lock);
-    process.world = world;
+    atomic_store(&process.world, world);
     process.life = JOINED;
     pthread_mutex_unlock(&process.lock);
 }
@@ -136,22 +172,25 @@ int process_join(struct err *err)
     int rc = process_check_owner(err);
     if (rc < 0)
         return rc;
+    hold_cancellation();
     pthread_mutex_lock(&process.turns);
     rc = join_once(err);
     pthread_mutex_unlock(&process.turns);
+    allow_cancellation();
     return rc;
 }
 
 /* From now on nobody gets in. NULL if there is nothing to leave, or, at exit, somebody inside. */
 static struct world *set_left(bool at_exit)
 {
-    struct world *world = NULL;
     pthread_mutex_lock(&process.lock);
-    if (process.life == JOINED && !(at_exit && process.inside > 0)) {
-        world = process.world;
-        process.world = NULL;
-        process.life = LEFT;
+    struct world *world = atomic_exchange(&process.world, NULL);
+    if (world && at_exit && atomic_load(&process.inside) > 0) {
+        atomic_store(&process.world, world);
+        world = NULL;
     }
+    if (world)
+        process.life = LEFT;
     pthread_mutex_unlock(&process.lock);
     return world;
 }
@@ -159,24 +198,37 @@ static struct world *set_left(bool at_exit)
 static void await_the_last(void)
 {
     pthread_mutex_lock(&process.lock);
-    while (process.inside > 0)
+    while (atomic_load(&process.inside) > 0)
         pthread_cond_wait(&process.empty, &process.lock);
     pthread_mutex_unlock(&process.lock);
 }
 
+/* When it is one's turn. The world is stopped before it is gone: who finds none must not think that
+ * its memory is not used any more. At exit nobody is inside. */
+static void part(bool at_exit)
+{
+    struct world *world = atomic_load(&process.world);
+    if (world && !at_exit)
+        world_stop(world);
+    world = set_left(at_exit);
+    if (!world)
+        return;
+    if (at_exit)
+        world_stop(world);
+    await_the_last();
+    world_leave(world);
+}
+
 void process_part(bool at_exit)
 {
+    hold_cancellation();
     if (!at_exit)
         pthread_mutex_lock(&process.turns);
-    else if (pthread_mutex_trylock(&process.turns) != 0)
-        return;
-    struct world *world = set_left(at_exit);
-    if (world) {
-        world_stop(world);
-        await_the_last();
-        world_leave(world);
+    if (!at_exit || pthread_mutex_trylock(&process.turns) == 0) {
+        part(at_exit);
+        pthread_mutex_unlock(&process.turns);
     }
-    pthread_mutex_unlock(&process.turns);
+    allow_cancellation();
 }
 
 /* Normal exit says goodbye, too; unless another thread is still inside a call, which would have to

@@ -59,9 +59,12 @@ static int check_name(struct request *request, struct err *err)
         return HVD_OK;
     if (*name == '\0')
         return fail(err, HVD_ERR_INVALID, "the name is empty; NULL stands for none");
-    if (strnlen(name, HVD_NAME_MAX + 1) > HVD_NAME_MAX)
+    size_t end = strnlen(name, HVD_NAME_MAX + 1);
+    if (end > HVD_NAME_MAX)
         return fail(err, HVD_ERR_INVALID, "the name is longer than %d bytes", HVD_NAME_MAX);
-    for (size_t at = 0, length, end = strlen(name); at < end; at += length) {
+    if (text_is_ascii(name, end))
+        return HVD_OK;
+    for (size_t at = 0, length; at < end; at += length) {
         length = text_utf8_length(name + at, end - at);
         if (length == 0)
             return fail(err, HVD_ERR_INVALID, "the name is not UTF-8 (byte %zu is 0x%02x)", at,
@@ -285,7 +288,7 @@ int request_describe(struct description *description, enum collective_kind kind,
     char label[REQUEST_LABEL];
     bool has_tensor = collective_has_tensor(kind);
     struct request request = { description, &rules[kind], tensor, options, set };
-    *description = (struct description){ .kind = kind };
+    description_init(description, kind);
     int rc = HVD_OK;
     if (!has_tensor)
         rc = check_factors(&request, err);

@@ -3,12 +3,22 @@
 #include "lib/world.h"
 
 #include "lib/base/log.h"
+#include "lib/engine/tuner.h"
 #include "lib/join/bootstrap.h"
 #include "lib/join/news.h"
+#include "lib/link/link_striped.h"
 #include "lib/link/linker.h"
 #include "lib/link/socket.h"
+#include "lib/reduce/crew.h"
 
 #include <stdlib.h>
+
+_Static_assert((int)SETTINGS_STREAMS_MAX == (int)STREAMS_MAX &&
+                   (int)SETTINGS_THREADS_MAX == (int)CREW_MAX &&
+                   (int)SETTINGS_WARMUP_MAX == (int)TUNER_WARMUP_MAX &&
+                   (int)SETTINGS_STEPS_MAX == (int)TUNER_STEPS_MAX &&
+                   (int)SETTINGS_SAMPLES_MAX == (int)TUNER_SAMPLES_MAX,
+               "what may be asked for is what there can be");
 
 struct world {
     struct seat seat;
@@ -22,13 +32,21 @@ static bool has_rendezvous(const struct world *world)
     return world->seat.connection.fd >= 0;
 }
 
-static struct linker *make_linker(struct seat *seat, struct err *err)
+static struct linker *make_linker(struct seat *seat, int streams, struct err *err)
 {
     const struct join_welcome *welcome = &seat->welcome;
-    struct linker *linker = linker_create(seat->listener, welcome->place.rank, welcome->epoch,
-                                          &seat->key, &seat->network, err);
+    struct linker_options options = {
+        .listener = seat->listener,
+        .unix_listener = seat->unix_listener,
+        .rank = welcome->place.rank,
+        .epoch = welcome->epoch,
+        .streams = streams,
+        .key = &seat->key,
+        .network = &seat->network,
+    };
+    struct linker *linker = linker_create(&options, err);
     if (linker)
-        seat->listener = -1; /* taken over */
+        seat->listener = seat->unix_listener = -1; /* taken over */
     job_key_wipe(&seat->key);
     return linker;
 }
@@ -37,7 +55,7 @@ static int start_engine(struct world *world, const struct settings *settings,
                         const struct environment *environment, struct err *err)
 {
     struct seat *seat = &world->seat;
-    struct linker *linker = make_linker(seat, err);
+    struct linker *linker = make_linker(seat, settings->streams, err);
     if (!linker)
         return err->code;
     struct engine_options options = {
@@ -101,7 +119,7 @@ struct world *world_join(environment_get_fn *get, struct err *err)
         fail(err, HVD_ERR_NOMEM, "out of memory");
         return NULL;
     }
-    world->seat.connection.fd = world->seat.listener = -1;
+    world->seat.connection.fd = world->seat.listener = world->seat.unix_listener = -1;
     failure_init(&world->failure);
     if (join(world, get, err) == HVD_OK)
         return world;
@@ -136,7 +154,7 @@ void world_leave(struct world *world)
     struct err reason = { .code = HVD_OK };
     if (has_rendezvous(world)) {
         news_stop(&world->news); /* that the rendezvous hangs up after GOODBYE is no news */
-        failure_check(&world->failure, &reason);
+        failure_parting(&world->failure, &reason);
         join_goodbye(&world->seat.connection, &reason);
     }
     destroy(world);

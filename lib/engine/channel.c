@@ -2,6 +2,8 @@
 /* Frames of operations over a link; see channel.h. */
 #include "lib/engine/channel.h"
 
+#include "lib/base/least.h"
+#include "lib/base/sum.h"
 #include "lib/base/wire.h"
 
 #include <assert.h>
@@ -9,9 +11,20 @@
 #include <poll.h>
 #include <string.h>
 
-static size_t least(size_t a, size_t b)
+enum { LENGTH_BITS = 19, SUM_BITS = 32 - LENGTH_BITS };
+
+_Static_assert(CHANNEL_FRAME_MAX < 1 << LENGTH_BITS, "the rest of the word is the sum's");
+
+static uint32_t header_sum(uint32_t number, uint32_t length)
 {
-    return a < b ? a : b;
+    return sum_word((uint64_t)length << 32 | number, SUM_BITS);
+}
+
+void channel_header_encode(unsigned char header[CHANNEL_HEADER], uint32_t number, uint32_t length)
+{
+    uint32_t words[] = { htole32(number),
+                         htole32(header_sum(number, length) << LENGTH_BITS | length) };
+    memcpy(header, words, sizeof words);
 }
 
 /* NULL when it is done, or has not been started here. */
@@ -37,15 +50,102 @@ bool channel_is_flushed(const struct channel *channel)
     return channel->out_header_sent == CHANNEL_HEADER && channel->out_left == 0;
 }
 
-/* Something of the lowest operation that has anything to send; NULL if none has. */
-static const void *find_output(const struct channel *channel, const struct operation_window *window,
-                               uint32_t *number, size_t *nbytes)
+/* ---- debts ---- */
+
+static struct channel_debt *debt_at(struct channel *channel, unsigned index)
 {
+    return &channel->debts[(channel->first_debt + index) % CHANNEL_DEBTS];
+}
+
+/* How much of what an operation has to send the link has already. */
+static size_t owed(const struct channel *channel, uint32_t number)
+{
+    size_t nbytes = 0;
+    for (unsigned i = 0; i < channel->debt_count; i++) {
+        const struct channel_debt *debt =
+            &channel->debts[(channel->first_debt + i) % CHANNEL_DEBTS];
+        nbytes += debt->number == number ? debt->nbytes : 0;
+    }
+    return nbytes;
+}
+
+/* There is room: nothing is handed over when there is none. */
+static void owe(struct channel *channel, uint32_t number, size_t nbytes, bool offered)
+{
+    if (channel->debt_count > 0) {
+        struct channel_debt *last = debt_at(channel, channel->debt_count - 1);
+        if (last->number == number && last->offered == offered) {
+            last->nbytes += nbytes;
+            return;
+        }
+    }
+    *debt_at(channel, channel->debt_count++) = (struct channel_debt){ number, nbytes, offered };
+}
+
+static bool may_owe(const struct channel *channel)
+{
+    return channel->debt_count < CHANNEL_DEBTS;
+}
+
+/* So much of the first debt is paid. */
+static void pay(struct channel *channel, const struct operation_window *window, size_t nbytes)
+{
+    struct channel_debt *debt = debt_at(channel, 0);
+    struct operation *operation = find(window, debt->number);
+    debt->nbytes -= nbytes;
+    if (debt->nbytes == 0) {
+        channel->first_debt = (channel->first_debt + 1) % CHANNEL_DEBTS;
+        channel->debt_count--;
+    }
+    assert(operation); /* it is not done before all is sent */
+    operation->type->sent(operation, channel->peer, nbytes);
+}
+
+/* Tells the operations what the peer has fetched. 1 if there was anything. */
+static int settle_debts(struct channel *channel, const struct operation_window *window)
+{
+    if (channel->debt_count == 0)
+        return 0;
+    uint64_t taken = link_taken(channel->link);
+    int moved = 0;
+    while (channel->debt_count > 0) {
+        const struct channel_debt *debt = debt_at(channel, 0);
+        size_t nbytes = debt->nbytes;
+        if (debt->offered) {
+            nbytes = least(nbytes, (size_t)(taken - channel->settled));
+            channel->settled += nbytes;
+        }
+        if (nbytes == 0)
+            break;
+        pay(channel, window, nbytes);
+        moved = 1;
+    }
+    return moved;
+}
+
+/* ---- sending ---- */
+
+/* What an operation has to send and the link does not have yet; `*nbytes` 0 for nothing. */
+static const unsigned char *output_of(const struct channel *channel, struct operation *operation,
+                                      uint32_t number, size_t *nbytes)
+{
+    *nbytes = 0;
+    if (operation->spoiled)
+        return NULL; /* whoever waits for it must not get what was made of it */
+    return operation->type->output(operation, channel->peer, owed(channel, number), nbytes);
+}
+
+/* Something of the lowest operation that has anything to send; NULL if none has. */
+static const unsigned char *find_output(const struct channel *channel,
+                                        const struct operation_window *window, uint32_t *number,
+                                        size_t *nbytes)
+{
+    *nbytes = 0;
     for (uint32_t n = window->first; n != window->end; n++) {
         struct operation *operation = window->at[n % WINDOW_SIZE];
-        *nbytes = 0;
-        const void *data =
-            operation ? operation->type->output(operation, channel->peer, nbytes) : NULL;
+        if (!operation)
+            continue;
+        const unsigned char *data = output_of(channel, operation, n, nbytes);
         *number = n;
         if (*nbytes > 0)
             return data;
@@ -58,8 +158,7 @@ static void begin_frame(struct channel *channel, uint32_t number, size_t nbytes)
     channel->out_number = number;
     channel->out_left = least(nbytes, CHANNEL_FRAME_MAX);
     channel->out_header_sent = 0;
-    uint32_t header[] = { htole32(number), htole32((uint32_t)channel->out_left) };
-    memcpy(channel->out_header, header, sizeof header);
+    channel_header_encode(channel->out_header, number, (uint32_t)channel->out_left);
 }
 
 /* The frame that nothing was sent of: another may be better next time. */
@@ -69,24 +168,62 @@ static void forget_frame(struct channel *channel)
     channel->out_left = 0;
 }
 
-/* What is missing of the header, then data. Returns as link_try_send() does. */
-static ssize_t send_parts(struct channel *channel, const void *data, size_t nbytes, struct err *err)
+/* Copies what is missing of the header, and data behind it. Returns as link_try_send() does, of the
+ * data alone; `*sent` is how much of both was sent. */
+static ssize_t copy(struct channel *channel, const void *data, size_t nbytes, ssize_t *sent,
+                    struct err *err)
 {
-    size_t sent = channel->out_header_sent;
+    size_t missing = CHANNEL_HEADER - channel->out_header_sent;
     struct iovec parts[] = {
-        { channel->out_header + sent, CHANNEL_HEADER - sent },
-        { (void *)data, least(nbytes, channel->out_left) },
+        { channel->out_header + channel->out_header_sent, missing },
+        { (void *)data, nbytes },
     };
-    int skipped = sent == CHANNEL_HEADER;
-    return link_try_send(channel->link, parts + skipped, 2 - skipped, err);
+    int first = missing == 0, end = nbytes > 0 ? 2 : 1;
+    *sent = link_try_send(channel->link, parts + first, end - first, err);
+    if (*sent <= 0)
+        return *sent;
+    size_t of_header = least((size_t)*sent, missing);
+    channel->out_header_sent += of_header;
+    return *sent - (ssize_t)of_header;
+}
+
+/* Hands over data of the frame whose header is on its way: 1 if anything moved, 0, or a status. */
+static int hand_over(struct channel *channel, struct operation *operation, const void *data,
+                     size_t nbytes, struct err *err)
+{
+    bool large = nbytes >= CHANNEL_OFFER_LEAST && channel->link->type->offer;
+    ssize_t sent = 0, offered = 0, copied = 0;
+    if (large && channel->out_header_sent < CHANNEL_HEADER)
+        copied = copy(channel, NULL, 0, &sent, err);
+    if (copied >= 0 && channel->out_header_sent == CHANNEL_HEADER && large)
+        offered = link_offer(channel->link, data, nbytes, err);
+    if (copied < 0 || offered < 0)
+        return (int)(copied < 0 ? copied : offered);
+    if (offered > 0) {
+        channel->out_left -= (size_t)offered;
+        owe(channel, channel->out_number, (size_t)offered, true);
+        return 1;
+    }
+    bool had_header = sent > 0;
+    copied = copy(channel, data, nbytes, &sent, err);
+    if (copied < 0)
+        return (int)copied;
+    channel->out_left -= (size_t)copied;
+    if (copied > 0 && channel->debt_count > 0)
+        owe(channel, channel->out_number, (size_t)copied, false);
+    else if (copied > 0)
+        operation->type->sent(operation, channel->peer, (size_t)copied);
+    return had_header || sent > 0;
 }
 
 static int send_some(struct channel *channel, const struct operation_window *window,
                      struct err *err)
 {
     size_t nbytes = 0;
-    const void *data;
+    const unsigned char *data;
     bool fresh = channel_is_flushed(channel);
+    if (!may_owe(channel))
+        return 0;
     if (fresh) {
         uint32_t number;
         if (!(data = find_output(channel, window, &number, &nbytes)))
@@ -96,20 +233,14 @@ static int send_some(struct channel *channel, const struct operation_window *win
     struct operation *operation = find(window, channel->out_number);
     assert(operation);
     if (!fresh)
-        data = operation->type->output(operation, channel->peer, &nbytes);
-    ssize_t sent = send_parts(channel, data, nbytes, err);
-    if (sent == 0 && fresh)
+        data = output_of(channel, operation, channel->out_number, &nbytes);
+    int rc = hand_over(channel, operation, data, least(nbytes, channel->out_left), err);
+    if (rc == 0 && fresh)
         forget_frame(channel);
-    if (sent <= 0)
-        return (int)sent;
-    size_t of_header = least((size_t)sent, CHANNEL_HEADER - channel->out_header_sent);
-    size_t of_data = (size_t)sent - of_header;
-    channel->out_header_sent += of_header;
-    channel->out_left -= of_data;
-    if (of_data > 0)
-        operation->type->sent(operation, channel->peer, of_data);
-    return 1;
+    return rc;
 }
+
+/* ---- receiving ---- */
 
 /* The header of the next frame is complete. */
 static int take_header(struct channel *channel, struct err *err)
@@ -118,7 +249,10 @@ static int take_header(struct channel *channel, struct err *err)
     wire_reader_init(&reader, channel->in_header, CHANNEL_HEADER);
     channel->in_header_received = 0;
     channel->in_number = wire_get_u32(&reader);
-    channel->in_left = wire_get_u32(&reader);
+    uint32_t word = wire_get_u32(&reader), length = word & ((1u << LENGTH_BITS) - 1);
+    if (word >> LENGTH_BITS != header_sum(channel->in_number, length))
+        return fail(err, HVD_ERR_PROTOCOL, "the header of a frame has been changed on the way");
+    channel->in_left = length;
     if (channel->in_left > 0 && channel->in_left <= CHANNEL_FRAME_MAX)
         return HVD_OK;
     return fail(err, HVD_ERR_PROTOCOL, "operation %u: a frame of %zu bytes", channel->in_number,
@@ -150,6 +284,24 @@ static void *find_space(const struct channel *channel, const struct operation_wi
     return operation ? operation->type->space(operation, channel->peer, nbytes) : NULL;
 }
 
+/* Lets the operation use what lies in the link. Returns how many bytes, 0 if they must be copied,
+ * or a negative status. */
+static ssize_t use_in_place(struct channel *channel, struct operation *operation, struct err *err)
+{
+    size_t nbytes;
+    const void *data = operation->type->take ? link_peek(channel->link, &nbytes) : NULL;
+    if (!data)
+        return 0;
+    ssize_t used =
+        operation->type->take(operation, channel->peer, data, least(nbytes, channel->in_left), err);
+    if (used <= 0)
+        return used;
+    channel->in_left -= (size_t)used;
+    int rc = link_consume(channel->link, (size_t)used, err);
+    operation->spoiled |= rc < 0;
+    return rc < 0 ? rc : used;
+}
+
 /* The rest of a frame, as far as there is room for it, and the header of the next one. */
 static int receive_some(struct channel *channel, const struct operation_window *window,
                         struct err *err)
@@ -158,6 +310,9 @@ static int receive_some(struct channel *channel, const struct operation_window *
     void *space = left > 0 ? find_space(channel, window, &room) : NULL;
     if (left > 0 && room == 0)
         return wait_with_frame(channel, window, err);
+    ssize_t used = left > 0 ? use_in_place(channel, find(window, channel->in_number), err) : 0;
+    if (used != 0)
+        return used < 0 ? (int)used : 1;
     room = least(room, left);
     struct iovec parts[] = { { space, room }, { channel->in_header + got, CHANNEL_HEADER - got } };
     int first = left > 0 ? 0 : 1, end = room == left ? 2 : 1;
@@ -188,13 +343,26 @@ static int receive_frame(struct channel *channel, const struct operation_window 
     return rc < 0 ? rc : 1;
 }
 
+/* Who waits with a frame does not receive, and would not hear that the other side has gone without
+ * taking what it was offered: 0, or that status. */
+static int ask_debtor(const struct channel *channel, struct err *err)
+{
+    if (channel->debt_count == 0 || channel->in_left == 0)
+        return 0;
+    return (int)link_try_send(channel->link, NULL, 0, err);
+}
+
 int channel_move(struct channel *channel, struct operation_window *window, struct err *err)
 {
+    int moved = settle_debts(channel, window);
     int sent = send_some(channel, window, err);
     if (sent < 0)
         return sent;
     int received = receive_frame(channel, window, err);
-    return received < 0 ? received : sent | received;
+    if (received < 0)
+        return received;
+    moved |= sent | received;
+    return moved ? moved : ask_debtor(channel, err);
 }
 
 static bool is_waiting(const struct channel *channel, const struct operation_window *window)
@@ -206,10 +374,16 @@ static bool is_waiting(const struct channel *channel, const struct operation_win
     return room == 0 && !is_too_much(channel, window);
 }
 
-short channel_events(const struct channel *channel, const struct operation_window *window)
+bool channel_has_output(const struct channel *channel, const struct operation_window *window)
 {
     uint32_t number;
     size_t nbytes;
-    bool sends = !channel_is_flushed(channel) || find_output(channel, window, &number, &nbytes);
+    return may_owe(channel) &&
+           (!channel_is_flushed(channel) || find_output(channel, window, &number, &nbytes));
+}
+
+short channel_events(const struct channel *channel, const struct operation_window *window)
+{
+    bool sends = channel->debt_count > 0 || channel_has_output(channel, window);
     return (short)((is_waiting(channel, window) ? 0 : POLLIN) | (sends ? POLLOUT : 0));
 }

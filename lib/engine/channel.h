@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The data link to one other rank of a process set, shared by the operations under way.
  *
- *   0 number of the operation u32   4 length u32   8 data
+ *   0 number of the operation u32   4 length u32, of which the upper 13 bits are a sum (sum.h) of
+ *   the number and the other 19   8 data
  *
  * All ranks start the operations of a set in the same order and number them alike; a few are under
- * way at once (the window). The lowest that has something to send sends the next frame; the receiver
- * hands it to the operation of that number, and waits with a frame whose operation it has not
- * started yet, or which has no space now.
+ * way at once (the window). The lowest that has something to send sends the next frame; the
+ * receiver hands it to the operation of that number, and waits with a frame whose operation it has
+ * not started yet, or which has no space now.
  *
  * That nothing waits for ever rests on three things. A frame of an operation that cannot be in the
  * receiver's window yet comes from a rank that is done with the lowest one there. An operation that
@@ -14,9 +15,12 @@
  * from everybody (operation.h). And those numbers can be sent from the start, so that on every link
  * an operation's come before anything of a later one.
  *
- * Fails with HVD_ERR_PEER_LOST when the link breaks, HVD_ERR_PROTOCOL when a frame belongs to an
- * operation that is done, is empty or longer than CHANNEL_FRAME_MAX, or goes on when its operation
- * is done; and as the operation does. */
+ * A header that was changed on the way would break that, and is told by its sum. The data have
+ * none: their own is TCP's.
+ *
+ * Fails with HVD_ERR_PEER_LOST when the link breaks, HVD_ERR_PROTOCOL when a frame's sum is
+ * wrong, when it belongs to an operation that is done, is empty or longer than CHANNEL_FRAME_MAX,
+ * or goes on when its operation is done; and as the operation does. */
 #ifndef LIB_ENGINE_CHANNEL_H
 #define LIB_ENGINE_CHANNEL_H
 
@@ -28,6 +32,7 @@
 #include <stdint.h>
 
 enum { WINDOW_SIZE = 4, CHANNEL_HEADER = 8, CHANNEL_FRAME_MAX = 256 * 1024 };
+enum { CHANNEL_OFFER_LEAST = 4096, CHANNEL_DEBTS = 32 };
 
 /* Operations first, first + 1, ..., end - 1 are under way, at most WINDOW_SIZE; number n is
  * at[n % WINDOW_SIZE], NULL when it is done already. Numbers wrap around. */
@@ -36,9 +41,22 @@ struct operation_window {
     struct operation *at[WINDOW_SIZE];
 };
 
+/* Bytes that the link has, and of which the operation has not heard that they were sent: offered,
+ * or copied behind such. */
+struct channel_debt {
+    uint32_t number; /* of the operation */
+    size_t nbytes;
+    bool offered;
+};
+
 struct channel {
     struct link *link; /* owned by whoever made the channel */
     int peer;          /* rank in the set */
+
+    /* A queue in a ring; of the first so much has been taken off already. */
+    struct channel_debt debts[CHANNEL_DEBTS];
+    unsigned first_debt, debt_count;
+    uint64_t settled; /* of the bytes that were ever offered: those that were heard of */
 
     /* The frame that is being sent: out_left bytes of its data are missing. */
     unsigned char out_header[CHANNEL_HEADER];
@@ -54,6 +72,8 @@ struct channel {
     uint32_t in_number;
 };
 
+void channel_header_encode(unsigned char header[CHANNEL_HEADER], uint32_t number, uint32_t length);
+
 void channel_init(struct channel *channel, struct link *link, int peer);
 
 /* Sends and receives what can be moved at once, a frame or so each way. 1 if something moved, 0 if
@@ -61,11 +81,14 @@ void channel_init(struct channel *channel, struct link *link, int peer);
 int channel_move(struct channel *channel, struct operation_window *window, struct err *err);
 
 /* What to wait for on the link before channel_move() can do more: POLLIN unless a frame waits for
- * its operation, POLLOUT if there is something to send. To be asked again when an operation has
- * been started, moved by another channel, or is done. */
+ * its operation, POLLOUT if there is something to send, or offered and not taken. To be asked again
+ * when an operation has been started, moved by another channel, or is done. */
 short channel_events(const struct channel *channel, const struct operation_window *window);
 
 /* Nothing of a frame that was begun is left to be sent. */
 bool channel_is_flushed(const struct channel *channel);
+
+/* Is there something that the link does not have yet, and would take when it has room? */
+bool channel_has_output(const struct channel *channel, const struct operation_window *window);
 
 #endif

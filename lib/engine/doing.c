@@ -133,11 +133,12 @@ static void put_set(struct page *page, const struct process_set *set)
 static void put_last(struct page *page, const struct engine *engine)
 {
     char label[REQUEST_LABEL];
-    if (engine->last_done_kind == 0)
+    const struct tensor *last = engine->flight.last_done;
+    if (!last)
         list_text_add(&page->text, "no collective has been finished yet\n");
     else
         list_text_add(&page->text, "last finished %s %.1f s ago\n",
-                      request_label(label, engine->last_done_kind, engine->last_done),
+                      request_label(label, last->description.kind, last->name),
                       seconds(engine->last_done_ns, page->now_ns));
 }
 
@@ -163,9 +164,9 @@ static void write_page(struct engine *engine, char *text, size_t size)
 void engine_report(void *arg, char *text, size_t size)
 {
     struct engine *engine = arg;
-    pthread_mutex_lock(&engine->lock);
+    engine_lock(engine);
     write_page(engine, text, size);
-    pthread_mutex_unlock(&engine->lock);
+    engine_unlock(engine);
 }
 
 void engine_say_doing(const struct process_set *set, char *text, size_t size)

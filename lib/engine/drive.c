@@ -12,7 +12,8 @@
  *
  * Nobody may sleep over what is left to do. Whoever moves things without driving (hvd_poll(),
  * a submission) calls drive_wake() afterwards, whoever goes leave_wheel(); the thread is told again
- * when it may have missed that it is wanted. */
+ * when it may have missed that it is wanted. A link over shared memory wakes only those who have said
+ * that they sleep, and forgets that when it is used (link.h). */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/link/socket.h"
@@ -26,6 +27,13 @@
 #define CHECK_NS 250000000ull
 #define REST_NS 10000000ull
 
+#define GIVE_WAY_NS 2000ull
+
+#define BURST_NS 50000ull
+#define LONG_BURST_NS (16 * BURST_NS)
+
+enum { EAGER_LOOKS = 32, LOOKS_PER_THOUGHT = 8, YIELDS_MAX = 8, TRIES = 16, PAUSES = 8 };
+
 enum { CALLERS_FDS, THREADS_FDS };
 
 /* ---- what is slept on ---- */
@@ -33,6 +41,7 @@ enum { CALLERS_FDS, THREADS_FDS };
 struct pollset {
     struct pollfd *fds;
     int count, capacity;
+    bool is_awake; /* something is there without poll() */
 };
 
 static void watch(struct pollset *pollset, int fd, short events)
@@ -42,11 +51,19 @@ static void watch(struct pollset *pollset, int fd, short events)
     pollset->count++;
 }
 
+/* Where the link has something to say already, nobody sleeps. */
+static void watch_link(struct pollset *pollset, struct link *link, short wanted)
+{
+    short events;
+    if (!link_sleep(link, wanted, &events))
+        pollset->is_awake = true;
+    watch(pollset, link_pollable(link), events);
+}
+
 static void watch_tree(struct pollset *pollset, const struct tree_link *tree)
 {
     if (tree->link)
-        watch(pollset, link_pollable(tree->link),
-              (short)(POLLIN | (tree_link_flushed(tree) ? 0 : POLLOUT)));
+        watch_link(pollset, tree->link, (short)(POLLIN | (tree_link_flushed(tree) ? 0 : POLLOUT)));
 }
 
 static void watch_set(struct pollset *pollset, const struct process_set *set)
@@ -58,7 +75,7 @@ static void watch_set(struct pollset *pollset, const struct process_set *set)
         const struct channel *channel = set->channels[set->peers[i]];
         short events = channel->link ? channel_events(channel, &set->window) : 0;
         if (events)
-            watch(pollset, link_pollable(channel->link), events);
+            watch_link(pollset, channel->link, events);
         else if (channel->link)
             set->engine->unwatched = true;
     }
@@ -68,6 +85,7 @@ static int watch_all(struct engine *engine, struct pollset *pollset, uint64_t *u
 {
     uint64_t until_ms = UINT64_MAX;
     pollset->count = 0;
+    pollset->is_awake = false;
     engine->unwatched = false;
     watch(pollset, engine->wake_fd, POLLIN);
     pollset->count += linker_pollfds(engine->linker, pollset->fds + (pollset->capacity ? 1 : 0),
@@ -77,6 +95,8 @@ static int watch_all(struct engine *engine, struct pollset *pollset, uint64_t *u
             watch_set(pollset, engine->sets[id]);
     if (until_ms != UINT64_MAX)
         *until_ns = earlier(*until_ns, until_ms * 1000000);
+    if (pollset->is_awake)
+        *until_ns = 0;
     return pollset->count;
 }
 
@@ -84,7 +104,7 @@ static int watch_all(struct engine *engine, struct pollset *pollset, uint64_t *u
  * looked at after a moment. */
 static int fill_fds(struct engine *engine, int whose, uint64_t *until_ns)
 {
-    struct pollset pollset = { engine->fds[whose], 0, engine->fds_capacity[whose] };
+    struct pollset pollset = { .fds = engine->fds[whose], .capacity = engine->fds_capacity[whose] };
     int count = watch_all(engine, &pollset, until_ns);
     if (count <= pollset.capacity)
         return count;
@@ -118,9 +138,9 @@ static void pause_driver(struct engine *engine, enum driver self, uint64_t until
     engine->sleeping_until_ns = until_ns;
     engine->finished = false;
     engine->thread_polls |= self == THE_THREAD;
-    pthread_mutex_unlock(&engine->lock);
+    engine_unlock(engine);
     int ready = sleep_in_poll(engine->fds[whose], count, until_ns);
-    pthread_mutex_lock(&engine->lock);
+    engine_lock(engine);
     engine->thread_polls &= self != THE_THREAD;
     if (engine->driver != self)
         return; /* taken over: none of our business */
@@ -132,12 +152,24 @@ static void pause_driver(struct engine *engine, enum driver self, uint64_t until
         eventfd_read(engine->wake_fd, &value);
 }
 
+/* A link that has been used while somebody sleeps on it must be told again that it is slept on. False
+ * if one has something to say meanwhile. */
+static bool sleep_on(struct engine *engine)
+{
+    struct pollset counted = { .fds = NULL };
+    bool unwatched = engine->unwatched;
+    uint64_t until_ns = UINT64_MAX;
+    watch_all(engine, &counted, &until_ns);
+    engine->unwatched = unwatched;
+    return !counted.is_awake;
+}
+
 void drive_wake(struct engine *engine)
 {
     if (engine->sleeping_until_ns != 0 &&
         (engine->stopping || engine->broken || engine->finished || engine->unwatched ||
          engine_is_unsettled(engine) || engine_has_output(engine) ||
-         engine_deadline(engine) < engine->sleeping_until_ns))
+         engine_deadline(engine) < engine->sleeping_until_ns || !sleep_on(engine)))
         eventfd_write(engine->wake_fd, 1);
 }
 
@@ -160,37 +192,101 @@ static uint64_t next_check(struct engine *engine, uint64_t now)
 
 /* ---- callers ---- */
 
+static inline void cpu_pause(void)
+{
+#if defined __x86_64__ || defined __i386__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Looks that found nothing, one after the other. */
+struct spin {
+    unsigned looks;
+    uint64_t since_ns; /* of the first; 0: not known */
+    uint64_t gave_way_ns;
+};
+
+static bool is_entering(const struct engine *engine)
+{
+    return atomic_load_explicit(&engine->entering, memory_order_relaxed) > 0;
+}
+
+/* The one who is waited for may need this very processor, or another thread the lock. */
+static void give_way(struct engine *engine)
+{
+    engine_unlock(engine);
+    for (int i = 0; i < 1 || (i < YIELDS_MAX && is_entering(engine)); i++)
+        sched_yield();
+    pthread_mutex_lock(&engine->lock);
+}
+
+static bool is_wanted(const struct engine *engine)
+{
+    return engine->waiters > 0 || is_entering(engine);
+}
+
+/* A look is often over sooner than one has fallen asleep. */
+void drive_enter(struct engine *engine)
+{
+    int rc = EBUSY;
+    atomic_fetch_add(&engine->entering, 1);
+    for (int i = 0; rc != 0 && i < TRIES; i++) {
+        for (int k = 0; k < PAUSES; k++)
+            cpu_pause();
+        rc = pthread_mutex_trylock(&engine->lock);
+    }
+    if (rc != 0)
+        pthread_mutex_lock(&engine->lock);
+    atomic_fetch_sub(&engine->entering, 1);
+}
+
+/* Now and then between two looks. Sleeps when there have been many. Returns the time. */
+static uint64_t think(struct engine *engine, struct spin *spin, drive_done_fn *done,
+                      const void *arg, uint64_t deadline_ns)
+{
+    uint64_t now = monotonic_ns();
+    if (spin->since_ns == 0)
+        spin->since_ns = spin->gave_way_ns = now;
+    check_links(engine, now);
+    if (done(arg) || now >= deadline_ns)
+        return now;
+    if (now - spin->since_ns >= engine->spin_ns) {
+        uint64_t until_ns = earlier(deadline_ns, next_check(engine, now));
+        if (!done(arg))
+            pause_driver(engine, A_CALLER, until_ns);
+    } else if (now - spin->gave_way_ns >= GIVE_WAY_NS) {
+        spin->gave_way_ns = now;
+        give_way(engine);
+    }
+    return now;
+}
+
 static void drive(struct engine *engine, drive_done_fn *done, const void *arg, uint64_t deadline_ns)
 {
-    uint64_t idle_since = 0, now = 0;
+    struct spin spin = { 0 };
+    uint64_t now = 0;
     engine->driver = A_CALLER;
     engine->sleeping_until_ns = 0;
     if (engine->thread_polls)
         engine->thread_wanted = false; /* we may read what was to wake it */
     while (!done(arg) && now < deadline_ns) {
         if (engine_move(engine)) {
-            idle_since = 0;
+            spin = (struct spin){ 0 };
             now = deadline_ns == UINT64_MAX ? 0 : monotonic_ns();
-            continue;
+            if (is_wanted(engine) && !done(arg))
+                give_way(engine);
+        } else if (++spin.looks % LOOKS_PER_THOUGHT == 0 || engine->spin_ns == 0) {
+            now = think(engine, &spin, done, arg, deadline_ns);
+        } else if (engine->crowded || is_wanted(engine)) {
+            give_way(engine);
+        } else if (spin.looks > EAGER_LOOKS) {
+            cpu_pause();
         }
-        now = monotonic_ns();
-        if (idle_since == 0)
-            idle_since = now;
-        check_links(engine, now);
-        if (done(arg) || now >= deadline_ns)
-            break;
-        if (now - idle_since >= engine->spin_ns) {
-            uint64_t until_ns = earlier(deadline_ns, next_check(engine, now));
-            if (!done(arg))
-                pause_driver(engine, A_CALLER, until_ns);
-            continue;
-        }
-        pthread_mutex_unlock(&engine->lock);
-        sched_yield(); /* the one who is waited for may need this very processor */
-        pthread_mutex_lock(&engine->lock);
     }
     engine->driver = NOBODY;
-    engine->driven_ns = now ? now : monotonic_ns();
+    engine->driven_ns = monotonic_tick_ns();
 }
 
 static void wait_for_driver(struct engine *engine, uint64_t deadline_ns)
@@ -221,9 +317,14 @@ static void leave_wheel(struct engine *engine)
         eventfd_write(engine->wake_fd, 1);
 }
 
+static bool is_past(uint64_t deadline_ns)
+{
+    return deadline_ns != UINT64_MAX && monotonic_ns() >= deadline_ns;
+}
+
 bool drive_until(struct engine *engine, drive_done_fn *done, const void *arg, uint64_t deadline_ns)
 {
-    while (!done(arg) && monotonic_ns() < deadline_ns) {
+    while (!done(arg) && !is_past(deadline_ns)) {
         if (engine->driver == A_CALLER)
             wait_for_driver(engine, deadline_ns);
         else
@@ -274,13 +375,33 @@ static bool rested(struct engine *engine)
     return false;
 }
 
+/* Who comes in is likely to come again at once, with the next of many tensors, and moves things on
+ * meanwhile. Returns when no more than one has come in BURST_NS lately. */
+static void step_aside(struct engine *engine)
+{
+    uint64_t before, rest_ns = BURST_NS / 2;
+    engine->driver = NOBODY;
+    engine->thread_wanted = true; /* so nobody has to wake us */
+    do {
+        rest_ns = rest_ns < LONG_BURST_NS ? 2 * rest_ns : rest_ns;
+        before = engine->submissions;
+        rest_until(engine, monotonic_ns() + rest_ns);
+    } while ((engine->submissions - before) * BURST_NS > rest_ns && engine->driver == NOBODY &&
+             !engine->stopping);
+}
+
 static void drive_for_nobody(struct engine *engine)
 {
     engine->driver = THE_THREAD;
     engine->thread_wanted = false;
     engine->thorough = true;
     while (engine->driver == THE_THREAD && !engine->stopping && !engine->broken) {
-        if (engine_move(engine))
+        bool moved = engine_move(engine);
+        if (is_entering(engine)) {
+            step_aside(engine);
+            return;
+        }
+        if (moved)
             continue;
         uint64_t until_ns = next_check(engine, monotonic_ns());
         if (!engine->broken)
@@ -293,10 +414,10 @@ static void drive_for_nobody(struct engine *engine)
 void *drive_thread(void *arg)
 {
     struct engine *engine = arg;
-    pthread_mutex_lock(&engine->lock);
+    engine_lock(engine);
     while (!engine->stopping)
         if (rested(engine))
             drive_for_nobody(engine);
-    pthread_mutex_unlock(&engine->lock);
+    engine_unlock(engine);
     return NULL;
 }

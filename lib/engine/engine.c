@@ -3,6 +3,7 @@
 #include "lib/engine/engine.h"
 
 #include "lib/engine/engine_impl.h"
+#include "lib/engine/processors.h"
 #include "lib/engine/trace.h"
 #include "lib/join/quiet_thread.h"
 #include "lib/link/descriptor.h"
@@ -18,12 +19,14 @@
 
 enum { SPIN_NS = 50000, RANKS_PER_PROCESSOR_MAX = 4, FAREWELL_MS = 1000 };
 
-/* Who spins yields, so it costs little as long as there are few others; with many, the one that is
- * waited for comes late. How many processors this process may use does not tell: ranks that are
- * bound to one each have one to themselves. */
-static uint64_t choose_spin(int local_size)
+/* About the time of a wake-up. Where ranks outnumber the processors who spins gives way at each
+ * look, which costs little as long as there are few others; with many, the one that is waited for
+ * comes late. */
+static void choose_spin(struct engine *engine, int local_size)
 {
-    return local_size > RANKS_PER_PROCESSOR_MAX * sysconf(_SC_NPROCESSORS_ONLN) ? 0 : SPIN_NS;
+    int processors = processors_count();
+    engine->crowded = local_size > processors;
+    engine->spin_ns = local_size > RANKS_PER_PROCESSOR_MAX * processors ? 0 : SPIN_NS;
 }
 
 static void init_locks(struct engine *engine)
@@ -64,7 +67,18 @@ static int make_world(struct engine *engine, struct err *err)
         set_destroy(world);
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     }
-    return set_want_links(world, engine->neighbours, engine->nneighbours, err);
+    return set_want_links(world, err);
+}
+
+/* A crew of one is none. */
+static int make_crew(struct engine *engine, int local_size, struct err *err)
+{
+    int threads = engine->settings.threads;
+    if (threads == 0)
+        threads = crew_threads_for(local_size);
+    if (threads == 1 || (engine->crew = crew_create(threads)))
+        return HVD_OK;
+    return fail(err, HVD_ERR_NOMEM, "out of memory");
 }
 
 static int open_timeline(struct engine *engine, struct err *err)
@@ -88,15 +102,22 @@ struct engine *engine_create(const struct engine_options *options, struct err *e
     engine->settings = options->settings;
     engine->rank = options->welcome->place.rank;
     engine->size = options->welcome->place.size;
+    engine->one_host = options->welcome->place.local_size == engine->size;
     engine->failure = options->failure;
     engine->linker = options->linker;
-    engine->spin_ns = choose_spin(options->welcome->place.local_size);
+    choose_spin(engine, options->welcome->place.local_size);
     engine->wake_fd = descriptor_event();
     name_peers(engine, options);
     int rc = engine->wake_fd < 0 ? fail_errno(err, HVD_ERR_SYSTEM, errno, "eventfd")
                                  : open_timeline(engine, err);
     if (rc == HVD_OK)
+        rc = make_crew(engine, options->welcome->place.local_size, err);
+    if (rc == HVD_OK)
+        rc = reach_init(engine, err);
+    if (rc == HVD_OK)
         rc = make_world(engine, err);
+    if (rc == HVD_OK)
+        rc = tune_init(engine, options->welcome->place.local_size == engine->size, err);
     if (rc == HVD_OK)
         return engine;
     engine_destroy(engine);
@@ -116,10 +137,10 @@ static bool is_linked(const void *arg)
 
 int engine_start(struct engine *engine, struct err *err)
 {
-    pthread_mutex_lock(&engine->lock);
+    engine_lock(engine);
     drive_until(engine, is_linked, engine, UINT64_MAX);
     int rc = failure_check(engine->failure, err);
-    pthread_mutex_unlock(&engine->lock);
+    engine_unlock(engine);
     if (rc < 0)
         return rc;
     int error = quiet_thread_start(&engine->thread, "hvd-engine", drive_thread, engine);
@@ -133,7 +154,7 @@ void engine_stop(struct engine *engine)
 {
     struct err reason;
     fail(&reason, HVD_ERR_SHUT_DOWN, "hvd_shutdown has been called");
-    pthread_mutex_lock(&engine->lock);
+    engine_lock(engine);
     engine->stopping = true;
     for (int id = 0; id < engine->sets_count; id++)
         if (engine->sets[id] && engine->sets[id]->rank >= 0)
@@ -141,7 +162,7 @@ void engine_stop(struct engine *engine)
     pthread_cond_broadcast(&engine->changed);
     pthread_cond_signal(&engine->rest);
     eventfd_write(engine->wake_fd, 1);
-    pthread_mutex_unlock(&engine->lock);
+    engine_unlock(engine);
 }
 
 /* What was put on devices' queues still has to pass; it is given up after a while. */
@@ -188,11 +209,14 @@ void engine_destroy(struct engine *engine)
         set_destroy(engine->sets[id]);
     linker_destroy(engine->linker);
     timeline_close(engine->timeline);
+    crew_destroy(engine->crew);
+    tune_fini(engine);
     flight_fini(&engine->flight);
+    free(engine->group);
     descriptor_close(engine->wake_fd);
     free(engine->sets);
     free(engine->free_ids);
-    free(engine->peers);
+    reach_fini(engine);
     free(engine->fds[0]);
     free(engine->fds[1]);
     pthread_cond_destroy(&engine->changed);
@@ -221,13 +245,13 @@ static struct ticket *find_ticket(struct engine *engine, int64_t handle, struct 
 
 int engine_poll(struct engine *engine, int64_t handle, struct err *err)
 {
-    pthread_mutex_lock(&engine->lock);
+    engine_lock(engine);
     const struct ticket *ticket = find_ticket(engine, handle, err);
     if (ticket && ticket->missing > 0 && engine->driver != A_CALLER)
         engine_move(engine);
     int done = ticket ? is_done(ticket) : err->code;
     drive_wake(engine);
-    pthread_mutex_unlock(&engine->lock);
+    engine_unlock(engine);
     return done;
 }
 
@@ -249,6 +273,18 @@ static int collect(struct engine *engine, struct ticket *ticket, struct hvd_resu
     return rc;
 }
 
+/* Without a deadline. */
+static bool wait_blocked(struct engine *engine, const struct ticket *ticket)
+{
+    struct blocked blocked = { ticket, engine->blocked }, **at = &engine->blocked;
+    engine->blocked = &blocked;
+    bool done = drive_until(engine, is_done, ticket, UINT64_MAX);
+    while (*at != &blocked)
+        at = &(*at)->next;
+    *at = blocked.next;
+    return done;
+}
+
 static int wait(struct engine *engine, struct ticket *ticket, int timeout_ms,
                 struct hvd_result *results, struct err *err)
 {
@@ -259,7 +295,8 @@ static int wait(struct engine *engine, struct ticket *ticket, int timeout_ms,
     if (timeout_ms == 0 && engine->driver != A_CALLER)
         engine_move(engine);
     ticket->awaited = true;
-    bool done = drive_until(engine, is_done, ticket, deadline);
+    bool done = timeout_ms < 0 ? wait_blocked(engine, ticket)
+                               : drive_until(engine, is_done, ticket, deadline);
     ticket->awaited = false;
     if (!done)
         return fail(err, HVD_ERR_TIMEOUT, "not done within %d ms", timeout_ms);
@@ -269,19 +306,48 @@ static int wait(struct engine *engine, struct ticket *ticket, int timeout_ms,
 int engine_wait(struct engine *engine, int64_t handle, int timeout_ms, struct hvd_result *results,
                 struct err *err)
 {
-    pthread_mutex_lock(&engine->lock);
+    engine_lock(engine);
     struct ticket *ticket = find_ticket(engine, handle, err);
     int rc = ticket ? wait(engine, ticket, timeout_ms, results, err) : err->code;
     drive_wake(engine);
-    pthread_mutex_unlock(&engine->lock);
+    engine_unlock(engine);
+    return rc;
+}
+
+int engine_submit(struct engine *engine, const struct submission *submission, int64_t *handle,
+                  struct err *err)
+{
+    engine_lock(engine);
+    int rc = submit(engine, submission, handle, err);
+    if (rc == HVD_OK) {
+        drive_hand_over(engine);
+        drive_wake(engine);
+    }
+    engine_unlock(engine);
+    return rc;
+}
+
+/* Whoever drives is woken before we wait for it, otherwise nobody has to drive but us. */
+int engine_run(struct engine *engine, const struct submission *submission,
+               struct hvd_result *results, struct err *err)
+{
+    int64_t handle;
+    engine_lock(engine);
+    int rc = submit(engine, submission, &handle, err);
+    if (rc == HVD_OK && engine->driver == A_CALLER)
+        drive_wake(engine);
+    if (rc == HVD_OK)
+        rc = wait(engine, flight_find(&engine->flight, handle), -1, results, err);
+    drive_wake(engine);
+    engine_unlock(engine);
     return rc;
 }
 
 int64_t engine_bytes_sent(struct engine *engine)
 {
-    pthread_mutex_lock(&engine->lock);
+    engine_lock(engine);
     int64_t nbytes = (int64_t)engine->bytes_sent;
-    pthread_mutex_unlock(&engine->lock);
+    engine_unlock(engine);
     return nbytes;
 }
 
@@ -314,17 +380,17 @@ int engine_start_timeline(struct engine *engine, const char *file, bool mark_cyc
 {
     if (engine->rank != 0)
         return HVD_OK;
-    pthread_mutex_lock(&engine->lock);
+    engine_lock(engine);
     int rc = replace_timeline(engine, file, mark_cycles, err);
-    pthread_mutex_unlock(&engine->lock);
+    engine_unlock(engine);
     return rc;
 }
 
 int engine_stop_timeline(struct engine *engine)
 {
-    pthread_mutex_lock(&engine->lock);
+    engine_lock(engine);
     int rc = replace_timeline(engine, NULL, false, NULL);
-    pthread_mutex_unlock(&engine->lock);
+    engine_unlock(engine);
     return rc;
 }
 
@@ -338,7 +404,7 @@ int engine_context(const struct engine *engine, enum collective_kind kind, const
 
 void engine_note_done(struct engine *engine, const struct tensor *tensor)
 {
-    engine->last_done_kind = tensor->description.kind;
-    memcpy(engine->last_done, tensor->name, strlen(tensor->name) + 1);
-    engine->last_done_ns = monotonic_ns();
+    engine->last_done_ns = engine->tune ? monotonic_ns() : monotonic_tick_ns();
+    if (engine->tune)
+        tune_tensor_done(tensor, engine->last_done_ns);
 }

@@ -14,7 +14,7 @@
 #define LIB_ENGINE_ENGINE_H
 
 #include "lib/base/join_protocol.h"
-#include "lib/engine/settings.h"
+#include "lib/base/settings.h"
 #include "lib/hvd.h"
 #include "lib/join/failure.h"
 #include "lib/negotiation/description.h"
@@ -65,10 +65,13 @@ struct submission {
     bool without_rows; /* allgather: nobody asks how many came from each rank */
 };
 
-/* HVD_OK and a handle, or a status that is this rank's own mistake or the world's end. `waits`: the
- * caller will call engine_wait() next, so nobody else has to drive. */
-int engine_submit(struct engine *engine, const struct submission *submission, bool waits,
-                  int64_t *handle, struct err *err);
+/* HVD_OK and a handle, or a status that is this rank's own mistake or the world's end. */
+int engine_submit(struct engine *engine, const struct submission *submission, int64_t *handle,
+                  struct err *err);
+
+/* The same and engine_wait(), at once. */
+int engine_run(struct engine *engine, const struct submission *submission,
+               struct hvd_result *results, struct err *err);
 
 /* As hvd_poll() and hvd_wait_timeout(); a timeout below 0 is none, `results` may be NULL, or have
  * room for as many as there are tensors. */

@@ -2,7 +2,8 @@
 /* What the files of the engine share. Everything is under engine->lock, which is let go of only in
  * poll(), between two looks of a spinning driver, and while a caller sleeps.
  *
- *   submit.c   a caller's request becomes tensors in flight, offered to the set's negotiation
+ *   submit.c   a caller's request becomes tensors in flight, offered to the set's negotiation;
+ *              submit_offer.c  what of a tensor is offered
  *   ready.c    tensors that are not offered yet, since a device still makes their input
  *   set.c      a process set; set_links.c, set_tree.c, set_data.c  its links, what goes over them
  *   settle.c   decisions: tensors that are done, failed, or have data to move
@@ -10,6 +11,8 @@
  *   run_queue.c, run.c, run_prepare.c  data to move: the line, operations in the window, fusion
  *   stage.h    runs on devices: copied to the host and back, or reduced there
  *   sets.c     adding and removing process sets
+ *   reach.c    where everybody is, and what is chosen by that;  run_links.c  links to them
+ *   tune.c     autotuning
  *   move.c     one look at everything; symptoms and the world's end
  *   drive.c    who looks, and when they sleep
  *   trace.c    what goes into the timeline;  doing.c  what this rank is doing, in words
@@ -18,7 +21,9 @@
 #define LIB_ENGINE_ENGINE_IMPL_H
 
 #include "lib/base/topology.h"
+#include "lib/collective/algorithm.h"
 #include "lib/engine/channel.h"
+#include "lib/engine/directory.h"
 #include "lib/engine/engine.h"
 #include "lib/engine/flight.h"
 #include "lib/engine/stage.h"
@@ -30,8 +35,16 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
-enum { FUSION_BUFFER_MAX = 4 << 20, INLINE_MAX = 4096 };
+/* FUSED_MAX: bytes of a tensor that is fused at most, unless it is tuned. Copying such a one twice
+ * costs less than moving it alone, which over a network takes longer. */
+enum {
+    FUSION_BUFFER_MAX = 4 << 20,
+    FUSED_MAX = 64 << 10,
+    FUSED_MAX_ON_ONE_HOST = 16 << 10,
+    INLINE_MAX = 4096
+};
 
 /* Runs of a set that have, or wait for, pinned memory at a time: those in the window, one that is
  * copied to the host, and one that is copied back. */
@@ -49,7 +62,8 @@ struct run {
     struct run *next;
     struct process_set *set;
     struct description description; /* of the first tensor */
-    struct run_tensor *tensors;     /* `count` of them; room for `capacity` */
+    enum algorithm algorithm;
+    struct run_tensor *tensors; /* `count` of them; room for `capacity` */
     int count, capacity;
     size_t total;  /* elements of all tensors */
     int64_t *rows; /* allgather: of each rank; alltoall: splits. Room for the set's size */
@@ -113,8 +127,11 @@ struct process_set {
     int *peers, npeers;        /* those that are there */
     int64_t *rows;             /* room for a number from each rank */
     bool expects_links;        /* wanted ones may be there already */
-    bool mesh_known;           /* everybody has said where they can be dialled */
-    bool meshing, meshed;      /* links to all ranks are wanted, are there */
+    int *others;               /* room for all but this rank */
+    bool *awaited;             /* by rank: a data link that is wanted and not there yet */
+    int nawaited;              /* so many of those */
+    unsigned wanted;           /* all links of these algorithms, a bit each, have been wanted */
+    struct placing *placing;   /* NULL: not known yet */
     struct operation_store *store;
     struct operation_window window;
     struct run *running[WINDOW_SIZE];
@@ -126,38 +143,62 @@ struct process_set {
     int stages;                          /* of those, that have a place */
     struct run_list returning, reducing; /* being copied back, or doomed; for devices to reduce */
     uint64_t drain_until_ns;             /* what returns is given up then; 0: it is not */
+    uint64_t cycle_time_us;              /* top: how long data may wait for more to be fused with */
     uint64_t data_since_ns; /* top: since when data could be moved, for the cycle time; 0: not */
+};
+
+/* Asking where everybody is: reach.c */
+struct reach {
+    bool asked;
+    unsigned waiting; /* for these children, a bit each */
+    struct wire_writer records[TREE_CHILDREN_MAX];
 };
 
 enum driver { NOBODY, A_CALLER, THE_THREAD };
 
+/* A thread that waits, on its stack. */
+struct blocked {
+    const struct ticket *ticket;
+    struct blocked *next;
+};
+
 struct engine {
     pthread_mutex_t lock;
+    atomic_int entering;    /* threads that wait for the lock */
+    uint64_t submissions;   /* so far */
     pthread_cond_t changed; /* something is done, or the wheel is free */
     pthread_cond_t rest;    /* the thread is wanted, or to stop */
     struct settings settings;
     int rank, size;
+    bool one_host; /* of all ranks */
     struct join_peer self;
     struct join_peer neighbours[NEIGHBOURS_MAX];
     int nneighbours;
     struct failure *failure;
     struct linker *linker;
     struct timeline *timeline;
+    struct tune *tune; /* NULL: not tuned, or not here */
     struct flight flight;
+    struct description *group; /* for submit.c; room for `group_capacity` */
+    int group_capacity;
     uint64_t bytes_sent; /* to other ranks */
+    struct blocked *blocked; /* the threads that wait without a deadline; for inspect.c */
 
     struct process_set **sets; /* by id; NULL where there is none; [0] is the world */
     int sets_count;
     int *free_ids, free_ids_count; /* of removed sets, the oldest first */
     uint32_t next_serial;
-    struct join_peer
-        *peers; /* everybody, once a set has been added or the world meshed; else NULL */
-    pthread_mutex_t adding; /* one set is added or removed at a time on this rank */
+    struct directory *directory; /* NULL: not known yet */
+    struct reach reach;
+    struct algorithm_borders borders; /* the top's are those that count */
+    pthread_mutex_t adding;           /* one set is added or removed at a time on this rank */
 
     enum driver driver;
     int waiters;        /* callers asleep on `changed` */
     uint64_t driven_ns; /* when a caller drove last */
+    struct crew *crew;  /* helps with large reductions; NULL: nobody does */
     uint64_t spin_ns;
+    bool crowded;               /* the ranks of this host outnumber its processors */
     uint64_t sleeping_until_ns; /* the driver is in poll() until then; 0: it is not */
     struct pollfd *fds[2];      /* of a caller, of the thread: both may be in poll() */
     int fds_capacity[2];
@@ -176,10 +217,22 @@ struct engine {
     bool broken;        /* everything has failed with `failure`, everybody has been told */
     struct err symptom; /* a link that broke and that nobody has explained yet */
     uint64_t symptom_until_ns;
-    enum collective_kind last_done_kind; /* for reports; 0: nothing yet */
-    char last_done[HVD_NAME_MAX + 1];
-    uint64_t last_done_ns;
+    uint64_t last_done_ns; /* for reports, with flight.last_done */
 };
+
+void drive_enter(struct engine *engine);
+
+/* Who drives lets go of it between two looks when somebody wants it. */
+static inline void engine_lock(struct engine *engine)
+{
+    if (pthread_mutex_trylock(&engine->lock) != 0)
+        drive_enter(engine);
+}
+
+static inline void engine_unlock(struct engine *engine)
+{
+    pthread_mutex_unlock(&engine->lock);
+}
 
 /* Of two times; UINT64_MAX is never. */
 static inline uint64_t earlier(uint64_t a, uint64_t b)
@@ -197,11 +250,15 @@ int engine_context(const struct engine *engine, enum collective_kind kind, const
 void engine_say_doing(const struct process_set *set, char *text, size_t size);
 
 /* submit.c */
-int submit_offer(struct tensor *tensor, struct err *err); /* to the negotiation */
+int submit(struct engine *engine, const struct submission *submission, int64_t *handle,
+           struct err *err);
 int submit_to_world(struct engine *engine, const struct description *description, const int *ranks,
                     int64_t *handle, struct err *err);
 struct process_set *engine_find_set(struct engine *engine, int id, const char *what,
                                     struct err *err);
+
+/* submit_offer.c: to the negotiation */
+int submit_offer(struct tensor *tensor, struct err *err);
 
 /* ready.c: offers the tensor, at once or when its input is there */
 int ready_offer(struct tensor *tensor, struct err *err);
@@ -214,14 +271,19 @@ bool ready_has(const struct process_set *set, const char *name);
 int ready_waiting(const struct process_set *set, int index, struct waiting *waiting);
 int ready_waiting_count(const struct process_set *set);
 
+/* tune.c: autotuning, on the world's top; one_host: every rank is on this one */
+int tune_init(struct engine *engine, bool one_host, struct err *err);
+void tune_fini(struct engine *engine);
+void tune_tensor_done(const struct tensor *tensor, uint64_t now_ns);
+
 /* set.c */
+struct fusion_limits set_fusion_limits(const struct engine *engine);
 struct process_set *set_create(struct engine *engine, int id, const int *ranks, int size,
                                struct err *err);
 void set_destroy(struct process_set *set);
-/* Asks for the links to the ring's and the tree's neighbours; `peers` of the world, found by rank. */
-int set_want_links(struct process_set *set, const struct join_peer *peers, int npeers,
-                   struct err *err);
-int set_want_mesh(struct process_set *set, struct err *err);
+/* Asks for the links to the ring's and the tree's neighbours; for data links to some ranks. */
+int set_want_links(struct process_set *set, struct err *err);
+int set_want_data(struct process_set *set, const int *ranks, int count, struct err *err);
 /* Takes links that have come. Moves on to SET_READY when all are there. */
 int set_take_links(struct process_set *set, struct err *err);
 /* Moves what can be moved. 1, 0, or a negative status that breaks the world. */
@@ -237,14 +299,15 @@ int set_broke(struct process_set *set, int rank, struct err *err);
 void set_forget_links(struct process_set *set);
 bool set_is_over(const struct process_set *set);
 /* set_tree.c, set_data.c: 1 if something moved, 0, or a negative status. */
-int set_hear(struct process_set *set, struct err *err);
+int set_hear_below(struct process_set *set, struct err *err);
+int set_hear_above(struct process_set *set, struct err *err);
 int set_say(struct process_set *set, struct err *err);
 int set_move_data(struct process_set *set, struct err *err);
 /* Nothing more is sent or received: the others may be in the middle of an operation. */
 void set_close_data(struct process_set *set);
 bool set_has_data_to_send(const struct process_set *set);
 /* Can more be decided or started, since something has finished? */
-bool set_is_unsettled(const struct process_set *set);
+bool set_is_unsettled(struct process_set *set);
 void set_send_rest(struct process_set *set);
 /* Rank `who` of the world has left (-1: one that nobody has named yet). No more collectives; those
  * that are not decided on fail with the reason. */
@@ -268,7 +331,8 @@ int set_settle(struct process_set *set, struct err *err); /* takes all decisions
 void settle_tensor(struct tensor *tensor, const struct err *err);
 /* It has failed, but parts of it are still in use. */
 void settle_doom(struct tensor *tensor, const struct err *err);
-/* A part is done. With the last one the tensor is: the result is at the output, if there is room. */
+/* A part is done. With the last one the tensor is: the result is at the output, if there is
+ * room. */
 void settle_part(struct tensor *tensor, const struct run *run);
 /* Done: the whole result is at `data`, or the own share of it at the output already (NULL). */
 void settle_whole(struct tensor *tensor, const void *data);
@@ -291,24 +355,40 @@ void *run_place_rows(void *run, const int64_t *rows); /* operation_task.place */
 /* run_queue.c */
 int run_queue(struct process_set *set, const struct decision *decision, struct err *err);
 void run_release(struct process_set *set, struct run *run);
-enum operation_kind run_operation(const struct run *run);
-bool run_needs_mesh(const struct run *run);
 
-/* run.c */
+/* run_links.c: those that a run needs are wanted when it is decided on, and there when it starts */
+int run_want_links(struct process_set *set, const struct run *run, struct err *err);
+bool run_has_links(struct process_set *set, const struct run *run);
+
+/* run.c: of the task all but memory */
+void run_describe(const struct process_set *set, const struct run *run,
+                  struct operation_task *task);
 int runs_start(struct process_set *set, struct err *err); /* 1 if something was started */
 int runs_finish(struct process_set *set);                 /* likewise */
 void runs_fail(struct process_set *set, const struct err *reason);
+/* The first in line that waits for links, which will not come, and those behind it. */
+void runs_fail_unlinked(struct process_set *set, const struct err *reason);
 void runs_fini(struct process_set *set);
 int runs_under_way(const struct process_set *set);
-bool runs_can_start(const struct process_set *set);
+bool runs_can_start(struct process_set *set);
 
 /* sets.c */
 int sets_added(struct tensor *tensor, const struct agreed *agreed, struct err *err);
 bool sets_put(struct engine *engine, struct process_set *set);
 int sets_removed(struct tensor *tensor, struct err *err);
-int sets_remember_peers(struct engine *engine, const struct agreed *agreed,
-                        const struct process_set *set, struct err *err);
-void sets_own_record(struct engine *engine, struct wire_writer *writer);
+
+/* reach.c: where this rank is, and the records of everybody, one behind the other */
+int reach_init(struct engine *engine, struct err *err);
+void reach_fini(struct engine *engine);
+void reach_put_own(const struct engine *engine, struct wire_writer *writer);
+int reach_learn(struct engine *engine, const void *records, size_t nbytes, struct err *err);
+/* On top, if data is to be moved. Nothing happens if everybody knows, or has been asked already. */
+int reach_ask(struct process_set *world, struct err *err);
+int reach_receive(struct process_set *set, enum tree_frame type, int child,
+                  const struct frame *frame, struct err *err);
+/* Finds out on which hosts its ranks are. False if nobody knows, or when out of memory. */
+bool reach_place(struct process_set *set);
+enum algorithm reach_choose(void *set, const struct description *first, size_t nbytes);
 
 /* drive.c */
 typedef bool drive_done_fn(const void *arg);
@@ -336,7 +416,7 @@ bool engine_send_rest(struct engine *engine);
 uint64_t engine_deadline(const struct engine *engine);
 /* What is due at a time: the stall inspectors. */
 void engine_tick(struct engine *engine);
-/* A look at all links, when nothing has moved for a second. */
+/* A look at all links, some times a second while something is in flight. */
 void engine_check_links(struct engine *engine);
 
 #endif

@@ -6,7 +6,6 @@
 #include "lib/engine/flight.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { PLACE_BITS = 24, TICKETS_FIRST = 64 };
 
@@ -52,15 +51,27 @@ static void put_back(struct flight *flight, struct ticket *ticket, int place)
     flight->free_tickets = ticket;
 }
 
+static struct hvd_result *results_of(struct ticket *ticket, int count)
+{
+    if (count == 1)
+        return &ticket->one;
+    if (count <= ticket->many_capacity)
+        return ticket->many;
+    struct hvd_result *many = reallocarray(ticket->many, (size_t)count, sizeof *many);
+    if (!many)
+        return NULL;
+    ticket->many = many;
+    ticket->many_capacity = count;
+    return many;
+}
+
 struct ticket *flight_ticket(struct flight *flight, int count)
 {
     struct ticket *ticket = new_ticket(flight);
     if (!ticket)
         return NULL;
     int place = place_of(ticket->number);
-    struct hvd_result *results = &ticket->one;
-    if (count > 1)
-        results = calloc((size_t)count, sizeof *results);
+    struct hvd_result *results = results_of(ticket, count);
     if (!results) {
         put_back(flight, ticket, place);
         return NULL;
@@ -77,8 +88,6 @@ struct ticket *flight_ticket(struct flight *flight, int count)
 
 void flight_release(struct flight *flight, struct ticket *ticket)
 {
-    if (ticket->results != &ticket->one)
-        free(ticket->results);
     put_back(flight, ticket, place_of(ticket->number));
 }
 
@@ -90,14 +99,13 @@ struct ticket *flight_find(const struct flight *flight, int64_t number)
     return ticket->number == number ? ticket : NULL;
 }
 
-struct tensor *flight_tensor(struct flight *flight, const char *name)
+struct tensor *flight_tensor(struct flight *flight)
 {
     struct tensor *tensor = flight->free_tensors;
     if (tensor)
         flight->free_tensors = tensor->next;
     else if (!(tensor = calloc(1, sizeof *tensor)))
         return NULL;
-    memcpy(tensor->name, name, strlen(name) + 1);
     tensor->decided = tensor->failed = false;
     tensor->device = NULL;
     tensor->ready = NULL;
@@ -111,7 +119,8 @@ struct tensor *flight_tensor(struct flight *flight, const char *name)
     return tensor;
 }
 
-void flight_drop(struct flight *flight, struct tensor *tensor)
+/* Not in flight any more. */
+static void take_out(struct flight *flight, struct tensor *tensor)
 {
     if (tensor->previous)
         tensor->previous->next = tensor->next;
@@ -119,24 +128,39 @@ void flight_drop(struct flight *flight, struct tensor *tensor)
         flight->first = tensor->next;
     if (tensor->next)
         tensor->next->previous = tensor->previous;
-    tensor->next = flight->free_tensors;
-    flight->free_tensors = tensor;
     flight->in_flight--;
 }
 
-bool flight_done(struct flight *flight, struct tensor *tensor, const struct err *err)
+static void keep(struct flight *flight, struct tensor *tensor)
 {
-    struct ticket *ticket = tensor->ticket;
-    if (err->code != HVD_OK && ticket->err.code == HVD_OK)
-        ticket->err = *err;
-    flight_drop(flight, tensor);
-    return --ticket->missing == 0;
+    tensor->next = flight->free_tensors;
+    flight->free_tensors = tensor;
+}
+
+void flight_drop(struct flight *flight, struct tensor *tensor)
+{
+    take_out(flight, tensor);
+    keep(flight, tensor);
+}
+
+bool flight_done(struct flight *flight, struct tensor *tensor, bool well)
+{
+    take_out(flight, tensor);
+    if (well && flight->last_done)
+        keep(flight, flight->last_done);
+    if (well)
+        flight->last_done = tensor;
+    else
+        keep(flight, tensor);
+    return --tensor->ticket->missing == 0;
 }
 
 void flight_fini(struct flight *flight)
 {
     while (flight->first)
         flight_drop(flight, flight->first);
+    if (flight->last_done)
+        keep(flight, flight->last_done);
     for (struct tensor *next; flight->free_tensors; flight->free_tensors = next) {
         next = flight->free_tensors->next;
         free(flight->free_tensors->splits);
@@ -144,12 +168,10 @@ void flight_fini(struct flight *flight)
     }
     for (int i = 0; i < flight->tickets_count; i++) {
         struct ticket *ticket = flight->tickets[i];
-        if (ticket->number >> PLACE_BITS) {
-            for (int k = 0; k < ticket->count; k++)
-                hvd_result_free(&ticket->results[k]);
-            if (ticket->results != &ticket->one)
-                free(ticket->results);
-        }
+        bool is_handle = ticket->number >> PLACE_BITS;
+        for (int k = 0; is_handle && k < ticket->count; k++)
+            hvd_result_free(&ticket->results[k]);
+        free(ticket->many);
         free(ticket);
     }
     free(flight->tickets);

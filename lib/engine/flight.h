@@ -22,8 +22,10 @@ struct ticket {
     bool awaited;               /* a thread is waiting for it */
     int count;                  /* tensors */
     struct err err;             /* of the tensor that failed first */
-    struct hvd_result *results; /* `count` of them; `one` unless this is a group */
+    struct hvd_result *results; /* `count` of them: `one`, or `many` of a group */
     struct hvd_result one;
+    struct hvd_result *many; /* kept; room for `many_capacity` */
+    int many_capacity;
     struct ticket *next; /* while not in use */
 };
 
@@ -48,7 +50,7 @@ struct tensor {
     int parts;                      /* device: of it, that have been decided and are not done */
     bool failed;                    /* its ticket has the reason; ends with the last part */
     int phase;                      /* for the timeline: trace.c */
-    struct tensor *behind;          /* in the set's list of those that are not offered yet */
+    struct tensor *behind;          /* in a list of those that are not offered yet */
     struct tensor *previous, *next; /* in flight, or unused */
 };
 
@@ -58,6 +60,7 @@ struct flight {
     struct ticket *free_tickets;
     int64_t generation;
     struct tensor *first, *free_tensors; /* in flight, oldest last; unused */
+    struct tensor *last_done;            /* for reports: its name and kind; NULL: none yet */
     int in_flight;
 };
 
@@ -72,12 +75,12 @@ void flight_release(struct flight *flight, struct ticket *ticket);
 /* NULL for what is no handle (any more). */
 struct ticket *flight_find(const struct flight *flight, int64_t number);
 
-/* A tensor in flight; NULL when out of memory. `name` is copied. */
-struct tensor *flight_tensor(struct flight *flight, const char *name);
+/* A tensor in flight, whose name, description and memory are for the caller to fill in; NULL when
+ * out of memory. */
+struct tensor *flight_tensor(struct flight *flight);
 void flight_drop(struct flight *flight, struct tensor *tensor);
 
-/* The tensor is done, with `err->code` and text. True if its ticket is done with it. The tensor is
- * no more. */
-bool flight_done(struct flight *flight, struct tensor *tensor, const struct err *err);
+/* The tensor is done, well or not, and no more. True if its ticket is done with it. */
+bool flight_done(struct flight *flight, struct tensor *tensor, bool well);
 
 #endif

@@ -5,7 +5,10 @@
 
 #include "lib/base/log.h"
 #include "lib/engine/stall.h"
+#include "lib/join/quiet_thread.h"
 #include "lib/link/socket.h"
+
+#include <sys/stat.h>
 
 static int see_waiting(void *arg, int index, struct waiting *waiting)
 {
@@ -32,6 +35,32 @@ static void say_doing(void *arg, char *text, size_t size)
     engine_say_doing(arg, text, size);
 }
 
+/* Is every thread of the program one of those that wait for tensors, none of which is done? Threads
+ * are the folders in the one asked for, so that nothing has to be opened. */
+static bool all_threads_wait(const struct engine *engine)
+{
+    unsigned waiting = 0;
+    struct stat tasks;
+    for (const struct blocked *blocked = engine->blocked; blocked;
+         blocked = blocked->next, waiting++)
+        if (blocked->ticket->missing == 0)
+            return false;
+    return waiting > 0 && stat("/proc/self/task", &tasks) == 0 &&
+           tasks.st_nlink == 2 + waiting + (unsigned)quiet_thread_count();
+}
+
+/* What the program waits for is to be agreed on in this set. */
+static bool is_stuck(void *arg)
+{
+    const struct process_set *set = arg;
+    struct waiting waiting;
+    int own = 0;
+    for (int i = 0; negotiation_waiting(set->negotiation, i, &waiting) > 0; i++)
+        own += waiting.own;
+    return own > 0 && own == set->engine->flight.in_flight && ready_waiting_count(set) == 0 &&
+           all_threads_wait(set->engine);
+}
+
 int inspect_start(struct process_set *set, struct err *err)
 {
     const struct settings *settings = &set->engine->settings;
@@ -42,7 +71,7 @@ int inspect_start(struct process_set *set, struct err *err)
         .host = set->engine->self.host,
         .check_ns = settings->stall_check ? settings->stall_check_s * 1000000000 : 0,
         .shutdown_ns = settings->stall_check ? settings->stall_shutdown_s * 1000000000 : 0,
-        .view = { see_waiting, count_waiting, last_decision, say_doing, set },
+        .view = { see_waiting, count_waiting, last_decision, say_doing, set, is_stuck },
     };
     set->stall = stall_create(&options, err);
     return set->stall ? HVD_OK : err->code;

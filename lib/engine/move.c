@@ -81,11 +81,13 @@ static bool is_explained(const struct engine *engine)
 
 static int move_set(struct process_set *set, bool links_came, struct err *err)
 {
-    int rc = HVD_OK;
-    bool may_link = set->rank >= 0 && (set->state == SET_READY || set->ended.code == HVD_OK);
-    if (may_link && (links_came || set->expects_links))
-        rc = set_take_links(set, err);
-    return rc == HVD_OK && set->state == SET_READY ? set_move(set, err) : rc;
+    if (links_came || set->expects_links) {
+        bool may_link = set->rank >= 0 && (set->state == SET_READY || set->ended.code == HVD_OK);
+        int rc = may_link ? set_take_links(set, err) : HVD_OK;
+        if (rc < 0)
+            return rc;
+    }
+    return set->state == SET_READY ? set_move(set, err) : 0;
 }
 
 static int move_all(struct engine *engine, struct err *err)
@@ -101,28 +103,35 @@ static int move_all(struct engine *engine, struct err *err)
     return moved;
 }
 
-bool engine_move(struct engine *engine)
+/* Something has gone wrong. True if that has ended the world. */
+static bool diagnose(struct engine *engine)
 {
-    struct err err = { .code = HVD_OK };
-    if (engine->broken)
-        return engine_drain(engine);
-    /* What a rank has sent before it died is there: what it completes is not to fail. */
-    engine->thorough |= failure_check(engine->failure, NULL) < 0;
-    int moved = move_all(engine, &err);
-    engine->thorough = false;
-    if (moved < 0) {
-        failure_record(engine->failure, err.code, err.text);
-    } else if (engine->symptom.code != HVD_OK) {
+    struct err reason;
+    if (engine->symptom.code != HVD_OK) {
         if (is_explained(engine))
             engine->symptom.code = HVD_OK;
         else
             explain(engine);
     }
-    if (failure_check(engine->failure, &err) < 0) {
-        break_world(engine, &err);
-        return true;
-    }
-    return moved > 0;
+    if (failure_check(engine->failure, &reason) == HVD_OK)
+        return false;
+    break_world(engine, &reason);
+    return true;
+}
+
+bool engine_move(struct engine *engine)
+{
+    struct err err;
+    if (engine->broken)
+        return engine_drain(engine);
+    /* What a rank has sent before it died is there: what it completes is not to fail. */
+    engine->thorough |= failure_is_there(engine->failure);
+    int moved = move_all(engine, &err);
+    engine->thorough = false;
+    if (moved < 0)
+        failure_record(engine->failure, err.code, err.text);
+    bool well = engine->symptom.code == HVD_OK && !failure_is_there(engine->failure);
+    return (!well && diagnose(engine)) || moved > 0;
 }
 
 bool engine_has_output(const struct engine *engine)
@@ -138,7 +147,7 @@ bool engine_has_output(const struct engine *engine)
 bool engine_is_unsettled(const struct engine *engine)
 {
     for (int id = 0; id < engine->sets_count; id++) {
-        const struct process_set *set = engine->sets[id];
+        struct process_set *set = engine->sets[id];
         if (set && set->state == SET_READY && set_is_unsettled(set))
             return true;
     }

@@ -2,7 +2,7 @@
 /* Runs: each waits in line, becomes an operation in the window, and settles its tensors when that is
  * done.
  *
- *   queued -> (links to all ranks, if it needs them; on devices, data that is here) -> under way
+ *   queued -> (the links that it needs; on devices, data that is here) -> under way
  *   -> done;  any -> failed
  *
  * Small tensors that were decided on together lie in the window's buffer while they are reduced;
@@ -11,6 +11,7 @@
 #include "lib/engine/engine_impl.h"
 
 #include "lib/engine/trace.h"
+#include "lib/memory/shared_heap.h"
 #include "lib/reduce/reduce.h"
 
 #include <stddef.h>
@@ -18,14 +19,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void fill_task(struct process_set *set, const struct run *run, struct operation_task *task)
+void run_describe(const struct process_set *set, const struct run *run, struct operation_task *task)
 {
     const struct description *description = &run->description;
     *task = (struct operation_task){
-        .kind = run_operation(run),
+        .kind = description_operation(description),
+        .algorithm = (int)run->algorithm,
         .rank = set->rank,
         .size = set->size,
         .root = description->root,
+        .placing = set->placing,
         .dtype = description->dtype,
         .op = description->op,
         .row_count = shape_row_count(&description->shape),
@@ -48,12 +51,13 @@ static int start(struct process_set *set, struct run *run, struct err *err)
     int place = (int)(set->window.end % WINDOW_SIZE);
     struct set_memory *memory = &set->memory[place];
     struct operation_task task;
-    fill_task(set, run, &task);
+    run_describe(set, run, &task);
     trace_packing(run);
     if (!run_get_staging(memory) || !prepare(set, run, &task, memory))
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     trace_moving(run);
     task.staging = memory->staging;
+    task.crew = set->engine->crew;
     run->output = task.output;
     run->place = place;
     run->operation = operation_start(set->store, &task, err);
@@ -114,7 +118,7 @@ static int run_alone(struct process_set *set, struct run *run, struct err *err)
 {
     struct operation_task task;
     struct set_memory *memory = &set->memory[0];
-    fill_task(set, run, &task);
+    run_describe(set, run, &task);
     trace_packing(run);
     bool ready = prepare(set, run, &task, memory);
     if (ready && task.place)
@@ -154,22 +158,16 @@ static bool is_here(const struct run *run)
     return !is_staged(run) || run->stage.step == STAGE_HERE;
 }
 
-/* 1 if the first in line can be started, 0 if not yet. */
-static int is_startable(struct process_set *set, struct err *err)
+bool runs_can_start(struct process_set *set)
 {
     const struct run *run = set->queue;
-    if (!run || !window_has_room(set))
-        return 0;
-    if (set->size < 2 || !run_needs_mesh(run) || set->meshed)
-        return is_here(run);
-    int rc = set->meshing ? HVD_OK : set_want_mesh(set, err);
-    return rc < 0 ? rc : 0;
+    return run && window_has_room(set) && is_here(run) && run_has_links(set, run);
 }
 
 int runs_start(struct process_set *set, struct err *err)
 {
-    int startable, started = 0;
-    while ((startable = is_startable(set, err)) > 0) {
+    int started = 0;
+    while (runs_can_start(set)) {
         struct run *run = take_first(set);
         int rc = set->size < 2 ? run_alone(set, run, err) : start(set, run, err);
         if (rc < 0) {
@@ -182,7 +180,7 @@ int runs_start(struct process_set *set, struct err *err)
         }
         started = 1;
     }
-    return startable < 0 ? startable : started;
+    return started;
 }
 
 int runs_finish(struct process_set *set)
@@ -192,7 +190,7 @@ int runs_finish(struct process_set *set)
     for (uint32_t number = window->first; number != window->end; number++) {
         int place = (int)(number % WINDOW_SIZE);
         struct run *run = set->running[place];
-        if (!run || !run->operation->type->done(run->operation))
+        if (!run || run->operation->spoiled || !run->operation->type->done(run->operation))
             continue;
         trace_moved(run);
         operation_fini(set->store, run->operation);
@@ -221,6 +219,7 @@ static void fail_run(struct process_set *set, struct run *run, const struct err 
 
 void runs_fail(struct process_set *set, const struct err *reason)
 {
+    set_close_data(set); /* before memory is given back that others may read */
     for (int place = 0; place < WINDOW_SIZE; place++) {
         struct run *run = set->running[place];
         set->running[place] = NULL;
@@ -232,17 +231,32 @@ void runs_fail(struct process_set *set, const struct err *reason)
         fail_run(set, run, reason);
     }
     set->window.first = set->window.end;
-    set_close_data(set);
     while (set->queue)
         fail_run(set, take_first(set), reason);
     stage_fail_all(set, reason);
+}
+
+void runs_fail_unlinked(struct process_set *set, const struct err *reason)
+{
+    struct run **link = &set->queue, *next;
+    while (*link && run_has_links(set, *link))
+        link = &(*link)->next;
+    struct run *run = *link;
+    *link = NULL;
+    set->queue_end = link;
+    for (; run; run = next) {
+        next = run->next;
+        run->next = NULL;
+        set->queued--;
+        fail_run(set, run, reason);
+    }
 }
 
 void runs_fini(struct process_set *set)
 {
     for (int place = 0; place < WINDOW_SIZE; place++) {
         free(set->memory[place].staging);
-        free(set->memory[place].buffer);
+        shared_heap_free(set->memory[place].buffer);
     }
     for (struct run *next; set->free_runs; set->free_runs = next) {
         next = set->free_runs->next;
@@ -255,9 +269,4 @@ void runs_fini(struct process_set *set)
 int runs_under_way(const struct process_set *set)
 {
     return set->queued + (int)(set->window.end - set->window.first);
-}
-
-bool runs_can_start(const struct process_set *set)
-{
-    return set->queue && window_has_room(set) && is_here(set->queue);
 }

@@ -4,6 +4,7 @@
  * Fails, returning false, when memory is short. */
 #include "lib/engine/engine_impl.h"
 
+#include "lib/memory/shared_heap.h"
 #include "lib/reduce/reduce.h"
 
 #include <stdint.h>
@@ -17,15 +18,15 @@ size_t run_element_size(const struct run *run)
     return dtype_size((int)run->description.dtype);
 }
 
-/* Room at once for the most that is fused: pages that are never touched cost nothing. */
+/* Room at once for the most that is fused: pages that are never touched cost nothing. Other ranks of
+ * this host read it where it lies. */
 static bool grow_buffer(struct set_memory *memory, size_t nbytes, size_t most)
 {
     if (nbytes <= memory->buffer_size)
         return true;
     size_t size = nbytes > most ? nbytes : most;
-    size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    free(memory->buffer);
-    memory->buffer = aligned_alloc(ALIGNMENT, size);
+    shared_heap_free(memory->buffer);
+    memory->buffer = shared_heap_alloc(size);
     memory->buffer_size = memory->buffer ? size : 0;
     return memory->buffer;
 }

@@ -67,28 +67,6 @@ void run_release(struct process_set *set, struct run *run)
     set->free_runs = run;
 }
 
-enum operation_kind run_operation(const struct run *run)
-{
-    const struct description *description = &run->description;
-    switch (description->kind) {
-    case COLLECTIVE_ALLGATHER:
-        return OPERATION_ALLGATHER;
-    case COLLECTIVE_BROADCAST:
-        return OPERATION_BROADCAST;
-    case COLLECTIVE_ALLTOALL:
-        return OPERATION_ALLTOALL;
-    case COLLECTIVE_REDUCESCATTER:
-        return OPERATION_REDUCESCATTER;
-    default:
-        return description->op == HVD_ADASUM ? OPERATION_ADASUM : OPERATION_ALLREDUCE;
-    }
-}
-
-bool run_needs_mesh(const struct run *run)
-{
-    return operation_needs_mesh(run_operation(run));
-}
-
 static int take_rows(const struct process_set *set, struct run *run, const struct agreed *agreed,
                      struct err *err)
 {
@@ -99,18 +77,6 @@ static int take_rows(const struct process_set *set, struct run *run, const struc
                         agreed->name, set->ranks[rank], (long long)run->rows[rank]);
     }
     return HVD_OK;
-}
-
-/* What the ranks said that belongs to the run: rows, or where they are. */
-static int take_list(struct process_set *set, struct run *run, const struct agreed *agreed,
-                     struct err *err)
-{
-    if (run->description.kind == COLLECTIVE_ALLGATHER)
-        return take_rows(set, run, agreed, err);
-    if (!run_needs_mesh(run) || set->size < 2 || set->mesh_known)
-        return HVD_OK;
-    set->mesh_known = true; /* on every rank from this decision on */
-    return sets_remember_peers(set->engine, agreed, set, err);
 }
 
 /* Is the result of an allgather, which all ranks know alike, one that memory can hold? */
@@ -146,8 +112,8 @@ static size_t count_of(const struct agreed *agreed)
 }
 
 /* Without tensors; there will be `count` of them at most. */
-static struct run *begin_run(struct process_set *set, const struct agreed *agreed, int count,
-                             struct err *err)
+static struct run *begin_run(struct process_set *set, const struct decision *decision,
+                             const struct agreed *agreed, int count, struct err *err)
 {
     const struct tensor *own = agreed->owner;
     struct run *run = new_run(set, count, err);
@@ -155,6 +121,7 @@ static struct run *begin_run(struct process_set *set, const struct agreed *agree
         return NULL;
     run->set = set;
     run->description = own ? own->description : agreed->description;
+    run->algorithm = decision->algorithm;
     if (agreed->absent)
         run->description.memory = MEMORY_DEVICE;
     run->count = 0;
@@ -162,29 +129,31 @@ static struct run *begin_run(struct process_set *set, const struct agreed *agree
     return run;
 }
 
-static void enqueue(struct process_set *set, struct run *run)
+static int enqueue(struct process_set *set, struct run *run, struct err *err)
 {
     trace_queued(run);
     if (run->description.memory != MEMORY_HOST && stage_queue(set, run))
-        return;
+        return HVD_OK;
     *set->queue_end = run;
     set->queue_end = &run->next;
     set->queued++;
+    return run_want_links(set, run, err);
 }
 
 static int queue_whole(struct process_set *set, const struct decision *decision, struct err *err)
 {
     struct err reason;
     char label[REQUEST_LABEL];
-    struct run *run = begin_run(set, decision->tensors, decision->count, err);
+    struct run *run = begin_run(set, decision, decision->tensors, decision->count, err);
     if (!run)
         return err->code;
-    int rc = take_list(set, run, decision->tensors, err);
+    int rc = HVD_OK;
+    if (run->description.kind == COLLECTIVE_ALLGATHER)
+        rc = take_rows(set, run, decision->tensors, err);
     if (rc == HVD_OK && result_fits(set, run)) {
         for (int i = 0; i < decision->count; i++)
             add_part(run, decision->tensors[i].owner, 0, count_of(&decision->tensors[i]));
-        enqueue(set, run);
-        return HVD_OK;
+        return enqueue(set, run, err);
     }
     if (rc == HVD_OK) {
         fail(&reason, HVD_ERR_INVALID, "%s: the rows of all ranks do not fit into memory",
@@ -204,20 +173,19 @@ static int queue_chunks(struct process_set *set, const struct decision *decision
         const struct agreed *agreed = &decision->tensors[i];
         size_t count = count_of(agreed), offset = 0;
         do {
-            if (!run && !(run = begin_run(set, agreed, decision->count - i, err)))
+            if (!run && !(run = begin_run(set, decision, agreed, decision->count - i, err)))
                 return err->code;
             size_t room = most - run->total, left = count - offset;
             add_part(run, agreed->owner, offset, left < room ? left : room);
             offset += left < room ? left : room;
             if (run->total == most) {
-                enqueue(set, run);
+                if (enqueue(set, run, err) < 0)
+                    return err->code;
                 run = NULL;
             }
         } while (offset < count);
     }
-    if (run)
-        enqueue(set, run);
-    return HVD_OK;
+    return run ? enqueue(set, run, err) : HVD_OK;
 }
 
 /* What the devices do not do themselves, and any part of which can be done alone. */

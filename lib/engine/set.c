@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process set as this rank sees it, and one look at it: hear children and parent, report, decide,
- * settle, move data. Its links are in set_links.c, what goes over them in set_tree.c and set_data.c.
- * Fails with HVD_ERR_PROTOCOL when a neighbour sends what it must not, HVD_ERR_NOMEM. */
+ * settle, move data. Its links are in set_links.c, what goes over them in set_tree.c and
+ * set_data.c. Fails with HVD_ERR_PROTOCOL when a neighbour sends what it must not,
+ * HVD_ERR_NOMEM. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/engine/trace.h"
@@ -26,16 +27,26 @@ static bool make_memory(struct process_set *set)
     set->channels = calloc(size, sizeof(struct channel *));
     set->peers = calloc(size, sizeof *set->peers);
     set->rows = calloc(size, sizeof *set->rows);
+    set->others = calloc(size, sizeof *set->others);
+    set->awaited = calloc(size, sizeof *set->awaited);
     set->store = operation_store_create();
-    return set->channels && set->peers && set->rows && set->store;
+    return set->channels && set->peers && set->rows && set->others && set->awaited && set->store;
+}
+
+struct fusion_limits set_fusion_limits(const struct engine *engine)
+{
+    size_t most = engine->settings.fusion_threshold;
+    return (struct fusion_limits){
+        .together = most < FUSION_BUFFER_MAX ? most : FUSION_BUFFER_MAX,
+        .each = engine->one_host ? FUSED_MAX_ON_ONE_HOST : FUSED_MAX,
+    };
 }
 
 static int make_member(struct process_set *set, struct err *err)
 {
     const struct settings *settings = &set->engine->settings;
-    size_t fusion = settings->fusion_threshold;
     const struct negotiation_settings agreement = {
-        .fusion_threshold = fusion < FUSION_BUFFER_MAX ? fusion : FUSION_BUFFER_MAX,
+        .fusion = set_fusion_limits(set->engine),
         .inline_max = INLINE_MAX,
         .cache_capacity = settings->cache_capacity,
         .group_fusion = !settings->disable_group_fusion,
@@ -46,6 +57,7 @@ static int make_member(struct process_set *set, struct err *err)
     set->negotiation = negotiation_create(set->rank, set->size, set->ranks, &agreement, err);
     if (!set->negotiation)
         return err->code;
+    negotiation_choose_with(set->negotiation, reach_choose, set);
     trace_observe(set);
     return HVD_OK;
 }
@@ -66,6 +78,7 @@ struct process_set *set_create(struct engine *engine, int id, const int *ranks, 
     memcpy(set->ranks, ranks, (size_t)size * sizeof *ranks);
     set->rank = rank_in_set(ranks, size, engine->rank);
     set->queue_end = &set->queue;
+    set->cycle_time_us = engine->settings.cycle_time_us;
     if (set->rank < 0 || make_member(set, err) == HVD_OK)
         return set;
     set_destroy(set);
@@ -80,6 +93,9 @@ static void close_channels(struct process_set *set)
     free(set->channels);
     free(set->peers);
     free(set->rows);
+    free(set->others);
+    free(set->awaited);
+    placing_destroy(set->placing);
 }
 
 void set_destroy(struct process_set *set)
@@ -101,19 +117,20 @@ void set_destroy(struct process_set *set)
 
 static void report(struct process_set *set)
 {
-    for (;;) {
-        size_t begin = frame_begin(&set->up.out, TREE_REPORT);
+    while (negotiation_has_report(set->negotiation)) {
+        size_t begin = tree_link_begin(&set->up, TREE_REPORT);
         if (!negotiation_report(set->negotiation, &set->up.out)) {
             set->up.out.length = begin;
             return;
         }
-        frame_end(&set->up.out, begin);
+        tree_link_end(&set->up, begin);
     }
 }
 
 static bool has_data_to_decide(const struct process_set *set)
 {
-    return runs_under_way(set) < RUNS_AHEAD && negotiation_has_data(set->negotiation);
+    return set->engine->directory && runs_under_way(set) < RUNS_AHEAD &&
+           negotiation_has_data(set->negotiation);
 }
 
 /* Should the top let data be moved now, or wait for more to be fused with it? */
@@ -121,7 +138,7 @@ static bool may_move_data(struct process_set *set)
 {
     if (!has_data_to_decide(set))
         return false;
-    uint64_t wait_ns = set->engine->settings.cycle_time_us * 1000;
+    uint64_t wait_ns = set->cycle_time_us * 1000;
     if (wait_ns == 0)
         return true;
     uint64_t now = monotonic_ns();
@@ -158,47 +175,70 @@ static int agree(struct process_set *set, struct err *err)
 {
     if (set->ended.code != HVD_OK)
         return 0;
-    if (set->tree.parent < 0)
-        return decide(set, err);
+    if (set->tree.parent < 0) {
+        if (!negotiation_has_decision(set->negotiation))
+            return 0;
+        int rc = set->engine->directory ? HVD_OK : reach_ask(set, err);
+        return rc < 0 ? rc : decide(set, err);
+    }
     if (set->up.link)
         report(set);
     return 0;
 }
 
+/* Notes what a step of a look returns; false when it has failed. */
+static inline bool note(int *moved, int rc)
+{
+    *moved = rc < 0 ? rc : *moved | rc;
+    return rc >= 0;
+}
+
+static bool has_unoffered(const struct process_set *set)
+{
+    return set->unmade.first || set->postponed.first;
+}
+
+/* Nothing is staged, in line or in the window: most looks end here. */
+static bool has_no_data(const struct process_set *set)
+{
+    return set->staged == 0 && !set->queue && set->window.first == set->window.end &&
+           !set->engine->thorough;
+}
+
+static bool move_data(struct process_set *set, int *moved, struct err *err)
+{
+    if (!note(moved, stage_move(set, err)) || !note(moved, runs_start(set, err)) ||
+        !note(moved, set_move_data(set, err)))
+        return false;
+    *moved |= runs_finish(set);
+    return true;
+}
+
+/* What is said does not wait for a look at what may have come from above. */
+static bool agree_and_say(struct process_set *set, int *moved, struct err *err)
+{
+    if (set->tree.nchildren > 0 && !note(moved, set_hear_below(set, err)))
+        return false;
+    if (has_unoffered(set) && !note(moved, ready_move(set, err)))
+        return false;
+    return note(moved, agree(set, err)) && note(moved, set_say(set, err)) &&
+           (!set->up.link || note(moved, set_hear_above(set, err)));
+}
+
 int set_move(struct process_set *set, struct err *err)
 {
-    int moved = set_hear(set, err);
-    int rc = moved < 0 ? moved : ready_move(set, err);
-    if (rc >= 0) {
-        moved |= rc;
-        rc = agree(set, err);
-    }
-    if (rc >= 0) {
-        moved |= rc;
-        rc = set_say(set, err);
-    }
-    if (rc >= 0) {
-        moved |= rc;
-        rc = stage_move(set, err);
-    }
-    if (rc >= 0) {
-        moved |= rc;
-        rc = runs_start(set, err);
-    }
-    if (rc >= 0) {
-        moved |= rc;
-        rc = set_move_data(set, err);
-    }
-    if (rc < 0)
-        return rc;
-    moved |= rc | runs_finish(set);
+    int moved = 0;
+    if (!agree_and_say(set, &moved, err))
+        return moved;
+    if (!has_no_data(set) && !move_data(set, &moved, err))
+        return moved;
     if (set->ended.code != HVD_OK && runs_under_way(set) == 0)
         set_close_data(set); /* who still wants something from us must not wait */
     return moved;
 }
 
 /* Data that waits to be fused has a deadline (set_deadline()). */
-bool set_is_unsettled(const struct process_set *set)
+bool set_is_unsettled(struct process_set *set)
 {
     if (set->ended.code != HVD_OK)
         return false;
@@ -248,8 +288,7 @@ void set_end(struct process_set *set, int who, const struct err *reason)
     set->adding = NULL;
     if (set->id == 0)
         end_unlinked_sets(set->engine, who, reason);
-    if (set->meshing && !set->meshed)
-        runs_fail(set, reason); /* what waits for links will not get them */
+    runs_fail_unlinked(set, reason);
 }
 
 void set_fail_all(struct process_set *set, const struct err *reason)
@@ -265,8 +304,7 @@ void set_fail_all(struct process_set *set, const struct err *reason)
 uint64_t set_deadline(const struct process_set *set)
 {
     uint64_t stall = inspect_deadline(set);
-    uint64_t data = set->data_since_ns
-                        ? set->data_since_ns + set->engine->settings.cycle_time_us * 1000
-                        : UINT64_MAX;
+    uint64_t data =
+        set->data_since_ns ? set->data_since_ns + set->cycle_time_us * 1000 : UINT64_MAX;
     return earlier(earlier(stall, data), earlier(ready_deadline(set), stage_deadline(set)));
 }

@@ -4,8 +4,6 @@
  * has ended fail. */
 #include "lib/engine/engine_impl.h"
 
-#include <poll.h>
-
 /* The other side may have ended because it has done its part: that matters once something is wanted
  * from it. */
 static int on_channel_error(struct process_set *set, struct channel *channel, struct err *err)
@@ -23,9 +21,11 @@ static int on_channel_error(struct process_set *set, struct channel *channel, st
 static bool wants(struct operation *operation, int peer)
 {
     size_t nbytes;
+    if (operation->spoiled)
+        return true;
     operation->type->space(operation, peer, &nbytes);
     if (nbytes == 0)
-        operation->type->output(operation, peer, &nbytes);
+        operation->type->output(operation, peer, 0, &nbytes);
     return nbytes > 0;
 }
 
@@ -101,7 +101,7 @@ bool set_has_data_to_send(const struct process_set *set)
 {
     for (int i = 0; i < set->npeers; i++) {
         const struct channel *channel = set->channels[set->peers[i]];
-        if (channel->link && channel_events(channel, &set->window) & POLLOUT)
+        if (channel->link && channel_has_output(channel, &set->window))
             return true;
     }
     return false;

@@ -1,98 +1,142 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The links of a process set: to the ring's and the tree's neighbours from the start, to all members
- * once a collective needs that; wanted from the linker, taken as they come. And what is said of one
- * that has failed. */
+/* The links of a process set: to the ring's and the tree's neighbours from the start, to others once
+ * a collective needs them; wanted from the linker, taken as they come. And what is said of one that
+ * has failed. */
 #include "lib/engine/engine_impl.h"
 
+#include "lib/link/link_striped.h"
 #include "lib/link/socket.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { TREE_CHANNEL, DATA_CHANNEL, CHANNELS_OF_A_SET };
+/* The streams of a data link are channels of their own. */
+enum { TREE_CHANNEL, DATA_CHANNEL, CHANNELS_OF_A_SET = DATA_CHANNEL + STREAMS_MAX };
 
 static uint32_t channel_number(const struct process_set *set, int purpose)
 {
     return set->serial * CHANNELS_OF_A_SET + (uint32_t)purpose;
 }
 
-static const struct join_peer *find_peer(const struct join_peer *peers, int npeers, int rank)
+/* Where a rank of the world is; false if nobody has said that. */
+static bool find_peer(const struct engine *engine, int rank, struct join_peer *peer)
 {
-    for (int i = 0; i < npeers; i++)
-        if (peers[i].rank == rank)
-            return &peers[i];
-    return NULL;
+    for (int i = 0; i < engine->nneighbours; i++)
+        if (engine->neighbours[i].rank == rank) {
+            *peer = engine->neighbours[i];
+            return true;
+        }
+    if (engine->directory)
+        directory_find(engine->directory, rank, peer);
+    return engine->directory;
 }
 
-static int want(struct process_set *set, const struct join_peer *peers, int npeers, int rank,
-                int purpose, struct err *err)
+/* Between hosts one connection may not fill the network. Both sides see the same names. */
+static int streams_to(const struct process_set *set, const struct join_peer *peer)
 {
-    const struct join_peer *peer = find_peer(peers, npeers, set->ranks[rank]);
-    if (!peer)
+    const struct engine *engine = set->engine;
+    return strcmp(peer->host, engine->self.host) == 0 ? 1 : engine->settings.streams;
+}
+
+static int want(struct process_set *set, int rank, int purpose, struct err *err)
+{
+    int rc = HVD_OK;
+    struct join_peer peer;
+    if (!find_peer(set->engine, set->ranks[rank], &peer))
         return fail(err, HVD_ERR_PROTOCOL, "nothing tells where rank %d is", set->ranks[rank]);
-    return linker_want(set->engine->linker, peer, channel_number(set, purpose), monotonic_ms(),
-                       err);
+    int streams = purpose == DATA_CHANNEL ? streams_to(set, &peer) : 1;
+    for (int i = 0; rc == HVD_OK && i < streams; i++)
+        rc = linker_want(set->engine->linker, &peer, channel_number(set, purpose + i),
+                         monotonic_ms(), err);
+    return rc;
 }
 
-int set_want_links(struct process_set *set, const struct join_peer *peers, int npeers,
-                   struct err *err)
+int set_want_links(struct process_set *set, struct err *err)
 {
     int rc = HVD_OK, left = ring_left(set->rank, set->size),
         right = ring_right(set->rank, set->size);
     set->expects_links = true;
     if (set->size < 2)
         return HVD_OK;
-    rc = want(set, peers, npeers, left, DATA_CHANNEL, err);
+    rc = want(set, left, DATA_CHANNEL, err);
     if (rc == HVD_OK && right != left)
-        rc = want(set, peers, npeers, right, DATA_CHANNEL, err);
+        rc = want(set, right, DATA_CHANNEL, err);
     if (rc == HVD_OK && set->tree.parent >= 0)
-        rc = want(set, peers, npeers, set->tree.parent, TREE_CHANNEL, err);
+        rc = want(set, set->tree.parent, TREE_CHANNEL, err);
     for (int i = 0; rc == HVD_OK && i < set->tree.nchildren; i++)
-        rc = want(set, peers, npeers, set->tree.children[i], TREE_CHANNEL, err);
+        rc = want(set, set->tree.children[i], TREE_CHANNEL, err);
     return rc;
 }
 
-int set_want_mesh(struct process_set *set, struct err *err)
+int set_want_data(struct process_set *set, const int *ranks, int count, struct err *err)
 {
-    struct engine *engine = set->engine;
-    set->meshing = set->expects_links = true;
-    for (int rank = 0; rank < set->size; rank++) {
-        if (rank == set->rank || set->channels[rank])
+    int rc = HVD_OK;
+    for (int i = 0; rc == HVD_OK && i < count; i++) {
+        int rank = ranks[i];
+        if (set->channels[rank] || set->awaited[rank])
             continue;
-        int rc = want(set, engine->peers, engine->size, rank, DATA_CHANNEL, err);
-        if (rc < 0)
-            return rc;
+        set->expects_links = true;
+        set->awaited[rank] = true;
+        set->nawaited++;
+        rc = want(set, rank, DATA_CHANNEL, err);
     }
-    return HVD_OK;
-}
-
-/* A link to a rank of the set, if it is there; what it sends is counted. */
-static struct link *take_link(struct process_set *set, int rank, int channel)
-{
-    struct link *link =
-        linker_take(set->engine->linker, set->ranks[rank], channel_number(set, channel));
-    if (link)
-        link->sent = &set->engine->bytes_sent;
-    return link;
+    return rc;
 }
 
 static bool take_tree(struct process_set *set, struct tree_link *tree, int rank)
 {
     if (tree->link)
         return true;
-    struct link *link = take_link(set, rank, TREE_CHANNEL);
-    if (link)
-        tree_link_init(tree, link, set->ranks[rank]);
-    return link;
+    struct link *link =
+        linker_take(set->engine->linker, set->ranks[rank], channel_number(set, TREE_CHANNEL));
+    if (!link)
+        return false;
+    link->sent = &set->engine->bytes_sent;
+    tree_link_init(tree, link, set->ranks[rank]);
+    return true;
 }
 
-/* 1 if it is there, 0 if not, or HVD_ERR_NOMEM. */
+static bool streams_are_there(const struct process_set *set, int rank, int streams)
+{
+    for (int i = 0; i < streams; i++)
+        if (!linker_has(set->engine->linker, set->ranks[rank],
+                        channel_number(set, DATA_CHANNEL + i)))
+            return false;
+    return true;
+}
+
+/* The data link to a rank of the set, once all its streams are there: 1, 0 if not yet, or a negative
+ * status. What it sends is counted. */
+static int take_data(struct process_set *set, int rank, struct link **link, struct err *err)
+{
+    struct link *links[STREAMS_MAX];
+    struct join_peer peer;
+    if (!streams_are_there(set, rank, 1) || !find_peer(set->engine, set->ranks[rank], &peer))
+        return 0;
+    int streams = streams_to(set, &peer);
+    if (!streams_are_there(set, rank, streams))
+        return 0;
+    for (int i = 0; i < streams; i++)
+        links[i] = linker_take(set->engine->linker, set->ranks[rank],
+                               channel_number(set, DATA_CHANNEL + i));
+    *link = streams == 1 ? links[0] : link_striped_create(links, streams, err);
+    for (int i = 0; !*link && i < streams; i++)
+        link_close(links[i]);
+    if (!*link)
+        return err->code;
+    (*link)->sent = &set->engine->bytes_sent;
+    return 1;
+}
+
+/* 1 if it is there, 0 if not, or a negative status. */
 static int take_channel(struct process_set *set, int rank, struct err *err)
 {
+    struct link *link = NULL;
     if (set->channels[rank])
         return 1;
-    struct link *link = take_link(set, rank, DATA_CHANNEL);
-    if (!link)
-        return 0;
+    int rc = take_data(set, rank, &link, err);
+    if (rc <= 0)
+        return rc;
     struct channel *channel = calloc(1, sizeof *channel);
     if (!channel) {
         link_close(link);
@@ -117,16 +161,15 @@ static int take_neighbours(struct process_set *set, struct err *err)
     return right < 0 ? right : all;
 }
 
-static int take_mesh(struct process_set *set, struct err *err)
+static int take_awaited(struct process_set *set, struct err *err)
 {
-    int all = 1;
-    for (int rank = 0; rank < set->size; rank++) {
-        int rc = rank == set->rank ? 1 : take_channel(set, rank, err);
+    for (int rank = 0; rank < set->size && set->nawaited > 0; rank++) {
+        int rc = set->awaited[rank] ? take_channel(set, rank, err) : 0;
         if (rc < 0)
             return rc;
-        all &= rc;
+        set->awaited[rank] &= rc == 0;
+        set->nawaited -= rc;
     }
-    set->meshed = all;
     return HVD_OK;
 }
 
@@ -150,7 +193,7 @@ int set_take_links(struct process_set *set, struct err *err)
             settle_tensor(tensor, &(struct err){ .code = HVD_OK });
         }
     }
-    return set->meshing && !set->meshed ? take_mesh(set, err) : HVD_OK;
+    return take_awaited(set, err);
 }
 
 void set_forget_links(struct process_set *set)
@@ -168,12 +211,11 @@ bool set_is_over(const struct process_set *set)
 /* Names the link that has failed. */
 int set_broke(struct process_set *set, int rank, struct err *err)
 {
-    const struct engine *engine = set->engine;
-    const struct join_peer *peer = find_peer(engine->neighbours, engine->nneighbours, rank);
-    if (!peer)
-        peer = find_peer(engine->peers, engine->peers ? engine->size : 0, rank);
+    struct join_peer peer;
+    if (!find_peer(set->engine, rank, &peer))
+        strcpy(peer.host, "?");
     set->wounded = !set_is_over(set);
-    return fail_context(err, "connection to rank %d on %s broke", rank, peer ? peer->host : "?");
+    return fail_context(err, "connection to rank %d on %s broke", rank, peer.host);
 }
 
 static int check(struct process_set *set, struct link *link, int rank, struct err *err)

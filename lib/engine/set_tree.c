@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes over a process set's tree (tree_link.h): reports up, decisions down, farewells both ways.
+/* What goes over a process set's tree (tree_link.h): reports up, decisions down, farewells both
+ * ways.
  *
  * A link that ends is a symptom (move.c), unless the set has ended anyway. Fails with
  * HVD_ERR_PROTOCOL when a neighbour sends what it must not, HVD_ERR_NOMEM. */
@@ -102,7 +103,7 @@ static int on_broken(struct process_set *set, const struct frame *frame, struct 
 static int on_frame_from_child(struct process_set *set, int index, const struct frame *frame,
                                struct err *err)
 {
-    uint64_t now = monotonic_ns();
+    uint64_t now = monotonic_tick_ns();
     switch (frame->type) {
     case TREE_REPORT:
         return negotiation_receive(set->negotiation, index, frame->body, frame->length, now, err);
@@ -113,6 +114,8 @@ static int on_frame_from_child(struct process_set *set, int index, const struct 
         return inspect_receive(set, frame->type, index, frame, err);
     case TREE_BROKEN:
         return on_broken(set, frame, err);
+    case TREE_RECORDS:
+        return reach_receive(set, frame->type, index, frame, err);
     default:
         return fail(err, HVD_ERR_PROTOCOL, "frame of type %u from below", frame->type);
     }
@@ -123,9 +126,10 @@ static int on_frame_from_parent(struct process_set *set, const struct frame *fra
     switch (frame->type) {
     case TREE_DECISION: {
         set_put_down(set, TREE_DECISION, frame->body, frame->length);
-        if (set->ended.code != HVD_OK)
-            return HVD_OK;
-        int rc = negotiation_apply(set->negotiation, frame->body, frame->length, err);
+        int rc = set->tree.nchildren > 0 ? set_say(set, err) : HVD_OK;
+        if (rc < 0 || set->ended.code != HVD_OK)
+            return rc < 0 ? rc : HVD_OK;
+        rc = negotiation_apply(set->negotiation, frame->body, frame->length, err);
         return rc < 0 ? rc : set_settle(set, err);
     }
     case TREE_LEFT:
@@ -134,6 +138,9 @@ static int on_frame_from_parent(struct process_set *set, const struct frame *fra
         return inspect_receive(set, frame->type, 0, frame, err);
     case TREE_BROKEN:
         return on_broken(set, frame, err);
+    case TREE_WHERE:
+    case TREE_DIRECTORY:
+        return reach_receive(set, frame->type, 0, frame, err);
     default:
         return fail(err, HVD_ERR_PROTOCOL, "frame of type %u from above", frame->type);
     }
@@ -160,18 +167,26 @@ static int hear(struct process_set *set, struct tree_link *tree, int index, stru
 
 static int say(struct process_set *set, struct tree_link *tree, struct err *err)
 {
-    int moved = tree_link_send(tree, err);
+    int moved = tree_link_flushed(tree) ? 0 : tree_link_send(tree, err);
     return moved < 0 ? on_tree_error(set, tree, err) : moved;
 }
 
-int set_hear(struct process_set *set, struct err *err)
+int set_hear_below(struct process_set *set, struct err *err)
 {
-    int moved = hear(set, &set->up, -1, err);
+    int moved = 0;
     for (int i = 0; moved >= 0 && i < set->tree.nchildren; i++) {
         int rc = hear(set, &set->down[i], i, err);
         moved = rc < 0 ? rc : moved | rc;
     }
     return moved;
+}
+
+/* What is to be passed on is not kept until the next look. */
+int set_hear_above(struct process_set *set, struct err *err)
+{
+    int moved = hear(set, &set->up, -1, err);
+    int rc = moved > 0 ? set_say(set, err) : 0;
+    return rc < 0 ? rc : moved;
 }
 
 int set_say(struct process_set *set, struct err *err)
@@ -197,7 +212,9 @@ void set_send_rest(struct process_set *set)
     struct err ignored;
     for (int i = -1; i < set->tree.nchildren; i++) {
         struct tree_link *tree = i < 0 ? &set->up : &set->down[i];
-        if (tree_link_send(tree, &ignored) < 0)
-            tree->out.length = tree->sent = 0; /* nobody hears it */
+        if (tree_link_send(tree, &ignored) < 0) { /* nobody hears it */
+            wire_writer_fini(&tree->out);
+            tree->sent = 0;
+        }
     }
 }

@@ -11,54 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- where everybody is ---- */
-
-void sets_own_record(struct engine *engine, struct wire_writer *writer)
-{
-    wire_put_i32(writer, engine->rank);
-    wire_put_string(writer, engine->self.host);
-    join_addresses_encode(writer, &engine->self.addresses);
-}
-
-static int read_record(struct engine *engine, const struct agreed *agreed, int index, int rank,
-                       struct err *err)
-{
-    struct join_peer *peer = &engine->peers[rank];
-    struct wire_reader reader;
-    wire_reader_init(&reader, agreed->data + agreed->offsets[index],
-                     agreed->offsets[index + 1] - agreed->offsets[index]);
-    int said = wire_get_i32(&reader);
-    wire_get_string(&reader, peer->host, sizeof peer->host);
-    join_addresses_decode(&peer->addresses, &reader);
-    if (!wire_reader_finished(&reader) || said != rank)
-        return fail(err, HVD_ERR_PROTOCOL, "rank %d does not say where it is", rank);
-    peer->rank = rank;
-    return HVD_OK;
-}
-
-static bool make_peers(struct engine *engine)
-{
-    if (engine->peers)
-        return true;
-    engine->peers = calloc((size_t)engine->size, sizeof *engine->peers);
-    for (int rank = 0; engine->peers && rank < engine->size; rank++)
-        engine->peers[rank].rank = -1; /* unknown */
-    return engine->peers;
-}
-
-int sets_remember_peers(struct engine *engine, const struct agreed *agreed,
-                        const struct process_set *set, struct err *err)
-{
-    if (!make_peers(engine))
-        return fail(err, HVD_ERR_NOMEM, "out of memory");
-    for (int i = 0; i < set->size; i++) {
-        int rc = read_record(engine, agreed, i, set->ranks[i], err);
-        if (rc < 0)
-            return rc;
-    }
-    return HVD_OK;
-}
-
 /* ---- numbers ---- */
 
 /* The number that was given back first, or a new one. */
@@ -97,7 +49,7 @@ bool sets_put(struct engine *engine, struct process_set *set)
 int sets_added(struct tensor *tensor, const struct agreed *agreed, struct err *err)
 {
     struct engine *engine = tensor->set->engine;
-    int rc = sets_remember_peers(engine, agreed, tensor->set, err);
+    int rc = reach_learn(engine, agreed->data, agreed->nbytes, err);
     if (rc < 0)
         return rc;
     int size = (int)tensor->description.shape.dims[0];
@@ -115,7 +67,7 @@ int sets_added(struct tensor *tensor, const struct agreed *agreed, struct err *e
     }
     set->adding = tensor;
     tensor->decided = true;
-    return set_want_links(set, engine->peers, engine->size, err);
+    return set_want_links(set, err);
 }
 
 int sets_removed(struct tensor *tensor, struct err *err)
@@ -172,7 +124,7 @@ static void describe_ranks(struct description *description, const int *ranks, in
 static int submit_change(struct engine *engine, const struct description *description,
                          const int *ranks, int64_t *handle, struct err *err)
 {
-    pthread_mutex_lock(&engine->lock);
+    engine_lock(engine);
     int rc = HVD_OK;
     int existing = ranks ? existing_set(engine, ranks, (int)description->shape.dims[0]) : -1;
     if (existing >= 0)
@@ -183,7 +135,7 @@ static int submit_change(struct engine *engine, const struct description *descri
         engine_move(engine);
         drive_wake(engine);
     }
-    pthread_mutex_unlock(&engine->lock);
+    engine_unlock(engine);
     return rc;
 }
 
@@ -225,23 +177,23 @@ static bool is_quiet(const void *arg)
 /* Until what this rank has submitted in the set is done. */
 static int settle_set(struct engine *engine, int id, struct err *err)
 {
-    pthread_mutex_lock(&engine->lock);
+    engine_lock(engine);
     struct process_set *set = engine_find_set(engine, id, "remove process set", err);
     if (set) {
         set->removing = true;
         drive_until(engine, is_quiet, set, UINT64_MAX);
     }
-    pthread_mutex_unlock(&engine->lock);
+    engine_unlock(engine);
     return set ? HVD_OK : err->code;
 }
 
 /* The ranks did not agree. */
 static void keep_set(struct engine *engine, int id)
 {
-    pthread_mutex_lock(&engine->lock);
+    engine_lock(engine);
     if (engine->sets[id])
         engine->sets[id]->removing = false;
-    pthread_mutex_unlock(&engine->lock);
+    engine_unlock(engine);
 }
 
 int engine_remove_set(struct engine *engine, int id, struct err *err)
@@ -261,10 +213,10 @@ int engine_remove_set(struct engine *engine, int id, struct err *err)
 
 int engine_set_rank(struct engine *engine, int id, struct err *err)
 {
-    pthread_mutex_lock(&engine->lock);
+    engine_lock(engine);
     const struct process_set *set = engine_find_set(engine, id, "process set", err);
     int rank = set ? set->rank : err->code;
-    pthread_mutex_unlock(&engine->lock);
+    engine_unlock(engine);
     if (set && rank < 0)
         return fail(err, HVD_ERR_INVALID, "rank %d is not a member of process set %d", engine->rank,
                     id);
@@ -273,10 +225,10 @@ int engine_set_rank(struct engine *engine, int id, struct err *err)
 
 int engine_set_included(struct engine *engine, int id, struct err *err)
 {
-    pthread_mutex_lock(&engine->lock);
+    engine_lock(engine);
     const struct process_set *set = engine_find_set(engine, id, "process set", err);
     int included = set ? set->rank >= 0 : err->code;
-    pthread_mutex_unlock(&engine->lock);
+    engine_unlock(engine);
     return included;
 }
 
@@ -287,22 +239,22 @@ int engine_set_size(struct engine *engine, int id, struct err *err)
 
 int engine_set_ranks(struct engine *engine, int id, int *ranks, int capacity, struct err *err)
 {
-    pthread_mutex_lock(&engine->lock);
+    engine_lock(engine);
     const struct process_set *set = engine_find_set(engine, id, "process set", err);
     int size = set ? set->size : err->code;
     for (int i = 0; i < size && i < capacity; i++)
         ranks[i] = set->ranks[i];
-    pthread_mutex_unlock(&engine->lock);
+    engine_unlock(engine);
     return size;
 }
 
 int engine_set_ids(struct engine *engine, int *ids, int capacity)
 {
     int count = 0;
-    pthread_mutex_lock(&engine->lock);
+    engine_lock(engine);
     for (int id = 0; id < engine->sets_count; id++)
         if (engine->sets[id] && count++ < capacity)
             ids[count - 1] = id;
-    pthread_mutex_unlock(&engine->lock);
+    engine_unlock(engine);
     return count;
 }

@@ -13,27 +13,35 @@
 
 static const struct err fine = { .code = HVD_OK };
 
-/* Who has left does not know what it was wanted for. */
-static struct err name_failure(const struct tensor *tensor, const struct err *err)
+/* The ticket keeps its first failure. Who has left does not know what it was wanted for. */
+static void note_failure(struct tensor *tensor, const struct err *err)
 {
-    struct err named = *err;
+    struct err *first = &tensor->ticket->err;
     char label[REQUEST_LABEL];
-    if (err->code == HVD_ERR_PEER_LEFT)
-        fail_context(&named, "%s", request_label(label, tensor->description.kind, tensor->name));
-    return named;
+    if (first->code != HVD_OK || err->code == HVD_OK)
+        return;
+    *first = *err;
+    if (err->code != HVD_ERR_PEER_LEFT)
+        return;
+    fail_context(first, "%s", request_label(label, tensor->description.kind, tensor->name));
+    failure_strand(tensor->set->engine->failure, first);
 }
 
 void settle_tensor(struct tensor *tensor, const struct err *err)
 {
     struct engine *engine = tensor->set->engine;
-    struct err named = name_failure(tensor, err);
-    device_release(tensor->device);
-    tensor->set->in_flight--;
-    trace_done(tensor, err->code != HVD_OK);
-    if (err->code == HVD_OK)
-        engine_note_done(engine, tensor);
     struct ticket *ticket = tensor->ticket;
-    if (!flight_done(&engine->flight, tensor, &named))
+    if (tensor->device)
+        device_release(tensor->device);
+    tensor->set->in_flight--;
+    if (engine->timeline)
+        trace_done(tensor, err->code != HVD_OK);
+    bool well = err->code == HVD_OK;
+    if (well)
+        engine_note_done(engine, tensor);
+    else
+        note_failure(tensor, err);
+    if (!flight_done(&engine->flight, tensor, well))
         return;
     engine->finished |= ticket->awaited;
     if (engine->waiters > 0)
@@ -42,10 +50,8 @@ void settle_tensor(struct tensor *tensor, const struct err *err)
 
 void settle_doom(struct tensor *tensor, const struct err *err)
 {
-    struct ticket *ticket = tensor->ticket;
     tensor->failed = true;
-    if (ticket->err.code == HVD_OK)
-        ticket->err = name_failure(tensor, err);
+    note_failure(tensor, err);
 }
 
 /* ---- results ---- */
@@ -308,6 +314,6 @@ int set_settle(struct process_set *set, struct err *err)
     while ((rc = negotiation_next(set->negotiation, &decision, err)) > 0)
         if ((rc = settle(set, &decision, err)) < 0)
             return rc;
-    set->decided_ns = monotonic_ns();
+    set->decided_ns = monotonic_tick_ns();
     return rc;
 }

@@ -30,7 +30,7 @@ static void doom(const struct run *run, int i, const struct err *reason)
 /* The device that all tensors of a run that can be cut are on, or NULL. */
 static struct device *one_device(const struct run *run)
 {
-    enum operation_kind kind = run_operation(run);
+    enum operation_kind kind = description_operation(&run->description);
     struct device *device = NULL;
     if (kind != OPERATION_ALLREDUCE && kind != OPERATION_BROADCAST)
         return NULL;

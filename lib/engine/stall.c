@@ -18,8 +18,10 @@
 
 #define MS 1000000ull
 #define SECOND (1000 * MS)
+#define STUCK_AGAIN_NS (200 * MS)
+#define STUCK_LATER_NS (2 * SECOND)
 
-enum { WARNING_SIZE = 3500 };
+enum { WARNING_SIZE = 3500, STUCK_BUDGET_MS = 400 };
 
 struct outgoing {
     struct wire_writer body;
@@ -40,6 +42,12 @@ struct stall {
     unsigned unanswered; /* bit i: child i */
     uint64_t asked_ns;   /* when it began, also when it is over; 0: never */
     uint64_t until_ns;
+
+    /* The question of a deadlock, on top. */
+    uint64_t stuck_look_ns; /* when to ask next; 0: when names are overdue */
+    uint64_t
+        stuck_since_ns; /* begin of the round in which everybody was stuck; 0: somebody was not */
+    uint64_t stuck_asked_ns; /* begin of the last round */
 
     uint64_t warned_ns; /* begin of the round that led to the last warning; 0: never */
     bool aborted;
@@ -177,6 +185,40 @@ static void speak(struct stall *stall, unsigned stalled)
                        options->world_ranks);
 }
 
+/* ---- a deadlock ---- */
+
+static bool is_about_deadlock(const struct stall *stall)
+{
+    return stall->probe.id & STALL_ASKS_WHO_IS_NOT_STUCK;
+}
+
+/* All have answered, twice, and in all that time nothing was decided: what came in before the first
+ * answer would have been. */
+static void judge_deadlock(struct stall *stall, uint64_t now_ns)
+{
+    const struct stall_options *options = &stall->options;
+    bool all = stall->answer.silent.count == 0;
+    if (stall->stuck_since_ns &&
+        options->view.decided_ns(options->view.arg) >= stall->stuck_since_ns)
+        stall->stuck_since_ns = 0;
+    if (all && stall->stuck_since_ns) {
+        stall->aborted = true;
+        stall->action = STALL_ABORT;
+        stall_deadlock_text(stall->text, sizeof stall->text, &stall->probe.names, &stall->answer,
+                            options->world_ranks);
+        return;
+    }
+    stall->stuck_since_ns = all ? stall->stuck_asked_ns : 0;
+    stall->stuck_look_ns = now_ns + (all ? STUCK_AGAIN_NS : STUCK_LATER_NS);
+}
+
+static uint64_t ask_deadlock_at(const struct stall *stall)
+{
+    if (!stall->options.view.stuck || stall->asking || stall->aborted || stall->overdue.count == 0)
+        return UINT64_MAX;
+    return later(stall->stuck_look_ns, overdue_first(&stall->overdue) + STUCK_AGAIN_NS);
+}
+
 /* ---- a round ---- */
 
 /* All have answered, or time is up. */
@@ -189,6 +231,10 @@ static void end_round(struct stall *stall, uint64_t now_ns)
     stall->asking = false;
     if (!is_top(stall)) {
         stall_answer_encode(compose(stall, STALL_PROBED), &stall->answer);
+        return;
+    }
+    if (is_about_deadlock(stall)) {
+        judge_deadlock(stall, now_ns);
         return;
     }
     unsigned stalled = judge(stall, now_ns);
@@ -235,9 +281,24 @@ static uint64_t ask_at(const struct stall *stall)
     return at_ns;
 }
 
+/* That it was asked is nothing to those who wait for a warning. */
+static void ask_who_is_not_stuck(struct stall *stall, uint64_t now_ns)
+{
+    uint64_t asked_ns = stall->asked_ns;
+    stall->stuck_look_ns = now_ns + STUCK_LATER_NS;
+    if (!stall_self_is_stuck(&stall->options.view))
+        return;
+    stall->probe.id = (stall->probe.id + 1) | STALL_ASKS_WHO_IS_NOT_STUCK;
+    stall->probe.budget_ms = STUCK_BUDGET_MS;
+    stall->stuck_asked_ns = now_ns;
+    overdue_names(&stall->overdue, &stall->probe.names, now_ns, 0);
+    begin_round(stall, now_ns);
+    stall->asked_ns = asked_ns;
+}
+
 static void ask(struct stall *stall, uint64_t now_ns)
 {
-    stall->probe.id++;
+    stall->probe.id = (stall->probe.id + 1) & ~STALL_ASKS_WHO_IS_NOT_STUCK;
     stall->probe.budget_ms = (uint32_t)(earlier(5 * SECOND, stall->options.check_ns / 2) / MS);
     overdue_names(&stall->overdue, &stall->probe.names, now_ns, stall->options.check_ns);
     begin_round(stall, now_ns);
@@ -287,6 +348,8 @@ static void go_on(struct stall *stall, uint64_t now_ns)
     if (is_top(stall)) {
         if (ask_at(stall) <= now_ns)
             ask(stall, now_ns);
+        if (ask_deadlock_at(stall) <= now_ns)
+            ask_who_is_not_stuck(stall, now_ns);
         return;
     }
     tell_parent(stall, now_ns);
@@ -301,7 +364,7 @@ uint64_t stall_deadline(struct stall *stall, uint64_t now_ns)
     if (options->check_ns == 0 || options->view.waiting_count(options->view.arg) == 0)
         stall->look_ns = 0;
     else if (stall->look_ns == 0)
-        stall->look_ns = now_ns + options->check_ns;
+        stall->look_ns = now_ns + stall_self_patience_ns(options);
     if (stall->look_ns)
         at_ns = stall->look_ns;
     for (int i = 0; i < stall->overdue.count; i++)
@@ -309,7 +372,7 @@ uint64_t stall_deadline(struct stall *stall, uint64_t now_ns)
     if (stall->asking)
         at_ns = earlier(at_ns, stall->until_ns);
     if (is_top(stall))
-        return earlier(at_ns, ask_at(stall));
+        return earlier(at_ns, earlier(ask_at(stall), ask_deadlock_at(stall)));
     at_ns = earlier(at_ns, overdue_tell_at(&stall->overdue, stall->interval_ns));
     return earlier(at_ns, give_up_top_at(stall));
 }

@@ -8,6 +8,12 @@
  *   answers are gathered on the way up (PROBED: who misses what, and what some of them are doing);
  *   the top warns, and asks again after the check time as long as there is something to warn of.
  *
+ * A deadlock is not waited out: where each rank's program can do nothing but wait in this set
+ * (struct stall_view.stuck), nobody will ever submit what the others miss. A rank that is stuck
+ * tells of its names after a second, the top asks all who is not stuck (a PROBE whose id has its
+ * highest bit; who is not counts as silent), asks once more, and aborts if nobody is and nothing
+ * was decided in between.
+ *
  * At most one warning in the check time, a few lines long, and nothing when the stall has ended.
  * When a name has waited for the shutdown time, the warning is an abort instead. A rank does not
  * miss allreduces and barriers once it has joined. A join counts as stalled only while nothing is
@@ -62,6 +68,10 @@ struct stall_view {
     void (*doing)(void *arg, char *text, size_t size);
 
     void *arg;
+
+    /* Can this rank's program do nothing any more until something is decided in this set? May take
+     * as long as a system call or two. NULL: never. */
+    bool (*stuck)(void *arg);
 };
 
 struct stall_options {

@@ -13,18 +13,31 @@ static uint64_t since(const struct stall_view *view, const struct waiting *waiti
     return waiting->since_ns > decided_ns ? waiting->since_ns : decided_ns;
 }
 
+bool stall_self_is_stuck(const struct stall_view *view)
+{
+    return view->stuck && view->stuck(view->arg);
+}
+
+uint64_t stall_self_patience_ns(const struct stall_options *options)
+{
+    const uint64_t second = 1000000000;
+    return options->view.stuck && options->check_ns > second ? second : options->check_ns;
+}
+
 uint64_t stall_self_look(const struct stall_options *options, struct overdue_list *overdue,
                          uint64_t now_ns)
 {
     const struct stall_view *view = &options->view;
-    uint64_t again_ns = now_ns + options->check_ns;
+    uint64_t check_ns =
+        stall_self_is_stuck(view) ? stall_self_patience_ns(options) : options->check_ns;
+    uint64_t again_ns = now_ns + stall_self_patience_ns(options);
     struct waiting waiting;
     for (int i = 0; view->waiting(view->arg, i, &waiting) > 0; i++) {
         uint64_t since_ns = since(view, &waiting);
-        if (since_ns + options->check_ns <= now_ns)
+        if (since_ns + check_ns <= now_ns)
             overdue_note(overdue, waiting.name, waiting.kind, since_ns, now_ns);
-        else if (again_ns > since_ns + options->check_ns)
-            again_ns = since_ns + options->check_ns;
+        else if (again_ns > since_ns + check_ns)
+            again_ns = since_ns + check_ns;
     }
     return again_ns;
 }
@@ -84,4 +97,6 @@ void stall_self_answer(const struct stall_options *options, const struct stall_p
             rank_ranges_add(&answer->name[i].missing, options->rank, options->rank + 1);
     if (missing)
         describe(options, answer, missing);
+    if (probe->id & STALL_ASKS_WHO_IS_NOT_STUCK && !stall_self_is_stuck(&options->view))
+        rank_ranges_add(&answer->silent, options->rank, options->rank + 1);
 }

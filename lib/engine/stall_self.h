@@ -7,8 +7,17 @@
 #include "lib/engine/stall_message.h"
 #include "lib/engine/stall_overdue.h"
 
-/* Enters the names that have waited for the check time. Returns when to look again: when one more
- * would be overdue, or those that are should be confirmed. */
+/* Of a probe's id. */
+#define STALL_ASKS_WHO_IS_NOT_STUCK 0x80000000u
+
+bool stall_self_is_stuck(const struct stall_view *view);
+
+/* How long a name waits before it is looked at. */
+uint64_t stall_self_patience_ns(const struct stall_options *options);
+
+/* Enters the names that have waited for the check time, or as soon as that if this rank is stuck.
+ * Returns when to look again: when one more would be overdue, or those that are should be
+ * confirmed. */
 uint64_t stall_self_look(const struct stall_options *options, struct overdue_list *overdue,
                          uint64_t now_ns);
 

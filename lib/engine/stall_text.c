@@ -139,3 +139,20 @@ void stall_abort_text(char *text, size_t size, const struct stall_names *names,
             list_text_add(&list, "; rank %d %s", in_world(answer->ranks[i].rank, world_ranks),
                           answer->ranks[i].text);
 }
+
+void stall_deadlock_text(char *text, size_t size, const struct stall_names *names,
+                         const struct stall_answer *answer, const int *world_ranks)
+{
+    char ranks[RANGES_SIZE];
+    struct list_text list;
+    list_text_init(&list, text, size);
+    list_text_add(&list, "deadlock: every rank waits");
+    for (int i = 0; i < names->count; i++) {
+        list_text_add(&list, "%s %s", i == 0 ? ":" : ",", collective_name(names->at[i].kind));
+        add_name(&list, " ", names->at[i].text);
+        if (answer->name[i].missing.count > 0)
+            list_text_add(
+                &list, " for %s",
+                rank_ranges_text(ranks, sizeof ranks, &answer->name[i].missing, world_ranks));
+    }
+}

@@ -22,4 +22,8 @@ void stall_abort_text(char *text, size_t size, const struct stall_names *names,
                       const struct stall_answer *answer, int index, uint64_t shutdown_s,
                       const int *world_ranks);
 
+/* One line about all names of the probe, for which every rank waits, or for whose end. */
+void stall_deadlock_text(char *text, size_t size, const struct stall_names *names,
+                         const struct stall_answer *answer, const int *world_ranks);
+
 #endif

@@ -8,22 +8,20 @@
 
 /* As Horovod names them. */
 static const struct {
-    const char *negotiate, *span, *inner;
+    const char *negotiate, *span;
 } names[COLLECTIVE_KINDS] = {
-    [COLLECTIVE_ALLREDUCE] = { "NEGOTIATE_ALLREDUCE", "ALLREDUCE", "RING_ALLREDUCE" },
-    [COLLECTIVE_ALLGATHER] = { "NEGOTIATE_ALLGATHER", "ALLGATHER", "RING_ALLGATHER" },
-    [COLLECTIVE_BROADCAST] = { "NEGOTIATE_BROADCAST", "BROADCAST", "RING_BROADCAST" },
-    [COLLECTIVE_ALLTOALL] = { "NEGOTIATE_ALLTOALL", "ALLTOALL", "PAIRWISE_ALLTOALL" },
-    [COLLECTIVE_REDUCESCATTER] = { "NEGOTIATE_REDUCESCATTER", "REDUCESCATTER",
-                                   "RING_REDUCESCATTER" },
-    [COLLECTIVE_BARRIER] = { "NEGOTIATE_BARRIER", "BARRIER", "BARRIER" },
-    [COLLECTIVE_JOIN] = { "NEGOTIATE_JOIN", "JOIN", "JOIN" },
-    [COLLECTIVE_ADD_SET] = { "NEGOTIATE_ADD_PROCESS_SET", "ADD_PROCESS_SET", "ADD_PROCESS_SET" },
-    [COLLECTIVE_REMOVE_SET] = { "NEGOTIATE_REMOVE_PROCESS_SET", "REMOVE_PROCESS_SET",
-                                "REMOVE_PROCESS_SET" },
+    [COLLECTIVE_ALLREDUCE] = { "NEGOTIATE_ALLREDUCE", "ALLREDUCE" },
+    [COLLECTIVE_ALLGATHER] = { "NEGOTIATE_ALLGATHER", "ALLGATHER" },
+    [COLLECTIVE_BROADCAST] = { "NEGOTIATE_BROADCAST", "BROADCAST" },
+    [COLLECTIVE_ALLTOALL] = { "NEGOTIATE_ALLTOALL", "ALLTOALL" },
+    [COLLECTIVE_REDUCESCATTER] = { "NEGOTIATE_REDUCESCATTER", "REDUCESCATTER" },
+    [COLLECTIVE_BARRIER] = { "NEGOTIATE_BARRIER", "BARRIER" },
+    [COLLECTIVE_JOIN] = { "NEGOTIATE_JOIN", "JOIN" },
+    [COLLECTIVE_ADD_SET] = { "NEGOTIATE_ADD_PROCESS_SET", "ADD_PROCESS_SET" },
+    [COLLECTIVE_REMOVE_SET] = { "NEGOTIATE_REMOVE_PROCESS_SET", "REMOVE_PROCESS_SET" },
 };
 
-enum { TRACE_NAME = HVD_NAME_MAX + 32 };
+enum { TRACE_NAME = HVD_NAME_MAX + 32, SPAN_NAME = 64 };
 
 /* Names are scoped by set; the world's stand alone. Returns `text`, or the name itself. */
 static const char *name_of(char text[TRACE_NAME], const struct process_set *set, const char *name)
@@ -89,7 +87,18 @@ static bool is_staged(const struct run *run)
     return run->description.memory != MEMORY_HOST;
 }
 
-static const char *span_of(const struct run *run, enum trace_phase phase)
+/* "TWO_LEVEL_ALLREDUCE": of what is moved, with the algorithm in front. Returns `text`. */
+static const char *moving_span(char text[SPAN_NAME], const struct run *run)
+{
+    snprintf(text, SPAN_NAME, "%s_%s", algorithm_name(run->algorithm),
+             names[run->description.kind].span);
+    for (char *at = text; *at; at++)
+        *at = *at == '-' ? '_' : *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
+    return text;
+}
+
+/* May use `text`. */
+static const char *span_of(char text[SPAN_NAME], const struct run *run, enum trace_phase phase)
 {
     static const char *const spans[] = {
         [PHASE_QUEUE] = "QUEUE",
@@ -100,8 +109,7 @@ static const char *span_of(const struct run *run, enum trace_phase phase)
         return spans[phase];
     if (run->description.memory == MEMORY_DEVICE_REDUCES)
         return "DEVICE_ALLREDUCE";
-    return run->description.op == HVD_ADASUM ? "HALVING_ADASUM"
-                                             : names[run->description.kind].inner;
+    return run->description.op == HVD_ADASUM ? "HALVING_ADASUM" : moving_span(text, run);
 }
 
 static bool is_open(const struct tensor *tensor)
@@ -117,7 +125,7 @@ static bool is_last(const struct run_tensor *part)
 
 static void enter_phase(const struct run *run, struct tensor *own, enum trace_phase phase)
 {
-    char text[TRACE_NAME];
+    char text[TRACE_NAME], span[SPAN_NAME];
     struct timeline *timeline = timeline_of(run);
     const char *name = name_of(text, run->set, own->name);
     const struct timeline_args args = {
@@ -130,7 +138,7 @@ static void enter_phase(const struct run *run, struct tensor *own, enum trace_ph
     if (phase == PHASE_QUEUE)
         timeline_begin(timeline, name, names[run->description.kind].span);
     if (phase != PHASE_MOVED)
-        timeline_begin(timeline, name, span_of(run, phase));
+        timeline_begin(timeline, name, span_of(span, run, phase));
     own->phase = phase;
 }
 
@@ -193,6 +201,7 @@ void trace_packing(const struct run *run)
 
 void trace_moving(const struct run *run)
 {
+    char span[SPAN_NAME];
     if (!timeline_of(run))
         return;
     if (is_staged(run)) {
@@ -201,7 +210,7 @@ void trace_moving(const struct run *run)
     }
     if (run->count > 1)
         end(run);
-    begin(run, span_of(run, PHASE_MOVING));
+    begin(run, span_of(span, run, PHASE_MOVING));
 }
 
 void trace_moved(const struct run *run)

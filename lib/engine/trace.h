@@ -8,7 +8,7 @@
  *                         came with the decision:
  *     QUEUE                     until it may start
  *     MEMCPY_IN_FUSION_BUFFER   if it is one of several
- *     RING_ALLREDUCE            moving the data, with bytes and algorithm
+ *     RING_ALLREDUCE            moving the data, with bytes and algorithm, which the name says too
  *     MEMCPY_OUT_FUSION_BUFFER
  *   or, on a device:
  *     QUEUE                     until there is pinned memory for it

@@ -2,12 +2,15 @@
 /* Frames on the tree; see tree_link.h. */
 #include "lib/engine/tree_link.h"
 
+#include <string.h>
+
 enum { KEPT_MAX = 256 * 1024 };
 
 void tree_link_init(struct tree_link *tree, struct link *link, int rank)
 {
     *tree = (struct tree_link){ .link = link, .rank = rank };
     frame_reader_init(&tree->reader, TREE_BODY_MAX);
+    tree->reader.is_summed = strcmp(link->type->name, "shm") != 0;
 }
 
 void tree_link_fini(struct tree_link *tree)
@@ -21,13 +24,24 @@ void tree_link_fini(struct tree_link *tree)
 
 void tree_link_put(struct tree_link *tree, enum tree_frame type, const void *body, size_t nbytes)
 {
-    if (tree->link)
-        frame_put(&tree->out, (uint16_t)type, body, nbytes);
+    if (!tree->link || tree->is_mute)
+        return;
+    size_t begin = tree_link_begin(tree, type);
+    wire_put_bytes(&tree->out, body, nbytes);
+    tree_link_end(tree, begin);
 }
 
-bool tree_link_flushed(const struct tree_link *tree)
+size_t tree_link_begin(struct tree_link *tree, enum tree_frame type)
 {
-    return !tree->link || tree->sent == tree->out.length;
+    return frame_begin(&tree->out, (uint16_t)type);
+}
+
+void tree_link_end(struct tree_link *tree, size_t begin)
+{
+    if (tree->reader.is_summed)
+        frame_end_summed(&tree->out, begin);
+    else
+        frame_end(&tree->out, begin);
 }
 
 /* Keeps the memory, unless an unusual message has made it large. */
@@ -40,12 +54,17 @@ static void forget_sent(struct tree_link *tree)
 
 int tree_link_send(struct tree_link *tree, struct err *err)
 {
-    if (tree->out.failed)
-        return fail(err, HVD_ERR_NOMEM, "out of memory");
     if (tree_link_flushed(tree))
         return 0;
+    if (tree->out.failed)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
     struct iovec rest = { tree->out.data + tree->sent, tree->out.length - tree->sent };
     ssize_t nbytes = link_try_send(tree->link, &rest, 1, err);
+    if (nbytes == HVD_ERR_PEER_LOST) {
+        tree->is_mute = true;
+        forget_sent(tree);
+        return 0;
+    }
     if (nbytes <= 0)
         return (int)nbytes;
     tree->sent += (size_t)nbytes;

@@ -8,6 +8,13 @@
  *                   ends the set
  *   BROKEN    both  the world is broken, with the same body; passed on to everybody
  *   ALERT, PROBE, PROBED  of the stall inspector (stall.h)
+ *   WHERE     down  where are you all? (reach.c); in the world alone, as are its answers
+ *   RECORDS   up    where the ranks below are, in order of rank: for each i32 rank, string host,
+ *                   and its addresses as in lib/base/join_protocol.h
+ *   DIRECTORY down  the same of all ranks
+ *
+ * What goes over a network carries sums: a byte that is changed on the way must neither make
+ * somebody wait for the rest of a frame that has none, nor become part of a small result.
  *
  * Fails with HVD_ERR_PEER_LOST, naming the rank, when the link ends, HVD_ERR_PROTOCOL on bytes that
  * are no frame, HVD_ERR_NOMEM. */
@@ -30,7 +37,10 @@ enum tree_frame {
     TREE_BROKEN,
     TREE_ALERT,
     TREE_PROBE,
-    TREE_PROBED
+    TREE_PROBED,
+    TREE_WHERE,
+    TREE_RECORDS,
+    TREE_DIRECTORY
 };
 
 enum { TREE_BODY_MAX = 64 << 20 };
@@ -41,6 +51,7 @@ struct tree_link {
     struct frame_reader reader;
     struct wire_writer out; /* out.data[sent, out.length) has to be sent */
     size_t sent;
+    bool is_mute; /* the other side takes nothing any more */
 };
 
 void tree_link_init(struct tree_link *tree, struct link *link, int rank);
@@ -49,7 +60,12 @@ void tree_link_fini(struct tree_link *tree);
 /* Appends a frame to what is to be sent; an ended link swallows it. */
 void tree_link_put(struct tree_link *tree, enum tree_frame type, const void *body, size_t nbytes);
 
-/* Sends what can be sent at once. 1 if something was, 0 if not, or a negative status. */
+/* The same in two steps: the body is appended to tree->out between them. */
+size_t tree_link_begin(struct tree_link *tree, enum tree_frame type);
+void tree_link_end(struct tree_link *tree, size_t begin);
+
+/* Sends what can be sent at once. 1 if something was, 0 if not, or a negative status. That the
+ * other side is gone is for tree_link_receive() to say, behind what it has said before. */
 int tree_link_send(struct tree_link *tree, struct err *err);
 
 /* Receives once. 1 if something came (then tree_link_next() until it says 0), 0 if nothing is
@@ -57,6 +73,10 @@ int tree_link_send(struct tree_link *tree, struct err *err);
 int tree_link_receive(struct tree_link *tree, struct err *err);
 int tree_link_next(struct tree_link *tree, struct frame *frame, struct err *err);
 
-bool tree_link_flushed(const struct tree_link *tree);
+/* Not as long as something is to be sent, or there was no memory to say it. */
+static inline bool tree_link_flushed(const struct tree_link *tree)
+{
+    return !tree->link || (tree->sent == tree->out.length && !tree->out.failed);
+}
 
 #endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everybody gets to know where everybody is (directory.h), once, over the world's tree:
+ *
+ *   the top has data to let be moved, and nobody knows -> WHERE goes down -> each rank says where it
+ *   is, behind it those below, once they have (RECORDS) -> the top has all, and DIRECTORY goes down,
+ *   in front of the decisions that rely on it.
+ *
+ * Until then the top decides on no data. So a world that moves none pays nothing; one of up to three
+ * ranks knows everybody from the start; and who adds a process set says it as well (sets.c),
+ * whichever comes first. Then the top chooses algorithms by where the ranks of a set are.
+ *
+ * Fails with HVD_ERR_PROTOCOL when frames come that nobody asked for, or say what cannot be,
+ * HVD_ERR_NOMEM. */
+#include "lib/engine/engine_impl.h"
+
+#include <stdlib.h>
+
+enum { SMALL_WORLD = 3 }; /* all are neighbours of all */
+
+void reach_put_own(const struct engine *engine, struct wire_writer *writer)
+{
+    join_peer_encode(writer, &engine->self);
+}
+
+int reach_learn(struct engine *engine, const void *records, size_t nbytes, struct err *err)
+{
+    if (engine->directory)
+        return HVD_OK;
+    engine->directory = directory_create(records, nbytes, engine->size, err);
+    return engine->directory ? HVD_OK : err->code;
+}
+
+int reach_init(struct engine *engine, struct err *err)
+{
+    struct wire_writer records = { 0 };
+    engine->borders = algorithm_defaults;
+    if (engine->size > SMALL_WORLD)
+        return HVD_OK;
+    for (int rank = 0, i = 0; rank < engine->size; rank++)
+        join_peer_encode(&records, rank == engine->rank ? &engine->self : &engine->neighbours[i++]);
+    int rc = records.failed ? fail(err, HVD_ERR_NOMEM, "out of memory")
+                            : reach_learn(engine, records.data, records.length, err);
+    wire_writer_fini(&records);
+    return rc;
+}
+
+static void forget_records(struct reach *reach)
+{
+    for (int i = 0; i < TREE_CHILDREN_MAX; i++)
+        wire_writer_fini(&reach->records[i]);
+}
+
+void reach_fini(struct engine *engine)
+{
+    forget_records(&engine->reach);
+    directory_destroy(engine->directory);
+}
+
+/* ---- asking ---- */
+
+/* All below have said where they are. */
+static int pass_on(struct process_set *world, struct wire_writer *all, struct err *err)
+{
+    struct engine *engine = world->engine;
+    reach_put_own(engine, all);
+    for (int i = 0; i < world->tree.nchildren; i++)
+        wire_put_bytes(all, engine->reach.records[i].data, engine->reach.records[i].length);
+    forget_records(&engine->reach);
+    if (all->failed)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    if (world->tree.parent >= 0) {
+        tree_link_put(&world->up, TREE_RECORDS, all->data, all->length);
+        return HVD_OK;
+    }
+    set_put_down(world, TREE_DIRECTORY, all->data, all->length);
+    return reach_learn(engine, all->data, all->length, err);
+}
+
+static int go_on(struct process_set *world, struct err *err)
+{
+    struct wire_writer all = { 0 };
+    if (world->engine->reach.waiting != 0)
+        return HVD_OK;
+    int rc = pass_on(world, &all, err);
+    wire_writer_fini(&all);
+    return rc;
+}
+
+static int ask(struct process_set *world, struct err *err)
+{
+    struct reach *reach = &world->engine->reach;
+    if (reach->asked)
+        return fail(err, HVD_ERR_PROTOCOL, "asks twice where ranks are");
+    reach->asked = true;
+    reach->waiting = (1u << world->tree.nchildren) - 1;
+    set_put_down(world, TREE_WHERE, NULL, 0);
+    return go_on(world, err);
+}
+
+int reach_ask(struct process_set *set, struct err *err)
+{
+    const struct engine *engine = set->engine;
+    bool wanted = !engine->directory && !engine->reach.asked;
+    return wanted && negotiation_has_data(set->negotiation) ? ask(set, err) : HVD_OK;
+}
+
+static int on_records(struct process_set *world, int child, const struct frame *frame,
+                      struct err *err)
+{
+    struct reach *reach = &world->engine->reach;
+    int first = world->tree.children[child], end = tree_child_end(&world->tree, child);
+    if (!(reach->waiting & 1u << child))
+        return fail(err, HVD_ERR_PROTOCOL, "says where it is, which was not asked");
+    int rc = directory_check(frame->body, frame->length, first, end, err);
+    if (rc < 0)
+        return rc;
+    wire_put_bytes(&reach->records[child], frame->body, frame->length);
+    reach->waiting &= ~(1u << child);
+    if (reach->records[child].failed)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    return go_on(world, err);
+}
+
+int reach_receive(struct process_set *set, enum tree_frame type, int child,
+                  const struct frame *frame, struct err *err)
+{
+    if (set->id != 0)
+        return fail(err, HVD_ERR_PROTOCOL, "frame of type %u in process set %d", type, set->id);
+    if (type == TREE_WHERE)
+        return ask(set, err);
+    if (type == TREE_RECORDS)
+        return on_records(set, child, frame, err);
+    set_put_down(set, TREE_DIRECTORY, frame->body, frame->length);
+    return reach_learn(set->engine, frame->body, frame->length, err);
+}
+
+/* ---- choosing ---- */
+
+bool reach_place(struct process_set *set)
+{
+    const struct engine *engine = set->engine;
+    if (set->placing)
+        return true;
+    int *places = engine->directory ? calloc((size_t)set->size, sizeof *places) : NULL;
+    if (!places)
+        return false;
+    for (int rank = 0; rank < set->size; rank++)
+        places[rank] = directory_host(engine->directory, set->ranks[rank]);
+    set->placing = placing_create(places, set->size, engine->size);
+    free(places);
+    return set->placing;
+}
+
+enum algorithm reach_choose(void *arg, const struct description *first, size_t nbytes)
+{
+    struct process_set *set = arg;
+    const struct engine *engine = set->engine;
+    bool cut = first->memory != MEMORY_HOST && nbytes > DEVICE_CHUNK;
+    struct algorithm_case what = { .kind = description_operation(first),
+                                   .nbytes = cut ? DEVICE_CHUNK : nbytes,
+                                   .size = set->size };
+    if (reach_place(set)) {
+        what.hosts = set->placing->nhosts;
+        what.slots = set->placing->slots;
+        what.anywhere = directory_is_everywhere(engine->directory);
+    }
+    return algorithm_choose(&what, &engine->borders, engine->settings.algorithm);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is offered of a tensor, once it is ready: its description, and with it data that is small, or
+ * that the negotiation itself has use for: the rows of an allgather, who the members of a new set
+ * are.
+ *
+ * Fails with what negotiation_submit() says, and HVD_ERR_NOMEM. */
+#include "lib/engine/engine_impl.h"
+
+#include "lib/reduce/reduce.h"
+
+/* Data that goes with an offer. */
+struct parcel {
+    unsigned char bytes[8 + INLINE_MAX];
+    struct wire_writer record;
+};
+
+static void offer_reduction(struct offer *offer, struct parcel *parcel, const struct tensor *tensor)
+{
+    const struct description *description = &tensor->description;
+    offer->complete = negotiation_is_inline(tensor->set->negotiation, description);
+    if (!offer->complete)
+        return;
+    offer->data = tensor->input;
+    offer->nbytes = description_bytes(description);
+    if (description->prescale == 1)
+        return;
+    scale_function(description->dtype)(parcel->bytes, tensor->input,
+                                       shape_count(&description->shape), description->prescale);
+    offer->data = parcel->bytes;
+}
+
+static void offer_rows(struct offer *offer, struct parcel *parcel, const struct tensor *tensor)
+{
+    struct wire_writer writer = { .data = parcel->bytes, .capacity = sizeof parcel->bytes };
+    size_t nbytes = description_bytes(&tensor->description), most = tensor->device ? 0 : INLINE_MAX;
+    wire_put_u64(&writer, (uint64_t)tensor->description.shape.dims[0]);
+    offer->complete = nbytes <= most;
+    if (offer->complete)
+        wire_put_bytes(&writer, tensor->input, nbytes);
+    offer->data = parcel->bytes;
+    offer->nbytes = writer.length;
+}
+
+static void offer_broadcast(struct offer *offer, const struct tensor *tensor)
+{
+    offer->complete = negotiation_is_inline(tensor->set->negotiation, &tensor->description);
+    if (!offer->complete || tensor->description.root != tensor->set->rank)
+        return;
+    offer->data = tensor->output;
+    offer->nbytes = description_bytes(&tensor->description);
+}
+
+static void offer_record(struct offer *offer, struct parcel *parcel, struct engine *engine)
+{
+    reach_put_own(engine, &parcel->record);
+    offer->data = parcel->record.data;
+    offer->nbytes = parcel->record.length;
+}
+
+static void fill_offer(struct offer *offer, struct parcel *parcel, struct tensor *tensor)
+{
+    const struct description *description = &tensor->description;
+    bool mesh = description->kind == COLLECTIVE_ALLTOALL || description->op == HVD_ADASUM;
+    if (mesh)
+        offer->complete = false;
+    else if (description->kind == COLLECTIVE_ALLREDUCE ||
+             description->kind == COLLECTIVE_REDUCESCATTER)
+        offer_reduction(offer, parcel, tensor);
+    else if (description->kind == COLLECTIVE_ALLGATHER)
+        offer_rows(offer, parcel, tensor);
+    else if (description->kind == COLLECTIVE_BROADCAST)
+        offer_broadcast(offer, tensor);
+    else if (description->kind == COLLECTIVE_ADD_SET)
+        offer_record(offer, parcel, tensor->set->engine);
+    if (!mesh && description->kind >= COLLECTIVE_BARRIER)
+        offer->complete = true;
+}
+
+int submit_offer(struct tensor *tensor, struct err *err)
+{
+    struct parcel parcel;
+    parcel.record = (struct wire_writer){ 0 };
+    struct offer offer = { .name = tensor->name,
+                           .description = tensor->description,
+                           .owner = tensor };
+    fill_offer(&offer, &parcel, tensor);
+    int rc = parcel.record.failed
+                 ? fail(err, HVD_ERR_NOMEM, "out of memory")
+                 : negotiation_submit(tensor->set->negotiation, &offer, tensor->since_ns, err);
+    wire_writer_fini(&parcel.record);
+    return rc;
+}

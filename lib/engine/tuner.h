@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Autotuning: finds the numbers of struct tuning with which training moves the most bytes in a
+ * second. It is told of tensors that are done, and says what is to be used from then on. Pure: no
+ * clock, no file.
+ *
+ *   warming up -> searching -> comparing -> done
+ *
+ * A sample is the rate of some steps with the same numbers (step_meter.h). Warming up: samples that
+ * do not count. Searching: as many samples as were asked for, the first with the numbers that there
+ * were, some more spread over the cube, then each where a Gaussian process expects the most above
+ * the best. Comparing: the numbers that there were, those with the best sample and those that the
+ * process believes best take turns; the best median of these stays, and the numbers that there were
+ * unless another is clearly better. So it ends with what is not slower than without it. */
+#ifndef LIB_ENGINE_TUNER_H
+#define LIB_ENGINE_TUNER_H
+
+#include "lib/base/status.h"
+#include "lib/engine/tuning.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TUNER_STEPS_MAX = 10000, TUNER_SAMPLES_MAX = 100, TUNER_WARMUP_MAX = 10000 };
+
+struct tuner_options {
+    struct tuning start;
+    unsigned varying;     /* of TUNE_ALL */
+    int warmup_samples;   /* 0 to TUNER_WARMUP_MAX */
+    int steps_per_sample; /* 1 to TUNER_STEPS_MAX */
+    int max_samples;      /* of the search; 1 to TUNER_SAMPLES_MAX */
+    double noise;         /* deviation of a sample's rate, the spread of all being 1; 0 to 1 */
+};
+
+struct tuner;
+
+/* NULL and `err` when out of memory. */
+struct tuner *tuner_create(const struct tuner_options *options, struct err *err);
+void tuner_destroy(struct tuner *tuner);
+
+/* A sample. */
+struct tuner_report {
+    struct tuning tuning;
+    double rate; /* bytes in a second */
+};
+
+enum tuner_event {
+    TUNER_NOTHING, /* `report` is as it was */
+    TUNER_WARMED,  /* a sample that does not count */
+    TUNER_SAMPLED, /* one that does: from now on other numbers are to be used */
+    TUNER_DONE     /* the last one: from now on those that stay */
+};
+
+/* A tensor is done; `name` stands for its name, and 0 for none. After TUNER_DONE nothing changes any more. */
+enum tuner_event tuner_tensor_done(struct tuner *tuner, uint64_t name, size_t nbytes,
+                                   uint64_t now_ns, struct tuner_report *report);
+
+/* What is to be used now. */
+const struct tuning *tuner_tuning(const struct tuner *tuner);
+
+/* After TUNER_DONE: what stays, and how fast it was when it was compared. */
+struct tuner_report tuner_result(const struct tuner *tuner);
+
+#endif

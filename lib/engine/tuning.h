@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What autotuning moves, and the cube in which it does: each number that may vary has an axis from 0
+ * to 1, along which it grows as its table says. Arithmetic, nothing else. */
+#ifndef LIB_ENGINE_TUNING_H
+#define LIB_ENGINE_TUNING_H
+
+#include <stdint.h>
+
+/* All in bytes, but the time. */
+struct tuning {
+    uint64_t fusion_threshold; /* of what is fused at most */
+    uint64_t fused_max;        /* of a tensor that is fused at most */
+    uint64_t cycle_time_us;
+    uint64_t small, large; /* struct algorithm_borders */
+};
+
+/* A bit each, for those that may vary. */
+enum {
+    TUNE_FUSION_THRESHOLD = 1 << 0,
+    TUNE_FUSED_MAX = 1 << 1,
+    TUNE_CYCLE_TIME = 1 << 2,
+    TUNE_SMALL = 1 << 3,
+    TUNE_LARGE = 1 << 4,
+    TUNE_ALL = (1 << 5) - 1
+};
+
+enum { TUNING_DIMENSIONS = 5 };
+
+/* How many may vary. */
+int tuning_dimensions(unsigned varying);
+
+/* The point of a tuning; what lies outside of an axis is at its end. */
+void tuning_point(double *point, const struct tuning *tuning, unsigned varying);
+
+/* The other way round; what may not vary is as in `fixed`. */
+struct tuning tuning_at(const double *point, const struct tuning *fixed, unsigned varying);
+
+#endif
