@@ -5,6 +5,7 @@
  * says it. */
 #include "launcher/agent.h"
 
+#include "launcher/agent_sweep.h"
 #include "launcher/exit_status.h"
 #include "launcher/process_tree.h"
 #include "launcher/uv_must.h"
@@ -36,6 +37,11 @@ static void close_everything(struct agent *agent)
 static void send_done(struct agent *agent)
 {
     int left = agent->stop.phase == STOP_GIVEN_UP ? process_tree_signal(0, NULL, 0) : 0;
+    agent_reap(agent); /* who was not counted because it had just ended */
+    if (left < agent->nrunning)
+        left = agent->nrunning;
+    if (left > 0)
+        agent_tell_stuck(agent);
     wire_put_i32(frame_link_begin(&agent->link, AGENT_DONE), left);
     frame_link_send(&agent->link);
     agent->phase = AGENT_IS_DONE;
@@ -72,14 +78,16 @@ static void settle(struct agent *agent)
 {
     uint64_t now = uv_now(agent->loop);
     bool children = agent_reap(agent);
-    if (agent->phase == AGENT_RUNNING && agent->nrunning == 0) {
+    bool given_up = agent->stop.phase == STOP_GIVEN_UP;
+    if (agent->phase == AGENT_RUNNING && (agent->nrunning == 0 || given_up)) {
+        agent_pumps_give_up(agent);
         agent->phase = AGENT_SWEEPING;
         agent->sweeping_since_ms = now;
         apply(agent, 0);
     }
     if (agent->phase == AGENT_SWEEPING)
         sweep(agent, children, now);
-    else if (agent->phase == AGENT_ORPHANED && (!children || agent->stop.phase == STOP_GIVEN_UP))
+    else if (agent->phase == AGENT_ORPHANED && (!children || given_up))
         close_everything(agent);
 }
 
@@ -94,6 +102,7 @@ static void on_tick(uv_timer_t *timer)
 
 static void stop(struct agent *agent, int signum, uint64_t grace_ms)
 {
+    agent_reap(agent); /* what has ended before did so by itself */
     apply(agent, stop_plan_ask(&agent->stop, signum, grace_ms, uv_now(agent->loop)));
     if (agent->phase <= AGENT_IS_READY) /* nothing was started: nothing will be */
         agent->phase = AGENT_SWEEPING;
@@ -162,6 +171,7 @@ static const struct {
     [AGENT_ENVIRONMENT] = { agent_on_environment, AGENT_RECEIVING, AGENT_RECEIVING },
     [AGENT_RANK] = { agent_on_rank, AGENT_RECEIVING, AGENT_RECEIVING },
     [AGENT_PREPARE] = { agent_on_prepare, AGENT_RECEIVING, AGENT_RECEIVING },
+    [AGENT_SWEEP] = { agent_on_sweep, AGENT_RECEIVING, AGENT_RECEIVING },
     [AGENT_START] = { agent_on_start, AGENT_IS_READY, AGENT_IS_READY },
     [AGENT_CREDIT] = { agent_on_credit, AGENT_RUNNING, AGENT_IS_DONE },
     [AGENT_STDIN] = { agent_on_stdin, AGENT_RUNNING, AGENT_IS_DONE },
@@ -189,7 +199,7 @@ static int on_frame(void *context, const struct frame *frame, struct err *err)
 static void on_link_end(void *context, const struct err *err)
 {
     struct agent *agent = context;
-    if (err->code == HVD_ERR_PROTOCOL)
+    if (err->code == HVD_ERR_PROTOCOL || err->code == HVD_ERR_NOMEM)
         fprintf(stderr, "hvdagent: link to hvdrun: %s\n", err->text);
     orphan(agent);
 }
@@ -230,7 +240,7 @@ static void watch_signals(struct agent *agent)
     }
 }
 
-static void release(struct agent *agent)
+void agent_release(struct agent *agent)
 {
     for (int i = 0; i < agent->nranks; i++) {
         string_list_fini(&agent->ranks[i]->environment);
@@ -238,17 +248,19 @@ static void release(struct agent *agent)
     }
     free(agent->ranks);
     free(agent->program);
+    binding_places_fini(&agent->places);
+    oom_counter_fini(&agent->oom);
     string_list_fini(&agent->arguments);
     string_list_fini(&agent->environment);
     free(agent);
 }
 
-int agent_run(uv_loop_t *loop, int input, int output, uint32_t relay_stall_ms)
+struct agent *agent_open(uv_loop_t *loop, int input, int output, uint32_t relay_stall_ms,
+                         struct err *err)
 {
     static const struct frame_link_events events = { on_frame, on_link_end, on_link_drained,
                                                      agent_watch_heard };
     struct agent *agent = xcalloc(1, sizeof *agent);
-    struct err err = { 0 };
     agent->loop = loop;
     agent->relay.stall_ms = relay_stall_ms;
     process_tree_adopt();
@@ -256,11 +268,18 @@ int agent_run(uv_loop_t *loop, int input, int output, uint32_t relay_stall_ms)
     uv_timer_init(loop, &agent->tick);
     agent->tick.data = agent;
     agent_watch_init(agent);
-    if (frame_link_open(&agent->link, loop, input, output, &events, agent, &err) < 0) {
-        fprintf(stderr, "hvdagent: %s\n", err.text);
+    if (frame_link_open(&agent->link, loop, input, output, &events, agent, err) < 0) {
+        fprintf(stderr, "hvdagent: %s\n", err->text);
         orphan(agent);
     }
+    return agent;
+}
+
+int agent_run(uv_loop_t *loop, int input, int output, uint32_t relay_stall_ms)
+{
+    struct err err = { 0 };
+    struct agent *agent = agent_open(loop, input, output, relay_stall_ms, &err);
     uv_run(loop, UV_RUN_DEFAULT);
-    release(agent);
+    agent_release(agent);
     return err.code == HVD_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

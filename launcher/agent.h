@@ -14,8 +14,10 @@
 #define LAUNCHER_AGENT_H
 
 #include "launcher/agent_protocol.h"
+#include "launcher/binding.h"
 #include "launcher/cgroup.h"
 #include "launcher/frame_link.h"
+#include "launcher/oom_counter.h"
 #include "launcher/silence.h"
 #include "launcher/socket_owner.h"
 #include "launcher/stop_plan.h"
@@ -63,7 +65,7 @@ struct agent_pump {
 
 struct agent_rank {
     struct agent *agent;
-    int rank;
+    int rank, local_rank;
     struct string_list environment; /* what only this rank gets */
     pid_t pid;                      /* 0 before it is started */
     bool running;
@@ -108,12 +110,15 @@ struct agent {
     char caller[AGENT_ADDRESS_SIZE];     /* as in READY */
     struct rlimit nofile;
     struct cgroup cgroup;
-    struct agent_rank **ranks; /* in order of rank */
+    struct binding_places places; /* that ranks are bound to; none if they are not */
+    struct agent_rank **ranks;    /* in order of rank, which is that of local_rank */
     int nranks, nrunning;
     bool pumps_paused; /* hvdrun does not keep up: no output is read */
     struct agent_stdin stdin_pipe;
     struct agent_relay relay;
     struct stop_plan stop;
+    struct oom_counter oom;
+    bool suspended; /* the ranks are stopped because hvdrun is */
     uint64_t started_ms, sweeping_since_ms;
 };
 
@@ -123,6 +128,12 @@ enum { AGENT_RELAY_STALL_MS = 15000 };
 /* Runs an agent on two descriptors until its link and all its processes have ended. Returns the
  * exit status. `relay_stall_ms` is AGENT_RELAY_STALL_MS, except in tests. */
 int agent_run(uv_loop_t *loop, int input, int output, uint32_t relay_stall_ms);
+
+/* The same in two steps, for a loop that somebody else runs: opens it, and `err` if the link could
+ * not be; frees it once nothing is active on the loop any more. */
+struct agent *agent_open(uv_loop_t *loop, int input, int output, uint32_t relay_stall_ms,
+                         struct err *err);
+void agent_release(struct agent *agent);
 
 /* ---- between the agent's files ---- */
 
@@ -143,6 +154,15 @@ int agent_environment_finish(struct agent *agent, struct err *err);
 /* And at START: `address` as it says, or "". */
 void agent_environment_name_network(struct agent *agent, const char *address);
 
+/* agent_binding.c: what the ranks are bound to. 0, or an exit status and `err`. */
+int agent_binding_plan(struct agent *agent, struct err *err);
+
+/* NULL if ranks are not bound. */
+const struct binding_place *agent_binding_of(const struct agent_rank *rank);
+
+/* Sends BOUND, if hvdrun wants it. */
+void agent_binding_report(const struct agent_rank *rank);
+
 /* agent_watch.c: signs of life. */
 void agent_watch_init(struct agent *agent);
 void agent_watch_start(struct agent *agent);            /* the job is known */
@@ -157,7 +177,12 @@ struct agent_rank *agent_find_rank(struct agent *agent, int rank);
 void agent_signal_ranks(struct agent *agent, int signum);
 void agent_signal_everything(struct agent *agent, int signum);
 
-/* Waits for whatever has ended, reports ranks. False if this process has no child any more. */
+/* Tells of each process that lives on though it was killed, up to so many. */
+enum { AGENT_STUCK_TOLD = 8 };
+void agent_tell_stuck(struct agent *agent);
+
+/* Waits for whatever has ended, or was stopped, and reports ranks. False if this process has no
+ * child any more. */
 bool agent_reap(struct agent *agent);
 
 /* agent_streams.c: output and stdin. */
@@ -169,7 +194,8 @@ void agent_stdin_start(struct agent *agent, int fd);
 /* Ends the pumps that wait for an end of file that does not come (a process that is none of ours
  * holds the pipe). False while some pump is still open. */
 bool agent_pumps_settled(struct agent *agent, uint64_t now_ms);
-void agent_pumps_resume(struct agent *agent); /* the link is free again */
+void agent_pumps_give_up(struct agent *agent); /* those of ranks that cannot be killed */
+void agent_pumps_resume(struct agent *agent);  /* the link is free again */
 void agent_streams_close(struct agent *agent);
 
 /* agent_relay.c: the rendezvous, offered on 127.0.0.1; the limit is on connections of the agent's
@@ -179,6 +205,11 @@ int agent_relay_open(struct agent *agent, struct err *err);
 int agent_on_relay_data(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_relay_end(struct agent *agent, struct wire_reader *body, struct err *err);
 void agent_relay_resume(struct agent *agent);
+
+/* Passes on what has come and was not read yet: what a rank said before its end must come before
+ * it.
+ */
+void agent_relay_take_rest(struct agent *agent);
 void agent_relay_close(struct agent *agent);
 
 /* agent.c: reports that something cannot be done on this host (rank -1) or for one rank. */

@@ -27,6 +27,10 @@ const char *agent_frame_name(int type)
         [AGENT_RELAY_END] = "RELAY_END",
         [AGENT_HEARTBEAT] = "HEARTBEAT",
         [AGENT_DONE] = "DONE",
+        [AGENT_BOUND] = "BOUND",
+        [AGENT_STOPPED] = "STOPPED",
+        [AGENT_NOTE] = "NOTE",
+        [AGENT_SWEEP] = "SWEEP",
     };
     return type > 0 && type < AGENT_FRAME_TYPES ? names[type] : "unknown";
 }
@@ -48,6 +52,9 @@ void agent_job_encode(struct wire_writer *writer, const struct agent_job *messag
     wire_put_u16(writer, message->umask);
     wire_put_u32(writer, message->silence_ms);
     wire_put_string(writer, message->interfaces);
+    wire_put_u8(writer, (uint8_t)message->binding.kind);
+    wire_put_u8(writer, message->binding.overload);
+    wire_put_u8(writer, message->report_bindings);
 }
 
 int agent_job_decode(struct agent_job *message, struct wire_reader *reader, struct err *err)
@@ -64,6 +71,12 @@ int agent_job_decode(struct agent_job *message, struct wire_reader *reader, stru
     message->umask = wire_get_u16(reader) & 0777;
     message->silence_ms = wire_get_u32(reader);
     wire_get_string(reader, message->interfaces, sizeof message->interfaces);
+    uint8_t kind = wire_get_u8(reader);
+    message->binding.overload = wire_get_u8(reader) != 0;
+    message->report_bindings = wire_get_u8(reader) != 0;
+    if (kind >= BINDING_KINDS)
+        return fail(err, HVD_ERR_PROTOCOL, "JOB with binding %u, which does not exist", kind);
+    message->binding.kind = (enum binding_kind)kind;
     return agent_frame_finished(reader, AGENT_JOB, err);
 }
 
@@ -108,11 +121,27 @@ int agent_failed_decode(struct agent_failed *message, struct wire_reader *reader
     return agent_frame_finished(reader, AGENT_FAILED, err);
 }
 
+void agent_bound_encode(struct wire_writer *writer, const struct agent_bound *message)
+{
+    wire_put_i32(writer, message->rank);
+    wire_put_string(writer, message->text);
+}
+
+int agent_bound_decode(struct agent_bound *message, struct wire_reader *reader, struct err *err)
+{
+    message->rank = wire_get_i32(reader);
+    wire_get_string(reader, message->text, sizeof message->text);
+    return agent_frame_finished(reader, AGENT_BOUND, err);
+}
+
 void agent_exited_encode(struct wire_writer *writer, const struct agent_exited *message)
 {
     wire_put_i32(writer, message->rank);
     wire_put_i32(writer, message->wait_status);
     wire_put_u64(writer, message->after_ms);
+    wire_put_u64(writer, message->at_us);
+    wire_put_u8(writer, message->told);
+    wire_put_u8(writer, message->oom);
 }
 
 int agent_exited_decode(struct agent_exited *message, struct wire_reader *reader, struct err *err)
@@ -120,7 +149,35 @@ int agent_exited_decode(struct agent_exited *message, struct wire_reader *reader
     message->rank = wire_get_i32(reader);
     message->wait_status = wire_get_i32(reader);
     message->after_ms = wire_get_u64(reader);
+    message->at_us = wire_get_u64(reader);
+    message->told = wire_get_u8(reader) != 0;
+    message->oom = wire_get_u8(reader) != 0;
     return agent_frame_finished(reader, AGENT_EXITED, err);
+}
+
+void agent_heartbeat_encode(struct wire_writer *writer, const struct agent_heartbeat *message)
+{
+    wire_put_u64(writer, message->stamp);
+    wire_put_u64(writer, message->clock_us);
+}
+
+int agent_heartbeat_decode(struct agent_heartbeat *message, struct wire_reader *reader,
+                           struct err *err)
+{
+    message->stamp = wire_get_u64(reader);
+    message->clock_us = wire_get_u64(reader);
+    return agent_frame_finished(reader, AGENT_HEARTBEAT, err);
+}
+
+void agent_note_encode(struct wire_writer *writer, const struct agent_note *message)
+{
+    wire_put_string(writer, message->text);
+}
+
+int agent_note_decode(struct agent_note *message, struct wire_reader *reader, struct err *err)
+{
+    wire_get_string(reader, message->text, sizeof message->text);
+    return agent_frame_finished(reader, AGENT_NOTE, err);
 }
 
 void agent_stop_encode(struct wire_writer *writer, const struct agent_stop *message)

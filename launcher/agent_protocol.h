@@ -12,6 +12,8 @@
  *                                      <-  FAILED     or: step, exit status and text; the agent is
  *                                                     done
  *   START    [address]                 ->             for hvdrun's own host: where others see it
+ *                                      <-  BOUND      rank, text: what it is bound to; comes
+ *                                                     before STARTED, if JOB wants it
  *                                      <-  STARTED    rank, pid; or FAILED
  *                                      <-  OUTPUT     rank, stream, bytes: at most the credit
  *   CREDIT   rank, stream, nbytes      ->
@@ -20,14 +22,24 @@
  *                                      <-  STDIN_CREDIT nbytes
  *   SIGNAL   signum                    ->             to every rank's process group
  *   STOP     signum, grace             ->             signum now, SIGKILL after the grace
- *                                      <-  EXITED     rank, wait status, milliseconds since START
+ *                                      <-  STOPPED    rank, signum: somebody has stopped it
+ *                                      <-  EXITED     rank, wait status, milliseconds since START,
+ *                                                     when, whether STOP had come before
  *                                      <-  RELAY_OPEN id, own: somebody dialled the rendezvous
  *                                                     here, and whether the kernel says that it is
  *                                                     the agent's own user
  *   RELAY_DATA, RELAY_END              <-> RELAY_DATA, RELAY_END: nothing more comes from that
  *                                                     side; hvdrun answers an end with its own
- *   HEARTBEAT stamp                    -> HEARTBEAT  the same stamp, at once; any time
- *                                      <-  DONE       every process here is gone
+ *   HEARTBEAT stamp                    -> HEARTBEAT  the same stamp and its own clock, at once; any
+ *                                                     time
+ *                                      <-  NOTE       a line for people: what cannot be killed
+ *                                      <-  DONE       every process here is gone, but for so many
+ *
+ * To an agent that replaces one which was lost:
+ *
+ *   JOB, SWEEP NAME=VALUE texts        ->             kill whatever has all of these in its
+ *                                                     environment
+ *                                      <-  DONE
  *
  * The agent kills whatever it started when the stream ends, or, on another machine, when nothing
  * has come for JOB's silence_ms; not while the ranks are stopped by SIGNAL SIGSTOP, which announces
@@ -40,6 +52,7 @@
 #ifndef LAUNCHER_AGENT_PROTOCOL_H
 #define LAUNCHER_AGENT_PROTOCOL_H
 
+#include "launcher/binding.h"
 #include "launcher/host_step.h"
 #include "lib/base/status.h"
 #include "lib/base/wire.h"
@@ -47,7 +60,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { AGENT_VERSION = 3 };
+enum { AGENT_VERSION = 5 };
 
 /* Output of one stream that may be on its way and not yet written by hvdrun, and the same for
  * stdin. */
@@ -79,6 +92,10 @@ enum agent_frame {
     AGENT_RELAY_END,
     AGENT_HEARTBEAT,
     AGENT_DONE,
+    AGENT_BOUND,
+    AGENT_STOPPED,
+    AGENT_NOTE,
+    AGENT_SWEEP,
     AGENT_FRAME_TYPES
 };
 
@@ -95,6 +112,8 @@ struct agent_job {
     uint32_t silence_ms;   /* how long hvdrun may be silent; 0: for ever */
     char interfaces[1024]; /* of --network-interfaces, what concerns this host: names, addresses and
                               CIDRs with commas; "": any */
+    struct binding binding;
+    bool report_bindings; /* with BOUND */
 };
 
 /* READY: what the host is like. */
@@ -113,10 +132,30 @@ struct agent_failed {
     char text[512];
 };
 
+/* BOUND. */
+struct agent_bound {
+    int rank;
+    char text[256]; /* of binding_text() */
+};
+
 struct agent_exited {
     int rank;
     int wait_status; /* as waitpid() gave it */
     uint64_t after_ms;
+    uint64_t at_us; /* when, on the clock of HEARTBEAT */
+    bool told;      /* STOP, or a signal to the agent, had come before: it was to end */
+    bool oom;       /* killed, by nobody of ours, while the kernel killed for want of memory */
+};
+
+/* The agent's HEARTBEAT. */
+struct agent_heartbeat {
+    uint64_t stamp;    /* hvdrun's */
+    uint64_t clock_us; /* the agent's, which only goes on */
+};
+
+/* NOTE. */
+struct agent_note {
+    char text[256];
 };
 
 struct agent_stop {
@@ -134,7 +173,7 @@ struct agent_done {
     int left; /* processes that could not be killed */
 };
 
-/* rank and number: STARTED (pid), CREDIT and OUTPUT_END carry a stream too. */
+/* rank and number: STARTED (pid), STOPPED (signum), CREDIT and OUTPUT_END carry a stream too. */
 struct agent_rank_number {
     int rank;
     uint8_t stream;
@@ -148,8 +187,15 @@ void agent_ready_encode(struct wire_writer *writer, const struct agent_ready *me
 int agent_ready_decode(struct agent_ready *message, struct wire_reader *reader, struct err *err);
 void agent_failed_encode(struct wire_writer *writer, const struct agent_failed *message);
 int agent_failed_decode(struct agent_failed *message, struct wire_reader *reader, struct err *err);
+void agent_bound_encode(struct wire_writer *writer, const struct agent_bound *message);
+int agent_bound_decode(struct agent_bound *message, struct wire_reader *reader, struct err *err);
 void agent_exited_encode(struct wire_writer *writer, const struct agent_exited *message);
 int agent_exited_decode(struct agent_exited *message, struct wire_reader *reader, struct err *err);
+void agent_heartbeat_encode(struct wire_writer *writer, const struct agent_heartbeat *message);
+int agent_heartbeat_decode(struct agent_heartbeat *message, struct wire_reader *reader,
+                           struct err *err);
+void agent_note_encode(struct wire_writer *writer, const struct agent_note *message);
+int agent_note_decode(struct agent_note *message, struct wire_reader *reader, struct err *err);
 void agent_stop_encode(struct wire_writer *writer, const struct agent_stop *message);
 int agent_stop_decode(struct agent_stop *message, struct wire_reader *reader, struct err *err);
 void agent_relay_client_encode(struct wire_writer *writer,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ranks of an agent as processes: all are forked, then each is confirmed to run its program,
- * then their ends are waited for. Fails, as FAILED for one rank, when a process cannot be made (71)
- * or the program cannot be executed after all (126, 127); the ranks that run are left to hvdrun's
- * STOP. */
+ * then their ends are waited for. Fails, as FAILED for one rank, when a process cannot be made or
+ * bound (71) or the program cannot be executed after all (126, 127); the ranks that run are left to
+ * hvdrun's STOP. */
 #include "launcher/agent.h"
 
 #include "launcher/exit_status.h"
@@ -78,6 +78,7 @@ static int spawn_rank(struct agent_rank *rank, const struct rank_pipes *pipes,
                       struct spawned *spawned, struct err *err)
 {
     struct agent *agent = rank->agent;
+    const struct binding_place *place = agent_binding_of(rank);
     char **envp = worker_environment_over(&agent->environment, &rank->environment);
     struct spawn_request request = {
         .path = agent->program,
@@ -88,6 +89,7 @@ static int spawn_rank(struct agent_rank *rank, const struct rank_pipes *pipes,
         .ignore_hup = agent->job.ignore_hup,
         .cgroup = agent->cgroup.directory,
         .nofile = &agent->nofile,
+        .cpus = place ? &place->cpus : NULL,
     };
     int rc = spawn_start(&request, spawned, err);
     free(envp);
@@ -149,6 +151,7 @@ static void confirm_rank(struct agent_rank *rank, struct spawned *spawned)
     struct agent *agent = rank->agent;
     int code = spawn_confirm(spawned);
     if (code == 0) {
+        agent_binding_report(rank);
         struct agent_rank_number started = { rank->rank, 0, (uint32_t)rank->pid };
         agent_rank_number_encode(frame_link_begin(&agent->link, AGENT_STARTED), &started);
         frame_link_send(&agent->link);
@@ -157,6 +160,11 @@ static void confirm_rank(struct agent_rank *rank, struct spawned *spawned)
     struct err err = { 0 };
     rank->running = false;
     agent->nrunning--;
+    if (code < 0) { /* a processor that was there when the job was prepared */
+        fail_errno(&err, HVD_ERR_SYSTEM, -code, "cannot be bound");
+        agent_send_failed(agent, rank->rank, STEP_BINDING, STATUS_RESOURCE, err.text);
+        return;
+    }
     int exit_status = explain_exec(agent->program, code, &err);
     agent_send_failed(agent, rank->rank, STEP_COMMAND, exit_status, err.text);
 }
@@ -173,6 +181,7 @@ int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *er
     struct spawned *spawned = xcalloc((size_t)agent->nranks, sizeof *spawned);
     agent->phase = AGENT_RUNNING;
     cgroup_make(&agent->cgroup);
+    oom_counter_start(&agent->oom);
     agent->started_ms = uv_hrtime() / 1000000;
     int nstarted = 0;
     while (nstarted < agent->nranks && start_rank(agent->ranks[nstarted], &spawned[nstarted]) == 0)
@@ -210,6 +219,8 @@ int agent_on_signal(struct agent *agent, struct wire_reader *body, struct err *e
     if (signum <= 0 || signum >= NSIG)
         return fail(err, HVD_ERR_PROTOCOL, "SIGNAL with signal %d", signum);
     agent_watch_told(agent, signum);
+    if (signum == SIGSTOP || signum == SIGCONT)
+        agent->suspended = signum == SIGSTOP;
     agent_signal_ranks(agent, signum);
     return HVD_OK;
 }
@@ -222,12 +233,28 @@ struct ended {
 
 static void report_exit(struct agent *agent, const struct ended *ended)
 {
+    uint64_t now_us = uv_hrtime() / 1000;
+    bool told = agent->stop.phase != STOP_IDLE;
+    bool killed = WIFSIGNALED(ended->wait_status) && WTERMSIG(ended->wait_status) == SIGKILL;
     struct agent_exited exited = {
         .rank = ended->rank->rank,
         .wait_status = ended->wait_status,
-        .after_ms = uv_hrtime() / 1000000 - agent->started_ms,
+        .after_ms = now_us / 1000 - agent->started_ms,
+        .at_us = now_us,
+        .told = told,
+        .oom = killed && !told && oom_counter_rose(&agent->oom),
     };
     agent_exited_encode(frame_link_begin(&agent->link, AGENT_EXITED), &exited);
+    frame_link_send(&agent->link);
+}
+
+/* By somebody: not when hvdrun stops too, nor on the way to its end. */
+static void report_stop(struct agent *agent, const struct agent_rank *rank, int signum)
+{
+    struct agent_rank_number stopped = { rank->rank, 0, (uint32_t)signum };
+    if (agent->suspended || agent->stop.phase != STOP_IDLE)
+        return;
+    agent_rank_number_encode(frame_link_begin(&agent->link, AGENT_STOPPED), &stopped);
     frame_link_send(&agent->link);
 }
 
@@ -252,17 +279,45 @@ bool agent_reap(struct agent *agent)
     struct ended *ended = xcalloc((size_t)agent->nranks + 1, sizeof *ended);
     size_t count = 0;
     pid_t pid;
-    for (int status; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+    for (int status; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
         struct agent_rank *rank = rank_of_pid(agent, pid);
-        if (!rank)
+        if (rank && WIFSTOPPED(status))
+            report_stop(agent, rank, WSTOPSIG(status));
+        if (!rank || WIFSTOPPED(status))
             continue;
         rank->running = false;
         agent->nrunning--;
         ended[count++] = (struct ended){ rank, status };
     }
+    if (count > 0)
+        agent_relay_take_rest(agent);
     qsort(ended, count, sizeof *ended, signalled_first);
     for (size_t i = 0; i < count; i++)
         report_exit(agent, &ended[i]);
     free(ended);
     return pid == 0;
+}
+
+static void tell_stuck(struct agent *agent, const struct stuck_process *process)
+{
+    const struct agent_rank *rank = rank_of_pid(agent, process->pid);
+    struct agent_note note;
+    char who[64];
+    if (rank)
+        snprintf(who, sizeof who, "rank %d (pid %d, %s)", rank->rank, (int)process->pid,
+                 process->name);
+    else
+        snprintf(who, sizeof who, "process %d (%s)", (int)process->pid, process->name);
+    snprintf(note.text, sizeof note.text, "%s cannot be killed: it waits inside the kernel (%s)",
+             who, process->where);
+    agent_note_encode(frame_link_begin(&agent->link, AGENT_NOTE), &note);
+    frame_link_send(&agent->link);
+}
+
+void agent_tell_stuck(struct agent *agent)
+{
+    struct stuck_process stuck[AGENT_STUCK_TOLD];
+    int count = process_tree_stuck(stuck, AGENT_STUCK_TOLD);
+    for (int i = 0; i < count; i++)
+        tell_stuck(agent, &stuck[i]);
 }

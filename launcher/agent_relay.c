@@ -121,6 +121,15 @@ static void listen_to_all(struct agent *agent)
         relay_connection_listen(c);
 }
 
+static void pass_on(const struct relay_connection *connection, const void *data, size_t length)
+{
+    struct agent *agent = connection->agent;
+    struct wire_writer *body = frame_link_begin(&agent->link, AGENT_RELAY_DATA);
+    wire_put_u32(body, connection->id);
+    wire_put_bytes(body, data, length);
+    frame_link_send(&agent->link);
+}
+
 static void on_relay_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buffer)
 {
     struct relay_connection *connection = stream->data;
@@ -131,10 +140,7 @@ static void on_relay_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *bu
         relay_connection_end(connection);
     if (nread <= 0)
         return;
-    struct wire_writer *body = frame_link_begin(&agent->link, AGENT_RELAY_DATA);
-    wire_put_u32(body, connection->id);
-    wire_put_bytes(body, buffer->base, (size_t)nread);
-    frame_link_send(&agent->link);
+    pass_on(connection, buffer->base, (size_t)nread);
     if (frame_link_queued(&agent->link) <= AGENT_RELAY_QUEUE_MAX || agent->relay.paused)
         return;
     agent->relay.paused = true;
@@ -156,6 +162,27 @@ void agent_relay_resume(struct agent *agent)
         return;
     agent->relay.paused = false;
     listen_to_all(agent);
+}
+
+/* An end, or an error, libuv will see. */
+static void take_rest(struct relay_connection *connection)
+{
+    static char chunk[RELAY_CHUNK];
+    const struct agent *agent = connection->agent;
+    uv_os_fd_t fd;
+    ssize_t n;
+    if (connection->said_end || uv_fileno((uv_handle_t *)&connection->socket, &fd) < 0)
+        return;
+    while (frame_link_queued(&agent->link) <= AGENT_RELAY_QUEUE_MAX &&
+           (n = recv(fd, chunk, sizeof chunk, MSG_DONTWAIT)) > 0)
+        pass_on(connection, chunk, (size_t)n);
+}
+
+void agent_relay_take_rest(struct agent *agent)
+{
+    for (struct relay_connection *c = agent->relay.connections; c && agent->relay.table;
+         c = c->next)
+        take_rest(c);
 }
 
 /* ---- their beginning ---- */

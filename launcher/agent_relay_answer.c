@@ -68,12 +68,21 @@ static void look_whether_behind(struct relay_connection *connection)
         uv_timer_start(&agent->relay.stall, on_look, SILENCE_LOOK_MS, SILENCE_LOOK_MS);
 }
 
+/* A client that has gone may have said its last word before, which has still to be read: then
+ * reading finds the end. */
+static void on_unread(struct relay_connection *connection)
+{
+    connection->deaf = true;
+    if (connection->said_end && !connection->closing)
+        relay_connection_end(connection);
+}
+
 static void on_written(uv_write_t *write, int status)
 {
     struct relay_connection *connection = write->handle->data;
     free(write);
-    if (status < 0 && !connection->closing)
-        relay_connection_end(connection);
+    if (status < 0)
+        on_unread(connection);
     look_whether_behind(connection);
 }
 
@@ -98,7 +107,7 @@ int agent_on_relay_data(struct agent *agent, struct wire_reader *body, struct er
         return fail(err, HVD_ERR_PROTOCOL, "malformed RELAY_DATA frame");
     struct relay_connection *connection = relay_connection_find(agent, id);
     size_t length = body->left;
-    if (!connection || length == 0)
+    if (!connection || connection->deaf || length == 0)
         return HVD_OK; /* it has ended meanwhile */
     if (queued(connection) > RELAY_QUEUE_MAX)
         relay_connection_end(connection);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an agent is told before anything runs, and the look at it: working directory, program,
- * descriptors, rendezvous, network interfaces, environment. Fails, as one FAILED frame for the
+ * descriptors, rendezvous, network interfaces, environment, processors to bind to. Fails, as one FAILED frame for the
  * host, when the working directory cannot be entered, the program is not found (127) or cannot be
  * executed (126), too few descriptors are allowed or the rendezvous cannot be offered (71), an
- * interface is not there, or execve() would not take the arguments and the environment (2). */
+ * interface is not there, execve() would not take the arguments and the environment, or there are
+ * more ranks than can be bound (2). */
 #include "launcher/agent.h"
 
+#include "launcher/cpu_mask.h"
 #include "launcher/descriptors.h"
 #include "launcher/exit_status.h"
 #include "launcher/program_find.h"
@@ -13,7 +15,6 @@
 #include "lib/base/place.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -73,6 +74,7 @@ int agent_on_rank(struct agent *agent, struct wire_reader *body, struct err *err
     struct agent_rank *added = xcalloc(1, sizeof *added);
     added->agent = agent;
     added->rank = rank;
+    added->local_rank = agent->nranks;
     agent->ranks = xreallocarray(agent->ranks, (size_t)agent->nranks + 1, sizeof *agent->ranks);
     agent->ranks[agent->nranks++] = added;
     return add_texts(&added->environment, body, AGENT_RANK, err);
@@ -110,22 +112,16 @@ static const struct {
 } looks[] = {
     { enter_directory, STEP_DIRECTORY },        { look_at_command, STEP_COMMAND },
     { take_resources, STEP_RESOURCES },         { agent_environment_choose_network, STEP_NETWORK },
-    { agent_environment_finish, STEP_COMMAND },
+    { agent_environment_finish, STEP_COMMAND }, { agent_binding_plan, STEP_BINDING },
 };
 
-/* The processors that this process may use. */
 static uint32_t count_cpus(void)
 {
-    for (int size = 1024; size <= 1 << 20; size *= 2) {
-        cpu_set_t *set = CPU_ALLOC((size_t)size);
-        size_t nbytes = CPU_ALLOC_SIZE((size_t)size);
-        int rc = set ? sched_getaffinity(0, nbytes, set) : -1;
-        int count = rc == 0 ? CPU_COUNT_S(nbytes, set) : 0;
-        CPU_FREE(set);
-        if (count > 0)
-            return (uint32_t)count;
-    }
-    return 1;
+    struct cpu_mask own;
+    cpu_mask_own(&own);
+    int count = cpu_mask_count(&own);
+    cpu_mask_fini(&own);
+    return (uint32_t)count;
 }
 
 static void send_ready(struct agent *agent)

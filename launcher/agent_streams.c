@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stdout and stderr of each rank to hvdrun, hvdrun's stdin to rank 0.
  * A pump reads only while it has credit, so that a rank that writes faster than hvdrun's reader
- * reads is slowed down by its own pipe, and nothing else is; and while the link is full, none reads.
- * Fails never: a broken pipe is its end. */
+ * reads is slowed down by its own pipe, and nothing else is; and while the link is full, none
+ * reads. Fails never: a broken pipe is its end. */
 #include "launcher/agent.h"
 
 #include "launcher/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { PUMP_CHUNK = 64 * 1024 };
@@ -50,11 +51,35 @@ static void pause_all_pumps(struct agent *agent)
                 pump_pause(&agent->ranks[i]->pumps[stream]);
 }
 
+static void pump_read(struct agent_pump *pump);
+
+/* libuv takes a read that was not full for all there is when the other end is closed. Of a pipe in
+ * packets (O_DIRECT, which its writer may choose) it is one packet. */
+static bool has_more(const struct agent_pump *pump)
+{
+    uv_os_fd_t fd;
+    int nbytes = 0;
+    return uv_fileno((const uv_handle_t *)&pump->pipe, &fd) == 0 &&
+           ioctl(fd, FIONREAD, &nbytes) == 0 && nbytes > 0;
+}
+
+static void pump_reach_end(struct agent_pump *pump)
+{
+    if (!has_more(pump)) {
+        pump_end(pump);
+        return;
+    }
+    pump->reading = false;
+    pump_read(pump);
+}
+
 static void on_pump_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buffer)
 {
     struct agent_pump *pump = stream->data;
     struct agent *agent = pump->rank->agent;
-    if (nread < 0)
+    if (nread == UV_EOF)
+        pump_reach_end(pump);
+    else if (nread < 0)
         pump_end(pump);
     if (nread <= 0)
         return;
@@ -145,6 +170,13 @@ bool agent_pumps_settled(struct agent *agent, uint64_t now_ms)
             settled &=
                 pump_settled(&agent->ranks[i]->pumps[stream], now_ms, agent->sweeping_since_ms);
     return settled;
+}
+
+void agent_pumps_give_up(struct agent *agent)
+{
+    for (int i = 0; i < agent->nranks; i++)
+        for (int stream = 0; stream < OUTPUT_STREAMS && agent->ranks[i]->running; stream++)
+            pump_end(&agent->ranks[i]->pumps[stream]);
 }
 
 /* A piece of stdin on its way into rank 0's pipe. */

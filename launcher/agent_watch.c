@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signs of life between hvdrun and the agent. A heartbeat is echoed as soon as it is read, behind at
- * most AGENT_LINK_QUEUE_MAX bytes of output that wait in this process. Silence of hvdrun for as long
- * as JOB says ends the agent as if the link had ended, since that is what a cut cable looks like.
- * Silence is in order from SIGNAL SIGSTOP, which says that hvdrun stops too, until another SIGNAL or
- * STOP: meanwhile only the end of the link counts. */
+/* Signs of life between hvdrun and the agent. A heartbeat is echoed as soon as it is read, behind
+ * at most AGENT_LINK_QUEUE_MAX bytes of output that wait in this process. Silence of hvdrun for as
+ * long as JOB says ends the agent as if the link had ended, since that is what a cut cable looks
+ * like. Silence is in order from SIGNAL SIGSTOP, which says that hvdrun stops too, until another
+ * SIGNAL or STOP: meanwhile only the end of the link counts. */
 #include "launcher/agent.h"
 
 #include <stdio.h>
@@ -56,11 +56,11 @@ void agent_watch_told(struct agent *agent, int signum)
 /* To a hvdrun that asks and asks but does not read, nothing is said. */
 int agent_on_heartbeat(struct agent *agent, struct wire_reader *body, struct err *err)
 {
-    uint64_t stamp = wire_get_u64(body);
+    struct agent_heartbeat echo = { wire_get_u64(body), uv_hrtime() / 1000 };
     int rc = agent_frame_finished(body, AGENT_HEARTBEAT, err);
     if (rc < 0 || frame_link_queued(&agent->link) > AGENT_ECHO_QUEUE_MAX)
         return rc;
-    wire_put_u64(frame_link_begin(&agent->link, AGENT_HEARTBEAT), stamp);
+    agent_heartbeat_encode(frame_link_begin(&agent->link, AGENT_HEARTBEAT), &echo);
     frame_link_send(&agent->link);
     return HVD_OK;
 }

@@ -5,9 +5,10 @@
 #include "launcher/uv_must.h"
 
 #include <signal.h>
+#include <time.h>
 
 /* Nobody sends it unasked, and whoever has no handler ignores it. */
-enum { INTERRUPT = SIGURG, AGAIN_MS = 5 };
+enum { INTERRUPT = SIGURG, AGAIN_MS = 2 };
 
 static void on_interrupt(int signum)
 {
@@ -31,22 +32,16 @@ void blocking_thread_start(pthread_t *thread, void *(*body)(void *), void *argum
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-struct timespec blocking_thread_deadline(int ms)
-{
-    struct timespec deadline;
-    clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_nsec += ms * 1000000L;
-    deadline.tv_sec += deadline.tv_nsec / 1000000000;
-    deadline.tv_nsec %= 1000000000;
-    return deadline;
-}
-
-/* The signal may come just before the call that it is meant for: so again, until the thread ends. */
+/* The signal may come just before the call that it is meant for: so again, until the thread ends.
+ * A timed join would do, were its deadline not of the clock that people set. */
 void blocking_thread_stop(pthread_t thread)
 {
-    struct timespec deadline;
-    do {
+    const struct timespec first = { .tv_nsec = 50000 }, then = { .tv_nsec = AGAIN_MS * 1000000L };
+    const struct timespec *moment = &first;
+    pthread_kill(thread, INTERRUPT);
+    while (pthread_tryjoin_np(thread, NULL) != 0) {
+        nanosleep(moment, NULL);
+        moment = &then;
         pthread_kill(thread, INTERRUPT);
-        deadline = blocking_thread_deadline(AGAIN_MS);
-    } while (pthread_timedjoin_np(thread, NULL, &deadline) != 0);
+    }
 }

@@ -6,7 +6,6 @@
 #define LAUNCHER_BLOCKING_THREAD_H
 
 #include <pthread.h>
-#include <time.h>
 
 /* Runs `body`. The thread takes no signals but one of ours; its system calls fail with EINTR when
  * it is to stop, so `body` must look then. Ends the process if there can be no thread. */
@@ -14,8 +13,5 @@ void blocking_thread_start(pthread_t *thread, void *(*body)(void *), void *argum
 
 /* Interrupts the thread until it has ended, and joins it. The caller has told it to stop before. */
 void blocking_thread_stop(pthread_t thread);
-
-/* `ms` from now, as the timed waits of pthreads want it. */
-struct timespec blocking_thread_deadline(int ms);
 
 #endif

@@ -16,42 +16,79 @@
 
 enum { PATH_SIZE = 4096 };
 
-/* "ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS [TAGS...] - cgroup2 ..."; a line is taken as long as it
- * is. ROOT is what of the hierarchy is mounted. */
-static bool find_mount(FILE *mountinfo, char *root, char *point)
+/* Is `word` one of those with commas between? */
+static bool has_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at += length)
+        if ((at == words || at[-1] == ',') && (at[length] == ',' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+/* What stands behind " - ": "cgroup2 SOURCE OPTIONS" or "cgroup SOURCE rw,memory". */
+static bool is_hierarchy(const char *line, const char *controller)
+{
+    char type[16], options[512];
+    const char *behind = strstr(line, " - ");
+    if (!behind || sscanf(behind + 3, "%15s %*s %511s", type, options) != 2)
+        return false;
+    return controller ? strcmp(type, "cgroup") == 0 && has_word(options, controller)
+                      : strcmp(type, "cgroup2") == 0;
+}
+
+/* "ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS [TAGS...] - ..."; a line is taken as long as it is.
+ * ROOT is what of the hierarchy is mounted. */
+static bool find_mount(FILE *mountinfo, const char *controller, char *root, char *point)
 {
     char *line = NULL;
     size_t size = 0;
     bool found = false;
     while (!found && getline(&line, &size, mountinfo) > 0)
-        found = strstr(line, " - cgroup2 ") && strlen(line) < PATH_SIZE &&
+        found = is_hierarchy(line, controller) && strlen(line) < PATH_SIZE &&
                 sscanf(line, "%*s %*s %*s %4095s %4095s", root, point) == 2;
     free(line);
     return found && !strchr(root, '\\') && !strchr(point, '\\');
 }
 
-/* "0::/path" */
-static bool find_membership(FILE *membership, char *path)
+/* "0::/path" of v2, "4:cpu,memory:/path" of v1. */
+static bool is_membership(const char *line, const char *controller, char *path)
+{
+    char controllers[512];
+    if (!controller)
+        return sscanf(line, "0::%4095[^\n]", path) == 1;
+    return sscanf(line, "%*d:%511[^:]:%4095[^\n]", controllers, path) == 2 &&
+           has_word(controllers, controller);
+}
+
+static bool find_membership(FILE *membership, const char *controller, char *path)
 {
     char *line = NULL;
     size_t size = 0;
     bool found = false;
     while (!found && getline(&line, &size, membership) > 0)
-        found = strlen(line) < PATH_SIZE && sscanf(line, "0::%4095[^\n]", path) == 1;
+        found = strlen(line) < PATH_SIZE && is_membership(line, controller, path);
     free(line);
     return found && !strstr(path, "/..");
 }
 
-bool cgroup_find(char *path, size_t size, FILE *mountinfo, FILE *membership)
+bool cgroup_find_controller(char *path, size_t size, FILE *mountinfo, FILE *membership,
+                            const char *controller)
 {
     char root[PATH_SIZE], point[PATH_SIZE], own[PATH_SIZE];
-    if (!find_mount(mountinfo, root, point) || !find_membership(membership, own))
+    if (!find_mount(mountinfo, controller, root, point) ||
+        !find_membership(membership, controller, own))
         return false;
     size_t length = strcmp(root, "/") == 0 ? 0 : strlen(root);
     if (strncmp(own, root, length) != 0 || (own[length] != '/' && own[length] != '\0'))
         return false;
     int written = snprintf(path, size, "%s%s", point, own + length);
     return written > 0 && (size_t)written < size;
+}
+
+bool cgroup_find(char *path, size_t size, FILE *mountinfo, FILE *membership)
+{
+    return cgroup_find_controller(path, size, mountinfo, membership, NULL);
 }
 
 /* The directory of this process's own group, or -1. */

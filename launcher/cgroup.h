@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A control group (cgroup v2) for the ranks of one agent, below the group that the agent is in: what
- * is in it can be killed in one stroke, however it hides and as fast as it forks. An addition only:
- * where none can be made (cgroup v1, not delegated to the user, Linux before 5.14) nothing is
+/* A control group (cgroup v2) for the ranks of one agent, below the group that the agent is in:
+ * what is in it can be killed in one stroke, however it hides and as fast as it forks. An addition
+ * only: where none can be made (cgroup v1, not delegated to the user, Linux before 5.14) nothing is
  * said, and what /proc tells of descendants must do (process_tree.h). */
 #ifndef LAUNCHER_CGROUP_H
 #define LAUNCHER_CGROUP_H
@@ -32,8 +32,12 @@ void cgroup_remove(struct cgroup *group);
 void cgroup_kill_of(pid_t agent);
 void cgroup_remove_of(pid_t agent);
 
-/* Where this process's own group lies, from the texts of /proc/self/mountinfo and /proc/self/cgroup.
- * False if that cannot be told. */
+/* Where this process's own group lies, from the texts of /proc/self/mountinfo and
+ * /proc/self/cgroup. False if that cannot be told. */
 bool cgroup_find(char *path, size_t size, FILE *mountinfo, FILE *membership);
+
+/* The same for a controller of cgroup v1, such as "memory"; NULL: of cgroup v2. */
+bool cgroup_find_controller(char *path, size_t size, FILE *mountinfo, FILE *membership,
+                            const char *controller);
 
 #endif

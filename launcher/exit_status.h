@@ -15,6 +15,7 @@ enum exit_status {
     STATUS_TIMEOUT = 75,         /* the job did not start in time */
     STATUS_PROTOCOL = 76,        /* an agent or a worker sent what it must not send */
     STATUS_REFUSED = 77,         /* ssh: the host's key, or every key of the user, was refused */
+    STATUS_JOB_TIMEOUT = 124,    /* the job took longer than --timeout; as timeout(1) says it */
     STATUS_NOT_EXECUTABLE = 126, /* as a shell says it */
     STATUS_NOT_FOUND = 127,
     STATUS_SIGNAL = 128 /* plus the signal's number */

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames over a pair of descriptors; see frame_link.h.
- * The link ends when the other side closes it, on a read error, on a frame that is malformed or
- * that its handler refuses, and when memory for it runs out. It is reported as ended once. An other
- * side that reads no more is not the end: it may have said something before. */
+ * The link ends when the other side closes it, on a read or write error, on a frame that is
+ * malformed or that its handler refuses, and when memory for it runs out. It is reported as ended
+ * once. An other side that reads no more may have said something before: its end gets time to
+ * come. */
 #include "launcher/frame_link.h"
 
 #include <fcntl.h>
 #include <unistd.h>
+
+/* For the last words of an other side that reads no more; and how late is too late to tell: this
+ * process was stopped, and has not read what came meanwhile. */
+enum { LAST_WORDS_MS = 2000, LATE_MS = 500 };
 
 static void end(struct frame_link *link, const struct err *err)
 {
@@ -14,25 +19,32 @@ static void end(struct frame_link *link, const struct err *err)
         return;
     link->ended = true;
     uv_read_stop((uv_stream_t *)&link->input);
+    uv_timer_stop(&link->ending);
     link->events.on_end(link->context, err);
 }
 
-static void on_ending(uv_idle_t *ending)
+static void end_soon(struct frame_link *link, uint64_t after_ms);
+
+static void on_ending(uv_timer_t *ending)
 {
     struct frame_link *link = ending->data;
-    struct err err = { 0 };
-    uv_idle_stop(ending);
-    fail(&err, HVD_ERR_NOMEM, "out of memory");
-    end(link, &err);
+    bool late = uv_now(ending->loop) > link->ending_ms + LATE_MS;
+    if (late && !link->put_off && link->why.code != HVD_ERR_NOMEM) {
+        link->put_off = true;
+        end_soon(link, LAST_WORDS_MS);
+    } else {
+        end(link, &link->why);
+    }
 }
 
-/* Who sends is in the midst of something: it is told when the loop goes on. */
-static void end_soon(struct frame_link *link)
+/* Who sends is in the midst of something: it is told when the loop goes on, or later. */
+static void end_soon(struct frame_link *link, uint64_t after_ms)
 {
     link->deaf = true;
     link->next.length = 0;
-    uv_read_stop((uv_stream_t *)&link->input);
-    uv_idle_start(&link->ending, on_ending);
+    link->ending_ms = uv_now(link->ending.loop) + after_ms;
+    if (!link->ended)
+        uv_timer_start(&link->ending, on_ending, after_ms, 0);
 }
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
@@ -101,7 +113,7 @@ int frame_link_open(struct frame_link *link, uv_loop_t *loop, int input, int out
     frame_reader_init(&link->reader, FRAME_BODY_MAX);
     init_handle(link, loop, &link->input);
     init_handle(link, loop, &link->output);
-    uv_idle_init(loop, &link->ending);
+    uv_timer_init(loop, &link->ending);
     link->ending.data = link;
     link->open_handles++;
     if (output == input)
@@ -132,9 +144,9 @@ static void on_written(uv_write_t *write, int status)
     link->flying.length = 0;
     if (link->closing)
         return;
-    if (status < 0) { /* its last words may still be on the way: reading finds the end */
-        link->deaf = true;
-        link->next.length = 0;
+    if (status < 0) {
+        fail(&link->why, HVD_ERR_SYSTEM, "write: %s", uv_strerror(status));
+        end_soon(link, LAST_WORDS_MS);
     } else if (link->next.length > 0)
         flush(link);
     else if (link->events.on_drained)
@@ -162,7 +174,9 @@ void frame_link_send(struct frame_link *link)
         return;
     }
     if (link->next.failed) {
-        end_soon(link);
+        uv_read_stop((uv_stream_t *)&link->input);
+        fail(&link->why, HVD_ERR_NOMEM, "out of memory");
+        end_soon(link, 0);
         return;
     }
     frame_end(&link->next, link->frame_begin);

@@ -16,8 +16,8 @@ struct frame_link_events {
     /* A frame has come; its body is borrowed for the call. A negative return breaks the link. */
     int (*on_frame)(void *context, const struct frame *frame, struct err *err);
 
-    /* The link has ended, once: err->code is HVD_OK if the other side closed it. Never called from
-     * inside frame_link_send(). */
+    /* The link has ended, once: err->code is HVD_OK if the other side closed it. Who reads no more
+     * is heard for 2 s. Never called from inside frame_link_send(). */
     void (*on_end)(void *context, const struct err *err);
 
     /* Everything that was sent has left this process. May be NULL. */
@@ -29,7 +29,10 @@ struct frame_link_events {
 
 struct frame_link {
     uv_pipe_t input, output;
-    uv_idle_t ending; /* runs when memory has run out, until the end is reported */
+    uv_timer_t ending;  /* until it is reported that memory or the other side's reader is gone */
+    uint64_t ending_ms; /* when it is due */
+    bool put_off;       /* once, because the loop came too late */
+    struct err why;     /* which of them */
     uv_write_t write;
     struct frame_reader reader;
     struct wire_writer next;   /* gathers while `flying` is under way */

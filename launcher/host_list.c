@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hosts of a job from the text of -H:
- *   cut at commas, trim blanks, parse each entry (host_spec.c), append, look for duplicates by sorting.
+ *   cut at commas, trim blanks, parse each entry (host_spec.c), append, look for duplicates by
+ *   sorting.
  * Fails on an empty text or entry, on what host_spec.c refuses, beyond HOST_COUNT_MAX hosts, and on
  * a host that is given twice, also in another case or, IPv6, in another spelling. */
 #include "launcher/host_list.h"
@@ -92,7 +93,7 @@ struct host_key {
     int index;
 };
 
-static char *fold_name(const char *name)
+char *host_name_fold(const char *name)
 {
     struct in6_addr address;
     char canonical[INET6_ADDRSTRLEN];
@@ -115,7 +116,7 @@ static struct host_key *sorted_keys(const struct host_list *list)
 {
     struct host_key *keys = xcalloc((size_t)list->count, sizeof *keys);
     for (int i = 0; i < list->count; i++)
-        keys[i] = (struct host_key){ fold_name(list->hosts[i].name), i };
+        keys[i] = (struct host_key){ host_name_fold(list->hosts[i].name), i };
     qsort(keys, (size_t)list->count, sizeof *keys, compare_keys);
     return keys;
 }

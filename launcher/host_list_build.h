@@ -23,6 +23,10 @@ int host_source_fail(const struct host_source *source, const struct host_fault *
 int host_list_add(struct host_list *list, const struct host_spec *spec,
                   const struct host_source *source, struct err *err);
 
+/* The name under which all spellings of a host are one: in lower case, an IPv6 address in its
+ * shortest form. The caller frees it. */
+char *host_name_fold(const char *name);
+
 /* Refuses a host that is there twice; the first one in order of writing is named. */
 int host_list_check_unique(const struct host_list *list, const struct host_source *source,
                            struct err *err);

@@ -8,7 +8,7 @@ const char *host_step_name(enum host_step step)
         [STEP_WAITING] = "waiting",     [STEP_RESOLVE] = "resolve", [STEP_CONNECT] = "connect",
         [STEP_HOST_KEY] = "host key",   [STEP_LOGIN] = "login",     [STEP_AGENT] = "agent",
         [STEP_DIRECTORY] = "directory", [STEP_COMMAND] = "command", [STEP_RESOURCES] = "resources",
-        [STEP_NETWORK] = "network",     [STEP_READY] = "ready",
+        [STEP_NETWORK] = "network",     [STEP_BINDING] = "binding", [STEP_READY] = "ready",
     };
     return names[step];
 }

@@ -15,6 +15,7 @@ enum host_step {
     STEP_COMMAND,   /* the program is there */
     STEP_RESOURCES, /* descriptors, and the rendezvous on 127.0.0.1 */
     STEP_NETWORK,   /* the network interfaces asked for are there */
+    STEP_BINDING,   /* and what ranks are bound to */
     STEP_READY,
     HOST_STEPS
 };

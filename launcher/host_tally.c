@@ -8,18 +8,24 @@
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* What the tree holds. */
 struct tally_name {
-    const char *name; /* borrowed from the list */
-    int index;        /* in the list */
+    char *name; /* owned; as host_name_fold() makes it */
+    int index;  /* in the list */
 };
 
 static int compare_names(const void *a, const void *b)
 {
     const struct tally_name *left = a, *right = b;
-    return strcasecmp(left->name, right->name);
+    return strcmp(left->name, right->name);
+}
+
+static void free_name(void *node)
+{
+    struct tally_name *name = node;
+    free(name->name);
+    free(name);
 }
 
 void host_tally_init(struct host_tally *tally, struct host_list *list)
@@ -29,24 +35,36 @@ void host_tally_init(struct host_tally *tally, struct host_list *list)
 
 void host_tally_fini(struct host_tally *tally)
 {
-    tdestroy(tally->names, free);
+    tdestroy(tally->names, free_name);
     tally->names = NULL;
 }
 
-static struct host_slots *find(const struct host_tally *tally, const char *name)
+static struct host_slots *find(const struct host_tally *tally, char *name)
 {
     struct tally_name key = { .name = name };
     void *found = tfind(&key, &tally->names, compare_names);
     return found ? &tally->list->hosts[(*(struct tally_name **)found)->index] : NULL;
 }
 
-static void remember_last(struct host_tally *tally)
+/* Takes the folded name of the list's last host over. */
+static void remember_last(struct host_tally *tally, char *folded)
 {
     struct tally_name *name = xmalloc(sizeof *name);
-    name->index = tally->list->count - 1;
-    name->name = tally->list->hosts[name->index].name;
+    *name = (struct tally_name){ folded, tally->list->count - 1 };
     if (!tsearch(name, &tally->names, compare_names))
         xalloc_failed();
+}
+
+/* A host that is not there yet, whose folded name it takes over. */
+static int add(struct host_tally *tally, const struct host_spec *spec, char *folded,
+               const struct host_source *source, struct err *err)
+{
+    int rc = host_list_add(tally->list, spec, source, err);
+    if (rc < 0)
+        free(folded);
+    else
+        remember_last(tally, folded);
+    return rc;
 }
 
 static bool parse_name(struct host_spec *spec, struct slice name, struct host_fault *fault)
@@ -65,19 +83,18 @@ int host_tally_add(struct host_tally *tally, struct slice name, int slots,
     struct host_fault fault;
     if (!parse_name(&spec, name, &fault))
         return host_source_fail(source, &fault, err);
-    char *text = xstrndup(spec.name.at, spec.name.length);
-    struct host_slots *host = find(tally, text);
+    char *text = xstrndup(spec.name.at, spec.name.length), *folded = host_name_fold(text);
+    struct host_slots *host = find(tally, folded);
     free(text);
     if (!host) {
         spec.slots = slots;
-        if (host_list_add(tally->list, &spec, source, err) < 0)
-            return HVD_ERR_INVALID;
-        remember_last(tally);
-    } else if (host->slots > HOST_SLOTS_MAX - slots) {
+        return add(tally, &spec, folded, source, err);
+    }
+    free(folded);
+    if (host->slots > HOST_SLOTS_MAX - slots) {
         host_fault(&fault, name.at, name, "too many slots of one host", "at most 65536");
         return host_source_fail(source, &fault, err);
-    } else {
-        host->slots += slots;
     }
+    host->slots += slots;
     return HVD_OK;
 }

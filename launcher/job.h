@@ -9,6 +9,7 @@
 #ifndef LAUNCHER_JOB_H
 #define LAUNCHER_JOB_H
 
+#include "launcher/binding.h"
 #include "launcher/rank_plan.h"
 #include "launcher/reach.h"
 #include "lib/base/status.h"
@@ -33,11 +34,18 @@ struct job_options {
     const char *id;               /* value of HVD_JOB_ID */
     const char *job_key;          /* value of HVD_JOB_KEY; never shown */
     const char *output_directory; /* or NULL */
+    struct binding binding;       /* of every rank, on its host */
+    bool report_bindings;
     bool timestamps, verbose;
     bool status_line; /* stderr is a terminal: shows how far the hosts are */
     bool colour;      /* and a failure may stand out there */
     bool stdin_closed, stdout_closed, stderr_closed;
     uint32_t grace_ms, start_timeout_ms;
+    uint64_t timeout_ms; /* for the whole job; 0: as long as it takes */
+    uint64_t epoch_ms;   /* when it begins: since 1970 */
+    bool stopped_fails;  /* a rank that somebody stops is a failure */
+    bool keep_lines;     /* what ranks say last is wanted in the report */
+    int report_fd;       /* STDOUT_FILENO or STDERR_FILENO if it goes there; else 0 */
     uint32_t silence_ms; /* a host from which nothing comes for so long is lost */
 };
 
@@ -62,7 +70,15 @@ struct job_meeting {
     void *context;
 };
 
+struct job_report;
+
 struct job_callbacks {
+    /* The job has ended, and this is what will be said of it. HVD_OK, or a status and `err`, which
+     * is told before the verdict; a job that went well has lost output then. Once, or never; may be
+     * NULL.
+     */
+    int (*on_report)(void *context, const struct job_report *report, struct err *err);
+
     /* The job is over: nothing runs, all output is written. Once, the last call, and never from
      * inside job_create(). */
     void (*on_finished)(void *context, int exit_status);
@@ -80,6 +96,12 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
 /* Sends on a relayed connection; ends it after what was sent. */
 void job_relay_send(struct job *job, int host, uint32_t id, const void *data, size_t length);
 void job_relay_end(struct job *job, int host, uint32_t id);
+
+/* What the rendezvous knows of failures: a rank has come to meet the others; has left it because of
+ * `status`, an enum hvd_status; the loss of `rank` has ended the ranks' world. */
+void job_rank_met(struct job *job, int rank);
+void job_rank_parted(struct job *job, int rank, int status, const char *text);
+void job_world_lost(struct job *job, int rank, const char *text);
 
 /* A signal has come to hvdrun: SIGINT, SIGTERM and SIGHUP stop the job, SIGTSTP and SIGCONT stop
  * and continue the ranks, others are passed on. */

@@ -25,10 +25,18 @@ void job_host_send_empty(struct job_host *host, uint16_t type)
     frame_link_send(&host->link);
 }
 
+/* Two heartbeats of five have been missed. */
+static uint64_t worth_telling_ms(const struct job_host *host)
+{
+    return host->options->silence_ms * (uint64_t)2 / 5;
+}
+
 static void on_bytes(void *context)
 {
     struct job_host *host = context;
-    silence_heard(&host->silence, uv_now(host->loop));
+    uint64_t now_ms = uv_now(host->loop);
+    silence_heard(&host->silence, now_ms);
+    link_history_heard(&host->history, worth_telling_ms(host), now_ms);
 }
 
 static void on_everything_closed(void *context)
@@ -62,10 +70,17 @@ static void agent_end(struct job_host *host)
     host->events->on_agent_end(host->context, host->index);
 }
 
-static void lose(struct job_host *host, int status, const char *reason)
+/* No more is to be heard of it. */
+static void enter_lost(struct job_host *host, int status)
 {
     host->phase = HOST_LOST;
     host->lost_status = status;
+    link_history_lost(&host->history, worth_telling_ms(host), uv_now(host->loop));
+}
+
+static void lose(struct job_host *host, int status, const char *reason)
+{
+    enter_lost(host, status);
     snprintf(host->lost_reason, sizeof host->lost_reason, "%s", reason);
     text_make_line(host->lost_reason);
     host->events->on_lost(host->context, host->index);
@@ -75,12 +90,15 @@ static void on_link_end(void *context, const struct err *err)
 {
     struct job_host *host = context;
     bool nonsense = err->code == HVD_ERR_PROTOCOL;
+    int status = nonsense                     ? STATUS_PROTOCOL
+                 : err->code == HVD_ERR_NOMEM ? STATUS_RESOURCE
+                                              : STATUS_HOST_LOST;
     bool stray = nonsense && host->phase == HOST_DESCRIBING && !host->local;
     char text[sizeof host->lost_reason];
     snprintf(text, sizeof text, "%.400s%s", err->code == HVD_OK ? "" : err->text,
              stray ? "; is the hvdagent there of another version?" : "");
     if (host->phase < HOST_DONE)
-        lose(host, nonsense ? STATUS_PROTOCOL : STATUS_HOST_LOST, text);
+        lose(host, status, text);
     if (host->agent == 0 || host->agent_ended)
         hang_up(host);
     if (host->agent == 0)
@@ -111,6 +129,7 @@ static void on_reached(void *context, const struct reached *reached)
     host->local = reached->local;
     host->phase = HOST_DESCRIBING;
     silence_start(&host->silence, host->options->silence_ms, uv_now(host->loop));
+    link_history_reached(&host->history, uv_now(host->loop));
     job_host_take_step(host, STEP_DIRECTORY);
     host->linked = true;
     if (frame_link_open(&host->link, host->loop, reached->input, reached->output, &events, host,
@@ -119,6 +138,10 @@ static void on_reached(void *context, const struct reached *reached)
         return;
     }
     job_host_describe(host, host->options);
+    if (!host->suspended)
+        return;
+    job_host_signal(host, SIGSTOP);
+    job_host_beat(host);
 }
 
 static void on_unreached(void *context, enum host_step step, int exit_status, const char *text)
@@ -182,15 +205,24 @@ void job_host_beat(struct job_host *host)
 {
     if (!is_watched(host))
         return;
-    wire_put_u64(frame_link_begin(&host->link, AGENT_HEARTBEAT), uv_hrtime() / 1000);
+    uint64_t now_us = uv_hrtime() / 1000;
+    if (host->unanswered++ == 0)
+        host->unanswered_us = now_us;
+    wire_put_u64(frame_link_begin(&host->link, AGENT_HEARTBEAT), now_us);
     frame_link_send(&host->link);
+}
+
+uint64_t job_host_silent_ms(const struct job_host *host)
+{
+    uint64_t silent_ms = silence_lasts_ms(&host->silence, uv_now(host->loop));
+    return host->phase == HOST_RUNNING && silent_ms >= worth_telling_ms(host) ? silent_ms : 0;
 }
 
 int job_host_waiting_rank(const struct job_host *host)
 {
     for (int i = 0; i < host->where->local_size; i++)
         if (host->ranks[i].phase == RANK_WAITING)
-            return host->where->first_rank + i;
+            return host->where->ranks[i];
     return -1;
 }
 
@@ -260,6 +292,8 @@ void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms)
 
 void job_host_signal(struct job_host *host, int signum)
 {
+    if (signum == SIGSTOP || signum == SIGCONT)
+        host->suspended = signum == SIGSTOP; /* a host that is reached meanwhile is told then */
     if (host->phase < HOST_DESCRIBING || host->phase > HOST_RUNNING)
         return;
     wire_put_i32(frame_link_begin(&host->link, AGENT_SIGNAL), signum);
@@ -311,8 +345,7 @@ bool job_host_cut(struct job_host *host)
 {
     if (host->phase < HOST_DESCRIBING || host->phase >= HOST_DONE)
         return false;
-    host->phase = HOST_LOST;
-    host->lost_status = STATUS_HOST_LOST;
+    enter_lost(host, STATUS_HOST_LOST);
     hang_up(host);
     return true;
 }
@@ -330,6 +363,11 @@ void job_host_end_agent(struct job_host *host)
         hang_up(host);
     if (host->agent == 0)
         agent_end(host);
+}
+
+uint64_t job_host_time(const struct job_host *host, uint64_t agent_us, uint64_t *at_us)
+{
+    return peer_clock_time(&host->clock, agent_us, uv_hrtime() / 1000, at_us);
 }
 
 bool job_host_has_read(const struct job_host *host, uint64_t until_us)

@@ -12,6 +12,8 @@
 #include "launcher/agent_protocol.h"
 #include "launcher/frame_link.h"
 #include "launcher/job.h"
+#include "launcher/link_history.h"
+#include "launcher/peer_clock.h"
 #include "launcher/reach.h"
 #include "launcher/silence.h"
 
@@ -41,12 +43,18 @@ struct job_host_events {
     /* It has answered job_host_beat(): round_trip_us. May be NULL. */
     void (*on_alive)(void *context, int host);
 
+    /* What a rank is bound to, in a line; before it is started. */
+    void (*on_bound)(void *context, int rank, const char *text);
+
     void (*on_started)(void *context, int rank, pid_t pid);
     void (*on_output)(void *context, int rank, enum output_stream stream, const char *data,
                       size_t length);
     void (*on_output_end)(void *context, int rank, enum output_stream stream);
     void (*on_stdin_credit)(void *context, uint32_t nbytes);
     void (*on_exited)(void *context, const struct agent_exited *exited);
+
+    /* Somebody has stopped a rank. May be NULL. */
+    void (*on_stopped)(void *context, int rank, int signum);
     void (*on_relay_open)(void *context, int host, uint32_t id, bool own);
     void (*on_relay_data)(void *context, int host, uint32_t id, const void *data, size_t length);
     void (*on_relay_end)(void *context, int host, uint32_t id);
@@ -67,6 +75,7 @@ struct host_rank {
     enum rank_phase phase;
     uint32_t window[OUTPUT_STREAMS]; /* bytes that the agent may still send */
     bool output_ended[OUTPUT_STREAMS];
+    int nstops; /* so often it was stopped */
 };
 
 struct job_host {
@@ -75,26 +84,33 @@ struct job_host {
     enum host_phase phase;
     enum host_step step;
     uint64_t step_since_ms;
-    bool stopping; /* it was told to stop: some ranks may never have run */
+    bool stopping;  /* it was told to stop: some ranks may never have run */
+    bool suspended; /* hvdrun is about to stop for a while */
     struct reach *reach;
     struct frame_link link;
-    bool linked;            /* `link` is not closed yet */
-    bool local;             /* the agent is a child of ours */
-    pid_t agent;            /* the local process that stands for it; 0 if there is none */
-    bool agent_ended;       /* that process, or else the stream */
-    bool agent_killed;      /* by us: it lived on when it should not */
-    uint64_t ending_ms;     /* the job's: since when the rest of it should end too; uv_now() or 0 */
-    int agent_status;       /* of the process, as waitpid() gave it */
-    struct silence silence; /* since something came, or something that waited was taken */
-    uint64_t taken;         /* bytes that had left for the agent at the last look */
-    bool behind;            /* and more was waiting */
-    uint64_t round_trip_us; /* of the last heartbeat; 0 if there was none */
-    uint64_t echoed_us;     /* the last one that was answered was sent then: uv_hrtime() */
-    struct agent_ready facts; /* once it is ready */
-    char lost_reason[500];    /* why its link broke; "" for an end of file */
-    int lost_status;          /* what that means for hvdrun: an enum exit_status */
-    uint32_t stdin_window;    /* bytes of stdin that may still be sent */
-    struct host_rank *ranks;  /* of ranks [first_rank, first_rank + local_size) */
+    bool linked;        /* `link` is not closed yet */
+    bool local;         /* the agent is a child of ours */
+    pid_t agent;        /* the local process that stands for it; 0 if there is none */
+    pid_t sweep_pid;    /* the one with which it is reached once more (job_sweep.h); 0 for none */
+    bool agent_ended;   /* that process, or else the stream */
+    bool agent_killed;  /* by us: it lived on when it should not */
+    uint64_t end_by_ms; /* the job's: when the rest of it should have ended too, as ran_ms; or 0 */
+    int agent_status;   /* of the process, as waitpid() gave it */
+    struct link_history history; /* as uv_now() says it */
+    struct silence silence;      /* since something came, or something that waited was taken */
+    uint64_t taken;              /* bytes that had left for the agent at the last look */
+    bool behind;                 /* and more was waiting */
+    struct peer_clock clock;     /* the agent's uv_hrtime() */
+    int nnotes;                  /* that it has sent */
+    int unanswered;              /* heartbeats since one was answered */
+    uint64_t unanswered_us;      /* the first of them was sent then: uv_hrtime() */
+    uint64_t round_trip_us;      /* of the last heartbeat; 0 if there was none */
+    uint64_t echoed_us;          /* the last one that was answered was sent then: uv_hrtime() */
+    struct agent_ready facts;    /* once it is ready */
+    char lost_reason[500];       /* why its link broke; "" for an end of file */
+    int lost_status;             /* what that means for hvdrun: an enum exit_status */
+    uint32_t stdin_window;       /* bytes of stdin that may still be sent */
+    struct host_rank *ranks;     /* by local_rank */
     uv_loop_t *loop;
     const struct job_options *options;
     const struct job_host_events *events;
@@ -123,6 +139,9 @@ void job_host_look(struct job_host *host);
 
 /* The first rank there that has not been started, or -1; was the host told to start them? */
 int job_host_waiting_rank(const struct job_host *host);
+
+/* For how long nothing has come from a host whose ranks run; 0 if that is nothing unusual. */
+uint64_t job_host_silent_ms(const struct job_host *host);
 bool job_host_is_starting(const struct job_host *host);
 
 /* Stops what runs there; a host that is still being reached is given up (on_unreached() with status
@@ -143,6 +162,10 @@ bool job_host_cut(struct job_host *host);
 /* Ends what stands for a host that should have ended by itself: kills the process, and hangs up if
  * there is none or nothing more is to be heard of it. */
 void job_host_end_agent(struct job_host *host);
+
+/* When that was on our clock (uv_hrtime() / 1000) which the agent says on its own: never later than
+ * now. Returns by how much that may be wrong. */
+uint64_t job_host_time(const struct job_host *host, uint64_t agent_us, uint64_t *at_us);
 
 /* Has the agent read all that was sent until then, if there is one? A heartbeat must have been sent
  * since. */

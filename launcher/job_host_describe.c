@@ -32,7 +32,7 @@ static void send_ranks(struct job_host *host, const struct job_options *options)
 {
     const struct rank_plan *plan = options->plan;
     for (int i = 0; i < host->where->local_size; i++) {
-        const struct place *place = &plan->ranks[host->where->first_rank + i].place;
+        const struct place *place = &plan->ranks[host->where->ranks[i]].place;
         struct string_list own = { 0 };
         worker_environment_rank(&own, place, host->where->host->name, options->id,
                                 options->job_key);
@@ -58,6 +58,8 @@ void job_host_describe(struct job_host *host, const struct job_options *options)
     job.umask = options->umask;
     job.one_machine = host->where->local_size == options->plan->size;
     job.silence_ms = host->local ? 0 : options->silence_ms;
+    job.binding = options->binding;
+    job.report_bindings = options->report_bindings;
     snprintf(job.interfaces, sizeof job.interfaces, "%s", options->interfaces[host->index]);
     snprintf(job.cwd, sizeof job.cwd, "%s", options->cwd);
     agent_job_encode(frame_link_begin(&host->link, AGENT_JOB), &job);

@@ -5,18 +5,22 @@
 #include "launcher/job_host_impl.h"
 
 #include "launcher/exit_status.h"
+#include "launcher/job_state.h"
 #include "lib/base/text.h"
 
+#include <signal.h>
 #include <string.h>
 
 /* What an agent may say: the pids of Linux end there, and times far from where sums overflow. */
-enum { PROCESSES_MAX = 1 << 22 };
+enum { PROCESSES_MAX = 1 << 22, NOTES_MAX = 16 };
 #define CLOCK_MAX_MS ((uint64_t)1 << 62)
 
 struct host_rank *job_host_find_rank(struct job_host *host, int rank)
 {
-    int local = rank - host->where->first_rank;
-    return rank < 0 || local < 0 || local >= host->where->local_size ? NULL : &host->ranks[local];
+    const struct rank_plan *plan = host->options->plan;
+    if (rank < 0 || rank >= plan->size || plan->ranks[rank].host != host->index)
+        return NULL;
+    return &host->ranks[plan->ranks[rank].place.local_rank];
 }
 
 static int not_here(int rank, struct err *err)
@@ -40,6 +44,7 @@ static int on_ready(struct job_host *host, struct wire_reader *body, struct err 
         return fail(err, HVD_ERR_PROTOCOL, "READY with a clock that cannot be");
     text_make_line(host->facts.machine);
     host->phase = HOST_READY;
+    host->history.ready_ms = uv_now(host->loop);
     job_host_take_step(host, STEP_READY);
     host->events->on_ready(host->context, host->index);
     return HVD_OK;
@@ -60,6 +65,20 @@ static int on_failed(struct job_host *host, struct wire_reader *body, struct err
     if (failed.rank == -1)
         job_host_take_step(host, (enum host_step)failed.step);
     host->events->on_failed(host->context, host->index, &failed);
+    return HVD_OK;
+}
+
+static int on_bound(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    struct agent_bound bound;
+    int rc = agent_bound_decode(&bound, body, err);
+    if (rc < 0)
+        return rc;
+    struct host_rank *rank = job_host_find_rank(host, bound.rank);
+    if (!rank || rank->phase != RANK_WAITING || !host->options->report_bindings)
+        return not_here(bound.rank, err);
+    text_make_line(bound.text);
+    host->events->on_bound(host->context, bound.rank, bound.text);
     return HVD_OK;
 }
 
@@ -112,7 +131,7 @@ static int on_stdin_credit(struct job_host *host, struct wire_reader *body, stru
     int rc = agent_frame_finished(body, AGENT_STDIN_CREDIT, err);
     if (rc < 0)
         return rc;
-    if (host->where->first_rank != 0 || nbytes > STDIN_WINDOW - host->stdin_window)
+    if (host->where->ranks[0] != 0 || nbytes > STDIN_WINDOW - host->stdin_window)
         return fail(err, HVD_ERR_PROTOCOL, "the agent asks for stdin that is not its");
     host->stdin_window += nbytes;
     host->events->on_stdin_credit(host->context, nbytes);
@@ -126,10 +145,39 @@ static int on_exited(struct job_host *host, struct wire_reader *body, struct err
     if (rc < 0)
         return rc;
     struct host_rank *rank = job_host_find_rank(host, exited.rank);
-    if (!rank || rank->phase != RANK_RUNNING)
+    if (!rank || rank->phase != RANK_RUNNING || exited.at_us > CLOCK_MAX_MS ||
+        !wait_status_is_end(exited.wait_status))
         return not_here(exited.rank, err);
     rank->phase = RANK_ENDED;
     host->events->on_exited(host->context, &exited);
+    return HVD_OK;
+}
+
+/* Told no more often than NOTES_MAX times of each rank. */
+static int on_stopped(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    struct agent_rank_number stopped;
+    int rc = agent_rank_number_decode(&stopped, body, err);
+    if (rc < 0)
+        return rc;
+    struct host_rank *rank = job_host_find_rank(host, stopped.rank);
+    if (!rank || rank->phase != RANK_RUNNING || stopped.number == 0 || stopped.number >= NSIG)
+        return not_here(stopped.rank, err);
+    if (host->events->on_stopped && rank->nstops++ < NOTES_MAX)
+        host->events->on_stopped(host->context, stopped.rank, (int)stopped.number);
+    return HVD_OK;
+}
+
+/* What it says more than NOTES_MAX times nobody wants to read. */
+static int on_note(struct job_host *host, struct wire_reader *body, struct err *err)
+{
+    struct agent_note note;
+    int rc = agent_note_decode(&note, body, err);
+    if (rc < 0)
+        return rc;
+    text_make_line(note.text);
+    if (host->nnotes++ < NOTES_MAX)
+        host->events->on_note(host->context, host->index, true, note.text);
     return HVD_OK;
 }
 
@@ -166,12 +214,16 @@ static int on_relay_end(struct job_host *host, struct wire_reader *body, struct 
 
 static int on_heartbeat(struct job_host *host, struct wire_reader *body, struct err *err)
 {
-    uint64_t stamp = wire_get_u64(body), now = uv_hrtime() / 1000;
-    int rc = agent_frame_finished(body, AGENT_HEARTBEAT, err);
+    struct agent_heartbeat echo;
+    uint64_t now = uv_hrtime() / 1000;
+    int rc = agent_heartbeat_decode(&echo, body, err);
     if (rc < 0)
         return rc;
-    host->round_trip_us = stamp <= now ? now - stamp : 0;
-    host->echoed_us = stamp;
+    if (echo.stamp <= now && echo.clock_us <= CLOCK_MAX_MS)
+        peer_clock_compare(&host->clock, echo.stamp, echo.clock_us, now);
+    host->round_trip_us = echo.stamp <= now ? now - echo.stamp : 0;
+    host->echoed_us = echo.stamp;
+    host->unanswered = 0;
     if (host->events->on_alive)
         host->events->on_alive(host->context, host->index);
     return HVD_OK;
@@ -189,8 +241,9 @@ static int on_done(struct job_host *host, struct wire_reader *body, struct err *
         if (host->ranks[i].phase == RANK_RUNNING
                 ? left == 0
                 : host->ranks[i].phase == RANK_WAITING && !host->stopping)
-            return not_here(host->where->first_rank + i, err);
+            return not_here(host->where->ranks[i], err);
     host->phase = HOST_DONE;
+    host->history.done_ms = uv_now(host->loop);
     host->events->on_done(host->context, host->index, left);
     return HVD_OK;
 }
@@ -204,15 +257,18 @@ static const struct {
 } handlers[AGENT_FRAME_TYPES] = {
     [AGENT_READY] = { on_ready, HOST_DESCRIBING, HOST_DESCRIBING },
     [AGENT_FAILED] = { on_failed, HOST_DESCRIBING, HOST_RUNNING },
+    [AGENT_BOUND] = { on_bound, HOST_RUNNING, HOST_RUNNING },
     [AGENT_STARTED] = { on_started, HOST_RUNNING, HOST_RUNNING },
     [AGENT_OUTPUT] = { on_output, HOST_RUNNING, HOST_RUNNING },
     [AGENT_OUTPUT_END] = { on_output_end, HOST_RUNNING, HOST_RUNNING },
     [AGENT_STDIN_CREDIT] = { on_stdin_credit, HOST_RUNNING, HOST_RUNNING },
+    [AGENT_STOPPED] = { on_stopped, HOST_RUNNING, HOST_RUNNING },
     [AGENT_EXITED] = { on_exited, HOST_RUNNING, HOST_RUNNING },
     [AGENT_RELAY_OPEN] = { on_relay_open, HOST_READY, HOST_DONE },
     [AGENT_RELAY_DATA] = { on_relay_data, HOST_READY, HOST_DONE },
     [AGENT_RELAY_END] = { on_relay_end, HOST_READY, HOST_DONE },
     [AGENT_HEARTBEAT] = { on_heartbeat, HOST_DESCRIBING, HOST_DONE },
+    [AGENT_NOTE] = { on_note, HOST_RUNNING, HOST_RUNNING },
     [AGENT_DONE] = { on_done, HOST_DESCRIBING, HOST_RUNNING },
 };
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ends of agents: after DONE, as it should be, or before, which loses the host and its ranks.
- * An agent that does not end when it should is killed. What a lost agent of this machine left behind
- * has become ours, because we adopt orphans, and is killed too; not what a command has that reached
- * another machine: a master of ssh may stay. */
+ * An agent that does not end when it should is killed. What a lost agent of this machine left
+ * behind has become ours, because we adopt orphans, and is killed too; not what a command has that
+ * reached another machine: a master of ssh may stay. */
 #include "launcher/job_impl.h"
 
+#include "launcher/exit_status.h"
+#include "launcher/job_sweep.h"
 #include "launcher/process_tree.h"
 #include "launcher/xalloc.h"
 
@@ -14,13 +16,16 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* How long an agent may take to end that is done or lost its link. */
-enum { AGENT_END_MS = 500 };
+/* How long an agent may take to end that is done or lost its link: half a second, and a look. */
+enum { AGENT_END_MS = 500 + SILENCE_LOOK_MS };
+
+/* So many heartbeats of the five that may be missed are no chance. */
+enum { DEAF_BEATS = 3 };
 
 /* Something has ended: the rest has AGENT_END_MS. */
 static void await_end(struct job *job, struct job_host *host)
 {
-    host->ending_ms = uv_now(job->loop);
+    host->end_by_ms = job->ran_ms + AGENT_END_MS;
 }
 
 static bool agent_lives(const struct job_host *host)
@@ -31,11 +36,15 @@ static bool agent_lives(const struct job_host *host)
 /* Agents that still live care for what is theirs; the elder children were never ours. */
 int job_sweep_orphans(struct job *job)
 {
-    pid_t *spared = xcalloc((size_t)(job->state.nhosts + job->nelders), sizeof *spared);
+    pid_t *spared = xcalloc((size_t)(2 * job->state.nhosts + job->nelders), sizeof *spared);
     int count = 0;
-    for (int i = 0; i < job->state.nhosts; i++)
-        if (job->hosts[i].agent > 0 && agent_lives(&job->hosts[i]))
-            spared[count++] = job->hosts[i].agent;
+    for (int i = 0; i < job->state.nhosts; i++) {
+        const struct job_host *host = &job->hosts[i];
+        if (host->agent > 0 && agent_lives(host))
+            spared[count++] = host->agent;
+        if (host->sweep_pid > 0)
+            spared[count++] = host->sweep_pid;
+    }
     for (int i = 0; i < job->nelders; i++)
         spared[count++] = job->elder_children[i];
     int left = process_tree_signal(SIGKILL, spared, count);
@@ -57,9 +66,10 @@ void job_kill_agents(struct job *job, enum host_phase least, enum host_phase mos
 static void give_up_ranks(struct job *job, struct job_host *host)
 {
     for (int i = 0; i < host->where->local_size; i++) {
-        int rank = host->where->first_rank + i;
+        int rank = host->where->ranks[i];
         if (host->ranks[i].phase == RANK_RUNNING) {
             job_state_on_rank_lost(&job->state);
+            job_record_lost(job, rank);
             job->meeting.on_rank_ended(job->meeting.context, rank,
                                        "was lost with its host's agent");
         }
@@ -70,6 +80,13 @@ static void give_up_ranks(struct job *job, struct job_host *host)
     }
 }
 
+/* An agent of this machine that runs out of something says so, and ends with that status. */
+static bool ran_out(const struct job_host *host)
+{
+    return host->local && WIFEXITED(host->agent_status) &&
+           WEXITSTATUS(host->agent_status) == STATUS_RESOURCE;
+}
+
 /* What is known of the end of an agent that is a child of ours. */
 static void local_end_text(const struct job_host *host, char *text, size_t size)
 {
@@ -78,9 +95,13 @@ static void local_end_text(const struct job_host *host, char *text, size_t size)
     if (host->agent_killed)
         snprintf(text, size, "host lost: its agent (pid %d) %s%s", (int)host->agent,
                  *host->lost_reason ? "broke its link: " : "did not answer", host->lost_reason);
+    else if (host->agent_status == 0 && *host->lost_reason)
+        snprintf(text, size, "host lost: the link to its agent (pid %d) broke: %s",
+                 (int)host->agent, host->lost_reason);
     else
-        snprintf(text, size, "host lost: its agent (pid %d) %s%s", (int)host->agent,
-                 WIFSIGNALED(host->agent_status) ? "was " : "", how);
+        snprintf(text, size, "host lost: its agent (pid %d) %s%s%s", (int)host->agent,
+                 WIFSIGNALED(host->agent_status) ? "was " : "", how,
+                 ran_out(host) ? ": no memory, descriptors or processes were left" : "");
 }
 
 /* Of another machine's, only what the way there and the link know. */
@@ -93,25 +114,55 @@ static void remote_end_text(const struct job_host *host, char *text, size_t size
                      : "its agent has ended");
 }
 
+/* It has echoed nothing that was sent since before the job began to stop, for as long as it waits
+ * for us; one that was reached then has had less time. */
+static bool is_deaf(const struct job *job, const struct job_host *host)
+{
+    uint64_t now_us = uv_hrtime() / 1000, limit_us = (uint64_t)job->options->silence_ms * 1000;
+    uint64_t reached_us = host->history.reached_ms * 1000;
+    uint64_t since_us = host->echoed_us > reached_us ? host->echoed_us : reached_us;
+    return since_us <= job->stopping_ms * 1000 &&
+           now_us - since_us >= limit_us - SILENCE_LATE_MS * 1000;
+}
+
+bool job_host_was_away(const struct job *job, const struct job_host *host)
+{
+    return job->stopping_ms > 0 &&
+           (host->silence.heard_ms <= job->stopping_ms || is_deaf(job, host));
+}
+
+/* It may be heard all the time, and have ended well: its ranks have lost the others, and these it,
+ * before hvdrun could. Counted, for time in which this machine was frozen says nothing; from before
+ * the stop on, for what is slow to stop may be slow to answer. */
+static void look_whether_deaf(struct job *job, const struct job_host *host)
+{
+    job->report.hosts[host->index].deaf = job->stopping_ms > 0 && host->unanswered >= DEAF_BEATS &&
+                                          host->unanswered_us <= job->stopping_ms * 1000;
+}
+
 /* Both the link and the agent have ended, too early. */
 static void lose_host(struct job *job, struct job_host *host)
 {
     char text[700];
     (host->local ? local_end_text : remote_end_text)(host, text, sizeof text);
-    bool silent = job->stopping_ms > 0 && host->silence.heard_ms <= job->stopping_ms;
-    job_act(job, job_state_on_host_lost(&job->state, host->index, host->lost_status, text, silent));
+    job_record_reason(job, host->index, text);
+    int status = ran_out(host) ? STATUS_RESOURCE : host->lost_status;
+    bool silent = job_host_was_away(job, host);
+    look_whether_deaf(job, host);
+    job_act(job, job_state_on_host_lost(&job->state, host->index, status, text, silent));
     job->meeting.on_lost(job->meeting.context, host->index);
     give_up_ranks(job, host);
     if (host->local)
         job_sweep_orphans(job);
-    job_act(job, job_state_on_host_done(&job->state));
+    if (!job_sweep_start(job, host))
+        job_act(job, job_state_on_host_done(&job->state));
 }
 
 /* Agents that are done or lost their links should have ended; links whose agents have ended should
  * have ended too, but somebody else may hold them open. */
 static void look_at_end(struct job *job, struct job_host *host)
 {
-    if (host->ending_ms == 0 || uv_now(job->loop) - host->ending_ms < AGENT_END_MS)
+    if (host->end_by_ms == 0 || job->ran_ms < host->end_by_ms)
         return;
     if (agent_lives(host))
         job_host_end_agent(host);
@@ -130,6 +181,7 @@ void job_on_host_done(void *context, int host, int left)
     struct job *job = context;
     job_note(job, "%s is done", job_host_name(job, host));
     job_state_on_left(&job->state, left);
+    look_whether_deaf(job, &job->hosts[host]);
     if (job->hosts[host].agent_ended)
         job_act(job, job_state_on_host_done(&job->state));
     else

@@ -4,6 +4,7 @@
  * cannot be written is given up, said once, and the job goes on without it. */
 #include "launcher/job_output.h"
 
+#include "launcher/last_lines.h"
 #include "launcher/last_words.h"
 #include "launcher/output_files.h"
 #include "launcher/output_lines.h"
@@ -30,6 +31,7 @@ struct console {
     struct output_sink *sink;
     bool closed;   /* was so from the start: whatever is written is lost */
     bool dangling; /* a stream ended without an end of line: begin the next record on a new one */
+    bool returned; /* what was written last ended in "\r": hvdrun's own lines begin on a new one */
 };
 
 struct rank_stream {
@@ -37,6 +39,7 @@ struct rank_stream {
     struct output_sink *file;   /* NULL without files */
     struct text_buffer waiting; /* bytes that wait until the destinations have room */
     bool ended;                 /* nothing comes after `waiting` */
+    struct last_lines last_lines;
 };
 
 struct rank_output {
@@ -127,6 +130,7 @@ static void console_write(struct job_output *output, enum output_stream stream, 
     if (console->dangling)
         output_sink_write(console->sink, "\n", 1);
     console->dangling = false;
+    console->returned = ((const char *)data)[length - 1] == '\r';
     output_sink_write(console->sink, data, length);
 }
 
@@ -209,6 +213,8 @@ void job_output_take(struct job_output *output, int rank, enum output_stream str
                      const char *data, size_t length)
 {
     struct rank_stream *from = &output->ranks[rank].streams[stream];
+    if (output->options.keep_lines)
+        last_lines_feed(&from->last_lines, data, length);
     while (length > 0 && from->waiting.length == 0 && pending(output) < HIGH_WATER) {
         size_t piece = length < PIECE ? length : PIECE;
         write_piece(output, rank, stream, data, piece);
@@ -240,14 +246,39 @@ void job_output_say(struct job_output *output, const char *format, ...)
         xalloc_failed();
     va_end(args);
     text_buffer_printf(&line, "hvdrun: %s\n", text);
+    if (output->consoles[STREAM_STDERR]->returned)
+        output->consoles[STREAM_STDERR]->dangling = true;
     console_write(output, STREAM_STDERR, line.data, line.length);
     text_buffer_fini(&line);
     free(text);
 }
 
+bool job_output_is_amid_line(const struct job_output *output, enum output_stream stream)
+{
+    const struct console *console = output->consoles[stream];
+    return console->dangling || console->returned;
+}
+
+void job_output_line_ended(struct job_output *output, enum output_stream stream)
+{
+    struct console *console = output->consoles[stream];
+    console->dangling = console->returned = false;
+}
+
 const char *job_output_last_words(struct job_output *output, int rank)
 {
     return last_words_text(&output->ranks[rank].last_words);
+}
+
+char *job_output_last_lines(const struct job_output *output, int rank, bool *on_stdout)
+{
+    const struct rank_stream *streams = output->ranks[rank].streams;
+    char *text = last_lines_text(&streams[STREAM_STDERR].last_lines);
+    *on_stdout = *text == '\0';
+    if (!*on_stdout)
+        return text;
+    free(text);
+    return last_lines_text(&streams[STREAM_STDOUT].last_lines);
 }
 
 /* Never calls back at once: the caller may be in the middle of something. */
@@ -260,13 +291,15 @@ void job_output_finish(struct job_output *output)
 void job_output_discard(struct job_output *output)
 {
     for (int i = 0; i < OUTPUT_STREAMS && output->own[i].writer; i++) {
-        if (output_writer_pending(output->own[i].writer) == 0)
+        if (!output_writer_is_late(output->own[i].writer))
             continue;
         output_writer_drop(output->own[i].writer);
         output->own[i].closed = output->lost = true;
     }
-    if (output->files && output_writer_pending(output->files) > 0)
+    if (output->files && output_writer_is_late(output->files)) {
         output_writer_drop(output->files);
+        output->lost = true;
+    }
     output_writer_poke(output->consoles[STREAM_STDERR]->writer);
 }
 
@@ -357,6 +390,7 @@ void job_output_destroy(struct job_output *output)
     for (int rank = 0; rank < output->options.nranks; rank++)
         for (int stream = 0; stream < OUTPUT_STREAMS; stream++) {
             output_lines_fini(&output->ranks[rank].streams[stream].lines);
+            last_lines_fini(&output->ranks[rank].streams[stream].last_lines);
             text_buffer_fini(&output->ranks[rank].streams[stream].waiting);
         }
     text_buffer_fini(&output->scratch);

@@ -24,6 +24,7 @@ struct job_output_options {
     int nranks;
     const char *directory; /* of the files, or NULL */
     bool timestamps;
+    bool keep_lines;                   /* for job_output_last_lines() */
     bool stdout_closed, stderr_closed; /* hvdrun was started without them */
 };
 
@@ -56,13 +57,23 @@ void job_output_say(struct job_output *output, const char *format, ...)
  * another one is shown; "" for none. */
 void job_output_status(struct job_output *output, const char *line);
 
+/* For somebody else who writes to what is hvdrun's stdout or stderr: has the last line there no end
+ * yet? It has, once he has written. */
+bool job_output_is_amid_line(const struct job_output *output, enum output_stream stream);
+void job_output_line_ended(struct job_output *output, enum output_stream stream);
+
 /* The last line that a rank wrote to stderr; see last_words_text(). */
 const char *job_output_last_words(struct job_output *output, int rank);
+
+/* The last lines that a rank has said, as last_lines_text() has them, freed by the caller: those on
+ * stderr, or, if there are none, those on stdout. */
+char *job_output_last_lines(const struct job_output *output, int rank, bool *on_stdout);
 
 /* Calls on_finished() once everything is written. */
 void job_output_finish(struct job_output *output);
 
-/* Nobody waits for the output any more: drops what is not written, and whatever still comes. */
+/* Nobody waits for the output much longer: if something was there at the last call and is not
+ * written yet, it is dropped, and so is whatever still comes. */
 void job_output_discard(struct job_output *output);
 
 /* True if some output was lost. */

@@ -13,7 +13,7 @@
 void job_state_init(struct job_state *state, int nhosts, int nranks)
 {
     *state = (struct job_state){
-        .nhosts = nhosts, .nranks = nranks, .cause_rank = -1, .cause_host = -1
+        .nhosts = nhosts, .nranks = nranks, .cause_rank = -1, .cause_host = -1, .lost_host = -1
     };
 }
 
@@ -47,21 +47,36 @@ enum job_action job_state_on_rank_started(struct job_state *state)
     return JOB_WAIT;
 }
 
-enum job_action job_state_on_rank_exited(struct job_state *state, int host, int rank,
-                                         int wait_status, uint64_t after_ms)
+static enum job_action fail_rank(struct job_state *state, int host, int rank, int wait_status,
+                                 uint64_t after_ms)
 {
-    state->ranks_running--;
-    if (state->cause != CAUSE_NONE) {
-        state->terminated++;
-        return JOB_WAIT;
-    }
-    if (wait_status == 0)
-        return JOB_WAIT;
     state->cause_host = host;
     state->cause_rank = rank;
     state->cause_wait_status = wait_status;
     state->cause_after_ms = after_ms;
     return stop(state, CAUSE_RANK, wait_status_exit(wait_status), SIGTERM);
+}
+
+enum job_action job_state_on_rank_exited(struct job_state *state, int host, int rank,
+                                         int wait_status, uint64_t after_ms)
+{
+    bool is_cause = state->cause == CAUSE_RANK && state->cause_rank == rank; /* it was stopped */
+    state->ranks_running--;
+    if (state->cause != CAUSE_NONE) {
+        state->terminated += !is_cause;
+        return JOB_WAIT;
+    }
+    if (wait_status == 0)
+        return JOB_WAIT;
+    return fail_rank(state, host, rank, wait_status, after_ms);
+}
+
+enum job_action job_state_on_rank_stopped(struct job_state *state, int host, int rank, int signum,
+                                          uint64_t after_ms)
+{
+    if (state->cause != CAUSE_NONE)
+        return JOB_WAIT;
+    return fail_rank(state, host, rank, W_STOPCODE(signum), after_ms);
 }
 
 enum job_action job_state_on_rank_lost(struct job_state *state)
@@ -97,6 +112,11 @@ enum job_action job_state_on_host_lost(struct job_state *state, int host, int ex
         state->cause = CAUSE_NONE;
         state->terminated++;
     }
+    if (state->cause != CAUSE_NONE && state->lost_host < 0) {
+        state->lost_host = host;
+        state->lost_status = exit_status;
+        snprintf(state->lost_text, sizeof state->lost_text, "%s", text);
+    }
     return job_state_on_host_failed(state, host, -1, exit_status, text);
 }
 
@@ -113,11 +133,13 @@ void job_state_on_left(struct job_state *state, int left)
     state->left = left > INT_MAX - state->left ? INT_MAX : state->left + left;
 }
 
-enum job_action job_state_on_told_to_stop(struct job_state *state, int signum)
+enum job_action job_state_on_told_to_stop(struct job_state *state, int signum, const char *text)
 {
     if (state->phase == JOB_FINISHED)
         return JOB_WAIT;
     state->told_to_stop = true;
+    if (state->cause == CAUSE_NONE)
+        snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
     if (state->phase != JOB_STOPPING)
         return stop(state, CAUSE_SIGNAL, STATUS_SIGNAL + signum, signum);
     int harsher = signum == SIGINT ? SIGKILL : SIGTERM;
@@ -137,20 +159,85 @@ enum job_action job_state_on_failed(struct job_state *state, enum job_cause caus
     return stop(state, cause, exit_status, SIGTERM);
 }
 
+enum job_action job_state_on_timeout(struct job_state *state, int exit_status, const char *text)
+{
+    state->told_to_stop = true;
+    if (state->cause == CAUSE_NONE)
+        snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
+    return stop(state, CAUSE_TIMEOUT, exit_status, SIGTERM);
+}
+
+/* Whom somebody has stopped did not end: no other's end explains that. */
+static bool is_stop(const struct job_state *state)
+{
+    return state->cause == CAUSE_RANK && WIFSTOPPED(state->cause_wait_status);
+}
+
+void job_state_blame(struct job_state *state, int host, int rank, int wait_status,
+                     uint64_t after_ms, bool oom)
+{
+    if (is_stop(state))
+        return;
+    state->cause_host = host;
+    state->cause_rank = rank;
+    state->cause_wait_status = wait_status;
+    state->cause_after_ms = after_ms;
+    state->cause_oom = oom;
+    state->exit_status = wait_status_exit(wait_status);
+}
+
+void job_state_blame_left(struct job_state *state, int host, int rank, int witness, bool terminated,
+                          const char *text)
+{
+    if (is_stop(state))
+        return;
+    /* Who was the cause is one of the others now, and `rank` is none of them. */
+    state->terminated += state->cause_rank != rank && !terminated;
+    state->cause = CAUSE_LEFT;
+    state->cause_host = host;
+    state->cause_rank = rank;
+    state->cause_witness = witness;
+    state->exit_status = STATUS_PROTOCOL;
+    snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
+}
+
+void job_state_blame_host(struct job_state *state, int host, int exit_status, const char *text)
+{
+    if (is_stop(state))
+        return;
+    state->terminated++; /* who was the cause is one of the others now */
+    state->cause = CAUSE_HOST;
+    state->cause_host = host;
+    state->cause_rank = -1;
+    state->exit_status = exit_status;
+    snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
+}
+
+bool wait_status_is_end(int wait_status)
+{
+    if (WIFSIGNALED(wait_status))
+        return (wait_status & ~0xff) == 0 && WTERMSIG(wait_status) < NSIG;
+    return (wait_status & ~0xff00) == 0;
+}
+
 int wait_status_exit(int wait_status)
 {
+    if (WIFSTOPPED(wait_status))
+        return STATUS_SIGNAL + WSTOPSIG(wait_status);
     return WIFSIGNALED(wait_status) ? STATUS_SIGNAL + WTERMSIG(wait_status)
                                     : WEXITSTATUS(wait_status);
 }
 
 void wait_status_text(char *text, unsigned long size, int wait_status)
 {
-    if (!WIFSIGNALED(wait_status)) {
+    bool stopped = WIFSTOPPED(wait_status);
+    if (!stopped && !WIFSIGNALED(wait_status)) {
         snprintf(text, size, "exited with status %d", WEXITSTATUS(wait_status));
         return;
     }
-    int signum = WTERMSIG(wait_status);
+    int signum = stopped ? WSTOPSIG(wait_status) : WTERMSIG(wait_status);
+    bool dumped = !stopped && WCOREDUMP(wait_status);
     const char *name = sigabbrev_np(signum);
-    snprintf(text, size, "killed by signal %d (%s%s%s)", signum, name ? "SIG" : "unknown",
-             name ? name : "", WCOREDUMP(wait_status) ? ", core dumped" : "");
+    snprintf(text, size, "%s by signal %d (%s%s%s)", stopped ? "stopped" : "killed", signum,
+             name ? "SIG" : "unknown", name ? name : "", dumped ? ", core dumped" : "");
 }

@@ -29,24 +29,32 @@ enum job_action {
 /* Why the job failed. */
 enum job_cause {
     CAUSE_NONE,
-    CAUSE_RANK,   /* a rank ended with a failure: cause_rank, cause_wait_status, cause_after_ms */
-    CAUSE_HOST,   /* something could not be done on a host, or for a rank there: cause_host,
+    CAUSE_RANK,    /* a rank ended with a failure: cause_rank, cause_wait_status, cause_after_ms */
+    CAUSE_LEFT,    /* a rank has left, or ended well, while another needed it: cause_rank,
+                      cause_witness, text */
+    CAUSE_HOST,    /* something could not be done on a host, or for a rank there: cause_host,
                      cause_rank or -1, text */
-    CAUSE_SIGNAL, /* hvdrun was told to stop: stop_signal */
-    CAUSE_JOB,    /* the job as a whole: text */
-    CAUSE_OUTPUT, /* the reader of stdout went away */
+    CAUSE_SIGNAL,  /* hvdrun was told to stop: stop_signal, text if there is more to say */
+    CAUSE_JOB,     /* the job as a whole: text */
+    CAUSE_OUTPUT,  /* the reader of stdout went away */
+    CAUSE_TIMEOUT, /* it took longer than it may: text */
 };
 
 struct job_state {
     enum job_phase phase;
     int nhosts, hosts_ready, hosts_done;
     int nranks, ranks_running;
-    bool told_to_stop; /* by a signal to hvdrun, whatever the cause is */
+    bool told_to_stop; /* by a signal to hvdrun or by time, whatever the cause is */
     enum job_cause cause;
     int exit_status;                               /* what hvdrun will end with */
     int cause_rank, cause_host, cause_wait_status; /* cause_host: of a rank, too */
     uint64_t cause_after_ms;
+    bool cause_oom;
+    int cause_witness;
     char cause_text[512];
+    int lost_host; /* the first that was lost when there was a verdict already; -1 */
+    int lost_status;
+    char lost_text[512];
     int stop_signal;
     int terminated; /* ranks that ended after the verdict */
     int left;       /* processes that could not be killed */
@@ -61,6 +69,10 @@ enum job_action job_state_on_rank_started(struct job_state *state);
 enum job_action job_state_on_rank_exited(struct job_state *state, int host, int rank,
                                          int wait_status, uint64_t after_ms);
 
+/* Somebody has stopped a rank, which is to be a failure. */
+enum job_action job_state_on_rank_stopped(struct job_state *state, int host, int rank, int signum,
+                                          uint64_t after_ms);
+
 /* A rank cannot be watched any more, because its host is lost. */
 enum job_action job_state_on_rank_lost(struct job_state *state);
 
@@ -70,8 +82,8 @@ enum job_action job_state_on_host_failed(struct job_state *state, int host, int 
                                          int exit_status, const char *text);
 
 /* A host is lost. `silent`: nothing has come from it since before the job began to stop. A rank of
- * another host that gave up then did so because of it, and only knew it sooner: the host becomes the
- * verdict. */
+ * another host that gave up then did so because of it, and only knew it sooner: the host becomes
+ * the verdict. */
 enum job_action job_state_on_host_lost(struct job_state *state, int host, int exit_status,
                                        const char *text, bool silent);
 
@@ -81,19 +93,40 @@ enum job_action job_state_on_host_done(struct job_state *state);
 /* So many processes could not be killed, which is >= 0 and may be what a stranger says. */
 void job_state_on_left(struct job_state *state, int left);
 
-/* hvdrun got a signal that asks it to stop. While it is stopping already, SIGINT kills at once, any
- * other becomes SIGTERM. */
-enum job_action job_state_on_told_to_stop(struct job_state *state, int signum);
+/* hvdrun got a signal that asks it to stop; `text` is what there was to wait for, or "". While it is
+ * stopping already, SIGINT kills at once, any other becomes SIGTERM. */
+enum job_action job_state_on_told_to_stop(struct job_state *state, int signum, const char *text);
 
 /* The job cannot go on: it did not come together in time, or nobody reads its output
  * (CAUSE_OUTPUT). */
 enum job_action job_state_on_failed(struct job_state *state, enum job_cause cause, int exit_status,
                                     const char *text);
 
-/* "killed by signal 9 (SIGKILL)" or "exited with status 3". */
+/* The job has had its time; `exit_status` and `text` say so, unless something else has come before.
+ * Also of a job of which only output is still on its way, which the caller must drop then. */
+enum job_action job_state_on_timeout(struct job_state *state, int exit_status, const char *text);
+
+/* Now that all is known it is another rank's failure than that which came to be known first, or the
+ * same; of jobs whose cause is a rank. A rank that was stopped stays the cause. */
+void job_state_blame(struct job_state *state, int host, int rank, int wait_status,
+                     uint64_t after_ms, bool oom);
+
+/* Or nobody would have failed if `rank` had not left: `witness` has. `terminated`: it has ended, or
+ * was lost, after the verdict. */
+void job_state_blame_left(struct job_state *state, int host, int rank, int witness, bool terminated,
+                          const char *text);
+
+/* Or nobody would have failed if `host` had heard the others. */
+void job_state_blame_host(struct job_state *state, int host, int exit_status, const char *text);
+
+/* "killed by signal 9 (SIGKILL)", "exited with status 3" or "stopped by signal 19 (SIGSTOP)". */
 void wait_status_text(char *text, unsigned long size, int wait_status);
 
-/* What waitpid() gave as an exit status: the process's own, or 128 + signal. */
+/* Could that have come from waitpid() for a process that has ended? */
+bool wait_status_is_end(int wait_status);
+
+/* What waitpid() gave as an exit status: the process's own, or 128 + the signal that has killed or
+ * stopped it. */
 int wait_status_exit(int wait_status);
 
 #endif

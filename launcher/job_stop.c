@@ -9,12 +9,14 @@
 #include "launcher/stop_plan.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* How long the output of a job that was told to stop may still take to be written, once its ranks
  * have ended; how often what lost agents left behind is looked for; how much longer than planned an
  * agent may take to stop its ranks. */
-enum { DISCARD_MS = 1000, SWEEP_MS = 20, SWEEPS_MAX = 100, STOP_SLACK_MS = 500 };
+enum { DISCARD_MS = 1000, SWEEP_MS = 20, SWEEPS_MAX = 100, STOP_SLACK_MS = 750 };
 
 static void finish(struct job *job, int exit_status)
 {
@@ -24,26 +26,74 @@ static void finish(struct job *job, int exit_status)
     job->callbacks.on_finished(job->context, exit_status);
 }
 
-static void say_verdict(struct job *job)
+/* What a job that went well has against it, if its output or its report did not get where it
+ * should.
+ */
+static void lose_output(struct job *job, char *text, size_t size, const char *what)
+{
+    job->state.exit_status = STATUS_OUTPUT_LOST;
+    snprintf(text, size, "FAILED: %s was lost; all ranks exited with status 0", what);
+}
+
+static void say_last_words(struct job *job)
+{
+    const struct job_state *state = &job->state;
+    int rank = state->cause == CAUSE_RANK   ? state->cause_rank
+               : state->cause == CAUSE_LEFT ? state->cause_witness
+                                            : -1;
+    const char *last = rank >= 0 ? job_output_last_words(job->output, rank) : "";
+    if (*last)
+        job_output_say(job->output, "rank %d last wrote to stderr: %s", rank, last);
+}
+
+/* "" if all is well. */
+static void make_verdict(struct job *job, char *text, size_t size)
 {
     struct job_state *state = &job->state;
-    if (state->cause == CAUSE_NONE && job_output_lost(job->output)) {
-        state->exit_status = STATUS_OUTPUT_LOST;
-        job_output_say(job->output, "FAILED: output was lost; all ranks exited with status 0");
-    }
-    if (state->cause == CAUSE_NONE)
+    text[0] = '\0';
+    job_record_blame(job);
+    if (state->cause != CAUSE_NONE)
+        job_verdict_text(text, size, state, job->options->plan,
+                         state->cause_rank >= 0 ? job->report.ranks[state->cause_rank].pid : 0,
+                         job_now_ms() - (job->started_ms ? job->started_ms : job->created_ms));
+    else if (job_output_lost(job->output))
+        lose_output(job, text, size, "output");
+}
+
+/* It may go to where the ranks have written, and begins a line of its own there. */
+static int make_report(struct job *job, const char *verdict, struct err *err)
+{
+    int fd = job->options->report_fd;
+    enum output_stream stream = fd == STDOUT_FILENO ? STREAM_STDOUT : STREAM_STDERR;
+    if (fd > 0)
+        job->report.amid_line = job_output_is_amid_line(job->output, stream);
+    int rc = job->callbacks.on_report(job->context, job_record_finish(job, verdict), err);
+    if (fd > 0 && rc == HVD_OK)
+        job_output_line_ended(job->output, stream);
+    return rc;
+}
+
+/* Before the verdict is said, which must be the last line. */
+static void hand_over_report(struct job *job, char *text, size_t size)
+{
+    struct err err = { 0 };
+    if (!job->callbacks.on_report || make_report(job, text, &err) == HVD_OK)
         return;
+    job_output_say(job->output, "warning: %s", err.text);
+    if (job->state.exit_status == 0)
+        lose_output(job, text, size, "the report");
+}
+
+static void say_verdict(struct job *job)
+{
     char text[1024];
-    pid_t pid = state->cause == CAUSE_RANK ? job->pids[state->cause_rank] : 0;
-    const char *last =
-        state->cause == CAUSE_RANK ? job_output_last_words(job->output, state->cause_rank) : "";
-    if (*last)
-        job_output_say(job->output, "rank %d last wrote to stderr: %s", state->cause_rank, last);
-    job_verdict_text(text, sizeof text, state, job->options->plan, pid,
-                     job->started_ms ? job_now_ms() - job->started_ms : 0);
+    make_verdict(job, text, sizeof text);
+    hand_over_report(job, text, sizeof text);
+    say_last_words(job);
     bool red = job->options->colour && strncmp(text, "FAILED", 6) == 0;
-    job_output_say(job->output, "%s%.*s%s%s", red ? "\033[1;31m" : "", red ? 6 : 0, text,
-                   red ? "\033[0m" : "", red ? text + 6 : text);
+    if (*text)
+        job_output_say(job->output, "%s%.*s%s%s", red ? "\033[1;31m" : "", red ? 6 : 0, text,
+                       red ? "\033[0m" : "", red ? text + 6 : text);
 }
 
 /* All output is written: now the verdict, then that too. */
@@ -74,7 +124,7 @@ void job_stop_finish(struct job *job)
 {
     uv_timer_stop(&job->status_timer);
     job_output_status(job->output, "");
-    uv_timer_stop(&job->stop_timer);
+    job->stop_by_ms = 0;
     bool lost = false;
     for (int i = 0; i < job->state.nhosts; i++)
         lost |= job->hosts[i].local && job->hosts[i].phase == HOST_LOST;
@@ -86,12 +136,18 @@ void job_stop_finish(struct job *job)
 
 static void on_discard(uv_timer_t *timer)
 {
-    job_stop_discard(timer->data);
+    struct job *job = timer->data;
+    job_output_discard(job->output);
 }
 
+/* What is there now has DISCARD_MS, however often hvdrun is told; so has the verdict, when it comes.
+ */
 void job_stop_discard(struct job *job)
 {
+    if (uv_is_active((uv_handle_t *)&job->discard_timer))
+        return;
     job_output_discard(job->output);
+    uv_timer_start(&job->discard_timer, on_discard, DISCARD_MS, DISCARD_MS);
 }
 
 /* A job that was told to stop does not wait for a reader who does not read, least of all when it
@@ -99,15 +155,17 @@ void job_stop_discard(struct job *job)
 void job_stop_watch(struct job *job)
 {
     const struct job_state *state = &job->state;
-    bool due = state->told_to_stop && (state->ranks_running == 0 || state->stop_signal == SIGKILL);
-    if (due && !uv_is_active((uv_handle_t *)&job->discard_timer))
-        uv_timer_start(&job->discard_timer, on_discard, DISCARD_MS, DISCARD_MS);
+    if (state->told_to_stop && (state->ranks_running == 0 || state->stop_signal == SIGKILL))
+        job_stop_discard(job);
 }
 
 /* An agent that is stopped, or hangs, has had its time; its ranks end with it. */
-static void on_stop_limit(uv_timer_t *timer)
+void job_look_at_stop(struct job *job)
 {
-    job_kill_agents(timer->data, HOST_DESCRIBING, HOST_RUNNING);
+    if (job->stop_by_ms == 0 || job->ran_ms < job->stop_by_ms)
+        return;
+    job->stop_by_ms = 0;
+    job_kill_agents(job, HOST_DESCRIBING, HOST_RUNNING);
 }
 
 static uint64_t stop_limit_ms(const struct job *job)
@@ -124,5 +182,5 @@ void job_stop_hosts(struct job *job)
         job->stopping_ms = uv_now(job->loop);
     for (int i = job->state.nhosts - 1; i >= 0; i--) /* those that wait for their turn get none */
         job_host_stop(&job->hosts[i], job->state.stop_signal, job->options->grace_ms);
-    uv_timer_start(&job->stop_timer, on_stop_limit, stop_limit_ms(job), 0);
+    job->stop_by_ms = job->ran_ms + stop_limit_ms(job);
 }

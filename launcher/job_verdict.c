@@ -11,14 +11,40 @@ static const char *rank_host(const struct rank_plan *plan, int rank)
     return plan->hosts[plan->ranks[rank].host].host->name;
 }
 
+/* "killed by signal 9 (SIGKILL; kernel OOM counter rose)" */
+static void add_oom(char *how, size_t size)
+{
+    size_t length = strlen(how);
+    if (length > 0 && how[length - 1] == ')')
+        snprintf(how + length - 1, size - length + 1, "; kernel OOM counter rose)");
+}
+
 static int rank_words(char *text, size_t size, const struct job_state *state,
                       const struct rank_plan *plan, pid_t pid)
 {
-    char how[96];
+    char how[160];
     wait_status_text(how, sizeof how, state->cause_wait_status);
+    if (state->cause_oom)
+        add_oom(how, sizeof how);
     return snprintf(text, size, "FAILED rank %d on %s (pid %d): %s after %.1f s", state->cause_rank,
                     rank_host(plan, state->cause_rank), (int)pid, how,
                     (double)state->cause_after_ms / 1000);
+}
+
+static int left_words(char *text, size_t size, const struct job_state *state,
+                      const struct rank_plan *plan, pid_t pid)
+{
+    return snprintf(text, size, "FAILED rank %d on %s (pid %d): %s", state->cause_rank,
+                    rank_host(plan, state->cause_rank), (int)pid, state->cause_text);
+}
+
+/* "0 left" or "1 process could not be killed" */
+static void left_over(char *text, size_t size, int left)
+{
+    if (left == 0)
+        snprintf(text, size, "0 left");
+    else
+        snprintf(text, size, "%d process%s could not be killed", left, left == 1 ? "" : "es");
 }
 
 static int host_words(char *text, size_t size, const struct job_state *state,
@@ -35,8 +61,9 @@ static int signal_words(char *text, size_t size, const struct job_state *state, 
 {
     int signum = state->exit_status - 128;
     const char *name = sigabbrev_np(signum);
-    return snprintf(text, size, "stopped by signal %d (SIG%s) after %.1f s", signum,
-                    name ? name : "?", (double)elapsed_ms / 1000);
+    return snprintf(text, size, "stopped by signal %d (SIG%s) after %.1f s%s%s", signum,
+                    name ? name : "?", (double)elapsed_ms / 1000, *state->cause_text ? ", " : "",
+                    state->cause_text);
 }
 
 void job_verdict_text(char *text, size_t size, const struct job_state *state,
@@ -47,6 +74,9 @@ void job_verdict_text(char *text, size_t size, const struct job_state *state,
     case CAUSE_RANK:
         used = rank_words(text, size, state, plan, pid);
         break;
+    case CAUSE_LEFT:
+        used = left_words(text, size, state, plan, pid);
+        break;
     case CAUSE_HOST:
         used = host_words(text, size, state, plan);
         break;
@@ -55,13 +85,16 @@ void job_verdict_text(char *text, size_t size, const struct job_state *state,
         break;
     case CAUSE_JOB:
     case CAUSE_OUTPUT:
+    case CAUSE_TIMEOUT:
     case CAUSE_NONE:
         used = snprintf(text, size, "FAILED: %s", state->cause_text);
         break;
     }
     if (used < 0 || (size_t)used >= size)
         return;
-    snprintf(text + used, size - (size_t)used, "; %d %srank%s terminated, %d left",
-             state->terminated, state->cause == CAUSE_RANK ? "other " : "",
-             state->terminated == 1 ? "" : "s", state->left);
+    bool others = state->cause == CAUSE_RANK || state->cause == CAUSE_LEFT;
+    char left[64];
+    left_over(left, sizeof left, state->left);
+    snprintf(text + used, size - (size_t)used, "; %d %srank%s terminated, %s", state->terminated,
+             others ? "other " : "", state->terminated == 1 ? "" : "s", left);
 }

@@ -30,8 +30,8 @@ struct keeper {
     int signals;
     bool hung_up;
     uint64_t kill_at_ms; /* once it is */
-    bool ended;
-    int status; /* of the agent, once it has ended */
+    bool stopped, ended; /* the agent */
+    int status;          /* of the agent, once it has ended */
 };
 
 static uint64_t now_ms(void)
@@ -69,16 +69,20 @@ static void pass_on_signals(struct keeper *keeper)
             kill(keeper->agent, (int)info.ssi_signo);
 }
 
+static void hear_of_agent(struct keeper *keeper, int status)
+{
+    keeper->stopped = WIFSTOPPED(status);
+    keeper->ended = WIFEXITED(status) || WIFSIGNALED(status);
+    keeper->status = status;
+}
+
 /* Waits for whoever has ended. False if there is no child any more. */
 static bool reap(struct keeper *keeper)
 {
     pid_t pid;
-    for (int status; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-        if (pid != keeper->agent)
-            continue;
-        keeper->ended = true;
-        keeper->status = status;
-    }
+    for (int status; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;)
+        if (pid == keeper->agent)
+            hear_of_agent(keeper, status);
     return pid == 0;
 }
 
@@ -107,12 +111,13 @@ static int time_left(uint64_t until_ms)
 static void watch_agent(struct keeper *keeper)
 {
     while (reap(keeper), !keeper->ended) {
+        if (keeper->hung_up && (keeper->stopped || time_left(keeper->kill_at_ms) == 0)) {
+            fprintf(stderr, "hvdagent: the agent %s without its link and was killed\n",
+                    keeper->stopped ? "was stopped" : "lived on");
+            kill(keeper->agent, SIGKILL);
+            return;
+        }
         wait_for_events(keeper, keeper->hung_up ? time_left(keeper->kill_at_ms) : -1);
-        if (!keeper->hung_up || time_left(keeper->kill_at_ms) > 0)
-            continue;
-        fputs("hvdagent: the agent lived on without its link and was killed\n", stderr);
-        kill(keeper->agent, SIGKILL);
-        return;
     }
 }
 

@@ -6,15 +6,16 @@
  *       ranks, and all that they start
  *
  * While the agent lives the keeper passes SIGTERM, SIGINT and SIGHUP on to it and watches stdin
- * without reading: an agent that lives on for long after that has been hung up is stopped or hangs,
- * and is killed. Both of them killed at once leave what the kernel does not end with them. */
+ * without reading: an agent that lives on for long after that has been hung up hangs and is killed,
+ * one that is stopped at once. Both of them killed at once leave what the kernel does not end with
+ * them: that is for hvdrun to see to (job_sweep.h). */
 #ifndef LAUNCHER_KEEPER_H
 #define LAUNCHER_KEEPER_H
 
 #include <stdint.h>
 
 struct keeper_times {
-    uint32_t hang_up_ms; /* from the end of stdin until the agent is killed */
+    uint32_t hang_up_ms; /* from the end of stdin until an agent that runs is killed */
     uint32_t sweep_ms;   /* for killing what is left */
 };
 

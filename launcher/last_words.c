@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-/* Puts "..." in place of the last characters. */
-static void mark_cut(char line[LAST_WORDS_MAX + 1])
+/* Ends the line behind `most` bytes, the last characters of which "..." stands for. */
+static void mark_cut(char *line, size_t most)
 {
     static const char mark[] = "...";
-    size_t at = LAST_WORDS_MAX + 1 - sizeof mark;
+    size_t at = most + 1 - sizeof mark;
     while (at > 0 && ((unsigned char)line[at] & 0xc0) == 0x80) /* not amid a character */
         at--;
     memcpy(line + at, mark, sizeof mark);
@@ -22,7 +22,7 @@ static void end_line(struct last_words *words)
     words->current[words->length] = '\0';
     text_make_line(words->current);
     if (words->cut)
-        mark_cut(words->current);
+        mark_cut(words->current, LAST_WORDS_WHOLE);
     if (words->length > strspn(words->current, " "))
         memcpy(words->last, words->current, words->length + 1);
     words->length = 0;
@@ -37,7 +37,7 @@ static void take(struct last_words *words, unsigned char byte)
         words->in_escape = true;
     } else if (words->in_escape) { /* up to the letter that ends it */
         words->in_escape = !((byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z'));
-    } else if (words->length < LAST_WORDS_MAX) {
+    } else if (words->length < LAST_WORDS_WHOLE) {
         words->current[words->length++] = byte < 0x20 || byte == 0x7f ? ' ' : (char)byte;
     } else {
         words->cut = words->cut || byte > ' ';
@@ -57,8 +57,19 @@ void last_words_feed(struct last_words *words, const char *data, size_t length)
         take(words, (unsigned char)data[i]);
 }
 
-const char *last_words_text(struct last_words *words)
+const char *last_words_whole(struct last_words *words)
 {
     end_line(words);
     return words->last;
+}
+
+const char *last_words_text(struct last_words *words)
+{
+    const char *line = last_words_whole(words);
+    size_t length = strlen(line), kept = length < LAST_WORDS_MAX ? length : LAST_WORDS_MAX;
+    memcpy(words->quoted, line, kept);
+    words->quoted[kept] = '\0';
+    if (strspn(line + kept, " ") < length - kept)
+        mark_cut(words->quoted, LAST_WORDS_MAX);
+    return words->quoted;
 }

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last line with something in it that went by in a stream, fit to be quoted in a message: at
- * most LAST_WORDS_MAX bytes of UTF-8, without control characters and terminal sequences. Of a
- * longer one the beginning, with "..." behind it. Pure. */
+/* The last line with something in it that went by in a stream, in UTF-8 without control characters
+ * and terminal sequences: fit to be quoted in a message, at most LAST_WORDS_MAX bytes, or as whole
+ * as it is kept, LAST_WORDS_WHOLE. Of a longer one the beginning, with "..." behind it. Pure. */
 #ifndef LAUNCHER_LAST_WORDS_H
 #define LAUNCHER_LAST_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { LAST_WORDS_MAX = 200 };
+enum { LAST_WORDS_MAX = 200, LAST_WORDS_WHOLE = 1024 };
 
 /* All zero to begin with. */
 struct last_words {
-    char current[LAST_WORDS_MAX + 1],
-        last[LAST_WORDS_MAX + 1]; /* the line that goes by; the one before */
-    size_t length;                /* of `current` */
-    bool in_escape;               /* inside a terminal sequence */
-    bool cut;                     /* there was more of `current` */
+    char current[LAST_WORDS_WHOLE + 1]; /* the line that goes by */
+    char last[LAST_WORDS_WHOLE + 1];    /* the one before */
+    char quoted[LAST_WORDS_MAX + 1];    /* what last_words_text() gave */
+    size_t length;                      /* of `current` */
+    bool in_escape;                     /* inside a terminal sequence */
+    bool cut;                           /* there was more of `current` */
 };
 
 void last_words_feed(struct last_words *words, const char *data, size_t length);
 
-/* Borrowed; "" if there was no such line. */
+/* Borrowed; "" if there was no such line. As it is quoted, and as whole as it is kept. */
 const char *last_words_text(struct last_words *words);
+const char *last_words_whole(struct last_words *words);
 
 #endif

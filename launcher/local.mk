@@ -4,6 +4,7 @@ noinst_LTLIBRARIES += launcher/liblauncher.la
 
 launcher_liblauncher_la_SOURCES = \
 	launcher/agent.c launcher/agent.h \
+	launcher/agent_binding.c \
 	launcher/agent_environment.c \
 	launcher/agent_protocol.c launcher/agent_protocol.h \
 	launcher/agent_ranks.c \
@@ -11,12 +12,16 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/agent_relay_answer.c \
 	launcher/agent_setup.c \
 	launcher/agent_streams.c \
+	launcher/agent_sweep.c launcher/agent_sweep.h \
 	launcher/agent_watch.c \
 	launcher/bad_input.c launcher/bad_input.h \
+	launcher/binding.c launcher/binding.h \
+	launcher/binding_places.c launcher/binding_places.h \
 	launcher/blocking_thread.c launcher/blocking_thread.h \
 	launcher/cgroup.c launcher/cgroup.h \
 	launcher/children.c launcher/children.h \
 	launcher/command_words.c launcher/command_words.h \
+	launcher/cpu_mask.c launcher/cpu_mask.h \
 	launcher/descriptors.c launcher/descriptors.h \
 	launcher/exec_limits.c launcher/exec_limits.h \
 	launcher/exit_status.h \
@@ -34,16 +39,24 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/hostfile.c \
 	launcher/hostfile_read.c launcher/hostfile_read.h \
 	launcher/job.c launcher/job.h \
+	launcher/job_blame.c launcher/job_blame.h \
+	launcher/job_events.c \
 	launcher/job_host.c launcher/job_host.h launcher/job_host_impl.h \
 	launcher/job_host_describe.c \
 	launcher/job_host_frames.c \
 	launcher/job_impl.h \
 	launcher/job_lost.c \
 	launcher/job_output.c launcher/job_output.h \
+	launcher/job_record.c \
+	launcher/job_report.c launcher/job_report.h \
+	launcher/job_signals.c \
+	launcher/job_standing.c \
 	launcher/job_start.c \
 	launcher/job_state.c launcher/job_state.h \
 	launcher/job_status.c launcher/job_status.h \
 	launcher/job_stop.c \
+	launcher/job_sweep.c launcher/job_sweep.h \
+	launcher/job_timeout.c \
 	launcher/job_verdict.c launcher/job_verdict.h \
 	launcher/known_hosts.c launcher/known_hosts.h \
 	launcher/known_hosts_add.c \
@@ -51,16 +64,21 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/known_hosts_line.c launcher/known_hosts_line.h \
 	launcher/known_hosts_match.c \
 	launcher/keeper.c launcher/keeper.h \
+	launcher/last_lines.c launcher/last_lines.h \
 	launcher/last_words.c launcher/last_words.h \
+	launcher/link_history.c launcher/link_history.h \
 	launcher/local_host.c launcher/local_host.h \
 	launcher/number.c launcher/number.h \
+	launcher/oom_counter.c launcher/oom_counter.h \
 	launcher/output_files.c launcher/output_files.h \
 	launcher/output_lines.c launcher/output_lines.h \
 	launcher/output_writer.c launcher/output_writer.h \
+	launcher/peer_clock.c launcher/peer_clock.h \
 	launcher/process_tree.c launcher/process_tree.h \
 	launcher/program_find.c launcher/program_find.h \
 	launcher/program_image.c launcher/program_image.h \
 	launcher/rank_plan.c launcher/rank_plan.h \
+	launcher/rank_names.c launcher/rank_names.h \
 	launcher/reach.c launcher/reach.h launcher/reach_impl.h launcher/reach_way.h \
 	launcher/reach_command.c \
 	launcher/reach_local.c \
@@ -92,6 +110,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/ssh_wire.c launcher/ssh_wire.h \
 	launcher/stdin_reader.c launcher/stdin_reader.h \
 	launcher/stop_plan.c launcher/stop_plan.h \
+	launcher/strays.c launcher/strays.h \
 	launcher/string_list.c launcher/string_list.h \
 	launcher/text_buffer.c launcher/text_buffer.h \
 	launcher/uv_must.c launcher/uv_must.h \

@@ -143,6 +143,13 @@ bool local_host_is(struct local_host *self, const char *host)
            (read_address(&address, host) && is_own_address(self, &address));
 }
 
+bool local_host_is_not(struct local_host *self, const char *host)
+{
+    struct ip_address address;
+    return read_address(&address, host) && !is_own_address(self, &address) &&
+           self->address_count > 0;
+}
+
 bool local_host_has_address(struct local_host *self, const struct sockaddr *address)
 {
     struct ip_address ip;

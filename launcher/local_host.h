@@ -31,6 +31,10 @@ void local_host_fini(struct local_host *self);
 /* `host` is a name or a numeric address; an IPv6 address with or without brackets, zone ignored. */
 bool local_host_is(struct local_host *self, const char *host);
 
+/* `host` is a numeric address that this machine does not have. Of a name that is not ours nobody
+ * knows. */
+bool local_host_is_not(struct local_host *self, const char *host);
+
 /* For an address that a name was resolved to. */
 bool local_host_has_address(struct local_host *self, const struct sockaddr *address);
 

@@ -2,6 +2,7 @@
 /* Files for the ranks' output; see output_files.h. */
 #include "launcher/output_files.h"
 
+#include "launcher/bad_input.h"
 #include "launcher/xalloc.h"
 
 #include <errno.h>
@@ -24,6 +25,13 @@ char *output_file_path(const char *directory, int rank, int nranks, const char *
     return xasprintf("%s/rank.%0*d/%s", directory, digits(nranks - 1), rank, stream);
 }
 
+/* `errnum` was the answer to creating it. */
+static int refuse(struct err *err, int errnum, const char *path)
+{
+    struct shown shown;
+    return fail_errno(err, HVD_ERR_SYSTEM, errnum, "'%s'", show_token(&shown, path, strlen(path)));
+}
+
 /* mkdir -p of everything before the last slash. */
 static int make_parents(char *path, struct err *err)
 {
@@ -31,7 +39,7 @@ static int make_parents(char *path, struct err *err)
         *slash = '\0';
         int failed = mkdir(path, 0777) < 0 && errno != EEXIST ? errno : 0;
         if (failed) {
-            fail_errno(err, HVD_ERR_SYSTEM, failed, "%s", path);
+            refuse(err, failed, path);
             *slash = '/';
             return err->code;
         }
@@ -48,5 +56,5 @@ int output_file_create(const char *path, struct err *err)
     if (rc < 0)
         return rc;
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-    return fd < 0 ? fail_errno(err, HVD_ERR_SYSTEM, errno, "%s", path) : fd;
+    return fd < 0 ? refuse(err, errno, path) : fd;
 }

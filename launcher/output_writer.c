@@ -26,7 +26,8 @@ struct output_sink {
     struct text_buffer filling;
     struct text_buffer flying; /* the thread's own */
     int errnum;                /* why it is broken, or 0 */
-    bool reported;             /* on_broken() has been called */
+    size_t lost;               /* bytes that are pending until on_broken() has been called */
+    bool reported;             /* it has */
 };
 
 struct output_writer {
@@ -38,6 +39,8 @@ struct output_writer {
     struct output_sink *sinks;
     atomic_bool stopped; /* the thread is to end, or has */
     size_t pending;      /* bytes of all sinks that are not written yet */
+    size_t queued;       /* bytes that ever were */
+    size_t due;          /* of these, what was queued at the last output_writer_is_late() */
     uv_async_t async;
 };
 
@@ -81,15 +84,15 @@ static int write_some(struct output_sink *sink, const char *data, size_t length,
     }
 }
 
-/* Accounts for `written` bytes; after an error also for `left` that never will be, and for what was
- * queued meanwhile. */
+/* Accounts for `written` bytes. After an error `left` of them never will be, nor what was queued
+ * meanwhile; the loop is told before it may believe that nothing is pending. */
 static void note_progress(struct output_sink *sink, size_t written, size_t left, int errnum)
 {
     struct output_writer *writer = sink->writer;
     pthread_mutex_lock(&writer->lock);
     writer->pending -= written;
     if (errnum) {
-        writer->pending -= left + sink->filling.length;
+        sink->lost = left + sink->filling.length;
         sink->filling.length = 0;
         sink->errnum = errnum;
     }
@@ -129,18 +132,28 @@ static void *run(void *argument)
     return NULL;
 }
 
+/* What a sink lost is not pending any more when it has been told. */
+static void report(struct output_sink *sink)
+{
+    struct output_writer *writer = sink->writer;
+    pthread_mutex_lock(&writer->lock);
+    int errnum = sink->errnum;
+    pthread_mutex_unlock(&writer->lock);
+    if (errnum == 0 || errnum == ECANCELED || sink->reported)
+        return;
+    sink->reported = true;
+    writer->events.on_broken(writer->context, sink, errnum);
+    pthread_mutex_lock(&writer->lock);
+    writer->pending -= sink->lost;
+    sink->lost = 0;
+    pthread_mutex_unlock(&writer->lock);
+}
+
 static void on_async(uv_async_t *async)
 {
     struct output_writer *writer = async->data;
-    for (struct output_sink *sink = writer->sinks; sink; sink = sink->next) {
-        pthread_mutex_lock(&writer->lock);
-        int errnum = sink->errnum;
-        pthread_mutex_unlock(&writer->lock);
-        if (errnum == 0 || errnum == ECANCELED || sink->reported)
-            continue;
-        sink->reported = true;
-        writer->events.on_broken(writer->context, sink, errnum);
-    }
+    for (struct output_sink *sink = writer->sinks; sink; sink = sink->next)
+        report(sink);
     writer->events.on_progress(writer->context);
 }
 
@@ -180,6 +193,7 @@ void output_sink_write(struct output_sink *sink, const void *data, size_t length
     if (sink->errnum == 0 && !atomic_load(&writer->stopped)) {
         text_buffer_put(&sink->filling, data, length);
         writer->pending += length;
+        writer->queued += length;
     }
     pthread_cond_signal(&writer->work);
     pthread_mutex_unlock(&writer->lock);
@@ -196,6 +210,15 @@ size_t output_writer_pending(struct output_writer *writer)
     size_t pending = writer->pending;
     pthread_mutex_unlock(&writer->lock);
     return pending;
+}
+
+bool output_writer_is_late(struct output_writer *writer)
+{
+    pthread_mutex_lock(&writer->lock);
+    bool late = writer->queued - writer->pending < writer->due;
+    writer->due = writer->queued;
+    pthread_mutex_unlock(&writer->lock);
+    return late;
 }
 
 void output_writer_poke(struct output_writer *writer)
@@ -229,6 +252,8 @@ static void stop_thread(struct output_writer *writer)
     pthread_mutex_unlock(&writer->lock);
     blocking_thread_stop(writer->thread);
     writer->pending = 0;
+    for (struct output_sink *sink = writer->sinks; sink; sink = sink->next)
+        sink->lost = 0;
 }
 
 void output_writer_drop(struct output_writer *writer)

@@ -18,8 +18,8 @@ struct output_writer_events {
     /* Something was written: output_writer_pending() has become smaller. */
     void (*on_progress)(void *context);
 
-    /* A sink cannot be written any more: `errnum` says why. What it had and gets from now on is
-     * dropped. Once per sink. */
+    /* A sink cannot be written any more: `errnum` says why. What it had is pending until this
+     * returns; it and what the sink gets from now on is dropped. Once per sink. */
     void (*on_broken)(void *context, struct output_sink *sink, int errnum);
 };
 
@@ -38,6 +38,10 @@ const char *output_sink_name(const struct output_sink *sink);
 
 /* Bytes of all sinks that were queued and not written. */
 size_t output_writer_pending(struct output_writer *writer);
+
+/* Is something pending that already was at the last call of this? What was queued since is not
+ * late. */
+bool output_writer_is_late(struct output_writer *writer);
 
 /* Has on_progress() called soon, whether there was any. */
 void output_writer_poke(struct output_writer *writer);

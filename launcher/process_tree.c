@@ -4,6 +4,7 @@
 #include "launcher/process_tree.h"
 
 #include "launcher/xalloc.h"
+#include "lib/base/text.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -16,9 +17,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+/* From so many descendants on they are stopped before they are killed; how often new ones are
+ * looked for. */
+enum { FREEZE_FROM = 64, FREEZE_PASSES = 20 };
+
 struct process {
     pid_t pid, parent;
-    bool zombie, below; /* below: a descendant of this process */
+    char state;
+    bool below; /* a descendant of this process */
 };
 
 struct process_table {
@@ -63,8 +69,7 @@ static bool read_process(int proc, const char *name, struct process *process)
     int parent;
     if (!after_name || sscanf(after_name + 1, " %c %d", &state, &parent) != 2)
         return false;
-    *process =
-        (struct process){ .pid = (pid_t)atoi(name), .parent = parent, .zombie = state == 'Z' };
+    *process = (struct process){ .pid = (pid_t)atoi(name), .parent = parent, .state = state };
     return true;
 }
 
@@ -125,21 +130,128 @@ static void mark_descendants(struct process_table *table, const pid_t *spared, i
     }
 }
 
-int process_tree_signal(int signum, const pid_t *spared, int nspared)
+static bool is_alive(const struct process *process)
+{
+    return process->below && process->state != 'Z';
+}
+
+/* All processes, with those marked that are meant; list to be freed. */
+static struct process_table look(const pid_t *spared, int nspared)
 {
     struct process_table table = { 0 };
-    int count = 0;
     read_table(&table);
     if (table.count > 0)
         mark_descendants(&table, spared, nspared);
+    return table;
+}
+
+static int count_alive(const struct process_table *table)
+{
+    int count = 0;
+    for (size_t i = 0; i < table->count; i++)
+        count += is_alive(&table->list[i]);
+    return count;
+}
+
+/* Returns how many there were that did not stand still yet. */
+static int stop_all(const struct process_table *table)
+{
+    int count = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct process *process = &table->list[i];
+        if (!is_alive(process) || process->state == 'T' || process->state == 't')
+            continue;
+        kill(process->pid, SIGSTOP);
+        count++;
+    }
+    return count;
+}
+
+/* As many as these may be forking: who is killed makes room for another, under whatever limit of
+ * processes there is. Who is only stopped makes none. */
+static void freeze(struct process_table *table, const pid_t *spared, int nspared)
+{
+    for (int pass = 0; pass < FREEZE_PASSES && stop_all(table) > 0; pass++) {
+        free(table->list);
+        *table = look(spared, nspared);
+    }
+}
+
+static bool is_zombie(int proc, pid_t pid)
+{
+    char name[16];
+    struct process process;
+    snprintf(name, sizeof name, "%d", (int)pid);
+    return !read_process(proc, name, &process) || process.state == 'Z';
+}
+
+/* Whoever forks and ends at once is gone when a look at all processes comes to it; but it, or its
+ * child, is ours then, and our children are listed in a moment. Returns how many lived. */
+static int kill_children(const pid_t *spared, int nspared)
+{
+    pid_t *children;
+    int count = process_tree_children(&children), lived = 0;
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; i < count; i++) {
+        if (is_spared(children[i], spared, nspared) || is_zombie(proc, children[i]))
+            continue;
+        kill(children[i], SIGKILL);
+        lived++;
+    }
+    if (proc >= 0)
+        close(proc);
+    free(children);
+    return lived;
+}
+
+int process_tree_signal(int signum, const pid_t *spared, int nspared)
+{
+    struct process_table table = look(spared, nspared);
+    int count = 0;
+    if (signum == SIGKILL && count_alive(&table) >= FREEZE_FROM)
+        freeze(&table, spared, nspared);
     for (size_t i = 0; i < table.count; i++) {
-        const struct process *process = &table.list[i];
-        if (!process->below || process->zombie)
+        if (!is_alive(&table.list[i]))
             continue;
         count++;
         if (signum != 0)
-            kill(process->pid, signum);
+            kill(table.list[i].pid, signum);
     }
+    free(table.list);
+    int children = signum == SIGKILL ? kill_children(spared, nspared) : 0;
+    return count > children ? count : children;
+}
+
+/* The first line of a small file of /proc, printable; "" if it cannot be read. */
+static void read_line(pid_t pid, const char *file, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, size - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    text_make_ascii(text);
+}
+
+static void describe(const struct process *process, struct stuck_process *stuck)
+{
+    stuck->pid = process->pid;
+    read_line(process->pid, "comm", stuck->name, sizeof stuck->name);
+    read_line(process->pid, "wchan", stuck->where, sizeof stuck->where);
+    if (*stuck->where == '\0' || strcmp(stuck->where, "0") == 0) /* not for us to know */
+        snprintf(stuck->where, sizeof stuck->where, "state %c", process->state);
+}
+
+int process_tree_stuck(struct stuck_process *list, int max)
+{
+    struct process_table table = look(NULL, 0);
+    int count = 0;
+    for (size_t i = 0; i < table.count && count < max; i++)
+        if (is_alive(&table.list[i]))
+            describe(&table.list[i], &list[count++]);
     free(table.list);
     return count;
 }

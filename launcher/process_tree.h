@@ -7,6 +7,13 @@
 
 #include <sys/types.h>
 
+/* A descendant that is still there. */
+struct stuck_process {
+    pid_t pid;
+    char name[32];  /* of its program, printable */
+    char where[64]; /* the function of the kernel that it waits in, or "state D" and the like */
+};
+
 /* From now on orphaned descendants become children of this process, which must wait for them. */
 void process_tree_adopt(void);
 
@@ -17,5 +24,9 @@ int process_tree_children(pid_t **children);
 /* Sends `signum` to every descendant that is not a zombie and returns how many there were; 0 only
  * counts them. The `nspared` children in `spared`, and all below them, are left out. */
 int process_tree_signal(int signum, const pid_t *spared, int nspared);
+
+/* Looks at up to `max` of the descendants that are not zombies; returns how many it has looked
+ * at. */
+int process_tree_stuck(struct stuck_process *list, int max);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which rank runs where:
- *   count how many ranks each host gets, then number them, then count the hosts per local_rank.
+ *   deal the ranks out to the hosts, gather those of each host, then count the hosts per local_rank.
  * Fails when there are fewer slots than ranks asked for. */
 #include "launcher/rank_plan.h"
 
@@ -14,6 +14,7 @@
 void rank_plan_fini(struct rank_plan *plan)
 {
     free(plan->ranks);
+    free(plan->by_host);
     free(plan->hosts);
     *plan = (struct rank_plan){ 0 };
 }
@@ -42,55 +43,107 @@ static int too_few_slots(const struct host_list *hosts, int np, struct err *err)
     return rc;
 }
 
-/* Fills the hosts in order until `np` ranks are placed. */
-static void fill_hosts(struct rank_plan *plan, const struct host_list *hosts, int np)
+static void deal_rank(struct rank_plan *plan, int host)
 {
+    plan->ranks[plan->size++].host = host;
+    plan->hosts[host].local_size++;
+}
+
+static void deal_by_slot(struct rank_plan *plan, int np)
+{
+    for (int host = 0; plan->size < np; host++)
+        while (plan->size < np && plan->hosts[host].local_size < plan->hosts[host].host->slots)
+            deal_rank(plan, host);
+}
+
+/* Round after round, among the hosts that still have a slot. */
+static void deal_by_node(struct rank_plan *plan, int np, int nhosts)
+{
+    int *open = xcalloc((size_t)nhosts, sizeof *open);
+    for (int host = 0; host < nhosts; host++)
+        open[host] = host;
+    for (int nopen = nhosts; plan->size < np;) {
+        int kept = 0;
+        for (int i = 0; i < nopen && plan->size < np; i++) {
+            int host = open[i];
+            deal_rank(plan, host);
+            if (plan->hosts[host].local_size < plan->hosts[host].host->slots)
+                open[kept++] = host;
+        }
+        nopen = kept;
+    }
+    free(open);
+}
+
+/* The hosts that get a rank are the first ones. */
+static void deal_ranks(struct rank_plan *plan, const struct host_list *hosts, int np,
+                       enum rank_order order)
+{
+    plan->ranks = xcalloc((size_t)np, sizeof *plan->ranks);
     plan->hosts = xcalloc((size_t)hosts->count, sizeof *plan->hosts);
+    for (int i = 0; i < hosts->count; i++)
+        plan->hosts[i].host = &hosts->hosts[i];
+    if (order == RANKS_BY_NODE)
+        deal_by_node(plan, np, hosts->count);
+    else
+        deal_by_slot(plan, np);
+    while (plan->host_count < hosts->count && plan->hosts[plan->host_count].local_size > 0)
+        plan->host_count++;
+}
+
+/* Fills `by_host`, and shows each host its part. */
+static void gather_ranks(struct rank_plan *plan)
+{
+    plan->by_host = xcalloc((size_t)plan->size, sizeof *plan->by_host);
+    int *next = xcalloc((size_t)plan->host_count, sizeof *next), at = 0;
     plan->homogeneous = true;
-    for (int i = 0; plan->size < np; i++) {
-        int left = np - plan->size, slots = hosts->hosts[i].slots;
-        struct rank_host *host = &plan->hosts[plan->host_count++];
-        host->host = &hosts->hosts[i];
-        host->first_rank = plan->size;
-        host->local_size = slots < left ? slots : left;
-        plan->size += host->local_size;
-        if (host->local_size != plan->hosts[0].local_size)
+    for (int host = 0; host < plan->host_count; host++) {
+        next[host] = at;
+        plan->hosts[host].ranks = plan->by_host + at;
+        at += plan->hosts[host].local_size;
+        if (plan->hosts[host].local_size != plan->hosts[0].local_size)
             plan->homogeneous = false;
     }
+    for (int rank = 0; rank < plan->size; rank++)
+        plan->by_host[next[plan->ranks[rank].host]++] = rank;
+    free(next);
 }
 
 /* Numbers the ranks of a host. `owners[l]` counts the hosts so far that have local rank l. */
 static void number_ranks(struct rank_plan *plan, int host, int *owners)
 {
     const struct rank_host *at = &plan->hosts[host];
-    for (int local = 0; local < at->local_size; local++) {
-        struct rank_slot *rank = &plan->ranks[at->first_rank + local];
-        rank->host = host;
-        rank->place = (struct place){
-            .rank = at->first_rank + local,
+    for (int local = 0; local < at->local_size; local++)
+        plan->ranks[at->ranks[local]].place = (struct place){
+            .rank = at->ranks[local],
             .size = plan->size,
             .local_rank = local,
             .local_size = at->local_size,
             .cross_rank = owners[local]++,
         };
-    }
 }
 
-int rank_plan_make(struct rank_plan *plan, const struct host_list *hosts, int np, struct err *err)
+static void place_ranks(struct rank_plan *plan)
+{
+    int *owners = xcalloc((size_t)plan->size, sizeof *owners);
+    for (int host = 0; host < plan->host_count; host++)
+        number_ranks(plan, host, owners);
+    for (int rank = 0; rank < plan->size; rank++)
+        plan->ranks[rank].place.cross_size = owners[plan->ranks[rank].place.local_rank];
+    free(owners);
+}
+
+int rank_plan_make(struct rank_plan *plan, const struct host_list *hosts, int np,
+                   enum rank_order order, struct err *err)
 {
     *plan = (struct rank_plan){ 0 };
     if (np < 1 || np > WORLD_SIZE_MAX)
         return bad_input(err, "-np", "out of range (1 to %d): '%d'", WORLD_SIZE_MAX, np);
     if (np > host_list_slots(hosts))
         return too_few_slots(hosts, np, err);
-    fill_hosts(plan, hosts, np);
-    plan->ranks = xcalloc((size_t)np, sizeof *plan->ranks);
-    int *owners = xcalloc((size_t)np, sizeof *owners);
-    for (int host = 0; host < plan->host_count; host++)
-        number_ranks(plan, host, owners);
-    for (int rank = 0; rank < np; rank++)
-        plan->ranks[rank].place.cross_size = owners[plan->ranks[rank].place.local_rank];
-    free(owners);
+    deal_ranks(plan, hosts, np, order);
+    gather_ranks(plan);
+    place_ranks(plan);
     return HVD_OK;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which rank runs where. Pure arithmetic.
  *
- * Hosts are filled in their order, each up to its slots, until `np` ranks are placed; a host that
- * gets none is left out of the plan. The ranks of one host are therefore consecutive. Within the
- * plan
+ * By slot, hosts are filled in their order, each up to its slots, until `np` ranks are placed: the
+ * ranks of one host are consecutive. By node, each host in its turn gets one rank more, as long as
+ * it has a slot. Either way a host that gets none is left out of the plan, and hosts keep their
+ * order. Within the plan
  *     local_rank   counts the ranks of one host,
  *     cross_rank   counts the hosts before this one that have a rank with the same local_rank,
  *     cross_size   counts all hosts that have one. */
@@ -16,23 +17,26 @@
 
 #include <stdbool.h>
 
+enum rank_order { RANKS_BY_SLOT, RANKS_BY_NODE };
+
 /* A rank: where it stands and on which host. */
 struct rank_slot {
     struct place place;
     int host; /* index into the plan's hosts */
 };
 
-/* A host with at least one rank: ranks [first_rank, first_rank + local_size). */
+/* A host with at least one rank. */
 struct rank_host {
     const struct host_slots *host; /* borrowed from the host list, which outlives the plan */
-    int first_rank;
+    const int *ranks;              /* by local_rank, ascending; the plan's */
     int local_size;
 };
 
 struct rank_plan {
     struct rank_slot *ranks; /* owned; ranks[r].place.rank == r */
     int size;
-    struct rank_host *hosts; /* owned */
+    int *by_host;            /* owned; the ranks again, those of the first host first */
+    struct rank_host *hosts; /* owned; rank 0 is on the first */
     int host_count;
     bool homogeneous; /* every host of the plan has the same number of ranks */
 };
@@ -40,7 +44,8 @@ struct rank_plan {
 /* Places `np` ranks. Returns HVD_OK; or HVD_ERR_INVALID when np is not 1..WORLD_SIZE_MAX or larger
  * than the slots ("-np: 3 ranks asked for, but 2 slots on 1 host (localhost:2)"), and the plan is
  * empty. */
-int rank_plan_make(struct rank_plan *plan, const struct host_list *hosts, int np, struct err *err);
+int rank_plan_make(struct rank_plan *plan, const struct host_list *hosts, int np,
+                   enum rank_order order, struct err *err);
 
 /* The plan as a table for people: a header line and a line per rank, columns rank, host,
  * local_rank, local_size, cross_rank, cross_size. The caller frees it. */

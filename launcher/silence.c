@@ -23,9 +23,19 @@ void silence_resume(struct silence *silence, uint64_t now_ms)
     silence->heard_ms = now_ms;
 }
 
+static bool is_late(const struct silence *silence, uint64_t now_ms)
+{
+    return now_ms - silence->looked_ms > SILENCE_LOOK_MS + SILENCE_LATE_MS;
+}
+
+uint64_t silence_lasts_ms(const struct silence *silence, uint64_t now_ms)
+{
+    return is_late(silence, now_ms) ? 0 : now_ms - silence->heard_ms;
+}
+
 bool silence_look(struct silence *silence, uint64_t now_ms)
 {
-    if (now_ms - silence->looked_ms > SILENCE_LOOK_MS + SILENCE_LATE_MS)
+    if (is_late(silence, now_ms))
         silence->heard_ms = now_ms;
     silence->looked_ms = now_ms;
     return silence->limit_ms > 0 && !silence->paused &&

@@ -28,6 +28,9 @@ void silence_heard(struct silence *silence, uint64_t now_ms);
 void silence_pause(struct silence *silence);
 void silence_resume(struct silence *silence, uint64_t now_ms);
 
+/* For how long nothing has come; 0 when the next look is too late: it will have begun anew. */
+uint64_t silence_lasts_ms(const struct silence *silence, uint64_t now_ms);
+
 /* To be called every SILENCE_LOOK_MS: has it lasted too long? */
 bool silence_look(struct silence *silence, uint64_t now_ms);
 

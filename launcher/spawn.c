@@ -2,6 +2,8 @@
 /* fork and exec; see spawn.h.
  * What goes wrong after the fork is reported through a close-on-exec pipe as an errno. Between fork
  * and exec the child calls only what may be called there. */
+#include <config.h>
+
 #include "launcher/spawn.h"
 
 #include "launcher/xalloc.h"
@@ -10,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <linux/sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,6 +20,11 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* ThreadSanitizer has to know of forks. */
+#if !defined HAVE__FORK || defined __SANITIZE_THREAD__
+#define _Fork fork
+#endif
 
 /* Every descriptor from 3 up is closed by exec, whoever opened it. */
 static void close_on_exec_from(int first)
@@ -74,7 +82,13 @@ static void exec_program(const struct spawn_request *request, char **shell_argv)
     errno = ENOEXEC;
 }
 
-static void run_child(const struct spawn_request *request, char **shell_argv, pid_t parent)
+static int bind(const struct cpu_mask *cpus)
+{
+    return sched_setaffinity(0, cpus->nwords * sizeof *cpus->words, (cpu_set_t *)cpus->words);
+}
+
+/* Returns what could not be done: an errno, or -1 times that of binding. */
+static int run_child(const struct spawn_request *request, char **shell_argv, pid_t parent)
 {
     if (request->new_session)
         setsid();
@@ -85,13 +99,16 @@ static void run_child(const struct spawn_request *request, char **shell_argv, pi
         if (getppid() != parent)
             _exit(128 + request->death_signal);
     }
+    if (request->cpus && bind(request->cpus) < 0)
+        return -errno;
     if (place_stdio(request->stdio) < 0)
-        return;
+        return errno;
     if (request->nofile) /* after the last descriptor above it was needed */
         setrlimit(RLIMIT_NOFILE, request->nofile);
     close_on_exec_from(3);
     reset_signals(request->ignore_hup);
     exec_program(request, shell_argv);
+    return errno;
 }
 
 /* "/bin/sh path arguments...", for a script that does not say who reads it. */
@@ -109,8 +126,8 @@ static char **make_shell_argv(const struct spawn_request *request)
     return argv;
 }
 
-/* fork() has no way to say the group; without its care for threads and locks, the child must still do
- * no more than it may. */
+/* Neither clone3() nor _Fork() runs handlers of pthread_atfork(), so the child may do no more than a
+ * handler of a signal may. fork() would have libuv make pipes in the child, and abort if it cannot. */
 static pid_t fork_into(int cgroup)
 {
     struct clone_args arguments = {
@@ -119,7 +136,16 @@ static pid_t fork_into(int cgroup)
         .cgroup = (unsigned)cgroup,
     };
     long pid = cgroup > 0 ? syscall(SYS_clone3, &arguments, sizeof arguments) : -1;
-    return pid < 0 ? fork() : (pid_t)pid;
+    return pid < 0 ? _Fork() : (pid_t)pid;
+}
+
+/* EAGAIN says nothing to whom it has not met before. */
+static int fail_fork(struct err *err, int code)
+{
+    const char *limit =
+        code == EAGAIN ? ": a limit on processes is reached (ulimit -u, or a cgroup's pids.max)"
+                       : "";
+    return fail(err, HVD_ERR_SYSTEM, "fork: %s%s", strerror(code), limit);
 }
 
 int spawn_start(const struct spawn_request *request, struct spawned *spawned, struct err *err)
@@ -137,8 +163,7 @@ int spawn_start(const struct spawn_request *request, struct spawned *spawned, st
     pid_t pid = fork_into(request->cgroup);
     int fork_errno = errno;
     if (pid == 0) {
-        run_child(request, shell_argv, parent);
-        int code = errno;
+        int code = run_child(request, shell_argv, parent);
         ssize_t ignored = write(report[1], &code, sizeof code);
         (void)ignored;
         _exit(127);
@@ -148,7 +173,7 @@ int spawn_start(const struct spawn_request *request, struct spawned *spawned, st
     close(report[1]);
     if (pid < 0) {
         close(report[0]);
-        return fail_errno(err, HVD_ERR_SYSTEM, fork_errno, "fork");
+        return fail_fork(err, fork_errno);
     }
     *spawned = (struct spawned){ pid, report[0] };
     return HVD_OK;
@@ -157,11 +182,13 @@ int spawn_start(const struct spawn_request *request, struct spawned *spawned, st
 int spawn_confirm(struct spawned *spawned)
 {
     int code = 0;
+    size_t length = 0;
     ssize_t n;
-    do
-        n = read(spawned->report, &code, sizeof code);
-    while (n < 0 && errno == EINTR);
+    do {
+        n = read(spawned->report, (char *)&code + length, sizeof code - length);
+        length += n > 0 ? (size_t)n : 0;
+    } while (n > 0 ? length < sizeof code : n < 0 && errno == EINTR);
     close(spawned->report);
     spawned->report = -1;
-    return n == sizeof code ? code : 0;
+    return length == sizeof code ? code : 0;
 }

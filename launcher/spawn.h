@@ -4,6 +4,7 @@
 #ifndef LAUNCHER_SPAWN_H
 #define LAUNCHER_SPAWN_H
 
+#include "launcher/cpu_mask.h"
 #include "lib/base/status.h"
 
 #include <stdbool.h>
@@ -20,11 +21,12 @@ struct spawn_request {
     bool ignore_hup;  /* ignore SIGHUP; every other signal gets its default */
     int cgroup;       /* directory of the cgroup v2 that it is born into if it can be; 0 for none */
     const struct rlimit *nofile; /* limit on descriptors to set, or NULL */
+    const struct cpu_mask *cpus; /* processors that it may use, of ours; or NULL */
 };
 
 struct spawned {
     pid_t pid;
-    int report; /* from the child: errno of a failed exec, or nothing */
+    int report; /* from the child: what spawn_confirm() returns, or nothing */
 };
 
 /* Forks. The child has only descriptors 0, 1 and 2, and starts with an empty signal mask.
@@ -32,8 +34,9 @@ struct spawned {
  */
 int spawn_start(const struct spawn_request *request, struct spawned *spawned, struct err *err);
 
-/* Waits until the child runs its program: 0, or the errno with which it could not; then the child
- * has exited, and is still to be waited for. */
+/* Waits until the child runs its program: 0; or the errno with which it could not; or that with
+ * which it could not be bound to `cpus`, times -1. Unless it is 0 the child has exited, and is still
+ * to be waited for. */
 int spawn_confirm(struct spawned *spawned);
 
 #endif

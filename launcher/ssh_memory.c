@@ -4,6 +4,7 @@
 
 #include "launcher/xalloc.h"
 
+#include <openssl/crypto.h>
 #include <sodium.h>
 #include <stdalign.h>
 #include <stdlib.h>
@@ -55,6 +56,31 @@ void *ssh_memory_resize(struct ssh_memory *memory, void *data, size_t size)
     memcpy(resized, data, before < size ? before : size);
     ssh_memory_put(memory, data);
     return resized;
+}
+
+static void *crypto_get(size_t size, const char *file, int line)
+{
+    (void)file, (void)line;
+    return xmalloc(size);
+}
+
+static void crypto_put(void *data, const char *file, int line)
+{
+    (void)file, (void)line;
+    free(data);
+}
+
+static void *crypto_resize(void *data, size_t size, const char *file, int line)
+{
+    if (size > 0)
+        return xrealloc(data, size);
+    crypto_put(data, file, line);
+    return NULL;
+}
+
+void ssh_memory_serve_crypto(void)
+{
+    CRYPTO_set_mem_functions(crypto_get, crypto_resize, crypto_put);
 }
 
 void ssh_memory_fini(struct ssh_memory *memory)

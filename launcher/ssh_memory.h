@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of one session of libssh2: what it loses on its way out is released all the same, and a
- * host cannot make it grow without end. */
+/* The memory of one session of libssh2: what it loses on its way out is released all the same, and
+ * a host cannot make it grow without end. */
 #ifndef LAUNCHER_SSH_MEMORY_H
 #define LAUNCHER_SSH_MEMORY_H
 
@@ -21,5 +21,9 @@ void ssh_memory_put(struct ssh_memory *memory, void *data);
 
 /* Releases everything. */
 void ssh_memory_fini(struct ssh_memory *memory);
+
+/* libcrypto gets its memory as launcher/xalloc.h does: libssh2 does not look whether it had any. To
+ * be called before anything else of the two. */
+void ssh_memory_serve_crypto(void);
 
 #endif

@@ -83,8 +83,8 @@ static void on_free(void *data, void **abstract)
     ssh_memory_put(&session->memory, data);
 }
 
-/* How much the socket takes. One that fails takes all, and gives what has come up to now: then it is
- * at its end. */
+/* How much the socket takes. One that fails takes all, and gives what has come up to now: then it
+ * is at its end. */
 static size_t send_now(struct ssh_session *session, const void *data, size_t length)
 {
     ssize_t n = send(session->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -239,6 +239,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 void ssh_session_prepare(void)
 {
     static bool done;
+    if (!done)
+        ssh_memory_serve_crypto();
     if (!done && libssh2_init(0) != 0)
         xalloc_failed();
     if (!done) /* reads openssl.cnf */

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { STDIN_CHUNK = 32 * 1024, BACKGROUND_LOOK_MS = 200 };
@@ -42,8 +43,12 @@ static bool in_background(int fd)
 /* Until the process is continued, or for a moment. */
 static void wait_a_moment(struct stdin_reader *reader)
 {
-    struct timespec deadline = blocking_thread_deadline(BACKGROUND_LOOK_MS);
-    pthread_cond_timedwait(&reader->changed, &reader->lock, &deadline);
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += BACKGROUND_LOOK_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&reader->changed, &reader->lock, &until);
 }
 
 /* Waits until something may be read and returns how much; 0 when the thread is to stop. */
@@ -111,6 +116,16 @@ static void on_async(uv_async_t *async)
     pthread_mutex_unlock(&reader->lock);
 }
 
+/* Its deadlines are of the clock that nobody sets. */
+static void init_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 struct stdin_reader *stdin_reader_create(uv_loop_t *loop, int fd, stdin_read_fn on_read,
                                          void *context)
 {
@@ -119,7 +134,7 @@ struct stdin_reader *stdin_reader_create(uv_loop_t *loop, int fd, stdin_read_fn 
     reader->on_read = on_read;
     reader->context = context;
     pthread_mutex_init(&reader->lock, NULL);
-    pthread_cond_init(&reader->changed, NULL);
+    init_condition(&reader->changed);
     uv_must(uv_async_init(loop, &reader->async, on_async), "event loop");
     reader->async.data = reader;
     blocking_thread_start(&reader->thread, run, reader);

@@ -3,6 +3,7 @@
  * memory again. */
 #include "launcher/xalloc.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,10 @@
 
 void xalloc_failed(void)
 {
-    static const char message[] = "hvdrun: out of memory\n";
-    ssize_t ignored = write(STDERR_FILENO, message, sizeof message - 1);
+    char message[64];
+    int length =
+        snprintf(message, sizeof message, "%.32s: out of memory\n", program_invocation_short_name);
+    ssize_t ignored = write(STDERR_FILENO, message, (size_t)length);
     (void)ignored;
     _exit(EXIT_OUT_OF_MEMORY);
 }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the ranks of a host are bound to: known before any of them runs, told to hvdrun when they do.
+ * Fails when there are more ranks than may be bound (2), or the machine's processors cannot be found
+ * out (71). */
+#include "launcher/agent.h"
+
+#include "launcher/binding_places.h"
+#include "launcher/exit_status.h"
+
+int agent_binding_plan(struct agent *agent, struct err *err)
+{
+    struct binding binding = agent->job.binding;
+    if (binding.kind == BIND_NONE)
+        return 0;
+    if (binding_places_read(&agent->places, binding.kind, err) < 0)
+        return STATUS_RESOURCE;
+    return binding_check(binding, &agent->places, agent->nranks, err) < 0 ? STATUS_USAGE : 0;
+}
+
+const struct binding_place *agent_binding_of(const struct agent_rank *rank)
+{
+    const struct binding_places *places = &rank->agent->places;
+    return places->count > 0 ? binding_place_of(places, rank->local_rank) : NULL;
+}
+
+void agent_binding_report(const struct agent_rank *rank)
+{
+    struct agent *agent = rank->agent;
+    struct agent_bound bound = { .rank = rank->rank };
+    if (!agent->job.report_bindings)
+        return;
+    binding_text(bound.text, sizeof bound.text, agent->job.binding.kind, agent_binding_of(rank));
+    agent_bound_encode(frame_link_begin(&agent->link, AGENT_BOUND), &bound);
+    frame_link_send(&agent->link);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the ranks of a host are bound to: how it is said on a command line, and the arithmetic, which
+ * is mpirun's. Pure.
+ *
+ * A host has places of the kind that was asked for, in the machine's order, as far as its agent may
+ * use them. Ranks take them in turn: local rank 0 the first, 1 the second, and behind the last one
+ * the first again. No place may get more ranks than it has cores, unless that is allowed. */
+#ifndef LAUNCHER_BINDING_H
+#define LAUNCHER_BINDING_H
+
+#include "launcher/cpu_mask.h"
+#include "lib/base/status.h"
+
+#include <stdbool.h>
+
+enum binding_kind { BIND_NONE, BIND_CORE, BIND_SOCKET, BIND_NUMA, BINDING_KINDS };
+
+struct binding {
+    enum binding_kind kind;
+    bool overload; /* a place may get more ranks than it has cores */
+};
+
+/* What binding_parse() understands, with blanks between. */
+#define BINDING_CHOICES                                                                            \
+    "none core socket numa core:overload-allowed socket:overload-allowed numa:overload-allowed"
+
+/* `text` is one of the choices, in any case. */
+struct binding binding_parse(const char *text);
+
+/* A core, a socket, or a NUMA node, or what of it may be used. */
+struct binding_place {
+    int number; /* on the machine, also where not all may be used */
+    int ncores;
+    struct cpu_mask cpus; /* owned */
+};
+
+struct binding_places {
+    struct binding_place *at; /* owned */
+    int count;
+};
+
+/* Where a rank runs. There is a place. */
+const struct binding_place *binding_place_of(const struct binding_places *places, int local_rank);
+
+/* HVD_OK if `nranks` ranks have room; else HVD_ERR_INVALID, "--bind-to core: 3 ranks, but 2 cores"
+ * or "--bind-to socket: 5 ranks for socket 0, but 4 cores", and what could be done. */
+int binding_check(struct binding binding, const struct binding_places *places, int nranks,
+                  struct err *err);
+
+/* "bound to core 1 (cpu 1)", "bound to socket 0 (cpus 0-3,8-11)"; cut off where it does not fit.
+ * Without a place "not bound". */
+void binding_text(char *text, size_t size, enum binding_kind kind,
+                  const struct binding_place *place);
+
+void binding_places_fini(struct binding_places *places);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cores, sockets and NUMA nodes of this machine, by hwloc. */
+#ifndef LAUNCHER_BINDING_PLACES_H
+#define LAUNCHER_BINDING_PLACES_H
+
+#include "launcher/binding.h"
+
+#include <hwloc.h>
+
+/* The places of this kind, not BIND_NONE, that `own` leaves something of; numbered as hwloc does. A
+ * machine that does not say what its cores are has one for each processor, one that says nothing of
+ * sockets has one. HVD_ERR_SYSTEM when nothing is left. */
+int binding_places_find(struct binding_places *places, enum binding_kind kind,
+                        hwloc_topology_t topology, const struct cpu_mask *own, struct err *err);
+
+/* The same of this machine, for this process. Takes some milliseconds. */
+int binding_places_read(struct binding_places *places, enum binding_kind kind, struct err *err);
+
+#endif

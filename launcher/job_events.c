@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the hosts of a job say, and where it goes: steps and notes to whoever reads along, output to
+ * the console, the ends of ranks to who decides and to the report, relayed bytes to the rendezvous.
+ * What must be done then is job_act()'s. How hosts are lost is in job_lost.c. */
+#include "launcher/job_impl.h"
+
+#include "launcher/exit_status.h"
+
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void on_step(void *context, int host, enum host_step step)
+{
+    struct job *job = context;
+    job_note(job, "%s: %s", job_host_name(job, host), host_step_name(step));
+}
+
+static void on_note(void *context, int host, bool important, const char *text)
+{
+    struct job *job = context;
+    if (important)
+        job_output_say(job->output, "%s: %s", job_host_name(job, host), text);
+    else
+        job_note(job, "%s: %s", job_host_name(job, host), text);
+}
+
+/* No agent there, and there will be none. With status 0 it was given up. */
+static void on_unreached(void *context, int host, int exit_status, const char *text)
+{
+    struct job *job = context;
+    char where[600];
+    snprintf(where, sizeof where, "%s: %s", host_step_name(job->hosts[host].step), text);
+    if (exit_status != 0) {
+        job_record_reason(job, host, where);
+        job_tell_failure(job, host, where);
+        job_act(job, job_state_on_host_failed(&job->state, host, -1, exit_status, where));
+    }
+    job_act(job, job_state_on_host_done(&job->state));
+}
+
+static void on_ready(void *context, int host)
+{
+    struct job *job = context;
+    job_note(job, "host %s: rendezvous and status page at http://127.0.0.1:%u/",
+             job_host_name(job, host), job->hosts[host].facts.relay_port);
+    job_act(job, job_state_on_host_ready(&job->state));
+}
+
+static void on_failed(void *context, int host, const struct agent_failed *failed)
+{
+    struct job *job = context;
+    if (failed->rank == -1)
+        job_record_reason(job, host, failed->text);
+    job_tell_failure(job, host, failed->text);
+    if (failed->rank == -1 && failed->exit_status == STATUS_HOST_LOST)
+        job_act(job, job_state_on_host_lost(&job->state, host, failed->exit_status, failed->text,
+                                            job_host_was_away(job, &job->hosts[host])));
+    else
+        job_act(job, job_state_on_host_failed(&job->state, host, failed->rank, failed->exit_status,
+                                              failed->text));
+}
+
+static void on_bound(void *context, int rank, const char *text)
+{
+    struct job *job = context;
+    int host = job->options->plan->ranks[rank].host;
+    job_output_say(job->output, "rank %d on %s: %s", rank, job_host_name(job, host), text);
+}
+
+static void on_started(void *context, int rank, pid_t pid)
+{
+    struct job *job = context;
+    job_record_started(job, rank, pid);
+    job->nstarted++;
+    job_note(job, "rank %d runs (pid %d)", rank, (int)pid);
+    job->meeting.on_rank_started(job->meeting.context, rank, (int)pid);
+    job_act(job, job_state_on_rank_started(&job->state));
+}
+
+static void on_output(void *context, int rank, enum output_stream stream, const char *data,
+                      size_t length)
+{
+    struct job *job = context;
+    job_output_take(job->output, rank, stream, data, length);
+}
+
+static void on_output_end(void *context, int rank, enum output_stream stream)
+{
+    struct job *job = context;
+    job_output_end(job->output, rank, stream);
+}
+
+static void on_stdin_read(void *context, const char *data, size_t length)
+{
+    struct job *job = context;
+    job_host_stdin(&job->hosts[0], data, length);
+}
+
+static void on_stdin_credit(void *context, uint32_t nbytes)
+{
+    struct job *job = context;
+    if (job->options->stdin_closed) {
+        job_host_stdin(&job->hosts[0], NULL, 0);
+        return;
+    }
+    if (!job->stdin_reader)
+        job->stdin_reader = stdin_reader_create(job->loop, STDIN_FILENO, on_stdin_read, job);
+    stdin_reader_want(job->stdin_reader, nbytes);
+}
+
+static void on_exited(void *context, const struct agent_exited *exited)
+{
+    struct job *job = context;
+    char how[96], passive[112];
+    wait_status_text(how, sizeof how, exited->wait_status);
+    job_note(job, "rank %d %s", exited->rank, how);
+    job_record_exited(job, exited);
+    snprintf(passive, sizeof passive, "%s%s", WIFSIGNALED(exited->wait_status) ? "was " : "", how);
+    job_act(job, job_state_on_rank_exited(&job->state, job->options->plan->ranks[exited->rank].host,
+                                          exited->rank, exited->wait_status, exited->after_ms));
+    job->meeting.on_rank_ended(job->meeting.context, exited->rank, passive);
+}
+
+static void on_stopped(void *context, int rank, int signum)
+{
+    struct job *job = context;
+    int host = job->options->plan->ranks[rank].host;
+    const struct report_rank *record = &job->report.ranks[rank];
+    char how[96];
+    wait_status_text(how, sizeof how, W_STOPCODE(signum));
+    job_output_say(job->output, "rank %d on %s (pid %d) was %s", rank, job_host_name(job, host),
+                   record->pid, how);
+    if (job->options->stopped_fails)
+        job_act(job, job_state_on_rank_stopped(&job->state, host, rank, signum,
+                                               job_now_ms() - record->started_ms));
+}
+
+static void on_relay_open(void *context, int host, uint32_t id, bool own)
+{
+    struct job *job = context;
+    job->meeting.on_open(job->meeting.context, host, id, own);
+}
+
+static void on_relay_data(void *context, int host, uint32_t id, const void *data, size_t length)
+{
+    struct job *job = context;
+    job->meeting.on_data(job->meeting.context, host, id, data, length);
+}
+
+static void on_relay_end(void *context, int host, uint32_t id)
+{
+    struct job *job = context;
+    job->meeting.on_end(job->meeting.context, host, id);
+}
+
+static void open_host(struct job *job, struct job_host *host)
+{
+    static const struct job_host_events events = {
+        .on_step = on_step,
+        .on_note = on_note,
+        .on_unreached = on_unreached,
+        .on_ready = on_ready,
+        .on_failed = on_failed,
+        .on_alive = job_on_alive,
+        .on_bound = on_bound,
+        .on_started = on_started,
+        .on_output = on_output,
+        .on_output_end = on_output_end,
+        .on_stdin_credit = on_stdin_credit,
+        .on_exited = on_exited,
+        .on_stopped = on_stopped,
+        .on_relay_open = on_relay_open,
+        .on_relay_data = on_relay_data,
+        .on_relay_end = on_relay_end,
+        .on_done = job_on_host_done,
+        .on_lost = job_on_host_lost,
+        .on_agent_end = job_on_agent_end,
+    };
+    job_host_open(host, job->pool, job->loop, job->options, &events, job);
+}
+
+void job_open_hosts(struct job *job)
+{
+    for (int i = 0; i < job->state.nhosts; i++) {
+        job->hosts[i].index = i;
+        job->hosts[i].where = &job->options->plan->hosts[i];
+        open_host(job, &job->hosts[i]);
+    }
+}

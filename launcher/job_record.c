@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Filling in the report of a job, rank by rank as they start and end; hosts, last words and the
+ * verdict when it stands; see job_report.h. */
+#include "launcher/job_impl.h"
+
+#include "launcher/exit_status.h"
+#include "launcher/job_blame.h"
+#include "launcher/xalloc.h"
+
+#include <stdio.h>
+
+void job_record_started(struct job *job, int rank, pid_t pid)
+{
+    struct report_rank *record = &job->report.ranks[rank];
+    record->pid = (int)pid;
+    record->started_ms = job_now_ms();
+    record->end = END_LEFT; /* until it ends */
+}
+
+void job_record_exited(struct job *job, const struct agent_exited *exited)
+{
+    struct report_rank *record = &job->report.ranks[exited->rank];
+    record->end = exited->told ? END_TERMINATED : END_BY_ITSELF;
+    record->wait_status = exited->wait_status;
+    record->terminated = job->state.cause != CAUSE_NONE;
+    record->after_ms = exited->after_ms;
+    record->oom = exited->oom;
+    record->slack_us = job_host_time(&job->hosts[record->host], exited->at_us, &record->ended_us);
+    record->ended_ms = record->ended_us / 1000;
+    if (record->started_ms > record->ended_ms) /* hvdrun heard of the start later */
+        record->started_ms = record->ended_ms;
+}
+
+void job_record_lost(struct job *job, int rank)
+{
+    job->report.ranks[rank].end = END_LOST;
+    job->report.ranks[rank].terminated = true;
+}
+
+void job_record_reason(struct job *job, int host, const char *text)
+{
+    struct report_host *record = &job->report.hosts[host];
+    if (!*record->reason)
+        snprintf(record->reason, sizeof record->reason, "%s", text);
+}
+
+static enum report_way way_of(const struct job_host *host)
+{
+    if (host->history.reached_ms == 0)
+        return WAY_NONE;
+    if (host->local)
+        return WAY_LOCAL;
+    return host->agent > 0 ? WAY_COMMAND : WAY_SSH;
+}
+
+static void record_host(struct report_host *record, const struct job_host *host)
+{
+    record->way = way_of(host);
+    record->agent = (int)host->agent;
+    record->history = host->history;
+}
+
+void job_record_parted(struct job *job, int rank, int status, const char *text)
+{
+    struct report_rank *record = &job->report.ranks[rank];
+    if (record->parted_text)
+        return;
+    record->parted_status = status;
+    record->parted_text = xstrdup(text);
+    record->parted_ms = job_now_ms();
+}
+
+void job_record_loss(struct job *job, int rank, const char *text)
+{
+    struct job_report *report = &job->report;
+    if (report->lost_rank >= 0)
+        return;
+    report->lost_rank = rank;
+    snprintf(report->lost_text, sizeof report->lost_text, "%s", text);
+}
+
+static void blame_host(struct job *job, const struct job_blame *blame)
+{
+    struct job_state *state = &job->state;
+    if (*blame->text) {
+        job_record_reason(job, blame->host, blame->text);
+        job_state_blame_host(state, blame->host, STATUS_HOST_LOST, blame->text);
+    } else {
+        job_state_blame_host(state, blame->host, state->lost_status, state->lost_text);
+    }
+}
+
+void job_record_blame(struct job *job)
+{
+    struct job_blame blame;
+    struct job_state *state = &job->state;
+    if (state->lost_host >= 0)
+        job->report.hosts[state->lost_host].lost = true;
+    if (state->cause != CAUSE_RANK || !job_blame_choose(&blame, &job->report))
+        return;
+    if (blame.host >= 0) {
+        blame_host(job, &blame);
+        return;
+    }
+    const struct report_rank *rank = &job->report.ranks[blame.rank];
+    if (blame.witness >= 0)
+        job_state_blame_left(state, rank->host, blame.rank, blame.witness, rank->terminated,
+                             blame.text);
+    else
+        job_state_blame(state, rank->host, blame.rank, rank->wait_status, rank->after_ms,
+                        rank->oom);
+}
+
+/* How it reads whose failure the verdict is. */
+static void record_cause(struct job *job)
+{
+    struct job_report *report = &job->report;
+    const struct job_state *state = &job->state;
+    bool is_of_host =
+        state->cause == CAUSE_RANK || state->cause == CAUSE_LEFT || state->cause == CAUSE_HOST;
+    bool lost = state->cause == CAUSE_NONE && state->exit_status != 0;
+    report->exit_status = state->exit_status;
+    report->cause = lost ? CAUSE_OUTPUT : state->cause;
+    report->host = is_of_host ? state->cause_host : -1;
+    report->rank = is_of_host ? state->cause_rank : -1;
+    report->pid = report->rank >= 0 ? report->ranks[report->rank].pid : 0;
+}
+
+const struct job_report *job_record_finish(struct job *job, const char *verdict)
+{
+    struct job_report *report = &job->report;
+    report->ended_ms = job_now_ms();
+    snprintf(report->text, sizeof report->text, "%s", verdict);
+    record_cause(job);
+    for (int i = 0; i < report->nhosts; i++)
+        record_host(&report->hosts[i], &job->hosts[i]);
+    for (int i = 0; job->options->keep_lines && i < report->nranks; i++)
+        report->ranks[i].said =
+            job_output_last_lines(job->output, i, &report->ranks[i].said_on_stdout);
+    return report;
+}

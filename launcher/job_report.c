@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A report before anything has happened, and the words in it; see job_report.h. */
+#include "launcher/job_report.h"
+
+#include "launcher/xalloc.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+const char *report_end_name(enum report_end end)
+{
+    static const char *const names[REPORT_ENDS] = {
+        [END_NOT_STARTED] = "not started", [END_BY_ITSELF] = "by itself",
+        [END_TERMINATED] = "terminated",   [END_LOST] = "lost",
+        [END_LEFT] = "not killed",
+    };
+    return names[end];
+}
+
+const char *report_way_name(enum report_way way)
+{
+    static const char *const names[REPORT_WAYS] = {
+        [WAY_LOCAL] = "local",
+        [WAY_SSH] = "ssh",
+        [WAY_COMMAND] = "command",
+    };
+    return names[way];
+}
+
+void job_report_init(struct job_report *report, const struct rank_plan *plan, const char *id,
+                     uint64_t epoch_ms, uint64_t now_ms)
+{
+    *report = (struct job_report){
+        .job = id,
+        .began_ms = now_ms,
+        .ended_ms = now_ms,
+        .epoch_ms = epoch_ms,
+        .rank = -1,
+        .host = -1,
+        .lost_rank = -1,
+        .ranks = xcalloc((size_t)plan->size, sizeof *report->ranks),
+        .hosts = xcalloc((size_t)plan->host_count, sizeof *report->hosts),
+        .nranks = plan->size,
+        .nhosts = plan->host_count,
+    };
+    for (int i = 0; i < plan->size; i++)
+        report->ranks[i].host = plan->ranks[i].host;
+    for (int i = 0; i < plan->host_count; i++)
+        report->hosts[i].name = plan->hosts[i].host->name;
+}
+
+void job_report_fini(struct job_report *report)
+{
+    for (int i = 0; i < report->nranks; i++) {
+        free(report->ranks[i].said);
+        free(report->ranks[i].parted_text);
+    }
+    free(report->ranks);
+    free(report->hosts);
+    *report = (struct job_report){ 0 };
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is told of a job afterwards (--report): what became of each rank, of the link to each host,
+ * and the verdict. Data only: whoever runs the job fills it in. Times are those of one clock; 0 is
+ * never. */
+#ifndef LAUNCHER_JOB_REPORT_H
+#define LAUNCHER_JOB_REPORT_H
+
+#include "launcher/job_state.h"
+#include "launcher/link_history.h"
+#include "launcher/rank_plan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum report_end {
+    END_NOT_STARTED,
+    END_BY_ITSELF,  /* also by a signal that is none of hvdrun's */
+    END_TERMINATED, /* after hvdrun had told it to stop */
+    END_LOST,       /* with its host: nobody knows how */
+    END_LEFT,       /* it could not be killed */
+    REPORT_ENDS
+};
+
+struct report_rank {
+    int host;
+    enum report_end end;
+    int pid;                       /* 0: not started */
+    int wait_status;               /* of BY_ITSELF and TERMINATED */
+    uint64_t started_ms, ended_ms; /* ended: 0 if nobody knows */
+    uint64_t after_ms;             /* it ended so long after it was started */
+    uint64_t ended_us, slack_us;   /* ended_ms in finer steps, and by how much it may be wrong */
+    bool terminated;               /* it ended, or was lost, when there was a verdict already */
+    bool met;                      /* it has come to meet the others */
+    int parted_status;             /* why it left the rendezvous: an enum hvd_status; HVD_OK */
+    char *parted_text;             /* owned; of that, or NULL */
+    uint64_t parted_ms;            /* and when */
+    bool oom;                      /* killed, and the kernel has killed for want of memory */
+    char *said;                    /* owned; last_lines_text(), or NULL */
+    bool said_on_stdout;           /* it said nothing on stderr */
+};
+
+/* How a host is reached. */
+enum report_way { WAY_NONE, WAY_LOCAL, WAY_SSH, WAY_COMMAND, REPORT_WAYS };
+
+struct report_host {
+    const char *name; /* borrowed */
+    enum report_way way;
+    int agent;        /* the local process that stands for it; 0: none */
+    char reason[600]; /* why it was not reached, or lost; "" */
+    bool deaf;        /* it has answered nothing for a while, from before the job began to stop */
+    bool lost;        /* it was lost, the first to be so, when the job had begun to stop */
+    struct link_history history;
+};
+
+struct job_report {
+    const char *job; /* borrowed; its id */
+    uint64_t began_ms, ended_ms;
+    uint64_t epoch_ms; /* began_ms on the wall: since 1970 */
+    int exit_status;
+    enum job_cause cause;
+    int rank, host, pid; /* whose failure it was: -1, -1 and 0 if nobody's */
+    char text[1024];     /* the last line, without "hvdrun: "; "" if all is well */
+    int lost_rank;       /* whose loss has ended the ranks' world; -1 */
+    char lost_text[500]; /* of that */
+    bool amid_line;      /* it goes to where the last line has no end yet */
+    struct report_rank *ranks;
+    struct report_host *hosts;
+    int nranks, nhosts;
+};
+
+/* Of a job in which nothing has happened yet; it begins now. `id` and `plan` are borrowed. */
+void job_report_init(struct job_report *report, const struct rank_plan *plan, const char *id,
+                     uint64_t epoch_ms, uint64_t now_ms);
+void job_report_fini(struct job_report *report);
+
+/* The words for them. */
+const char *report_end_name(enum report_end end);
+const char *report_way_name(enum report_way way); /* NULL for WAY_NONE */
+
+#endif

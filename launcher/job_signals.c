@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signals to hvdrun, which are meant for the whole job: those that end it are decided about, the
+ * others are passed on to the ranks. Ctrl-Z stops the ranks on all hosts first, then hvdrun itself,
+ * when every agent knows or SUSPEND_MS have passed. */
+#include "launcher/job_impl.h"
+
+#include <signal.h>
+
+/* How long Ctrl-Z waits for hosts that do not answer, in time in which hvdrun ran: after a freeze the
+ * SIGCONT that calls it off may have come, and not been read. */
+enum { SUSPEND_MS = 1000 };
+
+static void suspend_now(struct job *job)
+{
+    job->suspending_us = 0;
+    job->callbacks.on_suspended(job->context);
+}
+
+/* When every agent knows, hvdrun may stop itself: what has only left for a connection stops with
+ * us, and agents that are not told take our silence for the end. */
+void job_on_alive(void *context, int host)
+{
+    struct job *job = context;
+    (void)host;
+    if (job->suspending_us == 0)
+        return;
+    for (int i = 0; i < job->state.nhosts; i++)
+        if (!job_host_has_read(&job->hosts[i], job->suspending_us))
+            return;
+    suspend_now(job);
+}
+
+void job_look_at_suspension(struct job *job)
+{
+    if (job->suspending_us && job->ran_ms >= job->suspend_by_ms)
+        suspend_now(job);
+}
+
+static void signal_ranks(struct job *job, int signum)
+{
+    for (int i = 0; i < job->state.nhosts; i++)
+        job_host_signal(&job->hosts[i], signum);
+}
+
+static void told_to_stop(struct job *job, int signum)
+{
+    char text[440];
+    job_interrupted_text(job, text, sizeof text);
+    if (job->state.phase == JOB_FINISHED) /* only its output is still on the way */
+        job_stop_discard(job);
+    else
+        job_act(job, job_state_on_told_to_stop(&job->state, signum, text));
+}
+
+static void suspend(struct job *job)
+{
+    job->suspending_us = uv_hrtime() / 1000;
+    job->suspend_by_ms = job->ran_ms + SUSPEND_MS;
+    signal_ranks(job, SIGSTOP);
+    for (int i = 0; i < job->state.nhosts; i++)
+        job_host_beat(&job->hosts[i]);
+    job_on_alive(job, -1);
+}
+
+void job_signal(struct job *job, int signum)
+{
+    switch (signum) {
+    case SIGINT:
+    case SIGTERM:
+    case SIGHUP:
+        told_to_stop(job, signum);
+        break;
+    case SIGTSTP:
+        suspend(job);
+        break;
+    case SIGCONT:
+        job->suspending_us = 0;
+        if (job->stdin_reader)
+            stdin_reader_wake(job->stdin_reader);
+        signal_ranks(job, SIGCONT);
+        break;
+    default:
+        signal_ranks(job, signum);
+    }
+}

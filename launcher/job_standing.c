@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a job stands, in words, when somebody or the time gives it up: the hosts that are not ready
+ * and the step at which each of them is, whoever is there for longest first; then the ranks that
+ * still run, those among them for whom others may be waiting in hvd_init, and the host that has not
+ * been heard for longest. Only looks. */
+#include "launcher/job_impl.h"
+
+#include "launcher/rank_names.h"
+#include "launcher/xalloc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What " and N more hosts" takes; what names of hosts may take. */
+enum { MORE_ROOM = 24, HOSTS_ROOM = 100 };
+
+static bool is_missing(const struct job_host *host)
+{
+    return host->phase == HOST_REACHING || host->phase == HOST_DESCRIBING ||
+           job_host_is_starting(host);
+}
+
+static void missing_host(const struct job *job, const struct job_host *host, char *text,
+                         size_t size)
+{
+    const char *name = job_host_name(job, host->index);
+    if (job_host_is_starting(host))
+        snprintf(text, size, "%s has not started rank %d", name, job_host_waiting_rank(host));
+    else
+        snprintf(text, size, "%s at step '%s' for %.1f s", name, host_step_name(host->step),
+                 (double)(job_now_ms() - host->step_since_ms) / 1000);
+}
+
+/* Who waits for its turn waits for those that hang. */
+static int compare_since(const void *a, const void *b)
+{
+    const struct job_host *x = *(const struct job_host *const *)a;
+    const struct job_host *y = *(const struct job_host *const *)b;
+    bool x_waits = x->step == STEP_WAITING, y_waits = y->step == STEP_WAITING;
+    if (x_waits != y_waits)
+        return x_waits - y_waits;
+    if (x->step_since_ms != y->step_since_ms)
+        return x->step_since_ms < y->step_since_ms ? -1 : 1;
+    return x->index - y->index;
+}
+
+/* In an array that the caller frees, worst first. */
+static const struct job_host **list_missing(const struct job *job, int *count)
+{
+    const struct job_host **hosts = xcalloc((size_t)job->state.nhosts, sizeof *hosts);
+    *count = 0;
+    for (int i = 0; i < job->state.nhosts; i++)
+        if (is_missing(&job->hosts[i]))
+            hosts[(*count)++] = &job->hosts[i];
+    qsort(hosts, (size_t)*count, sizeof *hosts, compare_since);
+    return hosts;
+}
+
+int job_missing_hosts(const struct job *job, char *text, size_t size)
+{
+    char one[320];
+    size_t used = 0;
+    int missing, named = 0;
+    const struct job_host **hosts = list_missing(job, &missing);
+    for (text[0] = '\0'; named < missing; named++) {
+        missing_host(job, hosts[named], one, sizeof one);
+        if (used + strlen(one) + MORE_ROOM >= size)
+            break;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", named ? ", " : "", one);
+    }
+    if (missing > named)
+        snprintf(text + used, size - used, " and %d more", missing - named);
+    free(hosts);
+    return missing;
+}
+
+static bool still_runs(const void *context, int rank)
+{
+    const struct job *job = context;
+    return job->report.ranks[rank].end == END_LEFT;
+}
+
+/* It runs and others have called hvd_init, which may be waiting for it. */
+static bool has_not_met(const void *context, int rank)
+{
+    const struct job *job = context;
+    return still_runs(job, rank) && !job->report.ranks[rank].met;
+}
+
+static bool has_met(const void *context, int rank)
+{
+    const struct job *job = context;
+    return still_runs(job, rank) && job->report.ranks[rank].met;
+}
+
+/* "rank 3": who runs and has not called hvd_init, while others have. False if there is none, and if
+ * nobody has, as in a job that does not use it. */
+static bool late_ranks(const struct job *job, char *text, size_t size)
+{
+    char met[256];
+    return rank_names_text(met, sizeof met, job->state.nranks, has_met, job) > 0 &&
+           rank_names_text(text, size, job->state.nranks, has_not_met, job) > 0;
+}
+
+static bool has_running_rank(const struct job *job, const struct job_host *host)
+{
+    for (int i = 0; i < host->where->local_size; i++)
+        if (still_runs(job, host->where->ranks[i]))
+            return true;
+    return false;
+}
+
+/* "node1, node2 and 5 more hosts" */
+static void running_hosts(const struct job *job, char *text, size_t size)
+{
+    size_t used = 0;
+    int more = 0;
+    text[0] = '\0';
+    for (int i = 0; i < job->state.nhosts; i++) {
+        const char *name = job_host_name(job, i);
+        if (!has_running_rank(job, &job->hosts[i]))
+            continue;
+        if (more > 0 || (used > 0 && used + strlen(name) > HOSTS_ROOM))
+            more++;
+        else
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", name);
+    }
+    if (more > 0)
+        snprintf(text + used, size - used, " and %d more host%s", more, more == 1 ? "" : "s");
+}
+
+/* "nothing was heard of node2 for 2.4 s"; false if all are heard. */
+static bool silent_host(const struct job *job, char *text, size_t size)
+{
+    uint64_t longest_ms = 0;
+    for (int i = 0; i < job->state.nhosts; i++) {
+        uint64_t silent_ms = job_host_silent_ms(&job->hosts[i]);
+        if (silent_ms <= longest_ms)
+            continue;
+        longest_ms = silent_ms;
+        snprintf(text, size, "nothing was heard of %s for %.1f s", job_host_name(job, i),
+                 (double)silent_ms / 1000);
+    }
+    return longest_ms > 0;
+}
+
+static void running_text(const struct job *job, const char *ranks, char *text, size_t size)
+{
+    char hosts[400], late[256], silent[320];
+    running_hosts(job, hosts, sizeof hosts);
+    bool is_late = late_ranks(job, late, sizeof late);
+    bool is_silent = silent_host(job, silent, sizeof silent);
+    snprintf(text, size, "while %s on %s still ran%s%s%s%s%s", ranks, hosts,
+             is_late ? ", of which " : "", is_late ? late : "",
+             is_late ? " had not called hvd_init" : "", is_silent ? ", and " : "",
+             is_silent ? silent : "");
+}
+
+void job_standing_text(const struct job *job, char *text, size_t size)
+{
+    char hosts[400], ranks[256];
+    if (job_missing_hosts(job, hosts, sizeof hosts) > 0)
+        snprintf(text, size, "before %s: %s",
+                 job->started_ms == 0 ? "the ranks were started" : "all ranks were started", hosts);
+    else if (job->started_ms == 0)
+        snprintf(text, size, "before the ranks were started");
+    else if (rank_names_text(ranks, sizeof ranks, job->state.nranks, still_runs, job) > 0)
+        running_text(job, ranks, text, size);
+    else
+        snprintf(text, size, "while no rank ran");
+}
+
+void job_interrupted_text(const struct job *job, char *text, size_t size)
+{
+    char late[256], silent[320];
+    bool is_silent = silent_host(job, silent, sizeof silent);
+    text[0] = '\0';
+    if (job->nstarted < job->state.nranks && job->state.phase <= JOB_RUNNING)
+        job_standing_text(job, text, size);
+    else if (late_ranks(job, late, sizeof late))
+        snprintf(text, size, "when %s had not called hvd_init%s%s", late, is_silent ? " and " : "",
+                 is_silent ? silent : "");
+    else if (is_silent)
+        snprintf(text, size, "when %s", silent);
+}

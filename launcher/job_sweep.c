@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A host of another machine whose agent and keeper are gone: whoever killed both in the same
+ * instant has left behind what ranks had started. It is reached once more, and a second agent ends
+ * what is known by its environment to be of this job and host.
+ *
+ *   reach -> JOB, SWEEP -> DONE, so many are left -> hang up -> the host is done
+ *
+ * Fails, and then nothing is said of what may be left, when the host cannot be reached or takes too
+ * long. A host that was silent is not tried: it would not answer now, and its agent ends everything
+ * by itself. */
+#include "launcher/job_sweep.h"
+
+#include "launcher/uv_must.h"
+#include "launcher/xalloc.h"
+#include "lib/base/env_names.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+/* For all of it. */
+enum { JOB_SWEEP_MS = 5000 };
+
+struct job_sweep {
+    struct job *job;
+    struct job_host *host;
+    struct reach *reach;
+    struct frame_link link;
+    bool linked;
+    uv_timer_t end; /* when it must be over, or now */
+    int left;
+};
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    struct job_sweep *sweep = handle->data;
+    struct job *job = sweep->job;
+    job_state_on_left(&job->state, sweep->left);
+    job_act(job, job_state_on_host_done(&job->state));
+    free(sweep);
+}
+
+static void on_reach_closed(void *context)
+{
+    struct job_sweep *sweep = context;
+    uv_close((uv_handle_t *)&sweep->end, on_timer_closed);
+}
+
+static void on_link_closed(void *context)
+{
+    struct job_sweep *sweep = context;
+    reach_close(sweep->reach, on_reach_closed, sweep);
+}
+
+static void on_end(uv_timer_t *timer)
+{
+    struct job_sweep *sweep = timer->data;
+    if (sweep->host->sweep_pid > 0)
+        kill(-sweep->host->sweep_pid, SIGKILL);
+    if (sweep->linked)
+        frame_link_close(&sweep->link, on_link_closed);
+    else
+        on_link_closed(sweep);
+}
+
+/* In a turn of its own: nothing is closed from inside what it calls. */
+static void end(struct job_sweep *sweep)
+{
+    if (!uv_is_closing((uv_handle_t *)&sweep->end) && !sweep->link.closing)
+        uv_timer_start(&sweep->end, on_end, 0, 0);
+}
+
+static int on_frame(void *context, const struct frame *frame, struct err *err)
+{
+    struct job_sweep *sweep = context;
+    struct wire_reader body;
+    if (frame->type != AGENT_DONE && frame->type != AGENT_FAILED)
+        return HVD_OK;
+    wire_reader_init(&body, frame->body, frame->length);
+    int left = frame->type == AGENT_DONE ? wire_get_i32(&body) : -1;
+    (void)err;
+    sweep->left = !body.failed && left > 0 ? left : 0;
+    if (left >= 0 && !body.failed)
+        job_note(sweep->job, "%s is swept, %d left", job_host_name(sweep->job, sweep->host->index),
+                 left);
+    else
+        job_note(sweep->job, "%s is not swept", job_host_name(sweep->job, sweep->host->index));
+    end(sweep);
+    return HVD_OK;
+}
+
+static void on_link_end(void *context, const struct err *err)
+{
+    (void)err;
+    end(context);
+}
+
+/* What every process of this job has there, and nobody else. */
+static void send_sweep(struct job_sweep *sweep)
+{
+    const struct job_options *options = sweep->job->options;
+    struct agent_job job = { .version = AGENT_VERSION, .own_environment = true };
+    char *id = xasprintf(ENV_JOB_ID "=%s", options->id);
+    char *name = xasprintf(ENV_HOSTNAME "=%s", job_host_name(sweep->job, sweep->host->index));
+    agent_job_encode(frame_link_begin(&sweep->link, AGENT_JOB), &job);
+    frame_link_send(&sweep->link);
+    struct wire_writer *body = frame_link_begin(&sweep->link, AGENT_SWEEP);
+    wire_put_string(body, id);
+    wire_put_string(body, name);
+    frame_link_send(&sweep->link);
+    free(id);
+    free(name);
+}
+
+static void on_reached(void *context, const struct reached *reached)
+{
+    static const struct frame_link_events events = { on_frame, on_link_end, NULL, NULL };
+    struct job_sweep *sweep = context;
+    struct err err = { 0 };
+    sweep->host->sweep_pid = reached->pid;
+    sweep->linked = true;
+    if (frame_link_open(&sweep->link, sweep->job->loop, reached->input, reached->output, &events,
+                        sweep, &err) < 0)
+        end(sweep);
+    else
+        send_sweep(sweep);
+}
+
+static void on_step(void *context, enum host_step step)
+{
+    (void)context;
+    (void)step;
+}
+
+static void on_note(void *context, bool important, const char *text)
+{
+    struct job_sweep *sweep = context;
+    (void)important;
+    job_note(sweep->job, "%s: %s", job_host_name(sweep->job, sweep->host->index), text);
+}
+
+static void on_failed(void *context, enum host_step step, int exit_status, const char *text)
+{
+    struct job_sweep *sweep = context;
+    (void)step;
+    (void)exit_status;
+    job_note(sweep->job, "%s is not swept: %s", job_host_name(sweep->job, sweep->host->index),
+             text);
+    end(sweep);
+}
+
+static void on_process_end(void *context, int wait_status)
+{
+    struct job_sweep *sweep = context;
+    (void)wait_status;
+    sweep->host->sweep_pid = 0;
+}
+
+/* It was heard a moment ago: two of five heartbeats may have been missed. */
+static bool may_answer(const struct job *job, const struct job_host *host)
+{
+    uint64_t limit_ms = host->silence.limit_ms;
+    return limit_ms == 0 || uv_now(job->loop) - host->silence.heard_ms < limit_ms / 5 * 2;
+}
+
+bool job_sweep_start(struct job *job, struct job_host *host)
+{
+    static const struct reach_events events = { on_step, on_note, on_reached, on_failed,
+                                                on_process_end };
+    struct reach_target target = { host->where->host->name, host->where->host->user };
+    if (host->local || job->started_ms == 0 || !may_answer(job, host))
+        return false;
+    struct job_sweep *sweep = xcalloc(1, sizeof *sweep);
+    sweep->job = job;
+    sweep->host = host;
+    uv_must(uv_timer_init(job->loop, &sweep->end), "timers");
+    sweep->end.data = sweep;
+    uv_timer_start(&sweep->end, on_end, JOB_SWEEP_MS, 0);
+    sweep->reach = reach_start(job->pool, &target, &events, sweep);
+    return true;
+}

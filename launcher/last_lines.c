@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a stream; see last_lines.h. */
+#include "launcher/last_lines.h"
+
+#include "launcher/last_words.h"
+#include "launcher/text_buffer.h"
+#include "launcher/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void last_lines_feed(struct last_lines *lines, const char *data, size_t length)
+{
+    if (length == 0)
+        return;
+    if (!lines->bytes)
+        lines->bytes = xmalloc(LAST_LINES_KEPT);
+    if (length > LAST_LINES_KEPT) {
+        data += length - LAST_LINES_KEPT;
+        length = LAST_LINES_KEPT;
+        lines->cut = true;
+    }
+    size_t room = LAST_LINES_KEPT - length;
+    if (lines->length > room) {
+        memmove(lines->bytes, lines->bytes + lines->length - room, room);
+        lines->length = room;
+        lines->cut = true;
+    }
+    memcpy(lines->bytes + lines->length, data, length);
+    lines->length += length;
+}
+
+static bool ends_line(char byte)
+{
+    return byte == '\n' || byte == '\r';
+}
+
+/* Where the line before `end` begins. */
+static size_t begin_of(const struct last_lines *lines, size_t end)
+{
+    while (end > 0 && !ends_line(lines->bytes[end - 1]))
+        end--;
+    return end;
+}
+
+static void put_line(struct text_buffer *text, const char *line, size_t length, bool cut)
+{
+    struct last_words words = { 0 };
+    last_words_feed(&words, line, length);
+    const char *said = last_words_whole(&words);
+    if (*said)
+        text_buffer_printf(text, "%s%s\n", cut ? "..." : "", said);
+}
+
+static bool is_blank(const char *line, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)line[i] > ' ')
+            return false;
+    return true;
+}
+
+/* Back over as many lines as are told: where the first of them begins. */
+static size_t find_first(const struct last_lines *lines)
+{
+    size_t begin = lines->length;
+    for (int found = 0; begin > 0 && found < LAST_LINES_MAX;) {
+        size_t end = begin;
+        begin = begin_of(lines, end);
+        found += !is_blank(lines->bytes + begin, end - begin);
+        if (begin > 0 && found < LAST_LINES_MAX)
+            begin--; /* what ended the line before */
+    }
+    return begin;
+}
+
+char *last_lines_text(const struct last_lines *lines)
+{
+    struct text_buffer text = { 0 };
+    for (size_t at = find_first(lines); at < lines->length;) {
+        size_t end = at;
+        while (end < lines->length && !ends_line(lines->bytes[end]))
+            end++;
+        put_line(&text, lines->bytes + at, end - at, lines->cut && at == 0);
+        at = end + 1;
+    }
+    return text_buffer_take(&text);
+}
+
+void last_lines_fini(struct last_lines *lines)
+{
+    free(lines->bytes);
+    *lines = (struct last_lines){ 0 };
+}

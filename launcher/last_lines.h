@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The last lines that went by in a stream, for a report: the end of it is kept as it is, which
+ * costs no more than copying it, and looked at only when somebody asks. Pure. */
+#ifndef LAUNCHER_LAST_LINES_H
+#define LAUNCHER_LAST_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* So much of a stream is kept; so many lines of it are told at most, each as last_words_whole() has
+ * it. */
+enum { LAST_LINES_KEPT = 8192, LAST_LINES_MAX = 10 };
+
+/* All zero to begin with; memory is taken with the first byte. */
+struct last_lines {
+    char *bytes; /* owned; the first `length` of LAST_LINES_KEPT */
+    size_t length;
+    bool cut; /* there was more before them */
+};
+
+void last_lines_feed(struct last_lines *lines, const char *data, size_t length);
+
+/* The lines with something in them, each ended by a newline; "" if there are none. The first may
+ * have lost its beginning, which "..." stands for. The caller frees it. */
+char *last_lines_text(const struct last_lines *lines);
+
+void last_lines_fini(struct last_lines *lines);
+
+#endif

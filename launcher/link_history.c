@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The history of a link; see link_history.h. */
+#include "launcher/link_history.h"
+
+static void add(struct link_history *history, uint64_t worth_ms, uint64_t until_ms, uint64_t now_ms)
+{
+    if (history->heard_ms == 0 || now_ms - history->heard_ms < worth_ms)
+        return;
+    if (history->nsilences < LINK_SILENCES)
+        history->silences[history->nsilences] =
+            (struct link_silence){ history->heard_ms, until_ms };
+    history->nsilences++;
+}
+
+void link_history_reached(struct link_history *history, uint64_t now_ms)
+{
+    history->reached_ms = history->heard_ms = now_ms;
+}
+
+void link_history_heard(struct link_history *history, uint64_t worth_ms, uint64_t now_ms)
+{
+    add(history, worth_ms, now_ms, now_ms);
+    history->heard_ms = now_ms;
+}
+
+void link_history_lost(struct link_history *history, uint64_t worth_ms, uint64_t now_ms)
+{
+    add(history, worth_ms, 0, now_ms);
+    history->lost_ms = now_ms;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What has become of the link to a host, for the report. Times are those of one clock that never is
+ * 0; 0 is never. Pure. */
+#ifndef LAUNCHER_LINK_HISTORY_H
+#define LAUNCHER_LINK_HISTORY_H
+
+#include <stdint.h>
+
+/* So many silent periods are kept, the first ones. */
+enum { LINK_SILENCES = 16 };
+
+struct link_silence {
+    uint64_t since_ms, until_ms; /* until: 0 if nothing has come any more */
+};
+
+struct link_history {
+    uint64_t reached_ms, ready_ms, done_ms, lost_ms;
+    uint64_t heard_ms; /* something came last */
+    struct link_silence silences[LINK_SILENCES];
+    int nsilences; /* all of them, kept or not */
+};
+
+void link_history_reached(struct link_history *history, uint64_t now_ms);
+
+/* Something has come; nothing for `worth_ms` or longer before it is a silent period. */
+void link_history_heard(struct link_history *history, uint64_t worth_ms, uint64_t now_ms);
+
+/* Once. */
+void link_history_lost(struct link_history *history, uint64_t worth_ms, uint64_t now_ms);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Has the kernel killed for want of memory? It counts that, for the machine and for the memory
+ * cgroup of this process; who was killed it does not say there, so that a SIGKILL of nobody's while
+ * a counter rose was probably its. */
+#ifndef LAUNCHER_OOM_COUNTER_H
+#define LAUNCHER_OOM_COUNTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* /proc/vmstat; memory.events of cgroup v2; memory.oom_control of cgroup v1. All have a line
+ * "oom_kill N". */
+enum { OOM_SOURCES = 3, OOM_PATH_SIZE = 4096 };
+
+struct oom_counter {
+    char *paths[OOM_SOURCES]; /* owned; NULL: there is none */
+    uint64_t before[OOM_SOURCES];
+    uint64_t told; /* how often it was said to have risen */
+};
+
+/* All zero is a counter that never rises. */
+void oom_counter_fini(struct oom_counter *counter);
+
+/* Finds the counters of this process, and begins. */
+void oom_counter_start(struct oom_counter *counter);
+
+/* The same with the texts of /proc/self/mountinfo and /proc/self/cgroup, and another file for
+ * /proc/vmstat. */
+void oom_counter_find(struct oom_counter *counter, const char *vmstat, FILE *mountinfo,
+                      FILE *membership);
+void oom_counter_begin(struct oom_counter *counter);
+
+/* Has some counter risen by more than was told so far? That is told then: N kills are told N times.
+ */
+bool oom_counter_rose(struct oom_counter *counter);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading /proc/PID/environ; see strays.h. A zombie has none. What cannot be read is not ours. Who
+ * is looked at is held by a descriptor, so that a number that is given to another process in
+ * between does no harm. */
+#include "launcher/strays.h"
+
+#include "launcher/xalloc.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+enum { GROW = 64 * 1024 };
+
+/* Of one process after the other. */
+struct environment {
+    char *data;
+    size_t length, capacity;
+};
+
+static bool read_environment(struct environment *environment, int proc, const char *pid)
+{
+    char path[64];
+    ssize_t n;
+    snprintf(path, sizeof path, "%.20s/environ", pid);
+    int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    environment->length = 0;
+    do {
+        if (environment->capacity - environment->length < GROW) {
+            environment->capacity += GROW;
+            environment->data = xrealloc(environment->data, environment->capacity);
+        }
+        n = read(fd, environment->data + environment->length, GROW - 1);
+        environment->length += n > 0 ? (size_t)n : 0;
+    } while (n > 0);
+    close(fd);
+    environment->data[environment->length] = '\0';
+    return n == 0;
+}
+
+static bool has(const struct environment *environment, const char *variable)
+{
+    const char *end = environment->data + environment->length;
+    for (const char *at = environment->data; at < end; at += strlen(at) + 1)
+        if (strcmp(at, variable) == 0)
+            return true;
+    return false;
+}
+
+static bool has_all(const struct environment *environment, const struct string_list *variables)
+{
+    for (size_t i = 0; i < variables->count; i++)
+        if (!has(environment, variables->items[i]))
+            return false;
+    return true;
+}
+
+static bool signal_if_stray(struct environment *environment, int proc, const char *name, int signum,
+                            const struct string_list *variables)
+{
+    int process = pidfd_open((pid_t)atoi(name), 0);
+    bool is_stray = process >= 0 && read_environment(environment, proc, name) &&
+                    has_all(environment, variables);
+    if (is_stray && signum != 0)
+        pidfd_send_signal(process, signum, NULL, 0);
+    if (process >= 0)
+        close(process);
+    return is_stray;
+}
+
+int strays_signal(int signum, const struct string_list *variables)
+{
+    struct environment environment = { 0 };
+    int count = 0;
+    DIR *dir = variables->count > 0 ? opendir("/proc") : NULL;
+    if (!dir)
+        return 0;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        bool is_process =
+            isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid();
+        count += is_process &&
+                 signal_if_stray(&environment, dirfd(dir), entry->d_name, signum, variables);
+    }
+    closedir(dir);
+    free(environment.data);
+    return count;
+}
