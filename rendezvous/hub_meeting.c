@@ -79,6 +79,18 @@ static void check_over(struct hub *hub, struct meeting *meeting)
     hub->trim = true;
 }
 
+/* To the launcher, once. */
+static void tell_loss(struct hub *hub, struct meeting *meeting)
+{
+    const struct join_news *cause = &meeting->membership.cause;
+    bool is_loss = cause->status == HVD_ERR_PEER_LOST || cause->status == HVD_ERR_PEER_LEFT;
+    if (meeting->told_loss || meeting->membership.world != WORLD_BROKEN || hub->closed)
+        return;
+    meeting->told_loss = true;
+    if (is_loss && hub->events.lost)
+        hub->events.lost(hub->context, cause->rank, cause->text);
+}
+
 /* Does what the last event has made necessary; the launcher's callbacks may cause further events
  * meanwhile, and hub_close(). */
 static void carry_out(struct hub *hub, struct meeting *meeting)
@@ -92,6 +104,8 @@ static void carry_out(struct hub *hub, struct meeting *meeting)
         else if (action.act != MEMBERSHIP_TIMED_OUT)
             tell_rank(hub, meeting, &action);
     }
+    if (meeting->slots)
+        tell_loss(hub, meeting);
     hub_due(hub, meeting_deadline(meeting));
     check_over(hub, meeting);
 }
@@ -187,6 +201,8 @@ void hub_on_hello(struct rendezvous_connection *connection, const struct join_he
 {
     struct err err = { 0 };
     struct meeting *meeting = find_meeting(connection->hub, connection->join.job, &err);
+    if (meeting && connection->hub->events.met && hello->rank >= 0 && hello->rank < meeting->size)
+        connection->hub->events.met(connection->hub->context, hello->rank);
     int rc = !meeting           ? err.code
              : meeting->planned ? join_planned(connection, meeting, hello, &err)
                                 : join_lobby(connection, meeting, hello, &err);
@@ -234,6 +250,8 @@ void hub_on_goodbye(struct rendezvous_connection *connection, const struct join_
         lobby_lost(hub, meeting, guest, true);
         return;
     }
+    if (goodbye->status != HVD_OK && hub->events.parted)
+        hub->events.parted(hub->context, rank, goodbye->status, goodbye->text);
     membership_goodbye(&meeting->membership, rank, goodbye);
     carry_out(hub, meeting);
 }

@@ -189,7 +189,7 @@ void membership_goodbye(struct membership *membership, int rank, const struct jo
     if (state != MEMBER_JOINED && state != MEMBER_ENDED)
         return;
     move(membership, rank, MEMBER_LEFT, 0);
-    membership->members[rank].failed = goodbye->status != HVD_OK;
+    membership->members[rank].failed = left_by_failure(goodbye);
     tell_departure(membership, rank, goodbye);
 }
 

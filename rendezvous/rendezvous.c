@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rendezvous on a loop: the hub (hub.h), whose time is the loop's and whose deadlines are one
- * timer. The timer runs only while something is pending, so that a job at work wakes nobody. */
+ * timer. The timer runs only while something is pending, so that a job at work wakes nobody. When it
+ * comes late, as after a freeze of the machine, what has come meanwhile is read first. */
 #include "rendezvous/rendezvous.h"
 
 #include "rendezvous/hub.h"
 
 #include <stdlib.h>
 
+/* What is late, and how long is read then. */
+enum { LATE_MS = 500, READ_MS = 1000 };
+
 struct rendezvous {
     struct hub hub;
     uv_timer_t timer;
-    uint64_t armed_ms; /* when it fires, HUB_NEVER while it is stopped */
+    uint64_t armed_ms; /* the deadline for which it runs, HUB_NEVER while it is stopped */
+    uint64_t due_ms;   /* when it fires */
+    uint64_t read_ms;  /* until then no deadline is looked at */
+    bool put_off;      /* for that; a deadline once, for a loop that is always late has some, too */
 };
 
 static uint64_t now_ms(const struct rendezvous *rendezvous)
@@ -20,21 +27,38 @@ static uint64_t now_ms(const struct rendezvous *rendezvous)
 
 static void on_timer(uv_timer_t *timer);
 
+static void start_timer(struct rendezvous *rendezvous, uint64_t due_ms)
+{
+    rendezvous->due_ms = due_ms;
+    uv_timer_start(&rendezvous->timer, on_timer, due_ms - now_ms(rendezvous), 0);
+}
+
 static void arm(struct rendezvous *rendezvous)
 {
     uint64_t deadline_ms = hub_deadline(&rendezvous->hub), now = now_ms(rendezvous);
     if (deadline_ms == rendezvous->armed_ms || uv_is_closing((uv_handle_t *)&rendezvous->timer))
         return;
     rendezvous->armed_ms = deadline_ms;
+    rendezvous->put_off = false;
     if (deadline_ms == HUB_NEVER)
         uv_timer_stop(&rendezvous->timer);
     else
-        uv_timer_start(&rendezvous->timer, on_timer, deadline_ms > now ? deadline_ms - now : 0, 0);
+        start_timer(rendezvous, deadline_ms > now ? deadline_ms : now);
 }
 
 static void on_timer(uv_timer_t *timer)
 {
     struct rendezvous *rendezvous = timer->data;
+    uint64_t now = now_ms(rendezvous);
+    if (now > rendezvous->due_ms + LATE_MS && !rendezvous->put_off) {
+        rendezvous->put_off = true;
+        rendezvous->read_ms = now + READ_MS;
+    }
+    if (now < rendezvous->read_ms) {
+        start_timer(rendezvous, rendezvous->read_ms);
+        return;
+    }
+    rendezvous->put_off = false;
     rendezvous->armed_ms = HUB_NEVER;
     hub_tick(&rendezvous->hub, now_ms(rendezvous));
     arm(rendezvous);

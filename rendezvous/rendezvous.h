@@ -69,6 +69,17 @@ struct rendezvous_events {
      * does not say so itself, one line that reads on after the rank's name. Once for each rank, in
      * order of rank; borrowed for the call. */
     void (*report)(void *context, int rank, const char *text);
+
+    /* A rank has said HELLO, whatever comes of it. May be NULL. */
+    void (*met)(void *context, int rank);
+
+    /* A rank has left because of a failure, or because another has left; status and text as it has
+     * said them. Borrowed for the call. May be NULL. */
+    void (*parted)(void *context, int rank, int status, const char *text);
+
+    /* The others are told that `rank` is lost, or that it has left before all had come. Once, of
+     * the first. Borrowed for the call. May be NULL. */
+    void (*lost)(void *context, int rank, const char *text);
 };
 
 struct rendezvous_options {
