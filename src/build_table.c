@@ -8,6 +8,7 @@
 #include "launcher/xalloc.h"
 
 #include <cjson/cJSON.h>
+#include <hwloc.h>
 #include <libssh2.h>
 #include <sodium.h>
 #include <stdbool.h>
@@ -62,6 +63,7 @@ static void put_libraries(struct text_buffer *table)
 {
     text_buffer_put_string(table, "\nLibraries:\n");
     text_buffer_printf(table, "    cJSON %s\n", cJSON_Version());
+    text_buffer_printf(table, "    hwloc %s\n", HWLOC_VERSION);
     text_buffer_printf(table, "    libuv %s\n", uv_version_string());
     text_buffer_printf(table, "    libssh2 %s\n", LIBSSH2_VERSION);
     text_buffer_printf(table, "    libsodium %s\n", sodium_version_string());

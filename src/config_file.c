@@ -28,8 +28,7 @@ static const char *const expected[] = {
     [TYPE_TEXT] = "a text",       [TYPE_BOOL] = "true or false", [TYPE_CONTROLLER] = "gloo",
 };
 
-/* A key, and the option that it is another name of. One without an option is there because files
- * have it: of autotune, whatever else is said means nothing unless it is enabled. */
+/* A key, and the option that it is another name of. */
 struct config_row {
     const char *path;
     enum config_type type;
@@ -50,11 +49,11 @@ static const struct config_row rows[] = {
     { "params.torus_allreduce", TYPE_BOOL, "--torus-allreduce", "--no-torus-allreduce" },
     { "autotune", TYPE_SECTION, NULL, NULL },
     { "autotune.enabled", TYPE_BOOL, "--autotune", "--no-autotune" },
-    { "autotune.log_file", TYPE_TEXT, NULL, NULL },
-    { "autotune.warmup_samples", TYPE_INT, NULL, NULL },
-    { "autotune.steps_per_sample", TYPE_INT, NULL, NULL },
-    { "autotune.bayes_opt_max_samples", TYPE_INT, NULL, NULL },
-    { "autotune.gaussian_process_noise", TYPE_NUMBER, NULL, NULL },
+    { "autotune.log_file", TYPE_TEXT, "--autotune-log-file", NULL },
+    { "autotune.warmup_samples", TYPE_INT, "--autotune-warmup-samples", NULL },
+    { "autotune.steps_per_sample", TYPE_INT, "--autotune-steps-per-sample", NULL },
+    { "autotune.bayes_opt_max_samples", TYPE_INT, "--autotune-bayes-opt-max-samples", NULL },
+    { "autotune.gaussian_process_noise", TYPE_NUMBER, "--autotune-gaussian-process-noise", NULL },
     { "timeline", TYPE_SECTION, NULL, NULL },
     { "timeline.filename", TYPE_TEXT, "--timeline-filename", NULL },
     { "timeline.mark_cycles", TYPE_BOOL, "--timeline-mark-cycles", "--no-timeline-mark-cycles" },
@@ -214,7 +213,7 @@ static int fail_type(const struct config_node *node, enum config_type type, cons
                      node->kind == CONFIG_QUOTED ? " (in quotes it is a text)" : "");
 }
 
-/* The option that a value stands for; NULL: it says nothing. */
+/* The option that a value stands for. */
 static const char *option_of(const struct config_row *row, const struct config_node *node)
 {
     if (row->type == TYPE_BOOL && is_word(node->value, falses))
@@ -238,8 +237,6 @@ static int set_option(struct config *config, const struct config_node *node, con
                       struct err *err)
 {
     const char *name = option_of(config->row, node);
-    if (!name)
-        return HVD_OK;
     const char *given = given_on_line(config);
     if (!given)
         return options_set(&hvdrun_option_table, config->options, config->seen, name, node->value,

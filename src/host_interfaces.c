@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dealing out --network-interfaces; see host_interfaces.h. */
+/* Dealing out --network-interfaces; see host_interfaces.h. What a choice names is known only on its
+ * host; that it can be nothing but loopback is plain from its words. That this is of no use is plain
+ * only between this machine and an address that is not its own. */
 #include "src/host_interfaces.h"
 
 #include "launcher/bad_input.h"
@@ -47,4 +49,51 @@ int host_interfaces_make(struct string_list *choices, const struct string_list *
             rc = bad_input(err, source, "too long for %s", host);
     }
     return rc;
+}
+
+static bool is_apart(enum host_place a, enum host_place b)
+{
+    return (a == HOST_HERE && b == HOST_ELSEWHERE) || (a == HOST_ELSEWHERE && b == HOST_HERE);
+}
+
+static bool may_be_apart(enum host_place a, enum host_place b)
+{
+    return a != HOST_HERE || b != HOST_HERE;
+}
+
+/* A host that is not `but` and is `far` from it, or NULL. */
+static const char *other_machine(const struct rank_plan *plan, int but,
+                                 bool (*far)(enum host_place, enum host_place),
+                                 host_place_fn *place, void *context)
+{
+    enum host_place here = place(context, plan->hosts[but].host->name);
+    for (int i = 0; i < plan->host_count; i++) {
+        const char *host = plan->hosts[i].host->name;
+        if (i != but && far(here, place(context, host)))
+            return host;
+    }
+    return NULL;
+}
+
+int host_interfaces_check(const struct string_list *choices, const struct rank_plan *plan,
+                          host_place_fn *place, void *context, struct string_list *warnings,
+                          struct err *err)
+{
+    for (int i = 0; i < plan->host_count; i++) {
+        const char *choice = choices->items[i], *host = plan->hosts[i].host->name, *other;
+        struct shown shown;
+        if (!*choice || !interfaces_choice_is_loopback(choice))
+            continue;
+        show_token(&shown, choice, strlen(choice));
+        if ((other = other_machine(plan, i, is_apart, place, context)))
+            return bad_input(err, source,
+                             "only loopback on %s, which ranks on %s do not reach: '%s'", host,
+                             other, shown.text);
+        other = other_machine(plan, i, may_be_apart, place, context);
+        if (other && warnings->count == 0)
+            string_list_take(warnings, xasprintf("%s: only loopback on %s, which ranks on %s reach "
+                                                 "only if both are one machine: '%s'",
+                                                 source, host, other, shown.text));
+    }
+    return HVD_OK;
 }

@@ -88,6 +88,8 @@ int main(int argc, char **argv)
     static const struct keeper_times times = { .hang_up_ms = 15000, .sweep_ms = 5000 };
     struct agent_options options = { 0 };
     (void)argc;
+    uv_must_find_memory();
+    uv_must_explain_aborts();
     bool understood = read_options(&options, argv);
     if (understood && options.version) {
         puts("hvdagent " PACKAGE_VERSION);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a static hvdagent must not take from libc: a look into the user database, which would load
- * shared libraries of the very libc it was linked with. libuv has a call that needs it and that
- * hvdagent never makes. */
+/* What a static hvdagent must not take from elsewhere, or has nowhere to take from:
+ *   a look into the user database, which would load shared libraries of the very libc it was linked
+ *   with; libuv has a call that needs it and that hvdagent never makes;
+ *   plugins of hwloc, which are shared libraries too;
+ *   libudev, which has no static library; hwloc asks it about disks only.
+ * configure tries whether that is enough. */
 #include <errno.h>
 #include <pwd.h>
 #include <stddef.h>
@@ -14,4 +17,50 @@ int getpwuid_r(uid_t uid, struct passwd *entry, char *memory, size_t size, struc
     (void)size;
     *result = NULL;
     return ENOSYS;
+}
+
+void *__wrap_dlopen(const char *path, int mode);
+void *__wrap_dlopen(const char *path, int mode)
+{
+    (void)path;
+    (void)mode;
+    return NULL;
+}
+
+/* Without a context none of the others is called. */
+void *udev_new(void);
+void *udev_new(void)
+{
+    return NULL;
+}
+
+void *udev_unref(void *udev);
+void *udev_unref(void *udev)
+{
+    (void)udev;
+    return NULL;
+}
+
+void *udev_device_new_from_subsystem_sysname(void *udev, const char *subsystem, const char *name);
+void *udev_device_new_from_subsystem_sysname(void *udev, const char *subsystem, const char *name)
+{
+    (void)udev;
+    (void)subsystem;
+    (void)name;
+    return NULL;
+}
+
+const char *udev_device_get_property_value(void *device, const char *key);
+const char *udev_device_get_property_value(void *device, const char *key)
+{
+    (void)device;
+    (void)key;
+    return NULL;
+}
+
+void *udev_device_unref(void *device);
+void *udev_device_unref(void *device)
+{
+    (void)device;
+    return NULL;
 }

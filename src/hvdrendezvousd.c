@@ -304,6 +304,7 @@ int main(int argc, char **argv)
     (void)argc;
     fill_stdio();
     signal(SIGPIPE, SIG_IGN);
+    uv_must_explain_aborts();
     prctl(PR_SET_DUMPABLE, 0); /* a core, or a debugger, would have the keys */
     if (hvdrendezvousd_options_parse(&service.options, argv, &err) < 0)
         return refuse(STATUS_USAGE, &err);

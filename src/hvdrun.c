@@ -17,6 +17,8 @@
 #include "src/job_rendezvous.h"
 #include "src/job_setup.h"
 #include "src/loop_leave.h"
+#include "src/report_file.h"
+#include "src/report_json.h"
 #include "src/ssh_way.h"
 
 #include <errno.h>
@@ -41,6 +43,7 @@ struct run {
     uv_loop_t loop;
     uv_signal_t signals[WATCHED];
     bool finished; /* the job is over */
+    struct report_file report;
     struct job_rendezvous *rendezvous;
     struct job *job;
     int exit_status;
@@ -62,7 +65,7 @@ static int print(const struct run *run, const char *text)
     if (run->closed[1])
         errno = EBADF;
     if (run->closed[1] || fputs(text, stdout) < 0 || fflush(stdout) != 0) {
-        fprintf(stderr, "hvdrun: stdout: %s\n", strerror(errno));
+        fprintf(stderr, "hvdrun: error: stdout: %s\n", strerror(errno));
         return STATUS_OUTPUT_LOST;
     }
     return EXIT_SUCCESS;
@@ -148,6 +151,41 @@ static void ignore_questions(struct run *run)
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
+/* HVD_OK or a status and `err`, which names the option. */
+static int write_report(struct run *run, const struct job_report *report, struct err *err)
+{
+    char *json = report_json(report);
+    if (!json)
+        return fail(err, HVD_ERR_NOMEM, "--report: out of memory");
+    char *text = xasprintf("%s%s", report->amid_line ? "\n" : "", json);
+    int rc = report_file_write(&run->report, text, strlen(text), err);
+    free(text);
+    free(json);
+    return rc == HVD_OK ? rc : fail_context(err, "--report");
+}
+
+static int on_report(void *context, const struct job_report *report, struct err *err)
+{
+    struct run *run = context;
+    return run->options.report ? write_report(run, report, err) : HVD_OK;
+}
+
+/* Of a job that has come to nothing before there was one. --check-hosts has no report. */
+static void report_failure(struct run *run, int exit_status, const char *text)
+{
+    struct job_report report;
+    struct err err = { 0 };
+    if (run->report.fd < 0)
+        return;
+    job_report_init(&report, &run->setup.plan, run->setup.id, run->setup.epoch_ms, 1);
+    report.exit_status = exit_status;
+    report.cause = CAUSE_JOB;
+    snprintf(report.text, sizeof report.text, "error: %s", text);
+    if (write_report(run, &report, &err) < 0)
+        fprintf(stderr, "hvdrun: warning: %s\n", err.text);
+    job_report_fini(&report);
+}
+
 static void on_finished(void *context, int exit_status)
 {
     struct run *run = context;
@@ -162,12 +200,12 @@ static void on_finished(void *context, int exit_status)
 static int start_job(struct run *run, struct err *err)
 {
     const struct job_options *options = &run->setup.job;
-    run->rendezvous = job_rendezvous_create(&run->loop, options->plan, options->id,
-                                            &run->setup.key, options->start_timeout_ms, err);
+    run->rendezvous = job_rendezvous_create(&run->loop, options->plan, options->id, &run->setup.key,
+                                            options->start_timeout_ms, err);
     if (!run->rendezvous)
         return STATUS_RESOURCE;
     struct job_meeting meeting = job_rendezvous_meeting(run->rendezvous);
-    static const struct job_callbacks callbacks = { on_finished, on_suspended };
+    static const struct job_callbacks callbacks = { on_report, on_finished, on_suspended };
     run->job = job_create(&run->loop, options, &meeting, &callbacks, run, err);
     if (!run->job) {
         fail_context(err, "--output-filename: cannot create");
@@ -192,6 +230,7 @@ static int run_job(struct run *run)
     watch_signals(run);
     int failed = start_job(run, &err);
     if (failed) {
+        report_failure(run, failed, err.text);
         run->exit_status = refuse(failed, &err);
         stop_watching(run);
         loop_leave(&run->loop);
@@ -209,10 +248,16 @@ static int try_hosts(struct run *run)
     return exit_status ? exit_status : printed;
 }
 
-static void say_warnings(const struct hvdrun_options *options)
+static void say_each_warning(const struct string_list *warnings)
 {
-    for (size_t i = 0; i < options->warnings.count; i++)
-        fprintf(stderr, "hvdrun: warning: %s\n", options->warnings.items[i]);
+    for (size_t i = 0; i < warnings->count; i++)
+        fprintf(stderr, "hvdrun: warning: %s\n", warnings->items[i]);
+}
+
+static void say_warnings(const struct hvdrun_options *options, const struct job_setup *setup)
+{
+    say_each_warning(&options->warnings);
+    say_each_warning(&setup->warnings);
     for (size_t i = 0; options->verbose && i < options->notes.count; i++)
         fprintf(stderr, "hvdrun: %s\n", options->notes.items[i]);
 }
@@ -233,6 +278,15 @@ static int become_ssh(char **argv, struct err *err)
     return refuse(STATUS_INTERNAL, err);
 }
 
+/* Before anything is started. */
+static int open_report(struct run *run, struct err *err)
+{
+    if (!run->options.report || run->options.check_hosts)
+        return HVD_OK;
+    int rc = report_file_open(&run->report, run->options.report, run->closed, err);
+    return rc == HVD_OK ? rc : fail_context(err, "--report: cannot create");
+}
+
 /* From options that are fine to an exit status. */
 static int act(struct run *run, char **argv)
 {
@@ -244,22 +298,32 @@ static int act(struct run *run, char **argv)
         return print_made(run, rank_plan_table(&setup->plan));
     if (!ssh_way() && job_setup_needs_ssh(setup))
         return become_ssh(argv, &err);
-    say_warnings(&run->options);
+    if (open_report(run, &err) < 0)
+        return refuse(STATUS_CANNOT_CREATE, &err);
+    say_warnings(&run->options, setup);
     int failed = job_setup_finish(setup, run->closed, &err);
-    if (failed)
+    if (failed) {
+        report_failure(run, failed, err.text);
         return refuse(failed, &err);
+    }
+    setup->job.report_fd = run->report.own > 0 ? run->report.own : 0;
     return run->options.check_hosts ? try_hosts(run) : run_job(run);
 }
 
 int main(int argc, char **argv)
 {
-    struct run run = { .exit_status = STATUS_INTERNAL }; /* until somebody decides */
+    struct run run = { .exit_status = STATUS_INTERNAL,
+                       .report.fd = -1 }; /* until somebody decides */
     struct err err = { 0 };
+    uv_must_find_memory();
+    uv_must_explain_aborts();
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of whoever writes it */
     fill_stdio(&run);
     if (hvdrun_options_parse(&run.options, argc, argv, &err) < 0)
         return refuse(STATUS_USAGE, &err);
     char *answer = hvdrun_options_answer(&run.options);
     int status = answer ? print_made(&run, answer) : act(&run, argv);
+    report_file_close(&run.report);
     job_setup_fini(&run.setup);
     hvdrun_options_fini(&run.options);
     return status;

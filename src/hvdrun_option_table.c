@@ -2,8 +2,10 @@
 /* Every option of hvdrun. hvdrun(1) explains them. */
 #include "src/hvdrun_options.h"
 
+#include "launcher/binding.h"
 #include "lib/base/env_names.h"
 #include "lib/base/place.h"
+#include "lib/base/settings.h"
 #include "src/identity_file.h"
 #include "src/interface_option.h"
 #include "src/option_checks.h"
@@ -22,7 +24,7 @@ static const char watching[] = "Timeline, stalled ranks, log of the library";
 static const char others[] = "For Horovod itself and for NCCL; libhvd does not read them";
 static const char other[] = "Other";
 
-enum { RIVALS_HOSTS = 1, RIVALS_MARKS, RIVALS_STALL, RIVALS_LOG_TIME };
+enum { RIVALS_HOSTS = 1, RIVALS_MARKS, RIVALS_STALL, RIVALS_LOG_TIME, RIVALS_AUTOTUNE };
 enum { MEGABYTES_MAX = 65536, SECONDS_MAX = 999999999 };
 
 /* Asks for what is the case. */
@@ -58,6 +60,39 @@ static const struct option_row rows[] = {
       .offset = MEMBER(hostfile),
       .rivals = RIVALS_HOSTS,
       .offer = OFFER_FILES,
+      .group = job },
+    { .names = { "--map-by", "-map-by" },
+      .metavar = "ORDER",
+      .help = "slot: fill one host after the other, which is the default; node: give each host a "
+              "rank in its turn",
+      .kind = OPTION_TEXT,
+      .offset = MEMBER(map_by),
+      .choices = "slot node",
+      .offer = OFFER_CHOICES,
+      .group = job },
+    { .names = { "--bind-to", "-bind-to" },
+      .metavar = "KIND",
+      .help = "bind each rank to a core, a socket or a NUMA node of its host, in turn: none, core, "
+              "socket or numa; else none. With :overload-allowed behind it, even where there are "
+              "more ranks than cores",
+      .kind = OPTION_TEXT,
+      .offset = MEMBER(bind_to),
+      .choices = BINDING_CHOICES,
+      .offer = OFFER_CHOICES,
+      .group = job },
+    { .names = { "--report-bindings", "-report-bindings" },
+      .help = "tell of each rank what it is bound to",
+      .kind = OPTION_FLAG,
+      .offset = MEMBER(report_bindings),
+      .group = job },
+    { .names = { "--stopped" },
+      .metavar = "ACTION",
+      .help = "what a rank is that somebody stops with SIGSTOP or SIGTSTP: warn, which is the "
+              "default, says so; fail ends the job",
+      .kind = OPTION_TEXT,
+      .offset = MEMBER(stopped),
+      .choices = "warn fail",
+      .offer = OFFER_CHOICES,
       .group = job },
     { .names = { "-x" },
       .metavar = "NAME[=VALUE]",
@@ -142,6 +177,16 @@ static const struct option_row rows[] = {
       .offset = MEMBER(output_filename),
       .offer = OFFER_DIRECTORIES,
       .group = output },
+    { .names = { "--report" },
+      .metavar = "FILE",
+      .help =
+          "write into FILE, as JSON, what became of each rank and host, and why the job ended as "
+          "it did",
+      .kind = OPTION_TEXT,
+      .offset = MEMBER(report),
+      .check = check_path,
+      .offer = OFFER_FILES,
+      .group = output },
     { .names = { "-prefix-timestamp", "--prefix-output-with-timestamp" },
       .help = "begin every line of the ranks with the time",
       .kind = OPTION_FLAG,
@@ -178,6 +223,16 @@ static const struct option_row rows[] = {
       .min = 0,
       .max = 3600,
       .group = time_limits },
+    { .names = { "--timeout" },
+      .metavar = "SECONDS",
+      .help =
+          "how long the whole job may take before it is stopped with status 124, 1 to 999999999; "
+          "else as long as it takes",
+      .kind = OPTION_INT,
+      .offset = MEMBER(timeout_s),
+      .min = 1,
+      .max = SECONDS_MAX,
+      .group = time_limits },
     { .names = { "--fusion-threshold-mb" },
       .metavar = "N",
       .help = "how many MiB of small tensors are reduced together at most, 0 to 65536",
@@ -204,6 +259,67 @@ static const struct option_row rows[] = {
       .sets = ENV_CACHE_CAPACITY,
       .min = 0,
       .max = 1 << 20,
+      .group = tuning },
+    { .names = { "--autotune" },
+      .help = "find out while training how much to fuse, how long to wait, and where algorithms "
+              "change",
+      .kind = OPTION_SETS,
+      .offset = MEMBER(set),
+      .sets = ENV_AUTOTUNE,
+      .constant = "1",
+      .rivals = RIVALS_AUTOTUNE,
+      .group = tuning },
+    { .names = { "--no-autotune" },
+      .help = "do not",
+      .kind = OPTION_SETS,
+      .offset = MEMBER(set),
+      .sets = ENV_AUTOTUNE,
+      .constant = "0",
+      .rivals = RIVALS_AUTOTUNE,
+      .group = tuning },
+    { .names = { "--autotune-log-file" },
+      .metavar = "FILE",
+      .help = "write what was tried, and how fast it was, into FILE",
+      .kind = OPTION_SETS,
+      .offset = MEMBER(set),
+      .sets = ENV_AUTOTUNE_LOG,
+      .check = check_path,
+      .offer = OFFER_FILES,
+      .group = tuning },
+    { .names = { "--autotune-warmup-samples" },
+      .metavar = "N",
+      .help = "how many samples do not count, 0 to 10000; else 3",
+      .kind = OPTION_SETS,
+      .offset = MEMBER(set),
+      .sets = ENV_AUTOTUNE_WARMUP_SAMPLES,
+      .min = 0,
+      .max = SETTINGS_WARMUP_MAX,
+      .group = tuning },
+    { .names = { "--autotune-steps-per-sample" },
+      .metavar = "N",
+      .help = "how many steps of training make a sample, 1 to 10000; else 10",
+      .kind = OPTION_SETS,
+      .offset = MEMBER(set),
+      .sets = ENV_AUTOTUNE_STEPS_PER_SAMPLE,
+      .min = 1,
+      .max = SETTINGS_STEPS_MAX,
+      .group = tuning },
+    { .names = { "--autotune-bayes-opt-max-samples" },
+      .metavar = "N",
+      .help = "how many samples are searched with, 1 to 100; else 20",
+      .kind = OPTION_SETS,
+      .offset = MEMBER(set),
+      .sets = ENV_AUTOTUNE_MAX_SAMPLES,
+      .min = 1,
+      .max = SETTINGS_SAMPLES_MAX,
+      .group = tuning },
+    { .names = { "--autotune-gaussian-process-noise" },
+      .metavar = "X",
+      .help = "how much of the difference between samples may be chance, 0 to 1; else 0.8",
+      .kind = OPTION_SETS,
+      .offset = MEMBER(set),
+      .sets = ENV_AUTOTUNE_NOISE,
+      .check = check_share,
       .group = tuning },
     { .names = { "--timeline-filename" },
       .metavar = "FILE",
@@ -345,8 +461,7 @@ static const struct option_row rows[] = {
       .kind = OPTION_FLAG,
       .offset = MEMBER(no_cache),
       .group = other },
-    WITHOUT("--no-autotune", "the same; hvdrun does not do it anyway"),
-    WITHOUT("--no-hierarchical-allreduce", "the same"),
+    WITHOUT("--no-hierarchical-allreduce", "the same; libhvd chooses the algorithm itself"),
     WITHOUT("--no-hierarchical-allgather", "the same"),
     WITHOUT("--no-torus-allreduce", "the same"),
     WITHOUT("--no-mpi-threads-disable", "the same"),

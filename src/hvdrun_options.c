@@ -2,19 +2,21 @@
 /* The command line of hvdrun:
  *   words by table (options.c), then the configuration file, then the environment; then what no
  *   single option can know, and what follows from several.
- * Fails on what options.c and config_file.c refuse, without -np where hosts are given, without a
- * program, and on a shutdown before its warning. */
+ * Fails on what options.c and config_file.c refuse, on variables that the ranks would refuse, without
+ * -np where hosts are given, without a program, and on a shutdown before its warning. */
 #include "src/hvdrun_options.h"
 
 #include "launcher/bad_input.h"
 #include "launcher/number.h"
 #include "launcher/xalloc.h"
 #include "lib/base/env_names.h"
+#include "lib/base/settings.h"
 #include "src/build_table.h"
 #include "src/completion.h"
 #include "src/config_file.h"
 #include "src/option_checks.h"
 #include "src/option_set.h"
+#include "src/rank_settings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +79,13 @@ static void export_variables(struct hvdrun_options *options)
     }
 }
 
+/* -x may have set another one than the option, which is checked when it is read. */
+static int check_exported_ports(const struct hvdrun_options *options, struct err *err)
+{
+    const char *ports = string_list_variable(&options->set, ENV_PORT_RANGE);
+    return ports ? check_port_range(ports, "$" ENV_PORT_RANGE, err) : HVD_OK;
+}
+
 /* What was asked for, and libhvd does not do. */
 static void note_foreign(struct hvdrun_options *options, const struct options_seen *seen)
 {
@@ -89,23 +98,16 @@ static void note_foreign(struct hvdrun_options *options, const struct options_se
                 xasprintf("%s: for Horovod and NCCL; libhvd does not read it", foreign[i]));
 }
 
-/* The value of a variable as a rank of this job will find it. */
-static const char *rank_variable(const struct hvdrun_options *options, const char *name)
-{
-    const char *value = string_list_variable(&options->set, name);
-    return value ? value : getenv(name);
-}
-
-/* A rank would refuse this, in its own way and after everything was started. */
+/* rank_settings_check() would refuse this, but name variables where options were given. */
 static int check_stall_times(const struct hvdrun_options *options, const struct options_seen *seen,
                              struct err *err)
 {
     const char *name = given(seen, "--stall-check-shutdown-time-seconds");
     const char *shutdown = string_list_variable(&options->set, ENV_STALL_SHUTDOWN_TIME);
-    const char *warning = rank_variable(options, ENV_STALL_CHECK_TIME);
-    const char *off = rank_variable(options, ENV_STALL_CHECK_DISABLE);
+    const char *warning = rank_settings_variable(&options->set, ENV_STALL_CHECK_TIME);
+    const char *off = rank_settings_variable(&options->set, ENV_STALL_CHECK_DISABLE);
     bool is_off = off && strcmp(off, "0") != 0 && strcasecmp(off, "false") != 0;
-    int shutdown_s = 0, warning_s = 60;
+    int shutdown_s = 0, warning_s = SETTINGS_STALL_CHECK_S;
     if (warning)
         number_parse(&warning_s, warning, strlen(warning), 1, 999999999);
     if (!name || !shutdown || is_off ||
@@ -113,6 +115,22 @@ static int check_stall_times(const struct hvdrun_options *options, const struct 
         return HVD_OK;
     return bad_input(err, name, "is %d, less than %d of --stall-check-warning-time-seconds",
                      shutdown_s, warning_s);
+}
+
+/* Files have all of these, whether it is enabled or not. */
+static void note_idle_autotune(struct hvdrun_options *options, const struct options_seen *seen)
+{
+    static const char *const idle[] = { "--autotune-log-file", "--autotune-warmup-samples",
+                                        "--autotune-steps-per-sample",
+                                        "--autotune-bayes-opt-max-samples",
+                                        "--autotune-gaussian-process-noise" };
+    const char *on = rank_settings_variable(&options->set, ENV_AUTOTUNE);
+    if (on && strcmp(on, "0") != 0 && strcasecmp(on, "false") != 0)
+        return;
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
+        if (given(seen, idle[i]))
+            string_list_take(&options->notes,
+                             xasprintf("%s: without --autotune nothing is tuned", idle[i]));
 }
 
 static int check_command(const struct hvdrun_options *options, struct err *err)
@@ -149,7 +167,11 @@ static int complete(struct hvdrun_options *options, struct options_seen *seen, s
     choose_ports(options);
     export_variables(options);
     note_foreign(options, seen);
-    if ((rc = check_stall_times(options, seen, err)) < 0)
+    note_idle_autotune(options, seen);
+    if ((rc = check_stall_times(options, seen, err)) < 0 ||
+        (rc = check_exported_ports(options, err)) < 0)
+        return rc;
+    if ((rc = rank_settings_check(&options->set, err)) < 0)
         return rc;
     if ((options->hosts || options->hostfile) && (rc = hvdrun_options_need_np(options, err)) < 0)
         return rc;

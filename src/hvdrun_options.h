@@ -21,6 +21,9 @@ struct hvdrun_options {
     const char *hosts;        /* what -H was given; NULL if it was not */
     const char *hosts_source; /* the option as written, "-H" or "--hosts", for messages */
     const char *hostfile;     /* NULL if not given; never together with hosts */
+    const char *map_by;       /* "slot" or "node", in any case; NULL if not given */
+    const char *bind_to;      /* one of BINDING_CHOICES, in any case; NULL if not given */
+    bool report_bindings;
     bool dry_run;
     bool check_hosts;                    /* command[0] may be missing then, and np, which is 1 */
     bool gloo, no_cache, without_extras; /* asked for; it is so anyway */
@@ -37,12 +40,15 @@ struct hvdrun_options {
     int port_low, port_high;       /* the same; 0 if not given */
 
     const char *output_filename;
+    const char *report; /* NULL if not given */
     bool prefix_timestamp;
     bool verbose;
 
     int start_timeout_s; /* option, else $HOROVOD_START_TIMEOUT, else 30 */
     int heartbeat_timeout_s;
-    int grace_s; /* between SIGTERM and SIGKILL */
+    const char *stopped; /* "warn" or "fail", in any case; NULL if not given */
+    int grace_s;         /* between SIGTERM and SIGKILL */
+    int timeout_s;       /* for the whole job; 0: as long as it takes */
 
     /* NAME=VALUE for every rank, over what is passed on from our own environment, also where a
      * variable is not passed on otherwise. No name is there twice. */
@@ -61,8 +67,8 @@ struct hvdrun_options {
 /* Reads the configuration file, identity files, and the environment. Returns HVD_OK; or
  * HVD_ERR_INVALID and one line, "-np: not a number: 'x'", and the lists are empty.
  *
- * With --help, --version, --check-build or --completion the rest is not checked and `command` may be
- * NULL; hvdrun_options_answer() has what is to be printed. */
+ * With --help, --version, --check-build or --completion the rest is not checked and `command` may
+ * be NULL; hvdrun_options_answer() has what is to be printed. */
 int hvdrun_options_parse(struct hvdrun_options *options, int argc, char **argv, struct err *err);
 void hvdrun_options_fini(struct hvdrun_options *options);
 

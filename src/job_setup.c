@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setting a job up; see job_setup.h. Fails on hosts that cannot be understood, on more ranks than
- * slots, on interfaces of hosts that the job does not have; then when descriptors are short, the
- * working directory is gone, or hvdagent is not there. */
+ * slots, on interfaces of hosts that the job does not have, or by which its ranks cannot be reached;
+ * then when descriptors are short, the working directory is gone, or hvdagent is not there. */
 #include <config.h>
 
 #include "src/job_setup.h"
@@ -18,7 +18,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -51,17 +53,48 @@ static int read_hosts(struct job_setup *setup, struct err *err)
     return read_given_hosts(setup, err);
 }
 
+static uint64_t wall_clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static enum host_place place_of(void *context, const char *host)
+{
+    if (local_host_is(context, host))
+        return HOST_HERE;
+    return local_host_is_not(context, host) ? HOST_ELSEWHERE : HOST_UNKNOWN;
+}
+
+static int deal_out_interfaces(struct job_setup *setup, struct err *err)
+{
+    struct local_host self;
+    int rc =
+        host_interfaces_make(&setup->interfaces, &setup->options->interfaces, &setup->plan, err);
+    if (rc < 0)
+        return rc;
+    local_host_init(&self);
+    rc = host_interfaces_check(&setup->interfaces, &setup->plan, place_of, &self, &setup->warnings,
+                               err);
+    local_host_fini(&self);
+    return rc;
+}
+
 int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options, struct err *err)
 {
     setup->options = options;
+    setup->epoch_ms = wall_clock_ms();
     int rc = read_hosts(setup, err);
     if (rc < 0)
         return rc;
     bool all = options->np == 0 || options->check_hosts; /* every slot there is */
     int np = all ? host_list_slots(&setup->hosts) : options->np;
-    if ((rc = rank_plan_make(&setup->plan, &setup->hosts, np, err)) < 0)
+    bool by_node = options->map_by && strcasecmp(options->map_by, "node") == 0;
+    if ((rc = rank_plan_make(&setup->plan, &setup->hosts, np,
+                             by_node ? RANKS_BY_NODE : RANKS_BY_SLOT, err)) < 0)
         return rc;
-    return host_interfaces_make(&setup->interfaces, &options->interfaces, &setup->plan, err);
+    return deal_out_interfaces(setup, err);
 }
 
 bool job_setup_needs_ssh(const struct job_setup *setup)
@@ -149,6 +182,8 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
         .id = setup->id,
         .job_key = setup->key_text,
         .output_directory = options->output_filename,
+        .binding = binding_parse(options->bind_to ? options->bind_to : "none"),
+        .report_bindings = options->report_bindings,
         .timestamps = options->prefix_timestamp,
         .verbose = options->verbose,
         .status_line = isatty(STDERR_FILENO) && !options->verbose,
@@ -159,6 +194,10 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
         .grace_ms = (uint32_t)options->grace_s * 1000,
         .start_timeout_ms = (uint32_t)options->start_timeout_s * 1000,
         .silence_ms = (uint32_t)options->heartbeat_timeout_s * 1000,
+        .timeout_ms = (uint64_t)options->timeout_s * 1000,
+        .epoch_ms = setup->epoch_ms,
+        .stopped_fails = options->stopped && strcasecmp(options->stopped, "fail") == 0,
+        .keep_lines = options->report,
     };
 }
 
@@ -189,6 +228,7 @@ void job_setup_fini(struct job_setup *setup)
     explicit_bzero(setup->key_text, sizeof setup->key_text);
     string_list_fini(&setup->environment);
     string_list_fini(&setup->interfaces);
+    string_list_fini(&setup->warnings);
     free(setup->agent);
     rank_plan_fini(&setup->plan);
     host_list_fini(&setup->hosts);

@@ -21,7 +21,9 @@ struct job_setup {
     struct host_list hosts;
     struct rank_plan plan;
     struct string_list environment, interfaces;
-    char id[JOB_ID_SIZE];
+    struct string_list warnings; /* a line each; after job_setup_plan() */
+    char id[JOB_ID_SIZE];        /* "" before job_setup_finish() */
+    uint64_t epoch_ms;           /* when the job began: since 1970 */
     struct job_key key;
     char key_text[JOB_KEY_HEX_SIZE];
     char *agent;
@@ -31,7 +33,8 @@ struct job_setup {
     struct job_options job;
 };
 
-/* Places the ranks; what can be known before anything is started. HVD_OK or HVD_ERR_INVALID. */
+/* Places the ranks; what can be known before anything is started. The job begins here. HVD_OK or
+ * HVD_ERR_INVALID. */
 int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options, struct err *err);
 
 /* Is some host reached through libssh2? */

@@ -20,6 +20,7 @@ src_liboptions_la_SOURCES = \
 	src/option_set.c src/option_set.h \
 	src/options.c src/options.h \
 	src/options_help.c \
+	src/rank_settings.c src/rank_settings.h \
 	src/refused_options.c src/refused_options.h
 src_liboptions_la_CPPFLAGS = $(AM_CPPFLAGS) -DENABLED_SANITIZERS='"$(ENABLED_SANITIZERS)"'
 
@@ -28,7 +29,10 @@ src_libhvdrun_la_SOURCES = \
 	src/check_hosts.c src/check_hosts.h \
 	src/job_rendezvous.c src/job_rendezvous.h \
 	src/job_setup.c src/job_setup.h \
-	src/loop_leave.c src/loop_leave.h
+	src/loop_leave.c src/loop_leave.h \
+	src/report_file.c src/report_file.h \
+	src/report_json.c src/report_json.h
+src_libhvdrun_la_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
 src_libhvdrun_la_CPPFLAGS = $(AM_CPPFLAGS) -DAGENT_DIRECTORY='"$(agentdir)"' \
 	-DBINARY_DIRECTORY='"$(bindir)"'
 
@@ -54,10 +58,10 @@ src_libservice_la_SOURCES = \
 src_hvdagent_SOURCES = src/hvdagent.c
 if STATIC_AGENT
 src_hvdagent_SOURCES += src/hvdagent_static.c
-src_hvdagent_LDFLAGS = $(AM_LDFLAGS) -all-static
-src_hvdagent_LDADD = launcher/liblauncher.la lib/base/libbase.la $(UV_STATIC_LIBS)
+src_hvdagent_LDFLAGS = $(AM_LDFLAGS) -all-static -Wl,--wrap=dlopen
+src_hvdagent_LDADD = launcher/liblauncher.la lib/base/libbase.la $(HWLOC_STATIC_LIBS) $(UV_STATIC_LIBS)
 else
-src_hvdagent_LDADD = launcher/liblauncher.la lib/base/libbase.la $(UV_LIBS)
+src_hvdagent_LDADD = launcher/liblauncher.la lib/base/libbase.la $(HWLOC_LIBS) $(UV_LIBS)
 endif
 
 # What shells complete; made by hvdrun itself, where bash and zsh look for it.

@@ -59,6 +59,21 @@ int check_milliseconds(const char *value, const char *source, struct err *err)
     return HVD_OK;
 }
 
+int check_share(const char *value, const char *source, struct err *err)
+{
+    static const char hint[] = "expected 0 to 1, such as 0.8";
+    size_t whole = count_digits(value), length = strlen(value);
+    int number;
+    if (*value == '-' && is_decimal(value + 1))
+        return refuse(value, length, source, "out of range", hint, err);
+    if (!is_decimal(value))
+        return refuse(value, length, source, "not a number", hint, err);
+    if (number_parse(&number, value, whole, 0, 1) != NUMBER_OK ||
+        (number == 1 && strspn(value + whole, ".0") != length - whole))
+        return refuse(value, length, source, "out of range", hint, err);
+    return HVD_OK;
+}
+
 int check_cores(const char *value, const char *source, struct err *err)
 {
     enum { CORE_MAX = 65535 };

@@ -14,6 +14,9 @@ int check_remote_shell(const char *value, const char *source, struct err *err);
 /* Milliseconds as the library reads them: digits, perhaps a point and more digits; 0 to 60000. */
 int check_milliseconds(const char *value, const char *source, struct err *err);
 
+/* From 0 to 1, written likewise. */
+int check_share(const char *value, const char *source, struct err *err);
+
 /* Numbers with commas between. */
 int check_cores(const char *value, const char *source, struct err *err);
 

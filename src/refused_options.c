@@ -17,7 +17,6 @@
 
 static const char no_elastic[] = "elastic jobs are not supported yet";
 static const char no_algorithm[] = "libhvd chooses the algorithm itself";
-static const char no_autotune[] = "autotuning is not supported yet";
 static const char no_mpi[] = "hvdrun has no MPI controller";
 static const char no_jsrun[] = "hvdrun has no jsrun controller";
 
@@ -32,12 +31,6 @@ const struct option_row refused_options[] = {
     REFUSED(no_algorithm, "--hierarchical-allreduce"),
     REFUSED(no_algorithm, "--hierarchical-allgather"),
     REFUSED(no_algorithm, "--torus-allreduce"),
-    REFUSED(no_autotune, "--autotune"),
-    REFUSED(no_autotune, "--autotune-log-file"),
-    REFUSED(no_autotune, "--autotune-warmup-samples"),
-    REFUSED(no_autotune, "--autotune-steps-per-sample"),
-    REFUSED(no_autotune, "--autotune-bayes-opt-max-samples"),
-    REFUSED(no_autotune, "--autotune-gaussian-process-noise"),
     REFUSED(no_mpi, "--mpi"),
     REFUSED(no_mpi, "--mpi-args"),
     REFUSED(no_mpi, "--mpi-threads-disable"),
@@ -49,16 +42,14 @@ const struct option_row refused_options[] = {
     FOREIGN("use -H HOST:N, with N ranks for each host", "-ppn", "-N", "--npernode", "-npernode"),
     FOREIGN("use -H HOST:N, with N ranks for each host", "--ppn", "-perhost", "--pernode",
             "-pernode"),
-    FOREIGN("ranks fill the slots host by host; use -H HOST:N to spread them", "--map-by",
-            "-map-by", "--rank-by", "-rank-by"),
-    FOREIGN("ranks fill the slots host by host; use -H HOST:N to spread them", "--bynode",
-            "-bynode", "--byslot", "-byslot"),
+    FOREIGN("ranks are numbered as --map-by places them", "--rank-by", "-rank-by"),
+    FOREIGN("use --map-by node", "--bynode", "-bynode"),
+    FOREIGN("use --map-by slot", "--byslot", "-byslot"),
     FOREIGN("the order of the hosts is that of the ranks", "--rankfile", "-rankfile", "-rf"),
-    FOREIGN("ranks are not bound, the command may do it", "--bind-to", "-bind-to", "--bind-to-core",
-            "-bind-to-core"),
-    FOREIGN("ranks are not bound, the command may do it", "--bind-to-none", "-bind-to-none",
-            "--cpu-set", "-cpu-set"),
-    FOREIGN("ranks are not bound, the command may do it", "--report-bindings", "-report-bindings"),
+    FOREIGN("use --bind-to core", "--bind-to-core", "-bind-to-core"),
+    FOREIGN("use --bind-to socket", "--bind-to-socket", "-bind-to-socket"),
+    FOREIGN("use --bind-to none", "--bind-to-none", "-bind-to-none"),
+    FOREIGN("--bind-to binds; the command may use taskset(1)", "--cpu-set", "-cpu-set"),
     FOREIGN("not needed: slots are what -H says they are", "--oversubscribe", "-oversubscribe",
             "--use-hwthread-cpus"),
     FOREIGN("slots are what -H says they are", "--nooversubscribe", "-nooversubscribe"),
@@ -81,7 +72,7 @@ const struct option_row refused_options[] = {
             "--mca", "-mca", "--gmca", "-gmca"),
     FOREIGN("use --remote-shell", "-launcher", "-launcher-exec", "-bootstrap", "-bootstrap-exec"),
     FOREIGN("use --network-interfaces", "-iface", "--iface"),
-    FOREIGN("use timeout(1) before hvdrun", "--timeout", "-timeout"),
+    FOREIGN("use --timeout", "-timeout"),
     FOREIGN("use --verbose", "-verbose"),
     FOREIGN("use --version", "-V"),
     FOREIGN("not needed", "--allow-run-as-root", "-allow-run-as-root"),
