@@ -104,6 +104,7 @@ testbed_up() {
 	exec nsenter -t "\$pid" -n -u -i -p -m --wd="\$PWD" env PATH="$TB_DIR/bin:\$PATH" "\$@"
 	.
     chmod +x "$tmp/bin/on"
+    for i in $(seq 0 $((hosts_count - 1))); do user "$i" /bin/sh; done # what this machine's own shell reads is its own
     HOSTS=$(for i in $(seq 0 $((hosts_count - 1))); do target "$i"; done)
     for i in $(seq 0 $((hosts_count - 1))); do host_pids "$i"; done >"$tmp/baseline"
 }
@@ -262,6 +263,14 @@ host_pids_named() {
     done
 }
 
+# listener I: the process of sshd that lets people in.
+listener() {
+    case $hosts_kind in
+    testbed) pgrep -P "$(tb_pid "$1")" sshd ;;
+    loopback) cat "$ssh_folder/pid$1" ;;
+    esac
+}
+
 # job_pids PATTERN: processes of the latest job, by its token, whose program has such a name; hvdrun becomes hvdrun-ssh.
 job_pids() {
     for _p in $(survivors | cut -d/ -f3); do
@@ -312,27 +321,6 @@ show_left() {
 clean() {
     ok "$1" until_true nothing_left
     nothing_left || show_left
-}
-
-# finish_job: waits for the job in the background, as long as a test that fails waits for anything; fills $status.
-finish_job() {
-    status=none
-    until_true job_has_ended || { kill_job; return; }
-    status=0
-    wait "$pid" 2>/dev/null || status=$?
-}
-
-job_has_ended() {
-    case $(sed 's/^[0-9]* (.*) \(.\).*/\1/' "/proc/$pid/stat" 2>/dev/null) in
-    '' | Z | X) ;;
-    *) return 1 ;;
-    esac
-}
-
-kill_job() {
-    # shellcheck disable=SC2046
-    kill -KILL $(survivors | cut -d/ -f3) 2>/dev/null
-    wait "$pid" 2>/dev/null
 }
 
 # ---- jobs that faults hit ----

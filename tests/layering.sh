@@ -12,8 +12,9 @@ may() {
 }
 
 may lib/base 'lib/base/|lib/hvd\.h$'
-may lib/link 'lib/link/|lib/base/'
-may lib/reduce 'lib/reduce/|lib/hvd\.h$'
+may lib/link 'lib/link/|lib/memory/|lib/base/'
+may lib/memory 'lib/memory/|lib/base/'
+may lib/reduce 'lib/reduce/|lib/join/quiet_thread\.h$|lib/hvd\.h$'
 may lib/join 'lib/join/|lib/link/|lib/base/|lib/hvd\.h$'
 may lib/collective 'lib/collective/|lib/reduce/|lib/base/|lib/hvd\.h$'
 may lib/negotiation 'lib/negotiation/|lib/collective/|lib/reduce/|lib/base/|lib/hvd\.h$'
@@ -26,7 +27,7 @@ may rendezvous 'rendezvous/|lib/base/|lib/hvd\.h$'
 may src 'src/|launcher/|rendezvous/|lib/base/|lib/hvd\.h$'
 may examples 'examples/|hvd(_[a-z]+)?\.h$'
 
-guests=$(cd "$srcdir" && grep -lE '^ *# *include +<(uv|libssh2|cjson|yaml|http_parser)' -r lib examples)
+guests=$(cd "$srcdir" && grep -lE '^ *# *include +<(uv|libssh2|cjson|yaml|http_parser|hwloc)' -r lib examples)
 is "a training process loads none of the programs' libraries" '' "$guests"
 named=$(cd "$srcdir" && grep -lE '\b(malloc|calloc|realloc|strdup)\(' launcher/*.c src/*.c | grep -v xalloc.c)
 is "the programs ask for memory through xalloc.h" '' "$named"

@@ -16,7 +16,7 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'exit 99' HUP INT TERM
 
 # How long a condition that must come true is waited for. Only a test that fails waits as long.
-: "${PATIENCE_S:=60}"
+: "${PATIENCE_S:=120}"
 
 # ok SENTENCE COMMAND...: the command must succeed.
 ok() {
@@ -61,7 +61,7 @@ skip() {
 run() {
     new_job
     status=0
-    timeout --foreground -k 5 $((PATIENCE_S * 5)) env HVD_TEST_JOB="$job" "$@" \
+    timeout --foreground -k 5 $((PATIENCE_S * 2)) env HVD_TEST_JOB="$job" "$@" \
         >"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
 }
 
@@ -78,8 +78,28 @@ stop_with() {
     for _s in "$@"; do
         kill "-$_s" "$pid"
     done
+    finish_job
+}
+
+# finish_job: waits for the job in the background, as long as a test that fails waits for anything; fills $status.
+finish_job() {
+    status=none
+    until_true job_has_ended || { kill_job; return; }
     status=0
     wait "$pid" 2>/dev/null || status=$?
+}
+
+job_has_ended() {
+    case $(sed 's/^[0-9]* (.*) \(.\).*/\1/' "/proc/$pid/stat" 2>/dev/null) in
+    '' | Z | X) ;;
+    *) return 1 ;;
+    esac
+}
+
+kill_job() {
+    # shellcheck disable=SC2046
+    kill -KILL $(survivors | cut -d/ -f3) 2>/dev/null
+    wait "$pid" 2>/dev/null
 }
 
 new_job() {
@@ -107,7 +127,12 @@ survivors() {
     grep -lsza "^HVD_TEST_JOB=$job\$" /proc/[0-9]*/environ
 }
 
+# Sanitizers look for leaks when a process ends, for as long as that takes on a busy machine.
 no_survivors() {
+    no_survivors_now || { [ "${SANITIZERS:-no}" != no ] && until_true no_survivors_now; }
+}
+
+no_survivors_now() {
     [ -z "$(survivors)" ]
 }
 

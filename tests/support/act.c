@@ -10,6 +10,7 @@
  *   daemon            a grandchild outside the session that ignores SIGTERM, has closed all its
  *                     descriptors, and stays
  *   holder            a grandchild outside the session that keeps stdout and stderr open
+ *   orphans N         N grandchildren that end at once, whose parents have ended before them
  *   say-signals       prints the name of each signal it gets; SIGTERM ends it with status 0
  *   stay              waits for ever
  *   die N             sends itself signal N
@@ -27,6 +28,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *rank(void)
@@ -111,6 +113,27 @@ static void act_holder(const char *argument)
 {
     if (become_stranger())
         act_stay(argument);
+}
+
+static void act_orphans(const char *argument)
+{
+    int ends[2];
+    fflush(stdout);
+    if (pipe(ends) < 0)
+        return;
+    for (int count = atoi(argument); count > 0; count--) {
+        pid_t parent = fork();
+        if (parent == 0) {
+            char byte;
+            close(ends[1]);
+            if (fork() == 0 && read(ends[0], &byte, 1) < 0) /* until all are orphans */
+                _exit(1);
+            _exit(0);
+        }
+        waitpid(parent, NULL, 0);
+    }
+    close(ends[0]);
+    close(ends[1]);
 }
 
 static void act_say_signals(const char *argument)
@@ -200,6 +223,7 @@ static const struct {
     { "ignore-term", act_ignore_term, 0 },
     { "daemon", act_daemon, 0 },
     { "holder", act_holder, 0 },
+    { "orphans", act_orphans, 1 },
     { "say-signals", act_say_signals, 0 },
     { "stay", act_stay, 0 },
     { "die", act_die, 1 },

@@ -3,7 +3,6 @@
 #include "tests/support/linkers.h"
 
 #include "lib/link/link_dial.h"
-#include "lib/link/link_tcp.h"
 #include "lib/link/listener.h"
 #include "lib/link/socket.h"
 
@@ -18,26 +17,70 @@ struct job_key linkers_key;
 struct err err;
 struct linker *linkers[LINKERS_MAX];
 struct join_peer peers[LINKERS_MAX];
-int listeners[LINKERS_MAX];
+int listeners[LINKERS_MAX], unix_listeners[LINKERS_MAX];
+static struct network networks[LINKERS_MAX];
 int nlinkers;
+
+static void create_linker(const struct job_key *with_key, uint32_t epoch,
+                          const struct listener *listener, const struct network *network)
+{
+    int rank = nlinkers++;
+    struct linker_options options = {
+        .listener = listener->fd,
+        .unix_listener = listener->unix_fd,
+        .rank = rank,
+        .epoch = epoch,
+        .key = with_key,
+        .network = network,
+    };
+    listeners[rank] = listener->fd;
+    unix_listeners[rank] = listener->unix_fd;
+    linkers[rank] = linker_create(&options, &err);
+    ck_assert_ptr_nonnull(linkers[rank]);
+}
+
+static void open_listener(struct listener *listener)
+{
+    ck_assert_int_eq(listener_open(listener, &(struct port_range){ 0 }, nlinkers, true, &err),
+                     HVD_OK);
+}
 
 void open_linker(const struct job_key *with_key, uint32_t epoch)
 {
-    int rank = nlinkers++;
+    struct join_peer *peer = &peers[nlinkers];
     struct listener listener;
-    ck_assert_int_eq(listener_open(&listener, &(struct port_range){ 0 }, rank, true, &err), HVD_OK);
-    listeners[rank] = listener.fd;
-    peers[rank] = (struct join_peer){ .rank = rank, .addresses.count = 1 };
-    snprintf(peers[rank].host, sizeof peers[rank].host, "node%d", rank);
-    snprintf(peers[rank].addresses.text[0], JOIN_ADDRESS_MAX, "127.0.0.1:%u", listener.port);
-    linkers[rank] = linker_create(listeners[rank], rank, epoch, with_key, NULL, &err);
-    ck_assert_ptr_nonnull(linkers[rank]);
+    open_listener(&listener);
+    *peer = (struct join_peer){ .rank = nlinkers, .addresses.count = 1 };
+    snprintf(peer->host, sizeof peer->host, "node%d", nlinkers);
+    snprintf(peer->addresses.text[0], JOIN_ADDRESS_MAX, "127.0.0.1:%u", listener.port);
+    create_linker(with_key, epoch, &listener, NULL);
 }
 
 void open_linkers(int count)
 {
     for (int rank = 0; rank < count; rank++)
         open_linker(&linkers_key, LINKERS_EPOCH);
+}
+
+/* As a rank does that has just learnt its environment. */
+void open_linker_at(const char *host, enum transport transport)
+{
+    struct network *network = &networks[nlinkers];
+    struct join_peer *peer = &peers[nlinkers];
+    struct interfaces lo = { .count = 1, .at = { { "lo", INTERFACE_LOOPBACK, { 0 }, 8 } } };
+    struct sockaddr_in *in = (struct sockaddr_in *)&lo.at[0].address;
+    struct listener listener;
+    in->sin_family = AF_INET;
+    in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_eq(network_init(network, host, &lo, "", &err), HVD_OK);
+    network->transport = transport;
+    open_listener(&listener);
+    if (transport != TRANSPORT_TCP)
+        ck_assert_int_eq(listener_open_unix(&listener, &err), HVD_OK);
+    *peer = (struct join_peer){ .rank = nlinkers };
+    snprintf(peer->host, sizeof peer->host, "%s", host);
+    network_addresses(network, &listener, &peer->addresses);
+    create_linker(&linkers_key, LINKERS_EPOCH, &listener, network);
 }
 
 void linkers_setup(void)
@@ -91,8 +134,9 @@ void say(struct link *link, uint32_t word)
 uint32_t hear(struct link *link)
 {
     uint32_t word = 0;
-    struct pollfd ready = { .fd = link_pollable(link), .events = POLLIN };
-    ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+    struct pollfd ready = { .fd = link_pollable(link) };
+    if (link_sleep(link, POLLIN, &ready.events))
+        ck_assert_int_eq(poll(&ready, 1, 10000), 1);
     ck_assert_int_eq(link_try_receive(link, &word, sizeof word, &err), sizeof word);
     return word;
 }
@@ -131,7 +175,7 @@ struct link *linkers_dial(uint32_t source, int target, uint32_t channel)
         move_all(0);
     }
     ck_assert_int_eq(rc, 1);
-    return link_tcp_create(link_dial_take(&dialling));
+    return link_dial_take(&dialling, &err);
 }
 
 bool is_closed(struct link *link)

@@ -4,6 +4,7 @@
 #define TESTS_SUPPORT_LINKERS_H
 
 #include "lib/link/linker.h"
+#include "lib/link/network.h"
 
 enum {
     LINKERS_MAX = 60,
@@ -16,6 +17,7 @@ extern struct err err;
 extern struct linker *linkers[LINKERS_MAX];
 extern struct join_peer peers[LINKERS_MAX]; /* where each rank listens: rank 1 on node1 */
 extern int listeners[LINKERS_MAX];          /* the linkers' own */
+extern int unix_listeners[LINKERS_MAX];
 extern int nlinkers;
 
 /* As many descriptors as may be had; a key; no ranks yet. */
@@ -25,6 +27,10 @@ void linkers_teardown(void);
 /* The next rank, with the test's key and epoch or others; ranks 0 to count - 1. */
 void open_linker(const struct job_key *with_key, uint32_t epoch);
 void open_linkers(int count);
+
+/* The next rank, on that host and with that HVD_TRANSPORT: it announces a unix socket, too, and keeps
+ * to the order of addresses that belongs to its place. */
+void open_linker_at(const char *host, enum transport transport);
 
 /* At time 0. */
 void want(int rank, int peer, uint32_t channel);

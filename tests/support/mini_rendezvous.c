@@ -114,19 +114,30 @@ static void fill_peer(struct server *server, struct join_peer *peer, int rank)
     peer->rank = rank;
     memcpy(peer->host, client->hello.host, sizeof peer->host);
     peer->addresses = client->hello.addresses;
+    if (server->options.detour == 0 || rank != 1)
+        return;
+    peer->addresses.count = 1;
+    snprintf(peer->addresses.text[0], JOIN_ADDRESS_MAX, "127.0.0.1:%d", server->options.detour);
+}
+
+/* By the first address, or the last. */
+static int connect_stranger(const struct join_addresses *addresses, bool last)
+{
+    struct socket_address address;
+    const char *text = addresses->text[last ? addresses->count - 1 : 0];
+    require(socket_address_parse(&address, text, NULL) == HVD_OK, "address");
+    int fd = socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const struct sockaddr *to = (const struct sockaddr *)&address.storage;
+    require(connect(fd, to, address.length) == 0, "connect as a stranger");
+    return fd;
 }
 
 static void send_strangers(struct server *server, int rank)
 {
     static const char garbage[] =
         "GET / HTTP/1.1\r\n\r\n, and more than sixty-four bytes of it....";
-    struct socket_address address;
-    const char *text = client_of(server, rank)->hello.addresses.text[0];
-    require(socket_address_parse(&address, text, NULL) == HVD_OK, "address");
     for (int i = 0; i < server->options.strangers; i++) {
-        int fd = socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        const struct sockaddr *to = (const struct sockaddr *)&address.storage;
-        require(connect(fd, to, address.length) == 0, "connect as a stranger");
+        int fd = connect_stranger(&client_of(server, rank)->hello.addresses, i % 2);
         if (i % 3 == 0)
             (void)!send(fd, garbage, sizeof garbage, MSG_NOSIGNAL);
         if (i % 3 == 1)

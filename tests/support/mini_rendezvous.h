@@ -17,12 +17,14 @@ struct mini_options {
     int size;
     bool silent;         /* tells no news */
     bool anywhere;       /* each rank comes from another host, as far as this can tell */
-    int strangers;       /* so many connect to each rank's data port before WELCOME, and stay */
+    int strangers;       /* so many connect to each rank's data port, and its unix socket if it has
+                            one, before WELCOME, and stay */
     int turns_away;      /* so many connections are closed as soon as they come */
     int drops;           /* so many are closed at their HELLO */
     bool misplaces;      /* tells each rank that it is its own neighbour */
     bool forges;         /* says WELCOME, then news without a proof of the key */
     bool withholds;      /* takes HELLOs and never says WELCOME: hangs up when all have come */
+    int detour;          /* says that rank 1 listens at this port of 127.0.0.1; 0: where it does */
     bool asks;           /* says WELCOME, then ASK, and passes the answers on */
     const char *job;     /* the only job that it knows, or NULL: whatever they say */
     const char *refuses; /* answers every HELLO with this text, HVD_ERR_ENVIRONMENT */

@@ -15,9 +15,10 @@
             ck_abort_msg(__VA_ARGS__);                                                             \
     } while (0)
 
-const struct negotiation_settings net_defaults = {
-    .fusion_threshold = 64 << 20, .inline_max = 4096, .cache_capacity = 1024, .group_fusion = true
-};
+const struct negotiation_settings net_defaults = { .fusion = { 64 << 20, 64 << 10 },
+                                                   .inline_max = 4096,
+                                                   .cache_capacity = 1024,
+                                                   .group_fusion = true };
 
 uint32_t net_random(struct net *net, uint32_t bound)
 {
@@ -119,8 +120,8 @@ static void log_decision(struct net_rank *rank, const struct decision *decision)
     char line[800];
     for (int i = 0; i < decision->count; i++) {
         const struct agreed *agreed = &decision->tensors[i];
-        snprintf(line, sizeof line, "%s %d/%d %s '%s' last %d data %016" PRIx64 " %s\n",
-                 kinds[decision->kind], i, decision->count,
+        snprintf(line, sizeof line, "%s %d/%d by %d %s '%s' last %d data %016" PRIx64 " %s\n",
+                 kinds[decision->kind], i, decision->count, (int)decision->algorithm,
                  decision->text ? "" : collective_name(agreed->description.kind), agreed->name,
                  agreed->last_rank, digest(agreed->data, agreed->nbytes),
                  decision->text ? decision->text : "");
@@ -136,6 +137,7 @@ static void record(struct net *net, int rank, const struct decision *decision)
     seen->count = decision->count;
     seen->status = decision->status;
     seen->kind = decision->kind;
+    seen->algorithm = decision->algorithm;
     seen->owner = agreed->owner;
     seen->last_rank = agreed->last_rank;
     snprintf(seen->name, sizeof seen->name, "%s", agreed->name);

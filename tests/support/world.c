@@ -7,10 +7,12 @@
  *   place             prints "rank R of N, local r of n, cross r of n"
  *   alone             hvd_init() without a launcher makes a world of one
  *   collectives       operations x types x counts, in place and not, against a reference
+ *   shared            allreduces of 4 MiB from hvd_alloc(), against a reference
+ *   full ... room     takes all descriptors that are left, and gives them back
  *   mismatch          each rank reduces another count: an error on every rank, and it goes on
  *   expect S          the next collective fails with the status of that name; prints its text
  *   barriers N        N barriers
- *   stream F          large allreduces until the file F exists; prints "streaming" when they have begun
+ *   stream F          large allreduces until the file F exists; prints "streaming" once begun
  *   fork              a child's calls fail with HVD_ERR_FORKED and harm nobody
  *   shutdown          hvd_shutdown()
  *   only R ... all    what stands between is for rank R alone
@@ -20,11 +22,14 @@
  *   patient           ignores SIGTERM from now on, so that it sees what others ran into
  *   stay              waits for ever outside the library
  *   die N             sends itself signal N
- *   exit N            ends at once with status N, without cleaning up */
+ *   exit N            ends at once with status N, without cleaning up
+ *   return N          ends as returning from main does */
 #include "lib/hvd.h"
 
 #include "tests/support/reduce_reference.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -227,6 +232,44 @@ static void act_collectives(const char *argument)
     require(hvd_barrier() == HVD_OK, "hvd_barrier");
 }
 
+static void act_shared(const char *argument)
+{
+    enum { COUNT = 1 << 20, TIMES = 4 };
+    size_t element = hvd_dtype_size(HVD_FLOAT32);
+    char *data = hvd_alloc(COUNT * element);
+    (void)argument;
+    require(data != NULL, "hvd_alloc");
+    for (int i = 0; i < TIMES; i++) {
+        fill(data, COUNT, HVD_FLOAT32, HVD_SUM, hvd_rank());
+        require(hvd_allreduce("shared", data, data, COUNT, HVD_FLOAT32, HVD_SUM) == HVD_OK,
+                "hvd_allreduce of memory that can be shared");
+        expect_reduced(HVD_FLOAT32, HVD_SUM, hvd_size());
+        require(repeats(data, COUNT, element, pattern), "its result");
+    }
+    hvd_free(data);
+}
+
+/* As many as a test allows. */
+static int taken[1024], ntaken;
+
+static void act_full(const char *argument)
+{
+    (void)argument;
+    int fd;
+    while (ntaken < (int)(sizeof taken / sizeof *taken) &&
+           (fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        taken[ntaken++] = fd;
+    errno = 0;
+    require(open("/dev/null", O_RDONLY | O_CLOEXEC) < 0 && errno == EMFILE, "too many descriptors");
+}
+
+static void act_room(const char *argument)
+{
+    (void)argument;
+    while (ntaken > 0)
+        close(taken[--ntaken]);
+}
+
 static void act_mismatch(const char *argument)
 {
     float data[64] = { 0 };
@@ -335,6 +378,11 @@ static void act_exit(const char *argument)
     _exit(atoi(argument));
 }
 
+static void act_return(const char *argument)
+{
+    exit(atoi(argument));
+}
+
 static const struct {
     const char *name;
     void (*act)(const char *argument);
@@ -344,6 +392,9 @@ static const struct {
     { "place", act_place, false },
     { "alone", act_alone, false },
     { "collectives", act_collectives, false },
+    { "shared", act_shared, false },
+    { "full", act_full, false },
+    { "room", act_room, false },
     { "mismatch", act_mismatch, false },
     { "expect", act_expect, true },
     { "barriers", act_barriers, true },
@@ -356,6 +407,7 @@ static const struct {
     { "stay", act_stay, false },
     { "die", act_die, true },
     { "exit", act_exit, true },
+    { "return", act_return, true },
 };
 
 /* Performs, or only counts, the act that argument[0] names; returns how many arguments it took. */

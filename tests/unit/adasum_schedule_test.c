@@ -59,6 +59,25 @@ START_TEST(every_step_has_another_rank_as_peer)
 }
 END_TEST
 
+START_TEST(peers_are_those_of_all_steps_each_once)
+{
+    for (int size = 2; size <= SIZE_MAX_TESTED; size++)
+        for (int rank = 0; rank < size; rank++) {
+            struct adasum_step steps[STEPS_MAX];
+            int peers[SIZE_MAX_TESTED], times[SIZE_MAX_TESTED] = { 0 };
+            int npeers = adasum_peers(rank, size, peers), count = steps_of(steps, rank, size);
+            ck_assert_int_lt(npeers, size);
+            for (int i = 0; i < npeers; i++)
+                ck_assert_int_eq(++times[peers[i]], 1);
+            for (int i = 0; i < count; i++)
+                times[adasum_peer(steps[i], rank, size)]++;
+            for (int i = 0; i < npeers; i++)
+                count -= times[peers[i]] - 1;
+            ck_assert_int_eq(count, 0);
+        }
+}
+END_TEST
+
 START_TEST(the_core_is_the_largest_power_of_two)
 {
     static const int rows[][3] = { { 1, 1, 0 },   { 2, 2, 1 },   { 3, 2, 1 },     { 4, 4, 2 },
@@ -104,6 +123,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_test(tcase, two_ranks_go_through_the_same_steps_with_each_other);
     tcase_add_test(tcase, every_step_has_another_rank_as_peer);
+    tcase_add_test(tcase, peers_are_those_of_all_steps_each_once);
     tcase_add_test(tcase, the_core_is_the_largest_power_of_two);
     tcase_add_test(tcase, the_two_pieces_of_a_level_are_what_both_ranks_had_before);
     tcase_add_test(tcase, ranks_begin_with_everything);

@@ -75,7 +75,8 @@ static void world_fini(struct world *world)
 static bool carry(struct world *world, int from, int to, bool everything)
 {
     size_t offered, room;
-    const void *data = world->operation[from]->type->output(world->operation[from], to, &offered);
+    const void *data =
+        world->operation[from]->type->output(world->operation[from], to, 0, &offered);
     void *space = world->operation[to]->type->space(world->operation[to], from, &room);
     if (offered == 0)
         return false;

@@ -57,8 +57,8 @@ static const struct {
     { NOTHING_SAID, 99, BODY(""), "frame of unknown type 99" },
     { NOTHING_SAID, AGENT_READY, BODY(""), "frame of unknown type 6" },
     { NOTHING_SAID, AGENT_JOB, BODY(""), "malformed JOB" },
-    { NOTHING_SAID, AGENT_JOB, BODY("\3"), "malformed JOB" },
-    { NOTHING_SAID, AGENT_JOB, BODY("\3\0\377\377\377\377/"), "malformed JOB" },
+    { NOTHING_SAID, AGENT_JOB, BODY("\5"), "malformed JOB" },
+    { NOTHING_SAID, AGENT_JOB, BODY("\5\0\377\377\377\377/"), "malformed JOB" },
     { NOTHING_SAID, AGENT_ARGUMENTS, BODY("\5\0\0\0true"), "malformed ARGUMENTS" },
     { NOTHING_SAID, AGENT_ARGUMENTS, BODY("\5\0\0\0tr\0ue"), "malformed ARGUMENTS" },
     { NOTHING_SAID, AGENT_ENVIRONMENT, BODY("\1"), "malformed ENVIRONMENT" },
@@ -187,8 +187,10 @@ START_TEST(a_heartbeat_is_echoed_at_every_stage)
     bring_to((enum stage)_i);
     send_heartbeat(UINT64_MAX - 1);
     struct wire_reader body = agent_fixture_until(&agent, AGENT_HEARTBEAT);
-    ck_assert_uint_eq(wire_get_u64(&body), UINT64_MAX - 1);
-    ck_assert(wire_reader_finished(&body));
+    struct agent_heartbeat echo;
+    ck_assert_int_eq(agent_heartbeat_decode(&echo, &body, NULL), HVD_OK);
+    ck_assert_uint_eq(echo.stamp, UINT64_MAX - 1);
+    ck_assert_uint_gt(echo.clock_us, 0);
     ck_assert_int_eq(agent_fixture_stop(&agent), 0);
 }
 END_TEST
@@ -263,7 +265,7 @@ START_TEST(who_asks_and_does_not_read_is_not_answered_for_ever)
 }
 END_TEST
 
-static const struct agent_fixture_job impatient = { .job.silence_ms = 300,
+static const struct agent_fixture_job impatient = { .job.silence_ms = 1000,
                                                     .arguments = COMMAND("sleep", "1000") };
 
 START_TEST(silence_ends_the_agent_and_its_ranks)
@@ -275,7 +277,7 @@ START_TEST(silence_ends_the_agent_and_its_ranks)
     struct wire_reader body = agent_fixture_until(&agent, AGENT_FAILED);
     ck_assert_int_eq(agent_failed_decode(&failed, &body, NULL), HVD_OK);
     ck_assert_int_eq(failed.exit_status, STATUS_HOST_LOST);
-    ck_assert_ptr_nonnull(strstr(failed.text, "nothing came from hvdrun for 0.3 s"));
+    ck_assert_ptr_nonnull(strstr(failed.text, "nothing came from hvdrun for 1 s"));
     send_heartbeat(1); /* too late, and no reason to complain */
     while (agent_fixture_next(&agent, &frame))
         ck_assert_int_ne(frame.type, AGENT_DONE);
@@ -292,7 +294,7 @@ START_TEST(silence_before_the_start_ends_the_agent)
 }
 END_TEST
 
-/* Nothing comes for five times as long as hvdrun may be silent. */
+/* Nothing comes for longer than hvdrun may be silent. */
 START_TEST(a_hvdrun_that_is_stopped_may_be_silent)
 {
     agent_fixture_start(&agent, NULL);
@@ -301,7 +303,7 @@ START_TEST(a_hvdrun_that_is_stopped_may_be_silent)
     send_heartbeat(1); /* crossed it on the way */
     agent_fixture_until(&agent, AGENT_HEARTBEAT);
     struct pollfd link = { agent.link, POLLIN, 0 };
-    ck_assert_int_eq(poll(&link, 1, 1500), 0);
+    ck_assert_int_eq(poll(&link, 1, 2000), 0);
     agent_fixture_send_numbers(&agent, AGENT_SIGNAL, 1, SIGCONT);
     ck_assert(!agent_fixture_is_gone(rank));
     agent_fixture_until(&agent, AGENT_FAILED);

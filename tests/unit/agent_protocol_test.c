@@ -41,6 +41,8 @@ START_TEST(job_is_read_as_it_was_written)
         .umask = 027,
         .silence_ms = 5000,
         .interfaces = "eth0,198.51.100.0/24",
+        .binding = { (enum binding_kind)_i, _i & 1 },
+        .report_bindings = _i & 2,
     };
     struct agent_job read;
     agent_job_encode(&out, &job);
@@ -52,7 +54,32 @@ START_TEST(job_is_read_as_it_was_written)
     ck_assert_uint_eq(read.umask, 027);
     ck_assert_uint_eq(read.silence_ms, 5000);
     ck_assert_str_eq(read.interfaces, "eth0,198.51.100.0/24");
+    ck_assert_int_eq(read.binding.kind, job.binding.kind);
+    ck_assert_int_eq(read.binding.overload, job.binding.overload);
+    ck_assert_int_eq(read.report_bindings, job.report_bindings);
     CHECK_LENGTHS(agent_job_decode, &read);
+}
+END_TEST
+
+START_TEST(a_binding_that_does_not_exist_is_refused)
+{
+    struct agent_job job = { .version = AGENT_VERSION };
+    struct err err;
+    job.binding.kind = BINDING_KINDS;
+    agent_job_encode(&out, &job);
+    ck_assert_int_eq(agent_job_decode(&job, first(out.length), &err), HVD_ERR_PROTOCOL);
+    ck_assert_str_eq(err.text, "JOB with binding 4, which does not exist");
+}
+END_TEST
+
+START_TEST(bound_is_read_as_it_was_written)
+{
+    struct agent_bound bound = { 65535, "bound to core 1 (cpu 1)" }, read;
+    agent_bound_encode(&out, &bound);
+    ck_assert_int_eq(agent_bound_decode(&read, first(out.length), NULL), HVD_OK);
+    ck_assert_int_eq(read.rank, 65535);
+    ck_assert_str_eq(read.text, "bound to core 1 (cpu 1)");
+    CHECK_LENGTHS(agent_bound_decode, &read);
 }
 END_TEST
 
@@ -63,9 +90,9 @@ START_TEST(another_version_is_named)
     struct err err;
     wire_put_u16(&out, AGENT_VERSION + 1);
     ck_assert_int_eq(agent_job_decode(&job, first(out.length), &err), HVD_ERR_PROTOCOL);
-    ck_assert_ptr_nonnull(strstr(err.text, "speaks version 3"));
-    ck_assert_ptr_nonnull(strstr(err.text, "needs version 4"));
-    ck_assert_uint_eq(job.version, 4);
+    ck_assert_ptr_nonnull(strstr(err.text, "speaks version 5"));
+    ck_assert_ptr_nonnull(strstr(err.text, "needs version 6"));
+    ck_assert_uint_eq(job.version, 6);
 }
 END_TEST
 
@@ -118,13 +145,36 @@ END_TEST
 
 START_TEST(exited_is_read_as_it_was_written)
 {
-    struct agent_exited exited = { 65535, 0x8b, UINT64_MAX }, read;
+    struct agent_exited exited = { 65535, 0x8b, UINT64_MAX, 1 << 30, true, true }, read;
     agent_exited_encode(&out, &exited);
     ck_assert_int_eq(agent_exited_decode(&read, first(out.length), NULL), HVD_OK);
     ck_assert_int_eq(read.rank, 65535);
     ck_assert_int_eq(read.wait_status, 0x8b);
     ck_assert_uint_eq(read.after_ms, UINT64_MAX);
+    ck_assert_uint_eq(read.at_us, 1 << 30);
+    ck_assert(read.told && read.oom);
     CHECK_LENGTHS(agent_exited_decode, &read);
+}
+END_TEST
+
+START_TEST(a_heartbeat_is_read_as_it_was_written)
+{
+    struct agent_heartbeat echo = { UINT64_MAX, 12345678 }, read;
+    agent_heartbeat_encode(&out, &echo);
+    ck_assert_int_eq(agent_heartbeat_decode(&read, first(out.length), NULL), HVD_OK);
+    ck_assert_uint_eq(read.stamp, UINT64_MAX);
+    ck_assert_uint_eq(read.clock_us, 12345678);
+    CHECK_LENGTHS(agent_heartbeat_decode, &read);
+}
+END_TEST
+
+START_TEST(a_note_is_read_as_it_was_written)
+{
+    struct agent_note note = { "process 4711 (cat) cannot be killed" }, read;
+    agent_note_encode(&out, &note);
+    ck_assert_int_eq(agent_note_decode(&read, first(out.length), NULL), HVD_OK);
+    ck_assert_str_eq(read.text, note.text);
+    CHECK_LENGTHS(agent_note_decode, &read);
 }
 END_TEST
 
@@ -201,12 +251,16 @@ int main(void)
     TCase *tcase = tcase_create("frames");
     tcase_add_checked_fixture(tcase, NULL, teardown);
     tcase_add_loop_test(tcase, job_is_read_as_it_was_written, 0, 4);
+    tcase_add_test(tcase, a_binding_that_does_not_exist_is_refused);
+    tcase_add_test(tcase, bound_is_read_as_it_was_written);
     tcase_add_test(tcase, another_version_is_named);
     tcase_add_test(tcase, ready_is_read_as_it_was_written);
     tcase_add_test(tcase, failed_is_read_as_it_was_written);
     tcase_add_test(tcase, a_step_that_does_not_exist_is_refused);
     tcase_add_test(tcase, a_failure_with_an_exit_status_that_is_none_is_refused);
     tcase_add_test(tcase, exited_is_read_as_it_was_written);
+    tcase_add_test(tcase, a_heartbeat_is_read_as_it_was_written);
+    tcase_add_test(tcase, a_note_is_read_as_it_was_written);
     tcase_add_test(tcase, stop_is_read_as_it_was_written);
     tcase_add_loop_test(tcase, a_relays_client_is_read_as_it_was_written, 0, 2);
     tcase_add_test(tcase, whose_a_client_is_is_yes_or_no);

@@ -4,6 +4,8 @@
  * a peer that sends what it should not. */
 #include "lib/collective/ring_schedule.h"
 #include "lib/engine/channel.h"
+
+#include "lib/collective/algorithm.h"
 #include "tests/support/link_memory.h"
 #include "tests/support/unit.h"
 
@@ -48,6 +50,7 @@ struct rank {
 
 static int world_size;
 static uint32_t first_number;
+static bool shares; /* links accept offers */
 static struct job jobs[OPERATIONS];
 static struct rank ranks[RANKS_MAX];
 static _Alignas(64) unsigned char staging[RANKS_MAX][WINDOW_SIZE][OPERATION_STAGING];
@@ -97,6 +100,8 @@ static void open_world(int size, size_t step, size_t capacity)
             struct link *ends[2];
             link_memory_pair(ends, step, capacity);
             link_memory_shake(ends[0], next_random());
+            if (shares)
+                link_memory_share(ends[0]);
             channel_init(&ranks[rank].channels[peer], ends[0], peer);
             channel_init(&ranks[peer].channels[rank], ends[1], rank);
         }
@@ -161,6 +166,9 @@ static void start_next(int rank)
     make_memory(rank, number);
     own->tasks[number] = (struct operation_task){
         .kind = job->kind,
+        .algorithm =
+            (int)algorithm_choose(&(struct algorithm_case){ .kind = job->kind, .size = world_size },
+                                  &algorithm_defaults, -1),
         .rank = rank,
         .size = world_size,
         .root = job->root,
@@ -313,6 +321,17 @@ START_TEST(operations_of_all_kinds_share_links)
 }
 END_TEST
 
+START_TEST(what_is_large_is_fetched_from_where_it_lies)
+{
+    static const size_t steps[] = { 5000, 100000, 1 << 20 };
+    random_state = seed + (uint64_t)_i;
+    shares = true;
+    for (int size = 2; size <= 5; size++)
+        run_world(size, steps[_i], 30000, 60000);
+    shares = false;
+}
+END_TEST
+
 START_TEST(numbers_wrap_around)
 {
     random_state = seed;
@@ -381,10 +400,7 @@ static void peer_sends(const void *data, size_t nbytes)
 static void peer_sends_frame(uint32_t number, uint32_t length, const char *data)
 {
     unsigned char header[CHANNEL_HEADER];
-    for (int i = 0; i < 4; i++) {
-        header[i] = (unsigned char)(number >> 8 * i);
-        header[4 + i] = (unsigned char)(length >> 8 * i);
-    }
+    channel_header_encode(header, number, length);
     peer_sends(header, sizeof header);
     if (*data)
         peer_sends(data, strlen(data));
@@ -401,12 +417,16 @@ static int move(void)
 
 START_TEST(frames_come_whole_and_in_pieces)
 {
+    unsigned char header[CHANNEL_HEADER];
     start_broadcast(0, 5);
     peer_sends_frame(7, 2, "ab");
     ck_assert_int_eq(move(), 0);
-    peer_sends("\7\0\0", 3);
+    channel_header_encode(header, 7, 3);
+    peer_sends(header, 3);
     ck_assert_int_eq(move(), 0);
-    peer_sends("\0\3\0\0\0c", 6);
+    peer_sends(header + 3, sizeof header - 3);
+    ck_assert_int_eq(move(), 0);
+    peer_sends("c", 1);
     ck_assert_int_eq(move(), 0);
     peer_sends("de", 2);
     ck_assert_int_eq(move(), 0);
@@ -432,6 +452,26 @@ START_TEST(a_frame_waits_for_its_operation)
 }
 END_TEST
 
+START_TEST(what_was_used_and_must_not_be_believed_spoils_its_operation)
+{
+    uint32_t place = window.end++ % WINDOW_SIZE;
+    struct operation_task task = { .kind = OPERATION_ALLREDUCE,
+                                   .rank = 1,
+                                   .size = 2,
+                                   .dtype = HVD_UINT8,
+                                   .input = sent[place],
+                                   .output = sent[place],
+                                   .count = 8,
+                                   .staging = staging[0][0] };
+    ck_assert_ptr_nonnull(window.at[place] = operation_start(store, &task, &err));
+    link_memory_share(peer);
+    peer_sends_frame(7, 4, "abcd");
+    link_memory_revoke(peer);
+    ck_assert_int_eq(move(), HVD_ERR_PEER_LOST);
+    ck_assert(window.at[place]->spoiled);
+}
+END_TEST
+
 START_TEST(a_frame_far_ahead_waits_too)
 {
     peer_sends_frame(7 + 1000000, 2, "xy");
@@ -442,14 +482,16 @@ END_TEST
 
 START_TEST(the_lowest_operation_sends_first_and_a_frame_is_not_interrupted)
 {
-    unsigned char bytes[100];
+    unsigned char bytes[100], expected[] = "........abc........ab";
+    channel_header_encode(expected, 7, 3);
+    channel_header_encode(expected + CHANNEL_HEADER + 3, 8, 2);
     start_broadcast(1, 3);
     start_broadcast(1, 2);
     ck_assert_int_eq(channel_events(&channel, &window), POLLIN | POLLOUT);
     ck_assert_int_eq(move(), 0);
     ck_assert_int_eq(channel_events(&channel, &window), POLLIN);
     ck_assert_int_eq(link_try_receive(peer, bytes, sizeof bytes, &err), 8 + 3 + 8 + 2);
-    ck_assert_mem_eq(bytes, "\7\0\0\0\3\0\0\0abc\10\0\0\0\2\0\0\0ab", 8 + 3 + 8 + 2);
+    ck_assert_mem_eq(bytes, expected, 8 + 3 + 8 + 2);
     finish(7);
     finish(8);
 }
@@ -497,7 +539,7 @@ static const struct {
 } hostile[] = {
     { 7, 0, "", "operation 7: a frame of 0 bytes" },
     { 7, CHANNEL_FRAME_MAX + 1, "a", "operation 7: a frame of 262145 bytes" },
-    { 7, UINT32_MAX, "abcd", "operation 7: a frame of 4294967295 bytes" },
+    { 7, (1 << 19) - 1, "abcd", "operation 7: a frame of 524287 bytes" },
     { 7, 5, "abcde", "operation 7 is done, and 1 more bytes came" },
     { 8, 1, "a", "operation 8 is done, and 1 more bytes came" },
     { 6, 1, "a", "operation 6 is done, and 1 more bytes came" },
@@ -517,10 +559,27 @@ START_TEST(hostile_frames_are_refused)
 }
 END_TEST
 
+START_TEST(a_header_of_which_any_bit_was_changed_is_refused)
+{
+    for (size_t bit = 0; bit < 8 * CHANNEL_HEADER; bit++) {
+        unsigned char header[CHANNEL_HEADER];
+        teardown();
+        setup();
+        start_broadcast(0, 4);
+        channel_header_encode(header, 7, 4);
+        header[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        peer_sends(header, sizeof header);
+        ck_assert_int_eq(move(), HVD_ERR_PROTOCOL);
+        ck_assert_str_eq(err.text, "the header of a frame has been changed on the way");
+    }
+}
+END_TEST
+
 START_TEST(what_an_operation_does_not_accept_is_an_error)
 {
     static const int64_t splits[] = { 0, 0 };
     struct operation_task task = { .kind = OPERATION_ALLTOALL,
+                                   .algorithm = ALGORITHM_PAIRWISE,
                                    .rank = 1,
                                    .size = 2,
                                    .dtype = HVD_UINT8,
@@ -530,6 +589,27 @@ START_TEST(what_an_operation_does_not_accept_is_an_error)
     peer_sends_frame(7, 8, "\377\377\377\377\377\377\377\377");
     ck_assert_int_eq(move(), HVD_ERR_PROTOCOL);
     ck_assert_str_eq(err.text, "alltoall: rank 0 sends -1 rows of 1 bytes");
+}
+END_TEST
+
+/* Else it would look again and again until somebody else tells. */
+START_TEST(an_offer_that_nobody_will_take_is_known_to_who_waits_with_a_frame)
+{
+    static unsigned char large[2 * CHANNEL_OFFER_LEAST];
+    struct operation_task task = { .kind = OPERATION_BROADCAST,
+                                   .rank = 1,
+                                   .size = 2,
+                                   .root = 1,
+                                   .dtype = HVD_UINT8,
+                                   .output = large,
+                                   .count = sizeof large };
+    link_memory_share(peer);
+    window.at[window.end++ % WINDOW_SIZE] = operation_start(store, &task, &err);
+    peer_sends_frame(8, 2, "xy");
+    ck_assert_int_eq(move(), 0);
+    ck_assert_int_eq(channel_events(&channel, &window), POLLOUT);
+    link_memory_cut(peer);
+    ck_assert_int_eq(move(), HVD_ERR_PEER_LOST);
 }
 END_TEST
 
@@ -559,17 +639,21 @@ int main(void)
     suite_add_tcase(suite, worlds);
     tcase_set_timeout(worlds, 120);
     tcase_add_loop_test(worlds, operations_of_all_kinds_share_links, 0, LINKS);
+    tcase_add_loop_test(worlds, what_is_large_is_fetched_from_where_it_lies, 0, 3);
     tcase_add_test(worlds, numbers_wrap_around);
     suite_add_tcase(suite, single);
     tcase_add_checked_fixture(single, setup, teardown);
     tcase_add_test(single, frames_come_whole_and_in_pieces);
     tcase_add_test(single, a_frame_waits_for_its_operation);
     tcase_add_test(single, a_frame_far_ahead_waits_too);
+    tcase_add_test(single, what_was_used_and_must_not_be_believed_spoils_its_operation);
     tcase_add_test(single, the_lowest_operation_sends_first_and_a_frame_is_not_interrupted);
     tcase_add_test(single, a_frame_that_was_begun_is_to_be_flushed);
     tcase_add_test(single, a_frame_that_could_not_be_begun_is_not);
     tcase_add_loop_test(single, hostile_frames_are_refused, 0, sizeof hostile / sizeof *hostile);
+    tcase_add_test(single, a_header_of_which_any_bit_was_changed_is_refused);
     tcase_add_test(single, what_an_operation_does_not_accept_is_an_error);
+    tcase_add_test(single, an_offer_that_nobody_will_take_is_known_to_who_waits_with_a_frame);
     tcase_add_test(single, a_link_that_ends_is_a_lost_peer);
     return unit_run(suite);
 }

@@ -89,13 +89,18 @@ static const char everything[] = "controller: gloo\n"
 START_TEST(every_key_of_horovodrun_has_its_effect)
 {
     apply_well(everything);
-    expect_list(&options.set,
-                "HOROVOD_FUSION_THRESHOLD=33554432 HOROVOD_CYCLE_TIME=10.5 "
-                "HOROVOD_CACHE_CAPACITY=2048 HOROVOD_TIMELINE=horovod timeline.json "
-                "HOROVOD_TIMELINE_MARK_CYCLES=1 HOROVOD_STALL_CHECK_DISABLE=0 "
-                "HOROVOD_STALL_CHECK_TIME_SECONDS=120 HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=240 "
-                "HOROVOD_NUM_NCCL_STREAMS=2 HOROVOD_THREAD_AFFINITY=1 "
-                "HOROVOD_GLOO_TIMEOUT_SECONDS=60 HOROVOD_LOG_LEVEL=INFO HOROVOD_LOG_HIDE_TIME=1");
+    expect_list(
+        &options.set,
+        "HOROVOD_FUSION_THRESHOLD=33554432 HOROVOD_CYCLE_TIME=10.5 "
+        "HOROVOD_CACHE_CAPACITY=2048 HOROVOD_AUTOTUNE=0 "
+        "HOROVOD_AUTOTUNE_LOG=horovod_autotune_log.txt HOROVOD_AUTOTUNE_WARMUP_SAMPLES=5 "
+        "HOROVOD_AUTOTUNE_STEPS_PER_SAMPLE=20 "
+        "HOROVOD_AUTOTUNE_BAYES_OPT_MAX_SAMPLES=50 "
+        "HOROVOD_AUTOTUNE_GAUSSIAN_PROCESS_NOISE=0.9 HOROVOD_TIMELINE=horovod timeline.json "
+        "HOROVOD_TIMELINE_MARK_CYCLES=1 HOROVOD_STALL_CHECK_DISABLE=0 "
+        "HOROVOD_STALL_CHECK_TIME_SECONDS=120 HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=240 "
+        "HOROVOD_NUM_NCCL_STREAMS=2 HOROVOD_THREAD_AFFINITY=1 "
+        "HOROVOD_GLOO_TIMEOUT_SECONDS=60 HOROVOD_LOG_LEVEL=INFO HOROVOD_LOG_HIDE_TIME=1");
     ck_assert(options.gloo);
     ck_assert_uint_eq(options.notes.count, 0);
 }
@@ -173,7 +178,7 @@ START_TEST(the_command_line_wins_and_that_is_noted)
           "f:1:24: stall_check.enabled: 'true' gives way to --no-stall-check of the command line" },
         { { "--no-autotune" },
           "autotune: {enabled: true}",
-          "",
+          "HOROVOD_AUTOTUNE=0",
           "f:1:21: autotune.enabled: 'true' gives way to --no-autotune of the command line" },
         { { "--gloo" },
           "controller: mpi",

@@ -368,6 +368,7 @@ static int run_traced(int rank)
                                          "\"MEMCPY_OUT_HOST_BUFFER\"" };
     int64_t tensor_counts[TENSORS] = { 2 * WORDS + 1, 2000, 3000 }, handles[TENSORS];
     const char *const tensor_names[TENSORS] = { "large", "small.0", "small.1" };
+    setenv("HVD_ALGORITHM", "ring", 1);
     init_world();
     device_start(NULL);
     REQUIRE_STATUS(hvd_start_timeline(timeline, 0), HVD_OK);

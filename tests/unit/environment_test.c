@@ -206,6 +206,26 @@ START_TEST(networks_and_ports_are_read)
 }
 END_TEST
 
+static const struct {
+    const char *text;
+    enum transport transport;
+} transports[] = {
+    { "", TRANSPORT_AUTO },
+    { "HVD_TRANSPORT=auto", TRANSPORT_AUTO },
+    { "HVD_TRANSPORT=shm", TRANSPORT_SHM },
+    { "HVD_TRANSPORT=Unix", TRANSPORT_UNIX },
+    { "HVD_TRANSPORT=TCP", TRANSPORT_TCP },
+};
+
+START_TEST(a_transport_is_read)
+{
+    struct environment environment;
+    struct err err;
+    ck_assert_int_eq(read_it(transports[_i].text, &environment, &err), HVD_OK);
+    ck_assert_int_eq(environment.transport, transports[_i].transport);
+}
+END_TEST
+
 START_TEST(a_choice_of_interfaces_without_end_is_refused)
 {
     static char text[5000];
@@ -302,6 +322,10 @@ static const struct {
     { "HVD_PORT_RANGE=1-2-3", "HVD_PORT_RANGE", "'1-2-3'" },
     { "HVD_PORT_RANGE=000000001-2", "HVD_PORT_RANGE", "'000000001-2'" },
     { "HVD_PORT_RANGE=\x1b-2", "HVD_PORT_RANGE", "\\x1b" },
+    { "HVD_TRANSPORT=", "HVD_TRANSPORT", "''" },
+    { "HVD_TRANSPORT=rdma", "'rdma'", "auto, shm, unix or tcp" },
+    { "HVD_TRANSPORT=shm,tcp", "HVD_TRANSPORT", "'shm,tcp'" },
+    { "HVD_TRANSPORT=\x1b", "HVD_TRANSPORT", "\\x1b" },
 };
 
 START_TEST(a_bad_word_is_refused_by_name)
@@ -341,6 +365,7 @@ int main(void)
                         sizeof services / sizeof *services);
     tcase_add_test(tcase, a_name_of_a_service_may_be_as_long_as_one_of_a_host);
     tcase_add_test(tcase, networks_and_ports_are_read);
+    tcase_add_loop_test(tcase, a_transport_is_read, 0, sizeof transports / sizeof *transports);
     tcase_add_test(tcase, a_choice_of_interfaces_without_end_is_refused);
     tcase_add_loop_test(tcase, a_bad_word_is_refused_by_name, 0, sizeof bad / sizeof *bad);
     tcase_add_test(tcase, the_keys_value_is_never_shown);

@@ -3,6 +3,7 @@
 #include "launcher/frame_link.h"
 #include "tests/support/unit.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -118,6 +119,18 @@ START_TEST(out_of_memory_the_end_is_not_told_to_who_is_sending)
 }
 END_TEST
 
+/* It might never close: nothing would be sent any more, and nothing told. */
+START_TEST(an_other_side_that_reads_no_more_is_the_end)
+{
+    signal(SIGPIPE, SIG_IGN);
+    shutdown(other, SHUT_RD);
+    send_frame(8);
+    while (ends == 0)
+        uv_run(&loop, UV_RUN_ONCE);
+    ck_assert_int_eq(ended_with, HVD_ERR_SYSTEM);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("frame_link");
@@ -126,6 +139,7 @@ int main(void)
     tcase_add_test(tcase, what_fits_into_the_kernel_does_not_wait);
     tcase_add_test(tcase, what_does_not_fit_leaves_as_it_is_read);
     tcase_add_test(tcase, out_of_memory_the_end_is_not_told_to_who_is_sending);
+    tcase_add_test(tcase, an_other_side_that_reads_no_more_is_the_end);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -210,6 +210,7 @@ START_TEST(hosts_that_lsf_repeats_add_up)
         { { { "LSB_MCPU_HOSTS", "a 4 b 2" } }, "a:4,b:2", "$LSB_MCPU_HOSTS" },
         { { { "LSB_MCPU_HOSTS", " a  4 \t" } }, "a:4", "$LSB_MCPU_HOSTS" },
         { { { "LSB_HOSTS", "a a b a" } }, "a:3,b:1", "$LSB_HOSTS" },
+        { { { "LSB_HOSTS", "[::1] A [0:0::1] a" } }, "::1:2,A:2", "$LSB_HOSTS" },
         { { { "LSB_HOSTS", "a a" }, { "LSB_MCPU_HOSTS", "a 2" } }, "a:2", "$LSB_MCPU_HOSTS" },
         { { { "LSB_HOSTS", "a" }, { NODES, "b" } }, "b:1", "$" NODES },
     };

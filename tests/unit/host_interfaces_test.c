@@ -3,24 +3,27 @@
 #include "src/host_interfaces.h"
 #include "tests/support/unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct host_list hosts;
 static struct rank_plan plan;
-static struct string_list items, choices;
+static struct string_list items, choices, warnings;
 static struct err err;
 
 static void setup(void)
 {
     static const char text[] = "a:1,B:2,c:1";
     ck_assert_int_eq(host_list_parse(&hosts, text, strlen(text), "-H", &err), HVD_OK);
-    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 4, &err), HVD_OK);
+    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 4, RANKS_BY_SLOT, &err), HVD_OK);
 }
 
 static void teardown(void)
 {
     string_list_fini(&items);
     string_list_fini(&choices);
+    string_list_fini(&warnings);
+    err = (struct err){ 0 };
     rank_plan_fini(&plan);
     host_list_fini(&hosts);
 }
@@ -70,12 +73,95 @@ START_TEST(a_choice_that_is_too_long_is_refused)
 }
 END_TEST
 
+/* B is this machine, c an address of another, a anything. */
+static enum host_place place_of(void *context, const char *host)
+{
+    (void)context;
+    return *host == 'B' ? HOST_HERE : *host == 'c' ? HOST_ELSEWHERE : HOST_UNKNOWN;
+}
+
+static enum host_place unknown(void *context, const char *host)
+{
+    (void)context;
+    (void)host;
+    return HOST_UNKNOWN;
+}
+
+static enum host_place here(void *context, const char *host)
+{
+    (void)context;
+    (void)host;
+    return HOST_HERE;
+}
+
+static const struct {
+    const char *items[4];
+    const char *refused; /* the host, and one that does not reach it */
+    const char *warning;
+} loopback_rows[] = {
+    { { NULL }, NULL, NULL },
+    { { "eth0" }, NULL, NULL },
+    { { "lo,eth0" }, NULL, NULL },
+    { { "0.0.0.0/0" }, NULL, NULL },
+    { { "::/0" }, NULL, NULL },
+    { { "lo", "c=eth0", "b=eth0" },
+      NULL,
+      "only loopback on a, which ranks on B reach only if both are one machine: 'lo'" },
+    { { "a=lo", "a=127.0.0.0/8" },
+      NULL,
+      "only loopback on a, which ranks on B reach only if both are one machine: 'lo,127.0.0.0/8'" },
+    { { "eth0", "b=::1", "b=127.0.0.1" },
+      "only loopback on B, which ranks on c do not reach: '::1,127.0.0.1'",
+      NULL },
+    { { "c=lo" }, "only loopback on c, which ranks on B do not reach: 'lo'", NULL },
+};
+
+static void check_words(const char *text, const char *wanted)
+{
+    char line[160] = "";
+    if (wanted)
+        snprintf(line, sizeof line, "--network-interfaces: %s", wanted);
+    ck_assert_str_eq(text, line);
+}
+
+START_TEST(a_host_that_others_cannot_reach_is_refused_or_if_they_may_warned_of)
+{
+    const char *refused = loopback_rows[_i].refused;
+    ck_assert_int_eq(make(loopback_rows[_i].items), HVD_OK);
+    ck_assert_int_eq(host_interfaces_check(&choices, &plan, place_of, NULL, &warnings, &err),
+                     refused ? HVD_ERR_INVALID : HVD_OK);
+    check_words(err.text, refused);
+    check_words(warnings.count > 0 ? warnings.items[0] : "", loopback_rows[_i].warning);
+}
+END_TEST
+
+START_TEST(of_several_hosts_that_may_not_be_reached_one_is_named)
+{
+    ck_assert_int_eq(make((const char *[]){ "lo", NULL }), HVD_OK);
+    ck_assert_int_eq(host_interfaces_check(&choices, &plan, unknown, NULL, &warnings, &err),
+                     HVD_OK);
+    ck_assert_uint_eq(warnings.count, 1);
+}
+END_TEST
+
+START_TEST(on_one_machine_loopback_will_do)
+{
+    ck_assert_int_eq(make((const char *[]){ "lo", NULL }), HVD_OK);
+    ck_assert_int_eq(host_interfaces_check(&choices, &plan, here, NULL, &warnings, &err), HVD_OK);
+    ck_assert_uint_eq(warnings.count, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("host_interfaces");
     TCase *tcase = tcase_create("host_interfaces");
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_loop_test(tcase, a_host_that_others_cannot_reach_is_refused_or_if_they_may_warned_of,
+                        0, (int)(sizeof loopback_rows / sizeof *loopback_rows));
+    tcase_add_test(tcase, of_several_hosts_that_may_not_be_reached_one_is_named);
+    tcase_add_test(tcase, on_one_machine_loopback_will_do);
     tcase_add_loop_test(tcase, what_is_said_of_a_host_comes_before_what_is_said_of_all, 0,
                         (int)(sizeof rows / sizeof *rows));
     tcase_add_test(tcase, a_host_that_the_job_does_not_have_is_refused);

@@ -31,11 +31,18 @@ static void parse_well(char **argv)
 
 /* Every variable that is read. */
 static const char *const variables[] = {
-    "HOROVOD_START_TIMEOUT",  "HVD_REMOTE_SHELL",
-    "HVD_NETWORK_INTERFACES", "HVD_PORT_RANGE",
-    "OMPI_MCA_plm_rsh_agent", "HOROVOD_STALL_CHECK_TIME_SECONDS",
-    "HVD_TEST_VARIABLE",      "HOROVOD_STALL_CHECK_DISABLE",
+    "HOROVOD_START_TIMEOUT",
+    "HVD_REMOTE_SHELL",
+    "HVD_NETWORK_INTERFACES",
+    "HVD_PORT_RANGE",
+    "OMPI_MCA_plm_rsh_agent",
+    "HVD_TEST_VARIABLE",
+    "HOROVOD_STALL_CHECK_TIME_SECONDS",
+    "HOROVOD_STALL_CHECK_DISABLE",
+    "HOROVOD_AUTOTUNE",
 };
+
+enum { READ_BY_US = 5 }; /* of them; the rest is for the ranks */
 
 static void without_variables(void)
 {
@@ -81,7 +88,8 @@ START_TEST(the_smallest_line_gets_the_defaults)
     ck_assert_ptr_null(hvdrun_options_answer(&options));
     ck_assert(!options.ssh_accept_new && !options.check_hosts && !options.check_build);
     ck_assert(!options.prefix_timestamp && !options.verbose && !options.dry_run);
-    ck_assert(!options.gloo && !options.help && !options.version);
+    ck_assert(!options.gloo && !options.help && !options.version && !options.report_bindings);
+    ck_assert(!options.map_by && !options.bind_to);
     ck_assert_ptr_eq(options.command, argv + 3);
 }
 END_TEST
@@ -104,6 +112,10 @@ START_TEST(every_option_sets_its_member)
                      "--remote-shell=ssh -q %h",
                      "--heartbeat-timeout=60",
                      "--port-range=40000-40999",
+                     "--map-by=node",
+                     "-bind-to",
+                     "core:overload-allowed",
+                     "--report-bindings",
                      "--",
                      "-x",
                      NULL };
@@ -119,6 +131,9 @@ START_TEST(every_option_sets_its_member)
     ck_assert_str_eq(options.remote_shell, "ssh -q %h");
     ck_assert_str_eq(options.remote_shell_source, "--remote-shell");
     ck_assert_int_eq(options.heartbeat_timeout_s, 60);
+    ck_assert_str_eq(options.map_by, "node");
+    ck_assert_str_eq(options.bind_to, "core:overload-allowed");
+    ck_assert(options.report_bindings);
     ck_assert_int_eq(options.port_low, 40000);
     ck_assert_int_eq(options.port_high, 40999);
     expect_list(&options.set, "HVD_PORT_RANGE=40000-40999");
@@ -243,7 +258,14 @@ START_TEST(tuning_flags_become_variables_of_the_ranks)
         { "--thread-affinity", "0,1", "HOROVOD_THREAD_AFFINITY=0,1" },
         { "--tcp", NULL, "NCCL_IB_DISABLE=1" },
         { "--disable-cache", NULL, "" },
-        { "--no-autotune", NULL, "" },
+        { "--autotune", NULL, "HOROVOD_AUTOTUNE=1" },
+        { "--no-autotune", NULL, "HOROVOD_AUTOTUNE=0" },
+        { "--autotune-log-file", "t.csv", "HOROVOD_AUTOTUNE_LOG=t.csv" },
+        { "--autotune-warmup-samples", "0", "HOROVOD_AUTOTUNE_WARMUP_SAMPLES=0" },
+        { "--autotune-steps-per-sample", "1", "HOROVOD_AUTOTUNE_STEPS_PER_SAMPLE=1" },
+        { "--autotune-bayes-opt-max-samples", "100", "HOROVOD_AUTOTUNE_BAYES_OPT_MAX_SAMPLES=100" },
+        { "--autotune-gaussian-process-noise", "1.00",
+          "HOROVOD_AUTOTUNE_GAUSSIAN_PROCESS_NOISE=1.00" },
         { "--no-torus-allreduce", NULL, "" },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -267,6 +289,17 @@ START_TEST(what_libhvd_does_not_read_is_noted)
     parse_well(argv);
     expect_list(&options.notes, "--tcp: for Horovod and NCCL; libhvd does not read it");
     ck_assert_uint_eq(options.warnings.count, 0);
+}
+END_TEST
+
+START_TEST(autotuning_that_is_described_and_not_wanted_is_noted)
+{
+    char *argv[] = { "hvdrun", "-np", "1", "--autotune-log-file", "f", "true", "true", NULL };
+    parse_well(argv);
+    expect_list(&options.notes, "--autotune-log-file: without --autotune nothing is tuned");
+    argv[5] = "--autotune";
+    parse_well(argv);
+    ck_assert_uint_eq(options.notes.count, 0);
 }
 END_TEST
 
@@ -328,7 +361,7 @@ END_TEST
 START_TEST(an_empty_variable_gives_nothing_to_us_and_to_the_ranks)
 {
     char *argv[] = { "hvdrun", "-np", "1", "true", NULL };
-    for (size_t i = 0; i < COUNT(variables); i++)
+    for (size_t i = 0; i < READ_BY_US; i++)
         setenv(variables[i], "", 1);
     parse_well(argv);
     ck_assert_int_eq(options.start_timeout_s, 30);
@@ -442,7 +475,8 @@ START_TEST(what_is_wrong_is_said_in_one_line)
         { { "-p", "0" }, "-p: out of range (1 to 65535): '0'" },
         { { "--remote-shell", "ssh", "x" },
           "--remote-shell: no %h for the host: 'ssh' (expected a command such as 'ssh %h')" },
-        { { "--autotune" }, "--autotune: autotuning is not supported yet" },
+        { { "--autotune-steps-per-sample", "0" },
+          "--autotune-steps-per-sample: out of range (1 to 10000): '0'" },
         { { "--stall-check", "--no-stall-check" },
           "--no-stall-check: not together with '--stall-check'" },
         { { "-np", "1", "--stall-check-shutdown-time-seconds", "59", "x" },
@@ -561,7 +595,6 @@ START_TEST(the_help_names_every_option_in_80_columns)
     for (int i = 0; i < hvdrun_option_table.count; i++)
         ck_assert_ptr_nonnull(strstr(help, hvdrun_option_table.rows[i].names[0]));
     ck_assert_ptr_null(strstr(help, "--mpi"));
-    ck_assert_ptr_null(strstr(help, " --autotune"));
     for (const char *at = help; *at; at += strcspn(at, "\n") + 1) {
         ck_assert_uint_le(strcspn(at, "\n"), 80);
         ck_assert_msg(strcspn(at, "\n") == 0 || at[strcspn(at, "\n") - 1] != ' ', "%.80s", at);
@@ -585,6 +618,7 @@ static Suite *suite(void)
     tcase_add_test(lines, the_build_is_told_in_the_form_of_horovodrun);
     tcase_add_test(lines, tuning_flags_become_variables_of_the_ranks);
     tcase_add_test(lines, what_libhvd_does_not_read_is_noted);
+    tcase_add_test(lines, autotuning_that_is_described_and_not_wanted_is_noted);
     tcase_add_test(lines, variables_are_set_or_passed_on);
     tcase_add_test(lines, the_environment_gives_what_no_option_does);
     tcase_add_test(lines, an_empty_variable_gives_nothing_to_us_and_to_the_ranks);

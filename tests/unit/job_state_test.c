@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 /* Wait statuses as Linux encodes them. */
 static int exited(int code)
@@ -117,7 +118,7 @@ static const struct {
 START_TEST(a_second_interrupt_kills_and_the_first_signal_is_the_status)
 {
     for (int i = 0; i < 3 && signal_rows[_i].signums[i]; i++) {
-        enum job_action action = job_state_on_told_to_stop(&state, signal_rows[_i].signums[i]);
+        enum job_action action = job_state_on_told_to_stop(&state, signal_rows[_i].signums[i], "");
         int passed = signal_rows[_i].passed[i];
         ck_assert_int_eq((int)action, passed ? (int)JOB_STOP : (int)JOB_WAIT);
         if (passed)
@@ -130,7 +131,7 @@ END_TEST
 START_TEST(a_failure_before_the_signal_stays_the_verdict)
 {
     job_state_on_rank_exited(&state, 0, 0, exited(3), 5);
-    ck_assert_int_eq(job_state_on_told_to_stop(&state, SIGINT), JOB_STOP);
+    ck_assert_int_eq(job_state_on_told_to_stop(&state, SIGINT, ""), JOB_STOP);
     ck_assert_int_eq(state.stop_signal, SIGKILL);
     ck_assert_int_eq(state.exit_status, 3);
 }
@@ -141,7 +142,7 @@ START_TEST(a_finished_job_cannot_be_stopped)
     for (int rank = 0; rank < 4; rank++)
         job_state_on_rank_exited(&state, 0, rank, exited(0), 10);
     end_hosts();
-    ck_assert_int_eq(job_state_on_told_to_stop(&state, SIGTERM), JOB_WAIT);
+    ck_assert_int_eq(job_state_on_told_to_stop(&state, SIGTERM, ""), JOB_WAIT);
     ck_assert_int_eq(job_state_on_failed(&state, CAUSE_JOB, 75, "late"), JOB_WAIT);
     ck_assert_int_eq(state.exit_status, 0);
 }
@@ -154,6 +155,37 @@ START_TEST(a_reader_that_went_away_may_turn_out_at_the_very_end)
     end_hosts();
     ck_assert_int_eq(job_state_on_failed(&state, CAUSE_OUTPUT, 141, "gone"), JOB_WAIT);
     ck_assert_int_eq(state.exit_status, 141);
+}
+END_TEST
+
+START_TEST(a_job_that_has_had_its_time_is_stopped)
+{
+    ck_assert_int_eq(job_state_on_timeout(&state, STATUS_JOB_TIMEOUT, "late"), JOB_STOP);
+    ck_assert_int_eq(state.stop_signal, SIGTERM);
+    ck_assert(state.told_to_stop);
+    ck_assert_int_eq(state.exit_status, 124);
+    ck_assert_int_eq(job_state_on_told_to_stop(&state, SIGINT, ""), JOB_STOP);
+    ck_assert_int_eq(state.exit_status, 124);
+}
+END_TEST
+
+START_TEST(time_that_is_up_later_changes_no_verdict)
+{
+    job_state_on_rank_exited(&state, 0, 0, exited(3), 5);
+    ck_assert_int_eq(job_state_on_timeout(&state, STATUS_JOB_TIMEOUT, "late"), JOB_WAIT);
+    ck_assert(state.told_to_stop); /* but nobody waits for readers any more */
+    ck_assert_int_eq(state.exit_status, 3);
+}
+END_TEST
+
+START_TEST(time_may_be_up_while_only_output_is_on_its_way)
+{
+    for (int rank = 0; rank < 4; rank++)
+        job_state_on_rank_exited(&state, 0, rank, exited(0), 10);
+    end_hosts();
+    ck_assert_int_eq(job_state_on_timeout(&state, STATUS_JOB_TIMEOUT, "late"), JOB_WAIT);
+    ck_assert_int_eq(state.exit_status, 124);
+    ck_assert_int_eq(state.phase, JOB_FINISHED);
 }
 END_TEST
 
@@ -182,7 +214,7 @@ END_TEST
 /* The words */
 
 static struct host_slots slots = { .name = (char[]){ "node1" }, .slots = 4 };
-static struct rank_host host = { &slots, 0, 4 };
+static struct rank_host host = { .host = &slots, .local_size = 4 };
 static struct rank_slot ranks[4];
 static const struct rank_plan plan = { .ranks = ranks, .size = 4, .hosts = &host, .host_count = 1 };
 
@@ -203,6 +235,93 @@ START_TEST(a_failed_rank_is_named_with_host_process_and_signal)
 }
 END_TEST
 
+START_TEST(a_rank_that_is_stopped_may_be_a_failure)
+{
+    ck_assert_int_eq(job_state_on_rank_stopped(&state, 0, 1, SIGSTOP, 500), JOB_STOP);
+    ck_assert_int_eq(job_state_on_rank_stopped(&state, 0, 2, SIGSTOP, 501), JOB_WAIT);
+    job_state_on_rank_exited(&state, 0, 1, killed(SIGTERM), 510);
+    job_state_on_rank_exited(&state, 0, 2, killed(SIGTERM), 510);
+    ck_assert_str_eq(
+        verdict(4711, 1000),
+        "FAILED rank 1 on node1 (pid 4711): stopped by signal 19 (SIGSTOP) after 0.5 s; "
+        "1 other rank terminated, 0 left");
+    ck_assert_int_eq(state.exit_status, 128 + SIGSTOP);
+}
+END_TEST
+
+START_TEST(a_rank_killed_for_want_of_memory_is_told_so)
+{
+    job_state_on_rank_exited(&state, 0, 2, killed(SIGKILL), 1);
+    job_state_blame(&state, 0, 3, killed(SIGKILL), 2000, true);
+    ck_assert_str_eq(verdict(4711, 13000),
+                     "FAILED rank 3 on node1 (pid 4711): killed by signal 9 (SIGKILL; kernel OOM "
+                     "counter rose) after 2.0 s; 0 other ranks terminated, 0 left");
+    ck_assert_int_eq(state.exit_status, 137);
+}
+END_TEST
+
+START_TEST(a_rank_that_left_is_blamed_instead_of_who_needed_it)
+{
+    job_state_on_rank_exited(&state, 0, 2, exited(0), 1);
+    job_state_on_rank_exited(&state, 0, 1, exited(1), 2);
+    job_state_on_rank_exited(&state, 0, 0, killed(SIGTERM), 3);
+    job_state_blame_left(&state, 0, 2, 1, false, "left before barrier, for which rank 1 waited");
+    state.left = 2;
+    ck_assert_str_eq(verdict(4711, 13000),
+                     "FAILED rank 2 on node1 (pid 4711): left before barrier, for which rank 1 "
+                     "waited; 2 other ranks terminated, 2 processes could not be killed");
+    ck_assert_int_eq(state.exit_status, STATUS_PROTOCOL);
+}
+END_TEST
+
+/* In what order rank 2, which left, and rank 1, which needed it, end; and 0 and 3 after them. */
+static const struct {
+    int first, second;
+    bool terminated;
+} leavers[] = { { 2, 1, false }, { 1, 2, true } };
+
+START_TEST(who_left_is_not_one_of_the_others)
+{
+    int first = leavers[_i].first, second = leavers[_i].second;
+    job_state_on_rank_exited(&state, 0, first, exited(first == 1), 1);
+    job_state_on_rank_exited(&state, 0, second, exited(second == 1), 2);
+    job_state_on_rank_exited(&state, 0, 0, killed(SIGTERM), 3);
+    job_state_on_rank_exited(&state, 0, 3, killed(SIGTERM), 3);
+    job_state_blame_left(&state, 0, 2, 1, leavers[_i].terminated, "left");
+    ck_assert_int_eq(state.terminated, 3);
+}
+END_TEST
+
+START_TEST(a_host_may_be_the_verdict_when_all_is_known)
+{
+    job_state_on_rank_exited(&state, 0, 1, exited(1), 1);
+    for (int rank = 0; rank < 4; rank++)
+        if (rank != 1)
+            job_state_on_rank_exited(&state, rank / 2, rank, killed(SIGTERM), 3);
+    job_state_blame_host(&state, 1, STATUS_HOST_LOST, "it heard nothing");
+    ck_assert_int_eq(state.cause, CAUSE_HOST);
+    ck_assert_int_eq(state.cause_host, 1);
+    ck_assert_int_eq(state.cause_rank, -1);
+    ck_assert_int_eq(state.exit_status, STATUS_HOST_LOST);
+    ck_assert_str_eq(state.cause_text, "it heard nothing");
+    ck_assert_int_eq(state.terminated, 4); /* the first as well */
+}
+END_TEST
+
+START_TEST(a_rank_that_was_stopped_stays_the_verdict)
+{
+    job_state_on_rank_stopped(&state, 0, 1, SIGSTOP, 500);
+    job_state_on_rank_exited(&state, 0, 2, exited(3), 501);
+    job_state_blame(&state, 0, 2, exited(3), 501, false);
+    job_state_blame_left(&state, 0, 2, 3, true, "left");
+    job_state_blame_host(&state, 1, STATUS_HOST_LOST, "it heard nothing");
+    ck_assert_int_eq(state.cause, CAUSE_RANK);
+    ck_assert_int_eq(state.cause_rank, 1);
+    ck_assert_int_eq(state.terminated, 1);
+    ck_assert_int_eq(state.exit_status, 128 + SIGSTOP);
+}
+END_TEST
+
 START_TEST(what_a_host_could_not_do_is_named_with_the_host)
 {
     state.cause_host = 0;
@@ -214,11 +333,21 @@ END_TEST
 
 START_TEST(a_signal_to_the_launcher_is_not_called_a_failure)
 {
-    job_state_on_told_to_stop(&state, SIGINT);
+    job_state_on_told_to_stop(&state, SIGINT, "");
     state.terminated = 4;
     state.left = 1;
-    ck_assert_str_eq(verdict(0, 3210),
-                     "stopped by signal 2 (SIGINT) after 3.2 s; 4 ranks terminated, 1 left");
+    ck_assert_str_eq(verdict(0, 3210), "stopped by signal 2 (SIGINT) after 3.2 s; 4 ranks "
+                                       "terminated, 1 process could not be killed");
+}
+END_TEST
+
+START_TEST(a_signal_before_the_ranks_run_names_who_was_waited_for)
+{
+    job_state_init(&state, 2, 4);
+    job_state_on_told_to_stop(&state, SIGINT, "before node1 was ready");
+    job_state_on_told_to_stop(&state, SIGTERM, "too late");
+    ck_assert_str_eq(verdict(0, 3210), "stopped by signal 2 (SIGINT) after 3.2 s, before node1 was "
+                                       "ready; 0 ranks terminated, 0 left");
 }
 END_TEST
 
@@ -260,6 +389,33 @@ START_TEST(a_host_that_was_lost_before_is_why_a_rank_elsewhere_gave_up)
                                             ? STATUS_HOST_LOST
                                             : wait_status_exit(losses[_i].wait_status));
     ck_assert_int_eq(state.terminated, losses[_i].verdict == CAUSE_HOST);
+    ck_assert_int_eq(state.lost_host, losses[_i].verdict == CAUSE_HOST ? -1 : 1);
+}
+END_TEST
+
+static const struct {
+    int wait_status;
+    bool is_end;
+} ends[] = {
+    { 0, true },
+    { 0xff00, true },
+    { SIGKILL, true },
+    { SIGSEGV | 0x80, true },
+    { 64, true },
+    { 65, false },
+    { 0x7f, false },
+    { 0x80, false }, /* status 0, and yet not 0 */
+    { 0x10000, false },
+    { SIGKILL | 0x100, false },
+    { W_STOPCODE(SIGSTOP), false },
+    { 0xffff, false }, /* it goes on */
+    { -1, false },
+    { INT_MIN, false },
+};
+
+START_TEST(only_what_waitpid_says_is_an_end)
+{
+    ck_assert_int_eq(wait_status_is_end(ends[_i].wait_status), ends[_i].is_end);
 }
 END_TEST
 
@@ -281,11 +437,24 @@ int main(void)
     tcase_add_test(tcase, a_failure_before_the_signal_stays_the_verdict);
     tcase_add_test(tcase, a_finished_job_cannot_be_stopped);
     tcase_add_test(tcase, a_reader_that_went_away_may_turn_out_at_the_very_end);
+    tcase_add_test(tcase, a_job_that_has_had_its_time_is_stopped);
+    tcase_add_test(tcase, time_that_is_up_later_changes_no_verdict);
+    tcase_add_test(tcase, time_may_be_up_while_only_output_is_on_its_way);
+    tcase_add_test(tcase, a_rank_that_is_stopped_may_be_a_failure);
+    tcase_add_test(tcase, a_rank_killed_for_want_of_memory_is_told_so);
+    tcase_add_test(tcase, a_rank_that_left_is_blamed_instead_of_who_needed_it);
+    tcase_add_test(tcase, a_host_may_be_the_verdict_when_all_is_known);
+    tcase_add_loop_test(tcase, who_left_is_not_one_of_the_others, 0,
+                        (int)(sizeof leavers / sizeof *leavers));
+    tcase_add_test(tcase, a_rank_that_was_stopped_stays_the_verdict);
+    tcase_add_loop_test(tcase, only_what_waitpid_says_is_an_end, 0,
+                        (int)(sizeof ends / sizeof *ends));
     tcase_add_test(tcase, ranks_of_a_lost_host_count_as_terminated);
     tcase_add_test(tcase, processes_that_are_left_on_many_hosts_do_not_overflow);
     tcase_add_test(tcase, a_failed_rank_is_named_with_host_process_and_signal);
     tcase_add_test(tcase, what_a_host_could_not_do_is_named_with_the_host);
     tcase_add_test(tcase, a_signal_to_the_launcher_is_not_called_a_failure);
+    tcase_add_test(tcase, a_signal_before_the_ranks_run_names_who_was_waited_for);
     tcase_add_test(tcase, a_verdict_that_does_not_fit_is_cut);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

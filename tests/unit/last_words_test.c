@@ -80,6 +80,21 @@ START_TEST(a_cut_is_marked_and_falls_between_characters)
 }
 END_TEST
 
+START_TEST(more_is_kept_than_is_quoted)
+{
+    char line[2 * LAST_WORDS_WHOLE];
+    struct last_words words = { 0 };
+    memset(line, 'x', sizeof line);
+    last_words_feed(&words, line, LAST_WORDS_WHOLE);
+    ck_assert_uint_eq(strlen(last_words_whole(&words)), LAST_WORDS_WHOLE);
+    ck_assert_ptr_null(strstr(last_words_whole(&words), "..."));
+    ck_assert_uint_eq(strlen(last_words_text(&words)), LAST_WORDS_MAX);
+    last_words_feed(&words, line, LAST_WORDS_WHOLE + 1);
+    ck_assert_uint_eq(strlen(last_words_whole(&words)), LAST_WORDS_WHOLE);
+    ck_assert_str_eq(last_words_whole(&words) + LAST_WORDS_WHOLE - 4, "x...");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("last_words");
@@ -89,6 +104,7 @@ int main(void)
     tcase_add_test(tcase, a_long_line_is_cut_and_a_long_chunk_is_read_from_its_end);
     tcase_add_loop_test(tcase, a_cut_is_marked_and_falls_between_characters, 0,
                         sizeof long_lines / sizeof *long_lines);
+    tcase_add_test(tcase, more_is_kept_than_is_quoted);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

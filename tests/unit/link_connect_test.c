@@ -4,7 +4,6 @@
 #include "lib/link/descriptor.h"
 #include "lib/link/link_accept.h"
 #include "lib/link/link_dial.h"
-#include "lib/link/link_tcp.h"
 #include "lib/link/listener.h"
 #include "lib/link/socket.h"
 #include "tests/support/unit.h"
@@ -27,15 +26,16 @@ static struct link_accept accepting;
 static struct link_dial dialling;
 static struct join_peer peer;
 static int listener;
-static int accepted = -1; /* the link that was handed over, and whose it is */
+static struct link_connection accepted = { .fd = -1 }; /* what was handed over, and whose it is */
 static struct link_identity accepted_identity;
 static struct err err;
 
-static void on_accepted(void *context, const struct link_identity *identity, int fd)
+static void on_accepted(void *context, const struct link_identity *identity,
+                        struct link_connection *connection)
 {
     ck_assert_ptr_eq(context, &accepting);
-    ck_assert_int_eq(accepted, -1);
-    accepted = fd;
+    ck_assert_int_eq(accepted.fd, -1);
+    accepted = *connection;
     accepted_identity = *identity;
 }
 
@@ -68,7 +68,7 @@ static void teardown(void)
 {
     link_accept_fini(&accepting);
     link_dial_fini(&dialling);
-    descriptor_close(accepted);
+    link_connection_close(&accepted);
     descriptor_close(listener);
 }
 
@@ -86,19 +86,18 @@ static int connect_stranger(void)
 static void link_up(uint64_t now_ms)
 {
     int dialled = 0;
-    for (int i = 0; i < MANY && !(dialled && accepted >= 0); i++) {
+    for (int i = 0; i < MANY && !(dialled && accepted.fd >= 0); i++) {
         dialled = dialled ? 1 : link_dial_move(&dialling, now_ms, &err);
         ck_assert_int_ge(dialled, 0);
         ck_assert_int_eq(link_accept_move(&accepting, now_ms, &err), HVD_OK);
     }
-    ck_assert(dialled && accepted >= 0);
+    ck_assert(dialled && accepted.fd >= 0);
 }
 
 static void check_link(void)
 {
-    struct link *left = link_tcp_create(link_dial_take(&dialling));
-    struct link *right = link_tcp_create(accepted);
-    accepted = -1;
+    struct link *left = link_dial_take(&dialling, &err);
+    struct link *right = link_connection_link(&accepted, &err);
     char text[6] = "";
     struct iovec parts[] = { { (void *)"he", 2 }, { (void *)"llo", 3 } };
     struct pollfd ready = { .fd = link_pollable(right), .events = POLLIN };
@@ -125,7 +124,7 @@ END_TEST
 START_TEST(sockets_are_above_2_and_closed_at_exec)
 {
     link_up(0);
-    int fds[] = { listener, dialling.fd, accepted };
+    int fds[] = { listener, dialling.made.fd, accepted.fd };
     for (int i = 0; i < 3; i++) {
         ck_assert_int_gt(fds[i], STDERR_FILENO);
         ck_assert_int_eq(fcntl(fds[i], F_GETFD), FD_CLOEXEC);
@@ -136,7 +135,7 @@ END_TEST
 START_TEST(links_send_small_messages_at_once_and_notice_a_silent_host)
 {
     link_up(0);
-    int fds[] = { dialling.fd, accepted };
+    int fds[] = { dialling.made.fd, accepted.fd };
     for (int i = 0; i < 2; i++) {
         int nodelay = 0, keepalive = 0;
         socklen_t length = sizeof nodelay;
@@ -175,7 +174,7 @@ START_TEST(strangers_that_use_up_the_descriptors_do_not_keep_a_neighbour_out)
     close(next);
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){ (rlim_t)next + 1, 4096 });
     link_up(0);
-    ck_assert_int_eq(accepted, next);
+    ck_assert_int_eq(accepted.fd, next);
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 4096, 4096 });
     check_link();
     for (int i = 0; i < 20; i++)
@@ -244,7 +243,7 @@ START_TEST(a_full_pool_drops_the_oldest_that_is_silent)
     ck_assert(!is_open(strangers[1]));
     for (int i = 2; i <= PENDING_MAX; i++)
         ck_assert(is_open(strangers[i]));
-    ck_assert_int_ne(accepting.pending[0].handshake.awaits, AWAITS_HELLO);
+    ck_assert_int_ne(accepting.pending[0].connection.handshake.awaits, AWAITS_HELLO);
     for (int i = 0; i <= PENDING_MAX; i++)
         descriptor_close(strangers[i]);
 }
@@ -278,12 +277,12 @@ START_TEST(a_stranger_with_a_perfect_hello_and_no_key_is_closed)
     int stranger = connect_stranger();
     const void *data = link_handshake_output(&hello, &length);
     ck_assert_int_eq(socket_send(stranger, data, length, &err), 64);
-    while (accepting.count == 0 || accepting.pending[0].handshake.awaits == AWAITS_HELLO)
+    while (accepting.count == 0 || accepting.pending[0].connection.handshake.awaits == AWAITS_HELLO)
         link_accept_move(&accepting, 0, &err);
     ck_assert_int_eq(socket_send(stranger, "0123456789abcdef0123456789abcdef", 32, &err), 32);
     while (accepting.count > 0)
         link_accept_move(&accepting, 0, &err);
-    ck_assert_int_eq(accepted, -1);
+    ck_assert_int_eq(accepted.fd, -1);
     struct pollfd ready = { .fd = stranger, .events = POLLIN };
     while (poll(&ready, 1, 10000) == 1 && recv(stranger, &byte, 1, 0) > 0)
         ;
@@ -382,7 +381,7 @@ START_TEST(another_rank_of_the_job_is_no_link_to_this_one)
     static struct link_accept other;
     int decoy = put_decoy_first(), dialled = 0;
     link_accept_init(&other, decoy, link01.epoch, 2, &key, on_accepted, &accepting);
-    for (int i = 0; i < MANY && !(dialled && accepted >= 0); i++) {
+    for (int i = 0; i < MANY && !(dialled && accepted.fd >= 0); i++) {
         dialled = dialled ? 1 : link_dial_move(&dialling, 0, &err);
         ck_assert_int_ge(dialled, 0);
         link_accept_move(&other, 0, &err);
@@ -519,11 +518,27 @@ START_TEST(addresses_are_numeric_with_a_port)
         const char *text;
         bool good;
     } rows[] = {
-        { "127.0.0.1:80", true },     { "[::1]:65535", true },   { "", false },
-        { "127.0.0.1", false },       { "127.0.0.1:", false },   { "127.0.0.1:0", false },
-        { "127.0.0.1:65536", false }, { "127.0.0.1:8x", false }, { "localhost:80", false },
-        { "[::1]", false },           { "[::1:80", false },      { "::1:80", false },
-        { "[]:80", false },           { "127.0.0.1:-8", false }, { "127.0.0.1: 8", false },
+        { "127.0.0.1:80", true },
+        { "[::1]:65535", true },
+        { "", false },
+        { "127.0.0.1", false },
+        { "127.0.0.1:", false },
+        { "127.0.0.1:0", false },
+        { "127.0.0.1:65536", false },
+        { "127.0.0.1:8x", false },
+        { "localhost:80", false },
+        { "[::1]", false },
+        { "[::1:80", false },
+        { "::1:80", false },
+        { "[]:80", false },
+        { "127.0.0.1:-8", false },
+        { "127.0.0.1: 8", false },
+        { "unix:00112233445566778899aabbccddeeff", true },
+        { "unix:00112233445566778899AABBCCDDEEFF", false },
+        { "unix:00112233445566778899aabbccddeef", false },
+        { "unix:00112233445566778899aabbccddeeff0", false },
+        { "unix:/run/0112233445566778899aabbccddeef", false },
+        { "unix:", false },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct socket_address address;

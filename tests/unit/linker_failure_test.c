@@ -219,29 +219,51 @@ START_TEST(a_dialler_without_any_descriptor_left_says_so)
 }
 END_TEST
 
-START_TEST(an_acceptor_without_any_descriptor_left_says_so_when_time_is_up)
+START_TEST(an_acceptor_without_any_descriptor_left_says_so_before_the_dialler_gives_up)
 {
     open_linkers(2);
     want(1, 0, 0);
     int knocking = knock(1);
     limit_descriptors(0);
-    ck_assert_int_eq(linker_move(linkers[1], 0, &err), 0);
-    ck_assert_int_eq(linker_move(linkers[1], LINKER_TIMEOUT_MS + LINKER_GRACE_MS, &err),
-                     HVD_ERR_TIMEOUT);
-    ck_assert_str_eq(err.text,
-                     "no link from rank 0 on node0 within 32 s: accept: Too many open files");
+    ck_assert_int_eq(linker_move(linkers[1], 100, &err), 0);
+    ck_assert_int_eq(linker_move(linkers[1], 100 + LINKER_SHUT_MS - 1, &err), 0);
+    ck_assert_int_eq(linker_move(linkers[1], 100 + LINKER_SHUT_MS, &err), HVD_ERR_SYSTEM);
+    ck_assert_str_eq(err.text, "no link from rank 0 on node0: accept: Too many open files");
     descriptor_close(knocking);
     limit_descriptors(1000);
 }
 END_TEST
 
+/* What was short once does not count against it when it is short again. */
+START_TEST(an_acceptor_that_has_had_a_descriptor_meanwhile_goes_on)
+{
+    open_linkers(2);
+    want(1, 0, 0);
+    int first = knock(1);
+    limit_descriptors(0);
+    ck_assert_int_eq(linker_move(linkers[1], 100, &err), 0);
+    limit_descriptors(1000);
+    ck_assert_int_eq(linker_move(linkers[1], 300, &err), 0);
+    int second = knock(1);
+    limit_descriptors(0);
+    ck_assert_int_eq(linker_move(linkers[1], 100 + LINKER_SHUT_MS, &err), 0);
+    limit_descriptors(1000);
+    descriptor_close(first);
+    descriptor_close(second);
+}
+END_TEST
+
 /* Rank 0 dials two; rank 1 keeps a link that it does not want. True if no allocation failed. */
-static bool link_up_without_memory(int nth)
+static bool link_up_without_memory(int nth, bool on_one_host)
 {
     int rc = HVD_OK;
-    open_linkers(2);
+    if (!on_one_host)
+        open_linkers(2);
+    for (int rank = 0; rank < 2 && on_one_host; rank++)
+        open_linker_at("node0", TRANSPORT_AUTO);
     countdown = nth;
-    struct linker *another = linker_create(-1, 0, LINKERS_EPOCH, &linkers_key, NULL, &err);
+    struct linker_options options = { .listener = -1, .unix_listener = -1, .key = &linkers_key };
+    struct linker *another = linker_create(&options, &err);
     if (!another)
         rc = err.code;
     for (uint32_t channel = 0; channel < 2 && rc == HVD_OK; channel++)
@@ -260,7 +282,7 @@ static bool link_up_without_memory(int nth)
 START_TEST(every_allocation_may_fail)
 {
     int nth = 1;
-    while (!link_up_without_memory(nth))
+    while (!link_up_without_memory(nth, _i))
         nth++;
     ck_assert_int_gt(nth, 5);
 }
@@ -285,7 +307,9 @@ int main(void)
     tcase_add_test(tcase,
                    strangers_that_use_up_the_descriptors_do_not_keep_their_host_from_dialling);
     tcase_add_test(tcase, a_dialler_without_any_descriptor_left_says_so);
-    tcase_add_test(tcase, an_acceptor_without_any_descriptor_left_says_so_when_time_is_up);
-    tcase_add_test(tcase, every_allocation_may_fail);
+    tcase_add_test(tcase,
+                   an_acceptor_without_any_descriptor_left_says_so_before_the_dialler_gives_up);
+    tcase_add_test(tcase, an_acceptor_that_has_had_a_descriptor_meanwhile_goes_on);
+    tcase_add_loop_test(tcase, every_allocation_may_fail, 0, 2);
     return unit_run(suite);
 }

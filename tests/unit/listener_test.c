@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static struct err err;
 static const struct port_range any = { 0, 0 };
@@ -174,6 +175,50 @@ START_TEST(who_comes_by_a_door_that_was_not_chosen_is_closed)
 }
 END_TEST
 
+static int dial_unix(const char *text)
+{
+    struct socket_address address;
+    ck_assert_int_eq(socket_address_parse(&address, text, &err), HVD_OK);
+    return socket_connect(&address, &err);
+}
+
+START_TEST(a_unix_socket_has_a_name_of_its_own_and_leaves_none)
+{
+    struct listener listeners[2];
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(listener_open(&listeners[i], &any, 0, true, &err), HVD_OK);
+        ck_assert_int_eq(listeners[i].unix_fd, -1);
+        ck_assert_str_eq(listeners[i].unix_address, "");
+        ck_assert_int_eq(listener_open_unix(&listeners[i], &err), HVD_OK);
+    }
+    ck_assert_str_ne(listeners[0].unix_address, listeners[1].unix_address);
+    int fd = dial_unix(listeners[0].unix_address);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(socket_check_user(fd, &err), HVD_OK);
+    descriptor_close(fd);
+    for (int i = 0; i < 2; i++) {
+        descriptor_close(listeners[i].fd);
+        descriptor_close(listeners[i].unix_fd);
+        ck_assert_int_eq(dial_unix(listeners[i].unix_address), HVD_ERR_ENVIRONMENT);
+    }
+}
+END_TEST
+
+/* Both the descriptor and the name are given back, and the port stays. */
+START_TEST(without_a_unix_socket_there_is_the_port)
+{
+    struct listener listener;
+    ck_assert_int_eq(listener_open(&listener, &any, 0, true, &err), HVD_OK);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){ (rlim_t)listener.fd + 1, 4096 });
+    ck_assert_int_eq(listener_open_unix(&listener, &err), HVD_ERR_SYSTEM);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 4096, 4096 });
+    ck_assert_str_eq(listener.unix_address, "");
+    ck_assert_int_eq(listener.unix_fd, -1);
+    ck_assert(answers("127.0.0.1", listener.port));
+    descriptor_close(listener.fd);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("listener");
@@ -185,6 +230,8 @@ int main(void)
     tcase_add_test(tcase, ranks_begin_at_different_ports_of_a_range);
     tcase_add_test(tcase, a_range_is_used_up_to_the_last_port_and_then_named);
     tcase_add_test(tcase, a_port_that_was_used_a_moment_ago_is_free);
+    tcase_add_test(tcase, a_unix_socket_has_a_name_of_its_own_and_leaves_none);
+    tcase_add_test(tcase, without_a_unix_socket_there_is_the_port);
     tcase_add_test(tcase, who_comes_by_a_door_that_was_not_chosen_is_closed);
     return unit_run(suite);
 }

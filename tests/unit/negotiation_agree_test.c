@@ -143,13 +143,13 @@ START_TEST(every_kind_is_decided_as_it_should_be)
         bool list;
         size_t total; /* by rank */
     } rows[] = {
-        { COLLECTIVE_ALLTOALL, HVD_AVERAGE, 6, 24, false, DECISION_RUN, true, 24 },
+        { COLLECTIVE_ALLTOALL, HVD_AVERAGE, 6, 0, false, DECISION_RUN, false, 0 },
         { COLLECTIVE_ADD_SET, HVD_AVERAGE, 2, 900, true, DECISION_DONE, true, 900 },
         { COLLECTIVE_REMOVE_SET, HVD_AVERAGE, 0, 0, true, DECISION_DONE, false, 0 },
         { COLLECTIVE_BARRIER, HVD_AVERAGE, 0, 0, true, DECISION_DONE, false, 0 },
         { COLLECTIVE_BROADCAST, HVD_AVERAGE, 0, 0, true, DECISION_DONE, true, 0 },
         { COLLECTIVE_BROADCAST, HVD_AVERAGE, 5000, 0, false, DECISION_RUN, false, 0 },
-        { COLLECTIVE_ALLREDUCE, HVD_ADASUM, 2, 0, false, DECISION_RUN, true, 0 },
+        { COLLECTIVE_ALLREDUCE, HVD_ADASUM, 2, 0, false, DECISION_RUN, false, 0 },
         { COLLECTIVE_ALLREDUCE, HVD_SUM, 0, 0, true, DECISION_DONE, false, 0 },
         { COLLECTIVE_REDUCESCATTER, HVD_SUM, 5000, 0, false, DECISION_RUN, false, 0 },
         { COLLECTIVE_ALLGATHER, HVD_AVERAGE, 2, 16, true, DECISION_DONE, true, 16 },

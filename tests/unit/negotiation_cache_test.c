@@ -79,6 +79,22 @@ START_TEST(many_names_are_bits_of_one_message)
 }
 END_TEST
 
+START_TEST(each_of_many_names_is_a_bit_alone)
+{
+    enum { NAMES = 130 };
+    char name[16];
+    start(_i, 1024);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < NAMES; i++) {
+            snprintf(name, sizeof name, "name %d", i);
+            size_t nbytes = cost(name, 1, false);
+            ck_assert(round == 0 ? nbytes > 60 : nbytes == AS_A_BIT);
+        }
+    }
+    net_fini(&net);
+}
+END_TEST
+
 START_TEST(old_names_make_room_for_new_ones)
 {
     enum { CAPACITY = 16, COUNT = 60 };
@@ -168,6 +184,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, a_name_becomes_a_bit, 2, 8);
     tcase_add_test(tcase, without_a_cache_and_without_a_name_nothing_is_remembered);
     tcase_add_test(tcase, many_names_are_bits_of_one_message);
+    tcase_add_loop_test(tcase, each_of_many_names_is_a_bit_alone, 2, 5);
     tcase_add_loop_test(tcase, old_names_make_room_for_new_ones, 2, 8);
     tcase_add_test(tcase, names_in_flight_outlive_the_retirement_of_their_slots);
     tcase_add_test(tcase, slots_go_out_in_order_and_come_back_oldest_first);

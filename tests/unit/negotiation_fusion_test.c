@@ -24,7 +24,7 @@ static void on_decision(struct net *source, int rank, const struct decision *dec
 static void start(int size, size_t threshold, bool group_fusion)
 {
     struct negotiation_settings settings = net_defaults;
-    settings.fusion_threshold = threshold;
+    settings.fusion.together = threshold;
     settings.group_fusion = group_fusion;
     settings.inline_max = 0;
     net_init(&net, size, &settings, 1);
@@ -107,7 +107,7 @@ START_TEST(the_threshold_is_kept_and_large_tensors_go_alone)
         start(1, rows[row].threshold, true);
         submit(tensor("a", 64));
         submit(tensor("b", 64));
-        submit(tensor("huge", FUSION_TENSOR_MAX + 4));
+        submit(tensor("huge", (64 << 10) + 4));
         submit(tensor("c", 64));
         submit(tensor("d", 4));
         ck_assert(negotiation_has_data(net.ranks[0].negotiation));

@@ -233,11 +233,27 @@ static void put_tensor(struct wire_writer *body, const char *name,
     put_data(body, flags, description_bytes(description));
 }
 
-static void put_record(struct wire_writer *body, int type, uint32_t count)
+static void put_run(struct wire_writer *body, int type, int algorithm, uint32_t count)
 {
     wire_put_u8(body, (uint8_t)type);
-    if (type == DOWN_RUN)
-        wire_put_u32(body, count);
+    if (type != DOWN_RUN)
+        return;
+    wire_put_u8(body, (uint8_t)algorithm);
+    wire_put_u32(body, count);
+}
+
+static void put_record(struct wire_writer *body, int type, uint32_t count)
+{
+    put_run(body, type, ALGORITHM_RING, count);
+}
+
+/* One that can do it. */
+static int own_algorithm(const struct description *description)
+{
+    int algorithm = 0;
+    while (!algorithm_can(algorithm, description_operation(description)))
+        algorithm++;
+    return algorithm;
 }
 
 /* What rank 1 makes of it. */
@@ -275,11 +291,11 @@ START_TEST(a_decision_has_the_data_that_its_kind_has)
         int done, run; /* the data that it has; -1 if there is no such decision */
     } rows[] = {
         { COLLECTIVE_ALLREDUCE, HVD_SUM, TENSOR_REDUCTION, 0 },
-        { COLLECTIVE_ALLREDUCE, HVD_ADASUM, -1, TENSOR_LIST },
+        { COLLECTIVE_ALLREDUCE, HVD_ADASUM, -1, 0 },
         { COLLECTIVE_REDUCESCATTER, HVD_SUM, TENSOR_REDUCTION, 0 },
         { COLLECTIVE_ALLGATHER, HVD_SUM, TENSOR_LIST, TENSOR_LIST },
         { COLLECTIVE_BROADCAST, HVD_SUM, TENSOR_LIST, 0 },
-        { COLLECTIVE_ALLTOALL, HVD_SUM, -1, TENSOR_LIST },
+        { COLLECTIVE_ALLTOALL, HVD_SUM, -1, 0 },
         { COLLECTIVE_ADD_SET, HVD_SUM, TENSOR_LIST, -1 },
         { COLLECTIVE_REMOVE_SET, HVD_SUM, 0, -1 },
         { COLLECTIVE_BARRIER, HVD_SUM, 0, -1 },
@@ -291,11 +307,36 @@ START_TEST(a_decision_has_the_data_that_its_kind_has)
         struct wire_writer body = { 0 };
         struct offer offer = offer_of(rows[_i / 2].kind, rows[_i / 2].op, done);
         start_told(&offer);
-        put_record(&body, done ? DOWN_DONE : DOWN_RUN, 1);
+        put_run(&body, done ? DOWN_DONE : DOWN_RUN, own_algorithm(&offer.description), 1);
         put_tensor(&body, "x", &offer.description, data[i]);
         bool good = data[i] == (done ? rows[_i / 2].done : rows[_i / 2].run);
         ck_assert_msg(take(&body, &err) == (good ? 1 : HVD_ERR_PROTOCOL), "%s, data %d: %s",
                       collective_name(rows[_i / 2].kind), data[i], err.text);
+        end();
+    }
+}
+END_TEST
+
+START_TEST(an_algorithm_can_do_what_it_is_chosen_for)
+{
+    static const struct {
+        enum collective_kind kind;
+        enum hvd_op op;
+        int data;
+    } rows[] = {
+        { COLLECTIVE_ALLREDUCE, HVD_SUM, 0 },     { COLLECTIVE_ALLREDUCE, HVD_ADASUM, 0 },
+        { COLLECTIVE_REDUCESCATTER, HVD_SUM, 0 }, { COLLECTIVE_ALLGATHER, HVD_SUM, TENSOR_LIST },
+        { COLLECTIVE_BROADCAST, HVD_SUM, 0 },     { COLLECTIVE_ALLTOALL, HVD_SUM, 0 },
+    };
+    for (int algorithm = 0; algorithm < 256; algorithm++) {
+        struct err err;
+        struct wire_writer body = { 0 };
+        struct offer offer = offer_of(rows[_i].kind, rows[_i].op, false);
+        start_told(&offer);
+        put_run(&body, DOWN_RUN, algorithm, 1);
+        put_tensor(&body, "x", &offer.description, rows[_i].data);
+        bool good = algorithm_can(algorithm, description_operation(&offer.description));
+        ck_assert_int_eq(take(&body, &err), good ? 1 : HVD_ERR_PROTOCOL);
         end();
     }
 }
@@ -477,6 +518,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, a_changed_message_does_no_harm, 0, 4);
     tcase_add_loop_test(tcase, noise_is_refused_or_harmless, 0, 2);
     tcase_add_loop_test(tcase, a_decision_has_the_data_that_its_kind_has, 0, 18);
+    tcase_add_loop_test(tcase, an_algorithm_can_do_what_it_is_chosen_for, 0, 6);
     tcase_add_test(tcase, a_result_has_the_size_of_its_tensor);
     tcase_add_loop_test(tcase, what_is_decided_is_what_was_submitted, 0, CHANGES);
     tcase_add_loop_test(tcase, a_slot_does_not_stand_for_what_was_not_submitted, 0, 6);

@@ -56,8 +56,6 @@ static void give(struct offer *offer, int rank, int name, int round)
     offer->nbytes = (size_t)count * sizeof *data;
     if (kind == COLLECTIVE_ALLGATHER)
         offer->nbytes = 8 + (offer->complete ? (size_t)rank * 4 : 0);
-    else if (kind == COLLECTIVE_ALLTOALL)
-        offer->nbytes = 8 * (size_t)net.size;
     else if (!offer->complete || (kind == COLLECTIVE_BROADCAST && !is_root))
         offer->nbytes = 0;
     for (size_t i = 0; i < offer->nbytes / sizeof *data; i++)
@@ -177,9 +175,11 @@ static void play(int size, const struct negotiation_settings *settings, uint64_t
 }
 
 static const struct negotiation_settings settings[] = {
-    { 64 << 20, 4096, 1024, true }, { 64 << 20, 4096, 0, true },
-    { 64 << 20, 4096, 3, true },    { 0, 0, 3, false },
-    { 5000, 64, 8, false },
+    { { 64 << 20, 64 << 10 }, 4096, 1024, true },
+    { { 64 << 20, 64 << 10 }, 4096, 0, true },
+    { { 64 << 20, 64 << 10 }, 4096, 3, true },
+    { { 0, 64 << 10 }, 0, 3, false },
+    { { 5000, 64 << 10 }, 64, 8, false },
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 

@@ -60,6 +60,7 @@ static const char *list(const struct join_addresses *addresses)
 #define IB0 "ib0 r 203.0.113.10/24 "
 #define DOCKER0 "docker0 v 172.17.0.1/16 "
 #define LO "lo l 127.0.0.1/8 lo l ::1/128 "
+#define SOCKET "unix:00112233445566778899aabbccddeeff"
 
 /* ---- where a rank can be dialled ---- */
 
@@ -70,25 +71,27 @@ static const struct {
 } offers[] = {
     { ETH0 IB0 DOCKER0 LO,
       "",
-      { 3, 42, true, false },
+      { 3, 42, true, false, -1, "" },
       "198.51.100.10:42 [2001:db8::10]:42 203.0.113.10:42 172.17.0.1:42 127.0.0.1:42" },
     { ETH0 IB0 DOCKER0 LO,
       "",
-      { 3, 42, false, false },
+      { 3, 42, false, false, -1, "" },
       "198.51.100.10:42 203.0.113.10:42 172.17.0.1:42 127.0.0.1:42" },
-    { ETH0 IB0 DOCKER0 LO, "", { 3, 42, false, true }, "127.0.0.1:42" },
-    { ETH0 IB0 DOCKER0 LO, "ib0", { 3, 42, true, false }, "203.0.113.10:42 127.0.0.1:42" },
+    { ETH0 IB0 DOCKER0 LO, "", { 3, 42, false, true, -1, "" }, "127.0.0.1:42" },
+    { ETH0 IB0 DOCKER0 LO, "ib0", { 3, 42, true, false, -1, "" }, "203.0.113.10:42 127.0.0.1:42" },
     { ETH0 IB0 DOCKER0 LO,
       "ib0,2001:db8::/32",
-      { 3, 42, true, false },
+      { 3, 42, true, false, -1, "" },
       "203.0.113.10:42 [2001:db8::10]:42 127.0.0.1:42" },
-    { ETH0 IB0 DOCKER0 LO, "lo", { 3, 42, true, false }, "127.0.0.1:42" },
+    { ETH0 IB0 DOCKER0 LO, "lo", { 3, 42, true, false, -1, "" }, "127.0.0.1:42" },
     { ETH0 "lo l ::1/128",
       "",
-      { 3, 42, true, false },
+      { 3, 42, true, false, -1, "" },
       "198.51.100.10:42 [2001:db8::10]:42 [::1]:42" },
-    { ETH0, "", { 3, 42, true, false }, "198.51.100.10:42 [2001:db8::10]:42" },
-    { "", "", { 3, 42, true, false }, "" },
+    { ETH0, "", { 3, 42, true, false, -1, "" }, "198.51.100.10:42 [2001:db8::10]:42" },
+    { "", "", { 3, 42, true, false, -1, "" }, "" },
+    { ETH0 LO, "", { 3, 42, false, false, 4, SOCKET }, "198.51.100.10:42 127.0.0.1:42 " SOCKET },
+    { "", "", { 3, 42, false, false, 4, SOCKET }, SOCKET },
 };
 
 START_TEST(a_rank_offers_what_it_listens_at_best_first)
@@ -101,7 +104,7 @@ START_TEST(a_rank_offers_what_it_listens_at_best_first)
 }
 END_TEST
 
-START_TEST(of_too_many_addresses_loopback_is_kept)
+START_TEST(of_too_many_addresses_those_of_this_host_are_kept)
 {
     static struct network network;
     struct join_addresses addresses;
@@ -112,10 +115,14 @@ START_TEST(of_too_many_addresses_loopback_is_kept)
     strcat(machine, "lo l 127.0.0.1/8");
     make_machine(&all, machine);
     ck_assert_int_eq(network_init(&network, "node0", &all, "", NULL), HVD_OK);
-    network_addresses(&network, &(struct listener){ 3, 42, true, false }, &addresses);
+    network_addresses(&network, &(struct listener){ 3, 42, true, false, -1, "" }, &addresses);
     ck_assert_int_eq(addresses.count, JOIN_ADDRESSES_MAX);
     ck_assert_str_eq(addresses.text[0], "10.0.0.1:42");
     ck_assert_str_eq(addresses.text[JOIN_ADDRESSES_MAX - 1], "127.0.0.1:42");
+    network_addresses(&network, &(struct listener){ 3, 42, true, false, 4, SOCKET }, &addresses);
+    ck_assert_int_eq(addresses.count, JOIN_ADDRESSES_MAX);
+    ck_assert_str_eq(addresses.text[JOIN_ADDRESSES_MAX - 2], "127.0.0.1:42");
+    ck_assert_str_eq(addresses.text[JOIN_ADDRESSES_MAX - 1], SOCKET);
 }
 END_TEST
 
@@ -181,6 +188,37 @@ START_TEST(addresses_are_tried_in_order)
 }
 END_TEST
 
+#define PLACES "198.51.100.11:1 127.0.0.1:1 "
+
+/* What HVD_TRANSPORT makes of the ways to a rank of this host, and of another. */
+static const struct {
+    enum transport transport;
+    const char *host, *said, *tried;
+} ways[] = {
+    { TRANSPORT_AUTO, "node0", PLACES SOCKET, SOCKET " 127.0.0.1:1 198.51.100.11:1" },
+    { TRANSPORT_UNIX, "node0", PLACES SOCKET, SOCKET " 127.0.0.1:1 198.51.100.11:1" },
+    { TRANSPORT_SHM, "node0", PLACES SOCKET, SOCKET },
+    { TRANSPORT_SHM, "node0", "198.51.100.11:1 127.0.0.1:1", "" },
+    { TRANSPORT_TCP, "node0", PLACES SOCKET, "127.0.0.1:1 198.51.100.11:1" },
+    { TRANSPORT_AUTO, "node1", PLACES SOCKET, "198.51.100.11:1 127.0.0.1:1" },
+    { TRANSPORT_SHM, "node1", PLACES SOCKET, "198.51.100.11:1 127.0.0.1:1" },
+    { TRANSPORT_AUTO, "node1", SOCKET, "" },
+    { TRANSPORT_AUTO, "node0", "nonsense unix:12 " SOCKET, "unix:12 " SOCKET " nonsense" },
+};
+
+START_TEST(a_unix_socket_is_for_the_ranks_of_its_host)
+{
+    struct network network;
+    struct join_peer peer = { .rank = 1 };
+    make_network(&network, ETH0 LO, "");
+    network.transport = ways[_i].transport;
+    snprintf(peer.host, sizeof peer.host, "%s", ways[_i].host);
+    split(&peer.addresses, ways[_i].said);
+    network_order(&network, &peer);
+    ck_assert_str_eq(list(&peer.addresses), ways[_i].tried);
+}
+END_TEST
+
 /* ---- who is let in ---- */
 
 static const struct {
@@ -215,9 +253,11 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, a_rank_offers_what_it_listens_at_best_first, 0,
                         sizeof offers / sizeof *offers);
-    tcase_add_test(tcase, of_too_many_addresses_loopback_is_kept);
+    tcase_add_test(tcase, of_too_many_addresses_those_of_this_host_are_kept);
     tcase_add_test(tcase, an_interface_that_is_not_there_is_named_with_its_host);
     tcase_add_loop_test(tcase, addresses_are_tried_in_order, 0, sizeof orders / sizeof *orders);
+    tcase_add_loop_test(tcase, a_unix_socket_is_for_the_ranks_of_its_host, 0,
+                        sizeof ways / sizeof *ways);
     tcase_add_loop_test(tcase, a_choice_shuts_the_other_doors, 0, sizeof doors / sizeof *doors);
     return unit_run(suite);
 }

@@ -266,12 +266,13 @@ static const struct {
     { send_too_much, HVD_ERR_PROTOCOL },
 };
 
-START_TEST(what_the_rendezvous_must_not_say_is_a_failure)
+START_TEST(what_the_rendezvous_must_not_say_is_a_failure_that_names_it)
 {
     start();
     wrongs[_i].send();
     wait_awake();
     ck_assert_int_eq(failure_check(&failure, &err), wrongs[_i].status);
+    ck_assert_msg(strncmp(err.text, "the launcher: ", 14) == 0, "%s", err.text);
 }
 END_TEST
 
@@ -447,7 +448,7 @@ int main(void)
     tcase_add_test(tcase, a_loss_is_recorded_and_wakes_who_waits);
     tcase_add_test(tcase, a_departure_is_noted_and_breaks_nothing);
     tcase_add_test(tcase, the_end_of_the_rendezvous_is_a_failure);
-    tcase_add_loop_test(tcase, what_the_rendezvous_must_not_say_is_a_failure, 0,
+    tcase_add_loop_test(tcase, what_the_rendezvous_must_not_say_is_a_failure_that_names_it, 0,
                         sizeof wrongs / sizeof *wrongs);
     tcase_add_test(tcase, who_is_asked_answers_and_wakes_nobody);
     tcase_add_test(tcase, an_answer_is_as_long_as_it_may_be);

@@ -144,11 +144,13 @@ static void feed_long(size_t length, const char *end, size_t chunk)
 static void expect_long(size_t *at, size_t length, const char *end)
 {
     const char *record = out.data + *at;
+    size_t same = 0; /* an assertion for each byte would take most of the time */
     size_t text_length = strlen(P) + length + strlen(end);
     ck_assert_uint_ge(out.length - *at, text_length);
     ck_assert_mem_eq(record, P, strlen(P));
-    for (size_t i = 0; i < length; i++)
-        ck_assert(record[strlen(P) + i] == 'x');
+    while (same < length && record[strlen(P) + same] == 'x')
+        same++;
+    ck_assert_uint_eq(same, length);
     ck_assert_mem_eq(record + strlen(P) + length, end, strlen(end));
     *at += text_length;
 }

@@ -44,7 +44,7 @@ static void expect_plan(const struct expected_rank *expected, size_t count)
         ck_assert_int_eq(place->cross_rank, expected[i].cross_rank);
         ck_assert_int_eq(place->cross_size, expected[i].cross_size);
         ck_assert_int_eq(host->local_size, place->local_size);
-        ck_assert_int_eq(host->first_rank + place->local_rank, place->rank);
+        ck_assert_int_eq(host->ranks[place->local_rank], place->rank);
     }
 }
 
@@ -55,7 +55,7 @@ START_TEST(unequal_hosts_are_numbered_as_horovod_does)
         { "h2", 2, 4, 0, 1 }, { "h2", 3, 4, 0, 1 }, { "h3", 0, 1, 2, 3 },
     };
     set_hosts("h1:2,h2:4,h3:1");
-    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 7, &err), HVD_OK);
+    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 7, RANKS_BY_SLOT, &err), HVD_OK);
     expect_plan(expected, COUNT(expected));
     ck_assert(!plan.homogeneous);
     ck_assert_int_eq(plan.host_count, 3);
@@ -70,10 +70,46 @@ START_TEST(fewer_ranks_than_slots_stop_in_the_middle_of_a_host)
         { "h2", 0, 1, 1, 2 },
     };
     set_hosts("h1:2,h2:4,h3:1");
-    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 3, &err), HVD_OK);
+    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 3, RANKS_BY_SLOT, &err), HVD_OK);
     expect_plan(expected, COUNT(expected));
     ck_assert(!plan.homogeneous);
     ck_assert_int_eq(plan.host_count, 2);
+}
+END_TEST
+
+START_TEST(by_node_each_host_gets_one_in_its_turn)
+{
+    static const struct expected_rank expected[] = {
+        { "h1", 0, 2, 0, 3 }, { "h2", 0, 4, 1, 3 }, { "h3", 0, 1, 2, 3 }, { "h1", 1, 2, 0, 2 },
+        { "h2", 1, 4, 1, 2 }, { "h2", 2, 4, 0, 1 }, { "h2", 3, 4, 0, 1 },
+    };
+    set_hosts("h1:2,h2:4,h3:1");
+    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 7, RANKS_BY_NODE, &err), HVD_OK);
+    expect_plan(expected, COUNT(expected));
+    ck_assert(!plan.homogeneous);
+}
+END_TEST
+
+START_TEST(by_node_fewer_ranks_than_slots_are_spread)
+{
+    static const struct expected_rank expected[] = {
+        { "h1", 0, 2, 0, 3 },
+        { "h2", 0, 1, 1, 3 },
+        { "h3", 0, 1, 2, 3 },
+        { "h1", 1, 2, 0, 1 },
+    };
+    set_hosts("h1:4,h2:4,h3:4");
+    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 4, RANKS_BY_NODE, &err), HVD_OK);
+    expect_plan(expected, COUNT(expected));
+}
+END_TEST
+
+START_TEST(by_node_hosts_that_get_none_are_left_out)
+{
+    set_hosts("a:2,b:2,c:2");
+    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 2, RANKS_BY_NODE, &err), HVD_OK);
+    ck_assert_int_eq(plan.host_count, 2);
+    ck_assert(plan.homogeneous);
 }
 END_TEST
 
@@ -81,7 +117,7 @@ START_TEST(one_rank_is_a_world)
 {
     static const struct expected_rank expected[] = { { "localhost", 0, 1, 0, 1 } };
     set_hosts("localhost:3,b:3");
-    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 1, &err), HVD_OK);
+    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 1, RANKS_BY_SLOT, &err), HVD_OK);
     expect_plan(expected, COUNT(expected));
     ck_assert(plan.homogeneous);
     ck_assert_int_eq(plan.host_count, 1);
@@ -91,7 +127,7 @@ END_TEST
 START_TEST(equal_hosts_are_homogeneous)
 {
     set_hosts("a:2,b:2,c:5");
-    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 6, &err), HVD_OK);
+    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 6, RANKS_BY_SLOT, &err), HVD_OK);
     ck_assert(plan.homogeneous);
 }
 END_TEST
@@ -99,7 +135,7 @@ END_TEST
 START_TEST(a_host_that_gets_no_rank_is_left_out)
 {
     set_hosts("a:2,b:2");
-    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 2, &err), HVD_OK);
+    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 2, RANKS_BY_SLOT, &err), HVD_OK);
     ck_assert_int_eq(plan.host_count, 1);
     ck_assert(plan.homogeneous);
 }
@@ -125,7 +161,8 @@ START_TEST(a_count_that_cannot_be_placed_is_refused_in_words)
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         set_hosts(cases[i].hosts);
-        ck_assert_int_eq(rank_plan_make(&plan, &hosts, cases[i].np, &err), HVD_ERR_INVALID);
+        ck_assert_int_eq(rank_plan_make(&plan, &hosts, cases[i].np, RANKS_BY_SLOT, &err),
+                         HVD_ERR_INVALID);
         ck_assert_str_eq(err.text, cases[i].error);
         ck_assert(!plan.ranks && !plan.hosts && plan.size == 0);
     }
@@ -134,11 +171,12 @@ END_TEST
 
 START_TEST(the_largest_world_on_the_most_hosts_adds_up)
 {
+    static const enum rank_order orders[] = { RANKS_BY_SLOT, RANKS_BY_NODE };
     char text[HOST_COUNT_MAX * 9], *at = text;
     for (int i = 0; i < HOST_COUNT_MAX; i++)
         at += sprintf(at, "%sh%d:%d", i ? "," : "", i, 1 + i % 7);
     set_hosts(text);
-    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 65528, &err), HVD_OK);
+    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 65528, orders[_i], &err), HVD_OK);
     long cross = 0;
     for (int rank = 0; rank < plan.size; rank++) {
         const struct place *place = &plan.ranks[rank].place;
@@ -154,7 +192,7 @@ END_TEST
 START_TEST(the_table_is_aligned)
 {
     set_hosts("h1:2,node-b.example:1");
-    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 3, &err), HVD_OK);
+    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 3, RANKS_BY_SLOT, &err), HVD_OK);
     char *table = rank_plan_table(&plan);
     ck_assert_str_eq(table,
                      " rank  host            local_rank  local_size  cross_rank  cross_size\n"
@@ -172,11 +210,14 @@ static Suite *suite(void)
     tcase_add_checked_fixture(plans, NULL, release);
     tcase_add_test(plans, unequal_hosts_are_numbered_as_horovod_does);
     tcase_add_test(plans, fewer_ranks_than_slots_stop_in_the_middle_of_a_host);
+    tcase_add_test(plans, by_node_each_host_gets_one_in_its_turn);
+    tcase_add_test(plans, by_node_fewer_ranks_than_slots_are_spread);
+    tcase_add_test(plans, by_node_hosts_that_get_none_are_left_out);
     tcase_add_test(plans, one_rank_is_a_world);
     tcase_add_test(plans, equal_hosts_are_homogeneous);
     tcase_add_test(plans, a_host_that_gets_no_rank_is_left_out);
     tcase_add_test(plans, a_count_that_cannot_be_placed_is_refused_in_words);
-    tcase_add_test(plans, the_largest_world_on_the_most_hosts_adds_up);
+    tcase_add_loop_test(plans, the_largest_world_on_the_most_hosts_adds_up, 0, 2);
     tcase_add_test(plans, the_table_is_aligned);
     suite_add_tcase(suite, plans);
     return suite;

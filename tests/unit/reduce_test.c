@@ -231,6 +231,48 @@ START_TEST(no_integer_average_is_rounded_up_for_any_size_of_a_world)
 }
 END_TEST
 
+/* Every sum of bytes. */
+static void check_byte_averages(const struct reduce_path *path, int size)
+{
+    uint8_t sums[256], zero[256] = { 0 }, quotients[256];
+    for (int i = 0; i < 256; i++)
+        sums[i] = (uint8_t)i;
+    path->divide[HVD_UINT8](quotients, sums, zero, 256, size);
+    for (int i = 0; i < 256; i++)
+        if (quotients[i] != i / size)
+            ck_abort_msg("%d by %d on %s is wrong", i, size, path->name);
+    path->divide[HVD_INT8](quotients, sums, zero, 256, size);
+    for (int i = 0; i < 256; i++)
+        if ((int8_t)quotients[i] != (int8_t)i / size)
+            ck_abort_msg("%d by %d on %s is wrong", (int8_t)i, size, path->name);
+}
+
+/* Both ends of int64, and the whole numbers beside which a quotient could be missed. */
+static void check_int64_averages(const struct reduce_path *path, int size)
+{
+    int64_t most = INT64_MAX / size * size;
+    int64_t sums[] = { INT64_MIN, INT64_MIN + 1, -most, 1 - most, -size, 1 - size, -1, 0,
+                       1,         size - 1,      size,  most - 1, most,  INT64_MAX };
+    enum { COUNT = sizeof sums / sizeof *sums };
+    int64_t zero[COUNT] = { 0 }, quotients[COUNT];
+    path->divide[HVD_INT64](quotients, sums, zero, COUNT, size);
+    for (int i = 0; i < COUNT; i++)
+        if (quotients[i] != sums[i] / size)
+            ck_abort_msg("%lld by %d on %s is wrong", (long long)sums[i], size, path->name);
+}
+
+START_TEST(reciprocals_give_the_quotients_of_a_division_for_any_size_of_a_world)
+{
+    const struct reduce_path *path;
+    for (size_t p = 0; (path = reduce_path_at(p)); p++)
+        for (int size = 1; size <= 1 << 24; size += size < 1000 ? 1 : size / 3 + 1) {
+            check_byte_averages(path, size);
+            check_int64_averages(path, size);
+        }
+    check_int64_averages(&reduce_portable, 1 << 24);
+}
+END_TEST
+
 START_TEST(averages_of_floats_are_rounded_once)
 {
     float f[] = { 0.5f, 5 };
@@ -274,6 +316,7 @@ int main(void)
     tcase_add_test(tcase, infinities_are_ordinary);
     tcase_add_test(tcase, averages_of_integers_are_truncated_toward_zero);
     tcase_add_test(tcase, no_integer_average_is_rounded_up_for_any_size_of_a_world);
+    tcase_add_test(tcase, reciprocals_give_the_quotients_of_a_division_for_any_size_of_a_world);
     tcase_add_test(tcase, averages_of_floats_are_rounded_once);
     tcase_add_test(tcase, of_bool_sum_is_or_and_product_is_and);
     return unit_run(suite);

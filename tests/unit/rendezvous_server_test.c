@@ -61,7 +61,9 @@ static void setup(uint64_t start_timeout_ms, struct rendezvous_events events)
     ck_assert_ptr_nonnull(rendezvous);
 }
 
-static const struct rendezvous_events count = { on_complete, on_timed_out, NULL, on_report };
+static const struct rendezvous_events count = { .complete = on_complete,
+                                                .timed_out = on_timed_out,
+                                                .report = on_report };
 
 /* The loop has nothing left of the rendezvous. */
 static void teardown(void)
@@ -175,8 +177,9 @@ static void destroy_in_report(void *context, int rank, const char *text)
     rendezvous_destroy(rendezvous);
 }
 
-static const struct rendezvous_events destroy = { destroy_in_complete, destroy_in_timeout, NULL,
-                                                  destroy_in_report };
+static const struct rendezvous_events destroy = { .complete = destroy_in_complete,
+                                                  .timed_out = destroy_in_timeout,
+                                                  .report = destroy_in_report };
 
 START_TEST(an_asking_of_silent_ranks_ends_by_itself)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is not said has a default; what is said wrongly is refused by name. */
-#include "lib/engine/settings.h"
+#include "lib/base/settings.h"
 
 #include "tests/support/unit.h"
 
@@ -51,6 +51,12 @@ START_TEST(an_empty_environment_gives_the_defaults)
     ck_assert_uint_eq(settings.stall_shutdown_s, 0);
     ck_assert_int_eq(settings.log_level, LOG_WARNING);
     ck_assert(!settings.log_hide_time);
+    ck_assert(!settings.autotune && !settings.fusion_given && !settings.cycle_time_given);
+    ck_assert_str_eq(settings.autotune_log, "");
+    ck_assert_int_eq(settings.autotune_warmup, 3);
+    ck_assert_int_eq(settings.autotune_steps, 10);
+    ck_assert_int_eq(settings.autotune_samples, 20);
+    ck_assert_uint_eq(settings.autotune_noise, 800);
 }
 END_TEST
 
@@ -61,6 +67,10 @@ static const struct {
     size_t offset, size;
     uint64_t expected;
 } numbers[] = {
+    { "HVD_STREAMS", "1", FIELD(streams), sizeof(int), 1 },
+    { "HVD_THREADS", "0", FIELD(threads), sizeof(int), 0 },
+    { "HVD_THREADS", "64", FIELD(threads), sizeof(int), 64 },
+    { "HVD_STREAMS", "16", FIELD(streams), sizeof(int), 16 },
     { "HOROVOD_FUSION_THRESHOLD", "0", FIELD(fusion_threshold), sizeof(size_t), 0 },
     { "HOROVOD_FUSION_THRESHOLD", "67108864", FIELD(fusion_threshold), sizeof(size_t), 67108864 },
     { "HOROVOD_FUSION_THRESHOLD", "0000000000000000000000007", FIELD(fusion_threshold),
@@ -84,6 +94,18 @@ static const struct {
     { "HOROVOD_LOG_HIDE_TIME", "TRUE", FIELD(log_hide_time), sizeof(bool), 1 },
     { "HOROVOD_STALL_CHECK_DISABLE", "1", FIELD(stall_check), sizeof(bool), 0 },
     { "HOROVOD_STALL_CHECK_DISABLE", "0", FIELD(stall_check), sizeof(bool), 1 },
+    { "HOROVOD_AUTOTUNE", "1", FIELD(autotune), sizeof(bool), 1 },
+    { "HOROVOD_AUTOTUNE", "false", FIELD(autotune), sizeof(bool), 0 },
+    { "HOROVOD_AUTOTUNE_WARMUP_SAMPLES", "0", FIELD(autotune_warmup), sizeof(int), 0 },
+    { "HOROVOD_AUTOTUNE_STEPS_PER_SAMPLE", "1", FIELD(autotune_steps), sizeof(int), 1 },
+    { "HOROVOD_AUTOTUNE_BAYES_OPT_MAX_SAMPLES", "100", FIELD(autotune_samples), sizeof(int), 100 },
+    { "HOROVOD_AUTOTUNE_GAUSSIAN_PROCESS_NOISE", "0.25", FIELD(autotune_noise), sizeof(uint64_t),
+      250 },
+    { "HOROVOD_AUTOTUNE_GAUSSIAN_PROCESS_NOISE", "1.000", FIELD(autotune_noise), sizeof(uint64_t),
+      1000 },
+    { "HOROVOD_FUSION_THRESHOLD", "1", FIELD(fusion_given), sizeof(bool), 1 },
+    { "HOROVOD_FUSION_THRESHOLD", "1", FIELD(cycle_time_given), sizeof(bool), 0 },
+    { "HOROVOD_CYCLE_TIME", "0", FIELD(cycle_time_given), sizeof(bool), 1 },
     { "HOROVOD_LOG_LEVEL", "DEBUG", FIELD(log_level), sizeof(enum log_level), LOG_DEBUG },
     { "HOROVOD_LOG_LEVEL", "fatal", FIELD(log_level), sizeof(enum log_level), LOG_FATAL },
 };
@@ -120,13 +142,13 @@ END_TEST
 
 START_TEST(a_path_has_a_longest)
 {
-    char path[TIMELINE_PATH_MAX + 1];
+    char path[SETTINGS_PATH_MAX + 1];
     struct settings settings;
     memset(path, 'x', sizeof path);
-    path[TIMELINE_PATH_MAX] = '\0';
+    path[SETTINGS_PATH_MAX] = '\0';
     ck_assert_int_eq(read_one(&settings, "HOROVOD_TIMELINE", path), HVD_ERR_ENVIRONMENT);
     ck_assert_ptr_nonnull(strstr(err.text, "HOROVOD_TIMELINE: 'xxx"));
-    path[TIMELINE_PATH_MAX - 1] = '\0';
+    path[SETTINGS_PATH_MAX - 1] = '\0';
     ck_assert_int_eq(read_one(&settings, "HOROVOD_TIMELINE", path), HVD_OK);
     ck_assert_str_eq(settings.timeline, path);
 }
@@ -152,6 +174,8 @@ static const struct {
     { "HOROVOD_CYCLE_TIME", "60000.001", "from 0 to 60000" },
     { "HOROVOD_CYCLE_TIME", "99999999999999999999", "from 0 to 60000" },
     { "HOROVOD_CACHE_CAPACITY", "1048577", "is not a number from 0 to 1048576" },
+    { "HVD_STREAMS", "0", "is not a number from 1 to 16" },
+    { "HVD_STREAMS", "17", "is not a number from 1 to 16" },
     { "HOROVOD_DISABLE_GROUP_FUSION", "yes", "'yes' is not 0, 1, true or false" },
     { "HOROVOD_DISABLE_GROUP_FUSION", "", "'' is not 0, 1, true or false" },
     { "HOROVOD_DISABLE_GROUP_FUSION", "-", "'-' is not 0, 1, true or false" },
@@ -161,6 +185,11 @@ static const struct {
     { "HOROVOD_STALL_CHECK_TIME_SECONDS", "1000000001", "to 1000000000" },
     { "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "-5", "'-5' is not a number from 0" },
     { "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "59", "HOROVOD_STALL_CHECK_TIME_SECONDS is 60" },
+    { "HOROVOD_AUTOTUNE", "on", "'on' is not 0, 1, true or false" },
+    { "HOROVOD_AUTOTUNE_WARMUP_SAMPLES", "10001", "from 0 to 10000" },
+    { "HOROVOD_AUTOTUNE_STEPS_PER_SAMPLE", "0", "from 1 to 10000" },
+    { "HOROVOD_AUTOTUNE_BAYES_OPT_MAX_SAMPLES", "101", "from 1 to 100" },
+    { "HOROVOD_AUTOTUNE_GAUSSIAN_PROCESS_NOISE", "1.001", "'1.001' is not a number from 0 to 1" },
     { "HOROVOD_LOG_LEVEL", "loud", "'loud' is not trace, debug, info, warning, error or fatal" },
     { "HOROVOD_LOG_LEVEL", "", "'' is not trace" },
     { "HOROVOD_LOG_LEVEL", "\x1b[2J", "\\x1b[2J" },

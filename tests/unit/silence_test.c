@@ -58,6 +58,18 @@ START_TEST(a_watch_that_was_frozen_gives_the_whole_time_again)
 }
 END_TEST
 
+START_TEST(nobody_was_silent_while_the_watch_was_frozen)
+{
+    ck_assert(!look_for(1000));
+    ck_assert_uint_eq(silence_lasts_ms(&silence, now + SILENCE_LATE_MS), 1000 + SILENCE_LATE_MS);
+    now += 20000;
+    ck_assert_uint_eq(silence_lasts_ms(&silence, now), 0);
+    ck_assert(!silence_look(&silence, now));
+    ck_assert(!look_for(1000));
+    ck_assert_uint_eq(silence_lasts_ms(&silence, now), 1000);
+}
+END_TEST
+
 START_TEST(a_look_that_is_a_little_late_counts)
 {
     ck_assert(!look_for(LIMIT_MS - SILENCE_LOOK_MS));
@@ -87,6 +99,7 @@ int main(void)
     tcase_add_test(tcase, whatever_is_heard_begins_it_anew);
     tcase_add_test(tcase, without_a_limit_it_is_never_too_long);
     tcase_add_test(tcase, a_watch_that_was_frozen_gives_the_whole_time_again);
+    tcase_add_test(tcase, nobody_was_silent_while_the_watch_was_frozen);
     tcase_add_test(tcase, a_look_that_is_a_little_late_counts);
     tcase_add_test(tcase, a_pause_lasts_until_its_end_and_gives_the_whole_time_again);
     suite_add_tcase(suite, tcase);

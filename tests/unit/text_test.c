@@ -79,6 +79,23 @@ START_TEST(what_could_harm_becomes_a_question_mark)
 }
 END_TEST
 
+START_TEST(one_byte_beyond_ascii_is_seen_wherever_it_is)
+{
+    enum { LONGEST = 17 };
+    char text[LONGEST + 1];
+    for (size_t length = 0; length <= LONGEST; length++) {
+        memset(text, 0x7f, length);
+        text[length] = '\xc3';
+        ck_assert(text_is_ascii(text, length));
+        for (size_t at = 0; at < length; at++) {
+            text[at] = '\x80';
+            ck_assert(!text_is_ascii(text, length));
+            text[at] = 'a';
+        }
+    }
+}
+END_TEST
+
 START_TEST(a_newline_may_stay_or_not)
 {
     char line[] = "one\ntwo \xe2\x82\xac\n", lines[] = "one\ntwo\n";
@@ -99,6 +116,7 @@ int main(void)
     tcase_add_test(tcase, no_byte_beyond_the_length_is_looked_at);
     tcase_add_loop_test(tcase, what_could_harm_becomes_a_question_mark, 0,
                         sizeof texts / sizeof *texts);
+    tcase_add_test(tcase, one_byte_beyond_ascii_is_seen_wherever_it_is);
     tcase_add_test(tcase, a_newline_may_stay_or_not);
     return unit_run(suite);
 }

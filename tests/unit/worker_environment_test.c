@@ -40,6 +40,7 @@ static const struct {
     { "NCCL_SOCKET_IFNAME=eth9", false },
     { "HVD_NETWORK_INTERFACES=host1=eth0", false },
     { "HVD_PORT_RANGE=5-6", true },
+    { "HVD_TRANSPORT=tcp", true },
     { "BASH_FUNC_x%%=() { :; }", false },
     { "OLDPWD=/", false },
     { "CUDA_VISIBLE_DEVICES=0", false },

@@ -92,6 +92,36 @@ START_TEST(bad_arguments_are_refused_and_the_world_goes_on)
 }
 END_TEST
 
+/* Rank 0 submits a name a second time while the others have not come yet. */
+static int submit_twice(int rank)
+{
+    int32_t one = 1, two = 1;
+    int64_t handle, other;
+    struct hvd_tensor tensor = { .name = "s", .input = &one, .output = &one, .dtype = HVD_INT32 };
+    init_world();
+    if (rank == 0) {
+        REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handle), HVD_OK);
+        tensor.input = tensor.output = &two;
+        require_invalid(hvd_allreduce_async(&tensor, HVD_SUM, NULL, &other),
+                        "allreduce 's': a tensor of this name is in flight already");
+        atomic_store(&shared->counters[0], 1);
+    } else {
+        wait_for(0, 1);
+        REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handle), HVD_OK);
+    }
+    REQUIRE_STATUS(hvd_wait(handle), HVD_OK);
+    REQUIRE(one == hvd_size() && two == 1);
+    REQUIRE_STATUS(sum_of_ranks("s", &one), HVD_OK);
+    return leave_world();
+}
+
+/* F95 */
+START_TEST(a_name_that_is_submitted_twice_is_that_ranks_mistake)
+{
+    ranks_run(&(struct mini_options){ .size = 3 }, submit_twice);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("world_mistakes");
@@ -101,5 +131,6 @@ int main(void)
     tcase_add_loop_test(tcase, a_mismatch_is_an_error_on_every_rank_and_the_world_goes_on, 2, 8);
     tcase_add_loop_test(tcase, a_mismatch_is_called_one_although_ranks_leave_because_of_it, 4, 8);
     tcase_add_test(tcase, bad_arguments_are_refused_and_the_world_goes_on);
+    tcase_add_test(tcase, a_name_that_is_submitted_twice_is_that_ranks_mistake);
     return unit_run(suite);
 }

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/collective/algorithm.h"
+
+#include "tests/support/unit.h"
+
+#include <string.h>
+
+enum { KI = 1 << 10, MI = 1 << 20 };
+
+static const struct algorithm_borders borders = {
+    .small = 32 * KI, .large = 64 * KI, .tree = 16 * KI, .few = 16
+};
+
+/* By kind, bytes, ranks, hosts, the most ranks on one. */
+static const struct row {
+    enum operation_kind kind;
+    size_t nbytes;
+    int size, hosts, slots;
+    enum algorithm chosen;
+} rows[] = {
+    { OPERATION_ALLREDUCE, 8 * KI, 2, 1, 2, ALGORITHM_RECURSIVE_DOUBLING },
+    { OPERATION_ALLREDUCE, 32 * KI, 4, 1, 4, ALGORITHM_RECURSIVE_DOUBLING },
+    { OPERATION_ALLREDUCE, 8 * KI, 3, 1, 3, ALGORITHM_DIRECT },
+    { OPERATION_ALLREDUCE, 32 * KI + 1, 2, 1, 2, ALGORITHM_DIRECT },
+    { OPERATION_ALLREDUCE, 64 * MI, 16, 1, 16, ALGORITHM_DIRECT },
+    { OPERATION_ALLREDUCE, 8 * KI, 17, 1, 17, ALGORITHM_RECURSIVE_DOUBLING },
+    { OPERATION_ALLREDUCE, 1 * MI, 17, 1, 17, ALGORITHM_HALVING_DOUBLING },
+    { OPERATION_ALLREDUCE, 64 * MI, 17, 1, 17, ALGORITHM_RING },
+    { OPERATION_ALLREDUCE, 0, 5, 2, 3, ALGORITHM_RECURSIVE_DOUBLING },
+    { OPERATION_ALLREDUCE, 64 * KI, 5, 2, 3, ALGORITHM_HALVING_DOUBLING },
+    { OPERATION_ALLREDUCE, 64 * MI, 64, 8, 8, ALGORITHM_RING },
+    { OPERATION_ALLREDUCE, 64 * MI, 64, 2, 32, ALGORITHM_RING },
+    { OPERATION_ALLREDUCE, 1 * MI, 64, 2, 32, ALGORITHM_HALVING_DOUBLING },
+    { OPERATION_ALLREDUCE, 8 * KI, 4, 4, 1, ALGORITHM_RECURSIVE_DOUBLING },
+    { OPERATION_ALLREDUCE, 256 * KI - 1, 4, 4, 1, ALGORITHM_HALVING_DOUBLING },
+    { OPERATION_ALLREDUCE, 256 * KI, 4, 4, 1, ALGORITHM_RING },
+    { OPERATION_BROADCAST, 32 * KI, 2, 1, 2, ALGORITHM_TREE },
+    { OPERATION_BROADCAST, 1 * MI, 2, 1, 2, ALGORITHM_RING },
+    { OPERATION_BROADCAST, 1 * MI, 64, 8, 8, ALGORITHM_TREE },
+    { OPERATION_BROADCAST, 64 * MI, 64, 8, 8, ALGORITHM_RING },
+    { OPERATION_ALLGATHER, 8 * KI, 4, 1, 4, ALGORITHM_DIRECT },
+    { OPERATION_ALLGATHER, 64 * MI, 17, 1, 17, ALGORITHM_RING },
+    { OPERATION_ALLGATHER, 8 * KI, 4, 2, 2, ALGORITHM_RING },
+    { OPERATION_REDUCESCATTER, 64 * MI, 4, 1, 4, ALGORITHM_DIRECT },
+    { OPERATION_REDUCESCATTER, 8 * KI, 4, 2, 2, ALGORITHM_RING },
+    { OPERATION_ALLTOALL, 0, 4, 1, 4, ALGORITHM_PAIRWISE },
+    { OPERATION_ADASUM, 64 * MI, 4, 2, 3, ALGORITHM_ADASUM },
+};
+
+START_TEST(the_table_chooses)
+{
+    const struct row *row = &rows[_i];
+    const struct algorithm_case what = { row->kind,  row->nbytes, row->size,
+                                         row->hosts, row->slots,  true };
+    ck_assert_str_eq(algorithm_name(algorithm_choose(&what, &borders, -1)),
+                     algorithm_name(row->chosen));
+}
+END_TEST
+
+START_TEST(only_neighbours_are_wanted_where_nobody_knows_the_others)
+{
+    const struct row *row = &rows[_i];
+    struct algorithm_case what = { row->kind, row->nbytes, row->size, 0, 0, true };
+    bool only = row->kind == OPERATION_ALLTOALL || row->kind == OPERATION_ADASUM;
+    enum algorithm expected = only ? row->chosen : ALGORITHM_RING;
+    ck_assert_int_eq(algorithm_choose(&what, &borders, -1), expected);
+    ck_assert_int_eq(algorithm_choose(&what, &borders, ALGORITHM_DIRECT), expected);
+    what.hosts = row->hosts;
+    what.slots = row->slots;
+    what.anywhere = false;
+    ck_assert_int_eq(algorithm_choose(&what, &borders, -1), expected);
+    ck_assert_int_eq(algorithm_choose(&what, &borders, ALGORITHM_DIRECT), expected);
+}
+END_TEST
+
+START_TEST(what_is_forced_is_done_wherever_it_can_be)
+{
+    const struct row *row = &rows[_i];
+    const struct algorithm_case what = { row->kind,  row->nbytes, row->size,
+                                         row->hosts, row->slots,  true };
+    for (int forced = 0; forced < ALGORITHMS; forced++)
+        ck_assert_int_eq(algorithm_choose(&what, &borders, forced),
+                         algorithm_can(forced, row->kind) ? forced : (int)row->chosen);
+}
+END_TEST
+
+START_TEST(every_choice_can_do_what_is_asked_for)
+{
+    for (int kind = OPERATION_ALLREDUCE; kind <= OPERATION_ADASUM; kind++)
+        for (int size = 1; size <= 40; size++)
+            for (int hosts = 0; hosts <= size; hosts++)
+                for (size_t nbytes = 0; nbytes < 1u << 30; nbytes = 3 * nbytes + 1) {
+                    int slots = hosts ? size - hosts + 1 : 0;
+                    const struct algorithm_case what = {
+                        (enum operation_kind)kind, nbytes, size, hosts, slots, hosts > 0
+                    };
+                    enum algorithm chosen = algorithm_choose(&what, &algorithm_defaults, -1);
+                    ck_assert(algorithm_can((int)chosen, what.kind));
+                }
+}
+END_TEST
+
+START_TEST(names_are_read_back_and_listed)
+{
+    for (int i = 0; i < ALGORITHMS; i++) {
+        const char *name = algorithm_name((enum algorithm)i);
+        ck_assert_int_eq(algorithm_parse(name), i);
+        ck_assert_ptr_nonnull(strstr(ALGORITHM_NAMES, name));
+    }
+    ck_assert_ptr_null(algorithm_name(ALGORITHMS));
+}
+END_TEST
+
+START_TEST(other_names_are_none)
+{
+    static const char *const others[] = {
+        "", "Ring", "ring ", "rin", "recursive doubling", "auto"
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        ck_assert_int_eq(algorithm_parse(others[i]), -1);
+}
+END_TEST
+
+START_TEST(what_does_not_exist_can_do_nothing)
+{
+    static const int numbers[] = { -1, ALGORITHMS, 255 };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        for (int kind = OPERATION_ALLREDUCE; kind <= OPERATION_ADASUM; kind++)
+            ck_assert(!algorithm_can(numbers[i], (enum operation_kind)kind));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("algorithm");
+    TCase *tests = tcase_create("algorithm");
+    int nrows = sizeof rows / sizeof *rows;
+    tcase_add_loop_test(tests, the_table_chooses, 0, nrows);
+    tcase_add_loop_test(tests, only_neighbours_are_wanted_where_nobody_knows_the_others, 0, nrows);
+    tcase_add_loop_test(tests, what_is_forced_is_done_wherever_it_can_be, 0, nrows);
+    tcase_add_test(tests, every_choice_can_do_what_is_asked_for);
+    tcase_add_test(tests, names_are_read_back_and_listed);
+    tcase_add_test(tests, other_names_are_none);
+    tcase_add_test(tests, what_does_not_exist_can_do_nothing);
+    suite_add_tcase(suite, tests);
+    return unit_run(suite);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One operation made of exchanges, without its peers: what it allocates, what it does when it gets
+ * no memory or more bytes than there are, and what it uses from where it lies.
+ * Linked with -Wl,--wrap=aligned_alloc. */
+#include "lib/collective/direct.h"
+#include "lib/collective/doubling.h"
+#include "tests/support/unit.h"
+
+#include <string.h>
+
+typedef struct operation *start_fn(struct operation_store *store, const struct operation_task *task,
+                                   struct err *err);
+
+static struct operation_store *store;
+
+/* What operations allocate is counted; one can be made to fail (--wrap). */
+static int allocations, failing;
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return ++allocations == failing ? NULL : __real_aligned_alloc(alignment, size);
+}
+
+static void setup(void)
+{
+    store = operation_store_create();
+}
+
+static void teardown(void)
+{
+    operation_store_destroy(store);
+}
+
+static const struct {
+    start_fn *start;
+    enum operation_kind kind;
+} starts[] = {
+    { allreduce_direct_start, OPERATION_ALLREDUCE },
+    { reduce_scatter_direct_start, OPERATION_REDUCESCATTER },
+    { allgather_direct_start, OPERATION_ALLGATHER },
+    { allreduce_recursive_doubling_start, OPERATION_ALLREDUCE },
+    { allreduce_halving_doubling_start, OPERATION_ALLREDUCE },
+};
+enum { STARTS = sizeof starts / sizeof *starts };
+
+/* Rank 0 of three, which all take in or send something. */
+static struct operation_task some_task(int which)
+{
+    static const int64_t splits[] = { 10, 10, 10 };
+    static _Alignas(64) unsigned char staging[OPERATION_STAGING];
+    static float data[30];
+    return (struct operation_task){ .kind = starts[which].kind,
+                                    .size = 3,
+                                    .dtype = HVD_FLOAT32,
+                                    .op = HVD_SUM,
+                                    .input = data,
+                                    .output = data,
+                                    .count = 30,
+                                    .row_count = 1,
+                                    .rows = 30,
+                                    .splits = splits,
+                                    .staging = staging };
+}
+
+START_TEST(the_second_operation_does_not_allocate)
+{
+    struct operation_task task = some_task(_i);
+    for (int round = 0; round < 3; round++) {
+        int before = allocations;
+        struct operation *operation = starts[_i].start(store, &task, NULL);
+        ck_assert_ptr_nonnull(operation);
+        ck_assert(round == 0 || allocations == before);
+        operation_fini(store, operation);
+    }
+}
+END_TEST
+
+START_TEST(without_memory_nothing_starts_and_nothing_leaks)
+{
+    struct operation_task task = some_task(_i);
+    struct operation *operation = NULL;
+    for (int nth = 1; !operation && nth < 10; nth++) {
+        struct operation_store *empty = operation_store_create();
+        struct err err = { .code = HVD_OK };
+        failing = allocations + nth;
+        operation = starts[_i].start(empty, &task, &err);
+        ck_assert(operation ? nth > 1 : err.code == HVD_ERR_NOMEM);
+        operation_fini(empty, operation);
+        operation_store_destroy(empty);
+    }
+    ck_assert_ptr_nonnull(operation);
+}
+END_TEST
+
+/* Receives whatever there is room for, from rank 1. */
+static void fill_space(struct operation *operation)
+{
+    struct err err = { .code = HVD_OK };
+    size_t room;
+    for (void *space; (space = operation->type->space(operation, 1, &room));) {
+        memset(space, 0, room);
+        ck_assert_int_eq(operation->type->received(operation, 1, room, &err), HVD_OK);
+    }
+}
+
+START_TEST(a_peer_that_sends_too_much_is_an_error)
+{
+    struct operation_task task = some_task(_i);
+    struct operation *operation = starts[_i].start(store, &task, NULL);
+    struct err err = { .code = HVD_OK };
+    size_t room;
+    fill_space(operation);
+    ck_assert_ptr_null(operation->type->space(operation, 1, &room));
+    ck_assert_uint_eq(room, 0);
+    ck_assert_int_eq(operation->type->take(operation, 1, "abcd", 4, &err), 0);
+    ck_assert_int_eq(operation->type->received(operation, 1, 1, &err), HVD_ERR_PROTOCOL);
+    ck_assert_str_eq(err.text, "rank 1 of the set sends 1 bytes where 0 fit");
+    operation_fini(store, operation);
+}
+END_TEST
+
+START_TEST(a_rank_that_nothing_is_awaited_from_is_an_error)
+{
+    struct operation_task task = some_task(_i);
+    struct err err = { .code = HVD_OK };
+    size_t room = 1, nbytes = 1;
+    struct operation *operation = starts[_i].start(store, &task, NULL);
+    ck_assert_ptr_null(operation->type->space(operation, 3, &room));
+    ck_assert_ptr_null(operation->type->output(operation, 3, 0, &nbytes));
+    ck_assert(room == 0 && nbytes == 0);
+    ck_assert_int_eq(operation->type->take(operation, 3, "abcd", 4, &err), 0);
+    ck_assert_int_eq(operation->type->received(operation, 3, 1, &err), HVD_ERR_PROTOCOL);
+    operation_fini(store, operation);
+}
+END_TEST
+
+/* What lies in the link when it is its turn is combined from there; two ranks need no memory for
+ * what comes early. */
+START_TEST(two_ranks_take_everything_from_where_it_lies)
+{
+    struct operation_task task = some_task(0);
+    float data[15] = { 1, 2, 3 };
+    task.size = 2;
+    int before = allocations;
+    struct operation *operation = allreduce_direct_start(store, &task, NULL);
+    ck_assert_int_eq(allocations, before + 1);
+    ck_assert_int_eq(operation->type->take(operation, 1, data, 7, NULL), 7);
+    ck_assert_int_eq(
+        operation->type->take(operation, 1, (char *)data + 7, sizeof data - 7 + 10, NULL),
+        sizeof data - 7);
+    ck_assert_mem_eq(task.output, data, sizeof data);
+    operation_fini(store, operation);
+}
+END_TEST
+
+START_TEST(what_comes_early_is_not_taken)
+{
+    struct operation_task task = some_task(0);
+    float data[10] = { 0 };
+    struct operation *operation = allreduce_direct_start(store, &task, NULL);
+    ck_assert_int_eq(operation->type->take(operation, 2, data, sizeof data, NULL), 0);
+    ck_assert_int_eq(operation->type->take(operation, 1, data, 20, NULL), 20);
+    ck_assert_int_eq(operation->type->take(operation, 2, data, sizeof data, NULL), 20);
+    operation_fini(store, operation);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("exchange_alone");
+    TCase *tcase = tcase_create("exchange_alone");
+    suite_add_tcase(suite, tcase);
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_loop_test(tcase, the_second_operation_does_not_allocate, 0, STARTS);
+    tcase_add_loop_test(tcase, without_memory_nothing_starts_and_nothing_leaks, 0, STARTS);
+    tcase_add_loop_test(tcase, a_peer_that_sends_too_much_is_an_error, 0, STARTS);
+    tcase_add_loop_test(tcase, a_rank_that_nothing_is_awaited_from_is_an_error, 0, STARTS);
+    tcase_add_test(tcase, two_ranks_take_everything_from_where_it_lies);
+    tcase_add_test(tcase, what_comes_early_is_not_taken);
+    return unit_run(suite);
+}

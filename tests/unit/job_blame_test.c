@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose failure it was, in whatever order it became known. */
+#include "launcher/job_blame.h"
+#include "tests/support/unit.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { RANKS = 4 };
+
+#define EXITED(code) ((code) << 8)
+
+/* Ranks 0 and 1 are on host 0, 2 and 3 on host 1. */
+static struct report_rank ranks[RANKS];
+static struct report_host hosts[2];
+static struct job_report report;
+
+static void setup(void)
+{
+    memset(ranks, 0, sizeof ranks);
+    for (int i = 0; i < RANKS; i++)
+        ranks[i] = (struct report_rank){
+            .met = true, .host = i / 2, .end = END_TERMINATED, .wait_status = SIGTERM
+        };
+    memset(hosts, 0, sizeof hosts);
+    report = (struct job_report){
+        .ranks = ranks, .nranks = RANKS, .hosts = hosts, .nhosts = 2, .lost_rank = -1
+    };
+}
+
+static void fails(int rank, int wait_status, uint64_t at_us, uint64_t slack_us)
+{
+    ranks[rank].end = END_BY_ITSELF;
+    ranks[rank].wait_status = wait_status;
+    ranks[rank].ended_us = at_us;
+    ranks[rank].slack_us = slack_us;
+}
+
+/* As it said when it left the rendezvous. */
+static void parts(int rank, int status, const char *text)
+{
+    ranks[rank].parted_status = status;
+    ranks[rank].parted_text = (char *)(uintptr_t)text;
+}
+
+static void blamed(int rank, int witness)
+{
+    struct job_blame blame;
+    ck_assert(job_blame_choose(&blame, &report));
+    ck_assert_int_eq(blame.rank, rank);
+    ck_assert_int_eq(blame.witness, witness);
+}
+
+/* Two that fail; who of them is to blame. */
+static const struct {
+    int ranks[2], wait_statuses[2];
+    uint64_t at_us[2], slack_us;
+    int blamed;
+} pairs[] = {
+    { { 0, 1 }, { EXITED(3), EXITED(4) }, { 1000, 1001 }, 0, 0 },
+    { { 0, 1 }, { EXITED(3), EXITED(4) }, { 1001, 1000 }, 0, 1 },
+    { { 0, 1 }, { EXITED(3), SIGKILL }, { 1000, 1001 }, 500, 0 }, /* one host: one clock */
+    { { 0, 2 }, { EXITED(3), EXITED(4) }, { 1000, 900 }, 10, 2 },
+    { { 0, 2 }, { EXITED(3), SIGKILL }, { 1000, 1900 }, 500, 2 }, /* it may have been before */
+    { { 0, 2 }, { EXITED(3), SIGKILL }, { 1000, 1900 }, 400, 0 }, /* it was not */
+    { { 0, 2 }, { SIGSEGV, EXITED(3) }, { 1900, 1000 }, 500, 0 },
+    { { 0, 2 }, { SIGABRT, SIGKILL }, { 1000, 1900 }, 500, 2 }, /* abort() is giving up */
+    { { 0, 2 }, { SIGSEGV, SIGKILL }, { 1000, 1900 }, 500, 0 },
+    { { 3, 0 }, { EXITED(1), EXITED(2) }, { 5, 5 }, 0, 0 }, /* no difference: the lower rank */
+};
+
+START_TEST(of_two_that_fail_the_first_is_to_blame)
+{
+    for (int i = 0; i < 2; i++)
+        fails(pairs[_i].ranks[i], pairs[_i].wait_statuses[i], pairs[_i].at_us[i],
+              pairs[_i].slack_us);
+    blamed(pairs[_i].blamed, -1);
+}
+END_TEST
+
+/* An exit that may have been before a kill, which may have been before an exit: not so the
+ * first. */
+static const int orders[][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
+                                 { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+
+START_TEST(of_three_that_fail_the_choice_does_not_depend_on_their_numbers)
+{
+    const int *order = orders[_i];
+    for (int i = 0; i < 3; i++)
+        ranks[order[i]].host = i;
+    fails(order[0], EXITED(3), 1000, 100);
+    fails(order[1], EXITED(4), 1150, 100);
+    fails(order[2], SIGKILL, 1300, 100);
+    blamed(order[0], -1); /* the kill may have been before the second, which was not the first */
+    fails(order[2], SIGKILL, 1199, 100);
+    blamed(order[2], -1);
+}
+END_TEST
+
+START_TEST(who_was_stopped_or_ended_well_is_not_to_blame)
+{
+    struct job_blame blame;
+    fails(1, EXITED(0), 1, 0);
+    ck_assert(!job_blame_choose(&blame, &report));
+    fails(2, EXITED(7), 2, 0);
+    blamed(2, -1);
+}
+END_TEST
+
+START_TEST(who_says_that_a_peer_was_lost_is_not_to_blame)
+{
+    fails(0, EXITED(1), 1000, 0);
+    parts(0, HVD_ERR_PEER_LOST, "the connection to rank 3 on b broke");
+    fails(3, SIGKILL, 9000, 0);
+    blamed(3, -1);
+}
+END_TEST
+
+START_TEST(who_gave_up_after_a_loss_was_told_is_not_to_blame)
+{
+    fails(3, EXITED(5), 1000, 100);
+    fails(0, EXITED(1), 1100, 100);
+    report.lost_rank = 3;
+    blamed(3, -1);
+    fails(0, SIGSEGV, 1100, 100); /* no loss does that: the clocks leave it open */
+    blamed(0, -1);
+}
+END_TEST
+
+START_TEST(one_that_failed_before_the_loss_is_to_blame)
+{
+    fails(0, EXITED(1), 500, 100);
+    fails(3, EXITED(5), 1000, 100);
+    report.lost_rank = 3;
+    blamed(0, -1);
+}
+END_TEST
+
+START_TEST(when_all_have_lost_somebody_who_is_not_there_the_first_is_to_blame)
+{
+    fails(2, EXITED(1), 1000, 0);
+    parts(2, HVD_ERR_PEER_LOST, "the connection to rank 0 on a broke");
+    fails(0, EXITED(1), 1200, 0);
+    parts(0, HVD_ERR_PEER_LOST, "the connection to rank 2 on b broke");
+    blamed(2, -1);
+}
+END_TEST
+
+START_TEST(when_all_have_lost_each_other_a_host_that_heard_nothing_is_to_blame)
+{
+    struct job_blame blame;
+    fails(2, EXITED(1), 1000, 0); /* its own rank may be the first to notice */
+    parts(2, HVD_ERR_PEER_LOST, "the connection to rank 0 on a broke");
+    hosts[1].deaf = true;
+    ck_assert(job_blame_choose(&blame, &report));
+    ck_assert_int_eq(blame.host, 1);
+    ck_assert_int_eq(blame.rank, -1);
+    ck_assert_int_eq(blame.witness, 2);
+    ck_assert_str_eq(blame.text,
+                     "host lost: no answer; rank 2: the connection to rank 0 on a broke");
+}
+END_TEST
+
+START_TEST(when_all_have_lost_each_other_a_host_that_was_lost_is_to_blame)
+{
+    struct job_blame blame;
+    fails(0, EXITED(1), 1000, 0);
+    parts(0, HVD_ERR_PEER_LOST, "the connection to rank 2 on b broke");
+    hosts[1].lost = true;
+    ck_assert(job_blame_choose(&blame, &report));
+    ck_assert_int_eq(blame.host, 1);
+    ck_assert_int_eq(blame.rank, -1);
+    ck_assert_str_eq(blame.text, ""); /* hvdrun knows how */
+}
+END_TEST
+
+START_TEST(a_failure_of_ones_own_is_no_hosts_fault)
+{
+    struct job_blame blame;
+    fails(2, EXITED(1), 1000, 0);
+    hosts[1].deaf = hosts[0].lost = true;
+    ck_assert(job_blame_choose(&blame, &report));
+    ck_assert_int_eq(blame.host, -1);
+    ck_assert_int_eq(blame.rank, 2);
+}
+END_TEST
+
+/* What the rank that failed has said of one that left. */
+static const struct {
+    const char *said;
+    int blamed;
+    const char *text; /* NULL: the one that said it is to blame itself */
+} departures[] = {
+    { "allreduce 'grad': rank 2 on node1 left (hvd_shutdown)", 2,
+      "left before allreduce 'grad', for which rank 0 waited" },
+    { "allreduce 'a: rank 3 on b left': rank 2 on node1 left (hvd_shutdown)", 2,
+      "left before allreduce 'a: rank 3 on b left', for which rank 0 waited" },
+    { "rank 3 on node1 left (hvd_shutdown)", 3, "left before rank 0, which needed it" },
+    { "barrier: rank 0 on node0 left (hvd_shutdown)", 0, NULL },
+    { "barrier: rank 4 on node0 left (hvd_shutdown)", 0, NULL },
+    { "barrier: rank -1 on node0 left (hvd_shutdown)", 0, NULL },
+    { "barrier: rank 99999999999999 on node0 left", 0, NULL },
+    { "somebody left", 0, NULL },
+    { "", 0, NULL },
+};
+
+START_TEST(who_left_while_it_was_needed_is_to_blame)
+{
+    struct job_blame blame;
+    fails(0, EXITED(1), 1000, 0);
+    parts(0, HVD_ERR_PEER_LEFT, departures[_i].said);
+    ck_assert(job_blame_choose(&blame, &report));
+    ck_assert_int_eq(blame.rank, departures[_i].blamed);
+    ck_assert_int_eq(blame.witness, departures[_i].text ? 0 : -1);
+    if (departures[_i].text)
+        ck_assert_str_eq(blame.text, departures[_i].text);
+}
+END_TEST
+
+START_TEST(who_went_on_after_a_departure_has_failed_by_itself)
+{
+    fails(0, EXITED(3), 3600 * 1000000ull, 0);
+    parts(0, HVD_ERR_PEER_LEFT, "allreduce 'next': rank 2 on node1 left (hvd_shutdown)");
+    ranks[0].parted_ms = 1000;
+    blamed(0, -1);
+    ranks[0].parted_ms = 3590 * 1000;
+    blamed(2, 0);
+}
+END_TEST
+
+START_TEST(who_was_never_there_has_lost_nobody)
+{
+    fails(2, EXITED(0), 900, 0);
+    report.lost_rank = 2;
+    fails(1, EXITED(5), 1000, 0);
+    ranks[1].met = false;
+    blamed(1, -1);
+}
+END_TEST
+
+START_TEST(who_ended_well_without_a_word_is_to_blame)
+{
+    struct job_blame blame;
+    fails(2, EXITED(0), 900, 0);
+    report.lost_rank = 2;
+    snprintf(report.lost_text, sizeof report.lost_text,
+             "rank 2 on node1 exited with status 0 without hvd_shutdown");
+    fails(1, EXITED(1), 1000, 0);
+    ck_assert(job_blame_choose(&blame, &report));
+    ck_assert_int_eq(blame.rank, 2);
+    ck_assert_int_eq(blame.witness, 1);
+    ck_assert_str_eq(blame.text, "exited with status 0 without hvd_shutdown, and rank 1 needed it");
+}
+END_TEST
+
+START_TEST(who_ended_well_without_a_word_is_to_blame_whatever_host_was_lost_then)
+{
+    fails(2, EXITED(0), 900, 0);
+    report.lost_rank = 2;
+    fails(1, EXITED(1), 1000, 0);
+    parts(1, HVD_ERR_PEER_LOST, "rank 2 on node1 exited with status 0 without hvd_shutdown");
+    hosts[0].lost = true;
+    blamed(2, 1);
+}
+END_TEST
+
+START_TEST(a_failure_of_ones_own_comes_before_one_that_followed_a_departure)
+{
+    fails(0, EXITED(1), 1000, 0);
+    parts(0, HVD_ERR_PEER_LEFT, "barrier: rank 3 on b left (hvd_shutdown)");
+    fails(3, EXITED(9), 1100, 0);
+    blamed(3, -1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("job_blame");
+    TCase *tcase = tcase_create("failures");
+    tcase_add_checked_fixture(tcase, setup, NULL);
+    tcase_add_loop_test(tcase, of_two_that_fail_the_first_is_to_blame, 0,
+                        (int)(sizeof pairs / sizeof *pairs));
+    tcase_add_loop_test(tcase, of_three_that_fail_the_choice_does_not_depend_on_their_numbers, 0,
+                        (int)(sizeof orders / sizeof *orders));
+    tcase_add_test(tcase, who_went_on_after_a_departure_has_failed_by_itself);
+    tcase_add_test(tcase, who_was_stopped_or_ended_well_is_not_to_blame);
+    tcase_add_test(tcase, when_all_have_lost_each_other_a_host_that_heard_nothing_is_to_blame);
+    tcase_add_test(tcase, when_all_have_lost_each_other_a_host_that_was_lost_is_to_blame);
+    tcase_add_test(tcase, a_failure_of_ones_own_is_no_hosts_fault);
+    tcase_add_test(tcase, who_says_that_a_peer_was_lost_is_not_to_blame);
+    tcase_add_test(tcase, who_gave_up_after_a_loss_was_told_is_not_to_blame);
+    tcase_add_test(tcase, one_that_failed_before_the_loss_is_to_blame);
+    tcase_add_test(tcase, when_all_have_lost_somebody_who_is_not_there_the_first_is_to_blame);
+    tcase_add_loop_test(tcase, who_left_while_it_was_needed_is_to_blame, 0,
+                        (int)(sizeof departures / sizeof *departures));
+    tcase_add_test(tcase, who_was_never_there_has_lost_nobody);
+    tcase_add_test(tcase, who_ended_well_without_a_word_is_to_blame);
+    tcase_add_test(tcase, who_ended_well_without_a_word_is_to_blame_whatever_host_was_lost_then);
+    tcase_add_test(tcase, a_failure_of_ones_own_comes_before_one_that_followed_a_departure);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}

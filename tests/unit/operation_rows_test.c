@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operations that copy: broadcast, allgather and alltoall put every byte of every rank where it
+ * belongs; and what an alltoall does with numbers of rows that cannot be. */
+#include "lib/collective/algorithm.h"
+#include "tests/support/operation_world.h"
+#include "tests/support/unit.h"
+
+#include <string.h>
+
+static struct err err;
+
+static void check_broadcast(size_t count, enum hvd_dtype dtype, int root)
+{
+    size_t nbytes = count * hvd_dtype_size(dtype);
+    unsigned char *expected = world_random_bytes(nbytes), *outputs[WORLD_RANKS_MAX];
+    world_choose_pace(nbytes);
+    for (int rank = 0; rank < world_size; rank++) {
+        outputs[rank] = world_random_bytes(nbytes);
+        if (rank == root)
+            memcpy(outputs[rank], expected, nbytes);
+        world_tasks[rank] = (struct operation_task){ .kind = OPERATION_BROADCAST,
+                                                     .root = root,
+                                                     .dtype = dtype,
+                                                     .output = outputs[rank],
+                                                     .count = count };
+    }
+    world_check();
+    for (int rank = 0; rank < world_size; rank++) {
+        world_check_bytes(outputs[rank], expected, nbytes, "broadcast", rank);
+        free(outputs[rank]);
+    }
+    free(expected);
+}
+
+START_TEST(broadcast_copies_from_every_root)
+{
+    for (int s = 0; s < WORLD_SIZES; s++)
+        for (int c = 0; c < WORLD_COUNTS; c++) {
+            world_size = world_sizes[s];
+            for (int root = 0; root < world_size; root++)
+                check_broadcast(world_counts[c], c % 2 ? HVD_UINT8 : HVD_FLOAT64, root);
+        }
+}
+END_TEST
+
+/* Which rows a rank gives, or one rank gives another: all alike, none, some, only one rank. */
+typedef int64_t rows_fn(int rank, int other);
+
+static int64_t alike(int rank, int other)
+{
+    (void)rank;
+    (void)other;
+    return 3;
+}
+
+static int64_t none(int rank, int other)
+{
+    (void)rank;
+    (void)other;
+    return 0;
+}
+
+static int64_t uneven(int rank, int other)
+{
+    return (rank * 7 + other * 5) % 4;
+}
+
+static int64_t only_one(int rank, int other)
+{
+    return rank == world_size - 1 ? 11 + other : 0;
+}
+
+static int64_t large(int rank, int other)
+{
+    return 20000 + 10 * rank + other;
+}
+
+static rows_fn *const shares[] = { alike, none, uneven, only_one, large };
+enum { SHARES = sizeof shares / sizeof *shares };
+
+static void check_allgather(rows_fn *rows, size_t row, enum hvd_dtype dtype, bool in_place)
+{
+    size_t row_size = row * hvd_dtype_size(dtype), starts[WORLD_RANKS_MAX + 1] = { 0 };
+    int64_t splits[WORLD_RANKS_MAX];
+    for (int rank = 0; rank < world_size; rank++) {
+        splits[rank] = rows(rank, 0);
+        starts[rank + 1] = starts[rank] + (size_t)splits[rank] * row_size;
+    }
+    size_t nbytes = starts[world_size];
+    unsigned char *expected = world_random_bytes(nbytes), *outputs[WORLD_RANKS_MAX],
+                  *inputs[WORLD_RANKS_MAX];
+    world_choose_pace(nbytes);
+    for (int rank = 0; rank < world_size; rank++) {
+        size_t own = starts[rank + 1] - starts[rank];
+        outputs[rank] = world_random_bytes(nbytes);
+        inputs[rank] = in_place ? outputs[rank] + starts[rank] : world_bytes(own);
+        memcpy(inputs[rank], expected + starts[rank], own);
+        world_tasks[rank] = (struct operation_task){ .kind = OPERATION_ALLGATHER,
+                                                     .dtype = dtype,
+                                                     .input = inputs[rank],
+                                                     .output = outputs[rank],
+                                                     .row_count = row,
+                                                     .splits = splits };
+    }
+    world_check();
+    for (int rank = 0; rank < world_size; rank++) {
+        world_check_bytes(outputs[rank], expected, nbytes, "allgather", rank);
+        if (!in_place)
+            free(inputs[rank]);
+        free(outputs[rank]);
+    }
+    free(expected);
+}
+
+START_TEST(allgather_puts_rows_in_order_of_rank)
+{
+    static const size_t widths[] = { 0, 1, 5 };
+    for (int s = 0; s < WORLD_SIZES; s++)
+        for (int w = 0; w < 3; w++)
+            for (int in_place = 0; in_place < 2; in_place++) {
+                world_size = world_sizes[s];
+                check_allgather(shares[_i], widths[w], w % 2 ? HVD_INT16 : HVD_INT64, in_place);
+            }
+}
+END_TEST
+
+struct place {
+    unsigned char *output;
+    int64_t rows[WORLD_RANKS_MAX];
+    size_t row_size;
+    bool refuse;
+    int calls;
+};
+
+static struct place places[WORLD_RANKS_MAX];
+
+static void *place_rows(void *arg, const int64_t *rows)
+{
+    struct place *place = arg;
+    size_t sum = 0;
+    for (int rank = 0; rank < world_size; rank++)
+        sum += (size_t)(place->rows[rank] = rows[rank]);
+    place->calls++;
+    return place->refuse ? NULL : (place->output = world_bytes(sum * place->row_size));
+}
+
+static void prepare_alltoall(int rank, const void *input, size_t row, enum hvd_dtype dtype,
+                             const int64_t *splits)
+{
+    places[rank] = (struct place){ .row_size = row * hvd_dtype_size(dtype) };
+    world_tasks[rank] = (struct operation_task){ .kind = OPERATION_ALLTOALL,
+                                                 .algorithm = ALGORITHM_PAIRWISE,
+                                                 .dtype = dtype,
+                                                 .input = input,
+                                                 .row_count = row,
+                                                 .splits = splits,
+                                                 .place = place_rows,
+                                                 .place_arg = &places[rank] };
+}
+
+/* Every input byte is compared with where it has to be. */
+static void check_received(int rank, unsigned char *const *inputs, rows_fn *rows)
+{
+    const unsigned char *at = places[rank].output;
+    ck_assert_int_eq(places[rank].calls, 1);
+    for (int from = 0; from < world_size; from++) {
+        size_t start = 0, nbytes = (size_t)rows(from, rank) * places[rank].row_size;
+        for (int to = 0; to < rank; to++)
+            start += (size_t)rows(from, to) * places[rank].row_size;
+        ck_assert_int_eq(places[rank].rows[from], rows(from, rank));
+        world_check_bytes(at, inputs[from] + start, nbytes, "alltoall", rank);
+        at += nbytes;
+    }
+    free(places[rank].output);
+}
+
+static void check_alltoall(rows_fn *rows, size_t row, enum hvd_dtype dtype)
+{
+    static int64_t splits[WORLD_RANKS_MAX][WORLD_RANKS_MAX];
+    unsigned char *inputs[WORLD_RANKS_MAX];
+    size_t nbytes = 0;
+    for (int rank = 0; rank < world_size; rank++) {
+        int64_t sum = 0;
+        for (int to = 0; to < world_size; to++)
+            sum += splits[rank][to] = rows(rank, to);
+        nbytes = (size_t)sum * row * hvd_dtype_size(dtype);
+        inputs[rank] = world_random_bytes(nbytes);
+        prepare_alltoall(rank, inputs[rank], row, dtype, splits[rank]);
+    }
+    world_choose_pace(nbytes);
+    world_check();
+    for (int rank = 0; rank < world_size; rank++)
+        check_received(rank, inputs, rows);
+    for (int rank = 0; rank < world_size; rank++)
+        free(inputs[rank]);
+}
+
+START_TEST(alltoall_gives_every_rank_its_rows_in_order_of_rank)
+{
+    static const size_t widths[] = { 0, 1, 5 };
+    for (int s = 0; s < WORLD_SIZES; s++)
+        for (int w = 0; w < 3; w++) {
+            world_size = world_sizes[s];
+            check_alltoall(shares[_i], widths[w], w % 2 ? HVD_UINT8 : HVD_FLOAT32);
+        }
+}
+END_TEST
+
+START_TEST(rows_wait_until_all_numbers_have_come)
+{
+    static const int64_t splits[] = { 1, 1, 1 };
+    unsigned char input[3] = { 10, 11, 12 };
+    size_t nbytes;
+    world_size = 3;
+    for (int rank = 0; rank < 3; rank++)
+        prepare_alltoall(rank, input, 1, HVD_UINT8, splits);
+    world_start();
+    struct operation *own = world_operations[0];
+    memcpy(own->type->space(own, 1, &nbytes), "\1\0\0\0\0\0\0\0", 8);
+    ck_assert_uint_eq(nbytes, 8);
+    ck_assert_int_eq(own->type->received(own, 1, 8, &err), HVD_OK);
+    own->type->space(own, 1, &nbytes);
+    ck_assert_uint_eq(nbytes, 0);
+    ck_assert_int_eq(places[0].calls, 0);
+    memcpy(own->type->space(own, 2, &nbytes), "\2\0\0\0\0\0\0\0", 8);
+    ck_assert_int_eq(own->type->received(own, 2, 8, &err), HVD_OK);
+    ck_assert_int_eq(places[0].calls, 1);
+    ck_assert_ptr_eq(own->type->space(own, 1, &nbytes), places[0].output + 1);
+    ck_assert_uint_eq(nbytes, 1);
+    ck_assert_ptr_eq(own->type->space(own, 2, &nbytes), places[0].output + 2);
+    ck_assert_uint_eq(nbytes, 2);
+    ck_assert_uint_eq(places[0].output[0], 10);
+    free(places[0].output);
+    world_end();
+}
+END_TEST
+
+static const struct {
+    size_t row;
+    uint64_t own, number;
+    const char *text;
+} absurd_numbers[] = {
+    { 1, 0, UINT64_MAX, "alltoall: rank 1 sends -1 rows of 4 bytes" },
+    { 1, 0, (uint64_t)INT64_MAX / 4 + 1,
+      "alltoall: rank 1 sends 2305843009213693952 rows of 4 bytes" },
+    { 1, 4, (uint64_t)INT64_MAX / 4, "alltoall: rank 1 sends 2305843009213693951 rows of 4 bytes" },
+    { 0, 1, INT64_MAX, "alltoall: rank 1 sends 9223372036854775807 rows of 0 bytes" },
+};
+
+START_TEST(absurd_numbers_of_rows_are_refused)
+{
+    int64_t splits[] = { (int64_t)absurd_numbers[_i].own, 0 };
+    float input[4] = { 0 };
+    unsigned char number[8];
+    size_t nbytes;
+    world_size = 2;
+    for (int rank = 0; rank < 2; rank++)
+        prepare_alltoall(rank, input, absurd_numbers[_i].row, HVD_FLOAT32, splits);
+    world_start();
+    for (int i = 0; i < 8; i++)
+        number[i] = (unsigned char)(absurd_numbers[_i].number >> 8 * i);
+    memcpy(world_operations[0]->type->space(world_operations[0], 1, &nbytes), number, 8);
+    ck_assert_int_eq(world_operations[0]->type->received(world_operations[0], 1, 8, &err),
+                     HVD_ERR_PROTOCOL);
+    ck_assert_str_eq(err.text, absurd_numbers[_i].text);
+    ck_assert_int_eq(places[0].calls, 0);
+    world_end();
+}
+END_TEST
+
+START_TEST(an_output_that_there_is_no_memory_for_is_an_error)
+{
+    static const int64_t splits[] = { 1, 1 };
+    world_size = 2;
+    world_choose_pace(0);
+    for (int rank = 0; rank < 2; rank++) {
+        prepare_alltoall(rank, "xy", 1, HVD_UINT8, splits);
+        places[rank].refuse = true;
+    }
+    ck_assert_int_eq(world_run(&err), HVD_ERR_NOMEM);
+    ck_assert_str_eq(err.text, "alltoall: no memory for 2 bytes of output");
+}
+END_TEST
+
+int main(void)
+{
+    world_choose_seed();
+    Suite *suite = suite_create("operation_rows");
+    TCase *tcase = tcase_create("operation_rows");
+    suite_add_tcase(suite, tcase);
+    tcase_add_checked_fixture(tcase, world_set_up, world_tear_down);
+    tcase_set_timeout(tcase, 120);
+    tcase_add_test(tcase, broadcast_copies_from_every_root);
+    tcase_add_loop_test(tcase, allgather_puts_rows_in_order_of_rank, 0, SHARES);
+    tcase_add_loop_test(tcase, alltoall_gives_every_rank_its_rows_in_order_of_rank, 0, SHARES);
+    tcase_add_test(tcase, rows_wait_until_all_numbers_have_come);
+    tcase_add_loop_test(tcase, absurd_numbers_of_rows_are_refused, 0,
+                        sizeof absurd_numbers / sizeof *absurd_numbers);
+    tcase_add_test(tcase, an_output_that_there_is_no_memory_for_is_an_error);
+    return unit_run(suite);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Some ranks in few words. */
+#include "launcher/rank_names.h"
+#include "tests/support/unit.h"
+
+#include <string.h>
+
+/* One character for each rank: 'x' for those that are meant. */
+static bool is_meant(const void *context, int rank)
+{
+    return ((const char *)context)[rank] == 'x';
+}
+
+static const struct {
+    const char *ranks, *text;
+    int count;
+} rows[] = {
+    { "", "", 0 },
+    { "....", "", 0 },
+    { "x", "rank 0", 1 },
+    { "..x", "rank 2", 1 },
+    { "xx", "ranks 0, 1", 2 },
+    { "xxx", "ranks 0-2", 3 },
+    { ".xxxx.x.xx", "ranks 1-4, 6, 8, 9", 7 },
+    { "x.x.x.x.x.x.x.x.x.x.x.x.x.x.x.x.x",
+      "ranks 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30 and 1 other", 17 },
+    { "x.x.x.x.x.x.x.x.x.x.x.x.x.x.x.x.xxxxx",
+      "ranks 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30 and 5 others", 21 },
+};
+
+START_TEST(ranks_are_named_in_ranges)
+{
+    char text[256] = "before";
+    int nranks = (int)strlen(rows[_i].ranks);
+    ck_assert_int_eq(rank_names_text(text, sizeof text, nranks, is_meant, rows[_i].ranks),
+                     rows[_i].count);
+    ck_assert_str_eq(text, rows[_i].text);
+}
+END_TEST
+
+/* Whole triples with one rank between, at the end of the largest world. */
+static bool is_far(const void *context, int rank)
+{
+    (void)context;
+    return rank >= 10000 && rank % 4 != 0;
+}
+
+START_TEST(the_longest_names_fit)
+{
+    char text[256];
+    ck_assert_int_eq(rank_names_text(text, sizeof text, 65536, is_far, NULL), 41652);
+    ck_assert_ptr_nonnull(strstr(text, ", 10061-10063 and 41604 others"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rank_names");
+    TCase *tcase = tcase_create("names");
+    tcase_add_loop_test(tcase, ranks_are_named_in_ranges, 0, (int)(sizeof rows / sizeof *rows));
+    tcase_add_test(tcase, the_longest_names_fit);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}

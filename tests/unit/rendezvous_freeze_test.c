@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rendezvous whose machine is frozen: what came meanwhile is read before deadlines are looked at,
+ * after each freeze. The loop's clock and timer are the test's. */
+#include "rendezvous/hub.h"
+#include "tests/support/join_client.h"
+#include "tests/support/unit.h"
+
+#include <uv.h>
+
+enum { FREEZE_MS = 60000, READING_MS = 1000 };
+
+static struct job_key key;
+static struct rendezvous *rendezvous;
+static uint64_t now;
+static uv_loop_t loop;
+static uv_timer_t *timer;
+static uv_timer_cb on_timer; /* NULL while it is stopped */
+static uint64_t due;
+
+int uv_timer_init(uv_loop_t *of, uv_timer_t *made)
+{
+    made->loop = of;
+    timer = made;
+    return 0;
+}
+
+int uv_timer_start(uv_timer_t *started, uv_timer_cb fn, uint64_t timeout, uint64_t repeat)
+{
+    ck_assert_ptr_eq(started, timer);
+    ck_assert_uint_eq(repeat, 0);
+    on_timer = fn;
+    due = now + timeout;
+    return 0;
+}
+
+int uv_timer_stop(uv_timer_t *stopped)
+{
+    ck_assert_ptr_eq(stopped, timer);
+    on_timer = NULL;
+    return 0;
+}
+
+uint64_t uv_now(const uv_loop_t *of)
+{
+    ck_assert_ptr_eq(of, &loop);
+    return now;
+}
+
+int uv_is_closing(const uv_handle_t *handle)
+{
+    (void)handle;
+    return 0;
+}
+
+void uv_close(uv_handle_t *handle, uv_close_cb on_closed)
+{
+    on_timer = NULL;
+    on_closed(handle);
+}
+
+static void on_complete(void *context)
+{
+    (void)context;
+}
+
+static void on_text(void *context, const char *text)
+{
+    (void)context;
+    (void)text;
+}
+
+static void on_report(void *context, int rank, const char *text)
+{
+    (void)context;
+    (void)rank;
+    (void)text;
+}
+
+static void setup(void)
+{
+    static const struct rendezvous_slot slots[] = { { { 0, 1, 0, 1, 0, 1 }, "localhost" } };
+    struct rendezvous_options options = { .id = "job",
+                                          .slots = slots,
+                                          .size = 1,
+                                          .key = &key,
+                                          .start_timeout_ms = 30000,
+                                          .events = { .complete = on_complete,
+                                                      .timed_out = on_text,
+                                                      .missing = on_text,
+                                                      .report = on_report } };
+    struct err err;
+    now = 1000000;
+    on_timer = NULL;
+    job_key_generate(&key);
+    rendezvous = rendezvous_create(&loop, &options, &err);
+    ck_assert_ptr_nonnull(rendezvous);
+}
+
+static void teardown(void)
+{
+    rendezvous_destroy(rendezvous);
+}
+
+static void dial(struct join_client *client)
+{
+    join_client_init(client, &key, NULL);
+    client->connection = rendezvous_accept(rendezvous, &client->stream, RENDEZVOUS_ELSEWHERE);
+    ck_assert_ptr_nonnull(client->connection);
+}
+
+static void hang_up(struct join_client *client)
+{
+    rendezvous_hangup(client->connection);
+    join_client_fini(client);
+}
+
+/* The clock has gone on, and the loop looks at its timers first. */
+static void pass(uint64_t duration_ms)
+{
+    now += duration_ms;
+    uv_timer_cb fn = now >= due ? on_timer : NULL;
+    if (!fn)
+        return;
+    on_timer = NULL;
+    fn(timer);
+}
+
+START_TEST(a_stranger_who_says_nothing_is_closed_in_time)
+{
+    struct join_client stranger;
+    dial(&stranger);
+    pass(HUB_STRANGER_MS - 1);
+    ck_assert(!stranger.closed);
+    pass(1);
+    ck_assert(stranger.closed);
+    join_client_fini(&stranger);
+}
+END_TEST
+
+START_TEST(what_came_in_a_freeze_is_read_before_a_deadline_fires)
+{
+    struct join_client stranger;
+    dial(&stranger);
+    pass(FREEZE_MS);
+    ck_assert(!stranger.closed);
+    hang_up(&stranger);
+    ck_assert_ptr_null(on_timer);
+}
+END_TEST
+
+START_TEST(who_has_said_nothing_is_closed_once_that_is_read)
+{
+    struct join_client stranger;
+    dial(&stranger);
+    pass(FREEZE_MS);
+    pass(READING_MS - 1);
+    ck_assert(!stranger.closed);
+    pass(FREEZE_MS); /* a loop that is always late */
+    ck_assert(stranger.closed);
+    join_client_fini(&stranger);
+}
+END_TEST
+
+/* How long after the first freeze what came in it is followed by something new, which has a
+ * deadline. */
+static const uint64_t quiet_ms[] = { 10, READING_MS, 2 * READING_MS, FREEZE_MS };
+
+START_TEST(a_second_freeze_is_like_the_first)
+{
+    struct join_client first, second;
+    dial(&first);
+    pass(FREEZE_MS);
+    hang_up(&first);
+    pass(quiet_ms[_i]);
+    dial(&second);
+    pass(FREEZE_MS);
+    ck_assert(!second.closed);
+    pass(READING_MS);
+    ck_assert(second.closed);
+    join_client_fini(&second);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rendezvous_freeze");
+    TCase *tcase = tcase_create("freezes");
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, a_stranger_who_says_nothing_is_closed_in_time);
+    tcase_add_test(tcase, what_came_in_a_freeze_is_read_before_a_deadline_fires);
+    tcase_add_test(tcase, who_has_said_nothing_is_closed_once_that_is_read);
+    tcase_add_loop_test(tcase, a_second_freeze_is_like_the_first, 0,
+                        (int)(sizeof quiet_ms / sizeof *quiet_ms));
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
