@@ -1,45 +1,42 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What is wrong on hvdrun's command line or in a hostfile: each row of tests/bad/hvdrun.tsv ends with the row's status, says so in one
-# short line and starts nothing. So does what is wrong in a configuration file: each row of tests/bad/config.tsv.
-#
-# Columns, between single tabs, "-" for none: id, variable, arguments (as a shell reads them), contents of the file "hosts" (with
-# printf's escapes), exit status, part of the line on stderr. Of the other table: id, contents of the file, part of the line.
+# What is wrong on a command line, in a hostfile, in a configuration file or in the environment: each row of the tables ends with
+# the row's status, says so in one short line, starts nothing and leaves nothing behind. tests/bad/README.md says what the tables hold
+# and how their rows are written.
 srcdir=$(cd "${srcdir:-.}" && pwd)
-HVDRUN=$(cd "$(dirname "$HVDRUN")" && pwd)/${HVDRUN##*/}
-. "$srcdir/tests/tap.sh"
+for name in HVDRUN HVDRENDEZVOUSD HVD_BANDWIDTH WORLD; do
+    eval "program=\$$name"
+    [ -x "$program" ] && export "$name=$(cd "$(dirname "$program")" && pwd)/${program##*/}" || exit 99
+done
+LD_LIBRARY_PATH=$STAGE$LIBDIR${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
 unset HOROVOD_START_TIMEOUT HOROVOD_STALL_CHECK_TIME_SECONDS HOROVOD_STALL_CHECK_DISABLE
 unset HVD_REMOTE_SHELL HVD_NETWORK_INTERFACES HVD_PORT_RANGE OMPI_MCA_plm_rsh_agent
 unset SLURM_JOB_NODELIST SLURM_NODELIST LSB_DJOB_HOSTFILE LSB_MCPU_HOSTS LSB_HOSTS PBS_NODEFILE PE_HOSTFILE
+unset NOTIFY_SOCKET CREDENTIALS_DIRECTORY
 
-host_names() { # COUNT SEPARATOR
-    seq -s "$2" -f 'h%.0f' "$1"
-}
+# What rows of hvdrendezvousd's name.
+keys=$(mktemp -d) || exit 99
+trap 'rm -rf "$keys"' EXIT
+trap 'exit 99' HUP INT TERM
+(
+    cd "$keys" || exit 99
+    printf '%064x\n' 1 >key
+    printf '%064x\n' 1 >open
+    : >empty
+    printf '%064x%064x\n' 1 1 >long
+    printf '%063x\n' 1 >short
+    chmod 600 key empty long short
+    chmod 644 open
+    ln -s open link
+    mkdir folder
+) || exit 99
 
-# Runs a row in a folder of its own, so that no file of another row is in its way.
-run_row() { # ID VARIABLE ARGUMENTS HOSTS STATUS PATTERN
-    mkdir "$tmp/row" && cd "$tmp/row" || exit 99
-    [ "$2" = - ] && variable=NOTHING= || variable=$2
-    [ "$3" = - ] && arguments= || arguments=$3
-    [ "$4" = - ] || printf '%b' "$4" >hosts
-    eval "run timeout 20 env \"\$variable\" \"\$HVDRUN\" $arguments"
-    ok "$1: $6" refused hvdrun "$5" "$6"
-    cd "$tmp" && rm -r row
-}
-
-while IFS='	' read -r id variable arguments hosts expected pattern; do
-    case $id in '#'*) continue ;; esac
-    run_row "$id" "$variable" "$arguments" "$hosts" "$expected" "$pattern"
-done <"$srcdir/tests/bad/hvdrun.tsv"
-ok "the table was read" [ "$tests" -gt 180 ]
-
-while IFS='	' read -r id contents pattern; do
-    case $id in '#'*) continue ;; esac
-    mkdir "$tmp/row" && cd "$tmp/row" || exit 99
-    printf '%b' "$contents" >c.yaml
-    run timeout 20 "$HVDRUN" -np 1 --config-file c.yaml echo started
-    ok "$id: $pattern" refused hvdrun 2 "$pattern"
-    cd "$tmp" && rm -r row
-done <"$srcdir/tests/bad/config.tsv"
-ok "the table of configuration files was read" [ "$tests" -gt 240 ]
-finish
+bad=$srcdir/tests/bad
+"$builddir/tests/bad/refusals" \
+    "$bad/hvdrun.tsv" 'hvdrun: error: ' - "$HVDRUN" -- \
+    "$bad/config.tsv" 'hvdrun: error: ' - "$HVDRUN" -np 1 --config-file c.yaml echo started -- \
+    "$bad/hvdrendezvousd.tsv" 'hvdrendezvousd: error: ' "$keys" "$HVDRENDEZVOUSD" -- \
+    "$bad/hvd-bandwidth.tsv" 'hvd-bandwidth: ' - "$HVD_BANDWIDTH" -- \
+    "$bad/library.tsv" 'world: hvd_init: ' - "$WORLD" init -- \
+    "$bad/bare.tsv" 'hvdrun: error: ' - "$builddir/tests/bad/bare"

@@ -76,20 +76,7 @@ is "--help ends well" 0 "$status"
 is "and is printed once" 1 "$(grep -c '^usage: hvd-bandwidth ' "$tmp/said")"
 unlike "without what is not there" 'tune' "$tmp/said"
 
-# What is wrong on a command line
-one_line() { # STATUS PATTERN
-    [ "$status" -eq "$1" ] || complain "status $status, not $1" || return
-    [ ! -s "$tmp/out" ] || complain "something on stdout" || return
-    [ "$(wc -l <"$tmp/err")" -eq 1 ] || complain "not one line on stderr" || return
-    [ "$(wc -c <"$tmp/err")" -le 300 ] || complain "$(wc -c <"$tmp/err") bytes on stderr" || return
-    grep -qF -e "hvd-bandwidth: $2" "$tmp/err" || complain "another text"
-}
-while IFS=$tab read -r arguments pattern; do
-    case $arguments in '#'*) continue ;; esac
-    # shellcheck disable=SC2086  # words
-    run "$HVD_BANDWIDTH" $arguments
-    ok "$arguments: $pattern" one_line 2 "$pattern"
-done <"$srcdir/tests/bad/hvd-bandwidth.tsv"
+# What is wrong on the command line of several ranks; of one: tests/program/bad_input_test.sh
 for arguments in '-o frob' '-r 3' '-e 1T'; do
     # shellcheck disable=SC2086
     ranks 3 $arguments

@@ -9,17 +9,23 @@ last_line() {
 
 # The first failure
 run "$HVDRUN" -np 3 sh -c '[ $HOROVOD_RANK = 1 ] && { echo "it broke" >&2; exit 42; }; sleep 1000'
-is "the status of the first rank that fails is hvdrun's" 42 "$status"
+is "F3: the status of the first rank that fails is hvdrun's" 42 "$status"
 like "the last line names rank, host, process and status" \
     '^hvdrun: FAILED rank 1 on localhost \(pid [0-9]+\): exited with status 42 after [0-9.]+ s; 2 other ranks terminated, 0 left$' "$tmp/err"
 like "what it said last is repeated" '^hvdrun: rank 1 last wrote to stderr: it broke$' "$tmp/err"
 ok "nothing is left" no_survivors
 
-for signum in 9 11 6; do
+for signum in 9 11 7 8 6; do
     run "$HVDRUN" -np 2 "$ACT" only 1 die $signum
-    is "a rank that dies of signal $signum is status $((128 + signum))" $((128 + signum)) "$status"
+    is "F6: a rank that dies of signal $signum is status $((128 + signum))" $((128 + signum)) "$status"
 done
 like "which is named" 'FAILED rank 1 on localhost .*: killed by signal 6 \(SIGABRT' "$tmp/err"
+if [ "$(cat /proc/sys/kernel/core_pattern)" = core ] && [ "$SANITIZERS" = no ]; then # theirs is none
+    run sh -c 'cd "$0" && ulimit -c unlimited && exec "$@"' "$tmp" "$HVDRUN" -np 1 "$ACT" die 6
+    like "F6: a core that was dumped is told" 'killed by signal 6 \(SIGABRT.*, core dumped' "$tmp/err"
+else
+    skip "F6: a core that was dumped is told" "no core is dumped here"
+fi
 run "$HVDRUN" -np 2 -H localhost:1,127.0.0.2:1 sh -c 'exit $((HOROVOD_RANK * 5))'
 is "a failure on the second host counts" 5 "$status"
 like "and names that host" 'FAILED rank 1 on 127.0.0.2 ' "$tmp/err"
@@ -66,34 +72,65 @@ mkdir "$tmp/gone"
 is "a working directory that is gone is status 127" 127 $?
 
 # Signals to hvdrun
-for row in INT:130 TERM:143 HUP:129; do
+for row in F30:INT:130 F32:TERM:143 F33:HUP:129; do
+    fault=${row%%:*} signal=${row#*:} signal=${signal%:*}
     start "$HVDRUN" -np 2 "$ACT" text 'up\n' stay
     until_said '\[1\].*up'
-    stop_with "${row%:*}"
-    is "SIG${row%:*} ends the job with status ${row#*:}" "${row#*:}" "$status"
-    like "and is named" "^hvdrun: stopped by signal [0-9]+ \(SIG${row%:*}\) after [0-9.]+ s; 2 ranks terminated, 0 left$" "$tmp/err"
+    stop_with "$signal"
+    is "$fault: SIG$signal ends the job with status ${row##*:}" "${row##*:}" "$status"
+    like "and is named" "^hvdrun: stopped by signal [0-9]+ \(SIG$signal\) after [0-9.]+ s; 2 ranks terminated, 0 left$" "$tmp/err"
     ok "and nothing is left" no_survivors
+done
+for row in F30:INT:130 F32:TERM:143; do
+    fault=${row%%:*} signal=${row#*:} signal=${signal%:*}
+    start "$HVDRUN" --grace 1 -np 2 "$ACT" ignore-term text 'up\n' stay
+    until_said '\[0\].*up' && until_said '\[1\].*up'
+    stop_with "$signal"
+    is "$fault: so it does if the ranks ignore SIG$signal" "${row##*:}" "$status"
+    ok "of which nothing is left" no_survivors
 done
 start "$HVDRUN" -np 2 "$ACT" say-signals
 until_said '\[0\].*listening' && until_said '\[1\].*listening'
-kill -USR1 "$pid"
-ok "SIGUSR1 is passed on to every rank" until_said '\[0\]<stdout>:got SIGUSR1'
-ok "really every rank" until_said '\[1\]<stdout>:got SIGUSR1'
-stop_with INT TERM
-like "SIGINT is passed on as SIGINT" '<stdout>:got SIGINT' "$tmp/out"
+for signal in USR1 WINCH CONT; do
+    kill "-$signal" "$pid"
+    ok "F34: SIG$signal is passed on to every rank" until_said "\\[0\\]<stdout>:got SIG$signal"
+    ok "really every rank" until_said "\\[1\\]<stdout>:got SIG$signal"
+done
+kill -PIPE "$pid"
+pkill -PIPE -P "$pid" hvdagent
+kill -INT "$pid"
+ok "F35: SIGPIPE ends neither hvdrun nor its agent" until_said '\[1\]<stdout>:got SIGINT'
+ok "and SIGINT is passed on as SIGINT" until_said '^\[0\]<stdout>:got SIGINT'
+stop_with TERM
+is "F30: the first signal is the status" 130 "$status"
+start "$HVDRUN" -np 2 sh -c 'echo "pid $$"; exec "$0" stay' "$ACT"
+until_said '\[0\].*pid' && until_said '\[1\].*pid'
+rank1=$(sed -n 's/^\[1\].*pid //p' "$tmp/out")
+kill -STOP "$rank1"
+stopped="rank 1 on localhost (pid $rank1) was stopped by signal 19 (SIGSTOP)"
+ok "F26: a rank that is stopped is named" until_true grep -qxF "hvdrun: $stopped" "$tmp/err"
+kill -CONT "$rank1"
+stop_with TERM
+is "and the job goes on until it is told to end" '143 1' "$status $(grep -cF 'was stopped' "$tmp/err")"
+start "$HVDRUN" -np 2 "$ACT" say-signals
+until_said '\[0\].*listening' && until_said '\[1\].*listening'
+pkill -STOP -g "$(pgrep -P "$(pgrep -P "$pid" hvdagent)" | head -n 1)"
+stop_with TERM
+is "F27: a job with a stopped rank ends when it is told to" 143 "$status"
+is "and that rank too could clean up" 2 "$(grep -c 'got SIGTERM' "$tmp/out")"
 start "$HVDRUN" --verbose --grace 1000 -np 2 "$ACT" ignore-term text 'up\n' stay
 until_said '\[0\].*up' && until_said '\[1\].*up'
 kill -INT "$pid"
 until_said 'stopping with signal 2' "$tmp/err"
 stop_with INT
-is "a second SIGINT kills at once" 130 "$status"
+is "F31: a second SIGINT kills at once" 130 "$status"
 ok "and nothing is left" no_survivors
 start "$HVDRUN" --grace 1 -np 2 "$ACT" text 'up\n' stay
 until_said '\[0\].*up' && until_said '\[1\].*up'
 pkill -STOP -P "$pid" hvdagent
 kill -INT "$pid"
 stop_with INT
-is "even if the agent is stopped" 130 "$status"
+is "F31: even if the agent is stopped" 130 "$status"
 ok "and then too nothing is left" until_true no_survivors
 
 # A reader who does not read must not keep a job from being stopped.
@@ -123,6 +160,7 @@ kill -CONT "$pid"
 ok "SIGCONT continues them" until_true ranks_in_state '[RSD]' 2
 stop_with TERM
 is "and the job can be stopped" 143 "$status"
+unlike "of ranks that hvdrun has stopped nothing is said" 'was stopped' "$tmp/err"
 
 new_job
 : >"$tmp/out"
@@ -130,14 +168,17 @@ new_job
 pid=$!
 until_said up
 kill -HUP "$pid"
-ok "under nohup SIGHUP does nothing" kill -0 "$pid"
+ok "F33: under nohup SIGHUP does nothing" kill -0 "$pid"
 stop_with TERM
 is "until SIGTERM comes" 143 "$status"
 
 # Nobody hides
 start "$HVDRUN" -np 2 sh -c "$ACT daemon; $ACT holder; sleep 1000 & echo up; sleep 1000"
 until_said '\[0\].*up' && until_said '\[1\].*up'
-ok "ranks have descendants that have left their session" [ "$(survivors | wc -l)" -ge 10 ]
+many_survivors() { # who becomes another program has no environment meanwhile
+    [ "$(survivors | wc -l)" -ge 10 ]
+}
+ok "ranks have descendants that have left their session" until_true many_survivors
 kill -KILL "$pid"
 ok "hvdrun killed with SIGKILL leaves no process behind" until_true no_survivors
 wait "$pid" 2>/dev/null
@@ -146,19 +187,33 @@ until_said '\[0\].*up' && until_said '\[1\].*up'
 kill -KILL "$pid"
 ok "not even one that ignores SIGTERM" until_true no_survivors
 wait "$pid" 2>/dev/null
-run "$HVDRUN" -np 2 sh -c "$ACT daemon; $ACT holder; sleep 1000 & exit 0"
-is "what ranks leave behind does not keep the job from ending" 0 "$status"
-ok "and is ended with it" no_survivors
-run "$HVDRUN" -np 2 sh -c "(sleep 0.3; echo late) & exit 0"
+while IFS='|' read -r what left; do
+    run "$HVDRUN" -np 2 sh -c "$left exit 0"
+    is "$what does not keep the job from ending" 0 "$status"
+    ok "and is ended with it" no_survivors
+done <<-.
+	F19: a child that outlives its rank|sleep 1000 >/dev/null 2>&1 &
+	F20: a daemon that has left session and group and ignores SIGTERM|$ACT holder >/dev/null 2>&1;
+	F21: a daemon that has closed all descriptors, too,|$ACT daemon;
+	F22: a daemon that holds stdout open|$ACT holder;
+.
+start "$HVDRUN" -np 2 sh -c "$ACT orphans 20; echo up; exec $ACT stay"
+until_said '\[0\].*up' && until_said '\[1\].*up'
+no_zombies() { # among the children of the agent
+    [ -z "$(ps -o stat= --ppid "$(pgrep -P "$pid" hvdagent)" | grep Z)" ]
+}
+ok "F24: what ranks have orphaned does not stay as zombies" until_true no_zombies
+stop_with TERM
+run "$HVDRUN" -np 2 sh -c '(while kill -0 $$ 2>/dev/null; do :; done; echo late) & exit 0' # when the rank has gone
 is "a descendant may still finish what it has to say" 2 "$(grep -c 'late' "$tmp/out")"
-for victim in INT KILL; do
+for victim in INT KILL SEGV; do
     start "$HVDRUN" -np 2 sh -c "$ACT daemon; sleep 1000 & echo up; sleep 1000"
     until_said '\[0\].*up' && until_said '\[1\].*up'
     agent=$(pgrep -P "$pid" hvdagent)
     kill "-$victim" "$agent"
     status=0
     wait "$pid" 2>/dev/null || status=$?
-    is "an agent that gets SIG$victim loses its host, status 68" 68 "$status"
+    is "F15: an agent that gets SIG$victim loses its host, status 68" 68 "$status"
     like "which is named" '^hvdrun: FAILED on localhost: host lost: its agent \(pid [0-9]+\)' "$tmp/err"
     ok "and nothing is left" until_true no_survivors
 done

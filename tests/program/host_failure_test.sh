@@ -78,22 +78,33 @@ fails "a command that is not there" 69 "on $one: .*no-such-command" \
     "$HVDRUN" --remote-shell "$tmp/no-such-command %h" -np 1 -H "$(target 1)" touch "$tmp/started"
 
 # Hosts that do not answer: the connection is accepted by the kernel, sshd is stopped.
-sshd_of() {
-    [ $hosts_kind = testbed ] && host_pids_named "$1" sshd | head -n 1 || cat "$ssh_folder/pid$1"
-}
-kill -STOP "$(sshd_of 1)"
+kill -STOP "$(listener 1)"
+start on 0 "$HVDRUN" --verbose -np 3 -H "$all" touch "$tmp/started"
+until_said "$(host 0): ready" "$tmp/err" && until_said "$(host 2): ready" "$tmp/err"
+signal_hvdrun TERM
+finish_job
+is "F37: SIGTERM while a host is being reached is status 143" 143 "$status"
+ok "and no rank has run" [ ! -e "$tmp/started" ]
+clean "and nothing is left on those that were ready"
 fails "a host that accepts and never answers" 69 "on $one: " "$HVDRUN" -np 3 -H "$all" touch "$tmp/started"
 like "at the step at which it stands" "connect|banner" "$tmp/err"
-kill -STOP "$(sshd_of 2)"
+kill -STOP "$(listener 2)"
 fails "one that is slower than --start-timeout" 75 "$one at step .connect.*" \
-    "$HVDRUN" --start-timeout 2 -np 3 -H "$all" touch "$tmp/started"
+    "$HVDRUN" --start-timeout 5 -np 3 -H "$all" touch "$tmp/started"
 like "every one of them is named" "$(host 2)" "$tmp/err"
 unlike "and no other" "$(host 0)" "$tmp/err"
-kill -CONT "$(sshd_of 1)" "$(sshd_of 2)"
+fails "one that is slower than --timeout" 124 "before the ranks were started: .*$one at step .connect. for .* s" \
+    "$HVDRUN" --timeout 4 -np 3 -H "$all" touch "$tmp/started"
+kill -CONT "$(listener 1)" "$(listener 2)"
 run on 0 "$HVDRUN" -np 3 -H "$all" true
 is "when they answer again the job works" 0 "$status"
 
 if links; then
+    printf 'nameserver 198.51.100.99\noptions timeout:30\n' >"$tmp/resolv.conf"
+    on 0 mount --bind "$tmp/resolv.conf" /etc/resolv.conf
+    fails "F43: a name for which nobody answers" 69 "on nobody\\.example: .*no answer" \
+        "$HVDRUN" -np 2 -H host0:1,nobody.example:1 touch "$tmp/started"
+    on 0 umount /etc/resolv.conf
     on 0 ip neigh replace 198.51.100.11 lladdr "$(on 1 cat /sys/class/net/eth0/address)" dev eth0 nud permanent
     tb_cut 1
     fails "a host that has vanished" 69 "on host1: " "$HVDRUN" -np 3 -H "$all" touch "$tmp/started"

@@ -75,7 +75,7 @@ host_lost "hvdagent is stopped"
 kill -CONT $stopped
 clean "and when it goes on nothing is left"
 
-start_world "$WORLD init barriers 3 print up wait $tmp/go barriers 10 shutdown" --heartbeat-timeout 2
+start_world "$WORLD init barriers 3 print up wait $tmp/go barriers 10 shutdown" --heartbeat-timeout 3
 signal_hvdrun TSTP
 sleep 4 # longer than hosts may be silent
 signal_hvdrun CONT
@@ -83,11 +83,30 @@ signal_hvdrun CONT
 finish_job
 is "Ctrl-Z stops a job on all hosts for as long as one likes" 0 "$status"
 
-start_world "$idle" --heartbeat-timeout 2
+start_world "$idle" --heartbeat-timeout 3
 signal_hvdrun STOP
 ok "hvdrun is stopped and says nothing: the other hosts clean up" until_true no_ranks_on_others
 signal_hvdrun CONT
 finish_job
 clean "and the job ends when it goes on"
+
+start_world "$idle" --remote-shell 'ssh %h'
+for p in $(job_pids ssh); do
+    tr '\0' ' ' <"/proc/$p/cmdline" | grep -q "$(host 1) " && victim=$p
+done
+ok "there is an ssh client for each host" [ -n "$victim" ]
+kill -KILL "$victim"
+host_lost "F16: the ssh client of a host is killed"
+clean "and nothing is left on any host"
+
+# The listening sshd of a host that is not needed any more; last, since nobody is let in there from now on.
+start_world "$WORLD init barriers 3 print up wait $tmp/through barriers 10 shutdown"
+kill -KILL "$(listener 1)"
+: >"$tmp/through"
+finish_job
+is "F14: the listening sshd is killed: the job goes on" 0 "$status"
+run on 0 "$HVDRUN" -np 1 -H "$(slots 0 1)" true
+is "and the next one cannot reach the host" 69 "$status"
+clean "nothing is left"
 
 finish

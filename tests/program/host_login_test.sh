@@ -144,7 +144,10 @@ if links; then
     eval "$(ssh-agent -a "$tmp/stopped.sock")" >/dev/null
     kill -STOP "$SSH_AGENT_PID"
     until_true on 0 with_config "$tmp/no-port" ssh -p 2223 -o IdentityAgent=none host1 true >"$tmp/noise"
-    run on 0 "$HVDRUN" -p 2223 -np 1 -H host1:1 true
+    for _ in 1 2 3 4 5; do # again where a busy machine was not so far after that second
+        run on 0 "$HVDRUN" -p 2223 -np 1 -H host1:1 true
+        ! grep -q 'on host1: login: ' "$tmp/err" || break
+    done
     is "a connection lost while logging in is status 69" 69 "$status"
     like "and named" "^hvdrun: FAILED on host1: login: .*closed by the host" "$tmp/err"
     kill -KILL "$SSH_AGENT_PID"

@@ -134,6 +134,18 @@ is "and no signal ignored or blocked" 2 "$(grep -c '>:$' "$tmp/out")"
 # Output, input, ends
 run on 0 "$HVDRUN" -np 3 -H "$(slots 1 1 1)" "$ACT" lines 5000
 is "every line of every rank arrives" 15000 "$(grep -c '^\[[012]\]<stdout>:' "$tmp/out")"
+mkfifo "$tmp/fifo"
+new_job
+env HVD_TEST_JOB="$job" on 0 "$HVDRUN" --heartbeat-timeout 3 -np 3 -H "$(slots 1 1 1)" "$ACT" lines 5000 \
+    >"$tmp/fifo" 2>"$tmp/err" </dev/null &
+pid=$!
+exec 9<"$tmp/fifo"
+sleep 4 # longer than hosts may be silent
+is "F63: a reader that does not read for longer than hosts may be silent gets every line" 15000 \
+    "$(cat <&9 | grep -c '^\[[012]\]<stdout>:')"
+exec 9<&-
+finish_job
+is "and the job ends well" 0 "$status"
 run on 0 "$HVDRUN" -np 2 -H "$(slots 0 1 1)" sh -c 'echo to stdout; echo to stderr >&2'
 is "stdout and stderr stay apart" "2 2" "$(grep -c '<stdout>:to stdout$' "$tmp/out") $(grep -c '<stderr>:to stderr$' "$tmp/err")"
 printf 'first\nsecond\n' | on 0 "$HVDRUN" -np 2 -H "$(slots 0 1 1)" cat >"$tmp/out" 2>"$tmp/err"
@@ -184,8 +196,61 @@ ok "and starts nothing" [ ! -e "$tmp/checked" ]
 
 # Two jobs at once on the same hosts
 run on 0 sh -c 'for n in 1 2 3; do "$@" & done; wait' sh "$HVDRUN" -np 4 -H "$(slots 1 1 2)" "$WORLD" init barriers 100 print through shutdown
-is "three jobs at once on the same hosts" 12 "$(grep -c '>:through$' "$tmp/out")"
+is "F57: three jobs at once on the same hosts" 12 "$(grep -c '>:through$' "$tmp/out")"
 clean "and nothing is left"
+
+# Hosts of another kind: one has full disks and a home directory that cannot be written to, the other's clock is a year off.
+if links; then
+    mkdir "$tmp/home"
+    own_tmp 1 size=64k
+    user 1 '' "$tmp/home"
+    on 1 sh -c "mount -t tmpfs -o ro none '$tmp/home'; mount -o remount,size=64k /dev/shm
+        for place in /tmp /dev/shm; do head -c 100000 /dev/zero >\$place/fill; done" 2>/dev/null
+    run on 0 "$HVDRUN" -np 3 -H host0:1,host1:2 "$WORLD" init barriers 10 shutdown
+    is "F53: a host whose disks are full runs ranks that share memory" 0 "$status"
+fi
+if links && [ "$SANITIZERS" = no ]; then # theirs must be loaded first
+    cat >"$tmp/year.c" <<-.
+	#include <dlfcn.h>
+	#include <sys/time.h>
+	#include <time.h>
+	static const time_t year = 365 * 86400;
+	int clock_gettime(clockid_t id, struct timespec *now)
+	{
+	    int (*real)(clockid_t, struct timespec *) = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+	    int rc = real(id, now);
+	    now->tv_sec += id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE ? year : 0;
+	    return rc;
+	}
+	int gettimeofday(struct timeval *restrict now, void *restrict zone)
+	{
+	    struct timespec exact;
+	    (void)zone;
+	    int rc = clock_gettime(CLOCK_REALTIME, &exact);
+	    *now = (struct timeval){ exact.tv_sec, exact.tv_nsec / 1000 };
+	    return rc;
+	}
+	time_t time(time_t *now)
+	{
+	    struct timespec exact;
+	    clock_gettime(CLOCK_REALTIME, &exact);
+	    return now ? *now = exact.tv_sec : exact.tv_sec;
+	}
+	.
+    # shellcheck disable=SC2086  # CC may have options
+    $CC -D_GNU_SOURCE -shared -fPIC -o "$tmp/year.so" "$tmp/year.c"
+    printf '#!/bin/sh\nLD_PRELOAD=%s exec /bin/sh "$@"\n' "$tmp/year.so" >"$tmp/later"
+    chmod +x "$tmp/later"
+    user 2 "$tmp/later"
+    run on 0 "$HVDRUN" -np 2 -H host0:1,host2:1 date +%s
+    ok "the clock of a host is a year ahead" [ "$(sed 's/.*://' "$tmp/out" | sort -n | paste -sd- |
+        awk -F- '{ print int(($2 - $1) / 86400 / 10) }')" = 36 ]
+    run on 0 "$HVDRUN" -np 3 -H host0:1,host2:2 "$WORLD" init barriers 10 shutdown
+    is "F54: that is no harm" 0 "$status"
+    ok "and nothing is said about it" [ ! -s "$tmp/err" ]
+else
+    skip "F54: a host whose clock is a year ahead" "needs a host of its own, and no sanitizers"
+fi
 
 # Many hosts
 hosts_up 16

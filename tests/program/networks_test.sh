@@ -173,12 +173,16 @@ parted
 is "for both sides" "1 1" "$statuses"
 tb_mend 1
 
-begin
-tb_cut 1
-sleep 2
-tb_mend 1
-touch "$tmp/end"
-parted
+for _ in 1 2 3 4 5; do # again where a busy machine made it last until after TCP's next attempt, which comes after 3 s
+    begin
+    tb_cut 1
+    sleep 2
+    tb_mend 1
+    lasted_ms=$(($(now_ms) - then_ms))
+    touch "$tmp/end"
+    parted
+    [ "$statuses" != "0 0" ] && [ $lasted_ms -gt 2700 ] || break
+done
 is "F70: a host that is back after 2 seconds was never gone" "0 0" "$statuses"
 
 begin
@@ -201,6 +205,36 @@ like "F72: two that do not reach each other name the pair" "rank [01] on host[01
 parted
 nft_clear 0
 nft_clear 1
+
+# A host that is back at once, without the rank that was there.
+begin
+tb_cut 1
+kill -KILL $(host_pids_named 1 world)
+tb_mend 1
+until_rank 0 world:
+took "F74 seen"
+cp "$tmp/rank0.err" "$tmp/err"
+like "F74: a host that is back at once and knows no connection is an error that names the rank" \
+    "rank 1 on host1 (broke: Connection reset|was lost)" "$tmp/err"
+parted
+
+# ---- strangers ----
+
+meets 2
+rank 1 1 HVD_NETWORK_INTERFACES=eth0 HVD_PORT_RANGE=41000-41000 -- init collectives
+until_true eval '[ "$(on 1 ss -Htln "sport = :41000" | wc -l)" = 1 ]'
+rm -f "$tmp/enough"
+on 2 "$builddir/tests/support/strangers" 198.51.100.11 41000 crowd "$tmp/enough" 1000 - \
+    silent 100 scan 100 newlines 30 tls 30 frames 30 head 30 >"$tmp/crowd" 2>&1 &
+crowd=$!
+until_said '^crowded$' "$tmp/crowd"
+rank 0 0 HVD_NETWORK_INTERFACES=eth0 -- init collectives
+parted
+is "F80: ranks meet while strangers crowd at a data port" "0 0" "$statuses"
+touch "$tmp/enough"
+wait $crowd
+
+# ---- waiting ----
 
 # A rank that waits for bytes, and has sent all of its own.
 meets 2

@@ -3,8 +3,8 @@
 # The output of ranks: whole lines, the right prefix, nothing lost, and an honest status when something is.
 . "$srcdir/tests/tap.sh"
 
-# Megabytes that each rank prints in the flood; sanitizers make everything slower.
-: "${FLOOD_LINES:=1000000}"
+# What each rank prints in the flood, in lines of 100 bytes; sanitizers make everything slower.
+[ "$SANITIZERS" = no ] && : "${FLOOD_LINES:=1000000}" || : "${FLOOD_LINES:=100000}"
 
 # shellcheck disable=SC2016
 run "$HVDRUN" -np 2 sh -c 'echo to stdout; echo to stderr >&2'
@@ -40,7 +40,7 @@ is "with every byte" 2000026 "$(wc -c <"$tmp/out")"
         length($0) != 111 { bad++ }
         { rank = substr($0, 2, 1); if ($2 + 0 != next_[rank]++) bad++ }
         END { print bad + 0, next_[0] + 0, next_[1] + 0 }' >"$tmp/out"
-is "when two ranks print 100 MB each, every line is whole and in order" "0 $FLOOD_LINES $FLOOD_LINES" "$(cat "$tmp/out")"
+is "when two ranks print $FLOOD_LINES lines each, every line is whole and in order" "0 $FLOOD_LINES $FLOOD_LINES" "$(cat "$tmp/out")"
 
 # Both streams in one pipe: two writers would mix their lines.
 new_job
@@ -51,6 +51,13 @@ is "lines of stdout and stderr do not mix in one pipe" 0 \
     "$(grep -Evc '^\[[01]\]<std(out>:A+|err>:B+)$' "$tmp/out" | awk '{ print ($1 > 4) }')"
 run sh -c '"$HVDRUN" -np 1 sh -c "printf part; exit 3" 2>&1'
 like "hvdrun's own lines begin a line, also after an unfinished one" '^hvdrun: FAILED rank 0' "$tmp/out"
+
+# What is in the pipe when a rank is killed.
+for _ in 1 2 3 4 5; do
+    run "$HVDRUN" -np 1 "$ACT" lines 600 text 'last words' die 9
+    echo "$(wc -l <"$tmp/out") $(tail -n 1 "$tmp/out")" >>"$tmp/ends"
+done
+is "F66: what was written just before SIGKILL is not lost" '600 [0]<stdout>:last words' "$(sort -u "$tmp/ends")"
 
 # A rank that was quiet for long speaks last, on a machine that is slow to look.
 run "$HVDRUN" -np 1 sh -c 'sleep 1.2; kill -STOP $PPID; echo last words
@@ -85,23 +92,35 @@ is "and the job ends well" 0 $?
 
 # Output that cannot be written
 "$HVDRUN" -np 2 echo lost >/dev/full 2>"$tmp/err"
-is "a full device is status 74" 74 $?
+is "F59: a full device is status 74" 74 $?
 is "said once" 1 "$(grep -c 'stdout: cannot be written, its output is lost: No space left on device' "$tmp/err")"
 "$HVDRUN" -np 2 sh -c 'echo lost; exit 3' >/dev/full 2>"$tmp/err"
 is "but a failing rank's status counts more" 3 $?
 "$HVDRUN" -np 1 echo lost >&- 2>"$tmp/err"
-is "a closed stdout is status 74 if something was written" 74 $?
+is "F61: a closed stdout is status 74 if something was written" 74 $?
 "$HVDRUN" -np 1 true >&- 2>"$tmp/err"
 is "and 0 if nothing was" 0 $?
 "$HVDRUN" -np 1 true 2>&-
 is "a closed stderr likewise" 0 $?
 new_job
 { env HVD_TEST_JOB="$job" "$HVDRUN" -np 2 yes 2>"$tmp/err"; echo $? >"$tmp/status"; } | head -n 1 >"$tmp/out"
-is "when the reader goes away the job ends as by SIGPIPE" 141 "$(cat "$tmp/status")"
+is "F60: when the reader goes away the job ends as by SIGPIPE" 141 "$(cat "$tmp/status")"
 ok "and leaves nothing behind" no_survivors
+{
+    "$HVDRUN" --report "$tmp/report" -np 1 sh -c 'echo first >&2; until [ -e "$0" ]; do sleep 0.02; done
+        echo second >&2; sleep 0.1; echo third' "$tmp/gone" 2>&1 >"$tmp/out"
+    echo $? >"$tmp/status"
+} | { read -r _; exec <&-; : >"$tmp/gone"; }
+is "F60: without a reader of stderr it goes on" "[0]<stdout>:third" "$(cat "$tmp/out")"
+is "F60: and ends with 74, for something was lost" 74 "$(cat "$tmp/status")"
+like "F60: which only the report can say" '"text":.*"FAILED: output was lost; all ranks exited with status 0"' "$tmp/report"
+rm "$tmp/fifo" && mkfifo "$tmp/fifo"
+exec 8<>"$tmp/fifo" 9>"$tmp/fifo" 8<&- # a pipe that nobody reads any more
 for _ in 1 2 3 4 5 6 7 8; do
-    { "$HVDRUN" -np 1 echo hi 2>"$tmp/err"; echo $? >>"$tmp/statuses"; } | true
+    "$HVDRUN" -np 1 echo hi >&9 2>"$tmp/err"
+    echo $? >>"$tmp/statuses"
 done
+exec 9>&-
 is "also when it turns out at the very end" 141 "$(sort -u "$tmp/statuses")"
 
 # Files
@@ -117,6 +136,13 @@ is "one rank will do" '[0]<stdout>:one' "$(cat "$tmp/one/rank.0/stdout")"
 echo old >"$tmp/one/rank.0/stdout"
 run "$HVDRUN" -np 1 --output-filename "$tmp/one" echo new
 is "old files are replaced" '[0]<stdout>:new' "$(cat "$tmp/one/rank.0/stdout")"
+rm "$tmp/one/rank.0/stdout"
+ln -s /dev/full "$tmp/one/rank.0/stdout"
+run "$HVDRUN" -np 2 --output-filename "$tmp/one" "$ACT" lines 1000
+is "F59: a file for which no space is left is status 74" 74 "$status"
+is "F59: which is said once, with its name" 1 "$(grep -c "$tmp/one/rank.0/stdout: .*No space left on device" "$tmp/err")"
+is "F59: what the other ranks print is in their files" 1000 "$(wc -l <"$tmp/one/rank.1/stdout")"
+is "F59: and everything on stdout" 2000 "$(wc -l <"$tmp/out")"
 : >"$tmp/file"
 run "$HVDRUN" -np 1 --output-filename "$tmp/file" touch "$tmp/started"
 is "a file in the way is status 73" 73 "$status"

@@ -13,9 +13,12 @@ said_times() { # PATTERN COUNT
     [ "$(grep -cE -e "$1" "$tmp/err")" -ge "$2" ]
 }
 
-# SIGUSR2 ends a process that does not handle it yet.
+# SIGUSR2 ends a process that does not handle it yet. The shell that becomes hvdrun may handle it, and then no more.
 until_it_listens() {
-    until_true grep -qs '^SigCgt:.*[89a-f]..$' "/proc/$pid/status"
+    until_true it_listens
+}
+it_listens() {
+    grep -qs '^Name:.hvdrun$' "/proc/$pid/status" && grep -qs '^SigCgt:.*[89a-f]..$' "/proc/$pid/status"
 }
 
 # Ranks without the library
