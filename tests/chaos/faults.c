@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of faults; see faults.h. */
+#include "tests/chaos/faults.h"
+
+#include <signal.h>
+#include <string.h>
+
+#define LOST "hvdrun: FAILED on %s: host lost: "
+#define RANK "hvdrun: FAILED rank "
+#define STOPPED(how) "hvdrun: stopped by signal " how " "
+
+/* clang-format off */
+const struct fault faults[] = {
+    { .name = "none", .rows = "F5", .exit_status = 0, .local_ms = 5000, .hosts_ms = 10000 },
+    { .name = "launcher-kill", .rows = "F8", .victim = MEMBER_LAUNCHER, .signum = SIGKILL,
+      .exit_status = 137, .local_ms = 1000, .hosts_ms = 6000 },
+    { .name = "launcher-term", .rows = "F32", .victim = MEMBER_LAUNCHER, .signum = SIGTERM,
+      .exit_status = 143, .line = STOPPED("15"), .local_ms = 2000, .hosts_ms = 2000 },
+    { .name = "launcher-int", .rows = "F30", .victim = MEMBER_LAUNCHER, .signum = SIGINT,
+      .exit_status = 130, .line = STOPPED("2"), .local_ms = 2000, .hosts_ms = 2000 },
+    { .name = "launcher-int-twice", .rows = "F31", .victim = MEMBER_LAUNCHER, .signum = SIGINT,
+      .next = { { 50, MEMBER_LAUNCHER, SIGINT } }, .running_only = true,
+      .exit_status = 130, .line = STOPPED("2"), .local_ms = 2000, .hosts_ms = 2000 },
+    { .name = "launcher-hup", .rows = "F33", .victim = MEMBER_LAUNCHER, .signum = SIGHUP,
+      .exit_status = 129, .line = STOPPED("1"), .local_ms = 2000, .hosts_ms = 2000 },
+    { .name = "launcher-stop", .rows = "F29", .victim = MEMBER_LAUNCHER, .signum = SIGSTOP,
+      .next = { { 700, MEMBER_LAUNCHER, SIGCONT }, { 100, MEMBER_LAUNCHER, SIGTERM } },
+      .running_only = true,
+      .exit_status = 143, .line = STOPPED("15"), .local_ms = 3000, .hosts_ms = 3000 },
+    { .name = "agent-kill", .rows = "F9 F15", .victim = MEMBER_AGENT, .signum = SIGKILL,
+      .exit_status = 68, .line = LOST, .local_ms = 1000, .hosts_ms = 7000 },
+    { .name = "agent-term", .rows = "F9", .victim = MEMBER_AGENT, .signum = SIGTERM,
+      .exit_status = 68, .line = LOST, .local_ms = 2000, .hosts_ms = 7000 },
+    { .name = "agent-stop", .rows = "F28", .victim = MEMBER_AGENT, .signum = SIGSTOP,
+      .running_only = true, .slow = true,
+      .exit_status = 68, .line = LOST, .local_ms = 7000, .hosts_ms = 9000 },
+    { .name = "keeper-kill", .rows = "F10", .victim = MEMBER_KEEPER, .signum = SIGKILL,
+      .hosts_only = true, .remote_only = true,
+      .exit_status = 68, .line = LOST, .local_ms = 0, .hosts_ms = 7000 },
+    { .name = "guards-kill", .rows = "F11", .victim = MEMBER_KEEPER, .also = MEMBER_AGENT,
+      .signum = SIGKILL, .hosts_only = true, .remote_only = true,
+      .exit_status = 68, .line = LOST, .local_ms = 0, .hosts_ms = 10000 },
+    { .name = "login-kill", .rows = "F12", .victim = MEMBER_LAUNCHER, .also = MEMBER_AGENT,
+      .signum = SIGKILL, .direct_only = true,
+      .exit_status = 137, .local_ms = 1000, .hosts_ms = 6000 },
+    { .name = "session-kill", .rows = "F13", .victim = MEMBER_SESSION, .signum = SIGKILL,
+      .hosts_only = true, .remote_only = true,
+      .exit_status = 68, .line = LOST, .local_ms = 0, .hosts_ms = 7000 },
+    { .name = "client-kill", .rows = "F16", .victim = MEMBER_CLIENT, .signum = SIGKILL,
+      .hosts_only = true,
+      .exit_status = 68, .line = "hvdrun: FAILED on ", .local_ms = 0, .hosts_ms = 7000 },
+    { .name = "worker-kill", .rows = "F1 F2", .victim = MEMBER_WORKER, .signum = SIGKILL,
+      .exit_status = 137, .line = RANK, .local_ms = 1000, .hosts_ms = 1500 },
+    { .name = "worker-fail", .rows = "F3", .victim = MEMBER_WORKER, .signum = SIGUSR1,
+      .running_only = true,
+      .exit_status = 42, .line = RANK, .local_ms = 1000, .hosts_ms = 1500 },
+    { .name = "worker-segv", .rows = "F6", .victim = MEMBER_WORKER, .signum = SIGSEGV,
+      .exit_status = 139, .line = RANK, .local_ms = 1000, .hosts_ms = 1500 },
+    { .name = "worker-stop", .rows = "F26 F27", .victim = MEMBER_WORKER, .signum = SIGSTOP,
+      .next = { { 200, MEMBER_LAUNCHER, SIGTERM } }, .running_only = true,
+      .exit_status = 143, .line = STOPPED("15"), .local_ms = 2500, .hosts_ms = 2500 },
+};
+/* clang-format on */
+
+const int fault_count = sizeof faults / sizeof *faults;
+
+const struct worker_kind worker_kinds[] = {
+    { "plain", false, false },     { "collective", false, false }, { "stubborn", true, false },
+    { "grandchild", false, true }, { "daemon", true, true },       { "closed", true, true },
+    { "comet", true, true },       { "bomb", true, true },
+};
+
+const int worker_kind_count = sizeof worker_kinds / sizeof *worker_kinds;
+
+int fault_find(const char *name)
+{
+    for (int i = 0; i < fault_count; i++)
+        if (strcmp(faults[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+int worker_kind_find(const char *name)
+{
+    for (int i = 0; i < worker_kind_count; i++)
+        if (strcmp(worker_kinds[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+const char *phase_name(enum phase phase)
+{
+    static const char *const names[PHASES] = { "begin", "running", "end" };
+    return names[phase];
+}
