@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A host: the agent, which is the real one, on a loop of its own; and, as scripts, what stands
+ * around it: the keeper (launcher/keeper.c), which adopts, kills what an agent leaves behind and an
+ * agent that lives on without its link, at once if it is stopped; and a local command that carries
+ * the stream. The agent ends when nothing is active on its loop any more. */
+#include "launcher/agent.h"
+#include "tests/simulator/clock.h"
+#include "tests/simulator/dice.h"
+#include "tests/simulator/journal.h"
+#include "tests/simulator/memory.h"
+#include "tests/simulator/pool.h"
+#include "tests/simulator/world.h"
+
+#include <signal.h>
+
+enum { KEEPER_HANG_UP_MS = 15000, KEEPER_SWEEP_MS = 5000, KEEPER_AGAIN_MS = 20, LOOK_MS = 200 };
+
+/* ---- the keeper ---- */
+
+struct keeper {
+    struct sim_process *process, *agent;
+    struct sim_end *stdin_end; /* on another machine sshd's copy, which ends with the agent */
+    uint64_t hung_up_us, sweeping_us;
+};
+
+static void sweep(void *context)
+{
+    struct keeper *keeper = context;
+    int status;
+    pid_t pid;
+    while ((pid = sim_wait(keeper->process, &status, false)) > 0)
+        ;
+    if (pid < 0 || sim_now_us() - keeper->sweeping_us > SIM_MS(KEEPER_SWEEP_MS)) {
+        sim_exit(keeper->process, 0);
+        return;
+    }
+    for (struct sim_process *at = sim_processes(), *next; at; at = next) {
+        next = at->next;
+        if (at->alive && sim_is_below(at, keeper->process))
+            sim_kill(at, SIGKILL);
+    }
+    sim_timer(keeper->process, SIM_MS(KEEPER_AGAIN_MS), sweep, keeper);
+}
+
+static void on_keepers_child(struct sim_process *process, struct sim_process *child)
+{
+    struct keeper *keeper = process->script;
+    int status;
+    if (child != keeper->agent || child->alive || keeper->sweeping_us > 0)
+        return;
+    while (sim_wait(process, &status, false) > 0)
+        ;
+    keeper->sweeping_us = sim_now_us();
+    sweep(keeper);
+}
+
+static bool on_keepers_signal(struct sim_process *process, int signum)
+{
+    const struct keeper *keeper = process->script;
+    bool passed_on = signum == SIGTERM || signum == SIGINT || signum == SIGHUP;
+    if (passed_on)
+        sim_kill(keeper->agent, signum);
+    return passed_on || signum == SIGCONT;
+}
+
+static void look_at_stdin(void *context)
+{
+    struct keeper *keeper = context;
+    if (keeper->sweeping_us > 0)
+        return;
+    if (keeper->hung_up_us == 0 && keeper->stdin_end->fin)
+        keeper->hung_up_us = sim_now_us();
+    uint64_t hung_up_for_us = keeper->hung_up_us > 0 ? sim_now_us() - keeper->hung_up_us : 0;
+    if (hung_up_for_us > SIM_MS(KEEPER_HANG_UP_MS) ||
+        (keeper->hung_up_us > 0 && keeper->agent->stopped)) {
+        sim_kill(keeper->agent, SIGKILL);
+        return;
+    }
+    sim_timer(keeper->process, SIM_MS(LOOK_MS), look_at_stdin, keeper);
+}
+
+static struct keeper *begin_keeper(struct sim_host *host, struct sim_process *parent,
+                                   struct sim_end *stdin_end)
+{
+    struct keeper *keeper = sim_new(sizeof *keeper);
+    keeper->process = sim_process_add(SIM_KEEPER, host->index, parent);
+    keeper->stdin_end = stdin_end;
+    keeper->process->script = keeper;
+    keeper->process->adopts = true;
+    keeper->process->on_signal = on_keepers_signal;
+    keeper->process->on_child_end = on_keepers_child;
+    sim_timer(keeper->process, SIM_MS(LOOK_MS), look_at_stdin, keeper);
+    return keeper;
+}
+
+/* ---- the agent ---- */
+
+static void on_agents_loop_empty(struct sim_process *process)
+{
+    agent_release(process->script);
+    sim_memory_check(process);
+    sim_exit(process, 0);
+}
+
+static void begin_agent(struct keeper *keeper, struct sim_end *end)
+{
+    struct sim_process *process =
+        sim_process_add(SIM_AGENT, keeper->process->host, keeper->process);
+    struct err err = { 0 };
+    keeper->agent = process;
+    process->death_signal = SIGTERM;
+    process->on_signal = sim_uv_on_signal;
+    process->on_child_end = sim_uv_on_child_end;
+    process->on_loop_empty = on_agents_loop_empty;
+    struct sim_process *before = sim_enter(process);
+    int input = sim_descriptor(process, end), output = sim_descriptor_copy(input);
+    process->script = agent_open(&process->loop, input, output, AGENT_RELAY_STALL_MS, &err);
+    sim_leave(before);
+}
+
+/* ---- a local command that carries the stream ---- */
+
+struct carrier {
+    struct sim_process *process;
+    struct sim_end *link;
+};
+
+static void on_carriers_death(struct sim_process *process)
+{
+    const struct carrier *carrier = process->script;
+    sim_stream_break(carrier->link, 0);
+}
+
+static bool has_ended(const struct sim_end *end)
+{
+    return end->holders == 0 && end->peer->flight == 0;
+}
+
+static void look_at_stream(void *context)
+{
+    const struct carrier *carrier = context;
+    if (has_ended(carrier->link) || has_ended(carrier->link->peer))
+        sim_exit(carrier->process, 0);
+    else
+        sim_timer(carrier->process, SIM_MS(20), look_at_stream, context);
+}
+
+static struct sim_process *begin_carrier(struct sim_process *launcher, struct sim_end *link)
+{
+    struct carrier *carrier = sim_new(sizeof *carrier);
+    carrier->process = sim_process_add(SIM_WAY, launcher->host, launcher);
+    carrier->link = link;
+    carrier->process->script = carrier;
+    carrier->process->on_death = on_carriers_death;
+    carrier->process->death_signal = SIGTERM;
+    sim_timer(carrier->process, SIM_MS(20), look_at_stream, carrier);
+    return carrier->process;
+}
+
+struct sim_process *sim_host_begin(struct sim_host *host, struct sim_process *launcher,
+                                   struct sim_end *ends[2])
+{
+    bool local = host->way == WAY_LOCAL, again = host->keeper;
+    struct keeper *keeper = begin_keeper(host, local ? launcher : NULL, ends[1]);
+    struct sim_process *stands = NULL;
+    begin_agent(keeper, ends[1]);
+    if (local) {
+        sim_hold(keeper->process, ends[1]);
+        stands = keeper->process;
+    } else if (host->way == WAY_COMMAND) {
+        stands = begin_carrier(launcher, ends[0]);
+    }
+    if (again) /* faults know the first */
+        return stands;
+    host->link = ends[0];
+    host->keeper = keeper->process;
+    host->agent = keeper->agent;
+    return host->stands = stands;
+}

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# Whole jobs of the deciding parts alone, in one thread and in virtual time, from a seed: README.md. "make check" runs the kept
+# seeds and 2000 others (500 under sanitizers), "make simulate" SEEDS of them from FIRST on.
+if PROGRAMS
+check_PROGRAMS += tests/simulator/simulate
+TESTS += tests/simulator/simulate
+tests_simulator_simulate_SOURCES = \
+	tests/simulator/clock.c tests/simulator/clock.h \
+	tests/simulator/descriptors.c \
+	tests/simulator/dice.c tests/simulator/dice.h \
+	tests/simulator/faults.c tests/simulator/faults.h tests/simulator/faults_impl.h \
+	tests/simulator/faults_hosts.c \
+	tests/simulator/faults_launcher.c \
+	tests/simulator/faults_ranks.c \
+	tests/simulator/faults_table.c \
+	tests/simulator/host.c \
+	tests/simulator/journal.c tests/simulator/journal.h \
+	tests/simulator/launcher.c \
+	tests/simulator/memory.c tests/simulator/memory.h \
+	tests/simulator/oracles.c tests/simulator/oracles.h \
+	tests/simulator/output.c \
+	tests/simulator/places.c \
+	tests/simulator/pool.c tests/simulator/pool.h \
+	tests/simulator/process.c tests/simulator/process.h \
+	tests/simulator/reach.c \
+	tests/simulator/simulate.c \
+	tests/simulator/stream.c tests/simulator/stream.h \
+	tests/simulator/system.c tests/simulator/system.h \
+	tests/simulator/uv.c tests/simulator/uv.h tests/simulator/uv_impl.h \
+	tests/simulator/uv_listen.c \
+	tests/simulator/uv_stream.c \
+	tests/simulator/worker.c tests/simulator/worker.h \
+	tests/simulator/worker_again.c \
+	tests/simulator/worker_join.c \
+	tests/simulator/worker_links.c \
+	tests/simulator/worker_store.c \
+	tests/simulator/worker_voice.c \
+	tests/simulator/world.h
+# Of the archives only what the simulator has not got itself comes along.
+tests_simulator_simulate_LDADD = src/libhvdrun.la launcher/liblauncher.la rendezvous/librendezvous.la \
+	lib/libhvd_internal.la lib/base/libbase.la \
+	$(SODIUM_LIBS) $(UV_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS) $(HWLOC_LIBS)
+simulated_memory = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free,--wrap=strdup,--wrap=strndup
+simulated_calls = -Wl,--wrap=close,--wrap=fcntl,--wrap=open,--wrap=fstat,--wrap=pipe2,--wrap=chdir,--wrap=umask,--wrap=kill \
+	-Wl,--wrap=getpid,--wrap=waitpid,--wrap=interfaces_read
+tests_simulator_simulate_LDFLAGS = $(AM_LDFLAGS) $(simulated_memory) $(simulated_calls)
+
+SEEDS = 100000
+FIRST = 1
+simulate: tests/simulator/simulate
+	@tests/simulator/simulate --seeds $(SEEDS) --first $(FIRST)
+endif
+EXTRA_DIST += tests/simulator/README.md tests/simulator/seeds

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes; see process.h. */
+#include "tests/simulator/process.h"
+
+#include "tests/simulator/clock.h"
+#include "tests/simulator/dice.h"
+#include "tests/simulator/journal.h"
+#include "tests/simulator/pool.h"
+#include "tests/simulator/stream.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+static struct sim_process *list, **list_end, *current;
+static pid_t last_pid;
+
+void sim_processes_reset(void)
+{
+    list = current = NULL;
+    list_end = &list;
+    last_pid = 1000;
+}
+
+struct sim_process *sim_processes(void)
+{
+    return list;
+}
+
+struct sim_process *sim_process_add(enum sim_kind kind, int host, struct sim_process *parent)
+{
+    struct sim_process *process = sim_new(sizeof *process);
+    process->kind = kind;
+    process->pid = process->group = ++last_pid;
+    process->host = host;
+    process->parent = parent;
+    process->alive = true;
+    process->loop.data = process;
+    *list_end = process;
+    list_end = &process->next;
+    sim_log("%s (pid %d) begins on host %d", sim_process_name(process), process->pid, host);
+    return process;
+}
+
+const char *sim_process_name(const struct sim_process *process)
+{
+    static const char *const names[] = { "launcher", "way", "keeper", "agent", "worker", "stray" };
+    return process ? names[process->kind] : "nobody";
+}
+
+struct sim_process *sim_enter(struct sim_process *process)
+{
+    struct sim_process *before = current;
+    current = process;
+    return before;
+}
+
+void sim_leave(struct sim_process *before)
+{
+    current = before;
+}
+
+struct sim_process *sim_current(void)
+{
+    return current;
+}
+
+static struct sim_process *adopter(const struct sim_process *dead)
+{
+    struct sim_process *up = dead->parent;
+    while (up && !(up->alive && up->adopts))
+        up = up->parent;
+    return up;
+}
+
+/* Its parent hears of it. */
+static void on_child_end(void *context)
+{
+    struct sim_process *child = context;
+    if (child->parent && child->parent->on_child_end && !child->reaped)
+        child->parent->on_child_end(child->parent, child);
+}
+
+static void tell_parent(struct sim_process *child)
+{
+    if (!child->parent || !child->parent->alive)
+        child->reaped = true;
+    else
+        sim_after(child->parent, sim_between(10, 300), on_child_end, child);
+}
+
+static void orphan_children(struct sim_process *dead)
+{
+    struct sim_process *heir = adopter(dead);
+    for (struct sim_process *at = list; at; at = at->next) {
+        if (at->parent != dead)
+            continue;
+        at->parent = heir;
+        if (at->alive && at->death_signal)
+            sim_kill(at, at->death_signal);
+        if (!at->alive && !at->reaped)
+            tell_parent(at);
+    }
+}
+
+static void die(struct sim_process *process, int wait_status)
+{
+    if (!process->alive)
+        return;
+    sim_log("%s (pid %d) ends with wait status %#x", sim_process_name(process), process->pid,
+            (unsigned)wait_status);
+    process->alive = process->stopped = false;
+    process->wait_status = wait_status;
+    process->died_us = sim_now_us();
+    sim_release_all(process);
+    orphan_children(process);
+    tell_parent(process);
+    if (process->on_death)
+        process->on_death(process);
+}
+
+void sim_exit(struct sim_process *process, int status)
+{
+    die(process, (status & 0xff) << 8);
+}
+
+static void go_on(struct sim_process *process)
+{
+    if (!process->stopped && !process->frozen)
+        sim_release_held(process);
+}
+
+/* A signal is taken before anything else happens; in a stopped process, when it goes on. */
+struct delivery {
+    struct sim_process *process;
+    int signum;
+};
+
+static void deliver(void *context)
+{
+    const struct delivery *delivery = context;
+    struct sim_process *process = delivery->process;
+    if (!process->on_signal || !process->on_signal(process, delivery->signum))
+        die(process, delivery->signum);
+}
+
+static void post(struct sim_process *process, int signum)
+{
+    struct delivery *delivery = sim_new(sizeof *delivery);
+    *delivery = (struct delivery){ process, signum };
+    struct sim_event *event = sim_after(process, 0, deliver, delivery);
+    if (signum == SIGTSTP)
+        process->stop_pending = event;
+}
+
+/* SIGCONT also takes back a stop that has not been taken. */
+static void take_up(struct sim_process *process)
+{
+    sim_cancel(process->stop_pending);
+    process->stopped = false;
+    go_on(process);
+}
+
+void sim_kill(struct sim_process *process, int signum)
+{
+    if (!process->alive || signum == 0)
+        return;
+    sim_log("%s (pid %d) gets signal %d", sim_process_name(process), process->pid, signum);
+    if (signum == SIGKILL) {
+        die(process, SIGKILL);
+    } else if (signum == SIGSTOP) {
+        process->stopped = process->tells_stop = true;
+        if (process->parent && process->parent->alive)
+            sim_after(process->parent, sim_between(10, 300), on_child_end, process);
+    } else {
+        if (signum == SIGCONT)
+            take_up(process);
+        if (signum != SIGCONT || process->on_signal)
+            post(process, signum);
+    }
+}
+
+void sim_kill_pid(pid_t pid, int signum)
+{
+    for (struct sim_process *at = list, *next; at; at = next) {
+        next = at->next;
+        if (pid > 0 ? at->pid == pid : at->group == -pid)
+            sim_kill(at, signum);
+    }
+}
+
+void sim_freeze(int host, bool frozen)
+{
+    for (struct sim_process *at = list; at; at = at->next) {
+        if ((host >= 0 && at->host != host) || !at->alive || at->frozen == frozen)
+            continue;
+        at->frozen = frozen;
+        if (!frozen)
+            go_on(at);
+    }
+}
+
+pid_t sim_wait(struct sim_process *process, int *status, bool stopped_too)
+{
+    bool children = false;
+    for (struct sim_process *at = list; at; at = at->next) {
+        if (at->parent != process || at->reaped)
+            continue;
+        children = true;
+        if (stopped_too && at->tells_stop && at->stopped) {
+            at->tells_stop = false;
+            *status = SIGSTOP << 8 | 0x7f;
+            return at->pid;
+        }
+        if (at->alive)
+            continue;
+        at->reaped = true;
+        *status = at->wait_status;
+        return at->pid;
+    }
+    return children ? 0 : -1;
+}
+
+bool sim_is_below(const struct sim_process *process, const struct sim_process *ancestor)
+{
+    for (const struct sim_process *up = process->parent; up; up = up->parent)
+        if (up == ancestor)
+            return true;
+    return false;
+}

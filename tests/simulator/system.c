@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hvdrun and hvdagent ask of the kernel, answered by the simulator; see system.h. The
+ * functions of launcher/ that do nothing but system calls (spawn.c, process_tree.c, cgroup.c,
+ * socket_owner.c, program_find.c, descriptors.c) have their namesakes here. */
+#include "tests/simulator/system.h"
+
+#include "launcher/cgroup.h"
+#include "launcher/descriptors.h"
+#include "launcher/exit_status.h"
+#include "launcher/oom_counter.h"
+#include "launcher/process_tree.h"
+#include "launcher/program_find.h"
+#include "launcher/socket_owner.h"
+#include "launcher/spawn.h"
+#include "launcher/strays.h"
+#include "launcher/xalloc.h"
+#include "lib/base/interfaces.h"
+#include "tests/simulator/clock.h"
+#include "tests/simulator/journal.h"
+#include "tests/simulator/uv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- wrapped calls ---- */
+
+int __real_close(int fd);
+int __real_fcntl(int fd, int command, ...);
+int __real_open(const char *path, int flags, ...);
+int __real_fstat(int fd, struct stat *status);
+int __wrap_close(int fd);
+int __wrap_fcntl(int fd, int command, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_fstat(int fd, struct stat *status);
+int __wrap_pipe2(int fds[2], int flags);
+int __wrap_chdir(const char *path);
+mode_t __wrap_umask(mode_t mask);
+int __wrap_kill(pid_t pid, int signum);
+pid_t __wrap_getpid(void);
+pid_t __wrap_waitpid(pid_t pid, int *status, int options);
+int __wrap_interfaces_read(struct interfaces *interfaces, struct err *err);
+
+int __wrap_close(int fd)
+{
+    if (!sim_is_descriptor(fd))
+        return __real_close(fd);
+    sim_descriptor_close(fd);
+    return 0;
+}
+
+int __wrap_fcntl(int fd, int command, ...)
+{
+    va_list args;
+    va_start(args, command);
+    long argument = va_arg(args, long);
+    va_end(args);
+    if (!sim_is_descriptor(fd))
+        return __real_fcntl(fd, command, argument);
+    return command == F_DUPFD_CLOEXEC ? sim_descriptor_copy(fd) : 0;
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    int mode = flags & O_CREAT ? va_arg(args, int) : 0;
+    va_end(args);
+    if (sim_current() && strcmp(path, "/dev/null") == 0)
+        return sim_descriptor(sim_current(), NULL);
+    return __real_open(path, flags, mode);
+}
+
+/* stdout and stderr are two files, whatever they are here. */
+int __wrap_fstat(int fd, struct stat *status)
+{
+    if (!sim_current())
+        return __real_fstat(fd, status);
+    *status = (struct stat){ .st_ino = (ino_t)fd };
+    return 0;
+}
+
+int __wrap_pipe2(int fds[2], int flags)
+{
+    struct sim_process *process = sim_current();
+    struct sim_end *ends[2];
+    (void)flags;
+    sim_stream_make(ends, process->host, process->host);
+    fds[0] = sim_descriptor(process, ends[0]);
+    fds[1] = sim_descriptor(process, ends[1]);
+    return 0;
+}
+
+int __wrap_chdir(const char *path)
+{
+    (void)path;
+    return 0;
+}
+
+mode_t __wrap_umask(mode_t mask)
+{
+    return mask;
+}
+
+int __wrap_kill(pid_t pid, int signum)
+{
+    sim_kill_pid(pid, signum);
+    return 0;
+}
+
+pid_t __wrap_getpid(void)
+{
+    return sim_current() ? sim_current()->pid : 1;
+}
+
+pid_t __wrap_waitpid(pid_t pid, int *status, int options)
+{
+    (void)pid;
+    return sim_wait(sim_current(), status, options & WUNTRACED);
+}
+
+int __wrap_interfaces_read(struct interfaces *interfaces, struct err *err)
+{
+    (void)err;
+    *interfaces = (struct interfaces){ 1, { { .name = "eth0", .kind = INTERFACE_REAL } } };
+    return HVD_OK;
+}
+
+/* ---- launcher/process_tree.h ---- */
+
+void process_tree_adopt(void)
+{
+    sim_current()->adopts = true;
+}
+
+int process_tree_children(pid_t **children)
+{
+    *children = NULL;
+    return 0;
+}
+
+static bool is_spared(const struct sim_process *process, const pid_t *spared, int nspared)
+{
+    for (const struct sim_process *up = process; up; up = up->parent)
+        for (int i = 0; i < nspared; i++)
+            if (up->pid == spared[i])
+                return true;
+    return false;
+}
+
+int process_tree_signal(int signum, const pid_t *spared, int nspared)
+{
+    const struct sim_process *self = sim_current();
+    int count = 0;
+    for (struct sim_process *at = sim_processes(), *next; at; at = next) {
+        next = at->next;
+        if (!at->alive || !sim_is_below(at, self) || is_spared(at, spared, nspared))
+            continue;
+        count++;
+        sim_kill(at, signum);
+    }
+    return count;
+}
+
+int process_tree_stuck(struct stuck_process *list, int max)
+{
+    (void)list, (void)max;
+    return 0;
+}
+
+/* ---- launcher/strays.h: whatever comes from a rank has the job's variables ---- */
+
+int strays_signal(int signum, const struct string_list *variables)
+{
+    int count = 0;
+    (void)variables;
+    for (struct sim_process *at = sim_processes(), *next; at; at = next) {
+        next = at->next;
+        bool is_ranks = at->kind == SIM_WORKER || at->kind == SIM_STRAY;
+        if (!at->alive || !is_ranks || at->host != sim_current()->host)
+            continue;
+        count++;
+        sim_kill(at, signum);
+    }
+    return count;
+}
+
+/* ---- launcher/oom_counter.h: as a fault says ---- */
+
+void oom_counter_start(struct oom_counter *counter)
+{
+    (void)counter;
+}
+
+void oom_counter_fini(struct oom_counter *counter)
+{
+    (void)counter;
+}
+
+bool oom_counter_rose(struct oom_counter *counter)
+{
+    (void)counter;
+    return sim_host_is_short_of_memory(sim_current()->host);
+}
+
+/* ---- launcher/spawn.h ---- */
+
+int spawn_start(const struct spawn_request *request, struct spawned *spawned, struct err *err)
+{
+    struct sim_process *parent = sim_current();
+    struct sim_process *worker = sim_process_add(SIM_WORKER, parent->host, parent);
+    (void)err;
+    worker->death_signal = request->death_signal;
+    sim_worker_begin(worker, request->envp, request->stdio);
+    *spawned = (struct spawned){ worker->pid, -1 };
+    return HVD_OK;
+}
+
+int spawn_confirm(struct spawned *spawned)
+{
+    (void)spawned;
+    return 0;
+}
+
+/* ---- launcher/cgroup.h: there is none ---- */
+
+void cgroup_make(struct cgroup *group)
+{
+    (void)group;
+}
+
+void cgroup_kill(const struct cgroup *group)
+{
+    (void)group;
+}
+
+void cgroup_remove(struct cgroup *group)
+{
+    (void)group;
+}
+
+/* ---- launcher/socket_owner.h: everybody is the job's own user ---- */
+
+void socket_owner_init(struct socket_owner *self)
+{
+    (void)self;
+}
+
+void socket_owner_fini(struct socket_owner *self)
+{
+    (void)self;
+}
+
+bool socket_owner_find(struct socket_owner *self, int fd, uid_t *uid)
+{
+    (void)self, (void)fd;
+    *uid = geteuid();
+    return true;
+}
+
+/* ---- launcher/program_find.h, launcher/descriptors.h ---- */
+
+int program_find(const char *name, const char *path, char **file, struct err *err)
+{
+    int status = sim_host_program_status(sim_current()->host);
+    (void)path;
+    if (status) {
+        fail(err, HVD_ERR_SYSTEM, "'%s' is not there", name);
+        return status;
+    }
+    *file = xstrdup(name);
+    return 0;
+}
+
+int descriptors_allow(unsigned long needed, struct rlimit *before, struct err *err)
+{
+    (void)needed, (void)err;
+    if (before)
+        *before = (struct rlimit){ 1024, 4096 };
+    return HVD_OK;
+}

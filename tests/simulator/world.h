@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One simulated job: its hosts, the launcher, its ranks, and what has become of them. Drawn from
+ * the seed; the faults that befall it are in faults.h, what must hold in oracles.h. */
+#ifndef TESTS_SIMULATOR_WORLD_H
+#define TESTS_SIMULATOR_WORLD_H
+
+#include "launcher/host_step.h"
+#include "launcher/job.h"
+#include "launcher/rank_plan.h"
+#include "lib/base/auth.h"
+#include "rendezvous/rendezvous.h"
+#include "tests/simulator/process.h"
+#include "tests/simulator/stream.h"
+#include "tests/simulator/uv.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SIM_RANKS_MAX = 16 };
+
+enum sim_way { WAY_LOCAL, WAY_SSH, WAY_COMMAND };
+
+/* hosts[0] is the launcher's own machine. */
+struct sim_host {
+    int index, slots;
+    uint64_t clock_us; /* how far its clock is ahead */
+    enum sim_way way;
+    enum host_step fails_at; /* 0: nowhere */
+    int fails_with;
+    enum host_step hangs_at;
+    int program_status; /* what the look for the program finds; 0: it is there */
+    bool short_of_memory;
+    bool unguarded;                       /* its agent and its keeper were killed at once */
+    bool reached, failed, vanished, lost; /* lost: something has happened to it or its link */
+    struct sim_process *keeper, *agent, *stands; /* stands: the local process for it */
+    struct sim_end *link;                        /* the launcher's end */
+};
+
+/* What came out of hvdrun on stdout or stderr. */
+struct sim_console {
+    char *text;
+    size_t length, room;
+};
+
+struct sim_world {
+    uint64_t seed, begun_us;
+    int nhosts, nranks;
+    struct sim_host hosts[SIM_HOSTS_MAX];
+    struct sim_worker *ranks[SIM_RANKS_MAX]; /* NULL until it runs */
+
+    struct sim_process *launcher;
+    struct host_list list;
+    struct rank_plan plan;
+    struct job_options options;
+    struct job_key key;
+    struct job *job;
+    struct job_rendezvous *rendezvous;
+    struct sim_console consoles[2];
+    bool reader_gone, output_dropped, slow_reader;
+
+    bool was_suspended, launcher_killed; /* hvdrun: by Ctrl-Z, by SIGKILL */
+    bool slept;                          /* hvdrun, for some time */
+    bool finished;
+    int exit_status;
+    uint64_t finished_us;
+};
+
+extern struct sim_world world;
+
+/* host.c: the agent of a host begins, under its keeper; `ends` is its stream, [1] its own. Returns
+ * the process of the launcher's machine that stands for it, or NULL. */
+struct sim_process *sim_host_begin(struct sim_host *host, struct sim_process *launcher,
+                                   struct sim_end *ends[2]);
+
+/* places.c: is every rank planned where it belongs? */
+void sim_places_check(bool by_node);
+
+/* launcher.c: draws hosts and ranks; starts hvdrun. */
+void sim_world_draw(uint64_t seed);
+void sim_launcher_begin(void);
+void sim_world_end(void);
+
+/* Every process is gone, but for those of hosts that have vanished and the launcher. */
+bool sim_all_gone(void);
+
+#endif
