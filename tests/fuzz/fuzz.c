@@ -103,6 +103,47 @@ void fuzz_text(struct fuzz_input *input, char *text, size_t size)
     free(bytes);
 }
 
+uint8_t *fuzz_rest(struct fuzz_input *input, size_t *length)
+{
+    uint8_t *bytes = malloc(input->left);
+    *length = input->left;
+    if (!bytes && *length > 0)
+        abort();
+    if (*length > 0)
+        memcpy(bytes, input->at, *length);
+    input->at += *length;
+    input->left = 0;
+    return bytes;
+}
+
+char *fuzz_rest_text(struct fuzz_input *input)
+{
+    char *text = strndup((const char *)input->at, input->left);
+    if (!text)
+        abort();
+    input->at += input->left;
+    input->left = 0;
+    return text;
+}
+
+char *fuzz_line(char **text)
+{
+    char *line = *text && **text ? *text : NULL;
+    char *end = line ? strchr(line, '\n') : NULL;
+    if (end)
+        *end++ = '\0';
+    *text = end;
+    return line;
+}
+
+void fuzz_check_line(const char *line, const char *start)
+{
+    PROMISE(strncmp(line, start, strlen(start)) == 0);
+    PROMISE(strlen(line) > strlen(start));
+    for (; *line; line++)
+        PROMISE(*line >= ' ' && *line <= '~');
+}
+
 /* ---- messages ---- */
 
 void fuzz_round_trip(fuzz_again_fn *again, const void *body, size_t length)

@@ -6,6 +6,7 @@
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 
+#include "lib/base/status.h"
 #include "lib/base/wire.h"
 
 #include <stdbool.h>
@@ -38,6 +39,16 @@ uint8_t *fuzz_bytes(struct fuzz_input *input, size_t *length);
 
 /* The same as a text, cut at a NUL, of at most `size` - 1 bytes. */
 void fuzz_text(struct fuzz_input *input, char *text, size_t size);
+
+/* All that is left, with nothing behind it; and the same as a text, cut at a NUL. To be freed. */
+uint8_t *fuzz_rest(struct fuzz_input *input, size_t *length);
+char *fuzz_rest_text(struct fuzz_input *input);
+
+/* Takes a line off the front of a text: terminates it there, and returns it; NULL at the end. */
+char *fuzz_line(char **text);
+
+/* What people are told: one line of printable ASCII that begins with `start` and goes on. */
+void fuzz_check_line(const char *line, const char *start);
 
 /* Decodes a body, and if it can be decoded, appends it encoded. */
 typedef bool fuzz_again_fn(struct wire_reader *reader, struct wire_writer *writer);

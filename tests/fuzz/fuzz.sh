@@ -1,73 +1,82 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds fuzz targets with clang's libFuzzer, ASan and UBSan, and runs each for $FUZZ_SECONDS. "make fuzz" starts it:
+# Runs fuzz targets, and says what they reach. "make fuzz" and "make fuzz-coverage" start it, behind fuzz.mk:
 #
-#   make fuzz [FUZZ_SECONDS=60] [FUZZ_TARGETS='http join']
+#   make fuzz [FUZZ_SECONDS=60] [FUZZ_TARGETS='http join']    searches, then replays all that is known
+#   make fuzz-coverage [FUZZ_TARGETS=...]                     replays tests/fuzz/corpus alone
 #
-# Below fuzz/ of the build directory: bin/, corpus/TARGET/ with every input that reaches something new, which the next run begins
+# Below fuzz/ of the build directory: search/bin/, corpus/TARGET/ with every input that reaches something new, which the next run begins
 # with (besides tests/fuzz/corpus/TARGET/), and findings/TARGET-*, each an input that breaks a promise: build/tests/fuzz/fuzz_TARGET
-# FILE or fuzz/bin/TARGET FILE shows it again. Prints a line for each target. Status 1 if there are findings.
+# FILE or fuzz/search/bin/TARGET FILE shows it again. The table at the end says of each target: how many inputs it has taken, how many in a
+# second, how many of them are new in its corpus, edges in all that is linked, lines and branches of the files that tests/fuzz/targets
+# names, findings. Status 1 if there are findings.
 set -eu
 
-: "${CLANG:=no}" "${FUZZ_SECONDS:=60}"
-if [ "$CLANG" = no ]; then
-    echo "make fuzz needs clang, which configure has not found (Debian: apt install clang; then configure again)" >&2
-    exit 77
-fi
+mode=$1
+shift
+: "${FUZZ_SECONDS:=60}" "${CLANG:=clang}"
+mkdir -p fuzz/findings fuzz/coverage/profiles
+root=$(pwd)
+cov=$("$CLANG" -print-prog-name=llvm-cov) profdata=$("$CLANG" -print-prog-name=llvm-profdata)
 
-mkdir -p fuzz/bin fuzz/findings
-sanitizers=address,undefined
-
-# build: what is fuzzed, once, and then a program for each target.
-build() {
-    set --
-    for source in $SOURCES; do
-        case $source in
-        *.c)
-            [ -f "$source" ] || source=$srcdir/$source # or made in the build directory
-            set -- "$@" "$source" ;;
-        esac
-    done
-    rm -rf fuzz/bin/objects && mkdir fuzz/bin/objects
-    # shellcheck disable=SC2086
-    for source in "$@"; do
-        "$CLANG" $FLAGS -g -O1 -fsanitize=fuzzer-no-link,$sanitizers -fno-sanitize-recover=undefined \
-            -c "$source" -o "fuzz/bin/objects/$(echo "${source#"$srcdir/"}" | tr / _).o"
-    done
-}
-
-build_target() {
-    # shellcheck disable=SC2086
-    "$CLANG" $FLAGS -g -O1 -fsanitize=fuzzer,$sanitizers -fno-sanitize-recover=undefined \
-        "$srcdir/tests/fuzz/fuzz_$1.c" fuzz/bin/objects/*.o -o "fuzz/bin/$1" $LIBS -lpthread
-}
-
-# value NAME LOG: what libFuzzer counted.
+# value NAME LOG: what libFuzzer counted; 0: nothing, since it has ended early.
 value() {
-    sed -n "s/^stat::$1: *//p" "$2"
+    number=$(sed -n "s/^stat::$1: *//p" "$2")
+    echo "${number:-0}"
 }
 
-run_target() {
-    log=fuzz/$1.log
-    mkdir -p "fuzz/corpus/$1"
-    set -- "$1" "fuzz/corpus/$1" "$srcdir/tests/fuzz/corpus/$1"
-    [ ! -f "$srcdir/tests/fuzz/$1.dict" ] || set -- "$@" "-dict=$srcdir/tests/fuzz/$1.dict"
-    target=$1
+count_files() {
+    find "$@" -type f | wc -l
+}
+
+# search TARGET: fuzz/TARGET.log, and a line "TARGET executions per-second new edges findings".
+search() {
+    target=$1 log=fuzz/$1.log before=$(count_files "fuzz/corpus/$1")
+    set -- "$root/fuzz/corpus/$target" "$srcdir/tests/fuzz/corpus/$target"
+    [ ! -f "$srcdir/tests/fuzz/$target.dict" ] || set -- "$@" "-dict=$srcdir/tests/fuzz/$target.dict"
+    "fuzz/search/bin/$target" "$@" -max_len=4096 -timeout=30 -rss_limit_mb=1024 -malloc_limit_mb=64 -print_final_stats=1 \
+        -max_total_time="$FUZZ_SECONDS" -artifact_prefix="$root/fuzz/findings/$target-" >"$log" 2>&1 ||
+        [ "$(find fuzz/findings -name "$target-*" | wc -l)" -gt 0 ] ||
+        cp "$log" "fuzz/findings/$target-died.log" # by a signal, so that the input is not known
+    edges=$(grep -ao 'cov: [0-9]*' "$log" | tail -n 1 | cut -d' ' -f2)
+    echo "$target $(value number_of_executed_units "$log") $(value average_exec_per_sec "$log")" \
+        "$(($(count_files "fuzz/corpus/$target") - before)) ${edges:-0} $(find fuzz/findings -name "$target-*" | wc -l)"
+}
+
+# reached TARGET FOLDER...: "lines% branches%" of the target's files, by the inputs in the folders.
+reached() {
+    target=$1 profile=fuzz/coverage/profiles/$1
     shift
-    failed=0
-    "fuzz/bin/$target" "$@" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
-        -max_total_time="$FUZZ_SECONDS" -artifact_prefix="fuzz/findings/$target-" >"$log" 2>&1 || failed=1
-    printf '%s: %s executions, %s edges covered, %s inputs, %s\n' "$target" \
-        "$(value number_of_executed_units "$log")" "$(grep -o 'cov: [0-9]*' "$log" | tail -n 1 | cut -d' ' -f2)" \
-        "$(find "fuzz/corpus/$target" -type f | wc -l)" "$([ $failed = 0 ] && echo "no finding" || echo "see $log")"
-    return $failed
+    find "$@" -type f -print0 | LLVM_PROFILE_FILE="$profile.%p.raw" xargs -0 "fuzz/coverage/bin/$target" >"$profile.log" ||
+        { echo "- -"; return; }
+    "$profdata" merge -o "$profile.data" "$profile".*.raw && rm -f "$profile".*.raw
+    set --
+    for file in $(awk -v target="$target" '$1 == target { for (i = 3; i <= NF; i++) print $i }' "$srcdir/tests/fuzz/targets"); do
+        set -- "$@" "$srcdir/$file"
+    done
+    "$cov" report "fuzz/coverage/bin/$target" -instr-profile="$profile.data" --show-region-summary=false \
+        --show-branch-summary "$@" >"$profile.report"
+    awk '$1 == "TOTAL" { print $7, $10 }' "$profile.report"
 }
 
-build
-rc=0
+table() {
+    printf '%-13s %12s %8s %6s %6s %8s %9s %9s\n' target executions per-s new edges lines branches findings
+    awk '{ printf "%-13s %12s %8s %6s %6s %8s %9s %9s\n", $1, $2, $3, $4, $5, $7, $8, $6 }' "$1"
+}
+
+results=fuzz/results.$$ # so that several may run beside each other
+: >"$results"
 for name; do
-    [ -f "$srcdir/tests/fuzz/fuzz_$name.c" ] || { echo "fuzz.sh: there is no target '$name'" >&2; exit 2; }
-    build_target "$name"
-    run_target "$name" || rc=1
+    grep -q "^$name " "$srcdir/tests/fuzz/targets" || { echo "fuzz.sh: there is no target '$name' in tests/fuzz/targets" >&2; exit 2; }
+    mkdir -p "fuzz/corpus/$name"
+    rm -f "fuzz/coverage/profiles/$name".*
+    if [ "$mode" = coverage ]; then
+        echo "$name $(count_files "$srcdir/tests/fuzz/corpus/$name") - - - - $(reached "$name" "$srcdir/tests/fuzz/corpus/$name")"
+    else
+        echo "$(search "$name") $(reached "$name" "$srcdir/tests/fuzz/corpus/$name" "fuzz/corpus/$name")"
+    fi >>"$results"
+    tail -n 1 "$results" | awk '{ print $1 ": " $2 " inputs, " $7 " of the lines, " $8 " of the branches" }'
 done
-exit $rc
+echo
+table "$results"
+awk '$6 > 0 { found = 1 } END { exit found }' "$results"

@@ -28,6 +28,8 @@ AGAIN(job)
 AGAIN(ready)
 AGAIN(failed)
 AGAIN(exited)
+AGAIN(heartbeat)
+AGAIN(note)
 AGAIN(stop)
 AGAIN(relay_client)
 AGAIN(rank_number)
@@ -41,6 +43,9 @@ static fuzz_again_fn *const bodies[AGENT_FRAME_TYPES] = {
     [AGENT_CREDIT] = rank_number_again,
     [AGENT_STOP] = stop_again,
     [AGENT_EXITED] = exited_again,
+    [AGENT_HEARTBEAT] = heartbeat_again,
+    [AGENT_STOPPED] = rank_number_again,
+    [AGENT_NOTE] = note_again,
     [AGENT_RELAY_OPEN] = relay_client_again,
 };
 

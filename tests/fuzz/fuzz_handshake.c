@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two ranks that greet each other over a wire that somebody else holds (lib/link/link_handshake.c),
+ * or one of them and a stranger.
+ *
+ *   u8: bit 0 a stranger instead of the initiator, bit 1 instead of the acceptor, bit 2 they mean different
+ *   ranks, bit 3 different worlds, bit 4 different keys; then steps, each u8 what:
+ *     0 the initiator's next bytes arrive: u8 how many   1 the acceptor's
+ *     2 as 0, one byte of them changed: u8 which, u8     3 as 1, changed
+ *     4 bytes made up for the acceptor: u8 how many, they   5 for the initiator
+ *
+ * Whatever it does: who knows no key is never let in; nobody is done who was told anything else
+ * than the other side has said, or who means another link; not one byte more is taken than the
+ * handshake has; once failed, it is over. */
+#include "lib/link/link_handshake.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { INITIATOR, ACCEPTOR, SIDES };
+
+static struct side {
+    struct link_handshake handshake;
+    bool stranger;     /* nobody is there: what it says is made up */
+    bool failed, lied; /* lied: was told what the other has not said, and what a proof covers */
+    size_t taken;      /* bytes */
+} sides[SIDES];
+
+/* Bytes that a proof covers, of all that a side is told: the last one to the initiator, "ready", is
+ * bare. */
+static const size_t proved[SIDES] = { LINK_CHALLENGE_SIZE, LINK_HELLO_SIZE + PROOF_SIZE };
+
+static void begin(uint8_t how)
+{
+    static struct job_key keys[2];
+    struct link_identity identity = { 7, 1, 2, 3, 4 };
+    memset(keys, 0, sizeof keys);
+    keys[1].bytes[0] = 1;
+    memset(sides, 0, sizeof sides);
+    link_handshake_initiate(&sides[INITIATOR].handshake, &identity, &keys[0]);
+    link_handshake_accept(&sides[ACCEPTOR].handshake, how & 8 ? 8 : 7, how & 4 ? 3 : 2,
+                          &keys[how >> 4 & 1]);
+    sides[INITIATOR].stranger = how & 1;
+    sides[ACCEPTOR].stranger = how & 2;
+}
+
+/* As many bytes as it wants come to `side`. Returns how many. */
+static size_t tell(struct side *side, const uint8_t *bytes, size_t length)
+{
+    size_t done = 0, room;
+    struct err err = { .code = HVD_OK };
+    while (done < length && !side->failed) {
+        void *space = link_handshake_space(&side->handshake, &room);
+        size_t n = room < length - done ? room : length - done;
+        if (n == 0)
+            break;
+        memcpy(space, bytes + done, n);
+        done += n;
+        int rc = link_handshake_received(&side->handshake, n, &err);
+        PROMISE(rc == HVD_OK || rc == HVD_ERR_PROTOCOL || rc == HVD_ERR_AUTH);
+        side->failed = rc < 0;
+    }
+    side->taken += done;
+    return done;
+}
+
+/* What `from` has to say goes to the other side, or nowhere. */
+static void pass(int from, struct fuzz_input *input, bool change)
+{
+    uint8_t bytes[LINK_HELLO_SIZE];
+    struct side *speaker = &sides[from], *listener = &sides[1 - from];
+    size_t length, most = 1 + fuzz_u8(input);
+    const void *output = link_handshake_output(&speaker->handshake, &length);
+    length = length < most ? length : most;
+    if (length > 0)
+        memcpy(bytes, output, length);
+    uint8_t which = change ? fuzz_u8(input) : 0, mask = change ? fuzz_u8(input) : 0;
+    if (speaker->stranger || speaker->failed || length == 0)
+        return;
+    bytes[which % length] ^= mask;
+    if (listener->stranger) {
+        link_handshake_sent(&speaker->handshake, length);
+        return;
+    }
+    size_t before = listener->taken, taken = tell(listener, bytes, length);
+    if (mask != 0 && which % length < taken)
+        listener->lied |= before + which % length < proved[1 - from];
+    link_handshake_sent(&speaker->handshake, taken);
+}
+
+static void make_up(int for_whom, struct fuzz_input *input)
+{
+    size_t length;
+    uint8_t *bytes = fuzz_bytes(input, &length);
+    struct side *side = &sides[for_whom];
+    size_t before = side->taken;
+    if (!side->stranger && tell(side, bytes, length) > 0)
+        side->lied |= before < proved[for_whom];
+    free(bytes);
+}
+
+static void step(struct fuzz_input *input)
+{
+    uint8_t what = fuzz_u8(input) % 6;
+    if (what < 4)
+        pass(what & 1, input, what & 2);
+    else
+        make_up(what == 4 ? ACCEPTOR : INITIATOR, input);
+}
+
+static void check(uint8_t how)
+{
+    static const size_t most[SIDES] = { LINK_CHALLENGE_SIZE + 1, LINK_HELLO_SIZE + PROOF_SIZE };
+    bool strangers = how & 3, differ = how & 28;
+    for (int i = 0; i < SIDES; i++) {
+        const struct side *side = &sides[i];
+        bool done = !side->failed && side->handshake.awaits == AWAITS_NOTHING;
+        PROMISE(side->taken <= most[i]);
+        PROMISE(!done || (!side->lied && !strangers && !differ));
+        PROMISE(!done || side->taken == most[i]);
+    }
+    const struct link_identity *claimed = &sides[ACCEPTOR].handshake.identity;
+    if (sides[ACCEPTOR].handshake.awaits == AWAITS_NOTHING && !sides[ACCEPTOR].failed)
+        PROMISE(claimed->source == 1 && claimed->channel == 3 && claimed->streams == 4);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_input input = fuzz_begin(data, size);
+    uint8_t how = fuzz_u8(&input);
+    begin(how);
+    while (input.left > 0) {
+        step(&input);
+        check(how);
+    }
+    return 0;
+}
