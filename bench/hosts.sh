@@ -23,7 +23,9 @@ while getopts n:r: option; do
     esac
 done
 [ "$what" = start ] || hosts=3
-hvdrun=$PWD/${BUILD-build}/src/hvdrun
+build=${BUILD-build}
+case $build in /*) ;; *) build=$PWD/$build ;; esac
+hvdrun=$build/src/hvdrun
 tmp=$(mktemp -d) || exit 1
 TB_NAME=b$$ TB_SELF=$PWD/tests/testbed.sh
 . tests/testbed.sh

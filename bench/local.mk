@@ -4,19 +4,17 @@ noinst_PROGRAMS += bench/reduce
 bench_reduce_SOURCES = bench/reduce.c
 bench_reduce_LDADD = lib/libhvd_internal.la
 
+noinst_PROGRAMS += bench/streaming
+bench_streaming_SOURCES = bench/streaming.c bench/support/sample.c bench/support/sample.h
+bench_streaming_LDADD = lib/libhvd_internal.la -lm -lpthread
+
+noinst_PROGRAMS += bench/negotiation
+bench_negotiation_SOURCES = bench/negotiation.c bench/support/sample.c bench/support/sample.h
+bench_negotiation_LDADD = lib/libhvd_internal.la lib/base/libbase.la -lm
+
 # Through the public calls only.
-noinst_PROGRAMS += bench/allreduce bench/gradients bench/idle bench/init
+noinst_PROGRAMS += bench/idle bench/init
 bench_support = bench/support/sample.c bench/support/sample.h
-
-bench_allreduce_SOURCES = bench/allreduce.c $(bench_support)
-bench_allreduce_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-bench_allreduce_LDFLAGS = $(AM_LDFLAGS) -no-install
-bench_allreduce_LDADD = lib/libhvd.la
-
-bench_gradients_SOURCES = bench/gradients.c bench/support/resnet50.c bench/support/resnet50.h $(bench_support)
-bench_gradients_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-bench_gradients_LDFLAGS = $(AM_LDFLAGS) -no-install
-bench_gradients_LDADD = examples/libmodels.la lib/libhvd.la
 
 bench_idle_SOURCES = bench/idle.c $(bench_support)
 bench_idle_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
@@ -27,6 +25,13 @@ bench_init_SOURCES = bench/init.c
 bench_init_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 bench_init_LDFLAGS = $(AM_LDFLAGS) -no-install
 bench_init_LDADD = lib/libhvd.la
+
+# Output and the loss of a rank, for bench/output.sh and bench/loss.sh
+noinst_PROGRAMS += bench/lines bench/loss
+bench_lines_SOURCES = bench/lines.c $(bench_support)
+bench_loss_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+bench_loss_LDFLAGS = $(AM_LDFLAGS) -no-install
+bench_loss_LDADD = lib/libhvd.la
 
 # Clients of a rendezvous.
 if PROGRAMS
@@ -39,5 +44,33 @@ bench_rendezvous_LDADD = rendezvous/librendezvous.la lib/libhvd_internal.la lib/
 	$(SODIUM_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS) $(UV_LIBS) -lm
 endif
 
-# bench/mpi_allreduce.c needs an MPI; bench/compare.sh compiles it where there is one.
-EXTRA_DIST += bench/compare.sh bench/hosts.sh bench/idle.sh bench/rendezvous.sh bench/mpi_allreduce.c bench/strangers.sh bench/support/quiet.sh bench/synthetic.sh
+EXTRA_DIST += bench/hosts.sh bench/idle.sh bench/loss.sh bench/output.sh bench/rendezvous.sh bench/strangers.sh bench/support/quiet.sh bench/synthetic.sh
+
+# The comparison: libhvd through its public calls, and what the hardware and the kernel allow. Its peers (bench/peer_*) are not
+# built here: bench/run does so where they are installed.
+noinst_LTLIBRARIES += bench/libpeer.la
+bench_libpeer_la_SOURCES = \
+	bench/support/gradient_set.c bench/support/gradient_set.h \
+	bench/support/peer.c bench/support/peer.h \
+	bench/support/slots.c bench/support/slots.h \
+	bench/support/verify.c bench/support/verify.h \
+	bench/support/world.c bench/support/world.h $(bench_support)
+bench_libpeer_la_CPPFLAGS = $(AM_CPPFLAGS)
+bench_libpeer_la_LIBADD = examples/libmodels.la
+
+noinst_PROGRAMS += bench/bound_line bench/bound_private bench/bound_shared bench/bound_socket \
+	bench/collective bench/layers bench/wall
+bench_bound_line_LDADD = bench/libpeer.la
+bench_bound_private_LDADD = bench/libpeer.la lib/libhvd_internal.la
+bench_bound_shared_LDADD = bench/libpeer.la lib/libhvd_internal.la
+bench_bound_socket_LDADD = bench/libpeer.la lib/libhvd_internal.la
+bench_layers_LDADD = bench/libpeer.la
+bench_wall_LDADD = bench/libpeer.la
+
+bench_collective_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+bench_collective_LDFLAGS = $(AM_LDFLAGS) -no-install
+bench_collective_LDADD = bench/libpeer.la lib/libhvd.la
+
+EXTRA_DIST += bench/run bench/report bench/peer_gloo.cc bench/peer_mpi.c bench/peer_torch.py \
+	bench/support/aims.awk bench/support/gloo_init.sh bench/support/once.sh bench/support/options.sh \
+	bench/support/peers.sh bench/support/statistics.awk bench/support/table.awk bench/support/turns.sh
