@@ -3,6 +3,7 @@
 library_pages = \
 	man/hvd.3 \
 	man/hvd_allgather.3 \
+	man/hvd_alloc.3 \
 	man/hvd_allreduce.3 \
 	man/hvd_alltoall.3 \
 	man/hvd_average_metrics.3 \
@@ -14,6 +15,7 @@ library_pages = \
 	man/hvd_checkpoint_save.3 \
 	man/hvd_dtype_size.3 \
 	man/hvd_environment.7 \
+	man/hvd_faults.7 \
 	man/hvd_init.3 \
 	man/hvd_join.3 \
 	man/hvd_last_error.3 \
@@ -43,6 +45,7 @@ page_links = \
 	man/hvd_corrected_momentum.3 \
 	man/hvd_cross_rank.3 \
 	man/hvd_cross_size.3 \
+	man/hvd_free.3 \
 	man/hvd_grouped_allgather.3 \
 	man/hvd_grouped_allgather_async.3 \
 	man/hvd_grouped_allreduce.3 \
@@ -90,7 +93,7 @@ page_links = \
 	man/hvd_wait_result.3 \
 	man/hvd_wait_timeout.3
 
-program_pages = man/hvd-bandwidth.1 man/hvdrendezvousd.8 man/hvdrun.1
+program_pages = man/hvd-bandwidth.1 man/hvd-tune.1 man/hvdrendezvousd.8 man/hvdrun.1
 
 man_MANS += $(library_pages) $(page_links)
 if PROGRAMS
