@@ -7,20 +7,24 @@ noinst_LTLIBRARIES += tests/support/libsupport.la
 tests_support_libsupport_la_SOURCES = \
 	tests/support/elements.c tests/support/elements.h \
 	tests/support/json.c tests/support/json.h \
+	tests/support/layouts.c tests/support/layouts.h \
 	tests/support/link_memory.c tests/support/link_memory.h \
 	tests/support/linkers.c tests/support/linkers.h \
 	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h \
 	tests/support/model.c tests/support/model.h \
 	tests/support/negotiation_net.c tests/support/negotiation_net.h \
+	tests/support/operation_net.c tests/support/operation_net.h \
+	tests/support/operation_world.c tests/support/operation_world.h \
 	tests/support/ranks.c tests/support/ranks.h \
 	tests/support/reduce_fill.c tests/support/reduce_fill.h \
 	tests/support/reduce_reference.c tests/support/reduce_reference.h \
+	tests/support/shm_pair.c tests/support/shm_pair.h \
 	tests/support/unit.h
 
 # What unit tests link unless they say otherwise: of archives, only what is used comes along.
 LDADD = tests/support/libsupport.la $(program_archives) lib/libhvd_internal.la lib/base/libbase.la \
 	$(SODIUM_LIBS) $(UV_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS) \
-	$(SSH2_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS) $(CHECK_LIBS)
+	$(SSH2_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS) $(HWLOC_LIBS) $(CHECK_LIBS)
 
 unit_tests = \
 	tests/unit/accelerator_faults_test \
@@ -29,9 +33,12 @@ unit_tests = \
 	tests/unit/adasum_math_test \
 	tests/unit/adasum_schedule_test \
 	tests/unit/adasum_test \
+	tests/unit/algorithm_test \
 	tests/unit/auth_test \
 	tests/unit/average_metrics_test \
 	tests/unit/blocking_test \
+	tests/unit/broadcast_tree_test \
+	tests/unit/borders_file_test \
 	tests/unit/channel_test \
 	tests/unit/checkpoint_device_test \
 	tests/unit/checkpoint_fault_test \
@@ -39,17 +46,26 @@ unit_tests = \
 	tests/unit/checkpoint_list_test \
 	tests/unit/checkpoint_test \
 	tests/unit/consent_test \
+	tests/unit/copy_test \
+	tests/unit/crew_test \
 	tests/unit/description_test \
 	tests/unit/device_copy_test \
 	tests/unit/device_ends_test \
 	tests/unit/device_ready_test \
 	tests/unit/device_reduce_test \
 	tests/unit/device_test \
+	tests/unit/direct_flow_test \
+	tests/unit/directory_test \
+	tests/unit/doubling_schedule_test \
 	tests/unit/engine_ends_test \
 	tests/unit/engine_memory_test \
 	tests/unit/engine_progress_test \
 	tests/unit/engine_threads_test \
 	tests/unit/environment_test \
+	tests/unit/exchange_alone_test \
+	tests/unit/exchange_schedule_test \
+	tests/unit/exchange_test \
+	tests/unit/extents_test \
 	tests/unit/failure_test \
 	tests/unit/frame_test \
 	tests/unit/half_test \
@@ -59,11 +75,22 @@ unit_tests = \
 	tests/unit/join_protocol_test \
 	tests/unit/link_connect_test \
 	tests/unit/link_handshake_test \
+	tests/unit/link_shm_hostile_test \
+	tests/unit/link_shm_process_test \
+	tests/unit/link_shm_refusal_test \
+	tests/unit/link_shm_sleep_test \
+	tests/unit/link_shm_stress_test \
+	tests/unit/link_shm_test \
+	tests/unit/link_upgrade_test \
 	tests/unit/linker_failure_test \
+	tests/unit/link_striped_test \
+	tests/unit/link_tcp_test \
 	tests/unit/linker_test \
+	tests/unit/linker_transport_test \
 	tests/unit/listener_test \
 	tests/unit/log_test \
 	tests/unit/negotiation_agree_test \
+	tests/unit/negotiation_algorithm_test \
 	tests/unit/negotiation_cache_test \
 	tests/unit/negotiation_fusion_test \
 	tests/unit/negotiation_hostile_test \
@@ -76,7 +103,9 @@ unit_tests = \
 	tests/unit/network_test \
 	tests/unit/news_test \
 	tests/unit/object_test \
-	tests/unit/operation_test \
+	tests/unit/operation_reduction_test \
+	tests/unit/operation_rows_test \
+	tests/unit/operation_store_test \
 	tests/unit/optimizer_adasum_test \
 	tests/unit/optimizer_agreement_test \
 	tests/unit/optimizer_compression_test \
@@ -89,26 +118,40 @@ unit_tests = \
 	tests/unit/optimizer_test \
 	tests/unit/optimizer_training_test \
 	tests/unit/parameters_test \
+	tests/unit/processors_test \
 	tests/unit/rates_test \
 	tests/unit/reduce_test \
 	tests/unit/request_test \
 	tests/unit/ring_schedule_test \
 	tests/unit/sampler_test \
 	tests/unit/scale_test \
+	tests/unit/segment_test \
 	tests/unit/settings_test \
+	tests/unit/shared_heap_test \
+	tests/unit/shm_places_test \
+	tests/unit/shm_ring_test \
 	tests/unit/stall_test \
 	tests/unit/state_test \
+	tests/unit/sum_test \
 	tests/unit/text_test \
 	tests/unit/timeline_test \
 	tests/unit/topology_test \
+	tests/unit/tree_link_test \
+	tests/unit/tuner_log_test \
+	tests/unit/tuner_test \
+	tests/unit/two_level_schedule_test \
+	tests/unit/two_level_test \
 	tests/unit/variants_test \
 	tests/unit/wire_test \
+	tests/unit/world_deadlock_test \
 	tests/unit/world_end_test \
 	tests/unit/world_join_test \
 	tests/unit/world_leave_test \
 	tests/unit/world_mistakes_test \
 	tests/unit/world_process_test \
-	tests/unit/world_service_test
+	tests/unit/world_races_test \
+	tests/unit/world_service_test \
+	tests/unit/world_values_test
 
 device_ranks = tests/support/device_ranks.c tests/support/device_ranks.h
 tests_unit_checkpoint_device_test_SOURCES = tests/unit/checkpoint_device_test.c $(device_ranks)
@@ -148,6 +191,17 @@ tests_unit_accelerator_test_LDADD = examples/libsupport.la $(LDADD)
 tests_unit_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
+# Somebody is another user; the kernel refuses.
+tests_unit_linker_transport_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=geteuid
+tests_unit_link_shm_hostile_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find
+tests_unit_link_shm_process_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find
+tests_unit_link_shm_refusal_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find,--wrap=mmap
+tests_unit_link_shm_sleep_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find
+tests_unit_link_shm_stress_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find
+tests_unit_link_shm_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find,--wrap=calloc
+tests_unit_link_tcp_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send
+tests_unit_link_upgrade_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=memfd_create,--wrap=sendmsg,--wrap=mmap
+
 # One allocation fails.
 tests_unit_average_metrics_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=realloc
 tests_unit_object_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc
@@ -165,15 +219,26 @@ tests_unit_engine_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 tests_unit_adasum_math_test_LDADD = $(LDADD) -lm
 tests_unit_adasum_test_LDADD = $(LDADD) -lm
 tests_unit_average_metrics_test_LDADD = $(LDADD) -lm
+tests_unit_exchange_alone_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
+tests_unit_exchange_test_LDADD = $(LDADD) -lm
 tests_unit_half_test_LDADD = $(LDADD) -lm
-tests_unit_operation_test_LDADD = $(LDADD) -lm
-tests_unit_operation_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
+tests_unit_operation_reduction_test_LDADD = $(LDADD) -lm
+tests_unit_operation_store_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
 tests_unit_rates_test_LDADD = $(LDADD) -lm
 tests_unit_optimizer_adasum_test_LDADD = $(LDADD) -lm
 tests_unit_optimizer_compression_test_LDADD = $(LDADD) -lm
 tests_unit_optimizer_training_test_LDADD = $(LDADD) -lm
 tests_unit_reduce_test_LDADD = $(LDADD) -lm
 tests_unit_scale_test_LDADD = $(LDADD) -lm
+tests_unit_tuner_test_LDADD = $(LDADD) -lm
+tests_unit_world_values_test_LDADD = $(LDADD) -lm
+
+# Threads that cannot be started.
+tests_unit_crew_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
+
+# A system that refuses memory, or fork()'s zeros.
+tests_unit_shared_heap_test_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=memfd_create,--wrap=mmap,--wrap=madvise
 
 # Allocations are counted, and fail in turn.
 tests_unit_negotiation_memory_test_LDFLAGS = $(AM_LDFLAGS) \
@@ -192,14 +257,16 @@ tests_support_libsupport_la_SOURCES += \
 	tests/support/key_value_calls.h \
 	tests/support/prometheus.c tests/support/prometheus.h
 
-program_archives = src/libservice.la src/liboptions.la rendezvous/librendezvous.la launcher/liblauncher.la
+program_archives = src/libservice.la src/libhvdrun.la src/liboptions.la rendezvous/librendezvous.la launcher/liblauncher.la
 
 unit_tests += \
 	tests/unit/add_request_test \
+	tests/unit/agent_binding_test \
 	tests/unit/agent_ends_test \
 	tests/unit/agent_protocol_test \
 	tests/unit/agent_relay_test \
 	tests/unit/agent_test \
+	tests/unit/binding_test \
 	tests/unit/cgroup_test \
 	tests/unit/config_file_test \
 	tests/unit/daemon_log_test \
@@ -220,6 +287,7 @@ unit_tests += \
 	tests/unit/http_route_test \
 	tests/unit/http_session_test \
 	tests/unit/hvdrun_options_test \
+	tests/unit/job_blame_test \
 	tests/unit/job_declaration_test \
 	tests/unit/job_state_test \
 	tests/unit/job_status_test \
@@ -230,24 +298,32 @@ unit_tests += \
 	tests/unit/known_hosts_test \
 	tests/unit/keeper_test \
 	tests/unit/key_file_test \
+	tests/unit/last_lines_test \
 	tests/unit/last_words_test \
 	tests/unit/lobby_test \
 	tests/unit/local_host_test \
 	tests/unit/metrics_test \
+	tests/unit/oom_counter_test \
 	tests/unit/options_test \
 	tests/unit/output_lines_test \
+	tests/unit/output_writer_test \
+	tests/unit/peer_clock_test \
 	tests/unit/port_file_test \
 	tests/unit/program_image_test \
+	tests/unit/rank_names_test \
 	tests/unit/rank_plan_test \
 	tests/unit/reach_test \
 	tests/unit/readiness_test \
 	tests/unit/rendezvous_ask_test \
+	tests/unit/rendezvous_freeze_test \
 	tests/unit/rendezvous_membership_test \
 	tests/unit/rendezvous_memory_test \
 	tests/unit/rendezvous_server_test \
 	tests/unit/rendezvous_service_test \
 	tests/unit/rendezvous_strangers_test \
 	tests/unit/rendezvous_workers_test \
+	tests/unit/report_file_test \
+	tests/unit/report_json_test \
 	tests/unit/silence_test \
 	tests/unit/socket_owner_test \
 	tests/unit/ssh_agent_test \
@@ -258,8 +334,12 @@ unit_tests += \
 	tests/unit/ssh_session_test \
 	tests/unit/status_json_test \
 	tests/unit/stop_plan_test \
+	tests/unit/strays_test \
+	tests/unit/tcp_address_test \
+	tests/unit/tcp_connection_test \
 	tests/unit/tcp_port_test \
 	tests/unit/text_buffer_test \
+	tests/unit/uv_must_test \
 	tests/unit/worker_environment_test
 
 tests_unit_http_jobs_test_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
@@ -271,7 +351,11 @@ tests_unit_agent_relay_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=socket_owner_find
 # Out of memory for a frame.
 tests_unit_frame_link_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=realloc
 
-# Its clock is put forward.
+# Their clock is put forward; and they stand in for the rendezvous, so that no archive may have this.
+tcp_clients = tests/support/tcp_clients.c tests/support/tcp_clients.h
+tests_unit_tcp_connection_test_SOURCES = tests/unit/tcp_connection_test.c $(tcp_clients)
+tests_unit_tcp_connection_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=uv_now
+tests_unit_tcp_port_test_SOURCES = tests/unit/tcp_port_test.c $(tcp_clients)
 tests_unit_tcp_port_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=uv_now
 
 # Every allocation fails in turn.
@@ -338,7 +422,7 @@ program_tests = \
 
 if PROGRAMS
 check_PROGRAMS += tests/support/act tests/support/collectives tests/support/horovod_worker tests/support/meet \
-	tests/support/replay tests/support/strangers tests/support/world
+	tests/support/refuse tests/support/replay tests/support/strangers tests/support/stuck_fs tests/support/world
 tests_support_collectives_SOURCES = tests/support/collectives.c tests/support/collectives.h \
 	tests/support/collectives_errors.c \
 	tests/support/collectives_join.c \
@@ -357,6 +441,8 @@ tests_support_horovod_worker_SOURCES = tests/support/horovod_worker.c \
 	tests/support/horovod_http.c tests/support/horovod_http.h \
 	tests/support/horovod_mesh.c tests/support/horovod_mesh.h
 tests_support_horovod_worker_LDADD =
+tests_support_refuse_LDADD =
+tests_support_stuck_fs_LDADD =
 tests_support_replay_SOURCES = tests/support/replay.c \
 	tests/support/http_rows.c tests/support/http_rows.h
 tests_support_replay_CFLAGS = $(AM_CFLAGS)
@@ -383,9 +469,13 @@ tests_support_world_LDFLAGS = $(AM_LDFLAGS) -no-install
 
 program_tests += \
 	tests/program/agent_test.sh \
+	tests/program/algorithms_test.sh \
 	tests/program/api_tour_test.sh \
+	tests/program/autotune_test.sh \
 	tests/program/bad_input_test.sh \
 	tests/program/bandwidth_test.sh \
+	tests/program/bench_test.sh \
+	tests/program/binding_test.sh \
 	tests/program/collectives_test.sh \
 	tests/program/completion_test.sh \
 	tests/program/ending_test.sh \
@@ -398,20 +488,25 @@ program_tests += \
 	tests/program/host_login_test.sh \
 	tests/program/hosts_test.sh \
 	tests/program/launch_test.sh \
+	tests/program/memory_limits_test.sh \
 	tests/program/networks_test.sh \
 	tests/program/output_test.sh \
 	tests/program/pinn_test.sh \
 	tests/program/remote_agent_test.sh \
 	tests/program/rendezvous_test.sh \
 	tests/program/report_test.sh \
-	tests/program/service_bad_input_test.sh \
 	tests/program/service_hosts_test.sh \
 	tests/program/service_test.sh \
 	tests/program/slurm_test.sh \
 	tests/program/status_page_test.sh \
 	tests/program/strangers_test.sh \
 	tests/program/synthetic_benchmark_test.sh \
+	tests/program/transport_hosts_test.sh \
+	tests/program/transport_matrix_test.sh \
+	tests/program/transport_test.sh \
+	tests/program/tune_test.sh \
 	tests/program/variables_test.sh \
+	tests/program/verdict_test.sh \
 	tests/program/world_test.sh
 
 if HAVE_ZLIB
@@ -426,7 +521,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp tests/bad/config.tsv tests/bad/http.tsv tests/bad/hvd-bandwidth.tsv tests/bad/hvdrendezvousd.tsv tests/bad/hvdrun.tsv tests/bad/wire.tsv
+EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
@@ -435,12 +530,16 @@ tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) lib/hvd.
 	@rm -rf tests/stage && $(MAKE) $(AM_MAKEFLAGS) install DESTDIR=$(stage) >/dev/null && touch $@
 CLEANFILES += tests/stage.stamp
 clean-local:
-	rm -rf tests/stage fuzz/bin
+	rm -rf tests/stage fuzz/search fuzz/coverage
 
-# For a build with --enable-sanitizers=thread: the tests that run threads, and those that run us among them.
+# For a build with --enable-sanitizers=thread: the tests that run threads, and those that run us among them; and no other
+# program is built.
 check-threads:
-	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(thread_tests)'
-thread_tests = \
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(thread_tests)' \
+		check_PROGRAMS='$(thread_programs) $(thread_support)' check_LTLIBRARIES=
+thread_programs = \
+	tests/unit/copy_test \
+	tests/unit/crew_test \
 	tests/unit/accelerator_faults_test \
 	tests/unit/accelerator_queues_test \
 	tests/unit/accelerator_test \
@@ -456,17 +555,22 @@ thread_tests = \
 	tests/unit/link_connect_test \
 	tests/unit/news_test \
 	tests/unit/optimizer_end_test \
+	tests/unit/shared_heap_test \
+	tests/unit/shm_ring_test \
 	tests/unit/world_end_test \
 	tests/unit/world_join_test \
 	tests/unit/world_leave_test \
 	tests/unit/world_mistakes_test \
 	tests/unit/world_process_test \
+	tests/unit/world_races_test
+thread_tests = $(thread_programs) $(thread_scripts)
+thread_support = tests/support/act tests/support/collectives tests/support/world
+thread_scripts = \
 	tests/program/collectives_test.sh \
 	tests/program/ending_test.sh \
 	tests/program/launch_test.sh \
 	tests/program/output_test.sh \
 	tests/program/world_test.sh
-.PHONY: check-threads fuzz
 
 # How tests are run
 TEST_EXTENSIONS = .sh
@@ -478,10 +582,11 @@ AM_TESTS_ENVIRONMENT = \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_builddir)'; STAGE='$(stage)'; \
 	PREFIX='$(prefix)'; AGENTDIR='$(agentdir)'; INCLUDEDIR='$(includedir)'; LIBDIR='$(libdir)'; MANDIR='$(mandir)'; \
 	HVDRUN='$(stage)$(bindir)/hvdrun'; HVDAGENT='$(stage)$(agentdir)/hvdagent'; HVDRENDEZVOUSD='$(stage)$(bindir)/hvdrendezvousd'; \
-	HVD_BANDWIDTH='$(stage)$(bindir)/hvd-bandwidth'; ACT='$(abs_builddir)/tests/support/act'; \
+	HVD_BANDWIDTH='$(stage)$(bindir)/hvd-bandwidth'; HVD_TUNE='$(stage)$(bindir)/hvd-tune'; ACT='$(abs_builddir)/tests/support/act'; \
 	COLLECTIVES='$(abs_builddir)/tests/support/collectives'; \
 	HOROVOD_WORKER='$(abs_builddir)/tests/support/horovod_worker'; \
 	MEET='$(abs_builddir)/tests/support/meet'; \
+	REFUSE='$(abs_builddir)/tests/support/refuse'; \
 	WORLD='$(abs_builddir)/tests/support/world'; HELLO='$(abs_builddir)/examples/hello'; \
 	API_TOUR='$(abs_builddir)/examples/api_tour'; \
 	FASHION_MNIST='$(abs_builddir)/examples/fashion_mnist'; \
@@ -491,5 +596,6 @@ AM_TESTS_ENVIRONMENT = \
 	SYNTHETIC_BENCHMARK='$(abs_builddir)/examples/synthetic_benchmark'; \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
-	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH ACT COLLECTIVES HOROVOD_WORKER MEET WORLD HELLO API_TOUR \
-		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS SANITIZERS MANDOC CC;
+	CK_DEFAULT_TIMEOUT=60 CK_TIMEOUT_MULTIPLIER=3; \
+	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH HVD_TUNE ACT COLLECTIVES HOROVOD_WORKER MEET REFUSE WORLD HELLO API_TOUR \
+		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS SANITIZERS MANDOC CC CK_DEFAULT_TIMEOUT CK_TIMEOUT_MULTIPLIER;

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# For "bootstrap check": the three builds and their tests side by side, with as many jobs in all as make is given. What is
+# compiled for one fills the time in which tests of another wait. A warning is an error in each, however it was configured.
+all: asan plain tsan
+asan:
+	+@$(MAKE) -C build-asan check
+plain:
+	+@$(MAKE) -C build check WERROR=-Werror
+tsan:
+	+@$(MAKE) -C build-tsan check-threads
+.PHONY: all asan plain tsan
