@@ -109,7 +109,7 @@ END_TEST
 /* The loop hears of the full device after the writer was given up. */
 START_TEST(what_was_given_up_is_not_pending)
 {
-    struct output_sink *full = add_broken();
+    add_broken();
     output_writer_drop(writer);
     while (!broken_sink)
         uv_run(&loop, UV_RUN_ONCE);
