@@ -6,9 +6,10 @@
  *   for each stop of the tour (api_tour_*.c): call, print what rank 0 got, check it on every rank;
  *   how many were wrong; leave the world.
  *
- * A mistake on the command line ends every rank with status 2; a result that is wrong, a call that
- * fails and output that cannot be written with status 1. A rank that has got something wrong says
- * which call it was. When a rank is lost, each that remains says so once. */
+ * A mistake on the command line ends every rank with status 2; a call that fails and output that
+ * cannot be written with status 1. A rank that has got something wrong says which call it was, and
+ * rank 0 ends with status 1 when it has told how many there were. When a rank is lost, each that
+ * remains says so once. */
 #include "examples/api_tour.h"
 
 #include <errno.h>
@@ -216,7 +217,9 @@ static int leave(struct tour *tour, bool prints, struct count *count, struct pro
         printf("%s%s\n", prints ? "\n" : "", result.line);
     if (program_flush(problem) < 0)
         fprintf(stderr, "%s: %s\n", name, problem->text);
-    return wrong > 0 || problem->exit_status != 0;
+    /* Another rank's status would end rank 0 before it has printed. */
+    int64_t told = tour->rank == 0 ? wrong : count->wrong - wrong_before;
+    return told > 0 || problem->exit_status != 0;
 }
 
 static int run(void *arg, struct problem *problem)
@@ -231,7 +234,7 @@ static int run(void *arg, struct problem *problem)
         printf("  %-46s %-44s rank 0 of %d got\n", "Horovod", "libhvd", tour.size);
     for (int i = 0; i < PARTS && status == 0; i++)
         status = visit_part(&tour, parts[i], prints, &count);
-    remove_folder(&tour); /* before a rank that has got something wrong ends the job */
+    remove_folder(&tour); /* before rank 0 ends the job because something was wrong */
     if (status == 0)
         status = leave(&tour, prints, &count, problem);
     tour_fini(&tour);

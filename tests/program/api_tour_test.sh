@@ -151,5 +151,6 @@ else
     ok "wrong results are no success" [ "$status" -ne 0 ]
     like "are said by the rank that has them" '^\[1\]<stderr>:api_tour: rank 1: hvd_allgather\(\): wrong: HVD_OK, \[1 1 2 3 4 5\]$' "$tmp/err"
     like "and counted" '^\[0\]<stdout>:result .* wrong=1$' "$tmp/out"
+    like "before the job ends" '^hvdrun: FAILED rank 0 on localhost .*: exited with status 1' "$tmp/err"
 fi
 finish
