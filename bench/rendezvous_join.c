@@ -188,7 +188,7 @@ static void say_goodbye(struct crowd *crowd)
     struct world *world = crowd->context;
     for (int i = 0; i < crowd->size; i++) {
         struct wire_writer payload = { 0 };
-        struct join_goodbye goodbye = { .status = HVD_OK };
+        struct join_goodbye goodbye = { .origin = ORIGIN_UNKNOWN };
         join_goodbye_encode(&payload, &goodbye);
         put_sealed(crowd, i, JOIN_GOODBYE, &payload);
     }

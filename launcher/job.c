@@ -233,14 +233,14 @@ void job_rank_met(struct job *job, int rank)
     job->report.ranks[rank].met = true;
 }
 
-void job_rank_parted(struct job *job, int rank, int status, const char *text)
+void job_rank_parted(struct job *job, int rank, int status, int origin, const char *text)
 {
-    job_record_parted(job, rank, status, text);
+    job_record_parted(job, rank, status, origin, text);
 }
 
-void job_world_lost(struct job *job, int rank, const char *text)
+void job_world_failed(struct job *job, int rank, int status, const char *text)
 {
-    job_record_loss(job, rank, text);
+    job_record_origin(job, rank, status, text);
 }
 
 void job_fail(struct job *job, int exit_status, const char *text)

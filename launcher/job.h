@@ -98,10 +98,11 @@ void job_relay_send(struct job *job, int host, uint32_t id, const void *data, si
 void job_relay_end(struct job *job, int host, uint32_t id);
 
 /* What the rendezvous knows of failures: a rank has come to meet the others; has left it because of
- * `status`, an enum hvd_status; the loss of `rank` has ended the ranks' world. */
+ * `status`, an enum hvd_status, or its world is broken by that, which is the failure of `origin`, a
+ * rank or -1; the failure of `rank` was the first and has ended the ranks' world. */
 void job_rank_met(struct job *job, int rank);
-void job_rank_parted(struct job *job, int rank, int status, const char *text);
-void job_world_lost(struct job *job, int rank, const char *text);
+void job_rank_parted(struct job *job, int rank, int status, int origin, const char *text);
+void job_world_failed(struct job *job, int rank, int status, const char *text);
 
 /* A signal has come to hvdrun: SIGINT, SIGTERM and SIGHUP stop the job, SIGTSTP and SIGCONT stop
  * and continue the ranks, others are passed on. */

@@ -36,14 +36,29 @@ static bool fell_with_departure(const struct report_rank *rank)
            rank->ended_us / 1000 <= rank->parted_ms + FOLLOWS_WITHIN_MS;
 }
 
+/* It has said that its world was broken by the failure of another. */
+static bool names_another(const struct report_rank *rank, int number)
+{
+    return rank->parted_status != HVD_OK && rank->parted_origin >= 0 &&
+           rank->parted_origin != number;
+}
+
+/* It may have ended after the rank at the origin had, or, if that had not, after it was known. */
+static bool knew_origin(const struct job_report *report, const struct report_rank *rank)
+{
+    const struct report_rank *origin = &report->ranks[report->origin_rank];
+    return (origin->ended_us > 0 && may_precede(origin, rank)) ||
+           (report->origin_ran_on && report->origin_us <= rank->ended_us + rank->slack_us);
+}
+
 static bool has_followed(const struct job_report *report, int number)
 {
     const struct report_rank *rank = &report->ranks[number];
-    if (rank->parted_status == HVD_ERR_PEER_LOST || fell_with_departure(rank))
+    if (rank->parted_status == HVD_ERR_PEER_LOST || fell_with_departure(rank) ||
+        names_another(rank, number))
         return true;
-    int lost = report->lost_rank;
-    return lost >= 0 && lost != number && rank->met && gave_up(rank) &&
-           report->ranks[lost].ended_us > 0 && may_precede(&report->ranks[lost], rank);
+    return report->origin_rank >= 0 && report->origin_rank != number && rank->met &&
+           gave_up(rank) && knew_origin(report, rank);
 }
 
 /* The earliest of those that have followed, or have not; of all (`before` NULL), or of those that
@@ -112,19 +127,78 @@ static bool blame_who_left(struct job_blame *blame, const struct job_report *rep
     return true;
 }
 
+static void blame_gone(struct job_blame *blame, const struct job_report *report, const char *how)
+{
+    blame->witness = blame->rank;
+    blame->rank = report->origin_rank;
+    snprintf(blame->text, sizeof blame->text, "%.100s, and rank %d needed it", how, blame->witness);
+}
+
+/* The rank whose loss, or departure before all had come, was the first failure; or NULL. */
+static const struct report_rank *origin_gone(const struct job_report *report)
+{
+    bool gone = report->origin_rank >= 0 && (report->origin_status == HVD_ERR_PEER_LOST ||
+                                             report->origin_status == HVD_ERR_PEER_LEFT);
+    return gone ? &report->ranks[report->origin_rank] : NULL;
+}
+
 /* The same of one that ended well without a word to the others. */
 static bool blame_who_ended(struct job_blame *blame, const struct job_report *report)
 {
-    int lost = report->lost_rank;
-    const char *how;
-    if (lost < 0 || report->ranks[lost].end != END_BY_ITSELF ||
-        report->ranks[lost].wait_status != 0)
+    const struct report_rank *gone = origin_gone(report);
+    if (!gone || gone->end != END_BY_ITSELF || gone->wait_status != 0)
         return false;
-    how = strstr(report->lost_text, "exited with status 0");
+    const char *how = strstr(report->origin_text, "exited with status 0");
+    blame_gone(blame, report, how ? how : "exited with status 0");
+    return true;
+}
+
+/* And of one that ran on, as another program maybe, when its connection had ended. */
+static bool blame_who_broke_off(struct job_blame *blame, const struct job_report *report)
+{
+    const struct report_rank *gone = origin_gone(report);
+    if (!gone || !report->origin_ran_on || gone->end == END_LOST ||
+        report->origin_rank == blame->rank)
+        return false;
+    bool said_so = report->origin_status == HVD_ERR_PEER_LEFT;
+    blame_gone(blame, report,
+               said_so ? "left before all had come"
+                       : "broke off without hvd_shutdown and ran on (exec?)");
+    return true;
+}
+
+/* What a rank has said, without its own name in front. */
+static const char *own_words(const char *text, int rank)
+{
+    int number, length = 0;
+    const char *rest = strstr(text, ": ");
+    if (rest && sscanf(text, "rank %9d on %n", &number, &length) == 1 && number == rank && length)
+        return rest + 2;
+    return text;
+}
+
+/* The rank, which has ended in failure, was broken by its own. */
+static void quote(struct job_blame *blame, const struct job_report *report)
+{
+    const struct report_rank *rank = &report->ranks[blame->rank];
+    if (rank->parted_status != HVD_OK && rank->parted_origin == blame->rank && rank->parted_text)
+        snprintf(blame->text, sizeof blame->text, "%.300s",
+                 own_words(rank->parted_text, blame->rank));
+}
+
+/* The rank that a failed one has named did not end in failure by itself. */
+static bool blame_named(struct job_blame *blame, const struct job_report *report)
+{
+    const struct report_rank *witness = &report->ranks[blame->rank];
+    int origin = witness->parted_origin, status = witness->parted_status;
+    if (status == HVD_ERR_PEER_LOST || status == HVD_ERR_PEER_LEFT ||
+        !names_another(witness, blame->rank) || origin >= report->nranks || !witness->parted_text)
+        return false;
     blame->witness = blame->rank;
-    blame->rank = lost;
-    snprintf(blame->text, sizeof blame->text, "%.100s, and rank %d needed it",
-             how ? how : "exited with status 0", blame->witness);
+    blame->rank = origin;
+    blame->by_word = true;
+    snprintf(blame->text, sizeof blame->text, "%.300s, and rank %d failed for it",
+             own_words(witness->parted_text, origin), blame->witness);
     return true;
 }
 
@@ -142,32 +216,43 @@ static int find_host(const struct job_report *report)
 }
 
 /* Of those that have lost each other, the first is the witness. */
-static void blame_host(struct job_blame *blame, const struct job_report *report)
+static bool blame_host(struct job_blame *blame, const struct job_report *report)
 {
     const struct report_rank *witness = &report->ranks[blame->rank];
     blame->host = find_host(report);
     if (blame->host < 0)
-        return;
+        return false;
     if (report->hosts[blame->host].deaf)
         snprintf(blame->text, sizeof blame->text, "host lost: no answer; rank %d: %.300s",
                  blame->rank, witness->parted_text ? witness->parted_text : "a peer was lost");
     blame->witness = blame->rank;
     blame->rank = -1;
+    return true;
+}
+
+static void blame_another(struct job_blame *blame, const struct job_report *report)
+{
+    int parted = report->ranks[blame->rank].parted_status;
+    if (blame_named(blame, report))
+        return;
+    if (parted == HVD_ERR_PEER_LEFT)
+        blame_who_left(blame, report);
+    else if (!blame_who_ended(blame, report) &&
+             (parted != HVD_ERR_PEER_LOST || !blame_host(blame, report)))
+        blame_who_broke_off(blame, report);
 }
 
 /* A host may be lost because of the stop, too, as one whose agent hangs then: so it comes last. */
 bool job_blame_choose(struct job_blame *blame, const struct job_report *report)
 {
     *blame = (struct job_blame){ .rank = find_first(report, false), .host = -1, .witness = -1 };
-    if (blame->rank >= 0)
+    if (blame->rank >= 0) {
+        quote(blame, report);
         return true;
+    }
     blame->rank = find_first(report, true);
     if (blame->rank < 0)
         return false;
-    int parted = report->ranks[blame->rank].parted_status;
-    if (parted == HVD_ERR_PEER_LEFT)
-        blame_who_left(blame, report);
-    else if (!blame_who_ended(blame, report) && parted == HVD_ERR_PEER_LOST)
-        blame_host(blame, report);
+    blame_another(blame, report);
     return true;
 }

@@ -60,23 +60,27 @@ static void record_host(struct report_host *record, const struct job_host *host)
     record->history = host->history;
 }
 
-void job_record_parted(struct job *job, int rank, int status, const char *text)
+void job_record_parted(struct job *job, int rank, int status, int origin, const char *text)
 {
     struct report_rank *record = &job->report.ranks[rank];
     if (record->parted_text)
         return;
     record->parted_status = status;
+    record->parted_origin = origin;
     record->parted_text = xstrdup(text);
     record->parted_ms = job_now_ms();
 }
 
-void job_record_loss(struct job *job, int rank, const char *text)
+void job_record_origin(struct job *job, int rank, int status, const char *text)
 {
     struct job_report *report = &job->report;
-    if (report->lost_rank >= 0)
+    if (report->origin_rank >= 0)
         return;
-    report->lost_rank = rank;
-    snprintf(report->lost_text, sizeof report->lost_text, "%s", text);
+    report->origin_rank = rank;
+    report->origin_status = status;
+    report->origin_us = job_now_ms() * 1000;
+    report->origin_ran_on = job->state.cause == CAUSE_NONE && report->ranks[rank].ended_us == 0;
+    snprintf(report->origin_text, sizeof report->origin_text, "%s", text);
 }
 
 static void blame_host(struct job *job, const struct job_blame *blame)
@@ -88,6 +92,13 @@ static void blame_host(struct job *job, const struct job_blame *blame)
     } else {
         job_state_blame_host(state, blame->host, state->lost_status, state->lost_text);
     }
+}
+
+/* The status of a rank that was told to end says nothing. */
+static int status_of_left(const struct job_report *report, const struct job_blame *blame)
+{
+    return blame->by_word ? wait_status_exit(report->ranks[blame->witness].wait_status)
+                          : STATUS_PROTOCOL;
 }
 
 void job_record_blame(struct job *job)
@@ -105,10 +116,10 @@ void job_record_blame(struct job *job)
     const struct report_rank *rank = &job->report.ranks[blame.rank];
     if (blame.witness >= 0)
         job_state_blame_left(state, rank->host, blame.rank, blame.witness, rank->terminated,
-                             blame.text);
+                             status_of_left(&job->report, &blame), blame.text);
     else
-        job_state_blame(state, rank->host, blame.rank, rank->wait_status, rank->after_ms,
-                        rank->oom);
+        job_state_blame(state, rank->host, blame.rank, rank->wait_status, rank->after_ms, rank->oom,
+                        blame.text);
 }
 
 /* How it reads whose failure the verdict is. */

@@ -37,7 +37,7 @@ void job_report_init(struct job_report *report, const struct rank_plan *plan, co
         .epoch_ms = epoch_ms,
         .rank = -1,
         .host = -1,
-        .lost_rank = -1,
+        .origin_rank = -1,
         .ranks = xcalloc((size_t)plan->size, sizeof *report->ranks),
         .hosts = xcalloc((size_t)plan->host_count, sizeof *report->hosts),
         .nranks = plan->size,

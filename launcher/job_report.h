@@ -31,7 +31,9 @@ struct report_rank {
     uint64_t ended_us, slack_us;   /* ended_ms in finer steps, and by how much it may be wrong */
     bool terminated;               /* it ended, or was lost, when there was a verdict already */
     bool met;                      /* it has come to meet the others */
-    int parted_status;             /* why it left the rendezvous: an enum hvd_status; HVD_OK */
+    int parted_status;             /* why its world was broken, or it left the rendezvous: an enum
+                                      hvd_status; HVD_OK */
+    int parted_origin;             /* unless HVD_OK: whose failure that was, a rank or -1 */
     char *parted_text;             /* owned; of that, or NULL */
     uint64_t parted_ms;            /* and when */
     bool oom;                      /* killed, and the kernel has killed for want of memory */
@@ -58,11 +60,14 @@ struct job_report {
     uint64_t epoch_ms; /* began_ms on the wall: since 1970 */
     int exit_status;
     enum job_cause cause;
-    int rank, host, pid; /* whose failure it was: -1, -1 and 0 if nobody's */
-    char text[1024];     /* the last line, without "hvdrun: "; "" if all is well */
-    int lost_rank;       /* whose loss has ended the ranks' world; -1 */
-    char lost_text[500]; /* of that */
-    bool amid_line;      /* it goes to where the last line has no end yet */
+    int rank, host, pid;   /* whose failure it was: -1, -1 and 0 if nobody's */
+    char text[1024];       /* the last line, without "hvdrun: "; "" if all is well */
+    int origin_rank;       /* whose failure has ended the ranks' world; -1 */
+    int origin_status;     /* HVD_ERR_PEER_LOST: it was lost; else how it has failed, or left */
+    uint64_t origin_us;    /* when that became known */
+    bool origin_ran_on;    /* and then no rank had ended in failure, nor that one at all */
+    char origin_text[500]; /* of that */
+    bool amid_line;        /* it goes to where the last line has no end yet */
     struct report_rank *ranks;
     struct report_host *hosts;
     int nranks, nhosts;

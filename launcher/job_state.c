@@ -174,7 +174,7 @@ static bool is_stop(const struct job_state *state)
 }
 
 void job_state_blame(struct job_state *state, int host, int rank, int wait_status,
-                     uint64_t after_ms, bool oom)
+                     uint64_t after_ms, bool oom, const char *text)
 {
     if (is_stop(state))
         return;
@@ -184,10 +184,11 @@ void job_state_blame(struct job_state *state, int host, int rank, int wait_statu
     state->cause_after_ms = after_ms;
     state->cause_oom = oom;
     state->exit_status = wait_status_exit(wait_status);
+    snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
 }
 
 void job_state_blame_left(struct job_state *state, int host, int rank, int witness, bool terminated,
-                          const char *text)
+                          int exit_status, const char *text)
 {
     if (is_stop(state))
         return;
@@ -197,7 +198,7 @@ void job_state_blame_left(struct job_state *state, int host, int rank, int witne
     state->cause_host = host;
     state->cause_rank = rank;
     state->cause_witness = witness;
-    state->exit_status = STATUS_PROTOCOL;
+    state->exit_status = exit_status;
     snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
 }
 

@@ -107,14 +107,15 @@ enum job_action job_state_on_failed(struct job_state *state, enum job_cause caus
 enum job_action job_state_on_timeout(struct job_state *state, int exit_status, const char *text);
 
 /* Now that all is known it is another rank's failure than that which came to be known first, or the
- * same; of jobs whose cause is a rank. A rank that was stopped stays the cause. */
+ * same; of jobs whose cause is a rank. `text` is what has failed in it, or "". A rank that was
+ * stopped stays the cause. */
 void job_state_blame(struct job_state *state, int host, int rank, int wait_status,
-                     uint64_t after_ms, bool oom);
+                     uint64_t after_ms, bool oom, const char *text);
 
-/* Or nobody would have failed if `rank` had not left: `witness` has. `terminated`: it has ended, or
- * was lost, after the verdict. */
+/* Or nobody would have failed if `rank` had not left, or failed without ending: `witness` has.
+ * `terminated`: it has ended, or was lost, after the verdict. */
 void job_state_blame_left(struct job_state *state, int host, int rank, int witness, bool terminated,
-                          const char *text);
+                          int exit_status, const char *text);
 
 /* Or nobody would have failed if `host` had heard the others. */
 void job_state_blame_host(struct job_state *state, int host, int exit_status, const char *text);

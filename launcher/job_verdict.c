@@ -26,9 +26,10 @@ static int rank_words(char *text, size_t size, const struct job_state *state,
     wait_status_text(how, sizeof how, state->cause_wait_status);
     if (state->cause_oom)
         add_oom(how, sizeof how);
-    return snprintf(text, size, "FAILED rank %d on %s (pid %d): %s after %.1f s", state->cause_rank,
-                    rank_host(plan, state->cause_rank), (int)pid, how,
-                    (double)state->cause_after_ms / 1000);
+    return snprintf(text, size, "FAILED rank %d on %s (pid %d): %s after %.1f s%s%s",
+                    state->cause_rank, rank_host(plan, state->cause_rank), (int)pid, how,
+                    (double)state->cause_after_ms / 1000, *state->cause_text ? ": " : "",
+                    state->cause_text);
 }
 
 static int left_words(char *text, size_t size, const struct job_state *state,

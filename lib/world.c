@@ -70,14 +70,23 @@ static int start_engine(struct world *world, const struct settings *settings,
     return world->engine ? HVD_OK : err->code;
 }
 
+/* A program that is told of a failure may end without hvd_shutdown(). */
+static void tell_rendezvous(void *arg, const struct err *reason, int origin)
+{
+    struct world *world = arg;
+    join_broken(&world->seat.connection, reason, origin);
+}
+
 /* News are heard while the links are made: a rank that is lost will never make its own. */
 static int start(struct world *world, const struct settings *settings,
                  const struct environment *environment, struct err *err)
 {
     int rc = start_engine(world, settings, environment, err);
-    if (rc == HVD_OK && has_rendezvous(world))
+    if (rc == HVD_OK && has_rendezvous(world)) {
+        failure_listen(&world->failure, tell_rendezvous, world);
         rc = news_start(&world->news, &world->seat.connection, &world->failure, engine_report,
                         world->engine, engine_wake_fd(world->engine), err);
+    }
     return rc < 0 ? rc : engine_start(world->engine, err);
 }
 
@@ -154,8 +163,9 @@ void world_leave(struct world *world)
     struct err reason = { .code = HVD_OK };
     if (has_rendezvous(world)) {
         news_stop(&world->news); /* that the rendezvous hangs up after GOODBYE is no news */
+        failure_listen(&world->failure, NULL, NULL); /* GOODBYE says it */
         failure_parting(&world->failure, &reason);
-        join_goodbye(&world->seat.connection, &reason);
+        join_goodbye(&world->seat.connection, &reason, failure_origin(&world->failure));
     }
     destroy(world);
 }

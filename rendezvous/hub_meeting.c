@@ -80,15 +80,14 @@ static void check_over(struct hub *hub, struct meeting *meeting)
 }
 
 /* To the launcher, once. */
-static void tell_loss(struct hub *hub, struct meeting *meeting)
+static void tell_origin(struct hub *hub, struct meeting *meeting)
 {
-    const struct join_news *cause = &meeting->membership.cause;
-    bool is_loss = cause->status == HVD_ERR_PEER_LOST || cause->status == HVD_ERR_PEER_LEFT;
-    if (meeting->told_loss || meeting->membership.world != WORLD_BROKEN || hub->closed)
+    const struct join_news *origin = &meeting->membership.origin;
+    if (meeting->told_origin || origin->status == HVD_OK || hub->closed)
         return;
-    meeting->told_loss = true;
-    if (is_loss && hub->events.lost)
-        hub->events.lost(hub->context, cause->rank, cause->text);
+    meeting->told_origin = true;
+    if (hub->events.origin)
+        hub->events.origin(hub->context, origin->rank, origin->status, origin->text);
 }
 
 /* Does what the last event has made necessary; the launcher's callbacks may cause further events
@@ -105,7 +104,7 @@ static void carry_out(struct hub *hub, struct meeting *meeting)
             tell_rank(hub, meeting, &action);
     }
     if (meeting->slots)
-        tell_loss(hub, meeting);
+        tell_origin(hub, meeting);
     hub_due(hub, meeting_deadline(meeting));
     check_over(hub, meeting);
 }
@@ -240,6 +239,22 @@ static void lobby_lost(struct hub *hub, struct meeting *meeting, int guest, bool
     clear_lobby(hub, meeting);
 }
 
+/* Only who is in a world has one that can break. */
+void hub_on_word(struct rendezvous_connection *connection, const struct join_goodbye *word)
+{
+    struct hub *hub = connection->hub;
+    struct meeting *meeting = connection->meeting;
+    int rank = connection->rank;
+    if (rank < 0 || !membership_was_complete(&meeting->membership)) {
+        hub_send_away(connection);
+        return;
+    }
+    if (hub->events.parted)
+        hub->events.parted(hub->context, rank, word);
+    membership_word(&meeting->membership, rank, word);
+    carry_out(hub, meeting);
+}
+
 void hub_on_goodbye(struct rendezvous_connection *connection, const struct join_goodbye *goodbye)
 {
     struct hub *hub = connection->hub;
@@ -251,7 +266,7 @@ void hub_on_goodbye(struct rendezvous_connection *connection, const struct join_
         return;
     }
     if (goodbye->status != HVD_OK && hub->events.parted)
-        hub->events.parted(hub->context, rank, goodbye->status, goodbye->text);
+        hub->events.parted(hub->context, rank, goodbye);
     membership_goodbye(&meeting->membership, rank, goodbye);
     carry_out(hub, meeting);
 }

@@ -18,6 +18,8 @@ static bool next_frame(struct rendezvous_connection *connection)
         hub_on_hello(connection, &event.hello);
     else if (rc > 0 && event.type == JOIN_REPORT)
         hub_on_report(connection, &event.report);
+    else if (rc > 0 && event.type == JOIN_BROKEN)
+        hub_on_word(connection, &event.goodbye);
     else if (rc > 0)
         hub_on_goodbye(connection, &event.goodbye);
     return rc > 0 && connection->stream;

@@ -105,6 +105,23 @@ static int on_report(struct join_session *session, const struct frame *frame,
     return 1;
 }
 
+static int on_broken(struct join_session *session, const struct frame *frame,
+                     struct join_event *event, struct wire_writer *out, struct err *err)
+{
+    (void)out;
+    struct wire_reader payload;
+    int rc = seal_check(&session->seal, frame, &payload, err);
+    if (rc == HVD_OK && session->broken)
+        rc = fail(err, HVD_ERR_PROTOCOL, "a second BROKEN");
+    if (rc == HVD_OK)
+        rc = join_broken_decode(&event->goodbye, &payload, err);
+    if (rc != HVD_OK)
+        return rc;
+    session->broken = true;
+    event->type = JOIN_BROKEN;
+    return 1;
+}
+
 static int on_goodbye(struct join_session *session, const struct frame *frame,
                       struct join_event *event, struct wire_writer *out, struct err *err)
 {
@@ -130,6 +147,7 @@ static const struct {
     { JOIN_SESSION_OPENING, JOIN_OPEN, on_open },
     { JOIN_SESSION_CHALLENGED, JOIN_HELLO, on_hello },
     { JOIN_SESSION_PROVEN, JOIN_REPORT, on_report },
+    { JOIN_SESSION_PROVEN, JOIN_BROKEN, on_broken },
     { JOIN_SESSION_PROVEN, JOIN_GOODBYE, on_goodbye },
 };
 

@@ -4,7 +4,8 @@
  *
  *   opening -> challenged -> proven -> over
  *
- * OPEN is answered here; HELLO, REPORT and GOODBYE, once their proof is right, go to the caller.
+ * OPEN is answered here; HELLO, REPORT, BROKEN and GOODBYE, once their proof is right, go to the
+ * caller.
  * Anything else ends the connection, without a word as long as nothing is proven: another type or
  * order of frames, a REPORT that was not asked for, a wrong proof, a frame longer than
  * JOIN_UNPROVEN_MAX, or JOIN_PROVEN_MAX once it is proven. Only an OPEN of another version is told
@@ -31,6 +32,7 @@ enum join_session_state {
 struct join_session {
     enum join_session_state state;
     bool asked;                    /* the worker has not answered ASK yet */
+    bool broken;                   /* it has said so */
     const struct keyring *keyring; /* borrowed, outlives the session */
     char job[JOB_ID_SIZE];         /* what OPEN names */
     struct frame_reader reader;
@@ -38,11 +40,11 @@ struct join_session {
 };
 
 struct join_event {
-    enum join_type type; /* JOIN_HELLO, JOIN_REPORT or JOIN_GOODBYE */
+    enum join_type type; /* JOIN_HELLO, JOIN_REPORT, JOIN_BROKEN or JOIN_GOODBYE */
     union {
         struct join_hello hello;
         struct join_report report;
-        struct join_goodbye goodbye;
+        struct join_goodbye goodbye; /* also of BROKEN */
     };
 };
 

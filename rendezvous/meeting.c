@@ -224,7 +224,10 @@ const char *meeting_cause(const struct meeting *meeting)
 {
     if (meeting_state(meeting) != MEETING_FAILED)
         return "";
-    return meeting->slots ? meeting->membership.cause.text : meeting->lobby.cause.text;
+    const struct membership *membership = &meeting->membership;
+    if (!meeting->slots)
+        return meeting->lobby.cause.text;
+    return membership->origin.status != HVD_OK ? membership->origin.text : membership->cause.text;
 }
 
 const char *meeting_rank_state(const struct meeting *meeting, int rank)

@@ -57,7 +57,7 @@ struct meeting {
     struct rendezvous_slot *slots; /* `size` of them once places are known, else NULL; owned */
     struct membership membership;  /* once `slots` are there */
     struct meeting_rank *ranks;    /* likewise */
-    bool told_loss;                /* the launcher knows why the world is broken */
+    bool told_origin;              /* the launcher knows whose failure has broken the world */
     struct roll_call roll_call;
     uint64_t asked_ms;         /* when the last one began */
     bool asked_by_launcher;    /* the roll call is for it */

@@ -87,6 +87,21 @@ static void move(struct membership *membership, int rank, enum member_state stat
         membership->settle_ms = MEMBERSHIP_NEVER;
 }
 
+/* The first stays it. */
+static void set_origin(struct membership *membership, int rank, int status, const char *text)
+{
+    struct join_news *origin = &membership->origin;
+    if (origin->status != HVD_OK || rank < 0 || rank >= membership->size)
+        return;
+    *origin = (struct join_news){ .status = status, .rank = rank, .origin = rank };
+    snprintf(origin->text, sizeof origin->text, "%s", text);
+}
+
+static int known_origin(const struct membership *membership)
+{
+    return membership->origin.status != HVD_OK ? membership->origin.rank : ORIGIN_UNKNOWN;
+}
+
 static void lose(struct membership *membership, int rank)
 {
     bool had_joined = membership->members[rank].state != MEMBER_EXPECTED;
@@ -95,6 +110,8 @@ static void lose(struct membership *membership, int rank)
         return;
     membership->cause = (struct join_news){ .status = HVD_ERR_PEER_LOST, .rank = rank };
     membership_text_lost(membership->cause.text, membership, rank, had_joined);
+    set_origin(membership, rank, HVD_ERR_PEER_LOST, membership->cause.text);
+    membership->cause.origin = known_origin(membership);
     break_world(membership);
 }
 
@@ -148,12 +165,14 @@ static bool left_by_failure(const struct join_goodbye *goodbye)
 static void set_departure(struct membership *membership, int rank,
                           const struct join_goodbye *goodbye)
 {
-    membership->cause = (struct join_news){ .status = HVD_ERR_PEER_LEFT, .rank = rank };
+    membership->cause =
+        (struct join_news){ .status = HVD_ERR_PEER_LEFT, .rank = rank, .origin = rank };
     if (!left_by_failure(goodbye)) {
         membership_text_left(membership->cause.text, membership, rank);
         return;
     }
     membership->cause.status = goodbye->status;
+    membership->cause.origin = known_origin(membership);
     memcpy(membership->cause.text, goodbye->text, sizeof goodbye->text);
 }
 
@@ -161,11 +180,15 @@ static void tell_departure(struct membership *membership, int rank,
                            const struct join_goodbye *goodbye)
 {
     bool failure = left_by_failure(goodbye);
-    if (membership->world == WORLD_BROKEN || membership->told_failure ||
-        (membership->told_departure && !failure))
+    if (membership->world == WORLD_BROKEN)
+        return;
+    if (failure)
+        set_origin(membership, goodbye->origin, goodbye->status, goodbye->text);
+    if (membership->told_failure || (membership->told_departure && !failure))
         return;
     set_departure(membership, rank, goodbye);
     if (membership->world == WORLD_GATHERING) {
+        set_origin(membership, rank, membership->cause.status, membership->cause.text);
         break_world(membership);
         return;
     }
@@ -181,6 +204,15 @@ void membership_elsewhere(struct membership *membership, int rank)
     move(membership, rank, MEMBER_ELSEWHERE, 0);
     if (membership->world == WORLD_GATHERING && membership->elsewhere == membership->size)
         membership->world = WORLD_COMPLETE;
+}
+
+void membership_word(struct membership *membership, int rank, const struct join_goodbye *word)
+{
+    struct member *member = &membership->members[rank];
+    if (member->state != MEMBER_JOINED && member->state != MEMBER_ENDED)
+        return;
+    member->broken = true;
+    tell_departure(membership, rank, word);
 }
 
 void membership_goodbye(struct membership *membership, int rank, const struct join_goodbye *goodbye)
@@ -221,7 +253,7 @@ void membership_end(struct membership *membership, const char *why)
 {
     if (membership->world == WORLD_BROKEN)
         return;
-    membership->cause = (struct join_news){ .status = HVD_ERR_PEER_LOST };
+    membership->cause = (struct join_news){ .status = HVD_ERR_PEER_LOST, .origin = ORIGIN_UNKNOWN };
     snprintf(membership->cause.text, sizeof membership->cause.text, "%s", why);
     break_world(membership);
 }
@@ -246,7 +278,7 @@ void membership_tick(struct membership *membership, uint64_t now_ms)
         settle(membership, now_ms);
     if (now_ms < membership->start_deadline_ms)
         return;
-    membership->cause = (struct join_news){ .status = HVD_ERR_TIMEOUT };
+    membership->cause = (struct join_news){ .status = HVD_ERR_TIMEOUT, .origin = ORIGIN_UNKNOWN };
     membership_text_missing(membership->cause.text, membership, true);
     break_world(membership);
     announce(membership, MEMBERSHIP_TIMED_OUT);
@@ -262,12 +294,16 @@ static bool for_launcher(enum membership_act act)
     return act == MEMBERSHIP_COMPLETE || act == MEMBERSHIP_TIMED_OUT;
 }
 
-/* The next member at or after `rank` that still listens, or the size of the world. A process that
- * has ended hears nothing, but its connection must be closed as well. */
+/* A process that has ended hears nothing, but its connection must be closed as well. */
+static bool listens(const struct member *member)
+{
+    return (member->state == MEMBER_JOINED || member->state == MEMBER_ENDED) && !member->broken;
+}
+
+/* The next member at or after `rank` that still listens, or the size of the world. */
 static int next_listener(const struct membership *membership, int rank)
 {
-    while (rank < membership->size && membership->members[rank].state != MEMBER_JOINED &&
-           membership->members[rank].state != MEMBER_ENDED)
+    while (rank < membership->size && !listens(&membership->members[rank]))
         rank++;
     return rank;
 }

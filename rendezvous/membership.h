@@ -18,9 +18,14 @@
  *   gathering -> complete -> broken;   gathering -> broken
  *
  * The first departure is told, and the first that is because of a failure, whose text then says
- * more than that the rank is gone; of those only the failure if it comes first. A loss is told also
- * after them, and nothing is after a loss. So a job that simply ends costs one message per rank,
- * not one per pair. */
+ * more than that the rank is gone; of those only the failure if it comes first. A rank whose world
+ * is broken says so at once, which counts as the failure, and hears nothing any more. A loss is
+ * told also after them, and nothing is after a loss. So a job that simply ends costs one message
+ * per rank, not one per pair.
+ *
+ * The origin of the world's end is the first rank that failed, by its own word, which others may
+ * have handed on, or because it was lost, or left before all had come. Whatever fails after it has
+ * failed because of it. */
 #ifndef RENDEZVOUS_MEMBERSHIP_H
 #define RENDEZVOUS_MEMBERSHIP_H
 
@@ -59,6 +64,7 @@ enum member_state {
 struct member {
     enum member_state state;
     bool failed;        /* has left because of a failure */
+    bool broken;        /* has said that its world is broken */
     char *how;          /* what the launcher said of its end; owned */
     uint64_t settle_ms; /* when BROKEN or ENDED becomes LOST */
 };
@@ -97,6 +103,7 @@ struct membership {
     uint64_t start_timeout_ms, start_deadline_ms;
     bool told_departure, told_failure; /* of ranks that left a complete world */
     struct join_news cause;            /* what was announced last; why the world is broken */
+    struct join_news origin;           /* whose failure it was first; HVD_OK: not known */
 
     struct {
         enum membership_act act;
@@ -118,6 +125,9 @@ int membership_join(struct membership *membership, const struct join_hello *hell
 
 /* `rank`, which is expected, meets the others without us. When all do, the world is complete. */
 void membership_elsewhere(struct membership *membership, int rank);
+
+/* BROKEN of a rank of a world that was complete. */
+void membership_word(struct membership *membership, int rank, const struct join_goodbye *word);
 
 /* GOODBYE of a rank that has joined. Why it leaves is what it says. */
 void membership_goodbye(struct membership *membership, int rank,

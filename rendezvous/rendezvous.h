@@ -15,6 +15,7 @@
 #define RENDEZVOUS_RENDEZVOUS_H
 
 #include "lib/base/auth.h"
+#include "lib/base/join_protocol.h"
 #include "lib/base/place.h"
 #include "lib/base/status.h"
 
@@ -73,13 +74,14 @@ struct rendezvous_events {
     /* A rank has said HELLO, whatever comes of it. May be NULL. */
     void (*met)(void *context, int rank);
 
-    /* A rank has left because of a failure, or because another has left; status and text as it has
-     * said them. Borrowed for the call. May be NULL. */
-    void (*parted)(void *context, int rank, int status, const char *text);
+    /* The world of a rank is broken, or it has left because of a failure, or because another has
+     * left: what it has said, BROKEN and GOODBYE. Borrowed for the call. May be NULL. */
+    void (*parted)(void *context, int rank, const struct join_goodbye *said);
 
-    /* The others are told that `rank` is lost, or that it has left before all had come. Once, of
-     * the first. Borrowed for the call. May be NULL. */
-    void (*lost)(void *context, int rank, const char *text);
+    /* Whose failure has broken the world: a rank that was lost (HVD_ERR_PEER_LOST), that has left
+     * before all had come (HVD_ERR_PEER_LEFT), or that has failed with `status`, as it has said
+     * itself or another has heard. Once, of the first. Borrowed for the call. May be NULL. */
+    void (*origin)(void *context, int rank, int status, const char *text);
 };
 
 struct rendezvous_options {

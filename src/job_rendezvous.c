@@ -148,16 +148,16 @@ static void on_met(void *context, int rank)
     job_rank_met(self->job, rank);
 }
 
-static void on_parted(void *context, int rank, int status, const char *text)
+static void on_parted(void *context, int rank, const struct join_goodbye *said)
 {
     struct job_rendezvous *self = context;
-    job_rank_parted(self->job, rank, status, text);
+    job_rank_parted(self->job, rank, said->status, said->origin, said->text);
 }
 
-static void on_loss(void *context, int rank, const char *text)
+static void on_origin(void *context, int rank, int status, const char *text)
 {
     struct job_rendezvous *self = context;
-    job_world_lost(self->job, rank, text);
+    job_world_failed(self->job, rank, status, text);
 }
 
 static void say_line(struct job_rendezvous *self, int rank, const char *text, size_t length)
@@ -202,7 +202,8 @@ struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct rank_
         .size = plan->size,
         .key = key,
         .start_timeout_ms = start_timeout_ms,
-        .events = { on_complete, on_timed_out, on_missing, on_report, on_met, on_parted, on_loss },
+        .events = { on_complete, on_timed_out, on_missing, on_report, on_met, on_parted,
+                    on_origin },
         .context = self,
     };
     self->plan = plan;

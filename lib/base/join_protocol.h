@@ -11,11 +11,16 @@
  *                                     <-  NEWS       a rank was lost or has left; after WELCOME
  *                                     <-  ASK        what are you doing? after WELCOME
  *   REPORT   what I am doing          ->             to each ASK, one; the next ASK waits for it
+ *   BROKEN   why my world is broken   ->             once, before the program learns it
  *   GOODBYE  why I leave              ->             and closes
  *
- * NEWS is sent of the first loss, of the first departure, and of the first rank that left because
- * of a failure; after a loss of nothing any more. That a rank does not take part any longer, and
- * from when on, the ranks tell each other.
+ * NEWS is sent of the first loss, of the first departure, and of the first rank whose world is
+ * broken, or that left because of a failure; after a loss of nothing any more, and never to a rank
+ * that has said BROKEN. That a rank does not take part any longer, and from when on, the ranks tell
+ * each other.
+ *
+ * The origin of a failure is the rank that failed first: that which ran out of something, or which
+ * has gone. Whoever hands a failure on hands its origin on with it.
  *
  * A rendezvous that does not know the job of an OPEN answers as if it did: who cannot prove the key
  * learns nothing. A worker that says rank -1 is given one, by its host and in order of arrival.
@@ -33,7 +38,7 @@
 #include "lib/base/wire.h"
 
 enum {
-    JOIN_VERSION = 4,
+    JOIN_VERSION = 5,
     JOIN_HOST_MAX = 256,
     JOIN_ADDRESS_MAX = 64,
     JOIN_ADDRESSES_MAX = 16,
@@ -58,8 +63,12 @@ enum join_type {
     JOIN_NEWS,
     JOIN_GOODBYE,
     JOIN_ASK,
-    JOIN_REPORT
+    JOIN_REPORT,
+    JOIN_BROKEN
 };
+
+/* A failure that is nobody's, or nobody knows whose. */
+enum { ORIGIN_UNKNOWN = -1 };
 
 /* OPEN and CHALLENGE, the two bodies that carry no proof. */
 struct join_open {
@@ -110,12 +119,15 @@ struct join_refused {
 struct join_news {
     int status;               /* HVD_ERR_PEER_LOST, HVD_ERR_PEER_LEFT, or why the rank left */
     int rank;                 /* which */
+    int origin;               /* whose failure it is: a rank, or ORIGIN_UNKNOWN */
     char text[JOIN_TEXT_MAX]; /* "rank 2 on node1 was killed by signal 9 (SIGKILL)" */
 };
 
+/* Also the body of BROKEN, whose status is a failure and not HVD_ERR_PEER_LEFT. */
 struct join_goodbye {
     int status;               /* HVD_OK, or the failure that its world has ended with;
                                  HVD_ERR_PEER_LEFT: a collective of its failed for that */
+    int origin;               /* of the failure: a rank, or ORIGIN_UNKNOWN, as of HVD_OK */
     char text[JOIN_TEXT_MAX]; /* of the failure; "" for HVD_OK */
 };
 
@@ -130,8 +142,8 @@ struct join_report {
 /* Append a body, or addresses or a peer in it, to the writer; read one. The readers return
  * HVD_ERR_PROTOCOL and the message's name when a field is missing, out of range, or too long. What
  * they return satisfies 0 <= rank < size <= WORLD_SIZE_MAX (-1 <= rank in HELLO) and terminated
- * strings; a job id is valid or empty; the host of HELLO is one printable line, texts of GOODBYE
- * and REPORT are printable (text.h). */
+ * strings; -1 <= origin < WORLD_SIZE_MAX; a job id is valid or empty; the host of HELLO is one
+ * printable line, texts of GOODBYE, BROKEN and REPORT are printable (text.h). */
 void join_addresses_encode(struct wire_writer *writer, const struct join_addresses *addresses);
 void join_addresses_decode(struct join_addresses *addresses, struct wire_reader *reader);
 void join_peer_encode(struct wire_writer *writer, const struct join_peer *peer);
@@ -151,6 +163,7 @@ void join_news_encode(struct wire_writer *writer, const struct join_news *messag
 int join_news_decode(struct join_news *message, struct wire_reader *reader, struct err *err);
 void join_goodbye_encode(struct wire_writer *writer, const struct join_goodbye *message);
 int join_goodbye_decode(struct join_goodbye *message, struct wire_reader *reader, struct err *err);
+int join_broken_decode(struct join_goodbye *message, struct wire_reader *reader, struct err *err);
 void join_ask_encode(struct wire_writer *writer, const struct join_ask *message);
 int join_ask_decode(struct join_ask *message, struct wire_reader *reader, struct err *err);
 void join_report_encode(struct wire_writer *writer, const struct join_report *message);

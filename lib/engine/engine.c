@@ -185,14 +185,16 @@ static void say_farewell(struct engine *engine)
 {
     struct err reason;
     enum tree_frame farewell = TREE_BROKEN;
+    int who = failure_origin(engine->failure);
     if (failure_check(engine->failure, &reason) == HVD_OK) {
         farewell = TREE_LEFT;
+        who = engine->rank;
         fail(&reason, HVD_ERR_PEER_LEFT, "rank %d on %s left (hvd_shutdown)", engine->rank,
              engine->self.host);
     }
     for (int id = 0; id < engine->sets_count; id++)
         if (engine->sets[id] && engine->sets[id]->rank >= 0)
-            set_tell(engine->sets[id], farewell, &reason);
+            set_tell(engine->sets[id], farewell, who, &reason);
     flush(engine);
 }
 

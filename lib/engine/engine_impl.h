@@ -246,6 +246,9 @@ void engine_note_done(struct engine *engine, const struct tensor *tensor);
 int engine_context(const struct engine *engine, enum collective_kind kind, const char *name,
                    struct err *err);
 
+/* move.c: this rank cannot go on, which breaks the world; says so in front of what has happened. */
+void engine_fail(struct engine *engine, struct err *err);
+
 /* doing.c: at most one line, without a newline, as seen in `set` */
 void engine_say_doing(const struct process_set *set, char *text, size_t size);
 
@@ -290,8 +293,9 @@ int set_take_links(struct process_set *set, struct err *err);
 int set_move(struct process_set *set, struct err *err);
 /* The same to all children. */
 void set_put_down(struct process_set *set, enum tree_frame type, const void *body, size_t nbytes);
-/* Tells the neighbours that this rank leaves, or that the world is broken. */
-void set_tell(struct process_set *set, enum tree_frame type, const struct err *reason);
+/* Tells the neighbours that `who`, this rank, leaves, or that the world is broken: by the failure of
+ * that rank, or ORIGIN_UNKNOWN. */
+void set_tell(struct process_set *set, enum tree_frame type, int who, const struct err *reason);
 bool set_is_flushed(const struct process_set *set); /* the tree's links */
 /* set_links.c: a link to `rank` of the world has failed, names it; no link that is missing matters
  * any more; the set is being removed, and all members have done what they wanted in it. */

@@ -108,7 +108,7 @@ static void act(struct process_set *set)
         log_line(LOG_WARNING, set->engine->rank, "%s", text);
         return;
     case STALL_ABORT:
-        failure_record(set->engine->failure, HVD_ERR_TIMEOUT, text);
+        failure_record(set->engine->failure, ORIGIN_UNKNOWN, HVD_ERR_TIMEOUT, text);
         return;
     case STALL_NOTHING:
         return;

@@ -11,6 +11,16 @@
 
 #define EXPLANATION_NS 1000000000ull
 
+/* What a rank runs into on its own is its failure; that another is gone or does not answer may be
+ * anybody's. */
+void engine_fail(struct engine *engine, struct err *err)
+{
+    bool own = err->code != HVD_ERR_PEER_LOST && err->code != HVD_ERR_TIMEOUT;
+    if (own)
+        fail_context(err, "rank %d on %s", engine->rank, engine->self.host);
+    failure_record(engine->failure, own ? engine->rank : ORIGIN_UNKNOWN, err->code, err->text);
+}
+
 void engine_symptom(struct engine *engine, const struct err *err)
 {
     if (engine->symptom.code != HVD_OK)
@@ -39,13 +49,14 @@ bool engine_is_draining(const struct engine *engine)
 /* Everything in flight fails, and the neighbours are told, once. */
 static void break_world(struct engine *engine, const struct err *reason)
 {
+    int origin = failure_origin(engine->failure);
     engine->broken = true;
     engine->symptom.code = HVD_OK;
     for (int id = 0; id < engine->sets_count; id++) {
         struct process_set *set = engine->sets[id];
         if (!set || set->rank < 0)
             continue;
-        set_tell(set, TREE_BROKEN, reason);
+        set_tell(set, TREE_BROKEN, origin, reason);
         set_send_rest(set);
         set_fail_all(set, reason);
     }
@@ -60,7 +71,7 @@ static void explain(struct engine *engine)
     if (monotonic_ns() < engine->symptom_until_ns)
         return;
     if (failure_departure(engine->failure, &departure) == HVD_OK) {
-        failure_record(engine->failure, engine->symptom.code, engine->symptom.text);
+        failure_record(engine->failure, ORIGIN_UNKNOWN, engine->symptom.code, engine->symptom.text);
         return;
     }
     for (int id = 0; id < engine->sets_count; id++)
@@ -129,7 +140,7 @@ bool engine_move(struct engine *engine)
     int moved = move_all(engine, &err);
     engine->thorough = false;
     if (moved < 0)
-        failure_record(engine->failure, err.code, err.text);
+        engine_fail(engine, &err);
     bool well = engine->symptom.code == HVD_OK && !failure_is_there(engine->failure);
     return (!well && diagnose(engine)) || moved > 0;
 }

@@ -34,10 +34,10 @@ static void encode_reason(struct wire_writer *writer, int rank, const struct err
     wire_put_string(writer, reason->text);
 }
 
-void set_tell(struct process_set *set, enum tree_frame type, const struct err *reason)
+void set_tell(struct process_set *set, enum tree_frame type, int who, const struct err *reason)
 {
     struct wire_writer body = { 0 };
-    encode_reason(&body, set->engine->rank, reason);
+    encode_reason(&body, who, reason);
     if (!body.failed) {
         tree_link_put(&set->up, type, body.data, body.length);
         set_put_down(set, type, body.data, body.length);
@@ -45,6 +45,7 @@ void set_tell(struct process_set *set, enum tree_frame type, const struct err *r
     wire_writer_fini(&body);
 }
 
+/* Who has left, or is the origin of what has broken the world. */
 static int decode_reason(const struct process_set *set, int *who, struct err *reason,
                          const struct frame *frame, struct err *err)
 {
@@ -54,7 +55,8 @@ static int decode_reason(const struct process_set *set, int *who, struct err *re
     *who = wire_get_i32(&reader);
     int code = wire_get_i32(&reader);
     wire_get_string(&reader, text, sizeof text);
-    bool is_rank = *who >= 0 && *who < set->engine->size;
+    bool may_be_nobody = frame->type == TREE_BROKEN && *who == ORIGIN_UNKNOWN;
+    bool is_rank = may_be_nobody || (*who >= 0 && *who < set->engine->size);
     if (!wire_reader_finished(&reader) || !is_rank || code >= 0 || code < HVD_ERR_FORKED)
         return fail(err, HVD_ERR_PROTOCOL, "a malformed farewell");
     fail(reason, code, "%s", text);
@@ -96,7 +98,7 @@ static int on_broken(struct process_set *set, const struct frame *frame, struct 
     struct err reason;
     int rc = decode_reason(set, &who, &reason, frame, err);
     if (rc == HVD_OK)
-        failure_record(set->engine->failure, reason.code, reason.text);
+        failure_record(set->engine->failure, who, reason.code, reason.text);
     return rc;
 }
 

@@ -282,7 +282,7 @@ static int give_up(struct batch *batch, struct err *err)
     if (batch->offered == 0) {
         flight_release(&engine->flight, batch->ticket);
     } else {
-        failure_record(engine->failure, rc, err->text);
+        engine_fail(engine, err);
         engine_move(engine);
     }
     return rc;

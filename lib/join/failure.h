@@ -2,8 +2,9 @@
 /* Why the world does not go on.
  *
  * A rank that was lost breaks the world; the first cause that is recorded is the answer to every
- * call from then on. That a rank has left is only noted: it explains why a link to it ended, and
- * what can be finished without it still is. */
+ * call from then on, and stays with the rank that it comes from (join_protocol.h). Whoever listens
+ * is told before any call has that answer. That a rank has left is only noted: it explains why a
+ * link to it ended, and what can be finished without it still is. */
 #ifndef LIB_JOIN_FAILURE_H
 #define LIB_JOIN_FAILURE_H
 
@@ -13,11 +14,18 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+/* Is told why the world is broken, by the thread that has recorded it. */
+typedef void failure_told_fn(void *arg, const struct err *reason, int origin);
+
 /* Written by the news thread and by whoever drives. */
 struct failure {
     atomic_bool broken;
+    pthread_mutex_t recording; /* one records at a time; guards the listener */
+    failure_told_fn *told;     /* NULL: nobody listens */
+    void *told_arg;
     pthread_mutex_t lock; /* guards what follows */
     struct err err;       /* why it is broken */
+    int origin;           /* whose failure that is: a rank, or ORIGIN_UNKNOWN */
     struct err departure; /* HVD_ERR_PEER_LEFT and who left first, or HVD_OK */
     struct err stranded;  /* the same and the first of our collectives that failed for it */
 };
@@ -25,12 +33,18 @@ struct failure {
 void failure_init(struct failure *failure);
 void failure_fini(struct failure *failure);
 
-/* Records why the world is broken, unless it is already; or, with HVD_ERR_PEER_LEFT, who has
- * left. */
-void failure_record(struct failure *failure, int code, const char *text);
+/* Nobody listens (`told` NULL) from the return on. */
+void failure_listen(struct failure *failure, failure_told_fn *told, void *arg);
+
+/* Records why the world is broken and whose failure that is, a rank or ORIGIN_UNKNOWN, unless it is
+ * broken already; or, with HVD_ERR_PEER_LEFT, who has left. */
+void failure_record(struct failure *failure, int origin, int code, const char *text);
 
 /* Why the world is broken; HVD_OK while it is not. `err` may be NULL. */
 int failure_reason(struct failure *failure, struct err *err);
+
+/* Whose failure it is that has broken the world: a rank, or ORIGIN_UNKNOWN. */
+int failure_origin(struct failure *failure);
 
 static inline bool failure_is_there(const struct failure *failure)
 {

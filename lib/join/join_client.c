@@ -306,13 +306,26 @@ void join_report(struct join_connection *connection, const struct join_report *r
     send_soon(connection, JOIN_REPORT, &body);
 }
 
-void join_goodbye(struct join_connection *connection, const struct err *reason)
+static void say_failure(struct join_connection *connection, enum join_type type,
+                        const struct err *reason, int origin)
 {
     struct wire_writer body = { 0 };
-    struct join_goodbye goodbye = { .status = reason->code };
-    snprintf(goodbye.text, sizeof goodbye.text, "%s", reason->code == HVD_OK ? "" : reason->text);
+    bool well = reason->code == HVD_OK;
+    struct join_goodbye goodbye = { .status = reason->code,
+                                    .origin = well ? ORIGIN_UNKNOWN : origin };
+    snprintf(goodbye.text, sizeof goodbye.text, "%s", well ? "" : reason->text);
     join_goodbye_encode(&body, &goodbye);
-    send_soon(connection, JOIN_GOODBYE, &body);
+    send_soon(connection, type, &body);
+}
+
+void join_broken(struct join_connection *connection, const struct err *reason, int origin)
+{
+    say_failure(connection, JOIN_BROKEN, reason, origin);
+}
+
+void join_goodbye(struct join_connection *connection, const struct err *reason, int origin)
+{
+    say_failure(connection, JOIN_GOODBYE, reason, origin);
 }
 
 void join_close(struct join_connection *connection)

@@ -62,14 +62,17 @@ struct join_message {
 /* 1 and the next message; 0 when there is none now; or a negative status. Does not block. */
 int join_receive(struct join_connection *connection, struct join_message *message, struct err *err);
 
-/* Both try for at most a second and may be called while other threads are in here. A connection
+/* These try for at most a second and may be called while other threads are in here. A connection
  * that takes no more bytes takes nothing any more from then on. */
 
 /* Answers JOIN_ASK. */
 void join_report(struct join_connection *connection, const struct join_report *report);
 
+/* Says why the world is broken, and whose failure that is: a rank, or ORIGIN_UNKNOWN. */
+void join_broken(struct join_connection *connection, const struct err *reason, int origin);
+
 /* Says goodbye; `reason` is the failure that the world has ended with, or HVD_OK. */
-void join_goodbye(struct join_connection *connection, const struct err *reason);
+void join_goodbye(struct join_connection *connection, const struct err *reason, int origin);
 
 /* Closed, or never opened as long as fd is -1, is fine. */
 void join_close(struct join_connection *connection);

@@ -16,9 +16,9 @@ static void answer(struct news *news, const struct join_ask *ask)
     join_report(news->connection, &report);
 }
 
-static void record(struct news *news, int code, const char *text)
+static void record(struct news *news, int origin, int code, const char *text)
 {
-    failure_record(news->failure, code, text);
+    failure_record(news->failure, origin, code, text);
     eventfd_write(news->wake_fd, 1);
 }
 
@@ -29,11 +29,11 @@ static int receive(struct news *news)
     struct join_message message;
     int rc = join_receive(news->connection, &message, &err);
     if (rc < 0)
-        record(news, rc, err.text);
+        record(news, ORIGIN_UNKNOWN, rc, err.text);
     else if (rc > 0 && message.type == JOIN_ASK)
         answer(news, &message.ask);
     else if (rc > 0)
-        record(news, message.news.status, message.news.text);
+        record(news, message.news.origin, message.news.status, message.news.text);
     return rc;
 }
 

@@ -64,13 +64,16 @@ static void on_report(struct client *client, struct fuzz_input *input)
     wire_writer_fini(&payload);
 }
 
+/* From 128 on it is BROKEN. */
 static void on_goodbye(struct client *client, struct fuzz_input *input)
 {
-    struct join_goodbye goodbye = { .status = -(fuzz_u8(input) % 12) };
+    uint8_t what = fuzz_u8(input);
+    struct join_goodbye goodbye = { .status = -(what % 12), .origin = what / 12 % 5 - 1 };
     struct wire_writer payload = { 0 };
     fuzz_text(input, goodbye.text, 64);
     join_goodbye_encode(&payload, &goodbye);
-    client_send_sealed(client, JOIN_GOODBYE, payload.data, payload.length);
+    client_send_sealed(client, what < 128 ? JOIN_GOODBYE : JOIN_BROKEN, payload.data,
+                       payload.length);
     wire_writer_fini(&payload);
 }
 

@@ -65,6 +65,7 @@ static void check_refused(const struct join_refused *refused)
 static void check_news(const struct join_news *news)
 {
     PROMISE(news->status < 0 && news->rank >= 0 && news->rank < WORLD_SIZE_MAX);
+    PROMISE(news->origin >= ORIGIN_UNKNOWN && news->origin < WORLD_SIZE_MAX);
     check_text(news->text, sizeof news->text);
 }
 

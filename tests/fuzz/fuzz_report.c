@@ -116,7 +116,7 @@ static void draw(struct fuzz_input *input)
         .job = id, .ranks = ranks, .hosts = hosts, .nranks = nranks, .nhosts = nhosts
     };
     fuzz_text(input, report.text, sizeof report.text);
-    fuzz_text(input, report.lost_text, sizeof report.lost_text);
+    fuzz_text(input, report.origin_text, sizeof report.origin_text);
     report.began_ms = fuzz_u16(input);
     report.ended_ms = fuzz_u16(input);
     report.epoch_ms = (uint64_t)fuzz_u16(input) << 26;
@@ -124,12 +124,17 @@ static void draw(struct fuzz_input *input)
     report.cause = (enum job_cause)(fuzz_u8(input) % (CAUSE_TIMEOUT + 1));
     report.rank = nranks > 0 ? fuzz_u8(input) % (nranks + 1) - 1 : -1;
     report.host = nhosts > 0 ? fuzz_u8(input) % (nhosts + 1) - 1 : -1;
-    report.lost_rank = nranks > 0 ? fuzz_u8(input) % (nranks + 1) - 1 : -1;
+    report.origin_rank = nranks > 0 ? fuzz_u8(input) % (nranks + 1) - 1 : -1;
     report.pid = fuzz_i32(input);
     for (int i = 0; i < nhosts; i++)
         draw_host(input, i);
     for (int i = 0; i < nranks; i++)
         draw_rank(input, i);
+    for (int i = 0; i < nranks; i++)
+        ranks[i].parted_origin = fuzz_u8(input) % (nranks + 2) - 1;
+    report.origin_status = -(fuzz_u8(input) % 16);
+    report.origin_us = fuzz_u16(input);
+    report.origin_ran_on = fuzz_u8(input) & 1;
 }
 
 /* ---- promises ---- */

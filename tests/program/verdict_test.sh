@@ -116,6 +116,42 @@ is "ranks that do not use the library need nobody" 5 "$status"
 run "$HVDRUN" --grace 30 -np 3 "$WORLD" patient init barriers 3 only 2 die 9 all expect PEER_LOST return 5
 is "who failed because another was killed is not to blame" 137 "$status"
 
+# A rank becomes another program: its connections end, and it runs on.
+for victim in 'expect PEER_LOST return 5' 'barriers 1'; do # with hvd_shutdown, and without
+    # shellcheck disable=SC2086
+    run "$HVDRUN" -np 3 "$WORLD" init barriers 1 only 2 become 'exec sleep 1000' all $victim
+    is "F7: a rank that leaves by exec while others wait for it is status 76 ($victim)" 76 "$status"
+    like "F7: and is named, not who failed for it" \
+        '^hvdrun: FAILED rank 2 on localhost \(pid [0-9]+\): broke off without hvd_shutdown and ran on \(exec\?\), and rank [01] needed it; 2 other ranks terminated, 0 left$' "$tmp/err"
+done
+
+# A rank has no descriptor for the link that a collective needs, and all others are told.
+# without_descriptors LAST ACT...: what comes of it; with LAST rank 1 does not end before the launcher knows of another's end.
+without_descriptors() {
+    _last=$1
+    shift
+    # shellcheck disable=SC2016
+    run env HVD_ALGORITHM=recursive-doubling "$HVDRUN" --verbose --grace 60 -np 4 sh -c '
+        last=$1 err=$2 && shift 2 && [ $HOROVOD_RANK = 1 ] || exec "$@"
+        trap "" TERM; ulimit -n 64; "$@"; status=$?
+        [ -z "$last" ] || until grep -q "rank [023] exited" "$err"; do sleep 0.02; done; exit $status' \
+        sh "$_last" "$tmp/err" "$WORLD" init barriers 1 only 1 full all "$@"
+}
+lacked='link to rank 3 on localhost: .*: socket: Too many open files'
+without_descriptors '' only 1 expect SYSTEM return 5 all expect SYSTEM stay
+is "F81: a rank without descriptors is the failure" 5 "$status"
+like "F81: with what it had none for" \
+    "^hvdrun: FAILED rank 1 on localhost \(pid [0-9]+\): exited with status 5 after [0-9.]+ s: $lacked; 3 other ranks terminated, 0 left\$" "$tmp/err"
+like "F81: which all others know" "^\[0\]<stdout>:rank 1 on localhost: $lacked" "$tmp/out"
+for ends in 'expect SYSTEM return 3' 'expect nothing'; do # with hvd_shutdown, and without
+    # shellcheck disable=SC2086
+    without_descriptors last $ends
+    is "F81: so it is when another ends first ($ends)" "$status" \
+        "$(sed -n 's/^hvdrun: [0-9.]* s: rank [023] exited with status //p' "$tmp/err" | head -n 1)"
+    like "F81: and is named" \
+        "^hvdrun: FAILED rank 1 on localhost \(pid [0-9]+\): $lacked, and rank [023] failed for it; 3 other ranks terminated, 0 left\$" "$tmp/err"
+done
+
 run "$HVDRUN" --stopped fail -np 2 sh -c '[ $HOROVOD_RANK = 0 ] || kill -STOP $$; sleep 1000'
 is "F26: with --stopped fail a rank that is stopped ends the job" 147 "$status"
 like "F26: and is the failure" '^hvdrun: FAILED rank 1 on localhost .*: stopped by signal 19 \(SIGSTOP\) after [0-9.]+ s; 1 other' "$tmp/err"

@@ -63,19 +63,21 @@ void sim_worker_leave(struct sim_worker *worker, int status)
     if (worker->state >= WORKER_LEAVING)
         return;
     worker->state = WORKER_LEAVING;
-    sim_join_goodbye(worker, HVD_OK, "");
+    sim_join_goodbye(worker, HVD_OK, ORIGIN_UNKNOWN, "");
     sim_worker_end(worker, status, sim_between(10, SIM_MS(30)));
 }
 
-void sim_worker_fail(struct sim_worker *worker, int status, const char *text)
+void sim_worker_fail(struct sim_worker *worker, int status, int origin, const char *text)
 {
     if (worker->state >= WORKER_LEAVING)
         return;
     sim_log("rank %d fails with %d: %s", worker->rank, status, text);
+    if (worker->state == WORKER_RUNNING)
+        sim_join_broken(worker, status, origin, text);
     worker->state = WORKER_FAILED;
     worker->failure = status;
     worker->failed_us = sim_now_us();
-    sim_join_goodbye(worker, status, text);
+    sim_join_goodbye(worker, status, origin, text);
     sim_worker_end(worker, 1, sim_between(100, SIM_MS(50)) + (worker->lingers ? LINGERS_US : 0));
 }
 

@@ -106,14 +106,15 @@ void sim_work_draw(int nranks);
 /* ---- between the worker's files ---- */
 
 /* worker.c */
-void sim_worker_fail(struct sim_worker *worker, int status, const char *text);
+void sim_worker_fail(struct sim_worker *worker, int status, int origin, const char *text);
 void sim_worker_leave(struct sim_worker *worker, int status); /* GOODBYE, and the end */
 void sim_worker_end(struct sim_worker *worker, int status, uint64_t in_us);
 bool sim_worker_waits(const struct sim_worker *worker); /* for others */
 
 /* worker_join.c */
 void sim_join_begin(struct sim_worker *worker);
-void sim_join_goodbye(struct sim_worker *worker, int status, const char *text);
+void sim_join_broken(struct sim_worker *worker, int status, int origin, const char *text);
+void sim_join_goodbye(struct sim_worker *worker, int status, int origin, const char *text);
 
 void sim_join_send_open(struct sim_end *end, unsigned char nonce[NONCE_SIZE]);
 struct sim_recording sim_join_send_hello(struct sim_end *end, struct seal *seal,

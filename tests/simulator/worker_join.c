@@ -61,15 +61,27 @@ struct sim_recording sim_join_send_hello(struct sim_end *end, struct seal *seal,
     return said;
 }
 
-void sim_join_goodbye(struct sim_worker *worker, int status, const char *text)
+static void say_failure(struct sim_worker *worker, enum join_type type, int status, int origin,
+                        const char *text)
 {
-    struct join_goodbye goodbye = { .status = status };
+    struct join_goodbye goodbye = { .status = status, .origin = origin };
     struct wire_writer body = { 0 };
-    if (!worker->said_hello)
-        return;
     snprintf(goodbye.text, sizeof goodbye.text, "%s", text);
     join_goodbye_encode(&body, &goodbye);
-    send_sealed(worker->rendezvous, &worker->seal, JOIN_GOODBYE, &body);
+    send_sealed(worker->rendezvous, &worker->seal, type, &body);
+}
+
+void sim_join_broken(struct sim_worker *worker, int status, int origin, const char *text)
+{
+    if (status != HVD_ERR_PEER_LEFT)
+        say_failure(worker, JOIN_BROKEN, status, origin, text);
+}
+
+void sim_join_goodbye(struct sim_worker *worker, int status, int origin, const char *text)
+{
+    if (!worker->said_hello)
+        return;
+    say_failure(worker, JOIN_GOODBYE, status, origin, text);
     sim_shut(worker->rendezvous);
 }
 
@@ -107,7 +119,7 @@ static void on_refused(struct sim_worker *worker, struct wire_reader *body)
     struct join_refused refused;
     if (join_refused_decode(&refused, body, NULL) < 0 || worker->state != WORKER_WAITING)
         sim_broken("rank %d gets a REFUSED that is none", worker->rank);
-    sim_worker_fail(worker, refused.status, refused.text);
+    sim_worker_fail(worker, refused.status, ORIGIN_UNKNOWN, refused.text);
 }
 
 /* A loss breaks the world; who has left is missed only by those that still need it. */
@@ -118,7 +130,7 @@ static void on_news(struct sim_worker *worker, struct wire_reader *body)
         sim_broken("rank %d gets NEWS that are none", worker->rank);
     sim_log("rank %d hears %d: %s", worker->rank, news.status, news.text);
     if (news.status != HVD_ERR_PEER_LEFT || worker->doubt)
-        sim_worker_fail(worker, news.status, news.text);
+        sim_worker_fail(worker, news.status, news.origin, news.text);
 }
 
 static void answer(void *context)
@@ -182,7 +194,7 @@ static void on_hung_up(struct sim_worker *worker)
     sim_release(worker->process, worker->rendezvous);
     if (!join_retry_next(&worker->retry, stage, HVD_ERR_PEER_LOST, sim_now_ms(), sim_dice(1000),
                          &pause_ms)) {
-        sim_worker_fail(worker, HVD_ERR_PEER_LOST, "the launcher is gone");
+        sim_worker_fail(worker, HVD_ERR_PEER_LOST, ORIGIN_UNKNOWN, "the launcher is gone");
         return;
     }
     sim_log("rank %d dials again", worker->rank);
@@ -218,7 +230,7 @@ static void dial(void *context)
     frame_reader_init(&worker->reader, JOIN_RENDEZVOUS_MAX);
     worker->rendezvous = sim_dial(worker->process, worker->port);
     if (!worker->rendezvous) {
-        sim_worker_fail(worker, HVD_ERR_PEER_LOST, "connection refused");
+        sim_worker_fail(worker, HVD_ERR_PEER_LOST, ORIGIN_UNKNOWN, "connection refused");
         return;
     }
     worker->rendezvous->reader = (struct sim_user){ worker->process, on_readable, worker, false };

@@ -92,7 +92,7 @@ static void on_refused(void *context)
 {
     struct sim_worker *worker = context;
     if (worker->nflying > 0 || worker->ndecided < work.nnames)
-        sim_worker_fail(worker, HVD_ERR_PEER_LOST, "the link to a rank has ended");
+        sim_worker_fail(worker, HVD_ERR_PEER_LOST, ORIGIN_UNKNOWN, "the link to a rank has ended");
 }
 
 static void on_unexplained(void *context)

@@ -176,7 +176,7 @@ static void send_forged_news(struct server *server, int rank)
     struct client *client = client_of(server, rank);
     struct seal honest = client->seal;
     struct wire_writer body = { 0 };
-    struct join_news news = { .status = HVD_ERR_PEER_LOST, .text = "a forgery" };
+    struct join_news news = { .status = HVD_ERR_PEER_LOST, .origin = 1, .text = "a forgery" };
     join_news_encode(&body, &news);
     client->seal.send_key[0] ^= 1;
     send_body(client, JOIN_NEWS, &body);
@@ -213,7 +213,9 @@ static void tell_others(struct server *server, const struct client *about,
 
 static void tell_end(struct server *server, const struct client *about, int status, const char *how)
 {
-    struct join_news news = { .status = status, .rank = about->hello.rank };
+    struct join_news news = { .status = status,
+                              .rank = about->hello.rank,
+                              .origin = about->hello.rank };
     snprintf(news.text, sizeof news.text, "rank %d on %.64s %s", news.rank, about->hello.host, how);
     tell_others(server, about, &news);
 }
@@ -221,7 +223,9 @@ static void tell_end(struct server *server, const struct client *about, int stat
 static void tell_departure(struct server *server, const struct client *about,
                            const struct join_goodbye *goodbye)
 {
-    struct join_news news = { .status = goodbye->status, .rank = about->hello.rank };
+    struct join_news news = { .status = goodbye->status,
+                              .rank = about->hello.rank,
+                              .origin = goodbye->origin };
     memcpy(news.text, goodbye->text, sizeof news.text);
     if (goodbye->status == HVD_OK || goodbye->status == HVD_ERR_PEER_LEFT)
         tell_end(server, about, HVD_ERR_PEER_LEFT, "left (hvd_shutdown)");
@@ -269,6 +273,13 @@ static void on_report(struct server *server, struct wire_reader *body)
     (void)!write(server->reports, report.text, strlen(report.text));
 }
 
+/* The ranks tell each other. */
+static void on_broken(struct wire_reader *body)
+{
+    struct join_goodbye word;
+    require(join_broken_decode(&word, body, NULL) == HVD_OK, "BROKEN");
+}
+
 static void on_goodbye(struct server *server, struct client *client, struct wire_reader *body)
 {
     struct join_goodbye goodbye;
@@ -287,6 +298,8 @@ static void on_sealed(struct server *server, struct client *client, const struct
         on_hello(server, client, &body);
     else if (frame->type == JOIN_REPORT)
         on_report(server, &body);
+    else if (frame->type == JOIN_BROKEN)
+        on_broken(&body);
     else if (frame->type == JOIN_GOODBYE)
         on_goodbye(server, client, &body);
     else

@@ -164,7 +164,7 @@ static bool start_world(const struct job_key *service, int number)
     }
     for (int i = 0; i < 2; i++) {
         if (ranks[i].status == HVD_OK)
-            join_goodbye(&ranks[i].seat.connection, &(struct err){ 0 });
+            join_goodbye(&ranks[i].seat.connection, &(struct err){ 0 }, ORIGIN_UNKNOWN);
         seat_fini(&ranks[i].seat);
     }
     return joined;

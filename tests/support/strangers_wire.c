@@ -62,8 +62,9 @@ void joiner_put_hello(struct joiner *joiner, struct wire_writer *out, int rank, 
 
 static const char *name_type(uint16_t type)
 {
-    static const char *const names[] = { NULL,      "OPEN", "CHALLENGE", "HELLO", "WELCOME",
-                                         "REFUSED", "NEWS", "GOODBYE",   "ASK",   "REPORT" };
+    static const char *const names[] = { NULL,      "OPEN",    "CHALLENGE", "HELLO",
+                                         "WELCOME", "REFUSED", "NEWS",      "GOODBYE",
+                                         "ASK",     "REPORT",  "BROKEN" };
     return type > 0 && type < sizeof names / sizeof *names ? names[type] : "?";
 }
 

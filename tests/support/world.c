@@ -21,6 +21,7 @@
  *   wait F            waits until the file F exists
  *   patient           ignores SIGTERM from now on, so that it sees what others ran into
  *   stay              waits for ever outside the library
+ *   become C          exec of a shell that runs the command C
  *   die N             sends itself signal N
  *   exit N            ends at once with status N, without cleaning up
  *   return N          ends as returning from main does */
@@ -287,10 +288,9 @@ static void act_expect(const char *argument)
         const char *name;
         int status;
     } statuses[] = {
-        { "PEER_LOST", HVD_ERR_PEER_LOST },
-        { "PEER_LEFT", HVD_ERR_PEER_LEFT },
-        { "SHUT_DOWN", HVD_ERR_SHUT_DOWN },
-        { "INVALID", HVD_ERR_INVALID },
+        { "PEER_LOST", HVD_ERR_PEER_LOST }, { "PEER_LEFT", HVD_ERR_PEER_LEFT },
+        { "SHUT_DOWN", HVD_ERR_SHUT_DOWN }, { "INVALID", HVD_ERR_INVALID },
+        { "SYSTEM", HVD_ERR_SYSTEM },
     };
     static float data[1 << 20];
     int expected = 1;
@@ -367,6 +367,11 @@ static void act_stay(const char *argument)
         pause();
 }
 
+static void act_become(const char *argument)
+{
+    execl("/bin/sh", "sh", "-c", argument, (char *)NULL);
+}
+
 static void act_die(const char *argument)
 {
     raise(atoi(argument));
@@ -405,6 +410,7 @@ static const struct {
     { "wait", act_wait, true },
     { "patient", act_patient, false },
     { "stay", act_stay, false },
+    { "become", act_become, true },
     { "die", act_die, true },
     { "exit", act_exit, true },
     { "return", act_return, true },

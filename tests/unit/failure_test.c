@@ -2,6 +2,7 @@
 /* Which of several failures every call is answered with, and what a departure is good for. */
 #include "lib/join/failure.h"
 
+#include "lib/base/join_protocol.h"
 #include "tests/support/unit.h"
 
 #include <pthread.h>
@@ -33,7 +34,7 @@ END_TEST
 
 START_TEST(a_lost_rank_is_the_answer_to_every_call_from_then_on)
 {
-    failure_record(&failure, HVD_ERR_PEER_LOST, "rank 3 on b was killed by signal 9");
+    failure_record(&failure, 3, HVD_ERR_PEER_LOST, "rank 3 on b was killed by signal 9");
     for (int i = 0; i < 3; i++) {
         err = (struct err){ 0 };
         ck_assert_int_eq(failure_check(&failure, &err), HVD_ERR_PEER_LOST);
@@ -46,7 +47,7 @@ END_TEST
 
 START_TEST(a_rank_that_has_left_breaks_nothing)
 {
-    failure_record(&failure, HVD_ERR_PEER_LEFT, "rank 2 has left");
+    failure_record(&failure, 3, HVD_ERR_PEER_LEFT, "rank 2 has left");
     ck_assert_int_eq(failure_check(&failure, &err), HVD_OK);
     ck_assert_int_eq(failure_departure(&failure, &err), HVD_ERR_PEER_LEFT);
     ck_assert_str_eq(err.text, "rank 2 has left");
@@ -55,11 +56,11 @@ END_TEST
 
 START_TEST(the_first_cause_and_the_first_departure_count)
 {
-    failure_record(&failure, HVD_ERR_PEER_LEFT, "rank 2");
-    failure_record(&failure, HVD_ERR_PEER_LEFT, "rank 3");
-    failure_record(&failure, HVD_ERR_PROTOCOL, "a frame too long");
-    failure_record(&failure, HVD_ERR_PEER_LOST, "rank 4");
-    failure_record(&failure, HVD_ERR_PEER_LEFT, "rank 5");
+    failure_record(&failure, 3, HVD_ERR_PEER_LEFT, "rank 2");
+    failure_record(&failure, 3, HVD_ERR_PEER_LEFT, "rank 3");
+    failure_record(&failure, 3, HVD_ERR_PROTOCOL, "a frame too long");
+    failure_record(&failure, 3, HVD_ERR_PEER_LOST, "rank 4");
+    failure_record(&failure, 3, HVD_ERR_PEER_LEFT, "rank 5");
     ck_assert_int_eq(failure_check(&failure, &err), HVD_ERR_PROTOCOL);
     ck_assert_str_eq(err.text, "a frame too long");
     ck_assert_int_eq(failure_departure(&failure, &err), HVD_ERR_PEER_LEFT);
@@ -73,10 +74,64 @@ START_TEST(a_text_is_taken_as_it_is_and_cut_at_the_end)
     memset(text, 'x', sizeof text - 1);
     memcpy(text, "100%s%n", 7);
     text[sizeof text - 1] = '\0';
-    failure_record(&failure, HVD_ERR_PEER_LOST, text);
+    failure_record(&failure, 3, HVD_ERR_PEER_LOST, text);
     ck_assert_int_eq(failure_check(&failure, &err), HVD_ERR_PEER_LOST);
     ck_assert_uint_eq(strlen(err.text), sizeof err.text - 1);
     ck_assert_int_eq(strncmp(err.text, text, strlen(err.text)), 0);
+}
+END_TEST
+
+/* What a listener has been told, and how often. */
+static struct {
+    int count, origin;
+    bool was_answered; /* a call had the answer before */
+    struct err err;
+} told;
+
+static void on_told(void *arg, const struct err *reason, int origin)
+{
+    ck_assert_ptr_eq(arg, &told);
+    told.count++;
+    told.origin = origin;
+    told.was_answered = failure_is_there(&failure);
+    told.err = *reason;
+}
+
+START_TEST(who_listens_is_told_of_the_first_cause_before_any_call_is)
+{
+    memset(&told, 0, sizeof told);
+    failure_listen(&failure, on_told, &told);
+    failure_record(&failure, 2, HVD_ERR_PEER_LEFT, "rank 2 has left");
+    ck_assert_int_eq(told.count, 0);
+    failure_record(&failure, 1, HVD_ERR_SYSTEM, "rank 1 on a: accept");
+    failure_record(&failure, 3, HVD_ERR_PEER_LOST, "rank 3");
+    ck_assert_int_eq(told.count, 1);
+    ck_assert_int_eq(told.origin, 1);
+    ck_assert(!told.was_answered);
+    ck_assert_int_eq(told.err.code, HVD_ERR_SYSTEM);
+    ck_assert_str_eq(told.err.text, "rank 1 on a: accept");
+}
+END_TEST
+
+START_TEST(who_listens_no_more_is_not_told)
+{
+    memset(&told, 0, sizeof told);
+    failure_listen(&failure, on_told, &told);
+    failure_listen(&failure, NULL, NULL);
+    failure_record(&failure, 1, HVD_ERR_SYSTEM, "rank 1 on a: accept");
+    ck_assert_int_eq(told.count, 0);
+    ck_assert(failure_is_there(&failure));
+}
+END_TEST
+
+START_TEST(the_first_cause_keeps_its_origin)
+{
+    ck_assert_int_eq(failure_origin(&failure), ORIGIN_UNKNOWN);
+    failure_record(&failure, 2, HVD_ERR_PEER_LEFT, "rank 2 has left");
+    ck_assert_int_eq(failure_origin(&failure), ORIGIN_UNKNOWN);
+    failure_record(&failure, 1, HVD_ERR_SYSTEM, "rank 1 on a: accept");
+    failure_record(&failure, 3, HVD_ERR_PEER_LOST, "rank 3");
+    ck_assert_int_eq(failure_origin(&failure), 1);
 }
 END_TEST
 
@@ -86,8 +141,8 @@ enum { THREADS = 8 };
 static void *record_and_check(void *arg)
 {
     struct err *answer = arg;
-    failure_record(&failure, HVD_ERR_PEER_LOST, answer->text);
-    failure_record(&failure, HVD_ERR_PEER_LEFT, answer->text);
+    failure_record(&failure, 3, HVD_ERR_PEER_LOST, answer->text);
+    failure_record(&failure, 3, HVD_ERR_PEER_LEFT, answer->text);
     failure_check(&failure, answer);
     return NULL;
 }
@@ -122,6 +177,9 @@ int main(void)
     tcase_add_test(tcase, a_rank_that_has_left_breaks_nothing);
     tcase_add_test(tcase, the_first_cause_and_the_first_departure_count);
     tcase_add_test(tcase, a_text_is_taken_as_it_is_and_cut_at_the_end);
+    tcase_add_test(tcase, who_listens_is_told_of_the_first_cause_before_any_call_is);
+    tcase_add_test(tcase, who_listens_no_more_is_not_told);
+    tcase_add_test(tcase, the_first_cause_keeps_its_origin);
     tcase_add_test(tcase, threads_that_fail_at_once_are_answered_alike);
     return unit_run(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose failure it was, in whatever order it became known. */
 #include "launcher/job_blame.h"
+#include "lib/base/join_protocol.h"
 #include "tests/support/unit.h"
 
 #include <signal.h>
@@ -23,9 +24,11 @@ static void setup(void)
         ranks[i] = (struct report_rank){
             .met = true, .host = i / 2, .end = END_TERMINATED, .wait_status = SIGTERM
         };
+    for (int i = 0; i < RANKS; i++)
+        ranks[i].parted_origin = ORIGIN_UNKNOWN;
     memset(hosts, 0, sizeof hosts);
     report = (struct job_report){
-        .ranks = ranks, .nranks = RANKS, .hosts = hosts, .nhosts = 2, .lost_rank = -1
+        .ranks = ranks, .nranks = RANKS, .hosts = hosts, .nhosts = 2, .origin_rank = -1
     };
 }
 
@@ -37,11 +40,27 @@ static void fails(int rank, int wait_status, uint64_t at_us, uint64_t slack_us)
     ranks[rank].slack_us = slack_us;
 }
 
-/* As it said when it left the rendezvous. */
+/* What the rendezvous saw first, and when hvdrun heard of it; 0: together with the rank's end. */
+static void loses(int rank, uint64_t at_us, const char *text)
+{
+    report.origin_rank = rank;
+    report.origin_status = HVD_ERR_PEER_LOST;
+    report.origin_us = at_us;
+    report.origin_ran_on = at_us > 0;
+    snprintf(report.origin_text, sizeof report.origin_text, "%s", text);
+}
+
+/* As it said when it left the rendezvous, or its world broke. */
 static void parts(int rank, int status, const char *text)
 {
     ranks[rank].parted_status = status;
     ranks[rank].parted_text = (char *)(uintptr_t)text;
+}
+
+static void parts_by(int rank, int origin, const char *text)
+{
+    parts(rank, HVD_ERR_SYSTEM, text);
+    ranks[rank].parted_origin = origin;
 }
 
 static void blamed(int rank, int witness)
@@ -121,7 +140,7 @@ START_TEST(who_gave_up_after_a_loss_was_told_is_not_to_blame)
 {
     fails(3, EXITED(5), 1000, 100);
     fails(0, EXITED(1), 1100, 100);
-    report.lost_rank = 3;
+    loses(3, 0, "");
     blamed(3, -1);
     fails(0, SIGSEGV, 1100, 100); /* no loss does that: the clocks leave it open */
     blamed(0, -1);
@@ -132,7 +151,7 @@ START_TEST(one_that_failed_before_the_loss_is_to_blame)
 {
     fails(0, EXITED(1), 500, 100);
     fails(3, EXITED(5), 1000, 100);
-    report.lost_rank = 3;
+    loses(3, 0, "");
     blamed(0, -1);
 }
 END_TEST
@@ -232,7 +251,7 @@ END_TEST
 START_TEST(who_was_never_there_has_lost_nobody)
 {
     fails(2, EXITED(0), 900, 0);
-    report.lost_rank = 2;
+    loses(2, 0, "");
     fails(1, EXITED(5), 1000, 0);
     ranks[1].met = false;
     blamed(1, -1);
@@ -243,9 +262,7 @@ START_TEST(who_ended_well_without_a_word_is_to_blame)
 {
     struct job_blame blame;
     fails(2, EXITED(0), 900, 0);
-    report.lost_rank = 2;
-    snprintf(report.lost_text, sizeof report.lost_text,
-             "rank 2 on node1 exited with status 0 without hvd_shutdown");
+    loses(2, 0, "rank 2 on node1 exited with status 0 without hvd_shutdown");
     fails(1, EXITED(1), 1000, 0);
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.rank, 2);
@@ -257,7 +274,7 @@ END_TEST
 START_TEST(who_ended_well_without_a_word_is_to_blame_whatever_host_was_lost_then)
 {
     fails(2, EXITED(0), 900, 0);
-    report.lost_rank = 2;
+    loses(2, 0, "");
     fails(1, EXITED(1), 1000, 0);
     parts(1, HVD_ERR_PEER_LOST, "rank 2 on node1 exited with status 0 without hvd_shutdown");
     hosts[0].lost = true;
@@ -271,6 +288,128 @@ START_TEST(a_failure_of_ones_own_comes_before_one_that_followed_a_departure)
     parts(0, HVD_ERR_PEER_LEFT, "barrier: rank 3 on b left (hvd_shutdown)");
     fails(3, EXITED(9), 1100, 0);
     blamed(3, -1);
+}
+END_TEST
+
+#define FULL "accept: Too many open files"
+
+/* Ranks 1 and 2 end in failure, and all know the same: it was rank 2's. */
+static void all_know_of_rank_2(int wait_status, uint64_t at_us)
+{
+    fails(1, EXITED(3), 1000, 0);
+    fails(2, wait_status, at_us, 0);
+    parts_by(1, 2, "rank 2 on node1: " FULL);
+    parts_by(2, 2, "rank 2 on node1: " FULL);
+    report.origin_rank = 2;
+    report.origin_status = HVD_ERR_SYSTEM;
+    report.origin_us = 900;
+    report.origin_ran_on = true;
+}
+
+START_TEST(who_failed_first_is_to_blame_though_another_ended_first)
+{
+    struct job_blame blame;
+    all_know_of_rank_2(EXITED(5), 2000);
+    ck_assert(job_blame_choose(&blame, &report));
+    ck_assert_int_eq(blame.rank, 2);
+    ck_assert_int_eq(blame.witness, -1);
+    ck_assert_str_eq(blame.text, FULL);
+}
+END_TEST
+
+/* It had no time to, or it has ended well. */
+START_TEST(who_failed_first_is_to_blame_though_it_did_not_end_in_failure)
+{
+    struct job_blame blame;
+    all_know_of_rank_2(SIGTERM, 2000);
+    for (int i = 0; i < 2; i++) {
+        ranks[2].end = i ? END_BY_ITSELF : END_TERMINATED;
+        ranks[2].wait_status = i ? EXITED(0) : SIGTERM;
+        ck_assert(job_blame_choose(&blame, &report));
+        ck_assert_int_eq(blame.rank, 2);
+        ck_assert_int_eq(blame.witness, 1);
+        ck_assert(blame.by_word);
+        ck_assert_str_eq(blame.text, FULL ", and rank 1 failed for it");
+    }
+}
+END_TEST
+
+START_TEST(who_was_not_heard_but_ended_after_the_origin_was_known_is_not_to_blame)
+{
+    all_know_of_rank_2(EXITED(5), 2000);
+    ranks[1].parted_status = HVD_OK;
+    blamed(2, -1);
+    fails(1, EXITED(3), 800, 50);
+    blamed(1, -1); /* it was before that */
+    fails(1, EXITED(3), 800, 100);
+    blamed(2, -1); /* it may have been */
+}
+END_TEST
+
+START_TEST(who_was_killed_before_is_to_blame_whatever_a_rank_says_of_itself)
+{
+    all_know_of_rank_2(EXITED(5), 2000);
+    fails(0, SIGKILL, 500, 0);
+    blamed(0, -1);
+}
+END_TEST
+
+START_TEST(an_origin_that_does_not_exist_is_not_to_blame)
+{
+    fails(1, EXITED(3), 1000, 0);
+    parts_by(1, RANKS, FULL);
+    blamed(1, -1);
+    parts_by(1, 1, "rank 12 on node1: " FULL);
+    struct job_blame blame;
+    ck_assert(job_blame_choose(&blame, &report));
+    ck_assert_str_eq(blame.text, "rank 12 on node1: " FULL); /* not its own name */
+}
+END_TEST
+
+/* As another program, after exec. */
+START_TEST(who_broke_off_and_ran_on_is_to_blame)
+{
+    struct job_blame blame;
+    loses(2, 900, "the connection to rank 2 on node1 broke");
+    ranks[2].ended_us = 2000; /* told to, later */
+    fails(1, EXITED(3), 1000, 0);
+    blamed(2, 1);
+    parts(1, HVD_ERR_PEER_LOST, "the connection to rank 2 on node1 broke");
+    ck_assert(job_blame_choose(&blame, &report));
+    ck_assert_int_eq(blame.rank, 2);
+    ck_assert(!blame.by_word);
+    ck_assert_str_eq(blame.text,
+                     "broke off without hvd_shutdown and ran on (exec?), and rank 1 needed it");
+    fails(2, EXITED(7), 3000, 0);
+    blamed(2, -1);
+}
+END_TEST
+
+START_TEST(who_left_before_all_had_come_is_to_blame)
+{
+    struct job_blame blame;
+    loses(2, 900, "rank 2 on node1 left (hvd_shutdown)");
+    report.origin_status = HVD_ERR_PEER_LEFT;
+    fails(1, EXITED(3), 1000, 0);
+    ck_assert(job_blame_choose(&blame, &report));
+    ck_assert_int_eq(blame.rank, 2);
+    ck_assert_str_eq(blame.text, "left before all had come, and rank 1 needed it");
+    fails(2, EXITED(0), 2000, 0);
+    ck_assert(job_blame_choose(&blame, &report));
+    ck_assert_str_eq(blame.text, "exited with status 0, and rank 1 needed it");
+}
+END_TEST
+
+START_TEST(who_broke_off_because_it_was_told_to_end_is_not_to_blame)
+{
+    fails(1, EXITED(3), 1000, 0);
+    parts(1, HVD_ERR_PEER_LOST, "the connection to rank 2 on node1 broke");
+    loses(2, 0, "rank 2 on node1 was killed by signal 15 (SIGTERM)");
+    ranks[2].ended_us = 1090;
+    blamed(1, -1);
+    loses(2, 1000, "the connection to rank 2 on node1 broke");
+    ranks[2].end = END_LOST;
+    blamed(1, -1);
 }
 END_TEST
 
@@ -298,6 +437,14 @@ int main(void)
     tcase_add_test(tcase, who_ended_well_without_a_word_is_to_blame);
     tcase_add_test(tcase, who_ended_well_without_a_word_is_to_blame_whatever_host_was_lost_then);
     tcase_add_test(tcase, a_failure_of_ones_own_comes_before_one_that_followed_a_departure);
+    tcase_add_test(tcase, who_failed_first_is_to_blame_though_another_ended_first);
+    tcase_add_test(tcase, who_failed_first_is_to_blame_though_it_did_not_end_in_failure);
+    tcase_add_test(tcase, who_was_not_heard_but_ended_after_the_origin_was_known_is_not_to_blame);
+    tcase_add_test(tcase, who_was_killed_before_is_to_blame_whatever_a_rank_says_of_itself);
+    tcase_add_test(tcase, an_origin_that_does_not_exist_is_not_to_blame);
+    tcase_add_test(tcase, who_broke_off_and_ran_on_is_to_blame);
+    tcase_add_test(tcase, who_left_before_all_had_come_is_to_blame);
+    tcase_add_test(tcase, who_broke_off_because_it_was_told_to_end_is_not_to_blame);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

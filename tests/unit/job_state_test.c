@@ -252,11 +252,22 @@ END_TEST
 START_TEST(a_rank_killed_for_want_of_memory_is_told_so)
 {
     job_state_on_rank_exited(&state, 0, 2, killed(SIGKILL), 1);
-    job_state_blame(&state, 0, 3, killed(SIGKILL), 2000, true);
+    job_state_blame(&state, 0, 3, killed(SIGKILL), 2000, true, "");
     ck_assert_str_eq(verdict(4711, 13000),
                      "FAILED rank 3 on node1 (pid 4711): killed by signal 9 (SIGKILL; kernel OOM "
                      "counter rose) after 2.0 s; 0 other ranks terminated, 0 left");
     ck_assert_int_eq(state.exit_status, 137);
+}
+END_TEST
+
+START_TEST(what_has_failed_in_a_rank_is_told)
+{
+    job_state_on_rank_exited(&state, 0, 2, exited(1), 1);
+    job_state_blame(&state, 0, 3, exited(5), 2000, false, "accept: Too many open files");
+    ck_assert_str_eq(verdict(4711, 13000),
+                     "FAILED rank 3 on node1 (pid 4711): exited with status 5 after 2.0 s: accept: "
+                     "Too many open files; 0 other ranks terminated, 0 left");
+    ck_assert_int_eq(state.exit_status, 5);
 }
 END_TEST
 
@@ -265,7 +276,8 @@ START_TEST(a_rank_that_left_is_blamed_instead_of_who_needed_it)
     job_state_on_rank_exited(&state, 0, 2, exited(0), 1);
     job_state_on_rank_exited(&state, 0, 1, exited(1), 2);
     job_state_on_rank_exited(&state, 0, 0, killed(SIGTERM), 3);
-    job_state_blame_left(&state, 0, 2, 1, false, "left before barrier, for which rank 1 waited");
+    job_state_blame_left(&state, 0, 2, 1, false, STATUS_PROTOCOL,
+                         "left before barrier, for which rank 1 waited");
     state.left = 2;
     ck_assert_str_eq(verdict(4711, 13000),
                      "FAILED rank 2 on node1 (pid 4711): left before barrier, for which rank 1 "
@@ -287,7 +299,7 @@ START_TEST(who_left_is_not_one_of_the_others)
     job_state_on_rank_exited(&state, 0, second, exited(second == 1), 2);
     job_state_on_rank_exited(&state, 0, 0, killed(SIGTERM), 3);
     job_state_on_rank_exited(&state, 0, 3, killed(SIGTERM), 3);
-    job_state_blame_left(&state, 0, 2, 1, leavers[_i].terminated, "left");
+    job_state_blame_left(&state, 0, 2, 1, leavers[_i].terminated, STATUS_PROTOCOL, "left");
     ck_assert_int_eq(state.terminated, 3);
 }
 END_TEST
@@ -312,8 +324,8 @@ START_TEST(a_rank_that_was_stopped_stays_the_verdict)
 {
     job_state_on_rank_stopped(&state, 0, 1, SIGSTOP, 500);
     job_state_on_rank_exited(&state, 0, 2, exited(3), 501);
-    job_state_blame(&state, 0, 2, exited(3), 501, false);
-    job_state_blame_left(&state, 0, 2, 3, true, "left");
+    job_state_blame(&state, 0, 2, exited(3), 501, false, "");
+    job_state_blame_left(&state, 0, 2, 3, true, STATUS_PROTOCOL, "left");
     job_state_blame_host(&state, 1, STATUS_HOST_LOST, "it heard nothing");
     ck_assert_int_eq(state.cause, CAUSE_RANK);
     ck_assert_int_eq(state.cause_rank, 1);
@@ -442,6 +454,7 @@ int main(void)
     tcase_add_test(tcase, time_may_be_up_while_only_output_is_on_its_way);
     tcase_add_test(tcase, a_rank_that_is_stopped_may_be_a_failure);
     tcase_add_test(tcase, a_rank_killed_for_want_of_memory_is_told_so);
+    tcase_add_test(tcase, what_has_failed_in_a_rank_is_told);
     tcase_add_test(tcase, a_rank_that_left_is_blamed_instead_of_who_needed_it);
     tcase_add_test(tcase, a_host_may_be_the_verdict_when_all_is_known);
     tcase_add_loop_test(tcase, who_left_is_not_one_of_the_others, 0,

@@ -22,8 +22,11 @@ static struct join_welcome welcome = {
                     { 2, "b", { 2, { "[2001:db8::1]:81", "192.0.2.2:82" } } } },
 };
 static struct join_refused refused = { HVD_ERR_TIMEOUT, "rank 1 on b is missing" };
-static struct join_news news = { HVD_ERR_PEER_LEFT, 2, "rank 2 on b has left" };
-static struct join_goodbye goodbye = { HVD_ERR_MISMATCH, "allreduce 'a'" };
+static struct join_news news = { HVD_ERR_PEER_LEFT, 2, 2, "rank 2 on b has left" };
+static struct join_goodbye goodbye = { HVD_ERR_MISMATCH, ORIGIN_UNKNOWN, "allreduce 'a'" };
+static struct join_goodbye broken = { HVD_ERR_SYSTEM, 1, "rank 1 on b: accept" };
+
+#define join_broken_encode join_goodbye_encode /* the body is the same */
 static struct join_ask ask = { JOIN_REPORT_MAX };
 static struct join_report report = { "waiting for allreduce 'a'\nand for 'b'\n" };
 
@@ -34,7 +37,7 @@ static union {
     struct join_welcome welcome;
     struct join_refused refused;
     struct join_news news;
-    struct join_goodbye goodbye;
+    struct join_goodbye goodbye, broken;
     struct join_ask ask;
     struct join_report report;
 } decoded;
@@ -56,6 +59,7 @@ MESSAGE(welcome)
 MESSAGE(refused)
 MESSAGE(news)
 MESSAGE(goodbye)
+MESSAGE(broken)
 MESSAGE(ask)
 MESSAGE(report)
 
@@ -71,8 +75,8 @@ static const struct {
     void (*encode)(struct wire_writer *writer);
     int (*decode)(struct wire_reader *reader, struct err *err);
 } messages[] = {
-    ROW(open), ROW(challenge), ROW(hello), ROW(welcome), ROW(refused),
-    ROW(news), ROW(goodbye),   ROW(ask),   ROW(report),
+    ROW(open), ROW(challenge), ROW(hello),  ROW(welcome), ROW(refused),
+    ROW(news), ROW(goodbye),   ROW(broken), ROW(ask),     ROW(report),
 };
 
 START_TEST(a_message_comes_back_as_it_was)
@@ -130,6 +134,12 @@ START_TEST(a_message_with_a_byte_too_many_is_refused)
 }
 END_TEST
 
+static void check_origin(int origin)
+{
+    ck_assert_int_ge(origin, ORIGIN_UNKNOWN);
+    ck_assert_int_lt(origin, WORLD_SIZE_MAX);
+}
+
 static void check_text(const char *text, bool lines)
 {
     for (; *text; text++)
@@ -153,10 +163,17 @@ static void check_decoded(const void *original)
     } else if (original == &news) {
         ck_assert_int_lt(decoded.news.status, 0);
         ck_assert_int_ge(decoded.news.status, HVD_ERR_FORKED);
+        check_origin(decoded.news.origin);
     } else if (original == &goodbye) {
         ck_assert_int_lt(decoded.goodbye.status, 0); /* because there is a text */
         ck_assert_int_ge(decoded.goodbye.status, HVD_ERR_FORKED);
         check_text(decoded.goodbye.text, false);
+        check_origin(decoded.goodbye.origin);
+    } else if (original == &broken) {
+        ck_assert_int_lt(decoded.broken.status, 0);
+        ck_assert_int_ne(decoded.broken.status, HVD_ERR_PEER_LEFT);
+        check_text(decoded.broken.text, false);
+        check_origin(decoded.broken.origin);
     } else if (original == &ask) {
         ck_assert_int_ge(decoded.ask.size, 1);
         ck_assert_int_le(decoded.ask.size, JOIN_REPORT_MAX);

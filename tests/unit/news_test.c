@@ -240,7 +240,7 @@ static void send_forgery(void)
 static void send_goodbye(void)
 {
     struct wire_writer body = { 0 }, out = { 0 };
-    join_goodbye_encode(&body, &(struct join_goodbye){ .status = HVD_OK });
+    join_goodbye_encode(&body, &(struct join_goodbye){ .origin = ORIGIN_UNKNOWN });
     put(&out, JOIN_GOODBYE, &body);
     send_out(&out);
 }
@@ -328,7 +328,7 @@ static void *ask_often(void *argument)
 
 static void *say_goodbye(void *argument)
 {
-    join_goodbye(&connection, &(struct err){ .code = HVD_OK });
+    join_goodbye(&connection, &(struct err){ .code = HVD_OK }, ORIGIN_UNKNOWN);
     return argument;
 }
 
@@ -359,7 +359,7 @@ END_TEST
 START_TEST(a_goodbye_tells_why)
 {
     start();
-    join_goodbye(&connection, &(struct err){ HVD_ERR_PROTOCOL, "a wrong frame" });
+    join_goodbye(&connection, &(struct err){ HVD_ERR_PROTOCOL, "a wrong frame" }, ORIGIN_UNKNOWN);
     expect_goodbye(HVD_ERR_PROTOCOL, "a wrong frame");
 }
 END_TEST
@@ -367,7 +367,7 @@ END_TEST
 START_TEST(a_goodbye_without_a_failure_has_no_text)
 {
     start();
-    join_goodbye(&connection, &(struct err){ HVD_OK, "left from before" });
+    join_goodbye(&connection, &(struct err){ HVD_OK, "left from before" }, ORIGIN_UNKNOWN);
     expect_goodbye(HVD_OK, "");
 }
 END_TEST
@@ -384,7 +384,7 @@ START_TEST(a_rendezvous_that_does_not_read_does_not_keep_a_rank_from_leaving)
     fill_up();
     start();
     send_ask(JOIN_REPORT_MAX);
-    join_goodbye(&connection, &(struct err){ .code = HVD_OK });
+    join_goodbye(&connection, &(struct err){ .code = HVD_OK }, ORIGIN_UNKNOWN);
     news_stop(&news);
     ck_assert_int_eq(failure_check(&failure, &err), HVD_OK);
 }
@@ -404,7 +404,7 @@ START_TEST(after_half_a_frame_nothing_is_sent)
     ck_assert(connection.cut_off);
     while (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
         ;
-    join_goodbye(&connection, &(struct err){ .code = HVD_OK });
+    join_goodbye(&connection, &(struct err){ .code = HVD_OK }, ORIGIN_UNKNOWN);
     ck_assert_int_lt(recv(fd, bytes, sizeof bytes, MSG_DONTWAIT), 0);
 }
 END_TEST
@@ -429,7 +429,7 @@ START_TEST(an_answer_arrives)
     ck_assert_msg(rc == HVD_OK, "%s", err.text);
     ck_assert_int_eq(read(mini.reports, text, sizeof text - 1), (ssize_t)strlen(said));
     ck_assert_str_eq(text, said);
-    join_goodbye(&seat.connection, &(struct err){ .code = HVD_OK });
+    join_goodbye(&seat.connection, &(struct err){ .code = HVD_OK }, ORIGIN_UNKNOWN);
     news_stop(&news);
     seat_fini(&seat);
     mini_rendezvous_stop(&mini);

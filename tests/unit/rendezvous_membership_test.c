@@ -5,6 +5,7 @@
  *   j1      rank 1 joins                     g1           rank 1 says GOODBYE
  *   j1/4    ... and says the size is 4       g1:text      ... because of HVD_ERR_PROTOCOL, "text"
  *                                            g1<          ... because others have left
+ *   w1:text  rank 1 says BROKEN, by itself   w1/2:text    ... by the failure of rank 2
  *   e1:text_     the launcher: rank 1 "text "
  *   b1      rank 1's connection breaks       @250         it is 250 ms now; a tick */
 #include "rendezvous/membership.h"
@@ -113,7 +114,24 @@ static const struct {
                "news 2 -11 rank 0: rank 0 on node0 left (hvd_shutdown)\n" },
     { "a loss after a failure is told of", 3, "j0 j1 j2 g1:broken b0 @100",
       WELCOME3 "news 0 -6 rank 1: broken\nnews 2 -6 rank 1: broken\n"
-               "news 2 -10 rank 0: the connection to rank 0 on node0 broke\n" },
+               "news 2 -10 rank 0 (origin 1): the connection to rank 0 on node0 broke\n" },
+    { "a world that is broken is told of at once, to those who have not said so", 4,
+      "j0 j1 j2 j3 w1:broken w0/1:broken g1:broken w3/1:broken",
+      "welcome 0\nwelcome 1\nwelcome 2\nwelcome 3\ncomplete\n"
+      "news 0 -6 rank 1: broken\nnews 2 -6 rank 1: broken\nnews 3 -6 rank 1: broken\n" },
+    { "who hands a failure on hands its origin on", 3, "j0 j1 j2 w0/1:broken",
+      WELCOME3 "news 1 -6 rank 0 (origin 1): broken\nnews 2 -6 rank 0 (origin 1): broken\n" },
+    { "a loss after that is told with the origin", 3, "j0 j1 j2 w1:broken b0 @100",
+      WELCOME3 "news 0 -6 rank 1: broken\nnews 2 -6 rank 1: broken\n"
+               "news 2 -10 rank 0 (origin 1): the connection to rank 0 on node0 broke\n" },
+    { "a world is broken after a departure, too", 3, "j0 j1 j2 g0 w1:broken",
+      WELCOME3 "news 1 -11 rank 0: rank 0 on node0 left (hvd_shutdown)\n"
+               "news 2 -11 rank 0: rank 0 on node0 left (hvd_shutdown)\n"
+               "news 2 -6 rank 1: broken\n" },
+    { "what a rank says that was lost changes nothing", 3,
+      "j0 j1 j2 b1 e1:exited_with_status_1 w1:broken",
+      WELCOME3 "news 0 -10 rank 1: rank 1 on node0 exited with status 1\n"
+               "news 2 -10 rank 1: rank 1 on node0 exited with status 1\n" },
     { "a failure before the world is complete refuses those that wait", 3, "j0 j1 g1:broken j2",
       "refuse 0 -6: broken\nrefused -6: broken\n" },
     { "a loss after a departure is told of", 3, "j0 j1 j2 g1 b0 e0:exited_with_status_1",
@@ -180,6 +198,14 @@ static void world_init(int size, uint64_t start_timeout_ms)
     ck_assert_int_eq(membership_init(&world, slots, size, start_timeout_ms, &err), HVD_OK);
 }
 
+/* "" if it is the rank's own. */
+static const char *origin_words(const struct join_news *news)
+{
+    static char words[32];
+    snprintf(words, sizeof words, " (origin %d)", news->origin);
+    return news->origin == news->rank ? "" : words;
+}
+
 static void log_actions(struct log *log)
 {
     struct membership_action action;
@@ -190,8 +216,8 @@ static void log_actions(struct log *log)
         else if (action.act == MEMBERSHIP_REFUSE)
             say(log, "refuse %d %d: %s\n", action.rank, cause->status, cause->text);
         else if (action.act == MEMBERSHIP_NEWS)
-            say(log, "news %d %d rank %d: %s\n", action.rank, cause->status, cause->rank,
-                cause->text);
+            say(log, "news %d %d rank %d%s: %s\n", action.rank, cause->status, cause->rank,
+                origin_words(cause), cause->text);
         else if (action.act == MEMBERSHIP_COMPLETE)
             say(log, "complete\n");
         else
@@ -217,16 +243,28 @@ static void ended(int rank, const char *how, uint64_t now_ms)
     membership_ended(&world, rank, words, now_ms);
 }
 
+static struct join_goodbye failure_of(int origin, const char *text)
+{
+    struct join_goodbye failure = { .status = HVD_ERR_PROTOCOL, .origin = origin };
+    snprintf(failure.text, sizeof failure.text, "%s", text);
+    return failure;
+}
+
 static void goodbye(int rank, const char *words)
 {
-    struct join_goodbye goodbye = { .status = HVD_OK };
+    struct join_goodbye goodbye = { .origin = ORIGIN_UNKNOWN };
     if (*words == '<')
-        goodbye = (struct join_goodbye){ HVD_ERR_PEER_LEFT, "some rank has left" };
-    if (*words == ':') {
-        goodbye.status = HVD_ERR_PROTOCOL;
-        snprintf(goodbye.text, sizeof goodbye.text, "%s", words + 1);
-    }
+        goodbye = (struct join_goodbye){ HVD_ERR_PEER_LEFT, ORIGIN_UNKNOWN, "some rank has left" };
+    if (*words == ':')
+        goodbye = failure_of(rank, words + 1);
     membership_goodbye(&world, rank, &goodbye);
+}
+
+static void word(int rank, char *words)
+{
+    int origin = *words == '/' ? (int)strtol(words + 1, &words, 10) : rank;
+    struct join_goodbye failure = failure_of(origin, words + 1);
+    membership_word(&world, rank, &failure);
 }
 
 static void play_event(struct log *log, const char *event, uint64_t *now_ms)
@@ -238,6 +276,8 @@ static void play_event(struct log *log, const char *event, uint64_t *now_ms)
         join(log, rank, *end ? atoi(end + 1) : world.size, *now_ms);
     else if (*event == 'g')
         goodbye(rank, end);
+    else if (*event == 'w')
+        word(rank, end);
     else if (*event == 'b')
         membership_broke(&world, rank, *now_ms);
     else if (*event == 'e')
@@ -264,6 +304,51 @@ START_TEST(each_scenario_tells_whom_it_concerns)
     ck_assert_msg(strcmp(log.text, scenarios[_i].expected) == 0,
                   "%s\n%s\nexpected:\n%s\nbut was:\n%s", scenarios[_i].sentence,
                   scenarios[_i].events, scenarios[_i].expected, log.text);
+    membership_fini(&world);
+}
+END_TEST
+
+/* Whose failure it was first; -1: nobody knows, or nothing has failed. */
+static const struct {
+    const char *sentence, *events;
+    int rank, status;
+    const char *text;
+} origins[] = {
+    { "nothing has failed", "j0 j1 j2 g0 g1 g2", -1, HVD_OK, "" },
+    { "a rank that says so is it", "j0 j1 j2 w1:broken w0/1:broken", 1, HVD_ERR_PROTOCOL,
+      "broken" },
+    { "so it is when another is heard first", "j0 j1 j2 w0/1:broken w1:broken", 1, HVD_ERR_PROTOCOL,
+      "broken" },
+    { "or is the only one that is heard", "j0 j1 j2 w0/1:broken b1 e1:exited_with_status_1", 1,
+      HVD_ERR_PROTOCOL, "broken" },
+    { "or says it when it leaves", "j0 j1 j2 g0 g1:broken b2 @100", 1, HVD_ERR_PROTOCOL, "broken" },
+    { "who ends after that is not", "j0 j1 j2 w1:broken b0 e0:exited_with_status_1", 1,
+      HVD_ERR_PROTOCOL, "broken" },
+    { "of two that say it of themselves it is the first", "j0 j1 j2 w2:full w1:broken", 2,
+      HVD_ERR_PROTOCOL, "full" },
+    { "a rank that is lost is it", "j0 j1 j2 b2 @100 w0/2:x", 2, HVD_ERR_PEER_LOST,
+      "the connection to rank 2 on node1 broke" },
+    { "also when somebody knew before that something had broken", "j0 j1 j2 w0/-1:x b2 @100", 2,
+      HVD_ERR_PEER_LOST, "the connection to rank 2 on node1 broke" },
+    { "a rank that says so after a loss is not", "j0 j1 j2 b2 e2:exited_with_status_1 w1:broken", 2,
+      HVD_ERR_PEER_LOST, "rank 2 on node1 exited with status 1" },
+    { "a rank that does not exist is not", "j0 j1 j2 w0/3:x w0/65535:x", -1, HVD_OK, "" },
+    { "a rank that left before all had come is", "j0 j1 g1", 1, HVD_ERR_PEER_LEFT,
+      "rank 1 on node0 left (hvd_shutdown)" },
+    { "nor is anybody when time is over", "j0 @30000 b0 @99999", -1, HVD_OK, "" },
+};
+
+START_TEST(the_first_that_failed_is_the_origin)
+{
+    struct log log = { 0 };
+    world_init(3, START_TIMEOUT_MS);
+    play(&log, origins[_i].events);
+    const struct join_news *origin = &world.origin;
+    ck_assert_msg(origin->status == origins[_i].status, "%s: %d", origins[_i].sentence,
+                  origin->status);
+    ck_assert_str_eq(origin->text, origins[_i].text);
+    if (origin->status != HVD_OK)
+        ck_assert_int_eq(origin->rank, origins[_i].rank);
     membership_fini(&world);
 }
 END_TEST
@@ -483,6 +568,8 @@ static Suite *suite(void)
     TCase *tcase = tcase_create("membership");
     tcase_add_loop_test(tcase, each_scenario_tells_whom_it_concerns, 0,
                         sizeof scenarios / sizeof *scenarios);
+    tcase_add_loop_test(tcase, the_first_that_failed_is_the_origin, 0,
+                        sizeof origins / sizeof *origins);
     tcase_add_loop_test(tcase, all_orders_of_three_ranks_are_welcomed_alike, 0, 6);
     tcase_add_loop_test(tcase, an_exit_between_any_joins_leaves_nobody_waiting, 0, 6);
     tcase_add_loop_test(tcase, every_rank_gets_its_place_and_its_neighbours, 0, 5);
