@@ -42,7 +42,7 @@ const char *show_token(struct shown *shown, const char *text, size_t length)
     return shown->text;
 }
 
-static const char *show_source(struct shown *shown, const char *source)
+const char *show_source(struct shown *shown, const char *source)
 {
     char quoted[QUOTED_SIZE];
     size_t length = strlen(source);

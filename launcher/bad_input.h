@@ -24,6 +24,9 @@ struct shown {
  * shown->text. */
 const char *show_token(struct shown *shown, const char *text, size_t length);
 
+/* The same of its end, where a file's name and line stand. */
+const char *show_source(struct shown *shown, const char *source);
+
 /* Fails with HVD_ERR_INVALID and "SOURCE: " before the formatted text. Of a long source the end is
  * kept, where a file's name and line stand. `source` may be NULL for none. */
 int bad_input(struct err *err, const char *source, const char *format, ...)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Setting a job up; see job_setup.h. Fails on hosts that cannot be understood, on more ranks than
- * slots, on interfaces of hosts that the job does not have, or by which its ranks cannot be reached;
- * then when descriptors are short, the working directory is gone, or hvdagent is not there. */
+ * slots, on interfaces of hosts that the job does not have, or by which its ranks cannot be reached,
+ * on a report in the way of other files; then when descriptors are short, the working directory is gone, or hvdagent is not there. */
 #include <config.h>
 
 #include "src/job_setup.h"
@@ -13,6 +13,7 @@
 #include "launcher/worker_environment.h"
 #include "src/agent_path.h"
 #include "src/host_interfaces.h"
+#include "src/report_path.h"
 #include "src/ssh_way.h"
 
 #include <errno.h>
@@ -81,6 +82,15 @@ static int deal_out_interfaces(struct job_setup *setup, struct err *err)
     return rc;
 }
 
+/* --check-hosts writes neither. */
+static int check_report(const struct job_setup *setup, struct err *err)
+{
+    const struct hvdrun_options *options = setup->options;
+    if (!options->report || !options->output_filename || options->check_hosts)
+        return HVD_OK;
+    return report_path_check(options->report, options->output_filename, setup->plan.size, err);
+}
+
 int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options, struct err *err)
 {
     setup->options = options;
@@ -94,7 +104,9 @@ int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options
     if ((rc = rank_plan_make(&setup->plan, &setup->hosts, np,
                              by_node ? RANKS_BY_NODE : RANKS_BY_SLOT, err)) < 0)
         return rc;
-    return deal_out_interfaces(setup, err);
+    if ((rc = deal_out_interfaces(setup, err)) < 0)
+        return rc;
+    return check_report(setup, err);
 }
 
 bool job_setup_needs_ssh(const struct job_setup *setup)
