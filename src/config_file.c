@@ -258,7 +258,7 @@ static int read_value(struct config *config, const struct config_node *node, str
         rc = fail_type(node, type, source, err);
     else if (type != TYPE_SECTION)
         rc = set_option(config, node, source, err);
-    free(source);
+    string_list_take(&config->options->sources, source); /* for what follows from several keys */
     return rc;
 }
 

@@ -98,23 +98,38 @@ static void note_foreign(struct hvdrun_options *options, const struct options_se
                 xasprintf("%s: for Horovod and NCCL; libhvd does not read it", foreign[i]));
 }
 
-/* rank_settings_check() would refuse this, but name variables where options were given. */
+/* Where the value of an option or of its variable comes from; one that was not given has its
+ * default, and the option is named. */
+static const char *source_of(const struct options_seen *seen, const char *option,
+                             const char *variable)
+{
+    const char *source = given(seen, option);
+    if (source)
+        return source;
+    return getenv(variable + 1) ? variable : option;
+}
+
+/* rank_settings_check() would refuse this, but name variables where options or keys were given. */
 static int check_stall_times(const struct hvdrun_options *options, const struct options_seen *seen,
                              struct err *err)
 {
-    const char *name = given(seen, "--stall-check-shutdown-time-seconds");
-    const char *shutdown = string_list_variable(&options->set, ENV_STALL_SHUTDOWN_TIME);
+    static const char before[] = "--stall-check-warning-time-seconds";
+    static const char after[] = "--stall-check-shutdown-time-seconds";
+    const char *shutdown = rank_settings_variable(&options->set, ENV_STALL_SHUTDOWN_TIME);
     const char *warning = rank_settings_variable(&options->set, ENV_STALL_CHECK_TIME);
     const char *off = rank_settings_variable(&options->set, ENV_STALL_CHECK_DISABLE);
     bool is_off = off && strcmp(off, "0") != 0 && strcasecmp(off, "false") != 0;
     int shutdown_s = 0, warning_s = SETTINGS_STALL_CHECK_S;
     if (warning)
         number_parse(&warning_s, warning, strlen(warning), 1, 999999999);
-    if (!name || !shutdown || is_off ||
+    if ((!given(seen, before) && !given(seen, after)) || !shutdown || is_off ||
         number_parse(&shutdown_s, shutdown, strlen(shutdown), 1, warning_s - 1) != NUMBER_OK)
         return HVD_OK;
-    return bad_input(err, name, "is %d, less than %d of --stall-check-warning-time-seconds",
-                     shutdown_s, warning_s);
+    struct shown shown;
+    const char *warned = source_of(seen, before, "$" ENV_STALL_CHECK_TIME);
+    return bad_input(err, source_of(seen, after, "$" ENV_STALL_SHUTDOWN_TIME),
+                     "is %d, less than %d of %s", shutdown_s, warning_s,
+                     show_source(&shown, warned));
 }
 
 /* Files have all of these, whether it is enabled or not. */
@@ -201,6 +216,7 @@ void hvdrun_options_fini(struct hvdrun_options *options)
     string_list_fini(&options->exports);
     string_list_fini(&options->warnings);
     string_list_fini(&options->notes);
+    string_list_fini(&options->sources);
 }
 
 char *hvdrun_options_answer(const struct hvdrun_options *options)

@@ -61,6 +61,7 @@ struct hvdrun_options {
 
     struct string_list warnings; /* a line each; for people */
     struct string_list notes;    /* the same, with --verbose */
+    struct string_list sources;  /* where each value of the configuration file stands */
     char **command;              /* program and arguments, ended by NULL: the tail of argv */
 };
 

@@ -153,6 +153,6 @@ int options_set(const struct option_table *table, void *target, struct options_s
         return bad_input(err, source, "unknown option: '%s'", name);
     int rc = option_set(found.row, target, value, source, err);
     if (rc == HVD_OK)
-        seen->name[found.row - table->rows] = found.name;
+        seen->name[found.row - table->rows] = source;
     return rc;
 }

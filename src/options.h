@@ -81,7 +81,7 @@ struct option_table {
 
 /* What was there. */
 struct options_seen {
-    const char *name[OPTION_ROWS_MAX]; /* under which row i was given; NULL if it was not */
+    const char *name[OPTION_ROWS_MAX]; /* under which, or where, row i was given; or NULL */
     bool final;                        /* an OPTION_FINAL was; the rest was not read */
     char **rest;                       /* the command: the tail of argv */
 };
@@ -102,12 +102,14 @@ int options_read_variables(const struct option_table *table, void *target,
 /* Is there an option called `name`, in full, refused or not, but ours? */
 bool options_has(const struct option_table *table, const char *name);
 
-/* Under which name the option called `name`, or a rival of it, was given; NULL if neither was. */
+/* Under which name, or from which source, the option called `name`, or a rival of it, was given;
+ * NULL if neither was. */
 const char *options_given(const struct option_table *table, const struct options_seen *seen,
                           const char *name);
 
 /* Sets the option called `name`, in full, as the command line does, and notes it; a refused one
- * fails. `value` is NULL for one without. `source` says where it came from. */
+ * fails. `value` is NULL for one without. `source` says where it came from; it is borrowed as long
+ * as `seen` is used, in which it stands for the name. */
 int options_set(const struct option_table *table, void *target, struct options_seen *seen,
                 const char *name, const char *value, const char *source, struct err *err);
 

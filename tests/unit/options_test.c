@@ -402,7 +402,7 @@ START_TEST(an_option_can_be_set_by_its_name)
     ck_assert_ptr_null(options_given(&list_table, &seen, "--fly"));
     int rc = options_set(&list_table, &settings, &seen, "--level", "low", "f:1", &err);
     ck_assert_int_eq(rc, HVD_OK);
-    ck_assert_str_eq(options_given(&list_table, &seen, "--level"), "--level");
+    ck_assert_str_eq(options_given(&list_table, &seen, "--level"), "f:1");
     expect_list(&settings.set, "COLOUR=0 LEVEL=low");
     rc = options_set(&list_table, &settings, &seen, "--megabytes", "x", "f:2", &err);
     ck_assert_int_eq(rc, HVD_ERR_INVALID);
