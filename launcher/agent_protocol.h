@@ -22,7 +22,8 @@
  *                                      <-  STDIN_CREDIT nbytes
  *   SIGNAL   signum                    ->             to every rank's process group
  *   STOP     signum, grace             ->             signum now, SIGKILL after the grace
- *                                      <-  STOPPED    rank, signum: somebody has stopped it
+ *                                      <-  STOPPED    rank, signum: somebody has stopped it;
+ *                                                     SIGCONT: it goes on
  *                                      <-  EXITED     rank, wait status, milliseconds since START,
  *                                                     when, whether STOP had come before
  *                                      <-  RELAY_OPEN id, own: somebody dialled the rendezvous

@@ -248,7 +248,7 @@ static void report_exit(struct agent *agent, const struct ended *ended)
     frame_link_send(&agent->link);
 }
 
-/* By somebody: not when hvdrun stops too, nor on the way to its end. */
+/* By somebody, or SIGCONT: it goes on. Not when hvdrun stops too, nor on the way to its end. */
 static void report_stop(struct agent *agent, const struct agent_rank *rank, int signum)
 {
     struct agent_rank_number stopped = { rank->rank, 0, (uint32_t)signum };
@@ -279,11 +279,12 @@ bool agent_reap(struct agent *agent)
     struct ended *ended = xcalloc((size_t)agent->nranks + 1, sizeof *ended);
     size_t count = 0;
     pid_t pid;
-    for (int status; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
+    for (int status; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
         struct agent_rank *rank = rank_of_pid(agent, pid);
-        if (rank && WIFSTOPPED(status))
-            report_stop(agent, rank, WSTOPSIG(status));
-        if (!rank || WIFSTOPPED(status))
+        bool is_end = WIFEXITED(status) || WIFSIGNALED(status);
+        if (rank && !is_end)
+            report_stop(agent, rank, WIFSTOPPED(status) ? WSTOPSIG(status) : SIGCONT);
+        if (!rank || !is_end)
             continue;
         rank->running = false;
         agent->nrunning--;

@@ -67,6 +67,9 @@ struct job_meeting {
 
     /* A rank has ended; `how` is "was killed by signal 9 (SIGKILL)" or "exited with status 3". */
     void (*on_rank_ended)(void *context, int rank, const char *how);
+
+    /* What is every rank doing? job_rank_told() brings the answers, in order of rank. */
+    void (*on_question)(void *context);
     void *context;
 };
 
@@ -103,6 +106,10 @@ void job_relay_end(struct job *job, int host, uint32_t id);
 void job_rank_met(struct job *job, int rank);
 void job_rank_parted(struct job *job, int rank, int status, int origin, const char *text);
 void job_world_failed(struct job *job, int rank, int status, const char *text);
+
+/* What a rank is doing, in its own words, or why it does not say so. False: the job has not asked
+ * for that, and somebody else may want to know. */
+bool job_rank_told(struct job *job, int rank, const char *text);
 
 /* A signal has come to hvdrun: SIGINT, SIGTERM and SIGHUP stop the job, SIGTSTP and SIGCONT stop
  * and continue the ranks, others are passed on. */

@@ -226,6 +226,12 @@ int job_host_waiting_rank(const struct job_host *host)
     return -1;
 }
 
+bool job_host_rank_is_stopped(const struct job_host *host, int rank)
+{
+    const struct host_rank *found = job_host_find_rank((struct job_host *)host, rank);
+    return found && found->phase == RANK_RUNNING && found->stopped;
+}
+
 bool job_host_is_starting(const struct job_host *host)
 {
     return host->phase == HOST_RUNNING && job_host_waiting_rank(host) >= 0;

@@ -75,7 +75,8 @@ struct host_rank {
     enum rank_phase phase;
     uint32_t window[OUTPUT_STREAMS]; /* bytes that the agent may still send */
     bool output_ended[OUTPUT_STREAMS];
-    int nstops; /* so often it was stopped */
+    bool stopped; /* by somebody, now */
+    int nstops;   /* so often it was */
 };
 
 struct job_host {
@@ -139,6 +140,9 @@ void job_host_look(struct job_host *host);
 
 /* The first rank there that has not been started, or -1; was the host told to start them? */
 int job_host_waiting_rank(const struct job_host *host);
+
+/* Has somebody stopped it? */
+bool job_host_rank_is_stopped(const struct job_host *host, int rank);
 
 /* For how long nothing has come from a host whose ranks run; 0 if that is nothing unusual. */
 uint64_t job_host_silent_ms(const struct job_host *host);

@@ -163,7 +163,8 @@ static int on_stopped(struct job_host *host, struct wire_reader *body, struct er
     struct host_rank *rank = job_host_find_rank(host, stopped.rank);
     if (!rank || rank->phase != RANK_RUNNING || stopped.number == 0 || stopped.number >= NSIG)
         return not_here(stopped.rank, err);
-    if (host->events->on_stopped && rank->nstops++ < NOTES_MAX)
+    rank->stopped = stopped.number != SIGCONT;
+    if (host->events->on_stopped && rank->stopped && rank->nstops++ < NOTES_MAX)
         host->events->on_stopped(host->context, stopped.rank, (int)stopped.number);
     return HVD_OK;
 }

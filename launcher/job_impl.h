@@ -47,6 +47,9 @@ struct job {
     int sweeps;
     uint64_t suspending_us; /* since when ranks are told to stop for a while, or 0 */
     uint64_t suspend_by_ms; /* when hvdrun stops itself at the latest, as ran_ms */
+    bool asking;            /* the ranks what they are doing, before the time is up */
+    int waiting_rank;       /* the first that has said that it waits for others */
+    char waiting_for[160];  /* and for what; "" */
     bool said, over;
 };
 

@@ -31,6 +31,7 @@ struct report_rank {
     uint64_t ended_us, slack_us;   /* ended_ms in finer steps, and by how much it may be wrong */
     bool terminated;               /* it ended, or was lost, when there was a verdict already */
     bool met;                      /* it has come to meet the others */
+    bool waits;                    /* for others, in a collective, as it has said itself */
     int parted_status;             /* why its world was broken, or it left the rendezvous: an enum
                                       hvd_status; HVD_OK */
     int parted_origin;             /* unless HVD_OK: whose failure that was, a rank or -1 */

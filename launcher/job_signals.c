@@ -44,7 +44,7 @@ static void signal_ranks(struct job *job, int signum)
 
 static void told_to_stop(struct job *job, int signum)
 {
-    char text[440];
+    char text[720];
     job_interrupted_text(job, text, sizeof text);
     if (job->state.phase == JOB_FINISHED) /* only its output is still on the way */
         job_stop_discard(job);

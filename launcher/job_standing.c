@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a job stands, in words, when somebody or the time gives it up: the hosts that are not ready
  * and the step at which each of them is, whoever is there for longest first; then the ranks that
- * still run, those among them for whom others may be waiting in hvd_init, and the host that has not
- * been heard for longest. Only looks. */
+ * still run, what is known of them (who keeps others waiting in hvd_init, who was stopped, who has said
+ * that it waits for others), and the host that has not been heard for longest. Only looks. */
 #include "launcher/job_impl.h"
 
 #include "launcher/rank_names.h"
@@ -94,13 +94,58 @@ static bool has_met(const void *context, int rank)
     return still_runs(job, rank) && job->report.ranks[rank].met;
 }
 
-/* "rank 3": who runs and has not called hvd_init, while others have. False if there is none, and if
- * nobody has, as in a job that does not use it. */
-static bool late_ranks(const struct job *job, char *text, size_t size)
+static bool waits_to_meet(const void *context, int rank)
 {
-    char met[256];
-    return rank_names_text(met, sizeof met, job->state.nranks, has_met, job) > 0 &&
-           rank_names_text(text, size, job->state.nranks, has_not_met, job) > 0;
+    const struct job *job = context;
+    return has_met(job, rank) && !job->report.ranks[rank].parted_text;
+}
+
+static bool is_stopped(const void *context, int rank)
+{
+    const struct job *job = context;
+    return job_host_rank_is_stopped(&job->hosts[job->report.ranks[rank].host], rank);
+}
+
+static bool waits_for_others(const void *context, int rank)
+{
+    const struct job *job = context;
+    return still_runs(job, rank) && job->report.ranks[rank].waits;
+}
+
+/* Has somebody called hvd_init whom others keep waiting? Nobody has in a job that does not use it. */
+static bool is_meeting(const struct job *job)
+{
+    char names[256];
+    return rank_names_text(names, sizeof names, job->state.nranks, has_met, job) > 0 &&
+           rank_names_text(names, sizeof names, job->state.nranks, has_not_met, job) > 0;
+}
+
+/* What some ranks may be found to do; the first two while they meet. */
+static const struct {
+    bool (*is_one)(const void *context, int rank);
+    const char *one, *several;
+} states[] = {
+    { has_not_met, "had not called hvd_init", "had not called hvd_init" },
+    { waits_to_meet, "waited in it", "waited in it" },
+    { is_stopped, "was stopped", "were stopped" },
+    { waits_for_others, "waited for others", "waited for others" },
+};
+
+/* "rank 3 had not called hvd_init, ranks 0-2 waited in it"; false if nothing is known of any. */
+static bool rank_states(const struct job *job, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = is_meeting(job) ? 0 : 2; i < sizeof states / sizeof *states; i++) {
+        char names[256];
+        int count = rank_names_text(names, sizeof names, job->state.nranks, states[i].is_one, job);
+        if (count > 0 && used < size)
+            used += (size_t)snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", names,
+                                     count == 1 ? states[i].one : states[i].several);
+    }
+    if (*job->waiting_for && used < size)
+        snprintf(text + used, size - used, " (rank %d: %s)", job->waiting_rank, job->waiting_for);
+    return used > 0;
 }
 
 static bool has_running_rank(const struct job *job, const struct job_host *host)
@@ -147,13 +192,12 @@ static bool silent_host(const struct job *job, char *text, size_t size)
 
 static void running_text(const struct job *job, const char *ranks, char *text, size_t size)
 {
-    char hosts[400], late[256], silent[320];
+    char hosts[400], doing[600], silent[320];
     running_hosts(job, hosts, sizeof hosts);
-    bool is_late = late_ranks(job, late, sizeof late);
+    bool is_known = rank_states(job, doing, sizeof doing);
     bool is_silent = silent_host(job, silent, sizeof silent);
-    snprintf(text, size, "while %s on %s still ran%s%s%s%s%s", ranks, hosts,
-             is_late ? ", of which " : "", is_late ? late : "",
-             is_late ? " had not called hvd_init" : "", is_silent ? ", and " : "",
+    snprintf(text, size, "while %s on %s still ran%s%s%s%s", ranks, hosts,
+             is_known ? ", of which " : "", doing, is_silent ? ", and " : "",
              is_silent ? silent : "");
 }
 
@@ -173,13 +217,13 @@ void job_standing_text(const struct job *job, char *text, size_t size)
 
 void job_interrupted_text(const struct job *job, char *text, size_t size)
 {
-    char late[256], silent[320];
+    char doing[600], silent[320];
     bool is_silent = silent_host(job, silent, sizeof silent);
     text[0] = '\0';
     if (job->nstarted < job->state.nranks && job->state.phase <= JOB_RUNNING)
         job_standing_text(job, text, size);
-    else if (late_ranks(job, late, sizeof late))
-        snprintf(text, size, "when %s had not called hvd_init%s%s", late, is_silent ? " and " : "",
+    else if (rank_states(job, doing, sizeof doing))
+        snprintf(text, size, "when %s%s%s", doing, is_silent ? " and " : "",
                  is_silent ? silent : "");
     else if (is_silent)
         snprintf(text, size, "when %s", silent);

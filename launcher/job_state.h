@@ -51,7 +51,7 @@ struct job_state {
     uint64_t cause_after_ms;
     bool cause_oom;
     int cause_witness;
-    char cause_text[512];
+    char cause_text[800];
     int lost_host; /* the first that was lost when there was a verdict already; -1 */
     int lost_status;
     char lost_text[512];

@@ -1,33 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time that a whole job may take, --timeout: then its ranks are stopped as by SIGTERM, and the
+/* The time that a whole job may take, --timeout: then ranks that have met are asked what they are
+ * doing, and when all have answered, or none more does, the ranks are stopped as by SIGTERM, and the
  * verdict says which of them still ran, or why none did. Of a job that is being stopped already it
  * only ends the wait for a reader that does not read, as a signal does; and of one whose ranks have
  * ended it drops the output that is not written. */
 #include "launcher/job_impl.h"
 
 #include "launcher/exit_status.h"
+#include "lib/base/text.h"
 
 #include <stdio.h>
+#include <string.h>
+
+/* How long answers are waited for: a little longer than whoever collects them does. */
+enum { ANSWERS_MS = 2500 };
+
+static const char waiting[] = "waiting for ";
 
 static void timeout_text(const struct job *job, char *text, size_t size)
 {
-    char standing[440] = "before all output was written";
+    char standing[720] = "before all output was written";
     if (job->state.phase != JOB_FINISHED)
         job_standing_text(job, standing, sizeof standing);
     snprintf(text, size, "%.10g s have passed (--timeout) %s",
              (double)job->options->timeout_ms / 1000, standing);
 }
 
-static void on_timeout(uv_timer_t *timer)
+static void give_up(uv_timer_t *timer)
 {
     struct job *job = timer->data;
-    char text[512];
+    char text[800];
+    job->asking = false;
     if (job->said || job->state.phase == JOB_FINISHED)
         job_stop_discard(job);
     if (job->said)
         return;
     timeout_text(job, text, sizeof text);
     job_act(job, job_state_on_timeout(&job->state, STATUS_JOB_TIMEOUT, text));
+}
+
+static bool has_met(const struct job *job)
+{
+    for (int i = 0; i < job->state.nranks; i++)
+        if (job->report.ranks[i].met)
+            return true;
+    return false;
+}
+
+static void on_timeout(uv_timer_t *timer)
+{
+    struct job *job = timer->data;
+    if (job->state.phase != JOB_RUNNING || !has_met(job)) {
+        give_up(timer);
+        return;
+    }
+    job->asking = true;
+    uv_timer_start(timer, give_up, ANSWERS_MS, 0);
+    job->meeting.on_question(job->meeting.context);
+}
+
+/* Of who waits the first is quoted: rank 0 knows for whom. */
+bool job_rank_told(struct job *job, int rank, const char *text)
+{
+    if (!job->asking)
+        return false;
+    struct report_rank *record = &job->report.ranks[rank];
+    record->waits = strncmp(text, waiting, strlen(waiting)) == 0;
+    if (record->waits && !*job->waiting_for) {
+        job->waiting_rank = rank;
+        text += strlen(waiting);
+        snprintf(job->waiting_for, sizeof job->waiting_for, "%.*s", (int)strcspn(text, "\n"), text);
+        text_make_line(job->waiting_for); /* it may end amid a character */
+    }
+    if (rank == job->state.nranks - 1)
+        uv_timer_start(&job->timeout_timer, give_up, 0, 0);
+    return true;
 }
 
 void job_timeout_start(struct job *job)

@@ -172,12 +172,20 @@ static void say_line(struct job_rendezvous *self, int rank, const char *text, si
 
 static void on_report(void *context, int rank, const char *text)
 {
+    struct job_rendezvous *self = context;
+    if (job_rank_told(self->job, rank, text))
+        return;
     while (*text) {
         size_t length = strcspn(text, "\n");
         if (length > 0)
-            say_line(context, rank, text, length);
+            say_line(self, rank, text, length);
         text += length + (text[length] == '\n');
     }
+}
+
+static void on_question(void *context)
+{
+    job_rendezvous_ask(context);
 }
 
 void job_rendezvous_ask(struct job_rendezvous *self)
@@ -223,8 +231,8 @@ void job_rendezvous_attach(struct job_rendezvous *self, struct job *job)
 
 struct job_meeting job_rendezvous_meeting(struct job_rendezvous *self)
 {
-    return (struct job_meeting){ on_open,         on_data,       on_end, on_lost,
-                                 on_rank_started, on_rank_ended, self };
+    return (struct job_meeting){ on_open,         on_data,       on_end,      on_lost,
+                                 on_rank_started, on_rank_ended, on_question, self };
 }
 
 void job_rendezvous_destroy(struct job_rendezvous *self)

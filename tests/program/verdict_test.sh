@@ -236,7 +236,24 @@ for limit in 1 5 25; do
     ! grep -q 'of which rank 1 had' "$tmp/err" || break
 done
 like "a rank that the others wait for in hvd_init is named" \
-    "while ranks 0-2 on localhost still ran, of which rank 1 had not called hvd_init; 3 ranks" "$tmp/err"
+    "while ranks 0-2 on localhost still ran, of which rank 1 had not called hvd_init, ranks 0, 2 waited in it; 3 ranks" "$tmp/err"
+for limit in 1 5 25; do
+    run "$HVDRUN" --timeout $limit -np 3 sh -c '[ $HOROVOD_RANK != 1 ] || kill -STOP $$; sleep 1000'
+    ! grep -q 'rank 1 was' "$tmp/err" || break
+done
+like "so is one that is stopped" "while ranks 0-2 on localhost still ran, of which rank 1 was stopped; 3 ranks" "$tmp/err"
+for limit in 1 5 25; do
+    run "$HVDRUN" --timeout $limit -np 2 sh -c '[ $HOROVOD_RANK = 0 ] || {
+        (until grep -q "^State:.T" /proc/$$/status; do :; done; kill -CONT $$) &
+        kill -STOP $$; }; exec sleep 1000'
+    { ! grep -q '^hvdrun: rank 1.* was stopped' "$tmp/err" || grep -q 'of which' "$tmp/err"; } || break
+done
+like "and not when it goes on" "while ranks 0, 1 on localhost still ran; 2 ranks" "$tmp/err"
+for limit in 2 10 50; do
+    run "$HVDRUN" --timeout $limit -np 3 "$WORLD" init but 2 barriers 1 all stay
+    ! grep -q 'ranks 0, 1 waited' "$tmp/err" || break
+done
+like "of who waits in a collective is said for what" "while ranks 0-2 on localhost still ran, of which ranks 0, 1 waited for others \(rank 0: barrier.* since [0-9.]+ s \(not submitted by 2\)\); 3 ranks" "$tmp/err"
 hang="sh -c 'sleep 1000' sh %h"
 for limit in 1 5 25; do
     run "$HVDRUN" --timeout $limit --remote-shell "$hang" -np 3 -H localhost:1,far1.example:1,far2.example:1 true
