@@ -70,9 +70,8 @@ void ssh_connect_describe(const struct ssh_connect *connect, char *text, size_t 
         ssh_dial_describe(connect->dial, tried, sizeof tried);
         snprintf(text, size, "connect %s: no answer", tried);
     } else if (connect->session) {
-        snprintf(text, size, "connect %s: %s", connect->peer,
-                 ssh_session_has_banner(connect->session) ? "no exchange of keys"
-                                                          : "no ssh banner");
+        ssh_say_no_handshake_yet(tried, sizeof tried, connect->session);
+        snprintf(text, size, "connect %s: %s", connect->peer, tried);
     } else {
         snprintf(text, size, "connect %s", connect->problem);
     }

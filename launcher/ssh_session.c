@@ -43,6 +43,8 @@ struct ssh_session {
     bool dismissed;  /* lost, by words of the host's */
     bool hung_up;    /* libssh2 is told so */
     bool in_line;    /* of what comes before the banner */
+    bool has_said;   /* its first line is whole */
+    char said[80];   /* that line, as far as it fits; terminated */
     char cause[200]; /* the first one */
 };
 
@@ -149,6 +151,26 @@ static bool is_empty_line(struct ssh_session *session, char byte)
     return empty;
 }
 
+/* The first line tells what the host is instead. */
+static void note_line(struct ssh_session *session, char byte)
+{
+    size_t length = strlen(session->said);
+    if (byte == '\n')
+        session->has_said = true;
+    else if (!session->has_said && byte != '\r' && byte != '\0' &&
+             length + 1 < sizeof session->said)
+        session->said[length] = byte;
+}
+
+/* Before the banner; is it nothing for libssh2? */
+static bool is_skipped(struct ssh_session *session, char byte)
+{
+    if (is_empty_line(session, byte))
+        return true;
+    note_line(session, byte);
+    return false;
+}
+
 static ssize_t on_receive(libssh2_socket_t fd, void *data, size_t length, int flags,
                           void **abstract)
 {
@@ -163,7 +185,7 @@ static ssize_t on_receive(libssh2_socket_t fd, void *data, size_t length, int fl
         if (session->lost || session->budget == 0)
             return -EAGAIN;
         n = receive_now(session, data, length < session->budget ? length : session->budget);
-    } while (n == 1 && !ssh_session_has_banner(session) && is_empty_line(session, *(char *)data));
+    } while (n == 1 && !ssh_session_has_banner(session) && is_skipped(session, *(char *)data));
     return n;
 }
 
@@ -338,15 +360,16 @@ const char *ssh_session_problem(const struct ssh_session *session)
     return text;
 }
 
-const char *ssh_session_noise(const struct ssh_session *session)
-{
-    const char *banner = libssh2_session_banner_get(session->ssh);
-    return banner ? banner : "";
-}
-
+/* libssh2 takes the latest line for a banner until there is one. */
 bool ssh_session_has_banner(const struct ssh_session *session)
 {
-    return strncmp(ssh_session_noise(session), "SSH-", 4) == 0;
+    const char *banner = libssh2_session_banner_get(session->ssh);
+    return banner && strncmp(banner, "SSH-", 4) == 0;
+}
+
+const char *ssh_session_noise(const struct ssh_session *session)
+{
+    return session->said;
 }
 
 uint64_t ssh_session_received(const struct ssh_session *session)

@@ -64,7 +64,8 @@ bool ssh_session_dismissed(const struct ssh_session *session);
 /* What libssh2 says of its last failure. */
 const char *ssh_session_problem(const struct ssh_session *session);
 
-/* Has the host shown that it speaks ssh? And what it has said instead, "" if nothing. */
+/* Has the host shown that it speaks ssh? And the first line that it has said instead, or its first
+ * bytes, "" if nothing. */
 bool ssh_session_has_banner(const struct ssh_session *session);
 const char *ssh_session_noise(const struct ssh_session *session);
 

@@ -41,6 +41,18 @@ void ssh_say_unresolved(char *text, size_t size, const char *host, const char *n
              same ? "" : name, same ? "" : ")", problem);
 }
 
+void ssh_say_no_handshake_yet(char *text, size_t size, const struct ssh_session *session)
+{
+    const char *noise = ssh_session_noise(session);
+    struct shown shown;
+    if (ssh_session_has_banner(session))
+        snprintf(text, size, "no exchange of keys");
+    else if (*noise)
+        snprintf(text, size, "no ssh banner, but '%s'", show_token(&shown, noise, strlen(noise)));
+    else
+        snprintf(text, size, "no ssh banner");
+}
+
 void ssh_say_no_handshake(char *text, size_t size, const struct ssh_session *session,
                           const char *peer, int rc)
 {

@@ -30,6 +30,9 @@ void ssh_say_late(char *text, size_t size, const struct ssh_situation *situation
 void ssh_say_unresolved(char *text, size_t size, const char *host, const char *name,
                         const char *problem);
 
+/* What is missing of banner and exchange of keys while they are waited for. */
+void ssh_say_no_handshake_yet(char *text, size_t size, const struct ssh_session *session);
+
 /* Why banner and exchange of keys have failed with that code of libssh2, behind `peer`. */
 void ssh_say_no_handshake(char *text, size_t size, const struct ssh_session *session,
                           const char *peer, int rc);

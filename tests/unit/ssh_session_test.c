@@ -52,7 +52,17 @@ static const struct {
     { "", "ADDRESS: closed by the host before an ssh banner", false },
     { "Exceeded MaxStartups\r\n",
       "ADDRESS: closed by the host before an ssh banner; it says 'Exceeded MaxStartups'", false },
-    { "half a line", "ADDRESS: closed by the host before an ssh banner", false },
+    { "half a line", "ADDRESS: closed by the host before an ssh banner; it says 'half a line'",
+      false },
+    { "HTTP/1.1 400 Bad Request\r\nServer: nginx\r\nConnection: close\r\n\r\n<html>\r\n",
+      "ADDRESS: closed by the host before an ssh banner; it says 'HTTP/1.1 400 Bad Request'",
+      false },
+    { "\n\r\n\033[1mfirst\nsecond\n\nthird",
+      "ADDRESS: closed by the host before an ssh banner; it says '\\x1b[1mfirst'", false },
+    { "12345678901234567890123456789012345678901234567890123456789012345678901234567890\nnext\n",
+      "ADDRESS: closed by the host before an ssh banner; it says "
+      "'1234567890123456789012345678901234567890123456789012345678901234...'",
+      false },
     { "SSH-2.0-x\r\n", "ADDRESS: exchange of keys: closed by the host", true },
     { "welcome\nSSH-2.0-x\r\n", "ADDRESS: exchange of keys: closed by the host", true },
     { "\r\n", "ADDRESS: closed by the host before an ssh banner", false },
@@ -92,7 +102,7 @@ START_TEST(a_host_that_babbles_is_left)
     static char lines[128 * 1024];
     char text[300];
     for (size_t i = 0; i < sizeof lines; i++)
-        lines[i] = i % 8 == 7 ? '\n' : 'x';
+        lines[i] = i % 8 == 7 ? '\n' : i < 8 ? 'a' : 'x';
     int size = sizeof lines;
     setsockopt(host, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
     ck_assert_int_gt(send(host, lines, sizeof lines, MSG_DONTWAIT), 64 * 1024);
@@ -101,7 +111,23 @@ START_TEST(a_host_that_babbles_is_left)
     ck_assert_int_eq(calls, 1);
     ck_assert_ptr_null(ssh_session_lost(session)); /* and so is not tried again */
     ssh_say_no_handshake(text, sizeof text, session, "ADDRESS", result);
-    ck_assert_str_eq(text, "ADDRESS: no ssh banner, but 'xxxxxxx'");
+    ck_assert_str_eq(text, "ADDRESS: no ssh banner, but 'aaaaaaa'");
+    close(host);
+}
+END_TEST
+
+START_TEST(a_host_that_says_something_else_and_waits_is_told_by_that)
+{
+    char text[300];
+    ck_assert_int_eq(write(host, "220 mail ready\r\n250", 19), 19);
+    ssh_say_no_handshake_yet(text, sizeof text, session);
+    ck_assert_str_eq(text, "no ssh banner");
+    ssh_session_run(session, try_handshake, on_done, NULL);
+    while (ssh_session_received(session) < 19)
+        uv_run(&loop, UV_RUN_ONCE);
+    ssh_say_no_handshake_yet(text, sizeof text, session);
+    ck_assert_str_eq(text, "no ssh banner, but '220 mail ready'");
+    ck_assert_int_eq(calls, 0);
     close(host);
 }
 END_TEST
@@ -177,6 +203,7 @@ int main(void)
                         sizeof strangers / sizeof *strangers);
     tcase_add_test(hosts, what_a_host_said_before_it_was_gone_is_read_although_nothing_can_be_sent);
     tcase_add_test(hosts, a_host_that_babbles_is_left);
+    tcase_add_test(hosts, a_host_that_says_something_else_and_waits_is_told_by_that);
     tcase_add_test(hosts, nothing_is_reported_of_a_session_that_is_closed);
     suite_add_tcase(suite, hosts);
     TCase *texts = tcase_create("texts and memory");
