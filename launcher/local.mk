@@ -20,6 +20,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/blocking_thread.c launcher/blocking_thread.h \
 	launcher/cgroup.c launcher/cgroup.h \
 	launcher/children.c launcher/children.h \
+	launcher/command_guard.c launcher/command_guard.h \
 	launcher/command_words.c launcher/command_words.h \
 	launcher/cpu_mask.c launcher/cpu_mask.h \
 	launcher/descriptors.c launcher/descriptors.h \

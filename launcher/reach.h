@@ -32,6 +32,7 @@ struct reach_settings {
     const struct reach_way *ssh; /* the way by libssh2, unless remote_shell says another */
     const char *remote_shell;    /* "ssh -q %h", or NULL for libssh2 */
     const char *remote_shell_source; /* the option or variable that said so, for messages */
+    const char *job_id;              /* for the commands' environment */
     int ssh_port;                    /* 0: what the configuration says, else 22 */
     const char *const
         *identity_files; /* ended by NULL; NULL or empty: what the configuration says */

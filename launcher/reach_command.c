@@ -16,6 +16,7 @@
 #include "launcher/spawn.h"
 #include "launcher/uv_must.h"
 #include "launcher/xalloc.h"
+#include "lib/base/env_names.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -97,21 +98,35 @@ static int make_words(struct reach_command *command)
 
 /* ---- its start ---- */
 
+/* Our own, and by what the command's offspring is known (command_guard.h). */
+static void describe_environment(struct string_list *list, const char *job_id)
+{
+    static const char name[] = ENV_COMMAND_OF "=";
+    for (char **entry = environ; *entry; entry++)
+        if (strncmp(*entry, name, strlen(name)) != 0)
+            string_list_add(list, *entry, strlen(*entry));
+    string_list_take(list, xasprintf("%s%s", name, job_id));
+}
+
 static int spawn_command(struct reach_command *command, const char *path, int stream, int errors)
 {
     struct sigaction hup;
+    struct string_list environment = { 0 };
+    describe_environment(&environment, command->job->settings->job_id);
     sigaction(SIGHUP, NULL, &hup);
     struct spawn_request request = {
         .path = path,
         .argv = command->words.items,
-        .envp = environ,
+        .envp = environment.items,
         .stdio = { stream, stream, errors },
         .new_session = true,
         .death_signal = SIGTERM, /* it may not read its stdin yet */
         .nofile = command->job->settings->nofile,
         .ignore_hup = hup.sa_handler == SIG_IGN,
     };
-    return spawn_start(&request, &command->spawned, &command->err);
+    int rc = spawn_start(&request, &command->spawned, &command->err);
+    string_list_fini(&environment);
+    return rc;
 }
 
 static void on_process_end(void *context, pid_t pid, int wait_status);

@@ -30,6 +30,7 @@ static const char *const ours[] = {
     ENV_JOB_ID,
     ENV_JOB_KEY,
     ENV_RENDEZVOUS, /* of ranks without a launcher */
+    ENV_COMMAND_OF, /* of the way to the host */
     "OLDPWD",
     "_HOROVOD_SECRET_KEY",
 };

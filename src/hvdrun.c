@@ -6,6 +6,7 @@
  *
  * Whatever is wrong with what the user said ends here with one line and status 2, before anything
  * is started. */
+#include "launcher/command_guard.h"
 #include "launcher/exit_status.h"
 #include "launcher/job.h"
 #include "launcher/rank_plan.h"
@@ -46,6 +47,7 @@ struct run {
     struct report_file report;
     struct job_rendezvous *rendezvous;
     struct job *job;
+    struct command_guard guard;
     int exit_status;
 };
 
@@ -307,6 +309,8 @@ static int act(struct run *run, char **argv)
         return refuse(failed, &err);
     }
     setup->job.report_fd = run->report.own > 0 ? run->report.own : 0;
+    if (job_setup_needs_command(setup))
+        command_guard_start(&run->guard, setup->id);
     return run->options.check_hosts ? try_hosts(run) : run_job(run);
 }
 
@@ -323,6 +327,7 @@ int main(int argc, char **argv)
         return refuse(STATUS_USAGE, &err);
     char *answer = hvdrun_options_answer(&run.options);
     int status = answer ? print_made(&run, answer) : act(&run, argv);
+    command_guard_end(&run.guard);
     report_file_close(&run.report);
     job_setup_fini(&run.setup);
     hvdrun_options_fini(&run.options);

@@ -109,19 +109,27 @@ int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options
     return check_report(setup, err);
 }
 
-bool job_setup_needs_ssh(const struct job_setup *setup)
+static bool has_other_machines(const struct job_setup *setup)
 {
     struct local_host self;
-    bool needed = false;
-    if (setup->options->remote_shell)
-        return false;
+    bool found = false;
     local_host_init(&self);
-    for (int i = 0; i < setup->plan.host_count && !needed; i++) {
+    for (int i = 0; i < setup->plan.host_count && !found; i++) {
         const struct host_slots *host = setup->plan.hosts[i].host;
-        needed = host->user || !local_host_is(&self, host->name);
+        found = host->user || !local_host_is(&self, host->name);
     }
     local_host_fini(&self);
-    return needed;
+    return found;
+}
+
+bool job_setup_needs_ssh(const struct job_setup *setup)
+{
+    return !setup->options->remote_shell && has_other_machines(setup);
+}
+
+bool job_setup_needs_command(const struct job_setup *setup)
+{
+    return setup->options->remote_shell && has_other_machines(setup);
 }
 
 /* Our own, links to each host, and the files of --output-filename. */
@@ -157,6 +165,7 @@ static void describe_ways(struct job_setup *setup)
         .nofile = &setup->nofile,
         .remote_shell = options->remote_shell,
         .remote_shell_source = options->remote_shell_source,
+        .job_id = setup->id,
         .ssh_port = options->ssh_port,
         .identity_files = (const char *const *)options->identity_files.items,
         .accept_new = options->ssh_accept_new,

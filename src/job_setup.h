@@ -40,6 +40,9 @@ int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options
 /* Is some host reached through libssh2? */
 bool job_setup_needs_ssh(const struct job_setup *setup);
 
+/* Or by a command of the user's? */
+bool job_setup_needs_command(const struct job_setup *setup);
+
 /* The rest; `closed` tells which of stdin, stdout and stderr hvdrun was started without. 0 or an
  * exit status, and `err`. */
 int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *err);

@@ -125,6 +125,13 @@ for victim in agent keeper hvdrun; do
     ok "nothing is left when the $victim is killed" until_true no_survivors
 done
 
+elsewhere="sh -c 'shift; setsid sh -c \"echo >$tmp/away; trap : TERM; while :; do sleep 1000; done\" & \"\$@\"; exit' sh %h"
+on_host sh -c 'env | grep -a HVD_; echo up; sleep 1000'
+until_true said_twice up && until_true [ -e "$tmp/away" ]
+unlike "a rank does not hear of the way to its host" HVD_COMMAND_OF "$tmp/out"
+stop_with KILL
+ok "what a command has started in a session of its own ends with hvdrun" until_true no_survivors
+
 elsewhere="sh -c ': >$tmp/began; exec sleep 1000' %h"
 on_host true
 until_true [ -e "$tmp/began" ]

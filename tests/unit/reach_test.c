@@ -131,6 +131,7 @@ static void set_up(void)
     host = (struct seen){ 0 };
     on_each_step = NULL;
     settings = (struct reach_settings){ .agent = agent,
+                                        .job_id = "0123456789",
                                         .remote_shell = "sh -c 'shift; exec \"$@\"' sh",
                                         .remote_shell_source = "--remote-shell",
                                         .timeout_ms = 60000 };

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who stays behind on this machine when hvdrun dies, for what the commands have started by which
+ * hosts are reached (--remote-shell): such a command gets SIGTERM from the kernel then, but what it
+ * has started need not be below anybody of ours any more. It is known by its environment. */
+#ifndef LAUNCHER_COMMAND_GUARD_H
+#define LAUNCHER_COMMAND_GUARD_H
+
+struct command_guard {
+    int hold; /* as long as this is open the guard does nothing */
+    int process;
+};
+
+/* Forks; to be called before there is a thread, a handler or a loop. `job_id` is the value of
+ * ENV_COMMAND_OF in the environment of the commands. Without processes or descriptors there is no
+ * guard. */
+void command_guard_start(struct command_guard *guard, const char *job_id);
+
+/* All commands have ended: so does the guard. Also where there is none, all zero. */
+void command_guard_end(struct command_guard *guard);
+
+#endif
