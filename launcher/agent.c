@@ -248,6 +248,7 @@ void agent_release(struct agent *agent)
     }
     free(agent->ranks);
     free(agent->program);
+    free(agent->halted);
     binding_places_fini(&agent->places);
     oom_counter_fini(&agent->oom);
     string_list_fini(&agent->arguments);

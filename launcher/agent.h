@@ -119,6 +119,8 @@ struct agent {
     struct stop_plan stop;
     struct oom_counter oom;
     bool suspended; /* the ranks are stopped because hvdrun is */
+    pid_t *halted;  /* and what they have started, as process_tree_stop() has it */
+    int nhalted;
     uint64_t started_ms, sweeping_since_ms;
 };
 

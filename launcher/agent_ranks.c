@@ -200,14 +200,34 @@ void agent_signal_ranks(struct agent *agent, int signum)
             kill(-agent->ranks[i]->pid, signum);
 }
 
+/* Together with hvdrun; also who has left the group of its rank. */
+static void suspend(struct agent *agent)
+{
+    agent_signal_ranks(agent, SIGSTOP);
+    if (!agent->suspended)
+        agent->nhalted = process_tree_stop(&agent->halted);
+    agent->suspended = true;
+}
+
+static void resume(struct agent *agent)
+{
+    process_tree_continue(agent->halted, agent->nhalted);
+    free(agent->halted);
+    agent->halted = NULL;
+    agent->nhalted = 0;
+    agent->suspended = false;
+}
+
 void agent_signal_everything(struct agent *agent, int signum)
 {
     agent_signal_ranks(agent, signum);
     process_tree_signal(signum, NULL, 0);
-    if (signum == SIGKILL)
+    if (signum == SIGKILL) {
         cgroup_kill(&agent->cgroup);
-    else
-        agent_signal_ranks(agent, SIGCONT); /* a stopped process would not see the signal */
+        return;
+    }
+    agent_signal_ranks(agent, SIGCONT); /* a stopped process would not see the signal */
+    process_tree_continue(agent->halted, agent->nhalted);
 }
 
 int agent_on_signal(struct agent *agent, struct wire_reader *body, struct err *err)
@@ -219,8 +239,12 @@ int agent_on_signal(struct agent *agent, struct wire_reader *body, struct err *e
     if (signum <= 0 || signum >= NSIG)
         return fail(err, HVD_ERR_PROTOCOL, "SIGNAL with signal %d", signum);
     agent_watch_told(agent, signum);
-    if (signum == SIGSTOP || signum == SIGCONT)
-        agent->suspended = signum == SIGSTOP;
+    if (signum == SIGSTOP) {
+        suspend(agent);
+        return HVD_OK;
+    }
+    if (signum == SIGCONT)
+        resume(agent);
     agent_signal_ranks(agent, signum);
     return HVD_OK;
 }

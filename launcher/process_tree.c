@@ -153,15 +153,19 @@ static int count_alive(const struct process_table *table)
     return count;
 }
 
+static bool moves(const struct process *process)
+{
+    return is_alive(process) && process->state != 'T' && process->state != 't';
+}
+
 /* Returns how many there were that did not stand still yet. */
 static int stop_all(const struct process_table *table)
 {
     int count = 0;
     for (size_t i = 0; i < table->count; i++) {
-        const struct process *process = &table->list[i];
-        if (!is_alive(process) || process->state == 'T' || process->state == 't')
+        if (!moves(&table->list[i]))
             continue;
-        kill(process->pid, SIGSTOP);
+        kill(table->list[i].pid, SIGSTOP);
         count++;
     }
     return count;
@@ -220,6 +224,53 @@ int process_tree_signal(int signum, const pid_t *spared, int nspared)
     free(table.list);
     int children = signum == SIGKILL ? kill_children(spared, nspared) : 0;
     return count > children ? count : children;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return (*(const pid_t *)a > *(const pid_t *)b) - (*(const pid_t *)a < *(const pid_t *)b);
+}
+
+/* Adds those that move; in order, each once. Returns how many there are then. */
+static int remember(pid_t **list, int count, const struct process_table *table)
+{
+    int kept = 0;
+    *list = xreallocarray(*list, (size_t)count + table->count + 1, sizeof **list);
+    for (size_t i = 0; i < table->count; i++)
+        if (moves(&table->list[i]))
+            (*list)[count++] = table->list[i].pid;
+    qsort(*list, (size_t)count, sizeof **list, by_number);
+    for (int i = 0; i < count; i++)
+        if (kept == 0 || (*list)[i] != (*list)[kept - 1])
+            (*list)[kept++] = (*list)[i];
+    return kept;
+}
+
+/* Who was told to stop may take a moment, and have forked before: looked at again. */
+int process_tree_stop(pid_t **stopped)
+{
+    struct process_table table = look(NULL, 0);
+    int count = 0;
+    *stopped = NULL;
+    for (int pass = 0; pass < FREEZE_PASSES && stop_all(&table) > 0; pass++) {
+        count = remember(stopped, count, &table);
+        free(table.list);
+        table = look(NULL, 0);
+    }
+    free(table.list);
+    return count;
+}
+
+void process_tree_continue(const pid_t *stopped, int count)
+{
+    struct process_table table = { 0 };
+    if (count > 0)
+        table = look(NULL, 0);
+    for (size_t i = 0; i < table.count; i++)
+        if (is_alive(&table.list[i]) &&
+            bsearch(&table.list[i].pid, stopped, (size_t)count, sizeof *stopped, by_number))
+            kill(table.list[i].pid, SIGCONT);
+    free(table.list);
 }
 
 /* The first line of a small file of /proc, printable; "" if it cannot be read. */

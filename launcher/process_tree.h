@@ -25,6 +25,12 @@ int process_tree_children(pid_t **children);
  * counts them. The `nspared` children in `spared`, and all below them, are left out. */
 int process_tree_signal(int signum, const pid_t *spared, int nspared);
 
+/* Stops every descendant that does not stand still, until none is found that moves. Returns how many
+ * there were; `*stopped`, to be freed, names them for process_tree_continue(), which leaves those
+ * alone that have stood still before. */
+int process_tree_stop(pid_t **stopped);
+void process_tree_continue(const pid_t *stopped, int count);
+
 /* Looks at up to `max` of the descendants that are not zombies; returns how many it has looked
  * at. */
 int process_tree_stuck(struct stuck_process *list, int max);

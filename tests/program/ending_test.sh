@@ -111,7 +111,7 @@ stopped="rank 1 on localhost (pid $rank1) was stopped by signal 19 (SIGSTOP)"
 ok "F26: a rank that is stopped is named" until_true grep -qxF "hvdrun: $stopped" "$tmp/err"
 kill -CONT "$rank1"
 stop_with TERM
-is "and the job goes on until it is told to end" '143 1' "$status $(grep -cF 'was stopped' "$tmp/err")"
+is "and the job goes on until it is told to end" '143 1' "$status $(grep -cxF "hvdrun: $stopped" "$tmp/err")"
 start "$HVDRUN" -np 2 "$ACT" say-signals
 until_said '\[0\].*listening' && until_said '\[1\].*listening'
 pkill -STOP -g "$(pgrep -P "$(pgrep -P "$pid" hvdagent)" | head -n 1)"
@@ -147,9 +147,12 @@ is "a job whose output nobody reads ends when it is told to" 3 "$status"
 ok "and leaves nothing" no_survivors
 
 # Ctrl-Z
-ranks_in_state() { # STATE COUNT
+in_state() { # NAME STATE COUNT
     [ "$(for p in $(survivors | grep -oE '[0-9]+'); do cut -d' ' -f2,3 "/proc/$p/stat"; done 2>/dev/null |
-        grep -c "(act) $1")" -eq "$2" ]
+        grep -c "($1) $2")" -eq "$3" ]
+}
+ranks_in_state() { # STATE COUNT
+    in_state act "$@"
 }
 start sh -c "exec \"$HVDRUN\" -np 2 \"$ACT\" lines 100000000 >/dev/null"
 until_true ranks_in_state '[RSD]' 2
@@ -161,6 +164,20 @@ ok "SIGCONT continues them" until_true ranks_in_state '[RSD]' 2
 stop_with TERM
 is "and the job can be stopped" 143 "$status"
 unlike "of ranks that hvdrun has stopped nothing is said" 'was stopped' "$tmp/err"
+start "$HVDRUN" -np 2 sh -c "[ \$HOROVOD_RANK = 1 ] || setsid sh -c 'kill -STOP \$\$; exit' & $ACT daemon; exec $ACT holder stay"
+until_true ranks_in_state '[RSD]' 6 && until_true in_state sh T 1
+kill -TSTP "$pid"
+ok "SIGTSTP stops what has left the session of its rank, too" until_true ranks_in_state T 6
+until_true grep -q '^State:.T' "/proc/$pid/status"
+kill -CONT "$pid"
+ok "SIGCONT continues that" until_true ranks_in_state '[RSD]' 6
+ok "but not what stood still before" in_state sh T 1
+kill -TSTP "$pid"
+until_true ranks_in_state T 6
+kill -TERM "$pid"
+kill -CONT "$pid"
+stop_with
+ok "and all of it ends" until_true no_survivors
 
 new_job
 : >"$tmp/out"

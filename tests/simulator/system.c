@@ -167,6 +167,17 @@ int process_tree_signal(int signum, const pid_t *spared, int nspared)
     return count;
 }
 
+int process_tree_stop(pid_t **stopped)
+{
+    *stopped = NULL;
+    return 0; /* a rank and what it has started are one here */
+}
+
+void process_tree_continue(const pid_t *stopped, int count)
+{
+    (void)stopped, (void)count;
+}
+
 int process_tree_stuck(struct stuck_process *list, int max)
 {
     (void)list, (void)max;
