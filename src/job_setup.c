@@ -13,6 +13,7 @@
 #include "launcher/worker_environment.h"
 #include "src/agent_path.h"
 #include "src/host_interfaces.h"
+#include "src/rank_files.h"
 #include "src/report_path.h"
 #include "src/ssh_way.h"
 
@@ -91,6 +92,20 @@ static int check_report(const struct job_setup *setup, struct err *err)
     return report_path_check(options->report, options->output_filename, setup->plan.size, err);
 }
 
+/* Those of another machine are for rank 0 to find. */
+static void check_rank_files(struct job_setup *setup)
+{
+    const struct host_slots *host = setup->plan.hosts[setup->plan.ranks[0].host].host;
+    const struct string_list *set = &setup->options->set;
+    struct local_host self;
+    if (host->user || setup->options->check_hosts || !rank_files_any(set))
+        return;
+    local_host_init(&self);
+    if (local_host_is(&self, host->name))
+        rank_files_check(set, &setup->warnings);
+    local_host_fini(&self);
+}
+
 int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options, struct err *err)
 {
     setup->options = options;
@@ -106,6 +121,7 @@ int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options
         return rc;
     if ((rc = deal_out_interfaces(setup, err)) < 0)
         return rc;
+    check_rank_files(setup);
     return check_report(setup, err);
 }
 

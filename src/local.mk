@@ -20,6 +20,7 @@ src_liboptions_la_SOURCES = \
 	src/option_set.c src/option_set.h \
 	src/options.c src/options.h \
 	src/options_help.c \
+	src/rank_files.c src/rank_files.h \
 	src/rank_settings.c src/rank_settings.h \
 	src/refused_options.c src/refused_options.h
 src_liboptions_la_CPPFLAGS = $(AM_CPPFLAGS) -DENABLED_SANITIZERS='"$(ENABLED_SANITIZERS)"'

@@ -3,7 +3,6 @@
 #include "src/rank_settings.h"
 
 #include "launcher/bad_input.h"
-#include "lib/base/settings.h"
 #include "lib/base/transport.h"
 
 #include <stdlib.h>
@@ -19,6 +18,14 @@ const char *rank_settings_variable(const struct string_list *set, const char *na
 static const char *get(const char *name)
 {
     return rank_settings_variable(over, name);
+}
+
+int rank_settings_read(struct settings *settings, const struct string_list *set, struct err *err)
+{
+    over = set;
+    int rc = settings_read(settings, get, err);
+    over = NULL;
+    return rc;
 }
 
 int rank_settings_check(const struct string_list *set, struct err *err)

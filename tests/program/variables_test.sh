@@ -69,6 +69,21 @@ chmod 666 $file
 run "$HVDRUN" -np 1 --config-file $file true
 is "a file that everybody may write to is a warning" "0 hvdrun: warning: c.yaml: everybody may write to this file" \
     "$status $(cat "$tmp/err")"
+# What rank 0 will open
+unset HVD_TUNING HOROVOD_TIMELINE HOROVOD_AUTOTUNE HOROVOD_AUTOTUNE_LOG
+run env HVD_TUNING=none HOROVOD_AUTOTUNE_LOG=. "$HVDRUN" -np 1 --autotune --timeline-filename none/t true
+is "files that rank 0 cannot open are told before it is started, and doubted only" "0
+hvdrun: warning: \$HVD_TUNING: rank 0 cannot read it as it is now: 'none': No such file or directory
+hvdrun: warning: \$HOROVOD_TIMELINE: rank 0 cannot write it as it is now: 'none/t': No such file or directory
+hvdrun: warning: \$HOROVOD_AUTOTUNE_LOG: rank 0 cannot write it as it is now: '.': Is a directory" "$status
+$(cat "$tmp/err")"
+: >there
+run env HVD_TUNING=there HOROVOD_TIMELINE=DYNAMIC HOROVOD_AUTOTUNE_LOG=none/l "$HVDRUN" -np 1 true
+is "nothing is said of what can be opened, or will not be" "0 " "$status $(cat "$tmp/err")"
+run "$HVDRUN" -np 1 --autotune --autotune-log-file "$tmp/new" --timeline-filename new true
+is "nor of what can be made, which is not made" "0 " "$status $(cat "$tmp/err")$(ls new "$tmp/new" 2>/dev/null)"
+run "$HVDRUN" -np 1 -H 192.0.2.1 --remote-shell "sh -c 'shift; exec \"\$@\"' sh %h" -x HVD_TUNING=none true
+is "nor of what another machine may have" "0 " "$status $(cat "$tmp/err")"
 run "$HVDRUN" -cb
 is "--check-build ends well" 0 "$status"
 like "and says what scripts look for" '^    \[X\] Gloo$' "$tmp/out"
