@@ -90,7 +90,7 @@ static int find_first(const struct job_report *report, bool followed)
     return killed >= 0 ? killed : earliest;
 }
 
-/* "allreduce 'grad': rank 2 on node1 left (hvd_shutdown)": which rank, and where what it was wanted
+/* "allreduce 'grad': rank 2 on node1 left (hvd_shutdown or exit)": which rank, and where what it was wanted
  * for ends in the text; -1 if it is another text. */
 static int parse_left(const char *text, const char **label_end)
 {

@@ -36,7 +36,7 @@ void membership_text_lost(char text[JOIN_TEXT_MAX], const struct membership *mem
 
 void membership_text_left(char text[JOIN_TEXT_MAX], const struct membership *membership, int rank)
 {
-    snprintf(text, MEMBERSHIP_TEXT_MAX + 1, "rank %d on %.*s left (hvd_shutdown)", rank,
+    snprintf(text, MEMBERSHIP_TEXT_MAX + 1, "rank %d on %.*s left (hvd_shutdown or exit)", rank,
              HOST_SHOWN_MAX, host_of(membership, rank));
 }
 
@@ -47,6 +47,14 @@ static const char *joined_text(const struct membership *membership)
         return NULL;
     return membership->world == WORLD_BROKEN ? "hvd_init has failed"
                                              : "waits in hvd_init for the other ranks";
+}
+
+/* A process that just ends says GOODBYE as hvd_shutdown() does; its launcher may know the end. */
+static const char *left_text(const struct member *member)
+{
+    if (member->failed)
+        return "has left, its world was broken";
+    return member->how ? member->how : "has left (hvd_shutdown or exit)";
 }
 
 const char *membership_text_absent(const struct membership *membership, int rank)
@@ -61,7 +69,7 @@ const char *membership_text_absent(const struct membership *membership, int rank
     case MEMBER_JOINED:
         return joined_text(membership);
     case MEMBER_LEFT:
-        return member->failed ? "has left, its world was broken" : "has left (hvd_shutdown)";
+        return left_text(member);
     default:
         return member->how ? member->how : "its connection broke";
     }

@@ -17,7 +17,7 @@ enum { MEMBERSHIP_TEXT_MAX = TEXT_LINE_MAX };
 void membership_text_lost(char text[JOIN_TEXT_MAX], const struct membership *membership, int rank,
                           bool had_joined);
 
-/* "rank 2 on node1 left (hvd_shutdown)" */
+/* "rank 2 on node1 left (hvd_shutdown or exit)" */
 void membership_text_left(char text[JOIN_TEXT_MAX], const struct membership *membership, int rank);
 
 /* Why a rank cannot say itself what it is doing: "has not called hvd_init", "was killed by signal 9

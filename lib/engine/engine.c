@@ -189,7 +189,7 @@ static void say_farewell(struct engine *engine)
     if (failure_check(engine->failure, &reason) == HVD_OK) {
         farewell = TREE_LEFT;
         who = engine->rank;
-        fail(&reason, HVD_ERR_PEER_LEFT, "rank %d on %s left (hvd_shutdown)", engine->rank,
+        fail(&reason, HVD_ERR_PEER_LEFT, "rank %d on %s left (hvd_shutdown or exit)", engine->rank,
              engine->self.host);
     }
     for (int id = 0; id < engine->sets_count; id++)

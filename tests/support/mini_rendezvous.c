@@ -228,7 +228,7 @@ static void tell_departure(struct server *server, const struct client *about,
                               .origin = goodbye->origin };
     memcpy(news.text, goodbye->text, sizeof news.text);
     if (goodbye->status == HVD_OK || goodbye->status == HVD_ERR_PEER_LEFT)
-        tell_end(server, about, HVD_ERR_PEER_LEFT, "left (hvd_shutdown)");
+        tell_end(server, about, HVD_ERR_PEER_LEFT, "left (hvd_shutdown or exit)");
     else
         tell_others(server, about, &news);
 }

@@ -211,14 +211,14 @@ static const struct {
     int blamed;
     const char *text; /* NULL: the one that said it is to blame itself */
 } departures[] = {
-    { "allreduce 'grad': rank 2 on node1 left (hvd_shutdown)", 2,
+    { "allreduce 'grad': rank 2 on node1 left (hvd_shutdown or exit)", 2,
       "left before allreduce 'grad', for which rank 0 waited" },
-    { "allreduce 'a: rank 3 on b left': rank 2 on node1 left (hvd_shutdown)", 2,
+    { "allreduce 'a: rank 3 on b left': rank 2 on node1 left (hvd_shutdown or exit)", 2,
       "left before allreduce 'a: rank 3 on b left', for which rank 0 waited" },
-    { "rank 3 on node1 left (hvd_shutdown)", 3, "left before rank 0, which needed it" },
-    { "barrier: rank 0 on node0 left (hvd_shutdown)", 0, NULL },
-    { "barrier: rank 4 on node0 left (hvd_shutdown)", 0, NULL },
-    { "barrier: rank -1 on node0 left (hvd_shutdown)", 0, NULL },
+    { "rank 3 on node1 left (hvd_shutdown or exit)", 3, "left before rank 0, which needed it" },
+    { "barrier: rank 0 on node0 left (hvd_shutdown or exit)", 0, NULL },
+    { "barrier: rank 4 on node0 left (hvd_shutdown or exit)", 0, NULL },
+    { "barrier: rank -1 on node0 left (hvd_shutdown or exit)", 0, NULL },
     { "barrier: rank 99999999999999 on node0 left", 0, NULL },
     { "somebody left", 0, NULL },
     { "", 0, NULL },
@@ -240,7 +240,7 @@ END_TEST
 START_TEST(who_went_on_after_a_departure_has_failed_by_itself)
 {
     fails(0, EXITED(3), 3600 * 1000000ull, 0);
-    parts(0, HVD_ERR_PEER_LEFT, "allreduce 'next': rank 2 on node1 left (hvd_shutdown)");
+    parts(0, HVD_ERR_PEER_LEFT, "allreduce 'next': rank 2 on node1 left (hvd_shutdown or exit)");
     ranks[0].parted_ms = 1000;
     blamed(0, -1);
     ranks[0].parted_ms = 3590 * 1000;
@@ -285,7 +285,7 @@ END_TEST
 START_TEST(a_failure_of_ones_own_comes_before_one_that_followed_a_departure)
 {
     fails(0, EXITED(1), 1000, 0);
-    parts(0, HVD_ERR_PEER_LEFT, "barrier: rank 3 on b left (hvd_shutdown)");
+    parts(0, HVD_ERR_PEER_LEFT, "barrier: rank 3 on b left (hvd_shutdown or exit)");
     fails(3, EXITED(9), 1100, 0);
     blamed(3, -1);
 }

@@ -67,8 +67,8 @@ static const struct {
       "refuse 0 -10: the connection to rank 1 on node0 broke\n"
       "refused -10: the connection to rank 1 on node0 broke\n" },
     { "a waiting rank that leaves refuses the others", 3, "j0 j1 g1 j2",
-      "refuse 0 -11: rank 1 on node0 left (hvd_shutdown)\n"
-      "refused -11: rank 1 on node0 left (hvd_shutdown)\n" },
+      "refuse 0 -11: rank 1 on node0 left (hvd_shutdown or exit)\n"
+      "refused -11: rank 1 on node0 left (hvd_shutdown or exit)\n" },
     { "a rank that breaks off and comes again is refused", 2, "j0 b0 j0",
       "refused -3: HOROVOD_RANK is 0, but rank 0 has joined already\n" },
 
@@ -91,27 +91,27 @@ static const struct {
       WELCOME2 "news 0 -10 rank 1: rank 1 on node0 exited with status 0 without hvd_shutdown\n" },
     { "a GOODBYE that arrives after the exit still counts", 2,
       "j0 j1 e1:exited_with_status_0 @20 g1 b1 @999",
-      WELCOME2 "news 0 -11 rank 1: rank 1 on node0 left (hvd_shutdown)\n" },
+      WELCOME2 "news 0 -11 rank 1: rank 1 on node0 left (hvd_shutdown or exit)\n" },
     { "a GOODBYE after the loss was told changes nothing", 2,
       "j0 j1 e1:exited_with_status_0 @100 g1",
       WELCOME2 "news 0 -10 rank 1: rank 1 on node0 exited with status 0 without hvd_shutdown\n" },
     { "the end of a rank that has left is no news", 2, "j0 j1 g1 b1 e1:exited_with_status_1 @999",
-      WELCOME2 "news 0 -11 rank 1: rank 1 on node0 left (hvd_shutdown)\n" },
+      WELCOME2 "news 0 -11 rank 1: rank 1 on node0 left (hvd_shutdown or exit)\n" },
     { "ranks that leave together are told of once", 3, "j0 j1 j2 g1 g0 g2",
-      WELCOME3 "news 0 -11 rank 1: rank 1 on node0 left (hvd_shutdown)\n"
-               "news 2 -11 rank 1: rank 1 on node0 left (hvd_shutdown)\n" },
+      WELCOME3 "news 0 -11 rank 1: rank 1 on node0 left (hvd_shutdown or exit)\n"
+               "news 2 -11 rank 1: rank 1 on node0 left (hvd_shutdown or exit)\n" },
     { "who leaves because of a failure tells the others which, once", 3,
       "j0 j1 j2 g1:broken g0:x g2",
       WELCOME3 "news 0 -6 rank 1: broken\nnews 2 -6 rank 1: broken\n" },
     { "a failure is told of after a departure", 3, "j0 j1 j2 g0 g1:broken g2:broken",
-      WELCOME3 "news 1 -11 rank 0: rank 0 on node0 left (hvd_shutdown)\n"
-               "news 2 -11 rank 0: rank 0 on node0 left (hvd_shutdown)\n"
+      WELCOME3 "news 1 -11 rank 0: rank 0 on node0 left (hvd_shutdown or exit)\n"
+               "news 2 -11 rank 0: rank 0 on node0 left (hvd_shutdown or exit)\n"
                "news 2 -6 rank 1: broken\n" },
     { "a departure is not told of after a failure", 3, "j0 j1 j2 g1:broken g0",
       WELCOME3 "news 0 -6 rank 1: broken\nnews 2 -6 rank 1: broken\n" },
     { "who leaves because others have left is told of like anybody", 3, "j0 j1 j2 g0< g1< g2",
-      WELCOME3 "news 1 -11 rank 0: rank 0 on node0 left (hvd_shutdown)\n"
-               "news 2 -11 rank 0: rank 0 on node0 left (hvd_shutdown)\n" },
+      WELCOME3 "news 1 -11 rank 0: rank 0 on node0 left (hvd_shutdown or exit)\n"
+               "news 2 -11 rank 0: rank 0 on node0 left (hvd_shutdown or exit)\n" },
     { "a loss after a failure is told of", 3, "j0 j1 j2 g1:broken b0 @100",
       WELCOME3 "news 0 -6 rank 1: broken\nnews 2 -6 rank 1: broken\n"
                "news 2 -10 rank 0 (origin 1): the connection to rank 0 on node0 broke\n" },
@@ -135,8 +135,8 @@ static const struct {
     { "a failure before the world is complete refuses those that wait", 3, "j0 j1 g1:broken j2",
       "refuse 0 -6: broken\nrefused -6: broken\n" },
     { "a loss after a departure is told of", 3, "j0 j1 j2 g1 b0 e0:exited_with_status_1",
-      WELCOME3 "news 0 -11 rank 1: rank 1 on node0 left (hvd_shutdown)\n"
-               "news 2 -11 rank 1: rank 1 on node0 left (hvd_shutdown)\n"
+      WELCOME3 "news 0 -11 rank 1: rank 1 on node0 left (hvd_shutdown or exit)\n"
+               "news 2 -11 rank 1: rank 1 on node0 left (hvd_shutdown or exit)\n"
                "news 2 -10 rank 0: rank 0 on node0 exited with status 1\n" },
     { "a second loss is not told of", 3,
       "j0 j1 j2 b0 e0:exited_with_status_1 b1 e1:exited_with_status_2 g2",

@@ -232,8 +232,8 @@ START_TEST(horovod_workers_wait_run_and_leave)
     } steps[] = {
         { 0, -1, "\"gathering\"", "\"gloo\"", "[\"waits in hvd.init() for the other ranks\"]" },
         { 1, -1, "\"running\"", "\"gloo\"", "[\"has called hvd.init(), and cannot be asked\"]" },
-        { 1, 0, "\"running\"", "\"left\"", "[\"has left (hvd_shutdown)\"]" },
-        { 1, 1, "\"ended\"", "\"left\"", "[\"has left (hvd_shutdown)\"]" },
+        { 1, 0, "\"running\"", "\"left\"", "[\"exited with status 0\"]" },
+        { 1, 1, "\"ended\"", "\"left\"", "[\"exited with status 0\"]" },
     };
     meeting = meeting_create_planned("p", slots, 2, 1000, 0, &err);
     json = NULL;
