@@ -10,6 +10,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* So long may TCP wait, after a path is up again, before it sends once more what was lost. */
+#define RESEND_US SIM_MS(200)
+
 static struct sim_end *all;
 static uint64_t down_until_us[SIM_HOSTS_MAX][SIM_HOSTS_MAX];
 
@@ -73,7 +76,7 @@ static uint64_t arrival_us(const struct sim_end *from)
     uint64_t up_us = down_until_us[a][b];
     if (up_us == SIM_NEVER)
         return SIM_NEVER;
-    uint64_t sent_us = up_us > sim_now_us() ? up_us + sim_between(0, SIM_MS(200)) : sim_now_us();
+    uint64_t sent_us = up_us > sim_now_us() ? up_us + sim_between(0, RESEND_US) : sim_now_us();
     uint64_t delay_us = a == b ? sim_between(2, 60) : sim_between(50, 400);
     if (a != b && sim_once_in(50))
         delay_us += sim_dice(40000);
@@ -123,6 +126,20 @@ static void break_writes(void *context)
     sim_tell(&end->writer);
 }
 
+/* Nobody reads what `end` says. It hears so over the path that its words have taken, and back. */
+static void refuse_writes(struct sim_end *end)
+{
+    uint64_t there_us = down_until_us[end->host][end->peer->host];
+    uint64_t back_us = down_until_us[end->peer->host][end->host];
+    uint64_t up_us = there_us > back_us ? there_us : back_us;
+    uint64_t delay_us = sim_between(2, 300);
+    if (up_us == SIM_NEVER)
+        return;
+    if (up_us > sim_now_us())
+        delay_us += up_us - sim_now_us() + sim_between(0, RESEND_US);
+    sim_after(NULL, delay_us, break_writes, end);
+}
+
 static void arrive(void *context)
 {
     struct segment *segment = context;
@@ -130,7 +147,7 @@ static void arrive(void *context)
     to->flight -= segment->length;
     if (to->holders == 0) {
         if (segment->length > 0)
-            sim_after(NULL, sim_between(2, 300), break_writes, to->peer);
+            refuse_writes(to->peer);
         return;
     }
     append(&to->in, &to->in_start, &to->in_length, &to->in_room, segment->bytes, segment->length);
@@ -180,7 +197,7 @@ void sim_write(struct sim_end *end, const void *data, size_t length)
 {
     end->given += length;
     if (end->broken || end->peer->holders == 0) {
-        sim_after(NULL, sim_between(2, 300), break_writes, end);
+        refuse_writes(end);
         return;
     }
     append(&end->out, &end->out_start, &end->out_length, &end->out_room, data, length);
@@ -250,7 +267,7 @@ static void let_go(struct sim_end *end, const struct sim_process *process)
     if (end->peer->holders > 0)
         move(end);
     if (unread && end->peer->holders > 0)
-        sim_after(NULL, sim_between(2, 300), break_writes, end->peer);
+        refuse_writes(end->peer);
 }
 
 void sim_release(struct sim_process *process, struct sim_end *end)

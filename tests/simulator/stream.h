@@ -8,7 +8,7 @@
  * writes break. Different streams do not wait for each other.
  *
  * A path between two hosts may be down in one direction: what is sent arrives after it is up again,
- * or never. */
+ * or never, and so does the news that nobody reads it. */
 #ifndef TESTS_SIMULATOR_STREAM_H
 #define TESTS_SIMULATOR_STREAM_H
 
