@@ -425,6 +425,7 @@ check_PROGRAMS += tests/support/act tests/support/collectives tests/support/horo
 	tests/support/refuse tests/support/replay tests/support/strangers tests/support/stuck_fs tests/support/world
 tests_support_collectives_SOURCES = tests/support/collectives.c tests/support/collectives.h \
 	tests/support/collectives_errors.c \
+	tests/support/collectives_huge.c \
 	tests/support/collectives_join.c \
 	tests/support/collectives_matrix.c \
 	tests/support/collectives_order.c \

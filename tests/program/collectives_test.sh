@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Every collective of libhvd inside jobs of hvdrun, against plain loops: types, operations, counts, shapes, orders,
-# process sets, errors and joins, on 1 to 5 ranks and on 8.
+# process sets, errors and joins, on 1 to 5 ranks and on 8; and more elements than fit in 32 bits.
 . "$srcdir/tests/tap.sh"
 
 # check SENTENCE NP WHAT COMMAND...: every rank of the job must end well and say that WHAT is.
@@ -42,6 +42,18 @@ fi
 for what in matrix scales shapes order sets errors join; do
     check "8 ranks: $what" 8 "$what" -H localhost:3,127.0.0.2:4,127.0.0.3:1 "$COLLECTIVES" "$what"
 done
+
+# In little memory, and in seconds; but not where each access is looked at.
+huge() {
+    if [ "$SANITIZERS" != no ]; then
+        skip "$1" "built with $SANITIZERS"
+    else
+        check "$1" 2 huge env HVD_TRANSPORT="$2" HVD_ALGORITHM="$3" "$COLLECTIVES" huge "$4"
+    fi
+}
+huge 'F97: 2^31 + 1 elements in shared memory' shm direct 31
+huge 'F97: 2^31 + 1 elements over TCP' tcp ring 31
+huge 'F97: 2^32 + 1 elements in shared memory' shm ring 32
 
 # What is tuned does not change results.
 for setting in $settings; do

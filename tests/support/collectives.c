@@ -75,7 +75,7 @@ static const struct {
 } tests[] = {
     { "matrix", test_matrix }, { "scales", test_scales }, { "shapes", test_shapes },
     { "order", test_order },   { "sets", test_sets },     { "errors", test_errors },
-    { "join", test_join },
+    { "join", test_join },     { "huge", test_huge },
 };
 
 int main(int argc, char **argv)
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
         printf("ok %s\n", argv[1]);
         return 0;
     }
-    fprintf(stderr,
-            "usage: collectives matrix [TYPE...]|scales|shapes|order SEED|sets|errors|join\n");
+    fprintf(stderr, "usage: collectives matrix [TYPE...]|scales|shapes|order "
+                    "SEED|sets|errors|join|huge BITS\n");
     return 2;
 }

@@ -41,5 +41,6 @@ void test_sets(int argc, char **argv);
 void test_errors(int argc, char **argv);
 void test_refused(void); /* the first part of it */
 void test_join(int argc, char **argv);
+void test_huge(int argc, char **argv); /* BITS: tensors of 2^BITS + 1 elements; none: 31 */
 
 #endif
