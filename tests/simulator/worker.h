@@ -89,6 +89,8 @@ struct sim_worker {
     int failure; /* enum hvd_status */
     uint64_t failed_us;
     struct sim_event *doubt; /* a link has ended: until news explain it */
+    const char *departure;   /* who has left first, as the rendezvous says; NULL */
+    int departure_origin;    /* as join_news.origin, of that */
 };
 
 /* What all ranks of the job do; drawn from the seed. */

@@ -122,15 +122,20 @@ static void on_refused(struct sim_worker *worker, struct wire_reader *body)
     sim_worker_fail(worker, refused.status, ORIGIN_UNKNOWN, refused.text);
 }
 
-/* A loss breaks the world; who has left is missed only by those that still need it. */
+/* A loss breaks the world; who has left is missed only by those that still need it, and find no
+ * better reason. */
 static void on_news(struct sim_worker *worker, struct wire_reader *body)
 {
     struct join_news news;
     if (join_news_decode(&news, body, NULL) < 0)
         sim_broken("rank %d gets NEWS that are none", worker->rank);
     sim_log("rank %d hears %d: %s", worker->rank, news.status, news.text);
-    if (news.status != HVD_ERR_PEER_LEFT || worker->doubt)
+    if (news.status != HVD_ERR_PEER_LEFT) {
         sim_worker_fail(worker, news.status, news.origin, news.text);
+    } else if (!worker->departure) {
+        worker->departure = sim_format("%s", news.text);
+        worker->departure_origin = news.origin;
+    }
 }
 
 static void answer(void *context)

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DOUBT_MS = 500, ELEMENTS_MAX = 6000 };
+enum { DOUBT_MS = 1000, ELEMENTS_MAX = 6000 };
 
 static void pump(struct sim_worker *worker);
 
@@ -95,12 +95,15 @@ static void on_refused(void *context)
         sim_worker_fail(worker, HVD_ERR_PEER_LOST, ORIGIN_UNKNOWN, "the link to a rank has ended");
 }
 
+/* As lib/engine/move.c: that somebody has left comes last. */
 static void on_unexplained(void *context)
 {
     struct sim_worker *worker = context;
     worker->doubt = NULL;
     if (worker->state == WORKER_RUNNING && sim_faults_blamed_rank() >= 0 && !world.finished)
         sim_broken("rank %d is not told who was lost", worker->rank);
+    if (worker->departure && (worker->nflying > 0 || worker->ndecided < work.nnames))
+        sim_worker_fail(worker, HVD_ERR_PEER_LEFT, worker->departure_origin, worker->departure);
     on_refused(worker);
 }
 
