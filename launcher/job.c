@@ -174,6 +174,7 @@ static void list_timers(struct job *job, uv_timer_t *timers[JOB_TIMERS])
     timers[2] = &job->look_timer;
     timers[3] = &job->status_timer;
     timers[4] = &job->timeout_timer;
+    timers[5] = &job->suspend_timer;
 }
 
 static void init_handles(struct job *job)

@@ -10,10 +10,43 @@
  * SIGCONT that calls it off may have come, and not been read. */
 enum { SUSPEND_MS = 1000 };
 
-static void suspend_now(struct job *job)
+/* Nor is a signal read before the frames that came after it: before hvdrun stops itself the loop goes
+ * around once more, and again if it was held up meanwhile. */
+enum { AROUND_MS = 1, AROUND_LATE_MS = 100 };
+
+static void go_around(struct job *job);
+
+static bool all_agents_know(const struct job *job)
 {
+    for (int i = 0; i < job->state.nhosts; i++)
+        if (!job_host_has_read(&job->hosts[i], job->suspending_us))
+            return false;
+    return true;
+}
+
+static void on_around(uv_timer_t *timer)
+{
+    struct job *job = timer->data;
+    if (!all_agents_know(job) && job->ran_ms < job->suspend_by_ms)
+        return; /* a host has been reached meanwhile */
+    if (uv_now(job->loop) > job->around_ms + AROUND_LATE_MS) {
+        go_around(job);
+        return;
+    }
     job->suspending_us = 0;
     job->callbacks.on_suspended(job->context);
+}
+
+static void go_around(struct job *job)
+{
+    job->around_ms = uv_now(job->loop) + AROUND_MS;
+    uv_timer_start(&job->suspend_timer, on_around, AROUND_MS, 0);
+}
+
+static void suspend_soon(struct job *job)
+{
+    if (!uv_is_active((uv_handle_t *)&job->suspend_timer))
+        go_around(job);
 }
 
 /* When every agent knows, hvdrun may stop itself: what has only left for a connection stops with
@@ -22,18 +55,14 @@ void job_on_alive(void *context, int host)
 {
     struct job *job = context;
     (void)host;
-    if (job->suspending_us == 0)
-        return;
-    for (int i = 0; i < job->state.nhosts; i++)
-        if (!job_host_has_read(&job->hosts[i], job->suspending_us))
-            return;
-    suspend_now(job);
+    if (job->suspending_us && all_agents_know(job))
+        suspend_soon(job);
 }
 
 void job_look_at_suspension(struct job *job)
 {
     if (job->suspending_us && job->ran_ms >= job->suspend_by_ms)
-        suspend_now(job);
+        suspend_soon(job);
 }
 
 static void signal_ranks(struct job *job, int signum)
@@ -75,6 +104,7 @@ void job_signal(struct job *job, int signum)
         break;
     case SIGCONT:
         job->suspending_us = 0;
+        uv_timer_stop(&job->suspend_timer);
         if (job->stdin_reader)
             stdin_reader_wake(job->stdin_reader);
         signal_ranks(job, SIGCONT);
