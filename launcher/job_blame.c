@@ -202,29 +202,41 @@ static bool blame_named(struct job_blame *blame, const struct job_report *report
     return true;
 }
 
+/* -1: none. */
+static int find_deaf(const struct job_report *report)
+{
+    for (int i = 0; i < report->nhosts; i++)
+        if (report->hosts[i].deaf)
+            return i;
+    return -1;
+}
+
 /* One that is deaf, or else the one that was lost; -1: none. */
 static int find_host(const struct job_report *report)
 {
-    int lost = -1;
-    for (int i = 0; i < report->nhosts; i++) {
-        if (report->hosts[i].deaf)
-            return i;
+    int host = find_deaf(report);
+    for (int i = 0; i < report->nhosts && host < 0; i++)
         if (report->hosts[i].lost)
-            lost = i;
-    }
-    return lost;
+            host = i;
+    return host;
+}
+
+static const char *complaint(const struct report_rank *witness)
+{
+    if (witness->parted_status == HVD_ERR_PEER_LEFT)
+        return "waited in vain";
+    return witness->parted_text ? witness->parted_text : "a peer was lost";
 }
 
 /* Of those that have lost each other, the first is the witness. */
 static bool blame_host(struct job_blame *blame, const struct job_report *report)
 {
-    const struct report_rank *witness = &report->ranks[blame->rank];
     blame->host = find_host(report);
     if (blame->host < 0)
         return false;
     if (report->hosts[blame->host].deaf)
         snprintf(blame->text, sizeof blame->text, "host lost: no answer; rank %d: %.300s",
-                 blame->rank, witness->parted_text ? witness->parted_text : "a peer was lost");
+                 blame->rank, complaint(&report->ranks[blame->rank]));
     blame->witness = blame->rank;
     blame->rank = -1;
     return true;
@@ -233,16 +245,19 @@ static bool blame_host(struct job_blame *blame, const struct job_report *report)
 static void blame_another(struct job_blame *blame, const struct job_report *report)
 {
     int parted = report->ranks[blame->rank].parted_status;
-    if (blame_named(blame, report))
+    bool left = parted == HVD_ERR_PEER_LEFT;
+    if (blame_named(blame, report) || (left && find_deaf(report) >= 0 && blame_host(blame, report)))
         return;
-    if (parted == HVD_ERR_PEER_LEFT)
+    if (left)
         blame_who_left(blame, report);
     else if (!blame_who_ended(blame, report) &&
              (parted != HVD_ERR_PEER_LOST || !blame_host(blame, report)))
         blame_who_broke_off(blame, report);
 }
 
-/* A host may be lost because of the stop, too, as one whose agent hangs then: so it comes last. */
+/* A host may be lost because of the stop, too, as one whose agent hangs then: so it comes last. One
+ * that was deaf before was not; ranks that have lost it know no better than that somebody left, if
+ * somebody has. */
 bool job_blame_choose(struct job_blame *blame, const struct job_report *report)
 {
     *blame = (struct job_blame){ .rank = find_first(report, false), .host = -1, .witness = -1 };

@@ -6,9 +6,9 @@
  * where it was, had told of the origin. Of the rest the first is, by the agents' clocks; where
  * these cannot tell, one that was killed comes before one that exited. When all have followed the
  * rank at the origin, which has said that it failed, or has ended well, or left, or broken off too
- * early, it is that rank, also if it was told to end before it did; when they have lost each other,
- * it is a host that heard nothing any more, though it may still have been heard, or one of whose
- * loss hvdrun heard only later. Pure. */
+ * early, it is that rank, also if it was told to end before it did; but a host that heard nothing
+ * any more, though it may still have been heard, comes before a rank that left. When they have lost
+ * each other, it is such a host, or one of whose loss hvdrun heard only later. Pure. */
 #ifndef LAUNCHER_JOB_BLAME_H
 #define LAUNCHER_JOB_BLAME_H
 

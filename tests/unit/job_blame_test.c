@@ -194,6 +194,22 @@ START_TEST(when_all_have_lost_each_other_a_host_that_was_lost_is_to_blame)
 }
 END_TEST
 
+START_TEST(a_host_that_heard_nothing_is_to_blame_before_a_rank_that_left)
+{
+    struct job_blame blame;
+    fails(0, EXITED(1), 1000, 0);
+    parts(0, HVD_ERR_PEER_LEFT, "allreduce 'grad': rank 1 on a left (hvd_shutdown)");
+    hosts[1].lost = true; /* maybe because of the stop */
+    blamed(1, 0);
+    hosts[1].deaf = true;
+    ck_assert(job_blame_choose(&blame, &report));
+    ck_assert_int_eq(blame.host, 1);
+    ck_assert_int_eq(blame.rank, -1);
+    ck_assert_int_eq(blame.witness, 0);
+    ck_assert_str_eq(blame.text, "host lost: no answer; rank 0: waited in vain");
+}
+END_TEST
+
 START_TEST(a_failure_of_ones_own_is_no_hosts_fault)
 {
     struct job_blame blame;
@@ -426,6 +442,7 @@ int main(void)
     tcase_add_test(tcase, who_was_stopped_or_ended_well_is_not_to_blame);
     tcase_add_test(tcase, when_all_have_lost_each_other_a_host_that_heard_nothing_is_to_blame);
     tcase_add_test(tcase, when_all_have_lost_each_other_a_host_that_was_lost_is_to_blame);
+    tcase_add_test(tcase, a_host_that_heard_nothing_is_to_blame_before_a_rank_that_left);
     tcase_add_test(tcase, a_failure_of_ones_own_is_no_hosts_fault);
     tcase_add_test(tcase, who_says_that_a_peer_was_lost_is_not_to_blame);
     tcase_add_test(tcase, who_gave_up_after_a_loss_was_told_is_not_to_blame);
