@@ -99,8 +99,10 @@ static void on_welcome(struct crowd *crowd, int index, const struct frame *frame
     struct worker *worker = &world->workers[index];
     struct wire_reader payload;
     struct err err = { 0 };
-    if (seal_check(&worker->seal, frame, &payload, &err) < 0 || frame->type != JOIN_WELCOME ||
-        join_welcome_decode(&welcome, &payload, &err) < 0)
+    int rc = seal_check(&worker->seal, frame, &payload, &err);
+    if (rc == HVD_OK && frame->type == JOIN_WAITING)
+        return;
+    if (rc < 0 || frame->type != JOIN_WELCOME || join_welcome_decode(&welcome, &payload, &err) < 0)
         errx(1, "worker %d: a frame of type %u, no WELCOME: %s", index, frame->type, err.text);
     worker->welcomed = true;
     world->welcomed++;

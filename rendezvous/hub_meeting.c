@@ -4,6 +4,7 @@
  * message cannot be sent to for want of memory has broken off. */
 #include "rendezvous/hub_impl.h"
 
+#include "rendezvous/lobby_text.h"
 #include "rendezvous/membership_text.h"
 
 #include <stdarg.h>
@@ -136,6 +137,36 @@ static void seat(struct hub *hub, struct meeting *meeting)
     carry_out(hub, meeting);
 }
 
+/* It can tell then that we have fallen silent, and what it waited for. One that cannot be told has
+ * broken off. */
+static void tell_to_wait(struct rendezvous_connection *connection, uint64_t until_ms,
+                         struct join_waiting *waiting)
+{
+    struct wire_writer out = { 0 };
+    uint64_t now_ms = connection->hub->now_ms, most_ms = until_ms > now_ms ? until_ms - now_ms : 0;
+    waiting->most_ms = most_ms < JOIN_WAITING_MAX_MS ? (uint32_t)most_ms : JOIN_WAITING_MAX_MS;
+    join_session_wait(&connection->join, &out, waiting);
+    if (!hub_flush(connection, &out))
+        hub_send_away(connection);
+}
+
+static void tell_member_to_wait(struct rendezvous_connection *connection,
+                                const struct membership *membership)
+{
+    struct join_waiting waiting;
+    if (membership->world != WORLD_GATHERING)
+        return;
+    membership_text_awaited(waiting.text, membership);
+    tell_to_wait(connection, membership->start_deadline_ms, &waiting);
+}
+
+static void tell_guest_to_wait(struct rendezvous_connection *connection, const struct lobby *lobby)
+{
+    struct join_waiting waiting;
+    lobby_text_awaited(waiting.text, lobby);
+    tell_to_wait(connection, lobby->deadline_ms, &waiting);
+}
+
 /* From now on it is a worker of the job's. */
 static void take_in(struct rendezvous_connection *connection, struct meeting *meeting)
 {
@@ -159,7 +190,9 @@ static int join_planned(struct rendezvous_connection *connection, struct meeting
     rank->pid = hello->pid;
     rank->joined = true;
     rank->joined_ms = rank->heard_ms = now_ms;
-    carry_out(connection->hub, meeting);
+    struct hub *hub = connection->hub;
+    tell_member_to_wait(connection, &meeting->membership);
+    carry_out(hub, meeting);
     return HVD_OK;
 }
 
@@ -176,10 +209,12 @@ static int join_lobby(struct rendezvous_connection *connection, struct meeting *
     if (meeting->lobby.count == 1)
         say(hub, meeting->id, "a worker on %s is the first of %d", meeting->lobby.guests[0].host,
             meeting->lobby.size);
-    if (meeting->lobby.state == LOBBY_FULL)
+    if (meeting->lobby.state == LOBBY_FULL) {
         seat(hub, meeting);
-    else
-        hub_due(hub, meeting_deadline(meeting));
+        return HVD_OK;
+    }
+    hub_due(hub, meeting_deadline(meeting));
+    tell_guest_to_wait(connection, &meeting->lobby);
     return HVD_OK;
 }
 

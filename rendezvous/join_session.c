@@ -204,6 +204,14 @@ void join_session_welcome(struct join_session *session, struct wire_writer *out,
     put_sealed(session, out, JOIN_WELCOME, &payload);
 }
 
+void join_session_wait(struct join_session *session, struct wire_writer *out,
+                       const struct join_waiting *waiting)
+{
+    struct wire_writer payload = { 0 };
+    join_waiting_encode(&payload, waiting);
+    put_sealed(session, out, JOIN_WAITING, &payload);
+}
+
 void join_session_refuse(struct join_session *session, struct wire_writer *out, int status,
                          const char *text)
 {

@@ -62,6 +62,8 @@ int join_session_next(struct join_session *session, struct join_event *event,
 /* Append a sealed reply. */
 void join_session_welcome(struct join_session *session, struct wire_writer *out,
                           const struct join_welcome *welcome);
+void join_session_wait(struct join_session *session, struct wire_writer *out,
+                       const struct join_waiting *waiting);
 void join_session_refuse(struct join_session *session, struct wire_writer *out, int status,
                          const char *text);
 void join_session_news(struct join_session *session, struct wire_writer *out,

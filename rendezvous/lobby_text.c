@@ -131,3 +131,10 @@ void lobby_text_timeout(char text[JOIN_TEXT_MAX], const struct lobby *lobby)
     else
         write_come(text, lobby);
 }
+
+void lobby_text_awaited(char text[JOIN_TEXT_MAX], const struct lobby *lobby)
+{
+    struct text_line line = { 0 };
+    text_line_add(&line, "%d of %d workers", lobby->size - lobby->count, lobby->size);
+    write_line(text, &line);
+}

@@ -21,4 +21,7 @@ void lobby_text_ended(char text[JOIN_TEXT_MAX], const char *why);
  * "3 of 4 workers have come within 30 s: 2 from node1, 1 from node2" */
 void lobby_text_timeout(char text[JOIN_TEXT_MAX], const struct lobby *lobby);
 
+/* "2 of 4 workers", which have still to come */
+void lobby_text_awaited(char text[JOIN_TEXT_MAX], const struct lobby *lobby);
+
 #endif

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Looking for them takes time, and every rank that comes has it looked for. */
+enum { AWAITED_NAMED_MAX = 16 };
+
 static const char *host_of(const struct membership *membership, int rank)
 {
     return membership->slots[rank].host;
@@ -123,17 +126,38 @@ static struct text_line missing_line(const struct membership *membership,
     return line;
 }
 
+static void find_missing(struct rank_runs *missing, const struct membership *membership)
+{
+    for (int rank = 0; rank < membership->size; rank++)
+        if (membership->members[rank].state == MEMBER_EXPECTED)
+            rank_runs_add(missing, rank, rank > 0 && same_host(membership, rank - 1, rank));
+}
+
 bool membership_text_missing(char text[JOIN_TEXT_MAX], const struct membership *membership,
                              bool timed_out)
 {
     struct rank_runs missing = { 0 };
-    for (int rank = 0; rank < membership->size; rank++)
-        if (membership->members[rank].state == MEMBER_EXPECTED)
-            rank_runs_add(&missing, rank, rank > 0 && same_host(membership, rank - 1, rank));
+    find_missing(&missing, membership);
     int shown = missing.count;
     struct text_line line = missing_line(membership, &missing, shown, timed_out);
     while (line.full && shown > 1)
         line = missing_line(membership, &missing, --shown, timed_out);
     memcpy(text, line.text, sizeof line.text);
     return missing.ranks > 0;
+}
+
+void membership_text_awaited(char text[JOIN_TEXT_MAX], const struct membership *membership)
+{
+    struct text_line line = { 0 };
+    struct rank_runs missing = { 0 };
+    int count = membership->size - membership->joined - membership->elsewhere;
+    if (count <= AWAITED_NAMED_MAX)
+        find_missing(&missing, membership);
+    text_line_add_others(&line,
+                         missing.ranks - add_runs(&line, membership, &missing, missing.count));
+    if (line.full || missing.ranks == 0) {
+        line = (struct text_line){ 0 };
+        text_line_add(&line, "%d of %d ranks", count, membership->size);
+    }
+    memcpy(text, line.text, sizeof line.text);
 }

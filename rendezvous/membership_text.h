@@ -29,4 +29,8 @@ const char *membership_text_absent(const struct membership *membership, int rank
 bool membership_text_missing(char text[JOIN_TEXT_MAX], const struct membership *membership,
                              bool timed_out);
 
+/* "ranks 1-3, 7 on localhost, rank 8 on node1"; if there are more than a few, "60 of 64 ranks", for
+ * every HELLO asks. */
+void membership_text_awaited(char text[JOIN_TEXT_MAX], const struct membership *membership);
+
 #endif

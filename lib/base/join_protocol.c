@@ -202,6 +202,22 @@ int join_welcome_decode(struct join_welcome *message, struct wire_reader *reader
     return decoded(reader, valid, "WELCOME", err);
 }
 
+void join_waiting_encode(struct wire_writer *writer, const struct join_waiting *message)
+{
+    wire_put_u32(writer, message->most_ms);
+    wire_put_string(writer, message->text);
+}
+
+int join_waiting_decode(struct join_waiting *message, struct wire_reader *reader, struct err *err)
+{
+    message->most_ms = wire_get_u32(reader);
+    wire_get_string(reader, message->text, sizeof message->text);
+    int rc = decoded(reader, message->most_ms <= JOIN_WAITING_MAX_MS, "WAITING", err);
+    if (rc == HVD_OK)
+        text_make_ascii(message->text);
+    return rc;
+}
+
 void join_refused_encode(struct wire_writer *writer, const struct join_refused *message)
 {
     wire_put_i32(writer, message->status);

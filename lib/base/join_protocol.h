@@ -6,6 +6,7 @@
  *   OPEN     version, nonce, job id    ->
  *                                     <-  CHALLENGE  version, nonce; the rest is sealed
  *   HELLO    who I am, where I listen ->
+ *                                     <-  WAITING    unless all have come: for whom, how long
  *                                     <-  WELCOME    your place and neighbours, when all have come
  *                                     <-  REFUSED    instead of WELCOME: status and text
  *                                     <-  NEWS       a rank was lost or has left; after WELCOME
@@ -43,7 +44,8 @@ enum {
     JOIN_ADDRESS_MAX = 64,
     JOIN_ADDRESSES_MAX = 16,
     JOIN_TEXT_MAX = 500,
-    JOIN_REPORT_MAX = 16 * 1024
+    JOIN_REPORT_MAX = 16 * 1024,
+    JOIN_WAITING_MAX_MS = 86400 * 1000
 };
 
 /* No body of a frame is longer than this: before a proven HELLO, of a proven worker, and of the
@@ -64,7 +66,8 @@ enum join_type {
     JOIN_GOODBYE,
     JOIN_ASK,
     JOIN_REPORT,
-    JOIN_BROKEN
+    JOIN_BROKEN,
+    JOIN_WAITING
 };
 
 /* A failure that is nobody's, or nobody knows whose. */
@@ -109,6 +112,12 @@ struct join_welcome {
     uint32_t epoch; /* of the world's membership; 0 for the first */
     int nneighbours;
     struct join_peer neighbours[NEIGHBOURS_MAX]; /* those of topology.h, ascending by rank */
+};
+
+/* Until WELCOME or REFUSED. */
+struct join_waiting {
+    uint32_t most_ms;         /* until the start timeout */
+    char text[JOIN_TEXT_MAX]; /* who is missing now: "ranks 2, 3 on node1" */
 };
 
 struct join_refused {
@@ -157,6 +166,8 @@ void join_hello_encode(struct wire_writer *writer, const struct join_hello *mess
 int join_hello_decode(struct join_hello *message, struct wire_reader *reader, struct err *err);
 void join_welcome_encode(struct wire_writer *writer, const struct join_welcome *message);
 int join_welcome_decode(struct join_welcome *message, struct wire_reader *reader, struct err *err);
+void join_waiting_encode(struct wire_writer *writer, const struct join_waiting *message);
+int join_waiting_decode(struct join_waiting *message, struct wire_reader *reader, struct err *err);
 void join_refused_encode(struct wire_writer *writer, const struct join_refused *message);
 int join_refused_decode(struct join_refused *message, struct wire_reader *reader, struct err *err);
 void join_news_encode(struct wire_writer *writer, const struct join_news *message);

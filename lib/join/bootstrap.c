@@ -89,7 +89,7 @@ static int say_hello(struct seat *seat, const struct environment *environment, s
     if (rc == HVD_OK)
         rc = join_hello(&seat->connection, &hello, err);
     if (rc == HVD_OK)
-        rc = join_wait(&seat->connection, &seat->welcome, err);
+        rc = join_wait(&seat->connection, JOIN_ANSWER_MS, &seat->welcome, err);
     if (rc == HVD_OK)
         rc = check_welcome(&seat->welcome, environment, err);
     return rc;
@@ -99,6 +99,9 @@ static int say_hello(struct seat *seat, const struct environment *environment, s
 static int explain(const struct seat *seat, const struct environment *environment, int rc,
                    struct err *err)
 {
+    if (rc == HVD_ERR_PEER_LOST && seat->connection.stage == JOIN_SEATED)
+        return fail_context(err, "%s hung up while this rank waited for others",
+                            seat->connection.keeper);
     if (rc != HVD_ERR_PEER_LOST || seat->connection.stage != JOIN_SAID_HELLO)
         return rc;
     if (environment->is_service)

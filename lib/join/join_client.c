@@ -14,20 +14,20 @@
 
 enum { ADDRESS_TIMEOUT_MS = 3000, HELLO_TIMEOUT_MS = 30000, SEND_TIMEOUT_MS = 1000 };
 enum { FRAME_TIMEOUT_MS = 10000 }; /* between the first byte of a frame and the last */
+enum { WAIT_PART_MS = 1000 };      /* a stop costs a waiting rank so much of its time at most */
 
 /* A rendezvous may serve thousands: their hosts are asked less often than those of neighbours, and
  * a network may be away for a little longer. */
 static const struct socket_keepalive keepalive = { .idle_s = 5, .interval_s = 2, .probes = 3 };
 
-/* Waits until `fd` is ready for `events`; until ever if `deadline` is 0. */
 static int wait_ready(int fd, short events, uint64_t deadline, struct err *err)
 {
     for (;;) {
         uint64_t now = monotonic_ms();
-        if (deadline && now >= deadline)
+        if (now >= deadline)
             return fail(err, HVD_ERR_TIMEOUT, "no answer");
         struct pollfd ready = { .fd = fd, .events = events };
-        int count = poll(&ready, 1, deadline ? (int)(deadline - now) : -1);
+        int count = poll(&ready, 1, (int)(deadline - now));
         if (count > 0)
             return HVD_OK;
         if (count < 0 && errno != EINTR)
@@ -69,15 +69,6 @@ static int receive_frame(struct join_connection *connection, struct frame *frame
     return frame_reader_next(&connection->reader, frame, err);
 }
 
-/* What has begun must not be waited for as long as what may come at any time: its header may have
- * been changed on the way, and no more bytes are to come. */
-static void limit(const struct join_connection *connection, uint64_t *deadline)
-{
-    if (*deadline == 0 && connection->reader.end > connection->reader.start)
-        *deadline = monotonic_ms() + FRAME_TIMEOUT_MS;
-}
-
-/* Until ever if `deadline` is 0, but for the rest of a frame. */
 static int wait_frame(struct join_connection *connection, struct frame *frame, uint64_t deadline,
                       struct err *err)
 {
@@ -85,7 +76,6 @@ static int wait_frame(struct join_connection *connection, struct frame *frame, u
         int rc = receive_frame(connection, frame, err);
         if (rc != 0)
             return rc < 0 ? rc : HVD_OK;
-        limit(connection, &deadline);
         rc = wait_ready(connection->fd, POLLIN, deadline, err);
         if (rc < 0)
             return rc;
@@ -234,25 +224,92 @@ static int on_early_news(struct wire_reader *body, struct err *err)
     return rc < 0 ? rc : fail(err, news.status, "%s", news.text);
 }
 
-int join_wait(struct join_connection *connection, struct join_welcome *welcome, struct err *err)
+/* Waits for a part of `*left_ms`, and takes it off; of one that took longer no more than that: this
+ * process was stopped. */
+static int wait_a_while(int fd, uint64_t *left_ms, struct err *err)
+{
+    struct pollfd ready = { .fd = fd, .events = POLLIN };
+    uint64_t part = *left_ms < WAIT_PART_MS ? *left_ms : WAIT_PART_MS, since_ms = monotonic_ms();
+    if (part == 0)
+        return fail(err, HVD_ERR_TIMEOUT, "no answer");
+    int count = poll(&ready, 1, (int)part);
+    if (count < 0 && errno != EINTR)
+        return fail_errno(err, HVD_ERR_SYSTEM, errno, "poll");
+    uint64_t passed_ms = monotonic_ms() - since_ms;
+    *left_ms -= count == 0 || passed_ms > part ? part : passed_ms;
+    return HVD_OK;
+}
+
+static bool has_begun(const struct join_connection *connection)
+{
+    return connection->reader.end > connection->reader.start;
+}
+
+/* What has begun must not be waited for as long as what may come at any time: its header may have
+ * been changed on the way, and no more bytes are to come. */
+static int wait_answer(struct join_connection *connection, struct frame *frame, uint64_t left_ms,
+                       struct err *err)
+{
+    for (;;) {
+        int rc = receive_frame(connection, frame, err);
+        if (rc != 0)
+            return rc < 0 ? rc : HVD_OK;
+        if (has_begun(connection) && left_ms > FRAME_TIMEOUT_MS)
+            left_ms = FRAME_TIMEOUT_MS;
+        if ((rc = wait_a_while(connection->fd, &left_ms, err)) < 0)
+            return rc;
+    }
+}
+
+/* Whom it waited for it has said when this rank came. */
+static int fell_silent(const struct join_connection *connection, const struct join_waiting *waiting,
+                       uint32_t answer_ms, struct err *err)
+{
+    double waited_s = (double)((uint64_t)waiting->most_ms + answer_ms) / 1000;
+    if (connection->stage == JOIN_SAID_HELLO)
+        return fail(err, HVD_ERR_TIMEOUT, "%s has not answered HELLO for %.3g s",
+                    connection->keeper, waited_s);
+    return fail(err, HVD_ERR_TIMEOUT,
+                "%s has said nothing for %.3g s, longer than it may wait; it waited for %s",
+                connection->keeper, waited_s, waiting->text);
+}
+
+static int take_answer(const struct frame *frame, struct join_welcome *welcome,
+                       struct wire_reader *body, struct err *err)
+{
+    switch (frame->type) {
+    case JOIN_WELCOME:
+        return join_welcome_decode(welcome, body, err);
+    case JOIN_REFUSED:
+        return on_refused(body, err);
+    case JOIN_NEWS:
+        return on_early_news(body, err);
+    default:
+        return unexpected(frame, err);
+    }
+}
+
+int join_wait(struct join_connection *connection, uint32_t answer_ms, struct join_welcome *welcome,
+              struct err *err)
 {
     struct frame frame;
     struct wire_reader body;
-    int rc = wait_frame(connection, &frame, 0, err);
-    if (rc < 0)
-        return rc;
-    connection->stage = JOIN_ANSWERED;
-    if ((rc = seal_check(&connection->seal, &frame, &body, err)) < 0)
-        return rc;
-    switch (frame.type) {
-    case JOIN_WELCOME:
-        return join_welcome_decode(welcome, &body, err);
-    case JOIN_REFUSED:
-        return on_refused(&body, err);
-    case JOIN_NEWS:
-        return on_early_news(&body, err);
-    default:
-        return unexpected(&frame, err);
+    struct join_waiting waiting = { .text = "" };
+    for (;;) {
+        int rc = wait_answer(connection, &frame, waiting.most_ms + (uint64_t)answer_ms, err);
+        if (rc == HVD_ERR_TIMEOUT && !has_begun(connection))
+            return fell_silent(connection, &waiting, answer_ms, err);
+        if (rc < 0)
+            return rc;
+        bool seated = connection->stage == JOIN_SEATED;
+        connection->stage = JOIN_ANSWERED;
+        if ((rc = seal_check(&connection->seal, &frame, &body, err)) < 0)
+            return rc;
+        if (frame.type != JOIN_WAITING || seated)
+            return take_answer(&frame, welcome, &body, err);
+        if ((rc = join_waiting_decode(&waiting, &body, err)) < 0)
+            return rc;
+        connection->stage = JOIN_SEATED;
     }
 }
 

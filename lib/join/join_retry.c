@@ -23,7 +23,8 @@ static bool may_pass(bool patient, enum join_stage stage, int rc)
     return (stage == JOIN_DIALLING && rc == HVD_ERR_TIMEOUT) ||
            (stage == JOIN_DIALLING && rc == HVD_ERR_PEER_LOST && patient) ||
            (stage == JOIN_CONNECTED && rc == HVD_ERR_PEER_LOST) ||
-           (stage == JOIN_SAID_HELLO && rc == HVD_ERR_PEER_LOST);
+           (stage == JOIN_SAID_HELLO && rc == HVD_ERR_PEER_LOST) ||
+           (stage == JOIN_SEATED && rc == HVD_ERR_PEER_LOST);
 }
 
 bool join_retry_next(struct join_retry *retry, enum join_stage stage, int rc, uint64_t now_ms,

@@ -6,7 +6,7 @@
  * about in time is dialled again, each time after a longer pause, of a random length so that those
  * that were sent away together do not come back together.
  *
- * Ends with an answer of any kind, at the deadline, when nobody listens, and when the connection
+ * Ends with an answer of any kind (but WAITING), at the deadline, when nobody listens, and when the connection
  * was closed after our HELLO for the fourth time: a key that is not the job's is not told so, and
  * does not become better. A service may be started after its workers: with `patient` a name that
  * has no address yet, and an address at which nobody listens yet, are no end. */
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 /* How far a connection has come. */
-enum join_stage { JOIN_DIALLING, JOIN_CONNECTED, JOIN_SAID_HELLO, JOIN_ANSWERED };
+enum join_stage { JOIN_DIALLING, JOIN_CONNECTED, JOIN_SAID_HELLO, JOIN_SEATED, JOIN_ANSWERED };
 
 enum { JOIN_HELLOS_MAX = 4 };
 enum { JOIN_PAUSE_FIRST_MS = 50, JOIN_PAUSE_MAX_MS = 1600 };

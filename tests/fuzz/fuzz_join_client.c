@@ -69,6 +69,12 @@ static void check_news(const struct join_news *news)
     check_text(news->text, sizeof news->text);
 }
 
+static void check_waiting(const struct join_waiting *waiting)
+{
+    PROMISE(waiting->most_ms <= JOIN_WAITING_MAX_MS);
+    check_text(waiting->text, sizeof waiting->text);
+}
+
 static void check_ask(const struct join_ask *ask)
 {
     PROMISE(1 <= ask->size && ask->size <= JOIN_REPORT_MAX);
@@ -90,9 +96,10 @@ AGAIN(welcome)
 AGAIN(refused)
 AGAIN(news)
 AGAIN(ask)
+AGAIN(waiting)
 
 static fuzz_again_fn *const messages[] = { challenge_again, welcome_again, refused_again,
-                                           news_again, ask_again };
+                                           news_again, ask_again, waiting_again };
 enum { MESSAGES = sizeof messages / sizeof *messages };
 
 /* ---- a connection ---- */
@@ -135,7 +142,7 @@ static int listen_to(struct join_connection *connection)
     struct join_welcome welcome = { 0 };
     struct join_message message;
     struct err err = { 0 };
-    if (join_wait(connection, &welcome, &err) != HVD_OK) {
+    if (join_wait(connection, 0, &welcome, &err) != HVD_OK) {
         check_text(err.text, sizeof err.text);
         return 0;
     }

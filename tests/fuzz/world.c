@@ -227,11 +227,14 @@ static void on_frame(struct client *client, const struct frame *frame)
     struct join_refused refused;
     struct join_news news;
     struct join_ask ask;
+    struct join_waiting waiting;
     PROMISE(seal_check(&client->seal, frame, &payload, NULL) == HVD_OK);
     if (frame->type == JOIN_WELCOME)
         on_welcome(client, &payload);
     else if (frame->type == JOIN_REFUSED)
         PROMISE(client->rank == -1 && join_refused_decode(&refused, &payload, NULL) == HVD_OK);
+    else if (frame->type == JOIN_WAITING)
+        PROMISE(client->rank == -1 && join_waiting_decode(&waiting, &payload, NULL) == HVD_OK);
     else if (frame->type == JOIN_NEWS)
         PROMISE(client->rank >= 0 && join_news_decode(&news, &payload, NULL) == HVD_OK);
     else

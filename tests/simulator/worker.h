@@ -67,7 +67,7 @@ struct sim_worker {
     struct seal seal;
     unsigned char nonce[NONCE_SIZE];
     struct join_retry retry;
-    bool said_hello;
+    bool said_hello, told_to_wait;
     struct sim_recording { /* of what it said first, for worker_again.c */
         unsigned char *bytes;
         size_t length;

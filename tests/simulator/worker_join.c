@@ -114,6 +114,16 @@ static void on_welcome(struct sim_worker *worker, struct wire_reader *body)
     sim_links_begin(worker);
 }
 
+/* Once, and not for longer than the start timeout. */
+static void on_waiting(struct sim_worker *worker, struct wire_reader *body)
+{
+    struct join_waiting waiting;
+    if (join_waiting_decode(&waiting, body, NULL) < 0 || worker->state != WORKER_WAITING ||
+        worker->told_to_wait || waiting.most_ms == 0 || !*waiting.text)
+        sim_broken("rank %d gets a WAITING that is none", worker->rank);
+    worker->told_to_wait = true;
+}
+
 static void on_refused(struct sim_worker *worker, struct wire_reader *body)
 {
     struct join_refused refused;
@@ -168,6 +178,7 @@ static void on_sealed(struct sim_worker *worker, const struct frame *frame)
         [JOIN_REFUSED] = on_refused,
         [JOIN_NEWS] = on_news,
         [JOIN_ASK] = on_ask,
+        [JOIN_WAITING] = on_waiting,
     };
     struct wire_reader body;
     bool known = frame->type < sizeof handlers / sizeof *handlers && handlers[frame->type];
@@ -193,6 +204,7 @@ static void dial(void *context);
 static void on_hung_up(struct sim_worker *worker)
 {
     enum join_stage stage = worker->state > WORKER_WAITING ? JOIN_ANSWERED
+                            : worker->told_to_wait         ? JOIN_SEATED
                             : worker->said_hello           ? JOIN_SAID_HELLO
                                                            : JOIN_CONNECTED;
     uint64_t pause_ms;
@@ -204,7 +216,7 @@ static void on_hung_up(struct sim_worker *worker)
     }
     sim_log("rank %d dials again", worker->rank);
     frame_reader_fini(&worker->reader);
-    worker->said_hello = false;
+    worker->said_hello = worker->told_to_wait = false;
     worker->state = WORKER_JOINING;
     sim_timer(worker->process, SIM_MS(pause_ms), dial, worker);
 }

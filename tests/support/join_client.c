@@ -164,6 +164,10 @@ bool join_client_next(struct join_client *client, struct join_reply *reply)
     struct err err = { 0 };
     struct wire_reader payload;
     ck_assert_msg(seal_check(&client->seal, &frame, &payload, &err) == HVD_OK, "%s", err.text);
+    if (frame.type == JOIN_WAITING) {
+        ck_assert_int_eq(join_waiting_decode(&client->waiting, &payload, &err), HVD_OK);
+        return join_client_next(client, reply);
+    }
     *reply = (struct join_reply){ .type = frame.type };
     if (frame.type == JOIN_WELCOME)
         ck_assert_int_eq(join_welcome_decode(&reply->welcome, &payload, &err), HVD_OK);

@@ -18,7 +18,8 @@ struct join_client {
     struct wire_writer received; /* everything, since the beginning */
     size_t read;                 /* of it by join_client_next() */
     int sends;
-    bool closed; /* by the rendezvous */
+    bool closed;                 /* by the rendezvous */
+    struct join_waiting waiting; /* as it said last */
 
     struct job_key key;
     char job[JOB_ID_SIZE]; /* what OPEN names; "" at first */
@@ -60,7 +61,7 @@ void join_client_join(struct join_client *client, int rank, int size);
 void join_client_report(struct join_client *client, const char *text);
 void join_client_leave(struct join_client *client);
 
-/* The next message; false if there is none. A message that is not sealed right or does not decode
+/* The next message, WAITING aside; false if there is none. A message that is not sealed right or does not decode
  * fails the test. */
 bool join_client_next(struct join_client *client, struct join_reply *reply);
 

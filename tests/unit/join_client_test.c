@@ -133,6 +133,94 @@ START_TEST(a_host_that_vanishes_is_noticed)
 }
 END_TEST
 
+/* --- waiting for the others --- */
+
+static struct seal server_seal;
+
+/* A connection that has said HELLO to nobody but us. */
+static int begin_waiting(struct join_connection *connection)
+{
+    static const struct job_key key = { "key" };
+    static const unsigned char nonces[2][NONCE_SIZE];
+    int pair[2];
+    *connection = (struct join_connection){ .stage = JOIN_SAID_HELLO,
+                                            .keeper = "the launcher",
+                                            .sending = PTHREAD_MUTEX_INITIALIZER };
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    auth_init(NULL);
+    seal_init(&server_seal, SEAL_SERVER, &key, nonces[0], nonces[1]);
+    seal_init(&connection->seal, SEAL_CLIENT, &key, nonces[0], nonces[1]);
+    frame_reader_init(&connection->reader, JOIN_RENDEZVOUS_MAX);
+    connection->fd = pair[0];
+    return pair[1];
+}
+
+static void tell_to_wait(int fd, uint32_t most_ms)
+{
+    struct wire_writer body = { 0 }, frame = { 0 };
+    join_waiting_encode(&body,
+                        &(struct join_waiting){ .most_ms = most_ms, .text = "rank 3 on node1" });
+    seal_put(&server_seal, &frame, JOIN_WAITING, body.data, body.length);
+    ck_assert_int_eq(write(fd, frame.data, frame.length), (ssize_t)frame.length);
+    wire_writer_fini(&body);
+    wire_writer_fini(&frame);
+}
+
+static void expect_no_welcome(struct join_connection *connection, int status, const char *text)
+{
+    struct join_welcome welcome;
+    struct err err = { 0 };
+    ck_assert_int_eq(join_wait(connection, 100, &welcome, &err), status);
+    ck_assert_str_eq(err.text, text);
+    join_close(connection);
+}
+
+START_TEST(a_rendezvous_that_never_answers_hello_is_given_up)
+{
+    struct join_connection connection;
+    int fd = begin_waiting(&connection);
+    expect_no_welcome(&connection, HVD_ERR_TIMEOUT,
+                      "the launcher has not answered HELLO for 0.1 s");
+    close(fd);
+}
+END_TEST
+
+START_TEST(one_that_falls_silent_is_given_up_after_its_time_and_who_was_missing_is_named)
+{
+    struct join_connection connection;
+    int fd = begin_waiting(&connection);
+    tell_to_wait(fd, 150);
+    expect_no_welcome(&connection, HVD_ERR_TIMEOUT,
+                      "the launcher has said nothing for 0.25 s, longer than it may wait; it "
+                      "waited for rank 3 on node1");
+    close(fd);
+}
+END_TEST
+
+START_TEST(one_that_ends_meanwhile_is_not_waited_for)
+{
+    struct join_connection connection;
+    struct join_welcome welcome;
+    int fd = begin_waiting(&connection);
+    tell_to_wait(fd, JOIN_WAITING_MAX_MS);
+    close(fd);
+    ck_assert_int_eq(join_wait(&connection, 0, &welcome, NULL), HVD_ERR_PEER_LOST);
+    ck_assert_int_eq(connection.stage, JOIN_SEATED);
+    join_close(&connection);
+}
+END_TEST
+
+START_TEST(it_is_told_to_wait_once)
+{
+    struct join_connection connection;
+    int fd = begin_waiting(&connection);
+    tell_to_wait(fd, 1);
+    tell_to_wait(fd, 1);
+    expect_no_welcome(&connection, HVD_ERR_PROTOCOL, "a frame of type 10 where none belongs");
+    close(fd);
+}
+END_TEST
+
 /* --- once more --- */
 
 static const struct {
@@ -148,6 +236,8 @@ static const struct {
     { "no CHALLENGE", JOIN_CONNECTED, HVD_ERR_TIMEOUT, false, false },
     { "not a rendezvous", JOIN_CONNECTED, HVD_ERR_PROTOCOL, false, false },
     { "closed after HELLO", JOIN_SAID_HELLO, HVD_ERR_PEER_LOST, true, true },
+    { "closed after WAITING", JOIN_SEATED, HVD_ERR_PEER_LOST, true, true },
+    { "silent after WAITING", JOIN_SEATED, HVD_ERR_TIMEOUT, false, false },
     { "refused because a rank was lost", JOIN_ANSWERED, HVD_ERR_PEER_LOST, false, false },
     { "refused because of a timeout", JOIN_ANSWERED, HVD_ERR_TIMEOUT, false, false },
     { "a wrong proof", JOIN_ANSWERED, HVD_ERR_AUTH, false, false },
@@ -224,6 +314,11 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, an_address_that_leads_nowhere_leaves_time_for_the_next);
     tcase_add_test(tcase, a_host_that_vanishes_is_noticed);
+    tcase_add_test(tcase, a_rendezvous_that_never_answers_hello_is_given_up);
+    tcase_add_test(tcase,
+                   one_that_falls_silent_is_given_up_after_its_time_and_who_was_missing_is_named);
+    tcase_add_test(tcase, one_that_ends_meanwhile_is_not_waited_for);
+    tcase_add_test(tcase, it_is_told_to_wait_once);
     tcase_add_loop_test(tcase, what_may_pass_is_tried_again, 0, sizeof failures / sizeof *failures);
     tcase_add_loop_test(tcase, who_is_turned_away_comes_back_until_the_deadline, 0, 6);
     tcase_add_test(tcase, a_key_that_is_not_accepted_is_given_up_soon);

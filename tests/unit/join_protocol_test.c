@@ -21,6 +21,7 @@ static struct join_welcome welcome = {
     .neighbours = { { 0, "a", { 1, { "192.0.2.1:80" } } },
                     { 2, "b", { 2, { "[2001:db8::1]:81", "192.0.2.2:82" } } } },
 };
+static struct join_waiting waiting = { 30000, "rank 1 on b" };
 static struct join_refused refused = { HVD_ERR_TIMEOUT, "rank 1 on b is missing" };
 static struct join_news news = { HVD_ERR_PEER_LEFT, 2, 2, "rank 2 on b has left" };
 static struct join_goodbye goodbye = { HVD_ERR_MISMATCH, ORIGIN_UNKNOWN, "allreduce 'a'" };
@@ -35,6 +36,7 @@ static union {
     struct join_challenge challenge;
     struct join_hello hello;
     struct join_welcome welcome;
+    struct join_waiting waiting;
     struct join_refused refused;
     struct join_news news;
     struct join_goodbye goodbye, broken;
@@ -56,6 +58,7 @@ MESSAGE(open)
 MESSAGE(challenge)
 MESSAGE(hello)
 MESSAGE(welcome)
+MESSAGE(waiting)
 MESSAGE(refused)
 MESSAGE(news)
 MESSAGE(goodbye)
@@ -75,8 +78,8 @@ static const struct {
     void (*encode)(struct wire_writer *writer);
     int (*decode)(struct wire_reader *reader, struct err *err);
 } messages[] = {
-    ROW(open), ROW(challenge), ROW(hello),  ROW(welcome), ROW(refused),
-    ROW(news), ROW(goodbye),   ROW(broken), ROW(ask),     ROW(report),
+    ROW(open),    ROW(challenge), ROW(hello), ROW(welcome), ROW(refused), ROW(news),
+    ROW(goodbye), ROW(broken),    ROW(ask),   ROW(report),  ROW(waiting),
 };
 
 START_TEST(a_message_comes_back_as_it_was)
@@ -177,6 +180,9 @@ static void check_decoded(const void *original)
     } else if (original == &ask) {
         ck_assert_int_ge(decoded.ask.size, 1);
         ck_assert_int_le(decoded.ask.size, JOIN_REPORT_MAX);
+    } else if (original == &waiting) {
+        ck_assert_uint_le(decoded.waiting.most_ms, JOIN_WAITING_MAX_MS);
+        check_text(decoded.waiting.text, false);
     } else if (original == &report) {
         check_text(decoded.report.text, true);
     } else if (original == &refused) {

@@ -14,9 +14,31 @@ START_TEST(worlds_of_one_to_five_come_about)
         expect_welcome(&clients[rank], rank, _i);
         expect_nothing(&clients[rank]);
         ck_assert(!clients[rank].closed);
-        ck_assert_int_eq(clients[rank].sends, 2);
+        ck_assert_int_eq(clients[rank].sends, rank == _i - 1 ? 2 : 3); /* all but the last wait */
     }
     ck_assert_int_eq(completed, 1);
+    teardown();
+}
+END_TEST
+
+START_TEST(who_waits_is_told_for_whom_and_how_long)
+{
+    setup(20);
+    join_first(3);
+    expect_nothing(&clients[2]);
+    ck_assert_str_eq(clients[2].waiting.text, "17 of 20 ranks");
+    ck_assert_uint_eq(clients[2].waiting.most_ms, START_TIMEOUT_MS);
+    now_ms += 700;
+    join(5);
+    expect_nothing(&clients[5]);
+    ck_assert_str_eq(clients[5].waiting.text, "ranks 3, 4, 6-19 on localhost");
+    ck_assert_uint_eq(clients[5].waiting.most_ms, START_TIMEOUT_MS - 700);
+    for (int rank = 3; rank < 18; rank++)
+        if (rank != 5)
+            join(rank);
+    join(18);
+    expect_nothing(&clients[18]);
+    ck_assert_str_eq(clients[18].waiting.text, "rank 19 on localhost");
     teardown();
 }
 END_TEST
@@ -325,6 +347,7 @@ static TCase *workers(void)
 {
     TCase *tcase = tcase_create("workers");
     tcase_add_loop_test(tcase, worlds_of_one_to_five_come_about, 1, 6);
+    tcase_add_test(tcase, who_waits_is_told_for_whom_and_how_long);
     tcase_add_test(tcase, bytes_may_come_one_at_a_time);
     tcase_add_test(tcase, a_thousand_ranks_join_and_leave);
     tcase_add_test(tcase, four_hundred_ranks_may_all_say_OPEN_before_the_first_HELLO);
