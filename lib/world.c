@@ -37,7 +37,6 @@ static struct linker *make_linker(struct seat *seat, int streams, struct err *er
     const struct join_welcome *welcome = &seat->welcome;
     struct linker_options options = {
         .listener = seat->listener,
-        .unix_listener = seat->unix_listener,
         .rank = welcome->place.rank,
         .epoch = welcome->epoch,
         .streams = streams,
@@ -46,7 +45,7 @@ static struct linker *make_linker(struct seat *seat, int streams, struct err *er
     };
     struct linker *linker = linker_create(&options, err);
     if (linker)
-        seat->listener = seat->unix_listener = -1; /* taken over */
+        seat->listener = NO_LISTENER; /* taken over */
     job_key_wipe(&seat->key);
     return linker;
 }
@@ -128,7 +127,8 @@ struct world *world_join(environment_get_fn *get, struct err *err)
         fail(err, HVD_ERR_NOMEM, "out of memory");
         return NULL;
     }
-    world->seat.connection.fd = world->seat.listener = world->seat.unix_listener = -1;
+    world->seat.connection.fd = -1;
+    world->seat.listener = NO_LISTENER;
     failure_init(&world->failure);
     if (join(world, get, err) == HVD_OK)
         return world;

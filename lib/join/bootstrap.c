@@ -2,7 +2,6 @@
 /* The ways to a place in a world; see bootstrap.h. */
 #include "lib/join/bootstrap.h"
 
-#include "lib/link/descriptor.h"
 #include "lib/link/socket.h"
 
 #include <inttypes.h>
@@ -37,27 +36,33 @@ static void offer_unix(struct listener *listener, enum transport transport)
         (void)listener_open_unix(listener, NULL);
 }
 
+static int listen_for_ranks(struct seat *seat, const struct environment *environment,
+                            struct err *err)
+{
+    const struct place *place = &environment->place;
+    int rank = place->rank >= 0 ? place->rank : (int)getpid();
+    bool on_loopback = place->local_size == place->size;
+    if (seat->network.limited && !on_loopback)
+        return listener_open_at(&seat->listener, &environment->ports, rank,
+                                &seat->network.interfaces, err);
+    return listener_open(&seat->listener, &environment->ports, rank, on_loopback, err);
+}
+
 /* Opens the port for other ranks and tells where it is. A job that is known to be on one host opens
  * none to the network; where those are that a service brings together is known too late. */
 static int offer_port(struct seat *seat, const struct environment *environment, struct err *err)
 {
-    const struct place *place = &environment->place;
-    struct listener listener;
     struct interfaces all;
     int rc = interfaces_read(&all, err);
     if (rc == HVD_OK)
         rc = network_init(&seat->network, environment->host, &all, environment->interfaces, err);
     if (rc == HVD_OK)
-        rc = listener_open(&listener, &environment->ports,
-                           place->rank >= 0 ? place->rank : (int)getpid(),
-                           place->local_size == place->size, err);
+        rc = listen_for_ranks(seat, environment, err);
     if (rc < 0)
         return rc;
     seat->network.transport = environment->transport;
-    offer_unix(&listener, environment->transport);
-    seat->listener = listener.fd;
-    seat->unix_listener = listener.unix_fd;
-    network_addresses(&seat->network, &listener, &seat->addresses);
+    offer_unix(&seat->listener, environment->transport);
+    network_addresses(&seat->network, &seat->listener, &seat->addresses);
     return HVD_OK;
 }
 
@@ -133,9 +138,7 @@ static int attempt(struct seat *seat, const struct environment *environment, uin
 static void close_all(struct seat *seat)
 {
     join_close(&seat->connection);
-    descriptor_close(seat->listener);
-    descriptor_close(seat->unix_listener);
-    seat->listener = seat->unix_listener = -1;
+    listener_close(&seat->listener);
 }
 
 static uint32_t random_number(void)
@@ -187,7 +190,7 @@ static const struct bootstrap ways[] = {
 
 int bootstrap_join(struct seat *seat, const struct environment *environment, struct err *err)
 {
-    *seat = (struct seat){ .connection.fd = -1, .listener = -1, .unix_listener = -1 };
+    *seat = (struct seat){ .connection.fd = -1, .listener = NO_LISTENER };
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (ways[i].applies(environment))
             return ways[i].join(seat, environment, err);

@@ -20,8 +20,8 @@ struct seat {
     struct join_welcome welcome; /* without neighbours in a world of one */
     struct job_key key;
     struct join_connection connection; /* fd -1 when no rendezvous watches over this world */
-    int listener, unix_listener;       /* where other ranks dial; each -1 if there is none */
-    struct join_addresses addresses;   /* where those are */
+    struct listener listener;          /* where other ranks dial; each fd -1 if there is none */
+    struct join_addresses addresses;   /* where that is */
     struct network network;
 };
 

@@ -15,6 +15,8 @@ void link_accept_init(struct link_accept *accept, int listener, uint32_t epoch, 
                       const struct job_key *key, link_accepted_fn *on_accepted, void *context)
 {
     accept->listener = listener;
+    accept->others = NULL;
+    accept->nothers = 0;
     accept->unix_listener = -1;
     accept->transport = TRANSPORT_AUTO;
     accept->network = NULL;
@@ -73,6 +75,8 @@ int link_accept_pollfds(const struct link_accept *accept, struct pollfd *fds, in
         earlier(until_ms, accept->deaf_until_ms);
     if (accept->listener >= 0)
         wait_for(&list, deaf ? -1 : accept->listener, POLLIN);
+    for (int i = 0; i < accept->nothers; i++)
+        wait_for(&list, deaf ? -1 : accept->others[i], POLLIN);
     if (accept->unix_listener >= 0)
         wait_for(&list, deaf ? -1 : accept->unix_listener, POLLIN);
     for (int i = 0; i < accept->count; i++) {
@@ -228,6 +232,8 @@ int link_accept_move(struct link_accept *accept, uint64_t now_ms, struct err *er
     int rc = open_door(accept, accept->unix_listener, now_ms, err);
     if (rc >= 0)
         rc = open_door(accept, accept->listener, now_ms, err);
+    for (int i = 0; i < accept->nothers && rc >= 0; i++)
+        rc = open_door(accept, accept->others[i], now_ms, err);
     if (accept->error && !was_shut)
         accept->shut_ms = now_ms;
     return rc < 0 ? rc : HVD_OK;

@@ -32,7 +32,9 @@ struct link_pending {
 struct network;
 
 struct link_accept {
-    int listener;                  /* borrowed; -1: nobody ever comes */
+    int listener;      /* borrowed; -1: nobody ever comes */
+    const int *others; /* likewise: `nothers` more of the same kind; at first none */
+    int nothers;
     int unix_listener;             /* likewise; -1, as it is at first */
     enum transport transport;      /* on this host; at first TRANSPORT_AUTO */
     const struct network *network; /* borrowed; NULL, as it is at first: every address is for us */

@@ -31,9 +31,10 @@ struct linker {
     uint32_t streams;
     struct job_key key;
     const struct network *network; /* or NULL */
-    struct link_accept accept;
-    struct want *wants; /* in the order in which they were wanted */
-    int dials;          /* of them are connecting or greeting */
+    struct listener listener;
+    struct link_accept accept; /* on it */
+    struct want *wants;        /* in the order in which they were wanted */
+    int dials;                 /* of them are connecting or greeting */
     struct arrivals arrivals;
     bool came;         /* a wanted link has come, and linker_move() has not said so */
     struct err failed; /* an accepted link could not be kept, or may not be */
@@ -135,9 +136,12 @@ struct linker *linker_create(const struct linker_options *options, struct err *e
     linker->key = *options->key;
     linker->network = options->network;
     linker->arrivals = (struct arrivals){ .rank = options->rank, .network = options->network };
-    link_accept_init(&linker->accept, options->listener, options->epoch, (uint32_t)options->rank,
+    linker->listener = options->listener;
+    link_accept_init(&linker->accept, options->listener.fd, options->epoch, (uint32_t)options->rank,
                      &linker->key, on_accepted, linker);
-    linker->accept.unix_listener = options->unix_listener;
+    linker->accept.others = linker->listener.others;
+    linker->accept.nothers = linker->listener.nothers;
+    linker->accept.unix_listener = options->listener.unix_fd;
     linker->accept.network = options->network;
     linker->accept.transport = transport_of(linker);
     return linker;
@@ -151,8 +155,7 @@ void linker_destroy(struct linker *linker)
         remove_want(linker, &linker->wants);
     arrivals_fini(&linker->arrivals);
     link_accept_fini(&linker->accept);
-    descriptor_close(linker->accept.listener);
-    descriptor_close(linker->accept.unix_listener);
+    listener_close(&linker->listener);
     job_key_wipe(&linker->key);
     free(linker);
 }

@@ -26,6 +26,7 @@
 #include "lib/base/join_protocol.h"
 #include "lib/base/status.h"
 #include "lib/link/link.h"
+#include "lib/link/listener.h"
 
 #include <poll.h>
 #include <stdbool.h>
@@ -37,7 +38,7 @@ struct linker;
 struct network;
 
 struct linker_options {
-    int listener, unix_listener; /* each -1 if there is none */
+    struct listener listener; /* or NO_LISTENER */
     int rank;
     uint32_t epoch;
     int streams; /* HVD_STREAMS; who comes in with another number is an error of the world */
@@ -47,7 +48,7 @@ struct linker_options {
                                       nobody is known to be on the same host */
 };
 
-/* Takes over the listeners (none: a world of one, nothing is ever wanted), unless it returns NULL. */
+/* Takes over the listener (none: a world of one, nothing is ever wanted), unless it returns NULL. */
 struct linker *linker_create(const struct linker_options *options, struct err *err);
 void linker_destroy(struct linker *linker);
 

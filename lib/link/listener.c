@@ -19,14 +19,22 @@ enum {
     CHOSEN_TRIES = 16
 }; /* when the system chooses a port that another socket is about to take */
 
-static void set_address(struct socket_address *address, int family, bool on_loopback, uint16_t port)
+static void set_port(struct socket_address *address, uint16_t port)
 {
-    struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
-    struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
-    in.sin_addr.s_addr = htonl(on_loopback ? INADDR_LOOPBACK : INADDR_ANY);
-    *address = (struct socket_address){ 0 };
-    address->length = family == AF_INET ? sizeof in : sizeof in6;
-    memcpy(&address->storage, family == AF_INET ? (void *)&in : (void *)&in6, address->length);
+    if (address->storage.ss_family == AF_INET)
+        ((struct sockaddr_in *)&address->storage)->sin_port = htons(port);
+    else
+        ((struct sockaddr_in6 *)&address->storage)->sin6_port = htons(port);
+    address->length = address->storage.ss_family == AF_INET ? sizeof(struct sockaddr_in)
+                                                            : sizeof(struct sockaddr_in6);
+}
+
+static struct socket_address any_address(int family, bool on_loopback)
+{
+    struct socket_address address = { .storage.ss_family = (sa_family_t)family };
+    if (on_loopback)
+        ((struct sockaddr_in *)&address.storage)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return address;
 }
 
 static bool set_options(int fd, int family)
@@ -43,26 +51,33 @@ static uint16_t port_of(const struct socket_address *address)
                      : ((const struct sockaddr_in6 *)&address->storage)->sin6_port);
 }
 
+/* A socket, or -1 and errno. `address` tells the port then, if it was 0. */
+static int take_address(struct socket_address *address)
+{
+    int fd = descriptor_socket(address->storage.ss_family);
+    if (fd < 0)
+        return -1;
+    if (set_options(fd, address->storage.ss_family) &&
+        bind(fd, (struct sockaddr *)&address->storage, address->length) == 0 &&
+        listen(fd, SOMAXCONN) == 0 && socket_local_address(fd, address))
+        return fd;
+    int error = errno;
+    descriptor_close(fd);
+    errno = error;
+    return -1;
+}
+
 /* True, or false and errno. */
 static bool take_port(struct listener *listener, int family, uint16_t port)
 {
-    struct socket_address address;
-    set_address(&address, family, listener->on_loopback, port);
-    listener->fd = descriptor_socket(family);
+    struct socket_address address = any_address(family, listener->on_loopback);
+    set_port(&address, port);
+    listener->fd = take_address(&address);
     if (listener->fd < 0)
         return false;
-    if (set_options(listener->fd, family) &&
-        bind(listener->fd, (struct sockaddr *)&address.storage, address.length) == 0 &&
-        listen(listener->fd, SOMAXCONN) == 0 && socket_local_address(listener->fd, &address)) {
-        listener->port = port_of(&address);
-        listener->has_ipv6 = family == AF_INET6;
-        return true;
-    }
-    int error = errno;
-    descriptor_close(listener->fd);
-    listener->fd = -1;
-    errno = error;
-    return false;
+    listener->port = port_of(&address);
+    listener->has_ipv6 = family == AF_INET6;
+    return true;
 }
 
 static bool is_without_ipv6(int error)
@@ -71,7 +86,7 @@ static bool is_without_ipv6(int error)
            error == ENOPROTOOPT || error == EINVAL;
 }
 
-static bool take(struct listener *listener, uint16_t port)
+static bool take_all_networks(struct listener *listener, uint16_t port)
 {
     if (!listener->on_loopback) {
         if (take_port(listener, AF_INET6, port))
@@ -82,10 +97,73 @@ static bool take(struct listener *listener, uint16_t port)
     return take_port(listener, AF_INET, port);
 }
 
-static int open_any(struct listener *listener, struct err *err)
+/* ---- at the addresses that were chosen ---- */
+
+static void keep_socket(struct listener *listener, int fd, uint16_t port)
+{
+    if (listener->fd >= 0) {
+        listener->others[listener->nothers++] = fd;
+        return;
+    }
+    listener->fd = fd;
+    listener->port = port;
+}
+
+/* Once it is known, the port is the same at all addresses. */
+static bool take_chosen(struct listener *listener, const struct interface *interface, uint16_t port)
+{
+    struct socket_address address = { .storage = interface->address };
+    set_port(&address, listener->fd >= 0 ? listener->port : port);
+    int fd = take_address(&address);
+    if (fd >= 0) {
+        keep_socket(listener, fd, port_of(&address));
+        return true;
+    }
+    bool spared = address.storage.ss_family == AF_INET6 && is_without_ipv6(errno);
+    listener->has_ipv6 &= !spared;
+    return spared;
+}
+
+static int count_sockets(const struct listener *listener)
+{
+    return (listener->fd >= 0) + listener->nothers;
+}
+
+static bool take_all_chosen(struct listener *listener, const struct interfaces *interfaces,
+                            uint16_t port)
+{
+    bool has_loopback = false;
+    listener->has_ipv6 = true;
+    for (int i = 0; i < interfaces->count; i++) {
+        const struct interface *interface = &interfaces->at[i];
+        bool is_loopback = address_is_loopback(&interface->address);
+        bool has_room = listener->nothers < LISTENER_OTHERS_MAX - !has_loopback;
+        if (is_loopback ? has_loopback : !has_room)
+            continue;
+        int before = count_sockets(listener);
+        if (!take_chosen(listener, interface, port)) {
+            int error = errno;
+            listener_close(listener);
+            errno = error;
+            return false;
+        }
+        has_loopback |= is_loopback && count_sockets(listener) > before;
+    }
+    errno = EADDRNOTAVAIL;
+    return listener->fd >= 0;
+}
+
+/* ---- which port ---- */
+
+static bool take(struct listener *listener, const struct interfaces *chosen, uint16_t port)
+{
+    return chosen ? take_all_chosen(listener, chosen, port) : take_all_networks(listener, port);
+}
+
+static int open_any(struct listener *listener, const struct interfaces *chosen, struct err *err)
 {
     for (int i = 0; i < CHOSEN_TRIES; i++) {
-        if (take(listener, 0))
+        if (take(listener, chosen, 0))
             return HVD_OK;
         if (errno != EADDRINUSE)
             break;
@@ -93,21 +171,43 @@ static int open_any(struct listener *listener, struct err *err)
     return fail_errno(err, HVD_ERR_SYSTEM, errno, "listen for the other ranks");
 }
 
-int listener_open(struct listener *listener, const struct port_range *range, int rank,
-                  bool on_loopback, struct err *err)
+static int open_port(struct listener *listener, const struct port_range *range, int rank,
+                     const struct interfaces *chosen, struct err *err)
 {
-    *listener = (struct listener){ .fd = -1, .on_loopback = on_loopback, .unix_fd = -1 };
     if (range->first == 0)
-        return open_any(listener, err);
+        return open_any(listener, chosen, err);
     int count = range->last - range->first + 1;
     for (int i = 0; i < count; i++) {
-        if (take(listener, (uint16_t)(range->first + (rank + i) % count)))
+        if (take(listener, chosen, (uint16_t)(range->first + (rank + i) % count)))
             return HVD_OK;
         if (errno != EADDRINUSE && errno != EACCES)
             break;
     }
     return fail_errno(err, HVD_ERR_SYSTEM, errno, "%s: no port from %d to %d is free to listen at",
                       ENV_PORT_RANGE, range->first, range->last);
+}
+
+int listener_open(struct listener *listener, const struct port_range *range, int rank,
+                  bool on_loopback, struct err *err)
+{
+    *listener = (struct listener){ .fd = -1, .on_loopback = on_loopback, .unix_fd = -1 };
+    return open_port(listener, range, rank, NULL, err);
+}
+
+int listener_open_at(struct listener *listener, const struct port_range *range, int rank,
+                     const struct interfaces *interfaces, struct err *err)
+{
+    *listener = (struct listener){ .fd = -1, .unix_fd = -1 };
+    return open_port(listener, range, rank, interfaces, err);
+}
+
+void listener_close(struct listener *listener)
+{
+    descriptor_close(listener->fd);
+    descriptor_close(listener->unix_fd);
+    while (listener->nothers > 0)
+        descriptor_close(listener->others[--listener->nothers]);
+    listener->fd = listener->unix_fd = -1;
 }
 
 /* ---- the unix socket ---- */

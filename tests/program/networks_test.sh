@@ -73,6 +73,11 @@ links_of() {
     on "$1" ss -Htn state established | awk '{ print $4 }' | sed 's/:[0-9]*$//; s/\[::ffff:\(.*\)\]/\1/; s/[][]//g' | sort -u
 }
 
+# doors_of HOST: where its ranks, and nobody else, listen.
+doors_of() {
+    on "$1" ss -Htlnp | awk '/"world"/ { print $4 }' | sort -u
+}
+
 # ---- which network ----
 
 meets 2
@@ -108,10 +113,17 @@ rank 0 0 HVD_NETWORK_INTERFACES=eth1 -- init stream "$tmp/end"
 rank 1 1 HVD_NETWORK_INTERFACES=203.0.113.0/24 -- init stream "$tmp/end"
 until_rank 0 streaming
 links_of 0 >"$tmp/links"
+doors_of 0 >"$tmp/doors"
+here=$(sed -n 's/^203\.0\.113\.10://p' "$tmp/doors")
+on 1 bash -c "exec 3<>/dev/tcp/203.0.113.10/$here" 2>"$tmp/none" && open=yes || open=no
+on 1 bash -c "exec 3<>/dev/tcp/198.51.100.10/$here" 2>"$tmp/none" && open="$open yes" || open="$open no"
 touch "$tmp/end"
 parted
 is "a network may be chosen by name and by address" "0 0" "$statuses"
 like "and it is used" '^203\.0\.113\.11$' "$tmp/links"
+is "the port is open there and on loopback, and nowhere else" "127.0.0.1:$here 203.0.113.10:$here" \
+    "$(echo $(cat "$tmp/doors"))"
+is "a stranger on another network finds none" "yes no" "$open"
 
 for h in 0 1; do
     on $h ip -6 addr add 2001:db8::1$h/64 dev eth0 nodad 2>"$tmp/none" || rm -f "$tmp/none"

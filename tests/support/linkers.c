@@ -26,8 +26,7 @@ static void create_linker(const struct job_key *with_key, uint32_t epoch,
 {
     int rank = nlinkers++;
     struct linker_options options = {
-        .listener = listener->fd,
-        .unix_listener = listener->unix_fd,
+        .listener = *listener,
         .rank = rank,
         .epoch = epoch,
         .key = with_key,

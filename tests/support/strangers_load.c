@@ -133,7 +133,7 @@ static void *join_world(void *argument)
 static void prepare(struct rank *rank, const struct job_key *service, const char *job)
 {
     struct environment *environment = &rank->environment;
-    *rank = (struct rank){ .seat.connection.fd = -1, .seat.listener = -1 };
+    *rank = (struct rank){ .seat.connection.fd = -1, .seat.listener = NO_LISTENER };
     environment->place = (struct place){ .rank = -1, .size = 2, .local_size = 1, .cross_size = 1 };
     environment->has_rendezvous = environment->is_service = true;
     snprintf(environment->rendezvous_host, sizeof environment->rendezvous_host, "%s",

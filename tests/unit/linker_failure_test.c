@@ -262,7 +262,7 @@ static bool link_up_without_memory(int nth, bool on_one_host)
     for (int rank = 0; rank < 2 && on_one_host; rank++)
         open_linker_at("node0", TRANSPORT_AUTO);
     countdown = nth;
-    struct linker_options options = { .listener = -1, .unix_listener = -1, .key = &linkers_key };
+    struct linker_options options = { .listener = NO_LISTENER, .key = &linkers_key };
     struct linker *another = linker_create(&options, &err);
     if (!another)
         rc = err.code;

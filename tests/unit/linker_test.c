@@ -20,7 +20,7 @@ END_TEST
 START_TEST(a_world_of_one_waits_for_nothing)
 {
     uint64_t until = UINT64_MAX;
-    struct linker_options options = { .listener = -1, .unix_listener = -1, .key = &linkers_key };
+    struct linker_options options = { .listener = NO_LISTENER, .key = &linkers_key };
     struct linker *alone = linker_create(&options, &err);
     ck_assert_int_eq(linker_move(alone, 0, &err), 0);
     ck_assert_int_eq(linker_pollfds(alone, NULL, 0, &until), 0);

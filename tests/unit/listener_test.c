@@ -9,6 +9,7 @@
 #include "lib/link/socket.h"
 #include "tests/support/unit.h"
 
+#include <arpa/inet.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,6 +75,65 @@ START_TEST(on_loopback_it_is_reached_there_alone)
     ck_assert(answers("127.0.0.1", listener.port));
     ck_assert(!answers("127.0.0.2", listener.port));
     descriptor_close(listener.fd);
+}
+END_TEST
+
+static struct interface at_address(const char *text)
+{
+    struct interface interface = { .kind = INTERFACE_REAL };
+    struct socket_address address;
+    ck_assert_int_eq(socket_address_parse(&address, text, &err), HVD_OK);
+    interface.address = address.storage;
+    return interface;
+}
+
+/* The addresses of this machine, all of them chosen. */
+START_TEST(where_it_was_chosen_to_be_it_is_reached_by_one_port)
+{
+    static struct interfaces all;
+    struct listener listener;
+    ck_assert_int_eq(interfaces_read(&all, &err), HVD_OK);
+    ck_assert_msg(listener_open_at(&listener, &any, 0, &all, &err) == HVD_OK, "%s", err.text);
+    for (int i = 0; i < all.count; i++) {
+        char text[80] = "[";
+        const struct sockaddr_storage *at = &all.at[i].address;
+        bool is_ipv6 = at->ss_family == AF_INET6;
+        const void *from = is_ipv6 ? (const void *)&((const struct sockaddr_in6 *)at)->sin6_addr
+                                   : (const void *)&((const struct sockaddr_in *)at)->sin_addr;
+        inet_ntop(at->ss_family, from, text + is_ipv6, 70);
+        if (is_ipv6)
+            strcat(text, "]");
+        if (strcmp(text, "127.0.0.1") == 0 || (!is_ipv6 && !address_is_loopback(at)))
+            ck_assert_msg(answers(text, listener.port), "%s", text);
+    }
+    ck_assert(!answers("127.0.0.2", listener.port));
+    listener_close(&listener);
+    ck_assert_int_eq(listener.fd, -1);
+    ck_assert_int_eq(listener.nothers, 0);
+}
+END_TEST
+
+START_TEST(at_an_address_that_is_not_here_it_is_nowhere)
+{
+    struct interfaces chosen = { 2, { at_address("127.0.0.1:1"), at_address("192.0.2.1:1") } };
+    struct listener listener;
+    ck_assert_int_eq(listener_open_at(&listener, &any, 0, &chosen, &err), HVD_ERR_SYSTEM);
+    ck_assert_str_eq(err.text, "listen for the other ranks: Cannot assign requested address");
+    ck_assert_int_eq(listener.fd, -1);
+}
+END_TEST
+
+START_TEST(where_it_was_chosen_to_be_a_port_that_is_taken_is_not_taken_again)
+{
+    struct port_range range = find_range(2);
+    struct interfaces chosen = { 1, { at_address("127.0.0.1:1") } };
+    struct listener listeners[2];
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(listener_open_at(&listeners[i], &range, 0, &chosen, &err), HVD_OK);
+        ck_assert_int_eq(listeners[i].port, range.first + i);
+    }
+    for (int i = 0; i < 2; i++)
+        listener_close(&listeners[i]);
 }
 END_TEST
 
@@ -227,6 +287,9 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, one_port_is_reached_over_ipv4_and_ipv6);
     tcase_add_test(tcase, on_loopback_it_is_reached_there_alone);
+    tcase_add_test(tcase, where_it_was_chosen_to_be_it_is_reached_by_one_port);
+    tcase_add_test(tcase, at_an_address_that_is_not_here_it_is_nowhere);
+    tcase_add_test(tcase, where_it_was_chosen_to_be_a_port_that_is_taken_is_not_taken_again);
     tcase_add_test(tcase, ranks_begin_at_different_ports_of_a_range);
     tcase_add_test(tcase, a_range_is_used_up_to_the_last_port_and_then_named);
     tcase_add_test(tcase, a_port_that_was_used_a_moment_ago_is_free);

@@ -71,27 +71,33 @@ static const struct {
 } offers[] = {
     { ETH0 IB0 DOCKER0 LO,
       "",
-      { 3, 42, true, false, -1, "" },
+      { 3, 42, true, false, -1, "", { 0 }, 0 },
       "198.51.100.10:42 [2001:db8::10]:42 203.0.113.10:42 172.17.0.1:42 127.0.0.1:42" },
     { ETH0 IB0 DOCKER0 LO,
       "",
-      { 3, 42, false, false, -1, "" },
+      { 3, 42, false, false, -1, "", { 0 }, 0 },
       "198.51.100.10:42 203.0.113.10:42 172.17.0.1:42 127.0.0.1:42" },
-    { ETH0 IB0 DOCKER0 LO, "", { 3, 42, false, true, -1, "" }, "127.0.0.1:42" },
-    { ETH0 IB0 DOCKER0 LO, "ib0", { 3, 42, true, false, -1, "" }, "203.0.113.10:42 127.0.0.1:42" },
+    { ETH0 IB0 DOCKER0 LO, "", { 3, 42, false, true, -1, "", { 0 }, 0 }, "127.0.0.1:42" },
+    { ETH0 IB0 DOCKER0 LO,
+      "ib0",
+      { 3, 42, true, false, -1, "", { 0 }, 0 },
+      "203.0.113.10:42 127.0.0.1:42" },
     { ETH0 IB0 DOCKER0 LO,
       "ib0,2001:db8::/32",
-      { 3, 42, true, false, -1, "" },
+      { 3, 42, true, false, -1, "", { 0 }, 0 },
       "203.0.113.10:42 [2001:db8::10]:42 127.0.0.1:42" },
-    { ETH0 IB0 DOCKER0 LO, "lo", { 3, 42, true, false, -1, "" }, "127.0.0.1:42" },
+    { ETH0 IB0 DOCKER0 LO, "lo", { 3, 42, true, false, -1, "", { 0 }, 0 }, "127.0.0.1:42" },
     { ETH0 "lo l ::1/128",
       "",
-      { 3, 42, true, false, -1, "" },
+      { 3, 42, true, false, -1, "", { 0 }, 0 },
       "198.51.100.10:42 [2001:db8::10]:42 [::1]:42" },
-    { ETH0, "", { 3, 42, true, false, -1, "" }, "198.51.100.10:42 [2001:db8::10]:42" },
-    { "", "", { 3, 42, true, false, -1, "" }, "" },
-    { ETH0 LO, "", { 3, 42, false, false, 4, SOCKET }, "198.51.100.10:42 127.0.0.1:42 " SOCKET },
-    { "", "", { 3, 42, false, false, 4, SOCKET }, SOCKET },
+    { ETH0, "", { 3, 42, true, false, -1, "", { 0 }, 0 }, "198.51.100.10:42 [2001:db8::10]:42" },
+    { "", "", { 3, 42, true, false, -1, "", { 0 }, 0 }, "" },
+    { ETH0 LO,
+      "",
+      { 3, 42, false, false, 4, SOCKET, { 0 }, 0 },
+      "198.51.100.10:42 127.0.0.1:42 " SOCKET },
+    { "", "", { 3, 42, false, false, 4, SOCKET, { 0 }, 0 }, SOCKET },
 };
 
 START_TEST(a_rank_offers_what_it_listens_at_best_first)
@@ -115,11 +121,17 @@ START_TEST(of_too_many_addresses_those_of_this_host_are_kept)
     strcat(machine, "lo l 127.0.0.1/8");
     make_machine(&all, machine);
     ck_assert_int_eq(network_init(&network, "node0", &all, "", NULL), HVD_OK);
-    network_addresses(&network, &(struct listener){ 3, 42, true, false, -1, "" }, &addresses);
+    network_addresses(&network,
+                      &(struct listener){ .fd = 3, .port = 42, .has_ipv6 = true, .unix_fd = -1 },
+                      &addresses);
     ck_assert_int_eq(addresses.count, JOIN_ADDRESSES_MAX);
     ck_assert_str_eq(addresses.text[0], "10.0.0.1:42");
     ck_assert_str_eq(addresses.text[JOIN_ADDRESSES_MAX - 1], "127.0.0.1:42");
-    network_addresses(&network, &(struct listener){ 3, 42, true, false, 4, SOCKET }, &addresses);
+    network_addresses(
+        &network,
+        &(struct listener){
+            .fd = 3, .port = 42, .has_ipv6 = true, .unix_fd = 4, .unix_address = SOCKET },
+        &addresses);
     ck_assert_int_eq(addresses.count, JOIN_ADDRESSES_MAX);
     ck_assert_str_eq(addresses.text[JOIN_ADDRESSES_MAX - 2], "127.0.0.1:42");
     ck_assert_str_eq(addresses.text[JOIN_ADDRESSES_MAX - 1], SOCKET);
