@@ -61,7 +61,8 @@ void sim_tell(struct sim_user *user)
 
 void sim_path_down(int from, int to, uint64_t until_us)
 {
-    down_until_us[from][to] = until_us;
+    if (until_us > down_until_us[from][to]) /* what is cut for ever does not come back */
+        down_until_us[from][to] = until_us;
 }
 
 bool sim_path_is_down(int from, int to)
