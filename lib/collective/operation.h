@@ -27,7 +27,8 @@ enum operation_kind {
     OPERATION_ADASUM
 };
 
-enum { OPERATION_STAGING = 256 * 1024 };
+/* A frame of a channel, and in front of it a part of an element that waits for the rest. */
+enum { OPERATION_STAGING = 256 * 1024 + 64 };
 
 /* What is to be done, by whom. All memory is borrowed until operation_fini(). */
 struct operation_task {

@@ -4,6 +4,7 @@
  * Linked with -Wl,--wrap=aligned_alloc. */
 #include "lib/collective/direct.h"
 #include "lib/collective/doubling.h"
+#include "lib/engine/channel.h"
 #include "tests/support/unit.h"
 
 #include <string.h>
@@ -136,6 +137,22 @@ START_TEST(a_rank_that_nothing_is_awaited_from_is_an_error)
 }
 END_TEST
 
+/* Else every frame of the greatest size ends in another call for some bytes, on both sides. */
+START_TEST(a_whole_frame_has_room_at_once)
+{
+    static float large[2 * CHANNEL_FRAME_MAX];
+    struct operation_task task = some_task(0);
+    size_t room;
+    task.size = 2;
+    task.input = task.output = large;
+    task.count = sizeof large / sizeof *large;
+    struct operation *operation = allreduce_direct_start(store, &task, NULL);
+    ck_assert_ptr_nonnull(operation->type->space(operation, 1, &room));
+    ck_assert_uint_ge(room, CHANNEL_FRAME_MAX);
+    operation_fini(store, operation);
+}
+END_TEST
+
 /* What lies in the link when it is its turn is combined from there; two ranks need no memory for
  * what comes early. */
 START_TEST(two_ranks_take_everything_from_where_it_lies)
@@ -178,6 +195,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_peer_that_sends_too_much_is_an_error, 0, STARTS);
     tcase_add_loop_test(tcase, a_rank_that_nothing_is_awaited_from_is_an_error, 0, STARTS);
     tcase_add_test(tcase, two_ranks_take_everything_from_where_it_lies);
+    tcase_add_test(tcase, a_whole_frame_has_room_at_once);
     tcase_add_test(tcase, what_comes_early_is_not_taken);
     return unit_run(suite);
 }
