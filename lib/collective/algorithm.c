@@ -30,6 +30,19 @@ const struct algorithm_borders algorithm_defaults = {
     .few = 16,
 };
 
+/* Up to so many ranks whole vectors, which take the fewest messages, are worth it for twice the bytes:
+ * 64 KiB of 4 ranks on 2 processors take a quarter less over TCP, and the same over shared memory;
+ * with 8 ranks shared memory takes half as long again. */
+enum { FEW_STEPS = 4 };
+
+struct algorithm_borders algorithm_defaults_for(int size)
+{
+    struct algorithm_borders borders = algorithm_defaults;
+    if (size <= FEW_STEPS)
+        borders.small *= 2;
+    return borders;
+}
+
 bool algorithm_can(int algorithm, enum operation_kind kind)
 {
     return algorithm >= 0 && algorithm < ALGORITHMS && kinds[algorithm] & 1 << kind;

@@ -31,6 +31,9 @@ struct algorithm_borders {
 
 extern const struct algorithm_borders algorithm_defaults;
 
+/* For a world of so many ranks. */
+struct algorithm_borders algorithm_defaults_for(int size);
+
 /* Is there such an algorithm for the kind? */
 bool algorithm_can(int algorithm, enum operation_kind kind);
 

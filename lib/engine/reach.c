@@ -33,7 +33,7 @@ int reach_learn(struct engine *engine, const void *records, size_t nbytes, struc
 int reach_init(struct engine *engine, struct err *err)
 {
     struct wire_writer records = { 0 };
-    engine->borders = algorithm_defaults;
+    engine->borders = algorithm_defaults_for(engine->size);
     if (engine->size > SMALL_WORLD)
         return HVD_OK;
     for (int rank = 0, i = 0; rank < engine->size; rank++)

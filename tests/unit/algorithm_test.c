@@ -100,6 +100,23 @@ START_TEST(every_choice_can_do_what_is_asked_for)
 }
 END_TEST
 
+START_TEST(a_few_ranks_exchange_whole_vectors_of_twice_as_many_bytes)
+{
+    static const struct {
+        int size;
+        size_t small;
+    } worlds[] = {
+        { 1, 64 * KI }, { 2, 64 * KI }, { 4, 64 * KI }, { 5, 32 * KI }, { 64, 32 * KI }
+    };
+    for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) {
+        struct algorithm_borders own = algorithm_defaults_for(worlds[i].size);
+        ck_assert_uint_eq(own.small, worlds[i].small);
+        own.small = algorithm_defaults.small;
+        ck_assert_mem_eq(&own, &algorithm_defaults, sizeof own);
+    }
+}
+END_TEST
+
 START_TEST(names_are_read_back_and_listed)
 {
     for (int i = 0; i < ALGORITHMS; i++) {
@@ -139,6 +156,7 @@ int main(void)
     tcase_add_loop_test(tests, only_neighbours_are_wanted_where_nobody_knows_the_others, 0, nrows);
     tcase_add_loop_test(tests, what_is_forced_is_done_wherever_it_can_be, 0, nrows);
     tcase_add_test(tests, every_choice_can_do_what_is_asked_for);
+    tcase_add_test(tests, a_few_ranks_exchange_whole_vectors_of_twice_as_many_bytes);
     tcase_add_test(tests, names_are_read_back_and_listed);
     tcase_add_test(tests, other_names_are_none);
     tcase_add_test(tests, what_does_not_exist_can_do_nothing);
