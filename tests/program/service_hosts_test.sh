@@ -41,7 +41,7 @@ job_failed() {
 on_host="on 0" address=$(ip_of 0)
 listen=$address:0
 service_up
-like "it listens where it is told" "listening on $address:$port(\$|, where whoever reaches this machine can try)" "$tmp/service"
+ok "it listens where it is told" service_said "listening on $address:$port(\$|, where whoever reaches this machine can try)"
 worker_on 1 a HOROVOD_HOSTNAME=b -- init place collectives shutdown
 worker_on 0 b HOROVOD_HOSTNAME=a -- init place collectives shutdown
 ended a

@@ -18,7 +18,7 @@ ends() {
 }
 
 service_up
-like "it says where it listens" "^hvdrendezvousd: listening on 127\.0\.0\.1:$port\$" "$tmp/service"
+ok "it says where it listens" service_said "^hvdrendezvousd: listening on 127\.0\.0\.1:$port\$"
 is "which is on the loopback address only" "127.0.0.1:$port" "$(ss -Hltn "sport = :$port" | awk '{ print $4 }')"
 
 # Two terminals
@@ -112,7 +112,7 @@ worker a HOROVOD_RANK=0 -- init barriers 1 die 9
 worker b HOROVOD_RANK=1 -- init barriers 1 expect PEER_LOST
 ends "of two workers one is killed" a 137
 ends "and the other is told" b 0 'rank 0 on here'
-like "as is the service" 'job train: .*rank 0 on here' "$tmp/service"
+ok "as is the service" service_said 'job train: .*rank 0 on here'
 worker a HVD_JOB_ID=one HVD_JOB_KEY="$(job_key one)" -- init
 come 1 one
 worker b HVD_JOB_ID=two HVD_JOB_KEY="$(job_key two)" -- init
@@ -201,7 +201,7 @@ export NOTIFY_SOCKET WATCHDOG_USEC
 service_up
 unset NOTIFY_SOCKET WATCHDOG_USEC
 ok "systemd is told that it is ready" until_said '^READY=1' "$tmp/heard"
-like "and where" "^STATUS=listening on 127.0.0.1:$port\$" "$tmp/heard"
+ok "and where" until_said "^STATUS=listening on 127.0.0.1:$port\$" "$tmp/heard"
 ok "that it lives" until_said '^WATCHDOG=1' "$tmp/heard"
 service_down
 ok "and that it stops" until_said '^STOPPING=1' "$tmp/heard"
@@ -209,11 +209,15 @@ NOTIFY_SOCKET=$tmp/nobody
 export NOTIFY_SOCKET
 service_up
 unset NOTIFY_SOCKET
+service_said NOTIFY
 is "who cannot be told so is named, in one line" "hvdrendezvousd: warning: \$NOTIFY_SOCKET: cannot reach '$tmp/nobody': No such file or directory" \
     "$(grep NOTIFY "$tmp/service")"
 service_down
 service_up --listen 127.0.0.2:0 --listen localhost:0
-is "several addresses are listened on" 3 "$(grep -c 'listening on 127' "$tmp/service")"
+listens_on_three() {
+    [ "$(grep -c 'listening on 127' "$tmp/service")" = 3 ]
+}
+ok "several addresses are listened on" until_true listens_on_three
 is "and told" 1 "$(grep -c 'listening on 127.0.0.2:' "$tmp/service")"
 service_down
 finish

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # For test programs in sh that need hvdrendezvousd; sourced after tap.sh.
 #
-#   service_up [OPTION...]              $service is its process, $port its port, $tmp/service what it says
+#   service_up [OPTION...]              $service is its process, $port its port, $tmp/service what it says (wait for that with
+#                                       service_said: the port is known first)
 #   worker NAME VARIABLE=VALUE... -- ACT...     starts $WORLD in the background; what it says is in $tmp/NAME
 #   ended NAME                          waits for it and fills $status
 #   service_down                        stops it and fills $status
