@@ -79,7 +79,7 @@ start "$HVDRUN" --start-timeout 600 -np 2 "$WORLD" only 1 wait "$tmp/go" all ini
 until_it_listens
 ok "a rank that waits in hvd_init is said to" \
     ask_until_said '^hvdrun: rank 0 on localhost: waits in hvd_init for the other ranks$'
-like "and who is not there" '^hvdrun: rank 1 on localhost: has not called hvd_init$' "$tmp/err"
+ok "and who is not there" until_said '^hvdrun: rank 1 on localhost: has not called hvd_init$' "$tmp/err"
 : >"$tmp/go"
 status=0
 wait "$pid" || status=$?
