@@ -127,7 +127,13 @@ static void raise_descriptors(void)
         return;
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < DESCRIPTORS_WANTED)
+}
+
+/* When it has started: who is refused is told that, and nothing else. */
+static void warn_of_few_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max < DESCRIPTORS_WANTED)
         daemon_log("warning: at most %llu descriptors (ulimit -Hn); 10000 connections need %d",
                    (unsigned long long)limit.rlim_max, DESCRIPTORS_WANTED);
 }
@@ -256,6 +262,7 @@ static int start(struct service *service, struct err *err)
         port_file_write(&service->port_file, options->port_file, port, err) < 0)
         return refuse_port_file(err);
     say_ports(service);
+    warn_of_few_descriptors();
     snprintf(status, sizeof status, "listening on %s", tcp_port_address(service->ports[0]));
     if (readiness_ready(&service->readiness, status, err) < 0)
         daemon_log("warning: %s", err->text);

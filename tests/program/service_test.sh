@@ -170,6 +170,8 @@ kill -HUP "$service"
 is "under nohup it is not heard" 200 "$(code /healthz)"
 "$HVDRENDEZVOUSD" --key-file "$tmp/key" --listen "127.0.0.1:$port" >"$tmp/out" 2>"$tmp/err" && status=0 || status=$?
 is "a port that is taken is status 71" "71 hvdrendezvousd: error: listen on 127.0.0.1:$port: Address already in use" "$status $(cat "$tmp/err")"
+(ulimit -n 1024 && exec "$HVDRENDEZVOUSD" --key-file "$tmp/key" --listen "127.0.0.1:$port") >"$tmp/out" 2>"$tmp/err" && status=0 || status=$?
+ok "also where few descriptors are allowed: one line" refused hvdrendezvousd 71 "listen on 127.0.0.1:$port: Address already in use"
 service_down
 
 # The file with the port
