@@ -79,10 +79,15 @@ like "those that are not named are counted" "\(--start-timeout\): 192.0.2.[0-9]+
 
 # One of many fails while others have not had their turn.
 elsewhere="sh -c 'echo \"\$0\" >>$tmp/begun; [ \"\$0\" != 192.0.2.3 ] && exec sleep 1000; exit 1' %h"
-run "$HVDRUN" -np 200 -H "$(seq -s, -f 192.0.2.%g 200)" --remote-shell "$elsewhere" true
-is "a host fails while many are being reached: status 69" 69 "$status"
-ok "those that wait for their turn get none" [ "$(wc -l <"$tmp/begun")" -lt 100 ]
-ok "and nothing is left" until_true no_survivors
+descriptors=$(ulimit -Hn)
+if [ "$descriptors" = unlimited ] || [ "$descriptors" -ge 2048 ]; then
+    run "$HVDRUN" -np 200 -H "$(seq -s, -f 192.0.2.%g 200)" --remote-shell "$elsewhere" true
+    is "a host fails while many are being reached: status 69" 69 "$status"
+    ok "those that wait for their turn get none" [ "$(wc -l <"$tmp/begun")" -lt 100 ]
+    ok "and nothing is left" until_true no_survivors
+else
+    skip "a host fails while many are being reached" "at most $descriptors descriptors"
+fi
 
 # Where there is no hvdagent, as a mount over its folder makes it.
 if unshare -m mount -t tmpfs none /mnt 2>/dev/null; then
