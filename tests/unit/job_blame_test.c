@@ -198,7 +198,7 @@ START_TEST(a_host_that_heard_nothing_is_to_blame_before_a_rank_that_left)
 {
     struct job_blame blame;
     fails(0, EXITED(1), 1000, 0);
-    parts(0, HVD_ERR_PEER_LEFT, "allreduce 'grad': rank 1 on a left (hvd_shutdown)");
+    parts(0, HVD_ERR_PEER_LEFT, "allreduce 'grad': rank 1 on a left (hvd_shutdown or exit)");
     hosts[1].lost = true; /* maybe because of the stop */
     blamed(1, 0);
     hosts[1].deaf = true;
@@ -404,7 +404,7 @@ END_TEST
 START_TEST(who_left_before_all_had_come_is_to_blame)
 {
     struct job_blame blame;
-    loses(2, 900, "rank 2 on node1 left (hvd_shutdown)");
+    loses(2, 900, "rank 2 on node1 left (hvd_shutdown or exit)");
     report.origin_status = HVD_ERR_PEER_LEFT;
     fails(1, EXITED(3), 1000, 0);
     ck_assert(job_blame_choose(&blame, &report));

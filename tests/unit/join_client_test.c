@@ -216,7 +216,7 @@ START_TEST(it_is_told_to_wait_once)
     int fd = begin_waiting(&connection);
     tell_to_wait(fd, 1);
     tell_to_wait(fd, 1);
-    expect_no_welcome(&connection, HVD_ERR_PROTOCOL, "a frame of type 10 where none belongs");
+    expect_no_welcome(&connection, HVD_ERR_PROTOCOL, "a frame of type 11 where none belongs");
     close(fd);
 }
 END_TEST

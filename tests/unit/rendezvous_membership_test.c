@@ -125,8 +125,8 @@ static const struct {
       WELCOME3 "news 0 -6 rank 1: broken\nnews 2 -6 rank 1: broken\n"
                "news 2 -10 rank 0 (origin 1): the connection to rank 0 on node0 broke\n" },
     { "a world is broken after a departure, too", 3, "j0 j1 j2 g0 w1:broken",
-      WELCOME3 "news 1 -11 rank 0: rank 0 on node0 left (hvd_shutdown)\n"
-               "news 2 -11 rank 0: rank 0 on node0 left (hvd_shutdown)\n"
+      WELCOME3 "news 1 -11 rank 0: rank 0 on node0 left (hvd_shutdown or exit)\n"
+               "news 2 -11 rank 0: rank 0 on node0 left (hvd_shutdown or exit)\n"
                "news 2 -6 rank 1: broken\n" },
     { "what a rank says that was lost changes nothing", 3,
       "j0 j1 j2 b1 e1:exited_with_status_1 w1:broken",
@@ -334,7 +334,7 @@ static const struct {
       HVD_ERR_PEER_LOST, "rank 2 on node1 exited with status 1" },
     { "a rank that does not exist is not", "j0 j1 j2 w0/3:x w0/65535:x", -1, HVD_OK, "" },
     { "a rank that left before all had come is", "j0 j1 g1", 1, HVD_ERR_PEER_LEFT,
-      "rank 1 on node0 left (hvd_shutdown)" },
+      "rank 1 on node0 left (hvd_shutdown or exit)" },
     { "nor is anybody when time is over", "j0 @30000 b0 @99999", -1, HVD_OK, "" },
 };
 
