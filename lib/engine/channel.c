@@ -356,11 +356,11 @@ int channel_move(struct channel *channel, struct operation_window *window, struc
 {
     int moved = settle_debts(channel, window);
     int sent = send_some(channel, window, err);
-    if (sent < 0)
-        return sent;
-    int received = receive_frame(channel, window, err);
-    if (received < 0)
+    int received = sent < 0 ? sent : receive_frame(channel, window, err);
+    if (received < 0) {
+        settle_debts(channel, window); /* what it has taken since, before it went, has arrived */
         return received;
+    }
     moved |= sent | received;
     return moved ? moved : ask_debtor(channel, err);
 }

@@ -26,6 +26,7 @@ struct wire {
     size_t step, capacity;
     int ends;
     bool cut, shaken, shares, revoked;
+    bool leaving[2]; /* an end takes what it was offered, and is gone, when the other receives */
     uint32_t random;
     struct queue queues[2]; /* queue i holds what end i will receive */
 };
@@ -146,12 +147,22 @@ static ssize_t memory_try_send(struct link *link, const struct iovec *parts, int
     return (ssize_t)sent;
 }
 
+static void leave(struct wire *wire, int end)
+{
+    for (size_t nbytes; wire->leaving[end] && wire->queues[end].count > 0;) {
+        look(wire, &wire->queues[end], &nbytes);
+        drop(wire, &wire->queues[end], nbytes);
+    }
+    wire->cut |= wire->leaving[end];
+}
+
 static ssize_t memory_try_receive(struct link *link, const struct iovec *parts, int count,
                                   struct err *err)
 {
     struct link_memory *memory = memory_of(link);
     struct wire *wire = memory->wire;
     struct queue *queue = &wire->queues[memory->end];
+    leave(wire, !memory->end);
     if (wire->cut || (queue->ended && queue->count == 0))
         return fail(err, HVD_ERR_PEER_LOST, "cut");
     size_t received = 0, most = budget(wire);
@@ -251,6 +262,11 @@ void link_memory_shake(struct link *end, uint32_t seed)
 {
     memory_of(end)->wire->shaken = true;
     memory_of(end)->wire->random = seed;
+}
+
+void link_memory_take_and_leave(struct link *end)
+{
+    memory_of(end)->wire->leaving[memory_of(end)->end] = true;
 }
 
 void link_memory_share(struct link *end)

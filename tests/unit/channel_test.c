@@ -613,6 +613,28 @@ START_TEST(an_offer_that_nobody_will_take_is_known_to_who_waits_with_a_frame)
 }
 END_TEST
 
+START_TEST(what_was_taken_before_the_link_ended_has_arrived)
+{
+    static unsigned char large[2 * CHANNEL_OFFER_LEAST];
+    struct operation_task task = { .kind = OPERATION_BROADCAST,
+                                   .rank = 1,
+                                   .size = 2,
+                                   .root = 1,
+                                   .dtype = HVD_UINT8,
+                                   .output = large,
+                                   .count = sizeof large };
+    link_memory_share(peer);
+    struct operation *operation = operation_start(store, &task, &err);
+    window.at[window.end++ % WINDOW_SIZE] = operation;
+    while (move() > 0)
+        ;
+    ck_assert(!operation->type->done(operation));
+    link_memory_take_and_leave(peer);
+    ck_assert_int_eq(move(), HVD_ERR_PEER_LOST);
+    ck_assert(operation->type->done(operation));
+}
+END_TEST
+
 START_TEST(a_link_that_ends_is_a_lost_peer)
 {
     start_broadcast(0, 4);
@@ -654,6 +676,7 @@ int main(void)
     tcase_add_test(single, a_header_of_which_any_bit_was_changed_is_refused);
     tcase_add_test(single, what_an_operation_does_not_accept_is_an_error);
     tcase_add_test(single, an_offer_that_nobody_will_take_is_known_to_who_waits_with_a_frame);
+    tcase_add_test(single, what_was_taken_before_the_link_ended_has_arrived);
     tcase_add_test(single, a_link_that_ends_is_a_lost_peer);
     return unit_run(suite);
 }
