@@ -396,12 +396,10 @@ int engine_stop_timeline(struct engine *engine)
     return rc;
 }
 
-int engine_context(const struct engine *engine, enum collective_kind kind, const char *name,
-                   struct err *err)
+int engine_context(enum collective_kind kind, const char *name, struct err *err)
 {
     char label[REQUEST_LABEL];
-    return fail_context(err, "rank %d on %s: %s", engine->rank, engine->self.host,
-                        request_label(label, kind, name));
+    return fail_context(err, "%s", request_label(label, kind, name));
 }
 
 void engine_note_done(struct engine *engine, const struct tensor *tensor)

@@ -242,9 +242,8 @@ static inline uint64_t earlier(uint64_t a, uint64_t b)
 
 /* engine.c */
 void engine_note_done(struct engine *engine, const struct tensor *tensor);
-/* Puts this rank, its host and the collective in front. */
-int engine_context(const struct engine *engine, enum collective_kind kind, const char *name,
-                   struct err *err);
+/* Puts the collective in front. */
+int engine_context(enum collective_kind kind, const char *name, struct err *err);
 
 /* move.c: this rank cannot go on, which breaks the world; says so in front of what has happened. */
 void engine_fail(struct engine *engine, struct err *err);
@@ -297,7 +296,7 @@ void set_put_down(struct process_set *set, enum tree_frame type, const void *bod
  * that rank, or ORIGIN_UNKNOWN. */
 void set_tell(struct process_set *set, enum tree_frame type, int who, const struct err *reason);
 bool set_is_flushed(const struct process_set *set); /* the tree's links */
-/* set_links.c: a link to `rank` of the world has failed, names it; no link that is missing matters
+/* set_links.c: a link to `rank` of the world has failed, names it if it was not this rank; no link that is missing matters
  * any more; the set is being removed, and all members have done what they wanted in it. */
 int set_broke(struct process_set *set, int rank, struct err *err);
 void set_forget_links(struct process_set *set);

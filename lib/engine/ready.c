@@ -71,7 +71,7 @@ static int look(struct tensor *tensor, struct err *err)
 {
     int rc = is_made(tensor, err);
     if (rc < 0)
-        return engine_context(tensor->set->engine, tensor->description.kind, tensor->name, err);
+        return engine_context(tensor->description.kind, tensor->name, err);
     if (rc == 0) {
         append(&tensor->set->unmade, tensor);
         return 0;

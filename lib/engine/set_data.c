@@ -8,8 +8,6 @@
  * from it. */
 static int on_channel_error(struct process_set *set, struct channel *channel, struct err *err)
 {
-    if (err->code == HVD_ERR_SYSTEM)
-        return fail_context(err, "rank %d on %s", set->engine->rank, set->engine->self.host);
     if (err->code != HVD_ERR_PEER_LOST)
         return set_broke(set, set->ranks[channel->peer], err);
     link_close(channel->link);

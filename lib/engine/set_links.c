@@ -208,10 +208,13 @@ bool set_is_over(const struct process_set *set)
     return set->removing && set->in_flight == 0;
 }
 
-/* Names the link that has failed. */
+/* Names the link that has failed, unless it was this rank, for which a call failed or there was no
+ * memory: engine_fail() names that. */
 int set_broke(struct process_set *set, int rank, struct err *err)
 {
     struct join_peer peer;
+    if (err->code == HVD_ERR_SYSTEM || err->code == HVD_ERR_NOMEM)
+        return err->code;
     if (!find_peer(set->engine, rank, &peer))
         strcpy(peer.host, "?");
     set->wounded = !set_is_over(set);

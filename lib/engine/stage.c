@@ -59,7 +59,7 @@ int stage_context(const struct run *run, struct err *err)
     const struct tensor *own = NULL;
     for (int i = 0; i < run->count && !own; i++)
         own = run->tensors[i].own;
-    return engine_context(run->set->engine, run->description.kind, own ? own->name : NULL, err);
+    return engine_context(run->description.kind, own ? own->name : NULL, err);
 }
 
 /* Nobody before it will give back memory that it lacks. */

@@ -9,6 +9,7 @@
  *   collectives       operations x types x counts, in place and not, against a reference
  *   shared            allreduces of 4 MiB from hvd_alloc(), against a reference
  *   full ... room     takes all descriptors that are left, and gives them back
+ *   swamp             rank 0 sends rank 1 more than it has memory for: its failure; prints its text
  *   mismatch          each rank reduces another count: an error on every rank, and it goes on
  *   expect S          the next collective fails with the status of that name; prints its text
  *   barriers N        N barriers
@@ -37,6 +38,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -282,6 +284,35 @@ static void act_mismatch(const char *argument)
     require(hvd_barrier() == HVD_OK, "after a mismatch");
 }
 
+/* What there is and 64 MiB. */
+static void limit_memory(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    require(file && fscanf(file, "%ld", &pages) == 1, "/proc/self/statm");
+    fclose(file);
+    rlim_t most = (rlim_t)(pages * sysconf(_SC_PAGESIZE)) + (64 << 20);
+    require(setrlimit(RLIMIT_AS, &(struct rlimit){ most, RLIM_INFINITY }) == 0, "setrlimit");
+}
+
+static void act_swamp(const char *argument)
+{
+    int64_t much = 256 << 20, splits[2] = { 0, hvd_rank() == 0 ? much : 0 };
+    char *rows = hvd_rank() == 0 ? calloc(1, (size_t)much) : NULL;
+    struct hvd_result result = { 0 };
+    struct hvd_tensor tensor = {
+        .name = "swamp", .input = rows, .dtype = HVD_UINT8, .ndims = 1, .dims = &splits[1]
+    };
+    (void)argument;
+    require(hvd_size() == 2 && (rows || hvd_rank() == 1), "two ranks, and memory for the first");
+    if (hvd_rank() == 1)
+        limit_memory();
+    require(hvd_alltoall(&tensor, splits, 2, NULL, &result) == HVD_ERR_NOMEM, "no memory");
+    printf("%s\n", hvd_last_error());
+    fflush(stdout);
+    free(rows);
+}
+
 static void act_expect(const char *argument)
 {
     static const struct {
@@ -400,6 +431,7 @@ static const struct {
     { "shared", act_shared, false },
     { "full", act_full, false },
     { "room", act_room, false },
+    { "swamp", act_swamp, false },
     { "mismatch", act_mismatch, false },
     { "expect", act_expect, true },
     { "barriers", act_barriers, true },
