@@ -10,6 +10,7 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/algorithm_names.c lib/base/algorithm_names.h \
 	lib/base/auth.c lib/base/auth.h \
 	lib/base/env_names.h \
+	lib/base/cpu_pause.h \
 	lib/base/frame.c lib/base/frame.h \
 	lib/base/hush.c lib/base/hush.h \
 	lib/base/interface_choice.c \

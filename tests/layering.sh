@@ -14,7 +14,7 @@ may() {
 may lib/base 'lib/base/|lib/hvd\.h$'
 may lib/link 'lib/link/|lib/memory/|lib/base/'
 may lib/memory 'lib/memory/|lib/base/'
-may lib/reduce 'lib/reduce/|lib/join/quiet_thread\.h$|lib/hvd\.h$'
+may lib/reduce 'lib/reduce/|lib/base/cpu_pause\.h$|lib/join/quiet_thread\.h$|lib/hvd\.h$'
 may lib/join 'lib/join/|lib/link/|lib/base/|lib/hvd\.h$'
 may lib/collective 'lib/collective/|lib/reduce/|lib/base/|lib/hvd\.h$'
 may lib/negotiation 'lib/negotiation/|lib/collective/|lib/reduce/|lib/base/|lib/hvd\.h$'

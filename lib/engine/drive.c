@@ -16,6 +16,7 @@
  * that they sleep, and forgets that when it is used (link.h). */
 #include "lib/engine/engine_impl.h"
 
+#include "lib/base/cpu_pause.h"
 #include "lib/link/socket.h"
 
 #include <errno.h>
@@ -191,15 +192,6 @@ static uint64_t next_check(struct engine *engine, uint64_t now)
 }
 
 /* ---- callers ---- */
-
-static inline void cpu_pause(void)
-{
-#if defined __x86_64__ || defined __i386__
-    __builtin_ia32_pause();
-#elif defined __aarch64__
-    __asm__ volatile("yield");
-#endif
-}
 
 /* Looks that found nothing, one after the other. */
 struct spin {

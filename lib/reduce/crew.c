@@ -5,6 +5,7 @@
  * since the caller waits for it. */
 #include "lib/reduce/crew.h"
 
+#include "lib/base/cpu_pause.h"
 #include "lib/join/quiet_thread.h"
 
 #include <pthread.h>
@@ -43,16 +44,14 @@ struct crew {
     atomic_bool is_over;
 };
 
-static void relax(void)
+uint32_t crew_job_of(uint64_t ticket)
 {
-#if defined __x86_64__ || defined __i386__
-    __builtin_ia32_pause();
-#endif
+    return (uint32_t)(ticket >> 32);
 }
 
-static uint64_t job_of(uint64_t ticket)
+uint64_t crew_ticket_after(uint64_t ticket, uint32_t parts)
 {
-    return ticket >> 32;
+    return (uint64_t)(uint32_t)(crew_job_of(ticket) + 1) << 32 | parts;
 }
 
 static void work_on(const struct job *job, size_t part)
@@ -66,10 +65,10 @@ static void work_on(const struct job *job, size_t part)
 }
 
 /* Takes parts of this job as long as there are any. */
-static void help(struct crew *crew, uint64_t number)
+static void help(struct crew *crew, uint32_t number)
 {
     uint64_t ticket = atomic_load(&crew->ticket);
-    while (job_of(ticket) == number && (uint32_t)ticket > 0)
+    while (crew_job_of(ticket) == number && (uint32_t)ticket > 0)
         if (atomic_compare_exchange_weak(&crew->ticket, &ticket, ticket - 1)) {
             work_on(&crew->job, (uint32_t)ticket - 1);
             atomic_fetch_add(&crew->done, 1);
@@ -78,14 +77,14 @@ static void help(struct crew *crew, uint64_t number)
 }
 
 /* Is there a job after that one, or none ever again? */
-static bool has_news(struct crew *crew, uint64_t number)
+static bool has_news(struct crew *crew, uint32_t number)
 {
-    return job_of(atomic_load(&crew->ticket)) != number || atomic_load(&crew->is_over);
+    return crew_job_of(atomic_load(&crew->ticket)) != number || atomic_load(&crew->is_over);
 }
 
-static void wait_for_news(struct crew *crew, uint64_t number)
+static void wait_for_news(struct crew *crew, uint32_t number)
 {
-    for (int i = 0; i < SPINS; i++, relax())
+    for (int i = 0; i < SPINS; i++, cpu_pause())
         if (has_news(crew, number))
             return;
     pthread_mutex_lock(&crew->lock);
@@ -99,9 +98,9 @@ static void wait_for_news(struct crew *crew, uint64_t number)
 static void *helper_main(void *arg)
 {
     struct crew *crew = arg;
-    uint64_t number = 0;
+    uint32_t number = 0;
     while (wait_for_news(crew, number), !atomic_load(&crew->is_over)) {
-        number = job_of(atomic_load(&crew->ticket));
+        number = crew_job_of(atomic_load(&crew->ticket));
         help(crew, number);
     }
     return NULL;
@@ -151,29 +150,36 @@ void crew_destroy(struct crew *crew)
     free(crew);
 }
 
-static void run(struct crew *crew, const struct job *job, unsigned int parts)
+/* Is there anybody to share such a job with? */
+static bool has_helpers(struct crew *crew, size_t nbytes)
 {
-    uint64_t number = job_of(atomic_load(&crew->ticket)) + 1;
+    if (!crew || crew->helpers == 0 || nbytes < 2 * PART)
+        return false;
     start_helpers(crew);
+    return crew->running > 0;
+}
+
+static void run(struct crew *crew, const struct job *job, uint32_t parts)
+{
+    uint64_t ticket = crew_ticket_after(atomic_load(&crew->ticket), parts);
     crew->job = *job;
     atomic_store(&crew->done, 0);
-    atomic_store(&crew->ticket, number << 32 | parts);
+    atomic_store(&crew->ticket, ticket);
     wake_sleepers(crew);
-    help(crew, number);
+    help(crew, crew_job_of(ticket));
     for (int i = 0; atomic_load(&crew->done) < parts; i++)
-        i % SPINS == SPINS - 1 ? (void)sched_yield() : relax();
+        i % SPINS == SPINS - 1 ? (void)sched_yield() : cpu_pause();
 }
 
 static void split(struct crew *crew, struct job *job)
 {
-    size_t nbytes = job->count * job->size;
-    if (!crew || crew->helpers == 0 || nbytes < 2 * PART) {
+    if (!has_helpers(crew, job->count * job->size)) {
         job->part = job->count;
         work_on(job, 0);
         return;
     }
     job->part = PART / job->size;
-    run(crew, job, (unsigned int)((job->count + job->part - 1) / job->part));
+    run(crew, job, (uint32_t)((job->count + job->part - 1) / job->part));
 }
 
 void crew_reduce(struct crew *crew, reduce_fn *reduce, void *out, const void *left,

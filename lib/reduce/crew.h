@@ -12,6 +12,7 @@
 #include "lib/reduce/reduce.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum { CREW_MAX = 64 };
 
@@ -33,5 +34,10 @@ void crew_divide(struct crew *crew, divide_fn *divide, void *out, const void *le
 /* How many threads a process has cores for that shares its host with `local_size` ranks, itself
  * included: 1 to 4. */
 int crew_threads_for(int local_size);
+
+/* The ticket that is handed out for the job after that of `ticket`, and the job of one. There may be
+ * any number of jobs: their numbers begin again. */
+uint64_t crew_ticket_after(uint64_t ticket, uint32_t parts);
+uint32_t crew_job_of(uint64_t ticket);
 
 #endif

@@ -126,6 +126,17 @@ START_TEST(many_jobs_in_a_row_are_each_complete)
 }
 END_TEST
 
+/* A job whose number is not that of its ticket is never begun, and waited for for ever. */
+START_TEST(after_the_last_number_of_a_job_comes_the_first)
+{
+    uint64_t last = (uint64_t)UINT32_MAX << 32;
+    ck_assert_uint_eq(crew_job_of(last), UINT32_MAX);
+    ck_assert_uint_eq(crew_ticket_after(last, 7), 7);
+    ck_assert_uint_eq(crew_job_of(crew_ticket_after(last, 7)), 0);
+    ck_assert_uint_eq(crew_ticket_after(7, 9), (uint64_t)1 << 32 | 9);
+}
+END_TEST
+
 static atomic_int inside, both;
 
 /* Waits in its first part until another thread has come as well. */
@@ -207,6 +218,7 @@ int main(void)
     tcase_add_test(tcase, threads_start_with_the_first_large_reduction_and_only_then);
     tcase_add_test(tcase, where_threads_cannot_be_started_the_others_do_it_all);
     tcase_add_test(tcase, many_jobs_in_a_row_are_each_complete);
+    tcase_add_test(tcase, after_the_last_number_of_a_job_comes_the_first);
     tcase_add_test(tcase, a_helper_that_sleeps_is_woken);
     tcase_add_test(tcase, an_idle_crew_sleeps);
     tcase_add_test(tcase, cores_are_shared_among_the_ranks_of_the_host);
