@@ -408,10 +408,11 @@ bool engine_move(struct engine *engine); /* true if something moved */
 bool engine_drain(struct engine *engine);
 bool engine_is_draining(const struct engine *engine);
 void engine_symptom(struct engine *engine, const struct err *err);
-/* Is there something that a link did not take yet, or anything at all to do? */
+/* Is there something that a link did not take yet? */
 bool engine_has_output(const struct engine *engine);
 /* Would another engine_move() find something to do although nothing comes? */
 bool engine_is_unsettled(const struct engine *engine);
+/* Is there anything to do, now or when something comes? */
 bool engine_is_busy(const struct engine *engine);
 /* Sends what the trees' links take now; false when nothing is left. */
 bool engine_send_rest(struct engine *engine);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was measured before (borders_file.h), and autotuning of the world (tuner.h): on its top, who decides what is fused, when, and by which
- * algorithm; nobody else has to know. Tensors that are done go in, and the numbers that come out are
- * used from the next decision on. What the user has said in so many words is left alone.
+/* What was measured before (borders_file.h), and autotuning of the world (tuner.h): on its top, who
+ * decides what is fused, when, and by which algorithm; nobody else has to know. Tensors that are done
+ * go in, and the numbers that come out are used from the next decision on. What the user has said in
+ * so many words is left alone.
  * Fails at the beginning, when out of memory, when the file of HVD_TUNING is not as it must be, or
  * when the log cannot be made. */
 #include "lib/engine/engine_impl.h"
