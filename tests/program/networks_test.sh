@@ -234,7 +234,7 @@ parted
 
 meets 2
 rank 1 1 HVD_NETWORK_INTERFACES=eth0 HVD_PORT_RANGE=41000-41000 -- init collectives
-until_true eval '[ "$(on 1 ss -Htln "sport = :41000" | wc -l)" = 1 ]'
+until_true eval '[ "$(on 1 ss -Htln "sport = :41000" | wc -l)" = 2 ]' # there and on loopback
 rm -f "$tmp/enough"
 on 2 "$builddir/tests/support/strangers" 198.51.100.11 41000 crowd "$tmp/enough" 1000 - \
     silent 100 scan 100 newlines 30 tls 30 frames 30 head 30 >"$tmp/crowd" 2>&1 &

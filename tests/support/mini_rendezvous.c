@@ -249,6 +249,15 @@ static void send_refused(struct server *server, struct client *client)
     hang_up(client);
 }
 
+/* For the others, as long as a test may take. */
+static void send_waiting(struct client *client)
+{
+    struct wire_writer body = { 0 };
+    struct join_waiting waiting = { .most_ms = JOIN_WAITING_MAX_MS, .text = "the others" };
+    join_waiting_encode(&body, &waiting);
+    send_body(client, JOIN_WAITING, &body);
+}
+
 static void on_hello(struct server *server, struct client *client, struct wire_reader *body)
 {
     if (server->options.drops-- > 0) {
@@ -263,6 +272,8 @@ static void on_hello(struct server *server, struct client *client, struct wire_r
     client->joined = true;
     if (++server->joined == server->options.size)
         welcome_all(server);
+    else
+        send_waiting(client);
 }
 
 static void on_report(struct server *server, struct wire_reader *body)

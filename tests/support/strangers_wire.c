@@ -64,7 +64,7 @@ static const char *name_type(uint16_t type)
 {
     static const char *const names[] = { NULL,      "OPEN",    "CHALLENGE", "HELLO",
                                          "WELCOME", "REFUSED", "NEWS",      "GOODBYE",
-                                         "ASK",     "REPORT",  "BROKEN" };
+                                         "ASK",     "REPORT",  "BROKEN",    "WAITING" };
     return type > 0 && type < sizeof names / sizeof *names ? names[type] : "?";
 }
 
