@@ -43,7 +43,8 @@ struct reach_command {
     int errors;      /* its stderr, to be read */
     int exit_status; /* if it cannot be started */
     struct err err;
-    bool ended; /* and was waited for */
+    bool ended;      /* and was waited for */
+    int wait_status; /* once it has ended */
     bool closing;
     int open_handles;
 };
@@ -197,7 +198,19 @@ static void watch_errors(struct reach_command *command)
     uv_must(uv_poll_start(&command->errors_poll, UV_READABLE, on_errors), "streams");
 }
 
-/* It runs its program now, or never will. */
+static void tell_end(struct reach_command *command)
+{
+    char how[96] = "", text[200] = "";
+    if (command->errors >= 0)
+        read_errors(command);
+    wait_status_text(how, sizeof how, command->wait_status);
+    if (command->wait_status != 0)
+        snprintf(text, sizeof text, "'%.60s' %s", command->words.items[0], how);
+    reach_way_ended(command->job->reach, text);
+    reach_way_process_end(command->job->reach, command->wait_status);
+}
+
+/* It runs its program now, or never will; that it has ended may be known already. */
 static void on_turn(uv_timer_t *timer)
 {
     struct reach_command *command = timer->data;
@@ -217,6 +230,8 @@ static void on_turn(uv_timer_t *timer)
     command->stream = -1;
     watch_errors(command);
     reach_way_opened(reach, &reached);
+    if (command->ended && !command->closing)
+        tell_end(command);
 }
 
 static void *open_command(const struct reach_job *job)
@@ -257,20 +272,13 @@ static void finish(struct reach_command *command)
 static void on_process_end(void *context, pid_t pid, int wait_status)
 {
     struct reach_command *command = context;
-    char how[96] = "", text[200] = "";
     (void)pid;
     command->ended = true;
-    if (command->closing) {
+    command->wait_status = wait_status;
+    if (command->closing)
         finish(command);
-        return;
-    }
-    if (command->errors >= 0)
-        read_errors(command);
-    wait_status_text(how, sizeof how, wait_status);
-    if (wait_status != 0)
-        snprintf(text, sizeof text, "'%.60s' %s", command->words.items[0], how);
-    reach_way_ended(command->job->reach, text);
-    reach_way_process_end(command->job->reach, wait_status);
+    else if (command->open_handles == 2) /* else on_turn() tells */
+        tell_end(command);
 }
 
 static void kill_command(const struct reach_command *command, int signum)

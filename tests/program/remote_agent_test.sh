@@ -73,6 +73,10 @@ ok "and is cut short" [ "$(wc -l <"$tmp/err")" -lt 300 ]
 like "which is said" '^hvdrun: 192.0.2.1: says more on stderr, which is not shown$' "$tmp/err"
 
 elsewhere="sh -c 'exec sleep 1000' %h"
+# More than are reached at a time, and each command ends before hvdrun has seen that it runs.
+run "$HVDRUN" --check-hosts -np 100 -H "$(seq -s, -f h%g.invalid 100)" --remote-shell 'false %h' true
+is "a hundred hosts whose commands fail at once" '69 100' "$status $(grep -c 'FAILED' "$tmp/out")"
+
 run "$HVDRUN" -np 40 -H "$(seq -s, -f 192.0.2.%g 40)" --start-timeout 1 --remote-shell "$elsewhere" true
 is "many hosts that are not ready in time are status 75" 75 "$status"
 like "those that are not named are counted" "\(--start-timeout\): 192.0.2.[0-9]+ at step .*s and [0-9]+ more; " "$tmp/err"
