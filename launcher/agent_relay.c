@@ -164,18 +164,22 @@ void agent_relay_resume(struct agent *agent)
     listen_to_all(agent);
 }
 
-/* An end, or an error, libuv will see. */
+/* Its end, too, which tells of a rank that breaks off; an error libuv will see. */
 static void take_rest(struct relay_connection *connection)
 {
     static char chunk[RELAY_CHUNK];
     const struct agent *agent = connection->agent;
     uv_os_fd_t fd;
-    ssize_t n;
+    ssize_t n = -1;
     if (connection->said_end || uv_fileno((uv_handle_t *)&connection->socket, &fd) < 0)
         return;
     while (frame_link_queued(&agent->link) <= AGENT_RELAY_QUEUE_MAX &&
            (n = recv(fd, chunk, sizeof chunk, MSG_DONTWAIT)) > 0)
         pass_on(connection, chunk, (size_t)n);
+    if (n == 0) {
+        say_end(connection);
+        relay_connection_listen(connection);
+    }
 }
 
 void agent_relay_take_rest(struct agent *agent)

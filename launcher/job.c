@@ -244,6 +244,11 @@ void job_world_failed(struct job *job, int rank, int status, const char *text)
     job_record_origin(job, rank, status, text);
 }
 
+void job_rank_broke_off(struct job *job, int rank)
+{
+    job_record_broke_off(job, rank);
+}
+
 void job_fail(struct job *job, int exit_status, const char *text)
 {
     job_act(job, job_state_on_failed(&job->state, CAUSE_JOB, exit_status, text));

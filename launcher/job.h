@@ -102,10 +102,12 @@ void job_relay_end(struct job *job, int host, uint32_t id);
 
 /* What the rendezvous knows of failures: a rank has come to meet the others; has left it because of
  * `status`, an enum hvd_status, or its world is broken by that, which is the failure of `origin`, a
- * rank or -1; the failure of `rank` was the first and has ended the ranks' world. */
+ * rank or -1; the failure of `rank` was the first and has ended the ranks' world; the connection of
+ * a rank has ended without a word. */
 void job_rank_met(struct job *job, int rank);
 void job_rank_parted(struct job *job, int rank, int status, int origin, const char *text);
 void job_world_failed(struct job *job, int rank, int status, const char *text);
+void job_rank_broke_off(struct job *job, int rank);
 
 /* What a rank is doing, in its own words, or why it does not say so. False: the job has not asked
  * for that, and somebody else may want to know. */

@@ -153,12 +153,19 @@ static bool blame_who_ended(struct job_blame *blame, const struct job_report *re
     return true;
 }
 
+/* Its connection had ended before the first rank failed; that it was this which broke the world
+ * may have become known only later, when it had been told to end. */
+static bool ran_on(const struct job_report *report, const struct report_rank *rank)
+{
+    return report->origin_ran_on ? rank->end != END_LOST
+                                 : rank->broke_off && rank->end == END_TERMINATED;
+}
+
 /* And of one that ran on, as another program maybe, when its connection had ended. */
 static bool blame_who_broke_off(struct job_blame *blame, const struct job_report *report)
 {
     const struct report_rank *gone = origin_gone(report);
-    if (!gone || !report->origin_ran_on || gone->end == END_LOST ||
-        report->origin_rank == blame->rank)
+    if (!gone || !ran_on(report, gone) || report->origin_rank == blame->rank)
         return false;
     bool said_so = report->origin_status == HVD_ERR_PEER_LEFT;
     blame_gone(blame, report,

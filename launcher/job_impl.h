@@ -107,6 +107,7 @@ void job_record_lost(struct job *job, int rank);
 void job_record_reason(struct job *job, int host, const char *text); /* why it failed */
 void job_record_parted(struct job *job, int rank, int status, int origin, const char *text);
 void job_record_origin(struct job *job, int rank, int status, const char *text);
+void job_record_broke_off(struct job *job, int rank);
 void job_record_blame(struct job *job); /* all is known: whose failure was it? */
 const struct job_report *job_record_finish(struct job *job, const char *verdict);
 

@@ -83,6 +83,13 @@ void job_record_origin(struct job *job, int rank, int status, const char *text)
     snprintf(report->origin_text, sizeof report->origin_text, "%s", text);
 }
 
+void job_record_broke_off(struct job *job, int rank)
+{
+    struct report_rank *record = &job->report.ranks[rank];
+    record->broke_off =
+        job->state.cause == CAUSE_NONE && record->ended_us == 0 && !record->parted_text;
+}
+
 static void blame_host(struct job *job, const struct job_blame *blame)
 {
     struct job_state *state = &job->state;

@@ -37,6 +37,8 @@ struct report_rank {
     int parted_origin;             /* unless HVD_OK: whose failure that was, a rank or -1 */
     char *parted_text;             /* owned; of that, or NULL */
     uint64_t parted_ms;            /* and when */
+    bool broke_off;                /* from the rendezvous, without a word, before it had ended, or
+                                      any rank in failure */
     bool oom;                      /* killed, and the kernel has killed for want of memory */
     char *said;                    /* owned; last_lines_text(), or NULL */
     bool said_on_stdout;           /* it said nothing on stderr */

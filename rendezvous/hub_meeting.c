@@ -313,6 +313,8 @@ void hub_on_broken(struct hub *hub, struct meeting *meeting, int rank, int guest
         return;
     }
     membership_broke(&meeting->membership, rank, hub->now_ms);
+    if (meeting->membership.members[rank].state == MEMBER_BROKEN && hub->events.broke_off)
+        hub->events.broke_off(hub->context, rank);
     carry_out(hub, meeting);
 }
 

@@ -102,9 +102,22 @@ static int known_origin(const struct membership *membership)
     return membership->origin.status != HVD_OK ? membership->origin.rank : ORIGIN_UNKNOWN;
 }
 
+/* One whose connection has ended without any word; -1: none. */
+static int find_silent(const struct membership *membership)
+{
+    for (int rank = 0; rank < membership->size && membership->unsettled > 0; rank++)
+        if (membership->members[rank].state == MEMBER_BROKEN && !membership->members[rank].broken)
+            return rank;
+    return -1;
+}
+
+/* Before one that has lost its world there comes who was gone by then. */
 static void lose(struct membership *membership, int rank)
 {
     bool had_joined = membership->members[rank].state != MEMBER_EXPECTED;
+    int silent = membership->members[rank].broken ? find_silent(membership) : -1;
+    if (silent >= 0)
+        lose(membership, silent);
     move(membership, rank, MEMBER_LOST, 0);
     if (membership->world == WORLD_BROKEN)
         return;

@@ -82,6 +82,10 @@ struct rendezvous_events {
      * before all had come (HVD_ERR_PEER_LEFT), or that has failed with `status`, as it has said
      * itself or another has heard. Once, of the first. Borrowed for the call. May be NULL. */
     void (*origin)(void *context, int rank, int status, const char *text);
+
+    /* The connection of a rank that was there has ended without GOODBYE; if its process has ended,
+     * that is not known yet. May be NULL. */
+    void (*broke_off)(void *context, int rank);
 };
 
 struct rendezvous_options {

@@ -160,6 +160,12 @@ static void on_origin(void *context, int rank, int status, const char *text)
     job_world_failed(self->job, rank, status, text);
 }
 
+static void on_broke_off(void *context, int rank)
+{
+    struct job_rendezvous *self = context;
+    job_rank_broke_off(self->job, rank);
+}
+
 static void say_line(struct job_rendezvous *self, int rank, const char *text, size_t length)
 {
     struct text_buffer line = { 0 };
@@ -210,8 +216,8 @@ struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct rank_
         .size = plan->size,
         .key = key,
         .start_timeout_ms = start_timeout_ms,
-        .events = { on_complete, on_timed_out, on_missing, on_report, on_met, on_parted,
-                    on_origin },
+        .events = { on_complete, on_timed_out, on_missing, on_report, on_met, on_parted, on_origin,
+                    on_broke_off },
         .context = self,
     };
     self->plan = plan;

@@ -429,6 +429,21 @@ START_TEST(who_broke_off_because_it_was_told_to_end_is_not_to_blame)
 }
 END_TEST
 
+START_TEST(who_broke_off_before_the_first_failed_is_to_blame_though_it_is_known_later)
+{
+    fails(1, EXITED(3), 1000, 0);
+    parts(1, HVD_ERR_PEER_LOST, "the connection to rank 2 on node1 broke");
+    loses(2, 0, "rank 2 on node1 was killed by signal 15 (SIGTERM)");
+    ranks[2].ended_us = 1090;
+    ranks[2].end = END_TERMINATED;
+    blamed(1, -1);
+    ranks[2].broke_off = true;
+    blamed(2, 1);
+    ranks[2].end = END_LOST;
+    blamed(1, -1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("job_blame");
@@ -462,6 +477,8 @@ int main(void)
     tcase_add_test(tcase, who_broke_off_and_ran_on_is_to_blame);
     tcase_add_test(tcase, who_left_before_all_had_come_is_to_blame);
     tcase_add_test(tcase, who_broke_off_because_it_was_told_to_end_is_not_to_blame);
+    tcase_add_test(tcase,
+                   who_broke_off_before_the_first_failed_is_to_blame_though_it_is_known_later);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

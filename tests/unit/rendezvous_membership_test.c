@@ -330,6 +330,8 @@ static const struct {
       "the connection to rank 2 on node1 broke" },
     { "also when somebody knew before that something had broken", "j0 j1 j2 w0/-1:x b2 @100", 2,
       HVD_ERR_PEER_LOST, "the connection to rank 2 on node1 broke" },
+    { "and has ended for it", "j0 j1 j2 b2 w0/-1:x b0 e0:exited_with_status_1", 2,
+      HVD_ERR_PEER_LOST, "the connection to rank 2 on node1 broke" },
     { "a rank that says so after a loss is not", "j0 j1 j2 b2 e2:exited_with_status_1 w1:broken", 2,
       HVD_ERR_PEER_LOST, "rank 2 on node1 exited with status 1" },
     { "a rank that does not exist is not", "j0 j1 j2 w0/3:x w0/65535:x", -1, HVD_OK, "" },

@@ -15,6 +15,7 @@ static int completed;
 static char timeout_text[JOIN_TEXT_MAX];
 static int nreported;
 static char reported[JOIN_TEXT_MAX]; /* the last */
+static int broke_off;                /* the rank; -1: none */
 static struct join_client clients[2];
 
 static void on_complete(void *context)
@@ -36,6 +37,13 @@ static void on_report(void *context, int rank, const char *text)
     snprintf(reported, sizeof reported, "%s", text);
 }
 
+static void on_broke_off(void *context, int rank)
+{
+    (void)context;
+    ck_assert_int_eq(broke_off, -1);
+    broke_off = rank;
+}
+
 static void deliver(struct join_client *client, const void *data, size_t length)
 {
     rendezvous_receive(client->connection, data, length);
@@ -53,6 +61,7 @@ static void setup(uint64_t start_timeout_ms, struct rendezvous_events events)
                                           .events = events };
     struct err err;
     completed = nreported = 0;
+    broke_off = -1;
     timeout_text[0] = '\0';
     ck_assert_int_eq(auth_init(&err), HVD_OK);
     job_key_generate(&key);
@@ -63,7 +72,8 @@ static void setup(uint64_t start_timeout_ms, struct rendezvous_events events)
 
 static const struct rendezvous_events count = { .complete = on_complete,
                                                 .timed_out = on_timed_out,
-                                                .report = on_report };
+                                                .report = on_report,
+                                                .broke_off = on_broke_off };
 
 /* The loop has nothing left of the rendezvous. */
 static void teardown(void)
@@ -133,11 +143,25 @@ START_TEST(an_unexplained_loss_is_told_by_itself)
     join(0);
     join(1);
     rendezvous_hangup(clients[1].connection);
+    ck_assert_int_eq(broke_off, 1);
     int sends = clients[0].sends;
     uint64_t before = uv_now(&loop);
     uv_run(&loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(clients[0].sends, sends + 1);
     ck_assert_uint_ge(uv_now(&loop), before + 100);
+    rendezvous_destroy(rendezvous);
+    teardown();
+}
+END_TEST
+
+START_TEST(a_loss_that_is_explained_before_it_is_seen_is_no_breaking_off)
+{
+    setup(1000, count);
+    join(0);
+    join(1);
+    rendezvous_rank_ended(rendezvous, 1, "was killed by signal 9 (SIGKILL)");
+    rendezvous_hangup(clients[1].connection);
+    ck_assert_int_eq(broke_off, -1);
     rendezvous_destroy(rendezvous);
     teardown();
 }
@@ -257,6 +281,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, a_world_at_work_wakes_nobody);
     tcase_add_test(tcase, the_start_timeout_comes_by_itself);
     tcase_add_test(tcase, an_unexplained_loss_is_told_by_itself);
+    tcase_add_test(tcase, a_loss_that_is_explained_before_it_is_seen_is_no_breaking_off);
     tcase_add_test(tcase, an_explained_loss_is_told_at_once);
     tcase_add_test(tcase, an_asking_of_silent_ranks_ends_by_itself);
     tcase_add_test(tcase, it_may_be_destroyed_while_a_rank_is_reported);
