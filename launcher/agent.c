@@ -36,8 +36,11 @@ static void close_everything(struct agent *agent)
 
 static void send_done(struct agent *agent)
 {
-    int left = agent->stop.phase == STOP_GIVEN_UP ? process_tree_signal(0, NULL, 0) : 0;
-    agent_reap(agent); /* who was not counted because it had just ended */
+    bool given_up = agent->stop.phase == STOP_GIVEN_UP;
+    int left = given_up ? process_tree_signal(0, NULL, 0) : 0;
+    bool children = agent_reap(agent); /* who was not counted because it had just ended */
+    if (given_up && left == 0 && children)
+        left = 1; /* at least: /proc could not be read */
     if (left < agent->nrunning)
         left = agent->nrunning;
     if (left > 0)

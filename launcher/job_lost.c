@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ends of agents: after DONE, as it should be, or before, which loses the host and its ranks.
  * An agent that does not end when it should is killed. What a lost agent of this machine left
- * behind has become ours, because we adopt orphans, and is killed too; not what a command has that
- * reached another machine: a master of ssh may stay. */
+ * behind has become ours, because we adopt orphans, and is killed too; not what others have left us
+ * that were here before the job, nor what a command has started that reached another machine: a
+ * master of ssh may stay. */
 #include "launcher/job_impl.h"
 
 #include "launcher/exit_status.h"
 #include "launcher/job_sweep.h"
 #include "launcher/process_tree.h"
+#include "launcher/strays.h"
 #include "launcher/xalloc.h"
+#include "lib/base/env_names.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* How long an agent may take to end that is done or lost its link: half a second, and a look. */
 enum { AGENT_END_MS = 500 + SILENCE_LOOK_MS };
@@ -33,7 +37,30 @@ static bool agent_lives(const struct job_host *host)
     return host->phase >= HOST_DESCRIBING && !host->agent_ended;
 }
 
-/* Agents that still live care for what is theirs; the elder children were never ours. */
+/* Not of a rank: agents, and what they start, have sessions of their own, so who is in ours was
+ * left by somebody that was here before the job; or a command has started it. */
+static bool is_foreign(pid_t pid, const char *command_of)
+{
+    return getsid(pid) == getsid(0) || strays_has(pid, command_of);
+}
+
+/* Returns how many there are in `spared`, which has `count`, then. */
+static int spare_foreign(const struct job *job, pid_t **spared, int count)
+{
+    pid_t *children;
+    int nchildren = process_tree_children(&children);
+    char *command_of = xasprintf(ENV_COMMAND_OF "=%s", job->options->reach->job_id);
+    *spared = xreallocarray(*spared, (size_t)(count + nchildren + 1), sizeof **spared);
+    for (int i = 0; i < nchildren; i++)
+        if (is_foreign(children[i], command_of))
+            (*spared)[count++] = children[i];
+    free(command_of);
+    free(children);
+    return count;
+}
+
+/* Agents that still live care for what is theirs; the elder children, and what they or commands
+ * have orphaned, were never ours. */
 int job_sweep_orphans(struct job *job)
 {
     pid_t *spared = xcalloc((size_t)(2 * job->state.nhosts + job->nelders), sizeof *spared);
@@ -47,6 +74,7 @@ int job_sweep_orphans(struct job *job)
     }
     for (int i = 0; i < job->nelders; i++)
         spared[count++] = job->elder_children[i];
+    count = spare_foreign(job, &spared, count);
     int left = process_tree_signal(SIGKILL, spared, count);
     free(spared);
     return left;

@@ -56,6 +56,16 @@ static bool has(const struct environment *environment, const char *variable)
     return false;
 }
 
+bool strays_has(pid_t pid, const char *variable)
+{
+    char path[32];
+    struct environment environment = { 0 };
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    bool found = read_environment(&environment, AT_FDCWD, path) && has(&environment, variable);
+    free(environment.data);
+    return found;
+}
+
 static bool has_all(const struct environment *environment, const struct string_list *variables)
 {
     for (size_t i = 0; i < variables->count; i++)

@@ -6,6 +6,13 @@
 
 #include "launcher/string_list.h"
 
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Whether `pid` is a process of this user that has "NAME=VALUE" in the environment with which its
+ * program was started. */
+bool strays_has(pid_t pid, const char *variable);
+
 /* Sends `signum` to every process of this user that has all of `variables`, texts "NAME=VALUE", in
  * the environment with which its program was started, but for this process and zombies. Returns how
  * many there were; 0 only counts them. None if there are no variables. */

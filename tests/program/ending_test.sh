@@ -234,11 +234,36 @@ for victim in INT KILL SEGV; do
     like "which is named" '^hvdrun: FAILED on localhost: host lost: its agent \(pid [0-9]+\)' "$tmp/err"
     ok "and nothing is left" until_true no_survivors
 done
-start sh -c "sleep 1000 & echo \$! >\"$tmp/elder\"; exec \"$HVDRUN\" -np 1 \"$ACT\" text 'up\n' stay"
-until_said up
+# Who was there before the job, and what a command has started, is not hvdrun's to kill.
+cat >"$tmp/before" <<'END'
+folder=$1; shift
+sleep 1000 & echo $! >"$folder/elder.child"
+(sleep 1000 & echo $! >"$folder/elder.orphan"; until [ -e "$folder/go" ]; do sleep 0.02; done) &
+exec "$@"
+END
+cat >"$tmp/way" <<'END'
+folder=$1; shift 2
+(setsid sh -c 'echo $$ >>"$0/elder.master"; exec sleep 1000' "$folder" &)
+exec "$@"
+END
+orphaned() { # the first in a file is a child of hvdrun
+    [ "$(ps -o ppid= -p "$(head -n 1 "$tmp/elder.$1")" | tr -d ' ')" = "$pid" ]
+}
+lives() { # all in a file, which end now
+    while read -r elder; do
+        kill "$elder" || return 1
+    done <"$tmp/elder.$1"
+}
+start sh "$tmp/before" "$tmp" "$HVDRUN" -np 2 -H localhost:1,192.0.2.1:1 --remote-shell "sh $tmp/way $tmp %h" "$ACT" text 'up\n' stay
+until_said '\[0\].*up' && until_said '\[1\].*up'
+: >"$tmp/go"
+until_true orphaned orphan && until_true orphaned master
 pkill -KILL -P "$pid" hvdagent
 wait "$pid" 2>/dev/null
-ok "children that hvdrun had before are not its to kill" kill "$(cat "$tmp/elder")"
+ok "children that hvdrun had before live on when an agent is killed" lives child
+ok "and whom they have orphaned" lives orphan
+ok "and what a command has started that reached another host" lives master
+ok "but nothing of the job" until_true no_survivors
 
 run sh -c 'printf "HVD1 and then nonsense that is no frame" | "$0"' "${HVDAGENT}"
 like "an agent that hears nonsense says so and ends" 'hvdagent: link to hvdrun: frame of type' "$tmp/err"

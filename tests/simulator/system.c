@@ -186,6 +186,12 @@ int process_tree_stuck(struct stuck_process *list, int max)
 
 /* ---- launcher/strays.h: whatever comes from a rank has the job's variables ---- */
 
+bool strays_has(pid_t pid, const char *variable)
+{
+    (void)pid, (void)variable;
+    return false;
+}
+
 int strays_signal(int signum, const struct string_list *variables)
 {
     int count = 0;
