@@ -51,29 +51,48 @@ static void wait_a_moment(struct stdin_reader *reader)
     pthread_cond_timedwait(&reader->changed, &reader->lock, &until);
 }
 
+/* With the lock. Nothing tells that a shell has said "fg". */
+static void wait_for_foreground(struct stdin_reader *reader)
+{
+    while (!atomic_load(&reader->stopping) && in_background(reader->fd))
+        wait_a_moment(reader);
+}
+
 /* Waits until something may be read and returns how much; 0 when the thread is to stop. */
 static size_t wait_for_want(struct stdin_reader *reader)
 {
     pthread_mutex_lock(&reader->lock);
     while (!atomic_load(&reader->stopping) && (reader->full || reader->wanted == 0))
         pthread_cond_wait(&reader->changed, &reader->lock);
-    while (!atomic_load(&reader->stopping) && in_background(reader->fd))
-        wait_a_moment(reader); /* nothing tells that a shell has said "fg" */
+    wait_for_foreground(reader);
     size_t wanted = reader->wanted < STDIN_CHUNK ? reader->wanted : STDIN_CHUNK;
     pthread_mutex_unlock(&reader->lock);
     return atomic_load(&reader->stopping) ? 0 : wanted;
 }
 
+/* A read that was under way when the process was stopped begins anew when it goes on, in the
+ * background maybe, where a terminal gives EIO. True if that may be why, or have been. */
+static bool may_read_again(struct stdin_reader *reader, bool *last)
+{
+    if (*last)
+        return false;
+    *last = !in_background(reader->fd);
+    pthread_mutex_lock(&reader->lock);
+    wait_for_foreground(reader);
+    pthread_mutex_unlock(&reader->lock);
+    return true;
+}
+
 static ssize_t read_some(struct stdin_reader *reader, size_t size)
 {
-    for (;;) {
+    for (bool last = false;;) {
         ssize_t n = read(reader->fd, reader->chunk, size);
         if (n >= 0 || atomic_load(&reader->stopping))
             return n > 0 ? n : 0;
         if (errno == EAGAIN) { /* somebody who shares it made it non-blocking */
             struct pollfd input = { .fd = reader->fd, .events = POLLIN };
             poll(&input, 1, -1);
-        } else if (errno != EINTR) {
+        } else if (errno != EINTR && (errno != EIO || !may_read_again(reader, &last))) {
             return 0;
         }
     }

@@ -333,6 +333,7 @@ unit_tests += \
 	tests/unit/ssh_keys_test \
 	tests/unit/ssh_session_test \
 	tests/unit/status_json_test \
+	tests/unit/stdin_reader_test \
 	tests/unit/stop_plan_test \
 	tests/unit/strays_test \
 	tests/unit/tcp_address_test \

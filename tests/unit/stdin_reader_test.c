@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hvdrun's stdin: of a pipe all of it and its end; of a terminal nothing while hvdrun is in the
+ * background, also if it went there in the midst of a read, and all of it when it is back. */
+#include "launcher/stdin_reader.h"
+#include "tests/support/unit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static uv_loop_t loop;
+static char text[64];
+static bool ended;
+
+static void on_read(void *context, const char *data, size_t length)
+{
+    (void)context;
+    ended = ended || length == 0;
+    strncat(text, data, length < sizeof text - strlen(text) ? length : 0);
+}
+
+static struct stdin_reader *begin(int fd)
+{
+    text[0] = '\0';
+    ended = false;
+    ck_assert_int_eq(uv_loop_init(&loop), 0);
+    struct stdin_reader *reader = stdin_reader_create(&loop, fd, on_read, NULL);
+    stdin_reader_want(reader, sizeof text - 1);
+    return reader;
+}
+
+static void end(struct stdin_reader *reader)
+{
+    stdin_reader_destroy(reader);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(uv_loop_close(&loop), 0);
+}
+
+START_TEST(a_pipe_is_read_to_its_end)
+{
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    struct stdin_reader *reader = begin(ends[0]);
+    ck_assert_int_eq(write(ends[1], "one\n", 4), 4);
+    while (!*text)
+        uv_run(&loop, UV_RUN_ONCE);
+    ck_assert(!ended);
+    close(ends[1]);
+    while (!ended)
+        uv_run(&loop, UV_RUN_ONCE);
+    ck_assert_str_eq(text, "one\n");
+    end(reader);
+    close(ends[0]);
+}
+END_TEST
+
+/* Becomes the foreground of the terminal, of which the caller, its leader, is the session. */
+static pid_t start_foreground(int terminal)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        for (;;)
+            pause();
+    }
+    ck_assert_int_eq(setpgid(pid, pid), 0);
+    ck_assert_int_eq(tcsetpgrp(terminal, pid), 0);
+    return pid;
+}
+
+/* In a session of its own: 0 if what is typed after the stop is read, and no end before it. */
+static int read_across_a_stop(int keyboard)
+{
+    setsid();
+    signal(SIGTTOU, SIG_IGN); /* to change the foreground from the background */
+    int terminal = open(ptsname(keyboard), O_RDWR);
+    ck_assert_int_ge(terminal, 0);
+    ck_assert_int_eq(tcsetpgrp(terminal, getpgrp()), 0);
+    struct stdin_reader *reader = begin(terminal);
+    ck_assert_int_eq(write(keyboard, "one\n", 4), 4);
+    while (!*text)
+        uv_run(&loop, UV_RUN_ONCE);
+    pid_t other = start_foreground(terminal); /* the thread may be in a read already */
+    kill(getpid(), SIGSTOP);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    ck_assert_int_eq(tcsetpgrp(terminal, getpgrp()), 0);
+    stdin_reader_wake(reader);
+    ck_assert_int_eq(write(keyboard, "two\n", 4), 4);
+    while (!ended && !strstr(text, "two\n"))
+        uv_run(&loop, UV_RUN_ONCE);
+    bool whole = strcmp(text, "one\ntwo\n") == 0 && !ended;
+    end(reader);
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+    return whole ? 0 : 1;
+}
+
+START_TEST(a_terminal_does_not_end_because_of_a_stop)
+{
+    int status, keyboard = posix_openpt(O_RDWR | O_NOCTTY);
+    if (keyboard < 0 || grantpt(keyboard) < 0 || unlockpt(keyboard) < 0)
+        return; /* no terminals here */
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(read_across_a_stop(keyboard));
+    ck_assert_int_eq(waitpid(pid, &status, WUNTRACED), pid);
+    ck_assert(WIFSTOPPED(status));
+    kill(pid, SIGCONT);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    close(keyboard);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("stdin_reader");
+    TCase *tcase = tcase_create("stdin");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, a_pipe_is_read_to_its_end);
+    tcase_add_loop_test(tcase, a_terminal_does_not_end_because_of_a_stop, 0, 10);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
