@@ -235,12 +235,12 @@ static int put_in_place(struct report_file *file)
 int report_file_write(struct report_file *file, const char *text, size_t length, struct err *err)
 {
     int code = write_all(file->fd, text, length);
+    if (code == 0 && !file->in_place && fsync(file->fd) < 0 && errno != EINVAL)
+        code = errno; /* a full disk, or one of the network, may tell only now */
     if (code == 0 && !file->in_place)
         code = put_in_place(file);
-    if (code == 0 && close(file->fd) < 0) /* a disk of the network may tell only now */
+    if (close(file->fd) < 0 && code == 0)
         code = errno;
-    else if (code != 0)
-        close(file->fd);
     file->fd = -1;
     return code == 0 ? HVD_OK : fail_path(err, file->path, code);
 }

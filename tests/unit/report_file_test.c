@@ -19,6 +19,16 @@ static struct report_file file;
 static struct err err;
 static const bool none_closed[3];
 
+static int sync_error;
+
+/* Instead of that of the C library. */
+int fsync(int fd)
+{
+    (void)fd;
+    errno = sync_error;
+    return sync_error == 0 ? 0 : -1;
+}
+
 static void setup(void)
 {
     memcpy(folder + sizeof folder - 7, "XXXXXX", 6);
@@ -240,6 +250,19 @@ START_TEST(a_full_device_is_an_error)
 END_TEST
 
 /* More than a pipe takes. */
+START_TEST(an_older_one_stays_if_the_disk_tells_late_that_it_is_full)
+{
+    put("report", "old");
+    ck_assert_int_eq(report_file_open(&file, "report", none_closed, &err), HVD_OK);
+    sync_error = ENOSPC;
+    ck_assert_int_eq(report_file_write(&file, "new", 3, &err), HVD_ERR_SYSTEM);
+    ck_assert_ptr_nonnull(strstr(err.text, "/report': No space left on device"));
+    report_file_close(&file);
+    check_content("report", "old");
+    ck_assert_int_eq(entries(), 1);
+}
+END_TEST
+
 START_TEST(a_pipe_that_nobody_reads_is_given_up)
 {
     static char much[1 << 20];
@@ -312,6 +335,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_standard_stream_that_is_closed_cannot_be_written, 0,
                         sizeof closed_rows / sizeof *closed_rows);
     tcase_add_test(tcase, a_full_device_is_an_error);
+    tcase_add_test(tcase, an_older_one_stays_if_the_disk_tells_late_that_it_is_full);
     tcase_add_test(tcase, a_pipe_that_nobody_reads_is_given_up);
     tcase_add_test(tcase, a_pipe_that_is_read_slowly_is_given_up);
     tcase_add_test(tcase, a_folder_that_goes_away_meanwhile_is_an_error);
