@@ -77,6 +77,13 @@ static bool lacks_newline(int fd)
     return end > 0 && pread(fd, &last, 1, end - 1) == 1 && last != '\n';
 }
 
+/* If nothing has come after it. */
+static bool take_back(int fd, off_t nbytes)
+{
+    off_t end = lseek(fd, 0, SEEK_CUR); /* of what we have written */
+    return end >= nbytes && lseek(fd, 0, SEEK_END) == end && ftruncate(fd, end - nbytes) == 0;
+}
+
 /* A line that is written in part is taken away again. */
 static int append(int fd, const char *line, const char *path, struct err *err)
 {
@@ -90,8 +97,7 @@ static int append(int fd, const char *line, const char *path, struct err *err)
         return HVD_OK;
     if (n < 0)
         return fail_errno(err, HVD_ERR_SYSTEM, errno, "write %s", path);
-    off_t end = lseek(fd, 0, SEEK_END);
-    if (end < n || ftruncate(fd, end - n) < 0)
+    if (!take_back(fd, n))
         return fail(err, HVD_ERR_SYSTEM, "write %s: the disk is full, its last line is cut", path);
     return fail(err, HVD_ERR_SYSTEM, "write %s: the disk is full", path);
 }
