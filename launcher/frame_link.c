@@ -158,7 +158,7 @@ static void flush(struct frame_link *link)
     struct wire_writer empty = link->flying;
     link->flying = link->next;
     link->next = empty;
-    uv_buf_t buffer = uv_buf_init((char *)link->flying.data, (unsigned)link->flying.length);
+    uv_buf_t buffer = { .base = (char *)link->flying.data, .len = link->flying.length };
     link->write.data = link;
     link->writing = true;
     link->flown += link->flying.length;
