@@ -17,11 +17,8 @@ static bool are_open(void)
     return open_all;
 }
 
-void standard_streams_hold(struct standard_streams *held)
+static void fill_gaps(struct standard_streams *held)
 {
-    held->count = 0;
-    if (are_open())
-        return;
     while (held->count <= STDERR_FILENO) {
         int fd = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
         if (fd > STDERR_FILENO)
@@ -30,6 +27,15 @@ void standard_streams_hold(struct standard_streams *held)
             return;
         held->fds[held->count++] = fd;
     }
+}
+
+void standard_streams_hold(struct standard_streams *held)
+{
+    int error = errno;
+    held->count = 0;
+    if (!are_open())
+        fill_gaps(held);
+    errno = error;
 }
 
 void standard_streams_release(struct standard_streams *held)

@@ -11,7 +11,7 @@ struct standard_streams {
 };
 
 /* Opens /dev/null for those that are closed, so that what is opened next has another number. Where
- * that is not possible, nothing happens. */
+ * that is not possible, nothing happens. Keeps errno. */
 void standard_streams_hold(struct standard_streams *held);
 
 /* Closes them again. Keeps errno. */

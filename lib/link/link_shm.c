@@ -82,7 +82,7 @@ static ssize_t shm_try_send(struct link *link, const struct iovec *parts, int co
     ssize_t sent = shm->failure.code || is_in_vain ? 0 : put_bytes(shm, &rest);
     bool is_lost = rest.count > 0 ? link_shm_is_gone(shm) : count == 0 && is_owed_in_vain(shm);
     if (sent == 0 && is_lost && !shm->failure.code)
-        return fail(err, HVD_ERR_PEER_LOST, "closed by the other side"); /* it may still be heard */
+        return shm_bell_lost(&shm->bell, err); /* it may still be heard */
     return shm->failure.code ? link_shm_failed(shm, err) : sent;
 }
 

@@ -180,7 +180,7 @@ static ssize_t fetch_private(struct link_shm *shm, struct parts *rest)
     struct err reason;
     ssize_t got = shm_fetch(shm->pid, reference->at, rest, most, &reason);
     if (shm_bell_look(&shm->bell))
-        return fail(&shm->failure, HVD_ERR_PEER_LOST, "closed by the other side");
+        return shm_bell_lost(&shm->bell, &shm->failure);
     if (got < 0 && is_given_up(shm)) /* it may have given its memory back by now */
         return fail(&shm->failure, HVD_ERR_PEER_LOST, "given up by the other side");
     if (got < 0) {
@@ -209,7 +209,7 @@ static ssize_t find_nothing(struct link_shm *shm, struct err *err)
     tell(shm, false);
     if (!link_shm_is_gone(shm) || shm_reader_has_entry(&shm->in))
         return 0;
-    fail(&shm->failure, HVD_ERR_PEER_LOST, "closed by the other side");
+    shm_bell_lost(&shm->bell, &shm->failure);
     return link_shm_failed(shm, err);
 }
 

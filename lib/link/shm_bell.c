@@ -4,12 +4,16 @@
  * What goes over the socket is a byte: to wake, or beside a descriptor, which is always the last
  * byte of what recvmsg() gives out at once. A full socket has bytes that will wake the other side
  * anyway. A descriptor that cannot be passed (the socket is full, too many are under way) is none of
- * the bell's failures; a side that passes more than it may, or whose socket fails, counts as gone. */
+ * the bell's failures; a side that passes more than it may, or whose socket fails, counts as gone, and
+ * the first reason is kept. */
 #include "lib/link/shm_bell.h"
 
 #include "lib/link/socket.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { WAKE_UP = 'w', DESCRIPTOR = 'd' };
@@ -26,11 +30,33 @@ void shm_bell_fini(struct shm_bell *bell)
     socket_close_gently(bell->fd);
 }
 
+static void give_up(struct shm_bell *bell, const char *what, const char *why)
+{
+    if (!bell->dead)
+        snprintf(bell->why, sizeof bell->why, "%s: %s", what, why);
+    bell->dead = true;
+}
+
+/* A call on the socket has failed with `error`, or 0: the end of what comes. */
+static void on_failure(struct shm_bell *bell, int error, const char *what)
+{
+    char why[64];
+    if (error == 0 || error == EPIPE || error == ECONNRESET)
+        bell->dead = true;
+    else
+        give_up(bell, what, strerror_r(error, why, sizeof why));
+}
+
+int shm_bell_lost(const struct shm_bell *bell, struct err *err)
+{
+    return fail(err, HVD_ERR_PEER_LOST, "%s", *bell->why ? bell->why : "closed by the other side");
+}
+
 static void wake_other(struct shm_bell *bell)
 {
     unsigned char byte = WAKE_UP;
-    if (atomic_exchange(&bell->other->waits, 0) != 0)
-        bell->dead |= socket_send(bell->fd, &byte, 1, NULL) < 0;
+    if (atomic_exchange(&bell->other->waits, 0) != 0 && socket_send(bell->fd, &byte, 1, NULL) < 0)
+        on_failure(bell, errno, "wake the other side");
 }
 
 void shm_bell_ring(struct shm_bell *bell, uint32_t what)
@@ -53,7 +79,7 @@ static void keep(struct shm_bell *bell, int passed)
     }
     if (passed >= 0)
         close(passed);
-    bell->dead = true;
+    give_up(bell, "the other side", "passes more descriptors than it may");
 }
 
 /* Reads everything that has come, also from a side that is gone; one that never stops sending is
@@ -64,8 +90,10 @@ static void hear(struct shm_bell *bell)
     unsigned char bytes[64];
     for (int i = 0; i < ROUNDS; i++) {
         int passed;
+        errno = 0;
         ssize_t nbytes = socket_receive_descriptor(bell->fd, bytes, sizeof bytes, &passed, NULL);
-        bell->dead |= nbytes < 0;
+        if (nbytes < 0)
+            on_failure(bell, errno, "hear the other side");
         if (nbytes <= 0)
             return;
         if (bytes[nbytes - 1] == DESCRIPTOR)
@@ -95,7 +123,8 @@ bool shm_bell_pass(struct shm_bell *bell, int fd)
     struct err err = { .code = HVD_OK };
     unsigned char byte = DESCRIPTOR;
     ssize_t nbytes = socket_send_descriptor(bell->fd, &byte, 1, fd, &err);
-    bell->dead |= nbytes == HVD_ERR_PEER_LOST;
+    if (nbytes == HVD_ERR_PEER_LOST)
+        on_failure(bell, errno, "pass a descriptor");
     return nbytes == 1;
 }
 

@@ -44,13 +44,14 @@ struct shm_side {
     _Atomic uint64_t refused; /* a bit for each slot: what is there is not mapped */
 };
 
-enum { SHM_PASSED_MAX = 16 }; /* descriptors under way */
+enum { SHM_PASSED_MAX = 16 /* descriptors under way */, SHM_WHY_SIZE = 128 };
 
 struct shm_bell {
     int fd;
     struct shm_side *own, *other;
-    bool asleep; /* `waits` may be set; bytes may have come */
-    bool dead;   /* the other side is gone, as the kernel says */
+    bool asleep;            /* `waits` may be set; bytes may have come */
+    bool dead;              /* the other side is gone, as the kernel says, or cannot be reached */
+    char why[SHM_WHY_SIZE]; /* the first reason; "": it has closed */
 
     /* Descriptors that have come, in order, -1 for one that this process could not have. */
     int passed[SHM_PASSED_MAX];
@@ -72,6 +73,9 @@ void shm_bell_wake(struct shm_bell *bell);
 
 /* Asks the kernel whether the other side is gone. */
 bool shm_bell_look(struct shm_bell *bell);
+
+/* When that is so: HVD_ERR_PEER_LOST, and why. */
+int shm_bell_lost(const struct shm_bell *bell, struct err *err);
 
 /* Passes a descriptor, which stays the caller's: true, or false when that is not possible now. */
 bool shm_bell_pass(struct shm_bell *bell, int fd);

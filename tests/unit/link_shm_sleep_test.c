@@ -1,13 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Links over shared memory: who sleeps, who is woken, and the end of either side. */
+/* Links over shared memory: who sleeps, who is woken, and the end of either side. Linked with
+ * -Wl,--wrap=send. */
 #include "lib/link/link_shm_impl.h"
 #include "tests/support/shm_pair.h"
 #include "tests/support/unit.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 static struct err err;
+
+/* What the kernel says to who rings a bell; 0: it is rung. */
+static int refusal;
+ssize_t __real_send(int fd, const void *data, size_t size, int flags);
+ssize_t __wrap_send(int fd, const void *data, size_t size, int flags);
+
+ssize_t __wrap_send(int fd, const void *data, size_t size, int flags)
+{
+    if (refusal == 0)
+        return __real_send(fd, data, size, flags);
+    errno = refusal;
+    return -1;
+}
 
 /* ---- sleeping ---- */
 
@@ -209,6 +226,42 @@ START_TEST(an_offer_that_was_given_up_is_not_believed)
 }
 END_TEST
 
+static const struct {
+    int error;
+    const char *text;
+} refusals[] = {
+    { ENOMEM, "wake the other side: Cannot allocate memory" },
+    { ENOBUFS, "wake the other side: No buffer space available" },
+    { EPIPE, "closed by the other side" },
+};
+
+START_TEST(why_a_bell_could_not_be_rung_is_told_though_the_other_side_closes_later)
+{
+    ck_assert(shm_may_sleep(ends[1], POLLIN));
+    refusal = refusals[_i].error;
+    shm_send_some(ends[0], vector, 1);
+    refusal = 0;
+    link_close(ends[1]);
+    ends[1] = NULL;
+    ck_assert(!shm_may_sleep(ends[0], POLLIN));
+    ck_assert_int_eq(shm_send_some(ends[0], vector, 1), HVD_ERR_PEER_LOST);
+    ck_assert_int_eq(link_try_receive(ends[0], space, 1, &err), HVD_ERR_PEER_LOST);
+    ck_assert_str_eq(err.text, refusals[_i].text);
+}
+END_TEST
+
+START_TEST(a_side_that_closes_has_closed_though_standard_input_has_too)
+{
+    close(STDIN_FILENO);
+    link_close(ends[1]);
+    ends[1] = NULL;
+    ck_assert(!shm_may_sleep(ends[0], POLLIN));
+    ck_assert_int_eq(link_try_receive(ends[0], space, 1, &err), HVD_ERR_PEER_LOST);
+    ck_assert_str_eq(err.text, "closed by the other side");
+    ck_assert_int_eq(open("/dev/null", O_RDONLY), STDIN_FILENO);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("link_shm_sleep");
@@ -228,6 +281,10 @@ int main(void)
     tcase_add_test(tcase, what_is_sent_to_the_end_is_lost_until_all_was_read);
     tcase_add_test(tcase, who_has_no_room_at_the_end_does_not_wait);
     tcase_add_loop_test(tcase, an_offer_that_was_given_up_is_not_believed, 0, 3);
+    tcase_add_loop_test(tcase,
+                        why_a_bell_could_not_be_rung_is_told_though_the_other_side_closes_later, 0,
+                        sizeof refusals / sizeof *refusals);
+    tcase_add_test(tcase, a_side_that_closes_has_closed_though_standard_input_has_too);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
