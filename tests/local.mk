@@ -200,7 +200,9 @@ tests_unit_link_shm_sleep_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_fi
 tests_unit_link_shm_stress_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find
 tests_unit_link_shm_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find,--wrap=calloc
 tests_unit_link_tcp_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send
-tests_unit_link_upgrade_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=memfd_create,--wrap=sendmsg,--wrap=mmap
+tests_unit_link_upgrade_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=memfd_create,--wrap=sendmsg,--wrap=mmap \
+	-Wl,--wrap=segment_is_promised,--wrap=segment_populate
+tests_unit_shm_ring_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=segment_populate
 
 # One allocation fails.
 tests_unit_average_metrics_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=realloc

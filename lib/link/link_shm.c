@@ -257,6 +257,17 @@ size_t link_shm_size(void)
     return sizeof(struct shm_memory);
 }
 
+int link_shm_populate(const struct segment *segment, struct err *err)
+{
+    const size_t rings = offsetof(struct shm_memory, rings);
+    if (!segment_is_promised())
+        return HVD_OK;
+    int rc = segment_populate(segment, 0, rings + SHM_RING_FIRST, err);
+    if (rc == HVD_OK)
+        rc = segment_populate(segment, rings + sizeof(struct shm_ring), SHM_RING_FIRST, err);
+    return rc;
+}
+
 /* A forked child has no link, and shall not keep its memory. */
 static void take_segment(struct link_shm *shm, struct segment *segment)
 {
@@ -285,6 +296,8 @@ struct link *link_shm_create(int fd, struct segment *segment, bool first,
     shm->link.type = &link_shm_type;
     shm_bell_init(&shm->bell, fd, own, other);
     shm_writer_init(&shm->out, &memory->rings[first ? 0 : 1], &other->read);
+    if (segment_is_promised())
+        shm_writer_populates(&shm->out);
     shm_reader_init(&shm->in, &memory->rings[first ? 1 : 0], &own->read);
     shm->pid = shm_fetch_probe(peer) ? peer->pid : 0;
     atomic_store(&own->can_fetch, shm->pid ? SHM_CAN : SHM_CANNOT);

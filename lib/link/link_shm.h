@@ -37,6 +37,10 @@ struct shm_peer {
 /* How much memory a pair shares. */
 size_t link_shm_size(void);
 
+/* Where the system promises no more memory than it has: brings into being what is used of it from the
+ * beginning, or HVD_ERR_SYSTEM. For the side that has created it. */
+int link_shm_populate(const struct segment *segment, struct err *err);
+
 /* Takes over `fd`, a connected nonblocking unix stream socket on which nothing but what this link
  * sends will come any more, and `segment` (its descriptor is closed), which the side with `first` has
  * created; both sides call this. NULL and `err` when out of memory; both are then still the

@@ -75,7 +75,8 @@ void link_upgrade_initiate(struct link_upgrade *upgrade, int fd, enum transport 
     begin(upgrade, fd, true);
     if (!may_share(own)) {
         say_no(upgrade, UPGRADE_TRANSPORT, "HVD_TRANSPORT wants none");
-    } else if (segment_create(&upgrade->segment, link_shm_size(), &err) < 0) {
+    } else if (segment_create(&upgrade->segment, link_shm_size(), &err) < 0 ||
+               link_shm_populate(&upgrade->segment, &err) < 0) {
         say_no(upgrade, UPGRADE_NO_SEGMENT, err.text);
     } else {
         upgrade->shares = true;

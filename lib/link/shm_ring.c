@@ -12,10 +12,11 @@
 #include "lib/link/shm_ring.h"
 
 #include "lib/base/least.h"
+#include "lib/memory/segment.h"
 
 enum {
     BULK_LINES = SHM_BULK / SHM_LINE,
-    SMALL_LINES = 32 * 1024 / SHM_LINE,
+    SMALL_LINES = SHM_SMALL_BYTES / SHM_LINE,
     LARGE_LEAST = 4096,             /* so many bytes do not belong in the small part */
     MUCH_ENTRIES = SHM_ENTRIES / 4, /* the reader tells after so many entries, or bytes */
     MUCH_BYTES = 64 * 1024
@@ -40,6 +41,11 @@ void shm_writer_init(struct shm_writer *writer, struct shm_ring *ring, const _At
                                    .most = BULK_LINES - SMALL_LINES,
                                    .lines = SHM_FIRST / SHM_LINE } },
     };
+}
+
+void shm_writer_populates(struct shm_writer *writer)
+{
+    writer->parts[SHM_LARGE].bulk = writer->ring->bulk;
 }
 
 /* Looks how far the reader is: never beyond the writer, never back. */
@@ -78,10 +84,23 @@ bool shm_writer_has_room(const struct shm_writer *writer)
            (has_entry(writer) && free_lines(&writer->parts[SHM_LARGE]) > 0);
 }
 
+/* Lines of the part up to `end` may be written. */
+static bool may_use(const struct shm_part *part, uint32_t end)
+{
+    struct segment bulk = { -1, part->bulk, SHM_BULK };
+    size_t offset = (size_t)(part->first + part->lines) * SHM_LINE;
+    size_t nbytes = (size_t)(end - part->lines) * SHM_LINE;
+    return !part->bulk || segment_populate(&bulk, offset, nbytes, NULL) == HVD_OK;
+}
+
 /* At the end of a lap, when what is not read yet lies right before: the next goes farther. */
 static void grow(struct shm_part *part)
 {
-    part->lines = (uint32_t)least(2 * part->lines, part->most);
+    uint32_t lines = (uint32_t)least(2 * part->lines, part->most);
+    if (may_use(part, lines))
+        part->lines = lines;
+    else
+        part->most = part->lines;
     part->laps = 0;
 }
 
@@ -102,8 +121,9 @@ static void want_more(struct shm_part *part)
     part->laps = SHM_LAPS;
     if (part->at > 0 || part->lines == part->most)
         return;
-    part->at = part->lines;
+    uint32_t lines = part->lines;
     grow(part);
+    part->at = part->lines > lines ? lines : 0;
 }
 
 /* Room for all of it in one piece, if need be at the start: what is small is not torn. */

@@ -16,7 +16,9 @@
  * larger than the processors' own caches on purpose: lines that were pushed out of the reader's cache
  * since it read them are written several times faster than lines that are still there. But memory
  * that nobody has used yet costs more than a copy, so only SHM_FIRST of it is used to begin with; twice
- * as much when that was gone around SHM_LAPS times, or did not suffice.
+ * as much when that was gone around SHM_LAPS times, or did not suffice. Where the system promises no
+ * more memory than it has (segment.h), pages are had before they are used; a ring that gets no more
+ * stays as large as it is.
  *
  * Each side believes nothing that it reads from shared memory before it has copied and checked it;
  * what cannot be is HVD_ERR_PROTOCOL. Bytes that are looked at where they lie may change, if the
@@ -30,6 +32,7 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -38,6 +41,7 @@ enum {
     SHM_ENTRIES = 128,
     SHM_INLINE = SHM_LINE - 8,
     SHM_BULK = 4 * 1024 * 1024,
+    SHM_SMALL_BYTES = 32 * 1024,
     SHM_FIRST = 256 * 1024,
     SHM_LAPS = 32,
     SHM_PIECE = 32 * 1024 /* most bytes of an entry: what the reader can begin with */
@@ -53,6 +57,9 @@ struct shm_ring {
     struct shm_entry entries[SHM_ENTRIES];
     alignas(4096) unsigned char bulk[SHM_BULK];
 };
+
+/* So much of a ring is used from the beginning. */
+enum { SHM_RING_FIRST = offsetof(struct shm_ring, bulk) + SHM_SMALL_BYTES + SHM_FIRST };
 
 enum shm_kind { SHM_BYTES, SHM_SEGMENT, SHM_MAPPED, SHM_PRIVATE };
 
@@ -72,6 +79,7 @@ struct shm_part {
     uint32_t lines, laps; /* so many are used up to now, so often */
     uint32_t at;          /* of these: where the next bytes go */
     uint32_t used, freed; /* ever; wrap around */
+    unsigned char *bulk;  /* whose pages must be had before more is used, or NULL */
 };
 
 enum { SHM_SMALL, SHM_LARGE, SHM_PARTS };
@@ -86,6 +94,9 @@ struct shm_writer {
 
 void shm_writer_init(struct shm_writer *writer, struct shm_ring *ring,
                      const _Atomic uint32_t *read);
+
+/* From now on, pages beyond SHM_RING_FIRST are had before they are used. */
+void shm_writer_populates(struct shm_writer *writer);
 
 /* Writes one entry with as many bytes as it takes and there is room for. Returns how many, 0 for
  * none now, or a negative status. A small first part lies in the entry, and what follows begins at

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -139,6 +138,16 @@ int segment_populate(const struct segment *segment, size_t offset, size_t size, 
     if (error == 0)
         return HVD_OK;
     return fail_errno(err, HVD_ERR_SYSTEM, error, "%zu bytes of shared memory", size);
+}
+
+bool segment_is_promised(void)
+{
+    char mode = '0';
+    int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+    bool is_promised = fd >= 0 && read(fd, &mode, 1) == 1 && mode == '2';
+    if (fd >= 0)
+        close(fd);
+    return is_promised;
 }
 
 void segment_drop(const struct segment *segment, size_t offset, size_t size)

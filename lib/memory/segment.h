@@ -10,6 +10,7 @@
 
 #include "lib/base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct segment {
@@ -30,6 +31,9 @@ int segment_adopt(struct segment *segment, int fd, size_t least, size_t most, st
  * touched first. And where the system promises no more memory than it has (vm.overcommit_memory is
  * 2), an error here is what would be SIGBUS then. */
 int segment_populate(const struct segment *segment, size_t offset, size_t size, struct err *err);
+
+/* Is it 2? As the system says now. */
+bool segment_is_promised(void);
 
 /* The opposite: gives the whole pages in there back to the system, in whichever process they are
  * mapped; they read as zeros until they are touched again. Needs the descriptor. */

@@ -17,12 +17,10 @@
 
 #include "lib/memory/spans.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
 #define POOL_LEAST (64 * MIB)
@@ -120,13 +118,8 @@ static void give_back(struct heap *heap, int at, const void *memory)
 /* Does the system promise no more memory than it has? */
 static bool is_strict(struct heap *heap)
 {
-    if (heap->promises == UNKNOWN) {
-        char mode = '0';
-        int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
-        heap->promises = fd >= 0 && read(fd, &mode, 1) == 1 && mode == '2' ? STRICT : RELAXED;
-        if (fd >= 0)
-            close(fd);
-    }
+    if (heap->promises == UNKNOWN)
+        heap->promises = segment_is_promised() ? STRICT : RELAXED;
     return heap->promises == STRICT;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a unix socket to shared memory: what becomes of it when a side does not want it or cannot, and
- * what a side says that cannot be. Linked with -Wl,--wrap=memfd_create,--wrap=sendmsg,--wrap=mmap. */
+ * what a side says that cannot be. Linked with -Wl,--wrap=memfd_create,--wrap=sendmsg,--wrap=mmap and
+ * -Wl,--wrap=segment_is_promised,--wrap=segment_populate. */
 #include "lib/link/link_upgrade.h"
 
 #include "lib/base/auth.h"
@@ -26,8 +27,26 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
 void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 
-/* What is refused in this test, with EPERM. */
-static bool no_memfd, no_passing, no_mapping, no_descriptor;
+bool __wrap_segment_is_promised(void);
+int __wrap_segment_populate(const struct segment *segment, size_t offset, size_t size,
+                            struct err *why);
+
+/* What is refused in this test, with EPERM; a system that has no memory left says ENOMEM. */
+static bool no_memfd, no_passing, no_mapping, no_descriptor, no_memory;
+
+bool __wrap_segment_is_promised(void)
+{
+    return no_memory;
+}
+
+int __wrap_segment_populate(const struct segment *segment, size_t offset, size_t size,
+                            struct err *why)
+{
+    (void)segment;
+    (void)offset;
+    (void)size;
+    return fail_errno(why, HVD_ERR_SYSTEM, ENOMEM, "shared memory");
+}
 
 int __wrap_memfd_create(const char *name, unsigned flags)
 {
@@ -91,7 +110,7 @@ static void setup(void)
 {
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 4096, 4096 });
     ck_assert_int_eq(auth_init(NULL), HVD_OK);
-    no_memfd = no_passing = no_mapping = no_descriptor = false;
+    no_memfd = no_passing = no_mapping = no_descriptor = no_memory = false;
     open_pair();
 }
 
@@ -178,6 +197,8 @@ static const struct {
       "HVD_TRANSPORT wants none" },
     { "there is no such memory", TRANSPORT_AUTO, TRANSPORT_AUTO, &no_memfd,
       "create shared memory: Operation not permitted", "it cannot create any" },
+    { "there is no memory for it, and none is promised", TRANSPORT_AUTO, TRANSPORT_AUTO, &no_memory,
+      "shared memory: Cannot allocate memory", "it cannot create any" },
     { "it cannot be passed", TRANSPORT_AUTO, TRANSPORT_AUTO, &no_passing,
       "pass a descriptor: Operation not permitted", "it could not pass or get the descriptor" },
     { "it cannot be mapped", TRANSPORT_AUTO, TRANSPORT_SHM, &no_mapping, "it cannot map it",

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ring of shared memory over plain memory: what is written is read, where it lies, when there is
- * no room, and words that cannot be. */
+ * no room, and words that cannot be. Linked with -Wl,--wrap=segment_populate. */
 #include "lib/link/shm_ring.h"
 
+#include "lib/base/least.h"
+#include "lib/memory/segment.h"
 #include "tests/support/unit.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -16,6 +19,23 @@ static struct shm_writer writer;
 static struct shm_reader reader;
 static struct err err;
 static unsigned char *out, *in;
+
+/* Up to there the bulk has pages; the next are refused. */
+static size_t populated;
+static bool no_memory;
+int __wrap_segment_populate(const struct segment *segment, size_t offset, size_t size,
+                            struct err *why);
+
+int __wrap_segment_populate(const struct segment *segment, size_t offset, size_t size,
+                            struct err *why)
+{
+    ck_assert_ptr_eq(segment->memory, ring->bulk);
+    if (no_memory)
+        return fail_errno(why, HVD_ERR_SYSTEM, ENOMEM, "shared memory");
+    ck_assert_uint_le(offset, populated);
+    populated = offset + size > populated ? offset + size : populated;
+    return HVD_OK;
+}
 
 static void setup(void)
 {
@@ -242,6 +262,28 @@ START_TEST(what_does_not_suffice_grows_though_not_all_is_read)
 }
 END_TEST
 
+START_TEST(where_memory_is_promised_pages_are_had_before_they_are_used)
+{
+    enum { FIRST = SHM_SMALL_BYTES + SHM_FIRST };
+    populated = FIRST;
+    no_memory = _i == 1;
+    shm_writer_populates(&writer);
+    for (size_t sent = 0, got = 0; got < STREAM;) {
+        ssize_t now = sent < STREAM ? put(sent, least(SHM_PIECE, STREAM - sent)) : 0;
+        ck_assert_int_ge(now, 0);
+        sent += (size_t)now;
+        for (int i = 0; now == 0 && i < 3; i++)
+            got += get(got, SIZE_MAX);
+        shm_reader_tell(&reader, false);
+        no_memory |= _i == 2 && populated > 2 * FIRST;
+    }
+    ck_assert_mem_eq(in, out, STREAM);
+    ck_assert_uint_le(touched_bytes(), populated);
+    if (_i == 0)
+        ck_assert_uint_gt(touched_bytes(), SHM_BULK / 2);
+}
+END_TEST
+
 START_TEST(what_is_mentioned_is_room_and_is_told_all_the_same)
 {
     for (size_t i = 0; i < SHM_ENTRIES; i++)
@@ -383,6 +425,7 @@ int main(void)
     tcase_add_test(tcase, little_that_is_said_touches_little_memory);
     tcase_add_test(tcase, what_is_read_at_once_touches_new_memory_only_after_many_laps);
     tcase_add_loop_test(tcase, what_does_not_suffice_grows_though_not_all_is_read, 0, 9);
+    tcase_add_loop_test(tcase, where_memory_is_promised_pages_are_had_before_they_are_used, 0, 3);
     tcase_add_test(tcase, what_is_mentioned_is_room_and_is_told_all_the_same);
     tcase_add_loop_test(tcase, numbers_wrap_around, 0, 3);
     tcase_add_test(tcase, two_threads_need_no_lock);
