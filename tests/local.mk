@@ -240,7 +240,7 @@ tests_unit_crew_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
 
 # A system that refuses memory, or fork()'s zeros.
 tests_unit_shared_heap_test_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=memfd_create,--wrap=mmap,--wrap=madvise
+	-Wl,--wrap=memfd_create,--wrap=mmap,--wrap=madvise,--wrap=fallocate
 
 # Allocations are counted, and fail in turn.
 tests_unit_negotiation_memory_test_LDFLAGS = $(AM_LDFLAGS) \

@@ -7,59 +7,12 @@
 void extents_init(struct extents *extents, uint32_t size)
 {
     extents->count = 1;
-    extents->list[0] = (struct extent){ 0, size, false };
+    extents->taken = 0;
+    extents->used = 0;
+    extents->list[0] = (struct extent){ 0, size, EXTENT_FRESH };
 }
 
-/* How many units have to stay free before a multiple of `alignment`. */
-static uint32_t lead(const struct extent *extent, uint32_t alignment)
-{
-    return (alignment - extent->offset % alignment) % alignment;
-}
-
-static bool fits(const struct extent *extent, uint32_t size, uint32_t alignment)
-{
-    return !extent->is_taken && lead(extent, alignment) <= extent->size &&
-           size <= extent->size - lead(extent, alignment);
-}
-
-/* Cuts part `index` in two, the first of them with `size` units. */
-static void split(struct extents *extents, int index, uint32_t size)
-{
-    struct extent *extent = &extents->list[index];
-    if (size == 0 || size == extent->size)
-        return;
-    memmove(extent + 1, extent, (size_t)(extents->count++ - index) * sizeof *extent);
-    extent[0].size = size;
-    extent[1].offset += size;
-    extent[1].size -= size;
-}
-
-static void unite(struct extents *extents, int index)
-{
-    struct extent *extent = &extents->list[index];
-    if (index < 0 || index + 1 >= extents->count || extent[0].is_taken || extent[1].is_taken)
-        return;
-    extent[0].size += extent[1].size;
-    memmove(extent + 1, extent + 2, (size_t)(--extents->count - index - 1) * sizeof *extent);
-}
-
-bool extents_take(struct extents *extents, uint32_t size, uint32_t alignment, uint32_t *offset)
-{
-    int index = 0;
-    while (index < extents->count && !fits(&extents->list[index], size, alignment))
-        index++;
-    if (index == extents->count || extents->count + 2 > EXTENTS_MAX)
-        return false;
-    uint32_t before = lead(&extents->list[index], alignment);
-    split(extents, index, before);
-    index += before > 0;
-    split(extents, index, size);
-    extents->list[index].is_taken = true;
-    *offset = extents->list[index].offset;
-    return true;
-}
-
-/* The part that begins at `offset`, or -1. */
+/* The part that `offset` lies in. */
 static int find(const struct extents *extents, uint32_t offset)
 {
     int low = 0, high = extents->count;
@@ -70,22 +23,127 @@ static int find(const struct extents *extents, uint32_t offset)
         else
             high = middle;
     }
-    return extents->list[low].offset == offset ? low : -1;
+    return low;
+}
+
+/* Where parts that are not taken leave so much room, whichever they are. */
+static bool find_room(const struct extents *extents, uint32_t size, uint32_t alignment,
+                      uint32_t *offset)
+{
+    uint64_t begin = 0;
+    for (int i = 0; i < extents->count; i++) {
+        const struct extent *extent = &extents->list[i];
+        uint64_t end = (uint64_t)extent->offset + extent->size;
+        if (extent->state == EXTENT_TAKEN)
+            begin = (end + alignment - 1) / alignment * alignment;
+        else if (begin + size <= end) {
+            *offset = (uint32_t)begin;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The part that begins at `offset`, if need be by cutting one in two. */
+static int cut(struct extents *extents, uint32_t offset)
+{
+    int index = find(extents, offset);
+    struct extent *extent = &extents->list[index];
+    uint32_t before = offset - extent->offset;
+    if (before == 0)
+        return index;
+    if (before == extent->size)
+        return index + 1;
+    memmove(extent + 1, extent, (size_t)(extents->count++ - index) * sizeof *extent);
+    extent[0].size = before;
+    extent[1].offset += before;
+    extent[1].size -= before;
+    return index + 1;
+}
+
+static void unite(struct extents *extents, int index)
+{
+    struct extent *extent = &extents->list[index];
+    if (index < 0 || index + 1 >= extents->count || extent[0].state != extent[1].state ||
+        extent->state == EXTENT_TAKEN)
+        return;
+    extent[0].size += extent[1].size;
+    memmove(extent + 1, extent + 2, (size_t)(--extents->count - index - 1) * sizeof *extent);
+}
+
+bool extents_take(struct extents *extents, uint32_t size, uint32_t alignment, uint32_t *offset)
+{
+    if (extents->count + 2 > EXTENTS_MAX || !find_room(extents, size, alignment, offset))
+        return false;
+    int first = cut(extents, *offset), end = cut(extents, *offset + size);
+    for (int i = first; i < end; i++)
+        if (extents->list[i].state == EXTENT_USED)
+            extents->used -= extents->list[i].size;
+    extents->list[first] = (struct extent){ *offset, size, EXTENT_TAKEN };
+    memmove(&extents->list[first + 1], &extents->list[end],
+            (size_t)(extents->count - end) * sizeof *extents->list);
+    extents->count -= end - first - 1;
+    extents->taken++;
+    return true;
+}
+
+static void become(struct extents *extents, int index, int state)
+{
+    extents->list[index].state = state;
+    unite(extents, index);
+    unite(extents, index - 1);
 }
 
 uint32_t extents_give(struct extents *extents, uint32_t offset)
 {
     int index = find(extents, offset);
-    if (index < 0 || !extents->list[index].is_taken)
+    const struct extent *extent = &extents->list[index];
+    uint32_t size = extent->size;
+    if (extent->offset != offset || extent->state != EXTENT_TAKEN)
         return 0;
-    uint32_t size = extents->list[index].size;
-    extents->list[index].is_taken = false;
-    unite(extents, index);
-    unite(extents, index - 1);
+    extents->taken--;
+    extents->used += size;
+    become(extents, index, EXTENT_USED);
     return size;
+}
+
+/* Where the last `least` units of a part begin, or more of them. */
+static uint32_t tail(const struct extent *extent, uint32_t least, uint32_t alignment)
+{
+    if (extent->size <= least)
+        return extent->offset;
+    uint32_t begin = (extent->offset + extent->size - least) / alignment * alignment;
+    return begin < extent->offset ? extent->offset : begin;
+}
+
+/* Up to the multiples of `alignment` around it, as far as the part goes in which it lies. */
+static void widen(const struct extents *extents, uint32_t alignment, struct extent *extent)
+{
+    const struct extent *whole = &extents->list[find(extents, extent->offset)];
+    uint64_t begin = extent->offset / alignment * alignment, end = extent->offset + extent->size;
+    uint64_t whole_end = (uint64_t)whole->offset + whole->size;
+    end = (end + alignment - 1) / alignment * alignment;
+    begin = begin < whole->offset ? whole->offset : begin;
+    end = end > whole_end ? whole_end : end;
+    *extent = (struct extent){ (uint32_t)begin, (uint32_t)(end - begin), whole->state };
+}
+
+bool extents_refresh(struct extents *extents, int index, uint32_t least, uint32_t alignment,
+                     struct extent *refreshed)
+{
+    const struct extent *extent = &extents->list[index];
+    if (extent->state != EXTENT_USED)
+        return false;
+    if (extents->count < EXTENTS_MAX)
+        index = cut(extents, tail(extent, least, alignment));
+    *refreshed = extents->list[index];
+    extents->used -= refreshed->size;
+    become(extents, index, EXTENT_FRESH);
+    widen(extents, alignment, refreshed);
+    return true;
 }
 
 bool extents_is_free(const struct extents *extents)
 {
-    return extents->count == 1 && !extents->list[0].is_taken;
+    return extents->taken == 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which parts of a range are taken: arithmetic in units, nothing else. The lowest part that fits is
- * taken, and free neighbours become one. */
+/* Which parts of a range are taken, and which of the others have been since they were last fresh:
+ * arithmetic in units, nothing else. What is taken is the lowest that fits; it may be of both kinds.
+ *
+ *   fresh -> taken -> used -> taken or fresh */
 #ifndef LIB_MEMORY_EXTENTS_H
 #define LIB_MEMORY_EXTENTS_H
 
@@ -9,16 +11,18 @@
 
 enum { EXTENTS_MAX = 4096 };
 
-/* In order of offset and without a gap: where one ends the next begins. */
+/* In order of offset and without a gap: where one ends the next begins. No two neighbours are both
+ * fresh, or both used. */
 struct extents {
-    int count;
+    int count, taken; /* parts */
+    uint32_t used;    /* units */
     struct extent {
         uint32_t offset, size;
-        bool is_taken;
+        enum { EXTENT_FRESH, EXTENT_USED, EXTENT_TAKEN } state;
     } list[EXTENTS_MAX];
 };
 
-/* [0, size) is free. */
+/* [0, size) is fresh. */
 void extents_init(struct extents *extents, uint32_t size);
 
 /* Takes `size` (at least 1) units from a multiple of `alignment` on. False: there is no such part,
@@ -27,6 +31,13 @@ bool extents_take(struct extents *extents, uint32_t size, uint32_t alignment, ui
 
 /* Gives back what begins at `offset`, and returns how much that was: 0, nothing was taken there. */
 uint32_t extents_give(struct extents *extents, uint32_t offset);
+
+/* Makes what is used of part `index` fresh, or the end of it from a multiple of `alignment` on, of
+ * `least` units if there are so many: false if nothing is. `refreshed` is that, with what is fresh
+ * around it up to multiples of `alignment`: of what lies between two of these all is fresh by now, or
+ * not yet. Parts below it keep their index, but for the one before it, which may become one with it. */
+bool extents_refresh(struct extents *extents, int index, uint32_t least, uint32_t alignment,
+                     struct extent *refreshed);
 
 bool extents_is_free(const struct extents *extents);
 

@@ -154,7 +154,9 @@ void segment_drop(const struct segment *segment, size_t offset, size_t size)
 {
     size_t page = page_size(), first = (offset + page - 1) / page * page;
     size_t end = (offset + size) / page * page;
-    if (first < end)
+    if (first < end && segment->fd < 0)
+        madvise(segment->memory + first, end - first, MADV_DONTNEED);
+    else if (first < end)
         fallocate(segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)first,
                   (off_t)(end - first));
 }

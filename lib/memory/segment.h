@@ -36,7 +36,8 @@ int segment_populate(const struct segment *segment, size_t offset, size_t size, 
 bool segment_is_promised(void);
 
 /* The opposite: gives the whole pages in there back to the system, in whichever process they are
- * mapped; they read as zeros until they are touched again. Needs the descriptor. */
+ * mapped; they read as zeros until they are touched again. Without the descriptor it does so with
+ * private memory only. */
 void segment_drop(const struct segment *segment, size_t offset, size_t size);
 
 /* Unmaps and closes; a segment of zeros is fine if its fd is -1. */

@@ -5,8 +5,10 @@
  *
  * How large a pool is, and what is large, grows with all that there is: so there are few segments
  * (each is a descriptor here and a mapping in every process that reads it), and pages of a pool
- * that nobody touches do not exist. What is given back keeps its pages for the next, until that
- * makes KEPT_MAX bytes; then all that is free goes back to the system.
+ * that nobody touches do not exist. What is given back keeps its pages for the next, but no more
+ * than KEPT_MAX bytes of all that is free: the rest of them goes back to the system. A span of
+ * which all is free is kept without them, as are the SPARE_MAX of these that were freed last:
+ * what it lies in need not be mapped again by processes that have read it.
  *
  * Where a segment cannot be had the span is private memory; NULL when that cannot be had either.
  *
@@ -26,13 +28,13 @@
 #define POOL_LEAST (64 * MIB)
 #define POOL_MOST (16384 * MIB)
 #define KEPT_MAX (64 * MIB)
+#define KEPT_ENOUGH (60 * MIB) /* when it was too much: not a system call for each small one */
 
-enum { LARGE = 8 /* more than this part of a pool */, PAGE_UNITS = 4096 / SPAN_UNIT };
+enum { LARGE = 8 /* more than this part of a pool */, SPARE_MAX = 16 };
 
 struct heap {
     struct spans spans;   /* its index is read without the lock */
     pthread_mutex_t lock; /* zeros are an unlocked mutex */
-    size_t kept;          /* at most so many bytes are free and have pages */
     enum { UNKNOWN, STRICT, RELAXED } promises;
 };
 
@@ -58,29 +60,20 @@ static size_t pool_size(const struct heap *heap)
     return size < POOL_LEAST ? POOL_LEAST : size > POOL_MOST ? POOL_MOST : size;
 }
 
-/* What is a page or more gets whole pages: they can be given back. */
-static void *carve(struct span *span, size_t nbytes)
+static void *take(struct heap *heap, struct span *span, size_t nbytes)
 {
-    size_t size = nbytes > 0 ? (nbytes + SPAN_UNIT - 1) / SPAN_UNIT : 1;
-    uint32_t alignment = 1, offset;
-    if (size >= PAGE_UNITS) {
-        size = (size + PAGE_UNITS - 1) / PAGE_UNITS * PAGE_UNITS;
-        alignment = PAGE_UNITS;
-    }
-    if (!span || !extents_take(span->pool, (uint32_t)size, alignment, &offset))
-        return NULL;
-    return span->segment.memory + (size_t)offset * SPAN_UNIT;
+    return span ? spans_take(&heap->spans, span, nbytes) : NULL;
 }
 
 static void *alloc_in_pool(struct heap *heap, size_t nbytes)
 {
     for (int at = 0; at < heap->spans.count; at++) {
         struct span *span = &heap->spans.list[at];
-        void *memory = span->pool ? carve(span, nbytes) : NULL;
+        void *memory = span->pool ? take(heap, span, nbytes) : NULL;
         if (memory)
             return memory;
     }
-    return carve(spans_open(&heap->spans, pool_size(heap), true), nbytes);
+    return take(heap, spans_open(&heap->spans, pool_size(heap), true), nbytes);
 }
 
 /* One that is kept, unless it is much too large; or another. */
@@ -89,11 +82,10 @@ static void *alloc_alone(struct heap *heap, size_t nbytes)
     for (int at = 0; at < heap->spans.count; at++) {
         struct span *span = &heap->spans.list[at];
         size_t size = span->segment.size;
-        if (!span->pool && !span->is_taken && size >= nbytes && size - nbytes <= size / 4) {
-            span->is_taken = true;
-            heap->kept -= size < heap->kept ? size : heap->kept;
-            return span->segment.memory;
-        }
+        bool fits = !span->pool && size >= nbytes && size - nbytes <= size / 4;
+        void *memory = fits ? take(heap, span, nbytes) : NULL;
+        if (memory)
+            return memory;
     }
     struct span *span = spans_open(&heap->spans, nbytes, false);
     return span ? span->segment.memory : NULL;
@@ -101,18 +93,11 @@ static void *alloc_alone(struct heap *heap, size_t nbytes)
 
 static void give_back(struct heap *heap, int at, const void *memory)
 {
-    struct span *span = &heap->spans.list[at];
-    size_t offset = (size_t)((const unsigned char *)memory - span->segment.memory);
-    if (span->pool)
-        heap->kept += (size_t)extents_give(span->pool, (uint32_t)(offset / SPAN_UNIT)) * SPAN_UNIT;
-    else if (offset == 0) {
-        span->is_taken = false;
-        heap->kept += span->segment.size;
-    }
-    if (heap->kept > KEPT_MAX) {
-        spans_drop_free(&heap->spans);
-        heap->kept = 0;
-    }
+    bool is_spare = spans_give(&heap->spans, at, memory);
+    if (heap->spans.kept > KEPT_MAX)
+        spans_drop(&heap->spans, KEPT_ENOUGH);
+    if (is_spare)
+        spans_close_free(&heap->spans, SPARE_MAX);
 }
 
 /* Does the system promise no more memory than it has? */

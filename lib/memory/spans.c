@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+enum { PAGE = 4096 /* at least */, PAGE_UNITS = PAGE / SPAN_UNIT };
+
 void *spans_map(size_t size)
 {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -51,8 +53,11 @@ static struct span *add(struct spans *spans, const struct span *span)
     return &spans->list[at];
 }
 
-static bool get_memory(struct segment *segment, size_t size)
+static bool get_memory(struct spans *spans, struct segment *segment, size_t size)
 {
+    if (segment_create(segment, size, NULL) == HVD_OK)
+        return true;
+    spans_close_free(spans, 0);
     if (segment_create(segment, size, NULL) == HVD_OK)
         return true;
     size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (size + page - 1) / page * page;
@@ -75,7 +80,9 @@ struct span *spans_open(struct spans *spans, size_t size, bool is_pool)
     struct span span = { .is_taken = !is_pool };
     if (is_pool && !(span.pool = spans_map(sizeof *span.pool)))
         return NULL;
-    struct span *added = get_memory(&span.segment, size) ? add(spans, &span) : NULL;
+    if (spans->count == SEGMENTS_MAX)
+        spans_close_free(spans, 0);
+    struct span *added = get_memory(spans, &span.segment, size) ? add(spans, &span) : NULL;
     if (!added) {
         give_up(&span);
         return NULL;
@@ -87,15 +94,9 @@ struct span *spans_open(struct spans *spans, size_t size, bool is_pool)
     return added;
 }
 
-void spans_close(struct spans *spans, int at)
+static size_t kept_of(const struct span *span)
 {
-    struct span span = spans->list[at];
-    if (span.segment.fd >= 0)
-        segment_index_remove(&spans->index, span.segment.memory);
-    memmove(&spans->list[at], &spans->list[at + 1],
-            (size_t)(--spans->count - at) * sizeof *spans->list);
-    spans->total -= span.segment.size;
-    give_up(&span);
+    return span->pool ? (size_t)span->pool->used * SPAN_UNIT : span->kept;
 }
 
 static bool is_free(const struct span *span)
@@ -103,20 +104,118 @@ static bool is_free(const struct span *span)
     return span->pool ? extents_is_free(span->pool) : !span->is_taken;
 }
 
-static void drop_extent(const struct span *span, const struct extent *extent)
+static void close_span(struct spans *spans, int at)
 {
-    if (!extent->is_taken)
-        segment_drop(&span->segment, (size_t)extent->offset * SPAN_UNIT,
-                     (size_t)extent->size * SPAN_UNIT);
+    struct span span = spans->list[at];
+    if (span.segment.fd >= 0)
+        segment_index_remove(&spans->index, span.segment.memory);
+    memmove(&spans->list[at], &spans->list[at + 1],
+            (size_t)(--spans->count - at) * sizeof *spans->list);
+    spans->total -= span.segment.size;
+    spans->kept -= kept_of(&span);
+    give_up(&span);
 }
 
-void spans_drop_free(struct spans *spans)
+/* What is a page or more gets whole pages: they can be given back. */
+static void *carve(struct span *span, size_t nbytes)
 {
-    for (int at = spans->count - 1; at >= 0; at--) {
-        const struct span *span = &spans->list[at];
-        for (int i = 0; span->pool && i < span->pool->count; i++)
-            drop_extent(span, &span->pool->list[i]);
-        if (is_free(span))
-            spans_close(spans, at);
+    size_t size = nbytes > 0 ? (nbytes + SPAN_UNIT - 1) / SPAN_UNIT : 1;
+    uint32_t alignment = 1, offset;
+    if (size >= PAGE_UNITS) {
+        size = (size + PAGE_UNITS - 1) / PAGE_UNITS * PAGE_UNITS;
+        alignment = PAGE_UNITS;
+    }
+    if (!extents_take(span->pool, (uint32_t)size, alignment, &offset))
+        return NULL;
+    return span->segment.memory + (size_t)offset * SPAN_UNIT;
+}
+
+static void *take_all(struct span *span, size_t nbytes)
+{
+    if (span->is_taken || nbytes > span->segment.size)
+        return NULL;
+    span->is_taken = true;
+    span->kept = 0;
+    return span->segment.memory;
+}
+
+void *spans_take(struct spans *spans, struct span *span, size_t nbytes)
+{
+    size_t before = kept_of(span);
+    void *memory = span->pool ? carve(span, nbytes) : take_all(span, nbytes);
+    spans->kept -= before - kept_of(span);
+    return memory;
+}
+
+static bool give(struct span *span, size_t offset)
+{
+    if (span->pool)
+        return extents_give(span->pool, (uint32_t)(offset / SPAN_UNIT)) > 0;
+    if (offset > 0 || !span->is_taken)
+        return false;
+    span->is_taken = false;
+    span->kept = span->segment.size;
+    return true;
+}
+
+bool spans_give(struct spans *spans, int at, const void *memory)
+{
+    struct span *span = &spans->list[at];
+    size_t before = kept_of(span);
+    bool given = give(span, (size_t)((const unsigned char *)memory - span->segment.memory));
+    spans->kept += kept_of(span) - before;
+    if (!given || !is_free(span))
+        return false;
+    span->freed = ++spans->freed;
+    return true;
+}
+
+/* The end of what it keeps: the next is carved from the beginning. */
+static void drop(struct span *span, size_t excess)
+{
+    size_t kept = span->kept;
+    if (!span->pool) {
+        span->kept = kept > excess ? (kept - excess) / PAGE * PAGE : 0;
+        segment_drop(&span->segment, span->kept, kept - span->kept);
+        return;
+    }
+    const uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE) / SPAN_UNIT;
+    size_t enough = kept_of(span) > excess ? kept_of(span) - excess : 0;
+    for (int i = span->pool->count - 1; i >= 0 && kept_of(span) > enough; i--) {
+        struct extent part;
+        size_t least = (kept_of(span) - enough + SPAN_UNIT - 1) / SPAN_UNIT;
+        if (extents_refresh(span->pool, i, (uint32_t)least, page, &part))
+            segment_drop(&span->segment, (size_t)part.offset * SPAN_UNIT,
+                         (size_t)part.size * SPAN_UNIT);
+    }
+}
+
+void spans_drop(struct spans *spans, size_t most)
+{
+    for (int at = spans->count - 1; at >= 0 && spans->kept > most; at--) {
+        struct span *span = &spans->list[at];
+        size_t before = kept_of(span);
+        if (span->segment.fd < 0 && is_free(span)) {
+            close_span(spans, at);
+            continue;
+        }
+        drop(span, spans->kept - most);
+        spans->kept -= before - kept_of(span);
+    }
+}
+
+void spans_close_free(struct spans *spans, int most)
+{
+    for (;;) {
+        int count = 0, first = -1;
+        for (int at = 0; at < spans->count; at++)
+            if (is_free(&spans->list[at])) {
+                count++;
+                if (first < 0 || spans->list[at].freed < spans->list[first].freed)
+                    first = at;
+            }
+        if (count <= most)
+            return;
+        close_span(spans, first);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a heap is made of: pieces of memory, each a segment, or private where none can be had. One
- * thread at a time, but for the index. */
+/* What a heap is made of: pieces of memory, each a segment, or private where none can be had. What is
+ * given back keeps its pages until they are dropped, and its span until that is closed. One thread
+ * at a time, but for the index. */
 #ifndef LIB_MEMORY_SPANS_H
 #define LIB_MEMORY_SPANS_H
 
@@ -15,7 +16,9 @@
 struct span {
     struct segment segment; /* fd is -1: private memory */
     struct extents *pool;   /* in units of SPAN_UNIT bytes; NULL: one allocation has it all */
-    bool is_taken;          /* without a pool; else it is kept for the next */
+    bool is_taken;          /* without a pool */
+    size_t kept;    /* without a pool: how much of its beginning is free and may have pages */
+    uint64_t freed; /* the greater, the later all of it became free */
 };
 
 enum { SPAN_UNIT = 64 };
@@ -24,7 +27,9 @@ enum { SPAN_UNIT = 64 };
 struct spans {
     struct segment_index index; /* those that are segments */
     uint64_t numbers;           /* given out so far */
+    uint64_t freed;             /* so many times all of one became free */
     size_t total;               /* bytes */
+    size_t kept;                /* bytes that are free and may have pages */
     int count;
     struct span list[SEGMENTS_MAX]; /* in order of address */
 };
@@ -32,15 +37,24 @@ struct spans {
 /* Pages of zeros that no leak checker asks about; NULL when out of memory. */
 void *spans_map(size_t size);
 
-/* At least `size` bytes; taken, or a pool. NULL when out of memory. A span stays where it is until
- * the next is opened or closed. */
+/* At least `size` bytes; taken, or a pool. What is free is closed when there is no memory, or no
+ * segment, otherwise. NULL when out of memory. A span stays where it is until the next is opened or
+ * closed. */
 struct span *spans_open(struct spans *spans, size_t size, bool is_pool);
-void spans_close(struct spans *spans, int at);
 
 /* The one in which `memory` lies, or -1. */
 int spans_find(const struct spans *spans, const void *memory);
 
-/* Whatever is free in there goes back to the system. */
-void spans_drop_free(struct spans *spans);
+/* A part of a pool, or all of a span that nobody has; NULL if it does not fit, or is taken. */
+void *spans_take(struct spans *spans, struct span *span, size_t nbytes);
+
+/* Gives back what begins at `memory`, in span `at`. Is all of that free now? */
+bool spans_give(struct spans *spans, int at, const void *memory);
+
+/* Pages of what is free go back to the system until `most` bytes are kept. */
+void spans_drop(struct spans *spans, size_t most);
+
+/* Closes those that are free, but for the `most` that were the last to become so. */
+void spans_close_free(struct spans *spans, int most);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which parts of a range are taken: what fits where, what becomes one again, and a long run of
- * random requests beside a map of single units. */
+/* Which parts of a range are taken: what fits where, what becomes one again, what has been used, and
+ * a long run of random requests beside a map of single units. */
 #include "lib/memory/extents.h"
 #include "tests/support/unit.h"
 
@@ -93,12 +93,75 @@ START_TEST(there_is_an_end_to_the_number_of_parts)
 }
 END_TEST
 
+START_TEST(what_is_given_back_is_used_until_it_is_taken_or_refreshed)
+{
+    struct extent part;
+    extents_init(&extents, 100);
+    ck_assert(!extents_refresh(&extents, 0, 1, 1, &part));
+    take(30, 1);
+    take(10, 1);
+    extents_give(&extents, 0);
+    ck_assert_uint_eq(extents.used, 30);
+    take(10, 1);
+    ck_assert_uint_eq(extents.used, 20);
+    extents_give(&extents, 30);
+    ck_assert_uint_eq(extents.used, 30);
+    ck_assert(!extents_refresh(&extents, 0, 1, 1, &part));
+    ck_assert(extents_refresh(&extents, 1, 100, 1, &part));
+    ck_assert_uint_eq(part.offset, 10);
+    ck_assert_uint_eq(part.size, 30);
+    ck_assert_uint_eq(extents.used, 0);
+    ck_assert_int_eq(extents.count, 2);
+}
+END_TEST
+
+START_TEST(the_end_of_what_is_used_is_refreshed_and_begins_at_a_multiple)
+{
+    struct extent part;
+    extents_init(&extents, 100);
+    take(50, 1);
+    extents_give(&extents, 0);
+    ck_assert(extents_refresh(&extents, 0, 5, 16, &part));
+    ck_assert_uint_eq(part.offset, 32);
+    ck_assert_uint_eq(part.size, 32);
+    ck_assert_uint_eq(extents.used, 32);
+}
+END_TEST
+
+START_TEST(what_becomes_fresh_piece_by_piece_is_told_of_whole)
+{
+    struct extent part;
+    extents_init(&extents, 100);
+    for (int i = 0; i < 20; i++)
+        take(5, 1);
+    extents_give(&extents, 30);
+    ck_assert(extents_refresh(&extents, 6, 5, 10, &part));
+    ck_assert_uint_eq(part.offset, 30);
+    ck_assert_uint_eq(part.size, 5);
+    extents_give(&extents, 35);
+    ck_assert(extents_refresh(&extents, 7, 5, 10, &part));
+    ck_assert_uint_eq(part.offset, 30);
+    ck_assert_uint_eq(part.size, 10);
+}
+END_TEST
+
+START_TEST(what_is_used_and_what_is_fresh_are_taken_together)
+{
+    extents_init(&extents, 100);
+    take(50, 1);
+    extents_give(&extents, 0);
+    ck_assert_uint_eq(take(80, 1), 0);
+    ck_assert_uint_eq(extents.used, 0);
+    ck_assert_uint_eq(take(20, 1), 80);
+}
+END_TEST
+
 enum { UNITS = 2000, STEPS = 20000, HELD = 100 };
 
 static struct held {
     uint32_t offset, size;
 } held[HELD];
-static char units[UNITS];
+static enum { FRESH, USED, TAKEN } units[UNITS];
 
 static uint32_t next_random(uint32_t *state)
 {
@@ -107,10 +170,10 @@ static uint32_t next_random(uint32_t *state)
 }
 
 /* Does nobody hold any of it? */
-static bool all(uint32_t offset, uint32_t size, char value)
+static bool is_free(uint32_t offset, uint32_t size)
 {
     for (uint32_t i = 0; i < size; i++)
-        if (units[offset + i] != value)
+        if (units[offset + i] == TAKEN)
             return false;
     return true;
 }
@@ -119,16 +182,30 @@ static bool all(uint32_t offset, uint32_t size, char value)
 static uint32_t expected(uint32_t size, uint32_t alignment)
 {
     for (uint32_t offset = 0; offset + size <= UNITS; offset += alignment)
-        if (all(offset, size, 0))
+        if (is_free(offset, size))
             return offset;
     return UNITS;
+}
+
+static void mark(uint32_t offset, uint32_t size, int state)
+{
+    for (uint32_t i = 0; i < size; i++)
+        units[offset + i] = state;
+}
+
+static uint32_t count_used(void)
+{
+    uint32_t count = 0;
+    for (int i = 0; i < UNITS; i++)
+        count += units[i] == USED;
+    return count;
 }
 
 static void take_or_give(struct held *one, uint32_t size, uint32_t alignment)
 {
     if (one->size > 0) {
         ck_assert_uint_eq(extents_give(&extents, one->offset), one->size);
-        memset(units + one->offset, 0, one->size);
+        mark(one->offset, one->size, USED);
         one->size = 0;
         return;
     }
@@ -137,8 +214,18 @@ static void take_or_give(struct held *one, uint32_t size, uint32_t alignment)
     ck_assert_uint_eq(offset, right);
     if (right < UNITS) {
         *one = (struct held){ offset, size };
-        memset(units + offset, 1, size);
+        mark(offset, size, TAKEN);
     }
+}
+
+static void refresh(uint32_t index, uint32_t least, uint32_t alignment)
+{
+    struct extent part;
+    if (!extents_refresh(&extents, (int)index, least, alignment, &part))
+        return;
+    for (uint32_t i = 0; i < part.size; i++)
+        ck_assert_int_ne(units[part.offset + i], TAKEN);
+    mark(part.offset, part.size, FRESH);
 }
 
 START_TEST(random_requests_get_what_a_map_of_units_says)
@@ -149,6 +236,8 @@ START_TEST(random_requests_get_what_a_map_of_units_says)
     for (int i = 0; i < STEPS; i++) {
         uint32_t size = 1 + next_random(&state) % 60, alignment = 1u << next_random(&state) % 5;
         take_or_give(&held[next_random(&state) % HELD], size, alignment);
+        refresh(next_random(&state) % (uint32_t)extents.count, size, alignment);
+        ck_assert_uint_eq(extents.used, count_used());
     }
     for (int i = 0; i < HELD; i++)
         if (held[i].size > 0)
@@ -166,6 +255,10 @@ int main(void)
     tcase_add_test(tcase, free_neighbours_become_one_in_any_order);
     tcase_add_test(tcase, what_is_not_taken_cannot_be_given_back);
     tcase_add_test(tcase, there_is_an_end_to_the_number_of_parts);
+    tcase_add_test(tcase, what_is_given_back_is_used_until_it_is_taken_or_refreshed);
+    tcase_add_test(tcase, the_end_of_what_is_used_is_refreshed_and_begins_at_a_multiple);
+    tcase_add_test(tcase, what_becomes_fresh_piece_by_piece_is_told_of_whole);
+    tcase_add_test(tcase, what_is_used_and_what_is_fresh_are_taken_together);
     tcase_add_test(tcase, random_requests_get_what_a_map_of_units_says);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that others may read where it lies: what is found of it, how few segments it takes, that
  * it goes back to the system, threads, forked children, and what happens where there is none.
- * Linked with -Wl,--wrap=memfd_create,--wrap=mmap,--wrap=madvise. */
+ * Linked with -Wl,--wrap=memfd_create,--wrap=mmap,--wrap=madvise,--wrap=fallocate. */
 #include "lib/hvd.h"
 #include "lib/memory/shared_heap.h"
 #include "tests/support/unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -22,18 +23,24 @@ enum { KIB = 1 << 10, MIB = 1 << 20 };
 int __real_memfd_create(const char *name, unsigned int flags);
 void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 int __real_madvise(void *memory, size_t size, int advice);
+int __real_fallocate(int fd, int mode, off_t offset, off_t size);
 int __wrap_memfd_create(const char *name, unsigned int flags);
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 int __wrap_madvise(void *memory, size_t size, int advice);
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t size);
 
 static bool is_refused;      /* memfd_create() */
+static bool is_refused_once; /* the next */
 static bool is_old;          /* madvise() for fork() */
 static atomic_int countdown; /* to the mapping that fails; 0 when none does */
 static atomic_int mappings;
+static atomic_int holes; /* punched into segments */
 
 int __wrap_memfd_create(const char *name, unsigned int flags)
 {
-    if (!is_refused)
+    bool refuse = is_refused || is_refused_once;
+    is_refused_once = false;
+    if (!refuse)
         return __real_memfd_create(name, flags);
     errno = EPERM;
     return -1;
@@ -54,6 +61,12 @@ int __wrap_madvise(void *memory, size_t size, int advice)
         return __real_madvise(memory, size, advice);
     errno = EINVAL;
     return -1;
+}
+
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t size)
+{
+    holes += (mode & FALLOC_FL_PUNCH_HOLE) != 0;
+    return __real_fallocate(fd, mode, offset, size);
 }
 
 static unsigned char *get(size_t nbytes)
@@ -212,17 +225,141 @@ START_TEST(freed_pages_go_back_to_the_system_although_others_have_them_mapped)
 }
 END_TEST
 
-START_TEST(a_large_one_that_is_freed_is_no_longer_found_and_its_number_never_comes_back)
+START_TEST(what_is_freed_and_used_again_keeps_its_pages)
+{
+    static const size_t sizes[] = { 1 * MIB, 60 * MIB };
+    get(5000);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int round = 0; round < 200; round++) {
+            unsigned char *memory = get(sizes[i]);
+            memory[0] = 1;
+            shared_heap_free(memory);
+        }
+    ck_assert_int_eq(holes, 0);
+}
+END_TEST
+
+/* What is kept may lie in any of the two. */
+START_TEST(no_more_goes_back_than_is_too_much)
+{
+    enum { COUNT = 100, KEPT_LEAST = 48 };
+    unsigned char *pieces[COUNT];
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < COUNT; i++)
+            memset(pieces[i] = get(MIB / 2), 1, MIB / 2);
+        unsigned char *large = get(40 * MIB);
+        memset(large, 1, 40 * MIB);
+        int fds[] = { place_of(pieces[0], 1).fd, place_of(large, 1).fd };
+        ck_assert_int_eq(place_of(pieces[COUNT - 1], 1).fd, fds[0]);
+        shared_heap_free(large);
+        for (int i = 0; i < COUNT; i++)
+            shared_heap_free(pieces[i]);
+        ck_assert_uint_ge(resident(fds[0]) + resident(fds[1]), KEPT_LEAST * MIB);
+        ck_assert_uint_le(resident(fds[0]) + resident(fds[1]), 64 * MIB);
+    }
+}
+END_TEST
+
+START_TEST(many_small_ones_that_are_too_much_go_back_in_few_pieces)
+{
+    enum { COUNT = 3000 };
+    static unsigned char *pieces[COUNT];
+    unsigned char *large = get(63 * MIB);
+    for (int i = 0; i < COUNT; i++)
+        memset(pieces[i] = get(8 * KIB), 1, 8 * KIB);
+    shared_heap_free(large);
+    for (int i = 0; i < COUNT; i++)
+        shared_heap_free(pieces[i]);
+    ck_assert_int_gt(holes, 0);
+    ck_assert_int_le(holes, COUNT / 100);
+}
+END_TEST
+
+/* What all segments have in which one of these lies, which are in order. */
+static size_t resident_of(unsigned char *const *pieces, int count)
+{
+    size_t sum = 0;
+    int last = -1;
+    for (int i = 0; i < count; i++) {
+        int fd = place_of(pieces[i], 1).fd;
+        sum += fd != last ? resident(fd) : 0;
+        last = fd;
+    }
+    return sum;
+}
+
+/* Every second one first: a page is all free when its last piece is. Of some pages a half is kept, which
+ * makes a little more than 64 MiB. */
+START_TEST(small_ones_give_pages_back_in_whichever_order_they_are_freed)
+{
+    enum { COUNT = 12000, SIZE = 2048 };
+    static unsigned char *pieces[COUNT + 1];
+    for (int i = 0; i < COUNT; i++)
+        memset(pieces[i] = get(SIZE), 1, SIZE);
+    memset(pieces[COUNT] = get(63 * MIB), 1, 63 * MIB);
+    shared_heap_free(pieces[COUNT]);
+    for (int first = 0; first < 2; first++)
+        for (int i = first; i < COUNT; i += 2)
+            shared_heap_free(pieces[i]);
+    ck_assert_uint_le(resident_of(pieces, COUNT + 1), 72 * MIB);
+}
+END_TEST
+
+START_TEST(a_large_one_that_is_freed_gives_pages_back_and_its_segment_serves_the_next)
 {
     unsigned char *memory = get(100 * MIB);
     struct shared_place place = place_of(memory, 100 * MIB);
+    for (int round = 0; round < 3; round++) {
+        memset(memory, 1, 100 * MIB);
+        shared_heap_free(memory);
+        ck_assert_uint_le(resident(place.fd), 64 * MIB);
+        memory = get(90 * MIB);
+        ck_assert_uint_eq(place_of(memory, 90 * MIB).segment, place.segment);
+    }
+}
+END_TEST
+
+/* How many are kept for the next is an end, too: here sixteen of other sizes follow. */
+START_TEST(a_large_one_that_nobody_wants_again_is_gone_and_its_number_never_comes_back)
+{
+    enum { COUNT = 16 };
+    unsigned char *memory = get(100 * MIB), *others[COUNT];
+    struct shared_place place = place_of(memory, 100 * MIB);
+    uint64_t last = 0;
     int fd = dup(place.fd);
     memset(memory, 1, 100 * MIB);
     shared_heap_free(memory);
+    for (size_t i = 0; i < COUNT; i++)
+        last = place_of(others[i] = get((200 + i) * MIB), 1).segment;
+    for (size_t i = 0; i < COUNT; i++)
+        shared_heap_free(others[i]);
     ck_assert(!is_shared(memory, 1));
     ck_assert_uint_eq(resident(fd), 0);
     close(fd);
-    ck_assert_uint_gt(place_of(get(100 * MIB), 1).segment, place.segment);
+    ck_assert_uint_gt(place_of(get(100 * MIB), 1).segment, last);
+}
+END_TEST
+
+START_TEST(what_is_free_makes_room_for_what_cannot_be_had_otherwise)
+{
+    unsigned char *memory = get(100 * MIB);
+    shared_heap_free(memory);
+    is_refused_once = true;
+    unsigned char *larger = get(200 * MIB);
+    ck_assert(is_shared(larger, 200 * MIB));
+    ck_assert(!is_shared(memory, 1) || (memory >= larger && memory < larger + 200 * MIB));
+}
+END_TEST
+
+START_TEST(pages_of_private_memory_go_back_as_well)
+{
+    unsigned char *memory, present[1];
+    is_refused = true;
+    memory = get(100 * MIB);
+    memset(memory, 1, 100 * MIB);
+    shared_heap_free(memory);
+    ck_assert_int_eq(mincore(memory + 99 * MIB, 4096, present), -1);
+    ck_assert_int_eq(errno, ENOMEM);
 }
 END_TEST
 
@@ -470,8 +607,16 @@ int main(void)
     tcase_add_test(tcase, tens_of_thousands_of_small_ones_can_be_had_and_given_back);
     tcase_add_test(tcase, what_is_freed_is_used_again);
     tcase_add_test(tcase, freed_pages_go_back_to_the_system_although_others_have_them_mapped);
+    tcase_add_test(tcase, what_is_freed_and_used_again_keeps_its_pages);
+    tcase_add_test(tcase, no_more_goes_back_than_is_too_much);
+    tcase_add_test(tcase, many_small_ones_that_are_too_much_go_back_in_few_pieces);
+    tcase_add_test(tcase, small_ones_give_pages_back_in_whichever_order_they_are_freed);
     tcase_add_test(tcase,
-                   a_large_one_that_is_freed_is_no_longer_found_and_its_number_never_comes_back);
+                   a_large_one_that_is_freed_gives_pages_back_and_its_segment_serves_the_next);
+    tcase_add_test(tcase,
+                   a_large_one_that_nobody_wants_again_is_gone_and_its_number_never_comes_back);
+    tcase_add_test(tcase, what_is_free_makes_room_for_what_cannot_be_had_otherwise);
+    tcase_add_test(tcase, pages_of_private_memory_go_back_as_well);
     tcase_add_test(tcase, too_much_is_no_memory);
     tcase_add_test(tcase, the_public_calls_use_this_heap);
     tcase_add_test(tcase, where_no_segment_can_be_had_memory_is_private);
