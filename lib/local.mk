@@ -140,7 +140,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/link/link_greet.c lib/link/link_greet.h \
 	lib/link/link_handshake.c lib/link/link_handshake.h \
 	lib/link/link_shm.c lib/link/link_shm.h lib/link/link_shm_impl.h \
-	lib/link/link_shm_receive.c \
+	lib/link/link_shm_fill.c lib/link/link_shm_receive.c \
 	lib/link/link_striped.c lib/link/link_striped.h \
 	lib/link/link_tcp.c lib/link/link_tcp.h \
 	lib/link/link_try.c lib/link/link_try.h \

@@ -195,7 +195,8 @@ tests_unit_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
 tests_unit_linker_transport_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=geteuid
 tests_unit_link_shm_hostile_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find
 tests_unit_link_shm_process_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find
-tests_unit_link_shm_refusal_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find,--wrap=mmap
+tests_unit_link_shm_refusal_test_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=shared_heap_find,--wrap=mmap,--wrap=process_vm_readv
 tests_unit_link_shm_sleep_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find,--wrap=send
 tests_unit_link_shm_stress_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find
 tests_unit_link_shm_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find,--wrap=calloc

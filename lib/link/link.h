@@ -48,7 +48,8 @@ struct link_type {
     ssize_t (*offer)(struct link *link, const void *data, size_t nbytes, struct err *err);
 
     /* Of all bytes that were ever offered, in order, so many have been fetched. Only moves when
-     * try_send(), offer() or try_receive() could: a look at memory, no system call. */
+     * try_send(), offer() or try_receive() could: a look at memory, no system call. But what the
+     * other side cannot fetch after all is copied for it here, and in try_send() and offer(). */
     uint64_t (*taken)(struct link *link);
 
     /* Where the next bytes lie that have come, readable until consume(), or NULL: none have, or

@@ -4,7 +4,8 @@
  * Bytes go through the ring (shm_ring.h). An offer is an entry that says where they lie: a segment
  * of the heap, which has been passed over the socket, announced by an entry, and mapped by the other
  * side, as it has said; or any memory of ours, if the other side has found that it can read that.
- * Until a segment is mapped, and if it cannot be, what lies there is copied.
+ * Until a segment is mapped, and if it cannot be, what lies there is copied. So is what the other
+ * side cannot read after all (link_shm_fill.c).
  *
  * A side that closes says so in shared memory first, and whether it takes back what it has offered;
  * only then are its caller's bytes its caller's again. The other side stores what it has taken, and
@@ -65,6 +66,17 @@ static ssize_t put_bytes(struct link_shm *shm, struct parts *rest)
     return sent;
 }
 
+bool link_shm_has_bytes(const struct link_shm *shm)
+{
+    return shm_reader_has_entry(&shm->in) && !link_shm_waits_for_fill(shm);
+}
+
+static void attend(struct link_shm *shm)
+{
+    link_shm_wake(shm);
+    link_shm_fill(shm);
+}
+
 /* In this order: what was taken before the other side went is seen. */
 static bool is_owed_in_vain(struct link_shm *shm)
 {
@@ -76,9 +88,9 @@ static ssize_t shm_try_send(struct link *link, const struct iovec *parts, int co
 {
     struct link_shm *shm = link_shm_of(link);
     struct parts rest = parts_begin(parts, count);
-    link_shm_wake(shm);
+    attend(shm);
     shm_reader_mention(&shm->in);
-    bool is_in_vain = link_shm_is_gone(shm) && !shm_reader_has_entry(&shm->in);
+    bool is_in_vain = link_shm_is_gone(shm) && !link_shm_has_bytes(shm);
     ssize_t sent = shm->failure.code || is_in_vain ? 0 : put_bytes(shm, &rest);
     bool is_lost = rest.count > 0 ? link_shm_is_gone(shm) : count == 0 && is_owed_in_vain(shm);
     if (sent == 0 && is_lost && !shm->failure.code)
@@ -122,7 +134,10 @@ static int offer_address(struct link_shm *shm, const void *data, size_t nbytes)
     if (atomic_load_explicit(&shm->bell.other->can_fetch, memory_order_relaxed) != SHM_CAN ||
         shm_runs_before(&shm->runs, data, nbytes) < OFFER_PRIVATE_AFTER)
         return 0;
-    return shm_writer_refer(&shm->out, SHM_PRIVATE, &reference, &shm->failure);
+    int rc = shm_writer_refer(&shm->out, SHM_PRIVATE, &reference, &shm->failure);
+    if (rc > 0)
+        link_shm_remember(shm, data, nbytes);
+    return rc;
 }
 
 /* As put_offer(), of what lies in a segment. */
@@ -152,7 +167,7 @@ static int put_offer(struct link_shm *shm, const void *data, size_t nbytes)
 static ssize_t shm_offer(struct link *link, const void *data, size_t nbytes, struct err *err)
 {
     struct link_shm *shm = link_shm_of(link);
-    link_shm_wake(shm);
+    attend(shm);
     int rc = shm->failure.code ? shm->failure.code : put_offer(shm, data, nbytes);
     if (rc < 0)
         return link_shm_failed(shm, err);
@@ -164,18 +179,11 @@ static ssize_t shm_offer(struct link *link, const void *data, size_t nbytes, str
     return (ssize_t)nbytes;
 }
 
-/* What the other side says to have taken; it cannot be more than was offered, nor less than it
- * was. */
-static uint64_t look_at_taken(const struct link_shm *shm)
-{
-    uint64_t taken = atomic_load(&shm->bell.other->taken);
-    return taken - shm->seen <= shm->offered - shm->seen ? taken : shm->seen;
-}
-
 static uint64_t shm_taken(struct link *link)
 {
     struct link_shm *shm = link_shm_of(link);
-    return shm->seen = look_at_taken(shm);
+    link_shm_fill(shm);
+    return shm->seen = link_shm_look_at_taken(shm);
 }
 
 /* ---- waiting ---- */
@@ -191,10 +199,12 @@ static bool is_there(const struct link_shm *shm, short wanted)
     bool waits_for_room = shm->is_short || shm->offered == shm->seen;
     if (shm->failure.code || link_shm_is_gone(shm))
         return true;
-    if (wanted & POLLIN && shm_reader_has_entry(&shm->in))
+    if (wanted & POLLIN && link_shm_has_bytes(shm))
         return true;
-    return wanted & POLLOUT &&
-           ((waits_for_room && shm_writer_has_room(&shm->out)) || look_at_taken(shm) != shm->seen);
+    if (!(wanted & POLLOUT))
+        return false;
+    return (waits_for_room && shm_writer_has_room(&shm->out)) ||
+           link_shm_look_at_taken(shm) != shm->seen || link_shm_is_asked(shm);
 }
 
 static bool shm_sleep(struct link *link, short wanted, short *events)
@@ -228,7 +238,7 @@ static int shm_check(struct link *link, struct err *err)
 static void shm_close(struct link *link)
 {
     struct link_shm *shm = link_shm_of(link);
-    bool all_taken = look_at_taken(shm) == shm->offered;
+    bool all_taken = link_shm_look_at_taken(shm) == shm->offered;
     atomic_store(&shm->bell.own->ending, all_taken ? SHM_CLOSED : SHM_GIVEN_UP);
     shm_bell_fini(&shm->bell);
     shm_foreign_fini(&shm->foreign);
@@ -259,12 +269,15 @@ size_t link_shm_size(void)
 
 int link_shm_populate(const struct segment *segment, struct err *err)
 {
-    const size_t rings = offsetof(struct shm_memory, rings);
+    enum { RINGS = offsetof(struct shm_memory, rings), FILLS = offsetof(struct shm_memory, fills) };
+    static const size_t parts[][2] = { { 0, RINGS + SHM_RING_FIRST },
+                                       { RINGS + sizeof(struct shm_ring), SHM_RING_FIRST },
+                                       { FILLS, sizeof(struct shm_memory) - FILLS } };
+    int rc = HVD_OK;
     if (!segment_is_promised())
         return HVD_OK;
-    int rc = segment_populate(segment, 0, rings + SHM_RING_FIRST, err);
-    if (rc == HVD_OK)
-        rc = segment_populate(segment, rings + sizeof(struct shm_ring), SHM_RING_FIRST, err);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && rc == HVD_OK; i++)
+        rc = segment_populate(segment, parts[i][0], parts[i][1], err);
     return rc;
 }
 
@@ -294,6 +307,8 @@ struct link *link_shm_create(int fd, struct segment *segment, bool first,
     struct shm_side *own = &memory->sides[first ? 0 : 1], *other = &memory->sides[first ? 1 : 0];
     take_segment(shm, segment);
     shm->link.type = &link_shm_type;
+    shm->out_fill = memory->fills[first ? 0 : 1];
+    shm->in_fill = memory->fills[first ? 1 : 0];
     shm_bell_init(&shm->bell, fd, own, other);
     shm_writer_init(&shm->out, &memory->rings[first ? 0 : 1], &other->read);
     if (segment_is_promised())

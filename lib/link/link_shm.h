@@ -7,8 +7,10 @@
  * of the sender's heap (lib/memory/shared_heap.h), mapped by the receiver when it hears of it first;
  * or at an address of the sender's, read with process_vm_readv() where the kernel permits that: of
  * private memory, or of a segment that the receiver refuses to map since it has no descriptor or no
- * address space left. What is neither, what is better copied, and what lies in a segment as long as
- * the receiver has not answered, is copied through the ring.
+ * address space left. Memory that cannot be read then is copied by its owner when it is asked for it
+ * (link_shm_fill.c), and nothing is read at addresses any more. What is neither, what is better
+ * copied, and what lies in a segment as long as the receiver has not answered, is copied through the
+ * ring.
  *
  * The memory comes into being as it is used: some 100 KiB for a pair that says little at a time, half
  * a MiB and then more, up to 8, for one that copies messages of 4 KiB and more (shm_ring.h). A forked

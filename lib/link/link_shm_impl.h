@@ -10,11 +10,24 @@
 #include "lib/link/shm_ring.h"
 #include "lib/link/shm_run.h"
 
+enum { SHM_FILL = 64 * 1024 };
+
 /* In the segment; the side that has created it is the first. */
 struct shm_memory {
     struct shm_side sides[2];
-    struct shm_ring rings[2]; /* rings[i] is written by sides[i] */
+    struct shm_ring rings[2];         /* rings[i] is written by sides[i] */
+    unsigned char fills[2][SHM_FILL]; /* as are fills[i] */
 };
+
+/* At an address of ours; `at` bytes were offered before. */
+struct shm_offer {
+    uint64_t at;
+    const unsigned char *data;
+    size_t nbytes;
+};
+
+/* Each that is not taken has an entry, or has just had it. */
+enum { SHM_OFFERS = 2 * SHM_ENTRIES };
 
 struct link_shm {
     struct link link;
@@ -35,12 +48,30 @@ struct link_shm {
     pid_t pid;                 /* of the other side, 0 if nothing can be read at its addresses */
     uint64_t fetched;          /* bytes that were offered to us, ever */
     const unsigned char *lies; /* the open entry is SHM_MAPPED: where its next byte lies */
+    bool declines;             /* nothing is read at the other side's addresses any more */
+    uint32_t asked;            /* for so many pieces; of the last, these bytes are left: */
+    size_t fill_at, fill_end;
+    const unsigned char *in_fill;
+
+    /* And what went by addresses of ours. */
+    unsigned char *out_fill;
+    uint32_t filled; /* the last piece */
+    unsigned noffers;
+    struct shm_offer offers[SHM_OFFERS]; /* a ring: the last ones */
 };
 
 struct link_shm *link_shm_of(struct link *link);
 
 /* The other side has gone, or will send nothing more. */
 bool link_shm_is_gone(const struct link_shm *shm);
+
+/* What the other side says to have taken; it cannot be more than was offered, nor less than it
+ * was. */
+static inline uint64_t link_shm_look_at_taken(const struct link_shm *shm)
+{
+    uint64_t taken = atomic_load(&shm->bell.other->taken);
+    return taken - shm->seen <= shm->offered - shm->seen ? taken : shm->seen;
+}
 
 /* Copies the failure into `err` and returns its code. */
 int link_shm_failed(const struct link_shm *shm, struct err *err);
@@ -51,6 +82,30 @@ static inline void link_shm_wake(struct link_shm *shm)
     if (shm->bell.asleep)
         shm_bell_wake(&shm->bell);
 }
+
+/* Of the other side's bytes something can be had: an entry that does not wait to be filled. */
+bool link_shm_has_bytes(const struct link_shm *shm);
+
+/* link_shm_fill.c, the sender: `nbytes` of ours are about to count as offered. */
+void link_shm_remember(struct link_shm *shm, const void *data, size_t nbytes);
+
+/* The other side has asked for a piece of what it has not taken. */
+bool link_shm_is_asked(const struct link_shm *shm);
+
+/* Copies that, if so. */
+void link_shm_fill(struct link_shm *shm);
+
+/* And the receiver: nothing is read from now on, because of `why`. */
+void link_shm_decline(struct link_shm *shm, const struct err *why);
+
+/* Asks for the next piece of the open entry, if it is to be filled and the last one is used. */
+void link_shm_ask(struct link_shm *shm);
+
+/* It has asked, and was not answered. */
+bool link_shm_waits_for_fill(const struct link_shm *shm);
+
+/* What is left of the piece; NULL: none is there, or none is needed. */
+const unsigned char *link_shm_look_at_fill(const struct link_shm *shm, size_t *nbytes);
 
 /* link_shm_receive.c: members of the link_type. */
 ssize_t link_shm_try_receive(struct link *link, const struct iovec *parts, int count,

@@ -5,7 +5,7 @@
  * other process; a segment is mapped when its entry comes, or refused if this process has no
  * descriptor or address space for it: nothing will be offered from there then. What has been fetched
  * of an offer is told piece by piece, and only then is looked whether the other side has given it up
- * meanwhile.
+ * meanwhile. What cannot be read in the other process is asked for (link_shm_fill.c).
  *
  * Fails with HVD_ERR_PEER_LOST when all has been read that a side sent that has gone, or when it took
  * back what it had offered; HVD_ERR_PROTOCOL when an entry refers to memory that it does not have;
@@ -89,8 +89,12 @@ static int open_entry(struct link_shm *shm)
             return rc;
         if (shm->in.kind == SHM_BYTES)
             return 1;
-        if (shm->in.kind != SHM_SEGMENT)
-            return check_offer(shm);
+        if (shm->in.kind != SHM_SEGMENT) {
+            rc = check_offer(shm);
+            if (rc > 0)
+                link_shm_ask(shm);
+            return rc;
+        }
         if ((rc = map_segment(shm)) < 0)
             return rc;
     }
@@ -123,6 +127,8 @@ static int take(struct link_shm *shm, size_t nbytes)
         shm_reader_close(&shm->in);
     shm_reader_tell(&shm->in, true);
     atomic_store(&own->taken, shm->fetched);
+    shm->fill_at += shm->fill_at < shm->fill_end ? nbytes : 0;
+    link_shm_ask(shm);
     shm_bell_ring(&shm->bell, SHM_WAITS_FOR_ROOM);
     if (is_given_up(shm))
         return fail(&shm->failure, HVD_ERR_PEER_LOST, "given up by the other side");
@@ -135,11 +141,13 @@ static void skip(struct link_shm *shm, size_t nbytes)
     tell(shm, true);
 }
 
-/* The next bytes that lie in one piece; NULL: only a system call gets them. */
+/* The next bytes that lie in one piece; NULL: only a system call gets them, or they are asked for. */
 static const unsigned char *look(const struct link_shm *shm, size_t *nbytes)
 {
     if (shm->in.kind == SHM_BYTES)
         return shm_reader_look(&shm->in, nbytes);
+    if (shm->in.kind == SHM_PRIVATE)
+        return link_shm_look_at_fill(shm, nbytes);
     *nbytes = shm->lies ? (size_t)least(shm->in.reference.nbytes, MAPPED_PIECE) : 0;
     return shm->lies;
 }
@@ -183,6 +191,10 @@ static ssize_t fetch_private(struct link_shm *shm, struct parts *rest)
         return shm_bell_lost(&shm->bell, &shm->failure);
     if (got < 0 && is_given_up(shm)) /* it may have given its memory back by now */
         return fail(&shm->failure, HVD_ERR_PEER_LOST, "given up by the other side");
+    if (got == HVD_ERR_SYSTEM) {
+        link_shm_decline(shm, &reason);
+        return 0;
+    }
     if (got < 0) {
         shm->failure = reason;
         return got;
@@ -196,7 +208,7 @@ static ssize_t copy_piece(struct link_shm *shm, struct parts *rest)
     size_t nbytes;
     const unsigned char *piece = look(shm, &nbytes);
     if (!piece)
-        return fetch_private(shm, rest);
+        return shm->declines ? 0 : fetch_private(shm, rest);
     nbytes = parts_size(rest, nbytes);
     parts_scatter(rest, piece, nbytes);
     int rc = use(shm, nbytes);
@@ -207,7 +219,7 @@ static ssize_t copy_piece(struct link_shm *shm, struct parts *rest)
 static ssize_t find_nothing(struct link_shm *shm, struct err *err)
 {
     tell(shm, false);
-    if (!link_shm_is_gone(shm) || shm_reader_has_entry(&shm->in))
+    if (!link_shm_is_gone(shm) || link_shm_has_bytes(shm))
         return 0;
     shm_bell_lost(&shm->bell, &shm->failure);
     return link_shm_failed(shm, err);

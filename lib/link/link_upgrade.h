@@ -11,11 +11,12 @@
  *          40 reason u32 when not (enum upgrade_reason)   44 zero
  *
  * The version is also that of what the memory holds (link_shm_impl.h): in 1 no side said which
- * segments it refuses. All but magic, version and reason is zero when the answer is no; what
- * follows the version is believed only when the version is ours. The offer may follow the
- * initiator's proof at once, so that all of this costs no time of its own. Both say yes, or the
- * socket itself is the link, and both know why. Nonblocking, as link_greet.h. Fails with
- * HVD_ERR_PEER_LOST or HVD_ERR_PROTOCOL; that no memory can be shared is no failure. */
+ * segments it refuses, in 2 none could ask for memory that it cannot read. All but magic, version
+ * and reason is zero when the answer is no; what follows the version is believed only when the version
+ * is ours. The offer may follow the initiator's proof at once, so that all of this costs no time of its
+ * own. Both say yes, or the socket itself is the link, and both know why. Nonblocking, as
+ * link_greet.h. Fails with HVD_ERR_PEER_LOST or HVD_ERR_PROTOCOL; that no memory can be shared is no
+ * failure. */
 #ifndef LIB_LINK_LINK_UPGRADE_H
 #define LIB_LINK_LINK_UPGRADE_H
 
@@ -24,7 +25,7 @@
 
 #include <stdbool.h>
 
-enum { UPGRADE_VERSION = 2, UPGRADE_SIZE = 64, UPGRADE_WHY_SIZE = 96 };
+enum { UPGRADE_VERSION = 3, UPGRADE_SIZE = 64, UPGRADE_WHY_SIZE = 96 };
 
 /* Why a side says no. */
 enum upgrade_reason {

@@ -42,6 +42,8 @@ struct shm_side {
     alignas(SHM_APART) _Atomic uint64_t taken; /* of what the other has offered */
     _Atomic uint32_t answered;                 /* so many segments are mapped, or refused */
     _Atomic uint64_t refused; /* a bit for each slot: what is there is not mapped */
+    _Atomic uint32_t asked;   /* link_shm_fill.c: for so many pieces that cannot be read */
+    _Atomic uint32_t filled;  /* and the last that the other has asked for and can have */
 };
 
 enum { SHM_PASSED_MAX = 16 /* descriptors under way */, SHM_WHY_SIZE = 128 };

@@ -7,7 +7,7 @@
  * the rest.
  *
  * Fails with HVD_ERR_PEER_LOST when the process has ended, HVD_ERR_SYSTEM when it cannot be read
- * (any more), or memory of either side is none. */
+ * (any more), or memory of either side is none: that does not harm a link (link_shm_fill.c). */
 #ifndef LIB_LINK_SHM_FETCH_H
 #define LIB_LINK_SHM_FETCH_H
 

@@ -9,6 +9,7 @@
  *     3 bytes over the socket: u8 how many   4 a byte with a descriptor: u8 of what
  *     5 try_receive: u16 bytes   6 peek, and consume u16 of it   7 try_send: u16 bytes
  *     8 offer, taken   9 sleep, check
+ *     255: from now on, what is offered at addresses is asked for
  *
  * Whatever it does: what is shown lies in the ring or in a segment that was passed, and can be
  * read; no more is received than was asked for; no more is taken than was offered, and it never
@@ -130,7 +131,8 @@ static bool lies_in(const unsigned char *piece, size_t nbytes, const void *memor
 static bool may_be_shown(const unsigned char *piece, size_t nbytes)
 {
     const struct link_shm *shm = link_shm_of(scene.link);
-    if (lies_in(piece, nbytes, shm->in.ring, sizeof *shm->in.ring))
+    if (lies_in(piece, nbytes, shm->in.ring, sizeof *shm->in.ring) ||
+        (shm->declines && lies_in(piece, nbytes, shm->in_fill, SHM_FILL)))
         return true;
     for (int i = 0; i < SHM_SLOTS; i++)
         if (lies_in(piece, nbytes, shm->foreign.slots[i].memory, shm->foreign.slots[i].size))
@@ -212,10 +214,27 @@ static void wait_a_little(struct fuzz_input *input)
     PROMISE(link_check(scene.link, NULL) == HVD_OK);
 }
 
+/* As if addresses could be read at first, and then not. */
+static void decline(void)
+{
+    struct link_shm *shm = link_shm_of(scene.link);
+    shm->pid = getpid();
+    link_shm_decline(shm, &(struct err){ .code = HVD_ERR_SYSTEM });
+}
+
 static void (*const steps[])(struct fuzz_input *) = {
     write_entry, write_byte, write_words, send_bytes, send_descriptor,
     receive,     use,        send_some,   offer,      wait_a_little,
 };
+
+static void step(struct fuzz_input *input)
+{
+    uint8_t what = fuzz_u8(input);
+    if (what == 255)
+        decline();
+    else
+        steps[what % (sizeof steps / sizeof *steps)](input);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -224,7 +243,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     close(before);
     begin();
     for (int i = 0; i < STEPS && input.left > 0; i++)
-        steps[fuzz_u8(&input) % (sizeof steps / sizeof *steps)](&input);
+        step(&input);
     end();
     int after = dup(STDERR_FILENO);
     close(after);

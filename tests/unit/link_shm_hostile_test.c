@@ -61,14 +61,36 @@ START_TEST(private_memory_that_cannot_be_read_is_refused)
 }
 END_TEST
 
-START_TEST(private_memory_that_is_none_is_an_error)
+/* It is as good as memory that cannot be read: the other side is asked, and says nothing. */
+START_TEST(who_offers_private_memory_that_is_none_is_waited_for_until_it_goes)
 {
     if (link_shm_of(ends[1])->pid == 0)
         return;
     refer(SHM_PRIVATE, 16, 100, 0);
-    refuses(HVD_ERR_SYSTEM);
-    ck_assert_int_eq(link_offer(ends[0], vector, VECTOR, &err), 0);
-    ck_assert_int_eq(link_offer(ends[0], vector + OFFER, OFFER, &err), 0);
+    ck_assert_int_eq(link_try_receive(ends[1], space, 100, &err), 0);
+    ck_assert(shm_may_sleep(ends[1], POLLIN));
+    link_close(ends[0]);
+    ends[0] = NULL;
+    refuses(HVD_ERR_PEER_LOST);
+}
+END_TEST
+
+START_TEST(who_asks_for_what_was_not_offered_at_an_address_is_refused)
+{
+    ck_assert_int_eq(link_offer(ends[0], shm_lent_vector(65536), 65536, &err), 65536);
+    atomic_store(&link_shm_of(ends[1])->bell.own->asked, 1);
+    ck_assert_uint_eq(link_taken(ends[0]), 0);
+    ck_assert_int_eq(shm_send_some(ends[0], vector, 1), HVD_ERR_PROTOCOL);
+}
+END_TEST
+
+START_TEST(what_is_filled_unasked_is_not_looked_at)
+{
+    size_t nbytes;
+    atomic_store(&link_shm_of(ends[0])->bell.own->filled, 7);
+    ck_assert_ptr_null(link_peek(ends[1], &nbytes));
+    ck_assert_int_eq(shm_send_some(ends[0], vector, 10), 10);
+    ck_assert_int_eq(link_try_receive(ends[1], space, 100, &err), 10);
 }
 END_TEST
 
@@ -173,7 +195,9 @@ int main(void)
     tcase_add_loop_test(tcase, an_offer_outside_of_what_is_mapped_is_refused, 0,
                         sizeof outside / sizeof *outside);
     tcase_add_test(tcase, private_memory_that_cannot_be_read_is_refused);
-    tcase_add_test(tcase, private_memory_that_is_none_is_an_error);
+    tcase_add_test(tcase, who_offers_private_memory_that_is_none_is_waited_for_until_it_goes);
+    tcase_add_test(tcase, who_asks_for_what_was_not_offered_at_an_address_is_refused);
+    tcase_add_test(tcase, what_is_filled_unasked_is_not_looked_at);
     tcase_add_loop_test(tcase, a_segment_that_is_not_what_was_said_is_refused, 0, 4);
     tcase_add_loop_test(tcase, who_offers_from_a_segment_that_never_came_is_refused, 0, 2);
     tcase_add_test(tcase, descriptors_that_nobody_wants_are_closed);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Links over shared memory whose receiver has no descriptor, or no address space, for a segment of
- * the other side: it refuses that, and what lies there comes all the same. */
+ * the other side, or that cannot read its memory any more: it refuses that, and what lies there comes
+ * all the same. */
 #include "lib/link/link_shm_impl.h"
 #include "tests/support/shm_pair.h"
 #include "tests/support/unit.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -24,6 +26,28 @@ void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_
         return __real_mmap(at, size, protection, flags, fd, offset);
     errno = ENOMEM;
     return MAP_FAILED;
+}
+
+/* So many pieces can still be read, then none; -1: all. */
+static int readable_pieces = -1;
+static int read_error;
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long nhere,
+                                const struct iovec *there, unsigned long nthere,
+                                unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long nhere,
+                                const struct iovec *there, unsigned long nthere,
+                                unsigned long flags);
+
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long nhere,
+                                const struct iovec *there, unsigned long nthere,
+                                unsigned long flags)
+{
+    if (readable_pieces == 0) {
+        errno = read_error;
+        return -1;
+    }
+    readable_pieces -= readable_pieces > 0;
+    return __real_process_vm_readv(pid, here, nhere, there, nthere, flags);
 }
 
 static void limit_descriptors(rlim_t count)
@@ -180,6 +204,106 @@ START_TEST(an_offer_from_a_segment_that_was_refused_breaks_the_link)
 }
 END_TEST
 
+/* ---- memory that cannot be read any more ---- */
+
+static const struct {
+    int pieces, error;
+} ends_of_reading[] = { { 0, EPERM }, { 0, EFAULT }, { 1, EPERM }, { 3, EFAULT }, { 5, ENOMEM } };
+
+enum { ENDS_OF_READING = sizeof ends_of_reading / sizeof *ends_of_reading };
+
+static void end_reading(int which)
+{
+    readable_pieces = ends_of_reading[which].pieces;
+    read_error = ends_of_reading[which].error;
+}
+
+START_TEST(what_cannot_be_read_any_more_is_copied)
+{
+    if (link_shm_of(ends[1])->pid == 0)
+        return;
+    end_reading(_i);
+    uint64_t offered = send_vector(vector, VECTOR);
+    ck_assert_uint_gt(offered, 0);
+    ck_assert(link_shm_of(ends[1])->declines);
+    ck_assert_uint_eq(send_vector(vector, VECTOR), 0);
+    ck_assert_uint_eq(send_vector(shm_lent_vector(OFFER), OFFER), OFFER);
+}
+END_TEST
+
+/* 7 offers, each with 10 bytes behind it, before anything of them is taken: by copies, or in place. */
+START_TEST(what_was_offered_before_keeps_its_place)
+{
+    enum { OFFERS = 7, SIZE = OFFER + 10, FROM = VECTOR - OFFERS * SIZE };
+    bool in_place = _i >= ENDS_OF_READING;
+    if (link_shm_of(ends[1])->pid == 0)
+        return;
+    link_shm_of(ends[0])->runs.at[0].start = (uintptr_t)vector;
+    link_shm_of(ends[0])->runs.at[0].end = (uintptr_t)vector + VECTOR;
+    for (int i = 0; i < OFFERS; i++) {
+        const unsigned char *data = vector + FROM + i * SIZE;
+        ck_assert_int_eq(link_offer(ends[0], data, OFFER, &err), OFFER);
+        link_shm_of(ends[0])->runs.at[0].end = (uintptr_t)vector + VECTOR;
+        ck_assert_int_eq(shm_send_some(ends[0], data + OFFER, 10), 10);
+    }
+    end_reading(_i % ENDS_OF_READING);
+    for (size_t got = 0, nbytes; got < OFFERS * SIZE; link_taken(ends[0])) {
+        const void *piece = in_place ? link_peek(ends[1], &nbytes) : NULL;
+        if (piece) {
+            memcpy(space + got, piece, nbytes = nbytes > 1000 ? nbytes / 2 : nbytes);
+            ck_assert_int_eq(link_consume(ends[1], nbytes, &err), HVD_OK);
+            got += nbytes;
+            continue;
+        }
+        ssize_t now = link_try_receive(ends[1], space + got, OFFERS * SIZE - got, &err);
+        ck_assert_msg(now >= 0, "%s", err.text);
+        got += (size_t)now;
+    }
+    ck_assert_mem_eq(space, vector + FROM, OFFERS * SIZE);
+    ck_assert_uint_eq(link_taken(ends[0]), OFFERS * OFFER);
+}
+END_TEST
+
+/* One offer that cannot be read and for which the other side was asked. */
+static void offer_and_ask(void)
+{
+    link_shm_of(ends[0])->runs.at[0].start = (uintptr_t)vector;
+    link_shm_of(ends[0])->runs.at[0].end = (uintptr_t)vector + VECTOR;
+    ck_assert_int_eq(link_offer(ends[0], vector + VECTOR - OFFER, OFFER, &err), OFFER);
+    ck_assert(shm_may_sleep(ends[0], POLLOUT));
+    end_reading(0);
+    ck_assert_int_eq(link_try_receive(ends[1], space, OFFER, &err), 0);
+}
+
+START_TEST(who_sleeps_is_woken_when_it_is_asked_and_when_it_is_answered)
+{
+    if (link_shm_of(ends[1])->pid == 0)
+        return;
+    offer_and_ask();
+    ck_assert(shm_is_readable(ends[0]));
+    ck_assert(!shm_may_sleep(ends[0], POLLOUT));
+    ck_assert(shm_may_sleep(ends[1], POLLIN));
+    ck_assert_uint_eq(link_taken(ends[0]), 0);
+    ck_assert(shm_is_readable(ends[1]));
+    ck_assert(shm_may_sleep(ends[0], POLLOUT));
+    ck_assert(!shm_may_sleep(ends[1], POLLIN));
+    ck_assert_int_eq(link_try_receive(ends[1], space, OFFER, &err), SHM_FILL);
+    ck_assert_mem_eq(space, vector + VECTOR - OFFER, SHM_FILL);
+}
+END_TEST
+
+START_TEST(who_was_asked_and_goes_is_not_waited_for)
+{
+    if (link_shm_of(ends[1])->pid == 0)
+        return;
+    offer_and_ask();
+    link_close(ends[0]);
+    ends[0] = NULL;
+    ck_assert(!shm_may_sleep(ends[1], POLLIN));
+    ck_assert_int_eq(link_try_receive(ends[1], space, OFFER, &err), HVD_ERR_PEER_LOST);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("link_shm_refusal");
@@ -190,6 +314,10 @@ int main(void)
     tcase_add_loop_test(tcase, a_slot_whose_segment_was_refused_may_get_another, 0, LACKS);
     tcase_add_loop_test(tcase, a_slot_that_was_mapped_may_be_refused, 0, LACKS);
     tcase_add_loop_test(tcase, an_offer_from_a_segment_that_was_refused_breaks_the_link, 0, LACKS);
+    tcase_add_loop_test(tcase, what_cannot_be_read_any_more_is_copied, 0, 3);
+    tcase_add_loop_test(tcase, what_was_offered_before_keeps_its_place, 0, 2 * ENDS_OF_READING);
+    tcase_add_test(tcase, who_sleeps_is_woken_when_it_is_asked_and_when_it_is_answered);
+    tcase_add_test(tcase, who_was_asked_and_goes_is_not_waited_for);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

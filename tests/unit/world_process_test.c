@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library as a guest of the process: forks, descriptors, threads, signals and the ends of
- * processes. */
+/* The library as a guest of the process: forks, descriptors, threads, signals, the ends of
+ * processes, and their secrets. */
 #include "lib/hvd.h"
 #include "tests/support/ranks.h"
 #include "tests/support/unit.h"
@@ -12,6 +12,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -339,6 +341,50 @@ START_TEST(nothing_is_left_open_or_running_after_shutdown)
 }
 END_TEST
 
+/* --- memory that no other process may read --- */
+
+/* Other memory where the kernel has none of that kind. */
+static float *get_secret(size_t nbytes)
+{
+    void *memory = MAP_FAILED;
+#ifdef SYS_memfd_secret
+    int fd = (int)syscall(SYS_memfd_secret, 0);
+    if (fd >= 0 && ftruncate(fd, (off_t)nbytes) == 0)
+        memory = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        close(fd);
+#endif
+    if (memory == MAP_FAILED)
+        memory = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    return memory;
+}
+
+/* Large enough to be read at its address, if it could be. */
+static int sum_secrets(int rank)
+{
+    enum { COUNT = 4 << 20 };
+    float *secret = get_secret(COUNT * sizeof *secret);
+    init_world();
+    for (int round = 1; round <= 2; round++) {
+        for (int i = 0; i < COUNT; i++)
+            secret[i] = (float)((rank + 1) * round + i % 100);
+        REQUIRE_STATUS(hvd_allreduce("secret", secret, secret, COUNT, HVD_FLOAT32, HVD_SUM),
+                       HVD_OK);
+        for (int i = 0; i < COUNT; i++)
+            if (secret[i] != (float)(3 * round + i % 100 * 2))
+                REQUIRE(!"the sum");
+    }
+    munmap(secret, COUNT * sizeof *secret);
+    return leave_world();
+}
+
+START_TEST(tensors_may_lie_in_memory_that_no_other_process_can_read)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, sum_secrets);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("world_process");
@@ -356,5 +402,6 @@ int main(void)
     tcase_add_test(tcase, who_waits_sleeps_even_when_its_event_was_closed);
     tcase_add_test(tcase, nothing_is_left_open_or_running_after_shutdown);
     tcase_add_test(tcase, no_thread_of_ours_takes_the_signals_of_the_program);
+    tcase_add_test(tcase, tensors_may_lie_in_memory_that_no_other_process_can_read);
     return unit_run(suite);
 }
