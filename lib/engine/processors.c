@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { GROUP_SIZE = 1024 };
+
 static int least(int a, int b)
 {
     return a < b ? a : b;
@@ -27,12 +29,38 @@ int processors_of_quota(const char *text)
     return count < 1 << 20 ? (int)count : 0;
 }
 
-int processors_shared(int online, int own, int quota)
+int processors_shared(int online, int all, int own, int quota)
 {
     int count = online > 0 ? online : 1;
+    if (all > 0)
+        count = least(count, all);
     if (own > 1)
         count = least(count, own);
     return quota > 0 ? least(count, quota) : count;
+}
+
+/* ---- the quotas of control groups ---- */
+
+static bool names(const char *list, size_t length, const char *controller)
+{
+    size_t size = strlen(controller);
+    for (const char *end = list + length; list < end; list += strcspn(list, ",:") + 1)
+        if (strcspn(list, ",:") == size && strncmp(list, controller, size) == 0)
+            return true;
+    return length == 0 && size == 0;
+}
+
+bool processors_group(char *path, size_t size, const char *text, const char *controller)
+{
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *list = strchr(line, ':'), *at = list ? strchr(list + 1, ':') : NULL;
+        if (!at || !names(list + 1, (size_t)(at - list - 1), controller))
+            continue;
+        int length = (int)strcspn(at + 1, "\n");
+        return at[1] == '/' && snprintf(path, size, "%.*s", length, at + 1) < (int)size &&
+               !strstr(path, "/..");
+    }
+    return false;
 }
 
 /* Appends a small file; nothing if it cannot be read. */
@@ -47,21 +75,57 @@ static void append_file(char *text, size_t size, const char *path)
     close(fd);
 }
 
-/* Of control groups of version 2, or 1. */
+static const struct version {
+    const char *controller, *mount, *files[2];
+} versions[] = {
+    { "", "/sys/fs/cgroup", { "cpu.max", NULL } },
+    { "cpu", "/sys/fs/cgroup/cpu", { "cpu.cfs_quota_us", "cpu.cfs_period_us" } },
+};
+
+static int quota_of(const struct version *version, const char *group)
+{
+    char text[128] = "", file[GROUP_SIZE + 64];
+    for (int i = 0; i < 2 && version->files[i]; i++) {
+        snprintf(file, sizeof file, "%s%s/%s", version->mount, group, version->files[i]);
+        append_file(text, sizeof text, file);
+    }
+    return processors_of_quota(text);
+}
+
+/* The least of our group's and of those in which it lies; 0: none. */
+static int least_quota(const struct version *version, const char *groups)
+{
+    char group[GROUP_SIZE];
+    int count = 0;
+    if (!processors_group(group, sizeof group, groups, version->controller))
+        *group = '\0';
+    for (;;) {
+        int quota = quota_of(version, group);
+        count = quota > 0 && (count == 0 || quota < count) ? quota : count;
+        if (!*group)
+            return count;
+        *strrchr(group, '/') = '\0';
+    }
+}
+
 static int quota(void)
 {
-    char text[128] = "";
-    append_file(text, sizeof text, "/sys/fs/cgroup/cpu.max");
-    if (*text)
-        return processors_of_quota(text);
-    append_file(text, sizeof text, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-    append_file(text, sizeof text, "/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-    return processors_of_quota(text);
+    char groups[4096] = "";
+    int count = 0;
+    append_file(groups, sizeof groups, "/proc/self/cgroup");
+    for (size_t i = 0; i < sizeof versions / sizeof *versions && count == 0; i++)
+        count = least_quota(&versions[i], groups);
+    return count;
+}
+
+/* Those that a process may run on; 0 if that cannot be found out. */
+static int allowed(pid_t pid)
+{
+    cpu_set_t set;
+    return sched_getaffinity(pid, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
 int processors_count(void)
 {
-    cpu_set_t own;
-    int count = sched_getaffinity(0, sizeof own, &own) == 0 ? CPU_COUNT(&own) : 0;
-    return processors_shared((int)sysconf(_SC_NPROCESSORS_ONLN), count, quota());
+    return processors_shared((int)sysconf(_SC_NPROCESSORS_ONLN), allowed(1), allowed(0), quota());
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many processors the ranks of this host have between them, as far as this process can tell: the
- * host's, or those that it is kept to (a container's set, a quota of its control group). A process
- * that is bound to one processor is taken for a rank that has it to itself. */
+ * host's, or those that it is kept to: a container's set, as its first process has it; a quota of its
+ * control group, or of one in which that lies. A process that may use one processor where the first
+ * process may use more was bound, and is taken for a rank that has it to itself. */
 #ifndef LIB_ENGINE_PROCESSORS_H
 #define LIB_ENGINE_PROCESSORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
 
 /* At least 1. */
 int processors_count(void);
@@ -12,7 +16,12 @@ int processors_count(void);
  * 100000", "-1 100000", and what is no quota. */
 int processors_of_quota(const char *text);
 
-/* Of `online` ones, by how many this process may run on, and by its quota (0: none). */
-int processors_shared(int online, int own, int quota);
+/* Of `online` ones, by how many the first process of this container or host may run on (0: unknown),
+ * how many this process may, and its quota (0: none). */
+int processors_shared(int online, int all, int own, int quota);
+
+/* The control group of a process, "/a/b", in the text of /proc/PID/cgroup: that of version 1 which has
+ * `controller`, or of version 2 (""). False: none, or one that this process cannot see. */
+bool processors_group(char *path, size_t size, const char *text, const char *controller);
 
 #endif

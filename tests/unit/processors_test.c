@@ -29,19 +29,53 @@ START_TEST(a_quota_is_processors_rounded_up)
 END_TEST
 
 static const struct {
-    int online, own, quota, count;
+    int online, all, own, quota, count;
 } hosts[] = {
-    { 8, 8, 0, 8 },                                  /* nothing is limited */
-    { 8, 1, 0, 8 },                                  /* each rank is bound to one */
-    { 8, 4, 0, 4 },                                  /* a container's */
-    { 8, 8, 3, 3 },  { 8, 2, 6, 2 }, { 8, 0, 0, 8 }, /* nobody knows */
-    { -1, 0, 0, 1 },
+    { 8, 8, 8, 0, 8 }, /* nothing is limited */
+    { 8, 8, 1, 0, 8 }, /* each rank is bound to one */
+    { 8, 8, 4, 0, 4 }, /* so many are all ranks bound to, by whoever started them */
+    { 8, 4, 4, 0, 4 }, /* a container's */
+    { 8, 4, 1, 0, 4 }, /* and each rank is bound to one of them */
+    { 8, 1, 1, 0, 1 }, /* that is all there is */
+    { 8, 8, 8, 3, 3 },  { 8, 8, 2, 6, 2 }, { 8, 0, 0, 0, 8 }, /* nobody knows */
+    { -1, 0, 0, 0, 1 },
 };
 
 START_TEST(ranks_share_what_they_are_kept_to)
 {
-    ck_assert_int_eq(processors_shared(hosts[_i].online, hosts[_i].own, hosts[_i].quota),
-                     hosts[_i].count);
+    ck_assert_int_eq(
+        processors_shared(hosts[_i].online, hosts[_i].all, hosts[_i].own, hosts[_i].quota),
+        hosts[_i].count);
+}
+END_TEST
+
+static const struct {
+    const char *text, *controller, *path;
+} groups[] = {
+    { "0::/user.slice/a.scope\n", "", "/user.slice/a.scope" },
+    { "0::/\n", "", "/" },
+    { "0::/a:b\n", "", "/a:b" },
+    { "9:name=systemd:/x\n2:cpuacct,cpu:/docker/1\n0::/y\n", "cpu", "/docker/1" },
+    { "9:name=systemd:/x\n2:cpuacct,cpu:/docker/1\n0::/y\n", "", "/y" },
+    { "1:cpu:/", "cpu", "/" },
+    { "3:cpuset:/a\n2:cpuacct:/b\n", "cpu", NULL },
+    { "0::/../outside\n", "", NULL },
+    { "0::/far too long for the place that there is for it\n", "", NULL },
+    { "no group\n", "", NULL },
+    { "1:\n", "", NULL },
+    { "1:pid:/a\n", "cpu", NULL },
+    { "0::a\n", "", NULL },
+    { "0::", "", NULL },
+    { "", "", NULL },
+};
+
+START_TEST(a_group_is_found_by_its_controller)
+{
+    char path[32];
+    bool found = processors_group(path, sizeof path, groups[_i].text, groups[_i].controller);
+    ck_assert_int_eq(found, groups[_i].path != NULL);
+    if (found)
+        ck_assert_str_eq(path, groups[_i].path);
 }
 END_TEST
 
@@ -58,6 +92,8 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, a_quota_is_processors_rounded_up, 0, sizeof quotas / sizeof *quotas);
     tcase_add_loop_test(tcase, ranks_share_what_they_are_kept_to, 0, sizeof hosts / sizeof *hosts);
+    tcase_add_loop_test(tcase, a_group_is_found_by_its_controller, 0,
+                        sizeof groups / sizeof *groups);
     tcase_add_test(tcase, this_host_has_one_at_least);
     return unit_run(suite);
 }
