@@ -6,6 +6,7 @@
 #include "lib/engine/tuner.h"
 #include "lib/join/bootstrap.h"
 #include "lib/join/news.h"
+#include "lib/link/descriptor.h"
 #include "lib/link/link_striped.h"
 #include "lib/link/linker.h"
 #include "lib/link/socket.h"
@@ -158,9 +159,24 @@ void world_stop(struct world *world)
     engine_stop(world->engine);
 }
 
+/* A program that has closed all descriptors has closed ours, too (closefrom(3)): threads that sleep
+ * on them cannot be woken, and what has their numbers now may be the program's. */
+static bool has_lost_descriptors(const struct world *world)
+{
+    return !descriptor_is_event(has_rendezvous(world) ? world->news.stop_fd
+                                                      : engine_wake_fd(world->engine));
+}
+
 void world_leave(struct world *world)
 {
     struct err reason = { .code = HVD_OK };
+    if (has_lost_descriptors(world)) {
+        log_line(
+            LOG_WARNING, world_place(world)->rank,
+            "hvd_shutdown: the program has closed descriptors of the library (closefrom or close): "
+            "its threads stay, and the other ranks are not told");
+        return;
+    }
     if (has_rendezvous(world)) {
         news_stop(&world->news); /* that the rendezvous hangs up after GOODBYE is no news */
         failure_listen(&world->failure, NULL, NULL); /* GOODBYE says it */

@@ -161,7 +161,8 @@ void engine_stop(struct engine *engine)
             set_fail_all(engine->sets[id], &reason);
     pthread_cond_broadcast(&engine->changed);
     pthread_cond_signal(&engine->rest);
-    eventfd_write(engine->wake_fd, 1);
+    if (descriptor_is_event(engine->wake_fd))
+        eventfd_write(engine->wake_fd, 1);
     engine_unlock(engine);
 }
 

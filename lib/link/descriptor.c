@@ -8,11 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct {
@@ -113,6 +113,13 @@ int descriptor_event(void)
     int fd = keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     end(&held);
     return fd;
+}
+
+/* The kernel gives what has no file system no type. */
+bool descriptor_is_event(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == 0;
 }
 
 int descriptor_epoll(void)

@@ -214,6 +214,43 @@ START_TEST(an_exec_of_the_program_inherits_nothing_from_us)
 }
 END_TEST
 
+enum { FDS_CLOSED = 1024 };
+
+/* What was not open `before`, as closefrom() does it. By the bare call: a thread sanitizer would say
+ * that this is a race with who uses them, and be right. */
+static void close_new(const bool before[FDS_CLOSED])
+{
+    for (int fd = 3; fd < FDS_CLOSED; fd++)
+        if (!before[fd])
+            syscall(SYS_close, fd);
+}
+
+/* Rank 1 hears of it when the process ends. */
+static int leave_without_descriptors(int rank)
+{
+    bool before[FDS_CLOSED];
+    int32_t sum;
+    for (int fd = 0; fd < FDS_CLOSED; fd++)
+        before[fd] = fcntl(fd, F_GETFD) >= 0;
+    init_world();
+    REQUIRE_STATUS(sum_of_ranks("a", &sum), HVD_OK);
+    if (rank == 1) {
+        REQUIRE(sum_of_ranks("b", &sum) != HVD_OK);
+        require_text("rank 0");
+        return leave_world();
+    }
+    close_new(before);
+    REQUIRE_STATUS(hvd_shutdown(), HVD_OK);
+    REQUIRE(hvd_is_initialized() == 0);
+    return 0;
+}
+
+START_TEST(who_has_closed_all_descriptors_can_leave)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, leave_without_descriptors);
+}
+END_TEST
+
 /* The first that has been opened is the one that wakes whoever waits. */
 static void close_first_event(void)
 {
@@ -399,6 +436,7 @@ int main(void)
     tcase_add_loop_test(tcase, what_a_program_writes_to_closed_standard_streams_reaches_no_link, 2,
                         5);
     tcase_add_test(tcase, an_exec_of_the_program_inherits_nothing_from_us);
+    tcase_add_test(tcase, who_has_closed_all_descriptors_can_leave);
     tcase_add_test(tcase, who_waits_sleeps_even_when_its_event_was_closed);
     tcase_add_test(tcase, nothing_is_left_open_or_running_after_shutdown);
     tcase_add_test(tcase, no_thread_of_ours_takes_the_signals_of_the_program);
