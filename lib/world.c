@@ -175,6 +175,8 @@ void world_leave(struct world *world)
             LOG_WARNING, world_place(world)->rank,
             "hvd_shutdown: the program has closed descriptors of the library (closefrom or close): "
             "its threads stay, and the other ranks are not told");
+        news_abandon(&world->news);
+        engine_abandon(world->engine);
         return;
     }
     if (has_rendezvous(world)) {

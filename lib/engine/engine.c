@@ -229,6 +229,12 @@ void engine_destroy(struct engine *engine)
     free(engine);
 }
 
+void engine_abandon(struct engine *engine)
+{
+    if (engine->has_thread)
+        pthread_detach(engine->thread);
+}
+
 /* ---- handles ---- */
 
 static bool is_done(const void *arg)

@@ -50,6 +50,9 @@ void engine_stop(struct engine *engine);
 /* Once nobody is inside any more: says goodbye to the neighbours, frees everything. NULL is fine. */
 void engine_destroy(struct engine *engine);
 
+/* Instead of that: leaves its thread to itself, which may use it until the process ends. */
+void engine_abandon(struct engine *engine);
+
 /* What a caller wants; see hvd.h for each kind. */
 struct submission {
     enum collective_kind kind;

@@ -82,3 +82,9 @@ void news_stop(struct news *news)
     descriptor_close(news->stop_fd);
     news->running = false;
 }
+
+void news_abandon(struct news *news)
+{
+    if (news->running)
+        pthread_detach(news->thread);
+}

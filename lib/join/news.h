@@ -34,4 +34,8 @@ int news_start(struct news *news, struct join_connection *connection, struct fai
 /* Ends the thread. Not started is fine, as long as the struct is zero. */
 void news_stop(struct news *news);
 
+/* Leaves the thread to itself, which may use the struct, and what it borrows, until the process
+ * ends. */
+void news_abandon(struct news *news);
+
 #endif
