@@ -421,6 +421,7 @@ endif
 
 program_tests = \
 	tests/layering.sh \
+	tests/program/bootstrap_test.sh \
 	tests/program/install_test.sh \
 	tests/program/man_test.sh
 
@@ -576,6 +577,12 @@ thread_scripts = \
 	tests/program/launch_test.sh \
 	tests/program/output_test.sh \
 	tests/program/world_test.sh
+
+# How many there are, for ./bootstrap
+count-tests:
+	@set x $(TESTS); shift; echo $$#
+count-thread-tests:
+	@set x $(thread_tests); shift; echo $$#
 
 # How tests are run
 TEST_EXTENSIONS = .sh

@@ -1,0 +1,110 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What ./bootstrap installs for which purpose, what it refuses, and what it says at its end. It runs in a tree of its own
+# that has a configure and Makefiles of a few lines; dpkg-query and apt-get only write down what they are asked.
+. "$srcdir/tests/tap.sh"
+
+if [ "$SANITIZERS" != no ]; then
+    skip "bootstrap" "nothing of it depends on sanitizers"
+    finish
+    exit 0
+fi
+
+tree=$tmp/tree
+mkdir -p "$tree/build-aux" "$tmp/bin"
+cp "$srcdir/bootstrap" "$tree"
+cp "$srcdir/build-aux/packages.txt" "$srcdir/build-aux/check.mk" "$tree/build-aux"
+
+cat >"$tree/configure" <<'END'
+#!/bin/sh
+mkdir tests
+echo "$PWD" >>../configured
+printf 'echo "$*" >>../rechecked\n' >config.status && chmod +x config.status
+cat >Makefile <<'.'
+all Makefile config.h:
+count-tests count-thread-tests: ; @echo 1
+TESTS = one
+check check-threads:
+	@test -z "$(TESTS)" || { cp ../results tests/one.trs; cp ../said tests/one.log; ! grep -q FAIL ../results; }
+.
+END
+cat >"$tmp/bin/dpkg-query" <<END
+#!/bin/sh
+for package; do :; done
+! grep -qx "\$package" "$tmp/installed" || echo "ii "
+END
+cat >"$tmp/bin/apt-get" <<END
+#!/bin/sh
+[ "\$1" = update ] && exit
+for word; do
+    case \$word in install | -*) ;; *) echo "\$word" ;; esac
+done >"$tmp/asked"
+[ ! -e "$tmp/no-network" ] || exit 100
+cat "$tmp/asked" >>"$tmp/installed"
+END
+printf '#!/bin/sh\n[ "$1" != -n ] || shift\nexec "$@"\n' >"$tmp/bin/sudo"
+chmod +x "$tree/configure" "$tmp/bin"/*
+
+bootstrap() { run env PATH="$tmp/bin:$PATH" "$tree/bootstrap" "$@"; }
+packages() { sed 's/#.*//; /^$/d' "$tree/build-aux/packages.txt" | grep -E "	($1)\$" | cut -f1; }
+
+# What is refused
+while IFS='|' read -r arguments text; do
+    # shellcheck disable=SC2086  # a row's words
+    bootstrap $arguments
+    ok "'bootstrap $arguments' is refused in one line, status 2" refused bootstrap 2 "$text"
+done <<.
+|one of build, demo, check and packages
+biuld|'biuld' is not one of
+build demo|takes no argument, so not 'demo'
+check --fast|takes no argument, so not '--fast'
+--help me|takes no argument, so not 'me'
+packages|packages takes one of
+packages tests|packages takes one of
+packages build demo|packages takes one of
+.
+bootstrap --help
+is "--help is no mistake" "0 4" "$status $(grep -c '^  ./bootstrap ' "$tmp/out")"
+
+# What is installed
+for row in 'build:compiler|build|programs|library' 'demo:compiler|build|programs|library|examples' 'check:.*'; do
+    goal=${row%%:*} purposes=${row#*:}
+    bootstrap packages "$goal"
+    is "'packages $goal' prints what it needs" "$(packages "$purposes")" "$(cat "$tmp/out")"
+    : >"$tmp/installed" && : >"$tmp/no-network"
+    bootstrap "$goal"
+    is "'$goal' installs that and nothing else" "$(packages "$purposes")" "$(cat "$tmp/asked")"
+    is "and fails where that fails" 100 "$status"
+done
+bootstrap packages build
+unlike "a build installs no browser, no server and no firewall" 'chromium|openssh|nftables|mandoc|curl' "$tmp/out"
+rm "$tmp/no-network"
+
+# A build and what comes next
+: >"$tmp/installed"
+bootstrap build
+is "a build ends well" 0 "$status"
+like "and says how a job is run" 'build/src/hvdrun -np 2 ' "$tmp/err"
+like "and how to install" 'make -C build install' "$tmp/err"
+bootstrap build
+is "run again it configures nothing" "1 " "$(wc -l <"$tree/configured") $(cat "$tree/rechecked" 2>/dev/null)"
+packages examples >>"$tmp/installed"
+bootstrap build
+is "it configures again, as it was, when packages have come" "--quiet --recheck" "$(head -n 1 "$tree/rechecked")"
+
+# The check
+printf ':test-result: PASS\n:test-result: SKIP\n' >"$tree/results"
+echo 'SKIP: tests/one 2 - b # SKIP no c' >"$tree/said"
+bootstrap check
+is "a check in which nothing fails ends well" 0 "$status"
+is "its last line has the result" "3 passed, 0 failed, 3 skipped" "$(tail -n 1 "$tmp/out")"
+like "it says how many tests there are" ' 3 of 3 tests have ended$' "$tmp/err"
+like "and what was left out, and why" 'build-tsan/tests/one: 2 - b # SKIP no c$' "$tmp/err"
+printf ':test-result: FAIL\n' >"$tree/results"
+echo 'not ok 1 - it broke' >"$tree/said"
+bootstrap check
+is "one in which something fails does not" 1 "$status"
+is "and counts that" "0 passed, 3 failed, 0 skipped" "$(tail -n 1 "$tmp/out")"
+like "it shows what failed" 'it broke' "$tmp/out"
+like "and how many of all" ' 3 of 3 tests have ended, 3 of them failed$' "$tmp/err"
+finish
