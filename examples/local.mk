@@ -64,6 +64,7 @@ if PROGRAMS
 bin_PROGRAMS += examples/hvd-bandwidth
 examples_hvd_bandwidth_SOURCES = examples/bandwidth.c
 examples_hvd_bandwidth_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+examples_hvd_bandwidth_LDFLAGS = $(AM_LDFLAGS) $(LIBHVD_RPATH)
 examples_hvd_bandwidth_LDADD = examples/libbandwidth.la lib/libhvd.la
 dist_bin_SCRIPTS += examples/hvd-tune
 endif

@@ -4,7 +4,8 @@
 noinst_LTLIBRARIES += lib/base/libbase.la lib/libhvd_internal.la
 lib_LTLIBRARIES += lib/libhvd.la
 include_HEADERS += lib/hvd.h lib/hvd_device.h lib/hvd_optimizer.h lib/hvd_training.h
-pkgconfig_DATA += lib/hvd.pc
+paths_install += $(pkgconfigdir)/hvd.pc:lib/hvd.pc.in
+EXTRA_DIST += lib/hvd.pc.in
 
 lib_base_libbase_la_SOURCES = \
 	lib/base/algorithm_names.c lib/base/algorithm_names.h \

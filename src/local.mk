@@ -79,9 +79,6 @@ src/completions/_hvdrun: src/hvdrun$(EXEEXT)
 
 # systemd's unit of hvdrendezvousd
 if SYSTEMD_UNITS
-nodist_systemdsystemunit_DATA = src/hvdrendezvousd.service
+paths_install += $(systemdsystemunitdir)/hvdrendezvousd.service:src/hvdrendezvousd.service.in
 endif
-CLEANFILES += src/hvdrendezvousd.service
-src/hvdrendezvousd.service: src/hvdrendezvousd.service.in Makefile
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(SED) -e 's,[@]bindir@,$(bindir),g' -e 's,[@]sysconfdir@,$(sysconfdir),g' \
-		$(srcdir)/src/hvdrendezvousd.service.in >$@.new && mv $@.new $@
+EXTRA_DIST += src/hvdrendezvousd.service.in

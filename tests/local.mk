@@ -532,7 +532,7 @@ EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/support/fit.sh 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
 check_DATA = tests/stage.stamp
-tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) lib/hvd.h lib/hvd.pc $(man_MANS)
+tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) lib/hvd.h lib/hvd.pc.in $(man_MANS)
 	@rm -rf tests/stage && $(MAKE) $(AM_MAKEFLAGS) install DESTDIR=$(stage) >/dev/null && touch $@
 CLEANFILES += tests/stage.stamp
 clean-local:
@@ -577,6 +577,10 @@ thread_scripts = \
 	tests/program/launch_test.sh \
 	tests/program/output_test.sh \
 	tests/program/world_test.sh
+
+# Where something is installed, for install_test.sh
+print-directory:
+	@echo $($(DIRECTORY))
 
 # How many there are, for ./bootstrap
 count-tests:

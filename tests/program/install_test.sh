@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What "make install" leaves: a header that C and C++ take, a library that exports its interface only and needs little, and pkg-config.
+# What "make install" leaves: a header that C and C++ take, a library that exports its interface only and needs little, and
+# pkg-config; all that also under a prefix that only "make install" is told, as in make install prefix=$HOME/.local.
 . "$srcdir/tests/tap.sh"
 
 include=$STAGE$INCLUDEDIR lib=$STAGE$LIBDIR
@@ -50,4 +51,44 @@ make -C "$builddir" install DESTDIR="$tmp/stage" >"$tmp/out" 2>&1 </dev/null
 ok "make install works once more" [ -f "$tmp/stage$INCLUDEDIR/hvd.h" ]
 make -C "$builddir" uninstall DESTDIR="$tmp/stage" >"$tmp/out" 2>&1 </dev/null
 is "make uninstall leaves no file" '' "$(find "$tmp/stage" ! -type d)"
+
+# Another prefix than configure was told
+elsewhere=$tmp/elsewhere
+at_elsewhere() { # VARIABLE: its value below the other prefix
+    make -s --no-print-directory -C "$builddir" print-directory DIRECTORY="$1" prefix="$elsewhere"
+}
+make -C "$builddir" install prefix="$elsewhere" >"$tmp/out" 2>&1 </dev/null
+elsewhere_lib=$(at_elsewhere libdir)
+export PKG_CONFIG_PATH="$elsewhere_lib/pkgconfig"
+is "hvd.pc names the prefix of that make install" "$elsewhere $elsewhere_lib $(at_elsewhere includedir)" \
+    "$(for name in prefix libdir includedir; do pkg-config --variable=$name hvd; done | tr '\n' ' ' | sed 's/ $//')"
+pkgconf="$(pkg-config --cflags --libs hvd) -Wl,-rpath,$(pkg-config --variable=libdir hvd)"
+# shellcheck disable=SC2086
+ok "a program compiles with it" $CC -std=c11 $flags "$tmp/program.c" -o "$tmp/program" $pkgconf
+run "$tmp/program"
+is "and finds the library" 0 "$status"
+like "so does one that libtool links" "^libdir='$elsewhere_lib'\$" "$elsewhere_lib/libhvd.la"
+if [ -x "$HVDRUN" ]; then
+    cat >"$tmp/two.c" <<-.
+	#include <hvd.h>
+	int main(void) { return hvd_init() == HVD_OK && hvd_size() == 2 && hvd_shutdown() == HVD_OK ? 0 : 1; }
+.
+    # shellcheck disable=SC2086
+    $CC $flags "$tmp/two.c" -o "$tmp/two" $pkgconf
+    run "$elsewhere/bin/hvdrun" -np 2 "$tmp/two"
+    is "hvdrun runs it as a job, with the hvdagent that was installed there" 0 "$status"
+    run "$elsewhere/bin/hvdrun" -np 2 "$elsewhere/bin/hvd-bandwidth" -b 8 -e 8
+    is "hvd-bandwidth finds the library, too" 0 "$status"
+    unit=$(find "$elsewhere" -name hvdrendezvousd.service)
+    if [ -n "$unit" ]; then
+        like "systemd is told where hvdrendezvousd is" "^ExecStart=$elsewhere/bin/hvdrendezvousd " "$unit"
+    else
+        skip "systemd is told where hvdrendezvousd is" "configured without systemd's units"
+    fi
+fi
+make -C "$builddir" uninstall prefix="$elsewhere" >"$tmp/out" 2>&1 </dev/null
+is "make uninstall with that prefix leaves no file" '' "$(find "$elsewhere" ! -type d)"
+make -C "$builddir" install prefix=/opt/hvd DESTDIR="$tmp/stage" >"$tmp/out" 2>&1 </dev/null
+is "in a staging directory it names what the prefix will be" /opt/hvd \
+    "$(PKG_CONFIG_PATH=$(find "$tmp/stage/opt/hvd" -name pkgconfig) pkg-config --variable=prefix hvd)"
 finish
