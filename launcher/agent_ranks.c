@@ -193,6 +193,8 @@ int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *er
     return HVD_OK;
 }
 
+/* By number: the group of a rank is nobody else's as long as agent_reap() has not waited for the rank,
+ * and from then on the rank is not running. */
 void agent_signal_ranks(struct agent *agent, int signum)
 {
     for (int i = 0; i < agent->nranks; i++)

@@ -163,6 +163,7 @@ int keeper_fork(const struct keeper_times *times)
     sigaddset(&watched, SIGINT);
     sigaddset(&watched, SIGHUP);
     process_tree_adopt();
+    signal(SIGCHLD, SIG_DFL); /* if it is ignored, the kernel waits for the agent in our place */
     sigprocmask(SIG_BLOCK, &watched, &before);
     keeper.agent = fork();
     if (keeper.agent == 0) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding descendants by the parents that /proc tells; see process_tree.h.
- * A process that forks while we look may be missed: the caller looks again until none is left. */
+ * A process that forks while we look may be missed: the caller looks again until none is left. A
+ * process that ends while we look may leave its number to another one, which gets no signal. */
 #include "launcher/process_tree.h"
 
+#include "launcher/process_handle.h"
 #include "launcher/xalloc.h"
 #include "lib/base/text.h"
 
@@ -20,12 +22,6 @@
 /* From so many descendants on they are stopped before they are killed; how often new ones are
  * looked for. */
 enum { FREEZE_FROM = 64, FREEZE_PASSES = 20 };
-
-struct process {
-    pid_t pid, parent;
-    char state;
-    bool below; /* a descendant of this process */
-};
 
 struct process_table {
     struct process *list;
@@ -51,28 +47,6 @@ int process_tree_children(pid_t **children)
     return count;
 }
 
-/* "PID (NAME) STATE PPID ...", where NAME may hold anything, also ") ". */
-static bool read_process(int proc, const char *name, struct process *process)
-{
-    char path[64], stat[512];
-    snprintf(path, sizeof path, "%.20s/stat", name);
-    int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, stat, sizeof stat - 1);
-    close(fd);
-    if (n <= 0)
-        return false;
-    stat[n] = '\0';
-    const char *after_name = strrchr(stat, ')');
-    char state;
-    int parent;
-    if (!after_name || sscanf(after_name + 1, " %c %d", &state, &parent) != 2)
-        return false;
-    *process = (struct process){ .pid = (pid_t)atoi(name), .parent = parent, .state = state };
-    return true;
-}
-
 static void read_table(struct process_table *table)
 {
     DIR *dir = opendir("/proc");
@@ -81,7 +55,7 @@ static void read_table(struct process_table *table)
     for (struct dirent *entry; (entry = readdir(dir));) {
         struct process process;
         if (!isdigit((unsigned char)entry->d_name[0]) ||
-            !read_process(dirfd(dir), entry->d_name, &process))
+            !process_read(&process, dirfd(dir), entry->d_name))
             continue;
         if (table->count == table->capacity) {
             table->capacity = table->capacity ? 2 * table->capacity : 256;
@@ -153,6 +127,22 @@ static int count_alive(const struct process_table *table)
     return count;
 }
 
+/* To this very process: the number that `seen` had may be another process's by now, one that is no
+ * descendant of ours. A descendant whose parent has ended meanwhile has another one of our tree. */
+static void signal_seen(const struct process_table *table, const struct process *seen, int signum)
+{
+    struct process_handle handle;
+    struct process now;
+    char path[32];
+    if (!process_handle_open(&handle, seen->pid))
+        return;
+    snprintf(path, sizeof path, "/proc/%d", (int)seen->pid);
+    if (process_read(&now, AT_FDCWD, path) && now.started == seen->started &&
+        is_below(table, now.parent, getpid()))
+        process_handle_signal(&handle, signum);
+    process_handle_close(&handle);
+}
+
 static bool moves(const struct process *process)
 {
     return is_alive(process) && process->state != 'T' && process->state != 't';
@@ -165,7 +155,7 @@ static int stop_all(const struct process_table *table)
     for (size_t i = 0; i < table->count; i++) {
         if (!moves(&table->list[i]))
             continue;
-        kill(table->list[i].pid, SIGSTOP);
+        signal_seen(table, &table->list[i], SIGSTOP);
         count++;
     }
     return count;
@@ -186,11 +176,12 @@ static bool is_zombie(int proc, pid_t pid)
     char name[16];
     struct process process;
     snprintf(name, sizeof name, "%d", (int)pid);
-    return !read_process(proc, name, &process) || process.state == 'Z';
+    return !process_read(&process, proc, name) || process.state == 'Z';
 }
 
 /* Whoever forks and ends at once is gone when a look at all processes comes to it; but it, or its
- * child, is ours then, and our children are listed in a moment. Returns how many lived. */
+ * child, is ours then, and our children are listed in a moment. The number of a child is not given
+ * away before we have waited for it, so it is signalled by number. Returns how many lived. */
 static int kill_children(const pid_t *spared, int nspared)
 {
     pid_t *children;
@@ -219,35 +210,39 @@ int process_tree_signal(int signum, const pid_t *spared, int nspared)
             continue;
         count++;
         if (signum != 0)
-            kill(table.list[i].pid, signum);
+            signal_seen(&table, &table.list[i], signum);
     }
     free(table.list);
     int children = signum == SIGKILL ? kill_children(spared, nspared) : 0;
     return count > children ? count : children;
 }
 
-static int by_number(const void *a, const void *b)
+/* By pid, and those of one pid by their start. */
+static int by_identity(const void *a, const void *b)
 {
-    return (*(const pid_t *)a > *(const pid_t *)b) - (*(const pid_t *)a < *(const pid_t *)b);
+    const struct stopped_process *x = a, *y = b;
+    int order = (x->pid > y->pid) - (x->pid < y->pid);
+    return order != 0 ? order : (x->started > y->started) - (x->started < y->started);
 }
 
 /* Adds those that move; in order, each once. Returns how many there are then. */
-static int remember(pid_t **list, int count, const struct process_table *table)
+static int remember(struct stopped_process **list, int count, const struct process_table *table)
 {
     int kept = 0;
     *list = xreallocarray(*list, (size_t)count + table->count + 1, sizeof **list);
     for (size_t i = 0; i < table->count; i++)
         if (moves(&table->list[i]))
-            (*list)[count++] = table->list[i].pid;
-    qsort(*list, (size_t)count, sizeof **list, by_number);
+            (*list)[count++] =
+                (struct stopped_process){ table->list[i].pid, table->list[i].started };
+    qsort(*list, (size_t)count, sizeof **list, by_identity);
     for (int i = 0; i < count; i++)
-        if (kept == 0 || (*list)[i] != (*list)[kept - 1])
+        if (kept == 0 || by_identity(&(*list)[i], &(*list)[kept - 1]) != 0)
             (*list)[kept++] = (*list)[i];
     return kept;
 }
 
 /* Who was told to stop may take a moment, and have forked before: looked at again. */
-int process_tree_stop(pid_t **stopped)
+int process_tree_stop(struct stopped_process **stopped)
 {
     struct process_table table = look(NULL, 0);
     int count = 0;
@@ -261,15 +256,21 @@ int process_tree_stop(pid_t **stopped)
     return count;
 }
 
-void process_tree_continue(const pid_t *stopped, int count)
+static bool was_stopped(const struct process *process, const struct stopped_process *stopped,
+                        int count)
+{
+    struct stopped_process key = { process->pid, process->started };
+    return bsearch(&key, stopped, (size_t)count, sizeof *stopped, by_identity);
+}
+
+void process_tree_continue(const struct stopped_process *stopped, int count)
 {
     struct process_table table = { 0 };
     if (count > 0)
         table = look(NULL, 0);
     for (size_t i = 0; i < table.count; i++)
-        if (is_alive(&table.list[i]) &&
-            bsearch(&table.list[i].pid, stopped, (size_t)count, sizeof *stopped, by_number))
-            kill(table.list[i].pid, SIGCONT);
+        if (is_alive(&table.list[i]) && was_stopped(&table.list[i], stopped, count))
+            signal_seen(&table, &table.list[i], SIGCONT);
     free(table.list);
 }
 

@@ -5,6 +5,7 @@
 #ifndef LAUNCHER_PROCESS_TREE_H
 #define LAUNCHER_PROCESS_TREE_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* A descendant that is still there. */
@@ -12,6 +13,12 @@ struct stuck_process {
     pid_t pid;
     char name[32];  /* of its program, printable */
     char where[64]; /* the function of the kernel that it waits in, or "state D" and the like */
+};
+
+/* A descendant that was stopped; what has its pid and another start is another process. */
+struct stopped_process {
+    pid_t pid;
+    uint64_t started; /* clock ticks since the machine was started */
 };
 
 /* From now on orphaned descendants become children of this process, which must wait for them. */
@@ -28,8 +35,8 @@ int process_tree_signal(int signum, const pid_t *spared, int nspared);
 /* Stops every descendant that does not stand still, until none is found that moves. Returns how many
  * there were; `*stopped`, to be freed, names them for process_tree_continue(), which leaves those
  * alone that have stood still before. */
-int process_tree_stop(pid_t **stopped);
-void process_tree_continue(const pid_t *stopped, int count);
+int process_tree_stop(struct stopped_process **stopped);
+void process_tree_continue(const struct stopped_process *stopped, int count);
 
 /* Looks at up to `max` of the descendants that are not zombies; returns how many it has looked
  * at. */

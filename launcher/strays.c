@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading /proc/PID/environ; see strays.h. A zombie has none. What cannot be read is not ours. Who
- * is looked at is held by a descriptor, so that a number that is given to another process in
- * between does no harm. */
+ * is looked at is held by a handle, so that a number that is given to another process in between
+ * does no harm. */
 #include "launcher/strays.h"
 
+#include "launcher/process_handle.h"
 #include "launcher/xalloc.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <unistd.h>
 
 enum { GROW = 64 * 1024 };
@@ -77,13 +76,13 @@ static bool has_all(const struct environment *environment, const struct string_l
 static bool signal_if_stray(struct environment *environment, int proc, const char *name, int signum,
                             const struct string_list *variables)
 {
-    int process = pidfd_open((pid_t)atoi(name), 0);
-    bool is_stray = process >= 0 && read_environment(environment, proc, name) &&
-                    has_all(environment, variables);
+    struct process_handle handle;
+    if (!process_handle_open(&handle, (pid_t)atoi(name)))
+        return false;
+    bool is_stray = read_environment(environment, proc, name) && has_all(environment, variables);
     if (is_stray && signum != 0)
-        pidfd_send_signal(process, signum, NULL, 0);
-    if (process >= 0)
-        close(process);
+        process_handle_signal(&handle, signum);
+    process_handle_close(&handle);
     return is_stray;
 }
 

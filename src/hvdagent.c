@@ -90,6 +90,7 @@ int main(int argc, char **argv)
     (void)argc;
     uv_must_find_memory();
     uv_must_explain_aborts();
+    signal(SIGCHLD, SIG_DFL); /* whoever starts us may ignore it: then nobody could be waited for */
     bool understood = read_options(&options, argv);
     if (understood && options.version) {
         puts("hvdagent " PACKAGE_VERSION);

@@ -321,6 +321,7 @@ int main(int argc, char **argv)
     struct err err = { 0 };
     uv_must_find_memory();
     uv_must_explain_aborts();
+    signal(SIGCHLD, SIG_DFL); /* if it is ignored, no child can be waited for */
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of whoever writes it */
     fill_stdio(&run);
     if (hvdrun_options_parse(&run.options, argc, argv, &err) < 0)

@@ -312,6 +312,7 @@ unit_tests += \
 	tests/unit/output_writer_test \
 	tests/unit/peer_clock_test \
 	tests/unit/port_file_test \
+	tests/unit/process_tree_test \
 	tests/unit/program_image_test \
 	tests/unit/rank_names_test \
 	tests/unit/rank_plan_test \

@@ -167,13 +167,13 @@ int process_tree_signal(int signum, const pid_t *spared, int nspared)
     return count;
 }
 
-int process_tree_stop(pid_t **stopped)
+int process_tree_stop(struct stopped_process **stopped)
 {
     *stopped = NULL;
     return 0; /* a rank and what it has started are one here */
 }
 
-void process_tree_continue(const pid_t *stopped, int count)
+void process_tree_continue(const struct stopped_process *stopped, int count)
 {
     (void)stopped, (void)count;
 }

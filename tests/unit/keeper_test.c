@@ -16,8 +16,9 @@
 #include <unistd.h>
 
 static pid_t keeper;
-static int stream[2];  /* the keeper's stdin is [1] */
-static int reports[2]; /* pids come out of [0] */
+static int stream[2];         /* the keeper's stdin is [1] */
+static int reports[2];        /* pids come out of [0] */
+static bool ignores_children; /* as whoever starts the keeper may */
 
 static void report(pid_t pid)
 {
@@ -121,6 +122,8 @@ static void start_keeper(int (*agent)(void), uint32_t hang_up_ms)
         return;
     }
     signal(SIGTERM, SIG_DFL); /* Check handles it */
+    if (ignores_children)
+        signal(SIGCHLD, SIG_IGN);
     dup2(stream[1], STDIN_FILENO);
     close(stream[0]);
     close(stream[1]);
@@ -182,6 +185,17 @@ START_TEST(nothing_is_left_of_an_agent_that_was_killed)
     ck_assert_int_eq(wait_for(keeper), 128 + SIGKILL);
     ck_assert(is_gone(hidden));
     ck_assert(is_gone(agent));
+}
+END_TEST
+
+/* The kernel would wait for the agent in our place, and its number would be free. */
+START_TEST(a_keeper_that_was_started_with_sigchld_ignored_hears_of_its_agent)
+{
+    ignores_children = true;
+    start_keeper(leave_something_and_end, 60000);
+    pid_t hidden = next_report();
+    ck_assert_int_eq(wait_for(keeper), 7);
+    ck_assert(is_gone(hidden));
 }
 END_TEST
 
@@ -263,6 +277,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(ends, set_up, tear_down);
     tcase_set_timeout(ends, 60);
     tcase_add_test(ends, the_keeper_ends_as_its_agent_and_leaves_nothing);
+    tcase_add_test(ends, a_keeper_that_was_started_with_sigchld_ignored_hears_of_its_agent);
     tcase_add_test(ends, nothing_is_left_of_an_agent_that_was_killed);
     tcase_add_test(ends, the_group_of_an_agent_that_was_killed_goes_too);
     tcase_add_test(ends, an_agent_is_told_when_its_keeper_is_killed);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One process: what /proc tells of it, and a handle through which a signal reaches this process and
+ * no other one that was given the same number after its end.
+ *
+ * The handle is a pidfd. Where the kernel has none (before Linux 5.3), where a seccomp filter refuses
+ * pidfd_open() (EPERM in old container runtimes), or where descriptors have run out, the signal goes
+ * to the number: the caller has compared the start time a few microseconds before, and within these
+ * the number would have to be freed and given away again. */
+#ifndef LAUNCHER_PROCESS_HANDLE_H
+#define LAUNCHER_PROCESS_HANDLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* As /proc/PID/stat has it. `pid` and `started` together name a process for as long as the machine
+ * runs, unless a number comes round within one clock tick (10 ms). */
+struct process {
+    pid_t pid, parent;
+    char state;
+    uint64_t started; /* clock ticks since the machine was started */
+    bool below;       /* for process_tree.c: a descendant of this process */
+};
+
+/* Reads the process whose number is `name`; `proc` is a descriptor of /proc. False if there is none.
+ */
+bool process_read(struct process *process, int proc, const char *name);
+
+struct process_handle {
+    pid_t pid;
+    int fd; /* -1: signals go to the number */
+};
+
+/* Opens whatever process has the number now: look at it after that. False if there is none. */
+bool process_handle_open(struct process_handle *handle, pid_t pid);
+
+/* True if the signal was sent. */
+bool process_handle_signal(const struct process_handle *handle, int signum);
+
+void process_handle_close(struct process_handle *handle);
+
+#endif
