@@ -21,6 +21,7 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/least.h \
 	lib/base/log.c lib/base/log.h \
 	lib/base/place.h \
+	lib/base/rank_stats.c lib/base/rank_stats.h \
 	lib/base/settings.c lib/base/settings.h \
 	lib/base/standard_streams.c lib/base/standard_streams.h \
 	lib/base/status.c lib/base/status.h \
@@ -82,6 +83,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/device/transfer.c lib/device/transfer.h \
 	lib/engine/borders_file.c lib/engine/borders_file.h \
 	lib/engine/channel.c lib/engine/channel.h \
+	lib/engine/counters.c lib/engine/counters.h \
 	lib/engine/directory.c lib/engine/directory.h \
 	lib/engine/drive.c \
 	lib/engine/engine.c lib/engine/engine.h \

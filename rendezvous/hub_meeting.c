@@ -251,7 +251,7 @@ void hub_on_hello(struct rendezvous_connection *connection, const struct join_he
 void hub_on_report(struct rendezvous_connection *connection, const struct join_report *report)
 {
     struct meeting *meeting = connection->meeting;
-    meeting_heard(meeting, connection->rank, report->text, connection->hub->now_ms);
+    meeting_heard(meeting, connection->rank, report, connection->hub->now_ms);
     roll_call_answer(&meeting->roll_call, connection->rank, report->text);
 }
 

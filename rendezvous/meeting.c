@@ -109,6 +109,12 @@ void meeting_lapse(struct meeting *meeting, uint64_t now_ms)
     lobby_end(&meeting->lobby, why);
 }
 
+static void meeting_rank_fini(struct meeting_rank *rank)
+{
+    free(rank->report);
+    wire_writer_fini(&rank->stats);
+}
+
 void meeting_destroy(struct meeting *meeting)
 {
     struct waiter *waiter;
@@ -117,7 +123,7 @@ void meeting_destroy(struct meeting *meeting)
     while ((waiter = TAILQ_FIRST(&meeting->watchers)))
         waiter_leave(waiter);
     for (int rank = 0; meeting->ranks && rank < meeting->size; rank++)
-        free(meeting->ranks[rank].report);
+        meeting_rank_fini(&meeting->ranks[rank]);
     roll_call_fini(&meeting->roll_call);
     if (meeting->slots)
         membership_fini(&meeting->membership);
@@ -188,14 +194,28 @@ void meeting_saw_gloo(struct meeting *meeting, int rank)
         membership_elsewhere(&meeting->membership, rank);
 }
 
-void meeting_heard(struct meeting *meeting, int rank, const char *report, uint64_t now_ms)
+void meeting_heard(struct meeting *meeting, int rank, const struct join_report *report,
+                   uint64_t now_ms)
 {
     struct meeting_rank *at = &meeting->ranks[rank];
     size_t size = (size_t)roll_call_text_size(meeting->size);
     at->heard_ms = now_ms;
     at->silent = false;
     free(at->report);
-    at->report = strndup(report, size - 1); /* without memory: not known */
+    at->report = strndup(report->text, size - 1); /* without memory: not known */
+    wire_writer_fini(&at->stats);
+    rank_stats_encode(&at->stats, &report->stats); /* likewise */
+}
+
+bool meeting_rank_stats(const struct meeting *meeting, int rank, struct rank_stats *stats)
+{
+    const struct wire_writer *said = &meeting->ranks[rank].stats;
+    struct wire_reader reader;
+    if (said->failed || said->length == 0)
+        return false;
+    wire_reader_init(&reader, said->data, said->length);
+    rank_stats_decode(stats, &reader);
+    return true;
 }
 
 enum meeting_state meeting_state(const struct meeting *meeting)

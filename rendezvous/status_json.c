@@ -136,6 +136,37 @@ static void put_times_of_rank(struct view *view, cJSON *object, const struct mee
     json_seconds_if(build, object, "heard_s_ago", joined, ago(view, rank->heard_ms));
 }
 
+static void put_operations(struct view *view, cJSON *parent, const struct rank_stats *stats)
+{
+    struct json_build *build = &view->build;
+    cJSON *operations = json_object(build, parent, "operations");
+    for (int i = 0; i < STATS_OPERATIONS; i++) {
+        const struct operation_stats *at = &stats->operations[i];
+        if (at->count == 0)
+            continue;
+        cJSON *operation = json_object(build, operations, stats_operation_name(i));
+        json_number(build, operation, "collectives", (double)at->count);
+        json_number(build, operation, "bytes", (double)at->bytes);
+    }
+}
+
+static void put_stats(struct view *view, cJSON *object, int rank)
+{
+    struct json_build *build = &view->build;
+    struct rank_stats stats;
+    if (!meeting_rank_stats(view->meeting, rank, &stats)) {
+        json_number_if(build, object, "stats", false, 0);
+        return;
+    }
+    cJSON *parent = json_object(build, object, "stats");
+    struct operation_stats total = stats_total(&stats);
+    json_number(build, parent, "collectives", (double)total.count);
+    json_number(build, parent, "bytes", (double)total.bytes);
+    json_seconds(build, parent, "waiting_s", stats.waiting_ns / 1000000);
+    json_seconds(build, parent, "uptime_s", stats.uptime_ns / 1000000);
+    put_operations(view, parent, &stats);
+}
+
 static void put_rank(struct view *view, cJSON *ranks, int rank)
 {
     const struct rendezvous_slot *slot = &view->meeting->slots[rank];
@@ -148,6 +179,8 @@ static void put_rank(struct view *view, cJSON *ranks, int rank)
     json_string(build, object, "state", meeting_rank_state(view->meeting, rank));
     put_times_of_rank(view, object, &view->meeting->ranks[rank]);
     json_lines(build, object, "doing", doing(view->meeting, rank));
+    put_stats(view, object, rank);
+    json_number_if(build, object, "stalled", false, 0);
 }
 
 static void put_ranks(struct view *view)

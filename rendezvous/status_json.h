@@ -19,7 +19,7 @@
  *
  *   hosts    [{ host, ranks: [numbers, ascending], states: as above }], in order of first rank
  *   ranks    [{ rank, host, local_rank, cross_rank, state, pid, joined_s_ago, heard_s_ago,
- *            doing }], in order of rank; [] as long as no places are given
+ *            doing, stats, stalled }], in order of rank; [] as long as no places are given
  *   guests   [{ host, pid, wanted_rank, came_s_ago }], in order of arrival, of workers that have no
  *            rank yet; [] afterwards
  *
@@ -27,6 +27,15 @@
  *   heard_s_ago         since it last said anything, answers to ?ask among them; null if it has not
  *   doing               lines: what it waits for as it last said, or why it cannot say; [] if it
  *                       was never asked
+ *   stats               what it had counted when it was last asked (lib/base/rank_stats.h); null if
+ *                       it was never asked, or cannot say
+ *                       { collectives   finished since hvd_init()
+ *                         bytes         of the tensors that it submitted for them
+ *                         waiting_s     seconds in which a thread waited for a collective
+ *                         uptime_s      seconds since hvd_init()
+ *                         operations    { "allreduce": { collectives, bytes }, ... }, of those that
+ *                                       are counted; see enum stats_operation }
+ *   stalled             null, or { tensor, since_s, waits_for: [numbers of ranks] }
  *   wanted_rank         null: any
  *
  * Seconds are numbers with up to three decimals. What is not UTF-8 in the name of a host is

@@ -296,11 +296,13 @@ int join_ask_decode(struct join_ask *message, struct wire_reader *reader, struct
 void join_report_encode(struct wire_writer *writer, const struct join_report *message)
 {
     wire_put_string(writer, message->text);
+    rank_stats_encode(writer, &message->stats);
 }
 
 int join_report_decode(struct join_report *message, struct wire_reader *reader, struct err *err)
 {
     wire_get_string(reader, message->text, sizeof message->text);
+    rank_stats_decode(&message->stats, reader);
     int rc = decoded(reader, true, "REPORT", err);
     if (rc == HVD_OK)
         text_make_lines(message->text);

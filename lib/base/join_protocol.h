@@ -11,7 +11,7 @@
  *                                     <-  REFUSED    instead of WELCOME: status and text
  *                                     <-  NEWS       a rank was lost or has left; after WELCOME
  *                                     <-  ASK        what are you doing? after WELCOME
- *   REPORT   what I am doing          ->             to each ASK, one; the next ASK waits for it
+ *   REPORT   what I do and have done  ->             to each ASK, one; the next ASK waits for it
  *   BROKEN   why my world is broken   ->             once, before the program learns it
  *   GOODBYE  why I leave              ->             and closes
  *
@@ -34,12 +34,13 @@
 #include "lib/base/auth.h"
 #include "lib/base/job_id.h"
 #include "lib/base/place.h"
+#include "lib/base/rank_stats.h"
 #include "lib/base/status.h"
 #include "lib/base/topology.h"
 #include "lib/base/wire.h"
 
 enum {
-    JOIN_VERSION = 5,
+    JOIN_VERSION = 6,
     JOIN_HOST_MAX = 256,
     JOIN_ADDRESS_MAX = 64,
     JOIN_ADDRESSES_MAX = 16,
@@ -52,7 +53,7 @@ enum {
  * rendezvous after CHALLENGE. */
 enum {
     JOIN_UNPROVEN_MAX = 4096,
-    JOIN_PROVEN_MAX = PROOF_SIZE + 4 + JOIN_REPORT_MAX,
+    JOIN_PROVEN_MAX = PROOF_SIZE + 4 + JOIN_REPORT_MAX + STATS_ENCODED_MAX,
     JOIN_RENDEZVOUS_MAX = 12 * 1024
 };
 
@@ -141,11 +142,12 @@ struct join_goodbye {
 };
 
 struct join_ask {
-    int size; /* of the report: at most so many bytes, a terminating NUL among them */
+    int size; /* of the text of the report: at most so many bytes, a terminating NUL among them */
 };
 
 struct join_report {
     char text[JOIN_REPORT_MAX]; /* lines for people, each ended by a newline */
+    struct rank_stats stats;
 };
 
 /* Append a body, or addresses or a peer in it, to the writer; read one. The readers return

@@ -161,11 +161,12 @@ static void write_page(struct engine *engine, char *text, size_t size)
     put_last(&page, engine);
 }
 
-void engine_report(void *arg, char *text, size_t size)
+void engine_report(void *arg, struct join_report *report, size_t size)
 {
     struct engine *engine = arg;
     engine_lock(engine);
-    write_page(engine, text, size);
+    write_page(engine, report->text, size);
+    counters_read(&engine->counters, monotonic_tick_ns(), &report->stats);
     engine_unlock(engine);
 }
 

@@ -139,6 +139,7 @@ int engine_start(struct engine *engine, struct err *err)
 {
     engine_lock(engine);
     drive_until(engine, is_linked, engine, UINT64_MAX);
+    counters_start(&engine->counters, monotonic_tick_ns());
     int rc = failure_check(engine->failure, err);
     engine_unlock(engine);
     if (rc < 0)
@@ -412,6 +413,7 @@ int engine_context(enum collective_kind kind, const char *name, struct err *err)
 void engine_note_done(struct engine *engine, const struct tensor *tensor)
 {
     engine->last_done_ns = engine->tune ? monotonic_ns() : monotonic_tick_ns();
+    counters_done(&engine->counters, tensor, engine->last_done_ns);
     if (engine->tune)
         tune_tensor_done(tensor, engine->last_done_ns);
 }

@@ -97,8 +97,8 @@ int engine_stop_timeline(struct engine *engine);
 /* As hvd_bytes_sent(). */
 int64_t engine_bytes_sent(struct engine *engine);
 
-/* What this rank is doing and waiting for: lines, see report_fn in lib/join/news.h. `arg` is the
- * engine. */
-void engine_report(void *arg, char *text, size_t size);
+/* What this rank is doing and waiting for, and what it has counted: see report_fn in
+ * lib/join/news.h. `arg` is the engine. */
+void engine_report(void *arg, struct join_report *report, size_t size);
 
 #endif

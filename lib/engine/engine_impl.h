@@ -23,6 +23,7 @@
 #include "lib/base/topology.h"
 #include "lib/collective/algorithm.h"
 #include "lib/engine/channel.h"
+#include "lib/engine/counters.h"
 #include "lib/engine/directory.h"
 #include "lib/engine/engine.h"
 #include "lib/engine/flight.h"
@@ -182,6 +183,7 @@ struct engine {
     struct description *group; /* for submit.c; room for `group_capacity` */
     int group_capacity;
     uint64_t bytes_sent; /* to other ranks */
+    struct counters counters;
     struct blocked *blocked; /* the threads that wait without a deadline; for inspect.c */
 
     struct process_set **sets; /* by id; NULL where there is none; [0] is the world */

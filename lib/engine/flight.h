@@ -43,7 +43,9 @@ struct tensor {
     int splits_capacity;
     const int *ranks;  /* ADD_SET: borrowed from the caller, who waits */
     bool without_rows; /* as in struct submission */
-    uint64_t since_ns;
+    uint64_t since_ns; /* a tick of the clock */
+    uint32_t timed;    /* for counters.h: how many its latency stands for; 0: it is not timed */
+    uint64_t timed_ns; /* its submission, precisely */
     bool decided;                   /* its data is being moved, or waits for that */
     struct device *device;          /* held while this is in flight; NULL: in host memory */
     void *ready;                    /* device: an event that has not passed yet; NULL: none */

@@ -110,6 +110,7 @@ static struct tensor *add_tensor(struct batch *batch, const struct submission *s
     tensor->ranks = submission->ranks;
     tensor->without_rows = submission->without_rows;
     tensor->since_ns = now_ns;
+    counters_submitted(&batch->set->engine->counters, tensor);
     tensor->behind = NULL;
     *(batch->first ? &batch->last->behind : &batch->first) = tensor;
     batch->last = tensor;

@@ -11,8 +11,8 @@
 
 static void answer(struct news *news, const struct join_ask *ask)
 {
-    struct join_report report = { "" };
-    news->report(news->report_arg, report.text, (size_t)ask->size);
+    struct join_report report = { .text = "" };
+    news->report(news->report_arg, &report, (size_t)ask->size);
     join_report(news->connection, &report);
 }
 

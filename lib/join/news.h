@@ -12,9 +12,9 @@
 #include <pthread.h>
 #include <stddef.h>
 
-/* Writes what this rank is doing, lines each ended by a newline, at most `size` bytes and a
- * terminating NUL among them; called by the news thread. */
-typedef void report_fn(void *arg, char *text, size_t size);
+/* Fills in what this rank is doing, lines each ended by a newline, at most `size` bytes and a
+ * terminating NUL among them, and what it has counted; called by the news thread. */
+typedef void report_fn(void *arg, struct join_report *report, size_t size);
 
 struct news {
     struct join_connection *connection; /* borrowed; received from by this thread alone */

@@ -56,9 +56,12 @@ static void on_hello(struct client *client, struct fuzz_input *input)
 
 static void on_report(struct client *client, struct fuzz_input *input)
 {
-    struct join_report report;
+    struct join_report report = { .text = "" };
     struct wire_writer payload = { 0 };
     fuzz_text(input, report.text, 256);
+    size_t length = strlen(report.text);
+    report.stats.uptime_ns = length;
+    report.stats.operations[length % STATS_OPERATIONS].count = length;
     join_report_encode(&payload, &report);
     client_send_sealed(client, JOIN_REPORT, payload.data, payload.length);
     wire_writer_fini(&payload);

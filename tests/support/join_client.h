@@ -26,6 +26,7 @@ struct join_client {
     const char *host;      /* what HELLO says, if anything */
     unsigned char nonce[NONCE_SIZE];
     struct seal seal;
+    struct rank_stats stats; /* what REPORT says of them */
 };
 
 /* One message from the rendezvous. */

@@ -29,7 +29,13 @@ static struct join_goodbye broken = { HVD_ERR_SYSTEM, 1, "rank 1 on b: accept" }
 
 #define join_broken_encode join_goodbye_encode /* the body is the same */
 static struct join_ask ask = { JOIN_REPORT_MAX };
-static struct join_report report = { "waiting for allreduce 'a'\nand for 'b'\n" };
+static struct join_report report = {
+    .text = "waiting for allreduce 'a'\nand for 'b'\n",
+    .stats = { .uptime_ns = 77,
+               .waiting_ns = 7,
+               .operations = { [STATS_ALLREDUCE] = { 3, 24, 4000, { 1, 2 } },
+                               [STATS_JOIN] = { 1, 0, 90, { 1 } } } },
+};
 
 static union {
     struct join_open open;
@@ -185,6 +191,7 @@ static void check_decoded(const void *original)
         check_text(decoded.waiting.text, false);
     } else if (original == &report) {
         check_text(decoded.report.text, true);
+        ck_assert_uint_le(decoded.report.stats.waiting_ns, decoded.report.stats.uptime_ns);
     } else if (original == &refused) {
         ck_assert_int_lt(decoded.refused.status, 0);
     }
@@ -299,7 +306,7 @@ END_TEST
 
 START_TEST(a_report_is_lines_that_a_terminal_shows)
 {
-    struct join_report message = { "a\x1b[2J\n\xff gr\xc3\xb6\xc3\x9f\n" };
+    struct join_report message = { .text = "a\x1b[2J\n\xff gr\xc3\xb6\xc3\x9f\n" };
     struct wire_writer writer = { 0 };
     struct wire_reader reader;
     join_report_encode(&writer, &message);
@@ -319,11 +326,27 @@ START_TEST(a_report_that_is_too_long_is_refused)
         struct wire_reader reader;
         memset(text, 'x', length);
         wire_put_string(&writer, text);
+        rank_stats_encode(&writer, &report.stats);
         wire_reader_init(&reader, writer.data, writer.length);
         ck_assert_int_eq(join_report_decode(&message, &reader, NULL),
                          length < JOIN_REPORT_MAX ? HVD_OK : HVD_ERR_PROTOCOL);
         wire_writer_fini(&writer);
     }
+}
+END_TEST
+
+/* Everything is as large as it can be. */
+START_TEST(the_longest_report_fits_into_its_frame)
+{
+    static struct join_report message;
+    struct wire_writer writer = { 0 };
+    memset(message.text, 'x', JOIN_REPORT_MAX - 1);
+    message.stats.uptime_ns = UINT64_MAX;
+    for (int i = 0; i < STATS_OPERATIONS; i++)
+        message.stats.operations[i].count = UINT64_MAX;
+    join_report_encode(&writer, &message);
+    ck_assert_uint_le(PROOF_SIZE + writer.length, JOIN_PROVEN_MAX);
+    wire_writer_fini(&writer);
 }
 END_TEST
 
@@ -454,6 +477,7 @@ int main(void)
     tcase_add_loop_test(tcase, neighbours_that_are_not_those_of_the_place_are_refused, 0, 6);
     tcase_add_test(tcase, a_report_is_lines_that_a_terminal_shows);
     tcase_add_test(tcase, a_report_that_is_too_long_is_refused);
+    tcase_add_test(tcase, the_longest_report_fits_into_its_frame);
     tcase_add_loop_test(tcase, questions_for_no_bytes_or_too_many_are_refused, 0, 5);
     return unit_run(suite);
 }

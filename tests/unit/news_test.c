@@ -29,11 +29,13 @@ static int fd;
 static struct seal seal;
 static struct frame_reader reader;
 
-static void report(void *arg, char *text, size_t size)
+static void report(void *arg, struct join_report *report, size_t size)
 {
     ck_assert_ptr_eq(arg, &failure);
     asked_size = size;
-    snprintf(text, size, "%s", said);
+    snprintf(report->text, size, "%s", said);
+    report->stats = (struct rank_stats){ .uptime_ns = 3000, .waiting_ns = 1000 };
+    report->stats.operations[STATS_BROADCAST] = (struct operation_stats){ .count = 5, .bytes = 80 };
 }
 
 static void pair(void)
@@ -153,6 +155,8 @@ static void expect_report(const char *text)
     ck_assert_uint_eq(frame.type, JOIN_REPORT);
     ck_assert_int_eq(join_report_decode(&message, &body, NULL), HVD_OK);
     ck_assert_str_eq(message.text, text);
+    ck_assert_uint_eq(message.stats.uptime_ns, 3000);
+    ck_assert_uint_eq(message.stats.operations[STATS_BROADCAST].bytes, 80);
 }
 
 static void expect_goodbye(int status, const char *text)
@@ -398,7 +402,7 @@ START_TEST(after_half_a_frame_nothing_is_sent)
     memset(text, 'z', sizeof text - 1);
     said = text;
     ck_assert_int_gt(read(fd, bytes, 8192), 0); /* room for some of it */
-    struct join_report half = { "" };
+    struct join_report half = { .text = "" };
     memcpy(half.text, text, sizeof text);
     join_report(&connection, &half);
     ck_assert(connection.cut_off);

@@ -50,6 +50,17 @@ static void setup_running(void)
     ck_assert_int_eq(meeting_seat(meeting, 5000, &err), HVD_OK);
 }
 
+static void hear(int rank, const char *text, uint64_t now_ms)
+{
+    struct join_report report = {
+        .stats = { .uptime_ns = 20000000000, .waiting_ns = 5250000000 },
+    };
+    report.stats.operations[STATS_ALLREDUCE] = (struct operation_stats){ .count = 7, .bytes = 56 };
+    report.stats.operations[STATS_BARRIER] = (struct operation_stats){ .count = 2 };
+    snprintf(report.text, sizeof report.text, "%s", text);
+    meeting_heard(meeting, rank, &report, now_ms);
+}
+
 /* The text is JSON by a reader that is not cJSON's. */
 static void check_text(const cJSON *made)
 {
@@ -157,7 +168,8 @@ START_TEST(ranks_are_told_one_by_one_and_by_host)
     ck_assert_str_eq(
         at("ranks.2"),
         "{\"rank\":2,\"host\":\"b\",\"local_rank\":0,\"cross_rank\":1,\"state\":\"running\","
-        "\"pid\":201,\"joined_s_ago\":62,\"heard_s_ago\":62,\"doing\":[]}");
+        "\"pid\":201,\"joined_s_ago\":62,\"heard_s_ago\":62,\"doing\":[],"
+                     "\"stats\":null,\"stalled\":null}");
     ck_assert_str_eq(at("ranks.4"), "?");
     ck_assert_str_eq(at("hosts.0.host"), "\"a\"");
     ck_assert_str_eq(at("hosts.0.ranks"), "[0,1]");
@@ -171,7 +183,7 @@ END_TEST
 START_TEST(what_a_rank_reports_is_split_into_lines)
 {
     setup_running();
-    meeting_heard(meeting, 1, "first\n\nlast without end", 64500);
+    hear(1, "first\n\nlast without end", 64500);
     look(65000);
     ck_assert_str_eq(at("ranks.1.doing"), "[\"first\",\"\",\"last without end\"]");
     ck_assert_str_eq(at("ranks.1.heard_s_ago"), "0.5");
@@ -180,10 +192,24 @@ START_TEST(what_a_rank_reports_is_split_into_lines)
 }
 END_TEST
 
+START_TEST(what_a_rank_has_counted_is_told_once_it_was_asked)
+{
+    setup_running();
+    hear(1, "", 64500);
+    look(65000);
+    ck_assert_str_eq(at("ranks.0.stats"), "null");
+    ck_assert_str_eq(at("ranks.1.stats"),
+                     "{\"collectives\":9,\"bytes\":56,\"waiting_s\":5.25,\"uptime_s\":20,"
+                     "\"operations\":{\"allreduce\":{\"collectives\":7,\"bytes\":56},"
+                     "\"barrier\":{\"collectives\":2,\"bytes\":0}}}");
+    teardown();
+}
+END_TEST
+
 START_TEST(a_loss_is_told_with_its_cause)
 {
     setup_running();
-    meeting_heard(meeting, 3, "computing\n", 5500);
+    hear(3, "computing\n", 5500);
     membership_broke(&meeting->membership, 3, 6000);
     membership_tick(&meeting->membership, 7000);
     meeting->connected--;
@@ -215,7 +241,8 @@ START_TEST(of_a_planned_job_ranks_are_known_before_they_come)
     ck_assert_str_eq(at("ranks.0"),
                      "{\"rank\":0,\"host\":\"a\",\"local_rank\":0,\"cross_rank\":0,\"state\":"
                      "\"expected\",\"pid\":null,\"joined_s_ago\":null,\"heard_s_ago\":null,"
-                     "\"doing\":[\"has not called hvd_init\"]}");
+                     "\"doing\":[\"has not called hvd_init\"],"
+                     "\"stats\":null,\"stalled\":null}");
     ck_assert_str_eq(at("ranks.1.state"), "\"gloo\"");
     ck_assert_str_eq(at("ranks.1.heard_s_ago"), "null");
     teardown();
@@ -314,7 +341,7 @@ static void *limited(size_t size)
 START_TEST(without_memory_there_is_no_json_and_nothing_leaks)
 {
     setup_running();
-    meeting_heard(meeting, 1, "one\ntwo\n", 6000);
+    hear(1, "one\ntwo\n", 6000);
     cJSON_InitHooks(&(cJSON_Hooks){ limited, free });
     int count = 0;
     for (cJSON *made = NULL; !made; count++) {
@@ -374,6 +401,7 @@ int main(void)
     tcase_add_test(tcase, guests_have_come_and_others_are_missing);
     tcase_add_test(tcase, ranks_are_told_one_by_one_and_by_host);
     tcase_add_test(tcase, what_a_rank_reports_is_split_into_lines);
+    tcase_add_test(tcase, what_a_rank_has_counted_is_told_once_it_was_asked);
     tcase_add_test(tcase, a_loss_is_told_with_its_cause);
     tcase_add_test(tcase, of_a_planned_job_ranks_are_known_before_they_come);
     tcase_add_test(tcase, horovod_workers_wait_run_and_leave);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a rank has done, in numbers (lib/base/rank_stats.h): collectives that are finished, by
+ * operation, with their bytes and latencies, and the time that callers wait.
+ *
+ * Counting costs an allreduce of 8 bytes nothing that can be measured, although reading the precise
+ * clock twice would cost it some percent. So times are of the clock's last tick (socket.h) where
+ * they are added up: on average that is right, since a wait of a hundredth of a tick sees one tick
+ * in a hundred. Latencies need the precise clock: the first COUNTERS_EXACT collectives that are
+ * submitted within a tick are timed, of the others one in COUNTERS_SAMPLE, which stands for so many.
+ * One that takes longer than COUNTERS_LONG_NS is counted by ticks if it was not timed.
+ *
+ * Under the engine's lock. */
+#ifndef LIB_ENGINE_COUNTERS_H
+#define LIB_ENGINE_COUNTERS_H
+
+#include "lib/base/rank_stats.h"
+#include "lib/engine/flight.h"
+
+#include <stdint.h>
+
+enum { COUNTERS_EXACT = 64, COUNTERS_SAMPLE = 16, COUNTERS_LONG_NS = 10000000 };
+
+struct counters {
+    uint64_t since_ns; /* when hvd_init() was done */
+    int waiting;       /* threads that wait now */
+    uint64_t waiting_since_ns, waiting_ns;
+    uint64_t tick_ns; /* of the last submission */
+    unsigned in_tick; /* submissions since then */
+    struct operation_stats operations[STATS_OPERATIONS];
+};
+
+/* What was counted before does not count. */
+void counters_start(struct counters *counters, uint64_t now_ns);
+
+/* A tensor is submitted at the tick `tensor->since_ns`: is it timed? */
+void counters_submitted(struct counters *counters, struct tensor *tensor);
+
+/* It is done, well, at the tick `tick_ns`. */
+void counters_done(struct counters *counters, const struct tensor *tensor, uint64_t tick_ns);
+
+/* A thread begins to wait, and ends, at a tick. The time counts once, however many threads wait. */
+static inline void counters_wait(struct counters *counters, uint64_t tick_ns)
+{
+    if (counters->waiting++ == 0)
+        counters->waiting_since_ns = tick_ns;
+}
+
+static inline void counters_waited(struct counters *counters, uint64_t tick_ns)
+{
+    if (--counters->waiting == 0 && tick_ns > counters->waiting_since_ns)
+        counters->waiting_ns += tick_ns - counters->waiting_since_ns;
+}
+
+/* As it is now, at the tick `tick_ns`, also of a wait that goes on. */
+void counters_read(const struct counters *counters, uint64_t tick_ns, struct rank_stats *stats);
+
+#endif
