@@ -15,7 +15,7 @@
 /* How long answers are waited for: a little longer than whoever collects them does. */
 enum { ANSWERS_MS = 2500 };
 
-static const char waiting[] = "waiting for ";
+static const char waiting[] = "waiting for ", not_submitted[] = "not yet submitted: ";
 
 static void timeout_text(const struct job *job, char *text, size_t size)
 {
@@ -59,19 +59,29 @@ static void on_timeout(uv_timer_t *timer)
     job->meeting.on_question(job->meeting.context);
 }
 
-/* Of who waits the first is quoted: rank 0 knows for whom. */
+static bool begins(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static void quote_rank(struct job *job, int rank, const char *text)
+{
+    job->waiting_rank = rank;
+    snprintf(job->waiting_for, sizeof job->waiting_for, "%.*s", (int)strcspn(text, "\n"), text);
+    text_make_line(job->waiting_for); /* it may end amid a character */
+}
+
+/* The first that waits is quoted, or rank 0 when the others wait for it: rank 0 knows for whom. */
 bool job_rank_told(struct job *job, int rank, const char *text)
 {
     if (!job->asking)
         return false;
     struct report_rank *record = &job->report.ranks[rank];
-    record->waits = strncmp(text, waiting, strlen(waiting)) == 0;
-    if (record->waits && !*job->waiting_for) {
-        job->waiting_rank = rank;
-        text += strlen(waiting);
-        snprintf(job->waiting_for, sizeof job->waiting_for, "%.*s", (int)strcspn(text, "\n"), text);
-        text_make_line(job->waiting_for); /* it may end amid a character */
-    }
+    record->waits = begins(text, waiting);
+    if (!*job->waiting_for && record->waits)
+        quote_rank(job, rank, text + strlen(waiting));
+    else if (rank == 0 && begins(text, not_submitted))
+        quote_rank(job, rank, text);
     if (rank == job->state.nranks - 1)
         uv_timer_start(&job->timeout_timer, give_up, 0, 0);
     return true;

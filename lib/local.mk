@@ -113,6 +113,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/stall.c lib/engine/stall.h \
 	lib/engine/stall_message.c lib/engine/stall_message.h \
 	lib/engine/stall_overdue.c lib/engine/stall_overdue.h \
+	lib/engine/stall_round.c lib/engine/stall_round.h \
 	lib/engine/stall_self.c lib/engine/stall_self.h \
 	lib/engine/stall_text.c lib/engine/stall_text.h \
 	lib/engine/step_meter.c lib/engine/step_meter.h \

@@ -496,6 +496,7 @@ program_tests += \
 	tests/program/hosts_test.sh \
 	tests/program/launch_test.sh \
 	tests/program/memory_limits_test.sh \
+	tests/program/missing_test.sh \
 	tests/program/networks_test.sh \
 	tests/program/output_test.sh \
 	tests/program/pinn_test.sh \

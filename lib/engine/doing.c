@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What this rank is doing, in words, for SIGUSR2 to hvdrun and for the stall inspector: what its own
- * tensors wait for, what waits for it, what it did last. */
+ * tensors wait for, what waits for it, what it did last.
+ *
+ * For whom a set waits is asked of all its ranks, by its top: nobody else is told to have submitted
+ * nothing but those that say so. Where that was not asked, or a rank has not answered, only what is
+ * certain is said: some of a range of ranks have not, or nothing is known of them. */
 #include "lib/engine/engine_impl.h"
 
+#include "lib/engine/stall.h"
 #include "lib/link/socket.h"
 #include "lib/negotiation/list_text.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { LINES_MAX = 24 };
+
+/* Longer than answers may take. */
+#define ANSWERS_NS ((STALL_PERSON_MS + 100) * 1000000ull)
 
 struct page {
     struct list_text text;
@@ -30,21 +39,66 @@ static bool has_line(struct page *page)
     return page->left_out == 0;
 }
 
+static void name_range(struct list_text *list, const struct process_set *set,
+                       const struct rank_range *range)
+{
+    int first = set->ranks[range->first];
+    for (int rank = range->first; rank < range->end; rank++) {
+        int last = set->ranks[rank];
+        bool goes_on = rank + 1 < range->end && set->ranks[rank + 1] == last + 1;
+        if (goes_on)
+            continue;
+        list_text_add(list, first == last ? "%d" : "%d-%d", first, last);
+        if (rank + 1 < range->end) {
+            first = set->ranks[rank + 1];
+            list_text_add(list, ", ");
+        }
+    }
+}
+
+/* "1, 4-7"; `some`: in front of ranges in which not all are meant. */
 static void name_ranks(struct list_text *list, const struct process_set *set,
-                       const struct rank_ranges *ranges)
+                       const struct rank_ranges *ranges, const char *some)
 {
     for (int i = 0; i < ranges->count; i++) {
-        int first = set->ranks[ranges->range[i].first];
-        int last = set->ranks[ranges->range[i].end - 1];
-        list_text_add(list, i ? ", " : "");
-        list_text_add(list, first == last ? "%d" : "%d-%d", first, last);
+        bool is_closed = ranges->closed && i == ranges->count - 1;
+        list_text_add(list, "%s%s", i ? ", " : "", is_closed ? "some of " : some);
+        name_range(list, set, &ranges->range[i]);
     }
+}
+
+/* Who is waited for: " (not submitted by 1, 4-7, some of 9-12; not known of 13-15)" */
+static void put_missing(struct list_text *list, const struct process_set *set,
+                        const struct rank_ranges *missing, const struct rank_ranges *unsure,
+                        const struct rank_ranges *silent)
+{
+    bool is_said = missing->count > 0 || unsure->count > 0;
+    if (!is_said && silent->count == 0)
+        return;
+    list_text_add(list, is_said ? " (not submitted by " : " (");
+    name_ranks(list, set, missing, "");
+    list_text_add(list, missing->count > 0 && unsure->count > 0 ? ", " : "");
+    name_ranks(list, set, unsure, "some of ");
+    list_text_add(list, silent->count == 0 ? "" : is_said ? "; not known of " : "not known of ");
+    name_ranks(list, set, silent, "");
+    list_text_add(list, ")");
+}
+
+/* What all ranks of the set have said of a name. */
+static bool find_told(const struct process_set *set, const char *name, struct stall_told *told)
+{
+    for (int i = 0; set->stall && stall_told(set->stall, i, told); i++)
+        if (strcmp(told->name, name) == 0)
+            return true;
+    return false;
 }
 
 static void put_waiting(struct page *page, const struct process_set *set,
                         const struct waiting *waiting)
 {
+    static const struct rank_ranges nobody;
     char label[REQUEST_LABEL];
+    struct stall_told told;
     if (!has_line(page))
         return;
     request_label(label, waiting->kind, waiting->name);
@@ -52,12 +106,34 @@ static void put_waiting(struct page *page, const struct process_set *set,
     if (set->id != 0)
         list_text_add(&page->text, " of process set %d", set->id);
     list_text_add(&page->text, " since %.1f s", seconds(waiting->since_ns, page->now_ns));
-    if (waiting->missing.count > 0) {
-        list_text_add(&page->text, " (not submitted by ");
-        name_ranks(&page->text, set, &waiting->missing);
-        list_text_add(&page->text, ")");
-    }
+    if (find_told(set, waiting->name, &told))
+        put_missing(&page->text, set, told.missing, &nobody, told.silent);
+    else
+        put_missing(&page->text, set, &waiting->missing, &waiting->unsure, &nobody);
     list_text_add(&page->text, "\n");
+}
+
+static bool is_waiting(const struct process_set *set, const char *name)
+{
+    struct waiting waiting;
+    for (int i = 0; negotiation_waiting(set->negotiation, i, &waiting); i++)
+        if (strcmp(waiting.name, name) == 0)
+            return true;
+    return ready_has(set, name);
+}
+
+/* Names that others have told of, and of which nothing has come up the tree yet. */
+static void put_told(struct page *page, const struct process_set *set)
+{
+    struct stall_told told;
+    for (int i = 0; set->stall && stall_told(set->stall, i, &told); i++) {
+        if (told.age_ms == 0 || told.missing->count == 0 || is_waiting(set, told.name))
+            continue;
+        struct waiting waiting = { .name = told.name,
+                                   .kind = told.kind,
+                                   .since_ns = page->now_ns - told.age_ms * UINT64_C(1000000) };
+        put_waiting(page, set, &waiting);
+    }
 }
 
 static const char *act_of(const struct run *run)
@@ -121,6 +197,7 @@ static void put_set(struct page *page, const struct process_set *set)
     for (int i = 0; negotiation_waiting(set->negotiation, i, &waiting); i++)
         if (waiting.own || !ready_has(set, waiting.name))
             put_waiting(page, set, &waiting);
+    put_told(page, set);
     put_unoffered(page, set);
     for (uint32_t n = set->window.first; n != set->window.end; n++)
         if (set->running[n % WINDOW_SIZE])
@@ -165,6 +242,9 @@ void engine_report(void *arg, struct join_report *report, size_t size)
 {
     struct engine *engine = arg;
     engine_lock(engine);
+    if (inspect_ask(engine))
+        drive_for_person(engine, inspect_has_told, engine, monotonic_ns() + ANSWERS_NS);
+    engine->asking = false;
     write_page(engine, report->text, size);
     counters_read(&engine->counters, monotonic_tick_ns(), &report->stats);
     engine_unlock(engine);

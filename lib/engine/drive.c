@@ -317,22 +317,30 @@ static bool is_past(uint64_t deadline_ns)
 static void wait_until(struct engine *engine, drive_done_fn *done, const void *arg,
                        uint64_t deadline_ns)
 {
-    counters_wait(&engine->counters, monotonic_tick_ns());
     while (!done(arg) && !is_past(deadline_ns)) {
         if (engine->driver == A_CALLER)
             wait_for_driver(engine, deadline_ns);
         else
             drive(engine, done, arg, deadline_ns);
     }
-    counters_waited(&engine->counters, monotonic_tick_ns());
 }
 
 bool drive_until(struct engine *engine, drive_done_fn *done, const void *arg, uint64_t deadline_ns)
 {
-    if (!done(arg))
+    if (!done(arg)) {
+        counters_wait(&engine->counters, monotonic_tick_ns());
         wait_until(engine, done, arg, deadline_ns);
+        counters_waited(&engine->counters, monotonic_tick_ns());
+    }
     leave_wheel(engine);
     return done(arg);
+}
+
+void drive_for_person(struct engine *engine, drive_done_fn *done, const void *arg,
+                      uint64_t deadline_ns)
+{
+    wait_until(engine, done, arg, deadline_ns);
+    leave_wheel(engine);
 }
 
 /* ---- the thread ---- */

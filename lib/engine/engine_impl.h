@@ -185,6 +185,7 @@ struct engine {
     uint64_t bytes_sent; /* to other ranks */
     struct counters counters;
     struct blocked *blocked; /* the threads that wait without a deadline; for inspect.c */
+    bool asking;             /* a thread waits for the answers to inspect_ask() */
 
     struct process_set **sets; /* by id; NULL where there is none; [0] is the world */
     int sets_count;
@@ -329,6 +330,10 @@ int inspect_receive(struct process_set *set, enum tree_frame type, int child,
                     const struct frame *frame, struct err *err);
 uint64_t inspect_deadline(const struct process_set *set);
 void inspect_tick(struct process_set *set);
+/* For a person: asks the ranks of the sets that this rank is the top of what they wait for; false if
+ * nothing does. It is over when all have answered, after STALL_PERSON_MS, or with the world. */
+bool inspect_ask(struct engine *engine);
+bool inspect_has_told(const void *engine);
 
 /* settle.c */
 #define ROWS_MAX ((int64_t)1 << 46) /* of one rank; those of all ranks fit into 63 bits */
@@ -400,6 +405,9 @@ typedef bool drive_done_fn(const void *arg);
 /* Moves everything until `done(arg)`, in the calling thread or in another that waits as well. False
  * when `deadline_ns` has passed before. */
 bool drive_until(struct engine *engine, drive_done_fn *done, const void *arg, uint64_t deadline_ns);
+/* The same in a thread of the library: it is not the program that waits. */
+void drive_for_person(struct engine *engine, drive_done_fn *done, const void *arg,
+                      uint64_t deadline_ns);
 void drive_wake(struct engine *engine);      /* who sleeps in poll() looks again, if it has to */
 void drive_hand_over(struct engine *engine); /* nobody may be waiting: the thread is wanted */
 void *drive_thread(void *engine);

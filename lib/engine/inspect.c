@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stall inspector (stall.h) in a process set: what it sees, its messages over the tree, what it
- * wants done. */
+ * wants done. And questions for people, of the sets whose top this rank is. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/base/log.h"
@@ -103,6 +103,10 @@ static void act(struct process_set *set)
 {
     const char *text;
     send_messages(set);
+    if (set->engine->asking && inspect_has_told(set->engine)) {
+        set->engine->asking = false;
+        pthread_cond_broadcast(&set->engine->changed);
+    }
     switch (stall_act(set->stall, &text)) {
     case STALL_WARN:
         log_line(LOG_WARNING, set->engine->rank, "%s", text);
@@ -143,4 +147,28 @@ void inspect_tick(struct process_set *set)
         return;
     stall_tick(set->stall, now);
     act(set);
+}
+
+bool inspect_ask(struct engine *engine)
+{
+    for (int id = 0; id < engine->sets_count; id++) {
+        struct process_set *set = engine->sets[id];
+        if (!set || !set->stall || set->ended.code != HVD_OK ||
+            !stall_ask(set->stall, monotonic_ns()))
+            continue;
+        engine->asking = true;
+        act(set);
+    }
+    return engine->asking;
+}
+
+bool inspect_has_told(const void *arg)
+{
+    const struct engine *engine = arg;
+    for (int id = 0; id < engine->sets_count && !engine->broken; id++) {
+        const struct process_set *set = engine->sets[id];
+        if (set && set->stall && set->ended.code == HVD_OK && stall_is_asked(set->stall))
+            return false;
+    }
+    return true;
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who waits for whom; see stall.h. A round, from a probe to the last answer:
- *
- *   idle -> asking (own answer given, children asked) -> idle (all have answered, or time is up)
- *
- * A new probe while asking begins anew: the top has given the old one up. */
+/* Who waits for whom; see stall.h. Everything is found out in rounds (stall_round.h), from a probe to
+ * the last answer: the inspector's, which the top begins when names are overdue, and those for a
+ * person, which it begins when it is asked. */
 #include "lib/engine/stall.h"
 
 #include "lib/engine/stall_message.h"
 #include "lib/engine/stall_overdue.h"
+#include "lib/engine/stall_round.h"
 #include "lib/engine/stall_self.h"
 #include "lib/engine/stall_text.h"
 
@@ -35,13 +34,8 @@ struct stall {
     struct overdue_list overdue;
     uint64_t look_ns; /* when to look at what is waiting here; 0: nothing is */
 
-    /* The round. */
-    bool asking;
-    struct stall_probe probe;
-    struct stall_answer answer;
-    unsigned unanswered; /* bit i: child i */
-    uint64_t asked_ns;   /* when it began, also when it is over; 0: never */
-    uint64_t until_ns;
+    struct stall_round rounds[STALL_ROUNDS];
+    uint64_t asked_ns; /* when the inspector's began, also when it is over; 0: never */
 
     /* The question of a deadlock, on top. */
     uint64_t stuck_look_ns; /* when to ask next; 0: when names are overdue */
@@ -51,7 +45,7 @@ struct stall {
 
     uint64_t warned_ns; /* begin of the round that led to the last warning; 0: never */
     bool aborted;
-    struct outgoing outgoing[STALL_MESSAGES];
+    struct outgoing outgoing[STALL_ROUNDS][STALL_MESSAGES];
     enum stall_action action;
     char text[WARNING_SIZE];
 };
@@ -88,16 +82,17 @@ void stall_destroy(struct stall *stall)
 {
     if (!stall)
         return;
-    for (int i = 0; i < STALL_MESSAGES; i++)
-        wire_writer_fini(&stall->outgoing[i].body);
+    for (int i = 0; i < STALL_ROUNDS * STALL_MESSAGES; i++)
+        wire_writer_fini(&stall->outgoing[i / STALL_MESSAGES][i % STALL_MESSAGES].body);
     free(stall);
 }
 
 /* ---- messages that go out ---- */
 
-static struct wire_writer *compose(struct stall *stall, enum stall_message message)
+static struct wire_writer *compose(struct stall *stall, enum stall_round_kind kind,
+                                   enum stall_message message)
 {
-    struct outgoing *outgoing = &stall->outgoing[message];
+    struct outgoing *outgoing = &stall->outgoing[kind][message];
     outgoing->ready = true;
     outgoing->body.length = 0;
     return &outgoing->body;
@@ -105,8 +100,8 @@ static struct wire_writer *compose(struct stall *stall, enum stall_message messa
 
 bool stall_take(struct stall *stall, enum stall_message *message, const void **body, size_t *nbytes)
 {
-    for (int i = 0; i < STALL_MESSAGES; i++) {
-        struct outgoing *outgoing = &stall->outgoing[i];
+    for (int i = 0; i < STALL_ROUNDS * STALL_MESSAGES; i++) {
+        struct outgoing *outgoing = &stall->outgoing[i / STALL_MESSAGES][i % STALL_MESSAGES];
         if (outgoing->body.failed) { /* the next round has it again */
             wire_writer_fini(&outgoing->body);
             outgoing->ready = false;
@@ -114,7 +109,7 @@ bool stall_take(struct stall *stall, enum stall_message *message, const void **b
         if (!outgoing->ready)
             continue;
         outgoing->ready = false;
-        *message = (enum stall_message)i;
+        *message = (enum stall_message)(i % STALL_MESSAGES);
         *body = outgoing->body.data;
         *nbytes = outgoing->body.length;
         return true;
@@ -136,10 +131,11 @@ enum stall_action stall_act(struct stall *stall, const char **text)
  * mistake, or had; who still has will say so again. */
 static unsigned judge(struct stall *stall, uint64_t now_ns)
 {
-    const struct stall_answer *answer = &stall->answer;
+    const struct stall_round *round = &stall->rounds[ROUND_OF_INSPECTOR];
+    const struct stall_answer *answer = &round->answer;
     unsigned stalled = 0;
     for (int i = 0; i < answer->nnames; i++) {
-        struct overdue *overdue = overdue_find(&stall->overdue, stall->probe.names.at[i].text);
+        struct overdue *overdue = overdue_find(&stall->overdue, round->probe.names.at[i].text);
         bool waits = answer->name[i].age_ms >= stall->options.check_ns / MS;
         bool missed = answer->name[i].missing.count > 0 || answer->silent.count > 0;
         if (waits && missed)
@@ -168,12 +164,13 @@ static int worst(const struct stall_answer *answer, unsigned stalled)
 static void speak(struct stall *stall, unsigned stalled)
 {
     const struct stall_options *options = &stall->options;
-    const struct stall_names *names = &stall->probe.names;
-    int index = worst(&stall->answer, stalled);
-    if (options->shutdown_ns && stall->answer.name[index].age_ms >= options->shutdown_ns / MS) {
+    const struct stall_names *names = &stall->rounds[ROUND_OF_INSPECTOR].probe.names;
+    const struct stall_answer *answer = &stall->rounds[ROUND_OF_INSPECTOR].answer;
+    int index = worst(answer, stalled);
+    if (options->shutdown_ns && answer->name[index].age_ms >= options->shutdown_ns / MS) {
         stall->aborted = true;
         stall->action = STALL_ABORT;
-        stall_abort_text(stall->text, sizeof stall->text, names, &stall->answer, index,
+        stall_abort_text(stall->text, sizeof stall->text, names, answer, index,
                          options->shutdown_ns / SECOND, options->world_ranks);
         return;
     }
@@ -181,7 +178,7 @@ static void speak(struct stall *stall, unsigned stalled)
         return;
     stall->warned_ns = stall->asked_ns;
     stall->action = STALL_WARN;
-    stall_warning_text(stall->text, sizeof stall->text, names, &stall->answer, stalled,
+    stall_warning_text(stall->text, sizeof stall->text, names, answer, stalled,
                        options->world_ranks);
 }
 
@@ -189,7 +186,7 @@ static void speak(struct stall *stall, unsigned stalled)
 
 static bool is_about_deadlock(const struct stall *stall)
 {
-    return stall->probe.id & STALL_ASKS_WHO_IS_NOT_STUCK;
+    return stall->rounds[ROUND_OF_INSPECTOR].probe.id & STALL_ASKS_WHO_IS_NOT_STUCK;
 }
 
 /* All have answered, twice, and in all that time nothing was decided: what came in before the first
@@ -197,14 +194,15 @@ static bool is_about_deadlock(const struct stall *stall)
 static void judge_deadlock(struct stall *stall, uint64_t now_ns)
 {
     const struct stall_options *options = &stall->options;
-    bool all = stall->answer.silent.count == 0;
+    const struct stall_round *round = &stall->rounds[ROUND_OF_INSPECTOR];
+    bool all = round->answer.silent.count == 0;
     if (stall->stuck_since_ns &&
         options->view.decided_ns(options->view.arg) >= stall->stuck_since_ns)
         stall->stuck_since_ns = 0;
     if (all && stall->stuck_since_ns) {
         stall->aborted = true;
         stall->action = STALL_ABORT;
-        stall_deadlock_text(stall->text, sizeof stall->text, &stall->probe.names, &stall->answer,
+        stall_deadlock_text(stall->text, sizeof stall->text, &round->probe.names, &round->answer,
                             options->world_ranks);
         return;
     }
@@ -214,25 +212,17 @@ static void judge_deadlock(struct stall *stall, uint64_t now_ns)
 
 static uint64_t ask_deadlock_at(const struct stall *stall)
 {
-    if (!stall->options.view.stuck || stall->asking || stall->aborted || stall->overdue.count == 0)
+    if (!stall->options.view.stuck || stall->rounds[ROUND_OF_INSPECTOR].asking || stall->aborted ||
+        stall->overdue.count == 0)
         return UINT64_MAX;
     return later(stall->stuck_look_ns, overdue_first(&stall->overdue) + STUCK_AGAIN_NS);
 }
 
 /* ---- a round ---- */
 
-/* All have answered, or time is up. */
-static void end_round(struct stall *stall, uint64_t now_ns)
+/* What the inspector's round has shown to the top. */
+static void judge_round(struct stall *stall, uint64_t now_ns)
 {
-    for (int i = 0; i < stall->tree.nchildren; i++)
-        if (stall->unanswered >> i & 1)
-            rank_ranges_add(&stall->answer.silent, stall->tree.children[i],
-                            tree_child_end(&stall->tree, i));
-    stall->asking = false;
-    if (!is_top(stall)) {
-        stall_answer_encode(compose(stall, STALL_PROBED), &stall->answer);
-        return;
-    }
     if (is_about_deadlock(stall)) {
         judge_deadlock(stall, now_ns);
         return;
@@ -242,21 +232,28 @@ static void end_round(struct stall *stall, uint64_t now_ns)
         speak(stall, stalled);
 }
 
-/* `stall->probe` is to be answered. */
-static void begin_round(struct stall *stall, uint64_t now_ns)
+static void end_round(struct stall *stall, enum stall_round_kind kind, uint64_t now_ns)
 {
-    stall->asking = true;
-    stall->asked_ns = now_ns;
-    stall->until_ns = now_ns + stall->probe.budget_ms * MS;
-    stall->unanswered = (1u << stall->tree.nchildren) - 1;
-    stall_self_answer(&stall->options, &stall->probe, &stall->answer, now_ns);
-    if (stall->unanswered == 0) {
-        end_round(stall, now_ns);
+    struct stall_round *round = &stall->rounds[kind];
+    stall_round_end(round, &stall->tree);
+    if (!is_top(stall))
+        stall_answer_encode(compose(stall, kind, STALL_PROBED), &round->answer);
+    else if (kind == ROUND_OF_INSPECTOR)
+        judge_round(stall, now_ns);
+}
+
+/* The round's probe is to be answered. */
+static void begin_round(struct stall *stall, enum stall_round_kind kind, uint64_t now_ns)
+{
+    struct stall_round *round = &stall->rounds[kind];
+    if (kind == ROUND_OF_INSPECTOR)
+        stall->asked_ns = now_ns;
+    if (!stall_round_begin(round, &stall->options, &stall->tree, now_ns)) {
+        end_round(stall, kind, now_ns);
         return;
     }
-    struct stall_probe below = stall->probe;
-    below.budget_ms = below.budget_ms / 4 * 3;
-    stall_probe_encode(compose(stall, STALL_PROBE), &below);
+    struct stall_probe below = stall_round_probe_below(round);
+    stall_probe_encode(compose(stall, kind, STALL_PROBE), &below);
 }
 
 /* How long the top waits for others, to tell of what came about together at once. */
@@ -269,7 +266,7 @@ static uint64_t grace_ns(const struct stall *stall)
 static uint64_t ask_at(const struct stall *stall)
 {
     const struct stall_options *options = &stall->options;
-    if (stall->asking || stall->aborted || stall->overdue.count == 0)
+    if (stall->rounds[ROUND_OF_INSPECTOR].asking || stall->aborted || stall->overdue.count == 0)
         return UINT64_MAX;
     uint64_t oldest_ns = overdue_oldest(&stall->overdue);
     uint64_t at_ns =
@@ -284,24 +281,26 @@ static uint64_t ask_at(const struct stall *stall)
 /* That it was asked is nothing to those who wait for a warning. */
 static void ask_who_is_not_stuck(struct stall *stall, uint64_t now_ns)
 {
+    struct stall_probe *probe = &stall->rounds[ROUND_OF_INSPECTOR].probe;
     uint64_t asked_ns = stall->asked_ns;
     stall->stuck_look_ns = now_ns + STUCK_LATER_NS;
     if (!stall_self_is_stuck(&stall->options.view))
         return;
-    stall->probe.id = (stall->probe.id + 1) | STALL_ASKS_WHO_IS_NOT_STUCK;
-    stall->probe.budget_ms = STUCK_BUDGET_MS;
+    probe->id = stall_round_next_id(probe->id, ROUND_OF_INSPECTOR) | STALL_ASKS_WHO_IS_NOT_STUCK;
+    probe->budget_ms = STUCK_BUDGET_MS;
     stall->stuck_asked_ns = now_ns;
-    overdue_names(&stall->overdue, &stall->probe.names, now_ns, 0);
-    begin_round(stall, now_ns);
+    overdue_names(&stall->overdue, &probe->names, now_ns, 0);
+    begin_round(stall, ROUND_OF_INSPECTOR, now_ns);
     stall->asked_ns = asked_ns;
 }
 
 static void ask(struct stall *stall, uint64_t now_ns)
 {
-    stall->probe.id = (stall->probe.id + 1) & ~STALL_ASKS_WHO_IS_NOT_STUCK;
-    stall->probe.budget_ms = (uint32_t)(earlier(5 * SECOND, stall->options.check_ns / 2) / MS);
-    overdue_names(&stall->overdue, &stall->probe.names, now_ns, stall->options.check_ns);
-    begin_round(stall, now_ns);
+    struct stall_probe *probe = &stall->rounds[ROUND_OF_INSPECTOR].probe;
+    probe->id = stall_round_next_id(probe->id, ROUND_OF_INSPECTOR);
+    probe->budget_ms = (uint32_t)(earlier(5 * SECOND, stall->options.check_ns / 2) / MS);
+    overdue_names(&stall->overdue, &probe->names, now_ns, stall->options.check_ns);
+    begin_round(stall, ROUND_OF_INSPECTOR, now_ns);
 }
 
 /* ---- rank 1: a top that says nothing ---- */
@@ -319,16 +318,17 @@ static uint64_t give_up_top_at(const struct stall *stall)
 /* As if all of a round but the top's own answer were there, as far as this rank knows. */
 static void speak_for_top(struct stall *stall, uint64_t now_ns)
 {
-    overdue_names(&stall->overdue, &stall->probe.names, now_ns, stall->options.check_ns);
-    stall->answer = (struct stall_answer){ .nnames = stall->probe.names.count };
-    for (int i = 0; i < stall->answer.nnames; i++)
-        stall->answer.name[i].age_ms = stall->probe.names.at[i].age_ms;
-    rank_ranges_add(&stall->answer.silent, 0, 1);
+    struct stall_round *round = &stall->rounds[ROUND_OF_INSPECTOR];
+    overdue_names(&stall->overdue, &round->probe.names, now_ns, stall->options.check_ns);
+    round->answer = (struct stall_answer){ .nnames = round->probe.names.count };
+    for (int i = 0; i < round->answer.nnames; i++)
+        round->answer.name[i].age_ms = round->probe.names.at[i].age_ms;
+    rank_ranges_add(&round->answer.silent, 0, 1);
     uint64_t asked_ns = stall->asked_ns;
-    stall->asking = false;
+    round->asking = false;
     stall->asked_ns = now_ns;
-    if (stall->answer.nnames > 0)
-        speak(stall, (1u << stall->answer.nnames) - 1);
+    if (round->answer.nnames > 0)
+        speak(stall, (1u << round->answer.nnames) - 1);
     stall->asked_ns = asked_ns;
 }
 
@@ -340,7 +340,7 @@ static void tell_parent(struct stall *stall, uint64_t now_ns)
     if (overdue_tell_at(&stall->overdue, stall->interval_ns) > now_ns)
         return;
     overdue_tell(&stall->overdue, &names, now_ns, stall->interval_ns);
-    stall_names_encode(compose(stall, STALL_ALERT), &names);
+    stall_names_encode(compose(stall, ROUND_OF_INSPECTOR, STALL_ALERT), &names);
 }
 
 static void go_on(struct stall *stall, uint64_t now_ns)
@@ -369,8 +369,9 @@ uint64_t stall_deadline(struct stall *stall, uint64_t now_ns)
         at_ns = stall->look_ns;
     for (int i = 0; i < stall->overdue.count; i++)
         at_ns = earlier(at_ns, stall->overdue.at[i].heard_ns + 2 * stall->interval_ns);
-    if (stall->asking)
-        at_ns = earlier(at_ns, stall->until_ns);
+    for (int i = 0; i < STALL_ROUNDS; i++)
+        if (stall->rounds[i].asking)
+            at_ns = earlier(at_ns, stall->rounds[i].until_ns);
     if (is_top(stall))
         return earlier(at_ns, earlier(ask_at(stall), ask_deadlock_at(stall)));
     at_ns = earlier(at_ns, overdue_tell_at(&stall->overdue, stall->interval_ns));
@@ -382,8 +383,9 @@ void stall_tick(struct stall *stall, uint64_t now_ns)
     overdue_expire(&stall->overdue, now_ns, 2 * stall->interval_ns);
     if (stall->look_ns && stall->look_ns <= now_ns)
         stall->look_ns = stall_self_look(&stall->options, &stall->overdue, now_ns);
-    if (stall->asking && stall->until_ns <= now_ns)
-        end_round(stall, now_ns);
+    for (int i = 0; i < STALL_ROUNDS; i++)
+        if (stall_round_is_over(&stall->rounds[i], now_ns))
+            end_round(stall, (enum stall_round_kind)i, now_ns);
     go_on(stall, now_ns);
 }
 
@@ -412,8 +414,9 @@ static int receive_probe(struct stall *stall, const void *body, size_t nbytes, u
         return rc;
     if (is_top(stall))
         return fail(err, HVD_ERR_PROTOCOL, "a probe of the stall inspector comes from below");
-    stall->probe = probe;
-    begin_round(stall, now_ns);
+    enum stall_round_kind kind = stall_round_of(probe.id);
+    stall->rounds[kind].probe = probe;
+    begin_round(stall, kind, now_ns);
     return HVD_OK;
 }
 
@@ -425,14 +428,12 @@ static int receive_answer(struct stall *stall, int child, const void *body, size
                                  tree_child_end(&stall->tree, child), body, nbytes, err);
     if (rc < 0)
         return rc;
-    if (!stall->asking || answer.id != stall->probe.id || !(stall->unanswered >> child & 1))
-        return HVD_OK; /* too late */
-    if (answer.nnames != stall->probe.names.count)
-        return fail(err, HVD_ERR_PROTOCOL, "an answer of the stall inspector to something else");
-    stall_answer_merge(&stall->answer, &answer);
-    stall->unanswered &= ~(1u << child);
-    if (stall->unanswered == 0)
-        end_round(stall, now_ns);
+    enum stall_round_kind kind = stall_round_of(answer.id);
+    rc = stall_round_answer(&stall->rounds[kind], child, &answer, err);
+    if (rc < 0)
+        return rc;
+    if (stall_round_is_over(&stall->rounds[kind], now_ns))
+        end_round(stall, kind, now_ns);
     go_on(stall, now_ns);
     return HVD_OK;
 }
@@ -445,4 +446,50 @@ int stall_receive(struct stall *stall, enum stall_message message, int child, co
     assert(child >= 0 && child < stall->tree.nchildren);
     return message == STALL_ALERT ? receive_alert(stall, body, nbytes, now_ns, err)
                                   : receive_answer(stall, child, body, nbytes, now_ns, err);
+}
+
+/* ---- a question for a person ---- */
+
+/* The names that wait here and those that this rank was told of: the oldest few. */
+static void names_for_person(const struct stall *stall, struct stall_names *names, uint64_t now_ns)
+{
+    const struct stall_view *view = &stall->options.view;
+    struct overdue_list list = stall->overdue;
+    struct waiting waiting;
+    for (int i = 0; view->waiting(view->arg, i, &waiting) > 0; i++)
+        overdue_note(&list, waiting.name, waiting.kind, waiting.since_ns, now_ns);
+    overdue_names(&list, names, now_ns, 0);
+}
+
+bool stall_ask(struct stall *stall, uint64_t now_ns)
+{
+    struct stall_round *round = &stall->rounds[ROUND_FOR_PERSON];
+    if (!is_top(stall))
+        return false;
+    round->answer.nnames = 0;
+    names_for_person(stall, &round->probe.names, now_ns);
+    if (round->probe.names.count == 0)
+        return false;
+    round->probe.id = stall_round_next_id(round->probe.id, ROUND_FOR_PERSON);
+    round->probe.budget_ms = STALL_PERSON_MS;
+    begin_round(stall, ROUND_FOR_PERSON, now_ns);
+    return true;
+}
+
+bool stall_is_asked(const struct stall *stall)
+{
+    return stall->rounds[ROUND_FOR_PERSON].asking;
+}
+
+bool stall_told(const struct stall *stall, int index, struct stall_told *told)
+{
+    const struct stall_round *round = &stall->rounds[ROUND_FOR_PERSON];
+    if (!is_top(stall) || round->asking || index < 0 || index >= round->answer.nnames)
+        return false;
+    *told = (struct stall_told){ .name = round->probe.names.at[index].text,
+                                 .kind = round->probe.names.at[index].kind,
+                                 .age_ms = round->answer.name[index].age_ms,
+                                 .missing = &round->answer.name[index].missing,
+                                 .silent = &round->answer.silent };
+    return true;
 }

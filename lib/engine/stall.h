@@ -26,6 +26,11 @@
  * Fails with HVD_ERR_PROTOCOL on malformed messages. A message for which there is no memory is left
  * out, and the next round has it again.
  *
+ * A person's question is asked the same way (a PROBE whose id has its second highest bit), apart from
+ * all this: a rank that has submitted a name answers so itself, wherever in the tree it is. What a
+ * rank has heard in the negotiation would not do: a node reports a name when all below it have
+ * submitted it, so its parent cannot tell which of them have not.
+ *
  * How the engine uses it, for each set of which this rank is a member, under the engine's lock:
  *
  *   stall_create() when the set has its links, stall_destroy() with the set; not called any more
@@ -53,6 +58,9 @@
 #include <stdint.h>
 
 struct stall;
+
+/* How long the answers to a person's question may take. */
+enum { STALL_PERSON_MS = 500 };
 
 /* What is seen of the set; nothing of it changes during a call of stall_*(). */
 struct stall_view {
@@ -103,6 +111,26 @@ bool stall_take(struct stall *stall, enum stall_message *message, const void **b
                 size_t *nbytes);
 
 enum stall_action { STALL_NOTHING, STALL_WARN, STALL_ABORT };
+
+/* For a person who asks what the set waits for (SIGUSR2 to hvdrun, --timeout, the status page): asks
+ * all ranks which of them miss the names that wait here. False, and nothing is asked, on ranks other
+ * than the top, and when no name waits. */
+bool stall_ask(struct stall *stall, uint64_t now_ns);
+
+/* Answers may still come: for STALL_PERSON_MS at most. */
+bool stall_is_asked(const struct stall *stall);
+
+/* What has come out for one of the names, once all have answered or time is up. */
+struct stall_told {
+    const char *name; /* borrowed until the next question */
+    enum collective_kind kind;
+    uint32_t age_ms;                   /* where it has waited longest; 0: nobody waits for it */
+    const struct rank_ranges *missing; /* of the set: they have said that they miss it */
+    const struct rank_ranges *silent;  /* nothing is known of them */
+};
+
+/* True and number `index`; false beyond the last. */
+bool stall_told(const struct stall *stall, int index, struct stall_told *told);
 
 /* What is to be done now, once; `*text` is borrowed until the next call. */
 enum stall_action stall_act(struct stall *stall, const char **text);

@@ -9,6 +9,7 @@
 
 /* Of a probe's id. */
 #define STALL_ASKS_WHO_IS_NOT_STUCK 0x80000000u
+#define STALL_ASKED_BY_PERSON 0x40000000u
 
 bool stall_self_is_stuck(const struct stall_view *view);
 

@@ -159,10 +159,10 @@ struct waiting {
     enum collective_kind kind;
     uint64_t since_ns;          /* when this rank first heard of it */
     bool own;                   /* this rank has submitted it */
-    struct rank_ranges missing; /* of the set, as far as is known here: the ranks below and
-                                   including this one that have not submitted; empty when it is
-                                   the ranks above that are waited for */
-};
+    struct rank_ranges missing; /* of the set: have not submitted it, as far as is known here */
+    struct rank_ranges unsure;  /* in each of these ranges below this rank somebody has not, and it
+                                   is not known here who */
+};                              /* both empty: the ranks above are waited for */
 
 /* 1 and number `index`, from 0 on in no particular order; 0 beyond the last. */
 int negotiation_waiting(const struct negotiation *negotiation, int index, struct waiting *waiting);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is in flight, told to people: each name of the table, and the own join behind them. */
+/* What is in flight, told to people: each name of the table, and the own join behind them.
+ *
+ * A child reports a name when all ranks below it have submitted it or joined. Until then it is known
+ * of a child that is a leaf that it misses the name, and of a larger subtree only that somebody in
+ * it does. Who that is, only the ranks themselves can say (stall_ask() in lib/engine/stall.h). */
 #include "lib/negotiation/state.h"
 
 /* Those of a range that have not joined. */
@@ -12,11 +16,16 @@ static void add_unjoined(const struct negotiation *negotiation, struct rank_rang
 }
 
 static void fill_missing(const struct negotiation *negotiation, const struct pending *entry,
-                         struct rank_ranges *missing)
+                         struct waiting *waiting)
 {
-    for (int i = 0; i < CONTRIBUTORS_MAX; i++)
-        if (negotiation->needed & ~entry->given & 1u << i)
-            add_unjoined(negotiation, missing, negotiation_range(negotiation, i));
+    for (int i = 0; i < CONTRIBUTORS_MAX; i++) {
+        struct rank_ranges unjoined = { 0 };
+        if (!(negotiation->needed & ~entry->given & 1u << i))
+            continue;
+        add_unjoined(negotiation, &unjoined, negotiation_range(negotiation, i));
+        bool is_one = rank_ranges_count(&unjoined) == 1;
+        rank_ranges_add_all(is_one ? &waiting->missing : &waiting->unsure, &unjoined);
+    }
 }
 
 static void fill_join(const struct negotiation *negotiation, struct waiting *waiting)
@@ -43,7 +52,7 @@ int negotiation_waiting(const struct negotiation *negotiation, int index, struct
                                  .since_ns = entry->since_ns,
                                  .own = entry->given & 1 };
     if (entry->state == PENDING_WAITING)
-        fill_missing(negotiation, entry, &waiting->missing);
+        fill_missing(negotiation, entry, waiting);
     return 1;
 }
 

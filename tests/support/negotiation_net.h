@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NET_RANKS_MAX = 32, NET_QUEUE = 64, NET_DATA_MAX = 4096 };
+enum { NET_RANKS_MAX = 64, NET_QUEUE = 64, NET_DATA_MAX = 4096 };
 
 /* First in, first out; the writers' memory is used again. */
 struct net_queue {

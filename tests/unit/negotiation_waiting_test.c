@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is waited for can be asked on every rank, and the top can be watched. */
+/* What a rank knows of who is waited for can be asked on every rank, and the top can be watched. */
 #include "tests/support/negotiation_net.h"
 #include "tests/support/unit.h"
 
@@ -10,7 +10,7 @@ static void start(int size)
     net_init(&net, size, &net_defaults, (uint64_t)size);
 }
 
-static void check_missing(int rank, const char *ranks)
+static void check_missing(int rank, const char *ranks, const char *unsure)
 {
     struct waiting waiting;
     char text[100] = "";
@@ -20,9 +20,8 @@ static void check_missing(int rank, const char *ranks)
     ck_assert_str_eq(waiting.name, "x");
     ck_assert_int_eq(waiting.kind, COLLECTIVE_ALLREDUCE);
     ck_assert(waiting.own == negotiation_in_flight(net.ranks[rank].negotiation, "x"));
-    if (waiting.missing.count > 0)
-        rank_ranges_text(text, sizeof text, &waiting.missing, NULL);
-    ck_assert_str_eq(text, ranks);
+    ck_assert_str_eq(rank_ranges_text(text, sizeof text, &waiting.missing, NULL), ranks);
+    ck_assert_str_eq(rank_ranges_text(text, sizeof text, &waiting.unsure, NULL), unsure);
 }
 
 START_TEST(who_is_waited_for_is_known)
@@ -34,10 +33,10 @@ START_TEST(who_is_waited_for_is_known)
         if (i != 0 && i != 4 && i != 5)
             net_submit(&net, i, &offer);
     net_settle(&net);
-    check_missing(0, "ranks 0, 3-6");
-    check_missing(3, "rank 4");
-    check_missing(1, "");
-    check_missing(8, "");
+    check_missing(0, "rank 0", "ranks 3-6");
+    check_missing(3, "rank 4", "");
+    check_missing(1, "", "");
+    check_missing(8, "", "");
     ck_assert_int_eq(negotiation_waiting_count(net.ranks[4].negotiation), 0);
     for (int i = 0; i < 6; i++)
         if (i == 0 || i == 4 || i == 5)
@@ -45,6 +44,45 @@ START_TEST(who_is_waited_for_is_known)
     net_settle(&net);
     net_check_one(&net, DECISION_DONE, "x");
     net_fini(&net);
+}
+END_TEST
+
+static bool contains(const struct rank_ranges *ranges, int rank)
+{
+    for (int i = 0; i < ranges->count; i++)
+        if (ranges->range[i].first <= rank && rank < ranges->range[i].end)
+            return true;
+    return false;
+}
+
+/* Whichever rank pauses, and wherever it is asked. */
+START_TEST(nobody_is_said_to_miss_what_it_has_submitted)
+{
+    static const int sizes[] = { 6, 16, 32, 64 };
+    const float data[1] = { 1 };
+    struct waiting waiting;
+    for (int paused = 0; paused < sizes[_i]; paused++) {
+        start(sizes[_i]);
+        struct offer offer = net_allreduce(&net, "x", 1, data);
+        for (int i = 0; i < net.size; i++)
+            if (i != paused && i != 3 * paused)
+                net_submit(&net, i, &offer);
+        net_settle(&net);
+        for (int asked = 0; asked < net.size; asked++) {
+            if (!negotiation_waiting(net.ranks[asked].negotiation, 0, &waiting))
+                continue;
+            for (int i = 0; i < net.size; i++)
+                ck_assert(!contains(&waiting.missing, i) || i == paused || i == 3 * paused);
+            ck_assert(asked != 0 || contains(&waiting.missing, paused) ||
+                      contains(&waiting.unsure, paused));
+        }
+        net_submit(&net, paused, &offer);
+        if (3 * paused != paused && 3 * paused < net.size)
+            net_submit(&net, 3 * paused, &offer);
+        net_settle(&net);
+        net_check_one(&net, DECISION_DONE, "x");
+        net_fini(&net);
+    }
 }
 END_TEST
 
@@ -90,6 +128,7 @@ static Suite *suite(void)
 {
     TCase *tcase = tcase_create("waiting");
     tcase_add_test(tcase, who_is_waited_for_is_known);
+    tcase_add_loop_test(tcase, nobody_is_said_to_miss_what_it_has_submitted, 0, 4);
     tcase_add_test(tcase, an_observer_sees_who_is_ready_and_what_is_decided);
     Suite *all = suite_create("negotiation_waiting");
     suite_add_tcase(all, tcase);

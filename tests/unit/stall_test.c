@@ -9,7 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SIZE_MAX_HERE = 30, SUBMITTED_MAX = 100, LETTERS_MAX = 4096, SPOKEN_MAX = 64 };
+enum {
+    SIZE_MAX_HERE = 64,
+    LOOPED_MAX = 30,
+    SUBMITTED_MAX = 100,
+    LETTERS_MAX = 4096,
+    SPOKEN_MAX = 64
+};
 
 #define SECOND 1000000000ull
 #define CHECK (60 * SECOND)
@@ -553,6 +559,159 @@ START_TEST(a_top_that_does_not_answer_is_named_by_rank_1)
 }
 END_TEST
 
+/* ---- a person asks ---- */
+
+static void ask_top(void)
+{
+    ck_assert(stall_ask(ranks[0].stall, now_ns));
+    take(0);
+    deliver();
+}
+
+/* As text: who misses the name, and of whom nothing is known. */
+static void check_told(const char *name, const char *missing, const char *silent)
+{
+    char text[200];
+    struct stall_told told;
+    int index = 0;
+    ck_assert(!stall_is_asked(ranks[0].stall));
+    do
+        ck_assert_msg(stall_told(ranks[0].stall, index, &told), "nothing is told of %s", name);
+    while (index++, strcmp(told.name, name) != 0);
+    ck_assert_str_eq(rank_ranges_text(text, sizeof text, told.missing, world_ranks), missing);
+    ck_assert_str_eq(rank_ranges_text(text, sizeof text, told.silent, world_ranks), silent);
+}
+
+static const int sizes[] = { 2, 6, 9, 16, 30, 32, 64 };
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+START_TEST(whoever_pauses_is_the_only_one_to_be_named)
+{
+    char who[40];
+    for (int paused = 0; paused < sizes[_i]; paused++) {
+        make_world(sizes[_i]);
+        submit_but(paused, "a");
+        if (paused == 0) { /* what the negotiation has told it */
+            submit(0, "a", COLLECTIVE_ALLREDUCE);
+            ranks[0].submitted[0].own = false;
+        }
+        ask_top();
+        snprintf(who, sizeof who, "rank %d", paused);
+        check_told("a", who, "");
+        end_world();
+    }
+}
+END_TEST
+
+START_TEST(several_that_pause_are_named_and_nobody_else)
+{
+    make_world(64);
+    for (int i = 0; i < size; i++)
+        if (i != 2 && i != 17 && i != 40 && i != 41 && i != 63)
+            submit(i, "a", COLLECTIVE_ALLREDUCE);
+    for (int i = 0; i < size; i++)
+        if (i != 5)
+            submit(i, "b", COLLECTIVE_BROADCAST);
+    ask_top();
+    check_told("a", "ranks 2, 17, 40-41, 63", "");
+    check_told("b", "rank 5", "");
+    end_world();
+}
+END_TEST
+
+START_TEST(a_person_is_told_of_no_rank_that_has_joined)
+{
+    make_world(16);
+    submit(6, "join", COLLECTIVE_JOIN);
+    for (int i = 0; i < size; i++)
+        if (i != 6 && i != 2)
+            submit(i, "a", COLLECTIVE_ALLREDUCE);
+    ask_top();
+    check_told("a", "rank 2", "");
+    end_world();
+}
+END_TEST
+
+START_TEST(a_person_is_told_the_ranks_of_the_world)
+{
+    make_world(6);
+    for (int i = 0; i < size; i++)
+        world_ranks[i] = 3 * i + 1;
+    submit_but(2, "a");
+    ask_top();
+    check_told("a", "rank 7", "");
+    end_world();
+}
+END_TEST
+
+/* Those below a rank that is stopped cannot be heard, whatever they have submitted. */
+START_TEST(a_person_is_told_that_nothing_is_known_of_who_does_not_answer)
+{
+    make_world(16);
+    ranks[2].stopped = true;
+    submit_but(2, "a");
+    submit_but(9, "b");
+    ask_top();
+    ck_assert(stall_is_asked(ranks[0].stall));
+    for (int i = 0; i < 20 && stall_is_asked(ranks[0].stall); i++) {
+        now_ns += STALL_PERSON_MS * 1000000 / 20;
+        tick_all();
+    }
+    struct tree_position tree;
+    char below[40];
+    tree_position(&tree, 2, size);
+    snprintf(below, sizeof below, tree.end == 3 ? "rank 2" : "ranks 2-%d", tree.end - 1);
+    check_told("a", "", below);
+    check_told("b", "rank 9", below);
+    ck_assert_int_eq(nspoken, 0);
+    end_world();
+}
+END_TEST
+
+/* The inspector's own rounds go on meanwhile, and it is told what it asked. */
+START_TEST(a_person_does_not_disturb_the_inspector)
+{
+    make_world(30);
+    ranks[4].stopped = true;
+    submit_but(17, "a");
+    for (int second = 0; second < 70; second++) {
+        ask_top();
+        run(1);
+    }
+    ck_assert_int_eq(nspoken, 1);
+    ck_assert_said("allreduce 'a' has waited 6");
+    ck_assert_said("for rank 17");
+    end_world();
+}
+END_TEST
+
+START_TEST(where_nothing_waits_nobody_is_asked)
+{
+    struct stall_told told;
+    make_world(6);
+    ck_assert(!stall_ask(ranks[0].stall, now_ns));
+    submit_but(3, "a");
+    ck_assert(!stall_ask(ranks[1].stall, now_ns));
+    ask_top();
+    ck_assert(stall_told(ranks[0].stall, 0, &told));
+    finish_all();
+    ck_assert(!stall_ask(ranks[0].stall, now_ns));
+    ck_assert(!stall_told(ranks[0].stall, 0, &told));
+    end_world();
+}
+END_TEST
+
+START_TEST(a_person_is_answered_without_the_check)
+{
+    make_world_with(16, 0, 0);
+    submit_but(7, "a");
+    ask_top();
+    check_told("a", "rank 7", "");
+    ck_assert_int_eq(nspoken, 0);
+    end_world();
+}
+END_TEST
+
 START_TEST(who_has_joined_misses_no_allreduce)
 {
     make_world(5);
@@ -870,11 +1029,11 @@ int main(void)
     TCase *tcase = tcase_create("stall");
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, an_idle_world_sets_no_timer, 1, SIZE_MAX_HERE + 1);
+    tcase_add_loop_test(tcase, an_idle_world_sets_no_timer, 1, LOOPED_MAX + 1);
     tcase_add_test(tcase, a_busy_world_says_nothing);
-    tcase_add_loop_test(tcase, who_is_missing_is_named, 2, SIZE_MAX_HERE + 1);
+    tcase_add_loop_test(tcase, who_is_missing_is_named, 2, LOOPED_MAX + 1);
     tcase_add_loop_test(tcase, a_tensor_that_one_rank_alone_has_submitted_is_told, 2,
-                        SIZE_MAX_HERE + 1);
+                        LOOPED_MAX + 1);
     tcase_add_test(tcase, ranges_of_ranks_are_short);
     tcase_add_test(tcase, ranks_are_those_of_the_world);
     tcase_add_test(tcase, it_is_said_once_in_the_check_time_as_long_as_it_lasts);
@@ -888,9 +1047,17 @@ int main(void)
     tcase_add_test(tcase, the_shutdown_time_ends_the_world);
     tcase_add_test(tcase, a_shutdown_time_that_is_the_check_time_ends_it_at_once);
     tcase_add_test(tcase, a_stall_that_ends_ends_no_world);
-    tcase_add_loop_test(tcase, a_rank_that_does_not_answer_is_named, 2, SIZE_MAX_HERE + 1);
+    tcase_add_loop_test(tcase, a_rank_that_does_not_answer_is_named, 2, LOOPED_MAX + 1);
     tcase_add_test(tcase, a_rank_that_answers_late_does_no_harm);
     tcase_add_test(tcase, a_top_that_does_not_answer_is_named_by_rank_1);
+    tcase_add_loop_test(tcase, whoever_pauses_is_the_only_one_to_be_named, 0, SIZES);
+    tcase_add_test(tcase, several_that_pause_are_named_and_nobody_else);
+    tcase_add_test(tcase, a_person_is_told_of_no_rank_that_has_joined);
+    tcase_add_test(tcase, a_person_is_told_the_ranks_of_the_world);
+    tcase_add_test(tcase, a_person_is_told_that_nothing_is_known_of_who_does_not_answer);
+    tcase_add_test(tcase, a_person_does_not_disturb_the_inspector);
+    tcase_add_test(tcase, where_nothing_waits_nobody_is_asked);
+    tcase_add_test(tcase, a_person_is_answered_without_the_check);
     tcase_add_test(tcase, who_has_joined_misses_no_allreduce);
     tcase_add_test(tcase, a_join_waits_as_long_as_others_get_on);
     tcase_add_test(tcase, nobody_who_misses_it_is_no_stall);
