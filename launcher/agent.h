@@ -169,7 +169,8 @@ void agent_binding_report(const struct agent_rank *rank);
 void agent_watch_init(struct agent *agent);
 void agent_watch_start(struct agent *agent);            /* the job is known */
 void agent_watch_heard(void *agent);                    /* something has come */
-void agent_watch_told(struct agent *agent, int signum); /* SIGSTOP: hvdrun stops too */
+void agent_watch_told(struct agent *agent, int signum); /* SIGSTOP: hvdrun stops too;
+                                                           SIGCONT: it goes on */
 int agent_on_heartbeat(struct agent *agent, struct wire_reader *body, struct err *err);
 
 /* agent_ranks.c: the ranks as processes. */

@@ -43,10 +43,10 @@
  *                                      <-  DONE
  *
  * The agent kills whatever it started when the stream ends, or, on another machine, when nothing
- * has come for JOB's silence_ms; not while the ranks are stopped by SIGNAL SIGSTOP, which announces
- * that hvdrun stops too. hvdrun gives up a host from which nothing has come for as long. Both sides
- * treat the other's frames as foreign bytes: one that is malformed, or out of turn, breaks the
- * link.
+ * has come for JOB's silence_ms; not from SIGNAL SIGSTOP, which announces that hvdrun stops too,
+ * until SIGNAL SIGCONT or STOP. hvdrun gives up a host from which nothing has come for as long.
+ * Both sides treat the other's frames as foreign bytes: one that is malformed, or out of turn,
+ * breaks the link.
  *
  * The same in every version from 2 on: JOB begins with the version, and an agent that speaks
  * another one answers with FAILED, whose layout stays, and ends the link. */

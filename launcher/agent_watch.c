@@ -2,8 +2,9 @@
 /* Signs of life between hvdrun and the agent. A heartbeat is echoed as soon as it is read, behind
  * at most AGENT_LINK_QUEUE_MAX bytes of output that wait in this process. Silence of hvdrun for as
  * long as JOB says ends the agent as if the link had ended, since that is what a cut cable looks
- * like. Silence is in order from SIGNAL SIGSTOP, which says that hvdrun stops too, until another
- * SIGNAL or STOP: meanwhile only the end of the link counts. */
+ * like. Silence is in order from SIGNAL SIGSTOP, which says that hvdrun stops too, until SIGNAL
+ * SIGCONT or STOP: meanwhile only the end of the link counts. Other signals are passed on to the
+ * ranks and change nothing, because hvdrun may pass one on and stop itself right after it. */
 #include "launcher/agent.h"
 
 #include <stdio.h>
@@ -49,7 +50,7 @@ void agent_watch_told(struct agent *agent, int signum)
 {
     if (signum == SIGSTOP)
         silence_pause(&agent->silence);
-    else
+    else if (signum == SIGCONT)
         silence_resume(&agent->silence, now_ms());
 }
 

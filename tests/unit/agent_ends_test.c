@@ -311,6 +311,21 @@ START_TEST(a_hvdrun_that_is_stopped_may_be_silent)
 }
 END_TEST
 
+/* A window that is resized, and SIGUSR1, are passed on while hvdrun waits for its own stop. */
+START_TEST(a_signal_that_is_passed_on_does_not_end_the_pause)
+{
+    static const int passed_on[] = { SIGWINCH, SIGUSR1 };
+    agent_fixture_start(&agent, NULL);
+    pid_t rank = agent_fixture_run(&agent, &impatient);
+    agent_fixture_send_numbers(&agent, AGENT_SIGNAL, 1, SIGSTOP);
+    agent_fixture_send_numbers(&agent, AGENT_SIGNAL, 1, passed_on[_i]);
+    struct pollfd link = { agent.link, POLLIN, 0 };
+    ck_assert_int_eq(poll(&link, 1, 2000), 0);
+    agent_fixture_send_numbers(&agent, AGENT_STOP, 2, SIGKILL, 0);
+    check_that_all_is_gone(rank, "");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("agent_ends");
@@ -331,6 +346,7 @@ int main(void)
     tcase_add_test(tcase, silence_ends_the_agent_and_its_ranks);
     tcase_add_test(tcase, silence_before_the_start_ends_the_agent);
     tcase_add_test(tcase, a_hvdrun_that_is_stopped_may_be_silent);
+    tcase_add_loop_test(tcase, a_signal_that_is_passed_on_does_not_end_the_pause, 0, 2);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
