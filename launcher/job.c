@@ -174,7 +174,6 @@ static void list_timers(struct job *job, uv_timer_t *timers[JOB_TIMERS])
     timers[2] = &job->look_timer;
     timers[3] = &job->status_timer;
     timers[4] = &job->timeout_timer;
-    timers[5] = &job->suspend_timer;
 }
 
 static void init_handles(struct job *job)
@@ -185,6 +184,8 @@ static void init_handles(struct job *job)
         uv_timer_init(job->loop, timers[i]);
         timers[i]->data = job;
     }
+    uv_idle_init(job->loop, &job->suspend_turns);
+    job->suspend_turns.data = job;
 }
 
 struct job *job_create(uv_loop_t *loop, const struct job_options *options,
@@ -278,9 +279,10 @@ void job_destroy(struct job *job)
         return;
     uv_timer_t *timers[JOB_TIMERS];
     list_timers(job, timers);
-    job->open_parts = JOB_TIMERS + job->state.nhosts;
+    job->open_parts = JOB_TIMERS + 1 + job->state.nhosts;
     for (int i = 0; i < JOB_TIMERS; i++)
         uv_close((uv_handle_t *)timers[i], on_handle_closed);
+    uv_close((uv_handle_t *)&job->suspend_turns, on_handle_closed);
     stdin_reader_destroy(job->stdin_reader);
     job_output_destroy(job->output);
     for (int i = job->state.nhosts - 1; i >= 0; i--)

@@ -86,7 +86,8 @@ struct job_callbacks {
      * inside job_create(). */
     void (*on_finished)(void *context, int exit_status);
 
-    /* After SIGTSTP: the ranks have been told to stop for a while, now hvdrun may stop itself. */
+    /* After SIGTSTP: the ranks have been told to stop for a while, now hvdrun may stop itself,
+     * unless a SIGCONT has come since that job_signal() has not been told of yet. */
     void (*on_suspended)(void *context);
 };
 

@@ -13,7 +13,7 @@
 #include "launcher/job_state.h"
 #include "launcher/stdin_reader.h"
 
-enum { JOB_TIMERS = 6 };
+enum { JOB_TIMERS = 5 };
 
 struct job {
     uv_loop_t *loop;
@@ -36,7 +36,7 @@ struct job {
     int looks;                /* since hosts were asked for a sign of life */
     uv_timer_t status_timer;  /* while hosts are being reached, on a terminal */
     uv_timer_t timeout_timer; /* until the whole job has had its time */
-    uv_timer_t suspend_timer; /* until hvdrun stops itself, if no SIGCONT comes */
+    uv_idle_t suspend_turns;  /* the last turns of the loop before hvdrun stops itself */
     int open_parts;           /* handles and hosts whose memory libuv still uses */
     uint64_t created_ms, started_ms;
     uint64_t looked_ms;   /* when look_timer came last */
@@ -51,7 +51,7 @@ struct job {
     bool asking;            /* the ranks what they are doing, before the time is up */
     int waiting_rank;       /* the first that has said that it waits for others */
     char waiting_for[160];  /* and for what; "" */
-    uint64_t around_ms;     /* when suspend_timer is due, as uv_now() says it */
+    int turns;              /* of suspend_turns */
     bool said, over;
 };
 

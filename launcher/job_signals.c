@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signals to hvdrun, which are meant for the whole job: those that end it are decided about, the
  * others are passed on to the ranks. Ctrl-Z stops the ranks on all hosts first, then hvdrun itself,
- * when every agent knows or SUSPEND_MS have passed. */
+ * when every agent knows or SUSPEND_MS have passed. SIGCONT calls that off, and so does a signal
+ * that ends the job. */
 #include "launcher/job_impl.h"
 
 #include <signal.h>
@@ -10,11 +11,9 @@
  * SIGCONT that calls it off may have come, and not been read. */
 enum { SUSPEND_MS = 1000 };
 
-/* Nor is a signal read before the frames that came after it: before hvdrun stops itself the loop goes
- * around once more, and again if it was held up meanwhile. */
-enum { AROUND_MS = 1, AROUND_LATE_MS = 100 };
-
-static void go_around(struct job *job);
+/* A signal may have come and not been read. Before hvdrun stops itself the loop goes around so often
+ * that it has polled once, without waiting, since the last agent has answered. */
+enum { TURNS = 2 };
 
 static bool all_agents_know(const struct job *job)
 {
@@ -24,29 +23,24 @@ static bool all_agents_know(const struct job *job)
     return true;
 }
 
-static void on_around(uv_timer_t *timer)
+static void on_suspend_turn(uv_idle_t *idle)
 {
-    struct job *job = timer->data;
+    struct job *job = idle->data;
+    if (++job->turns < TURNS)
+        return;
+    uv_idle_stop(idle);
     if (!all_agents_know(job) && job->ran_ms < job->suspend_by_ms)
         return; /* a host has been reached meanwhile */
-    if (uv_now(job->loop) > job->around_ms + AROUND_LATE_MS) {
-        go_around(job);
-        return;
-    }
     job->suspending_us = 0;
     job->callbacks.on_suspended(job->context);
 }
 
-static void go_around(struct job *job)
-{
-    job->around_ms = uv_now(job->loop) + AROUND_MS;
-    uv_timer_start(&job->suspend_timer, on_around, AROUND_MS, 0);
-}
-
 static void suspend_soon(struct job *job)
 {
-    if (!uv_is_active((uv_handle_t *)&job->suspend_timer))
-        go_around(job);
+    if (uv_is_active((uv_handle_t *)&job->suspend_turns))
+        return;
+    job->turns = 0;
+    uv_idle_start(&job->suspend_turns, on_suspend_turn);
 }
 
 /* When every agent knows, hvdrun may stop itself: what has only left for a connection stops with
@@ -71,16 +65,6 @@ static void signal_ranks(struct job *job, int signum)
         job_host_signal(&job->hosts[i], signum);
 }
 
-static void told_to_stop(struct job *job, int signum)
-{
-    char text[720];
-    job_interrupted_text(job, text, sizeof text);
-    if (job->state.phase == JOB_FINISHED) /* only its output is still on the way */
-        job_stop_discard(job);
-    else
-        job_act(job, job_state_on_told_to_stop(&job->state, signum, text));
-}
-
 static void suspend(struct job *job)
 {
     job->suspending_us = uv_hrtime() / 1000;
@@ -89,6 +73,26 @@ static void suspend(struct job *job)
     for (int i = 0; i < job->state.nhosts; i++)
         job_host_beat(&job->hosts[i]);
     job_on_alive(job, -1);
+}
+
+/* The ranks go on; so does hvdrun, if it was about to stop itself. */
+static void continue_ranks(struct job *job)
+{
+    job->suspending_us = 0;
+    uv_idle_stop(&job->suspend_turns);
+    signal_ranks(job, SIGCONT);
+}
+
+static void told_to_stop(struct job *job, int signum)
+{
+    char text[720];
+    if (job->suspending_us)
+        continue_ranks(job);
+    job_interrupted_text(job, text, sizeof text);
+    if (job->state.phase == JOB_FINISHED) /* only its output is still on the way */
+        job_stop_discard(job);
+    else
+        job_act(job, job_state_on_told_to_stop(&job->state, signum, text));
 }
 
 void job_signal(struct job *job, int signum)
@@ -103,11 +107,9 @@ void job_signal(struct job *job, int signum)
         suspend(job);
         break;
     case SIGCONT:
-        job->suspending_us = 0;
-        uv_timer_stop(&job->suspend_timer);
+        continue_ranks(job);
         if (job->stdin_reader)
             stdin_reader_wake(job->stdin_reader);
-        signal_ranks(job, SIGCONT);
         break;
     default:
         signal_ranks(job, signum);

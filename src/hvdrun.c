@@ -20,6 +20,7 @@
 #include "src/loop_leave.h"
 #include "src/report_file.h"
 #include "src/report_json.h"
+#include "src/self_stop.h"
 #include "src/ssh_way.h"
 
 #include <errno.h>
@@ -30,9 +31,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const int watched[] = {
-    SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH
-};
+static const int watched[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH };
 
 enum { WATCHED = sizeof watched / sizeof *watched };
 
@@ -43,7 +42,8 @@ struct run {
     bool closed[3]; /* stdin, stdout, stderr were so when we were started */
     uv_loop_t loop;
     uv_signal_t signals[WATCHED];
-    bool finished; /* the job is over */
+    struct self_stop self_stop; /* SIGTSTP */
+    bool finished;              /* the job is over */
     struct report_file report;
     struct job_rendezvous *rendezvous;
     struct job *job;
@@ -81,22 +81,37 @@ static int print_made(const struct run *run, char *text)
     return status;
 }
 
+/* These call off a stop that has not come yet. */
+static bool ends_the_job(int signum)
+{
+    return signum == SIGINT || signum == SIGTERM || signum == SIGHUP;
+}
+
 static void on_signal(uv_signal_t *handle, int signum)
 {
     struct run *run = handle->data;
     if (run->finished)
         return;
+    if (ends_the_job(signum))
+        self_stop_drop(&run->self_stop);
     if (signum == SIGUSR2)
         job_rendezvous_ask(run->rendezvous);
     else
         job_signal(run->job, signum);
+    if (signum == SIGCONT)
+        self_stop_listen(&run->self_stop);
 }
 
-/* Not by SIGTSTP: where no shell waits for us, its default is to do nothing. */
+static void on_stop_asked(void *context)
+{
+    struct run *run = context;
+    job_signal(run->job, SIGTSTP);
+}
+
 static void on_suspended(void *context)
 {
-    (void)context;
-    raise(SIGSTOP);
+    struct run *run = context;
+    self_stop_now(&run->self_stop);
 }
 
 /* SIGHUP stays ignored if it was: that is what nohup asks for. */
@@ -114,6 +129,7 @@ static void watch_signals(struct run *run)
         if (watched[i] != SIGHUP || hup.sa_handler != SIG_IGN)
             uv_must(uv_signal_start(&run->signals[i], on_signal, watched[i]), "signals");
     }
+    self_stop_open(&run->self_stop, &run->loop, on_stop_asked, run);
 }
 
 /* SIGUSR1 and SIGUSR2 ask for something; they may come too late, which must not change how hvdrun
@@ -127,6 +143,7 @@ static bool is_question(int signum)
 static void stop_watching(struct run *run)
 {
     run->finished = true;
+    self_stop_close(&run->self_stop);
     for (int i = 0; i < WATCHED; i++) {
         if (is_question(watched[i]))
             uv_unref((uv_handle_t *)&run->signals[i]);

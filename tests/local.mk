@@ -328,6 +328,7 @@ unit_tests += \
 	tests/unit/rendezvous_workers_test \
 	tests/unit/report_file_test \
 	tests/unit/report_json_test \
+	tests/unit/self_stop_test \
 	tests/unit/silence_test \
 	tests/unit/socket_owner_test \
 	tests/unit/ssh_agent_test \

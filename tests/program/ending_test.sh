@@ -164,6 +164,23 @@ ok "SIGCONT continues them" until_true ranks_in_state '[RSD]' 2
 stop_with TERM
 is "and the job can be stopped" 143 "$status"
 unlike "of ranks that hvdrun has stopped nothing is said" 'was stopped' "$tmp/err"
+start "$HVDRUN" -np 2 "$ACT" say-signals
+until_said '\[0\].*listening' && until_said '\[1\].*listening'
+resized() { # COUNT
+    [ "$(grep -c '^\[0\].*got SIGWINCH' "$tmp/out")" -ge "$1" ]
+}
+continues_each_time() { # SIGWINCH tells that hvdrun runs
+    for count in 1 2 3 4 5 6 7 8 9 10; do
+        kill -TSTP "$pid"
+        until_true grep -q '^State:.T' "/proc/$pid/status" || return
+        for signal in CONT TSTP CONT WINCH; do
+            kill "-$signal" "$pid"
+        done
+        until_true resized "$count" || return
+    done
+}
+ok "F29: however soon SIGCONT follows, it counts" continues_each_time
+stop_with TERM
 start "$HVDRUN" -np 2 sh -c "[ \$HOROVOD_RANK = 1 ] || setsid sh -c 'kill -STOP \$\$; exit' & $ACT daemon; exec $ACT holder stay"
 until_true ranks_in_state '[RSD]' 6 && until_true in_state sh T 1
 kill -TSTP "$pid"
@@ -178,6 +195,15 @@ kill -TERM "$pid"
 kill -CONT "$pid"
 stop_with
 ok "and all of it ends" until_true no_survivors
+
+# An agent that does not answer holds up the stop of hvdrun itself for a second.
+start "$HVDRUN" --grace 1 -np 2 "$ACT" text 'up\n' stay
+until_said '\[0\].*up' && until_said '\[1\].*up'
+pkill -STOP -P "$(pgrep -P "$pid" hvdagent)" hvdagent
+kill -TSTP "$pid"
+stop_with TERM
+is "F32: SIGTERM while hvdrun is about to stop itself ends the job, without SIGCONT" 143 "$status"
+ok "and nothing is left of it" until_true no_survivors
 
 new_job
 : >"$tmp/out"

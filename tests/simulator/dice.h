@@ -14,6 +14,10 @@ uint32_t sim_dice(uint32_t bound);
 /* From `least` to `most`. */
 uint64_t sim_between(uint64_t least, uint64_t most);
 
+/* As sim_dice(), from a row of numbers of its own: whoever asks does not change what else the seed
+ * draws. */
+uint32_t sim_dice_apart(uint32_t bound);
+
 /* True once in `n`. */
 bool sim_once_in(uint32_t n);
 

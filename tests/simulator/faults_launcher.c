@@ -10,6 +10,9 @@
 /* After the second signal everything is killed; the rest is the way there and back. */
 enum { KILLED_MS = 3000 };
 
+/* How long hvdrun may be about to stop itself, and is stopped at least. */
+enum { SUSPENDING_US = 8000, AWAY_MS = 3000 };
+
 enum sim_effect sim_fire_kill_launcher(struct sim_fault *fault)
 {
     (void)fault;
@@ -20,6 +23,15 @@ enum sim_effect sim_fire_kill_launcher(struct sim_fault *fault)
     return MUST;
 }
 
+/* While hvdrun is about to stop itself, or has just done so: then it hears of it later. */
+static void end_after_suspension(struct sim_fault *fault)
+{
+    world.was_suspended = world.slept = true;
+    sim_kill(world.launcher, SIGTSTP);
+    sim_after(NULL, sim_dice_apart(SUSPENDING_US), sim_tell_launcher_to_stop, fault);
+    sim_after(NULL, SIM_MS(AWAY_MS), sim_go_on, world.launcher);
+}
+
 enum sim_effect sim_fire_signal(struct sim_fault *fault)
 {
     static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
@@ -27,7 +39,10 @@ enum sim_effect sim_fire_signal(struct sim_fault *fault)
         return NOTHING;
     fault->value = signals[sim_dice(3)];
     sim_fault_allow(fault, STATUS_SIGNAL + fault->value);
-    sim_kill(world.launcher, fault->value);
+    if (sim_dice_apart(4) == 0)
+        end_after_suspension(fault);
+    else
+        sim_kill(world.launcher, fault->value);
     return MAY;
 }
 
@@ -58,7 +73,9 @@ enum sim_effect sim_fire_suspend(struct sim_fault *fault)
         return NOTHING;
     world.was_suspended = world.slept = true;
     sim_kill(world.launcher, SIGTSTP);
-    sim_after(NULL, SIM_MS(3000) + sim_dice(9000000), sim_go_on, world.launcher);
+    uint64_t away_us = SIM_MS(AWAY_MS) + sim_dice(9000000);
+    bool at_once = sim_dice_apart(3) == 0;
+    sim_after(NULL, at_once ? sim_dice_apart(SUSPENDING_US) : away_us, sim_go_on, world.launcher);
     return MAY;
 }
 

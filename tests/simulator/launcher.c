@@ -89,17 +89,29 @@ static void on_finished(void *context, int exit_status)
 static void on_suspended(void *context)
 {
     (void)context;
-    sim_kill(world.launcher, SIGSTOP);
+    if (world.told_to_stop)
+        sim_broken("hvdrun stops itself after it was told to end");
+    sim_stop_itself(world.launcher);
+}
+
+static bool ends_the_job(int signum)
+{
+    return signum == SIGINT || signum == SIGTERM || signum == SIGHUP;
 }
 
 static bool on_signal(struct sim_process *process, int signum)
 {
     if (signum == SIGCHLD)
         return sim_uv_on_signal(process, signum);
+    world.told_to_stop = signum == SIGTSTP ? false : world.told_to_stop || ends_the_job(signum);
+    if (ends_the_job(signum))
+        sim_stop_drop(process);
     if (!world.finished && signum == SIGUSR2)
         job_rendezvous_ask(world.rendezvous);
     else if (!world.finished)
         job_signal(world.job, signum);
+    if (signum == SIGCONT)
+        sim_stop_listen(process);
     return true;
 }
 

@@ -130,7 +130,10 @@ static void go_on(struct sim_process *process)
         sim_release_held(process);
 }
 
-/* A signal is taken before anything else happens; in a stopped process, when it goes on. */
+/* The handler of a signal runs before anything else happens; a loop calls back up to GAP_US later,
+ * in the order in which signals came. In a stopped process, when it goes on. */
+enum { GAP_US = 1000 };
+
 struct delivery {
     struct sim_process *process;
     int signum;
@@ -144,19 +147,66 @@ static void deliver(void *context)
         die(process, delivery->signum);
 }
 
-static void post(struct sim_process *process, int signum)
+static bool has_loop(const struct sim_process *process)
+{
+    return process->kind == SIM_LAUNCHER || process->kind == SIM_AGENT;
+}
+
+static uint64_t reading_us(struct sim_process *process)
+{
+    uint64_t now_us = sim_now_us();
+    if (!has_loop(process))
+        return 0;
+    uint64_t due_us = now_us + sim_dice_apart(GAP_US);
+    if (due_us > process->signals_due_us)
+        process->signals_due_us = due_us;
+    return process->signals_due_us - now_us;
+}
+
+static struct sim_event *post_after(struct sim_process *process, int signum, uint64_t delay_us)
 {
     struct delivery *delivery = sim_new(sizeof *delivery);
     *delivery = (struct delivery){ process, signum };
-    struct sim_event *event = sim_after(process, 0, deliver, delivery);
-    if (signum == SIGTSTP)
-        process->stop_pending = event;
+    return sim_after(process, delay_us, deliver, delivery);
 }
 
-/* SIGCONT also takes back a stop that has not been taken. */
+void sim_stop_listen(struct sim_process *process)
+{
+    sim_cancel(process->stop_event);
+    process->stop_event =
+        process->stop_pending ? post_after(process, SIGTSTP, sim_dice_apart(GAP_US)) : NULL;
+}
+
+void sim_stop_drop(struct sim_process *process)
+{
+    process->stop_pending = false;
+    sim_stop_listen(process);
+}
+
+void sim_stop_itself(struct sim_process *process)
+{
+    if (!process->stop_pending)
+        return;
+    process->stop_pending = false;
+    sim_kill(process, SIGSTOP);
+}
+
+static void post(struct sim_process *process, int signum)
+{
+    if (signum != SIGTSTP) {
+        post_after(process, signum, reading_us(process));
+        return;
+    }
+    bool news = !process->stop_pending;
+    process->stop_pending = true;
+    if (news)
+        sim_stop_listen(process);
+}
+
+/* SIGCONT also takes back a stop that is pending. */
 static void take_up(struct sim_process *process)
 {
-    sim_cancel(process->stop_pending);
+    sim_stop_drop(process);
     process->stopped = false;
     go_on(process);
 }

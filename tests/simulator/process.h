@@ -30,8 +30,10 @@ struct sim_process {
     int death_signal; /* when its parent dies; 0 for none */
     int wait_status;
     uint64_t died_us;
-    struct sim_event *held;         /* what happens when it goes on */
-    struct sim_event *stop_pending; /* a SIGTSTP that it has not taken yet */
+    struct sim_event *held;       /* what happens when it goes on */
+    struct sim_event *stop_event; /* it is about to see a SIGTSTP that is pending */
+    bool stop_pending;            /* SIGTSTP is, and no SIGCONT has come since */
+    uint64_t signals_due_us;      /* when its loop has read all signals that have come */
 
     /* True: it knows what to do about `signum`. NULL: the defaults. */
     bool (*on_signal)(struct sim_process *process, int signum);
@@ -61,6 +63,12 @@ struct sim_process *sim_current(void);
 /* The process ends by itself; by a signal. */
 void sim_exit(struct sim_process *process, int status);
 void sim_kill(struct sim_process *process, int signum);
+
+/* As src/self_stop.h has it, of the SIGTSTP that is pending: the process stops, unless there is none;
+ * forgets it; sees it again. */
+void sim_stop_itself(struct sim_process *process);
+void sim_stop_drop(struct sim_process *process);
+void sim_stop_listen(struct sim_process *process);
 
 /* As kill(2): pid, or -group. */
 void sim_kill_pid(pid_t pid, int signum);

@@ -127,10 +127,20 @@ int uv_idle_init(uv_loop_t *loop, uv_idle_t *idle)
     return 0;
 }
 
+static void on_idle(void *context);
+
+/* In each turn, between two of which the loop reads all signals that had come. */
+static void idle_again(struct sim_handle *handle)
+{
+    uint64_t due_us = handle->process->signals_due_us, now_us = sim_now_us();
+    uint64_t delay_us = due_us > now_us ? due_us - now_us : 0;
+    handle->event = sim_after(handle->process, delay_us + 1, on_idle, handle);
+}
+
 static void on_idle(void *context)
 {
     struct sim_handle *handle = context;
-    handle->event = sim_after(handle->process, 1, on_idle, handle);
+    idle_again(handle);
     handle->idle_fn((uv_idle_t *)handle->uv);
 }
 
@@ -141,7 +151,7 @@ int uv_idle_start(uv_idle_t *idle, uv_idle_cb fn)
         return 0;
     handle->active = true;
     handle->idle_fn = fn;
-    handle->event = sim_after(handle->process, 1, on_idle, handle);
+    idle_again(handle);
     return 0;
 }
 

@@ -60,6 +60,7 @@ struct sim_world {
 
     bool was_suspended, launcher_killed; /* hvdrun: by Ctrl-Z, by SIGKILL */
     bool slept;                          /* hvdrun, for some time */
+    bool told_to_stop;                   /* the job, after the last Ctrl-Z */
     bool finished;
     int exit_status;
     uint64_t finished_us;
