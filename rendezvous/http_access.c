@@ -118,6 +118,8 @@ int http_gate_check(struct http_gate *gate, const struct http_request *request,
                     struct http_access *access)
 {
     *access = (struct http_access){ .level = HTTP_ANYBODY };
+    if (http_of_another_page(request))
+        return 403;
     if (request->authorization.data)
         return check_credentials(gate, request, access);
     /* A service has users of many jobs: being one of them does not say which. */

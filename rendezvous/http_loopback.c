@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host and Origin of a client on the same host; see http_loopback.h. */
+/* Host, Origin and Sec-Fetch-Site of a client on the same host; see http_loopback.h. */
 #include "rendezvous/http_loopback.h"
 
 #include <arpa/inet.h>
@@ -60,4 +60,10 @@ bool http_loopback(const struct http_request *request)
 {
     return request->host.data && is_loopback(request->host) &&
            (!request->origin.data || is_same(request->origin, request->host));
+}
+
+bool http_of_another_page(const struct http_request *request)
+{
+    return request->fetch_site.data && !text_is(request->fetch_site, "same-origin") &&
+           !text_is(request->fetch_site, "none");
 }

@@ -8,7 +8,7 @@
 
 /* What the rules below have seen. */
 struct headers {
-    struct http_text authorization, host, origin;
+    struct http_text authorization, host, origin, fetch_site;
     int lengths, codings;
     bool chunked, waits;
     uint64_t length;
@@ -62,6 +62,11 @@ static void on_origin(struct headers *headers, struct http_text value)
     keep_once(headers, &headers->origin, value);
 }
 
+static void on_fetch_site(struct headers *headers, struct http_text value)
+{
+    keep_once(headers, &headers->fetch_site, value);
+}
+
 static void on_content_length(struct headers *headers, struct http_text value)
 {
     headers->lengths++;
@@ -111,6 +116,7 @@ static const struct {
     { "Authorization", on_authorization },
     { "Host", on_host },
     { "Origin", on_origin },
+    { "Sec-Fetch-Site", on_fetch_site },
     { "Content-Length", on_content_length },
     { "Transfer-Encoding", on_transfer_encoding },
     { "Expect", on_expect },
@@ -208,5 +214,6 @@ int http_request_parse(struct http_request *request, const struct http_head *hea
     request->authorization = parse.headers.authorization;
     request->host = parse.headers.host;
     request->origin = parse.headers.origin;
+    request->fetch_site = parse.headers.fetch_site;
     return refused;
 }

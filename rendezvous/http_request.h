@@ -4,7 +4,7 @@
  *
  * Refused with an HTTP status:
  *   400  what the parser refuses; a target that is not a path; Host missing (HTTP/1.1) or twice;
- *        Authorization or Origin twice; Content-Length twice, beside Transfer-Encoding, or not 1 to
+ *        Authorization, Origin or Sec-Fetch-Site twice; Content-Length twice, beside Transfer-Encoding, or not 1 to
  *        19 digits; a transfer coding other than "chunked"; Upgrade; Trailer; Connection with more
  *        than 8 options
  *   411  PUT without Content-Length
@@ -35,9 +35,9 @@ struct http_request {
     uint64_t body_length;
     bool keep_alive; /* the client would like to go on */
     bool http10;
-    bool waits;                                   /* for "100 Continue" before it sends its body */
-    struct http_text authorization, host, origin; /* without blanks around; NULL if not there;
-                                                     borrowed as well */
+    bool waits; /* for "100 Continue" before it sends its body */
+    struct http_text authorization, host, origin, fetch_site; /* without blanks around; NULL if not
+                                                                 there; borrowed as well */
 };
 
 /* 0, or the HTTP status of the refusal. */

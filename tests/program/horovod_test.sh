@@ -74,6 +74,8 @@ ok "the first waits for the second" until_true there
 is "their own user may read" 200 "$(code "$url/global/0")"
 is "what a worker has put" 136 "$(wc -c <"$tmp/body")"
 is "but not as a page from elsewhere" 401 "$(code -H 'Origin: http://example.com' "$url/global/0")"
+is "nor when a browser says that another page asks" 403 "$(code -H 'Sec-Fetch-Site: cross-site' "$url/global/0")"
+is "nor with the key then" 403 "$(code -H 'Sec-Fetch-Site: same-site' -H "@$tmp/key" "$url/global/0")"
 is "nor under another name" 401 "$(code -H 'Host: example.com' "$url/global/0")"
 is "the key of the job opens it to these as well" 200 "$(code -H 'Host: example.com' -H "@$tmp/key" "$url/global/0")"
 

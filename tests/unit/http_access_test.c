@@ -232,6 +232,41 @@ START_TEST(every_bit_of_a_proof_counts)
 }
 END_TEST
 
+/* Of a browser that says which page has caused a request. */
+static const struct {
+    const char *site;
+    int refused;
+} sites[] = {
+    { NULL, 0 },
+    { "none", 0 },
+    { "same-origin", 0 },
+    { "Same-Origin", 0 },
+    { "cross-site", 403 },
+    { "same-site", 403 },
+    { "", 403 },
+    { "none, cross-site", 403 },
+    { "something new", 403 },
+};
+enum { SITES = sizeof sites / sizeof *sites };
+
+START_TEST(what_another_web_page_causes_is_refused_also_with_a_key)
+{
+    char bearer[128], hex[JOB_KEY_HEX_SIZE];
+    struct http_access access;
+    open_gate(false, RENDEZVOUS_OWN_UID);
+    job_key_format(&keyring.key, hex);
+    snprintf(bearer, sizeof bearer, "Bearer %s", hex);
+    struct http_request request = request_of(bearer);
+    request.fetch_site = text_of(sites[_i].site);
+    ck_assert_int_eq(http_gate_check(&gate, &request, &access), sites[_i].refused);
+    ck_assert_int_eq(access.level, sites[_i].refused ? HTTP_ANYBODY : HTTP_OF_JOB);
+    request.authorization = text_of(NULL);
+    request.host = text_of("localhost:4000");
+    ck_assert_int_eq(http_gate_check(&gate, &request, &access), sites[_i].refused);
+    ck_assert_int_eq(access.level, sites[_i].refused ? HTTP_ANYBODY : HTTP_OF_JOB);
+}
+END_TEST
+
 START_TEST(a_proof_is_nothing_before_its_last_byte)
 {
     struct http_access access;
@@ -426,6 +461,7 @@ static Suite *suite(void)
     tcase_add_loop_test(tcase, a_proof_is_of_one_request, 0, 4);
     tcase_add_test(tcase, a_target_that_no_request_can_have_is_not_proved);
     tcase_add_test(tcase, every_bit_of_a_proof_counts);
+    tcase_add_loop_test(tcase, what_another_web_page_causes_is_refused_also_with_a_key, 0, SITES);
     tcase_add_test(tcase, a_proof_is_nothing_before_its_last_byte);
     tcase_add_loop_test(tcase, what_cannot_be_read_is_refused_and_what_can_is_wrong, 0,
                         sizeof texts / sizeof *texts);
