@@ -246,7 +246,7 @@ static void watch_signals(struct agent *agent)
 void agent_release(struct agent *agent)
 {
     for (int i = 0; i < agent->nranks; i++) {
-        string_list_fini(&agent->ranks[i]->environment);
+        string_list_wipe(&agent->ranks[i]->environment);
         free(agent->ranks[i]);
     }
     free(agent->ranks);

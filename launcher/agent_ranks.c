@@ -188,6 +188,8 @@ int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *er
         nstarted++;
     for (int i = 0; i < nstarted; i++)
         confirm_rank(agent->ranks[i], &spawned[i]);
+    for (int i = 0; i < agent->nranks; i++) /* the ranks have the key now, or never will */
+        string_list_wipe(&agent->ranks[i]->environment);
     free(spawned);
     uv_update_time(agent->loop);
     return HVD_OK;

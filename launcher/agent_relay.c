@@ -125,6 +125,7 @@ static void pass_on(const struct relay_connection *connection, const void *data,
 {
     struct agent *agent = connection->agent;
     struct wire_writer *body = frame_link_begin(&agent->link, AGENT_RELAY_DATA);
+    body->secret = true; /* clients may show a key */
     wire_put_u32(body, connection->id);
     wire_put_bytes(body, data, length);
     frame_link_send(&agent->link);

@@ -7,6 +7,7 @@
 #include "launcher/frame_link.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 /* For the last words of an other side that reads no more; and how late is too late to tell: this
@@ -21,6 +22,15 @@ static void end(struct frame_link *link, const struct err *err)
     uv_read_stop((uv_stream_t *)&link->input);
     uv_timer_stop(&link->ending);
     link->events.on_end(link->context, err);
+}
+
+/* What was sent, or never will be. */
+static void forget(struct wire_writer *writer)
+{
+    if (writer->secret && writer->length > 0)
+        explicit_bzero(writer->data, writer->length);
+    writer->length = 0;
+    writer->secret = false;
 }
 
 static void end_soon(struct frame_link *link, uint64_t after_ms);
@@ -41,7 +51,7 @@ static void on_ending(uv_timer_t *ending)
 static void end_soon(struct frame_link *link, uint64_t after_ms)
 {
     link->deaf = true;
-    link->next.length = 0;
+    forget(&link->next);
     link->ending_ms = uv_now(link->ending.loop) + after_ms;
     if (!link->ended)
         uv_timer_start(&link->ending, on_ending, after_ms, 0);
@@ -111,6 +121,7 @@ int frame_link_open(struct frame_link *link, uv_loop_t *loop, int input, int out
 {
     *link = (struct frame_link){ .events = *events, .context = context };
     frame_reader_init(&link->reader, FRAME_BODY_MAX);
+    link->reader.secret = true; /* the key of the job comes by here */
     init_handle(link, loop, &link->input);
     init_handle(link, loop, &link->output);
     uv_timer_init(loop, &link->ending);
@@ -141,7 +152,7 @@ static void on_written(uv_write_t *write, int status)
 {
     struct frame_link *link = write->data;
     link->writing = false;
-    link->flying.length = 0;
+    forget(&link->flying);
     if (link->closing)
         return;
     if (status < 0) {
@@ -170,7 +181,7 @@ static void flush(struct frame_link *link)
 void frame_link_send(struct frame_link *link)
 {
     if (link->ended || link->deaf) {
-        link->next.length = 0;
+        forget(&link->next);
         return;
     }
     if (link->next.failed) {

@@ -53,7 +53,8 @@ int frame_link_open(struct frame_link *link, uv_loop_t *loop, int input, int out
                     const struct frame_link_events *events, void *context, struct err *err);
 
 /* Write a body into what frame_link_begin() returns, then frame_link_send() it. Frames for a link
- * that has ended, or is about to for want of memory, are dropped. */
+ * that has ended, or is about to for want of memory, are dropped. Where the body holds a key, set
+ * its `secret` first: it is wiped once it has been written. What comes in is wiped as it is taken. */
 struct wire_writer *frame_link_begin(struct frame_link *link, uint16_t type);
 void frame_link_send(struct frame_link *link);
 

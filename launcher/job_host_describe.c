@@ -37,11 +37,12 @@ static void send_ranks(struct job_host *host, const struct job_options *options)
         worker_environment_rank(&own, place, host->where->host->name, options->id,
                                 options->job_key);
         struct wire_writer *body = frame_link_begin(&host->link, AGENT_RANK);
+        body->secret = true; /* the key of the job */
         wire_put_i32(body, place->rank);
         for (size_t n = 0; n < own.count; n++)
             wire_put_string(body, own.items[n]);
         frame_link_send(&host->link);
-        string_list_fini(&own);
+        string_list_wipe(&own);
     }
 }
 

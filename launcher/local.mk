@@ -75,6 +75,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/output_lines.c launcher/output_lines.h \
 	launcher/output_writer.c launcher/output_writer.h \
 	launcher/peer_clock.c launcher/peer_clock.h \
+	launcher/private_memory.c launcher/private_memory.h \
 	launcher/process_handle.c launcher/process_handle.h \
 	launcher/process_tree.c launcher/process_tree.h \
 	launcher/program_find.c launcher/program_find.h \

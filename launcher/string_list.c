@@ -33,6 +33,13 @@ void string_list_fini(struct string_list *list)
     *list = (struct string_list){ 0 };
 }
 
+void string_list_wipe(struct string_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        explicit_bzero(list->items[i], strlen(list->items[i]));
+    string_list_fini(list);
+}
+
 const char *string_list_variable(const struct string_list *list, const char *name)
 {
     size_t length = strlen(name);

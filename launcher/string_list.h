@@ -15,6 +15,9 @@ void string_list_take(struct string_list *list, char *text);
 void string_list_add(struct string_list *list, const char *text, size_t length);
 void string_list_fini(struct string_list *list);
 
+/* As string_list_fini(), of texts among which is a key: all are overwritten. */
+void string_list_wipe(struct string_list *list);
+
 /* The value of NAME among NAME=VALUE texts, or NULL; borrowed. */
 const char *string_list_variable(const struct string_list *list, const char *name);
 

@@ -8,6 +8,7 @@
 
 #include "launcher/agent.h"
 #include "launcher/keeper.h"
+#include "launcher/private_memory.h"
 #include "launcher/sent_copy.h"
 #include "launcher/uv_must.h"
 
@@ -88,6 +89,7 @@ int main(int argc, char **argv)
     static const struct keeper_times times = { .hang_up_ms = 15000, .sweep_ms = 5000 };
     struct agent_options options = { 0 };
     (void)argc;
+    private_memory_start();
     uv_must_find_memory();
     uv_must_explain_aborts();
     signal(SIGCHLD, SIG_DFL); /* whoever starts us may ignore it: then nobody could be waited for */
@@ -102,5 +104,8 @@ int main(int argc, char **argv)
     }
     remove_sent_copy(options.sent);
     int status = options.keep ? keeper_fork(&times) : -1;
-    return status >= 0 ? status : run_agent();
+    if (status < 0)
+        status = run_agent();
+    private_memory_end();
+    return status;
 }

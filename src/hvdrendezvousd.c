@@ -6,6 +6,7 @@
  * Whatever is wrong with what the user said ends here with one line and status 2, before anything
  * listens. */
 #include "launcher/exit_status.h"
+#include "launcher/private_memory.h"
 #include "launcher/uv_must.h"
 #include "launcher/xalloc.h"
 #include "rendezvous/rendezvous.h"
@@ -23,7 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -312,13 +312,13 @@ int main(int argc, char **argv)
     fill_stdio();
     signal(SIGPIPE, SIG_IGN);
     uv_must_explain_aborts();
-    prctl(PR_SET_DUMPABLE, 0); /* a core, or a debugger, would have the keys */
+    private_memory_start();
     if (hvdrendezvousd_options_parse(&service.options, argv, &err) < 0)
         return refuse(STATUS_USAGE, &err);
     char *answer = hvdrendezvousd_options_answer(&service.options);
     int status = answer ? print_made(answer) : act(&service);
     hvdrendezvousd_options_fini(&service.options);
     job_key_wipe(&service.key);
-    prctl(PR_SET_DUMPABLE, 1); /* a leak checker may look now */
+    private_memory_end();
     return status;
 }

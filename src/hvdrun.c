@@ -9,6 +9,7 @@
 #include "launcher/command_guard.h"
 #include "launcher/exit_status.h"
 #include "launcher/job.h"
+#include "launcher/private_memory.h"
 #include "launcher/rank_plan.h"
 #include "launcher/uv_must.h"
 #include "launcher/xalloc.h"
@@ -336,6 +337,7 @@ int main(int argc, char **argv)
     struct run run = { .exit_status = STATUS_INTERNAL,
                        .report.fd = -1 }; /* until somebody decides */
     struct err err = { 0 };
+    private_memory_start();
     uv_must_find_memory();
     uv_must_explain_aborts();
     signal(SIGCHLD, SIG_DFL); /* if it is ignored, no child can be waited for */
@@ -349,5 +351,6 @@ int main(int argc, char **argv)
     report_file_close(&run.report);
     job_setup_fini(&run.setup);
     hvdrun_options_fini(&run.options);
+    private_memory_end();
     return status;
 }

@@ -504,6 +504,7 @@ program_tests += \
 	tests/program/remote_agent_test.sh \
 	tests/program/rendezvous_test.sh \
 	tests/program/report_test.sh \
+	tests/program/secret_test.sh \
 	tests/program/service_hosts_test.sh \
 	tests/program/service_test.sh \
 	tests/program/slurm_test.sh \

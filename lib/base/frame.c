@@ -75,6 +75,8 @@ void frame_reader_init(struct frame_reader *reader, size_t body_max)
 
 void frame_reader_fini(struct frame_reader *reader)
 {
+    if (reader->secret && reader->capacity > 0)
+        explicit_bzero(reader->data, reader->capacity);
     free(reader->data);
     *reader = (struct frame_reader){ 0 };
 }
@@ -90,13 +92,35 @@ static size_t pending_size(const struct frame_reader *reader)
     return length > reader->body_max ? 0 : FRAME_HEADER_SIZE + length;
 }
 
-void *frame_reader_space(struct frame_reader *reader, size_t *size)
+/* To the start of the buffer. */
+static void move_unread(struct frame_reader *reader)
 {
     size_t unread = reader->end - reader->start;
     if (unread > 0 && reader->start > 0)
         memmove(reader->data, reader->data + reader->start, unread);
+    if (reader->secret && reader->start > 0)
+        explicit_bzero(reader->data + unread, reader->end - unread);
     reader->start = 0;
     reader->end = unread;
+}
+
+static unsigned char *enlarge(struct frame_reader *reader, size_t capacity)
+{
+    if (!reader->secret)
+        return realloc(reader->data, capacity);
+    unsigned char *data = malloc(capacity);
+    if (data && reader->capacity > 0) {
+        memcpy(data, reader->data, reader->end);
+        explicit_bzero(reader->data, reader->end);
+        free(reader->data);
+    }
+    return data;
+}
+
+void *frame_reader_space(struct frame_reader *reader, size_t *size)
+{
+    move_unread(reader);
+    size_t unread = reader->end;
     if (unread == 0 && reader->capacity >= READ_SIZE) {
         *size = reader->capacity;
         return reader->data;
@@ -105,7 +129,7 @@ void *frame_reader_space(struct frame_reader *reader, size_t *size)
     if (wanted < reader->end + READ_SIZE)
         wanted = reader->end + READ_SIZE;
     if (wanted > reader->capacity) {
-        unsigned char *data = realloc(reader->data, wanted);
+        unsigned char *data = enlarge(reader, wanted);
         if (!data)
             return NULL;
         reader->data = data;
@@ -153,6 +177,8 @@ static int check_body(struct frame *frame, struct err *err)
 int frame_reader_next(struct frame_reader *reader, struct frame *frame, struct err *err)
 {
     size_t unread = reader->end - reader->start;
+    if (reader->secret && reader->start > 0) /* the frames before this one have been used */
+        explicit_bzero(reader->data, reader->start);
     if (unread == 0)
         return 0;
     const unsigned char *at = reader->data + reader->start;

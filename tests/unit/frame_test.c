@@ -68,6 +68,30 @@ START_TEST(frames_come_out_however_the_stream_is_cut)
 }
 END_TEST
 
+/* However the stream is cut, and whether the buffer has grown meanwhile. */
+START_TEST(of_a_secret_nothing_is_left_once_the_next_frame_is_asked_for)
+{
+    struct wire_writer writer = { 0 };
+    put_three(&writer);
+    for (size_t step = 1; step <= writer.length; step++) {
+        struct frame_reader reader;
+        struct frame frame;
+        frame_reader_init(&reader, 100);
+        reader.secret = true;
+        for (size_t at = 0; at < writer.length; at += step) {
+            size_t part = writer.length - at < step ? writer.length - at : step;
+            feed(&reader, writer.data + at, part);
+            while (frame_reader_next(&reader, &frame, NULL) > 0)
+                ;
+        }
+        ck_assert_ptr_null(memmem(reader.data, reader.capacity, "irst", 4));
+        ck_assert_ptr_null(memmem(reader.data, reader.capacity, "third", 5));
+        frame_reader_fini(&reader);
+    }
+    wire_writer_fini(&writer);
+}
+END_TEST
+
 START_TEST(a_frame_may_be_as_long_as_the_limit_and_no_longer)
 {
     char body[64] = { 0 };
@@ -145,6 +169,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_test(tcase, an_empty_stream_has_no_frame);
     tcase_add_test(tcase, frames_come_out_however_the_stream_is_cut);
+    tcase_add_test(tcase, of_a_secret_nothing_is_left_once_the_next_frame_is_asked_for);
     tcase_add_test(tcase, a_frame_may_be_as_long_as_the_limit_and_no_longer);
     tcase_add_test(tcase, a_flipped_bit_in_a_header_does_no_harm);
     tcase_add_test(tcase, what_is_no_frame_is_quoted);
