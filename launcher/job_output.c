@@ -345,9 +345,9 @@ static int open_files(struct job_output *output, uv_loop_t *loop, struct err *er
     output->files = output_writer_create(loop, &events, output);
     for (int rank = 0; rank < options->nranks; rank++) {
         for (int stream = 0; stream < OUTPUT_STREAMS; stream++) {
-            char *path = output_file_path(options->directory, rank, options->nranks,
-                                          stream == STREAM_STDOUT ? "stdout" : "stderr");
-            int fd = output_file_create(path, err);
+            const char *name = stream == STREAM_STDOUT ? "stdout" : "stderr";
+            char *path = output_file_path(options->directory, rank, options->nranks, name);
+            int fd = output_file_create(options->directory, rank, options->nranks, name, err);
             if (fd >= 0)
                 output->ranks[rank].streams[stream].file =
                     output_sink_add(output->files, fd, path, true);

@@ -74,6 +74,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/output_files.c launcher/output_files.h \
 	launcher/output_lines.c launcher/output_lines.h \
 	launcher/output_writer.c launcher/output_writer.h \
+	launcher/own_path.c launcher/own_path.h \
 	launcher/peer_clock.c launcher/peer_clock.h \
 	launcher/private_memory.c launcher/private_memory.h \
 	launcher/process_handle.c launcher/process_handle.h \

@@ -3,14 +3,13 @@
 #include "launcher/output_files.h"
 
 #include "launcher/bad_input.h"
+#include "launcher/own_path.h"
 #include "launcher/xalloc.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 static int digits(int number)
 {
@@ -25,36 +24,31 @@ char *output_file_path(const char *directory, int rank, int nranks, const char *
     return xasprintf("%s/rank.%0*d/%s", directory, digits(nranks - 1), rank, stream);
 }
 
-/* `errnum` was the answer to creating it. */
-static int refuse(struct err *err, int errnum, const char *path)
+/* Names what could not be made. */
+static int name_place(struct err *err, const char *path, size_t length)
 {
     struct shown shown;
-    return fail_errno(err, HVD_ERR_SYSTEM, errnum, "'%s'", show_token(&shown, path, strlen(path)));
+    return fail_context(err, "'%s'", show_token(&shown, path, length));
 }
 
-/* mkdir -p of everything before the last slash. */
-static int make_parents(char *path, struct err *err)
+int output_file_create(const char *directory, int rank, int nranks, const char *stream,
+                       struct err *err)
 {
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        int failed = mkdir(path, 0777) < 0 && errno != EEXIST ? errno : 0;
-        if (failed) {
-            refuse(err, failed, path);
-            *slash = '/';
-            return err->code;
-        }
-        *slash = '/';
-    }
-    return HVD_OK;
-}
-
-int output_file_create(const char *path, struct err *err)
-{
-    char *copy = xstrdup(path);
-    int rc = make_parents(copy, err);
-    free(copy);
-    if (rc < 0)
-        return rc;
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-    return fd < 0 ? refuse(err, errno, path) : fd;
+    int top = own_path_directory(AT_FDCWD, directory, err);
+    if (top < 0)
+        return name_place(err, directory, strlen(directory));
+    char *path = output_file_path(directory, rank, nranks, stream);
+    char *name = strrchr(path, '/');
+    *name = '\0';
+    int folder = own_path_directory(top, strrchr(path, '/') + 1, err);
+    int fd =
+        folder < 0 ? name_place(err, path, strlen(path)) : own_path_create(folder, stream, err);
+    *name = '/';
+    if (folder >= 0 && fd < 0)
+        name_place(err, path, strlen(path));
+    if (folder >= 0)
+        close(folder);
+    close(top);
+    free(path);
+    return fd;
 }

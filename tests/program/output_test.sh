@@ -148,4 +148,49 @@ run "$HVDRUN" -np 1 --output-filename "$tmp/file" touch "$tmp/started"
 is "a file in the way is status 73" 73 "$status"
 like "which names it" "$tmp/file.*Not a directory" "$tmp/err"
 ok "and nothing is started" [ ! -e "$tmp/started" ]
+
+# Links of one's own are followed, to a directory and to a file.
+mkdir "$tmp/real" && ln -s real "$tmp/own" && ln -s "$tmp/own/deep" "$tmp/real/far"
+run "$HVDRUN" -np 1 --output-filename "$tmp/own/far" echo text
+is "a link of one's own on the way is followed" '[0]<stdout>:text' "$(cat "$tmp/real/deep/rank.0/stdout")"
+ln -s loop "$tmp/loop"
+run "$HVDRUN" -np 1 --output-filename "$tmp/loop" touch "$tmp/started"
+is "one that leads to itself is status 73" 73 "$status"
+like "which names it" "$tmp/loop.*Too many levels of symbolic links" "$tmp/err"
+(umask 002 && mkdir "$tmp/group")
+run sh -c "umask 002; exec \"$HVDRUN\" -np 1 --output-filename \"$tmp/group\" echo text"
+is "a directory that the group may write to will do" 0 "$status"
+mkdir "$tmp/open" && chmod 777 "$tmp/open"
+run "$HVDRUN" -np 1 --output-filename "$tmp/open" touch "$tmp/started"
+is "one that all may write to is status 73" 73 "$status"
+like "with the reason" "^hvdrun: error: --output-filename: cannot create: '$tmp/open': others may write to this directory .mode 777.\$" "$tmp/err"
+chmod 1777 "$tmp/open"
+run "$HVDRUN" -np 1 --output-filename "$tmp/open" echo text
+is "unless it is sticky" 0 "$status"
+
+# What another user has put in the way; only root can play both.
+# in_the_way SENTENCE REASON: refused in one line, before anything is started, and the victim is as it was.
+in_the_way() {
+    run "$HVDRUN" -np 1 --output-filename "$tmp/trap" touch "$tmp/started"
+    is "$1" "73 hvdrun: error: --output-filename: cannot create: $2" "$status $(cat "$tmp/err")"
+    is "and nothing is overwritten or started" precious "$(cat "$tmp/victim" "$tmp/started" 2>/dev/null)"
+    rm -rf "$tmp/trap"
+}
+if [ "$(id -u)" = 0 ] && chown 65534 "$tmp/file" 2>/dev/null; then
+    echo precious >"$tmp/victim"
+    mkdir -p "$tmp/trap/rank.0" && ln -s "$tmp/victim" "$tmp/trap/rank.0/stdout" && chown -hR 65534 "$tmp/trap"
+    in_the_way "a directory of another user is not written to" "'$tmp/trap': a directory of another user (uid 65534)"
+    mkdir -p "$tmp/trap/rank.0" && ln -s "$tmp/victim" "$tmp/trap/rank.0/stdout" && chown -hR 65534 "$tmp/trap/rank.0"
+    in_the_way "nor one below one's own" "'$tmp/trap/rank.0': a directory of another user (uid 65534)"
+    mkdir -p "$tmp/trap/rank.0" && ln -s "$tmp/victim" "$tmp/trap/rank.0/stdout" && chown -h 65534 "$tmp/trap/rank.0/stdout"
+    in_the_way "a link of another user is not followed" "'$tmp/trap/rank.0/stdout': a symbolic link of another user (uid 65534)"
+    mkdir -p "$tmp/trap" && ln -s "$tmp/real" "$tmp/trap/rank.0" && chown -h 65534 "$tmp/trap/rank.0"
+    in_the_way "nor one to a directory" "'$tmp/trap/rank.0': 'rank.0': a symbolic link of another user (uid 65534)"
+    ln -s "$tmp/real" "$tmp/trap" && chown -h 65534 "$tmp/trap"
+    in_the_way "nor one on the way" "'$tmp/trap': 'trap': a symbolic link of another user (uid 65534)"
+    mkdir -p "$tmp/trap/rank.0" && echo theirs >"$tmp/trap/rank.0/stdout" && chown 65534 "$tmp/trap/rank.0/stdout"
+    in_the_way "a file of another user is not written to" "'$tmp/trap/rank.0/stdout': a file of another user (uid 65534)"
+else
+    skip "what another user has put in the way of --output-filename" "only root can make it"
+fi
 finish
