@@ -22,6 +22,7 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/log.c lib/base/log.h \
 	lib/base/place.h \
 	lib/base/rank_stats.c lib/base/rank_stats.h \
+	lib/base/rank_waits.c lib/base/rank_waits.h \
 	lib/base/settings.c lib/base/settings.h \
 	lib/base/standard_streams.c lib/base/standard_streams.h \
 	lib/base/status.c lib/base/status.h \
@@ -119,6 +120,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/step_meter.c lib/engine/step_meter.h \
 	lib/engine/submit.c \
 	lib/engine/submit_offer.c \
+	lib/engine/submitted.c \
 	lib/engine/timeline.c lib/engine/timeline.h \
 	lib/engine/timeline_file.c lib/engine/timeline_file.h \
 	lib/engine/timeline_names.c lib/engine/timeline_names.h \

@@ -47,6 +47,7 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/rank_states.c rendezvous/rank_states.h \
 	rendezvous/rendezvous.c rendezvous/rendezvous.h \
 	rendezvous/roll_call.c rendezvous/roll_call.h \
+	rendezvous/stalls.c rendezvous/stalls.h \
 	rendezvous/status_json.c rendezvous/status_json.h \
 	rendezvous/tcp_address.c rendezvous/tcp_address.h \
 	rendezvous/tcp_connection.c rendezvous/tcp_connection.h \

@@ -112,7 +112,7 @@ void meeting_lapse(struct meeting *meeting, uint64_t now_ms)
 static void meeting_rank_fini(struct meeting_rank *rank)
 {
     free(rank->report);
-    wire_writer_fini(&rank->stats);
+    wire_writer_fini(&rank->said);
 }
 
 void meeting_destroy(struct meeting *meeting)
@@ -203,19 +203,34 @@ void meeting_heard(struct meeting *meeting, int rank, const struct join_report *
     at->silent = false;
     free(at->report);
     at->report = strndup(report->text, size - 1); /* without memory: not known */
-    wire_writer_fini(&at->stats);
-    rank_stats_encode(&at->stats, &report->stats); /* likewise */
+    wire_writer_fini(&at->said);
+    rank_stats_encode(&at->said, &report->stats); /* likewise */
+    rank_waits_encode(&at->said, &report->waits);
 }
 
-bool meeting_rank_stats(const struct meeting *meeting, int rank, struct rank_stats *stats)
+static bool read_said(const struct meeting *meeting, int rank, struct rank_stats *stats,
+                      struct rank_waits *waits)
 {
-    const struct wire_writer *said = &meeting->ranks[rank].stats;
+    const struct wire_writer *said = &meeting->ranks[rank].said;
     struct wire_reader reader;
     if (said->failed || said->length == 0)
         return false;
     wire_reader_init(&reader, said->data, said->length);
     rank_stats_decode(stats, &reader);
+    rank_waits_decode(waits, &reader);
     return true;
+}
+
+bool meeting_rank_stats(const struct meeting *meeting, int rank, struct rank_stats *stats)
+{
+    struct rank_waits waits;
+    return read_said(meeting, rank, stats, &waits);
+}
+
+bool meeting_rank_waits(const struct meeting *meeting, int rank, struct rank_waits *waits)
+{
+    struct rank_stats stats;
+    return read_said(meeting, rank, &stats, waits);
 }
 
 enum meeting_state meeting_state(const struct meeting *meeting)

@@ -41,7 +41,7 @@ struct meeting_rank {
     uint64_t joined_ms;                       /* when it did */
     uint64_t heard_ms;                        /* when it last said anything */
     char *report; /* what it last said it is doing, lines; NULL: never asked; owned */
-    struct wire_writer stats; /* and what it had counted, encoded; empty: never asked; owned */
+    struct wire_writer said; /* and rank_stats and rank_waits, encoded; empty: never asked; owned */
 };
 
 struct meeting {
@@ -103,8 +103,9 @@ void meeting_saw_gloo(struct meeting *meeting, int rank);
 void meeting_heard(struct meeting *meeting, int rank, const struct join_report *report,
                    uint64_t now_ms);
 
-/* What `rank` had counted when it was last asked; false: it has never said. */
+/* What `rank` had counted, or waited for, when it was last asked; false: it has never said. */
 bool meeting_rank_stats(const struct meeting *meeting, int rank, struct rank_stats *stats);
+bool meeting_rank_waits(const struct meeting *meeting, int rank, struct rank_waits *waits);
 
 /* Nobody is connected any more and nobody is waited for: its store is freed, what wakes goes to
  * `woken`. */

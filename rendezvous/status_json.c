@@ -7,6 +7,7 @@
 #include "rendezvous/meeting.h"
 #include "rendezvous/membership_text.h"
 #include "rendezvous/rank_states.h"
+#include "rendezvous/stalls.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ struct view {
     struct json_build build;
     const struct meeting *meeting;
     uint64_t epoch_ms, now_ms;
+    struct stalls stalls;
 };
 
 static uint64_t ago(const struct view *view, uint64_t then_ms)
@@ -167,6 +169,25 @@ static void put_stats(struct view *view, cJSON *object, int rank)
     put_operations(view, parent, &stats);
 }
 
+static void put_stalled(struct view *view, cJSON *object, int rank)
+{
+    struct json_build *build = &view->build;
+    struct rank_waits waits;
+    const struct stall_found *found = stalls_find(&view->stalls, rank, &waits);
+    if (!found) {
+        json_number_if(build, object, "stalled", false, 0);
+        return;
+    }
+    int named = found->count < STALLED_RANKS_MAX ? found->count : STALLED_RANKS_MAX;
+    cJSON *stalled = json_object(build, object, "stalled");
+    json_string(build, stalled, "tensor", waits.name);
+    json_seconds(build, stalled, "since_s", waits.age_ms);
+    cJSON *ranks = json_array(build, stalled, "waits_for");
+    for (int i = 0; i < named; i++)
+        json_number(build, ranks, NULL, found->ranks[i]);
+    json_number(build, stalled, "waits_for_more", found->count - named);
+}
+
 static void put_rank(struct view *view, cJSON *ranks, int rank)
 {
     const struct rendezvous_slot *slot = &view->meeting->slots[rank];
@@ -180,7 +201,7 @@ static void put_rank(struct view *view, cJSON *ranks, int rank)
     put_times_of_rank(view, object, &view->meeting->ranks[rank]);
     json_lines(build, object, "doing", doing(view->meeting, rank));
     put_stats(view, object, rank);
-    json_number_if(build, object, "stalled", false, 0);
+    put_stalled(view, object, rank);
 }
 
 static void put_ranks(struct view *view)
@@ -228,6 +249,7 @@ static cJSON *make(const struct meeting *meeting, uint64_t epoch_ms, uint64_t no
 {
     struct view view = { .meeting = meeting, .epoch_ms = epoch_ms, .now_ms = now_ms };
     json_build_init(&view.build);
+    stalls_init(&view.stalls, meeting);
     put_job(&view, in_full);
     return json_build_finish(&view.build);
 }

@@ -35,7 +35,13 @@
  *                         uptime_s      seconds since hvd_init()
  *                         operations    { "allreduce": { collectives, bytes }, ... }, of those that
  *                                       are counted; see enum stats_operation }
- *   stalled             null, or { tensor, since_s, waits_for: [numbers of ranks] }
+ *   stalled             null, or of a rank that has waited for others for at least three seconds
+ *                       when it was last asked (stalls.h)
+ *                       { tensor           its name
+ *                         since_s          how long it had waited for it then
+ *                         waits_for        numbers of ranks that have not submitted it, ascending, or
+ *                                          of those that do not answer; at most 16
+ *                         waits_for_more   how many others there are }
  *   wanted_rank         null: any
  *
  * Seconds are numbers with up to three decimals. What is not UTF-8 in the name of a host is

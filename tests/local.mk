@@ -46,6 +46,7 @@ unit_tests = \
 	tests/unit/checkpoint_list_test \
 	tests/unit/checkpoint_test \
 	tests/unit/consent_test \
+	tests/unit/counters_test \
 	tests/unit/copy_test \
 	tests/unit/crew_test \
 	tests/unit/description_test \
@@ -337,6 +338,7 @@ unit_tests += \
 	tests/unit/ssh_host_key_test \
 	tests/unit/ssh_keys_test \
 	tests/unit/ssh_session_test \
+	tests/unit/stalls_test \
 	tests/unit/status_json_test \
 	tests/unit/stdin_reader_test \
 	tests/unit/stop_plan_test \

@@ -297,12 +297,14 @@ void join_report_encode(struct wire_writer *writer, const struct join_report *me
 {
     wire_put_string(writer, message->text);
     rank_stats_encode(writer, &message->stats);
+    rank_waits_encode(writer, &message->waits);
 }
 
 int join_report_decode(struct join_report *message, struct wire_reader *reader, struct err *err)
 {
     wire_get_string(reader, message->text, sizeof message->text);
     rank_stats_decode(&message->stats, reader);
+    rank_waits_decode(&message->waits, reader);
     int rc = decoded(reader, true, "REPORT", err);
     if (rc == HVD_OK)
         text_make_lines(message->text);

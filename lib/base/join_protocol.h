@@ -35,6 +35,7 @@
 #include "lib/base/job_id.h"
 #include "lib/base/place.h"
 #include "lib/base/rank_stats.h"
+#include "lib/base/rank_waits.h"
 #include "lib/base/status.h"
 #include "lib/base/topology.h"
 #include "lib/base/wire.h"
@@ -53,7 +54,7 @@ enum {
  * rendezvous after CHALLENGE. */
 enum {
     JOIN_UNPROVEN_MAX = 4096,
-    JOIN_PROVEN_MAX = PROOF_SIZE + 4 + JOIN_REPORT_MAX + STATS_ENCODED_MAX,
+    JOIN_PROVEN_MAX = PROOF_SIZE + 4 + JOIN_REPORT_MAX + STATS_ENCODED_MAX + WAITS_ENCODED_MAX,
     JOIN_RENDEZVOUS_MAX = 12 * 1024
 };
 
@@ -148,6 +149,7 @@ struct join_ask {
 struct join_report {
     char text[JOIN_REPORT_MAX]; /* lines for people, each ended by a newline */
     struct rank_stats stats;
+    struct rank_waits waits;
 };
 
 /* Append a body, or addresses or a peer in it, to the writer; read one. The readers return

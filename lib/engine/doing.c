@@ -247,6 +247,7 @@ void engine_report(void *arg, struct join_report *report, size_t size)
     engine->asking = false;
     write_page(engine, report->text, size);
     counters_read(&engine->counters, monotonic_tick_ns(), &report->stats);
+    engine_list_submitted(engine, &report->waits);
     engine_unlock(engine);
 }
 

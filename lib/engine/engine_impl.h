@@ -16,6 +16,7 @@
  *   move.c     one look at everything; symptoms and the world's end
  *   drive.c    who looks, and when they sleep
  *   trace.c    what goes into the timeline;  doing.c  what this rank is doing, in words
+ *   counters.h, submitted.c   the same in numbers and keys, for the rendezvous
  *   engine.c   the beginning and the end */
 #ifndef LIB_ENGINE_ENGINE_IMPL_H
 #define LIB_ENGINE_ENGINE_IMPL_H
@@ -253,6 +254,9 @@ void engine_fail(struct engine *engine, struct err *err);
 
 /* doing.c: at most one line, without a newline, as seen in `set` */
 void engine_say_doing(const struct process_set *set, char *text, size_t size);
+
+/* submitted.c: what this rank waits for, as the rendezvous compares it */
+void engine_list_submitted(const struct engine *engine, struct rank_waits *waits);
 
 /* submit.c */
 int submit(struct engine *engine, const struct submission *submission, int64_t *handle,

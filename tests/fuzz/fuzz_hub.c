@@ -62,6 +62,11 @@ static void on_report(struct client *client, struct fuzz_input *input)
     size_t length = strlen(report.text);
     report.stats.uptime_ns = length;
     report.stats.operations[length % STATS_OPERATIONS].count = length;
+    report.waits.count = length % 3;
+    report.waits.keys[0] = length % 7;
+    report.waits.age_ms = (uint32_t)length * 1000;
+    report.waits.nmembers = length % 2;
+    report.waits.members[0].end = 1 + (uint32_t)length;
     join_report_encode(&payload, &report);
     client_send_sealed(client, JOIN_REPORT, payload.data, payload.length);
     wire_writer_fini(&payload);

@@ -81,6 +81,7 @@ void join_client_put_report(struct join_client *client, struct wire_writer *out,
     struct wire_writer payload = { 0 };
     wire_put_string(&payload, text); /* may be longer than it should be */
     rank_stats_encode(&payload, &client->stats);
+    rank_waits_encode(&payload, &client->waits);
     put_sealed(client, out, JOIN_REPORT, &payload);
 }
 

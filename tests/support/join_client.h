@@ -26,7 +26,8 @@ struct join_client {
     const char *host;      /* what HELLO says, if anything */
     unsigned char nonce[NONCE_SIZE];
     struct seal seal;
-    struct rank_stats stats; /* what REPORT says of them */
+    struct rank_stats stats; /* what REPORT says besides */
+    struct rank_waits waits;
 };
 
 /* One message from the rendezvous. */
