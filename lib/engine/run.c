@@ -113,7 +113,25 @@ static void finish(struct process_set *set, struct run *run)
     run_release(set, run);
 }
 
-/* In a set of one rank the input is the result. */
+/* In a set of one rank: the input, as a reduction or another collective gives it back. */
+static void give_back(const struct run *run, const struct operation_task *task)
+{
+    size_t nbytes = run->total * run_element_size(run);
+    switch (task->kind) {
+    case OPERATION_ALLREDUCE:
+    case OPERATION_REDUCESCATTER:
+        reduce_single(task->output, task->input, run->total, task->dtype);
+        return;
+    case OPERATION_BROADCAST:
+        return;
+    default:
+        if (task->splits)
+            nbytes = (size_t)task->splits[0] * task->row_count * run_element_size(run);
+        if (nbytes > 0 && task->output != task->input)
+            memcpy(task->output, task->input, nbytes);
+    }
+}
+
 static int run_alone(struct process_set *set, struct run *run, struct err *err)
 {
     struct operation_task task;
@@ -125,11 +143,7 @@ static int run_alone(struct process_set *set, struct run *run, struct err *err)
         ready = (task.output = task.place(task.place_arg, task.splits)) != NULL;
     if (!ready)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
-    size_t nbytes = run->total * run_element_size(run);
-    if (task.splits)
-        nbytes = (size_t)task.splits[0] * task.row_count * run_element_size(run);
-    if (task.kind != OPERATION_BROADCAST && nbytes > 0 && task.output != task.input)
-        memcpy(task.output, task.input, nbytes);
+    give_back(run, &task);
     run->output = task.output;
     finish(set, run);
     return HVD_OK;

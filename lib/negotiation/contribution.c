@@ -169,6 +169,8 @@ const unsigned char *contribution_reduce(struct pending *entry,
         divide(result, last, description, size);
     else if (last)
         reduce(result, result, last->bytes, count);
+    else if (size > 0)
+        reduce_single(result, result, count, description->dtype);
     bool zeros_matter =
         description->op == HVD_MIN || description->op == HVD_MAX || description->op == HVD_PRODUCT;
     if (absent && size > 0 && zeros_matter)

@@ -5,6 +5,7 @@
 #include "lib/reduce/reduce_path.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 const unsigned char dtype_sizes[DTYPES] = {
     [HVD_UINT8] = 1,   [HVD_INT8] = 1,  [HVD_UINT16] = 2,   [HVD_INT16] = 2,
@@ -75,6 +76,15 @@ reduce_fn *reduce_function(enum hvd_dtype dtype, enum hvd_op op)
 divide_fn *divide_function(enum hvd_dtype dtype)
 {
     return known_dtype((int)dtype) ? current_path()->divide[dtype] : NULL;
+}
+
+/* A logical or of x and x is whether x is true. */
+void reduce_single(void *out, const void *in, size_t count, enum hvd_dtype dtype)
+{
+    if (dtype == HVD_BOOL)
+        reduce_function(HVD_BOOL, HVD_SUM)(out, in, in, count);
+    else if (count > 0 && out != in)
+        memcpy(out, in, count * dtype_size((int)dtype));
 }
 
 scale_fn *scale_function(enum hvd_dtype dtype)

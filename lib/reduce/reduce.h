@@ -34,6 +34,10 @@ typedef void convert_fn(void *out, const void *in, size_t count);
 reduce_fn *reduce_function(enum hvd_dtype dtype, enum hvd_op op);
 divide_fn *divide_function(enum hvd_dtype dtype);
 
+/* What a reduction of one operand gives: the elements themselves, but 0 or 1 for a bool. `out` may be
+ * equal to `in`. */
+void reduce_single(void *out, const void *in, size_t count, enum hvd_dtype dtype);
+
 /* NULL for bool and for what is not an element type. */
 scale_fn *scale_function(enum hvd_dtype dtype);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What allreduce makes of NaN, infinities, subnormal numbers, both zeros and integers that
  * overflow: to the bit what the documented order gives (hvd_allreduce(3)), small and large. Of NaN
- * it only matters that it is one. */
+ * it only matters that it is one. And of bool, whose results are 0 or 1 for any number of ranks. */
 #include "lib/hvd.h"
 #include "tests/support/elements.h"
 #include "tests/support/ranks.h"
@@ -134,6 +134,125 @@ START_TEST(odd_values_are_combined_in_the_documented_order)
 }
 END_TEST
 
+/* ---- bool: any value but 0 is true, and what comes out is 0 or 1 ---- */
+
+static const enum hvd_op bool_ops[] = { HVD_SUM, HVD_MIN, HVD_MAX, HVD_PRODUCT };
+enum { BOOL_OPS = sizeof bool_ops / sizeof *bool_ops, BOOLS_MAX = 100000 };
+
+/* The same on all ranks, so that every operation gives whether the input is not 0. */
+static void fill_bools(unsigned char *data, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        data[i] = (unsigned char)(i % 3 == 0 ? 0 : i % 256);
+}
+
+static void require_bools(const unsigned char *data, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        REQUIRE(data[i] == (i % 3 != 0 && i % 256 != 0));
+}
+
+static struct hvd_tensor bools_of(const char *name, void *input, void *output, const int64_t *count)
+{
+    return (struct hvd_tensor){ .name = name,
+                                .input = input,
+                                .output = output,
+                                .output_size = (size_t)*count,
+                                .dtype = HVD_BOOL,
+                                .ndims = 1,
+                                .dims = count };
+}
+
+/* In place, and elsewhere, as a group of both. */
+static void reduce_bools(int set, enum hvd_op op, int64_t count)
+{
+    static unsigned char input[BOOLS_MAX], output[BOOLS_MAX], in_place[BOOLS_MAX];
+    struct hvd_options options = { .process_set = set };
+    struct hvd_tensor tensors[] = { bools_of("bools", input, output, &count),
+                                    bools_of("in place", in_place, in_place, &count) };
+    int64_t handle, handles[2];
+    for (int grouped = 0; grouped < 2; grouped++) {
+        fill_bools(input, count);
+        fill_bools(in_place, count);
+        for (int i = 0; i < 2 && !grouped; i++)
+            REQUIRE_STATUS(hvd_allreduce_async(&tensors[i], op, &options, &handles[i]), HVD_OK);
+        if (grouped)
+            REQUIRE_STATUS(hvd_grouped_allreduce_async(tensors, 2, op, &options, &handle), HVD_OK);
+        for (int i = 0; i < 2 && !grouped; i++)
+            REQUIRE_STATUS(hvd_wait(handles[i]), HVD_OK);
+        if (grouped)
+            REQUIRE_STATUS(hvd_wait(handle), HVD_OK);
+        require_bools(output, count);
+        require_bools(in_place, count);
+    }
+}
+
+/* Shares are multiples of 768 elements, so that each begins as the whole does. */
+static void scatter_bools(int set, int64_t share)
+{
+    static unsigned char input[3 * BOOLS_MAX], output[BOOLS_MAX];
+    struct hvd_options options = { .process_set = set };
+    int64_t count = share * hvd_process_set_size(set);
+    struct hvd_tensor tensor = bools_of("shares", input, output, &count);
+    for (int i = 0; i < 2; i++) {
+        tensor.output = i == 0 ? output : input;
+        fill_bools(input, count);
+        REQUIRE_STATUS(hvd_grouped_reducescatter(&tensor, 1, HVD_SUM, &options), HVD_OK);
+        require_bools(tensor.output, share);
+    }
+}
+
+static void check_bools(int set)
+{
+    static const int64_t bool_counts[] = { 1, 7, 9000, BOOLS_MAX };
+    for (int o = 0; o < BOOL_OPS; o++)
+        for (size_t c = 0; c < sizeof bool_counts / sizeof *bool_counts; c++)
+            reduce_bools(set, bool_ops[o], bool_counts[c]);
+    scatter_bools(set, 768);
+    scatter_bools(set, 768 * 100);
+}
+
+/* In the world, and, if that has others, in a set of this rank alone. */
+static int reduce_all_bools(int rank)
+{
+    init_world();
+    check_bools(0);
+    for (int alone = 0; alone < hvd_size() && hvd_size() > 1; alone++) {
+        int set = hvd_add_process_set(&alone, 1);
+        REQUIRE(set > 0);
+        if (alone == rank)
+            check_bools(set);
+    }
+    return leave_world();
+}
+
+START_TEST(a_reduction_of_bool_gives_0_or_1_for_any_number_of_ranks)
+{
+    ranks_run(&(struct mini_options){ .size = _i }, reduce_all_bools);
+}
+END_TEST
+
+/* The zeros of the ranks that have joined are no part of what is reduced with the agreement. */
+static int reduce_alone(int rank)
+{
+    unsigned char sums[] = { 7, 0, 1 }, products[] = { 7, 0, 1 };
+    init_world();
+    if (rank == 0) {
+        REQUIRE_STATUS(hvd_allreduce("or", sums, sums, 3, HVD_BOOL, HVD_SUM), HVD_OK);
+        REQUIRE_STATUS(hvd_allreduce("and", products, products, 3, HVD_BOOL, HVD_PRODUCT), HVD_OK);
+        REQUIRE(sums[0] == 1 && sums[1] == 0 && sums[2] == 1);
+        REQUIRE(products[0] == 0 && products[1] == 0 && products[2] == 0);
+    }
+    REQUIRE_STATUS(hvd_join(NULL), HVD_OK);
+    return leave_world();
+}
+
+START_TEST(a_bool_of_the_only_rank_that_has_not_joined_becomes_0_or_1)
+{
+    ranks_run(&(struct mini_options){ .size = 2 }, reduce_alone);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("world_values");
@@ -141,5 +260,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, odd_values_are_combined_in_the_documented_order, 0, WAYS);
+    tcase_add_loop_test(tcase, a_reduction_of_bool_gives_0_or_1_for_any_number_of_ranks, 1, 4);
+    tcase_add_test(tcase, a_bool_of_the_only_rank_that_has_not_joined_becomes_0_or_1);
     return unit_run(suite);
 }
