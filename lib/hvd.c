@@ -18,7 +18,7 @@ int hvd_init(void)
 int hvd_shutdown(void)
 {
     struct err err;
-    int rc = process_check_owner(&err);
+    int rc = process_check_caller(&err);
     if (rc == HVD_OK)
         process_part(false);
     return process_answer(rc, &err);

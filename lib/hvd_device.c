@@ -9,13 +9,13 @@
 int hvd_register_device(const struct hvd_device *device)
 {
     struct err err;
-    int rc = process_check_owner(&err);
+    int rc = process_check_caller(&err);
     return process_answer(rc < 0 ? rc : device_register(device, &err), &err);
 }
 
 int hvd_unregister_device(int device)
 {
     struct err err;
-    int rc = process_check_owner(&err);
+    int rc = process_check_caller(&err);
     return process_answer(rc < 0 ? rc : device_unregister(device, &err), &err);
 }

@@ -69,7 +69,11 @@ struct hvd_device_allreduce {
  * call the library. They are called one at a time, from any thread that is inside the library or
  * from the library's own, which is never one that the vendor has prepared (if the accelerator wants
  * a current device or context for each thread, set it in each function). `context` is passed back
- * as it was given. */
+ * as it was given.
+ *
+ * A function that calls the library is refused with HVD_ERR_INVALID. One that finds the accelerator
+ * beyond hope may call exit(): the process ends with that status, without hvd_shutdown(), and the
+ * other ranks are told that this one was lost. */
 struct hvd_device {
     const char *name; /* for messages; at most 31 bytes are used */
     void *context;

@@ -2,6 +2,8 @@
 /* The world of this process; see process.h. */
 #include "lib/process.h"
 
+#include "lib/device/device.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -81,8 +83,10 @@ static void watch_forks(void)
 }
 
 /* The id is remembered by the child's own fork handler, so the common case needs no system call. */
-int process_check_owner(struct err *err)
+int process_check_caller(struct err *err)
 {
+    if (device_is_calling())
+        return fail(err, HVD_ERR_INVALID, "a function of a device must not call the library");
     if (atomic_load_explicit(&process.owner, memory_order_relaxed) == OWNED_ELSEWHERE)
         return fail(err, HVD_ERR_FORKED, "this process was forked from one that called hvd_init");
     return HVD_OK;
@@ -108,7 +112,7 @@ static int check_life(struct err *err)
  * inside and then looks for the world: one of them sees the other. */
 struct world *process_enter(struct err *err)
 {
-    if (process_check_owner(err) < 0)
+    if (process_check_caller(err) < 0)
         return NULL;
     for (;;) {
         hold_cancellation();
@@ -169,7 +173,7 @@ static int join_once(struct err *err)
 
 int process_join(struct err *err)
 {
-    int rc = process_check_owner(err);
+    int rc = process_check_caller(err);
     if (rc < 0)
         return rc;
     hold_cancellation();
@@ -232,9 +236,10 @@ void process_part(bool at_exit)
 }
 
 /* Normal exit says goodbye, too; unless another thread is still inside a call, which would have to
- * be waited for. */
+ * be waited for, or a function of a device has called exit(): its thread holds the engine's lock. The
+ * end of the process tells the other ranks then. */
 __attribute__((destructor)) static void part_at_exit(void)
 {
-    if (atomic_load(&process.owner) == getpid())
+    if (atomic_load(&process.owner) == getpid() && !device_is_calling())
         process_part(true);
 }

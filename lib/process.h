@@ -18,7 +18,9 @@ void process_exit(void);
 /* Joins, or leaves; see hvd_init() and hvd_shutdown(). `at_exit`: not while a thread is inside. */
 int process_join(struct err *err);
 void process_part(bool at_exit);
-int process_check_owner(struct err *err);
+
+/* Refuses a forked child, and who is in a function of a device. */
+int process_check_caller(struct err *err);
 
 /* Remembers a failure as this thread's last. Returns `rc`. */
 int process_answer(int rc, const struct err *err);

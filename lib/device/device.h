@@ -65,6 +65,11 @@ int device_reserve(struct device *device, struct err *err);
  * failures since the one before, so nobody else's may come between. Nothing else is called there. */
 void device_begin(struct device *device);
 void device_end(struct device *device);
+
+/* Is this thread in a vendor's function? It holds the device's lock then, and may hold the engine's: it
+ * must take no other, not even in the handlers of exit(3). */
+bool device_is_calling(void);
+
 int device_copy_to_host(struct device *device, void *host, const void *memory, size_t nbytes,
                         struct err *err);
 int device_copy_from_host(struct device *device, void *memory, const void *host, size_t nbytes,

@@ -11,14 +11,23 @@ static int answer(const struct device *device, int rc, const char *what, struct 
                 device->name, what, rc);
 }
 
+static _Thread_local bool calling; /* this thread is, or may be, in a vendor's function */
+
 void device_begin(struct device *device)
 {
     pthread_mutex_lock(&device->lock);
+    calling = true;
 }
 
 void device_end(struct device *device)
 {
+    calling = false;
     pthread_mutex_unlock(&device->lock);
+}
+
+bool device_is_calling(void)
+{
+    return calling;
 }
 
 int device_copy_to_host(struct device *device, void *host, const void *memory, size_t nbytes,
@@ -48,9 +57,9 @@ int device_record(struct device_buffer *buffer, enum hvd_device_queue queue, str
 int device_passed(struct device *device, void *event, const char *what, struct err *err)
 {
     const struct hvd_device *table = &device->table;
-    pthread_mutex_lock(&device->lock);
+    device_begin(device);
     int rc = table->query_event(table->context, event);
-    pthread_mutex_unlock(&device->lock);
+    device_end(device);
     return rc < 0 ? answer(device, rc, what, err) : rc > 0;
 }
 
@@ -59,9 +68,9 @@ bool device_can_reduce(struct device *device, enum hvd_dtype dtype, enum hvd_op 
     const struct hvd_device *table = &device->table;
     if (!table->can_allreduce)
         return false;
-    pthread_mutex_lock(&device->lock);
+    device_begin(device);
     int rc = table->can_allreduce(table->context, dtype, op, process_set);
-    pthread_mutex_unlock(&device->lock);
+    device_end(device);
     return rc == 1;
 }
 

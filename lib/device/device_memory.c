@@ -38,9 +38,11 @@ static void free_lost(struct device *device)
 
 void device_free_memory(struct device *device)
 {
+    device_begin(device);
     free_buffers(device, device->free);
     free_buffers(device, device->events);
     free_lost(device);
+    device_end(device);
 }
 
 static void lacks(const struct device *device, const char *what, struct err *err)
@@ -72,7 +74,7 @@ static struct device_buffer *make_buffer(struct device *device, bool pinned, str
 
 static struct device_buffer *take(struct device *device, bool pinned, struct err *err)
 {
-    pthread_mutex_lock(&device->lock);
+    device_begin(device);
     struct device_buffer **list = pinned ? &device->free : &device->events;
     struct device_buffer *buffer = *list;
     if (buffer)
@@ -82,7 +84,7 @@ static struct device_buffer *take(struct device *device, bool pinned, struct err
     else
         buffer = make_buffer(device, pinned, err);
     device->exhausted |= pinned && device->buffers > 0 && !buffer;
-    pthread_mutex_unlock(&device->lock);
+    device_end(device);
     return buffer;
 }
 
@@ -101,19 +103,19 @@ void device_put_buffer(struct device_buffer *buffer)
     if (!buffer)
         return;
     struct device *device = buffer->device;
-    pthread_mutex_lock(&device->lock);
+    device_begin(device);
     struct device_buffer **list = buffer->memory ? &device->free : &device->events;
     device->exhausted = false;
     buffer->next = *list;
     *list = buffer;
-    pthread_mutex_unlock(&device->lock);
+    device_end(device);
 }
 
 void device_lose_buffer(struct device_buffer *buffer, bool recorded)
 {
     struct device *device = buffer->device;
     const struct hvd_device *table = &device->table;
-    pthread_mutex_lock(&device->lock);
+    device_begin(device);
     if (!recorded) {
         table->destroy_event(table->context, buffer->event);
         buffer->event = NULL;
@@ -121,13 +123,13 @@ void device_lose_buffer(struct device_buffer *buffer, bool recorded)
     device->buffers -= buffer->memory != NULL;
     buffer->next = device->lost;
     device->lost = buffer;
-    pthread_mutex_unlock(&device->lock);
+    device_end(device);
 }
 
 int device_reserve(struct device *device, struct err *err)
 {
     int rc = HVD_OK;
-    pthread_mutex_lock(&device->lock);
+    device_begin(device);
     device->exhausted = false;
     while (rc == HVD_OK && device->buffers < DEVICE_BUFFERS_LEAST) {
         struct device_buffer *buffer = make_buffer(device, true, err);
@@ -138,6 +140,6 @@ int device_reserve(struct device *device, struct err *err)
         buffer->next = device->free;
         device->free = buffer;
     }
-    pthread_mutex_unlock(&device->lock);
+    device_end(device);
     return rc;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes wrong with tensors on devices, and what has to be waited for: places that differ, events
- * that have not passed, copies that fail, devices that are in use, and worlds that end meanwhile. */
+ * that have not passed, copies that fail, devices that are in use, and worlds and processes that end
+ * meanwhile. */
 #include "lib/device/device.h"
 #include "lib/hvd_device.h"
 #include "tests/support/device_ranks.h"
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { WORDS = DEVICE_CHUNK / 4, LARGE = 2 * WORDS + 100 };
 
@@ -542,6 +544,90 @@ START_TEST(a_lost_rank_ends_tensors_once_nothing_uses_their_memory)
 }
 END_TEST
 
+/* ---- exit() in a function of the device ---- */
+
+enum { ENDING_RANK = 1, ENDING_STATUS = 3, PATIENCE_S = 60 };
+
+enum ending { BY_ITSELF, IN_A_WAIT, IN_UNREGISTER, WITH_A_HANDLER, ENDINGS };
+static enum ending ending;
+
+static int copy_and_exit(void *context, void *host, const void *memory, size_t nbytes)
+{
+    (void)context, (void)host, (void)memory, (void)nbytes;
+    exit(ENDING_STATUS);
+}
+
+static void free_and_exit(void *context, void *memory, size_t nbytes)
+{
+    (void)context, (void)memory, (void)nbytes;
+    exit(ENDING_STATUS);
+}
+
+static void call_at_exit(void)
+{
+    if (hvd_shutdown() != HVD_ERR_INVALID || hvd_rank() != HVD_ERR_INVALID ||
+        hvd_unregister_device(device) != HVD_ERR_INVALID)
+        _exit(1);
+}
+
+/* Does not come back. SIGALRM ends a rank that hangs. */
+static void end_in_a_function(struct hvd_tensor *tensor)
+{
+    struct hvd_device ending_table = *npu_table;
+    alarm(PATIENCE_S);
+    if (ending == IN_UNREGISTER)
+        ending_table.free_pinned = free_and_exit;
+    else
+        ending_table.copy_to_host = copy_and_exit;
+    if (ending == WITH_A_HANDLER)
+        atexit(call_at_exit);
+    REQUIRE_STATUS(hvd_unregister_device(device), HVD_OK);
+    tensor->device = device = hvd_register_device(&ending_table);
+    int64_t handle = start(tensor);
+    if (ending == IN_UNREGISTER) {
+        REQUIRE_STATUS(hvd_wait(handle), HVD_OK);
+        hvd_unregister_device(device);
+    }
+    if (ending == IN_A_WAIT)
+        hvd_wait(handle);
+    for (;;)
+        pause();
+}
+
+static int outlive(int rank)
+{
+    int64_t count = LARGE;
+    int32_t sum;
+    init_world();
+    device_start(NULL);
+    struct hvd_tensor tensor = tensor_of("e", put_all(count, 1), &count);
+    if (rank == ENDING_RANK)
+        end_in_a_function(&tensor);
+    int rc = hvd_wait(start(&tensor));
+    if (ending == IN_UNREGISTER) {
+        REQUIRE_STATUS(rc, HVD_OK);
+        rc = sum_of_ranks("later", &sum);
+    }
+    REQUIRE_STATUS(rc, HVD_ERR_PEER_LOST);
+    require_text("rank 1 on testhost was lost");
+    REQUIRE_STATUS(hvd_shutdown(), HVD_OK);
+    return 0;
+}
+
+START_TEST(exit_in_a_function_of_a_device_ends_the_process_and_its_peers_are_told)
+{
+    struct mini_rendezvous mini;
+    struct ranks ranks;
+    struct mini_options options = { .size = 3 };
+    ending = (enum ending)_i;
+    mini_rendezvous_start(&mini, &options);
+    ranks_start(&ranks, options.size, &mini, outlive);
+    for (int rank = 0; rank < options.size; rank++)
+        ck_assert_int_eq(ranks_wait(&ranks, rank), rank == ENDING_RANK ? ENDING_STATUS : 0);
+    mini_rendezvous_stop(&mini);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("device_ends");
@@ -564,5 +650,8 @@ int main(void)
     tcase_add_test(tcase, a_device_with_tensors_in_flight_stays);
     tcase_add_loop_test(tcase, shutdown_waits_for_the_copies_that_are_under_way, 1, 3);
     tcase_add_test(tcase, a_lost_rank_ends_tensors_once_nothing_uses_their_memory);
+    tcase_add_loop_test(tcase,
+                        exit_in_a_function_of_a_device_ends_the_process_and_its_peers_are_told, 0,
+                        ENDINGS);
     return unit_run(suite);
 }
