@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which rank runs where:
  *   deal the ranks out to the hosts, gather those of each host, then count the hosts per local_rank.
- * Fails when there are fewer slots than ranks asked for. */
+ * Fails when there are fewer slots than ranks asked for, with the slots that would do, and when there
+ * are more slots than a job may have ranks and no number of ranks. */
 #include "launcher/rank_plan.h"
 
 #include "launcher/bad_input.h"
@@ -19,28 +20,67 @@ void rank_plan_fini(struct rank_plan *plan)
     *plan = (struct rank_plan){ 0 };
 }
 
-/* "(a:2, b:2, ...)": enough of the list to recognise it. */
-static void list_hosts(struct text_buffer *text, const struct host_list *hosts)
+enum { HOSTS_LISTED = 4 }; /* enough of a list to recognise it */
+
+/* "user@a:2" or "[::1]:2", as -H and a hostfile take it. */
+static void put_host(struct text_buffer *text, const struct host_slots *host, int slots)
 {
-    enum { LISTED = 4 };
-    struct shown name;
-    for (int i = 0; i < hosts->count && i < LISTED; i++)
-        text_buffer_printf(text, "%s%s:%d", i ? ", " : "",
-                           show_token(&name, hosts->hosts[i].name, strlen(hosts->hosts[i].name)),
-                           hosts->hosts[i].slots);
-    text_buffer_put_string(text, hosts->count > LISTED ? ", ..." : "");
+    struct shown user, name;
+    bool brackets = strchr(host->name, ':');
+    if (host->user)
+        text_buffer_printf(text, "%s@", show_token(&user, host->user, strlen(host->user)));
+    show_token(&name, host->name, strlen(host->name));
+    text_buffer_printf(text, brackets ? "[%s]:%d" : "%s:%d", name.text, slots);
+}
+
+/* "a:2, b:2, ...", each with `least` slots if it has fewer. */
+static void list_hosts(struct text_buffer *text, const struct host_list *hosts, int least,
+                       const char *comma)
+{
+    for (int i = 0; i < hosts->count && i < HOSTS_LISTED; i++) {
+        int slots = hosts->hosts[i].slots;
+        text_buffer_put_string(text, i ? comma : "");
+        put_host(text, &hosts->hosts[i], slots > least ? slots : least);
+    }
+    if (hosts->count > HOSTS_LISTED)
+        text_buffer_printf(text, "%s...", comma);
+}
+
+/* How many slots each host needs at least, so that all hosts together have `np`. */
+static int least_slots(const struct host_list *hosts, int np)
+{
+    for (int least = 1;; least++) {
+        int missing = np;
+        for (int i = 0; i < hosts->count && missing > 0; i++) {
+            int slots = hosts->hosts[i].slots;
+            missing -= slots > least ? slots : least;
+        }
+        if (missing <= 0)
+            return least;
+    }
 }
 
 static int too_few_slots(const struct host_list *hosts, int np, struct err *err)
 {
     struct text_buffer text = { 0 };
-    list_hosts(&text, hosts);
-    char *list = text_buffer_take(&text);
     int slots = host_list_slots(hosts);
-    int rc = bad_input(err, "-np", "%d ranks asked for, but %d slot%s on %d host%s (%s)", np, slots,
-                       slots == 1 ? "" : "s", hosts->count, hosts->count == 1 ? "" : "s", list);
-    free(list);
+    text_buffer_printf(&text, "%d ranks asked for, but %d slot%s on %d host%s (", np, slots,
+                       slots == 1 ? "" : "s", hosts->count, hosts->count == 1 ? "" : "s");
+    list_hosts(&text, hosts, 1, ", ");
+    text_buffer_put_string(&text, "); write ");
+    list_hosts(&text, hosts, least_slots(hosts, np), ",");
+    char *problem = text_buffer_take(&text);
+    int rc = bad_input(err, "-np", "%s", problem);
+    free(problem);
     return rc;
+}
+
+/* Without -np every slot gets a rank, and the slots alone may be too many. */
+static int too_many_slots(const struct host_list *hosts, struct err *err)
+{
+    return bad_input(err, NULL, "%d slots on %d host%s, and a job has at most %d ranks (-np)",
+                     host_list_slots(hosts), hosts->count, hosts->count == 1 ? "" : "s",
+                     WORLD_SIZE_MAX);
 }
 
 static void deal_rank(struct rank_plan *plan, int host)
@@ -137,8 +177,12 @@ int rank_plan_make(struct rank_plan *plan, const struct host_list *hosts, int np
                    enum rank_order order, struct err *err)
 {
     *plan = (struct rank_plan){ 0 };
-    if (np < 1 || np > WORLD_SIZE_MAX)
+    if (np == 0)
+        np = host_list_slots(hosts);
+    else if (np < 1 || np > WORLD_SIZE_MAX)
         return bad_input(err, "-np", "out of range (1 to %d): '%d'", WORLD_SIZE_MAX, np);
+    if (np > WORLD_SIZE_MAX)
+        return too_many_slots(hosts, err);
     if (np > host_list_slots(hosts))
         return too_few_slots(hosts, np, err);
     deal_ranks(plan, hosts, np, order);

@@ -41,9 +41,9 @@ struct rank_plan {
     bool homogeneous; /* every host of the plan has the same number of ranks */
 };
 
-/* Places `np` ranks. Returns HVD_OK; or HVD_ERR_INVALID when np is not 1..WORLD_SIZE_MAX or larger
- * than the slots ("-np: 3 ranks asked for, but 2 slots on 1 host (localhost:2)"), and the plan is
- * empty. */
+/* Places `np` ranks; 0: one in every slot. Returns HVD_OK; or HVD_ERR_INVALID when np is not
+ * 0..WORLD_SIZE_MAX or larger than the slots ("-np: 3 ranks asked for, but 2 slots on 1 host
+ * (localhost:2); write localhost:3"), and the plan is empty. */
 int rank_plan_make(struct rank_plan *plan, const struct host_list *hosts, int np,
                    enum rank_order order, struct err *err);
 

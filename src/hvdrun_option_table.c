@@ -37,8 +37,8 @@ enum { MEGABYTES_MAX = 65536, SECONDS_MAX = 999999999 };
 static const struct option_row rows[] = {
     { .names = { "-np", "-n", "--num-proc" },
       .metavar = "N",
-      .help = "how many ranks to start, 1 to 65536; required, unless a batch system says where to "
-              "run",
+      .help = "how many ranks to start, 1 to 65536; without it a rank in every slot of the hosts "
+              "that -H, --hostfile or a batch system names",
       .kind = OPTION_INT,
       .offset = MEMBER(np),
       .min = 1,

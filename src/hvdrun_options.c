@@ -3,7 +3,7 @@
  *   words by table (options.c), then the configuration file, then the environment; then what no
  *   single option can know, and what follows from several.
  * Fails on what options.c and config_file.c refuse, on variables that the ranks would refuse, without
- * -np where hosts are given, without a program, and on a shutdown before its warning. */
+ * a program, and on a shutdown before its warning. */
 #include "src/hvdrun_options.h"
 
 #include "launcher/bad_input.h"
@@ -163,7 +163,8 @@ int hvdrun_options_need_np(const struct hvdrun_options *options, struct err *err
 {
     if (options->np > 0)
         return HVD_OK;
-    return bad_input(err, "-np", "missing (how many ranks?)");
+    return bad_input(err, "-np",
+                     "missing (how many ranks? or -H HOST:SLOTS,... for a rank in every slot)");
 }
 
 /* Everything behind the words of the command line. */
@@ -187,8 +188,6 @@ static int complete(struct hvdrun_options *options, struct options_seen *seen, s
         (rc = check_exported_ports(options, err)) < 0)
         return rc;
     if ((rc = rank_settings_check(&options->set, err)) < 0)
-        return rc;
-    if ((options->hosts || options->hostfile) && (rc = hvdrun_options_need_np(options, err)) < 0)
         return rc;
     return check_command(options, err);
 }

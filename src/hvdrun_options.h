@@ -17,7 +17,7 @@ extern const struct option_table hvdrun_option_table;
 
 /* Texts are borrowed from argv and the environment; lists are owned. */
 struct hvdrun_options {
-    int np;                   /* 1..WORLD_SIZE_MAX; 0: see hvdrun_options_need_np() */
+    int np;                   /* 1..WORLD_SIZE_MAX; 0: a rank in every slot */
     const char *hosts;        /* what -H was given; NULL if it was not */
     const char *hosts_source; /* the option as written, "-H" or "--hosts", for messages */
     const char *hostfile;     /* NULL if not given; never together with hosts */
@@ -76,8 +76,8 @@ void hvdrun_options_fini(struct hvdrun_options *options);
 /* The text that was asked for instead of a job, to be printed and freed; NULL: none was. */
 char *hvdrun_options_answer(const struct hvdrun_options *options);
 
-/* Without hosts np may be missing, since a batch system may say both. If none does:
- * HVD_ERR_INVALID, "-np: missing (how many ranks?)"; HVD_OK if np is there. */
+/* np may be missing where -H, a hostfile or a batch system names the hosts. If none does:
+ * HVD_ERR_INVALID, "-np: missing (how many ranks? ...)"; HVD_OK if np is there. */
 int hvdrun_options_need_np(const struct hvdrun_options *options, struct err *err);
 
 /* The text of --help; the caller frees it. */

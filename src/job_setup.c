@@ -114,8 +114,7 @@ int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options
     int rc = read_hosts(setup, err);
     if (rc < 0)
         return rc;
-    bool all = options->np == 0 || options->check_hosts; /* every slot there is */
-    int np = all ? host_list_slots(&setup->hosts) : options->np;
+    int np = options->check_hosts ? 0 : options->np;
     bool by_node = options->map_by && strcasecmp(options->map_by, "node") == 0;
     if ((rc = rank_plan_make(&setup->plan, &setup->hosts, np,
                              by_node ? RANKS_BY_NODE : RANKS_BY_SLOT, err)) < 0)

@@ -423,13 +423,24 @@ START_TEST(the_agent_of_the_mpi_operator_is_known)
 }
 END_TEST
 
+START_TEST(a_number_of_ranks_may_come_from_the_hosts)
+{
+    char *list[] = { "hvdrun", "-H", "a:2,b:2", "true", NULL };
+    char *file[] = { "hvdrun", "--hostfile", "hosts", "true", NULL };
+    parse_well(list);
+    ck_assert_int_eq(options.np, 0);
+    parse_well(file);
+    ck_assert_int_eq(options.np, 0);
+}
+END_TEST
+
 START_TEST(a_number_of_ranks_may_come_from_a_batch_system)
 {
     char *argv[] = { "hvdrun", "true", NULL };
     parse_well(argv);
     ck_assert_int_eq(options.np, 0);
     ck_assert_int_eq(hvdrun_options_need_np(&options, &err), HVD_ERR_INVALID);
-    ck_assert_str_eq(err.text, "-np: missing (how many ranks?)");
+    ck_assert_str_eq(err.text, "-np: missing (how many ranks? or -H HOST:SLOTS,... for a rank in every slot)");
     char *check[] = { "hvdrun", "--check-hosts", "-H", "a,b", NULL };
     parse_well(check);
     ck_assert_int_eq(options.np, 1);
@@ -449,7 +460,6 @@ START_TEST(what_is_wrong_is_said_in_one_line)
 {
     static struct bad_case cases[] = {
         { { NULL }, "nothing to do " USAGE },
-        { { "-H", "a:2", "true" }, "-np: missing (how many ranks?)" },
         { { "-np", "2" }, "no program given " USAGE },
         { { "-np", "2", "--" }, "no program given " USAGE },
         { { "-np", "2", "" }, "command: empty program name: ''" },
@@ -624,6 +634,7 @@ static Suite *suite(void)
     tcase_add_test(lines, an_empty_variable_gives_nothing_to_us_and_to_the_ranks);
     tcase_add_test(lines, interfaces_are_for_all_hosts_or_for_one);
     tcase_add_test(lines, the_agent_of_the_mpi_operator_is_known);
+    tcase_add_test(lines, a_number_of_ranks_may_come_from_the_hosts);
     tcase_add_test(lines, a_number_of_ranks_may_come_from_a_batch_system);
     tcase_add_test(lines, what_is_wrong_is_said_in_one_line);
     tcase_add_test(lines, an_empty_argv_is_no_crash);

@@ -150,12 +150,18 @@ struct refused_case {
 START_TEST(a_count_that_cannot_be_placed_is_refused_in_words)
 {
     static const struct refused_case cases[] = {
-        { "localhost:2", 3, "-np: 3 ranks asked for, but 2 slots on 1 host (localhost:2)" },
-        { "a", 2, "-np: 2 ranks asked for, but 1 slot on 1 host (a:1)" },
-        { "a:2,b:2", 8, "-np: 8 ranks asked for, but 4 slots on 2 hosts (a:2, b:2)" },
+        { "localhost:2", 3, "-np: 3 ranks asked for, but 2 slots on 1 host (localhost:2); write localhost:3" },
+        { "a", 2, "-np: 2 ranks asked for, but 1 slot on 1 host (a:1); write a:2" },
+        { "a,b", 4, "-np: 4 ranks asked for, but 2 slots on 2 hosts (a:1, b:1); write a:2,b:2" },
+        { "a:4,b", 6, "-np: 6 ranks asked for, but 5 slots on 2 hosts (a:4, b:1); write a:4,b:2" },
+        { "me@a,[::1]", 3,
+          "-np: 3 ranks asked for, but 2 slots on 2 hosts (me@a:1, [::1]:1); write me@a:2,[::1]:2" },
+        { "a:2,b:2", 8,
+          "-np: 8 ranks asked for, but 4 slots on 2 hosts (a:2, b:2); write a:4,b:4" },
         { "a,b,c,d,e", 6,
-          "-np: 6 ranks asked for, but 5 slots on 5 hosts (a:1, b:1, c:1, d:1, ...)" },
-        { "a", 0, "-np: out of range (1 to 65536): '0'" },
+          "-np: 6 ranks asked for, but 5 slots on 5 hosts (a:1, b:1, c:1, d:1, ...); "
+          "write a:2,b:2,c:2,d:2,..." },
+        { "a:65536,b", 0, "65537 slots on 2 hosts, and a job has at most 65536 ranks (-np)" },
         { "a", -1, "-np: out of range (1 to 65536): '-1'" },
         { "a:65536,b", 65537, "-np: out of range (1 to 65536): '65537'" },
     };
@@ -189,6 +195,15 @@ START_TEST(the_largest_world_on_the_most_hosts_adds_up)
 }
 END_TEST
 
+START_TEST(without_a_number_every_slot_gets_a_rank)
+{
+    set_hosts("a:2,b:3,c");
+    ck_assert_int_eq(rank_plan_make(&plan, &hosts, 0, RANKS_BY_SLOT, &err), HVD_OK);
+    ck_assert_int_eq(plan.size, 6);
+    ck_assert_int_eq(plan.hosts[1].local_size, 3);
+}
+END_TEST
+
 START_TEST(the_table_is_aligned)
 {
     set_hosts("h1:2,node-b.example:1");
@@ -217,6 +232,7 @@ static Suite *suite(void)
     tcase_add_test(plans, equal_hosts_are_homogeneous);
     tcase_add_test(plans, a_host_that_gets_no_rank_is_left_out);
     tcase_add_test(plans, a_count_that_cannot_be_placed_is_refused_in_words);
+    tcase_add_test(plans, without_a_number_every_slot_gets_a_rank);
     tcase_add_loop_test(plans, the_largest_world_on_the_most_hosts_adds_up, 0, 2);
     tcase_add_test(plans, the_table_is_aligned);
     suite_add_tcase(suite, plans);
