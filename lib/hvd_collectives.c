@@ -73,10 +73,11 @@ static int run(const struct submission *submission, struct hvd_result *results)
 
 /* ---- the short forms ---- */
 
-/* More than fits is refused for its size in bytes. */
+/* A caller's negative number, which size_t makes huge, is refused as what the caller wrote: no memory
+ * holds half of all addresses. */
 static int64_t as_dim(size_t count)
 {
-    return count < INT64_MAX ? (int64_t)count : INT64_MAX;
+    return (int64_t)count;
 }
 
 int hvd_allreduce(const char *name, const void *input, void *output, size_t count,
@@ -109,6 +110,8 @@ static size_t gathered_size(size_t count, enum hvd_dtype dtype)
 {
     size_t nbytes;
     int size = hvd_size();
+    if (as_dim(count) < 0)
+        return 0; /* which the dimension is refused for */
     if (size < 1 || __builtin_mul_overflow(count, dtype_size((int)dtype), &nbytes) ||
         __builtin_mul_overflow(nbytes, (size_t)size, &nbytes))
         return SIZE_MAX; /* more than there is */

@@ -75,6 +75,10 @@ static int bad_arguments(int rank)
     require_invalid(hvd_allreduce("a", data, data, 1, HVD_BOOL, HVD_AVERAGE), "average of bool");
     require_invalid(hvd_allreduce("a", data, data, 1, HVD_FLOAT32, (enum hvd_op)6), "op 6");
     require_invalid(hvd_allreduce("a", data, data, SIZE_MAX / 2, HVD_FLOAT32, HVD_SUM), "memory");
+    require_invalid(hvd_allreduce("a", data, data, (size_t)-4, HVD_FLOAT32, HVD_SUM),
+                    "allreduce 'a': dims[0], the count, is -4, a dimension is 0 or more");
+    require_invalid(hvd_broadcast("a", data, (size_t)-1, HVD_FLOAT32, 0), "the count, is -1");
+    require_invalid(hvd_allgather("a", data, data, (size_t)-1, HVD_FLOAT32), "the count, is -1");
     require_invalid(hvd_broadcast("a", data, 1, HVD_FLOAT32, 2), "root 2 does not exist");
     require_invalid(hvd_broadcast("a", data, 1, HVD_FLOAT32, -1), "root -1 does not exist");
     require_invalid(hvd_allgather("a", data, data, PTRDIFF_MAX / sizeof *data, HVD_FLOAT32),
