@@ -28,10 +28,10 @@ enum { RIVALS_HOSTS = 1, RIVALS_MARKS, RIVALS_STALL, RIVALS_LOG_TIME, RIVALS_AUT
 enum { MEGABYTES_MAX = 65536, SECONDS_MAX = 999999999 };
 
 /* Asks for what is the case. */
-#define WITHOUT(name, text)                                                                        \
+#define WITHOUT(text, ...)                                                                         \
     {                                                                                              \
-        .names = { name }, .help = text, .kind = OPTION_FLAG, .offset = MEMBER(without_extras),    \
-        .group = other                                                                             \
+        .names = { __VA_ARGS__ }, .help = text, .kind = OPTION_FLAG,                               \
+        .offset = MEMBER(without_extras), .group = other                                           \
     }
 
 static const struct option_row rows[] = {
@@ -461,10 +461,15 @@ static const struct option_row rows[] = {
       .kind = OPTION_FLAG,
       .offset = MEMBER(no_cache),
       .group = other },
-    WITHOUT("--no-hierarchical-allreduce", "the same; libhvd chooses the algorithm itself"),
-    WITHOUT("--no-hierarchical-allgather", "the same"),
-    WITHOUT("--no-torus-allreduce", "the same"),
-    WITHOUT("--no-mpi-threads-disable", "the same"),
+    WITHOUT("the same; libhvd chooses the algorithm itself", "--no-hierarchical-allreduce"),
+    WITHOUT("the same", "--no-hierarchical-allgather"),
+    WITHOUT("the same", "--no-torus-allreduce"),
+    WITHOUT("the same", "--no-mpi-threads-disable"),
+    WITHOUT("accepted for mpirun's sake; root may run jobs", "--allow-run-as-root",
+            "-allow-run-as-root"),
+    WITHOUT("the same; a host may have as many slots as you write", "--oversubscribe",
+            "-oversubscribe"),
+    WITHOUT("the same; every line has a prefix", "--tag-output", "-tag-output"),
     { .names = { "-h", "--help" },
       .help = "print this text",
       .kind = OPTION_FINAL,

@@ -3,7 +3,7 @@
  *   words by table (options.c), then the configuration file, then the environment; then what no
  *   single option can know, and what follows from several.
  * Fails on what options.c and config_file.c refuse, on variables that the ranks would refuse, without
- * a program, and on a shutdown before its warning. */
+ * a program, with more than one, and on a shutdown before its warning. */
 #include "src/hvdrun_options.h"
 
 #include "launcher/bad_input.h"
@@ -148,6 +148,56 @@ static void note_idle_autotune(struct hvdrun_options *options, const struct opti
                              xasprintf("%s: without --autotune nothing is tuned", idle[i]));
 }
 
+/* "a : -np 1 b" is two programs for mpirun. A ':' that no option follows, or behind "--", may well be
+ * an argument. */
+static int check_one_program(const struct hvdrun_options *options, const struct options_seen *seen,
+                             struct err *err)
+{
+    struct shown shown;
+    for (char **at = options->command; *at && at[1] && !seen->marked; at++)
+        if (strcmp(*at, ":") == 0 && options_know(&hvdrun_option_table, at[1]))
+            return bad_input(err, "command",
+                             "':' before '%s': a job has one program, not several (MPMD); a script "
+                             "may look at HOROVOD_RANK",
+                             show_token(&shown, at[1], strlen(at[1])));
+    return HVD_OK;
+}
+
+/* Where the number of ranks stands behind the command, as "-np" or "--num-proc=4", or NULL. */
+static const char *late_np(const struct hvdrun_options *options)
+{
+    static const char *const names[] = { "-np", "--num-proc" };
+    for (char **at = options->command; *at && at[1]; at++)
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            size_t length = strlen(names[i]);
+            if (strncmp(at[1], names[i], length) == 0 && (!at[1][length] || at[1][length] == '='))
+                return at[1];
+        }
+    return NULL;
+}
+
+/* "'-np' stands behind the command './train', ...": what may be meant for hvdrun. */
+static int fail_late_np(const struct hvdrun_options *options, const char *late, struct err *err)
+{
+    struct shown word, command;
+    return bad_input(err, "-np",
+                     "missing ('%s' stands behind the command '%s'; options of hvdrun come first)",
+                     show_token(&word, late, strlen(late)),
+                     show_token(&command, options->command[0], strlen(options->command[0])));
+}
+
+/* With hosts there are ranks all the same, and the word may be meant for the command. */
+static void warn_late_np(struct hvdrun_options *options)
+{
+    const char *late = options->np == 0 ? late_np(options) : NULL;
+    struct shown shown;
+    if (late && (options->hosts || options->hostfile))
+        string_list_take(&options->warnings,
+                         xasprintf("'%s' stands behind the command and is passed to it; options of "
+                                   "hvdrun come first",
+                                   show_token(&shown, late, strlen(late))));
+}
+
 static int check_command(const struct hvdrun_options *options, struct err *err)
 {
     if (!options->command[0])
@@ -161,8 +211,11 @@ static int check_command(const struct hvdrun_options *options, struct err *err)
 
 int hvdrun_options_need_np(const struct hvdrun_options *options, struct err *err)
 {
+    const char *late = late_np(options);
     if (options->np > 0)
         return HVD_OK;
+    if (late)
+        return fail_late_np(options, late, err);
     return bad_input(err, "-np",
                      "missing (how many ranks? or -H HOST:SLOTS,... for a rank in every slot)");
 }
@@ -184,12 +237,15 @@ static int complete(struct hvdrun_options *options, struct options_seen *seen, s
     export_variables(options);
     note_foreign(options, seen);
     note_idle_autotune(options, seen);
+    warn_late_np(options);
     if ((rc = check_stall_times(options, seen, err)) < 0 ||
         (rc = check_exported_ports(options, err)) < 0)
         return rc;
     if ((rc = rank_settings_check(&options->set, err)) < 0)
         return rc;
-    return check_command(options, err);
+    if ((rc = check_command(options, err)) < 0)
+        return rc;
+    return check_one_program(options, seen, err);
 }
 
 int hvdrun_options_parse(struct hvdrun_options *options, int argc, char **argv, struct err *err)

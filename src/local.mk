@@ -16,6 +16,7 @@ src_liboptions_la_SOURCES = \
 	src/interface_option.c src/interface_option.h \
 	src/nearest.c src/nearest.h \
 	src/option_checks.c src/option_checks.h \
+	src/option_dash.c src/option_dash.h \
 	src/option_find.c src/option_find.h \
 	src/option_set.c src/option_set.h \
 	src/options.c src/options.h \

@@ -3,10 +3,12 @@
  *   word by word up to the command: find the option, find its value, set its member; then let the
  *   environment fill in what was not given.
  * Fails on an option that is not known, ambiguous or refused, on a value that is missing, not wanted
- * or not acceptable, on an option that is given twice, and on two that exclude each other. */
+ * or not acceptable, on an option that is given twice, on two that exclude each other, and on a word
+ * that begins with another dash than '-'. */
 #include "src/options.h"
 
 #include "launcher/bad_input.h"
+#include "src/option_dash.h"
 #include "src/option_find.h"
 #include "src/option_set.h"
 
@@ -88,16 +90,17 @@ int options_parse_words(const struct option_table *table, void *target, struct o
 {
     char **at = argv;
     *seen = (struct options_seen){ .rest = argv };
-    while (*at && (*at)[0] == '-' && (*at)[1]) {
-        if (strcmp(*at, "--") == 0) {
-            at++;
-            break;
-        }
-        int rc = parse_option(table, target, seen, &at, err);
+    while (*at && !seen->marked) {
+        int rc = option_dash_check(*at, err);
         if (rc < 0)
             return rc;
-        if (seen->final)
-            return HVD_OK;
+        if ((*at)[0] != '-' || !(*at)[1])
+            break;
+        seen->marked = strcmp(*at, "--") == 0;
+        if (seen->marked)
+            at++;
+        else if ((rc = parse_option(table, target, seen, &at, err)) < 0 || seen->final)
+            return rc;
     }
     seen->rest = at;
     return HVD_OK;
@@ -127,6 +130,12 @@ int options_parse(const struct option_table *table, void *target, struct options
     if (rc < 0 || seen->final)
         return rc;
     return options_read_variables(table, target, seen, err);
+}
+
+bool options_know(const struct option_table *table, const char *word)
+{
+    struct option_found found;
+    return *word == '-' && option_find(&found, table, word, NULL) == HVD_OK;
 }
 
 bool options_has(const struct option_table *table, const char *name)

@@ -5,7 +5,7 @@
  *   PROGRAM [OPTION]... [--] COMMAND [ARGUMENT]...
  *
  * The first word that is no option, or the word behind "--", begins the command; nothing behind it
- * is looked at. A value stands in the next word or behind "=", and, for an option of one letter,
+ * is looked at. A dash that only looks like '-' is an error, except behind "--". A value stands in the next word or behind "=", and, for an option of one letter,
  * directly behind the letter. A value may begin with "-", but the bare name of another option is not
  * taken for a value. A name with two dashes may be abbreviated as long as it fits one option
  * only. Flags and lists may be repeated, other options with a value may not.
@@ -45,7 +45,7 @@ enum option_offer {
     OFFER_VARIABLES
 };
 
-enum { OPTION_NAMES = 4, OPTION_ROWS_MAX = 64 };
+enum { OPTION_NAMES = 4, OPTION_ROWS_MAX = 96 };
 
 /* Fails as bad_input() does, with `source` in front, if the value is not acceptable. */
 typedef int option_check_fn(const char *value, const char *source, struct err *err);
@@ -83,6 +83,7 @@ struct option_table {
 struct options_seen {
     const char *name[OPTION_ROWS_MAX]; /* under which, or where, row i was given; or NULL */
     bool final;                        /* an OPTION_FINAL was; the rest was not read */
+    bool marked;                       /* "--" stands before the command */
     char **rest;                       /* the command: the tail of argv */
 };
 
@@ -98,6 +99,9 @@ int options_parse_words(const struct option_table *table, void *target, struct o
                         char **argv, struct err *err);
 int options_read_variables(const struct option_table *table, void *target,
                            const struct options_seen *seen, struct err *err);
+
+/* Does `word` stand for an option, in any way, also another program's? */
+bool options_know(const struct option_table *table, const char *word);
 
 /* Is there an option called `name`, in full, refused or not, but ours? */
 bool options_has(const struct option_table *table, const char *name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What other launchers have and hvdrun has not: options of horovodrun, with the reason, and of
- * mpirun and mpiexec, with what to write instead. */
+ * mpirun, mpiexec and torchrun, with what to write instead. */
 #include "src/refused_options.h"
 
 #define REFUSED(reason, ...)                                                                       \
@@ -9,11 +9,15 @@
     }
 
 /* As long as it is written in full, so that it makes nothing of ours ambiguous. */
-#define FOREIGN(instead, ...)                                                                      \
+#define FOREIGN_OF(launcher, instead, ...)                                                         \
     {                                                                                              \
         .names = { __VA_ARGS__ }, .kind = OPTION_FOREIGN,                                          \
-        .help = "not an option of hvdrun: " instead " (see COMING FROM MPIRUN in hvdrun(1))"       \
+        .help = "not an option of hvdrun: " instead " (see COMING FROM " launcher                  \
+                " in hvdrun(1))"                                                                   \
     }
+
+#define FOREIGN(instead, ...) FOREIGN_OF("MPIRUN", instead, __VA_ARGS__)
+#define OF_TORCHRUN(instead, ...) FOREIGN_OF("TORCHRUN", instead, __VA_ARGS__)
 
 static const char no_elastic[] = "elastic jobs are not supported yet";
 static const char no_algorithm[] = "libhvd chooses the algorithm itself";
@@ -50,8 +54,7 @@ const struct option_row refused_options[] = {
     FOREIGN("use --bind-to socket", "--bind-to-socket", "-bind-to-socket"),
     FOREIGN("use --bind-to none", "--bind-to-none", "-bind-to-none"),
     FOREIGN("--bind-to binds; the command may use taskset(1)", "--cpu-set", "-cpu-set"),
-    FOREIGN("not needed: slots are what -H says they are", "--oversubscribe", "-oversubscribe",
-            "--use-hwthread-cpus"),
+    FOREIGN("not needed: slots are what -H says they are", "--use-hwthread-cpus"),
     FOREIGN("slots are what -H says they are", "--nooversubscribe", "-nooversubscribe"),
     FOREIGN("use --dry-run", "--display-map", "-display-map", "--display-allocation"),
     FOREIGN("use -x NAME=VALUE", "-genv", "--genv", "-env", "--env"),
@@ -62,9 +65,7 @@ const struct option_row refused_options[] = {
     FOREIGN("not needed: hvdagent is found or sent, PATH and LD_LIBRARY_PATH are passed on",
             "-prefix", "--prefix"),
     FOREIGN("the program must be on every host", "--preload-binary", "-preload-binary"),
-    FOREIGN("not needed: every line has a prefix", "--tag-output", "-tag-output", "-l",
-            "-prepend-rank"),
-    FOREIGN("not needed: every line has a prefix", "--prepend-rank"),
+    FOREIGN("not needed: every line has a prefix", "-l", "-prepend-rank", "--prepend-rank"),
     FOREIGN("use -prefix-timestamp", "--timestamp-output", "-timestamp-output"),
     FOREIGN("use --output-filename", "-output-filename", "-outfile-pattern", "-errfile-pattern"),
     FOREIGN("not needed: rank 0 alone reads the standard input", "--stdin", "-stdin", "-s"),
@@ -75,8 +76,27 @@ const struct option_row refused_options[] = {
     FOREIGN("use --timeout", "-timeout"),
     FOREIGN("use --verbose", "-verbose"),
     FOREIGN("use --version", "-V"),
-    FOREIGN("not needed", "--allow-run-as-root", "-allow-run-as-root"),
     FOREIGN("there is one command; it may look at HOROVOD_RANK", "--app", "-app", "-configfile"),
+    OF_TORCHRUN("use -np N; on several hosts -H HOST:N,...", "--nproc_per_node", "--nproc-per-node"),
+    OF_TORCHRUN("use -H HOST:N,... or --hostfile, which name the hosts", "--nnodes"),
+    OF_TORCHRUN("not needed: hvdrun is started once and reaches all hosts", "--node_rank",
+                "--node-rank"),
+    OF_TORCHRUN("not needed: without -H all ranks run on this machine", "--standalone"),
+    OF_TORCHRUN("not needed: ranks find each other through hvdrun", "--rdzv_backend",
+                "--rdzv-backend", "--rdzv_endpoint", "--rdzv-endpoint"),
+    OF_TORCHRUN("not needed: ranks find each other through hvdrun", "--rdzv_id", "--rdzv-id",
+                "--rdzv_conf", "--rdzv-conf"),
+    OF_TORCHRUN("not needed: ranks find each other through hvdrun", "--master_addr",
+                "--master-addr", "--master_port", "--master-port"),
+    OF_TORCHRUN("use --network-interfaces", "--local_addr", "--local-addr"),
+    OF_TORCHRUN("write python -m MODULE as the command", "-m", "--module"),
+    OF_TORCHRUN("not needed: the command is a program of any kind", "--no_python", "--no-python"),
+    OF_TORCHRUN("a job that has failed is not started again", "--max_restarts", "--max-restarts"),
+    OF_TORCHRUN("not needed: hvdrun hears of the end of a rank at once", "--monitor_interval",
+                "--monitor-interval", "--start_method", "--start-method"),
+    OF_TORCHRUN("use --output-filename", "--log_dir", "--log-dir", "-r", "--redirects"),
+    OF_TORCHRUN("not needed: every line is shown, with a prefix", "-t", "--tee"),
+    OF_TORCHRUN("ranks have numbers only", "--role"),
 };
 
 _Static_assert(sizeof refused_options / sizeof *refused_options == REFUSED_OPTIONS,

@@ -5,7 +5,7 @@
 
 #include "src/options.h"
 
-enum { REFUSED_OPTIONS = 50 };
+enum { REFUSED_OPTIONS = 63 };
 
 extern const struct option_row refused_options[REFUSED_OPTIONS];
 
