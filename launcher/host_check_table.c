@@ -43,6 +43,17 @@ static void put_facts(struct text_buffer *table, const struct host_check_row *ro
                        (double)row->clock_ms / 1000, row->facts.ncpus, row->facts.machine);
 }
 
+/* Some texts begin with what they speak of ("working directory ..."), as the step is called. */
+static void put_failure(struct text_buffer *table, const struct host_check_row *row)
+{
+    if (row->ok)
+        return;
+    text_buffer_printf(table, "%s: ", row->name);
+    if (row->step != STEP_DIRECTORY && row->step != STEP_COMMAND)
+        text_buffer_printf(table, "%s: ", host_step_name(row->step));
+    text_buffer_printf(table, "%s\n", row->text);
+}
+
 char *host_check_table(const struct host_check_row *rows, int nrows, bool with_command)
 {
     struct text_buffer table = { 0 };
@@ -58,8 +69,6 @@ char *host_check_table(const struct host_check_row *rows, int nrows, bool with_c
         put_facts(&table, &rows[i]);
     }
     for (int i = 0; i < nrows; i++)
-        if (!rows[i].ok)
-            text_buffer_printf(&table, "%s: %s: %s\n", rows[i].name, host_step_name(rows[i].step),
-                               rows[i].text);
+        put_failure(&table, &rows[i]);
     return text_buffer_take(&table);
 }

@@ -29,7 +29,7 @@ static void on_note(void *context, int host, bool important, const char *text)
 static void on_unreached(void *context, int host, int exit_status, const char *text)
 {
     struct job *job = context;
-    char where[600];
+    char where[800];
     snprintf(where, sizeof where, "%s: %s", host_step_name(job->hosts[host].step), text);
     if (exit_status != 0) {
         job_record_reason(job, host, where);

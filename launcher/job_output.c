@@ -60,6 +60,7 @@ struct job_output {
     bool congested; /* some stream has bytes waiting */
     bool finishing, lost;
     bool status_shown; /* the last thing on the terminal is a line of job_output_status() */
+    int last_rank;     /* whose stderr was written last where ours goes; -1: something else was */
 };
 
 static size_t pending(const struct job_output *output)
@@ -153,6 +154,14 @@ static const char *stamp(const struct job_output *output, char text[OUTPUT_STAMP
     return text;
 }
 
+/* Before the records are written. What goes to a stdout of its own does not come between. */
+static void note_last(struct job_output *output, int rank, enum output_stream stream)
+{
+    if (output->scratch.length > 0 &&
+        output->consoles[stream] == output->consoles[STREAM_STDERR])
+        output->last_rank = stream == STREAM_STDERR ? rank : -1;
+}
+
 static void write_piece(struct job_output *output, int rank, enum output_stream stream,
                         const char *data, size_t length)
 {
@@ -161,6 +170,7 @@ static void write_piece(struct job_output *output, int rank, enum output_stream 
         last_words_feed(&output->ranks[rank].last_words, data, length);
     output_lines_feed(&output->ranks[rank].streams[stream].lines, data, length, stamp(output, text),
                       &output->scratch);
+    note_last(output, rank, stream);
     write_records(output, rank, stream);
     output->events.on_credit(output->context, rank, stream, (uint32_t)length);
 }
@@ -172,6 +182,7 @@ static void write_end(struct job_output *output, int rank, enum output_stream st
     output_lines_end(&output->ranks[rank].streams[stream].lines, stamp(output, text),
                      &output->scratch);
     bool rest = output->scratch.length > 0;
+    note_last(output, rank, stream);
     write_records(output, rank, stream);
     if (rest)
         output->consoles[stream]->dangling = true;
@@ -248,6 +259,7 @@ void job_output_say(struct job_output *output, const char *format, ...)
     text_buffer_printf(&line, "hvdrun: %s\n", text);
     if (output->consoles[STREAM_STDERR]->returned)
         output->consoles[STREAM_STDERR]->dangling = true;
+    output->last_rank = -1;
     console_write(output, STREAM_STDERR, line.data, line.length);
     text_buffer_fini(&line);
     free(text);
@@ -268,6 +280,11 @@ void job_output_line_ended(struct job_output *output, enum output_stream stream)
 const char *job_output_last_words(struct job_output *output, int rank)
 {
     return last_words_text(&output->ranks[rank].last_words);
+}
+
+bool job_output_shows_last_words(const struct job_output *output, int rank)
+{
+    return output->last_rank == rank;
 }
 
 char *job_output_last_lines(const struct job_output *output, int rank, bool *on_stdout)
@@ -367,6 +384,7 @@ struct job_output *job_output_create(uv_loop_t *loop, const struct job_output_op
     output->options = *options;
     output->events = *events;
     output->context = context;
+    output->last_rank = -1;
     output->ranks = xcalloc((size_t)options->nranks, sizeof *output->ranks);
     for (int rank = 0; rank < options->nranks; rank++) {
         output_lines_init(&output->ranks[rank].streams[STREAM_STDOUT].lines, rank, "stdout");

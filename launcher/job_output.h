@@ -65,6 +65,9 @@ void job_output_line_ended(struct job_output *output, enum output_stream stream)
 /* The last line that a rank wrote to stderr; see last_words_text(). */
 const char *job_output_last_words(struct job_output *output, int rank);
 
+/* Does it stand right above what is said next? */
+bool job_output_shows_last_words(const struct job_output *output, int rank);
+
 /* The last lines that a rank has said, as last_lines_text() has them, freed by the caller: those on
  * stderr, or, if there are none, those on stdout. */
 char *job_output_last_lines(const struct job_output *output, int rank, bool *on_stdout);

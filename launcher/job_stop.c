@@ -35,6 +35,7 @@ static void lose_output(struct job *job, char *text, size_t size, const char *wh
     snprintf(text, size, "FAILED: %s was lost; all ranks exited with status 0", what);
 }
 
+/* Unless that is the line right above. */
 static void say_last_words(struct job *job)
 {
     const struct job_state *state = &job->state;
@@ -42,7 +43,7 @@ static void say_last_words(struct job *job)
                : state->cause == CAUSE_LEFT ? state->cause_witness
                                             : -1;
     const char *last = rank >= 0 ? job_output_last_words(job->output, rank) : "";
-    if (*last)
+    if (*last && !job_output_shows_last_words(job->output, rank))
         job_output_say(job->output, "rank %d last wrote to stderr: %s", rank, last);
 }
 

@@ -48,6 +48,21 @@ static void left_over(char *text, size_t size, int left)
         snprintf(text, size, "%d process%s could not be killed", left, left == 1 ? "" : "es");
 }
 
+/* "; 3 other ranks terminated, 0 left"; nothing where there was nothing to terminate. */
+static void add_count(char *text, size_t size, const struct job_state *state)
+{
+    bool others = state->cause == CAUSE_RANK || state->cause == CAUSE_LEFT;
+    char left[64];
+    if (state->terminated == 0 && state->left == 0)
+        return;
+    left_over(left, sizeof left, state->left);
+    if (state->terminated == 0)
+        snprintf(text, size, "; %s", left);
+    else
+        snprintf(text, size, "; %d %srank%s terminated, %s", state->terminated,
+                 others ? "other " : "", state->terminated == 1 ? "" : "s", left);
+}
+
 static int host_words(char *text, size_t size, const struct job_state *state,
                       const struct rank_plan *plan)
 {
@@ -93,9 +108,5 @@ void job_verdict_text(char *text, size_t size, const struct job_state *state,
     }
     if (used < 0 || (size_t)used >= size)
         return;
-    bool others = state->cause == CAUSE_RANK || state->cause == CAUSE_LEFT;
-    char left[64];
-    left_over(left, sizeof left, state->left);
-    snprintf(text + used, size - (size_t)used, "; %d %srank%s terminated, %s", state->terminated,
-             others ? "other " : "", state->terminated == 1 ? "" : "s", left);
+    add_count(text + used, size - (size_t)used, state);
 }

@@ -123,8 +123,8 @@ static void on_deadline(uv_timer_t *timer)
 {
     struct reach *reach = timer->data;
     char text[200];
-    snprintf(text, sizeof text, "not reached within %g s, at step '%s'",
-             (double)reach->pool->settings->timeout_ms / 1000, host_step_name(reach->step));
+    snprintf(text, sizeof text, "not reached within %g s",
+             (double)reach->pool->settings->timeout_ms / 1000);
     fail_reach(reach, STATUS_UNREACHABLE, text);
 }
 

@@ -58,7 +58,7 @@ static void give_up(struct ssh_connect *connect, const char *problem)
     char times[32] = "";
     if (connect->attempts > 1)
         snprintf(times, sizeof times, " (%d times)", connect->attempts);
-    snprintf(text, sizeof text, "connect %s%s", problem, times);
+    snprintf(text, sizeof text, "%s%s", problem, times);
     ssh_connect_cancel(connect);
     connect->on_end(connect->context, NULL, text);
 }
@@ -68,12 +68,12 @@ void ssh_connect_describe(const struct ssh_connect *connect, char *text, size_t 
     char tried[200];
     if (connect->dial) {
         ssh_dial_describe(connect->dial, tried, sizeof tried);
-        snprintf(text, size, "connect %s: no answer", tried);
+        snprintf(text, size, "%s: no answer", tried);
     } else if (connect->session) {
         ssh_say_no_handshake_yet(tried, sizeof tried, connect->session);
-        snprintf(text, size, "connect %s: %s", connect->peer, tried);
+        snprintf(text, size, "%s: %s", connect->peer, tried);
     } else {
-        snprintf(text, size, "connect %s", connect->problem);
+        snprintf(text, size, "%s", connect->problem);
     }
 }
 

@@ -30,7 +30,7 @@ typedef void ssh_connect_fn(void *context, struct ssh_session *session, const ch
 struct ssh_connect *ssh_connect_start(uv_loop_t *loop, const struct ssh_connect_request *request,
                                       ssh_connect_fn *on_end, void *context);
 
-/* What is missing now, if the time is up: "connect 198.51.100.11 port 22: no ssh banner". */
+/* What is missing now, if the time is up: "198.51.100.11 port 22: no ssh banner". */
 void ssh_connect_describe(const struct ssh_connect *connect, char *text, size_t size);
 
 /* Before it has called back. NULL is fine. */

@@ -84,7 +84,7 @@ enum ssh_host_key_answer ssh_host_key_decide(enum known_hosts_verdict verdict, b
     return verdict == KNOWN_HOSTS_UNKNOWN && may_add ? SSH_HOST_KEY_ADD : SSH_HOST_KEY_REFUSE;
 }
 
-/* ---- texts ---- */
+/* ---- texts, behind "HOST: host key: " ---- */
 
 struct shown_key {
     char type[64], fingerprint[FINGERPRINT_SIZE];
@@ -166,9 +166,9 @@ static void say_unread(char *text, size_t size, const struct ssh_host_key *key)
 {
     struct shown_key shown = show_key(key);
     snprintf(text, size,
-             "host key of %s is unknown (a known_hosts file could not be read): %s %s; make that "
-             "file readable first (--verbose names it)",
-             key->host, shown.type, shown.fingerprint);
+             "unknown (a known_hosts file could not be read): %s %s; make that file readable first "
+             "(--verbose names it)",
+             shown.type, shown.fingerprint);
 }
 
 static void say_unknown(char *text, size_t size, const struct ssh_host_key *key,
@@ -182,8 +182,8 @@ static void say_unknown(char *text, size_t size, const struct ssh_host_key *key,
         return;
     }
     mend(line, sizeof line, key, shown.type);
-    snprintf(text, size, "host key of %s is unknown: %s %s; if it is right: %s (or %s)", key->host,
-             shown.type, shown.fingerprint, line,
+    snprintf(text, size, "unknown: %s %s; if it is right: %s (or %s)", shown.type,
+             shown.fingerprint, line,
              key->config->host_key_alias || !kept_in(key->config)
                  ? "--ssh-accept-new"
                  : "connect once with ssh, or --ssh-accept-new");
@@ -196,11 +196,25 @@ static void say_other_type(char *text, size_t size, const struct ssh_host_key *k
     char line[600];
     struct shown_key shown = show_key(key);
     mend(line, sizeof line, key, shown.type);
-    snprintf(text, size,
-             "host key of %s is not the one in %s:%d, which is %s%s: %s %s; if it is right: %s",
-             key->host, found->path, found->line, found->type,
+    snprintf(text, size, "not the one in %s:%d, which is %s%s: %s %s; if it is right: %s",
+             found->path, found->line, found->type,
              strcmp(found->type, "ssh-rsa") == 0 ? " and of no use to libssh2" : "", shown.type,
              shown.fingerprint, line);
+}
+
+/* What removes the known key; `path` is the file that has it. */
+static void forget(char *text, size_t size, const struct ssh_host_key *key, const char *path)
+{
+    char shown[200], file[240] = "";
+    int port;
+    const char *name = ssh_host_key_name(key->config, &port);
+    user_file(path, shown, sizeof shown);
+    if (strcmp(shown, "~/.ssh/known_hosts") != 0)
+        snprintf(file, sizeof file, " -f %s", shown);
+    if (port == 22)
+        snprintf(text, size, "ssh-keygen -R %s%s", name, file);
+    else
+        snprintf(text, size, "ssh-keygen -R '[%s]:%d'%s", name, port, file);
 }
 
 static void say_changed(char *text, size_t size, const struct ssh_host_key *key,
@@ -211,27 +225,30 @@ static void say_changed(char *text, size_t size, const struct ssh_host_key *key,
         say_other_type(text, size, key, found);
         return;
     }
+    char line[600];
+    forget(line, sizeof line, key, found->path);
     snprintf(text, size,
-             "HOST KEY OF %s HAS CHANGED: %s %s is not the one in %s:%d. Somebody may be listening "
-             "in, or the host is another one now. If that is right, remove that line first",
-             key->host, shown.type, shown.fingerprint, found->path, found->line);
+             "HAS CHANGED: %s %s is not the one in %s:%d. Somebody may be listening in, or the host "
+             "is another one now; if that is right: %s",
+             shown.type, shown.fingerprint, found->path, found->line, line);
 }
 
 static void say_revoked(char *text, size_t size, const struct ssh_host_key *key,
                         const struct known_hosts_found *found)
 {
     struct shown_key shown = show_key(key);
-    snprintf(text, size, "HOST KEY OF %s IS REVOKED: %s %s, by %s:%d", key->host, shown.type,
-             shown.fingerprint, found->path, found->line);
+    snprintf(text, size, "REVOKED: %s %s, by %s:%d", shown.type, shown.fingerprint, found->path,
+             found->line);
 }
 
 static void say_needs_ca(char *text, size_t size, const struct ssh_host_key *key,
                          const struct known_hosts_found *found)
 {
+    (void)key;
     snprintf(text, size,
-             "host key of %s is vouched for by a certificate authority only (%s:%d), which libssh2 "
-             "cannot check; use --remote-shell 'ssh %%h'",
-             key->host, found->path ? found->path : "known_hosts", found->line);
+             "vouched for by a certificate authority only (%s:%d), which libssh2 cannot check; use "
+             "--remote-shell 'ssh %%h'",
+             found->path ? found->path : "known_hosts", found->line);
 }
 
 void ssh_host_key_refusal(char *text, size_t size, const struct ssh_host_key *key,

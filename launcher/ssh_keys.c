@@ -184,6 +184,39 @@ static size_t put_key(const struct ssh_key *key, char *text, size_t size)
     return (size_t)n;
 }
 
+/* The first key that the host has refused, or NULL. */
+static const struct ssh_key *find_refused(const struct ssh_keys *keys)
+{
+    for (size_t i = 0; i < keys->count; i++)
+        if (keys->items[i].refused)
+            return &keys->items[i];
+    return NULL;
+}
+
+/* The first of a kind that is worth a word, or NULL. */
+static const struct ssh_key *find_kind(const struct ssh_keys *keys, enum ssh_key_kind kind)
+{
+    for (size_t i = 0; i < keys->count; i++)
+        if (!keys->items[i].skipped && keys->items[i].file.kind == kind)
+            return &keys->items[i];
+    return NULL;
+}
+
+void ssh_keys_mend(const struct ssh_keys *keys, const char *target, char *text, size_t size)
+{
+    const struct ssh_key *refused = find_refused(keys);
+    const struct ssh_key *encrypted = find_kind(keys, SSH_KEY_ENCRYPTED);
+    text[0] = '\0';
+    if (refused && refused->in_agent)
+        snprintf(text, size, "ssh-copy-id %s", target);
+    else if (refused)
+        snprintf(text, size, "ssh-copy-id -i %s %s", refused->name, target);
+    else if (encrypted)
+        snprintf(text, size, "eval $(ssh-agent); ssh-add %s", encrypted->name);
+    else if (!find_kind(keys, SSH_KEY_USABLE)) /* one of these may be open to others, or unread */
+        snprintf(text, size, "ssh-keygen -t ed25519 && ssh-copy-id %s", target);
+}
+
 void ssh_keys_describe(const struct ssh_keys *keys, char *text, size_t size)
 {
     size_t used = 0;

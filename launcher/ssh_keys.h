@@ -15,6 +15,7 @@ struct ssh_key {
     struct text_buffer public; /* empty if it is not known */
     struct ssh_key_file file;  /* of a key that is not in the agent */
     char *outcome; /* owned; why it is of no use, "not accepted"; NULL while it may be tried */
+    bool refused;  /* the host did not accept it */
     bool skipped;  /* not worth a word */
 };
 
@@ -44,6 +45,10 @@ struct ssh_key *ssh_keys_next(struct ssh_keys *keys);
 
 /* "ssh-agent: key 'me@laptop' not accepted; ~/.ssh/id_rsa: RSA, ..."; "" if there are none. */
 void ssh_keys_describe(const struct ssh_keys *keys, char *text, size_t size);
+
+/* The command that mends it when none of the keys is accepted, "ssh-copy-id -i FILE TARGET"; "" if
+ * their outcomes say what to do. `target` is the host, as ssh-copy-id takes it. */
+void ssh_keys_mend(const struct ssh_keys *keys, const char *target, char *text, size_t size);
 
 void ssh_keys_fini(struct ssh_keys *keys);
 

@@ -10,6 +10,7 @@
 #include "launcher/ssh_agent.h"
 #include "launcher/ssh_config.h"
 #include "launcher/ssh_keys.h"
+#include "launcher/ssh_texts.h"
 #include "launcher/xalloc.h"
 
 #include <stdio.h>
@@ -47,15 +48,33 @@ static void describe_keys(const struct ssh_login *login, char *text, size_t size
         snprintf(text, size, "no key is accepted: %s", keys);
 }
 
+/* "; ssh-copy-id host1", or "". */
+static void describe_mend(const struct ssh_login *login, char *text, size_t size)
+{
+    const struct ssh_config *config = login->request.config;
+    bool own = ssh_is_own_user(config->user);
+    char target[200], port[16] = "", mend[298];
+    if (config->port != 22)
+        snprintf(port, sizeof port, "-p %d ", config->port);
+    snprintf(target, sizeof target, "%s%s%s%s", port, own ? "" : config->user, own ? "" : "@",
+             login->request.host);
+    ssh_keys_mend(&login->keys, target, mend, sizeof mend);
+    snprintf(text, size, "%s%s", *mend ? "; " : "", mend);
+}
+
+/* The command at the end is not what is cut. */
 static void end_failed(struct ssh_login *login, const char *lost)
 {
     const struct ssh_login_request *request = &login->request;
-    char keys[600], text[400];
+    char keys[600], mend[300] = "", text[700];
     describe_keys(login, keys, sizeof keys);
-    int n = snprintf(text, sizeof text, "login as %s@%s: %s%s%s", request->config->user,
-                     request->host, lost ? lost : "", lost ? ": " : "", keys);
-    if ((size_t)n >= sizeof text)
-        memcpy(text + sizeof text - 4, "...", 4);
+    if (!lost)
+        describe_mend(login, mend, sizeof mend);
+    int room = 400, n = snprintf(text, (size_t)room, "%s@%s: %s%s%s", request->config->user,
+                                 request->host, lost ? lost : "", lost ? ": " : "", keys);
+    if (n >= room)
+        memcpy(text + room - 4, "...", 4);
+    strcat(text, mend);
     login->events.on_end(login->context, text,
                          lost && !ssh_session_dismissed(login->request.session));
 }
@@ -147,6 +166,7 @@ static void set_outcome(struct ssh_login *login, int rc)
 {
     bool refused =
         rc == LIBSSH2_ERROR_AUTHENTICATION_FAILED || rc == LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED;
+    login->trying->refused = refused && !login->trying->outcome;
     if (!login->trying->outcome)
         ssh_key_set_outcome(login->trying, refused ? "not accepted" : "libssh2 cannot use it");
 }

@@ -24,7 +24,7 @@ void ssh_say_late(char *text, size_t size, const struct ssh_situation *situation
         snprintf(what, sizeof what, "%s", connect);
         break;
     case SSH_STAGE_LOGIN:
-        snprintf(what, sizeof what, "login as %s@%s: no answer", situation->user, situation->host);
+        snprintf(what, sizeof what, "%s@%s: no answer", situation->user, situation->host);
         break;
     case SSH_STAGE_CHANNEL:
         snprintf(what, sizeof what, "ssh connection to %s: no /bin/sh", situation->peer);

@@ -70,7 +70,7 @@ enum ssh_host_key_answer ssh_trust_judge(struct ssh_trust *trust, const unsigned
     struct known_hosts_found found;
     text[0] = '\0';
     if (!blob) {
-        snprintf(text, size, "host key of %s: libssh2 does not give it", trust->host);
+        snprintf(text, size, "libssh2 does not give it");
         return SSH_HOST_KEY_REFUSE;
     }
     enum ssh_host_key_answer answer = look_up(trust, &key, &found);

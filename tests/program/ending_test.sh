@@ -12,8 +12,12 @@ run "$HVDRUN" -np 3 sh -c '[ $HOROVOD_RANK = 1 ] && { echo "it broke" >&2; exit 
 is "F3: the status of the first rank that fails is hvdrun's" 42 "$status"
 like "the last line names rank, host, process and status" \
     '^hvdrun: FAILED rank 1 on localhost \(pid [0-9]+\): exited with status 42 after [0-9.]+ s; 2 other ranks terminated, 0 left$' "$tmp/err"
-like "what it said last is repeated" '^hvdrun: rank 1 last wrote to stderr: it broke$' "$tmp/err"
+is "what it said last, right above, is not repeated" 1 "$(grep -c 'it broke' "$tmp/err")"
 ok "nothing is left" no_survivors
+
+run "$HVDRUN" -np 2 sh -c 'if [ $HOROVOD_RANK = 1 ]; then until [ -e "$0" ]; do sleep 0.1; done; echo "it broke" >&2; exit 42; fi
+    trap "echo also ended >&2; exit 0" TERM; : >"$0"; while :; do sleep 0.1; done' "$tmp/ready"
+like "it is where others have written since" '^hvdrun: rank 1 last wrote to stderr: it broke$' "$tmp/err"
 
 for signum in 9 11 7 8 6; do
     run "$HVDRUN" -np 2 "$ACT" only 1 die $signum

@@ -79,7 +79,7 @@ is "a hundred hosts whose commands fail at once" '69 100' "$status $(grep -c 'FA
 
 run "$HVDRUN" -np 40 -H "$(seq -s, -f 192.0.2.%g 40)" --start-timeout 1 --remote-shell "$elsewhere" true
 is "many hosts that are not ready in time are status 75" 75 "$status"
-like "those that are not named are counted" "\(--start-timeout\): 192.0.2.[0-9]+ at step .*s and [0-9]+ more; " "$tmp/err"
+like "those that are not named are counted" "\(--start-timeout\): 192.0.2.[0-9]+ at step .*s and [0-9]+ more$" "$tmp/err"
 
 # One of many fails while others have not had their turn.
 elsewhere="sh -c 'echo \"\$0\" >>$tmp/begun; [ \"\$0\" != 192.0.2.3 ] && exec sleep 1000; exit 1' %h"

@@ -20,6 +20,7 @@ static const struct host_check_row rows[] = {
       .round_trip_us = 234 },
     { .name = "b", .step = STEP_LOGIN, .text = "no key is accepted" },
     { .name = "c", .step = STEP_NETWORK, .text = "no interface 'ib0'" },
+    { .name = "d", .step = STEP_COMMAND, .text = "command not found: 'x'" },
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
@@ -55,8 +56,9 @@ END_TEST
 START_TEST(what_failed_is_told_below)
 {
     char *table = host_check_table(rows, ROWS, true);
-    ck_assert_str_eq(line(table, 5), "b: login: no key is accepted");
-    ck_assert_str_eq(line(table, 6), "c: network: no interface 'ib0'");
+    ck_assert_str_eq(line(table, 6), "b: login: no key is accepted");
+    ck_assert_str_eq(line(table, 7), "c: network: no interface 'ib0'");
+    ck_assert_str_eq(line(table, 8), "d: command not found: 'x'");
     free(table);
 }
 END_TEST

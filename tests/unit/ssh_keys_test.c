@@ -173,13 +173,16 @@ static int add_file(struct ssh_keys *keys, const char *name, bool must_exist, st
 
 static const struct {
     const char *name, *said; /* NULL: it can be tried */
+    const char *mend;
 } files[] = {
-    { "ed", NULL },
-    { "open", "~/open: open to others (mode 0644; chmod 600 it)" },
-    { "locked", "~/locked: encrypted (give it to ssh-agent with ssh-add)" },
-    { "rsa", "~/rsa: RSA (libssh2 " },
-    { "public", "~/public: a public key; the private one is needed" },
-    { "", "~/: not a file" },
+    { "ed", NULL, "ssh-copy-id -i ~/ed -p 2222 me@node1" },
+    { "open", "~/open: open to others (mode 0644; chmod 600 it)", "" },
+    { "locked", "~/locked: encrypted (give it to ssh-agent with ssh-add)",
+      "eval $(ssh-agent); ssh-add ~/locked" },
+    { "rsa", "~/rsa: RSA (libssh2 ", "ssh-keygen -t ed25519 && ssh-copy-id -p 2222 me@node1" },
+    { "public", "~/public: a public key; the private one is needed",
+      "ssh-keygen -t ed25519 && ssh-copy-id -p 2222 me@node1" },
+    { "", "~/: not a file", "ssh-keygen -t ed25519 && ssh-copy-id -p 2222 me@node1" },
 };
 
 START_TEST(a_file_that_cannot_be_used_is_named_with_the_cause)
@@ -193,6 +196,20 @@ START_TEST(a_file_that_cannot_be_used_is_named_with_the_cause)
         ck_assert_msg(strstr(text, files[_i].said) == text, "%s", text);
     else
         ck_assert_ptr_eq(ssh_keys_next(&keys), keys.items);
+    ssh_keys_fini(&keys);
+}
+END_TEST
+
+START_TEST(the_command_that_mends_a_refused_login_is_told)
+{
+    struct ssh_keys keys = { 0 };
+    char text[400];
+    ssh_keys_mend(&keys, "node1", text, sizeof text);
+    ck_assert_str_eq(text, "ssh-keygen -t ed25519 && ssh-copy-id node1");
+    add_file(&keys, files[_i].name, true, NULL);
+    keys.items[0].refused = !files[_i].said;
+    ssh_keys_mend(&keys, "-p 2222 me@node1", text, sizeof text);
+    ck_assert_str_eq(text, files[_i].mend);
     ssh_keys_fini(&keys);
 }
 END_TEST
@@ -385,6 +402,8 @@ int main(void)
     TCase *order_of = tcase_create("order");
     tcase_add_checked_fixture(order_of, make_directory, remove_directory);
     tcase_add_loop_test(order_of, a_file_that_cannot_be_used_is_named_with_the_cause, 0,
+                        sizeof files / sizeof *files);
+    tcase_add_loop_test(order_of, the_command_that_mends_a_refused_login_is_told, 0,
                         sizeof files / sizeof *files);
     tcase_add_test(order_of, a_missing_file_matters_only_if_it_was_named);
     tcase_add_test(order_of, keys_of_the_agent_that_files_name_come_first_and_are_tried_once);

@@ -149,8 +149,8 @@ static const struct {
 } late[] = {
     { SSH_STAGE_CONFIG, "ssh -G h: no answer within 10 s" },
     { SSH_STAGE_RESOLVE, "h cannot be resolved: no answer within 10 s" },
-    { SSH_STAGE_CONNECT, "connect 192.0.2.1 port 22: no ssh banner within 10 s" },
-    { SSH_STAGE_LOGIN, "login as u@h: no answer within 10 s" },
+    { SSH_STAGE_CONNECT, "192.0.2.1 port 22: no ssh banner within 10 s" },
+    { SSH_STAGE_LOGIN, "u@h: no answer within 10 s" },
     { SSH_STAGE_CHANNEL, "ssh connection to 192.0.2.1 port 22: no /bin/sh within 10 s" },
 };
 
@@ -158,7 +158,7 @@ START_TEST(who_is_late_is_told_by_what_is_missing)
 {
     struct ssh_situation situation = { late[_i].stage, "h", "u", "192.0.2.1 port 22", 10000 };
     char text[200];
-    ssh_say_late(text, sizeof text, &situation, "connect 192.0.2.1 port 22: no ssh banner");
+    ssh_say_late(text, sizeof text, &situation, "192.0.2.1 port 22: no ssh banner");
     ck_assert_str_eq(text, late[_i].text);
 }
 END_TEST
