@@ -66,6 +66,8 @@ void job_host_describe(struct job_host *host, const struct job_options *options)
     agent_job_encode(frame_link_begin(&host->link, AGENT_JOB), &job);
     frame_link_send(&host->link);
     send_texts(host, AGENT_ARGUMENTS, options->command[0] ? options->command : any_command);
+    if (host->local && options->own_environment)
+        send_texts(host, AGENT_ENVIRONMENT, options->own_environment);
     send_texts(host, AGENT_ENVIRONMENT, options->environment);
     send_ranks(host, options);
     job_host_send_empty(host, AGENT_PREPARE);

@@ -35,11 +35,27 @@ static const char *const ours[] = {
     "_HOROVOD_SECRET_KEY",
 };
 
-static bool travels(const char *entry)
+/* Which accelerators of one machine are to be used, by numbers that mean others on the next: of CUDA,
+ * ROCm, HIP and Level Zero. Batch systems set them for each host, and users of a shared machine. */
+static const char *const of_devices[] = {
+    "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+    "GPU_DEVICE_ORDINAL",   "ZE_AFFINITY_MASK",
+};
+
+/* As horovodrun leaves them out, any name that holds one of these. */
+static bool is_of_devices(const char *entry)
 {
     size_t length = strcspn(entry, "=");
-    if (entry[length] != '=' || length == 0 || strncmp(entry, "BASH_FUNC_", 10) == 0 ||
-        memmem(entry, length, "CUDA_VISIBLE_DEVICES", 20))
+    for (size_t i = 0; i < sizeof of_devices / sizeof *of_devices; i++)
+        if (memmem(entry, length, of_devices[i], strlen(of_devices[i])))
+            return true;
+    return false;
+}
+
+static bool is_the_users(const char *entry)
+{
+    size_t length = strcspn(entry, "=");
+    if (entry[length] != '=' || length == 0 || strncmp(entry, "BASH_FUNC_", 10) == 0)
         return false;
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (strncmp(entry, ours[i], length) == 0 && ours[i][length] == '\0')
@@ -50,13 +66,22 @@ static bool travels(const char *entry)
 void worker_environment_inherit(struct string_list *list, char *const *environment)
 {
     for (; *environment; environment++)
-        if (travels(*environment))
+        if (is_the_users(*environment))
+            string_list_add(list, *environment, strlen(*environment));
+}
+
+void worker_environment_devices(struct string_list *list, char *const *environment)
+{
+    for (; *environment; environment++)
+        if (is_the_users(*environment) && is_of_devices(*environment))
             string_list_add(list, *environment, strlen(*environment));
 }
 
 void worker_environment_common(struct string_list *list, char *const *environment)
 {
-    worker_environment_inherit(list, environment);
+    for (; *environment; environment++)
+        if (is_the_users(*environment) && !is_of_devices(*environment))
+            string_list_add(list, *environment, strlen(*environment));
     string_list_take(list, xstrdup(ENV_PYTHONUNBUFFERED "=1"));
     string_list_take(list, xstrdup(ENV_CONTROLLER "=gloo"));
     string_list_take(list, xstrdup(ENV_CPU_OPERATIONS "=gloo"));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment of the ranks, in layers; a later one wins, so that no rank finds a name twice:
  *
- *   on another machine: the agent's own, what the login gave, without what must not travel
+ *   on another machine: the agent's own, what the login gave, without what is none of a rank's
+ *   on hvdrun's machine: which of its accelerators are to be used
  *   the interfaces that ranks are reached at, in Horovod's and NCCL's names
  *   hvdrun's own, without what must not travel
  *   where the agent offers the rendezvous
@@ -14,13 +15,17 @@
 #include "launcher/string_list.h"
 #include "lib/base/place.h"
 
-/* Appends what may travel of an environment that is ended by NULL. Left out, as horovodrun does:
- * BASH_FUNC_*, OLDPWD, *CUDA_VISIBLE_DEVICES*, _HOROVOD_SECRET_KEY; and whatever is set by us, so
- * that an outer job's values cannot leak in; and entries without "=". */
+/* Appends what ranks on the same machine get of an environment that is ended by NULL. Left out, as
+ * horovodrun does: BASH_FUNC_*, OLDPWD, _HOROVOD_SECRET_KEY; and whatever is set by us, so that an
+ * outer job's values cannot leak in; and entries without "=". */
 void worker_environment_inherit(struct string_list *list, char *const *environment);
 
-/* Appends hvdrun's own layer: what is inherited, and what all ranks of all jobs share. */
+/* Appends hvdrun's own layer for all machines: what is inherited, but the variables that say which
+ * accelerators of one machine are to be used, and what all ranks of all jobs share. */
 void worker_environment_common(struct string_list *list, char *const *environment);
+
+/* Appends these variables, CUDA_VISIBLE_DEVICES and its like. */
+void worker_environment_devices(struct string_list *list, char *const *environment);
 
 /* Appends what one rank gets, except the address of the rendezvous, which its agent knows. */
 void worker_environment_rank(struct string_list *list, const struct place *place, const char *host,

@@ -7,11 +7,14 @@
 
 #include "src/job_setup.h"
 
+#include "launcher/bad_input.h"
 #include "launcher/descriptors.h"
 #include "launcher/exit_status.h"
 #include "launcher/host_environment.h"
 #include "launcher/local_host.h"
+#include "launcher/text_buffer.h"
 #include "launcher/worker_environment.h"
+#include "launcher/xalloc.h"
 #include "src/agent_path.h"
 #include "src/host_interfaces.h"
 #include "src/rank_files.h"
@@ -107,6 +110,46 @@ static void check_rank_files(struct job_setup *setup)
     local_host_fini(&self);
 }
 
+/* The first host of the plan that is another machine, or NULL. */
+static const struct host_slots *other_machine(const struct job_setup *setup)
+{
+    const struct host_slots *found = NULL;
+    struct local_host self;
+    local_host_init(&self);
+    for (int i = 0; i < setup->plan.host_count && !found; i++) {
+        const struct host_slots *host = setup->plan.hosts[i].host;
+        if (host->user || !local_host_is(&self, host->name))
+            found = host;
+    }
+    local_host_fini(&self);
+    return found;
+}
+
+/* What says which accelerators of this machine are to be used stays here, unless -x says more. */
+static void keep_devices(struct job_setup *setup)
+{
+    const struct host_slots *other = NULL;
+    struct text_buffer names = { 0 };
+    worker_environment_devices(&setup->devices, environ);
+    for (size_t i = 0; i < setup->devices.count; i++) {
+        char *entry = setup->devices.items[i], *name = xstrndup(entry, strcspn(entry, "="));
+        if (!string_list_variable(&setup->options->set, name))
+            text_buffer_printf(&names, "%s%s", names.length > 0 ? ", " : "", name);
+        free(name);
+    }
+    if (names.length > 0 && !setup->options->check_hosts)
+        other = other_machine(setup);
+    char *list = text_buffer_take(&names);
+    struct shown shown[2];
+    if (other)
+        string_list_take(&setup->warnings,
+                         xasprintf("%s: for ranks on this machine only, not on %s (-x passes it on "
+                                   "to all)",
+                                   show_token(&shown[0], list, strlen(list)),
+                                   show_token(&shown[1], other->name, strlen(other->name))));
+    free(list);
+}
+
 int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options, struct err *err)
 {
     setup->options = options;
@@ -122,30 +165,19 @@ int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options
     if ((rc = deal_out_interfaces(setup, err)) < 0)
         return rc;
     check_rank_files(setup);
+    keep_devices(setup);
     return check_report(setup, err);
 }
 
-static bool has_other_machines(const struct job_setup *setup)
-{
-    struct local_host self;
-    bool found = false;
-    local_host_init(&self);
-    for (int i = 0; i < setup->plan.host_count && !found; i++) {
-        const struct host_slots *host = setup->plan.hosts[i].host;
-        found = host->user || !local_host_is(&self, host->name);
-    }
-    local_host_fini(&self);
-    return found;
-}
 
 bool job_setup_needs_ssh(const struct job_setup *setup)
 {
-    return !setup->options->remote_shell && has_other_machines(setup);
+    return !setup->options->remote_shell && other_machine(setup);
 }
 
 bool job_setup_needs_command(const struct job_setup *setup)
 {
-    return setup->options->remote_shell && has_other_machines(setup);
+    return setup->options->remote_shell && other_machine(setup);
 }
 
 /* Our own, links to each host, and the files of --output-filename. */
@@ -216,6 +248,7 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
         .umask = own_umask(),
         .command = options->command,
         .environment = setup->environment.items,
+        .own_environment = setup->devices.items,
         .id = setup->id,
         .job_key = setup->key_text,
         .output_directory = options->output_filename,
@@ -264,6 +297,7 @@ void job_setup_fini(struct job_setup *setup)
     job_key_wipe(&setup->key);
     explicit_bzero(setup->key_text, sizeof setup->key_text);
     string_list_fini(&setup->environment);
+    string_list_fini(&setup->devices);
     string_list_fini(&setup->interfaces);
     string_list_fini(&setup->warnings);
     free(setup->agent);

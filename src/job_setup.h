@@ -20,7 +20,7 @@ struct job_setup {
     const struct hvdrun_options *options; /* borrowed */
     struct host_list hosts;
     struct rank_plan plan;
-    struct string_list environment, interfaces;
+    struct string_list environment, devices, interfaces;
     struct string_list warnings; /* a line each; after job_setup_plan() */
     char id[JOB_ID_SIZE];        /* "" before job_setup_finish() */
     uint64_t epoch_ms;           /* when the job began: since 1970 */

@@ -60,7 +60,7 @@ run env VALUE='two
 lines' EMPTY= CUDA_VISIBLE_DEVICES=1 HOROVOD_RANK=7 HOROVOD_SIZE=9 HVD_JOB_KEY=stale \
     "$HVDRUN" -np 1 sh -c 'echo "$VALUE|${EMPTY-unset}|${CUDA_VISIBLE_DEVICES-unset}|$HOROVOD_RANK|$HOROVOD_SIZE|${#HVD_JOB_KEY}|$PYTHONUNBUFFERED|$HOROVOD_CONTROLLER|$HOROVOD_GLOO_IFACE"'
 is "the environment travels, stale values of an outer job do not" \
-    '[0]<stdout>:two|[0]<stdout>:lines||unset|0|1|64|1|gloo|lo|' "$(tr '\n' '|' <"$tmp/out")"
+    '[0]<stdout>:two|[0]<stdout>:lines||1|0|1|64|1|gloo|lo|' "$(tr '\n' '|' <"$tmp/out")"
 long=$(head -c 100000 /dev/zero | tr '\0' x)
 # shellcheck disable=SC2016
 run env A="$long" B="$long" C="$long" "$HVDRUN" -np 2 sh -c 'echo ${#A} ${#B} ${#C}'

@@ -27,9 +27,11 @@ found "-x wins over all" 4 HOROVOD_CYCLE_TIME -x HOROVOD_CYCLE_TIME=4 --cycle-ti
 found "what the command line does not say, the file does" 20 HOROVOD_CACHE_CAPACITY --config-file $file --cycle-time-ms 3
 found "megabytes become bytes" 67108864 HOROVOD_FUSION_THRESHOLD --fusion-threshold-mb 64
 found "a range of ports is a variable, too" 40000-40999 HVD_PORT_RANGE --port-range 40000-40999
-found "what is left out stays out" unset CUDA_VISIBLE_DEVICES
-found "unless -x asks for it" 3 CUDA_VISIBLE_DEVICES -x CUDA_VISIBLE_DEVICES
-found "or sets it" 7 CUDA_VISIBLE_DEVICES -x CUDA_VISIBLE_DEVICES=7
+found "the accelerators that may be used are told to ranks on this machine" 3 CUDA_VISIBLE_DEVICES
+found "to those of each of its names" 3 CUDA_VISIBLE_DEVICES -H 127.0.0.1
+ok "without a word" [ ! -s "$tmp/err" ]
+found "-x asks for them" 3 CUDA_VISIBLE_DEVICES -x CUDA_VISIBLE_DEVICES
+found "or sets others" 7 CUDA_VISIBLE_DEVICES -x CUDA_VISIBLE_DEVICES=7
 found "-x may set nothing" '' HVD_TEST_LINES -x HVD_TEST_LINES=
 export HOROVOD_START_TIMEOUT= HVD_REMOTE_SHELL= HVD_NETWORK_INTERFACES= HVD_PORT_RANGE=
 found "an empty variable of hvdrun's own is none" unset HVD_PORT_RANGE
@@ -82,7 +84,7 @@ run env HVD_TUNING=there HOROVOD_TIMELINE=DYNAMIC HOROVOD_AUTOTUNE_LOG=none/l "$
 is "nothing is said of what can be opened, or will not be" "0 " "$status $(cat "$tmp/err")"
 run "$HVDRUN" -np 1 --autotune --autotune-log-file "$tmp/new" --timeline-filename new true
 is "nor of what can be made, which is not made" "0 " "$status $(cat "$tmp/err")$(ls new "$tmp/new" 2>/dev/null)"
-run "$HVDRUN" -np 1 -H 192.0.2.1 --remote-shell "sh -c 'shift; exec \"\$@\"' sh %h" -x HVD_TUNING=none true
+run "$HVDRUN" -np 1 -H 192.0.2.1 --remote-shell "sh -c 'shift; exec \"\$@\"' sh %h" -x HVD_TUNING=none -x CUDA_VISIBLE_DEVICES true
 is "nor of what another machine may have" "0 " "$status $(cat "$tmp/err")"
 run "$HVDRUN" -cb
 is "--check-build ends well" 0 "$status"

@@ -45,6 +45,11 @@ static const struct {
     { "OLDPWD=/", false },
     { "CUDA_VISIBLE_DEVICES=0", false },
     { "MY_CUDA_VISIBLE_DEVICES=0", false },
+    { "ROCR_VISIBLE_DEVICES=0", false },
+    { "HIP_VISIBLE_DEVICES=0", false },
+    { "GPU_DEVICE_ORDINAL=0", false },
+    { "ZE_AFFINITY_MASK=0", false },
+    { "NVIDIA_VISIBLE_DEVICES=all", true }, /* for the runtime of containers */
     { "VALUE=CUDA_VISIBLE_DEVICES", true },
     { "_HOROVOD_SECRET_KEY=x", false },
     { "no equals sign", false },
@@ -58,6 +63,21 @@ START_TEST(what_belongs_to_the_user_travels_and_nothing_else)
     worker_environment_common(&list, environment);
     bool found = strcmp(list.items[0], rows[_i].entry) == 0;
     ck_assert_int_eq(found, rows[_i].travels);
+}
+END_TEST
+
+START_TEST(accelerators_are_those_of_one_machine)
+{
+    char *environment[] = { "PATH=/bin", "CUDA_VISIBLE_DEVICES=3", "ZE_AFFINITY_MASK=", NULL };
+    struct string_list devices = { 0 };
+    worker_environment_devices(&devices, environment);
+    ck_assert_uint_eq(devices.count, 2);
+    ck_assert_str_eq(devices.items[0], "CUDA_VISIBLE_DEVICES=3");
+    ck_assert_str_eq(devices.items[1], "ZE_AFFINITY_MASK=");
+    string_list_fini(&devices);
+    worker_environment_inherit(&list, environment);
+    ck_assert_str_eq(string_list_variable(&list, "CUDA_VISIBLE_DEVICES"), "3");
+    ck_assert_uint_eq(list.count, 3);
 }
 END_TEST
 
@@ -143,6 +163,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, what_belongs_to_the_user_travels_and_nothing_else, 0,
                         sizeof rows / sizeof *rows);
+    tcase_add_test(tcase, accelerators_are_those_of_one_machine);
     tcase_add_test(tcase, interfaces_are_chosen_where_the_rank_runs);
     tcase_add_test(tcase, of_a_name_that_comes_again_the_last_one_stays);
     tcase_add_test(tcase, nothing_settles_as_nothing);
