@@ -114,7 +114,8 @@ enum hvd_op {
  *
  * The place of this process, the address of the rendezvous and the job's key come from the
  * environment that hvdrun sets; or HVD_RENDEZVOUS names a service, which gives the place. Without
- * HOROVOD_RANK, HOROVOD_SIZE and any rendezvous the process is a world of its own, of size 1.
+ * HOROVOD_RANK, HOROVOD_SIZE and any rendezvous the process is a world of its own, of size 1; where
+ * another launcher's variables say that it is one of several, a line on stderr warns of that.
  * Calling it again after success changes nothing and returns HVD_OK. After a failure it can be
  * called again as long as the rendezvous has not accepted this rank (nobody answered, or the
  * environment was wrong); after that, and after hvd_shutdown(), it cannot. */

@@ -136,6 +136,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/join/join_client.c lib/join/join_client.h \
 	lib/join/join_retry.c lib/join/join_retry.h \
 	lib/join/news.c lib/join/news.h \
+	lib/join/other_launcher.c lib/join/other_launcher.h \
 	lib/join/quiet_thread.c lib/join/quiet_thread.h \
 	lib/link/arrivals.c lib/link/arrivals.h \
 	lib/link/descriptor.c lib/link/descriptor.h \

@@ -6,6 +6,7 @@
 #include "lib/engine/tuner.h"
 #include "lib/join/bootstrap.h"
 #include "lib/join/news.h"
+#include "lib/join/other_launcher.h"
 #include "lib/link/descriptor.h"
 #include "lib/link/link_striped.h"
 #include "lib/link/linker.h"
@@ -90,6 +91,13 @@ static int start(struct world *world, const struct settings *settings,
     return rc < 0 ? rc : engine_start(world->engine, err);
 }
 
+static void warn_if_alone_among_others(environment_get_fn *get)
+{
+    char text[OTHER_LAUNCHER_TEXT];
+    if (other_launcher_text(text, get))
+        log_line(LOG_WARNING, -1, "%s", text);
+}
+
 static int join(struct world *world, environment_get_fn *get, struct err *err)
 {
     struct environment environment;
@@ -103,6 +111,7 @@ static int join(struct world *world, environment_get_fn *get, struct err *err)
         rc = settings_read(settings, get, err);
     if (rc == HVD_OK) {
         log_configure(settings->log_level, settings->log_hide_time);
+        warn_if_alone_among_others(get);
         rc = bootstrap_join(&world->seat, &environment, err);
     }
     if (rc == HVD_OK)

@@ -118,6 +118,7 @@ unit_tests = \
 	tests/unit/optimizer_passes_test \
 	tests/unit/optimizer_test \
 	tests/unit/optimizer_training_test \
+	tests/unit/other_launcher_test \
 	tests/unit/parameters_test \
 	tests/unit/processors_test \
 	tests/unit/rates_test \

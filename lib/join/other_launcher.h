@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Was a process that no job was told of started as one of several?
+ *
+ * mpirun, srun, torchrun and others start many processes, and each of these is a world of its own where
+ * only those launchers' variables are set: nothing is averaged, and all write the same files. The
+ * variables of each launcher are a row of a table. A count of 1 is no sign, and neither is what a batch
+ * system tells a script that it runs once. */
+#ifndef LIB_JOIN_OTHER_LAUNCHER_H
+#define LIB_JOIN_OTHER_LAUNCHER_H
+
+#include "lib/base/env_names.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { OTHER_LAUNCHER_TEXT = 320 };
+
+/* Writes one line that names the launcher and the variable that tells of it, and what to do; false,
+ * and nothing is written, when nothing speaks of more than one process, or HOROVOD_SIZE or a
+ * rendezvous is set. */
+bool other_launcher_text(char text[OTHER_LAUNCHER_TEXT], environment_get_fn *get);
+
+#endif
