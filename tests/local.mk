@@ -145,6 +145,7 @@ unit_tests = \
 	tests/unit/two_level_test \
 	tests/unit/variants_test \
 	tests/unit/wire_test \
+	tests/unit/world_adasum_test \
 	tests/unit/world_deadlock_test \
 	tests/unit/world_end_test \
 	tests/unit/world_join_test \
