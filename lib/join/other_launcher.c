@@ -41,11 +41,12 @@ bool other_launcher_text(char text[OTHER_LAUNCHER_TEXT], environment_get_fn *get
         const char *value = get(signs[i].companion) ? get(signs[i].variable) : NULL;
         if (!value || !number_at_least(value, signs[i].least))
             continue;
-        snprintf(text, OTHER_LAUNCHER_TEXT,
-                 "hvd_init: this process is a world of 1 rank, although %s=%.9s: %s started several, "
-                 "which do not know of each other; start them with hvdrun, or set HOROVOD_RANK=0 "
-                 "HOROVOD_SIZE=1 if each is meant to be alone",
-                 signs[i].variable, value, signs[i].launcher);
+        snprintf(
+            text, OTHER_LAUNCHER_TEXT,
+            "hvd_init: this process is a world of 1 rank, although %s=%.9s: %s started several, "
+            "which do not know of each other; start them with hvdrun, or set HOROVOD_RANK=0 "
+            "HOROVOD_SIZE=1 if each is meant to be alone",
+            signs[i].variable, value, signs[i].launcher);
         return true;
     }
     return false;

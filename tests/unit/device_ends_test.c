@@ -650,8 +650,7 @@ int main(void)
     tcase_add_test(tcase, a_device_with_tensors_in_flight_stays);
     tcase_add_loop_test(tcase, shutdown_waits_for_the_copies_that_are_under_way, 1, 3);
     tcase_add_test(tcase, a_lost_rank_ends_tensors_once_nothing_uses_their_memory);
-    tcase_add_loop_test(tcase,
-                        exit_in_a_function_of_a_device_ends_the_process_and_its_peers_are_told, 0,
-                        ENDINGS);
+    tcase_add_loop_test(
+        tcase, exit_in_a_function_of_a_device_ends_the_process_and_its_peers_are_told, 0, ENDINGS);
     return unit_run(suite);
 }

@@ -107,10 +107,11 @@ static void submit(struct step *step, int rank, int set)
                                  .ndims = 1,
                                  .dims = &step->count };
     for (size_t i = 0; i < (size_t)step->count; i++)
-        element_put(tensor.dtype, tensor.output, i, step->adasum ? value(step, rank, (int64_t)i) : 1);
-    REQUIRE_STATUS(hvd_allreduce_async(&tensor, step->adasum ? HVD_ADASUM : HVD_SUM, &options,
-                                       &step->handle),
-                   HVD_OK);
+        element_put(tensor.dtype, tensor.output, i,
+                    step->adasum ? value(step, rank, (int64_t)i) : 1);
+    REQUIRE_STATUS(
+        hvd_allreduce_async(&tensor, step->adasum ? HVD_ADASUM : HVD_SUM, &options, &step->handle),
+        HVD_OK);
 }
 
 static void finish(const struct step *step)
