@@ -210,6 +210,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/training/checkpoint_list.c lib/training/checkpoint_list.h \
 	lib/training/checkpoint_match.c \
 	lib/training/checkpoint_read.c \
+	lib/training/checkpoint_temporary.c lib/training/checkpoint_temporary.h \
 	lib/training/checkpoint_write.c \
 	lib/training/consent.c lib/training/consent.h \
 	lib/training/metrics.c \

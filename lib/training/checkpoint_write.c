@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing a checkpoint (checkpoint_file.h):
- *   make a temporary file beside it, with the permissions of what is there, write head, list, data
- *   and digest, flush it to the disk, close it, rename it, flush the directory.
+ *   make a temporary file beside it, and remove those of writers that are gone
+ *   (checkpoint_temporary.h), give it the permissions of what is there, write head, list, data and
+ *   digest, flush it to the disk, close it, rename it, flush the directory.
  * Fails when there is something else than a file under that name, the temporary file cannot be
  * made, written, flushed, closed or renamed, the source of the data fails, or memory runs out: then
  * the temporary file is removed, and what was there before is there still. Fails, too, when the
@@ -13,6 +14,7 @@
 #include "lib/base/auth.h"
 #include "lib/base/text.h"
 #include "lib/training/checkpoint_layout.h"
+#include "lib/training/checkpoint_temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -152,31 +154,6 @@ static char *find_target(const char *path, struct err *err)
     return NULL;
 }
 
-/* Not where the host program might have closed a standard stream to which it writes. */
-static int above_streams(int fd)
-{
-    if (fd < 0 || fd > STDERR_FILENO)
-        return fd;
-    int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    int errnum = errno;
-    close(fd);
-    errno = errnum;
-    return higher;
-}
-
-/* The name of a file that nobody else writes, and that file. */
-static int make_temporary(const char *target, char **temporary, struct err *err)
-{
-    if (asprintf(temporary, "%s.tmp-%08x", target, randombytes_random()) < 0) {
-        *temporary = NULL;
-        return fail(err, HVD_ERR_NOMEM, "out of memory");
-    }
-    int fd = above_streams(open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (fd < 0)
-        return fail_errno(err, HVD_ERR_SYSTEM, errno, "cannot write the checkpoint");
-    return fd;
-}
-
 /* Who cannot read the old file cannot read the new one. Not every file system has permissions. */
 static int keep_permissions(int fd, const char *target, struct err *err)
 {
@@ -196,7 +173,8 @@ static int flush_directory(const char *target, struct err *err)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     if (slash)
         slash[slash == directory] = '\0';
-    int fd = above_streams(open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    int fd =
+        checkpoint_above_streams(open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     free(directory);
     bool good = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP);
     int errnum = errno;
@@ -211,7 +189,7 @@ static int write_target(const char *target, const struct checkpoint_entry *entri
                         checkpoint_source_fn *source, void *arg, struct err *err)
 {
     char *temporary;
-    int fd = make_temporary(target, &temporary, err);
+    int fd = checkpoint_temporary_make(target, &temporary, err);
     int rc = fd < 0 ? fd : keep_permissions(fd, target, err);
     if (rc == HVD_OK)
         rc = put_all(fd, entries, count, source, arg, err);

@@ -6,11 +6,15 @@
 #include "lib/training/checkpoint_layout.h"
 #include "tests/support/unit.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- a file of some entries ---- */
@@ -228,6 +232,107 @@ START_TEST(a_path_without_a_directory_is_here)
 }
 END_TEST
 
+/* ---- temporary files ---- */
+
+static int names_count(void)
+{
+    int count = 0;
+    DIR *there = opendir(directory);
+    while (readdir(there))
+        count++;
+    closedir(there);
+    return count - 2; /* . and .. */
+}
+
+static int give_and_die(void *arg, size_t entry, uint64_t at, void *out, size_t nbytes,
+                        struct err *error)
+{
+    (void)arg, (void)entry, (void)at, (void)out, (void)nbytes, (void)error;
+    return raise(SIGKILL);
+}
+
+START_TEST(what_a_killed_writer_left_is_removed_by_the_next)
+{
+    int status;
+    for (int i = 0; i < 2; i++) {
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(checkpoint_file_write(path, entries, 1, give_and_die, NULL, &err));
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(WTERMSIG(status), SIGKILL);
+        ck_assert_int_eq(names_count(), 2);
+    }
+    ck_assert_int_eq(save(ENTRIES), HVD_OK);
+    ck_assert_int_eq(names_count(), 1);
+}
+END_TEST
+
+/* While another process writes the same checkpoint, from beginning to end. */
+static int give_amid_another(void *arg, size_t entry, uint64_t at, void *out, size_t nbytes,
+                             struct err *error)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(save(ENTRIES) != HVD_OK);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(names_count(), 2);
+    return give(arg, entry, at, out, nbytes, error);
+}
+
+START_TEST(a_writer_that_lives_keeps_its_file)
+{
+    ck_assert_int_eq(checkpoint_file_write(path, entries, 1, give_amid_another, NULL, &err),
+                     HVD_OK);
+    ck_assert_int_eq(names_count(), 1);
+    ck_assert_int_eq(checkpoint_file_open(&file, path, &err), HVD_OK);
+    ck_assert_uint_eq(file.count, 1);
+    checkpoint_file_close(&file);
+}
+END_TEST
+
+/* Makes a file that was last written to two days ago, or just now. */
+static void leave(const char *name, bool old)
+{
+    char full[160];
+    const struct timespec times[2] = { { time(NULL) - 2 * 86400, 0 },
+                                       { time(NULL) - 2 * 86400, 0 } };
+    snprintf(full, sizeof full, "%s/%s", directory, name);
+    int fd = open(full, O_WRONLY | O_CREAT, 0666);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(old ? futimens(fd, times) : 0, 0);
+    close(fd);
+}
+
+static bool take_away(const char *name)
+{
+    char full[160];
+    snprintf(full, sizeof full, "%s/%s", directory, name);
+    return unlink(full) == 0;
+}
+
+START_TEST(only_old_files_of_other_hosts_and_of_this_name_are_removed)
+{
+    static const char *const others[] = { "last.tmp-12345678",
+                                          "last.tmp-fedcba98-0000000",
+                                          "last.tmp-fedcba98-0000000g",
+                                          "last.tmp-fedcba98-000000000",
+                                          "last.tmp-fedcba98-00000000.gz",
+                                          "last2.tmp-fedcba98-00000000",
+                                          "xlast.tmp-fedcba98-00000000" };
+    leave("last.tmp-fedcba98-00000001", true);
+    leave("last.tmp-fedcba98-00000002", false);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        leave(others[i], true);
+    ck_assert_int_eq(save(ENTRIES), HVD_OK);
+    ck_assert(!take_away("last.tmp-fedcba98-00000001"));
+    ck_assert(take_away("last.tmp-fedcba98-00000002"));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        ck_assert_msg(take_away(others[i]), "%s", others[i]);
+}
+END_TEST
+
 /* ---- what is refused ---- */
 
 START_TEST(a_file_that_is_cut_off_anywhere_is_refused)
@@ -376,6 +481,9 @@ int main(void)
         a_link_is_followed,
         a_file_that_is_replaced_keeps_its_permissions,
         a_path_without_a_directory_is_here,
+        what_a_killed_writer_left_is_removed_by_the_next,
+        a_writer_that_lives_keeps_its_file,
+        only_old_files_of_other_hosts_and_of_this_name_are_removed,
         a_file_that_is_cut_off_anywhere_is_refused,
         a_file_that_goes_on_is_refused,
         a_flipped_bit_is_found_wherever_it_is,
