@@ -164,7 +164,7 @@ HVD_API int hvd_checkpoint_save(const char *file, const struct hvd_checkpoint *c
  * what is in it: they need no such file. HVD_ERR_INVALID if it is no checkpoint, damaged, or one of
  * another model, and the text says what was found and what was expected; HVD_ERR_SYSTEM if it
  * cannot be read; HVD_ERR_MISMATCH if the ranks' lists differ. Nothing has been changed on any rank
- * then, unless the disk fails or memory runs out after the check. */
+ * then, unless the disk fails, memory runs out or the file is changed after the check. */
 HVD_API int hvd_checkpoint_restore(const char *file, const struct hvd_checkpoint *checkpoint,
                                    int process_set);
 

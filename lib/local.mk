@@ -205,6 +205,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/reduce/reduce_portable.c \
 	lib/training/call.c lib/training/call.h \
 	lib/training/checkpoint.c \
+	lib/training/checkpoint_blocks.c lib/training/checkpoint_blocks.h \
 	lib/training/checkpoint_file.h \
 	lib/training/checkpoint_layout.c lib/training/checkpoint_layout.h \
 	lib/training/checkpoint_list.c lib/training/checkpoint_list.h \

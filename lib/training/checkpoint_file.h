@@ -48,8 +48,11 @@ typedef int checkpoint_source_fn(void *arg, size_t entry, uint64_t at, void *byt
 int checkpoint_file_write(const char *path, const struct checkpoint_entry *entries, size_t count,
                           checkpoint_source_fn *source, void *arg, struct err *err);
 
+struct checkpoint_blocks;
+
 struct checkpoint_file {
     int fd;
+    struct checkpoint_blocks *blocks; /* owned */
     const char *path;                 /* borrowed */
     struct checkpoint_entry *entries; /* owned; as in the file */
     size_t count;
@@ -60,7 +63,8 @@ struct checkpoint_file {
  * read; `file` is empty then. The texts begin with the path. */
 int checkpoint_file_open(struct checkpoint_file *file, const char *path, struct err *err);
 
-/* Bytes `at` to `at + nbytes` of an entry's data, which has so many. */
+/* Bytes `at` to `at + nbytes` of an entry's data, which has so many: those that were checked, or
+ * HVD_ERR_SYSTEM if the file has been changed since. */
 int checkpoint_file_read(const struct checkpoint_file *file, size_t entry, uint64_t at, void *bytes,
                          size_t nbytes, struct err *err);
 

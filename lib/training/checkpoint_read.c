@@ -1,45 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a checkpoint (checkpoint_file.h):
  *   open it, look at its head and size, compute the digest of it all, read its list; then its data,
- *   as they are asked for.
+ *   as they are asked for, each block as it was when the digest was computed (checkpoint_blocks.h).
  * Fails when it is no plain file, cannot be opened or read, is no checkpoint, of another version,
- * cut off, too long or damaged, memory runs out, or it becomes shorter while it is read. Memory is
+ * cut off, too long or damaged, memory runs out, or it becomes shorter or is changed while it is read. Memory is
  * asked for a list only after the digest has been found to be right, and at most in proportion to
  * the file's true size. */
 #include "lib/training/checkpoint_file.h"
 
 #include "lib/base/auth.h"
+#include "lib/training/checkpoint_blocks.h"
 #include "lib/training/checkpoint_layout.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER_SIZE = 1 << 20 };
-
 static const struct checkpoint_file nothing = { .fd = -1 };
-
-static int read_at(int fd, uint64_t offset, void *bytes, size_t nbytes, struct err *err)
-{
-    unsigned char *at = bytes;
-    while (nbytes > 0) {
-        ssize_t got = pread(fd, at, nbytes, (off_t)offset);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return fail_errno(err, HVD_ERR_SYSTEM, errno, "cannot be read");
-        if (got == 0)
-            return fail(err, HVD_ERR_SYSTEM, "became shorter while it was read");
-        at += got;
-        nbytes -= (size_t)got;
-        offset += (uint64_t)got;
-    }
-    return HVD_OK;
-}
 
 /* The true size goes to `size`. */
 static int read_head(int fd, struct checkpoint_head *head, struct err *err)
@@ -51,41 +31,32 @@ static int read_head(int fd, struct checkpoint_head *head, struct err *err)
     if (!S_ISREG(status.st_mode))
         return fail(err, HVD_ERR_INVALID, "is no checkpoint, not even a plain file");
     uint64_t size = (uint64_t)status.st_size;
-    int rc = read_at(fd, 0, bytes, size < sizeof bytes ? (size_t)size : sizeof bytes, err);
+    int rc =
+        checkpoint_read_at(fd, 0, bytes, size < sizeof bytes ? (size_t)size : sizeof bytes, err);
     return rc < 0 ? rc : checkpoint_head_decode(head, bytes, size, err);
 }
 
-static int digest_until(int fd, uint64_t end, unsigned char *buffer,
-                        unsigned char digest[CHECKPOINT_DIGEST_SIZE], struct err *err)
-{
-    int rc = HVD_OK;
-    crypto_generichash_state state;
-    crypto_generichash_init(&state, NULL, 0, CHECKPOINT_DIGEST_SIZE);
-    for (uint64_t at = 0; at < end && rc == HVD_OK;) {
-        size_t part = end - at < BUFFER_SIZE ? (size_t)(end - at) : BUFFER_SIZE;
-        rc = read_at(fd, at, buffer, part, err);
-        if (rc == HVD_OK)
-            crypto_generichash_update(&state, buffer, part);
-        at += part;
-    }
-    crypto_generichash_final(&state, digest, CHECKPOINT_DIGEST_SIZE);
-    return rc;
-}
-
-static int check_digest(int fd, const struct checkpoint_head *head, struct err *err)
+/* From then on only what has been checked is read. */
+static int check_digest(struct checkpoint_file *file, const struct checkpoint_head *head,
+                        struct err *err)
 {
     unsigned char expected[CHECKPOINT_DIGEST_SIZE], found[CHECKPOINT_DIGEST_SIZE];
     uint64_t end = head->size - CHECKPOINT_DIGEST_SIZE;
-    unsigned char *buffer = malloc(BUFFER_SIZE);
-    if (!buffer)
-        return fail(err, HVD_ERR_NOMEM, "out of memory");
-    int rc = digest_until(fd, end, buffer, expected, err);
-    free(buffer);
-    if (rc == HVD_OK)
-        rc = read_at(fd, end, found, sizeof found, err);
+    file->blocks = checkpoint_blocks_scan(file->fd, end, expected, err);
+    int rc = file->blocks ? checkpoint_read_at(file->fd, end, found, sizeof found, err) : err->code;
     if (rc == HVD_OK && memcmp(expected, found, sizeof found) != 0)
         rc = fail(err, HVD_ERR_INVALID, "is damaged: its digest differs");
     return rc;
+}
+
+/* The head again, as it was checked: another one would misread what follows. */
+static int read_checked_head(struct checkpoint_file *file, struct checkpoint_head *head,
+                             struct err *err)
+{
+    unsigned char bytes[CHECKPOINT_HEAD_SIZE];
+    uint64_t size = head->size;
+    int rc = checkpoint_blocks_read(file->blocks, 0, bytes, sizeof bytes, err);
+    return rc < 0 ? rc : checkpoint_head_decode(head, bytes, size, err);
 }
 
 /* ---- the file ---- */
@@ -98,7 +69,7 @@ static int read_list(struct checkpoint_file *file, const struct checkpoint_head 
     file->count = head->count;
     int rc = list && file->entries ? HVD_OK : fail(err, HVD_ERR_NOMEM, "out of memory");
     if (rc == HVD_OK)
-        rc = read_at(file->fd, CHECKPOINT_HEAD_SIZE, list, head->list_size, err);
+        rc = checkpoint_blocks_read(file->blocks, CHECKPOINT_HEAD_SIZE, list, head->list_size, err);
     if (rc == HVD_OK)
         rc = checkpoint_list_decode(file->entries, head, list, err);
     free(list);
@@ -114,7 +85,9 @@ static int read_all(struct checkpoint_file *file, struct err *err)
         return fail_errno(err, HVD_ERR_SYSTEM, errno, "cannot be read");
     int rc = read_head(file->fd, &head, err);
     if (rc == HVD_OK)
-        rc = check_digest(file->fd, &head, err);
+        rc = check_digest(file, &head, err);
+    if (rc == HVD_OK)
+        rc = read_checked_head(file, &head, err);
     return rc < 0 ? rc : read_list(file, &head, err);
 }
 
@@ -137,7 +110,8 @@ int checkpoint_file_read(const struct checkpoint_file *file, size_t entry, uint6
                          size_t nbytes, struct err *err)
 {
     char shown[CHECKPOINT_PATH_SHOWN + 1];
-    int rc = read_at(file->fd, file->entries[entry].offset + at, bytes, nbytes, err);
+    int rc =
+        checkpoint_blocks_read(file->blocks, file->entries[entry].offset + at, bytes, nbytes, err);
     if (rc < 0)
         fail_context(err, "%s", checkpoint_path_text(shown, file->path));
     return rc;
@@ -147,6 +121,7 @@ void checkpoint_file_close(struct checkpoint_file *file)
 {
     if (file->fd >= 0)
         close(file->fd);
+    checkpoint_blocks_destroy(file->blocks);
     free(file->entries);
     *file = nothing;
 }

@@ -431,14 +431,57 @@ START_TEST(what_is_no_file_is_no_checkpoint)
 }
 END_TEST
 
+/* Many floats, of which two blocks are behind the one that the reader holds. */
+static void open_many(void)
+{
+    struct checkpoint_entry large = { .dtype = HVD_FLOAT32, .ndims = 1, .dims = { MANY } };
+    many = calloc(MANY, sizeof *many);
+    strcpy(large.name, "many");
+    ck_assert(checkpoint_entry_measure(&large));
+    ck_assert_int_eq(checkpoint_file_write(path, &large, 1, give_many, NULL, &err), HVD_OK);
+    ck_assert_int_eq(checkpoint_file_open(&file, path, &err), HVD_OK);
+}
+
+static void close_many(void)
+{
+    checkpoint_file_close(&file);
+    free(many);
+}
+
 START_TEST(a_file_that_shrinks_while_it_is_read_is_an_error)
 {
-    char read_back[32];
-    ck_assert_int_eq(checkpoint_file_open(&file, path, &err), HVD_OK);
-    ck_assert_int_eq(truncate(path, (off_t)file.entries[0].offset + 3), 0);
-    ck_assert_int_eq(checkpoint_file_read(&file, 0, 0, read_back, 24, &err), HVD_ERR_SYSTEM);
+    char read_back[8];
+    open_many();
+    ck_assert_int_eq(truncate(path, 1 << 20), 0);
+    ck_assert_int_eq(checkpoint_file_read(&file, 0, 1 << 20, read_back, 8, &err), HVD_ERR_SYSTEM);
     check_text(": became shorter while it was read");
-    checkpoint_file_close(&file);
+    close_many();
+}
+END_TEST
+
+/* Also for what has not been changed, but lies in the same block. */
+START_TEST(a_file_that_is_changed_after_the_check_gives_out_nothing_of_that)
+{
+    static const uint64_t changed = (2 << 20) + 77;
+    size_t untouched = 0;
+    char *read_back = malloc(MANY * sizeof *many);
+    memset(read_back, 0x55, MANY * sizeof *many);
+    open_many();
+    int fd = open(path, O_WRONLY);
+    ck_assert_int_eq(pwrite(fd, "x", 1, (off_t)(file.entries[0].offset + changed)), 1);
+    ck_assert_int_eq(checkpoint_file_read(&file, 0, 0, read_back, MANY * sizeof *many, &err),
+                     HVD_ERR_SYSTEM);
+    check_text(": was changed while it was read");
+    size_t given = (2 << 20) - (size_t)file.entries[0].offset;
+    ck_assert_mem_eq(read_back, many, given);
+    for (size_t i = given; i < MANY * sizeof *many; i++)
+        untouched += read_back[i] == 0x55;
+    ck_assert_uint_eq(untouched, MANY * sizeof *many - given);
+    ck_assert_int_eq(pwrite(fd, "", 1, (off_t)(file.entries[0].offset + changed)), 1);
+    ck_assert_int_eq(checkpoint_file_read(&file, 0, changed, read_back, 1, &err), HVD_OK);
+    close(fd);
+    close_many();
+    free(read_back);
 }
 END_TEST
 
@@ -489,6 +532,7 @@ int main(void)
         a_flipped_bit_is_found_wherever_it_is,
         what_is_no_file_is_no_checkpoint,
         a_file_that_shrinks_while_it_is_read_is_an_error,
+        a_file_that_is_changed_after_the_check_gives_out_nothing_of_that,
         long_paths_and_control_characters_leave_room_for_the_message,
         where_nothing_can_be_nothing_is_written,
     };
