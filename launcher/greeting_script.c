@@ -3,9 +3,15 @@
  * head -c, mktemp and uname. All of it is one compound command, which a shell has to read to its end
  * before it does anything: nothing of what is sent later is taken for the script.
  *
- * A program at the path of ours may be anybody's, as below /tmp: it is run only if it and its folder
- * belong to root or to us and others may not write to them. Being in that folder, and having no
- * symbolic link before us, nobody can put another one there between the look and the exec. */
+ * A program at the path of ours may be anybody's, as below /tmp: it is run only if it, its folder and
+ * all folders above belong to root or to us, and nobody else may write to them, as sshd asks it of
+ * authorized_keys (StrictModes). Nobody else is:
+ *   others, except in a sticky folder (/tmp): they can neither remove nor rename there what is ours
+ *   the group, except where it is root's own (0 and 0). An access control list shows its mask as the
+ *   rights of the group, so it counts as one; with root's group, the "+" behind the rights tells. An
+ *   ls without "+" (busybox) leaves one case open: a list on what belongs to root and group 0.
+ * Being in that folder, and having no symbolic link before us, nobody can put another one there between
+ * the look and the exec. Otherwise our own is sent. */
 #include "launcher/greeting.h"
 
 #include "launcher/text_buffer.h"
@@ -16,7 +22,10 @@
 static const char script_begin[] = "{\n"
                                    "umask 077\n";
 
-/* ours NAME: nobody else can have put it there. ls -n is of POSIX, [ -O ] and stat are not.
+/* ours NAME...: nobody else can have put any of them there. ls -n is of POSIX, [ -O ] and stat are not;
+ * it lists them all at once, so that no more processes are started than for one. The shell that reads
+ * the lines is another one in all shells, by its brackets: "exit" ends that alone.
+ * above PROGRAM: it is ours, and so are this folder and all above. After cd -P, $PWD has no links.
  * try PLACE: makes a private folder $d there that can hold and execute the copy $f; or leaves $why. */
 static const char script_rest[] =
     "mark() { printf '\\nhvd-%s %s\\n' \"$nonce\" \"$*\"; }\n"
@@ -26,10 +35,27 @@ static const char script_rest[] =
     "    d=\n"
     "}\n"
     "ours() {\n"
-    "    set -- $(ls -lnd \"$1\" 2>/dev/null)\n"
-    "    case $1 in '' | l* | ????????w*) return 1 ;; esac\n"
-    "    [ \"$3\" = 0 ] || [ \"$3\" = \"$(id -u)\" ]\n"
+    "    ls -lnd \"$@\" 2>/dev/null | (\n"
+    "        n=0 me=\n"
+    "        while read -r mode links uid gid rest; do\n"
+    "            case $mode in\n"
+    "            l*) exit 1 ;;\n"
+    "            d????????[tT]*) ;;\n"
+    "            ????????w*) exit 1 ;;\n"
+    "            ?????w*) case $uid:$gid:$mode in 0:0:*+*) exit 1 ;; 0:0:*) ;; *) exit 1 ;; esac ;;\n"
+    "            esac\n"
+    "            [ \"$uid\" = 0 ] || [ \"$uid\" = \"${me:=$(id -u)}\" ] || exit 1\n"
+    "            n=$((n + 1))\n"
+    "        done\n"
+    "        [ $n = $# ]\n"
+    "    )\n"
     "}\n"
+    "above() (\n"
+    "    r=$PWD u=\n"
+    "    set -- . \"$1\"\n"
+    "    while [ \"${r%/}\" ]; do r=${r%/*} u=../$u; set -- \"$@\" \"$u\"; done\n"
+    "    ours \"$@\"\n"
+    ")\n"
     "try() {\n"
     "    [ -n \"$1\" ] || return 1\n"
     "    tried=\"$tried${tried:+, }$1\"\n"
@@ -44,7 +70,7 @@ static const char script_rest[] =
     "d= tried= why=\n"
     "mark here\n"
     "p=./${agent##*/}\n"
-    "if [ -x \"$agent\" ] && cd -P \"${agent%/*}/\" 2>/dev/null && ours . && ours \"$p\" &&\n"
+    "if [ -x \"$agent\" ] && cd -P \"${agent%/*}/\" 2>/dev/null && above \"$p\" &&\n"
     "    \"$p\" --version </dev/null >/dev/null 2>&1; then\n"
     "    mark run\n"
     "    exec \"$p\" --keep\n"

@@ -111,6 +111,67 @@ else
     skip "where there is none hvdagent is sent" "mounts are not permitted"
 fi
 
+# Who may write to where hvdagent lies. It is run where it is, or a copy is: that one is deleted when it runs.
+elsewhere="sh -c 'shift; exec \"\$@\"' sh %h"
+# runs WHERE SENTENCE: in place or as a copy
+runs() {
+    run "$tmp/place/bin/hvdrun" -np 1 -H 192.0.2.1:1 --remote-shell "$elsewhere" sh -c 'readlink /proc/$PPID/exe'
+    case $(cat "$tmp/out") in
+    *"$tmp/place/bin/hvdagent") _where=place ;;
+    *"$tmp/hvdagent."*/hvdagent*deleted*) _where=copy ;;
+    *) _where=none ;;
+    esac
+    is "$2" "$1" "$_where"
+}
+# place [COMMAND...]: lays it there anew, for a command to change; bin is an ordinary folder of ours.
+place() {
+    rm -rf "$tmp/place"
+    mkdir -p "$tmp/place/bin" && chmod 755 "$tmp/place" "$tmp/place/bin"
+    install -m 755 "$HVDRUN" "$HVDAGENT" "$tmp/place/bin"
+    (cd "$tmp/place" && "$@")
+}
+# acl PATH: user 65534 may write to it. setfacl is not everywhere.
+acl() {
+    setfacl -m u:65534:rwx "$1" 2>/dev/null || python3 - "$1" 2>/dev/null <<'PYTHON'
+import os, struct, sys
+entries = ((1, 7, -1), (2, 7, 65534), (4, 5, -1), (16, 7, -1), (32, 5, -1))
+os.setxattr(sys.argv[1], "system.posix_acl_access", struct.pack("<I", 2) + b"".join(
+    struct.pack("<HHI", tag, rights, who & 0xffffffff) for tag, rights, who in entries))
+PYTHON
+}
+place true
+runs place "an hvdagent that only its user may change is run where it is"
+place chmod 777 bin
+runs copy "not in a folder that all may write to"
+place chmod 777 .
+runs copy "nor below one"
+place chmod 1777 .
+runs place "unless that is sticky, as /tmp is"
+place chmod 757 bin/hvdagent
+runs copy "not one that all may write to"
+if [ "$(id -u)" = 0 ] && place chown 65534 bin; then
+    runs copy "nor in another user's folder"
+    place chown 65534 .
+    runs copy "nor below one"
+    place sh -c 'chgrp 65534 bin && chmod 775 bin'
+    runs copy "nor where a group may write, as in /usr/local of staff"
+    place sh -c 'chgrp 65534 . && chmod 2775 .'
+    runs copy "nor below that"
+    place sh -c 'chgrp 65534 bin/hvdagent && chmod 775 bin/hvdagent'
+    runs copy "nor one that a group may write to"
+    place chmod 775 bin
+    runs place "but root's own group may"
+    if place acl bin; then
+        runs copy "and not another user by an access control list"
+    else
+        skip "another user by an access control list" "neither setfacl nor python3 here can make one"
+    fi
+else
+    place chmod 775 bin
+    runs copy "nor where the group may write"
+    skip "folders of other users and groups" "only root can make them"
+fi
+
 said_twice() {
     [ "$(grep -c "$1" "$tmp/out")" = 2 ]
 }
