@@ -28,6 +28,7 @@ library_pages = \
 	man/hvd_sampler_create.3 \
 	man/hvd_start_timeline.3 \
 	man/hvd_tensor.3 \
+	man/hvd_training.3 \
 	man/hvd_version.3 \
 	man/hvd_wait.3 \
 	man/hvd_warmup_rate.3
@@ -45,6 +46,7 @@ page_links = \
 	man/hvd_corrected_momentum.3 \
 	man/hvd_cross_rank.3 \
 	man/hvd_cross_size.3 \
+	man/hvd_device.3 \
 	man/hvd_free.3 \
 	man/hvd_grouped_allgather.3 \
 	man/hvd_grouped_allgather_async.3 \
@@ -59,6 +61,7 @@ page_links = \
 	man/hvd_local_rank.3 \
 	man/hvd_local_size.3 \
 	man/hvd_object_free.3 \
+	man/hvd_optimizer.3 \
 	man/hvd_optimizer_destroy.3 \
 	man/hvd_optimizer_ready.3 \
 	man/hvd_optimizer_ready_after.3 \

@@ -80,6 +80,11 @@ same "the synopses are the prototypes of the headers" "$tmp/prototypes" "$tmp/sy
 sed 's/(.*//; s/.*\(hvd_\)/\1/' "$tmp/prototypes" >"$tmp/functions"
 each "every function has a page that is installed" has_installed_page "$tmp/functions"
 each "and that has its name" is_named_by_its_page "$tmp/functions"
+for file in $headers; do
+    name=${file##*/}
+    echo "${name%.h}"
+done >"$tmp/header_names"
+each "so has every public header" has_installed_page "$tmp/header_names"
 enum_names hvd_status "$header" | grep -v '^HVD_OK$' >"$tmp/statuses"
 each "every status is explained in hvd(3)" status_is_in_hvd3 "$tmp/statuses"
 grep -ho 'HVD_ERR_[A-Z_]*' "$pages"/*.[1378] >"$tmp/mentioned"
