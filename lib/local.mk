@@ -95,6 +95,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/move.c \
 	lib/engine/doing.c \
 	lib/engine/reach.c \
+	lib/engine/numerics.c lib/engine/numerics.h \
 	lib/engine/processors.c lib/engine/processors.h \
 	lib/engine/ready.c \
 	lib/engine/run.c \

@@ -103,6 +103,7 @@ unit_tests = \
 	tests/unit/negotiation_waiting_test \
 	tests/unit/network_test \
 	tests/unit/news_test \
+	tests/unit/numerics_test \
 	tests/unit/object_test \
 	tests/unit/operation_reduction_test \
 	tests/unit/operation_rows_test \
@@ -231,6 +232,7 @@ tests_unit_half_test_LDADD = $(LDADD) -lm
 tests_unit_operation_reduction_test_LDADD = $(LDADD) -lm
 tests_unit_operation_store_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
 tests_unit_rates_test_LDADD = $(LDADD) -lm
+tests_unit_numerics_test_LDADD = $(LDADD) -lm
 tests_unit_optimizer_adasum_test_LDADD = $(LDADD) -lm
 tests_unit_optimizer_compression_test_LDADD = $(LDADD) -lm
 tests_unit_optimizer_training_test_LDADD = $(LDADD) -lm

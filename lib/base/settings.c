@@ -13,7 +13,7 @@ struct row;
 typedef bool read_fn(void *field, const char *text, const struct row *row);
 
 static read_fn read_size, read_seconds, read_int, read_thousandths, read_bool, read_path,
-    read_level, read_algorithm;
+    read_level, read_algorithm, read_check;
 
 #define FIELD(name) offsetof(struct settings, name)
 #define SIZE_LIMIT (SIZE_MAX / 2)
@@ -57,6 +57,7 @@ static const struct row rows[] = {
     { ENV_AUTOTUNE_NOISE, read_thousandths, FIELD(autotune_noise), 0, 1,
       "a number from 0 to 1, such as 0.8" },
     { ENV_ALGORITHM, read_algorithm, FIELD(algorithm), 0, 0, ALGORITHM_NAMES },
+    { ENV_CHECK_NUMERICS, read_check, FIELD(check_numerics), 0, 0, "0, 1, warn or fail" },
 };
 
 /* Reads digits up to anything else; NULL if there are none, or too many. */
@@ -163,6 +164,24 @@ static bool read_algorithm(void *field, const char *text, const struct row *row)
     (void)row;
     *(int *)field = algorithm_parse(text);
     return *(int *)field >= 0;
+}
+
+static bool read_check(void *field, const char *text, const struct row *row)
+{
+    static const struct {
+        const char *word;
+        enum settings_check check;
+    } words[] = { { "0", SETTINGS_CHECK_NONE },
+                  { "1", SETTINGS_CHECK_WARN },
+                  { "warn", SETTINGS_CHECK_WARN },
+                  { "fail", SETTINGS_CHECK_FAIL } };
+    (void)row;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcasecmp(text, words[i].word) == 0) {
+            *(enum settings_check *)field = words[i].check;
+            return true;
+        }
+    return false;
 }
 
 static int refuse(const struct row *row, const char *text, struct err *err)

@@ -30,6 +30,9 @@ enum {
 
 enum { SETTINGS_STALL_CHECK_S = 60 }; /* when nothing is said */
 
+/* What is done about a NaN or an infinity that a rank gives to a reduction. */
+enum settings_check { SETTINGS_CHECK_NONE, SETTINGS_CHECK_WARN, SETTINGS_CHECK_FAIL };
+
 struct settings {
     size_t fusion_threshold; /* bytes; 0: nothing is fused */
     uint64_t cycle_time_us;  /* 0: no wait */
@@ -50,6 +53,7 @@ struct settings {
     char autotune_log[SETTINGS_PATH_MAX]; /* "": none */
     int autotune_warmup, autotune_steps, autotune_samples;
     uint64_t autotune_noise; /* thousandths */
+    enum settings_check check_numerics;
     int algorithm; /* enum algorithm, wherever it can do what is asked for; -1: as is best */
 };
 

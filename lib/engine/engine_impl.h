@@ -28,6 +28,7 @@
 #include "lib/engine/directory.h"
 #include "lib/engine/engine.h"
 #include "lib/engine/flight.h"
+#include "lib/engine/numerics.h"
 #include "lib/engine/stage.h"
 #include "lib/engine/timeline.h"
 #include "lib/engine/tree_link.h"
@@ -185,6 +186,7 @@ struct engine {
     int group_capacity;
     uint64_t bytes_sent; /* to other ranks */
     struct counters counters;
+    struct numerics numerics;
     struct blocked *blocked; /* the threads that wait without a deadline; for inspect.c */
     bool asking;             /* a thread waits for the answers to inspect_ask() */
 

@@ -260,6 +260,14 @@ static int keep_splits(struct tensor *tensor, const struct submission *submissio
                           submission->tensors, &where, err);
 }
 
+static int check_numerics(const struct batch *batch, struct err *err)
+{
+    int rc = HVD_OK;
+    for (struct tensor *tensor = batch->first; tensor && rc == HVD_OK; tensor = tensor->behind)
+        rc = numerics_check(tensor, err);
+    return rc;
+}
+
 static int offer_tensors(struct batch *batch, struct err *err)
 {
     while (batch->first) {
@@ -274,18 +282,18 @@ static int offer_tensors(struct batch *batch, struct err *err)
 }
 
 /* What was offered waits on the other ranks for the rest of its group: only memory can be short by
- * then, and that breaks the world. */
+ * then, and that breaks the world. What numerics.h refuses has broken it already. */
 static int give_up(struct batch *batch, struct err *err)
 {
     int rc = err->code;
     struct engine *engine = batch->set->engine;
     drop_tensors(batch);
-    if (batch->offered == 0) {
+    if (batch->offered == 0)
         flight_release(&engine->flight, batch->ticket);
-    } else {
+    else
         engine_fail(engine, err);
+    if (failure_is_there(engine->failure))
         engine_move(engine);
-    }
     return rc;
 }
 
@@ -296,6 +304,8 @@ static int launch(struct batch *batch, const struct submission *submission, int6
     int rc = name_tensors(batch, submission, err);
     if (rc == HVD_OK && submission->kind == COLLECTIVE_ALLTOALL)
         rc = keep_splits(batch->first, submission, err);
+    if (rc == HVD_OK)
+        rc = check_numerics(batch, err);
     if (rc == HVD_OK)
         rc = offer_tensors(batch, err);
     if (rc < 0)

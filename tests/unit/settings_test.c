@@ -107,6 +107,14 @@ static const struct {
     { "HOROVOD_FUSION_THRESHOLD", "1", FIELD(cycle_time_given), sizeof(bool), 0 },
     { "HOROVOD_CYCLE_TIME", "0", FIELD(cycle_time_given), sizeof(bool), 1 },
     { "HOROVOD_LOG_LEVEL", "DEBUG", FIELD(log_level), sizeof(enum log_level), LOG_DEBUG },
+    { "HVD_CHECK_NUMERICS", "0", FIELD(check_numerics), sizeof(enum settings_check),
+      SETTINGS_CHECK_NONE },
+    { "HVD_CHECK_NUMERICS", "1", FIELD(check_numerics), sizeof(enum settings_check),
+      SETTINGS_CHECK_WARN },
+    { "HVD_CHECK_NUMERICS", "warn", FIELD(check_numerics), sizeof(enum settings_check),
+      SETTINGS_CHECK_WARN },
+    { "HVD_CHECK_NUMERICS", "Fail", FIELD(check_numerics), sizeof(enum settings_check),
+      SETTINGS_CHECK_FAIL },
     { "HOROVOD_LOG_LEVEL", "fatal", FIELD(log_level), sizeof(enum log_level), LOG_FATAL },
 };
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HVD_CHECK_NUMERICS: which rank gives a NaN or an infinity to a reduction, in which tensor.
+ *
+ * What one rank gives is in the result of all ranks, so there it is too late to ask whose it was. Each
+ * rank looks at its own input when it offers the tensor. It says so in one line, once for each tensor
+ * of a process set; or the world is broken, and every rank is told which rank, tensor and element.
+ *
+ * Tensors of floating point in host memory are looked at. What is in a device's memory is not. */
+#ifndef LIB_ENGINE_NUMERICS_H
+#define LIB_ENGINE_NUMERICS_H
+
+#include "lib/base/status.h"
+#include "lib/hvd.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    NUMERICS_TOLD_MAX = 64
+}; /* tensors of which a rank says so; a diverged model has it in all */
+
+struct numerics {
+    uint64_t told[NUMERICS_TOLD_MAX]; /* hashes of names and process sets */
+    int ntold;
+};
+
+/* Where the first NaN or infinity is; `count` if there is none, or the type has none. */
+size_t numerics_find(enum hvd_dtype dtype, const void *data, size_t count);
+
+struct tensor;
+
+/* A tensor that is about to be offered, which it must not be if this fails: other ranks might have the
+ * result before they hear of the failure. */
+int numerics_check(const struct tensor *tensor, struct err *err);
+
+#endif
