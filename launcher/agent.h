@@ -118,6 +118,7 @@ struct agent {
     struct agent_relay relay;
     struct stop_plan stop;
     struct oom_counter oom;
+    bool library_told;              /* somebody was told of one that is missing, or it was looked for */
     bool suspended;                 /* the ranks are stopped because hvdrun is */
     struct stopped_process *halted; /* and what they have started: process_tree_stop() */
     int nhalted;
@@ -152,6 +153,10 @@ int agent_on_prepare(struct agent *agent, struct wire_reader *body, struct err *
 void agent_environment_inherit(struct agent *agent);
 int agent_environment_choose_network(struct agent *agent, struct err *err);
 int agent_environment_finish(struct agent *agent, struct err *err);
+
+/* True if a shared library of the program is not found here, and who needs which, with what mends it.
+ * Blocks for a moment. */
+bool agent_library_missing(struct agent *agent, char *text, size_t size);
 
 /* And at START: `address` as it says, or "". */
 void agent_environment_name_network(struct agent *agent, const char *address);

@@ -6,6 +6,7 @@
 
 #include "launcher/exec_limits.h"
 #include "launcher/exit_status.h"
+#include "launcher/program_libraries.h"
 #include "launcher/text_buffer.h"
 #include "launcher/worker_environment.h"
 #include "launcher/xalloc.h"
@@ -124,4 +125,22 @@ int agent_environment_finish(struct agent *agent, struct err *err)
     int rc = exec_limits_check(&limits, agent->program, agent->arguments.items, envp, err);
     free(envp);
     return rc < 0 ? STATUS_USAGE : 0;
+}
+
+/* Much less than hvdrun waits for a sign of life. */
+static uint32_t loader_timeout_ms(const struct agent *agent)
+{
+    enum { LOADER_MS = 2000 };
+    uint32_t most_ms = agent->job.silence_ms / 3;
+    return most_ms > 0 && most_ms < LOADER_MS ? most_ms : LOADER_MS;
+}
+
+bool agent_library_missing(struct agent *agent, char *text, size_t size)
+{
+    struct program_libraries libraries;
+    char **envp = worker_environment_over(&agent->environment,
+                                          &agent->ranks[agent->nranks - 1]->environment);
+    program_libraries_look(&libraries, agent->program, envp, loader_timeout_ms(agent));
+    free(envp);
+    return program_libraries_tell(&libraries, agent->arguments.items[0], text, size);
 }

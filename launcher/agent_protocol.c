@@ -55,6 +55,7 @@ void agent_job_encode(struct wire_writer *writer, const struct agent_job *messag
     wire_put_u8(writer, (uint8_t)message->binding.kind);
     wire_put_u8(writer, message->binding.overload);
     wire_put_u8(writer, message->report_bindings);
+    wire_put_u8(writer, message->look_at_libraries);
 }
 
 int agent_job_decode(struct agent_job *message, struct wire_reader *reader, struct err *err)
@@ -74,6 +75,7 @@ int agent_job_decode(struct agent_job *message, struct wire_reader *reader, stru
     uint8_t kind = wire_get_u8(reader);
     message->binding.overload = wire_get_u8(reader) != 0;
     message->report_bindings = wire_get_u8(reader) != 0;
+    message->look_at_libraries = wire_get_u8(reader) != 0;
     if (kind >= BINDING_KINDS)
         return fail(err, HVD_ERR_PROTOCOL, "JOB with binding %u, which does not exist", kind);
     message->binding.kind = (enum binding_kind)kind;

@@ -33,7 +33,8 @@
  *                                                     side; hvdrun answers an end with its own
  *   HEARTBEAT stamp                    -> HEARTBEAT  the same stamp and its own clock, at once; any
  *                                                     time
- *                                      <-  NOTE       a line for people: what cannot be killed
+ *                                      <-  NOTE       a line for people: what cannot be killed,
+ *                                                     which library is missing
  *                                      <-  DONE       every process here is gone, but for so many
  *
  * To an agent that replaces one which was lost:
@@ -61,7 +62,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { AGENT_VERSION = 5 };
+enum { AGENT_VERSION = 6 };
 
 /* Output of one stream that may be on its way and not yet written by hvdrun, and the same for
  * stdin. */
@@ -115,6 +116,7 @@ struct agent_job {
                               CIDRs with commas; "": any */
     struct binding binding;
     bool report_bindings; /* with BOUND */
+    bool look_at_libraries; /* FAILED if one that the program needs is not found */
 };
 
 /* READY: what the host is like. */

@@ -259,6 +259,23 @@ struct ended {
     int wait_status;
 };
 
+/* 127 is what the loader ends with when a library is missing, and a shell that finds no command. The
+ * ranks of a host have the same program: it is said once. */
+static void tell_library(struct agent *agent, int rank, int wait_status)
+{
+    struct agent_note note;
+    char text[200];
+    if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != STATUS_NOT_FOUND ||
+        agent->stop.phase != STOP_IDLE || agent->library_told)
+        return;
+    agent->library_told = true;
+    if (!agent_library_missing(agent, text, sizeof text))
+        return;
+    snprintf(note.text, sizeof note.text, "rank %d: %s", rank, text);
+    agent_note_encode(frame_link_begin(&agent->link, AGENT_NOTE), &note);
+    frame_link_send(&agent->link);
+}
+
 static void report_exit(struct agent *agent, const struct ended *ended)
 {
     uint64_t now_us = uv_hrtime() / 1000;
@@ -272,6 +289,7 @@ static void report_exit(struct agent *agent, const struct ended *ended)
         .told = told,
         .oom = killed && !told && oom_counter_rose(&agent->oom),
     };
+    tell_library(agent, exited.rank, exited.wait_status);
     agent_exited_encode(frame_link_begin(&agent->link, AGENT_EXITED), &exited);
     frame_link_send(&agent->link);
 }

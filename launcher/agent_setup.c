@@ -4,7 +4,8 @@
  * host, when the working directory cannot be entered, the program is not found (127) or cannot be
  * executed (126), too few descriptors are allowed or the rendezvous cannot be offered (71), an
  * interface is not there, execve() would not take the arguments and the environment, or there are
- * more ranks than can be bound (2). */
+ * more ranks than can be bound (2); and, if that was asked for, when a shared library of the program
+ * is not found (127). */
 #include "launcher/agent.h"
 
 #include "launcher/cpu_mask.h"
@@ -95,6 +96,15 @@ static int look_at_command(struct agent *agent, struct err *err)
                         string_list_variable(&agent->environment, "PATH"), &agent->program, err);
 }
 
+static int look_at_libraries(struct agent *agent, struct err *err)
+{
+    char text[256];
+    if (!agent->job.look_at_libraries || !agent_library_missing(agent, text, sizeof text))
+        return 0;
+    fail(err, HVD_ERR_SYSTEM, "command %s", text);
+    return STATUS_NOT_FOUND;
+}
+
 static int take_resources(struct agent *agent, struct err *err)
 {
     unsigned long needed = OWN_DESCRIPTORS + (unsigned long)agent->nranks * DESCRIPTORS_PER_RANK;
@@ -112,7 +122,8 @@ static const struct {
 } looks[] = {
     { enter_directory, STEP_DIRECTORY },        { look_at_command, STEP_COMMAND },
     { take_resources, STEP_RESOURCES },         { agent_environment_choose_network, STEP_NETWORK },
-    { agent_environment_finish, STEP_COMMAND }, { agent_binding_plan, STEP_BINDING },
+    { agent_environment_finish, STEP_COMMAND }, { look_at_libraries, STEP_COMMAND },
+    { agent_binding_plan, STEP_BINDING },
 };
 
 static uint32_t count_cpus(void)

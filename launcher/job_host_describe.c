@@ -61,6 +61,7 @@ void job_host_describe(struct job_host *host, const struct job_options *options)
     job.silence_ms = host->local ? 0 : options->silence_ms;
     job.binding = options->binding;
     job.report_bindings = options->report_bindings;
+    job.look_at_libraries = options->look_at_libraries;
     snprintf(job.interfaces, sizeof job.interfaces, "%s", options->interfaces[host->index]);
     snprintf(job.cwd, sizeof job.cwd, "%s", options->cwd);
     agent_job_encode(frame_link_begin(&host->link, AGENT_JOB), &job);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding a program; see program_find.h. Fails when no such file is found, it is not executable, or
- * it is binary but not for this kind of machine. */
+/* Finding a program; see program_find.h. Fails when no such file is found, it is not executable, it
+ * is binary but not for this kind of machine, or it is a script in Python that does not say so. */
 #include "launcher/program_find.h"
 
 #include "launcher/exit_status.h"
@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -117,23 +118,54 @@ static bool is_foreign_binary(const char *path)
     return nbytes > 0 && memchr(head, 0, nbytes);
 }
 
+static bool is_python(const char *name)
+{
+    size_t length = strlen(name);
+    return length > 3 && strcmp(name + length - 3, ".py") == 0;
+}
+
+/* /bin/sh, which gets what has no "#!", would make nothing of it. */
+static bool is_mute_python(const char *path)
+{
+    char head[4];
+    size_t nbytes = read_head(path, head, sizeof head);
+    return is_python(path) && nbytes >= 2 && memcmp(head, "#!", 2) != 0 &&
+           !(nbytes == 4 && memcmp(head, ELFMAG, SELFMAG) == 0);
+}
+
+/* "; did you mean: python train.py", or "". What is in the working directory alone is not in PATH. */
+static void suggest(char *text, size_t size, const char *name, const char *quoted)
+{
+    text[0] = '\0';
+    if (access(name, F_OK) < 0)
+        return;
+    if (is_python(name))
+        snprintf(text, size, "; did you mean: python %s", quoted);
+    else if (!strchr(name, '/') && access(name, X_OK) == 0)
+        snprintf(text, size, "; did you mean: ./%s", quoted);
+}
+
 int program_find(const char *name, const char *path, char **file, struct err *err)
 {
-    char quoted[QUOTED_SIZE];
+    char quoted[QUOTED_SIZE], hint[QUOTED_SIZE + 32], reason[128];
     quote_token(quoted, sizeof quoted, name, strlen(name));
     *file = NULL;
     int rc = look_up(name, path, file);
     if (rc == 0 && is_foreign_binary(*file))
         rc = ENOEXEC;
-    if (rc == 0)
+    bool mute = rc == 0 && is_mute_python(*file);
+    if (rc == 0 && !mute)
         return 0;
     free(*file);
     *file = NULL;
+    suggest(hint, sizeof hint, name, quoted);
     if (rc == ENOENT || rc == ENOTDIR) {
-        fail(err, HVD_ERR_INVALID, "command not found: '%s'%s", quoted,
-             strchr(name, '/') ? "" : " (looked for in PATH)");
+        fail(err, HVD_ERR_INVALID, "command not found: '%s'%s%s", quoted,
+             strchr(name, '/') ? "" : " (looked for in PATH)", hint);
         return STATUS_NOT_FOUND;
     }
-    fail_errno(err, HVD_ERR_INVALID, rc, "command cannot be executed: '%s'", quoted);
+    fail(err, HVD_ERR_INVALID, "command cannot be executed: '%s': %s%s", quoted,
+         mute ? "no #! line" : strerror_r(rc, reason, sizeof reason),
+         mute || is_python(name) ? hint : "");
     return STATUS_NOT_EXECUTABLE;
 }

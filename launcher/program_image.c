@@ -55,3 +55,26 @@ int program_image_size(int fd, size_t *size)
     *size = end > 0 && end < whole ? end : whole;
     return 0;
 }
+
+/* The first segment of a type; false if there is none. */
+static bool find_segment(int fd, uint32_t type, ElfW(Phdr) * segment)
+{
+    ElfW(Ehdr) header;
+    if (!read_at(fd, &header, sizeof header, 0) || !is_native(&header))
+        return false;
+    for (size_t i = 0; i < header.e_phnum; i++)
+        if (!read_at(fd, segment, sizeof *segment, header.e_phoff + i * sizeof *segment))
+            return false;
+        else if (segment->p_type == type)
+            return true;
+    return false;
+}
+
+bool program_image_loader(int fd, char *loader, size_t size)
+{
+    ElfW(Phdr) segment;
+    if (!find_segment(fd, PT_INTERP, &segment) || segment.p_filesz < 2 || segment.p_filesz > size ||
+        !read_at(fd, loader, segment.p_filesz, segment.p_offset))
+        return false;
+    return loader[segment.p_filesz - 1] == '\0' && loader[0] == '/';
+}

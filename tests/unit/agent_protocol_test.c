@@ -43,6 +43,7 @@ START_TEST(job_is_read_as_it_was_written)
         .interfaces = "eth0,198.51.100.0/24",
         .binding = { (enum binding_kind)_i, _i & 1 },
         .report_bindings = _i & 2,
+        .look_at_libraries = _i & 1,
     };
     struct agent_job read;
     agent_job_encode(&out, &job);
@@ -57,6 +58,7 @@ START_TEST(job_is_read_as_it_was_written)
     ck_assert_int_eq(read.binding.kind, job.binding.kind);
     ck_assert_int_eq(read.binding.overload, job.binding.overload);
     ck_assert_int_eq(read.report_bindings, job.report_bindings);
+    ck_assert_int_eq(read.look_at_libraries, job.look_at_libraries);
     CHECK_LENGTHS(agent_job_decode, &read);
 }
 END_TEST
@@ -90,9 +92,9 @@ START_TEST(another_version_is_named)
     struct err err;
     wire_put_u16(&out, AGENT_VERSION + 1);
     ck_assert_int_eq(agent_job_decode(&job, first(out.length), &err), HVD_ERR_PROTOCOL);
-    ck_assert_ptr_nonnull(strstr(err.text, "speaks version 5"));
-    ck_assert_ptr_nonnull(strstr(err.text, "needs version 6"));
-    ck_assert_uint_eq(job.version, 6);
+    ck_assert_ptr_nonnull(strstr(err.text, "speaks version 6"));
+    ck_assert_ptr_nonnull(strstr(err.text, "needs version 7"));
+    ck_assert_uint_eq(job.version, AGENT_VERSION + 1);
 }
 END_TEST
 

@@ -89,6 +89,27 @@ START_TEST(what_cannot_be_looked_at_is_said)
 }
 END_TEST
 
+START_TEST(a_program_names_its_loader_and_nothing_else_does)
+{
+    char loader[256];
+    int program = open("/bin/echo", O_RDONLY), script = open("/etc/passwd", O_RDONLY);
+    ck_assert(program_image_loader(program, loader, sizeof loader));
+    ck_assert_int_eq(loader[0], '/');
+    ck_assert_int_eq(access(loader, X_OK), 0);
+    ck_assert(!program_image_loader(program, loader, 4));
+    ck_assert(!program_image_loader(script, loader, sizeof loader));
+    close(program);
+    close(script);
+    for (size_t nbytes = 0; nbytes < 900; nbytes += 7) {
+        make_copy("/bin/echo", nbytes, 0);
+        program = open(copy, O_RDONLY);
+        if (program_image_loader(program, loader, sizeof loader))
+            ck_assert_int_eq(loader[0], '/');
+        close(program);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("program_image");
@@ -99,6 +120,7 @@ int main(void)
     tcase_add_test(tcase, all_of_a_script_is_needed);
     tcase_add_loop_test(tcase, a_file_that_is_cut_off_is_as_long_as_it_is, 0, 6);
     tcase_add_test(tcase, what_cannot_be_looked_at_is_said);
+    tcase_add_test(tcase, a_program_names_its_loader_and_nothing_else_does);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

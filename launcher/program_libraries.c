@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking a program's loader for its libraries; see program_libraries.h:
+ *   find the loader in the program's headers -> run it to list what it would load -> read the list.
+ * With LD_TRACE_LOADED_OBJECTS in the environment glibc's loader lists, as ldd(1) has it, and does not
+ * start the program. Others might, so they are not asked. */
+#include "launcher/program_libraries.h"
+
+#include "launcher/bad_input.h"
+#include "launcher/program_image.h"
+#include "launcher/spawn.h"
+#include "launcher/text_buffer.h"
+#include "launcher/xalloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A list is not longer, as far as it is read. */
+enum { LIST_MAX = 256 * 1024 };
+
+/* By what the loaders of glibc are called on all machines: ld-linux-x86-64.so.2, ld64.so.2, ld.so.1. */
+static bool is_glibcs(const char *loader)
+{
+    const char *slash = strrchr(loader, '/'), *name = slash ? slash + 1 : loader;
+    return strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld64.so.", 8) == 0 ||
+           strncmp(name, "ld.so.", 6) == 0;
+}
+
+/* Such a program ignores LD_LIBRARY_PATH, and its loader, run by us, would not. */
+static bool has_more_rights(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) < 0 || (status.st_mode & (S_ISUID | S_ISGID)) ||
+           fgetxattr(fd, "security.capability", NULL, 0) > 0;
+}
+
+/* True if there is one that can be asked. */
+static bool find_loader(const char *path, char *loader, size_t size)
+{
+    int fd = *path == '-' ? -1 : open(path, O_RDONLY | O_CLOEXEC); /* "-x" would be its option */
+    bool found = fd >= 0 && !has_more_rights(fd) && program_image_loader(fd, loader, size) &&
+                 is_glibcs(loader);
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Reads to the end; false if that does not come in time. */
+static bool read_list(int fd, struct text_buffer *list, uint32_t timeout_ms)
+{
+    uint64_t deadline_ms = now_ms() + timeout_ms;
+    char bytes[4096];
+    while (list->length < LIST_MAX) {
+        uint64_t now = now_ms();
+        struct pollfd ready = { .fd = fd, .events = POLLIN };
+        int rc = now < deadline_ms ? poll(&ready, 1, (int)(deadline_ms - now)) : 0;
+        if (rc < 0 && errno == EINTR)
+            continue;
+        ssize_t n = rc > 0 ? read(fd, bytes, sizeof bytes) : -1;
+        if (n <= 0)
+            return n == 0;
+        text_buffer_put(list, bytes, (size_t)n);
+    }
+    return false;
+}
+
+/* The environment with LD_TRACE_LOADED_OBJECTS, and without what makes the loader say more. The array
+ * is to be freed, its texts are borrowed. */
+static char **listing_environment(char *const *envp)
+{
+    static char listing[] = "LD_TRACE_LOADED_OBJECTS=1";
+    size_t count = 0, kept = 0;
+    while (envp[count])
+        count++;
+    char **own = xcalloc(count + 2, sizeof *own);
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(envp[i], "LD_TRACE_", 9) != 0 && strncmp(envp[i], "LD_DEBUG", 8) != 0 &&
+            strncmp(envp[i], "LD_WARN=", 8) != 0 && strncmp(envp[i], "LD_VERBOSE=", 11) != 0)
+            own[kept++] = envp[i];
+    own[kept] = listing;
+    return own;
+}
+
+static bool start_loader(const char *loader, const char *path, char *const *envp,
+                         const int stdio[3], struct spawned *spawned)
+{
+    char *argv[] = { xstrdup(loader), xstrdup(path), NULL };
+    char **own = listing_environment(envp);
+    struct spawn_request request = {
+        .path = loader,
+        .argv = argv,
+        .envp = own,
+        .stdio = { stdio[0], stdio[1], stdio[2] },
+        .death_signal = SIGKILL,
+    };
+    bool started = spawn_start(&request, spawned, NULL) == HVD_OK;
+    if (started && spawn_confirm(spawned) != 0) {
+        waitpid(spawned->pid, NULL, 0);
+        started = false;
+    }
+    free(own);
+    free(argv[0]);
+    free(argv[1]);
+    return started;
+}
+
+/* What the loader says of the program, or nothing. */
+static void list_libraries(const char *loader, const char *path, char *const *envp,
+                           uint32_t timeout_ms, struct text_buffer *list)
+{
+    struct spawned spawned;
+    int fds[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0)
+        return;
+    if (pipe2(fds, O_CLOEXEC) < 0) {
+        close(null);
+        return;
+    }
+    bool started = start_loader(loader, path, envp, (int[]){ null, fds[1], null }, &spawned);
+    close(fds[1]);
+    close(null);
+    if (started && !read_list(fds[0], list, timeout_ms)) {
+        kill(spawned.pid, SIGKILL); /* and whoever waits for all children waits for it */
+        list->length = 0;
+    } else if (started) {
+        waitpid(spawned.pid, NULL, 0);
+    }
+    close(fds[0]);
+}
+
+/* The line without its end, "\tlibhvd.so.0 => not found". */
+static void read_line(struct program_libraries *libraries, const char *line, size_t length)
+{
+    static const char lost[] = " => not found";
+    const size_t tail = sizeof lost - 1;
+    size_t blanks = strspn(line, " \t");
+    if (length < blanks + tail || memcmp(line + length - tail, lost, tail) != 0)
+        return;
+    struct shown shown;
+    const char *name = show_token(&shown, line + blanks, length - tail - blanks);
+    if (libraries->count++ == 0)
+        snprintf(libraries->missing, sizeof libraries->missing, "%.*s", LIBRARY_NAME_SIZE - 1, name);
+}
+
+void program_libraries_look(struct program_libraries *libraries, const char *path,
+                            char *const *envp, uint32_t timeout_ms)
+{
+    struct text_buffer list = { 0 };
+    char loader[PATH_MAX];
+    *libraries = (struct program_libraries){ 0 };
+    if (!find_loader(path, loader, sizeof loader))
+        return;
+    list_libraries(loader, path, envp, timeout_ms, &list);
+    text_buffer_put_string(&list, "\n");
+    char *text = text_buffer_take(&list);
+    for (char *at = text; *at; at += strcspn(at, "\n") + 1)
+        read_line(libraries, at, strcspn(at, "\n"));
+    free(text);
+}
+
+bool program_libraries_tell(const struct program_libraries *libraries, const char *program,
+                            char *text, size_t size)
+{
+    char more[32] = "";
+    struct shown shown;
+    if (libraries->count > 1)
+        snprintf(more, sizeof more, " and %d more", libraries->count - 1);
+    snprintf(text, size,
+             "'%s' needs %s%s, not found here: link it with -Wl,-rpath,DIR, give -x "
+             "LD_LIBRARY_PATH=DIR, or run ldconfig",
+             show_token(&shown, program, strlen(program)), libraries->missing, more);
+    return libraries->count > 0;
+}
