@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of hvdrun's end of one agent: it is reached, described, watched, told to stop, hung up
  * on; see job_host.h. What is said to it first is in job_host_describe.c, what it says in
- * job_host_frames.c. */
+ * job_host_frames.c, how long it may say nothing in job_host_silence.c. */
 #include "launcher/job_host_impl.h"
 
 #include "launcher/exit_status.h"
@@ -15,20 +15,10 @@
 
 enum { RELAY_PIECE = 256 * 1024 };
 
-/* What may wait for an agent that does not read it: so much, and the largest answer for each of its
- * ranks, which may all ask for the same at once. */
-enum { QUEUE_MIB = 64, QUEUE_RANK_MIB = 5 };
-
 void job_host_send_empty(struct job_host *host, uint16_t type)
 {
     frame_link_begin(&host->link, type);
     frame_link_send(&host->link);
-}
-
-/* Two heartbeats of five have been missed. */
-static uint64_t worth_telling_ms(const struct job_host *host)
-{
-    return host->options->silence_ms * (uint64_t)2 / 5;
 }
 
 static void on_bytes(void *context)
@@ -36,7 +26,8 @@ static void on_bytes(void *context)
     struct job_host *host = context;
     uint64_t now_ms = uv_now(host->loop);
     silence_heard(&host->silence, now_ms);
-    link_history_heard(&host->history, worth_telling_ms(host), now_ms);
+    host->starved = false;
+    link_history_heard(&host->history, job_host_worth_telling_ms(host), now_ms);
 }
 
 static void on_everything_closed(void *context)
@@ -75,10 +66,10 @@ static void enter_lost(struct job_host *host, int status)
 {
     host->phase = HOST_LOST;
     host->lost_status = status;
-    link_history_lost(&host->history, worth_telling_ms(host), uv_now(host->loop));
+    link_history_lost(&host->history, job_host_worth_telling_ms(host), uv_now(host->loop));
 }
 
-static void lose(struct job_host *host, int status, const char *reason)
+void job_host_lose(struct job_host *host, int status, const char *reason)
 {
     enter_lost(host, status);
     snprintf(host->lost_reason, sizeof host->lost_reason, "%s", reason);
@@ -98,7 +89,7 @@ static void on_link_end(void *context, const struct err *err)
     snprintf(text, sizeof text, "%.400s%s", err->code == HVD_OK ? "" : err->text,
              stray ? "; is the hvdagent there of another version?" : "");
     if (host->phase < HOST_DONE)
-        lose(host, status, text);
+        job_host_lose(host, status, text);
     if (host->agent == 0 || host->agent_ended)
         hang_up(host);
     if (host->agent == 0)
@@ -196,26 +187,20 @@ static bool is_open(const struct job_host *host)
     return host->linked && !host->link.ended && host->phase != HOST_LOST;
 }
 
-static bool is_watched(const struct job_host *host)
+bool job_host_is_watched(const struct job_host *host)
 {
     return host->phase >= HOST_DESCRIBING && host->phase < HOST_DONE;
 }
 
 void job_host_beat(struct job_host *host)
 {
-    if (!is_watched(host))
+    if (!job_host_is_watched(host))
         return;
     uint64_t now_us = uv_hrtime() / 1000;
     if (host->unanswered++ == 0)
         host->unanswered_us = now_us;
     wire_put_u64(frame_link_begin(&host->link, AGENT_HEARTBEAT), now_us);
     frame_link_send(&host->link);
-}
-
-uint64_t job_host_silent_ms(const struct job_host *host)
-{
-    uint64_t silent_ms = silence_lasts_ms(&host->silence, uv_now(host->loop));
-    return host->phase == HOST_RUNNING && silent_ms >= worth_telling_ms(host) ? silent_ms : 0;
 }
 
 int job_host_waiting_rank(const struct job_host *host)
@@ -235,43 +220,6 @@ bool job_host_rank_is_stopped(const struct job_host *host, int rank)
 bool job_host_is_starting(const struct job_host *host)
 {
     return host->phase == HOST_RUNNING && job_host_waiting_rank(host) >= 0;
-}
-
-/* What an agent does before its ranks run may block it, as a file system of the network does. */
-static bool may_be_silent(const struct job_host *host)
-{
-    return !host->stopping && (host->phase == HOST_DESCRIBING || job_host_is_starting(host));
-}
-
-/* Whoever asks the rendezvous there, and reads no answers, must not fill our memory. */
-static void look_at_queue(struct job_host *host)
-{
-    size_t limit = ((size_t)QUEUE_MIB + QUEUE_RANK_MIB * (size_t)host->where->local_size) << 20;
-    if (is_watched(host) && frame_link_queued(&host->link) > limit)
-        lose(host, STATUS_HOST_LOST, "the agent does not read what it is sent");
-}
-
-/* On a slow network large answers are on their way for longer than a host may be silent. */
-static bool has_read(struct job_host *host)
-{
-    bool waits, was_behind = host->behind;
-    uint64_t before = host->taken;
-    host->taken = frame_link_written(&host->link, &waits);
-    host->behind = waits;
-    return was_behind && host->taken != before;
-}
-
-void job_host_look(struct job_host *host)
-{
-    char text[80];
-    if (is_watched(host) && (has_read(host) || may_be_silent(host)))
-        silence_heard(&host->silence, uv_now(host->loop));
-    look_at_queue(host);
-    if (!is_watched(host) || !silence_look(&host->silence, uv_now(host->loop)))
-        return;
-    snprintf(text, sizeof text, "no sign of life for %.3g s (--heartbeat-timeout)",
-             (double)host->options->silence_ms / 1000);
-    lose(host, STATUS_HOST_LOST, text);
 }
 
 static void on_given_up(void *context)
@@ -378,7 +326,7 @@ uint64_t job_host_time(const struct job_host *host, uint64_t agent_us, uint64_t 
 
 bool job_host_has_read(const struct job_host *host, uint64_t until_us)
 {
-    return !is_watched(host) || host->echoed_us >= until_us;
+    return !job_host_is_watched(host) || host->echoed_us >= until_us;
 }
 
 void job_host_close(struct job_host *host, void (*on_closed)(void *context), void *context)

@@ -101,6 +101,8 @@ struct job_host {
     struct silence silence;      /* since something came, or something that waited was taken */
     uint64_t taken;              /* bytes that had left for the agent at the last look */
     bool behind;                 /* and more was waiting */
+    uint64_t acknowledged;       /* as reach_acknowledged() had it at the last look */
+    bool starved;                /* silent for too long, excused, and that was told */
     struct peer_clock clock;     /* the agent's uv_hrtime() */
     int nnotes;                  /* that it has sent */
     int unanswered;              /* heartbeats since one was answered */

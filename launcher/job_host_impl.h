@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvdrun's end of an agent from inside: what its three files share. */
+/* hvdrun's end of an agent from inside: what its files share. */
 #ifndef LAUNCHER_JOB_HOST_IMPL_H
 #define LAUNCHER_JOB_HOST_IMPL_H
 
@@ -7,6 +7,15 @@
 
 /* job_host.c: a frame without a body. */
 void job_host_send_empty(struct job_host *host, uint16_t type);
+
+/* job_host.c: no more is to be heard of it, and why. */
+void job_host_lose(struct job_host *host, int status, const char *reason);
+
+/* job_host.c: must it give signs of life? */
+bool job_host_is_watched(const struct job_host *host);
+
+/* job_host_silence.c: a silence that people want to know of, two heartbeats of five. */
+uint64_t job_host_worth_telling_ms(const struct job_host *host);
 
 /* job_host_describe.c: everything up to PREPARE. */
 void job_host_describe(struct job_host *host, const struct job_options *options);

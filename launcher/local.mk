@@ -45,6 +45,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/job_host.c launcher/job_host.h launcher/job_host_impl.h \
 	launcher/job_host_describe.c \
 	launcher/job_host_frames.c \
+	launcher/job_host_silence.c \
 	launcher/job_impl.h \
 	launcher/job_lost.c \
 	launcher/job_output.c launcher/job_output.h \
@@ -117,6 +118,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/stop_plan.c launcher/stop_plan.h \
 	launcher/strays.c launcher/strays.h \
 	launcher/string_list.c launcher/string_list.h \
+	launcher/tcp_acknowledged.c launcher/tcp_acknowledged.h \
 	launcher/text_buffer.c launcher/text_buffer.h \
 	launcher/uv_must.c launcher/uv_must.h \
 	launcher/worker_environment.c launcher/worker_environment.h \

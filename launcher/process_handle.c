@@ -40,6 +40,14 @@ bool process_read(struct process *process, int proc, const char *name)
     return parse_stat(process, stat);
 }
 
+char process_state(pid_t pid)
+{
+    struct process process;
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    return (char)(process_read(&process, AT_FDCWD, path) ? process.state : 0);
+}
+
 bool process_handle_open(struct process_handle *handle, pid_t pid)
 {
     *handle = (struct process_handle){ pid, pidfd_open(pid, 0) };

@@ -26,6 +26,9 @@ struct process {
  */
 bool process_read(struct process *process, int proc, const char *name);
 
+/* Its state: 'R', 'S', 'D', 'T' and so on; 0 if that is not known. */
+char process_state(pid_t pid);
+
 struct process_handle {
     pid_t pid;
     int fd; /* -1: signals go to the number */

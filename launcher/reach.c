@@ -352,6 +352,12 @@ const char *reach_end_text(const struct reach *reach)
     return reach->end_text;
 }
 
+uint64_t reach_acknowledged(const struct reach *reach)
+{
+    bool knows = reach->phase == REACH_REACHED && reach->way && reach->way->acknowledged;
+    return knows && reach->way_state ? reach->way->acknowledged(reach->way_state) : 0;
+}
+
 void reach_close(struct reach *reach, void (*on_closed)(void *context), void *context)
 {
     if (!reach)

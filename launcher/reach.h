@@ -92,6 +92,11 @@ struct reach *reach_start(struct reach_pool *pool, const struct reach_target *ta
  * 198.51.100.11 port 22: connection reset"; "" if it does not. Valid until reach_close(). */
 const char *reach_end_text(const struct reach *reach);
 
+/* How many bytes of what was sent to a host that was reached its kernel has acknowledged: more than
+ * at the last call if it is there, whatever becomes of its processes. 0 if the way does not know: only
+ * libssh2 has a connection of its own. */
+uint64_t reach_acknowledged(const struct reach *reach);
+
 /* Gives up, or hangs up. Nothing is called any more but `on_closed`, later, which may be NULL. A
  * local process that stands for a host is not killed: its stream ends. NULL is fine. */
 void reach_close(struct reach *reach, void (*on_closed)(void *context), void *context);

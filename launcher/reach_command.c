@@ -312,4 +312,4 @@ static void close_command(void *way)
     uv_timer_start(&command->timer, on_grace_over, GIVEN_UP_GRACE_MS, 0);
 }
 
-const struct reach_way reach_command_way = { "command", open_command, close_command };
+const struct reach_way reach_command_way = { "command", open_command, close_command, NULL };

@@ -120,4 +120,4 @@ static void close_local(void *way)
     uv_close((uv_handle_t *)&local->turn, on_closed);
 }
 
-const struct reach_way reach_local_way = { "local", open_local, close_local };
+const struct reach_way reach_local_way = { "local", open_local, close_local, NULL };

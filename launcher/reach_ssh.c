@@ -18,6 +18,7 @@
 #include "launcher/ssh_pump.h"
 #include "launcher/ssh_texts.h"
 #include "launcher/ssh_trust.h"
+#include "launcher/tcp_acknowledged.h"
 #include "launcher/uv_must.h"
 #include "launcher/xalloc.h"
 
@@ -371,4 +372,10 @@ static void close_ssh(void *state)
     uv_close((uv_handle_t *)&way->turn, on_closed);
 }
 
-const struct reach_way reach_ssh_way = { "ssh", open_ssh, close_ssh };
+static uint64_t acknowledged_ssh(const void *state)
+{
+    const struct ssh_way *way = state;
+    return way->session ? tcp_acknowledged(ssh_session_socket(way->session)) : 0;
+}
+
+const struct reach_way reach_ssh_way = { "ssh", open_ssh, close_ssh, acknowledged_ssh };

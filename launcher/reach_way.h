@@ -29,6 +29,10 @@ struct reach_way {
      * loop: the last call that is made. Called once for each open(), also when the way has failed or
      * ended, and never from inside one of the calls below. */
     void (*close)(void *way);
+
+    /* After reach_way_opened(): bytes that the kernel of the host has acknowledged so far. NULL: it
+     * does not know. */
+    uint64_t (*acknowledged)(const void *way);
 };
 
 extern const struct reach_way reach_local_way, reach_ssh_way, reach_command_way;

@@ -15,6 +15,8 @@ enum { SILENCE_LOOK_MS = 250, SILENCE_LATE_MS = 500 };
 struct silence {
     uint64_t limit_ms; /* 0: there is none */
     uint64_t heard_ms, looked_ms;
+    uint64_t excused_ms; /* the last excuse; counts if it came after what was heard */
+    uint64_t longest_ms; /* and goes so far; 0: as far as it likes */
     bool paused;
 };
 
@@ -23,6 +25,10 @@ void silence_start(struct silence *silence, uint64_t limit_ms, uint64_t now_ms);
 
 /* Something has come from the other side. */
 void silence_heard(struct silence *silence, uint64_t now_ms);
+
+/* Something else shows that the other side is there and cannot answer: it gets the whole time again,
+ * but all in all no more than `longest_ms` from the last time it was heard, if that is not 0. */
+void silence_excuse(struct silence *silence, uint64_t longest_ms, uint64_t now_ms);
 
 /* Silence is in order until silence_resume(), which gives the whole time again. */
 void silence_pause(struct silence *silence);

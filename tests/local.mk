@@ -347,6 +347,7 @@ unit_tests += \
 	tests/unit/stdin_reader_test \
 	tests/unit/stop_plan_test \
 	tests/unit/strays_test \
+	tests/unit/tcp_acknowledged_test \
 	tests/unit/tcp_address_test \
 	tests/unit/tcp_connection_test \
 	tests/unit/tcp_port_test \

@@ -33,7 +33,7 @@ const struct fault faults[] = {
       .exit_status = 68, .line = LOST, .local_ms = 2000, .hosts_ms = 7000 },
     { .name = "agent-stop", .rows = "F28", .victim = MEMBER_AGENT, .signum = SIGSTOP,
       .running_only = true, .slow = true,
-      .exit_status = 68, .line = LOST, .local_ms = 7000, .hosts_ms = 9000 },
+      .exit_status = 68, .line = LOST, .local_ms = 7000, .hosts_ms = 34000 },
     { .name = "keeper-kill", .rows = "F10", .victim = MEMBER_KEEPER, .signum = SIGKILL,
       .hosts_only = true, .remote_only = true,
       .exit_status = 68, .line = LOST, .local_ms = 0, .hosts_ms = 7000 },

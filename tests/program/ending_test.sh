@@ -137,6 +137,14 @@ stop_with INT
 is "F31: even if the agent is stopped" 130 "$status"
 ok "and then too nothing is left" until_true no_survivors
 
+start "$HVDRUN" --grace 1 --heartbeat-timeout 1 -np 2 "$ACT" text 'up\n' stay
+until_said '\[0\].*up' && until_said '\[1\].*up'
+pkill -STOP -P "$pid" hvdagent
+finish_job
+is "F28: an agent of this machine that is stopped is lost" 68 "$status"
+like "and that is said" '^hvdrun: FAILED on localhost: host lost: .*no sign of life for 1 s \(--heartbeat-timeout\): it is stopped; ' "$tmp/err"
+ok "and nothing is left of what it ran" until_true no_survivors
+
 # A reader who does not read must not keep a job from being stopped.
 mkfifo "$tmp/fifo"
 new_job
@@ -203,7 +211,7 @@ ok "and all of it ends" until_true no_survivors
 # An agent that does not answer holds up the stop of hvdrun itself for a second.
 start "$HVDRUN" --grace 1 -np 2 "$ACT" text 'up\n' stay
 until_said '\[0\].*up' && until_said '\[1\].*up'
-pkill -STOP -P "$(pgrep -P "$pid" hvdagent)" hvdagent
+pkill -STOP -P "$pid" hvdagent
 kill -TSTP "$pid"
 stop_with TERM
 is "F32: SIGTERM while hvdrun is about to stop itself ends the job, without SIGCONT" 143 "$status"

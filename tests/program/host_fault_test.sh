@@ -66,14 +66,28 @@ for p in $(job_pids 'hvdrun*') $(agents 0 | cut -d' ' -f2); do kill -KILL "$p"; 
 finish_job
 clean "hvdrun and all of its own host's hvdagent are killed: nothing is left on the others"
 
-start_world "$idle"
+start_world "$idle" --heartbeat-timeout 1
 stopped=$(agents 1 | cut -d' ' -f2)
 # shellcheck disable=SC2086  # pids
 kill -STOP $stopped
 host_lost "hvdagent is stopped"
+like "after six times the time, because the host acknowledged" 'no sign of life for 6 s \(--heartbeat-timeout\), though the host' "$tmp/err"
 # shellcheck disable=SC2086
 kill -CONT $stopped
 clean "and when it goes on nothing is left"
+
+start_world "$WORLD init barriers 3 print up wait $tmp/fed barriers 10 shutdown" --heartbeat-timeout 2
+stopped=$(agents 1 | cut -d' ' -f2)
+# shellcheck disable=SC2086  # pids
+kill -STOP $stopped
+ok "an agent that does not answer on a host that acknowledges is told of" \
+    until_said 'no sign of life from its agent for [0-9.]+ s, but the host acknowledges' "$tmp/err"
+# shellcheck disable=SC2086
+kill -CONT $stopped
+: >"$tmp/fed"
+finish_job
+is "F28: and if it answers again the job goes on" 0 "$status"
+clean "nothing is left"
 
 start_world "$WORLD init barriers 3 print up wait $tmp/go barriers 10 shutdown" --heartbeat-timeout 3
 signal_hvdrun TSTP

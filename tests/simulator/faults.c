@@ -120,16 +120,26 @@ static void fire(void *context)
             fault->effect == NOTHING ? "there is nobody to befall" : "it befalls");
 }
 
+enum { APART_ONCE_IN = 20 };
+
+static const struct sim_fault_kind *draw_kind(void)
+{
+    int count = sim_fault_kind_count - sim_fault_kinds_apart;
+    int index = (int)sim_dice((uint32_t)count);
+    if (sim_dice_apart(APART_ONCE_IN) == 0)
+        index = count + (int)sim_dice_apart((uint32_t)sim_fault_kinds_apart);
+    return &sim_fault_kinds[index];
+}
+
 void sim_faults_draw(void)
 {
     nfaults = sim_once_in(16) ? 0 : 1 + (int)sim_dice(FAULTS_MAX);
 
     for (int i = 0; i < nfaults; i++) {
         struct sim_fault *fault = &faults[i];
-        *fault =
-            (struct sim_fault){ .kind = &sim_fault_kinds[sim_dice((uint32_t)sim_fault_kind_count)],
-                                .rank = (int)sim_dice((uint32_t)world.nranks),
-                                .host = (int)sim_dice((uint32_t)world.nhosts) };
+        *fault = (struct sim_fault){ .kind = draw_kind(),
+                                     .rank = (int)sim_dice((uint32_t)world.nranks),
+                                     .host = (int)sim_dice((uint32_t)world.nhosts) };
         if (fault->kind->prepare)
             fault->kind->prepare(fault);
         uint64_t at_us = sim_once_in(3) ? sim_dice(300000) : sim_dice(1300000);

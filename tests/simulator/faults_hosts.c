@@ -16,7 +16,8 @@ static bool is_starting(const struct sim_host *host)
     return false;
 }
 
-static enum sim_effect lost(struct sim_fault *fault, struct sim_host *host)
+static enum sim_effect lost_within(struct sim_fault *fault, struct sim_host *host,
+                                   uint64_t within_ms)
 {
     host->lost = true;
     sim_fault_allow(fault, STATUS_HOST_LOST);
@@ -24,8 +25,13 @@ static enum sim_effect lost(struct sim_fault *fault, struct sim_host *host)
     if (fault->starting)
         sim_fault_allow(fault, STATUS_TIMEOUT);
     else
-        sim_must_learn(LEARN_OF_HOST_MS);
+        sim_must_learn(within_ms);
     return sim_must_if(sim_host_has_ranks(host));
+}
+
+static enum sim_effect lost(struct sim_fault *fault, struct sim_host *host)
+{
+    return lost_within(fault, host, LEARN_OF_HOST_MS);
 }
 
 /* What is cut off may have said its last word before. */
@@ -82,14 +88,41 @@ enum sim_effect sim_fire_kill_both(struct sim_fault *fault)
     return effect;
 }
 
+/* So much longer than another may a host be silent whose kernel acknowledges. */
+enum { ACKNOWLEDGED_MS = 25000 };
+
 enum sim_effect sim_fire_stop_agent(struct sim_fault *fault)
 {
     struct sim_host *host = sim_fault_host(fault);
     if (!host || !host->agent->alive)
         return NOTHING;
-    enum sim_effect effect = lost(fault, host);
+    bool acknowledges = host->way == WAY_SSH;
+    enum sim_effect effect =
+        lost_within(fault, host, LEARN_OF_HOST_MS + (acknowledges ? ACKNOWLEDGED_MS : 0));
+    if (acknowledges) /* who waits for its ranks may give up first */
+        sim_fault_allow(fault, STATUS_TIMEOUT);
     sim_kill(host->agent, SIGSTOP);
     return effect;
+}
+
+static void feed(void *context)
+{
+    sim_starve(context, false);
+}
+
+/* For longer than --heartbeat-timeout, and not so long that a host which acknowledges is lost. */
+enum sim_effect sim_fire_starve_agent(struct sim_fault *fault)
+{
+    struct sim_host *host = sim_fault_host(fault);
+    if (!host || !host->agent->alive || host->way == WAY_COMMAND)
+        return NOTHING;
+    if (sim_faults_are_two()) { /* when the job is stopped the agent may not end in time */
+        host->lost = true;
+        sim_fault_allow(fault, STATUS_HOST_LOST);
+    }
+    sim_starve(host->agent, true);
+    sim_after(NULL, SIM_MS(6000) + sim_dice_apart(6000000), feed, host->agent);
+    return MAY;
 }
 
 enum sim_effect sim_fire_cut_link(struct sim_fault *fault)

@@ -38,7 +38,7 @@ struct sim_fault_kind {
 };
 
 extern const struct sim_fault_kind sim_fault_kinds[];
-extern const int sim_fault_kind_count;
+extern const int sim_fault_kind_count, sim_fault_kinds_apart; /* all of them; the last ones */
 
 /* ---- faults.c ---- */
 
@@ -87,6 +87,7 @@ enum sim_effect sim_fire_power(struct sim_fault *fault);
 enum sim_effect sim_fire_reader_gone(struct sim_fault *fault);
 enum sim_effect sim_fire_signal(struct sim_fault *fault);
 enum sim_effect sim_fire_slow_reader(struct sim_fault *fault);
+enum sim_effect sim_fire_starve_agent(struct sim_fault *fault);
 enum sim_effect sim_fire_stop_agent(struct sim_fault *fault);
 enum sim_effect sim_fire_stop_for_good(struct sim_fault *fault);
 enum sim_effect sim_fire_stop_launcher(struct sim_fault *fault);

@@ -46,7 +46,7 @@ const struct sim_fault_kind sim_fault_kinds[] = {
     { .sentence = "F28: an agent that is stopped loses its host",
       .fire = sim_fire_stop_agent,
       .words = "host lost: ",
-      .bound_ms = 20000 },
+      .bound_ms = 48000 },
     { .sentence = "F29: a launcher that is suspended goes on with its job",
       .fire = sim_fire_suspend,
       .bound_ms = 35000 },
@@ -119,5 +119,10 @@ const struct sim_fault_kind sim_fault_kinds[] = {
       .fire = sim_fire_end_agent,
       .words = "host lost: ",
       .bound_ms = 15000 },
+    /* From here on drawn apart, so that the seeds that are kept stay what they are. */
+    { .sentence = "F28: an agent that is starved loses nothing",
+      .fire = sim_fire_starve_agent,
+      .bound_ms = 35000 },
 };
 const int sim_fault_kind_count = sizeof sim_fault_kinds / sizeof *sim_fault_kinds;
+const int sim_fault_kinds_apart = 1;

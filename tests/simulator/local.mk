@@ -42,7 +42,7 @@ tests_simulator_simulate_LDADD = src/libhvdrun.la launcher/liblauncher.la rendez
 	$(SODIUM_LIBS) $(UV_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS) $(HWLOC_LIBS)
 simulated_memory = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free,--wrap=strdup,--wrap=strndup
 simulated_calls = -Wl,--wrap=close,--wrap=fcntl,--wrap=open,--wrap=fstat,--wrap=pipe2,--wrap=chdir,--wrap=umask,--wrap=kill \
-	-Wl,--wrap=getpid,--wrap=waitpid,--wrap=interfaces_read
+	-Wl,--wrap=getpid,--wrap=waitpid,--wrap=interfaces_read,--wrap=process_state
 tests_simulator_simulate_LDFLAGS = $(AM_LDFLAGS) $(simulated_memory) $(simulated_calls)
 
 SEEDS = 100000

@@ -239,15 +239,20 @@ void sim_kill_pid(pid_t pid, int signum)
     }
 }
 
+void sim_starve(struct sim_process *process, bool starved)
+{
+    if (!process->alive || process->frozen == starved)
+        return;
+    process->frozen = starved;
+    if (!starved)
+        go_on(process);
+}
+
 void sim_freeze(int host, bool frozen)
 {
-    for (struct sim_process *at = list; at; at = at->next) {
-        if ((host >= 0 && at->host != host) || !at->alive || at->frozen == frozen)
-            continue;
-        at->frozen = frozen;
-        if (!frozen)
-            go_on(at);
-    }
+    for (struct sim_process *at = list; at; at = at->next)
+        if (host < 0 || at->host == host)
+            sim_starve(at, frozen);
 }
 
 pid_t sim_wait(struct sim_process *process, int *status, bool stopped_too)

@@ -73,6 +73,9 @@ void sim_stop_listen(struct sim_process *process);
 /* As kill(2): pid, or -group. */
 void sim_kill_pid(pid_t pid, int signum);
 
+/* The process gets no processor, or gets one again. */
+void sim_starve(struct sim_process *process, bool starved);
+
 /* Of the whole machine, or of all. */
 void sim_freeze(int host, bool frozen);
 

@@ -30,6 +30,7 @@ struct reach {
     struct sim_event *event;
     enum host_step step;
     bool closed;
+    uint64_t acknowledged;
     void (*on_closed)(void *context);
     void *closed_context;
 };
@@ -122,6 +123,18 @@ const char *reach_end_text(const struct reach *reach)
 {
     (void)reach;
     return "";
+}
+
+/* There is always a heartbeat that the kernel of a host which is there acknowledges. */
+uint64_t reach_acknowledged(const struct reach *reach)
+{
+    int host = reach->host->index;
+    bool is_there = reach->host->way == WAY_SSH && !reach->host->vanished &&
+                    !sim_path_is_down(0, host) && !sim_path_is_down(host, 0) &&
+                    !reach->host->keeper->frozen;
+    if (is_there)
+        ((struct reach *)reach)->acknowledged++;
+    return reach->acknowledged;
 }
 
 static void on_closed(void *context)

@@ -3,7 +3,7 @@
 #include "launcher/silence.h"
 #include "tests/support/unit.h"
 
-enum { LIMIT_MS = 5000 };
+enum { LIMIT_MS = 5000, LONGEST_MS = 6 * LIMIT_MS };
 
 static struct silence silence;
 static uint64_t now;
@@ -35,6 +35,47 @@ END_TEST
 START_TEST(whatever_is_heard_begins_it_anew)
 {
     ck_assert(!look_for(LIMIT_MS - SILENCE_LOOK_MS));
+    silence_heard(&silence, now);
+    ck_assert(!look_for(LIMIT_MS - SILENCE_LOOK_MS));
+    ck_assert(look_for(SILENCE_LOOK_MS));
+}
+END_TEST
+
+START_TEST(an_excuse_gives_the_whole_time_again)
+{
+    for (int i = 0; i < 100; i++) {
+        ck_assert(!look_for(LIMIT_MS - SILENCE_LOOK_MS));
+        silence_excuse(&silence, 0, now);
+    }
+    ck_assert(!look_for(LIMIT_MS - SILENCE_LOOK_MS));
+    ck_assert(look_for(SILENCE_LOOK_MS));
+}
+END_TEST
+
+/* Excused at every look. */
+static bool look_excused_for(uint64_t duration_ms)
+{
+    for (uint64_t end = now + duration_ms; now < end;) {
+        silence_excuse(&silence, LONGEST_MS, now);
+        if (look_for(SILENCE_LOOK_MS))
+            return true;
+    }
+    return false;
+}
+
+START_TEST(an_excuse_goes_so_far_and_begins_anew_when_something_is_heard)
+{
+    for (int i = 0; i < 2; i++) {
+        silence_heard(&silence, now);
+        ck_assert(!look_excused_for(LONGEST_MS - SILENCE_LOOK_MS));
+    }
+    ck_assert(look_excused_for(SILENCE_LOOK_MS));
+}
+END_TEST
+
+START_TEST(an_excuse_from_before_something_was_heard_does_not_count)
+{
+    ck_assert(!look_excused_for(LONGEST_MS / 2));
     silence_heard(&silence, now);
     ck_assert(!look_for(LIMIT_MS - SILENCE_LOOK_MS));
     ck_assert(look_for(SILENCE_LOOK_MS));
@@ -97,6 +138,9 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, silence_is_too_long_at_the_limit);
     tcase_add_test(tcase, whatever_is_heard_begins_it_anew);
+    tcase_add_test(tcase, an_excuse_gives_the_whole_time_again);
+    tcase_add_test(tcase, an_excuse_goes_so_far_and_begins_anew_when_something_is_heard);
+    tcase_add_test(tcase, an_excuse_from_before_something_was_heard_does_not_count);
     tcase_add_test(tcase, without_a_limit_it_is_never_too_long);
     tcase_add_test(tcase, a_watch_that_was_frozen_gives_the_whole_time_again);
     tcase_add_test(tcase, nobody_was_silent_while_the_watch_was_frozen);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long an agent may say nothing; see job_host.h.
+ *
+ *   heard -> silent -> starved -> lost;   from silent and starved back to heard
+ *
+ * Silence for as long as --heartbeat-timeout says loses the host, unless something shows that the
+ * agent is there and only does not get to answer:
+ * - On this machine the kernel tells of the agent's end at once, and what state it is in. While it
+ *   wants to run (R) or waits inside the kernel (D), it is waited for without a limit. One that is
+ *   stopped (T) is lost, and so is one that sleeps (S) all the time although there is something to
+ *   read: it hangs.
+ * - The kernel of another machine acknowledges what comes for a process that does not read. While it
+ *   does, the agent has STARVED_TIMES the time. Behind a command (--remote-shell, a jump host)
+ *   nothing is known.
+ *
+ * Priorities are left alone: raising one takes a privilege, and an agent has little to do. */
+#include "launcher/job_host_impl.h"
+
+#include "launcher/exit_status.h"
+#include "launcher/process_handle.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* How often the time of --heartbeat-timeout an agent may be silent whose host acknowledges. */
+enum { STARVED_TIMES = 6 };
+
+/* What may wait for an agent that does not read it: so much, and the largest answer for each of its
+ * ranks, which may all ask for the same at once. */
+enum { QUEUE_MIB = 64, QUEUE_RANK_MIB = 5 };
+
+/* Two heartbeats of five have been missed. */
+uint64_t job_host_worth_telling_ms(const struct job_host *host)
+{
+    return host->options->silence_ms * (uint64_t)2 / 5;
+}
+
+uint64_t job_host_silent_ms(const struct job_host *host)
+{
+    uint64_t silent_ms = silence_lasts_ms(&host->silence, uv_now(host->loop));
+    return host->phase == HOST_RUNNING && silent_ms >= job_host_worth_telling_ms(host) ? silent_ms
+                                                                                       : 0;
+}
+
+/* What an agent does before its ranks run may block it, as a file system of the network does. */
+static bool may_be_silent(const struct job_host *host)
+{
+    return !host->stopping && (host->phase == HOST_DESCRIBING || job_host_is_starting(host));
+}
+
+/* Whoever asks the rendezvous there, and reads no answers, must not fill our memory. */
+static void look_at_queue(struct job_host *host)
+{
+    size_t limit = ((size_t)QUEUE_MIB + QUEUE_RANK_MIB * (size_t)host->where->local_size) << 20;
+    if (job_host_is_watched(host) && frame_link_queued(&host->link) > limit)
+        job_host_lose(host, STATUS_HOST_LOST, "the agent does not read what it is sent");
+}
+
+/* On a slow network large answers are on their way for longer than a host may be silent. */
+static bool has_read(struct job_host *host)
+{
+    bool waits, was_behind = host->behind;
+    uint64_t before = host->taken;
+    host->taken = frame_link_written(&host->link, &waits);
+    host->behind = waits;
+    return was_behind && host->taken != before;
+}
+
+static bool wants_to_run(const struct job_host *host)
+{
+    char state = process_state(host->agent);
+    return state == 'R' || state == 'D';
+}
+
+static bool is_stopped(const struct job_host *host)
+{
+    char state = host->local ? process_state(host->agent) : 0;
+    return state == 'T' || state == 't';
+}
+
+static bool has_acknowledged(struct job_host *host)
+{
+    uint64_t before = host->acknowledged;
+    host->acknowledged = reach_acknowledged(host->reach);
+    return host->acknowledged > before;
+}
+
+static uint64_t longest_ms(const struct job_host *host)
+{
+    return host->local ? 0 : STARVED_TIMES * (uint64_t)host->options->silence_ms;
+}
+
+/* Once for each silence. */
+static void tell_starved(struct job_host *host, uint64_t silent_ms)
+{
+    char text[200];
+    if (host->local)
+        snprintf(text, sizeof text,
+                 "no sign of life from its agent (pid %d) for %.3g s: it does not get a processor, "
+                 "or waits for a disk; the job goes on",
+                 (int)host->agent, (double)silent_ms / 1000);
+    else
+        snprintf(text, sizeof text,
+                 "no sign of life from its agent for %.3g s, but the host acknowledges what it is "
+                 "sent: it has %.3g s in all",
+                 (double)silent_ms / 1000, (double)longest_ms(host) / 1000);
+    host->events->on_note(host->context, host->index, true, text);
+}
+
+/* The bytes that the host acknowledges are looked at each time, so that they are new ones. */
+static void look_for_excuse(struct job_host *host)
+{
+    uint64_t now_ms = uv_now(host->loop);
+    uint64_t silent_ms = silence_lasts_ms(&host->silence, now_ms);
+    bool acknowledged = !host->local && has_acknowledged(host);
+    if (silent_ms < job_host_worth_telling_ms(host) ||
+        !(host->local ? wants_to_run(host) : acknowledged))
+        return;
+    silence_excuse(&host->silence, longest_ms(host), now_ms);
+    if (silent_ms < host->options->silence_ms || host->starved)
+        return;
+    host->starved = true;
+    tell_starved(host, silent_ms);
+}
+
+static void lose_silent(struct job_host *host)
+{
+    char text[160];
+    uint64_t silent_ms = uv_now(host->loop) - host->silence.heard_ms;
+    uint64_t limit_ms = host->options->silence_ms;
+    bool starved = !host->local && host->starved && silent_ms >= longest_ms(host);
+    snprintf(text, sizeof text, "no sign of life for %.3g s (--heartbeat-timeout)%s",
+             (double)(starved ? longest_ms(host) : limit_ms) / 1000,
+             starved            ? ", though the host acknowledged what it was sent"
+             : is_stopped(host) ? ": it is stopped"
+                                : "");
+    job_host_lose(host, STATUS_HOST_LOST, text);
+}
+
+void job_host_look(struct job_host *host)
+{
+    uint64_t now_ms = uv_now(host->loop);
+    if (job_host_is_watched(host) && (has_read(host) || may_be_silent(host)))
+        silence_heard(&host->silence, now_ms);
+    look_at_queue(host);
+    if (!job_host_is_watched(host))
+        return;
+    look_for_excuse(host);
+    if (silence_look(&host->silence, now_ms))
+        lose_silent(host);
+}
