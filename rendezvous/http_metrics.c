@@ -1,15 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /metrics: what Prometheus scrapes. */
+/* GET /metrics: what Prometheus scrapes. First the ranks of all jobs that the client may see are
+ * asked what they have counted, so that nothing is sent while nobody looks. The answer is held until
+ * all have answered, METRICS_ASK_MS at most; of a rank that has not, it has what was known before.
+ * 500 when out of memory. */
 #include "rendezvous/http_route.h"
+#include "rendezvous/hub.h"
 #include "rendezvous/metrics.h"
+
+enum { METRICS_ASK_MS = 1000 };
+
+/* The job whose ranks are told of; NULL: all. */
+static const char *visible_job(const struct http_service *service,
+                               const struct http_exchange *exchange)
+{
+    bool all = exchange->access.level == HTTP_OF_SERVICE || service->meetings->only;
+    return all ? NULL : exchange->access.job;
+}
+
+static void ask_all(struct http_service *service, const char *job, uint64_t now_ms)
+{
+    struct meeting *at;
+    TAILQ_FOREACH(at, &service->meetings->list, link)
+    if (metrics_has_ranks(at, job) && at->connected > 0)
+        hub_ask_meeting(service, at, now_ms); /* without memory: what was known before is told */
+}
+
+/* Joins those that wait for a roll call, as long as one is under way. */
+static bool waits(struct http_service *service, const char *job, struct waiter *waiter)
+{
+    struct meeting *at;
+    TAILQ_FOREACH(at, &service->meetings->list, link)
+    {
+        if (!metrics_has_ranks(at, job) || !roll_call_is_open(&at->roll_call))
+            continue;
+        waiter_join(waiter, &at->watchers);
+        return true;
+    }
+    return false;
+}
 
 bool http_metrics(struct http_service *service, struct http_exchange *exchange,
                   struct http_answer *answer)
 {
-    (void)exchange;
+    const char *job = visible_job(service, exchange);
+    if (exchange->held_until_ms == 0) {
+        ask_all(service, job, exchange->now_ms);
+        exchange->held_until_ms = exchange->now_ms + METRICS_ASK_MS;
+    }
+    if (!exchange->last && waits(service, job, exchange->waiter))
+        return false;
     *answer =
         (struct http_answer){ .status = 200, .type = "text/plain; version=0.0.4; charset=utf-8" };
-    metrics_write(&answer->made, service->metrics, service->meetings);
+    metrics_write(&answer->made, service->metrics, service->meetings, job);
     if (!answer->made.failed)
         return true;
     http_answer_fini(answer);

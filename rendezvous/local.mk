@@ -42,6 +42,8 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/membership_text.c rendezvous/membership_text.h \
 	rendezvous/memory_budget.h \
 	rendezvous/metrics.c rendezvous/metrics.h \
+	rendezvous/metrics_line.h \
+	rendezvous/metrics_ranks.c \
 	rendezvous/metrics_text.c \
 	rendezvous/page/status_html.h \
 	rendezvous/rank_states.c rendezvous/rank_states.h \

@@ -1,21 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What has happened since the start, as numbers, and as Prometheus' text (format 0.0.4).
  *
- * No label has the name of a job, a host or a rank: how many series there are is known before the
- * first job comes (routes times codes, states, kinds), however many jobs a service sees in its
- * life. What concerns one job is said by /v1/jobs. */
+ * Two kinds of series. What the rendezvous itself has done has no label with the name of a job, a
+ * host or a rank: how many series there are is known before the first job comes (routes times codes,
+ * states, kinds), however many jobs a service sees in its life. What the ranks have counted
+ * (lib/base/rank_stats.h) has the label rank, and in a service also job. Only jobs that are not over
+ * have such series, so that a service does not collect them for ever, and only the first
+ * METRICS_RANKS_MAX ranks that have counted anything; hvd_ranks_left_out says how many are missing.
+ * For each operation that a rank has used there are 17 lines of some 100 bytes: 12 MB at most if all
+ * of them use two. What tells of jobs by name is for those that may see the job. */
 #ifndef RENDEZVOUS_METRICS_H
 #define RENDEZVOUS_METRICS_H
 
 #include "lib/base/wire.h"
 #include "rendezvous/http_route.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct meeting;
 struct meetings;
 
-enum { METRICS_ROUTES_MAX = 24, METRICS_CODES_MAX = 24, METRICS_JOIN_BUCKETS = 12 };
+enum {
+    METRICS_ROUTES_MAX = 24,
+    METRICS_CODES_MAX = 24,
+    METRICS_JOIN_BUCKETS = 12,
+    METRICS_RANKS_MAX = 4096
+};
 
 /* What a connection turned out to be. */
 enum metrics_kind { METRICS_STRANGER, METRICS_HTTP, METRICS_WORKER, METRICS_KINDS };
@@ -41,10 +53,16 @@ void metrics_request(struct metrics *metrics, int route, int status);
 /* From a job's first HELLO to its last. */
 void metrics_joined(struct metrics *metrics, uint64_t elapsed_ms);
 
-/* Appends the text: everything above, and of the meetings: jobs by state, workers by state, keys
- * and bytes in the stores. */
+/* Appends the text: everything above, of the meetings jobs by state, workers by state, keys and bytes
+ * in the stores, and what metrics_write_ranks() tells. */
 void metrics_write(struct wire_writer *out, const struct metrics *metrics,
-                   const struct meetings *meetings);
+                   const struct meetings *meetings, const char *job);
+
+/* What the ranks had counted when they were last asked, of the job of that id, or of all (NULL). */
+void metrics_write_ranks(struct wire_writer *out, const struct meetings *meetings, const char *job);
+
+/* Is this job one of them, with ranks that count? */
+bool metrics_has_ranks(const struct meeting *meeting, const char *job);
 
 /* For metrics_write() and tests: the upper bound of a bucket, and the status that column `code`
  * counts, 0 for the last. */

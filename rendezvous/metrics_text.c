@@ -3,6 +3,7 @@
  * those of one family stand together, and no two have the same labels. */
 #include "rendezvous/meetings.h"
 #include "rendezvous/metrics.h"
+#include "rendezvous/metrics_line.h"
 #include "rendezvous/rank_states.h"
 
 #include <inttypes.h>
@@ -11,10 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static void __attribute__((format(printf, 2, 3)))
-put(struct wire_writer *out, const char *format, ...)
+void metrics_line(struct wire_writer *out, const char *format, ...)
 {
-    char line[256]; /* longer than any: names and labels are ours */
+    char line[256];
     va_list args;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
@@ -22,16 +22,16 @@ put(struct wire_writer *out, const char *format, ...)
     wire_put_bytes(out, line, strlen(line));
 }
 
-static void family(struct wire_writer *out, const char *name, const char *type, const char *help)
+void metrics_family(struct wire_writer *out, const char *name, const char *type, const char *help)
 {
-    put(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    metrics_line(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
 static void single(struct wire_writer *out, const char *name, const char *type, const char *help,
                    uint64_t value)
 {
-    family(out, name, type, help);
-    put(out, "%s %" PRIu64 "\n", name, value);
+    metrics_family(out, name, type, help);
+    metrics_line(out, "%s %" PRIu64 "\n", name, value);
 }
 
 void metrics_escape(struct wire_writer *out, const char *value)
@@ -49,18 +49,18 @@ static void put_requests(struct wire_writer *out, const uint64_t requests[METRIC
     for (int code = 0; code < METRICS_CODES_MAX; code++) {
         if (requests[code] == 0)
             continue;
-        put(out, "hvd_http_requests_total{route=\"");
+        metrics_line(out, "hvd_http_requests_total{route=\"");
         metrics_escape(out, route);
         if (metrics_code(code))
-            put(out, "\",code=\"%d\"} %" PRIu64 "\n", metrics_code(code), requests[code]);
+            metrics_line(out, "\",code=\"%d\"} %" PRIu64 "\n", metrics_code(code), requests[code]);
         else
-            put(out, "\",code=\"other\"} %" PRIu64 "\n", requests[code]);
+            metrics_line(out, "\",code=\"other\"} %" PRIu64 "\n", requests[code]);
     }
 }
 
 static void put_http(struct wire_writer *out, const struct metrics *metrics)
 {
-    family(
+    metrics_family(
         out, "hvd_http_requests_total", "counter",
         "Answered HTTP requests by route and status; route \"none\" is no route, or no request.");
     for (int route = 0; route < http_route_count(); route++)
@@ -76,9 +76,11 @@ static void put_connections(struct wire_writer *out, const struct metrics *metri
     single(out, "hvd_connections_turned_away_total", "counter",
            "Strangers dropped for want of room, or when their time was over.",
            metrics->turned_away);
-    family(out, "hvd_connections_open", "gauge", "Connections by what they turned out to be.");
+    metrics_family(out, "hvd_connections_open", "gauge",
+                   "Connections by what they turned out to be.");
     for (int kind = 0; kind < METRICS_KINDS; kind++)
-        put(out, "hvd_connections_open{kind=\"%s\"} %d\n", kinds[kind], metrics->open[kind]);
+        metrics_line(out, "hvd_connections_open{kind=\"%s\"} %d\n", kinds[kind],
+                     metrics->open[kind]);
     single(out, "hvd_received_bytes_total", "counter", "Bytes received on all connections.",
            metrics->received_bytes);
     single(out, "hvd_sent_bytes_total", "counter", "Bytes sent on all connections.",
@@ -90,17 +92,17 @@ static void put_connections(struct wire_writer *out, const struct metrics *metri
 static void put_join(struct wire_writer *out, const struct metrics *metrics)
 {
     uint64_t sum = 0;
-    family(out, "hvd_join_seconds", "histogram", "From a job's first worker to its last.");
+    metrics_family(out, "hvd_join_seconds", "histogram", "From a job's first worker to its last.");
     for (int i = 0; i < METRICS_JOIN_BUCKETS; i++) {
         sum += metrics->join_buckets[i];
-        put(out, "hvd_join_seconds_bucket{le=\"%g\"} %" PRIu64 "\n", metrics_bucket_ms(i) / 1000.0,
-            sum);
+        metrics_line(out, "hvd_join_seconds_bucket{le=\"%g\"} %" PRIu64 "\n",
+                     metrics_bucket_ms(i) / 1000.0, sum);
     }
-    put(out,
-        "hvd_join_seconds_bucket{le=\"+Inf\"} %" PRIu64 "\n"
-        "hvd_join_seconds_sum %.3f\n"
-        "hvd_join_seconds_count %" PRIu64 "\n",
-        metrics->join_count, metrics->join_seconds, metrics->join_count);
+    metrics_line(out,
+                 "hvd_join_seconds_bucket{le=\"+Inf\"} %" PRIu64 "\n"
+                 "hvd_join_seconds_sum %.3f\n"
+                 "hvd_join_seconds_count %" PRIu64 "\n",
+                 metrics->join_count, metrics->join_seconds, metrics->join_count);
 }
 
 /* Of all jobs together. */
@@ -126,26 +128,31 @@ static void put_jobs(struct wire_writer *out, const struct meetings *meetings)
 {
     struct totals totals = { 0 };
     add_up(&totals, meetings);
-    family(out, "hvd_jobs", "gauge", "Jobs by state; those that are over are remembered a while.");
+    metrics_family(out, "hvd_jobs", "gauge",
+                   "Jobs by state; those that are over are remembered a while.");
     for (int state = 0; state <= MEETING_FAILED; state++)
-        put(out, "hvd_jobs{state=\"%s\"} %d\n", meeting_state_name(state), totals.jobs[state]);
-    family(out, "hvd_workers", "gauge", "Workers of these jobs by state.");
+        metrics_line(out, "hvd_jobs{state=\"%s\"} %d\n", meeting_state_name(state),
+                     totals.jobs[state]);
+    metrics_family(out, "hvd_workers", "gauge", "Workers of these jobs by state.");
     for (int state = 0; state < RANK_STATES; state++)
-        put(out, "hvd_workers{state=\"%s\"} %d\n", rank_state_name(state), totals.workers[state]);
+        metrics_line(out, "hvd_workers{state=\"%s\"} %d\n", rank_state_name(state),
+                     totals.workers[state]);
     single(out, "hvd_key_value_keys", "gauge", "Keys in the key-value stores.", totals.keys);
     single(out, "hvd_key_value_bytes", "gauge", "What names and values in them take.",
            totals.bytes);
 }
 
 void metrics_write(struct wire_writer *out, const struct metrics *metrics,
-                   const struct meetings *meetings)
+                   const struct meetings *meetings, const char *job)
 {
     put_jobs(out, meetings);
+    metrics_write_ranks(out, meetings, job);
     put_http(out, metrics);
     put_connections(out, metrics);
     put_join(out, metrics);
     if (metrics->started_ms == 0)
         return;
-    family(out, "hvd_start_time_seconds", "gauge", "When the rendezvous started, since 1970.");
-    put(out, "hvd_start_time_seconds %.3f\n", (double)metrics->started_ms / 1000);
+    metrics_family(out, "hvd_start_time_seconds", "gauge",
+                   "When the rendezvous started, since 1970.");
+    metrics_line(out, "hvd_start_time_seconds %.3f\n", (double)metrics->started_ms / 1000);
 }

@@ -507,6 +507,7 @@ program_tests += \
 	tests/program/missing_test.sh \
 	tests/program/networks_test.sh \
 	tests/program/output_test.sh \
+	tests/program/metrics_test.sh \
 	tests/program/pinn_test.sh \
 	tests/program/libraries_test.sh \
 	tests/program/remote_agent_test.sh \

@@ -104,16 +104,19 @@ static void check_part(struct reading *reading, const char *line, const char *pa
         return;
     }
     char bound[32];
-    if (sscanf(part, "_bucket{le=\"%31[^\"]\"} ", bound) == 1) {
+    const char *le = strstr(part, "le=\"");
+    if (strncmp(part, "_bucket{", 8) == 0 && le && sscanf(le, "le=\"%31[^\"]\"} ", bound) == 1) {
         double at = strtod(bound, NULL);
         if (!(at > reading->bound) || value < reading->bucket)
             complain(reading, "a bucket that does not rise: %s", line);
         reading->bound = at;
         reading->bucket = value;
-    } else if (strncmp(part, "_count ", 7) == 0) {
+    } else if (strncmp(part, "_count", 6) == 0 && strchr(" {", part[6])) {
         if (!isinf(reading->bound) || value != reading->bucket)
             complain(reading, "not what the last bucket says: %s", line);
-    } else if (strncmp(part, "_sum ", 5) != 0)
+        reading->bound = -1; /* of the next labels */
+        reading->bucket = 0;
+    } else if (strncmp(part, "_sum", 4) != 0 || !strchr(" {", part[4]))
         complain(reading, "not a part of a histogram: %s", line);
 }
 

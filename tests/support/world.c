@@ -13,6 +13,7 @@
  *   mismatch          each rank reduces another count: an error on every rank, and it goes on
  *   expect S          the next collective fails with the status of that name; prints its text
  *   barriers N        N barriers
+ *   allreduces N      N allreduces of 4000 bytes
  *   stream F          large allreduces until the file F exists; prints "streaming" once begun
  *   fork              a child's calls fail with HVD_ERR_FORKED and harm nobody
  *   shutdown          hvd_shutdown()
@@ -313,6 +314,14 @@ static void act_swamp(const char *argument)
     free(rows);
 }
 
+static void act_allreduces(const char *argument)
+{
+    float data[1000] = { 0 };
+    for (int i = atoi(argument); i > 0; i--)
+        require(hvd_allreduce("reduced", data, data, 1000, HVD_FLOAT32, HVD_SUM) == HVD_OK,
+                "an allreduce");
+}
+
 static void act_expect(const char *argument)
 {
     static const struct {
@@ -433,6 +442,7 @@ static const struct {
     { "room", act_room, false },
     { "swamp", act_swamp, false },
     { "mismatch", act_mismatch, false },
+    { "allreduces", act_allreduces, true },
     { "expect", act_expect, true },
     { "barriers", act_barriers, true },
     { "stream", act_stream, true },

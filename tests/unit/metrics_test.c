@@ -27,7 +27,7 @@ static void teardown(void)
 static void scrape(void)
 {
     struct wire_writer out = { 0 };
-    metrics_write(&out, &metrics, &meetings);
+    metrics_write(&out, &metrics, &meetings, NULL);
     ck_assert(!out.failed);
     prometheus_read(&seen, (const char *)out.data, out.length);
     ck_assert_str_eq(seen.complaint, "");
@@ -258,6 +258,122 @@ START_TEST(what_is_wrong_is_complained_of)
 }
 END_TEST
 
+/* A job of `size` ranks that runs, of which the first `counting` have been asked. */
+static struct meeting *run(const char *id, int size, int counting)
+{
+    static struct join_report report;
+    struct meeting *meeting = make(id, size);
+    struct err err = { 0 };
+    report.stats = (struct rank_stats){ .uptime_ns = 60000000000, .waiting_ns = 15000000000 };
+    report.stats.operations[STATS_ALLREDUCE] =
+        (struct operation_stats){ 30, 1200, 4500000000, { 10, 0, 5 } };
+    report.stats.operations[STATS_BARRIER] = (struct operation_stats){ 2, 0, 0, { 0 } };
+    report.stats.operations[STATS_BARRIER].buckets[STATS_BUCKETS] = 2;
+    for (int rank = 0; rank < size; rank++)
+        come(meeting, -1, size);
+    ck_assert_int_eq(meeting_seat(meeting, 0, &err), HVD_OK);
+    meeting->connected = size;
+    for (int rank = 0; rank < counting; rank++)
+        meeting_heard(meeting, rank, &report, 1);
+    return meeting;
+}
+
+START_TEST(what_ranks_have_counted_has_their_job_rank_and_operation)
+{
+    setup();
+    run("train", 2, 1);
+    scrape();
+    expect("hvd_collectives_total{job=\"train\",rank=\"0\",operation=\"allreduce\"}", 30);
+    expect("hvd_collectives_total{job=\"train\",rank=\"0\",operation=\"barrier\"}", 2);
+    expect("hvd_collectives_total{job=\"train\",rank=\"0\",operation=\"join\"}", -1);
+    expect("hvd_collectives_total{job=\"train\",rank=\"1\",operation=\"allreduce\"}", -1);
+    expect("hvd_collective_bytes_total{job=\"train\",rank=\"0\",operation=\"allreduce\"}", 1200);
+#define LATENCY(part, more)                                                                        \
+    "hvd_collective_latency_seconds_" part                                                         \
+    "{job=\"train\",rank=\"0\",operation=\"allreduce\"" more "}"
+    expect(LATENCY("bucket", ",le=\"1e-05\""), 10);
+    expect(LATENCY("bucket", ",le=\"3e-05\""), 10);
+    expect(LATENCY("bucket", ",le=\"10\""), 15);
+    expect(LATENCY("bucket", ",le=\"+Inf\""), 15);
+    expect(LATENCY("count", ""), 15);
+    expect(LATENCY("sum", ""), 4.5);
+#undef LATENCY
+    expect("hvd_waiting_seconds_total{job=\"train\",rank=\"0\"}", 15);
+    expect("hvd_rank_uptime_seconds{job=\"train\",rank=\"0\"}", 60);
+    expect("hvd_stalled_ranks{job=\"train\"}", 0);
+    expect("hvd_ranks_left_out", 0);
+    teardown();
+}
+END_TEST
+
+START_TEST(a_job_that_is_over_has_no_series)
+{
+    struct wait_list woken = TAILQ_HEAD_INITIALIZER(woken);
+    setup();
+    struct meeting *meeting = run("train", 1, 1);
+    scrape();
+    expect("hvd_waiting_seconds_total{job=\"train\",rank=\"0\"}", 15);
+    meeting->connected = 0;
+    meeting_close(meeting, &woken, 5);
+    scrape();
+    expect("hvd_waiting_seconds_total{job=\"train\",rank=\"0\"}", -1);
+    teardown();
+}
+END_TEST
+
+START_TEST(who_may_see_one_job_sees_the_ranks_of_that)
+{
+    struct wire_writer out = { 0 };
+    setup();
+    run("mine", 1, 1);
+    run("other", 1, 1);
+    metrics_write(&out, &metrics, &meetings, "mine");
+    ck_assert_ptr_nonnull(memmem(out.data, out.length, "\"mine\"", 6));
+    ck_assert_ptr_null(memmem(out.data, out.length, "\"other\"", 7));
+    wire_writer_fini(&out);
+    teardown();
+}
+END_TEST
+
+START_TEST(a_rank_that_stays_away_stalls_the_others)
+{
+    static struct join_report report;
+    setup();
+    struct meeting *meeting = run("train", 3, 3);
+    report.waits = (struct rank_waits){
+        .count = 1,
+        .keys = { 7 },
+        .set_key = 8,
+        .age_ms = 3000,
+        .nmembers = 1,
+        .members = { { 0, 3 } },
+    };
+    meeting_heard(meeting, 0, &report, 2);
+    meeting_heard(meeting, 2, &report, 2);
+    scrape();
+    expect("hvd_stalled_ranks{job=\"train\"}", 2);
+    teardown();
+}
+END_TEST
+
+/* How large the answer is, and that there is an end to it. */
+START_TEST(series_of_many_ranks_are_bounded)
+{
+    struct wire_writer few = { 0 }, many = { 0 };
+    setup();
+    run("few", 1000, 1000);
+    metrics_write(&few, &metrics, &meetings, NULL);
+    ck_assert_uint_lt(few.length, 1000 * 3500);
+    run("many", 4000, 4000);
+    metrics_write(&many, &metrics, &meetings, NULL);
+    ck_assert_uint_lt(many.length, METRICS_RANKS_MAX * 3500);
+    ck_assert_ptr_nonnull(memmem(many.data, many.length, "\nhvd_ranks_left_out 904\n", 24));
+    wire_writer_fini(&few);
+    wire_writer_fini(&many);
+    teardown();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("metrics");
@@ -274,5 +390,10 @@ int main(void)
     tcase_add_test(tcase, keys_of_all_jobs_are_added_up);
     tcase_add_test(tcase, a_job_that_is_over_has_no_keys);
     tcase_add_test(tcase, labels_are_escaped);
+    tcase_add_test(tcase, what_ranks_have_counted_has_their_job_rank_and_operation);
+    tcase_add_test(tcase, a_job_that_is_over_has_no_series);
+    tcase_add_test(tcase, who_may_see_one_job_sees_the_ranks_of_that);
+    tcase_add_test(tcase, a_rank_that_stays_away_stalls_the_others);
+    tcase_add_test(tcase, series_of_many_ranks_are_bounded);
     return unit_run(suite);
 }
