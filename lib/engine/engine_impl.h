@@ -120,6 +120,7 @@ struct process_set {
     struct negotiation_observer observer;
     struct stall *stall;                 /* once it is ready */
     uint64_t decided_ns;                 /* when something was decided last */
+    uint64_t decisions;                  /* how often something was */
     uint64_t nameless[COLLECTIVE_KINDS]; /* how many of each kind have been submitted */
     int in_flight;                       /* own tensors */
     struct tensor *adding;               /* waits until this set's links are there */
@@ -299,6 +300,8 @@ int set_want_data(struct process_set *set, const int *ranks, int count, struct e
 int set_take_links(struct process_set *set, struct err *err);
 /* Moves what can be moved. 1, 0, or a negative status that breaks the world. */
 int set_move(struct process_set *set, struct err *err);
+/* Puts all that is to be reported into the link to the parent. */
+void set_report(struct process_set *set);
 /* The same to all children. */
 void set_put_down(struct process_set *set, enum tree_frame type, const void *body, size_t nbytes);
 /* Tells the neighbours that `who`, this rank, leaves, or that the world is broken: by the failure of

@@ -1,6 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stall inspector (stall.h) in a process set: what it sees, its messages over the tree, what it
- * wants done. And questions for people, of the sets whose top this rank is. */
+ * wants done. And questions for people, of the sets whose top this rank is.
+ *
+ * Why a deadlock that is told is one. A rank is stuck in a set (is_stuck()) when
+ *   1. each thread of its process waits in a call without a time limit, for a handle that is not done;
+ *   2. all tensors that the rank has in flight have still to be agreed on in this set;
+ *   3. on the top: nothing lies there that could be decided.
+ * Threads are not those that have called the library before, but all that the kernel counts in the
+ * process, less the library's own. So a rank is not stuck while any thread of its own computes, polls,
+ * waits with a time limit, has just come back from a call, well or with an error, has not called the
+ * library yet, or belongs to another library that started it. A thread in hvd_shutdown() or hvd_init()
+ * does not wait for a handle either.
+ *
+ * A rank that is stuck stays so until something is decided in the set: by 1 its program can submit
+ * nothing and nothing else ends its waits, by 2 no other set and no transfer of data can.
+ * When all ranks were stuck in a round, and in another one that began later, and nothing was decided
+ * from the beginning of the first until the end of the second (judge_deadlock() in stall.c), then from
+ * the end of the first round on all of them were stuck at once. What they had submitted by then is on
+ * its way up in front of their answers (send_messages()), so the top has all of it and, by 3, cannot
+ * decide any of it. Nobody will submit anything else.
+ *
+ * What is not proved this way is waited for: a deadlock of programs that have threads of their own which
+ * do not wait, or of ranks that wait in several sets. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/base/log.h"
@@ -30,6 +51,12 @@ static uint64_t last_decision(void *arg)
     return set->decided_ns;
 }
 
+static uint64_t count_decisions(void *arg)
+{
+    const struct process_set *set = arg;
+    return set->decisions;
+}
+
 static void say_doing(void *arg, char *text, size_t size)
 {
     engine_say_doing(arg, text, size);
@@ -49,7 +76,8 @@ static bool all_threads_wait(const struct engine *engine)
            tasks.st_nlink == 2 + waiting + (unsigned)quiet_thread_count();
 }
 
-/* What the program waits for is to be agreed on in this set. */
+/* What the program waits for is to be agreed on in this set, and this rank, if it is the top, holds
+ * nothing back that all have submitted (HOROVOD_CYCLE_TIME). */
 static bool is_stuck(void *arg)
 {
     const struct process_set *set = arg;
@@ -58,7 +86,7 @@ static bool is_stuck(void *arg)
     for (int i = 0; negotiation_waiting(set->negotiation, i, &waiting) > 0; i++)
         own += waiting.own;
     return own > 0 && own == set->engine->flight.in_flight && ready_waiting_count(set) == 0 &&
-           all_threads_wait(set->engine);
+           !negotiation_has_decision(set->negotiation) && all_threads_wait(set->engine);
 }
 
 int inspect_start(struct process_set *set, struct err *err)
@@ -71,7 +99,8 @@ int inspect_start(struct process_set *set, struct err *err)
         .host = set->engine->self.host,
         .check_ns = settings->stall_check ? settings->stall_check_s * 1000000000 : 0,
         .shutdown_ns = settings->stall_check ? settings->stall_shutdown_s * 1000000000 : 0,
-        .view = { see_waiting, count_waiting, last_decision, say_doing, set, is_stuck },
+        .view = { see_waiting, count_waiting, last_decision, say_doing, set, is_stuck,
+                  count_decisions },
     };
     set->stall = stall_create(&options, err);
     return set->stall ? HVD_OK : err->code;
@@ -92,10 +121,12 @@ static void send_messages(struct process_set *set)
     const void *body;
     size_t nbytes;
     while (stall_take(set->stall, &message, &body, &nbytes)) {
-        if (message == STALL_PROBE)
+        if (message == STALL_PROBE) {
             set_put_down(set, TREE_PROBE, body, nbytes);
-        else
-            tree_link_put(&set->up, frames[message], body, nbytes);
+            continue;
+        }
+        set_report(set); /* it came before what is said now */
+        tree_link_put(&set->up, frames[message], body, nbytes);
     }
 }
 

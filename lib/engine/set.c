@@ -115,9 +115,9 @@ void set_destroy(struct process_set *set)
     free(set);
 }
 
-static void report(struct process_set *set)
+void set_report(struct process_set *set)
 {
-    while (negotiation_has_report(set->negotiation)) {
+    while (set->up.link && negotiation_has_report(set->negotiation)) {
         size_t begin = tree_link_begin(&set->up, TREE_REPORT);
         if (!negotiation_report(set->negotiation, &set->up.out)) {
             set->up.out.length = begin;
@@ -181,8 +181,7 @@ static int agree(struct process_set *set, struct err *err)
         int rc = set->engine->directory ? HVD_OK : reach_ask(set, err);
         return rc < 0 ? rc : decide(set, err);
     }
-    if (set->up.link)
-        report(set);
+    set_report(set);
     return 0;
 }
 

@@ -315,5 +315,6 @@ int set_settle(struct process_set *set, struct err *err)
         if ((rc = settle(set, &decision, err)) < 0)
             return rc;
     set->decided_ns = monotonic_tick_ns();
+    set->decisions++;
     return rc;
 }

@@ -39,9 +39,9 @@ struct stall {
 
     /* The question of a deadlock, on top. */
     uint64_t stuck_look_ns; /* when to ask next; 0: when names are overdue */
-    uint64_t
-        stuck_since_ns; /* begin of the round in which everybody was stuck; 0: somebody was not */
-    uint64_t stuck_asked_ns; /* begin of the last round */
+    bool all_were_stuck;    /* in the last round, which began after `decisions` */
+    uint64_t decisions;
+    uint64_t asked_after; /* so many decisions the round began that is under way */
 
     uint64_t warned_ns; /* begin of the round that led to the last warning; 0: never */
     bool aborted;
@@ -189,24 +189,25 @@ static bool is_about_deadlock(const struct stall *stall)
     return stall->rounds[ROUND_OF_INSPECTOR].probe.id & STALL_ASKS_WHO_IS_NOT_STUCK;
 }
 
-/* All have answered, twice, and in all that time nothing was decided: what came in before the first
- * answer would have been. */
+/* All are stuck, twice, and in all that time nothing was decided: what came in before the first
+ * answer would have been. What has come in together with the last answer is not decided yet: then the
+ * top is not stuck any more. */
 static void judge_deadlock(struct stall *stall, uint64_t now_ns)
 {
     const struct stall_options *options = &stall->options;
     const struct stall_round *round = &stall->rounds[ROUND_OF_INSPECTOR];
-    bool all = round->answer.silent.count == 0;
-    if (stall->stuck_since_ns &&
-        options->view.decided_ns(options->view.arg) >= stall->stuck_since_ns)
-        stall->stuck_since_ns = 0;
-    if (all && stall->stuck_since_ns) {
+    bool all = round->answer.silent.count == 0 && stall_self_is_stuck(&options->view);
+    bool still =
+        stall->all_were_stuck && options->view.decisions(options->view.arg) == stall->decisions;
+    if (all && still) {
         stall->aborted = true;
         stall->action = STALL_ABORT;
         stall_deadlock_text(stall->text, sizeof stall->text, &round->probe.names, &round->answer,
                             options->world_ranks);
         return;
     }
-    stall->stuck_since_ns = all ? stall->stuck_asked_ns : 0;
+    stall->all_were_stuck = all;
+    stall->decisions = stall->asked_after;
     stall->stuck_look_ns = now_ns + (all ? STUCK_AGAIN_NS : STUCK_LATER_NS);
 }
 
@@ -288,7 +289,7 @@ static void ask_who_is_not_stuck(struct stall *stall, uint64_t now_ns)
         return;
     probe->id = stall_round_next_id(probe->id, ROUND_OF_INSPECTOR) | STALL_ASKS_WHO_IS_NOT_STUCK;
     probe->budget_ms = STUCK_BUDGET_MS;
-    stall->stuck_asked_ns = now_ns;
+    stall->asked_after = stall->options.view.decisions(stall->options.view.arg);
     overdue_names(&stall->overdue, &probe->names, now_ns, 0);
     begin_round(stall, ROUND_OF_INSPECTOR, now_ns);
     stall->asked_ns = asked_ns;

@@ -68,7 +68,8 @@ struct stall_view {
     int (*waiting)(void *arg, int index, struct waiting *waiting);
     int (*waiting_count)(void *arg);
 
-    /* When something was decided in this set last; 0: never. */
+    /* When something was decided in this set last; 0: never. It may be a tick of the clock too early:
+     * how often it was tells whether anything was meanwhile. */
     uint64_t (*decided_ns)(void *arg);
 
     /* What this rank's program is doing, as seen from here: one short line (160 bytes are plenty),
@@ -77,9 +78,12 @@ struct stall_view {
 
     void *arg;
 
-    /* Can this rank's program do nothing any more until something is decided in this set? May take
-     * as long as a system call or two. NULL: never. */
+    /* Can this rank's program do nothing any more until something is decided in this set, and can
+     * this rank decide nothing? May take as long as a system call or two. NULL: never. */
     bool (*stuck)(void *arg);
+
+    /* With `stuck`: how often something was decided in this set. */
+    uint64_t (*decisions)(void *arg);
 };
 
 struct stall_options {

@@ -31,8 +31,8 @@ struct rank {
     struct stall *stall;
     int count;
     struct submitted submitted[SUBMITTED_MAX];
-    uint64_t decided_ns;
-    bool stopped;
+    uint64_t decided_ns, decisions;
+    bool stopped, stuck;
     char host[20];
     int alerts;
 };
@@ -89,6 +89,16 @@ static void see_doing(void *arg, char *text, size_t room)
     snprintf(text, room, "reading file %d\x1b", (int)((struct rank *)arg - ranks));
 }
 
+static bool see_stuck(void *arg)
+{
+    return ((struct rank *)arg)->stuck;
+}
+
+static uint64_t see_decisions(void *arg)
+{
+    return ((struct rank *)arg)->decisions;
+}
+
 static void make_world_with(int count, uint64_t check_ns, uint64_t shutdown_ns)
 {
     struct err err = { 0 };
@@ -107,7 +117,8 @@ static void make_world_with(int count, uint64_t check_ns, uint64_t shutdown_ns)
             .host = rank->host,
             .check_ns = check_ns,
             .shutdown_ns = shutdown_ns,
-            .view = { see_waiting, see_waiting_count, see_decided, see_doing, rank },
+            .view = { see_waiting, see_waiting_count, see_decided, see_doing, rank, see_stuck,
+                      see_decisions },
         };
         rank->stall = stall_create(&options, &err);
         ck_assert_ptr_nonnull(rank->stall);
@@ -555,6 +566,85 @@ START_TEST(a_top_that_does_not_answer_is_named_by_rank_1)
         ck_assert_int_eq(spoken[i].rank, 1);
     ck_assert_str_eq(spoken[0].text, "allreduce 'a' has waited 180 s\n  no answer from rank 0");
     ck_assert_int_eq(spoken[nspoken - 1].action, STALL_ABORT);
+    end_world();
+}
+END_TEST
+
+/* ---- a deadlock ---- */
+
+/* Each rank waits for a name of its own. */
+static void wait_for_each_other(void)
+{
+    char name[20];
+    for (int i = 0; i < size; i++) {
+        snprintf(name, sizeof name, "own/%d", i);
+        submit(i, name, COLLECTIVE_ALLREDUCE);
+        ranks[i].stuck = true;
+    }
+}
+
+START_TEST(ranks_that_are_all_stuck_are_told)
+{
+    make_world(_i);
+    wait_for_each_other();
+    run(3);
+    ck_assert_int_eq(nspoken, 1);
+    ck_assert_int_eq(spoken[0].action, STALL_ABORT);
+    ck_assert_said("deadlock: every rank waits: ");
+    end_world();
+}
+END_TEST
+
+/* Its thread computes, or has come back from a call with an error and will submit something else. */
+START_TEST(one_rank_that_is_not_stuck_is_no_deadlock)
+{
+    for (int free = 0; free < _i; free++) {
+        make_world(_i);
+        wait_for_each_other();
+        ranks[free].stuck = false;
+        run(50);
+        ck_assert_int_eq(nspoken, 0);
+        end_world();
+    }
+}
+END_TEST
+
+/* Also when the coarse clock, by which its time is noted, has not ticked since before the question. */
+START_TEST(a_decision_between_the_questions_is_seen_whatever_its_time)
+{
+    make_world(2);
+    wait_for_each_other();
+    ranks[0].decided_ns = SECOND;
+    while (now_ns < 30 * SECOND) {
+        now_ns = deadline();
+        tick_all();
+        ranks[0].decisions++;
+    }
+    ck_assert_int_eq(nspoken, 0);
+    run(5);
+    ck_assert_int_eq(nspoken, 1);
+    ck_assert_said("deadlock");
+    end_world();
+}
+END_TEST
+
+/* The last report comes with the last answer, and the top has not decided yet. */
+START_TEST(what_comes_with_the_last_answer_is_not_overlooked)
+{
+    make_world(3);
+    wait_for_each_other();
+    for (int i = 0; i < 40; i++) {
+        now_ns = deadline();
+        for (int k = 0; k < size; k++)
+            if (stall_deadline(ranks[k].stall, now_ns) <= now_ns) {
+                stall_tick(ranks[k].stall, now_ns);
+                take(k);
+            }
+        ranks[0].stuck = nletters == 0; /* something can be decided when the answers have come */
+        deliver();
+        ranks[0].stuck = true;
+    }
+    ck_assert_int_eq(nspoken, 0);
     end_world();
 }
 END_TEST
@@ -1050,6 +1140,10 @@ int main(void)
     tcase_add_loop_test(tcase, a_rank_that_does_not_answer_is_named, 2, LOOPED_MAX + 1);
     tcase_add_test(tcase, a_rank_that_answers_late_does_no_harm);
     tcase_add_test(tcase, a_top_that_does_not_answer_is_named_by_rank_1);
+    tcase_add_loop_test(tcase, ranks_that_are_all_stuck_are_told, 2, 10);
+    tcase_add_loop_test(tcase, one_rank_that_is_not_stuck_is_no_deadlock, 2, 10);
+    tcase_add_test(tcase, a_decision_between_the_questions_is_seen_whatever_its_time);
+    tcase_add_test(tcase, what_comes_with_the_last_answer_is_not_overlooked);
     tcase_add_loop_test(tcase, whoever_pauses_is_the_only_one_to_be_named, 0, SIZES);
     tcase_add_test(tcase, several_that_pause_are_named_and_nobody_else);
     tcase_add_test(tcase, a_person_is_told_of_no_rank_that_has_joined);

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks that wait for each other for ever are told so within seconds, where that can be known:
- * every thread of every program waits. Who computes, or has another thread, may still submit what
- * the others wait for, and is waited for. */
+ * every thread of every program waits. Who computes, polls, or has another thread that does not wait, may
+ * still submit what the others wait for, and is waited for. So is what rank 0 holds back itself. */
 #include "lib/hvd.h"
 #include "tests/support/ranks.h"
 #include "tests/support/unit.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LONG_S = 3 }; /* longer than it takes to tell */
+enum { LARGE = 1 << 16 };
 
 static int reduce(const char *name)
 {
@@ -46,7 +49,76 @@ static int wait_in_another_order(int rank)
     return leave_world();
 }
 
-static rank_fn *const hopeless[] = { wait_for_each_other, wait_in_another_order };
+/* Another thread of a rank, on a handle of its main thread. */
+struct second {
+    int64_t handle;
+    int rc;           /* of its wait */
+    const char *then; /* what it reduces after that, LONG_S later; NULL: it ends */
+};
+
+static void *wait_too(void *arg)
+{
+    struct second *second = arg;
+    while (second->then && hvd_wait_timeout(second->handle, 0, NULL) == HVD_ERR_TIMEOUT)
+        sched_yield(); /* until the main thread waits */
+    second->rc = hvd_wait(second->handle);
+    if (second->then) {
+        sleep(LONG_S);
+        REQUIRE_STATUS(reduce(second->then), HVD_OK);
+    }
+    return NULL;
+}
+
+static int64_t submit_one(const char *name, int32_t *data)
+{
+    int64_t handle, count = 1;
+    const struct hvd_tensor tensor = {
+        .name = name, .input = data, .output = data, .dtype = HVD_INT32, .ndims = 1, .dims = &count
+    };
+    REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handle), HVD_OK);
+    return handle;
+}
+
+static void *wait_for_own(void *name)
+{
+    REQUIRE_STATUS(reduce(name), HVD_ERR_TIMEOUT);
+    return NULL;
+}
+
+/* Two threads of rank 0 wait for different names. */
+static int wait_in_two_threads(int rank)
+{
+    static char c[] = "c";
+    pthread_t thread;
+    init_world();
+    if (rank == 0)
+        REQUIRE(pthread_create(&thread, NULL, wait_for_own, c) == 0);
+    REQUIRE_STATUS(reduce(rank == 0 ? "a" : "b"), HVD_ERR_TIMEOUT);
+    require_text("deadlock: every rank waits: ");
+    if (rank == 0)
+        REQUIRE(pthread_join(thread, NULL) == 0);
+    return leave_world();
+}
+
+/* Rank 0's other thread was refused and has ended. */
+static int wait_after_a_mistake(int rank)
+{
+    int32_t one = 1;
+    pthread_t thread;
+    init_world();
+    if (rank == 0) {
+        struct second second = { .handle = 12345 };
+        REQUIRE(pthread_create(&thread, NULL, wait_too, &second) == 0);
+        REQUIRE(pthread_join(thread, NULL) == 0);
+        REQUIRE(second.rc == HVD_ERR_INVALID);
+    }
+    REQUIRE_STATUS(hvd_wait(submit_one(rank == 0 ? "a" : "b", &one)), HVD_ERR_TIMEOUT);
+    require_text("deadlock: every rank waits: ");
+    return leave_world();
+}
+
+static rank_fn *const hopeless[] = { wait_for_each_other, wait_in_another_order,
+                                     wait_in_two_threads, wait_after_a_mistake };
 
 /* F92; ThreadSanitizer has a thread of its own in each process. */
 START_TEST(ranks_that_wait_for_each_other_are_told)
@@ -89,14 +161,9 @@ static int have_another_thread(int rank)
 static int wait_with_a_deadline(int rank)
 {
     int32_t one = 1;
-    int64_t handle;
-    int64_t count = 1;
-    const struct hvd_tensor tensor = {
-        .name = "a", .input = &one, .output = &one, .dtype = HVD_INT32, .ndims = 1, .dims = &count
-    };
     init_world();
     if (rank == 0) {
-        REQUIRE_STATUS(hvd_allreduce_async(&tensor, HVD_SUM, NULL, &handle), HVD_OK);
+        int64_t handle = submit_one("a", &one);
         REQUIRE_STATUS(hvd_wait_timeout(handle, LONG_S * 1000, NULL), HVD_ERR_TIMEOUT);
         REQUIRE_STATUS(reduce("b"), HVD_OK);
         REQUIRE_STATUS(hvd_wait(handle), HVD_OK);
@@ -107,7 +174,73 @@ static int wait_with_a_deadline(int rank)
     return leave_world();
 }
 
-static rank_fn *const patient[] = { be_late, have_another_thread, wait_with_a_deadline };
+/* Rank 0's other thread is refused the handle for which the main thread waits, computes, and submits what all
+ * others wait for. */
+static int go_on_after_a_mistake(int rank)
+{
+    int32_t one = 1;
+    pthread_t thread;
+    init_world();
+    if (rank == 0) {
+        struct second second = { .handle = submit_one("a", &one), .then = "b" };
+        REQUIRE(pthread_create(&thread, NULL, wait_too, &second) == 0);
+        REQUIRE_STATUS(hvd_wait(second.handle), HVD_OK);
+        REQUIRE(pthread_join(thread, NULL) == 0);
+        REQUIRE(second.rc == HVD_ERR_INVALID);
+    } else {
+        REQUIRE_STATUS(reduce("b"), HVD_OK);
+        REQUIRE_STATUS(reduce("a"), HVD_OK);
+    }
+    return leave_world();
+}
+
+static int poll_in_a_loop(int rank)
+{
+    int32_t one = 1;
+    init_world();
+    if (rank == 0) {
+        int64_t handle = submit_one("a", &one);
+        for (time_t until = time(NULL) + LONG_S; time(NULL) < until;)
+            REQUIRE(hvd_poll(handle) == 0);
+        REQUIRE_STATUS(reduce("b"), HVD_OK);
+        REQUIRE_STATUS(hvd_wait(handle), HVD_OK);
+    } else {
+        REQUIRE_STATUS(reduce("b"), HVD_OK);
+        REQUIRE_STATUS(reduce("a"), HVD_OK);
+    }
+    return leave_world();
+}
+
+/* Nobody waits for "later" before all have submitted it. */
+static int leave_a_handle_alone(int rank)
+{
+    int32_t one = 1;
+    init_world();
+    int64_t handle = rank == 0 ? submit_one("later", &one) : 0;
+    if (rank == 1)
+        sleep(LONG_S);
+    REQUIRE_STATUS(reduce("a"), HVD_OK);
+    if (rank != 0)
+        handle = submit_one("later", &one);
+    REQUIRE_STATUS(hvd_wait(handle), HVD_OK);
+    return leave_world();
+}
+
+/* All ranks wait, but for rank 0 itself, which waits for more tensors to be fused. */
+static int wait_for_the_cycle(int rank)
+{
+    static int32_t data[LARGE];
+    setenv("HOROVOD_CYCLE_TIME", "3000", 1);
+    init_world();
+    REQUIRE_STATUS(hvd_allreduce("a", data, data, LARGE, HVD_INT32, HVD_SUM), HVD_OK);
+    REQUIRE(data[0] == 0 && rank >= 0);
+    return leave_world();
+}
+
+static rank_fn *const patient[] = {
+    be_late,        have_another_thread,  wait_with_a_deadline, go_on_after_a_mistake,
+    poll_in_a_loop, leave_a_handle_alone, wait_for_the_cycle
+};
 
 START_TEST(who_may_still_come_is_waited_for)
 {
@@ -123,10 +256,12 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     setenv("HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "0", 1);
 #if !defined __SANITIZE_THREAD__
-    tcase_add_loop_test(tcase, ranks_that_wait_for_each_other_are_told, 0, 2);
+    tcase_add_loop_test(tcase, ranks_that_wait_for_each_other_are_told, 0,
+                        sizeof hopeless / sizeof *hopeless);
 #else
     (void)ranks_that_wait_for_each_other_are_told;
 #endif
-    tcase_add_loop_test(tcase, who_may_still_come_is_waited_for, 0, 3);
+    tcase_add_loop_test(tcase, who_may_still_come_is_waited_for, 0,
+                        sizeof patient / sizeof *patient);
     return unit_run(suite);
 }
