@@ -25,4 +25,8 @@ int own_path_directory(int at, const char *path, struct err *err);
  * descriptor or a status. */
 int own_path_create(int directory, const char *name, struct err *err);
 
+/* HVD_OK, or a status if a symbolic link of another user stands on the way to `path`, or is it.
+ * Nothing is made, and what is not there is no failure: for a file that is opened otherwise. */
+int own_path_check(const char *path, struct err *err);
+
 #endif

@@ -4,10 +4,11 @@
  *   a device, a pipe, what our own stdout or stderr goes to: written as it is
  * Fails when the folder is not there or may not be written, when what is there may not be replaced
  * or no name fits beside it, when it stands for a standard stream that is closed, when a pipe has no
- * reader or a slow one, when the disk is full. Where file systems know no files without a name, it
+ * reader or a slow one, when the disk is full, when another user's symbolic link leads there. Where file systems know no files without a name, it
  * has its temporary one from the start. */
 #include "src/report_file.h"
 
+#include "launcher/own_path.h"
 #include "launcher/xalloc.h"
 
 #include <errno.h>
@@ -191,7 +192,10 @@ static int open_path(struct report_file *file, const char *path, const bool clos
 int report_file_open(struct report_file *file, const char *path, const bool closed[3],
                      struct err *err)
 {
+    char quoted[QUOTED_SIZE];
     *file = (struct report_file){ .fd = -1, .own = -1 };
+    if (own_path_check(path, err) < 0)
+        return fail_context(err, "'%s'", quote_token(quoted, sizeof quoted, path, strlen(path)));
     int code = open_path(file, path, closed);
     if (code == 0)
         return HVD_OK;
