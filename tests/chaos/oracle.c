@@ -34,18 +34,19 @@ int oracle_patience_ms(const struct plan *plan, bool hosts)
     return oracle_bound_ms(plan, hosts) * PATIENCE_TIMES + PATIENCE_MORE_MS;
 }
 
-/* The line begins as it must, and says that nothing is left. */
+/* The line begins as it must, and does not say that something is left. */
 static bool line_fits(const char *line, const struct fault *fault, const char *host)
 {
+    static const char left[] = "could not be killed";
     char beginning[200];
-    size_t length = strlen(line);
+    size_t length = strlen(line), tail = sizeof left - 1;
     if (!fault->line)
         return true;
     const char *gap = strstr(fault->line, "%s");
     snprintf(beginning, sizeof beginning, "%.*s%s%s", gap ? (int)(gap - fault->line) : 100,
              fault->line, gap ? host : "", gap ? gap + 2 : "");
-    return strncmp(line, beginning, strlen(beginning)) == 0 && length > 8 &&
-           strcmp(line + length - 8, ", 0 left") == 0;
+    return strncmp(line, beginning, strlen(beginning)) == 0 &&
+           (length < tail || strcmp(line + length - tail, left) != 0);
 }
 
 static bool ended_well(const struct outcome *outcome)
