@@ -118,8 +118,8 @@ struct agent {
     struct agent_relay relay;
     struct stop_plan stop;
     struct oom_counter oom;
-    bool library_told;              /* somebody was told of one that is missing, or it was looked for */
-    bool suspended;                 /* the ranks are stopped because hvdrun is */
+    bool library_told; /* somebody was told of one that is missing, or it was looked for */
+    bool suspended;    /* the ranks are stopped because hvdrun is */
     struct stopped_process *halted; /* and what they have started: process_tree_stop() */
     int nhalted;
     uint64_t started_ms, sweeping_since_ms;

@@ -138,8 +138,8 @@ static uint32_t loader_timeout_ms(const struct agent *agent)
 bool agent_library_missing(struct agent *agent, char *text, size_t size)
 {
     struct program_libraries libraries;
-    char **envp = worker_environment_over(&agent->environment,
-                                          &agent->ranks[agent->nranks - 1]->environment);
+    char **envp =
+        worker_environment_over(&agent->environment, &agent->ranks[agent->nranks - 1]->environment);
     program_libraries_look(&libraries, agent->program, envp, loader_timeout_ms(agent));
     free(envp);
     return program_libraries_tell(&libraries, agent->arguments.items[0], text, size);

@@ -115,7 +115,7 @@ struct agent_job {
     char interfaces[1024]; /* of --network-interfaces, what concerns this host: names, addresses and
                               CIDRs with commas; "": any */
     struct binding binding;
-    bool report_bindings; /* with BOUND */
+    bool report_bindings;   /* with BOUND */
     bool look_at_libraries; /* FAILED if one that the program needs is not found */
 };
 

@@ -31,7 +31,7 @@ struct job_options {
     uint16_t umask;
     char *const *command;         /* ended by NULL */
     char *const *environment;     /* NAME=VALUE for every rank, ended by NULL */
-    bool look_at_libraries;           /* of the program, before it would start */
+    bool look_at_libraries;       /* of the program, before it would start */
     char *const *own_environment; /* below it for ranks on this machine, ended by NULL; or NULL */
     const char *id;               /* value of HVD_JOB_ID */
     const char *job_key;          /* value of HVD_JOB_KEY; never shown */

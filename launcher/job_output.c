@@ -157,8 +157,7 @@ static const char *stamp(const struct job_output *output, char text[OUTPUT_STAMP
 /* Before the records are written. What goes to a stdout of its own does not come between. */
 static void note_last(struct job_output *output, int rank, enum output_stream stream)
 {
-    if (output->scratch.length > 0 &&
-        output->consoles[stream] == output->consoles[STREAM_STDERR])
+    if (output->scratch.length > 0 && output->consoles[stream] == output->consoles[STREAM_STDERR])
         output->last_rank = stream == STREAM_STDERR ? rank : -1;
 }
 

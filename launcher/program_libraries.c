@@ -156,7 +156,8 @@ static void read_line(struct program_libraries *libraries, const char *line, siz
     struct shown shown;
     const char *name = show_token(&shown, line + blanks, length - tail - blanks);
     if (libraries->count++ == 0)
-        snprintf(libraries->missing, sizeof libraries->missing, "%.*s", LIBRARY_NAME_SIZE - 1, name);
+        snprintf(libraries->missing, sizeof libraries->missing, "%.*s", LIBRARY_NAME_SIZE - 1,
+                 name);
 }
 
 void program_libraries_look(struct program_libraries *libraries, const char *path,

@@ -227,10 +227,11 @@ static void say_changed(char *text, size_t size, const struct ssh_host_key *key,
     }
     char line[600];
     forget(line, sizeof line, key, found->path);
-    snprintf(text, size,
-             "HAS CHANGED: %s %s is not the one in %s:%d. Somebody may be listening in, or the host "
-             "is another one now; if that is right: %s",
-             shown.type, shown.fingerprint, found->path, found->line, line);
+    snprintf(
+        text, size,
+        "HAS CHANGED: %s %s is not the one in %s:%d. Somebody may be listening in, or the host "
+        "is another one now; if that is right: %s",
+        shown.type, shown.fingerprint, found->path, found->line, line);
 }
 
 static void say_revoked(char *text, size_t size, const struct ssh_host_key *key,

@@ -94,9 +94,8 @@ static int check_shape(struct request *request, struct err *err)
         return fail(err, HVD_ERR_INVALID, "dims is NULL but ndims is %d", tensor->ndims);
     for (int i = 0; i < tensor->ndims; i++) {
         if (tensor->dims[i] < 0)
-            return fail(err, HVD_ERR_INVALID,
-                        "dims[%d]%s is %" PRId64 ", a dimension is 0 or more", i,
-                        tensor->ndims == 1 ? ", the count," : "", tensor->dims[i]);
+            return fail(err, HVD_ERR_INVALID, "dims[%d]%s is %" PRId64 ", a dimension is 0 or more",
+                        i, tensor->ndims == 1 ? ", the count," : "", tensor->dims[i]);
         shape->dims[i] = tensor->dims[i];
     }
     shape->ndims = tensor->ndims;

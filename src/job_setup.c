@@ -169,7 +169,6 @@ int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options
     return check_report(setup, err);
 }
 
-
 bool job_setup_needs_ssh(const struct job_setup *setup)
 {
     return !setup->options->remote_shell && other_machine(setup);

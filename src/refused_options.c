@@ -12,8 +12,7 @@
 #define FOREIGN_OF(launcher, instead, ...)                                                         \
     {                                                                                              \
         .names = { __VA_ARGS__ }, .kind = OPTION_FOREIGN,                                          \
-        .help = "not an option of hvdrun: " instead " (see COMING FROM " launcher                  \
-                " in hvdrun(1))"                                                                   \
+        .help = "not an option of hvdrun: " instead " (see COMING FROM " launcher " in hvdrun(1))" \
     }
 
 #define FOREIGN(instead, ...) FOREIGN_OF("MPIRUN", instead, __VA_ARGS__)
@@ -77,7 +76,8 @@ const struct option_row refused_options[] = {
     FOREIGN("use --verbose", "-verbose"),
     FOREIGN("use --version", "-V"),
     FOREIGN("there is one command; it may look at HOROVOD_RANK", "--app", "-app", "-configfile"),
-    OF_TORCHRUN("use -np N; on several hosts -H HOST:N,...", "--nproc_per_node", "--nproc-per-node"),
+    OF_TORCHRUN("use -np N; on several hosts -H HOST:N,...", "--nproc_per_node",
+                "--nproc-per-node"),
     OF_TORCHRUN("use -H HOST:N,... or --hostfile, which name the hosts", "--nnodes"),
     OF_TORCHRUN("not needed: hvdrun is started once and reaches all hosts", "--node_rank",
                 "--node-rank"),

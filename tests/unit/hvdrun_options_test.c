@@ -440,7 +440,8 @@ START_TEST(a_number_of_ranks_may_come_from_a_batch_system)
     parse_well(argv);
     ck_assert_int_eq(options.np, 0);
     ck_assert_int_eq(hvdrun_options_need_np(&options, &err), HVD_ERR_INVALID);
-    ck_assert_str_eq(err.text, "-np: missing (how many ranks? or -H HOST:SLOTS,... for a rank in every slot)");
+    ck_assert_str_eq(
+        err.text, "-np: missing (how many ranks? or -H HOST:SLOTS,... for a rank in every slot)");
     char *check[] = { "hvdrun", "--check-hosts", "-H", "a,b", NULL };
     parse_well(check);
     ck_assert_int_eq(options.np, 1);

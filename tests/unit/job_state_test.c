@@ -340,8 +340,9 @@ START_TEST(what_a_host_could_not_do_is_named_with_the_host)
     job_state_on_host_failed(&state, 0, -1, 127, "command not found: 'x'");
     ck_assert_str_eq(verdict(0, 0), "FAILED on node1: command not found: 'x'");
     state.left = 2;
-    ck_assert_str_eq(verdict(0, 0), "FAILED on node1: command not found: 'x'; 2 processes could not "
-                                    "be killed");
+    ck_assert_str_eq(verdict(0, 0),
+                     "FAILED on node1: command not found: 'x'; 2 processes could not "
+                     "be killed");
 }
 END_TEST
 

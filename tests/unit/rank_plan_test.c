@@ -150,12 +150,14 @@ struct refused_case {
 START_TEST(a_count_that_cannot_be_placed_is_refused_in_words)
 {
     static const struct refused_case cases[] = {
-        { "localhost:2", 3, "-np: 3 ranks asked for, but 2 slots on 1 host (localhost:2); write localhost:3" },
+        { "localhost:2", 3,
+          "-np: 3 ranks asked for, but 2 slots on 1 host (localhost:2); write localhost:3" },
         { "a", 2, "-np: 2 ranks asked for, but 1 slot on 1 host (a:1); write a:2" },
         { "a,b", 4, "-np: 4 ranks asked for, but 2 slots on 2 hosts (a:1, b:1); write a:2,b:2" },
         { "a:4,b", 6, "-np: 6 ranks asked for, but 5 slots on 2 hosts (a:4, b:1); write a:4,b:2" },
         { "me@a,[::1]", 3,
-          "-np: 3 ranks asked for, but 2 slots on 2 hosts (me@a:1, [::1]:1); write me@a:2,[::1]:2" },
+          "-np: 3 ranks asked for, but 2 slots on 2 hosts (me@a:1, [::1]:1); write "
+          "me@a:2,[::1]:2" },
         { "a:2,b:2", 8,
           "-np: 8 ranks asked for, but 4 slots on 2 hosts (a:2, b:2); write a:4,b:4" },
         { "a,b,c,d,e", 6,
