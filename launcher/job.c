@@ -230,6 +230,11 @@ void job_relay_end(struct job *job, int host, uint32_t id)
     job_host_relay_end(&job->hosts[host], id);
 }
 
+char *job_last_lines(const struct job *job, int rank, bool of_stderr, size_t nbytes)
+{
+    return job_output_tail(job->output, rank, of_stderr ? STREAM_STDERR : STREAM_STDOUT, nbytes);
+}
+
 void job_rank_met(struct job *job, int rank)
 {
     job->report.ranks[rank].met = true;

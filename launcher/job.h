@@ -46,9 +46,18 @@ struct job_options {
     uint64_t timeout_ms; /* for the whole job; 0: as long as it takes */
     uint64_t epoch_ms;   /* when it begins: since 1970 */
     bool stopped_fails;  /* a rank that somebody stops is a failure */
-    bool keep_lines;     /* what ranks say last is wanted in the report */
+    bool keep_lines;     /* what ranks say last is wanted in the report, all that there is */
     int report_fd;       /* STDOUT_FILENO or STDERR_FILENO if it goes there; else 0 */
     uint32_t silence_ms; /* a host from which nothing comes for so long is lost */
+};
+
+struct job_report;
+
+/* How a rank has ended. */
+struct job_rank_end {
+    const char *how; /* "was killed by signal 9 (SIGKILL)", "exited with status 3" */
+    int exit_status; /* 128 plus the signal's number; -1: it was lost, and nobody knows */
+    bool told;       /* after hvdrun had told it to end */
 };
 
 /* Where the workers meet, as far as the launcher knows: what it tells whoever owns the rendezvous.
@@ -67,15 +76,16 @@ struct job_meeting {
     /* A rank runs. */
     void (*on_rank_started)(void *context, int rank, int pid);
 
-    /* A rank has ended; `how` is "was killed by signal 9 (SIGKILL)" or "exited with status 3". */
-    void (*on_rank_ended)(void *context, int rank, const char *how);
+    /* A rank has ended, or is lost. Borrowed for the call. */
+    void (*on_rank_ended)(void *context, int rank, const struct job_rank_end *end);
 
     /* What is every rank doing? job_rank_told() brings the answers, in order of rank. */
     void (*on_question)(void *context);
+
+    /* The job has ended, and this is what is said of it. The last call. */
+    void (*on_over)(void *context, const struct job_report *report);
     void *context;
 };
-
-struct job_report;
 
 struct job_callbacks {
     /* The job has ended, and this is what will be said of it. HVD_OK, or a status and `err`, which
@@ -115,6 +125,10 @@ void job_rank_broke_off(struct job *job, int rank);
 /* What a rank is doing, in its own words, or why it does not say so. False: the job has not asked
  * for that, and somebody else may want to know. */
 bool job_rank_told(struct job *job, int rank, const char *text);
+
+/* The last lines that a rank has written to stdout or stderr, at most `nbytes`; freed by the caller.
+ */
+char *job_last_lines(const struct job *job, int rank, bool of_stderr, size_t nbytes);
 
 /* A signal has come to hvdrun: SIGINT, SIGTERM and SIGHUP stop the job, SIGTSTP and SIGCONT stop
  * and continue the ranks, others are passed on. */

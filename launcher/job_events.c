@@ -119,7 +119,9 @@ static void on_exited(void *context, const struct agent_exited *exited)
     snprintf(passive, sizeof passive, "%s%s", WIFSIGNALED(exited->wait_status) ? "was " : "", how);
     job_act(job, job_state_on_rank_exited(&job->state, job->options->plan->ranks[exited->rank].host,
                                           exited->rank, exited->wait_status, exited->after_ms));
-    job->meeting.on_rank_ended(job->meeting.context, exited->rank, passive);
+    const struct job_rank_end end = { passive, wait_status_exit(exited->wait_status),
+                                      exited->told };
+    job->meeting.on_rank_ended(job->meeting.context, exited->rank, &end);
 }
 
 static void on_stopped(void *context, int rank, int signum)

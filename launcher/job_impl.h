@@ -109,7 +109,8 @@ void job_record_parted(struct job *job, int rank, int status, int origin, const 
 void job_record_origin(struct job *job, int rank, int status, const char *text);
 void job_record_broke_off(struct job *job, int rank);
 void job_record_blame(struct job *job); /* all is known: whose failure was it? */
-const struct job_report *job_record_finish(struct job *job, const char *verdict);
+void job_record_verdict(struct job *job, const char *verdict);
+void job_record_finish(struct job *job);
 
 /* Kills what lost agents left behind; how many processes there were. */
 int job_sweep_orphans(struct job *job);

@@ -93,13 +93,13 @@ void job_kill_agents(struct job *job, enum host_phase least, enum host_phase mos
 /* The ranks of a lost host are as good as dead, and their output has ended. */
 static void give_up_ranks(struct job *job, struct job_host *host)
 {
+    static const struct job_rank_end lost = { "was lost with its host's agent", -1, false };
     for (int i = 0; i < host->where->local_size; i++) {
         int rank = host->where->ranks[i];
         if (host->ranks[i].phase == RANK_RUNNING) {
             job_state_on_rank_lost(&job->state);
             job_record_lost(job, rank);
-            job->meeting.on_rank_ended(job->meeting.context, rank,
-                                       "was lost with its host's agent");
+            job->meeting.on_rank_ended(job->meeting.context, rank, &lost);
         }
         for (int stream = 0; stream < OUTPUT_STREAMS; stream++)
             if (!host->ranks[i].output_ended[stream])

@@ -223,8 +223,7 @@ void job_output_take(struct job_output *output, int rank, enum output_stream str
                      const char *data, size_t length)
 {
     struct rank_stream *from = &output->ranks[rank].streams[stream];
-    if (output->options.keep_lines)
-        last_lines_feed(&from->last_lines, data, length);
+    last_lines_feed(&from->last_lines, data, length);
     while (length > 0 && from->waiting.length == 0 && pending(output) < HIGH_WATER) {
         size_t piece = length < PIECE ? length : PIECE;
         write_piece(output, rank, stream, data, piece);
@@ -295,6 +294,13 @@ char *job_output_last_lines(const struct job_output *output, int rank, bool *on_
         return text;
     free(text);
     return last_lines_text(&streams[STREAM_STDOUT].last_lines);
+}
+
+char *job_output_tail(const struct job_output *output, int rank, enum output_stream stream,
+                      size_t nbytes)
+{
+    return last_lines_tail(&output->ranks[rank].streams[stream].last_lines, JOB_OUTPUT_TAIL_LINES,
+                           nbytes);
 }
 
 /* Never calls back at once: the caller may be in the middle of something. */
@@ -375,6 +381,13 @@ static int open_files(struct job_output *output, uv_loop_t *loop, struct err *er
     return HVD_OK;
 }
 
+/* Of each stream. */
+static size_t bytes_kept(const struct job_output_options *options)
+{
+    size_t share = (size_t)JOB_OUTPUT_KEPT / OUTPUT_STREAMS / (size_t)options->nranks;
+    return options->keep_lines || share > LAST_LINES_KEPT ? LAST_LINES_KEPT : share;
+}
+
 struct job_output *job_output_create(uv_loop_t *loop, const struct job_output_options *options,
                                      const struct job_output_events *events, void *context,
                                      struct err *err)
@@ -386,8 +399,11 @@ struct job_output *job_output_create(uv_loop_t *loop, const struct job_output_op
     output->last_rank = -1;
     output->ranks = xcalloc((size_t)options->nranks, sizeof *output->ranks);
     for (int rank = 0; rank < options->nranks; rank++) {
-        output_lines_init(&output->ranks[rank].streams[STREAM_STDOUT].lines, rank, "stdout");
-        output_lines_init(&output->ranks[rank].streams[STREAM_STDERR].lines, rank, "stderr");
+        struct rank_stream *streams = output->ranks[rank].streams;
+        output_lines_init(&streams[STREAM_STDOUT].lines, rank, "stdout");
+        output_lines_init(&streams[STREAM_STDERR].lines, rank, "stderr");
+        for (int stream = 0; stream < OUTPUT_STREAMS; stream++)
+            streams[stream].last_lines.most = bytes_kept(options);
     }
     open_consoles(output, loop);
     if (options->directory && open_files(output, loop, err) < 0) {

@@ -24,7 +24,7 @@ struct job_output_options {
     int nranks;
     const char *directory; /* of the files, or NULL */
     bool timestamps;
-    bool keep_lines;                   /* for job_output_last_lines() */
+    bool keep_lines;                   /* all that job_output_last_lines() can tell */
     bool stdout_closed, stderr_closed; /* hvdrun was started without them */
 };
 
@@ -71,6 +71,13 @@ bool job_output_shows_last_words(const struct job_output *output, int rank);
 /* The last lines that a rank has said, as last_lines_text() has them, freed by the caller: those on
  * stderr, or, if there are none, those on stdout. */
 char *job_output_last_lines(const struct job_output *output, int rank, bool *on_stdout);
+
+/* The last lines of one stream of a rank, as last_lines_tail() has them, freed by the caller. Without
+ * `keep_lines` so much is kept of each stream that all of them together take JOB_OUTPUT_KEPT at
+ * most, which is 8 KiB of each with 1 000 ranks. */
+enum { JOB_OUTPUT_KEPT = 64 << 20, JOB_OUTPUT_TAIL_LINES = 20 };
+char *job_output_tail(const struct job_output *output, int rank, enum output_stream stream,
+                      size_t nbytes);
 
 /* Calls on_finished() once everything is written. */
 void job_output_finish(struct job_output *output);

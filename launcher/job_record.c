@@ -144,16 +144,20 @@ static void record_cause(struct job *job)
     report->pid = report->rank >= 0 ? report->ranks[report->rank].pid : 0;
 }
 
-const struct job_report *job_record_finish(struct job *job, const char *verdict)
+void job_record_verdict(struct job *job, const char *verdict)
 {
     struct job_report *report = &job->report;
     report->ended_ms = job_now_ms();
     snprintf(report->text, sizeof report->text, "%s", verdict);
     record_cause(job);
+}
+
+void job_record_finish(struct job *job)
+{
+    struct job_report *report = &job->report;
     for (int i = 0; i < report->nhosts; i++)
         record_host(&report->hosts[i], &job->hosts[i]);
     for (int i = 0; job->options->keep_lines && i < report->nranks; i++)
         report->ranks[i].said =
             job_output_last_lines(job->output, i, &report->ranks[i].said_on_stdout);
-    return report;
 }

@@ -62,13 +62,13 @@ static void make_verdict(struct job *job, char *text, size_t size)
 }
 
 /* It may go to where the ranks have written, and begins a line of its own there. */
-static int make_report(struct job *job, const char *verdict, struct err *err)
+static int make_report(struct job *job, struct err *err)
 {
     int fd = job->options->report_fd;
     enum output_stream stream = fd == STDOUT_FILENO ? STREAM_STDOUT : STREAM_STDERR;
     if (fd > 0)
         job->report.amid_line = job_output_is_amid_line(job->output, stream);
-    int rc = job->callbacks.on_report(job->context, job_record_finish(job, verdict), err);
+    int rc = job->callbacks.on_report(job->context, &job->report, err);
     if (fd > 0 && rc == HVD_OK)
         job_output_line_ended(job->output, stream);
     return rc;
@@ -78,11 +78,15 @@ static int make_report(struct job *job, const char *verdict, struct err *err)
 static void hand_over_report(struct job *job, char *text, size_t size)
 {
     struct err err = { 0 };
-    if (!job->callbacks.on_report || make_report(job, text, &err) == HVD_OK)
+    job_record_verdict(job, text);
+    job_record_finish(job);
+    if (!job->callbacks.on_report || make_report(job, &err) == HVD_OK)
         return;
     job_output_say(job->output, "warning: %s", err.text);
-    if (job->state.exit_status == 0)
-        lose_output(job, text, size, "the report");
+    if (job->state.exit_status != 0)
+        return;
+    lose_output(job, text, size, "the report");
+    job_record_verdict(job, text);
 }
 
 static void say_verdict(struct job *job)
@@ -90,6 +94,7 @@ static void say_verdict(struct job *job)
     char text[1024];
     make_verdict(job, text, sizeof text);
     hand_over_report(job, text, sizeof text);
+    job->meeting.on_over(job->meeting.context, &job->report);
     say_last_words(job);
     bool red = job->options->colour && strncmp(text, "FAILED", 6) == 0;
     if (*text)

@@ -9,18 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+static size_t most_kept(const struct last_lines *lines)
+{
+    return lines->most ? lines->most : LAST_LINES_KEPT;
+}
+
 void last_lines_feed(struct last_lines *lines, const char *data, size_t length)
 {
+    size_t most = most_kept(lines);
     if (length == 0)
         return;
     if (!lines->bytes)
-        lines->bytes = xmalloc(LAST_LINES_KEPT);
-    if (length > LAST_LINES_KEPT) {
-        data += length - LAST_LINES_KEPT;
-        length = LAST_LINES_KEPT;
+        lines->bytes = xmalloc(most);
+    if (length > most) {
+        data += length - most;
+        length = most;
         lines->cut = true;
     }
-    size_t room = LAST_LINES_KEPT - length;
+    size_t room = most - length;
     if (lines->length > room) {
         memmove(lines->bytes, lines->bytes + lines->length - room, room);
         lines->length = room;
@@ -61,23 +67,23 @@ static bool is_blank(const char *line, size_t length)
 }
 
 /* Back over as many lines as are told: where the first of them begins. */
-static size_t find_first(const struct last_lines *lines)
+static size_t find_first(const struct last_lines *lines, int count)
 {
     size_t begin = lines->length;
-    for (int found = 0; begin > 0 && found < LAST_LINES_MAX;) {
+    for (int found = 0; begin > 0 && found < count;) {
         size_t end = begin;
         begin = begin_of(lines, end);
         found += !is_blank(lines->bytes + begin, end - begin);
-        if (begin > 0 && found < LAST_LINES_MAX)
+        if (begin > 0 && found < count)
             begin--; /* what ended the line before */
     }
     return begin;
 }
 
-char *last_lines_text(const struct last_lines *lines)
+static char *make_text(const struct last_lines *lines, int count)
 {
     struct text_buffer text = { 0 };
-    for (size_t at = find_first(lines); at < lines->length;) {
+    for (size_t at = find_first(lines, count); at < lines->length;) {
         size_t end = at;
         while (end < lines->length && !ends_line(lines->bytes[end]))
             end++;
@@ -85,6 +91,29 @@ char *last_lines_text(const struct last_lines *lines)
         at = end + 1;
     }
     return text_buffer_take(&text);
+}
+
+char *last_lines_text(const struct last_lines *lines)
+{
+    return make_text(lines, LAST_LINES_MAX);
+}
+
+char *last_lines_tail(const struct last_lines *lines, int count, size_t nbytes)
+{
+    char *text = make_text(lines, count), *from = text;
+    size_t length = strlen(text);
+    while (length > nbytes) {
+        size_t line = strcspn(from, "\n") + 1;
+        if (line == length) { /* the last */
+            memcpy(from + nbytes - 4, "...\n", 5);
+            length = nbytes;
+        } else {
+            from += line;
+            length -= line;
+        }
+    }
+    memmove(text, from, length + 1);
+    return text;
 }
 
 void last_lines_fini(struct last_lines *lines)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last lines that went by in a stream, for a report: the end of it is kept as it is, which
- * costs no more than copying it, and looked at only when somebody asks. Pure. */
+/* The last lines that went by in a stream, for a report and the status page: the end of it is kept
+ * as it is, which costs no more than copying it, and looked at only when somebody asks. Pure. */
 #ifndef LAUNCHER_LAST_LINES_H
 #define LAUNCHER_LAST_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* So much of a stream is kept; so many lines of it are told at most, each as last_words_whole() has
+/* So much of a stream is kept, unless `most` says less; so many lines of it are told at most, each as last_words_whole() has
  * it. */
 enum { LAST_LINES_KEPT = 8192, LAST_LINES_MAX = 10 };
 
@@ -15,7 +15,8 @@ enum { LAST_LINES_KEPT = 8192, LAST_LINES_MAX = 10 };
 struct last_lines {
     char *bytes; /* owned; the first `length` of LAST_LINES_KEPT */
     size_t length;
-    bool cut; /* there was more before them */
+    size_t most; /* how much is kept; 0: LAST_LINES_KEPT, which is also the most there can be */
+    bool cut;    /* there was more before them */
 };
 
 void last_lines_feed(struct last_lines *lines, const char *data, size_t length);
@@ -23,6 +24,10 @@ void last_lines_feed(struct last_lines *lines, const char *data, size_t length);
 /* The lines with something in them, each ended by a newline; "" if there are none. The first may
  * have lost its beginning, which "..." stands for. The caller frees it. */
 char *last_lines_text(const struct last_lines *lines);
+
+/* The last `count` of them at most, and no more than `nbytes`, which is more than 3: lines in front
+ * are left out, and the end of the last one if it is longer than that. */
+char *last_lines_tail(const struct last_lines *lines, int count, size_t nbytes);
 
 void last_lines_fini(struct last_lines *lines);
 

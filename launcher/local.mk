@@ -93,6 +93,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/reach_stderr.c launcher/reach_stderr.h \
 	launcher/resolve.c launcher/resolve.h \
 	launcher/sent_copy.c launcher/sent_copy.h \
+	launcher/shell_words.c launcher/shell_words.h \
 	launcher/silence.c launcher/silence.h \
 	launcher/slice.h \
 	launcher/slurm_list.c launcher/slurm_list.h \

@@ -3,7 +3,9 @@
  * that one; a client of the job's own user has the one job there is.
  *
  *   GET /v1/jobs            {"jobs": [...]}, oldest first: those that the client may see
- *   GET /v1/jobs/ID         one in full; ?ask asks its ranks first what they are doing
+ *   GET /v1/jobs/ID         one in full; ?ask asks its ranks first what they are doing,
+ *                           ?wait=SECONDS waits for its end, ?output adds what its ranks have
+ *                           written last, and may follow the others behind "&"
  *   PUT /v1/jobs/ID         declares one (job_declaration.h), and answers with it
  *   DELETE /v1/jobs/ID      ends one: {"ended": "ID"}
  *
@@ -16,6 +18,7 @@
  *   507  too many jobs */
 #include "rendezvous/http_json.h"
 #include "rendezvous/http_route.h"
+#include "rendezvous/http_seconds.h"
 #include "rendezvous/hub.h"
 #include "rendezvous/job_declaration.h"
 #include "rendezvous/json_build.h"
@@ -27,6 +30,15 @@
 
 /* Longer than the ranks' own time: an answer that is a little late is still taken along. */
 enum { ASK_MS = ROLL_CALL_MS + 500 };
+
+/* Requests that may wait for the end of a job; one more is answered at once. */
+enum { ONLOOKERS_MAX = 32 };
+
+/* What the query of GET /v1/jobs/ID says. */
+struct job_query {
+    bool ask, wait, output;
+    uint64_t wait_ms;
+};
 
 static cJSON *list(const struct http_service *service, const struct http_exchange *exchange)
 {
@@ -93,10 +105,43 @@ static struct meeting *find(const struct http_service *service,
 }
 
 static void answer_in_full(const struct http_service *service, const struct http_exchange *exchange,
-                           const struct meeting *meeting, struct http_answer *answer)
+                           const struct meeting *meeting, bool output, struct http_answer *answer)
 {
     http_json_answer(answer, 200,
-                     status_json_job_in_full(meeting, service->epoch_ms, exchange->now_ms));
+                     status_json_job_in_full(meeting, output, service->epoch_ms, exchange->now_ms));
+}
+
+static bool word_is(struct http_text word, const char *text)
+{
+    return word.length == strlen(text) && memcmp(word.data, text, word.length) == 0;
+}
+
+/* One word of the query; each once, and not both that hold the request. */
+static bool read_word(struct job_query *query, struct http_text word)
+{
+    bool held = query->ask || query->wait;
+    if (word_is(word, "output") && !query->output)
+        return query->output = true;
+    if (word_is(word, "ask") && !held)
+        return query->ask = true;
+    return !held && (query->wait = http_seconds_wait(word, &query->wait_ms));
+}
+
+static bool read_query(struct job_query *query, struct http_text text)
+{
+    *query = (struct job_query){ 0 };
+    if (!text.data)
+        return true;
+    const char *at = text.data, *end = text.data + text.length;
+    for (;;) {
+        const char *mark = memchr(at, '&', (size_t)(end - at));
+        const char *stop = mark ? mark : end;
+        if (!read_word(query, (struct http_text){ at, (size_t)(stop - at) }))
+            return false;
+        if (!mark)
+            return true;
+        at = mark + 1;
+    }
 }
 
 /* False: the ranks have been asked, and not all of them have answered. */
@@ -116,21 +161,45 @@ static bool ask(struct http_service *service, struct http_exchange *exchange,
     return false;
 }
 
+static bool has_room(const struct wait_list *list)
+{
+    const struct waiter *at;
+    int count = 0;
+    TAILQ_FOREACH(at, list, link)
+    count++;
+    return count < ONLOOKERS_MAX;
+}
+
+/* False: the job goes on. Who is woken has waited for long enough: more may never be heard on that
+ * connection (struct rendezvous_stream). */
+static bool wait_for_end(struct http_exchange *exchange, struct meeting *meeting, uint64_t wait_ms)
+{
+    bool over = meeting->ended_ms != 0 || (meeting->launch && meeting->launch->verdict_text);
+    if (over || exchange->held_until_ms != 0 || wait_ms == 0 || !has_room(&meeting->onlookers))
+        return true;
+    exchange->held_until_ms = exchange->now_ms + wait_ms;
+    waiter_join(exchange->waiter, &meeting->onlookers);
+    return false;
+}
+
 bool http_job(struct http_service *service, struct http_exchange *exchange,
               struct http_answer *answer)
 {
-    const struct http_text *query = &exchange->path.query;
-    bool asks = query->length == 3 && memcmp(query->data, "ask", 3) == 0;
-    if (query->data && !asks) {
-        http_json_error(answer, 400, "the query: expected ?ask, or none");
+    struct job_query query;
+    if (!read_query(&query, exchange->path.query)) {
+        http_json_error(answer, 400,
+                        "the query: expected ?ask or ?" HTTP_WAIT_EXPECTED
+                        ", ?output, both with & between, or none");
         return true;
     }
     struct meeting *meeting = find(service, exchange, answer);
     if (!meeting)
         return true;
-    if (asks && !ask(service, exchange, meeting))
+    if (query.ask && !ask(service, exchange, meeting))
         return false;
-    answer_in_full(service, exchange, meeting, answer);
+    if (query.wait && !wait_for_end(exchange, meeting, query.wait_ms))
+        return false;
+    answer_in_full(service, exchange, meeting, query.output, answer);
     return true;
 }
 
@@ -172,7 +241,7 @@ bool http_job_put(struct http_service *service, struct http_exchange *exchange,
     else {
         struct meeting *meeting = declare(service, id, &declaration, exchange->now_ms, answer);
         if (meeting)
-            answer_in_full(service, exchange, meeting, answer);
+            answer_in_full(service, exchange, meeting, false, answer);
     }
     return true;
 }

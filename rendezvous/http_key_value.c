@@ -4,6 +4,7 @@
 
 #include "lib/base/status.h"
 #include "rendezvous/http_route.h"
+#include "rendezvous/http_seconds.h"
 #include "rendezvous/meeting.h"
 #include "rendezvous/meetings.h"
 
@@ -175,25 +176,6 @@ void http_key_value_refuse(struct http_answer *answer, int status,
                          key, KEY_VALUE_KEYS_MAX, KEY_VALUE_SCOPES_MAX, KEY_VALUE_TOTAL_MAX >> 20);
 }
 
-/* SECONDS, with up to three decimals, as milliseconds. */
-static bool read_seconds(const char *at, const char *end, uint64_t *ms)
-{
-    const char *from = at;
-    uint64_t seconds = 0;
-    for (; at < end && is_digit(*at) && seconds <= HTTP_WAIT_SECONDS_MAX; at++)
-        seconds = 10 * seconds + (uint64_t)(*at - '0');
-    bool whole = at > from;
-    uint64_t thousandths = 0;
-    if (at < end && *at == '.') {
-        whole = whole && at + 1 < end && end - at <= 4;
-        uint64_t unit = 100;
-        for (at++; at < end && is_digit(*at); at++, unit /= 10)
-            thousandths += unit * (uint64_t)(*at - '0');
-    }
-    *ms = 1000 * seconds + thousandths;
-    return whole && at == end && *ms <= 1000 * HTTP_WAIT_SECONDS_MAX;
-}
-
 /* An unmodified Horovod worker: the kernel vouches for it, it says nothing itself. */
 static bool is_gloo(const struct http_exchange *exchange)
 {
@@ -209,18 +191,15 @@ struct patience {
 static bool read_patience(const struct http_exchange *exchange, struct patience *patience,
                           struct http_answer *answer)
 {
-    static const char wait[] = "wait=";
-    const size_t prefix = sizeof wait - 1;
     struct http_text query = exchange->path.query;
     bool gloo = is_gloo(exchange) && all_digits(bytes_of(exchange->path.segments[1]));
     *patience = (struct patience){ gloo ? HTTP_GLOO_HOLD_MS : 0, 404 };
     if (!query.data)
         return true;
     patience->status = 204;
-    if (query.length > prefix && memcmp(query.data, wait, prefix) == 0 &&
-        read_seconds(query.data + prefix, query.data + query.length, &patience->ms))
+    if (http_seconds_wait(query, &patience->ms))
         return true;
-    refuse_query(exchange, "wait=SECONDS, from 0 to 60 with at most 3 decimals", answer);
+    refuse_query(exchange, HTTP_WAIT_EXPECTED, answer);
     return false;
 }
 

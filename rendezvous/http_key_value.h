@@ -23,7 +23,7 @@
 struct meeting;
 struct rendezvous_slot;
 
-enum { HTTP_WAIT_SECONDS_MAX = 60, HTTP_GLOO_HOLD_MS = 1000 };
+enum { HTTP_GLOO_HOLD_MS = 1000 };
 
 /* Plans `global`, `local_HOST` of every host and `cross_LOCAL_RANK`. A host whose name is none for
  * a scope is left out: unmodified workers there are told what is wrong with it. HVD_ERR_NOMEM. */

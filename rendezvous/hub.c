@@ -30,8 +30,7 @@ int hub_init(struct hub *hub, const struct rendezvous_options *options, uint64_t
     hub->context = options->context;
     memcpy(hub->keyring.job, options->id, strlen(options->id) + 1);
     meetings_init(&hub->meetings, 1, options->start_timeout_ms);
-    struct meeting *meeting = meeting_create_planned(options->id, options->slots, options->size,
-                                                     options->start_timeout_ms, now_ms, err);
+    struct meeting *meeting = meeting_create_planned(options, now_ms, err);
     if (!meeting) {
         hub_fini(hub);
         return HVD_ERR_NOMEM;
@@ -139,6 +138,16 @@ static bool resume_woken(struct hub *hub)
     bool goes_on = http_session_resume(&connection->http, hub->now_ms, &out);
     hub_http_went(connection, goes_on, &out);
     return true;
+}
+
+void hub_wake_brief(struct hub *hub, struct wait_list *waiters)
+{
+    struct waiter *next;
+    for (struct waiter *at = TAILQ_FIRST(waiters); at; at = next) {
+        next = TAILQ_NEXT(at, link);
+        if (connection_of(at)->stream->brief)
+            waiter_join(at, &hub->service.woken);
+    }
 }
 
 void hub_enter(struct hub *hub, uint64_t now_ms)

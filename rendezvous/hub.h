@@ -102,7 +102,7 @@ void hub_init_service(struct hub *hub, const struct rendezvous_service_options *
 void hub_close(struct hub *hub);
 void hub_fini(struct hub *hub);
 
-/* As their namesakes in rendezvous.h; the last three for the one job of a launcher's. */
+/* As their namesakes in rendezvous.h; the last five for the one job of a launcher's. */
 struct rendezvous_connection *hub_accept(struct hub *hub, struct rendezvous_stream *stream,
                                          enum rendezvous_origin origin, uint64_t now_ms);
 void hub_receive(struct rendezvous_connection *connection, const void *data, size_t length,
@@ -111,6 +111,8 @@ void hub_hangup(struct rendezvous_connection *connection, uint64_t now_ms);
 void hub_rank_started(struct hub *hub, int rank, int pid);
 void hub_rank_ended(struct hub *hub, int rank, const char *how, uint64_t now_ms);
 int hub_ask(struct hub *hub, uint64_t now_ms, struct err *err);
+void hub_tell_end(struct hub *hub, int rank, const struct rendezvous_end *end, uint64_t now_ms);
+void hub_tell_verdict(struct hub *hub, const struct rendezvous_verdict *verdict, uint64_t now_ms);
 
 /* For HTTP: asks every rank of a job what it is doing, unless that is under way; its watchers are
  * woken when all have answered. HVD_ERR_NOMEM, HVD_ERR_INVALID when places are not known yet. */

@@ -28,6 +28,9 @@ bool hub_flush(struct rendezvous_connection *connection, struct wire_writer *out
 void hub_end(struct rendezvous_connection *connection);
 void hub_send_away(struct rendezvous_connection *connection);
 
+/* Requests go on whose carrier goes before the verdict comes. */
+void hub_wake_brief(struct hub *hub, struct wait_list *waiters);
+
 /* A session's answer goes out and, unless it `goes_on`, the connection ends. */
 void hub_http_went(struct rendezvous_connection *connection, bool goes_on, struct wire_writer *out);
 

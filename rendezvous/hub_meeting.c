@@ -344,6 +344,25 @@ void hub_rank_ended(struct hub *hub, int rank, const char *how, uint64_t now_ms)
     hub_leave(hub);
 }
 
+void hub_tell_end(struct hub *hub, int rank, const struct rendezvous_end *end, uint64_t now_ms)
+{
+    struct meeting *meeting = hub->meetings.only;
+    hub_enter(hub, now_ms);
+    if (launch_end(meeting->launch, rank, end))
+        hub_wake_brief(hub, &meeting->onlookers);
+    hub_leave(hub);
+}
+
+void hub_tell_verdict(struct hub *hub, const struct rendezvous_verdict *verdict, uint64_t now_ms)
+{
+    struct meeting *meeting = hub->meetings.only;
+    hub_enter(hub, now_ms);
+    launch_verdict(meeting->launch, verdict);
+    meeting->ended_ms = now_ms;
+    wait_list_wake(&meeting->onlookers, &hub->service.woken);
+    hub_leave(hub);
+}
+
 void hub_end_meeting(struct http_service *service, struct meeting *meeting, const char *why,
                      uint64_t now_ms)
 {

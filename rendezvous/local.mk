@@ -21,6 +21,7 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/http_rank_and_size.c \
 	rendezvous/http_request.c rendezvous/http_request.h \
 	rendezvous/http_route.c rendezvous/http_route.h \
+	rendezvous/http_seconds.c rendezvous/http_seconds.h \
 	rendezvous/http_session.c rendezvous/http_session.h \
 	rendezvous/hub.c rendezvous/hub.h \
 	rendezvous/hub_impl.h \
@@ -33,6 +34,7 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/json_build.c rendezvous/json_build.h \
 	rendezvous/key_value.c rendezvous/key_value.h \
 	rendezvous/keyring.c rendezvous/keyring.h \
+	rendezvous/launch.c rendezvous/launch.h \
 	rendezvous/lobby.c rendezvous/lobby.h \
 	rendezvous/lobby_seat.c \
 	rendezvous/lobby_text.c rendezvous/lobby_text.h \

@@ -22,6 +22,7 @@ static struct meeting *create(const char *id, int size, uint64_t now_ms, struct 
     meeting->size = size;
     meeting->since_ms = now_ms;
     TAILQ_INIT(&meeting->watchers);
+    TAILQ_INIT(&meeting->onlookers);
     return meeting;
 }
 
@@ -51,18 +52,19 @@ static struct rendezvous_slot *copy_slots(const struct rendezvous_slot *slots, i
     return copy;
 }
 
-struct meeting *meeting_create_planned(const char *id, const struct rendezvous_slot *slots,
-                                       int size, uint64_t start_timeout_ms, uint64_t now_ms,
+struct meeting *meeting_create_planned(const struct rendezvous_options *options, uint64_t now_ms,
                                        struct err *err)
 {
-    struct meeting *meeting = create(id, size, now_ms, err);
+    int size = options->size;
+    struct meeting *meeting = create(options->id, size, now_ms, err);
     if (!meeting)
         return NULL;
-    struct rendezvous_slot *own = copy_slots(slots, size);
+    struct rendezvous_slot *own = copy_slots(options->slots, size);
     meeting->planned = true;
-    int rc = own ? place(meeting, own, start_timeout_ms, err)
-                 : fail(err, HVD_ERR_NOMEM, "out of memory for %d slots", size);
-    if (rc == HVD_OK && http_key_value_plan(meeting->store, slots, size) < 0)
+    meeting->launch = launch_create(options);
+    int rc = own && meeting->launch ? place(meeting, own, options->start_timeout_ms, err)
+                                    : fail(err, HVD_ERR_NOMEM, "out of memory for %d slots", size);
+    if (rc == HVD_OK && http_key_value_plan(meeting->store, options->slots, size) < 0)
         rc = fail(err, HVD_ERR_NOMEM, "out of memory for the scopes of %d ranks", size);
     if (rc == HVD_OK)
         return meeting;
@@ -115,13 +117,20 @@ static void meeting_rank_fini(struct meeting_rank *rank)
     wire_writer_fini(&rank->said);
 }
 
-void meeting_destroy(struct meeting *meeting)
+static void send_home(struct wait_list *list)
 {
     struct waiter *waiter;
+    while ((waiter = TAILQ_FIRST(list)))
+        waiter_leave(waiter);
+}
+
+void meeting_destroy(struct meeting *meeting)
+{
     if (!meeting)
         return;
-    while ((waiter = TAILQ_FIRST(&meeting->watchers)))
-        waiter_leave(waiter);
+    send_home(&meeting->watchers);
+    send_home(&meeting->onlookers);
+    launch_destroy(meeting->launch);
     for (int rank = 0; meeting->ranks && rank < meeting->size; rank++)
         meeting_rank_fini(&meeting->ranks[rank]);
     roll_call_fini(&meeting->roll_call);
@@ -238,6 +247,8 @@ enum meeting_state meeting_state(const struct meeting *meeting)
     static const enum meeting_state of_world[] = { [WORLD_GATHERING] = MEETING_GATHERING,
                                                    [WORLD_COMPLETE] = MEETING_RUNNING,
                                                    [WORLD_BROKEN] = MEETING_FAILED };
+    if (meeting->launch && meeting->launch->verdict_text)
+        return meeting->launch->verdict.exit_status == 0 ? MEETING_ENDED : MEETING_FAILED;
     if (!meeting->slots)
         return meeting->lobby.state == LOBBY_BROKEN ? MEETING_FAILED : MEETING_GATHERING;
     enum meeting_state state = of_world[meeting->membership.world];
@@ -262,6 +273,8 @@ const char *meeting_cause(const struct meeting *meeting)
     const struct membership *membership = &meeting->membership;
     if (!meeting->slots)
         return meeting->lobby.cause.text;
+    if (membership->world != WORLD_BROKEN)
+        return meeting->launch->verdict_text; /* which is all that is known */
     return membership->origin.status != HVD_OK ? membership->origin.text : membership->cause.text;
 }
 
@@ -293,6 +306,7 @@ void meeting_close(struct meeting *meeting, struct wait_list *woken, uint64_t no
 {
     meeting->ended_ms = now_ms;
     wait_list_wake(&meeting->watchers, woken);
+    wait_list_wake(&meeting->onlookers, woken);
     if (meeting->store)
         key_value_wake_all(meeting->store, woken);
     key_value_destroy(meeting->store);

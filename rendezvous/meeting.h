@@ -16,6 +16,7 @@
 
 #include "lib/base/job_id.h"
 #include "rendezvous/key_value.h"
+#include "rendezvous/launch.h"
 #include "rendezvous/lobby.h"
 #include "rendezvous/membership.h"
 #include "rendezvous/rendezvous.h"
@@ -40,7 +41,7 @@ struct meeting_rank {
     bool silent;                              /* did not answer when it was last asked */
     uint64_t joined_ms;                       /* when it did */
     uint64_t heard_ms;                        /* when it last said anything */
-    char *report; /* what it last said it is doing, lines; NULL: never asked; owned */
+    char *report;            /* what it last said it is doing, lines; NULL: never asked; owned */
     struct wire_writer said; /* and rank_stats and rank_waits, encoded; empty: never asked; owned */
 };
 
@@ -60,18 +61,19 @@ struct meeting {
     struct meeting_rank *ranks;    /* likewise */
     bool told_origin;              /* the launcher knows whose failure has broken the world */
     struct roll_call roll_call;
-    uint64_t asked_ms;         /* when the last one began */
-    bool asked_by_launcher;    /* the roll call is for it */
-    bool ask_again;            /* the launcher asked while another one was under way */
-    struct wait_list watchers; /* requests that wait for a roll call to end */
-    struct key_value *store;   /* NULL once it is over */
+    uint64_t asked_ms;          /* when the last one began */
+    bool asked_by_launcher;     /* the roll call is for it */
+    bool ask_again;             /* the launcher asked while another one was under way */
+    struct wait_list watchers;  /* requests that wait for a roll call to end */
+    struct wait_list onlookers; /* requests that wait for its end */
+    struct launch *launch;      /* of a planned one, else NULL; owned */
+    struct key_value *store;    /* NULL once it is over */
 
     TAILQ_ENTRY(meeting) link;
 };
 
-/* A planned one: `slots` are copied, their host names are not. NULL and `err`. */
-struct meeting *meeting_create_planned(const char *id, const struct rendezvous_slot *slots,
-                                       int size, uint64_t start_timeout_ms, uint64_t now_ms,
+/* A planned one: all is copied but the names of hosts. NULL and `err`. */
+struct meeting *meeting_create_planned(const struct rendezvous_options *options, uint64_t now_ms,
                                        struct err *err);
 
 /* An unplanned one; size 0: what the first worker says. */

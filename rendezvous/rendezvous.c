@@ -160,6 +160,19 @@ void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const char *
     arm(rendezvous);
 }
 
+void rendezvous_tell_end(struct rendezvous *rendezvous, int rank, const struct rendezvous_end *end)
+{
+    hub_tell_end(&rendezvous->hub, rank, end, now_ms(rendezvous));
+    arm(rendezvous);
+}
+
+void rendezvous_tell_verdict(struct rendezvous *rendezvous,
+                             const struct rendezvous_verdict *verdict)
+{
+    hub_tell_verdict(&rendezvous->hub, verdict, now_ms(rendezvous));
+    arm(rendezvous);
+}
+
 int rendezvous_ask(struct rendezvous *rendezvous, struct err *err)
 {
     int rc = hub_ask(&rendezvous->hub, now_ms(rendezvous), err);

@@ -19,6 +19,7 @@
 #include "lib/base/place.h"
 #include "lib/base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <uv.h>
@@ -42,6 +43,10 @@ struct rendezvous_stream {
      * carrier must not call rendezvous_receive() or rendezvous_hangup() for it any more. May be
      * called inside rendezvous_receive(). */
     void (*close)(struct rendezvous_stream *stream);
+
+    /* It does not live until the verdict: whoever waits for the end of the job on it is told when
+     * the last rank has ended (rendezvous_tell_end()). */
+    bool brief;
 };
 
 /* A rank that is expected, in order of rank. */
@@ -86,6 +91,10 @@ struct rendezvous_events {
     /* The connection of a rank that was there has ended without GOODBYE; if its process has ended,
      * that is not known yet. May be NULL. */
     void (*broke_off)(void *context, int rank);
+
+    /* Somebody wants to see the last lines that `rank` has written to stdout or stderr: at most
+     * `nbytes`, each line ended by a newline. The caller frees it; NULL: none. May be NULL. */
+    char *(*output)(void *context, int rank, bool of_stderr, size_t nbytes);
 };
 
 struct rendezvous_options {
@@ -96,6 +105,24 @@ struct rendezvous_options {
     uint64_t start_timeout_ms;
     struct rendezvous_events events;
     void *context;
+
+    /* For those who look; copied. */
+    const char *command, *user; /* NULL: not known */
+    uint64_t started_ms;        /* when the launcher was started, since 1970 */
+};
+
+/* How the process of a rank has ended, for those who look. Borrowed for the call. */
+struct rendezvous_end {
+    const char *text; /* "exited with status 3" */
+    int exit_status;  /* 128 plus the signal's number; -1: not known */
+    bool terminated;  /* after the launcher had told it to end */
+};
+
+/* What the launcher says of the whole job, for those who look. Borrowed for the call. */
+struct rendezvous_verdict {
+    const char *text; /* one line */
+    int exit_status;  /* of the launcher */
+    int rank;         /* whose failure it was; -1: no rank's */
 };
 
 /* A service without a plan. */
@@ -150,6 +177,14 @@ void rendezvous_rank_started(struct rendezvous *rendezvous, int rank, int pid);
  * GOODBYE, which may still be on its way, or 100 ms later. Likewise a rank whose connection broke
  * is reported 100 ms later without explanation when this call does not explain it before. */
 void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const char *how);
+
+/* The same for those who look; how it ended may be told again when more is known. To be called
+ * before the one above. */
+void rendezvous_tell_end(struct rendezvous *rendezvous, int rank, const struct rendezvous_end *end);
+
+/* The job is over. Requests that wait for that (GET /v1/jobs/ID?wait=SECONDS) are answered. */
+void rendezvous_tell_verdict(struct rendezvous *rendezvous,
+                             const struct rendezvous_verdict *verdict);
 
 /* Asks every rank what it is doing; the answers come through `report`, also before this returns.
  * Who has not answered after 2 s is said to be silent. While an asking is under way another one

@@ -19,6 +19,7 @@ struct view {
     const struct meeting *meeting;
     uint64_t epoch_ms, now_ms;
     struct stalls stalls;
+    bool output; /* the last lines of the ranks are wanted */
 };
 
 static uint64_t ago(const struct view *view, uint64_t then_ms)
@@ -36,6 +37,19 @@ static void put_instant(struct view *view, const char *name, uint64_t instant_ms
     if (strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc) > 0)
         snprintf(text, sizeof text, "%s.%03dZ", date, (int)(instant_ms % 1000));
     json_string(&view->build, view->build.root, name, text);
+}
+
+static void put_null(struct view *view, cJSON *object, const char *name)
+{
+    json_number_if(&view->build, object, name, false, 0);
+}
+
+static void put_text(struct view *view, cJSON *object, const char *name, const char *text)
+{
+    if (text)
+        json_string(&view->build, object, name, text);
+    else
+        put_null(view, object, name);
 }
 
 static void put_states(struct view *view, cJSON *parent, const int counts[RANK_STATES])
@@ -77,7 +91,25 @@ static void put_times(struct view *view, cJSON *job)
     if (meeting->ended_ms)
         put_instant(view, "ended", view->epoch_ms + meeting->ended_ms);
     else
-        json_number_if(&view->build, job, "ended", false, 0);
+        put_null(view, job, "ended");
+}
+
+/* What the launcher has told. */
+static void put_launch(struct view *view, cJSON *job)
+{
+    static const struct launch none = { 0 };
+    const struct launch *launch = view->meeting->launch ? view->meeting->launch : &none;
+    const struct rendezvous_verdict *verdict = &launch->verdict;
+    bool over = launch->verdict_text;
+    put_text(view, job, "command", launch->command);
+    put_text(view, job, "user", launch->user);
+    if (launch->started_ms)
+        put_instant(view, "started", launch->started_ms);
+    else
+        put_null(view, job, "started");
+    put_text(view, job, "verdict", launch->verdict_text);
+    json_number_if(&view->build, job, "exit_status", over, verdict->exit_status);
+    json_number_if(&view->build, job, "failed_rank", over && verdict->rank >= 0, verdict->rank);
 }
 
 static void put_head(struct view *view, cJSON *job, int nhosts)
@@ -97,6 +129,7 @@ static void put_head(struct view *view, cJSON *job, int nhosts)
     put_states(view, job, counts);
     put_times(view, job);
     json_string(build, job, "cause", meeting_cause(meeting));
+    put_launch(view, job);
 }
 
 static void put_host(struct view *view, cJSON *hosts, const int *ranks, int count)
@@ -188,6 +221,36 @@ static void put_stalled(struct view *view, cJSON *object, int rank)
     json_number(build, stalled, "waits_for_more", found->count - named);
 }
 
+static void put_stream(struct view *view, cJSON *output, int rank, bool of_stderr)
+{
+    char *text = launch_output(view->meeting->launch, rank, of_stderr);
+    json_lines(&view->build, output, of_stderr ? "stderr" : "stdout", text ? text : "");
+    free(text);
+}
+
+static void put_output(struct view *view, cJSON *object, int rank)
+{
+    if (!view->output || !view->meeting->launch) {
+        put_null(view, object, "output");
+        return;
+    }
+    cJSON *output = json_object(&view->build, object, "output");
+    put_stream(view, output, rank, false);
+    put_stream(view, output, rank, true);
+}
+
+static void put_end(struct view *view, cJSON *object, int rank)
+{
+    static const struct launch_rank none = { 0 };
+    const struct launch *launch = view->meeting->launch;
+    const struct launch_rank *at = launch ? &launch->ranks[rank] : &none;
+    put_text(view, object, "end", at->end);
+    json_number_if(&view->build, object, "exit_status", at->end && at->exit_status >= 0,
+                   at->exit_status);
+    json_bool(&view->build, object, "terminated", at->terminated);
+    put_output(view, object, rank);
+}
+
 static void put_rank(struct view *view, cJSON *ranks, int rank)
 {
     const struct rendezvous_slot *slot = &view->meeting->slots[rank];
@@ -202,6 +265,7 @@ static void put_rank(struct view *view, cJSON *ranks, int rank)
     json_lines(build, object, "doing", doing(view->meeting, rank));
     put_stats(view, object, rank);
     put_stalled(view, object, rank);
+    put_end(view, object, rank);
 }
 
 static void put_ranks(struct view *view)
@@ -245,21 +309,25 @@ static void put_job(struct view *view, bool in_full)
     host_groups_fini(&groups);
 }
 
-static cJSON *make(const struct meeting *meeting, uint64_t epoch_ms, uint64_t now_ms, bool in_full)
+static cJSON *make(struct view *view, bool in_full)
 {
-    struct view view = { .meeting = meeting, .epoch_ms = epoch_ms, .now_ms = now_ms };
-    json_build_init(&view.build);
-    stalls_init(&view.stalls, meeting);
-    put_job(&view, in_full);
-    return json_build_finish(&view.build);
+    json_build_init(&view->build);
+    stalls_init(&view->stalls, view->meeting);
+    put_job(view, in_full);
+    return json_build_finish(&view->build);
 }
 
 cJSON *status_json_job(const struct meeting *meeting, uint64_t epoch_ms, uint64_t now_ms)
 {
-    return make(meeting, epoch_ms, now_ms, false);
+    struct view view = { .meeting = meeting, .epoch_ms = epoch_ms, .now_ms = now_ms };
+    return make(&view, false);
 }
 
-cJSON *status_json_job_in_full(const struct meeting *meeting, uint64_t epoch_ms, uint64_t now_ms)
+cJSON *status_json_job_in_full(const struct meeting *meeting, bool output, uint64_t epoch_ms,
+                               uint64_t now_ms)
 {
-    return make(meeting, epoch_ms, now_ms, true);
+    struct view view = {
+        .meeting = meeting, .epoch_ms = epoch_ms, .now_ms = now_ms, .output = output
+    };
+    return make(&view, true);
 }

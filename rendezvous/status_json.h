@@ -14,12 +14,20 @@
  *   age_s        seconds since then
  *   ended        when its last worker was gone; null before
  *   cause        why it has failed, one line; "" if it has not
+ *   command      of a launcher's job: what every rank runs, as a shell would read it; else null, as
+ *                are those below
+ *   user         who has started the launcher
+ *   started      when
+ *   verdict      what the launcher says of it at its end; null before
+ *   exit_status  of the launcher; null before
+ *   failed_rank  whose failure it was; null before, and if it was no rank's
  *
  * and in full also
  *
  *   hosts    [{ host, ranks: [numbers, ascending], states: as above }], in order of first rank
  *   ranks    [{ rank, host, local_rank, cross_rank, state, pid, joined_s_ago, heard_s_ago,
- *            doing, stats, stalled }], in order of rank; [] as long as no places are given
+ *            doing, stats, stalled, end, exit_status, terminated, output }], in order of rank; [] as
+ *            long as no places are given
  *   guests   [{ host, pid, wanted_rank, came_s_ago }], in order of arrival, of workers that have no
  *            rank yet; [] afterwards
  *
@@ -42,6 +50,13 @@
  *                         waits_for        numbers of ranks that have not submitted it, ascending, or
  *                                          of those that do not answer; at most 16
  *                         waits_for_more   how many others there are }
+ *   end                 how its process has ended, as the launcher has seen it; null before, and
+ *                       without a launcher
+ *   exit_status         of the process, 128 plus the number of the signal that has killed it; null
+ *                       before, and where nobody knows
+ *   terminated          it has ended after the launcher had told it to
+ *   output              { stdout: [lines], stderr: [lines] }: what it has written last, as far as
+ *                       the launcher has seen it (launch.h has the limits); null unless asked for
  *   wanted_rank         null: any
  *
  * Seconds are numbers with up to three decimals. What is not UTF-8 in the name of a host is
@@ -50,13 +65,15 @@
 #define RENDEZVOUS_STATUS_JSON_H
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct meeting;
 
 /* `epoch_ms` is when the clock of `now_ms` said 0, since 1970. Both return NULL when out of memory;
- * what they return is the caller's. */
+ * what they return is the caller's. `output`: with the last lines of each rank. */
 cJSON *status_json_job(const struct meeting *meeting, uint64_t epoch_ms, uint64_t now_ms);
-cJSON *status_json_job_in_full(const struct meeting *meeting, uint64_t epoch_ms, uint64_t now_ms);
+cJSON *status_json_job_in_full(const struct meeting *meeting, bool output, uint64_t epoch_ms,
+                               uint64_t now_ms);
 
 #endif

@@ -277,7 +277,7 @@ void tcp_connection_start(struct tcp_port *port, int fd)
     }
     port->handles++;
     connection->poll.data = connection;
-    connection->stream = (struct rendezvous_stream){ stream_send, stream_close };
+    connection->stream = (struct rendezvous_stream){ stream_send, stream_close, false };
     connection->port = port;
     connection->fd = fd;
     connection->next = port->connections;
@@ -285,8 +285,9 @@ void tcp_connection_start(struct tcp_port *port, int fd)
     if (connection->next)
         connection->next->link = &connection->next;
     port->connections = connection;
-    connection->session =
-        rendezvous_accept(port->rendezvous, &connection->stream, RENDEZVOUS_ELSEWHERE);
+    enum rendezvous_origin origin =
+        port->origin ? port->origin(port->origin_context, fd) : RENDEZVOUS_ELSEWHERE;
+    connection->session = rendezvous_accept(port->rendezvous, &connection->stream, origin);
     if (!connection->session || read_some(connection) == READ_END)
         tcp_connection_end(connection);
     else

@@ -40,7 +40,9 @@ struct tcp_connection {
 struct tcp_port {
     uv_loop_t *loop;
     struct rendezvous *rendezvous; /* borrowed */
-    int fd;                        /* -1: not listening any more */
+    tcp_port_origin_fn *origin;    /* or NULL */
+    void *origin_context;
+    int fd; /* -1: not listening any more */
     uv_poll_t poll;
     uv_timer_t tick; /* runs while somebody has a deadline, or accepting is paused */
     int handles;     /* of libuv's, not closed yet; the port is freed with the last of them */

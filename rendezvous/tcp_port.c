@@ -184,6 +184,18 @@ void tcp_port_stop(struct tcp_port *port)
     port->paused = false;
 }
 
+void tcp_port_set_origin(struct tcp_port *port, tcp_port_origin_fn *origin, void *context)
+{
+    port->origin = origin;
+    port->origin_context = context;
+}
+
+void tcp_port_drain(struct tcp_port *port)
+{
+    tcp_port_stop(port);
+    uv_unref((uv_handle_t *)&port->tick);
+}
+
 void tcp_port_close(struct tcp_port *port)
 {
     if (!port || port->closing)

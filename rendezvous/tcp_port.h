@@ -34,6 +34,11 @@ struct tcp_port;
 struct tcp_port *tcp_port_open(uv_loop_t *loop, const char *address, struct rendezvous *rendezvous,
                                struct err *err);
 
+/* Where a client comes from, as the kernel says of its connected socket; without this all of them
+ * are RENDEZVOUS_ELSEWHERE. */
+typedef enum rendezvous_origin tcp_port_origin_fn(void *context, int fd);
+void tcp_port_set_origin(struct tcp_port *port, tcp_port_origin_fn *origin, void *context);
+
 /* What it is bound to, "ADDRESS:PORT"; borrowed. */
 const char *tcp_port_address(const struct tcp_port *port);
 int tcp_port_number(const struct tcp_port *port);
@@ -43,6 +48,10 @@ bool tcp_port_is_loopback(const struct tcp_port *port);
 
 /* Accepts no more. */
 void tcp_port_stop(struct tcp_port *port);
+
+/* Stops, and no longer keeps the loop alive but for clients that have not yet taken, or seen the end
+ * of, what they were sent; after rendezvous_destroy(). tcp_port_close() must follow. */
+void tcp_port_drain(struct tcp_port *port);
 
 /* Stops, hangs up on everybody, and frees itself when the loop has run once more: at once after
  * rendezvous_destroy(), or else the rendezvous takes them for broken off. NULL is fine. */

@@ -23,6 +23,7 @@
 #include "src/report_json.h"
 #include "src/self_stop.h"
 #include "src/ssh_way.h"
+#include "src/status_port.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,6 +48,7 @@ struct run {
     bool finished;              /* the job is over */
     struct report_file report;
     struct job_rendezvous *rendezvous;
+    struct status_port status_port;
     struct job *job;
     struct command_guard guard;
     int exit_status;
@@ -212,27 +214,60 @@ static void on_finished(void *context, int exit_status)
     run->exit_status = exit_status;
     stop_watching(run);
     job_rendezvous_destroy(run->rendezvous);
+    status_port_drain(&run->status_port);
     job_destroy(run->job);
     loop_leave(&run->loop);
+}
+
+/* Before anything is started. */
+static int open_status_port(struct run *run, struct err *err)
+{
+    const struct hvdrun_options *options = &run->options;
+    if (!options->status_page && options->status_port == 0)
+        return HVD_OK;
+    int rc = status_port_open(&run->status_port, &run->loop, options->status_port,
+                              job_rendezvous_itself(run->rendezvous), err);
+    return rc == HVD_OK
+               ? rc
+               : fail_context(err, options->status_port ? "--status-port" : "--status-page");
+}
+
+static void say_status_port(const struct run *run)
+{
+    char line[80];
+    if (!run->status_port.port)
+        return;
+    snprintf(line, sizeof line, "status page: http://127.0.0.1:%d/",
+             tcp_port_number(run->status_port.port));
+    job_say(run->job, line);
+}
+
+/* The rendezvous is gone with everything that has a part in it. */
+static int give_up_start(struct run *run, int exit_status)
+{
+    job_rendezvous_destroy(run->rendezvous);
+    status_port_close(&run->status_port);
+    return exit_status;
 }
 
 /* The rendezvous, then the job that leads to it. 0 or an exit status, and `err`. */
 static int start_job(struct run *run, struct err *err)
 {
     const struct job_options *options = &run->setup.job;
-    run->rendezvous = job_rendezvous_create(&run->loop, options->plan, options->id, &run->setup.key,
-                                            options->start_timeout_ms, err);
+    run->rendezvous = job_rendezvous_create(&run->loop, options, &run->setup.key, err);
     if (!run->rendezvous)
         return STATUS_RESOURCE;
+    if (open_status_port(run, err) < 0)
+        return give_up_start(run, STATUS_RESOURCE);
     struct job_meeting meeting = job_rendezvous_meeting(run->rendezvous);
     static const struct job_callbacks callbacks = { on_report, on_finished, on_suspended };
     run->job = job_create(&run->loop, options, &meeting, &callbacks, run, err);
     if (!run->job) {
         fail_context(err, "--output-filename: cannot create");
-        job_rendezvous_destroy(run->rendezvous);
-        return STATUS_CANNOT_CREATE;
+        return give_up_start(run, STATUS_CANNOT_CREATE);
     }
     job_rendezvous_attach(run->rendezvous, run->job);
+    say_status_port(run);
     return 0;
 }
 
@@ -256,6 +291,7 @@ static int run_job(struct run *run)
         loop_leave(&run->loop);
     }
     uv_run(&run->loop, UV_RUN_DEFAULT);
+    status_port_close(&run->status_port);
     ignore_questions(run);
     loop_close(&run->loop);
     return run->exit_status;

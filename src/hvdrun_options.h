@@ -43,6 +43,8 @@ struct hvdrun_options {
     const char *report; /* NULL if not given */
     bool prefix_timestamp;
     bool verbose;
+    bool status_page; /* on any port */
+    int status_port;  /* on this one; 0 if not given */
 
     int start_timeout_s; /* option, else $HOROVOD_START_TIMEOUT, else 30 */
     int heartbeat_timeout_s;

@@ -4,11 +4,15 @@
 #include "src/job_rendezvous.h"
 
 #include "launcher/exit_status.h"
+#include "launcher/job_report.h"
+#include "launcher/shell_words.h"
 #include "launcher/text_buffer.h"
 #include "launcher/xalloc.h"
 
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TABLE_SIZE = 16384 };
 
@@ -62,7 +66,7 @@ static void on_open(void *context, int host, uint32_t id, bool own)
     struct job_rendezvous *self = context;
     struct relayed *relayed = xcalloc(1, sizeof *relayed);
     *relayed = (struct relayed){
-        .stream = { stream_send, stream_close }, .owner = self, .host = host, .id = id
+        .stream = { stream_send, stream_close, true }, .owner = self, .host = host, .id = id
     };
     struct relayed **at = find(self, host, id);
     if (*at) { /* an agent that counts wrongly */
@@ -118,10 +122,41 @@ static void on_rank_started(void *context, int rank, int pid)
     rendezvous_rank_started(self->rendezvous, rank, pid);
 }
 
-static void on_rank_ended(void *context, int rank, const char *how)
+static void on_rank_ended(void *context, int rank, const struct job_rank_end *end)
 {
     struct job_rendezvous *self = context;
-    rendezvous_rank_ended(self->rendezvous, rank, how);
+    const struct rendezvous_end told = { end->how, end->exit_status, end->told };
+    rendezvous_tell_end(self->rendezvous, rank, &told);
+    rendezvous_rank_ended(self->rendezvous, rank, end->how);
+}
+
+/* What those who look have not heard yet of ranks that have no end of their own. */
+static void tell_missing_ends(struct job_rendezvous *self, const struct job_report *report)
+{
+    static const char *const texts[REPORT_ENDS] = {
+        [END_NOT_STARTED] = "was not started", [END_LEFT] = "could not be killed"
+    };
+    for (int rank = 0; rank < report->nranks; rank++) {
+        const struct rendezvous_end end = { texts[report->ranks[rank].end], -1, true };
+        if (end.text)
+            rendezvous_tell_end(self->rendezvous, rank, &end);
+    }
+}
+
+static void on_over(void *context, const struct job_report *report)
+{
+    struct job_rendezvous *self = context;
+    const struct rendezvous_verdict verdict = { *report->text ? report->text
+                                                              : "all ranks exited with status 0",
+                                                report->exit_status, report->rank };
+    tell_missing_ends(self, report);
+    rendezvous_tell_verdict(self->rendezvous, &verdict);
+}
+
+static char *on_output(void *context, int rank, bool of_stderr, size_t nbytes)
+{
+    struct job_rendezvous *self = context;
+    return job_last_lines(self->job, rank, of_stderr, nbytes);
 }
 
 static void on_complete(void *context)
@@ -201,28 +236,41 @@ void job_rendezvous_ask(struct job_rendezvous *self)
         job_say(self->job, err.text);
 }
 
-struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct rank_plan *plan,
-                                             const char *id, const struct job_key *key,
-                                             uint64_t start_timeout_ms, struct err *err)
+/* The user by name, or by number where he has no name. */
+static char *user_name(void)
+{
+    const struct passwd *user = getpwuid(geteuid());
+    return user ? xstrdup(user->pw_name) : xasprintf("%u", (unsigned)geteuid());
+}
+
+struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct job_options *job,
+                                             const struct job_key *key, struct err *err)
 {
     struct job_rendezvous *self = xcalloc(1, sizeof *self);
+    const struct rank_plan *plan = job->plan;
     struct rendezvous_slot *slots = xcalloc((size_t)plan->size, sizeof *slots);
     for (int i = 0; i < plan->size; i++)
         slots[i] = (struct rendezvous_slot){ plan->ranks[i].place,
                                              plan->hosts[plan->ranks[i].host].host->name };
+    char *command = shell_words(job->command), *user = user_name();
     struct rendezvous_options options = {
-        .id = id,
+        .id = job->id,
         .slots = slots,
         .size = plan->size,
         .key = key,
-        .start_timeout_ms = start_timeout_ms,
+        .start_timeout_ms = job->start_timeout_ms,
         .events = { on_complete, on_timed_out, on_missing, on_report, on_met, on_parted, on_origin,
-                    on_broke_off },
+                    on_broke_off, on_output },
         .context = self,
+        .command = command,
+        .user = user,
+        .started_ms = job->epoch_ms,
     };
     self->plan = plan;
     self->rendezvous = rendezvous_create(loop, &options, err);
     free(slots);
+    free(command);
+    free(user);
     if (!self->rendezvous) {
         free(self);
         return NULL;
@@ -235,10 +283,15 @@ void job_rendezvous_attach(struct job_rendezvous *self, struct job *job)
     self->job = job;
 }
 
+struct rendezvous *job_rendezvous_itself(struct job_rendezvous *self)
+{
+    return self->rendezvous;
+}
+
 struct job_meeting job_rendezvous_meeting(struct job_rendezvous *self)
 {
-    return (struct job_meeting){ on_open,         on_data,       on_end,      on_lost,
-                                 on_rank_started, on_rank_ended, on_question, self };
+    return (struct job_meeting){ on_open,       on_data,     on_end,  on_lost, on_rank_started,
+                                 on_rank_ended, on_question, on_over, self };
 }
 
 void job_rendezvous_destroy(struct job_rendezvous *self)

@@ -10,13 +10,15 @@
 
 struct job_rendezvous;
 
-/* A rendezvous for the ranks of a plan, which is borrowed, in job `id`. */
-struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct rank_plan *plan,
-                                             const char *id, const struct job_key *key,
-                                             uint64_t start_timeout_ms, struct err *err);
+/* A rendezvous for the ranks of a job, whose options are borrowed. */
+struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct job_options *options,
+                                             const struct job_key *key, struct err *err);
 
 /* The job whose agents carry the connections; to be said before the loop runs. */
 void job_rendezvous_attach(struct job_rendezvous *self, struct job *job);
+
+/* For whoever carries connections to it besides the agents. */
+struct rendezvous *job_rendezvous_itself(struct job_rendezvous *self);
 
 /* What the launcher tells it; `self` is borrowed. */
 struct job_meeting job_rendezvous_meeting(struct job_rendezvous *self);

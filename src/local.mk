@@ -35,7 +35,8 @@ src_libhvdrun_la_SOURCES = \
 	src/report_file.c src/report_file.h \
 	src/report_json.c src/report_json.h \
 	src/report_path.c src/report_path.h \
-	src/self_stop.c src/self_stop.h
+	src/self_stop.c src/self_stop.h \
+	src/status_port.c src/status_port.h
 src_libhvdrun_la_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
 src_libhvdrun_la_CPPFLAGS = $(AM_CPPFLAGS) -DAGENT_DIRECTORY='"$(agentdir)"' \
 	-DBINARY_DIRECTORY='"$(bindir)"'

@@ -151,8 +151,7 @@ static void start_job(struct sim_process *launcher)
                                                     .on_suspended = on_suspended };
     const struct job_options *options = &world.options;
     struct err err = { 0 };
-    world.rendezvous = job_rendezvous_create(&launcher->loop, options->plan, options->id,
-                                             &world.key, options->start_timeout_ms, &err);
+    world.rendezvous = job_rendezvous_create(&launcher->loop, options, &world.key, &err);
     struct job_meeting meeting = job_rendezvous_meeting(world.rendezvous);
     world.job = job_create(&launcher->loop, options, &meeting, &callbacks, NULL, &err);
     job_rendezvous_attach(world.rendezvous, world.job);

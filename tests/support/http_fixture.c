@@ -15,12 +15,15 @@ static const struct rendezvous_slot slots[] = {
 
 static void add_meeting(struct http_fixture *fixture, bool service)
 {
+    static const struct rendezvous_options options = {
+        .id = HTTP_FIXTURE_JOB, .slots = slots, .size = 2, .start_timeout_ms = 60000
+    };
     struct err err;
     meetings_init(&fixture->meetings, 4, 60000);
     if (service) {
         fixture->meeting = meetings_make(&fixture->meetings, HTTP_FIXTURE_JOB, 2, 0, 0, &err);
     } else {
-        fixture->meeting = meeting_create_planned(HTTP_FIXTURE_JOB, slots, 2, 60000, 0, &err);
+        fixture->meeting = meeting_create_planned(&options, 0, &err);
         ck_assert_ptr_nonnull(fixture->meeting);
         meetings_add_planned(&fixture->meetings, fixture->meeting);
     }

@@ -26,7 +26,10 @@ static struct http_service service;
 static void setup(void)
 {
     struct err err;
-    struct meeting *planned = meeting_create_planned("job1", slots, SIZE, 1000, 0, &err);
+    const struct rendezvous_options options = {
+        .id = "job1", .slots = slots, .size = SIZE, .start_timeout_ms = 1000
+    };
+    struct meeting *planned = meeting_create_planned(&options, 0, &err);
     ck_assert_ptr_nonnull(planned);
     meetings_init(&meetings, 10, 1000);
     meetings_add_planned(&meetings, planned);

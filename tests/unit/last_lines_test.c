@@ -71,6 +71,42 @@ START_TEST(a_line_that_has_lost_its_beginning_says_so)
 }
 END_TEST
 
+START_TEST(a_tail_is_as_short_as_it_must_be)
+{
+    static const struct {
+        int count;
+        size_t nbytes;
+        const char *told;
+    } tails[] = {
+        { 20, 100, "one\ntwo\nthree\n" },
+        { 2, 100, "two\nthree\n" },
+        { 20, 14, "one\ntwo\nthree\n" },
+        { 20, 13, "two\nthree\n" },
+        { 20, 6, "three\n" },
+        { 20, 5, "t...\n" },
+        { 0, 100, "" },
+    };
+    last_lines_feed(&lines, "one\ntwo\nthree\n", 14);
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+        char *text = last_lines_tail(&lines, tails[i].count, tails[i].nbytes);
+        ck_assert_str_eq(text, tails[i].told);
+        free(text);
+    }
+}
+END_TEST
+
+START_TEST(less_is_kept_where_there_are_many_streams)
+{
+    lines.most = 8;
+    last_lines_feed(&lines, "abcdef\n", 7);
+    check("abcdef\n");
+    last_lines_feed(&lines, "gh\n", 3);
+    check("...cdef\ngh\n");
+    last_lines_feed(&lines, "0123456789\n", 11);
+    check("...3456789\n");
+}
+END_TEST
+
 /* What a compiler or an exception says in one line. */
 START_TEST(a_line_of_1_KiB_is_whole_and_more_is_marked)
 {
@@ -114,6 +150,8 @@ int main(void)
     tcase_add_loop_test(tcase, the_last_lines_with_something_in_them_are_kept, 0, count);
     tcase_add_loop_test(tcase, it_does_not_matter_in_which_pieces_they_come, 0, count);
     tcase_add_test(tcase, a_line_that_has_lost_its_beginning_says_so);
+    tcase_add_test(tcase, a_tail_is_as_short_as_it_must_be);
+    tcase_add_test(tcase, less_is_kept_where_there_are_many_streams);
     tcase_add_test(tcase, a_line_of_1_KiB_is_whole_and_more_is_marked);
     tcase_add_test(tcase, any_byte_may_come);
     suite_add_tcase(suite, tcase);

@@ -533,6 +533,70 @@ START_TEST(the_launcher_and_those_who_look_do_not_share_an_asking)
 }
 END_TEST
 
+START_TEST(who_waits_for_the_end_of_a_job_hears_the_verdict)
+{
+    const struct rendezvous_verdict verdict = { "FAILED rank 1", 137, 1 };
+    setup(1);
+    struct join_client *http = &clients[9];
+    dial_from(http, RENDEZVOUS_OWN_UID);
+    say(http, OWN_GET("/v1/jobs/job?wait=60&output"));
+    hub_tell_end(&hub, 0, &(struct rendezvous_end){ "was killed", 137, false }, now_ms);
+    ck_assert_str_eq(heard(http), "");
+    hub_tell_verdict(&hub, &verdict, now_ms);
+    ck_assert_ptr_nonnull(strstr(heard(http), "\"verdict\":\"FAILED rank 1\""));
+    say(http, OWN_GET("/v1/jobs/job?wait=60"));
+    ck_assert_ptr_nonnull(strstr(heard(http), "\"exit_status\":137"));
+    teardown();
+}
+END_TEST
+
+START_TEST(where_the_carrier_ends_before_the_verdict_the_end_of_the_last_rank_is_told)
+{
+    const struct rendezvous_end killed = { "was killed", 137, false };
+    setup(2);
+    struct join_client *http = &clients[9];
+    dial_from(http, RENDEZVOUS_OWN_UID);
+    http->stream.brief = true;
+    say(http, OWN_GET("/v1/jobs/job?wait=60"));
+    hub_tell_end(&hub, 1, &killed, now_ms);
+    ck_assert_str_eq(heard(http), "");
+    hub_tell_end(&hub, 0, &killed, now_ms);
+    ck_assert_ptr_nonnull(strstr(heard(http), "\"verdict\":null"));
+    teardown();
+}
+END_TEST
+
+START_TEST(who_waits_for_the_end_of_a_job_that_goes_on_is_answered_in_time)
+{
+    setup(1);
+    struct join_client *http = &clients[9];
+    dial_from(http, RENDEZVOUS_OWN_UID);
+    say(http, OWN_GET("/v1/jobs/job?wait=0"));
+    ck_assert_ptr_nonnull(strstr(heard(http), "200 OK"));
+    uint64_t began_ms = now_ms;
+    say(http, OWN_GET("/v1/jobs/job?output&wait=1.5"));
+    tick_at(began_ms + 1499);
+    ck_assert_str_eq(heard(http), "");
+    tick_at(began_ms + 1500);
+    ck_assert_ptr_nonnull(strstr(heard(http), "200 OK"));
+    teardown();
+}
+END_TEST
+
+START_TEST(only_so_many_wait_for_the_end_of_a_job)
+{
+    setup(1);
+    int held = 0;
+    for (int i = 0; i < 40; i++) {
+        dial_from(&clients[i], RENDEZVOUS_OWN_UID);
+        say(&clients[i], OWN_GET("/v1/jobs/job?wait=60"));
+        held += *heard(&clients[i]) == '\0';
+    }
+    ck_assert_int_eq(held, 32);
+    teardown();
+}
+END_TEST
+
 START_TEST(workers_of_horovods_own_are_a_job_that_runs)
 {
     setup(2);
@@ -598,6 +662,11 @@ int main(void)
     tcase_add_test(http, what_is_answered_in_one_go_is_bounded_also_if_it_is_held_in_between);
     tcase_add_test(http, the_launcher_and_those_who_look_do_not_share_an_asking);
     tcase_add_test(http, a_rank_that_does_not_answer_those_who_look_is_said_to);
+    tcase_add_test(http, who_waits_for_the_end_of_a_job_hears_the_verdict);
+    tcase_add_test(http,
+                   where_the_carrier_ends_before_the_verdict_the_end_of_the_last_rank_is_told);
+    tcase_add_test(http, who_waits_for_the_end_of_a_job_that_goes_on_is_answered_in_time);
+    tcase_add_test(http, only_so_many_wait_for_the_end_of_a_job);
     tcase_add_test(http, workers_of_horovods_own_are_a_job_that_runs);
     tcase_add_test(http, for_whom_a_worker_of_horovods_own_has_waited_is_said);
     suite_add_tcase(suite, service);

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NO_END                                                                                     \
+    "\"stats\":null,\"stalled\":null,"                                                             \
+    "\"end\":null,\"exit_status\":null,\"terminated\":false,\"output\":null"
 #define EPOCH_MS 1795284478000ull /* 2026-11-21T18:07:58Z */
 
 static struct err err;
@@ -20,6 +23,33 @@ static cJSON *json; /* what the last call of look() gave */
 static void setup(int size)
 {
     meeting = meeting_create("job-1", size, 30000, 1000, &err);
+    ck_assert_ptr_nonnull(meeting);
+    json = NULL;
+}
+
+/* "0: out" or "1: err", as if the launcher had seen the rank write it. */
+static char *written(void *context, int rank, bool of_stderr, size_t nbytes)
+{
+    char *text = NULL;
+    ck_assert_ptr_eq(context, &meeting);
+    ck_assert_uint_eq(nbytes, LAUNCH_OUTPUT_MAX);
+    ck_assert_int_ge(asprintf(&text, "%d: %s\nend\n", rank, of_stderr ? "err" : "out"), 0);
+    return text;
+}
+
+/* The job of a launcher, of two ranks. */
+static void setup_planned(const struct rendezvous_slot *slots)
+{
+    const struct rendezvous_options options = { .id = "p",
+                                                .slots = slots,
+                                                .size = 2,
+                                                .start_timeout_ms = 1000,
+                                                .events.output = written,
+                                                .context = &meeting,
+                                                .command = "./train 'a b'",
+                                                .user = "ada",
+                                                .started_ms = EPOCH_MS - 500 };
+    meeting = meeting_create_planned(&options, 0, &err);
     ck_assert_ptr_nonnull(meeting);
     json = NULL;
 }
@@ -75,7 +105,7 @@ static void check_text(const cJSON *made)
 static void look(uint64_t now_ms)
 {
     cJSON_Delete(json);
-    json = status_json_job_in_full(meeting, EPOCH_MS, now_ms);
+    json = status_json_job_in_full(meeting, false, EPOCH_MS, now_ms);
     ck_assert_ptr_nonnull(json);
     check_text(json);
 }
@@ -83,7 +113,7 @@ static void look(uint64_t now_ms)
 /* The value at a path such as "ranks.0.host", as text; "?" if there is none. */
 static const char *at(const char *path)
 {
-    static char text[256];
+    static char text[400];
     const cJSON *value = json;
     char name[64];
     int length;
@@ -168,8 +198,7 @@ START_TEST(ranks_are_told_one_by_one_and_by_host)
     ck_assert_str_eq(
         at("ranks.2"),
         "{\"rank\":2,\"host\":\"b\",\"local_rank\":0,\"cross_rank\":1,\"state\":\"running\","
-        "\"pid\":201,\"joined_s_ago\":62,\"heard_s_ago\":62,\"doing\":[],"
-                     "\"stats\":null,\"stalled\":null}");
+        "\"pid\":201,\"joined_s_ago\":62,\"heard_s_ago\":62,\"doing\":[]," NO_END "}");
     ck_assert_str_eq(at("ranks.4"), "?");
     ck_assert_str_eq(at("hosts.0.host"), "\"a\"");
     ck_assert_str_eq(at("hosts.0.ranks"), "[0,1]");
@@ -231,8 +260,7 @@ START_TEST(of_a_planned_job_ranks_are_known_before_they_come)
 {
     struct rendezvous_slot slots[2] = { { .place = { 0, 2, 0, 2, 0, 1 }, .host = "a" },
                                         { .place = { 1, 2, 1, 2, 0, 1 }, .host = "a" } };
-    meeting = meeting_create_planned("p", slots, 2, 1000, 0, &err);
-    json = NULL;
+    setup_planned(slots);
     meeting_saw_gloo(meeting, 1);
     look(500);
     ck_assert_str_eq(at("planned"), "true");
@@ -241,8 +269,7 @@ START_TEST(of_a_planned_job_ranks_are_known_before_they_come)
     ck_assert_str_eq(at("ranks.0"),
                      "{\"rank\":0,\"host\":\"a\",\"local_rank\":0,\"cross_rank\":0,\"state\":"
                      "\"expected\",\"pid\":null,\"joined_s_ago\":null,\"heard_s_ago\":null,"
-                     "\"doing\":[\"has not called hvd_init\"],"
-                     "\"stats\":null,\"stalled\":null}");
+                     "\"doing\":[\"has not called hvd_init\"]," NO_END "}");
     ck_assert_str_eq(at("ranks.1.state"), "\"gloo\"");
     ck_assert_str_eq(at("ranks.1.heard_s_ago"), "null");
     teardown();
@@ -262,8 +289,7 @@ START_TEST(horovod_workers_wait_run_and_leave)
         { 1, 0, "\"running\"", "\"left\"", "[\"exited with status 0\"]" },
         { 1, 1, "\"ended\"", "\"left\"", "[\"exited with status 0\"]" },
     };
-    meeting = meeting_create_planned("p", slots, 2, 1000, 0, &err);
-    json = NULL;
+    setup_planned(slots);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         meeting_saw_gloo(meeting, steps[i].seen);
         if (steps[i].ended >= 0)
@@ -282,8 +308,7 @@ START_TEST(a_horovod_worker_that_is_killed_is_lost)
 {
     struct rendezvous_slot slots[2] = { { .place = { 0, 2, 0, 2, 0, 1 }, .host = "a" },
                                         { .place = { 1, 2, 1, 2, 0, 1 }, .host = "a" } };
-    meeting = meeting_create_planned("p", slots, 2, 1000, 0, &err);
-    json = NULL;
+    setup_planned(slots);
     meeting_saw_gloo(meeting, 0);
     meeting_saw_gloo(meeting, 1);
     membership_ended(&meeting->membership, 1, "was killed by signal 9 (SIGKILL)", 450);
@@ -295,12 +320,98 @@ START_TEST(a_horovod_worker_that_is_killed_is_lost)
 }
 END_TEST
 
+static const struct rendezvous_slot two[2] = { { .place = { 0, 2, 0, 2, 0, 1 }, .host = "a" },
+                                               { .place = { 1, 2, 1, 2, 0, 1 }, .host = "a" } };
+
+START_TEST(a_launcher_says_what_is_run_by_whom_since_when)
+{
+    setup_planned(two);
+    look(500);
+    ck_assert_str_eq(at("command"), "\"./train 'a b'\"");
+    ck_assert_str_eq(at("user"), "\"ada\"");
+    ck_assert_str_eq(at("started"), "\"2026-11-21T18:07:57.500Z\"");
+    ck_assert_str_eq(at("verdict"), "null");
+    ck_assert_str_eq(at("exit_status"), "null");
+    ck_assert_str_eq(at("failed_rank"), "null");
+    teardown();
+}
+END_TEST
+
+START_TEST(without_a_launcher_all_of_that_is_null)
+{
+    static const char *const fields[] = { "command", "user",        "started",
+                                          "verdict", "exit_status", "failed_rank" };
+    setup_running();
+    look(6000);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        ck_assert_str_eq(at(fields[i]), "null");
+    teardown();
+}
+END_TEST
+
+START_TEST(the_end_of_a_rank_is_what_the_launcher_has_seen)
+{
+    setup_planned(two);
+    ck_assert(
+        !launch_end(meeting->launch, 1, &(struct rendezvous_end){ "was killed", 137, false }));
+    look(500);
+    ck_assert_str_eq(at("ranks.1.end"), "\"was killed\"");
+    ck_assert_str_eq(at("ranks.1.exit_status"), "137");
+    ck_assert_str_eq(at("ranks.1.terminated"), "false");
+    ck_assert_str_eq(at("ranks.0.end"), "null");
+    ck_assert(launch_end(meeting->launch, 0, &(struct rendezvous_end){ "was lost", -1, true }));
+    look(500);
+    ck_assert_str_eq(at("ranks.0.end"), "\"was lost\"");
+    ck_assert_str_eq(at("ranks.0.exit_status"), "null");
+    ck_assert_str_eq(at("ranks.0.terminated"), "true");
+    ck_assert_str_eq(at("state"), "\"gathering\""); /* there is no verdict yet */
+    teardown();
+}
+END_TEST
+
+/* Neither rank has called hvd_init. */
+START_TEST(the_verdict_decides_what_has_become_of_the_job)
+{
+    setup_planned(two);
+    launch_verdict(meeting->launch, &(struct rendezvous_verdict){ "FAILED rank 1", 3, 1 });
+    look(500);
+    ck_assert_str_eq(at("state"), "\"failed\"");
+    ck_assert_str_eq(at("cause"), "\"FAILED rank 1\"");
+    ck_assert_str_eq(at("verdict"), "\"FAILED rank 1\"");
+    ck_assert_str_eq(at("exit_status"), "3");
+    ck_assert_str_eq(at("failed_rank"), "1");
+    launch_verdict(meeting->launch, &(struct rendezvous_verdict){ "all is well", 0, -1 });
+    look(500);
+    ck_assert_str_eq(at("state"), "\"ended\"");
+    ck_assert_str_eq(at("cause"), "\"\"");
+    ck_assert_str_eq(at("exit_status"), "0");
+    ck_assert_str_eq(at("failed_rank"), "null");
+    teardown();
+}
+END_TEST
+
+START_TEST(the_last_lines_of_ranks_are_told_to_who_wants_them)
+{
+    setup_planned(two);
+    look(500);
+    ck_assert_str_eq(at("ranks.1.output"), "null");
+    cJSON_Delete(json);
+    json = status_json_job_in_full(meeting, true, EPOCH_MS, 500);
+    ck_assert_str_eq(at("ranks.1.output"),
+                     "{\"stdout\":[\"1: out\",\"end\"],\"stderr\":[\"1: err\",\"end\"]}");
+    teardown();
+    setup_running();
+    json = status_json_job_in_full(meeting, true, EPOCH_MS, 6000);
+    ck_assert_str_eq(at("ranks.1.output"), "null");
+    teardown();
+}
+END_TEST
+
 START_TEST(names_of_hosts_may_be_any_bytes)
 {
     struct rendezvous_slot slots[2] = { { .place = { 0, 2, 0, 1, 0, 2 }, .host = "\xff\"\\\n\x01" },
                                         { .place = { 1, 2, 0, 1, 1, 2 }, .host = "k\xc3\xb6ln" } };
-    meeting = meeting_create_planned("p", slots, 2, 1000, 0, &err);
-    json = NULL;
+    setup_planned(slots);
     look(1000);
     ck_assert_str_eq(at("ranks.0.host"), "\"?\\\"\\\\??\"");
     ck_assert_str_eq(at("ranks.1.host"), "\"k\xc3\xb6ln\"");
@@ -346,7 +457,7 @@ START_TEST(without_memory_there_is_no_json_and_nothing_leaks)
     int count = 0;
     for (cJSON *made = NULL; !made; count++) {
         left = count;
-        made = status_json_job_in_full(meeting, EPOCH_MS, 7000);
+        made = status_json_job_in_full(meeting, false, EPOCH_MS, 7000);
         cJSON_Delete(made);
         ck_assert_int_lt(count, 10000);
         if (made)
@@ -368,7 +479,7 @@ START_TEST(the_largest_world_can_be_told)
         come(host, i, WORLD_SIZE_MAX, i + 1, 1000);
     }
     ck_assert_int_eq(meeting_seat(meeting, 1000, &err), HVD_OK);
-    json = status_json_job_in_full(meeting, EPOCH_MS, 2000);
+    json = status_json_job_in_full(meeting, false, EPOCH_MS, 2000);
     ck_assert_str_eq(at("host_count"), "997");
     ck_assert_str_eq(at("states.running"), "65536");
     teardown();
@@ -406,6 +517,11 @@ int main(void)
     tcase_add_test(tcase, of_a_planned_job_ranks_are_known_before_they_come);
     tcase_add_test(tcase, horovod_workers_wait_run_and_leave);
     tcase_add_test(tcase, a_horovod_worker_that_is_killed_is_lost);
+    tcase_add_test(tcase, a_launcher_says_what_is_run_by_whom_since_when);
+    tcase_add_test(tcase, without_a_launcher_all_of_that_is_null);
+    tcase_add_test(tcase, the_end_of_a_rank_is_what_the_launcher_has_seen);
+    tcase_add_test(tcase, the_verdict_decides_what_has_become_of_the_job);
+    tcase_add_test(tcase, the_last_lines_of_ranks_are_told_to_who_wants_them);
     tcase_add_test(tcase, names_of_hosts_may_be_any_bytes);
     tcase_add_test(tcase, a_lobby_that_broke_says_why);
     tcase_add_test(tcase, a_clock_that_is_behind_does_no_harm);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The SECONDS of a query "wait=SECONDS": digits, and up to three decimals. */
+#ifndef RENDEZVOUS_HTTP_SECONDS_H
+#define RENDEZVOUS_HTTP_SECONDS_H
+
+#include "rendezvous/http_request.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { HTTP_WAIT_SECONDS_MAX = 60 };
+#define HTTP_WAIT_EXPECTED "wait=SECONDS, from 0 to 60 with at most 3 decimals"
+
+/* False if `text` is not of that form, or more than HTTP_WAIT_SECONDS_MAX. */
+bool http_seconds_parse(struct http_text text, uint64_t *ms);
+
+/* The same behind "wait=", which `text` must begin with. */
+bool http_seconds_wait(struct http_text text, uint64_t *ms);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the launcher of a planned job tells of it, for those who look: the command, the end of each
+ * rank's process, and the verdict. The last lines of the ranks stay with the launcher, which is
+ * asked for them. Without I/O. Of a job without a launcher there is none of this. */
+#ifndef RENDEZVOUS_LAUNCH_H
+#define RENDEZVOUS_LAUNCH_H
+
+#include "rendezvous/rendezvous.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A rank's share of what is told of all, in bytes of each stream: as much as all may have, but no
+ * less and no more than this. */
+enum { LAUNCH_OUTPUT_ALL = 512 * 1024, LAUNCH_OUTPUT_MIN = 256, LAUNCH_OUTPUT_MAX = 4096 };
+
+struct launch_rank {
+    char *end; /* owned; NULL: not ended yet */
+    int exit_status;
+    bool terminated;
+};
+
+struct launch {
+    char *command, *user; /* owned; NULL: not known */
+    uint64_t started_ms;  /* since 1970 */
+    struct launch_rank *ranks;
+    int size;
+    int ended; /* ranks */
+    struct rendezvous_verdict verdict;
+    char *verdict_text; /* owned; NULL: not told yet */
+    char *(*output)(void *context, int rank, bool of_stderr, size_t nbytes);
+    void *context;
+};
+
+/* NULL when out of memory. */
+struct launch *launch_create(const struct rendezvous_options *options);
+void launch_destroy(struct launch *launch);
+
+/* A rank has ended, or how is known better now. True for the end of the last one. Without memory the
+ * end is not kept. */
+bool launch_end(struct launch *launch, int rank, const struct rendezvous_end *end);
+
+/* The verdict. Without memory it is not kept. */
+void launch_verdict(struct launch *launch, const struct rendezvous_verdict *verdict);
+
+/* The last lines of a rank, freed by the caller; NULL: none. */
+char *launch_output(const struct launch *launch, int rank, bool of_stderr);
+
+#endif
