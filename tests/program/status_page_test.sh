@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The status page in a browser: a job of four workers at a daemon, looked at before, while and after one is killed. The
-# browser is Chromium without a window, told what to do over WebDriver.
+# The status page in a browser: a job of four workers at a daemon, looked at before, while and after one is killed; then a
+# job of hvdrun's, to its verdict. The browser is Chromium without a window, told what to do over WebDriver.
 . "$srcdir/tests/tap.sh"
 
 if [ "$SANITIZERS" != no ]; then
@@ -15,11 +15,11 @@ if ! command -v chromedriver >/dev/null || ! command -v chromium >/dev/null; the
     exit 0
 fi
 
-driver='' daemon='' workers='' session=''
+driver='' daemon='' workers='' session='' hvdrun=''
 clean_up() {
     [ -z "$session" ] || driver_says DELETE "/session/$session"
     # shellcheck disable=SC2086  # processes
-    kill -9 $driver $daemon $workers 2>/dev/null
+    kill -9 $driver $daemon $workers $hvdrun 2>/dev/null
     rm -rf "$tmp"
 }
 trap clean_up EXIT
@@ -124,6 +124,53 @@ page "a cell that is focused says what is known of its rank" \
 kill "$daemon"
 page "a rendezvous that is gone is said to be" "!document.querySelector('#banner').hidden && \
     /^The rendezvous does not answer for [0-9]+ s now$/.test(document.querySelector('#banner').textContent)"
+
+"$HVDRUN" --status-page -np 3 "$WORLD" init print up but 1 barriers 1 all stay >"$tmp/hvdrun" 2>&1 &
+hvdrun=$!
+until_true grep -q '^hvdrun: status page: ' "$tmp/hvdrun"
+address=$(sed -n 's/^hvdrun: status page: //p' "$tmp/hvdrun")
+ok "hvdrun tells the address of its status page" [ "${address#http://127.0.0.1:}" != "$address" ]
+driver_says POST "/session/$session/url" "{\"url\": \"$address\"}"
+page "its three ranks have come" "document.querySelector('#about').textContent.includes('3 of 3 connected')"
+page "what they run, and for whom, can be read" \
+    "document.querySelector('#command').textContent.endsWith(' init print up but 1 barriers 1 all stay') && \
+    document.querySelector('#about').textContent.includes('user $(id -un)')"
+page "stalled ranks are named with the rank for which they wait" \
+    "/^Stalled: ranks 0, 2 wait for rank 1, tensor .+, for [0-9.]+ s$/.test(document.querySelector('#stalls').textContent) && \
+    cells[0].className === 'cell stalled' && /^0 S.+ 1$/.test(cells[0].textContent) && \
+    cells[0].getAttribute('aria-label') === 'rank 0 stalled, waits for rank 1'"
+page "and the rank for which they wait is marked" \
+    "cells[1].className === 'cell running awaited' && cells[1].textContent === '1 R!awaited'"
+page "a rank that waits far less than the others is said to be slow" \
+    "(samples = [0, 1, 2].map(() => [{ bytes: 0, waiting_s: 0, uptime_s: 0 }]), \
+    workers.forEach((w, i) => { w.stalled = null; w.stats = { bytes: 4e6, waiting_s: i === 2 ? 0.1 : 1.6, uptime_s: 2 }; }), \
+    drawCells(), cells[2].textContent === '2 Rslow 5 %' && cells[0].textContent === '0 Rwaits 80 %' && \
+    document.querySelector('#slow').textContent.startsWith('Slow: others wait for rank 2 on'))"
+on '.cell:nth-child(2)' click
+page "a rank that is chosen shows what it has written last" \
+    "document.querySelector('#output').textContent.startsWith('stdout:')"
+kill -9 "$(js "workers[1].pid")"
+status=0
+wait "$hvdrun" || status=$?
+hvdrun=
+is "hvdrun ends with the status of the rank that was killed" 137 "$status"
+page "the page has the verdict, after hvdrun's end" \
+    "document.querySelector('#verdict').textContent.startsWith('FAILED rank 1 on ') && \
+    document.querySelector('#verdict').textContent.includes('SIGKILL') && document.querySelector('#about').textContent.startsWith('failed')"
+page "and how each rank has ended" \
+    "cells[1].textContent === '1 F' && /^0 [TF]$/.test(cells[0].textContent) && /^2 [TF]$/.test(cells[2].textContent)"
+page "the last lines of the rank that failed can be read without a click" \
+    "document.querySelectorAll('#ends details').length === 3 && document.querySelectorAll('#ends details[open]').length === 1 && \
+    document.querySelector('#ends details[open] summary').textContent.includes('rank 1 on') && \
+    document.querySelector('#ends details[open] pre').textContent.startsWith('stdout:')"
+js "setTimeout(tick)" >/dev/null
+page "and nobody is said not to answer" "document.querySelector('#banner').hidden"
+
+status=0
+"$HVDRUN" --status-port "$driver_port" -np 1 touch "$tmp/started" 2>"$tmp/taken" || status=$?
+is "a port that is taken is a failure" 71 "$status"
+is "which names the port" "hvdrun: error: --status-port: listen on 127.0.0.1:$driver_port: Address already in use" "$(cat "$tmp/taken")"
+ok "and nothing is started" [ ! -e "$tmp/started" ]
 is "the page asked for nothing that it may not" '' "$(driver_says POST "/session/$session/se/log" '{"type": "browser"}' &&
     tr '}' '\n' <"$tmp/said" | grep -i 'security policy')"
 finish
