@@ -59,11 +59,11 @@ static void on_report(struct client *client, struct fuzz_input *input)
     struct join_report report = { .text = "" };
     struct wire_writer payload = { 0 };
     fuzz_text(input, report.text, 256);
-    size_t length = strlen(report.text);
-    report.stats.uptime_ns = length;
-    report.stats.operations[length % STATS_OPERATIONS].count = length;
+    int length = (int)strlen(report.text);
+    report.stats.uptime_ns = (uint64_t)length;
+    report.stats.operations[length % STATS_OPERATIONS].count = (uint64_t)length;
     report.waits.count = length % 3;
-    report.waits.keys[0] = length % 7;
+    report.waits.keys[0] = (uint64_t)length % 7;
     report.waits.age_ms = (uint32_t)length * 1000;
     report.waits.nmembers = length % 2;
     report.waits.members[0].end = 1 + (uint32_t)length;
