@@ -39,12 +39,13 @@ struct job {
     uv_idle_t suspend_turns;  /* the last turns of the loop before hvdrun stops itself */
     int open_parts;           /* handles and hosts whose memory libuv still uses */
     uint64_t created_ms, started_ms;
-    uint64_t looked_ms;   /* when look_timer came last */
-    uint64_t ran_ms;      /* time until then in which this process ran: not stopped, not frozen */
-    uint64_t stop_by_ms;  /* when agents that do not stop their ranks are killed, as ran_ms; or 0 */
-    int nstarted;         /* ranks */
-    int nfailures;        /* of hosts before the ranks run, besides the first */
-    uint64_t stopping_ms; /* when it began to stop, as uv_now() says it; 0 before */
+    uint64_t looked_ms;  /* when look_timer came last */
+    uint64_t ran_ms;     /* time until then in which this process ran: not stopped, not frozen */
+    uint64_t stop_by_ms; /* when agents that do not stop their ranks are killed, as ran_ms; or 0 */
+    uint64_t stubborn_by_ms; /* when ranks that still run after Ctrl-C are named, as ran_ms; or 0 */
+    int nstarted;            /* ranks */
+    int nfailures;           /* of hosts before the ranks run, besides the first */
+    uint64_t stopping_ms;    /* when it began to stop, as uv_now() says it; 0 before */
     int sweeps;
     uint64_t suspending_us; /* since when ranks are told to stop for a while, or 0 */
     uint64_t suspend_by_ms; /* when hvdrun stops itself at the latest, as ran_ms */
@@ -94,6 +95,7 @@ void job_kill_agents(struct job *job, enum host_phase least, enum host_phase mos
 
 /* job_standing.c. Each in one line, cut if need be; `size` is at least 300. */
 int job_missing_hosts(const struct job *job, char *text, size_t size); /* which, and their steps */
+int job_running_ranks(const struct job *job, char *text, size_t size); /* how many, and which */
 void job_standing_text(const struct job *job, char *text, size_t size);
 void job_interrupted_text(const struct job *job, char *text, size_t size); /* "": all is well */
 

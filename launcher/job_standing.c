@@ -81,6 +81,11 @@ static bool still_runs(const void *context, int rank)
     return job->report.ranks[rank].end == END_LEFT;
 }
 
+int job_running_ranks(const struct job *job, char *text, size_t size)
+{
+    return rank_names_text(text, size, job->state.nranks, still_runs, job);
+}
+
 /* It runs and others have called hvd_init, which may be waiting for it. */
 static bool has_not_met(const void *context, int rank)
 {
@@ -209,7 +214,7 @@ void job_standing_text(const struct job *job, char *text, size_t size)
                  job->started_ms == 0 ? "the ranks were started" : "all ranks were started", hosts);
     else if (job->started_ms == 0)
         snprintf(text, size, "before the ranks were started");
-    else if (rank_names_text(ranks, sizeof ranks, job->state.nranks, still_runs, job) > 0)
+    else if (job_running_ranks(job, ranks, sizeof ranks) > 0)
         running_text(job, ranks, text, size);
     else
         snprintf(text, size, "while no rank ran");

@@ -18,6 +18,9 @@
  * agent may take to stop its ranks. */
 enum { DISCARD_MS = 1000, SWEEP_MS = 20, SWEEPS_MAX = 100, STOP_SLACK_MS = 750 };
 
+/* How long after Ctrl-C people are told which ranks still run. */
+enum { STUBBORN_MS = 1000 };
+
 static void finish(struct job *job, int exit_status)
 {
     if (job->over)
@@ -165,9 +168,20 @@ void job_stop_watch(struct job *job)
         job_stop_discard(job);
 }
 
+static void look_at_stubborn(struct job *job)
+{
+    char ranks[300];
+    if (job->stubborn_by_ms == 0 || job->ran_ms < job->stubborn_by_ms)
+        return;
+    job->stubborn_by_ms = 0;
+    if (job->stop_by_ms > 0 && job_running_ranks(job, ranks, sizeof ranks) > 0)
+        job_output_say(job->output, "stopping %s; Ctrl-C again kills", ranks);
+}
+
 /* An agent that is stopped, or hangs, has had its time; its ranks end with it. */
 void job_look_at_stop(struct job *job)
 {
+    look_at_stubborn(job);
     if (job->stop_by_ms == 0 || job->ran_ms < job->stop_by_ms)
         return;
     job->stop_by_ms = 0;
@@ -189,4 +203,5 @@ void job_stop_hosts(struct job *job)
     for (int i = job->state.nhosts - 1; i >= 0; i--) /* those that wait for their turn get none */
         job_host_stop(&job->hosts[i], job->state.stop_signal, job->options->grace_ms);
     job->stop_by_ms = job->ran_ms + stop_limit_ms(job);
+    job->stubborn_by_ms = job->state.stop_signal == SIGINT ? job->ran_ms + STUBBORN_MS : 0;
 }

@@ -128,6 +128,13 @@ kill -INT "$pid"
 until_said 'stopping with signal 2' "$tmp/err"
 stop_with INT
 is "F31: a second SIGINT kills at once" 130 "$status"
+start "$HVDRUN" --grace 1000 -np 2 "$ACT" ignore-term text 'up\n' stay
+until_said '\[0\].*up' && until_said '\[1\].*up'
+kill -INT "$pid"
+ok "F30: ranks that ignore SIGINT are named, and what ends them" \
+    until_said '^hvdrun: stopping ranks 0, 1; Ctrl-C again kills$' "$tmp/err"
+stop_with INT
+is "which it does" 130 "$status"
 ok "and nothing is left" no_survivors
 start "$HVDRUN" --grace 1 -np 2 "$ACT" text 'up\n' stay
 until_said '\[0\].*up' && until_said '\[1\].*up'
