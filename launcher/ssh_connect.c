@@ -90,7 +90,8 @@ static void on_pause_over(uv_timer_t *timer)
 static void try_again(struct ssh_connect *connect, enum ssh_turned_away how)
 {
     uint32_t random = 0;
-    getrandom(&random, sizeof random, 0);
+    if (getrandom(&random, sizeof random, 0) < 0)
+        random = 0; /* the same pause as others, which is no reason to fail */
     int pause_ms = ssh_dial_again_ms(how, connect->attempts, random);
     ssh_session_close(connect->session);
     connect->session = NULL;

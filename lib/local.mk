@@ -239,4 +239,4 @@ lib_libhvd_internal_la_LIBADD = lib/base/libbase.la $(SODIUM_LIBS) -lm -lpthread
 # age 0.
 lib_libhvd_la_SOURCES =
 lib_libhvd_la_LIBADD = lib/libhvd_internal.la $(SODIUM_LIBS) -lm -lpthread
-lib_libhvd_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -export-symbols-regex '^hvd_' -no-undefined
+lib_libhvd_la_LDFLAGS = $(AM_LDFLAGS) $(LIBHVD_LDFLAGS) -version-info 0:0:0 -export-symbols-regex '^hvd_' -no-undefined

@@ -4,7 +4,7 @@
  *   with; libuv has a call that needs it and that hvdagent never makes;
  *   plugins of hwloc, which are shared libraries too;
  *   libudev, which has no static library; hwloc asks it about disks only.
- * configure tries whether that is enough. */
+ * configure tries whether that is enough, and whether the program can be position-independent. */
 #include <errno.h>
 #include <pwd.h>
 #include <stddef.h>

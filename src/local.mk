@@ -63,7 +63,8 @@ src_libservice_la_SOURCES = \
 src_hvdagent_SOURCES = src/hvdagent.c
 if STATIC_AGENT
 src_hvdagent_SOURCES += src/hvdagent_static.c
-src_hvdagent_LDFLAGS = $(AM_LDFLAGS) -all-static -Wl,--wrap=dlopen
+src_hvdagent_CFLAGS = $(AM_CFLAGS) $(AGENT_CFLAGS)
+src_hvdagent_LDFLAGS = $(AM_LDFLAGS) $(AGENT_LDFLAGS) -Wl,--wrap=dlopen
 src_hvdagent_LDADD = launcher/liblauncher.la lib/base/libbase.la $(HWLOC_STATIC_LIBS) $(UV_STATIC_LIBS)
 else
 src_hvdagent_LDADD = launcher/liblauncher.la lib/base/libbase.la $(HWLOC_LIBS) $(UV_LIBS)

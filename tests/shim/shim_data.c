@@ -28,6 +28,27 @@ EXPORT ssize_t recv(int fd, void *data, size_t size, int flags)
                                                               : NEXT(recv)(fd, data, size, flags);
 }
 
+/* What _FORTIFY_SOURCE makes of these calls where the size of `data` is known. */
+EXPORT ssize_t __read_chk(int fd, void *data, size_t size, size_t room);
+EXPORT ssize_t __read_chk(int fd, void *data, size_t size, size_t room)
+{
+    return size <= room ? read(fd, data, size) : NEXT(__read_chk)(fd, data, size, room);
+}
+
+EXPORT ssize_t __pread_chk(int fd, void *data, size_t size, off_t offset, size_t room);
+EXPORT ssize_t __pread_chk(int fd, void *data, size_t size, off_t offset, size_t room)
+{
+    return size <= room ? pread(fd, data, size, offset)
+                        : NEXT(__pread_chk)(fd, data, size, offset, room);
+}
+
+EXPORT ssize_t __recv_chk(int fd, void *data, size_t size, size_t room, int flags);
+EXPORT ssize_t __recv_chk(int fd, void *data, size_t size, size_t room, int flags)
+{
+    return size <= room ? recv(fd, data, size, flags)
+                        : NEXT(__recv_chk)(fd, data, size, room, flags);
+}
+
 EXPORT ssize_t write(int fd, const void *data, size_t size)
 {
     return shim_fails(SHIM_CALL_WRITE, fd, &size, false) ? -1 : NEXT(write)(fd, data, size);

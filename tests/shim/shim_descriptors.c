@@ -52,11 +52,14 @@ EXPORT int openat(int folder, const char *path, int flags, ...)
 
 EXPORT int openat64(int folder, const char *path, int flags, ...) __attribute__((alias("openat")));
 
-EXPORT int __open64_2(const char *path, int flags);
-EXPORT int __open64_2(const char *path, int flags)
+/* What _FORTIFY_SOURCE makes of open(). */
+EXPORT int __open_2(const char *path, int flags);
+EXPORT int __open_2(const char *path, int flags)
 {
     return open_fails(flags) ? -1 : NEXT(open)(path, flags);
 }
+
+EXPORT int __open64_2(const char *path, int flags) __attribute__((alias("__open_2")));
 
 EXPORT DIR *opendir(const char *path)
 {

@@ -222,8 +222,8 @@ static void play_user(int count, int said)
         int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         played = connect(client, (struct sockaddr *)&address, sizeof address) == 0;
     }
-    if (played && write(said, "", 1) == 1)
-        read(said, &(char){ 0 }, 1);
+    if (played && (write(said, "", 1) < 0 || read(said, &(char){ 0 }, 1) < 0))
+        _exit(1);
     _exit(0);
 }
 

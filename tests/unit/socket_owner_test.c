@@ -198,8 +198,8 @@ static void play_user(uid_t uid, int said)
     int client = setuid(uid) == 0 ? socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
     if (connect(client, (struct sockaddr *)&address, sizeof address) < 0)
         _exit(1);
-    if (write(said, "", 1) == 1)
-        read(said, &(char){ 0 }, 1);
+    if (write(said, "", 1) < 0 || read(said, &(char){ 0 }, 1) < 0)
+        _exit(1);
     _exit(0);
 }
 
