@@ -593,9 +593,9 @@ thread_scripts = \
 	tests/program/output_test.sh \
 	tests/program/world_test.sh
 
-# Where something is installed, for install_test.sh
-print-directory:
-	@echo $($(DIRECTORY))
+# Where the library and its headers are installed, for install_test.sh
+print-directories:
+	@echo libdir=$(libdir); echo includedir=$(includedir)
 
 # How many there are, for ./bootstrap
 count-tests:
@@ -605,7 +605,7 @@ count-thread-tests:
 
 # How tests are run
 TEST_EXTENSIONS = .sh
-tap_driver = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+tap_driver = env $(DEFAULT_SIGNALS) AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 LOG_DRIVER = $(tap_driver)
 SH_LOG_DRIVER = $(tap_driver)
 SH_LOG_COMPILER = $(SHELL)

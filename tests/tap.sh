@@ -9,6 +9,7 @@
 # Every process of a job carries HVD_TEST_JOB in its environment, so that none can hide.
 
 # shellcheck shell=sh
+exec </dev/null # nothing is asked, and stdin may have been closed
 tests=0
 tmp=$(mktemp -d) || exit 99
 job=none
@@ -55,6 +56,12 @@ not() {
 skip() {
     tests=$((tests + 1))
     echo "ok $tests - $1 # SKIP $2"
+}
+
+# ignores NUMBER: whether this test, and so what it starts, ignores that signal because whoever started it did. The harness
+# sets signals to their default (DEFAULT_SIGNALS in configure.ac) where env can; a shell cannot.
+ignores() {
+    [ $((0x$(sed -n 's/^SigIgn:.*\(........\)$/\1/p' /proc/self/status) >> ($1 - 1) & 1)) = 1 ]
 }
 
 # run COMMAND...: runs a job, without stdin, and waits for it.

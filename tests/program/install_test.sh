@@ -55,7 +55,7 @@ is "make uninstall leaves no file" '' "$(find "$tmp/stage" ! -type d)"
 # Another prefix than configure was told
 elsewhere=$tmp/elsewhere
 at_elsewhere() { # VARIABLE: its value below the other prefix
-    make -s --no-print-directory -C "$builddir" print-directory DIRECTORY="$1" prefix="$elsewhere"
+    make -s --no-print-directory -C "$builddir" print-directories prefix="$elsewhere" | sed -n "s/^$1=//p"
 }
 make -C "$builddir" install prefix="$elsewhere" >"$tmp/out" 2>&1 </dev/null
 elsewhere_lib=$(at_elsewhere libdir)
