@@ -605,7 +605,7 @@ count-thread-tests:
 
 # How tests are run
 TEST_EXTENSIONS = .sh
-tap_driver = env $(DEFAULT_SIGNALS) AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+tap_driver = env $(DEFAULT_SIGNALS) LC_ALL=C AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 LOG_DRIVER = $(tap_driver)
 SH_LOG_DRIVER = $(tap_driver)
 SH_LOG_COMPILER = $(SHELL)
