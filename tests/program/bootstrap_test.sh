@@ -25,6 +25,7 @@ all Makefile config.h:
 count-tests count-thread-tests: ; @echo 1
 TESTS = one
 check check-threads:
+	@test ! -e ../long || exec tail -f /dev/null
 	@test -z "$(TESTS)" || { cp ../results tests/one.trs; cp ../said tests/one.log; ! grep -q FAIL ../results; }
 .
 END
@@ -107,4 +108,16 @@ is "one in which something fails does not" 1 "$status"
 is "and counts that" "0 passed, 3 failed, 0 skipped" "$(tail -n 1 "$tmp/out")"
 like "it shows what failed" 'it broke' "$tmp/out"
 like "and how many of all" ' 3 of 3 tests have ended, 3 of them failed$' "$tmp/err"
+
+# A check that is ended from outside; sleep is short, so that progress is seen
+: >"$tree/long"
+printf '#!/bin/sh\nexec /bin/sleep 0.05\n' >"$tmp/bin/sleep" && chmod +x "$tmp/bin/sleep"
+start env PATH="$tmp/bin:$PATH" "$tree/bootstrap" check
+until_said ' 0 of 3 tests have ended$' "$tmp/err"
+kill "$pid" && wait "$pid" 2>/dev/null
+for process in $(survivors | cut -d/ -f3); do
+    ! grep -qs -e make -e tail "/proc/$process/comm" || kill "$process"
+done
+ok "nothing is left of a check that is ended" until_true no_survivors_now
+kill_job
 finish
