@@ -127,12 +127,12 @@ int agent_environment_finish(struct agent *agent, struct err *err)
     return rc < 0 ? STATUS_USAGE : 0;
 }
 
-/* Much less than hvdrun waits for a sign of life. */
+/* While ranks run this is much less than hvdrun waits for a sign of life; before, it waits for READY. */
 static uint32_t loader_timeout_ms(const struct agent *agent)
 {
     enum { LOADER_MS = 2000 };
-    uint32_t most_ms = agent->job.silence_ms / 3;
-    return most_ms > 0 && most_ms < LOADER_MS ? most_ms : LOADER_MS;
+    uint32_t most_ms = agent->job.answer_ms / 3;
+    return agent->phase >= AGENT_RUNNING && most_ms < LOADER_MS ? most_ms : LOADER_MS;
 }
 
 bool agent_library_missing(struct agent *agent, char *text, size_t size)

@@ -51,6 +51,7 @@ void agent_job_encode(struct wire_writer *writer, const struct agent_job *messag
     wire_put_u8(writer, message->one_machine);
     wire_put_u16(writer, message->umask);
     wire_put_u32(writer, message->silence_ms);
+    wire_put_u32(writer, message->answer_ms);
     wire_put_string(writer, message->interfaces);
     wire_put_u8(writer, (uint8_t)message->binding.kind);
     wire_put_u8(writer, message->binding.overload);
@@ -71,6 +72,7 @@ int agent_job_decode(struct agent_job *message, struct wire_reader *reader, stru
     message->one_machine = wire_get_u8(reader) != 0;
     message->umask = wire_get_u16(reader) & 0777;
     message->silence_ms = wire_get_u32(reader);
+    message->answer_ms = wire_get_u32(reader);
     wire_get_string(reader, message->interfaces, sizeof message->interfaces);
     uint8_t kind = wire_get_u8(reader);
     message->binding.overload = wire_get_u8(reader) != 0;

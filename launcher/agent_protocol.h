@@ -62,7 +62,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { AGENT_VERSION = 6 };
+enum { AGENT_VERSION = 7 };
 
 /* Output of one stream that may be on its way and not yet written by hvdrun, and the same for
  * stdin. */
@@ -112,6 +112,7 @@ struct agent_job {
     bool one_machine;      /* every rank of the job runs on this machine: lo connects them all */
     uint16_t umask;        /* hvdrun's own, for the ranks */
     uint32_t silence_ms;   /* how long hvdrun may be silent; 0: for ever */
+    uint32_t answer_ms;    /* hvdrun loses a host whose ranks run and that is silent for so long */
     char interfaces[1024]; /* of --network-interfaces, what concerns this host: names, addresses and
                               CIDRs with commas; "": any */
     struct binding binding;

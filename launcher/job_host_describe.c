@@ -59,6 +59,7 @@ void job_host_describe(struct job_host *host, const struct job_options *options)
     job.umask = options->umask;
     job.one_machine = host->where->local_size == options->plan->size;
     job.silence_ms = host->local ? 0 : options->silence_ms;
+    job.answer_ms = options->silence_ms;
     job.binding = options->binding;
     job.report_bindings = options->report_bindings;
     job.look_at_libraries = options->look_at_libraries;

@@ -64,6 +64,23 @@ if ldd ./train 2>/dev/null | grep -q 'libhvd_absent.so.0 => not found'; then
     like "the last one names the rank" '^hvdrun: FAILED rank [01] on localhost .*: exited with status 127' "$tmp/err"
     run "$HVDRUN" -np 1 -x LD_LIBRARY_PATH="$tmp/lib" ./train
     is "a rank with them runs" 0 "$status"
+    # A program whose loader will wait for ever once it has run: no writer opens the pipe that its library is then.
+    cat >slow.c <<'.'
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(void)
+{
+    if (unlink("other/libhvd_absent.so.0") < 0 || mkfifo("other/libhvd_absent.so.0", 0600) < 0)
+        return 1;
+    return 127;
+}
+.
+    cp lib/libhvd_absent.so other/libhvd_absent.so.0
+    # shellcheck disable=SC2086
+    $CC slow.c -o slow -Llib -Wl,--no-as-needed -lhvd_absent "-Wl,-rpath,$tmp/other"
+    run "$HVDRUN" --heartbeat-timeout 1 -np 1 ./slow
+    is "a loader that does not answer is not waited for until the host counts as lost" 127 "$status"
     run "$HVDRUN" -np 1 sh -c 'exit 127'
     is "a program may end with 127" 127 "$status"
     unlike "of which nothing is said" "not found here" "$tmp/err"

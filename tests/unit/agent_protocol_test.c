@@ -40,6 +40,7 @@ START_TEST(job_is_read_as_it_was_written)
         .one_machine = _i & 2,
         .umask = 027,
         .silence_ms = 5000,
+        .answer_ms = 6000,
         .interfaces = "eth0,198.51.100.0/24",
         .binding = { (enum binding_kind)_i, _i & 1 },
         .report_bindings = _i & 2,
@@ -54,6 +55,7 @@ START_TEST(job_is_read_as_it_was_written)
     ck_assert_int_eq(read.one_machine, job.one_machine);
     ck_assert_uint_eq(read.umask, 027);
     ck_assert_uint_eq(read.silence_ms, 5000);
+    ck_assert_uint_eq(read.answer_ms, 6000);
     ck_assert_str_eq(read.interfaces, "eth0,198.51.100.0/24");
     ck_assert_int_eq(read.binding.kind, job.binding.kind);
     ck_assert_int_eq(read.binding.overload, job.binding.overload);
