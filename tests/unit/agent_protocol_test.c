@@ -94,8 +94,8 @@ START_TEST(another_version_is_named)
     struct err err;
     wire_put_u16(&out, AGENT_VERSION + 1);
     ck_assert_int_eq(agent_job_decode(&job, first(out.length), &err), HVD_ERR_PROTOCOL);
-    ck_assert_ptr_nonnull(strstr(err.text, "speaks version 6"));
-    ck_assert_ptr_nonnull(strstr(err.text, "needs version 7"));
+    ck_assert_ptr_nonnull(strstr(err.text, "speaks version 7"));
+    ck_assert_ptr_nonnull(strstr(err.text, "needs version 8"));
     ck_assert_uint_eq(job.version, AGENT_VERSION + 1);
 }
 END_TEST
