@@ -67,6 +67,8 @@ src_hvdagent_CFLAGS = $(AM_CFLAGS) $(AGENT_CFLAGS)
 src_hvdagent_LDFLAGS = $(AM_LDFLAGS) $(AGENT_LDFLAGS) -Wl,--wrap=dlopen
 src_hvdagent_LDADD = launcher/liblauncher.la lib/base/libbase.la $(HWLOC_STATIC_LIBS) $(UV_STATIC_LIBS)
 else
+src_hvdagent_CFLAGS = $(AM_CFLAGS)
+src_hvdagent_LDFLAGS = $(AM_LDFLAGS)
 src_hvdagent_LDADD = launcher/liblauncher.la lib/base/libbase.la $(HWLOC_LIBS) $(UV_LIBS)
 endif
 
