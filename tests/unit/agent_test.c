@@ -114,8 +114,8 @@ START_TEST(an_agent_of_another_version_says_so_and_ends)
     ck_assert_int_eq(agent_failed_decode(&failed, &body, NULL), HVD_OK);
     ck_assert_int_eq(failed.step, STEP_AGENT);
     ck_assert_int_eq(failed.exit_status, STATUS_UNREACHABLE);
-    ck_assert_ptr_nonnull(strstr(failed.text, "speaks version 6"));
-    ck_assert_ptr_nonnull(strstr(failed.text, "needs version 7"));
+    ck_assert_ptr_nonnull(strstr(failed.text, "speaks version 7"));
+    ck_assert_ptr_nonnull(strstr(failed.text, "needs version 8"));
     ck_assert_int_eq(agent_fixture_next(&agent, &frame), 0);
     ck_assert_int_eq(agent_fixture_wait(&agent), 0);
 }
