@@ -63,7 +63,7 @@ lost "ranks that never start" 75 'not ready in time \(--start-timeout\): localho
 
 agent_says "HVD1\\007\\000\\000\\000\\020\\000\\000\\000\\377\\377\\377\\377\\006\\177\\000\\000\\000\\003\\000\\000\\000boo"
 run "$tmp/fake/hvdrun" --grace 0 -np 3 -H localhost:1,127.0.0.2:1,127.0.0.3:1 true
-is "several hosts fail before the ranks run: one is the verdict" 1 "$(grep -c '^hvdrun: FAILED on .*: boo;' "$tmp/err")"
+is "several hosts fail before the ranks run: one is the verdict" 1 "$(grep -c '^hvdrun: FAILED on .*: boo$' "$tmp/err")"
 is "and the others are told" 2 "$(grep -c '^hvdrun: [l1].*: boo$' "$tmp/err")"
 
 printf '#!/no/such/interpreter\n' >"$tmp/fake/hvdagent"
