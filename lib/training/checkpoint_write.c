@@ -185,20 +185,26 @@ static int flush_directory(const char *target, struct err *err)
                : fail_errno(err, HVD_ERR_SYSTEM, errnum, "cannot flush the checkpoint's directory");
 }
 
+/* A second descriptor keeps the file locked until it is renamed: the next writer removes a temporary file
+ * that is not. */
 static int write_target(const char *target, const struct checkpoint_entry *entries, size_t count,
                         checkpoint_source_fn *source, void *arg, struct err *err)
 {
     char *temporary;
-    int fd = checkpoint_temporary_make(target, &temporary, err);
+    int fd = checkpoint_temporary_make(target, &temporary, err), lock = -1;
     int rc = fd < 0 ? fd : keep_permissions(fd, target, err);
     if (rc == HVD_OK)
         rc = put_all(fd, entries, count, source, arg, err);
+    if (rc == HVD_OK)
+        lock = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (fd >= 0 && close(fd) < 0 && rc == HVD_OK)
         rc = fail_errno(err, HVD_ERR_SYSTEM, errno, "cannot write the checkpoint");
     if (rc == HVD_OK && rename(temporary, target) < 0)
         rc = fail_errno(err, HVD_ERR_SYSTEM, errno, "cannot write the checkpoint");
     if (rc < 0 && fd >= 0)
         unlink(temporary);
+    if (lock >= 0)
+        close(lock);
     free(temporary);
     return rc < 0 ? rc : flush_directory(target, err);
 }

@@ -292,6 +292,39 @@ START_TEST(a_writer_that_lives_keeps_its_file)
 }
 END_TEST
 
+static void (*before_rename)(void);
+
+/* In place of the C library's. */
+int rename(const char *from, const char *to)
+{
+    if (before_rename)
+        before_rename();
+    return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+
+static void save_in_another(void)
+{
+    int status;
+    before_rename = NULL;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(save(ENTRIES) != HVD_OK);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(names_count(), 2);
+}
+
+START_TEST(a_writer_keeps_its_file_until_it_is_renamed)
+{
+    before_rename = save_in_another;
+    ck_assert_msg(save(1) == HVD_OK, "%s", err.text);
+    ck_assert_int_eq(names_count(), 1);
+    ck_assert_int_eq(checkpoint_file_open(&file, path, &err), HVD_OK);
+    ck_assert_uint_eq(file.count, 1);
+    checkpoint_file_close(&file);
+}
+END_TEST
+
 /* Makes a file that was last written to two days ago, or just now. */
 static void leave(const char *name, bool old)
 {
@@ -526,6 +559,7 @@ int main(void)
         a_path_without_a_directory_is_here,
         what_a_killed_writer_left_is_removed_by_the_next,
         a_writer_that_lives_keeps_its_file,
+        a_writer_keeps_its_file_until_it_is_renamed,
         only_old_files_of_other_hosts_and_of_this_name_are_removed,
         a_file_that_is_cut_off_anywhere_is_refused,
         a_file_that_goes_on_is_refused,
