@@ -141,14 +141,11 @@ int engine_start(struct engine *engine, struct err *err)
     drive_until(engine, is_linked, engine, UINT64_MAX);
     counters_start(&engine->counters, monotonic_tick_ns());
     int rc = failure_check(engine->failure, err);
+    int error =
+        rc < 0 ? 0 : quiet_thread_start(&engine->thread, "hvd-engine", drive_thread, engine);
+    engine->has_thread = rc == HVD_OK && error == 0;
     engine_unlock(engine);
-    if (rc < 0)
-        return rc;
-    int error = quiet_thread_start(&engine->thread, "hvd-engine", drive_thread, engine);
-    if (error)
-        return fail_errno(err, HVD_ERR_SYSTEM, error, "start the engine's thread");
-    engine->has_thread = true;
-    return HVD_OK;
+    return error ? fail_errno(err, HVD_ERR_SYSTEM, error, "start the engine's thread") : rc;
 }
 
 void engine_stop(struct engine *engine)
