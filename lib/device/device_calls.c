@@ -3,6 +3,8 @@
  * device.h. */
 #include "lib/device/device_impl.h"
 
+#include <stdatomic.h>
+
 static int answer(const struct device *device, int rc, const char *what, struct err *err)
 {
     if (rc >= 0)
@@ -12,11 +14,13 @@ static int answer(const struct device *device, int rc, const char *what, struct 
 }
 
 static _Thread_local bool calling; /* this thread is, or may be, in a vendor's function */
+static atomic_bool have_called;    /* some thread has been; it is read faster */
 
 void device_begin(struct device *device)
 {
     pthread_mutex_lock(&device->lock);
     calling = true;
+    atomic_store_explicit(&have_called, true, memory_order_relaxed);
 }
 
 void device_end(struct device *device)
@@ -27,7 +31,7 @@ void device_end(struct device *device)
 
 bool device_is_calling(void)
 {
-    return calling;
+    return atomic_load_explicit(&have_called, memory_order_relaxed) && calling;
 }
 
 int device_copy_to_host(struct device *device, void *host, const void *memory, size_t nbytes,

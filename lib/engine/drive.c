@@ -314,23 +314,26 @@ static bool is_past(uint64_t deadline_ns)
     return deadline_ns != UINT64_MAX && monotonic_ns() >= deadline_ns;
 }
 
-static void wait_until(struct engine *engine, drive_done_fn *done, const void *arg,
-                       uint64_t deadline_ns)
+/* Returns the tick at its end, which a driver has read already. */
+static uint64_t wait_until(struct engine *engine, drive_done_fn *done, const void *arg,
+                           uint64_t deadline_ns)
 {
+    bool drove = false;
     while (!done(arg) && !is_past(deadline_ns)) {
-        if (engine->driver == A_CALLER)
-            wait_for_driver(engine, deadline_ns);
-        else
+        drove = engine->driver != A_CALLER;
+        if (drove)
             drive(engine, done, arg, deadline_ns);
+        else
+            wait_for_driver(engine, deadline_ns);
     }
+    return drove ? engine->driven_ns : monotonic_tick_ns();
 }
 
 bool drive_until(struct engine *engine, drive_done_fn *done, const void *arg, uint64_t deadline_ns)
 {
     if (!done(arg)) {
         counters_wait(&engine->counters, monotonic_tick_ns());
-        wait_until(engine, done, arg, deadline_ns);
-        counters_waited(&engine->counters, monotonic_tick_ns());
+        counters_waited(&engine->counters, wait_until(engine, done, arg, deadline_ns));
     }
     leave_wheel(engine);
     return done(arg);

@@ -105,7 +105,7 @@ static int find_odd(const struct tensor *tensor, struct err *err)
 int numerics_check(const struct tensor *tensor, struct err *err)
 {
     struct engine *engine = tensor->set->engine;
-    if (engine->settings.check_numerics == SETTINGS_CHECK_NONE || find_odd(tensor, err) == HVD_OK)
+    if (find_odd(tensor, err) == HVD_OK)
         return HVD_OK;
     if (engine->settings.check_numerics == SETTINGS_CHECK_FAIL) {
         engine_fail(engine, err);

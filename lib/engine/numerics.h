@@ -29,8 +29,8 @@ size_t numerics_find(enum hvd_dtype dtype, const void *data, size_t count);
 
 struct tensor;
 
-/* A tensor that is about to be offered, which it must not be if this fails: other ranks might have the
- * result before they hear of the failure. */
+/* For settings that ask for it: a tensor that is about to be offered, which it must not be if this
+ * fails: other ranks might have the result before they hear of the failure. */
 int numerics_check(const struct tensor *tensor, struct err *err);
 
 #endif

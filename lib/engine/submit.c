@@ -304,7 +304,7 @@ static int launch(struct batch *batch, const struct submission *submission, int6
     int rc = name_tensors(batch, submission, err);
     if (rc == HVD_OK && submission->kind == COLLECTIVE_ALLTOALL)
         rc = keep_splits(batch->first, submission, err);
-    if (rc == HVD_OK)
+    if (rc == HVD_OK && batch->set->engine->settings.check_numerics != SETTINGS_CHECK_NONE)
         rc = check_numerics(batch, err);
     if (rc == HVD_OK)
         rc = offer_tensors(batch, err);
