@@ -2,10 +2,12 @@
 /* GET /metrics: what Prometheus scrapes. First the ranks of all jobs that the client may see are
  * asked what they have counted, so that nothing is sent while nobody looks. The answer is held until
  * all have answered, METRICS_ASK_MS at most; of a rank that has not, it has what was known before.
- * 500 when out of memory. */
+ * ?ranks=no asks nobody and leaves the ranks out. 500 when out of memory. */
 #include "rendezvous/http_route.h"
 #include "rendezvous/hub.h"
 #include "rendezvous/metrics.h"
+
+#include <string.h>
 
 enum { METRICS_ASK_MS = 1000 };
 
@@ -15,6 +17,13 @@ static const char *visible_job(const struct http_service *service,
 {
     bool all = exchange->access.level == HTTP_OF_SERVICE || service->meetings->only;
     return all ? NULL : exchange->access.job;
+}
+
+static bool wants_ranks(const struct http_exchange *exchange)
+{
+    static const char no[] = "ranks=no";
+    const struct http_text *query = &exchange->path.query;
+    return query->length != sizeof no - 1 || memcmp(query->data, no, sizeof no - 1) != 0;
 }
 
 static void ask_all(struct http_service *service, const char *job, uint64_t now_ms)
@@ -43,15 +52,18 @@ bool http_metrics(struct http_service *service, struct http_exchange *exchange,
                   struct http_answer *answer)
 {
     const char *job = visible_job(service, exchange);
-    if (exchange->held_until_ms == 0) {
+    bool ranks = wants_ranks(exchange);
+    if (ranks && exchange->held_until_ms == 0) {
         ask_all(service, job, exchange->now_ms);
         exchange->held_until_ms = exchange->now_ms + METRICS_ASK_MS;
     }
-    if (!exchange->last && waits(service, job, exchange->waiter))
+    if (ranks && !exchange->last && waits(service, job, exchange->waiter))
         return false;
     *answer =
         (struct http_answer){ .status = 200, .type = "text/plain; version=0.0.4; charset=utf-8" };
-    metrics_write(&answer->made, service->metrics, service->meetings, job);
+    metrics_write(&answer->made, service->metrics, service->meetings);
+    if (ranks)
+        metrics_write_ranks(&answer->made, service->meetings, job);
     if (!answer->made.failed)
         return true;
     http_answer_fini(answer);

@@ -53,10 +53,10 @@ void metrics_request(struct metrics *metrics, int route, int status);
 /* From a job's first HELLO to its last. */
 void metrics_joined(struct metrics *metrics, uint64_t elapsed_ms);
 
-/* Appends the text: everything above, of the meetings jobs by state, workers by state, keys and bytes
- * in the stores, and what metrics_write_ranks() tells. */
+/* Appends the text: everything above, and of the meetings: jobs by state, workers by state, keys and
+ * bytes in the stores. */
 void metrics_write(struct wire_writer *out, const struct metrics *metrics,
-                   const struct meetings *meetings, const char *job);
+                   const struct meetings *meetings);
 
 /* What the ranks had counted when they were last asked, of the job of that id, or of all (NULL). */
 void metrics_write_ranks(struct wire_writer *out, const struct meetings *meetings, const char *job);

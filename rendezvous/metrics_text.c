@@ -143,10 +143,9 @@ static void put_jobs(struct wire_writer *out, const struct meetings *meetings)
 }
 
 void metrics_write(struct wire_writer *out, const struct metrics *metrics,
-                   const struct meetings *meetings, const char *job)
+                   const struct meetings *meetings)
 {
     put_jobs(out, meetings);
-    metrics_write_ranks(out, meetings, job);
     put_http(out, metrics);
     put_connections(out, metrics);
     put_join(out, metrics);

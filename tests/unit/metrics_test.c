@@ -27,7 +27,8 @@ static void teardown(void)
 static void scrape(void)
 {
     struct wire_writer out = { 0 };
-    metrics_write(&out, &metrics, &meetings, NULL);
+    metrics_write(&out, &metrics, &meetings);
+    metrics_write_ranks(&out, &meetings, NULL);
     ck_assert(!out.failed);
     prometheus_read(&seen, (const char *)out.data, out.length);
     ck_assert_str_eq(seen.complaint, "");
@@ -327,7 +328,7 @@ START_TEST(who_may_see_one_job_sees_the_ranks_of_that)
     setup();
     run("mine", 1, 1);
     run("other", 1, 1);
-    metrics_write(&out, &metrics, &meetings, "mine");
+    metrics_write_ranks(&out, &meetings, "mine");
     ck_assert_ptr_nonnull(memmem(out.data, out.length, "\"mine\"", 6));
     ck_assert_ptr_null(memmem(out.data, out.length, "\"other\"", 7));
     wire_writer_fini(&out);
@@ -362,10 +363,10 @@ START_TEST(series_of_many_ranks_are_bounded)
     struct wire_writer few = { 0 }, many = { 0 };
     setup();
     run("few", 1000, 1000);
-    metrics_write(&few, &metrics, &meetings, NULL);
+    metrics_write_ranks(&few, &meetings, NULL);
     ck_assert_uint_lt(few.length, 1000 * 3500);
     run("many", 4000, 4000);
-    metrics_write(&many, &metrics, &meetings, NULL);
+    metrics_write_ranks(&many, &meetings, NULL);
     ck_assert_uint_lt(many.length, METRICS_RANKS_MAX * 3500);
     ck_assert_ptr_nonnull(memmem(many.data, many.length, "\nhvd_ranks_left_out 904\n", 24));
     wire_writer_fini(&few);
