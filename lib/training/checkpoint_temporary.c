@@ -33,12 +33,13 @@ int checkpoint_above_streams(int fd)
     return higher;
 }
 
-/* Zeros if the kernel does not tell. */
+static const char no_boot[BOOT_DIGITS + 1] = "00000000"; /* the kernel does not tell */
+
 static void read_boot(char boot[BOOT_DIGITS + 1])
 {
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
     if (!file || fread(boot, 1, BOOT_DIGITS, file) != BOOT_DIGITS)
-        memset(boot, '0', BOOT_DIGITS);
+        memcpy(boot, no_boot, BOOT_DIGITS);
     boot[BOOT_DIGITS] = '\0';
     if (file)
         fclose(file);
@@ -88,6 +89,12 @@ static void remove_abandoned(int directory, const char *name, bool own_kernel,
     close(fd);
 }
 
+/* Kernels that do not tell their boot id cannot be told apart. */
+static bool is_own_kernel(const char *by, const char *boot)
+{
+    return strcmp(boot, no_boot) != 0 && strncmp(by, boot, BOOT_DIGITS) == 0;
+}
+
 /* `now` is of a file that was made just now, by the clock of the file system. */
 static void clean_up(const char *temporary, const char *target, const char *boot,
                      const struct stat *now)
@@ -102,8 +109,7 @@ static void clean_up(const char *temporary, const char *target, const char *boot
     for (struct dirent *entry; (entry = readdir(directory));) {
         const char *by = boot_in(entry->d_name, base);
         if (by && strcmp(entry->d_name, own) != 0)
-            remove_abandoned(dirfd(directory), entry->d_name, strncmp(by, boot, BOOT_DIGITS) == 0,
-                             now);
+            remove_abandoned(dirfd(directory), entry->d_name, is_own_kernel(by, boot), now);
     }
     closedir(directory);
 }
@@ -124,6 +130,7 @@ static int try_make(const char *temporary, struct stat *status)
         checkpoint_above_streams(open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (fd < 0 || !is_taken(fd, status))
         return fd;
+    unlink(temporary); /* whoever has it locked may leave it, as it is young */
     close(fd);
     errno = EEXIST;
     return -1;
