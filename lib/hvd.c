@@ -88,12 +88,13 @@ int hvd_is_homogeneous(void)
 int hvd_start_timeline(const char *file, int mark_cycles)
 {
     struct err err;
+    if (!file || *file == '\0')
+        return process_answer(fail(&err, HVD_ERR_INVALID, "start timeline: no file is named"),
+                              &err);
     struct world *world = process_enter(&err);
     if (!world)
         return process_answer(err.code, &err);
-    int rc = file && *file
-                 ? engine_start_timeline(world_engine(world), file, mark_cycles != 0, &err)
-                 : fail(&err, HVD_ERR_INVALID, "start timeline: no file is named");
+    int rc = engine_start_timeline(world_engine(world), file, mark_cycles != 0, &err);
     process_exit();
     return process_answer(rc, &err);
 }

@@ -30,7 +30,10 @@
  * Status: every call returns HVD_OK (0) or a negative enum hvd_status, except those that return a
  * rank, a size or a number, which are never negative when they succeed. hvd_last_error() tells in
  * words what happened to the calling thread last. What is this rank's own mistake is said at once
- * (HVD_ERR_INVALID) and nothing is submitted. No call aborts, exits, or changes signal handlers,
+ * (HVD_ERR_INVALID) and nothing is submitted. What is wrong with the arguments by themselves goes
+ * before the state of the world (HVD_ERR_NOT_INITIALIZED, HVD_ERR_SHUT_DOWN, HVD_ERR_FORKED, a lost
+ * rank), and that before what only a world can judge: a root of size or more, a process set that
+ * does not exist. No call aborts, exits, or changes signal handlers,
  * locale, working directory, stdin or stdout; warnings about stalled ranks go to stderr
  * (HOROVOD_LOG_LEVEL). After fork() the child holds no world: its calls return HVD_ERR_FORKED.
  *

@@ -3,6 +3,7 @@
  * to the engine; the short ones make a tensor of one dimension and wait. */
 #include "lib/hvd.h"
 
+#include "lib/arguments.h"
 #include "lib/collective/ring_schedule.h"
 #include "lib/engine/engine.h"
 #include "lib/process.h"
@@ -25,18 +26,25 @@ static int check(const struct submission *submission, struct err *err)
     return HVD_OK;
 }
 
+static int submit(const struct submission *submission, int64_t *handle, struct err *err)
+{
+    struct world *world = process_enter(err);
+    if (!world)
+        return err->code;
+    int rc = engine_submit(world_engine(world), submission, handle, err);
+    process_exit();
+    return rc;
+}
+
 static int start(const struct submission *submission, int64_t *handle)
 {
     struct err err;
-    struct world *world = process_enter(&err);
-    if (!world)
-        return process_answer(err.code, &err);
-    int rc = handle ? check(submission, &err)
-                    : fail(&err, HVD_ERR_INVALID, "%s: there is no place for the handle",
-                           collective_name(submission->kind));
+    int rc = check(submission, &err);
+    if (rc == HVD_OK && !handle)
+        rc = fail(&err, HVD_ERR_INVALID, "%s: there is no place for the handle",
+                  collective_name(submission->kind));
     if (rc == HVD_OK)
-        rc = engine_submit(world_engine(world), submission, handle, &err);
-    process_exit();
+        rc = arguments_first(submit(submission, handle, &err), submission, &err);
     return process_answer(rc, &err);
 }
 
@@ -56,18 +64,25 @@ static int check_output(const struct submission *submission, const struct hvd_re
     return HVD_OK;
 }
 
+static int submit_and_wait(const struct submission *submission, struct hvd_result *results,
+                           struct err *err)
+{
+    struct world *world = process_enter(err);
+    if (!world)
+        return err->code;
+    int rc = engine_run(world_engine(world), submission, results, err);
+    process_exit();
+    return rc;
+}
+
 static int run(const struct submission *submission, struct hvd_result *results)
 {
     struct err err;
-    struct world *world = process_enter(&err);
-    if (!world)
-        return process_answer(err.code, &err);
     int rc = check(submission, &err);
     if (rc == HVD_OK)
         rc = check_output(submission, results, &err);
     if (rc == HVD_OK)
-        rc = engine_run(world_engine(world), submission, results, &err);
-    process_exit();
+        rc = arguments_first(submit_and_wait(submission, results, &err), submission, &err);
     return process_answer(rc, &err);
 }
 
@@ -105,15 +120,15 @@ int hvd_broadcast(const char *name, void *data, size_t count, enum hvd_dtype dty
     return run(&submission, NULL);
 }
 
-/* The output has room for `count` elements of each rank. */
+/* The output has room for `count` elements of each rank, and without a world of this one. */
 static size_t gathered_size(size_t count, enum hvd_dtype dtype)
 {
     size_t nbytes;
     int size = hvd_size();
     if (as_dim(count) < 0)
         return 0; /* which the dimension is refused for */
-    if (size < 1 || __builtin_mul_overflow(count, dtype_size((int)dtype), &nbytes) ||
-        __builtin_mul_overflow(nbytes, (size_t)size, &nbytes))
+    if (__builtin_mul_overflow(count, dtype_size((int)dtype), &nbytes) ||
+        __builtin_mul_overflow(nbytes, size > 0 ? (size_t)size : 1, &nbytes))
         return SIZE_MAX; /* more than there is */
     return nbytes;
 }
@@ -307,22 +322,20 @@ int hvd_poll(int64_t handle)
 {
     struct err err;
     struct world *world = process_enter(&err);
-    if (!world)
-        return process_answer(err.code, &err);
-    int rc = engine_poll(world_engine(world), handle, &err);
-    process_exit();
-    return process_answer(rc, &err);
+    int rc = world ? engine_poll(world_engine(world), handle, &err) : err.code;
+    if (world)
+        process_exit();
+    return process_answer(arguments_first_handle(rc, handle, &err), &err);
 }
 
 static int wait_for(int64_t handle, int timeout_ms, struct hvd_result *result)
 {
     struct err err;
     struct world *world = process_enter(&err);
-    if (!world)
-        return process_answer(err.code, &err);
-    int rc = engine_wait(world_engine(world), handle, timeout_ms, result, &err);
-    process_exit();
-    return process_answer(rc, &err);
+    int rc = world ? engine_wait(world_engine(world), handle, timeout_ms, result, &err) : err.code;
+    if (world)
+        process_exit();
+    return process_answer(arguments_first_handle(rc, handle, &err), &err);
 }
 
 int hvd_wait(int64_t handle)

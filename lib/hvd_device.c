@@ -9,13 +9,17 @@
 int hvd_register_device(const struct hvd_device *device)
 {
     struct err err;
-    int rc = process_check_caller(&err);
+    int rc = device_check(device, &err);
+    if (rc == HVD_OK)
+        rc = process_check_caller(&err);
     return process_answer(rc < 0 ? rc : device_register(device, &err), &err);
 }
 
 int hvd_unregister_device(int device)
 {
     struct err err;
-    int rc = process_check_caller(&err);
+    int rc = device > 0
+                 ? process_check_caller(&err)
+                 : fail(&err, HVD_ERR_INVALID, "unregister device: there is no device %d", device);
     return process_answer(rc < 0 ? rc : device_unregister(device, &err), &err);
 }

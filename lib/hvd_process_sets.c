@@ -2,10 +2,12 @@
 /* The public calls (hvd.h) on process sets. */
 #include "lib/hvd.h"
 
+#include "lib/arguments.h"
 #include "lib/engine/engine.h"
 #include "lib/process.h"
 #include "lib/request.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 typedef int ask_fn(struct engine *engine, int id, struct err *err);
@@ -14,11 +16,10 @@ static int ask(ask_fn *question, int id)
 {
     struct err err;
     struct world *world = process_enter(&err);
-    if (!world)
-        return process_answer(err.code, &err);
-    int answer = question(world_engine(world), id, &err);
-    process_exit();
-    return process_answer(answer, &err);
+    int answer = world ? question(world_engine(world), id, &err) : err.code;
+    if (world)
+        process_exit();
+    return process_answer(arguments_first_set(answer, id, &err), &err);
 }
 
 int hvd_process_set_rank(int process_set)
@@ -38,6 +39,10 @@ int hvd_process_set_included(int process_set)
 
 int hvd_remove_process_set(int process_set)
 {
+    struct err err;
+    if (process_set == 0)
+        return process_answer(
+            fail(&err, HVD_ERR_INVALID, "process set 0 is the world, it cannot be removed"), &err);
     return ask(engine_remove_set, process_set);
 }
 
@@ -45,11 +50,10 @@ int hvd_add_process_set(const int *ranks, int count)
 {
     struct err err;
     struct world *world = process_enter(&err);
-    if (!world)
-        return process_answer(err.code, &err);
-    int id = engine_add_set(world_engine(world), ranks, count, &err);
-    process_exit();
-    return process_answer(id, &err);
+    int id = world ? engine_add_set(world_engine(world), ranks, count, &err) : err.code;
+    if (world)
+        process_exit();
+    return process_answer(arguments_first_ranks(id, ranks, count, &err), &err);
 }
 
 int hvd_process_sets(int *process_sets, int capacity)
@@ -67,24 +71,34 @@ int hvd_process_set_ranks(int process_set, int *ranks, int capacity)
 {
     struct err err;
     struct world *world = process_enter(&err);
-    if (!world)
-        return process_answer(err.code, &err);
-    int size =
-        engine_set_ranks(world_engine(world), process_set, ranks, ranks ? capacity : 0, &err);
-    process_exit();
-    return process_answer(size, &err);
+    int size = err.code;
+    if (world) {
+        size =
+            engine_set_ranks(world_engine(world), process_set, ranks, ranks ? capacity : 0, &err);
+        process_exit();
+    }
+    return process_answer(arguments_first_set(size, process_set, &err), &err);
+}
+
+static int check_set(const struct hvd_ranks *set, int size, struct err *err)
+{
+    int *sorted = calloc(set->count > 0 ? (size_t)set->count : 1, sizeof *sorted);
+    if (!sorted)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    int rc = request_ranks(sorted, set->ranks, set->count, size, err);
+    free(sorted);
+    return rc;
 }
 
 /* How many sets, or -1 and `err` if one of them is not acceptable. */
 static int check_sets(const struct hvd_ranks *sets, int count, int size, struct err *err)
 {
-    int *sorted = calloc((size_t)size, sizeof *sorted);
-    int rc = sorted ? HVD_OK : fail(err, HVD_ERR_NOMEM, "out of memory");
-    for (int i = 0; rc == HVD_OK && i < count; i++)
-        if ((rc = request_ranks(sorted, sets[i].ranks, sets[i].count, size, err)) < 0)
+    for (int i = 0; i < count; i++)
+        if (check_set(&sets[i], size, err) < 0) {
             fail_context(err, "process set %d", i + 1);
-    free(sorted);
-    return rc < 0 ? -1 : count;
+            return -1;
+        }
+    return count;
 }
 
 static int compare_counts(const int *counts, int size, struct err *err)
@@ -132,5 +146,7 @@ int hvd_init_process_sets(const struct hvd_ranks *sets, int count)
         rc = agree_on_count(sets, count);
     for (int i = 0; rc >= 0 && i < count; i++)
         rc = hvd_add_process_set(sets[i].ranks, sets[i].count);
+    if (rc < 0 && check_sets(sets, count, INT_MAX, &err) < 0 && err.code == HVD_ERR_INVALID)
+        return process_answer(err.code, &err);
     return rc < 0 ? rc : HVD_OK;
 }

@@ -36,6 +36,7 @@ lib_base_libbase_la_LIBADD = $(SODIUM_LIBS)
 
 # All of libhvd with nothing hidden: what libhvd is made from and what its unit tests link.
 lib_libhvd_internal_la_SOURCES = \
+	lib/arguments.c lib/arguments.h \
 	lib/hvd.c lib/hvd.h \
 	lib/hvd_collectives.c \
 	lib/hvd_device.c \

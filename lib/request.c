@@ -36,7 +36,7 @@ struct request {
     const struct rule *rule;
     const struct hvd_tensor *tensor;
     const struct hvd_options *options;
-    const struct request_set *set;
+    const struct request_set *set; /* NULL: only what needs none is looked at */
 };
 
 char *request_label(char label[REQUEST_LABEL], enum collective_kind kind, const char *name)
@@ -163,6 +163,10 @@ static int check_root(struct request *request, int root, struct err *err)
     const struct request_set *set = request->set;
     if (request->description->kind != COLLECTIVE_BROADCAST)
         return HVD_OK;
+    if (root < 0)
+        return fail(err, HVD_ERR_INVALID, "root %d does not exist, a rank is 0 or more", root);
+    if (!set)
+        return HVD_OK;
     int place = 0;
     while (place < set->size && set->ranks[place] != root)
         place++;
@@ -193,6 +197,8 @@ static size_t output_bytes(const struct request *request)
         return request->tensor->output ? request->tensor->output_size : 0;
     if (description->kind != COLLECTIVE_REDUCESCATTER)
         return description_bytes(description);
+    if (!set)
+        return 0;
     int64_t rows = description->shape.dims[0];
     int64_t share = rows / set->size + (set->rank < rows % set->size);
     return (size_t)share * shape_row_count(&description->shape) *
@@ -234,6 +240,10 @@ static int check_device(struct request *request, struct err *err)
         return fail(err, HVD_ERR_INVALID, "ready is set, but device is 0, which is host memory");
     if (tensor->device == 0)
         return HVD_OK;
+    if (request->rule->output_is_open && !tensor->output)
+        return fail(err, HVD_ERR_INVALID, "output is NULL, memory on a device is the caller's");
+    if (!request->set)
+        return HVD_OK;
     struct device *device = device_hold(tensor->device, err);
     if (!device)
         return HVD_ERR_INVALID;
@@ -241,8 +251,6 @@ static int check_device(struct request *request, struct err *err)
                    device_can_reduce(device, description->dtype, description->op, request->set->id);
     device_release(device);
     description->memory = reduces ? MEMORY_DEVICE_REDUCES : MEMORY_DEVICE;
-    if (request->rule->output_is_open && !tensor->output)
-        return fail(err, HVD_ERR_INVALID, "output is NULL, memory on a device is the caller's");
     return HVD_OK;
 }
 

@@ -37,11 +37,18 @@ struct request_set {
  *   output_size of reduce-scatter, and of allgather as far as this rank's own part goes;
  *   that input and output do not overlap except as hvd.h allows. The own part of an allgather's
  *   output has a place that is not known yet: any row of the output is accepted, and whoever learns
- *   the sizes must look again. */
+ *   the sizes must look again.
+ * Without a world `set` is NULL: then only what the arguments say by themselves is checked, and not
+ * the root's place, the device, or this rank's share of a reduce-scatter. */
 int request_describe(struct description *description, enum collective_kind kind,
                      const struct hvd_tensor *tensor, enum hvd_op op, int root,
                      const struct hvd_options *options, const struct request_set *set,
                      struct err *err);
+
+/* What is wrong with alltoall's splits whatever the set: a negative one, or more than dims[0] in
+ * all. The tensor has passed request_describe(). */
+int request_check_splits(const int64_t *splits, int nsplits, const struct hvd_tensor *tensor,
+                         struct err *err);
 
 /* Checks alltoall's splits and fills in `filled`, one for each rank of the set, equal shares if
  * `splits` is NULL. The tensor has passed request_describe(). */
@@ -58,8 +65,8 @@ int request_group(struct description *descriptions, const struct hvd_tensor *ten
 /* Of a group's name; never 0, which means no group. */
 uint64_t request_hash(const char *name);
 
-/* Sorts `count` ranks into `sorted` and checks that they exist in a world of `size` and differ. The
- * text names no call: that is for the caller to put in front. */
+/* Sorts `count` ranks into `sorted` and checks that they differ and exist in a world of `size`
+ * (INT_MAX: of any). The text names no call: that is for the caller to put in front. */
 int request_ranks(int *sorted, const int *ranks, int count, int size, struct err *err);
 
 /* "allreduce 'grad'" for messages; returns `label`. A NULL name is left out. */

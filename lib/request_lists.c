@@ -19,23 +19,46 @@ static int share_splits(int64_t *filled, int64_t rows, int size, struct err *err
     return HVD_OK;
 }
 
-static int check_splits(int64_t *filled, const int64_t *splits, int nsplits, int64_t rows, int size,
-                        struct err *err)
+static int check_splits(const int64_t *splits, int nsplits, int64_t rows, struct err *err)
 {
     int64_t left = rows;
-    if (nsplits != size)
-        return fail(err, HVD_ERR_INVALID, "nsplits is %d, one split is needed for each of %d ranks",
-                    nsplits, size);
-    for (int i = 0; i < size; i++) {
+    for (int i = 0; i < nsplits; i++) {
         if (splits[i] < 0)
             return fail(err, HVD_ERR_INVALID, "splits[%d] is %" PRId64 ", a split is 0 or more", i,
                         splits[i]);
         if (splits[i] > left)
             return fail(err, HVD_ERR_INVALID,
                         "splits add up to more than the %" PRId64 " rows there are", rows);
-        left -= filled[i] = splits[i];
+        left -= splits[i];
     }
     return HVD_OK;
+}
+
+static int copy_splits(int64_t *filled, const int64_t *splits, int nsplits, int64_t rows, int size,
+                       struct err *err)
+{
+    if (nsplits != size)
+        return fail(err, HVD_ERR_INVALID, "nsplits is %d, one split is needed for each of %d ranks",
+                    nsplits, size);
+    int rc = check_splits(splits, nsplits, rows, err);
+    if (rc == HVD_OK)
+        memcpy(filled, splits, (size_t)size * sizeof *filled);
+    return rc;
+}
+
+int request_check_splits(const int64_t *splits, int nsplits, const struct hvd_tensor *tensor,
+                         struct err *err)
+{
+    char label[REQUEST_LABEL];
+    int rc = HVD_OK;
+    if (splits && nsplits < 0)
+        rc =
+            fail(err, HVD_ERR_INVALID, "nsplits is %d, one split is needed for each rank", nsplits);
+    else if (splits)
+        rc = check_splits(splits, nsplits, tensor->dims[0], err);
+    if (rc < 0)
+        fail_context(err, "%s", request_label(label, COLLECTIVE_ALLTOALL, tensor->name));
+    return rc;
 }
 
 int request_splits(int64_t *filled, const int64_t *splits, int nsplits,
@@ -43,7 +66,7 @@ int request_splits(int64_t *filled, const int64_t *splits, int nsplits,
 {
     char label[REQUEST_LABEL];
     int64_t rows = tensor->dims[0];
-    int rc = splits ? check_splits(filled, splits, nsplits, rows, set->size, err)
+    int rc = splits ? copy_splits(filled, splits, nsplits, rows, set->size, err)
                     : share_splits(filled, rows, set->size, err);
     if (rc < 0)
         fail_context(err, "%s", request_label(label, COLLECTIVE_ALLTOALL, tensor->name));
@@ -133,14 +156,17 @@ int request_ranks(int *sorted, const int *ranks, int count, int size, struct err
     if (!ranks)
         return fail(err, HVD_ERR_INVALID, "ranks is NULL");
     for (int i = 0; i < count; i++) {
-        if (ranks[i] < 0 || ranks[i] >= size)
-            return fail(err, HVD_ERR_INVALID, "ranks[%d] is %d, which is not in a world of %d", i,
-                        ranks[i], size);
+        if (ranks[i] < 0)
+            return fail(err, HVD_ERR_INVALID, "ranks[%d] is %d, a rank is 0 or more", i, ranks[i]);
         sorted[i] = ranks[i];
     }
     qsort(sorted, (size_t)count, sizeof *sorted, by_number);
     for (int i = 1; i < count; i++)
         if (sorted[i] == sorted[i - 1])
             return fail(err, HVD_ERR_INVALID, "rank %d is there twice", sorted[i]);
+    for (int i = 0; i < count; i++)
+        if (ranks[i] >= size)
+            return fail(err, HVD_ERR_INVALID, "ranks[%d] is %d, which is not in a world of %d", i,
+                        ranks[i], size);
     return HVD_OK;
 }

@@ -147,6 +147,7 @@ unit_tests = \
 	tests/unit/variants_test \
 	tests/unit/wire_test \
 	tests/unit/world_adasum_test \
+	tests/unit/world_arguments_test \
 	tests/unit/world_deadlock_test \
 	tests/unit/world_end_test \
 	tests/unit/world_join_test \

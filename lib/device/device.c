@@ -47,12 +47,17 @@ static void list_device(struct device *device)
     pthread_mutex_unlock(&devices.lock);
 }
 
+int device_check(const struct hvd_device *table, struct err *err)
+{
+    const char *lacks = table ? missing(table) : "device";
+    return lacks ? fail(err, HVD_ERR_INVALID, "register device: %s is NULL", lacks) : HVD_OK;
+}
+
 int device_register(const struct hvd_device *table, struct err *err)
 {
-    const char *lacks = table ? missing(table) : NULL;
-    if (!table || lacks)
-        return fail(err, HVD_ERR_INVALID, "register device: %s%s is NULL", table ? "" : "device",
-                    table ? lacks : "");
+    int rc = device_check(table, err);
+    if (rc < 0)
+        return rc;
     struct device *device = calloc(1, sizeof *device);
     if (!device)
         return fail(err, HVD_ERR_NOMEM, "register device: out of memory");

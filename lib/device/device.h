@@ -28,7 +28,10 @@ enum { DEVICE_BUFFERS_LEAST = 8 };
 
 struct device;
 
-/* Returns the number. */
+/* Is there a table, with all functions? */
+int device_check(const struct hvd_device *table, struct err *err);
+
+/* Returns the number, or what is wrong with the table. */
 int device_register(const struct hvd_device *table, struct err *err);
 int device_unregister(int number, struct err *err);
 

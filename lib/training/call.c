@@ -9,6 +9,13 @@ int call_answer(int rc, struct err *err)
     return rc < 0 ? fail(err, rc, "%s", hvd_last_error()) : rc;
 }
 
+int call_own_mistake_first(int rc, const struct err *own, struct err *err)
+{
+    if (rc >= 0 || own->code != HVD_ERR_INVALID)
+        return rc;
+    return fail(err, own->code, "%s", own->text);
+}
+
 int call_first_rank(int process_set, struct err *err)
 {
     int first = 0;
@@ -30,6 +37,8 @@ static int find_root(int process_set, const int *ranks, int size, int root, stru
 
 int call_check_root(int process_set, int root, struct err *err)
 {
+    if (root < 0)
+        return fail(err, HVD_ERR_INVALID, "root %d does not exist, a rank is 0 or more", root);
     int size = call_answer(hvd_process_set_size(process_set), err);
     if (size < 0)
         return size;

@@ -12,6 +12,10 @@
 /* What a public call has just answered in this thread: `rc`, and `err` when it is negative. */
 int call_answer(int rc, struct err *err);
 
+/* What a call has answered, or, when it has failed, this rank's own mistake before that: hvd.h
+ * promises it whatever the state of the world. Other failures in `own` do not go before. */
+int call_own_mistake_first(int rc, const struct err *own, struct err *err);
+
 /* The set's lowest rank, of the world; or a negative status. */
 int call_first_rank(int process_set, struct err *err);
 

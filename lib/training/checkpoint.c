@@ -59,11 +59,11 @@ static int job_init(struct job *job, const char *path, const struct hvd_checkpoi
 {
     *own = (struct err){ .code = HVD_OK };
     *job = (struct job){ .path = path, .process_set = process_set };
+    look_at(job, checkpoint, own);
     job->first = call_first_rank(process_set, err);
     if (job->first < 0)
-        return job->first;
+        return call_own_mistake_first(job->first, own, err);
     job->has_it = hvd_rank() == job->first;
-    look_at(job, checkpoint, own);
     return HVD_OK;
 }
 

@@ -94,7 +94,9 @@ int consent_settle(const char *what, int process_set, const struct err *own, str
 {
     struct consent consent;
     int rc = consent_init(&consent, what, process_set, err);
-    return rc < 0 ? rc : settle(&consent, own, err);
+    if (rc == HVD_OK)
+        rc = settle(&consent, own, err);
+    return call_own_mistake_first(rc, own, err);
 }
 
 /* What travels when all is well. Of all ranks: the greatest of each byte of the digest and of its
@@ -246,8 +248,8 @@ static int name_difference(const struct consent *consent, const char *lines, str
     return rc < 0 ? rc : fail(err, HVD_ERR_MISMATCH, "%s", difference.text);
 }
 
-int consent_agree(const char *what, int process_set, const struct err *own, const char *lines,
-                  struct err *err)
+static int agree(const char *what, int process_set, const struct err *own, const char *lines,
+                 struct err *err)
 {
     struct consent consent;
     struct name name;
@@ -265,6 +267,12 @@ int consent_agree(const char *what, int process_set, const struct err *own, cons
     else if (rc == HVD_OK && !is_equal(&summary))
         rc = name_difference(&consent, lines, err);
     return rc;
+}
+
+int consent_agree(const char *what, int process_set, const struct err *own, const char *lines,
+                  struct err *err)
+{
+    return call_own_mistake_first(agree(what, process_set, own, lines, err), own, err);
 }
 
 int consent_compare(const char *what, int process_set, const char *lines, struct err *err)

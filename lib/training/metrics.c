@@ -36,19 +36,32 @@ struct average {
 
 static int prepare(struct average *average, struct err *err)
 {
-    int size = hvd_process_set_size(average->process_set), count = average->count;
+    int count = average->count;
     if (count < 0 || (count > 0 && !average->metrics))
         return fail(err, HVD_ERR_INVALID, "a list of %d metrics%s", count,
                     average->metrics ? "" : " at NULL");
     average->order = calloc((size_t)count + 1, sizeof *average->order);
     average->sums = calloc((size_t)count + 1, sizeof *average->sums);
-    average->ranks = calloc((size_t)size, sizeof *average->ranks);
-    if (!average->order || !average->sums || !average->ranks)
+    if (!average->order || !average->sums)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
-    hvd_process_set_ranks(average->process_set, average->ranks, size);
     for (int i = 0; i < count; i++)
         average->order[i] = (struct named){ average->metrics[i].name, i };
     return names_sort("metric", average->order, count, err);
+}
+
+/* Own mistakes are in `own` then: all have to hear of them. */
+static int find_ranks(struct average *average, struct err *own, struct err *err)
+{
+    int rc = call_answer(hvd_process_set_rank(average->process_set), err);
+    int size = rc < 0 ? rc : call_answer(hvd_process_set_size(average->process_set), err);
+    if (size < 0)
+        return size;
+    average->ranks = calloc((size_t)size, sizeof *average->ranks);
+    if (average->ranks)
+        hvd_process_set_ranks(average->process_set, average->ranks, size);
+    else if (own->code == HVD_OK)
+        fail(own, HVD_ERR_NOMEM, "out of memory");
+    return HVD_OK;
 }
 
 static struct hvd_metric *metric_at(const struct average *average, int k)
@@ -196,13 +209,13 @@ int hvd_average_metrics(struct hvd_metric *metrics, int count, int process_set)
 {
     struct err own = { .code = HVD_OK }, err;
     struct average average = { .metrics = metrics, .count = count, .process_set = process_set };
-    int rc = call_answer(hvd_process_set_rank(process_set), &err);
-    if (rc >= 0) {
-        prepare(&average, &own);
+    prepare(&average, &own);
+    int rc = find_ranks(&average, &own, &err);
+    if (rc == HVD_OK)
         rc = exchange(&average, &own, &err);
-    }
     if (rc == HVD_OK)
         rc = take(&average, &own, &err);
+    rc = call_own_mistake_first(rc, &own, &err);
     average_fini(&average);
     if (rc < 0)
         fail_context(&err, "average metrics");

@@ -98,8 +98,6 @@ static int broadcast_bytes(const struct parcel *parcel, const struct hvd_object 
                            const struct err *mistake, struct hvd_object *received, struct err *err)
 {
     struct err own = *mistake;
-    if (own.code == HVD_OK && !object)
-        fail(&own, HVD_ERR_INVALID, "the object is NULL");
     if (own.code == HVD_OK && parcel->is_root &&
         check_bytes(object->data, object->size, &own) == HVD_OK)
         *received = *object;
@@ -107,7 +105,7 @@ static int broadcast_bytes(const struct parcel *parcel, const struct hvd_object 
     int rc = call_broadcast_bytes(size_name(parcel), parcel->process_set, &size, sizeof size,
                                   parcel->root, err);
     if (rc < 0)
-        return rc;
+        return call_own_mistake_first(rc, &own, err);
     if (!parcel->is_root)
         received->data = receive(size, &own);
     received->size = (size_t)size;
@@ -124,16 +122,20 @@ static int broadcast(const char *name, struct hvd_object *object, int root, int 
     struct parcel parcel;
     struct hvd_object received = { 0 };
     struct err own = { .code = HVD_OK };
-    int rank = call_answer(hvd_rank(), err);
-    int rc = rank < 0 ? rank : call_check_root(process_set, root, err);
+    int rank = 0, rc = parcel_init(&parcel, name, process_set, err);
+    if (rc < 0)
+        return rc;
+    if (!object)
+        fail(&own, HVD_ERR_INVALID, "the object is NULL");
+    rc = call_check_root(process_set, root, err);
     if (rc == HVD_ERR_NOMEM) { /* the others have to hear of it */
         own = *err;
         rc = HVD_OK;
     }
     if (rc == HVD_OK)
-        rc = parcel_init(&parcel, name, process_set, err);
+        rc = rank = call_answer(hvd_rank(), err);
     if (rc < 0)
-        return rc;
+        return call_own_mistake_first(rc, &own, err);
     parcel.root = root;
     parcel.is_root = rank == root;
     rc = broadcast_bytes(&parcel, object, &own, &received, err);
@@ -254,7 +256,7 @@ static int gather_bytes(const struct parcel *parcel, const void *data, size_t si
     int rc =
         call_gather_bytes(size_name(parcel), parcel->process_set, &mine, sizeof mine, &sizes, err);
     if (rc < 0)
-        return rc;
+        return call_own_mistake_first(rc, &own, err);
     if (own.code == HVD_OK)
         block_init(block, &sizes, &own);
     hvd_result_free(&sizes);

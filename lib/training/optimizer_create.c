@@ -75,17 +75,13 @@ static struct hvd_optimizer *make(const struct plan *plan, struct err *err)
     return NULL;
 }
 
-static struct hvd_optimizer *check_and_make(const struct plan *plan, bool has_place,
-                                            struct err *err)
+static int check(const struct plan *plan, bool has_place, struct err *err)
 {
-    int rc = HVD_OK;
     if (!has_place)
-        rc = fail(err, HVD_ERR_INVALID, "there is no place for the optimizer");
-    else if (!plan->update)
-        rc = fail(err, HVD_ERR_INVALID, "there is no update function");
-    else
-        rc = optimizer_check(plan->parameters, plan->count, plan->options, err);
-    return rc == HVD_OK ? make(plan, err) : NULL;
+        return fail(err, HVD_ERR_INVALID, "there is no place for the optimizer");
+    if (!plan->update)
+        return fail(err, HVD_ERR_INVALID, "there is no update function");
+    return optimizer_check(plan->parameters, plan->count, plan->options, err);
 }
 
 /* Whether this rank reduces with nobody; or a negative status. */
@@ -101,12 +97,15 @@ static int stands_alone(int process_set, struct err *err)
 static int create(struct plan *plan, struct hvd_optimizer **out, struct err *err)
 {
     struct err own = { .code = HVD_OK };
+    struct hvd_optimizer *optimizer = NULL;
     int process_set = plan->options->process_set;
+    check(plan, out != NULL, &own);
     int rc = stands_alone(process_set, err);
     if (rc < 0)
-        return rc;
+        return call_own_mistake_first(rc, &own, err);
     plan->alone = rc;
-    struct hvd_optimizer *optimizer = check_and_make(plan, out != NULL, &own);
+    if (own.code == HVD_OK)
+        optimizer = make(plan, &own);
     rc = own.code;
     if (!plan->alone)
         rc = optimizer_agree(optimizer, process_set, &own, err);

@@ -4,6 +4,7 @@
 #include "lib/training/parameters.h"
 
 #include "lib/device/device.h"
+#include "lib/process.h"
 #include "lib/reduce/reduce.h"
 
 #include <inttypes.h>
@@ -48,8 +49,9 @@ static int check_shape(const struct hvd_parameter *parameter, struct err *err)
 
 static int check_device(int number, struct err *err)
 {
-    if (number == 0)
-        return HVD_OK;
+    int rc = number == 0 ? HVD_OK : process_check_caller(err);
+    if (rc < 0 || number == 0)
+        return rc;
     struct device *device = device_hold(number, err);
     device_release(device);
     return device ? HVD_OK : err->code;

@@ -95,11 +95,11 @@ static int allocate(struct state *state, struct err *err)
 
 static int prepare(struct state *state, struct err *err)
 {
-    int rc = call_check_root(state->process_set, state->root, err);
-    if (rc == HVD_OK)
-        rc = parameters_sort(state->tensors, state->ntensors, &state->tensor_order, err);
+    int rc = parameters_sort(state->tensors, state->ntensors, &state->tensor_order, err);
     if (rc == HVD_OK)
         rc = scalars_sort(state->scalars, state->nscalars, &state->scalar_order, err);
+    if (rc == HVD_OK)
+        rc = call_check_root(state->process_set, state->root, err);
     return rc < 0 ? rc : allocate(state, err);
 }
 

@@ -417,7 +417,8 @@ START_TEST(nothing_can_be_freed)
 {
     hvd_object_free(NULL);
     hvd_object_free(&(struct hvd_object){ 0 });
-    ck_assert_int_eq(hvd_broadcast_object("o", NULL, 0, 0), HVD_ERR_NOT_INITIALIZED);
+    ck_assert_int_eq(hvd_broadcast_object("o", &(struct hvd_object){ 0 }, 0, 0),
+                     HVD_ERR_NOT_INITIALIZED);
 }
 END_TEST
 

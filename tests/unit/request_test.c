@@ -115,7 +115,7 @@ static const struct row operations[] = {
       .options = { .prescale = 0.5 } },
     { NULL, BROADCAST("x", .output = there, TEN), .root = 3 },
     { "root 4 does not exist in a world of 4", BROADCAST("x", .output = there, TEN), .root = 4 },
-    { "root -1 does not exist in a world of 4", BROADCAST("x", .output = there, TEN), .root = -1 },
+    { "root -1 does not exist, a rank is 0 or more", BROADCAST("x", .output = there, TEN), .root = -1 },
 };
 
 static const struct row memory[] = {
@@ -459,7 +459,7 @@ START_TEST(ranks_are_sorted_exist_and_differ)
         { mixed, 3, NULL },
         { twice, 3, "rank 1 is there twice" },
         { high, 2, "ranks[1] is 4, which is not in a world of 4" },
-        { low, 1, "ranks[0] is -1, which is not in a world of 4" },
+        { low, 1, "ranks[0] is -1, a rank is 0 or more" },
         { NULL, 2, "ranks is NULL" },
         { mixed, 0, "count is 0, a process set has at least one rank" },
         { mixed, -1, "count is -1, a process set has at least one rank" },

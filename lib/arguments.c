@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arguments judged by themselves; see arguments.h. Want of memory for that is no failure: then the
+ * call returns what it was about to. */
+#include "lib/arguments.h"
+
+#include "lib/request.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+static int check_set(const char *label, int process_set, struct err *err)
+{
+    if (process_set < 0)
+        return fail(err, HVD_ERR_INVALID, "%s: there is no process set %d", label, process_set);
+    return HVD_OK;
+}
+
+static int check_option_set(const struct submission *submission, struct err *err)
+{
+    char label[REQUEST_LABEL];
+    const struct hvd_tensor *tensors = submission->tensors;
+    request_label(label, submission->kind, tensors ? tensors->name : NULL);
+    return check_set(label, submission->options ? submission->options->process_set : 0, err);
+}
+
+static int describe(struct description *descriptions, const struct submission *submission,
+                    struct err *err)
+{
+    int rc = HVD_OK;
+    for (int i = 0; rc == HVD_OK && i < submission->count; i++) {
+        const struct hvd_tensor *tensor = submission->tensors ? &submission->tensors[i] : NULL;
+        rc = request_describe(&descriptions[i], submission->kind, tensor,
+                              tensor ? submission->op : 0, submission->root, submission->options,
+                              NULL, err);
+    }
+    return rc;
+}
+
+static int check_tensors(const struct submission *submission, struct err *err)
+{
+    struct description *descriptions = calloc((size_t)submission->count, sizeof *descriptions);
+    if (!descriptions)
+        return HVD_OK;
+    int rc = describe(descriptions, submission, err);
+    if (rc == HVD_OK && submission->grouped)
+        rc = request_group(descriptions, submission->tensors, submission->count, submission->kind,
+                           err);
+    if (rc == HVD_OK && submission->kind == COLLECTIVE_ALLTOALL)
+        rc =
+            request_check_splits(submission->splits, submission->nsplits, submission->tensors, err);
+    free(descriptions);
+    return rc;
+}
+
+/* Hands out what is wrong, if anything. */
+static int answer(int rc, const struct err *own, struct err *err)
+{
+    if (own->code != HVD_ERR_INVALID)
+        return rc;
+    *err = *own;
+    return own->code;
+}
+
+int arguments_first(int rc, const struct submission *submission, struct err *err)
+{
+    struct err own = { .code = HVD_OK };
+    if (rc >= 0)
+        return rc;
+    if (check_tensors(submission, &own) == HVD_OK)
+        check_option_set(submission, &own);
+    return answer(rc, &own, err);
+}
+
+int arguments_first_handle(int rc, int64_t handle, struct err *err)
+{
+    struct err own = { .code = HVD_OK };
+    if (rc < 0 && handle < 1)
+        fail(&own, HVD_ERR_INVALID, "there is no handle %lld", (long long)handle);
+    return answer(rc, &own, err);
+}
+
+int arguments_first_set(int rc, int process_set, struct err *err)
+{
+    struct err own = { .code = HVD_OK };
+    if (rc < 0)
+        check_set("process set", process_set, &own);
+    return answer(rc, &own, err);
+}
+
+int arguments_first_ranks(int rc, const int *ranks, int count, struct err *err)
+{
+    struct err own = { .code = HVD_OK };
+    int *sorted = rc < 0 ? calloc(count > 0 ? (size_t)count : 1, sizeof *sorted) : NULL;
+    if (sorted)
+        request_ranks(sorted, ranks, count, INT_MAX, &own);
+    free(sorted);
+    return answer(rc, &own, err);
+}
