@@ -127,7 +127,8 @@ int agent_environment_finish(struct agent *agent, struct err *err)
     return rc < 0 ? STATUS_USAGE : 0;
 }
 
-/* While ranks run this is much less than hvdrun waits for a sign of life; before, it waits for READY. */
+/* While ranks run this is much less than hvdrun waits for a sign of life. Before that it waits for
+ * READY. */
 static uint32_t loader_timeout_ms(const struct agent *agent)
 {
     enum { LOADER_MS = 2000 };

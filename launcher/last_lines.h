@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* So much of a stream is kept, unless `most` says less; so many lines of it are told at most, each as last_words_whole() has
- * it. */
+/* So much of a stream is kept, unless `most` says less; so many lines of it are told at most, each as
+ * last_words_whole() has it. */
 enum { LAST_LINES_KEPT = 8192, LAST_LINES_MAX = 10 };
 
 /* All zero to begin with; memory is taken with the first byte. */

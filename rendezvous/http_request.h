@@ -4,8 +4,8 @@
  *
  * Refused with an HTTP status:
  *   400  what the parser refuses; a target that is not a path; Host missing (HTTP/1.1) or twice;
- *        Authorization, Origin or Sec-Fetch-Site twice; Content-Length twice, beside Transfer-Encoding, or not 1 to
- *        19 digits; a transfer coding other than "chunked"; Upgrade; Trailer; Connection with more
+ *        Authorization, Origin or Sec-Fetch-Site twice; Content-Length twice, beside
+ *        Transfer-Encoding, or not 1 to 19 digits; a transfer coding other than "chunked"; Upgrade; Trailer; Connection with more
  *        than 8 options
  *   411  PUT without Content-Length
  *   413  a body longer than HTTP_BODY_MAX

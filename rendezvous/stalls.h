@@ -5,8 +5,8 @@
  * A rank is stalled when the tensor for which it has waited longest has been in flight for
  * STALLED_AFTER_MS and others of its process set have not submitted it. These are the ranks that it
  * waits for. When all that have answered have submitted it, it waits for those that have not
- * answered in time when they were asked last: a rank that was stopped with SIGSTOP, or one that cannot tell
- * because it has more in flight than it may list. */
+ * answered in time when they were asked last: a rank that was stopped with SIGSTOP, or one that
+ * cannot tell because it has more in flight than it may list. */
 #ifndef RENDEZVOUS_STALLS_H
 #define RENDEZVOUS_STALLS_H
 

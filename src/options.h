@@ -5,10 +5,11 @@
  *   PROGRAM [OPTION]... [--] COMMAND [ARGUMENT]...
  *
  * The first word that is no option, or the word behind "--", begins the command; nothing behind it
- * is looked at. A dash that only looks like '-' is an error, except behind "--". A value stands in the next word or behind "=", and, for an option of one letter,
- * directly behind the letter. A value may begin with "-", but the bare name of another option is not
- * taken for a value. A name with two dashes may be abbreviated as long as it fits one option
- * only. Flags and lists may be repeated, other options with a value may not.
+ * is looked at. A dash that only looks like '-' is an error, except behind "--". A value stands in
+ * the next word or behind "=", and, for an option of one letter, directly behind it. A value may
+ * begin with "-", but the bare name of another option is not taken for a value. A name with two
+ * dashes may be abbreviated as long as it fits one option only. Flags and lists may be repeated,
+ * other options with a value may not.
  *
  * What the command line does not say may come from a file, and what neither says from the
  * environment: options_parse_words(), options_set() and options_read_variables(), in this order. */

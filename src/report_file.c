@@ -4,8 +4,8 @@
  *   a device, a pipe, what our own stdout or stderr goes to: written as it is
  * Fails when the folder is not there or may not be written, when what is there may not be replaced
  * or no name fits beside it, when it stands for a standard stream that is closed, when a pipe has no
- * reader or a slow one, when the disk is full, when another user's symbolic link leads there. Where file systems know no files without a name, it
- * has its temporary one from the start. */
+ * reader or a slow one, when the disk is full, when another user's symbolic link leads there. Where
+ * file systems know no files without a name, it has its temporary one from the start. */
 #include "src/report_file.h"
 
 #include "launcher/own_path.h"
