@@ -6,9 +6,10 @@
  *   lock gone with the writer's process -> removed by the next writer of the same target
  *
  * The kernel gives a lock (flock) back when its process is gone, however that ends. BOOT are the first
- * 8 digits of the boot id, zeros if the kernel does not tell it: where it is this kernel's own, a lock that can be had proves that
- * there is no writer. A shared file system may keep the locks of each host to itself; so what another
- * kernel has begun is only removed when it was last written to more than a day ago. */
+ * 8 digits of the kernel's boot id, zeros if it does not tell one: where it is this kernel's own, a lock
+ * that can be had proves that there is no writer. A shared file system may keep the locks of each host
+ * to itself; so what another kernel has begun, or may have, is only removed when it was last written to
+ * more than a day ago. */
 #ifndef LIB_TRAINING_CHECKPOINT_TEMPORARY_H
 #define LIB_TRAINING_CHECKPOINT_TEMPORARY_H
 
