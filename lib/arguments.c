@@ -63,9 +63,10 @@ static int answer(int rc, const struct err *own, struct err *err)
 
 int arguments_first(int rc, const struct submission *submission, struct err *err)
 {
-    struct err own = { .code = HVD_OK };
+    struct err own; /* not filled, which is half a kilobyte */
     if (rc >= 0)
         return rc;
+    own.code = HVD_OK;
     if (check_tensors(submission, &own) == HVD_OK)
         check_option_set(submission, &own);
     return answer(rc, &own, err);
@@ -73,7 +74,8 @@ int arguments_first(int rc, const struct submission *submission, struct err *err
 
 int arguments_first_handle(int rc, int64_t handle, struct err *err)
 {
-    struct err own = { .code = HVD_OK };
+    struct err own;
+    own.code = HVD_OK;
     if (rc < 0 && handle < 1)
         fail(&own, HVD_ERR_INVALID, "there is no handle %lld", (long long)handle);
     return answer(rc, &own, err);
@@ -81,7 +83,8 @@ int arguments_first_handle(int rc, int64_t handle, struct err *err)
 
 int arguments_first_set(int rc, int process_set, struct err *err)
 {
-    struct err own = { .code = HVD_OK };
+    struct err own;
+    own.code = HVD_OK;
     if (rc < 0)
         check_set("process set", process_set, &own);
     return answer(rc, &own, err);
