@@ -38,8 +38,13 @@ static void close_on_exec_from(int first)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
+/* A stop of the caller's process group that came before this process left the group is still pending,
+ * and would stop it before exec, for which the caller waits. SIG_IGN discards it. */
 static void reset_signals(bool ignore_hup)
 {
+    signal(SIGTSTP, SIG_IGN);
+    signal(SIGTTIN, SIG_IGN);
+    signal(SIGTTOU, SIG_IGN);
     for (int signum = 1; signum < NSIG; signum++)
         signal(signum, signum == SIGHUP && ignore_hup ? SIG_IGN : SIG_DFL);
     sigset_t none;

@@ -338,6 +338,7 @@ unit_tests += \
 	tests/unit/silence_test \
 	tests/unit/socket_owner_test \
 	tests/unit/shell_words_test \
+	tests/unit/spawn_test \
 	tests/unit/ssh_agent_test \
 	tests/unit/ssh_config_test \
 	tests/unit/ssh_dial_test \
