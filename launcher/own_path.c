@@ -132,11 +132,11 @@ int own_path_directory(int at, const char *path, struct err *err)
     return rc;
 }
 
-/* What was opened for writing, before anything in it is changed. */
+/* What was opened for writing, before anything in it is changed. From now on writing may block. */
 static int empty_file(int fd, struct err *err)
 {
     struct stat status;
-    if (fstat(fd, &status) < 0)
+    if (fstat(fd, &status) < 0 || fcntl(fd, F_SETFL, 0) < 0)
         return fail(err, HVD_ERR_SYSTEM, "%s", strerror(errno));
     if (!is_own(&status))
         return refuse_owner(err, "a file", &status);
@@ -176,7 +176,9 @@ static int create_behind_link(int directory, const char *name, struct own_walk *
 
 static int create(int directory, const char *name, struct own_walk *walked, struct err *err)
 {
-    int fd = openat(directory, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0666);
+    /* O_NONBLOCK: a FIFO that nobody reads is an error (ENXIO), not something to wait for */
+    int fd = openat(directory, name,
+                    O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
     if (fd < 0 && errno == ELOOP)
         return create_behind_link(directory, name, walked, err);
     if (fd < 0)
