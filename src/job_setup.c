@@ -133,20 +133,21 @@ static void keep_devices(struct job_setup *setup)
     worker_environment_devices(&setup->devices, environ);
     for (size_t i = 0; i < setup->devices.count; i++) {
         char *entry = setup->devices.items[i], *name = xstrndup(entry, strcspn(entry, "="));
+        struct shown shown;
         if (!string_list_variable(&setup->options->set, name))
-            text_buffer_printf(&names, "%s%s", names.length > 0 ? ", " : "", name);
+            text_buffer_printf(&names, "%s%s", names.length > 0 ? ", " : "",
+                               show_token(&shown, name, strlen(name)));
         free(name);
     }
     if (names.length > 0 && !setup->options->check_hosts)
         other = other_machine(setup);
     char *list = text_buffer_take(&names);
-    struct shown shown[2];
+    struct shown shown;
     if (other)
         string_list_take(&setup->warnings,
                          xasprintf("%s: for ranks on this machine only, not on %s (-x passes it on "
                                    "to all)",
-                                   show_token(&shown[0], list, strlen(list)),
-                                   show_token(&shown[1], other->name, strlen(other->name))));
+                                   list, show_token(&shown, other->name, strlen(other->name))));
     free(list);
 }
 
