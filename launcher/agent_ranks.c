@@ -5,14 +5,17 @@
  * hvdrun's STOP. */
 #include "launcher/agent.h"
 
+#include "launcher/bad_input.h"
 #include "launcher/exit_status.h"
 #include "launcher/process_tree.h"
+#include "launcher/program_image.h"
 #include "launcher/spawn.h"
 #include "launcher/worker_environment.h"
 #include "launcher/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,12 +125,27 @@ static int start_rank(struct agent_rank *rank, struct spawned *spawned)
     return 0;
 }
 
+/* The program is there, but the kernel does not find what loads it or reads it. */
+static void explain_loader(const char *program, struct err *err)
+{
+    char loader[PATH_MAX];
+    struct shown shown;
+    int fd = open(program, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && program_image_loader(fd, loader, sizeof loader))
+        fail(err, HVD_ERR_SYSTEM, "execute '%s': its loader '%s' is not found", program,
+             show_token(&shown, loader, strlen(loader)));
+    else
+        fail(err, HVD_ERR_SYSTEM, "execute '%s': the interpreter on its #! line is not found",
+             program);
+    if (fd >= 0)
+        close(fd);
+}
+
 /* Why a program that looked fine could not be executed after all, as an exit status and a text. */
 static int explain_exec(const char *program, int code, struct err *err)
 {
     if (code == ENOENT && access(program, F_OK) == 0) {
-        fail(err, HVD_ERR_SYSTEM, "execute '%s': the interpreter on its #! line is not found",
-             program);
+        explain_loader(program, err);
         return STATUS_NOT_EXECUTABLE;
     }
     fail_errno(err, HVD_ERR_SYSTEM, code, "execute '%s'", program);

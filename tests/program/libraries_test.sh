@@ -89,6 +89,12 @@ else
 fi
 
 # Programs that are no programs
+echo 'int main(void) { return 0; }' >alone.c
+# shellcheck disable=SC2086
+$CC alone.c -o alone -Wl,--dynamic-linker=/no/such/loader.so
+run "$HVDRUN" -np 1 ./alone
+is "a program whose loader is not there cannot be executed" 126 "$status"
+like "which names the loader" "execute '.*/alone': its loader '/no/such/loader.so' is not found" "$tmp/err"
 printf 'print("hello")\n' >train.py
 run "$HVDRUN" -np 1 train.py
 is "a script in Python that is not in PATH is not found" 127 "$status"
