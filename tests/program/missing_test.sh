@@ -6,7 +6,7 @@
 
 # pausing RANK...: arguments of a job in which these ranks have not come to its second barrier.
 pausing() {
-    echo init barriers 1
+    echo init print up barriers 1
     for rank; do echo only "$rank" wait "$tmp/go" all; done
     echo barriers 1 shutdown
 }
@@ -30,7 +30,7 @@ ends_well() {
 while IFS='|' read -r size paused named; do
     # shellcheck disable=SC2046,SC2086 # words
     start "$HVDRUN" -np "$size" "$WORLD" $(pausing $paused)
-    until_true grep -qs '^SigCgt:.*[89a-f]..$' "/proc/$pid/status"
+    until_said ']<stdout>:up'
     ok "of $size ranks only $named are told to be missing" \
         ask_until_said "^hvdrun: rank 0 on localhost: waiting for barrier.* since [0-9.]+ s \(not submitted by $named\)\$"
     ends_well "$size ranks, $named"
@@ -46,7 +46,7 @@ END
 
 # shellcheck disable=SC2046 # words
 start "$HVDRUN" -np 16 "$WORLD" $(pausing 0)
-until_true grep -qs '^SigCgt:.*[89a-f]..$' "/proc/$pid/status"
+until_said ']<stdout>:up'
 ok "so is rank 0, which says so itself" \
     ask_until_said '^hvdrun: rank 0 on localhost: not yet submitted: barrier.* since [0-9.]+ s \(not submitted by 0\)$'
 ends_well "16 ranks, 0"
