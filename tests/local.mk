@@ -544,7 +544,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp
+EXTRA_DIST += $(program_tests) tests/function_names.sh tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
