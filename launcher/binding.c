@@ -6,20 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* On the command line, and in what is said. */
 static const char *const words[BINDING_KINDS] = { "none", "core", "socket", "numa" };
 static const char *const names[BINDING_KINDS] = { "nothing", "core", "socket", "NUMA node" };
 
-struct binding binding_parse(const char *text)
+/* The kinds, then all but the first once more. */
+struct binding binding_of(int choice)
 {
-    size_t length = strcspn(text, ":");
-    struct binding binding = { .overload = text[length] == ':' };
-    for (int kind = 0; kind < BINDING_KINDS; kind++)
-        if (strlen(words[kind]) == length && strncasecmp(words[kind], text, length) == 0)
-            binding.kind = (enum binding_kind)kind;
-    return binding;
+    bool overload = choice >= BINDING_KINDS;
+    int kind = overload ? choice - BINDING_KINDS + 1 : choice;
+    return (struct binding){ (enum binding_kind)kind, overload };
 }
 
 const struct binding_place *binding_place_of(const struct binding_places *places, int local_rank)

@@ -20,12 +20,14 @@ struct binding {
     bool overload; /* a place may get more ranks than it has cores */
 };
 
-/* What binding_parse() understands, with blanks between. */
+/* What may be asked for, with blanks between. */
 #define BINDING_CHOICES                                                                            \
     "none core socket numa core:overload-allowed socket:overload-allowed numa:overload-allowed"
 
-/* `text` is one of the choices, in any case. */
-struct binding binding_parse(const char *text);
+enum { BINDING_CHOICE_COUNT = BINDING_KINDS + BINDING_KINDS - 1 };
+
+/* Which of the choices, from 0. */
+struct binding binding_of(int choice);
 
 /* A core, a socket, or a NUMA node, or what of it may be used. */
 struct binding_place {

@@ -17,7 +17,9 @@
 
 #include <stdbool.h>
 
+/* In the order of the words. */
 enum rank_order { RANKS_BY_SLOT, RANKS_BY_NODE };
+#define RANK_ORDER_CHOICES "slot node"
 
 /* A rank: where it stands and on which host. */
 struct rank_slot {

@@ -7,6 +7,7 @@
 
 #include "launcher/text_buffer.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -194,7 +195,9 @@ static void put_zsh_name(struct text_buffer *script, const struct option_row *ro
                        !row->metavar            ? ""
                        : is_letter_option(name) ? "+"
                                                 : "=");
-    put_escaped(script, row->help);
+    char *text = option_explain(row);
+    put_escaped(script, text);
+    free(text);
     text_buffer_put_string(script, "]");
     if (row->metavar) {
         text_buffer_put_string(script, ":");

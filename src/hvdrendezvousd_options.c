@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of hvdrendezvousd:
- *   words by table (options.c), then the environment; then what no single option can know.
+ *   words by table (options.c), then the environment and the defaults of the table; then what no
+ *   single option can know.
  * Fails on what options.c refuses, on a word that is no option, and without a file for the key. */
 #include <config.h>
 
@@ -16,9 +17,8 @@
 #include <string.h>
 
 #define MEMBER(name) offsetof(struct hvdrendezvousd_options, name)
-#define DEFAULT_LISTEN "127.0.0.1:29400"
 
-enum { START_TIMEOUT_S = 30, MAX_JOBS = 1024, MAX_MEMORY_MIB = 1024, RIVALS_WORK = 1 };
+enum { RIVALS_WORK = 1 };
 
 static int check_listen(const char *value, const char *source, struct err *err)
 {
@@ -49,7 +49,8 @@ static const struct option_row rows[] = {
     { .names = { "--listen" },
       .metavar = "ADDRESS:PORT",
       .help = "numeric, or localhost; may be repeated; port 0: any that is free; [::]:PORT: every "
-              "address of this machine; else " DEFAULT_LISTEN,
+              "address of this machine",
+      .value = "127.0.0.1:29400",
       .kind = OPTION_LIST,
       .offset = MEMBER(listen),
       .check = check_listen,
@@ -86,7 +87,7 @@ static const struct option_row rows[] = {
       .group = readiness },
     { .names = { "--ready-fd" },
       .metavar = "N",
-      .help = "write a newline to descriptor N, 3 or more, and close it when it listens",
+      .help = "write a newline to descriptor N and close it when it listens",
       .kind = OPTION_INT,
       .offset = MEMBER(ready_fd),
       .min = 3,
@@ -94,7 +95,8 @@ static const struct option_row rows[] = {
       .group = readiness },
     { .names = { "--max-jobs" },
       .metavar = "N",
-      .help = "how many jobs there may be at once, 1 to 65536; else 1024",
+      .help = "how many jobs there may be at once",
+      .value = "1024",
       .kind = OPTION_INT,
       .offset = MEMBER(max_jobs),
       .min = 1,
@@ -102,9 +104,9 @@ static const struct option_row rows[] = {
       .group = limits },
     { .names = { "--max-memory" },
       .metavar = "MIB",
-      .help =
-          "what keys and values of all jobs, and requests on their way, may take together, 64 to "
-          "1048576 MiB; else 1024",
+      .help = "what keys and values of all jobs, and requests on their way, may take together, in "
+              "MiB",
+      .value = "1024",
       .kind = OPTION_INT,
       .offset = MEMBER(max_memory_mib),
       .min = 64,
@@ -112,8 +114,8 @@ static const struct option_row rows[] = {
       .group = limits },
     { .names = { "--start-timeout" },
       .metavar = "SECONDS",
-      .help = "how long the workers of a job may take to follow the first, 1 to 86400; "
-              "else $" ENV_START_TIMEOUT ", else 30",
+      .help = "how long the workers of a job may take to follow the first",
+      .value = "30",
       .kind = OPTION_INT,
       .offset = MEMBER(start_timeout_s),
       .min = 1,
@@ -149,7 +151,7 @@ static int complete(struct hvdrendezvousd_options *options, const struct options
 {
     struct shown shown;
     const char *word = *seen->rest;
-    int rc = options_read_variables(&hvdrendezvousd_option_table, options, seen, err);
+    int rc = options_complete(&hvdrendezvousd_option_table, options, seen, err);
     if (rc < 0)
         return rc;
     if (word)
@@ -161,8 +163,6 @@ static int complete(struct hvdrendezvousd_options *options, const struct options
                          options_given(&hvdrendezvousd_option_table, seen, "--new-key"));
     if (!options->key_file && !options->new_key)
         return bad_input(err, "--key-file", "missing (--new-key FILE makes one)");
-    if (options->listen.count == 0)
-        string_list_add(&options->listen, DEFAULT_LISTEN, strlen(DEFAULT_LISTEN));
     return HVD_OK;
 }
 
@@ -170,10 +170,7 @@ int hvdrendezvousd_options_parse(struct hvdrendezvousd_options *options, char **
                                  struct err *err)
 {
     struct options_seen seen;
-    *options = (struct hvdrendezvousd_options){ .ready_fd = -1,
-                                                .max_jobs = MAX_JOBS,
-                                                .max_memory_mib = MAX_MEMORY_MIB,
-                                                .start_timeout_s = START_TIMEOUT_S };
+    *options = (struct hvdrendezvousd_options){ .ready_fd = -1 };
     int rc = options_parse_words(&hvdrendezvousd_option_table, options, &seen, argv + 1, err);
     if (rc == HVD_OK && !seen.final)
         rc = complete(options, &seen, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of hvdrun:
- *   words by table (options.c), then the configuration file, then the environment; then what no
- *   single option can know, and what follows from several.
+ *   words by table (options.c), then the configuration file, then the environment and the defaults
+ *   of the table; then what no single option can know, and what follows from several.
  * Fails on what options.c and config_file.c refuse, on variables that the ranks would refuse, without
  * a program, with more than one, and on a shutdown before its warning. */
 #include "src/hvdrun_options.h"
@@ -225,7 +225,7 @@ static int complete(struct hvdrun_options *options, struct options_seen *seen, s
 {
     int rc;
     if ((rc = config_file_apply(options, seen, err)) < 0 ||
-        (rc = options_read_variables(&hvdrun_option_table, options, seen, err)) < 0)
+        (rc = options_complete(&hvdrun_option_table, options, seen, err)) < 0)
         return rc;
     options->hosts_source = options->hosts ? given(seen, "--hosts") : NULL;
     options->command = seen->rest;
@@ -251,8 +251,7 @@ static int complete(struct hvdrun_options *options, struct options_seen *seen, s
 int hvdrun_options_parse(struct hvdrun_options *options, int argc, char **argv, struct err *err)
 {
     struct options_seen seen;
-    *options =
-        (struct hvdrun_options){ .start_timeout_s = 30, .heartbeat_timeout_s = 5, .grace_s = 5 };
+    *options = (struct hvdrun_options){ 0 };
     if (argc < 2)
         return bad_input(err, NULL, "nothing to do (usage: " HVDRUN_USAGE ")");
     int rc = options_parse_words(&hvdrun_option_table, options, &seen, argv + 1, err);

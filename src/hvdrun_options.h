@@ -12,6 +12,10 @@
 
 #define HVDRUN_USAGE "hvdrun -np N [OPTION]... COMMAND [ARGUMENT]..."
 
+/* What is done when somebody stops a rank; in the order of the words. */
+enum stopped_action { STOPPED_WARN, STOPPED_FAIL };
+#define STOPPED_CHOICES "warn fail"
+
 /* Every option there is, for whoever lists them: help, completion, the man page's check. */
 extern const struct option_table hvdrun_option_table;
 
@@ -21,8 +25,8 @@ struct hvdrun_options {
     const char *hosts;        /* what -H was given; NULL if it was not */
     const char *hosts_source; /* the option as written, "-H" or "--hosts", for messages */
     const char *hostfile;     /* NULL if not given; never together with hosts */
-    const char *map_by;       /* "slot" or "node", in any case; NULL if not given */
-    const char *bind_to;      /* one of BINDING_CHOICES, in any case; NULL if not given */
+    int map_by;               /* enum rank_order */
+    int bind_to;              /* one of BINDING_CHOICES */
     bool report_bindings;
     bool dry_run;
     bool check_hosts;                    /* command[0] may be missing then, and np, which is 1 */
@@ -46,11 +50,11 @@ struct hvdrun_options {
     bool status_page; /* on any port */
     int status_port;  /* on this one; 0 if not given */
 
-    int start_timeout_s; /* option, else $HOROVOD_START_TIMEOUT, else 30 */
+    int start_timeout_s;
     int heartbeat_timeout_s;
-    const char *stopped; /* "warn" or "fail", in any case; NULL if not given */
-    int grace_s;         /* between SIGTERM and SIGKILL */
-    int timeout_s;       /* for the whole job; 0: as long as it takes */
+    int stopped;   /* enum stopped_action */
+    int grace_s;   /* between SIGTERM and SIGKILL */
+    int timeout_s; /* for the whole job; 0: as long as it takes */
 
     /* NAME=VALUE for every rank, over what is passed on from our own environment, also where a
      * variable is not passed on otherwise. No name is there twice. */

@@ -24,7 +24,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -159,9 +158,8 @@ int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options
     if (rc < 0)
         return rc;
     int np = options->check_hosts ? 0 : options->np;
-    bool by_node = options->map_by && strcasecmp(options->map_by, "node") == 0;
-    if ((rc = rank_plan_make(&setup->plan, &setup->hosts, np,
-                             by_node ? RANKS_BY_NODE : RANKS_BY_SLOT, err)) < 0)
+    if ((rc = rank_plan_make(&setup->plan, &setup->hosts, np, (enum rank_order)options->map_by,
+                             err)) < 0)
         return rc;
     if ((rc = deal_out_interfaces(setup, err)) < 0)
         return rc;
@@ -252,7 +250,7 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
         .id = setup->id,
         .job_key = setup->key_text,
         .output_directory = options->output_filename,
-        .binding = binding_parse(options->bind_to ? options->bind_to : "none"),
+        .binding = binding_of(options->bind_to),
         .report_bindings = options->report_bindings,
         .timestamps = options->prefix_timestamp,
         .verbose = options->verbose,
@@ -266,7 +264,7 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
         .silence_ms = (uint32_t)options->heartbeat_timeout_s * 1000,
         .timeout_ms = (uint64_t)options->timeout_s * 1000,
         .epoch_ms = setup->epoch_ms,
-        .stopped_fails = options->stopped && strcasecmp(options->stopped, "fail") == 0,
+        .stopped_fails = options->stopped == STOPPED_FAIL,
         .keep_lines = options->report,
     };
 }

@@ -22,16 +22,17 @@ static bool is_number(const struct option_row *row)
     return row->min != 0 || row->max != 0;
 }
 
-static bool is_choice(const char *choices, const char *value)
+/* Which of the words of `choices`, in any case; -1: none. */
+static int find_choice(const char *choices, const char *value)
 {
     size_t length = strlen(value);
-    while (*choices) {
+    for (int index = 0; *choices; index++) {
         size_t word = strcspn(choices, " ");
         if (word == length && strncasecmp(choices, value, length) == 0)
-            return true;
+            return index;
         choices += word + strspn(choices + word, " ");
     }
-    return false;
+    return -1;
 }
 
 static int check_text(const struct option_row *row, const char *value, const char *source,
@@ -40,7 +41,7 @@ static int check_text(const struct option_row *row, const char *value, const cha
     struct shown shown;
     if (!*value)
         return bad_input(err, source, "empty value: ''");
-    if (row->choices && !is_choice(row->choices, value))
+    if (row->choices && find_choice(row->choices, value) < 0)
         return bad_input(err, source, "not one of them: '%s' (%s)",
                          show_token(&shown, value, strlen(value)), row->choices);
     return row->check ? row->check(value, source, err) : HVD_OK;
@@ -66,6 +67,15 @@ static int set_text(const struct option_row *row, void *member, const char *valu
     int rc = check_text(row, value, source, err);
     if (rc == HVD_OK)
         *(const char **)member = value;
+    return rc;
+}
+
+static int set_choice(const struct option_row *row, void *member, const char *value,
+                      const char *source, struct err *err)
+{
+    int rc = check_text(row, value, source, err);
+    if (rc == HVD_OK)
+        *(int *)member = find_choice(row->choices, value);
     return rc;
 }
 
@@ -110,9 +120,9 @@ static int refuse(const struct option_row *row, void *member, const char *value,
 }
 
 static set_fn *const set_kind[] = {
-    [OPTION_FLAG] = set_flag,  [OPTION_FINAL] = set_flag, [OPTION_INT] = set_int,
-    [OPTION_TEXT] = set_text,  [OPTION_LIST] = set_list,  [OPTION_SETS] = set_variable,
-    [OPTION_REFUSED] = refuse, [OPTION_FOREIGN] = refuse,
+    [OPTION_FLAG] = set_flag,     [OPTION_FINAL] = set_flag, [OPTION_INT] = set_int,
+    [OPTION_TEXT] = set_text,     [OPTION_LIST] = set_list,  [OPTION_SETS] = set_variable,
+    [OPTION_CHOICE] = set_choice, [OPTION_REFUSED] = refuse, [OPTION_FOREIGN] = refuse,
 };
 
 int option_set(const struct option_row *row, void *target, const char *value, const char *source,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A command line against a table:
  *   word by word up to the command: find the option, find its value, set its member; then let the
- *   environment fill in what was not given.
+ *   environment and the defaults fill in what was not given.
  * Fails on an option that is not known, ambiguous or refused, on a value that is missing, not wanted
  * or not acceptable, on an option that is given twice, on two that exclude each other, and on a word
  * that begins with another dash than '-'. */
@@ -12,6 +12,7 @@
 #include "src/option_find.h"
 #include "src/option_set.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,17 +107,24 @@ int options_parse_words(const struct option_table *table, void *target, struct o
     return HVD_OK;
 }
 
-int options_read_variables(const struct option_table *table, void *target,
-                           const struct options_seen *seen, struct err *err)
+/* The variable of a row, in `source` as "$NAME", or the default, or NULL. */
+static const char *value_not_given(const struct option_row *row, char *source, size_t size)
+{
+    const char *value = row->variable ? getenv(row->variable) : NULL;
+    snprintf(source, size, "%s%s", value ? "$" : "", value ? row->variable : row->names[0]);
+    if (value && *value)
+        return value;
+    return row->kind == OPTION_SETS ? NULL : row->value;
+}
+
+int options_complete(const struct option_table *table, void *target,
+                     const struct options_seen *seen, struct err *err)
 {
     for (int i = 0; i < table->count; i++) {
         const struct option_row *row = &table->rows[i];
-        const char *value = row->variable && !seen->name[i] ? getenv(row->variable) : NULL;
-        char source[128] = "$";
-        if (!value || !*value)
-            continue;
-        strncat(source, row->variable, sizeof source - 2);
-        int rc = option_set(row, target, value, source, err);
+        char source[128];
+        const char *value = seen->name[i] ? NULL : value_not_given(row, source, sizeof source);
+        int rc = value ? option_set(row, target, value, source, err) : HVD_OK;
         if (rc < 0)
             return rc;
     }
@@ -129,7 +137,7 @@ int options_parse(const struct option_table *table, void *target, struct options
     int rc = options_parse_words(table, target, seen, argv, err);
     if (rc < 0 || seen->final)
         return rc;
-    return options_read_variables(table, target, seen, err);
+    return options_complete(table, target, seen, err);
 }
 
 bool options_know(const struct option_table *table, const char *word)

@@ -11,8 +11,9 @@
  * dashes may be abbreviated as long as it fits one option only. Flags and lists may be repeated,
  * other options with a value may not.
  *
- * What the command line does not say may come from a file, and what neither says from the
- * environment: options_parse_words(), options_set() and options_read_variables(), in this order. */
+ * What the command line does not say may come from a file, what neither says from the environment,
+ * and the rest is the row's default: options_parse_words(), options_set() and options_complete(), in
+ * this order. */
 #ifndef SRC_OPTIONS_H
 #define SRC_OPTIONS_H
 
@@ -29,6 +30,7 @@ enum option_kind {
     OPTION_FINAL,   /* as a flag; ends the parsing at once, so that --help always helps */
     OPTION_INT,     /* an int, min..max, both at least 0 */
     OPTION_TEXT,    /* a const char *, not empty */
+    OPTION_CHOICE,  /* an int: which word of `choices`, from 0 */
     OPTION_LIST,    /* a struct string_list, to which a copy of each value is appended; not empty */
     OPTION_SETS,    /* a struct string_list of NAME=VALUE; `sets` is a variable for the ranks */
     OPTION_REFUSED, /* known but not available; `help` is the reason */
@@ -62,10 +64,13 @@ struct option_row {
     const char *choices;    /* words with blanks between; the value is one of them, in any case */
     const char *variable;   /* of the environment: gives the value if the option is not there; an
                                empty one does not */
-    const char *sets;       /* OPTION_SETS: the name */
-    const char *constant;   /* OPTION_SETS without a metavar: the value */
-    int unit;               /* OPTION_SETS of a number: what it is multiplied with; 0: 1 */
-    int rivals;             /* rows with the same number other than 0 exclude each other */
+    const char *value;      /* the default: the value if nobody gives one; NULL: the member stays as
+                               it is. OPTION_SETS: what the library takes; nothing is set */
+    const char *otherwise; /* instead of `value`, what applies then, in words for --help; or NULL */
+    const char *sets;      /* OPTION_SETS: the name */
+    const char *constant;  /* OPTION_SETS without a metavar: the value */
+    int unit;              /* OPTION_SETS of a number: what it is multiplied with; 0: 1 */
+    int rivals;            /* rows with the same number other than 0 exclude each other */
     enum option_offer offer;
     const char *group; /* heading in the help; rows of one group stand together */
 };
@@ -89,17 +94,17 @@ struct options_seen {
 };
 
 /* Parses argv, which is ended by NULL and does not include the program's name, into the struct
- * `target`, whose members hold their defaults. Values are borrowed from argv and the environment,
+ * `target`, which is zero but for members whose default is no value of a row. Values are borrowed from argv and the environment,
  * those of lists are copied. Returns HVD_OK, or HVD_ERR_INVALID and one line, "--hosst: ..." or
  * "$VARIABLE: ..."; the lists belong to the caller in any case. */
 int options_parse(const struct option_table *table, void *target, struct options_seen *seen,
                   char **argv, struct err *err);
 
-/* The two parts of it. */
+/* The two parts of it. The second sets what was not given, from the environment or the default. */
 int options_parse_words(const struct option_table *table, void *target, struct options_seen *seen,
                         char **argv, struct err *err);
-int options_read_variables(const struct option_table *table, void *target,
-                           const struct options_seen *seen, struct err *err);
+int options_complete(const struct option_table *table, void *target,
+                     const struct options_seen *seen, struct err *err);
 
 /* Does `word` stand for an option, in any way, also another program's? */
 bool options_know(const struct option_table *table, const char *word);
@@ -117,6 +122,9 @@ const char *options_given(const struct option_table *table, const struct options
  * as `seen` is used, in which it stands for the name. */
 int options_set(const struct option_table *table, void *target, struct options_seen *seen,
                 const char *name, const char *value, const char *source, struct err *err);
+
+/* What an option is: its help, the range of a number, and its default. The caller frees it. */
+char *option_explain(const struct option_row *row);
 
 /* The help text, 80 columns wide; the caller frees it. */
 char *options_help(const struct option_table *table);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of --help from the table of options: names on the left, wrapped explanations from one
- * column on. Does not fail. */
+/* The text of --help from the table of options: names on the left, wrapped explanations with ranges
+ * and defaults from one column on. Does not fail. */
 #include "src/options.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { WIDTH = 80, HELP_COLUMN = 32 };
@@ -42,6 +43,32 @@ static int put_names(struct text_buffer *help, const struct option_row *row)
     return (int)(help->length - start);
 }
 
+/* "; default: $VARIABLE, else 30", after " (" if it is the first note. */
+static void put_default(struct text_buffer *text, const struct option_row *row, bool first)
+{
+    const char *value = row->otherwise ? row->otherwise : row->value;
+    if (!value && !row->variable)
+        return;
+    text_buffer_printf(text, "%sdefault: ", first ? " (" : "; ");
+    if (row->variable)
+        text_buffer_printf(text, "$%s%s", row->variable, value ? ", else " : "");
+    text_buffer_put_string(text, value ? value : "");
+}
+
+char *option_explain(const struct option_row *row)
+{
+    struct text_buffer text = { 0 };
+    bool is_number = row->metavar && (row->min != 0 || row->max != 0);
+    text_buffer_put_string(&text, row->help);
+    size_t length = text.length;
+    if (is_number)
+        text_buffer_printf(&text, " (%d to %d", row->min, row->max);
+    put_default(&text, row, !is_number);
+    if (text.length > length)
+        text_buffer_put_string(&text, ")");
+    return text_buffer_take(&text);
+}
+
 static void put_row(struct text_buffer *help, const struct option_row *row)
 {
     int column = put_names(help, row);
@@ -50,7 +77,9 @@ static void put_row(struct text_buffer *help, const struct option_row *row)
         column = 0;
     }
     text_buffer_printf(help, "%*s", HELP_COLUMN - column, "");
-    put_wrapped(help, row->help, HELP_COLUMN, HELP_COLUMN);
+    char *text = option_explain(row);
+    put_wrapped(help, text, HELP_COLUMN, HELP_COLUMN);
+    free(text);
 }
 
 char *options_help(const struct option_table *table)

@@ -130,25 +130,61 @@ START_TEST(nothing_that_may_be_used_is_an_error)
 END_TEST
 
 static const struct {
-    const char *machine, *choice;
+    const char *machine;
+    struct binding binding;
     int nranks;
     const char *error; /* NULL: there is room */
 } rooms[] = {
-    { two_sockets, "core", 8, NULL },
-    { two_sockets, "core", 9, "--bind-to core: 9 ranks, but 8 cores (core:overload-allowed" },
-    { two_sockets, "core:overload-allowed", 9, NULL },
-    { two_sockets, "socket", 8, NULL },
-    { two_sockets, "socket", 9,
+    { two_sockets, { BIND_CORE, false }, 8, NULL },
+    { two_sockets,
+      { BIND_CORE, false },
+      9,
+      "--bind-to core: 9 ranks, but 8 cores (core:overload-allowed" },
+    { two_sockets, { BIND_CORE, true }, 9, NULL },
+    { two_sockets, { BIND_SOCKET, false }, 8, NULL },
+    { two_sockets,
+      { BIND_SOCKET, false },
+      9,
       "--bind-to socket: 5 ranks for socket 0, but 4 cores (socket:over" },
-    { two_sockets, "numa", 9, "--bind-to numa: 5 ranks for NUMA node 0, but 4 cores (numa:over" },
-    { two_sockets, "NUMA:Overload-Allowed", 99, NULL },
-    { "core:1 pu:2", "core", 2, "--bind-to core: 2 ranks, but 1 core (" },
-    { two_sockets, "none", 99, NULL },
+    { two_sockets,
+      { BIND_NUMA, false },
+      9,
+      "--bind-to numa: 5 ranks for NUMA node 0, but 4 cores (numa:over" },
+    { two_sockets, { BIND_NUMA, true }, 99, NULL },
+    { "core:1 pu:2", { BIND_CORE, false }, 2, "--bind-to core: 2 ranks, but 1 core (" },
+    { two_sockets, { BIND_NONE, false }, 99, NULL },
 };
+
+START_TEST(every_choice_is_a_binding)
+{
+    static const struct {
+        const char *word;
+        struct binding binding;
+    } choices[] = {
+        { "none", { BIND_NONE, false } },
+        { "core", { BIND_CORE, false } },
+        { "socket", { BIND_SOCKET, false } },
+        { "numa", { BIND_NUMA, false } },
+        { "core:overload-allowed", { BIND_CORE, true } },
+        { "socket:overload-allowed", { BIND_SOCKET, true } },
+        { "numa:overload-allowed", { BIND_NUMA, true } },
+    };
+    char words[] = BINDING_CHOICES;
+    int choice = 0;
+    for (char *word = strtok(words, " "); word; word = strtok(NULL, " "), choice++) {
+        struct binding binding = binding_of(choice);
+        ck_assert_int_lt(choice, BINDING_CHOICE_COUNT);
+        ck_assert_str_eq(word, choices[choice].word);
+        ck_assert_int_eq(binding.kind, choices[choice].binding.kind);
+        ck_assert_int_eq(binding.overload, choices[choice].binding.overload);
+    }
+    ck_assert_int_eq(choice, BINDING_CHOICE_COUNT);
+}
+END_TEST
 
 START_TEST(no_place_gets_more_ranks_than_cores_unless_that_is_allowed)
 {
-    struct binding binding = binding_parse(rooms[_i].choice);
+    struct binding binding = rooms[_i].binding;
     find_all(rooms[_i].machine, binding.kind == BIND_NONE ? BIND_CORE : binding.kind);
     int rc = binding_check(binding, &places, rooms[_i].nranks, &err);
     ck_assert_int_eq(rc, rooms[_i].error ? HVD_ERR_INVALID : HVD_OK);
@@ -161,8 +197,10 @@ END_TEST
 START_TEST(the_fuller_place_is_the_one_that_is_named)
 {
     ck_assert_int_eq(find(two_sockets, BIND_SOCKET, 12, 16, 3), HVD_OK); /* 1 and 2 cores */
-    ck_assert_int_eq(binding_check(binding_parse("socket"), &places, 2, &err), HVD_OK);
-    ck_assert_int_eq(binding_check(binding_parse("socket"), &places, 3, &err), HVD_ERR_INVALID);
+    ck_assert_int_eq(binding_check((struct binding){ BIND_SOCKET, false }, &places, 2, &err),
+                     HVD_OK);
+    ck_assert_int_eq(binding_check((struct binding){ BIND_SOCKET, false }, &places, 3, &err),
+                     HVD_ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(err.text, "2 ranks for socket 0, but 1 core "));
 }
 END_TEST
@@ -201,6 +239,7 @@ int main(void)
     tcase_add_test(tcase, a_machine_that_does_not_tell_has_a_core_per_processor_and_one_socket);
     tcase_add_test(tcase, memory_of_another_kind_is_no_second_place);
     tcase_add_test(tcase, nothing_that_may_be_used_is_an_error);
+    tcase_add_test(tcase, every_choice_is_a_binding);
     tcase_add_loop_test(tcase, no_place_gets_more_ranks_than_cores_unless_that_is_allowed, 0,
                         COUNT(rooms));
     tcase_add_test(tcase, the_fuller_place_is_the_one_that_is_named);

@@ -2,9 +2,13 @@
 /* The command line of hvdrun, row by row. */
 #include "src/hvdrun_options.h"
 
+#include "launcher/binding.h"
+#include "launcher/rank_plan.h"
+#include "lib/base/settings.h"
 #include "src/interface_option.h"
 #include "tests/support/unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -89,7 +93,9 @@ START_TEST(the_smallest_line_gets_the_defaults)
     ck_assert(!options.ssh_accept_new && !options.check_hosts && !options.check_build);
     ck_assert(!options.prefix_timestamp && !options.verbose && !options.dry_run);
     ck_assert(!options.gloo && !options.help && !options.version && !options.report_bindings);
-    ck_assert(!options.map_by && !options.bind_to);
+    ck_assert_int_eq(options.map_by, RANKS_BY_SLOT);
+    ck_assert_int_eq(options.stopped, STOPPED_WARN);
+    ck_assert_int_eq(options.bind_to, 0);
     ck_assert_ptr_eq(options.command, argv + 3);
 }
 END_TEST
@@ -114,7 +120,8 @@ START_TEST(every_option_sets_its_member)
                      "--port-range=40000-40999",
                      "--map-by=node",
                      "-bind-to",
-                     "core:overload-allowed",
+                     "Core:Overload-Allowed",
+                     "--stopped=fail",
                      "--report-bindings",
                      "--",
                      "-x",
@@ -131,8 +138,10 @@ START_TEST(every_option_sets_its_member)
     ck_assert_str_eq(options.remote_shell, "ssh -q %h");
     ck_assert_str_eq(options.remote_shell_source, "--remote-shell");
     ck_assert_int_eq(options.heartbeat_timeout_s, 60);
-    ck_assert_str_eq(options.map_by, "node");
-    ck_assert_str_eq(options.bind_to, "core:overload-allowed");
+    ck_assert_int_eq(options.map_by, RANKS_BY_NODE);
+    ck_assert_int_eq(options.stopped, STOPPED_FAIL);
+    ck_assert_int_eq(binding_of(options.bind_to).kind, BIND_CORE);
+    ck_assert(binding_of(options.bind_to).overload);
     ck_assert(options.report_bindings);
     ck_assert_int_eq(options.port_low, 40000);
     ck_assert_int_eq(options.port_high, 40999);
@@ -614,12 +623,62 @@ START_TEST(the_help_names_every_option_in_80_columns)
 }
 END_TEST
 
+/* The value that an option has set for the ranks, or NULL. */
+static const char *get_set(const char *name)
+{
+    return string_list_variable(&options.set, name);
+}
+
+static const char *get_nothing(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+/* Everything that has a default in the help. */
+static void expect_same_settings(const struct settings *a, const struct settings *b)
+{
+    ck_assert_uint_eq(a->fusion_threshold, b->fusion_threshold);
+    ck_assert_uint_eq(a->cycle_time_us, b->cycle_time_us);
+    ck_assert_int_eq(a->cache_capacity, b->cache_capacity);
+    ck_assert_uint_eq(a->stall_check_s, b->stall_check_s);
+    ck_assert_uint_eq(a->stall_shutdown_s, b->stall_shutdown_s);
+    ck_assert_int_eq(a->log_level, b->log_level);
+    ck_assert_int_eq(a->autotune_warmup, b->autotune_warmup);
+    ck_assert_int_eq(a->autotune_steps, b->autotune_steps);
+    ck_assert_int_eq(a->autotune_samples, b->autotune_samples);
+    ck_assert_uint_eq(a->autotune_noise, b->autotune_noise);
+}
+
+START_TEST(the_defaults_of_variables_in_the_help_are_those_of_the_library)
+{
+    static struct settings untouched, set;
+    int ndefaults = 0;
+    ck_assert_int_eq(settings_read(&untouched, get_nothing, &err), HVD_OK);
+    for (int i = 0; i < hvdrun_option_table.count; i++) {
+        const struct option_row *row = &hvdrun_option_table.rows[i];
+        char word[128];
+        char *argv[] = { "hvdrun", "-np", "1", word, "true", NULL };
+        if (row->kind != OPTION_SETS || !row->value)
+            continue;
+        snprintf(word, sizeof word, "%s=%s", row->names[0], row->value);
+        parse_well(argv);
+        ck_assert_ptr_nonnull(get_set(row->sets));
+        ck_assert_int_eq(settings_read(&set, get_set, &err), HVD_OK);
+        expect_same_settings(&set, &untouched);
+        ndefaults++;
+    }
+    ck_assert_int_eq(ndefaults, 10);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *suite = suite_create("hvdrun_options");
     TCase *lines = tcase_create("lines");
     tcase_add_checked_fixture(lines, without_variables, release);
     tcase_add_test(lines, the_smallest_line_gets_the_defaults);
+    tcase_add_test(lines, the_defaults_of_variables_in_the_help_are_those_of_the_library);
     tcase_add_test(lines, every_option_sets_its_member);
     tcase_add_test(lines, hosts_remember_how_they_were_given);
     tcase_add_test(lines, both_spellings_of_hostfile_are_known);

@@ -18,6 +18,7 @@ struct settings {
     int variable;
     struct string_list list;
     struct string_list set;
+    int choice;
 };
 
 #define MEMBER(name) offsetof(struct settings, name)
@@ -389,6 +390,120 @@ START_TEST(a_list_that_is_given_is_not_taken_from_the_environment)
 }
 END_TEST
 
+static const struct option_row default_rows[] = {
+    { .names = { "--number" },
+      .metavar = "N",
+      .help = "a number",
+      .kind = OPTION_INT,
+      .offset = MEMBER(number),
+      .max = 100,
+      .value = "7",
+      .variable = "HVD_TEST_VARIABLE",
+      .group = "All" },
+    { .names = { "--text" },
+      .metavar = "TEXT",
+      .help = "a text",
+      .kind = OPTION_TEXT,
+      .offset = MEMBER(text),
+      .value = "some",
+      .group = "All" },
+    { .names = { "--list" },
+      .metavar = "ITEM",
+      .help = "a list",
+      .kind = OPTION_LIST,
+      .offset = MEMBER(list),
+      .value = "item",
+      .group = "All" },
+    { .names = { "--colour" },
+      .metavar = "COLOUR",
+      .help = "a word",
+      .kind = OPTION_CHOICE,
+      .offset = MEMBER(choice),
+      .choices = "red green blue",
+      .value = "green",
+      .group = "All" },
+    { .names = { "--level" },
+      .metavar = "LEVEL",
+      .help = "for others",
+      .kind = OPTION_SETS,
+      .offset = MEMBER(set),
+      .sets = "LEVEL",
+      .choices = "low high",
+      .value = "low",
+      .group = "All" },
+    { .names = { "--limit" },
+      .metavar = "N",
+      .help = "a limit",
+      .kind = OPTION_INT,
+      .offset = MEMBER(variable),
+      .min = 1,
+      .max = 9,
+      .otherwise = "none",
+      .group = "All" },
+};
+
+static const struct option_table default_table = {
+    .usage = "program",
+    .before = "Before.",
+    .after = "After.",
+    .rows = default_rows,
+    .count = COUNT(default_rows),
+};
+
+static void expect_defaults(char **argv, int number, const char *text, const char *list, int choice,
+                            const char *set)
+{
+    struct settings settings = { 0 };
+    struct options_seen seen;
+    struct err err = { 0 };
+    int rc = options_parse(&default_table, &settings, &seen, argv, &err);
+    ck_assert_msg(rc == HVD_OK, "%s", err.text);
+    ck_assert_int_eq(settings.number, number);
+    ck_assert_str_eq(settings.text, text);
+    expect_list(&settings.list, list);
+    ck_assert_int_eq(settings.choice, choice);
+    expect_list(&settings.set, set);
+    ck_assert_int_eq(settings.variable, 0);
+    free_lists(&settings);
+}
+
+START_TEST(what_nobody_gives_has_the_default_of_its_row)
+{
+    char *none[] = { NULL };
+    char *all[] = { "--number=0",    "--text=x",     "--list=a", "--list=b",
+                    "--colour=BLUE", "--level=high", NULL };
+    expect_defaults(none, 7, "some", "item", 1, "");
+    expect_defaults(all, 0, "x", "a b", 2, "LEVEL=high");
+    setenv("HVD_TEST_VARIABLE", "9", 1);
+    expect_defaults(none, 9, "some", "item", 1, "");
+    expect_defaults(all, 0, "x", "a b", 2, "LEVEL=high");
+    setenv("HVD_TEST_VARIABLE", "", 1);
+    expect_defaults(none, 7, "some", "item", 1, "");
+    unsetenv("HVD_TEST_VARIABLE");
+}
+END_TEST
+
+START_TEST(the_help_has_ranges_and_defaults)
+{
+    char *help = options_help(&default_table);
+    ck_assert_str_eq(help, "usage: program\n"
+                           "\n"
+                           "Before.\n"
+                           "\n"
+                           "All:\n"
+                           "  --number N                    a number (0 to 100; default:\n"
+                           "                                $HVD_TEST_VARIABLE, else 7)\n"
+                           "  --text TEXT                   a text (default: some)\n"
+                           "  --list ITEM                   a list (default: item)\n"
+                           "  --colour COLOUR               a word (default: green)\n"
+                           "  --level LEVEL                 for others (default: low)\n"
+                           "  --limit N                     a limit (1 to 9; default: none)\n"
+                           "\n"
+                           "After.\n");
+    free(help);
+}
+END_TEST
+
 START_TEST(an_option_can_be_set_by_its_name)
 {
     char *argv[] = { "--grey", NULL };
@@ -487,7 +602,7 @@ START_TEST(the_help_is_made_of_the_table)
               "Before.\n"
               "\n"
               "First:\n"
-              "  -np, --number N               a number\n"
+              "  -np, --number N               a number (1 to 100)\n"
               "  -t, --text, -longtext TEXT    a text that is explained at such a length that\n"
               "                                its explanation takes two lines\n"
               "\n"
@@ -495,7 +610,8 @@ START_TEST(the_help_is_made_of_the_table)
               "  --flag                        a flag\n"
               "  -h, --help                    help\n"
               "  --an-option-with-a-long-name N\n"
-              "                                from the environment\n"
+              "                                from the environment (0 to 999999999; default:\n"
+              "                                $HVD_TEST_VARIABLE)\n"
               "\n"
               "After.\n");
     free(help);
@@ -513,6 +629,8 @@ static Suite *suite(void)
     tcase_add_test(options, lists_and_variables_take_what_is_given);
     tcase_add_test(options, values_of_lists_and_variables_are_checked);
     tcase_add_test(options, a_list_that_is_given_is_not_taken_from_the_environment);
+    tcase_add_test(options, what_nobody_gives_has_the_default_of_its_row);
+    tcase_add_test(options, the_help_has_ranges_and_defaults);
     tcase_add_test(options, an_option_can_be_set_by_its_name);
     tcase_add_test(options, a_final_option_ends_the_parsing);
     tcase_add_test(options, the_environment_fills_in_what_is_not_given);
