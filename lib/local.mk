@@ -10,6 +10,7 @@ EXTRA_DIST += lib/hvd.pc.in
 lib_base_libbase_la_SOURCES = \
 	lib/base/algorithm_names.c lib/base/algorithm_names.h \
 	lib/base/auth.c lib/base/auth.h \
+	lib/base/collective_kind.c lib/base/collective_kind.h \
 	lib/base/env_names.h \
 	lib/base/cpu_pause.h \
 	lib/base/frame.c lib/base/frame.h \
@@ -21,6 +22,8 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/least.h \
 	lib/base/log.c lib/base/log.h \
 	lib/base/place.h \
+	lib/base/rank_end.c lib/base/rank_end.h \
+	lib/base/rank_end_text.c lib/base/rank_end_text.h \
 	lib/base/rank_stats.c lib/base/rank_stats.h \
 	lib/base/rank_waits.c lib/base/rank_waits.h \
 	lib/base/settings.c lib/base/settings.h \

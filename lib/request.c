@@ -41,14 +41,7 @@ struct request {
 
 char *request_label(char label[REQUEST_LABEL], enum collective_kind kind, const char *name)
 {
-    char quoted[QUOTED_SIZE];
-    const char *shown = name && collective_has_tensor(kind) ? name_shown(name) : NULL;
-    if (!shown)
-        snprintf(label, REQUEST_LABEL, "%s", collective_name(kind));
-    else
-        snprintf(label, REQUEST_LABEL, "%s '%s'", collective_name(kind),
-                 quote_token(quoted, sizeof quoted, shown, strnlen(shown, HVD_NAME_MAX + 1)));
-    return label;
+    return collective_label(label, kind, name ? name_shown(name) : NULL);
 }
 
 static int check_name(struct request *request, struct err *err)

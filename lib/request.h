@@ -70,7 +70,7 @@ uint64_t request_hash(const char *name);
 int request_ranks(int *sorted, const int *ranks, int count, int size, struct err *err);
 
 /* "allreduce 'grad'" for messages; returns `label`. A NULL name is left out. */
-enum { REQUEST_LABEL = QUOTED_SIZE + 32 };
+enum { REQUEST_LABEL = COLLECTIVE_LABEL };
 char *request_label(char label[REQUEST_LABEL], enum collective_kind kind, const char *name);
 
 #endif

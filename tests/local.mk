@@ -124,6 +124,7 @@ unit_tests = \
 	tests/unit/processors_test \
 	tests/unit/rates_test \
 	tests/unit/reduce_test \
+	tests/unit/rank_end_test \
 	tests/unit/request_test \
 	tests/unit/ring_schedule_test \
 	tests/unit/sampler_test \

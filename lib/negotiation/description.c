@@ -8,28 +8,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const kinds[COLLECTIVE_KINDS] = {
-    [COLLECTIVE_ALLREDUCE] = "allreduce",
-    [COLLECTIVE_ALLGATHER] = "allgather",
-    [COLLECTIVE_BROADCAST] = "broadcast",
-    [COLLECTIVE_ALLTOALL] = "alltoall",
-    [COLLECTIVE_REDUCESCATTER] = "reduce-scatter",
-    [COLLECTIVE_BARRIER] = "barrier",
-    [COLLECTIVE_JOIN] = "join",
-    [COLLECTIVE_ADD_SET] = "add_process_set",
-    [COLLECTIVE_REMOVE_SET] = "remove_process_set",
-};
-
-static bool known_kind(int kind)
-{
-    return kind >= 0 && kind < COLLECTIVE_KINDS && kinds[kind];
-}
-
-const char *collective_name(enum collective_kind kind)
-{
-    return known_kind((int)kind) ? kinds[kind] : "?";
-}
-
 enum operation_kind description_operation(const struct description *description)
 {
     switch (description->kind) {
@@ -161,7 +139,7 @@ static bool known_memory(const struct description *description)
 static int check_decoded(const struct description *description, int flags, struct err *err)
 {
     const char *kind = collective_name(description->kind);
-    if (!known_kind((int)description->kind))
+    if (!collective_is_known((int)description->kind))
         return fail(err, HVD_ERR_PROTOCOL, "collective %d is unknown", (int)description->kind);
     size_t element_size = dtype_size((int)description->dtype);
     if (element_size == 0)

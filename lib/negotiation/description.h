@@ -3,6 +3,7 @@
 #ifndef LIB_NEGOTIATION_DESCRIPTION_H
 #define LIB_NEGOTIATION_DESCRIPTION_H
 
+#include "lib/base/collective_kind.h"
 #include "lib/base/status.h"
 #include "lib/base/wire.h"
 #include "lib/collective/operation.h"
@@ -12,20 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Part of the wire format. Those about a tensor come first. */
-enum collective_kind {
-    COLLECTIVE_ALLREDUCE = 1,
-    COLLECTIVE_ALLGATHER,
-    COLLECTIVE_BROADCAST,
-    COLLECTIVE_ALLTOALL,
-    COLLECTIVE_REDUCESCATTER,
-    COLLECTIVE_BARRIER,
-    COLLECTIVE_JOIN,
-    COLLECTIVE_ADD_SET,   /* shape: [number of ranks, the first of them ...]; tag: of all of them */
-    COLLECTIVE_REMOVE_SET /* tag: the set's number */
-};
-enum { COLLECTIVE_KINDS = COLLECTIVE_REMOVE_SET + 1 };
 
 /* Where the input and the output of a tensor are. Part of the wire format. */
 enum memory_kind {
@@ -69,15 +56,6 @@ static inline void description_init(struct description *description, enum collec
     description->group_size = 0;
     description->tag = 0;
     description->nameless = false;
-}
-
-/* "allreduce", "reduce-scatter"; "?" if unknown. */
-const char *collective_name(enum collective_kind kind);
-
-/* Is it about a tensor (not so: barrier, join, process sets)? */
-static inline bool collective_has_tensor(enum collective_kind kind)
-{
-    return kind >= COLLECTIVE_ALLREDUCE && kind <= COLLECTIVE_REDUCESCATTER;
 }
 
 /* May the tensor's first dimension differ between ranks? */

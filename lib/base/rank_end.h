@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the part that a rank takes in a job has ended, in one record: the agent that saw its process
+ * exit, the rendezvous that lost its connection, the other ranks that missed it and hvdrun that
+ * names the cause all make it, send it and judge it. Nobody reads words to learn what happened:
+ * rank_end_text.h makes them where a person reads them.
+ *
+ * To add a kind of end: a row in the enum, a row in the table of rank_end_text.c, and the place
+ * that observes it.
+ *
+ * On the wire (wire.h):
+ *
+ *    0 u8 kind   1 u8 flags: 1 core dumped, 2 oom, 4 before init   2 u8 collective, 0: none
+ *    3 i32 code   7 i32 status   11 i32 rank   15 i32 because of   19 u64 microseconds
+ *   27 string host   string tensor   string words */
+#ifndef LIB_BASE_RANK_END_H
+#define LIB_BASE_RANK_END_H
+
+#include "lib/base/collective_kind.h"
+#include "lib/base/wire.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Part of the wire format. */
+enum rank_end_kind {
+    RANK_END_NONE,         /* it has not ended; or nobody knows how */
+    RANK_END_EXITED,       /* its process: code is the exit status */
+    RANK_END_KILLED,       /* its process: code is the signal */
+    RANK_END_STOPPED,      /* its process, by somebody: code is the signal */
+    RANK_END_HOST_LOST,    /* its process, with its host or the agent there: nobody knows how */
+    RANK_END_NOT_STARTED,  /* its process never ran */
+    RANK_END_NOT_KILLED,   /* its process could not be killed */
+    RANK_END_LEFT,         /* it has called hvd_shutdown(), or exited */
+    RANK_END_DISCONNECTED, /* its connection to the rendezvous has ended without a GOODBYE */
+    RANK_END_UNREACHABLE,  /* the link of another rank to it has ended, or it does not answer */
+    RANK_END_FAILED,       /* something failed in it: words say what */
+
+    /* Of all ranks: `rank` is RANK_NONE, words say more. */
+    RANK_END_TIMEOUT,         /* some rank has not come, or not submitted, in time */
+    RANK_END_RENDEZVOUS_LOST, /* the connection to the rendezvous has ended, or is not understood */
+    RANK_END_BY_REQUEST,      /* somebody in charge has ended the job */
+    RANK_END_KINDS
+};
+
+/* No rank, or nobody knows which. */
+enum { RANK_NONE = -1 };
+
+enum { RANK_END_HOST_SIZE = 256, RANK_END_TENSOR_SIZE = 256, RANK_END_WORDS_SIZE = 500 };
+
+/* At most so many bytes on the wire. */
+enum {
+    RANK_END_ENCODED_MAX =
+        27 + 3 * 4 + RANK_END_HOST_SIZE + RANK_END_TENSOR_SIZE + RANK_END_WORDS_SIZE
+};
+
+/* The part that fits into a table of ranks. */
+struct rank_end_how {
+    enum rank_end_kind kind;
+    int code;         /* of EXITED, KILLED and STOPPED; else 0 */
+    bool core_dumped; /* of KILLED */
+    bool oom;         /* of KILLED: the kernel has killed for want of memory meanwhile */
+};
+
+struct rank_end {
+    struct rank_end_how how;
+    int status;                        /* enum hvd_status, which the calls of other ranks return
+                                        because of it; HVD_OK: none */
+    int rank;                          /* whose end it is, or RANK_NONE */
+    char host[RANK_END_HOST_SIZE];     /* of that rank; "": not known */
+    int because_of;                    /* the rank whose failure was the first, maybe `rank` itself;
+                                        RANK_NONE: not known */
+    bool before_init;                  /* it had not called hvd_init() */
+    enum collective_kind collective;   /* the first that failed because of it; 0: none */
+    char tensor[RANK_END_TENSOR_SIZE]; /* of the collective; "": none */
+    uint64_t at_us;                    /* when, by the clock of whoever saw it; 0: not known */
+    char words[RANK_END_WORDS_SIZE]; /* what failed, in the words of the system or the library, one
+                                          line: for people, never to be read by a program */
+};
+
+static inline struct rank_end rank_end_none(void)
+{
+    return (struct rank_end){ .rank = RANK_NONE, .because_of = RANK_NONE };
+}
+
+/* What waitpid() gave: EXITED, KILLED or STOPPED. */
+struct rank_end_how rank_end_how_of(int wait_status);
+
+/* What a shell calls it: the exit status, or 128 + the signal; -1 if there is neither. */
+int rank_end_exit_status(const struct rank_end_how *how);
+
+/* Its process has ended, by an exit status other than 0 or a signal. */
+bool rank_end_is_failure(const struct rank_end_how *how);
+
+static inline bool rank_end_is_clean_exit(const struct rank_end_how *how)
+{
+    return how->kind == RANK_END_EXITED && how->code == 0;
+}
+
+/* The reader fails on a kind, flag, collective or status that does not exist, a code that the kind
+ * cannot have, a rank that is neither RANK_NONE nor below WORLD_SIZE_MAX, a text that does not fit.
+ * It makes host and tensor printable lines, and words printable ASCII (text.h). */
+void rank_end_encode(struct wire_writer *writer, const struct rank_end *end);
+void rank_end_decode(struct rank_end *end, struct wire_reader *reader);
+
+#endif
