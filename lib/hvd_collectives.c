@@ -3,12 +3,12 @@
  * to the engine; the short ones make a tensor of one dimension and wait. */
 #include "lib/hvd.h"
 
-#include "lib/arguments.h"
 #include "lib/collective/ring_schedule.h"
 #include "lib/engine/engine.h"
 #include "lib/process.h"
 #include "lib/reduce/reduce.h"
-#include "lib/request.h"
+#include "lib/request/arguments.h"
+#include "lib/request/request.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
 /* The public calls (hvd.h) on process sets. */
 #include "lib/hvd.h"
 
-#include "lib/arguments.h"
 #include "lib/engine/engine.h"
 #include "lib/process.h"
-#include "lib/request.h"
+#include "lib/request/arguments.h"
+#include "lib/request/request.h"
 
 #include <limits.h>
 #include <stdlib.h>

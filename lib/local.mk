@@ -10,9 +10,11 @@ EXTRA_DIST += lib/hvd.pc.in
 lib_base_libbase_la_SOURCES = \
 	lib/base/algorithm_names.c lib/base/algorithm_names.h \
 	lib/base/auth.c lib/base/auth.h \
+	lib/base/clock.c lib/base/clock.h \
 	lib/base/collective_kind.c lib/base/collective_kind.h \
-	lib/base/env_names.h \
 	lib/base/cpu_pause.h \
+	lib/base/descriptor.c lib/base/descriptor.h \
+	lib/base/env_names.h \
 	lib/base/frame.c lib/base/frame.h \
 	lib/base/hush.c lib/base/hush.h \
 	lib/base/interface_choice.c \
@@ -22,6 +24,7 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/least.h \
 	lib/base/log.c lib/base/log.h \
 	lib/base/place.h \
+	lib/base/quiet_thread.c lib/base/quiet_thread.h \
 	lib/base/rank_end.c lib/base/rank_end.h \
 	lib/base/rank_end_text.c lib/base/rank_end_text.h \
 	lib/base/rank_stats.c lib/base/rank_stats.h \
@@ -39,15 +42,12 @@ lib_base_libbase_la_LIBADD = $(SODIUM_LIBS)
 
 # All of libhvd with nothing hidden: what libhvd is made from and what its unit tests link.
 lib_libhvd_internal_la_SOURCES = \
-	lib/arguments.c lib/arguments.h \
 	lib/hvd.c lib/hvd.h \
 	lib/hvd_collectives.c \
 	lib/hvd_device.c \
 	lib/hvd_memory.c \
 	lib/hvd_process_sets.c \
 	lib/process.c lib/process.h \
-	lib/request.c lib/request.h \
-	lib/request_lists.c \
 	lib/world.c lib/world.h \
 	lib/collective/adasum.c lib/collective/adasum.h lib/collective/adasum_impl.h \
 	lib/collective/adasum_math.c lib/collective/adasum_math.h \
@@ -142,9 +142,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/join/join_retry.c lib/join/join_retry.h \
 	lib/join/news.c lib/join/news.h \
 	lib/join/other_launcher.c lib/join/other_launcher.h \
-	lib/join/quiet_thread.c lib/join/quiet_thread.h \
 	lib/link/arrivals.c lib/link/arrivals.h \
-	lib/link/descriptor.c lib/link/descriptor.h \
 	lib/link/link.h \
 	lib/link/link_accept.c lib/link/link_accept.h \
 	lib/link/link_connection.c lib/link/link_connection.h \
@@ -208,6 +206,10 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/reduce/reduce_pairs.h \
 	lib/reduce/reduce_path.h \
 	lib/reduce/reduce_portable.c \
+	lib/request/arguments.c lib/request/arguments.h \
+	lib/request/request.c lib/request/request.h \
+	lib/request/request_lists.c \
+	lib/request/submission.h \
 	lib/training/call.c lib/training/call.h \
 	lib/training/checkpoint.c \
 	lib/training/checkpoint_blocks.c lib/training/checkpoint_blocks.h \

@@ -2,15 +2,14 @@
 /* A world; see world.h. */
 #include "lib/world.h"
 
+#include "lib/base/descriptor.h"
 #include "lib/base/log.h"
 #include "lib/engine/tuner.h"
 #include "lib/join/bootstrap.h"
 #include "lib/join/news.h"
 #include "lib/join/other_launcher.h"
-#include "lib/link/descriptor.h"
 #include "lib/link/link_striped.h"
 #include "lib/link/linker.h"
-#include "lib/link/socket.h"
 #include "lib/reduce/crew.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* What a rank has done, in numbers; see counters.h. */
 #include "lib/engine/counters.h"
 
-#include "lib/link/socket.h"
+#include "lib/base/clock.h"
 
 #include <string.h>
 

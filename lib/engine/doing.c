@@ -8,7 +8,6 @@
 #include "lib/engine/engine_impl.h"
 
 #include "lib/engine/stall.h"
-#include "lib/link/socket.h"
 #include "lib/negotiation/list_text.h"
 
 #include <stdio.h>

@@ -17,7 +17,6 @@
 #include "lib/engine/engine_impl.h"
 
 #include "lib/base/cpu_pause.h"
-#include "lib/link/socket.h"
 
 #include <errno.h>
 #include <sched.h>

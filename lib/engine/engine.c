@@ -2,12 +2,11 @@
 /* The beginning and the end of an engine, and what is asked of a handle; see engine.h. */
 #include "lib/engine/engine.h"
 
+#include "lib/base/descriptor.h"
+#include "lib/base/quiet_thread.h"
 #include "lib/engine/engine_impl.h"
 #include "lib/engine/processors.h"
 #include "lib/engine/trace.h"
-#include "lib/join/quiet_thread.h"
-#include "lib/link/descriptor.h"
-#include "lib/link/socket.h"
 
 #include <errno.h>
 #include <poll.h>

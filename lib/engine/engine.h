@@ -17,7 +17,6 @@
 #include "lib/base/settings.h"
 #include "lib/hvd.h"
 #include "lib/join/failure.h"
-#include "lib/negotiation/description.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +24,7 @@
 
 struct engine;
 struct linker;
+struct submission;
 
 struct engine_options {
     struct settings settings;
@@ -52,21 +52,6 @@ void engine_destroy(struct engine *engine);
 
 /* Instead of that: leaves its thread to itself, which may use it until the process ends. */
 void engine_abandon(struct engine *engine);
-
-/* What a caller wants; see hvd.h for each kind. */
-struct submission {
-    enum collective_kind kind;
-    const struct hvd_tensor *tensors; /* `count` of them; NULL and 1 for barrier and join */
-    int count;
-    bool grouped;
-    enum hvd_op op;
-    int root; /* of the world */
-    const struct hvd_options *options;
-    const int64_t *splits; /* alltoall */
-    int nsplits;
-    const int *ranks;  /* ADD_SET: borrowed until it is done */
-    bool without_rows; /* allgather: nobody asks how many came from each rank */
-};
 
 /* HVD_OK and a handle, or a status that is this rank's own mistake or the world's end. */
 int engine_submit(struct engine *engine, const struct submission *submission, int64_t *handle,

@@ -21,6 +21,7 @@
 #ifndef LIB_ENGINE_ENGINE_IMPL_H
 #define LIB_ENGINE_ENGINE_IMPL_H
 
+#include "lib/base/clock.h"
 #include "lib/base/topology.h"
 #include "lib/collective/algorithm.h"
 #include "lib/engine/channel.h"
@@ -34,7 +35,8 @@
 #include "lib/engine/tree_link.h"
 #include "lib/link/linker.h"
 #include "lib/negotiation/negotiation.h"
-#include "lib/request.h"
+#include "lib/request/request.h"
+#include "lib/request/submission.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -239,12 +241,6 @@ static inline void engine_lock(struct engine *engine)
 static inline void engine_unlock(struct engine *engine)
 {
     pthread_mutex_unlock(&engine->lock);
-}
-
-/* Of two times; UINT64_MAX is never. */
-static inline uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* engine.c */

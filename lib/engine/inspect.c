@@ -25,9 +25,8 @@
 #include "lib/engine/engine_impl.h"
 
 #include "lib/base/log.h"
+#include "lib/base/quiet_thread.h"
 #include "lib/engine/stall.h"
-#include "lib/join/quiet_thread.h"
-#include "lib/link/socket.h"
 
 #include <sys/stat.h>
 

@@ -5,8 +5,6 @@
  * decisions that can still be carried out; the rendezvous may be faster, and is asked last. */
 #include "lib/engine/engine_impl.h"
 
-#include "lib/link/socket.h"
-
 #include <string.h>
 
 #define EXPLANATION_NS 1000000000ull

@@ -14,7 +14,6 @@
 #include "lib/engine/engine_impl.h"
 
 #include "lib/engine/trace.h"
-#include "lib/link/socket.h"
 
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include "lib/engine/engine_impl.h"
 
 #include "lib/engine/trace.h"
-#include "lib/link/socket.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "lib/engine/engine_impl.h"
 
 #include "lib/link/link_striped.h"
-#include "lib/link/socket.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,6 @@
  * HVD_ERR_PROTOCOL when a neighbour sends what it must not, HVD_ERR_NOMEM. */
 #include "lib/engine/engine_impl.h"
 
-#include "lib/link/socket.h"
-
 /* A link of the tree has failed: a symptom if the other side is gone. */
 static int on_tree_error(struct process_set *set, struct tree_link *tree, struct err *err)
 {

@@ -5,7 +5,6 @@
 #include "lib/engine/engine_impl.h"
 
 #include "lib/engine/trace.h"
-#include "lib/link/socket.h"
 #include "lib/reduce/reduce.h"
 
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #include "lib/engine/engine_impl.h"
 
 #include "lib/engine/trace.h"
-#include "lib/link/socket.h"
 
 #include <stddef.h>
 

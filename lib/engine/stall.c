@@ -4,6 +4,7 @@
  * person, which it begins when it is asked. */
 #include "lib/engine/stall.h"
 
+#include "lib/base/clock.h"
 #include "lib/engine/stall_message.h"
 #include "lib/engine/stall_overdue.h"
 #include "lib/engine/stall_round.h"
@@ -49,11 +50,6 @@ struct stall {
     enum stall_action action;
     char text[WARNING_SIZE];
 };
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 static uint64_t later(uint64_t a, uint64_t b)
 {

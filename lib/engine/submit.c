@@ -6,8 +6,6 @@
  * in flight already, the set or the world has ended, or memory is short. */
 #include "lib/engine/engine_impl.h"
 
-#include "lib/link/socket.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

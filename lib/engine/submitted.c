@@ -4,8 +4,6 @@
  * have waited longest; first stands one that is not agreed on, if there is one. */
 #include "lib/engine/engine_impl.h"
 
-#include "lib/link/socket.h"
-
 #include <stdio.h>
 #include <string.h>
 

@@ -2,10 +2,10 @@
 /* A JSON array that grows in a file; see timeline_file.h. */
 #include "lib/engine/timeline_file.h"
 
+#include "lib/base/descriptor.h"
 #include "lib/base/hush.h"
 #include "lib/base/log.h"
 #include "lib/base/text.h"
-#include "lib/link/descriptor.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 /* Writing what autotuning has found out; see tuner_log.h. One write() for each line. */
 #include "lib/engine/tuner_log.h"
 
+#include "lib/base/descriptor.h"
 #include "lib/base/hush.h"
 #include "lib/base/log.h"
-#include "lib/link/descriptor.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 /* The ways to a place in a world; see bootstrap.h. */
 #include "lib/join/bootstrap.h"
 
-#include "lib/link/socket.h"
+#include "lib/base/clock.h"
 
 #include <inttypes.h>
 #include <poll.h>

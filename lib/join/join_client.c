@@ -2,7 +2,8 @@
 /* The worker's side of the join protocol; see join_client.h. */
 #include "lib/join/join_client.h"
 
-#include "lib/link/descriptor.h"
+#include "lib/base/clock.h"
+#include "lib/base/descriptor.h"
 #include "lib/link/socket.h"
 
 #include <errno.h>

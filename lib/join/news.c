@@ -2,8 +2,8 @@
 /* The thread that listens to the rendezvous; see news.h. */
 #include "lib/join/news.h"
 
-#include "lib/join/quiet_thread.h"
-#include "lib/link/descriptor.h"
+#include "lib/base/descriptor.h"
+#include "lib/base/quiet_thread.h"
 
 #include <errno.h>
 #include <poll.h>

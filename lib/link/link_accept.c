@@ -2,7 +2,7 @@
 /* Accepting links; see link_accept.h. */
 #include "lib/link/link_accept.h"
 
-#include "lib/link/descriptor.h"
+#include "lib/base/descriptor.h"
 #include "lib/link/network.h"
 #include "lib/link/socket.h"
 

@@ -2,7 +2,7 @@
 /* Connections that become links; see link_connection.h. */
 #include "lib/link/link_connection.h"
 
-#include "lib/link/descriptor.h"
+#include "lib/base/descriptor.h"
 #include "lib/link/link_greet.h"
 #include "lib/link/link_tcp.h"
 #include "lib/link/socket.h"

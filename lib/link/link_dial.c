@@ -2,8 +2,8 @@
 /* Dialling another rank; see link_dial.h. */
 #include "lib/link/link_dial.h"
 
+#include "lib/base/descriptor.h"
 #include "lib/base/text.h"
-#include "lib/link/descriptor.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
  * is says so behind its last byte; when it has not by the second check, that stream is the failure. */
 #include "lib/link/link_striped.h"
 
-#include "lib/link/descriptor.h"
+#include "lib/base/descriptor.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 /* One try at one address; see link_try.h. */
 #include "lib/link/link_try.h"
 
-#include "lib/link/descriptor.h"
+#include "lib/base/descriptor.h"
 
 enum { TRY_MS = 3000 };
 

@@ -6,9 +6,9 @@
  * other rank is, its link is judged: is it what this rank wants of its own host's? */
 #include "lib/link/linker.h"
 
+#include "lib/base/descriptor.h"
 #include "lib/base/env_names.h"
 #include "lib/link/arrivals.h"
-#include "lib/link/descriptor.h"
 #include "lib/link/link_accept.h"
 #include "lib/link/link_dial.h"
 #include "lib/link/network.h"

@@ -7,8 +7,8 @@
 #include "lib/link/listener.h"
 
 #include "lib/base/auth.h"
+#include "lib/base/descriptor.h"
 #include "lib/base/env_names.h"
-#include "lib/link/descriptor.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -2,8 +2,8 @@
 /* Sockets; see socket.h. errno becomes a status here and nowhere above. */
 #include "lib/link/socket.h"
 
+#include "lib/base/descriptor.h"
 #include "lib/base/standard_streams.h"
-#include "lib/link/descriptor.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -314,26 +314,4 @@ void socket_close_gently(int fd)
     for (int i = 0; i < ROUNDS && recv(fd, waste, sizeof waste, MSG_DONTWAIT) > 0; i++)
         ;
     descriptor_close(fd);
-}
-
-static uint64_t read_clock(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-uint64_t monotonic_ns(void)
-{
-    return read_clock(CLOCK_MONOTONIC);
-}
-
-uint64_t monotonic_tick_ns(void)
-{
-    return read_clock(CLOCK_MONOTONIC_COARSE);
-}
-
-uint64_t monotonic_ms(void)
-{
-    return monotonic_ns() / 1000000u;
 }

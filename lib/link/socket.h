@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sockets of a guest (lib/link/descriptor.h); none raises SIGPIPE. descriptor_close() closes
+/* The sockets of a guest (lib/base/descriptor.h); none raises SIGPIPE. descriptor_close() closes
  * them.
  *
  * TCP_USER_TIMEOUT is not set on purpose: it also ends a connection whose other side merely does
@@ -76,13 +76,5 @@ ssize_t socket_receive_descriptor(int fd, void *data, size_t size, int *passed, 
 /* Ends the sending half, reads away what still lies there (a close with unread bytes would destroy
  * what is on its way to the other side), and closes. -1 is fine. */
 void socket_close_gently(int fd);
-
-/* For deadlines. */
-uint64_t monotonic_ms(void);
-uint64_t monotonic_ns(void);
-
-/* The same as of the last tick, some milliseconds ago at most: for times that are remembered only,
- * since it costs a fifth. */
-uint64_t monotonic_tick_ns(void);
 
 #endif

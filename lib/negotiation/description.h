@@ -80,7 +80,7 @@ enum operation_kind description_operation(const struct description *description)
 const char *name_shown(const char *name);
 
 /* Elements of a shape, bytes of a tensor (0 for a kind without one). They do not overflow for a
- * description of a tensor that has been checked (lib/request.h) or decoded. */
+ * description of a tensor that has been checked (lib/request/request.h) or decoded. */
 static inline size_t shape_count(const struct shape *shape)
 {
     size_t count = 1;

@@ -6,7 +6,7 @@
 #include "lib/reduce/crew.h"
 
 #include "lib/base/cpu_pause.h"
-#include "lib/join/quiet_thread.h"
+#include "lib/base/quiet_thread.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -2,7 +2,7 @@
 /* Links over shared memory, for tests; see shm_pair.h. */
 #include "tests/support/shm_pair.h"
 
-#include "lib/link/descriptor.h"
+#include "lib/base/descriptor.h"
 #include "lib/memory/shared_heap.h"
 
 #include <check.h>

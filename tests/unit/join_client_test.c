@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a worker finds its way to the rendezvous: which of several addresses it takes, and when it
  * dials once more. */
+#include "lib/base/clock.h"
 #include "lib/join/join_client.h"
 #include "lib/join/join_retry.h"
-#include "lib/link/socket.h"
 #include "tests/support/unit.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dialling and accepting one rank on real sockets, with time as the test gives it: strangers of all
  * kinds, and ranks that are slow, deaf or gone. */
-#include "lib/link/descriptor.h"
+#include "lib/base/descriptor.h"
 #include "lib/link/link_accept.h"
 #include "lib/link/link_dial.h"
 #include "lib/link/listener.h"

@@ -5,8 +5,8 @@
 #include "lib/link/link_upgrade.h"
 
 #include "lib/base/auth.h"
+#include "lib/base/descriptor.h"
 #include "lib/base/wire.h"
-#include "lib/link/descriptor.h"
 #include "lib/link/socket.h"
 #include "tests/support/unit.h"
 

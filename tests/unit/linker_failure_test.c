@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks that are strangers, late, deaf or gone, strangers at the door, and a process that runs out
  * of descriptors or memory. Linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc. */
-#include "lib/link/descriptor.h"
+#include "lib/base/descriptor.h"
 #include "lib/link/socket.h"
 #include "tests/support/linkers.h"
 #include "tests/support/unit.h"

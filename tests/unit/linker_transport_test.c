@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks of one host and of several: which way their links take, and what is said of one that is less
  * than it could be. Linked with -Wl,--wrap=geteuid. */
+#include "lib/base/descriptor.h"
 #include "lib/base/log.h"
-#include "lib/link/descriptor.h"
 #include "lib/link/link_dial.h"
 #include "lib/link/socket.h"
 #include "tests/support/linkers.h"

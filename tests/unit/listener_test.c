@@ -3,7 +3,7 @@
 #include "lib/link/listener.h"
 
 #include "lib/base/auth.h"
-#include "lib/link/descriptor.h"
+#include "lib/base/descriptor.h"
 #include "lib/link/link_accept.h"
 #include "lib/link/network.h"
 #include "lib/link/socket.h"

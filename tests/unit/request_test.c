@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each mistake that a caller can make, and its text; what is not a mistake; splits, groups, ranks. */
-#include "lib/request.h"
+#include "lib/request/request.h"
 
 #include "lib/hvd_device.h"
 #include "tests/support/unit.h"
@@ -115,7 +115,8 @@ static const struct row operations[] = {
       .options = { .prescale = 0.5 } },
     { NULL, BROADCAST("x", .output = there, TEN), .root = 3 },
     { "root 4 does not exist in a world of 4", BROADCAST("x", .output = there, TEN), .root = 4 },
-    { "root -1 does not exist, a rank is 0 or more", BROADCAST("x", .output = there, TEN), .root = -1 },
+    { "root -1 does not exist, a rank is 0 or more", BROADCAST("x", .output = there, TEN),
+      .root = -1 },
 };
 
 static const struct row memory[] = {

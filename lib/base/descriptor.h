@@ -4,8 +4,8 @@
  * A host program may have closed its standard streams and write to them all the same: a socket of
  * ours must never be what it writes to. And a child that it forks at any moment, also while a world
  * is being joined or left, closes its copies, so that the other side sees it when a rank ends. */
-#ifndef LIB_LINK_DESCRIPTOR_H
-#define LIB_LINK_DESCRIPTOR_H
+#ifndef LIB_BASE_DESCRIPTOR_H
+#define LIB_BASE_DESCRIPTOR_H
 
 #include <stdbool.h>
 

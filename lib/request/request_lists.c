@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments that are lists: alltoall's splits, the tensors of a group, the ranks of a process set;
  * see request.h. */
-#include "lib/request.h"
+#include "lib/request/request.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -6,11 +6,11 @@
  *
  * Each takes what the call is about to return, and its text. When that is a failure and the arguments
  * are wrong by themselves it returns HVD_ERR_INVALID and their text instead. */
-#ifndef LIB_ARGUMENTS_H
-#define LIB_ARGUMENTS_H
+#ifndef LIB_REQUEST_ARGUMENTS_H
+#define LIB_REQUEST_ARGUMENTS_H
 
 #include "lib/base/status.h"
-#include "lib/engine/engine.h"
+#include "lib/request/submission.h"
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting a thread without signals; see quiet_thread.h. */
-#include "lib/join/quiet_thread.h"
+#include "lib/base/quiet_thread.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments judged by themselves; see arguments.h. Want of memory for that is no failure: then the
  * call returns what it was about to. */
-#include "lib/arguments.h"
+#include "lib/request/arguments.h"
 
-#include "lib/request.h"
+#include "lib/request/request.h"
 
 #include <limits.h>
 #include <stdlib.h>

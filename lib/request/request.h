@@ -2,8 +2,8 @@
 /* What a caller asks for, checked: whatever is this rank's own mistake is found here, before
  * anything is submitted. HVD_ERR_INVALID, and a text that names call and tensor, the argument and
  * what was expected: "allreduce 'grad': dims[1] is -3, a dimension is 0 or more". */
-#ifndef LIB_REQUEST_H
-#define LIB_REQUEST_H
+#ifndef LIB_REQUEST_REQUEST_H
+#define LIB_REQUEST_REQUEST_H
 
 #include "lib/base/status.h"
 #include "lib/hvd.h"

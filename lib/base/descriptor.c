@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptors that are ours; see descriptor.h. They are opened and closed under a lock that fork()
  * takes, too: a child knows exactly what to close. */
-#include "lib/link/descriptor.h"
+#include "lib/base/descriptor.h"
 
 #include "lib/base/standard_streams.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads of a guest: they take none of the program's signals. */
-#ifndef LIB_JOIN_QUIET_THREAD_H
-#define LIB_JOIN_QUIET_THREAD_H
+#ifndef LIB_BASE_QUIET_THREAD_H
+#define LIB_BASE_QUIET_THREAD_H
 
 #include <pthread.h>
 

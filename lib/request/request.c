@@ -5,7 +5,7 @@
  *   of its own, in this order, and the first mistake is told.
  *
  * What applies to a kind is a row of a table. */
-#include "lib/request.h"
+#include "lib/request/request.h"
 
 #include "lib/base/text.h"
 #include "lib/device/device.h"
