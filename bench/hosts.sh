@@ -108,15 +108,16 @@ end_once() {
     tb_exec 0 env TOKEN="$tmp" "$hvdrun" -np 4 -H host1:2,host2:2 sh -c "echo >>$tmp/up; sleep 1000 & wait" \
         </dev/null >"$tmp/said" 2>&1 &
     job=$!
+    # shellcheck disable=SC2002  # it may not be there yet
     until [ "$(cat "$tmp/up" 2>/dev/null | wc -l)" = 4 ]; do sleep 0.02; done
     launcher=$(ip netns pids "$(tb_ns 0)" | while read -r p; do
         case $(cat "/proc/$p/comm" 2>/dev/null) in hvdrun*) echo "$p" ;; esac
     done | head -n 1)
     begin=$(now_ms)
+    # shellcheck disable=SC2046  # a list of pids; the agent is the keeper's child and comes later
     case $1 in
     launcher) kill -9 "$launcher" ;;
     cut) tb_cut 1 ;;
-    # shellcheck disable=SC2046  # a list of pids; the agent is the keeper's child and comes later
     agent) kill -9 $(agents 1 | tail -n 1) ;;
     esac
     until [ -z "$(left)" ]; do sleep 0.01; done

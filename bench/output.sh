@@ -74,13 +74,13 @@ summary() {
 round=0
 while [ $round -lt "$rounds" ]; do
     round=$((round + 1))
-    for way in $ways; do one_turn $way; done
+    for way in $ways; do one_turn "$way"; done
 done
 printf 'launcher\twhole_pct\tout_of_order\tlines_per_s\tratio\n'
 ours=0
 for way in $ways; do
-    summary $way "$ours" | tee "$tmp/line"
-    [ $way != hvdrun ] || ours=$(cut -f4 "$tmp/line")
+    summary "$way" "$ours" | tee "$tmp/line"
+    [ "$way" != hvdrun ] || ours=$(cut -f4 "$tmp/line")
 done
 
 # ---- a reader that has stopped ----
@@ -102,16 +102,17 @@ memory_mib() {
 printf '\nlauncher\tstopped_reader_MiB\n'
 for way in $ways; do
     mkfifo "$tmp/pipe"
+    # shellcheck disable=SC2217  # it only holds the pipe open
     sleep $((seconds + 2)) <"$tmp/pipe" &
     reader=$!
-    (launched $way "$program" 20000000 >"$tmp/pipe" 2>"$tmp/err" </dev/null) &
+    (launched "$way" "$program" 20000000 >"$tmp/pipe" 2>"$tmp/err" </dev/null) &
     job=$! worst=0 elapsed=0
     while [ $elapsed -lt $((seconds * 5)) ]; do
         sleep 0.2
         elapsed=$((elapsed + 1)) now=$(memory_mib $job)
         worst=$(printf '%s\n' "$worst" "$now" | sort -n | tail -n 1)
     done
-    printf '%s\t%s\n' $way "$worst"
+    printf '%s\t%s\n' "$way" "$worst"
     for pid in $(launchers_of $job); do kill -KILL "$pid" 2>/dev/null; done
     kill $reader 2>/dev/null
     wait 2>/dev/null
@@ -124,7 +125,7 @@ done
 # ended WAY SINK COMMAND...: the status of a launcher whose stdout is a full device, closed, or a reader that goes away.
 ended() {
     (
-        export way=$1 sink=$2
+        export way="$1" sink="$2"
         shift 2
         case $sink in
         full) exec >/dev/full ;;
@@ -140,7 +141,7 @@ for way in $ways; do
     for sink in full closed head; do
         rm -f "$tmp/pipe" && mkfifo "$tmp/pipe"
         [ $sink != head ] || head -n 1 <"$tmp/pipe" >"$tmp/head" &
-        ended $way $sink "$program" 20000 2>"$tmp/err" </dev/null &
+        ended "$way" "$sink" "$program" 20000 2>"$tmp/err" </dev/null &
         job=$! left=200
         while kill -0 $job 2>/dev/null && [ $left -gt 0 ]; do
             sleep 0.1
@@ -153,6 +154,6 @@ for way in $ways; do
         else
             for pid in $(launchers_of $job); do kill -KILL "$pid" 2>/dev/null; done
         fi
-        printf '%s\t%s\t%s\n' $way $sink $status
+        printf '%s\t%s\t%s\n' "$way" "$sink" "$status"
     done
 done

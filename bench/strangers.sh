@@ -75,7 +75,7 @@ crowd() {
 
 disperse() {
     touch "$tmp/enough"
-    wait $crowd
+    wait "$crowd"
     sleep 1 # for the other
     sed 's/^/# /' "$tmp"/crowd.*
 }

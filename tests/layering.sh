@@ -5,6 +5,7 @@
 
 # may LAYER ALLOWED: files of a layer include, in quotes, only what the extended pattern allows.
 may() {
+    # shellcheck disable=SC2086  # more words for find
     bad=$(cd "$srcdir" && find "$1" ${3-} -name '*.[ch]' -exec grep -HoE '^ *# *include +"[^"]+"' {} + |
         sed 's/: *# *include */ /; s/"//g' | grep -vE " ($2)")
     ok "$1 includes only what is below it" [ -z "$bad" ]

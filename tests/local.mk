@@ -433,11 +433,13 @@ TESTS += $(unit_tests) $(support_tests) $(image_tests) $(example_tests)
 endif
 
 program_tests = \
+	tests/format_test.sh \
 	tests/layering.sh \
 	tests/program/bootstrap_test.sh \
 	tests/program/hardening_test.sh \
 	tests/program/install_test.sh \
-	tests/program/man_test.sh
+	tests/program/man_test.sh \
+	tests/shell_test.sh
 
 if PROGRAMS
 check_PROGRAMS += tests/support/act tests/support/collectives tests/support/horovod_worker tests/support/meet \
@@ -545,7 +547,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/function_names.sh tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp
+EXTRA_DIST += $(program_tests) tests/function_names.sh tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage

@@ -41,18 +41,18 @@ struct tensor {
     size_t output_size;
     int64_t *splits; /* alltoall: owned, `splits_capacity` of them */
     int splits_capacity;
-    const int *ranks;  /* ADD_SET: borrowed from the caller, who waits */
-    bool without_rows; /* as in struct submission */
-    uint64_t since_ns; /* a tick of the clock */
-    uint32_t timed;    /* for counters.h: how many its latency stands for; 0: it is not timed */
-    uint64_t timed_ns; /* its submission, precisely */
-    bool decided;                   /* its data is being moved, or waits for that */
-    struct device *device;          /* held while this is in flight; NULL: in host memory */
-    void *ready;                    /* device: an event that has not passed yet; NULL: none */
-    int parts;                      /* device: of it, that have been decided and are not done */
-    bool failed;                    /* its ticket has the reason; ends with the last part */
-    int phase;                      /* for the timeline: trace.c */
-    struct tensor *behind;          /* in a list of those that are not offered yet */
+    const int *ranks;      /* ADD_SET: borrowed from the caller, who waits */
+    bool without_rows;     /* as in struct submission */
+    uint64_t since_ns;     /* a tick of the clock */
+    uint32_t timed;        /* for counters.h: how many its latency stands for; 0: it is not timed */
+    uint64_t timed_ns;     /* its submission, precisely */
+    bool decided;          /* its data is being moved, or waits for that */
+    struct device *device; /* held while this is in flight; NULL: in host memory */
+    void *ready;           /* device: an event that has not passed yet; NULL: none */
+    int parts;             /* device: of it, that have been decided and are not done */
+    bool failed;           /* its ticket has the reason; ends with the last part */
+    int phase;             /* for the timeline: trace.c */
+    struct tensor *behind; /* in a list of those that are not offered yet */
     struct tensor *previous, *next; /* in flight, or unused */
 };
 

@@ -99,7 +99,7 @@ AGAIN(ask)
 AGAIN(waiting)
 
 static fuzz_again_fn *const messages[] = { challenge_again, welcome_again, refused_again,
-                                           news_again, ask_again, waiting_again };
+                                           news_again,      ask_again,     waiting_again };
 enum { MESSAGES = sizeof messages / sizeof *messages };
 
 /* ---- a connection ---- */

@@ -23,7 +23,7 @@ lost() {
     agent_says "$4" "${5-cat >/dev/null}"
     [ "$2" = 75 ] && limits='2 10 50' || limits=60
     for limit in $limits; do
-        run "$tmp/fake/hvdrun" --heartbeat-timeout 1 --start-timeout $limit --grace 0 -np 2 true
+        run "$tmp/fake/hvdrun" --heartbeat-timeout 1 --start-timeout "$limit" --grace 0 -np 2 true
         ! grep -Eq "^hvdrun: FAILED.*$3" "$tmp/err" || break
     done
     is "$1: status $2" "$2" "$status"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Ranks run where --bind-to says, on hosts in the order of --map-by.
+# shellcheck disable=SC2086  # $show is a command of three words
 . "$srcdir/tests/tap.sh" && . "$srcdir/tests/hosts.sh"
 
 # cpus FIRST-ROW...: of what ranks have printed, the processors that each may use, by rank.

@@ -67,7 +67,7 @@ chmod +x "$tmp/binary"
 run "$HVDRUN" -np 1 "$tmp/binary"
 is "a binary of another kind too" 126 "$status"
 [ "$(uname -m)" = aarch64 ] && machine='\076' || machine='\267'
-printf '\177ELF\002\001\001\000\000\000\000\000\000\000\000\000\002\000'$machine'\000\001\000\000\000' >"$tmp/binary"
+printf '\177ELF\002\001\001\000\000\000\000\000\000\000\000\000\002\000'"$machine"'\000\001\000\000\000' >"$tmp/binary"
 run "$HVDRUN" -np 1 "$tmp/binary"
 is "a program for another machine too" 126 "$status"
 like "which is said" "binary': Exec format error" "$tmp/err"
@@ -266,7 +266,7 @@ done <<-.
 start "$HVDRUN" -np 2 sh -c "$ACT orphans 20; echo up; exec $ACT stay"
 until_said '\[0\].*up' && until_said '\[1\].*up'
 no_zombies() { # among the children of the agent
-    [ -z "$(ps -o stat= --ppid "$(pgrep -P "$pid" hvdagent)" | grep Z)" ]
+    ! ps -o stat= --ppid "$(pgrep -P "$pid" hvdagent)" | grep -q Z
 }
 ok "F24: what ranks have orphaned does not stay as zombies" until_true no_zombies
 stop_with TERM

@@ -48,7 +48,7 @@ known_as() {
     [ $# = 0 ] || printf '%s\n' "$@" >>"$_file"
     ssh_config "$tmp/config" "s|^UserKnownHostsFile.*|UserKnownHostsFile $_file|"
 }
-[ $hosts_kind = testbed ] && one_known=$one || one_known="[$one]:$ssh_port"
+[ "$hosts_kind" = testbed ] && one_known=$one || one_known="[$one]:$ssh_port"
 host_key=$(cut -d' ' -f1,2 "$ssh_folder/host_key.pub")
 other_key=$(cut -d' ' -f1,2 "$tmp/stranger.pub")
 known_as "$tmp/known"
@@ -118,7 +118,7 @@ if links; then
     on 1 mount -t tmpfs none "$tmp/own"
     on 1 sh -c ": >'$tmp/own/plain'"
     [ "$(uname -m)" = aarch64 ] && machine='\076' || machine='\267'
-    { printf '\177ELF\002\001\001\000\000\000\000\000\000\000\000\000\002\000'$machine'\000\001\000\000\000'; head -c 100 /dev/zero; } |
+    { printf '\177ELF\002\001\001\000\000\000\000\000\000\000\000\000\002\000'"$machine"'\000\001\000\000\000'; head -c 100 /dev/zero; } |
         on 1 tee "$tmp/own/foreign" >/dev/null
     on 1 chmod +x "$tmp/own/foreign"
     while IFS='|' read -r what expected command pattern; do

@@ -122,7 +122,7 @@ parted
 is "a network may be chosen by name and by address" "0 0" "$statuses"
 like "and it is used" '^203\.0\.113\.11$' "$tmp/links"
 is "the port is open there and on loopback, and nowhere else" "127.0.0.1:$here 203.0.113.10:$here" \
-    "$(echo $(cat "$tmp/doors"))"
+    "$(paste -sd " " "$tmp/doors")"
 is "a stranger on another network finds none" "yes no" "$open"
 
 for h in 0 1; do
@@ -221,6 +221,7 @@ nft_clear 1
 # A host that is back at once, without the rank that was there.
 begin
 tb_cut 1
+# shellcheck disable=SC2046  # a list of processes
 kill -KILL $(host_pids_named 1 world)
 tb_mend 1
 until_rank 0 world:

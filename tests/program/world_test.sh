@@ -19,7 +19,7 @@ is "8 ranks in three unequal groups too" 0 "$status"
 [ "$SANITIZERS" = no ] && crowd=300 || crowd=60 # each is several times as large then
 many=$(ulimit -Hn)
 [ "$many" = unlimited ] || [ "$many" -ge 2048 ] || crowd=60 # four descriptors for each in hvdagent
-run "$HVDRUN" --start-timeout 300 -np $crowd "$WORLD" init shutdown
+run "$HVDRUN" --start-timeout 300 -np "$crowd" "$WORLD" init shutdown
 is "$crowd ranks find each other" 0 "$status"
 run "$HVDRUN" -np 3 "$WORLD" init collectives
 is "ending without hvd_shutdown is fine when all ranks are through" 0 "$status"

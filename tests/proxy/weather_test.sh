@@ -26,8 +26,8 @@ goes_on() {
 percents='1 5'
 [ "$WEATHER_S" -ge 60 ] || percents=5
 for percent in $percents; do
-    tb_loss 0 $percent
-    tb_loss 1 $percent
+    tb_loss 0 "$percent"
+    tb_loss 1 "$percent"
     { sleep "$WEATHER_S"; touch "$tmp/end$percent"; } &
     goes_on "F73: $percent % of all packets are lost each way" init barriers 20 stream "$tmp/end$percent" shutdown
 done

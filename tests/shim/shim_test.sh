@@ -63,10 +63,10 @@ ok "F83: no process can be made for the ranks" grep -q 'fork EAGAIN every: held 
 like "F83: host and limit are named" 'FAILED rank 0 on localhost: .*fork: .*limit on processes.*ulimit -u' "$tmp/err"
 
 for role in launcher launcher-child agent agent-child rank0 rank1; do
-    holds "a call fails: $role" local --role $role --sample $few
+    holds "a call fails: $role" local --role "$role" --sample "$few"
 done
 for role in launcher keeper agent rank0 rank1; do
-    holds "a call fails, with two hosts: $role" hosts --role $role --sample $few
+    holds "a call fails, with two hosts: $role" hosts --role "$role" --sample "$few"
 done
 
 holds "libuv cannot watch a descriptor, or has none for its signals" local --role launcher --role agent \

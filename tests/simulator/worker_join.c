@@ -174,11 +174,8 @@ static void on_ask(struct sim_worker *worker, struct wire_reader *body)
 static void on_sealed(struct sim_worker *worker, const struct frame *frame)
 {
     static void (*const handlers[])(struct sim_worker *, struct wire_reader *) = {
-        [JOIN_WELCOME] = on_welcome,
-        [JOIN_REFUSED] = on_refused,
-        [JOIN_NEWS] = on_news,
-        [JOIN_ASK] = on_ask,
-        [JOIN_WAITING] = on_waiting,
+        [JOIN_WELCOME] = on_welcome, [JOIN_REFUSED] = on_refused, [JOIN_NEWS] = on_news,
+        [JOIN_ASK] = on_ask,         [JOIN_WAITING] = on_waiting,
     };
     struct wire_reader body;
     bool known = frame->type < sizeof handlers / sizeof *handlers && handlers[frame->type];

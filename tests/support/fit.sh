@@ -122,7 +122,7 @@ OPTIONS
 	SCRIPT
     chmod +x "$tmp/differs"
     (program=$tmp/differs && fit 3 --steps 3 && refuses 2 '--steps is not the same on all ranks') && same=0 || same=1
-    is "ranks with other options are told once, status 2" 0 $same
+    is "ranks with other options are told once, status 2" 0 "$same"
     fit 3 --help
     is "help is printed once" 1 "$(grep -c "^usage: $name" "$tmp/out")"
     is "and ends well" 0 "$status"

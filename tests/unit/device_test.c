@@ -363,9 +363,8 @@ static int occurrences(const char *word)
 static int run_traced(int rank)
 {
     enum { TENSORS = 3 };
-    static const char *const spans[] = { "\"ALLREDUCE\"", "\"QUEUE\"",
-                                         "\"MEMCPY_IN_HOST_BUFFER\"", "\"RING_ALLREDUCE\"",
-                                         "\"MEMCPY_OUT_HOST_BUFFER\"" };
+    static const char *const spans[] = { "\"ALLREDUCE\"", "\"QUEUE\"", "\"MEMCPY_IN_HOST_BUFFER\"",
+                                         "\"RING_ALLREDUCE\"", "\"MEMCPY_OUT_HOST_BUFFER\"" };
     int64_t tensor_counts[TENSORS] = { 2 * WORDS + 1, 2000, 3000 }, handles[TENSORS];
     const char *const tensor_names[TENSORS] = { "large", "small.0", "small.1" };
     setenv("HVD_ALGORITHM", "ring", 1);

@@ -175,10 +175,8 @@ static void play(int size, const struct negotiation_settings *settings, uint64_t
 }
 
 static const struct negotiation_settings settings[] = {
-    { { 64 << 20, 64 << 10 }, 4096, 1024, true },
-    { { 64 << 20, 64 << 10 }, 4096, 0, true },
-    { { 64 << 20, 64 << 10 }, 4096, 3, true },
-    { { 0, 64 << 10 }, 0, 3, false },
+    { { 64 << 20, 64 << 10 }, 4096, 1024, true }, { { 64 << 20, 64 << 10 }, 4096, 0, true },
+    { { 64 << 20, 64 << 10 }, 4096, 3, true },    { { 0, 64 << 10 }, 0, 3, false },
     { { 5000, 64 << 10 }, 64, 8, false },
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };

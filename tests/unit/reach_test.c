@@ -393,7 +393,8 @@ END_TEST
 
 /* What makes of $f, in $d, a program that somebody else may have put there. */
 static const char *const strange[] = {
-    "chmod 777 $d", "chmod 770 $d; chgrp 1 $d", "chmod 702 $f", "mv $f $f.real; ln -s $f.real $f",
+    "chmod 777 $d", "chmod 770 $d; chgrp 1 $d",
+    "chmod 702 $f", "mv $f $f.real; ln -s $f.real $f",
     "chown 1 $f",   "chown 1 $d",
 };
 
