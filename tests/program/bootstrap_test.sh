@@ -22,13 +22,23 @@ echo "$PWD" >>../configured
 printf 'echo "$*" >>../rechecked\n' >config.status && chmod +x config.status
 cat >Makefile <<'.'
 all Makefile config.h:
-count-tests count-thread-tests: ; @echo 1
+count-tests count-thread-tests: ; @set one $$(cat ../more); echo $$#
 TESTS = one
 check check-threads:
 	@test ! -e ../long || exec tail -f /dev/null
-	@test -z "$(TESTS)" || { cp ../results tests/one.trs; cp ../said tests/one.log; ! grep -q FAIL ../results; }
+	@test -n "$(TESTS)" || { ! cat ../broken 2>/dev/null; }
+	@rm -f tests/again
+	@test -z "$(TESTS)" || for test in one $$(cat ../more); do \
+	    cp ../results tests/$$test.trs; cp ../said tests/$$test.log; \
+	done
+	@test -z "$(TESTS)" || ! grep -q FAIL ../results
+%.log:
+	@echo "$$PWD $@" >>../reruns
+	@if test -e tests/again; then cp ../third $*.trs; else cp ../second $*.trs; fi
+	@touch tests/again && echo "ran again" >$@
 .
 END
+: >"$tree/more"
 cat >"$tmp/bin/dpkg-query" <<END
 #!/bin/sh
 for package; do :; done
@@ -58,14 +68,15 @@ done <<.
 |one of build, demo, check and packages
 biuld|'biuld' is not one of
 build demo|takes no argument, so not 'demo'
-check --fast|takes no argument, so not '--fast'
+check --fast|takes --strict and nothing else, so not '--fast'
+check --strict --fast|takes --strict and nothing else, so not '--strict --fast'
 --help me|takes no argument, so not 'me'
 packages|packages takes one of
 packages tests|packages takes one of
 packages build demo|packages takes one of
 .
 bootstrap --help
-is "--help is no mistake" "0 4" "$status $(grep -c '^  ./bootstrap ' "$tmp/out")"
+is "--help is no mistake" "0 5" "$status $(grep -c '^  ./bootstrap ' "$tmp/out")"
 
 # What is installed
 for row in 'build:compiler|build|programs|library' 'demo:compiler|build|programs|library|examples' 'check:.*'; do
@@ -94,6 +105,7 @@ bootstrap build
 is "it configures again, as it was, when packages have come" "--quiet --recheck" "$(head -n 1 "$tree/rechecked")"
 
 # The check
+reruns() { cat "$tree/reruns" 2>/dev/null; }
 printf ':test-result: PASS\n:test-result: SKIP\n' >"$tree/results"
 echo 'SKIP: tests/one 2 - b # SKIP no c' >"$tree/said"
 bootstrap check
@@ -102,12 +114,52 @@ is "its last line has the result" "3 passed, 0 failed, 3 skipped" "$(tail -n 1 "
 like "it says how many tests there are" ' 3 of 3 tests have ended$' "$tmp/err"
 like "and what was left out, and why" 'build-tsan/tests/one: 2 - b # SKIP no c$' "$tmp/err"
 printf ':test-result: FAIL\n' >"$tree/results"
+cp "$tree/results" "$tree/second"
 echo 'not ok 1 - it broke' >"$tree/said"
 bootstrap check
 is "one in which something fails does not" 1 "$status"
 is "and counts that" "0 passed, 3 failed, 0 skipped" "$(tail -n 1 "$tmp/out")"
 like "it shows what failed" 'it broke' "$tmp/out"
 like "and how many of all" ' 3 of 3 tests have ended, 3 of them failed$' "$tmp/err"
+is "and has run it once more in each build" 3 "$(reruns | wc -l)"
+
+# A test that fails once and passes twice
+passed=":test-result: PASS" failed=":test-result: FAIL"
+again() { # SECOND THIRD ARGUMENT...: a check whose tests fail, then have these two results
+    rm -f "$tree/reruns"
+    echo "$1" >"$tree/second" && echo "$2" >"$tree/third"
+    shift 2
+    bootstrap check "$@"
+}
+again "$passed" "$passed"
+is "a test that fails once and passes twice is forgiven" 0 "$status"
+is "the last lines name the program, its sentence and the log, and count it" \
+    "flaky: build-tsan/tests/one: it broke; log: build-tsan/failed/tests/one.log
+3 passed, 0 failed, 0 skipped, 3 flaky" "$(tail -n 2 "$tmp/out")"
+is "each build has a line" 3 "$(grep -c '^flaky: ' "$tmp/out")"
+is "it has run twice in each build" "2 2 2" "$(reruns | sort | uniq -c | awk '{ print $1 }' | xargs)"
+is "what it said when it failed is kept" "$(cat "$tree/said")" "$(cat "$tree/build-asan/failed/tests/one.log")"
+again "$passed" "$failed"
+is "one that fails in the third run is not forgiven" 1 "$status"
+is "and is counted as failed" "0 passed, 3 failed, 0 skipped" "$(tail -n 1 "$tmp/out")"
+like "with what it said first" 'it broke' "$tmp/out"
+again "$passed" "$passed" --strict
+is "--strict forgives nothing" "1 0" "$status $(reruns | wc -l)"
+is "and counts it as failed" "0 passed, 3 failed, 0 skipped" "$(tail -n 1 "$tmp/out")"
+echo 'WARNING: ThreadSanitizer: data race' >>"$tree/said"
+again "$passed" "$passed"
+is "what a sanitizer has reported is not forgiven" "1 0" "$status $(reruns | wc -l)"
+echo 'not ok 1 - it broke' >"$tree/said"
+echo 'two three four' >"$tree/more"
+again "$passed" "$passed"
+is "where very many fail, none runs again" "1 0" "$status $(reruns | wc -l)"
+like "which is said" 'more than 10 test programs have failed' "$tmp/err"
+: >"$tree/more"
+echo 'it does not compile' >"$tree/broken"
+again "$passed" "$passed"
+is "nor where a build fails" "1 0" "$status $(reruns | wc -l)"
+like "which says why" 'it does not compile' "$tmp/out"
+rm "$tree/broken"
 
 # A check that is ended from outside; sleep is short, so that progress is seen
 : >"$tree/long"
