@@ -192,25 +192,9 @@ static void on_deadline(uv_timer_t *timer)
     }
 }
 
-/* ---- what only a job hears ---- */
-
-static void on_relay_open(void *context, int host, uint32_t id, bool own)
-{
-    (void)context, (void)host, (void)id, (void)own;
-}
-
-static void on_relay_end(void *context, int host, uint32_t id)
-{
-    (void)context, (void)host, (void)id;
-}
-
-static void on_relay_data(void *context, int host, uint32_t id, const void *data, size_t length)
-{
-    (void)context, (void)host, (void)id, (void)data, (void)length;
-}
-
 static void open_host(struct host_check *check, int index)
 {
+    static const struct rendezvous_server no_server = { 0 };
     static const struct job_host_events events = {
         .on_step = on_step,
         .on_note = on_note,
@@ -218,9 +202,6 @@ static void open_host(struct host_check *check, int index)
         .on_ready = on_ready,
         .on_failed = on_failed,
         .on_alive = on_alive,
-        .on_relay_open = on_relay_open,
-        .on_relay_data = on_relay_data,
-        .on_relay_end = on_relay_end,
         .on_done = on_done,
         .on_lost = on_lost,
         .on_agent_end = on_agent_end,
@@ -229,7 +210,8 @@ static void open_host(struct host_check *check, int index)
     checked->host.index = index;
     checked->host.where = &check->options.plan->hosts[index];
     checked->row.name = checked->host.where->host->name;
-    job_host_open(&checked->host, check->pool, check->loop, &check->options, &events, check);
+    job_host_open(&checked->host, check->pool, check->loop, &check->options, &no_server, &events,
+                  check);
 }
 
 struct host_check *host_check_start(uv_loop_t *loop, const struct job_options *options,

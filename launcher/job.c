@@ -220,16 +220,6 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
     return job;
 }
 
-void job_relay_send(struct job *job, int host, uint32_t id, const void *data, size_t length)
-{
-    job_host_relay_data(&job->hosts[host], id, data, length);
-}
-
-void job_relay_end(struct job *job, int host, uint32_t id)
-{
-    job_host_relay_end(&job->hosts[host], id);
-}
-
 char *job_last_lines(const struct job *job, int rank, bool of_stderr, size_t nbytes)
 {
     return job_output_tail(job->output, rank, of_stderr ? STREAM_STDERR : STREAM_STDOUT, nbytes);

@@ -2,8 +2,8 @@
 /* One job: reaches every host of a plan, has the ranks started there, carries their output and
  * stdin, watches them, and brings everything to an end. Says in one line why a job failed.
  *
- * What it does not know is where the workers meet: it hands the connections that come in through
- * the agents to whoever owns the rendezvous, and tells it how ranks ended (struct job_meeting).
+ * The connections that come in through the agents go straight to the rendezvous, of which a job
+ * knows nothing else but what it tells its owner (struct job_meeting).
  *
  * One thread: all calls and callbacks are made on the loop's thread. */
 #ifndef LAUNCHER_JOB_H
@@ -12,6 +12,7 @@
 #include "launcher/binding.h"
 #include "launcher/rank_plan.h"
 #include "launcher/reach.h"
+#include "lib/base/rendezvous_stream.h"
 #include "lib/base/status.h"
 
 #include <stdbool.h>
@@ -63,15 +64,8 @@ struct job_rank_end {
 /* Where the workers meet, as far as the launcher knows: what it tells whoever owns the rendezvous.
  */
 struct job_meeting {
-    /* Somebody has dialled the rendezvous on a host; bytes of such a connection; its end. (host,
-     * id) names it until either side ends it. `own`: the kernel there says that the client's socket
-     * belongs to the user that the ranks run as. */
-    void (*on_open)(void *context, int host, uint32_t id, bool own);
-    void (*on_data)(void *context, int host, uint32_t id, const void *data, size_t length);
-    void (*on_end)(void *context, int host, uint32_t id);
-
-    /* The link to a host is gone, and all its connections with it. */
-    void (*on_lost)(void *context, int host);
+    /* It serves the connections that come in through the agents. */
+    struct rendezvous_server server;
 
     /* A rank runs. */
     void (*on_rank_started)(void *context, int rank, int pid);
@@ -108,10 +102,6 @@ struct job_callbacks {
 struct job *job_create(uv_loop_t *loop, const struct job_options *options,
                        const struct job_meeting *meeting, const struct job_callbacks *callbacks,
                        void *context, struct err *err);
-
-/* Sends on a relayed connection; ends it after what was sent. */
-void job_relay_send(struct job *job, int host, uint32_t id, const void *data, size_t length);
-void job_relay_end(struct job *job, int host, uint32_t id);
 
 /* What the rendezvous knows of failures: a rank has come to meet the others; has left it because of
  * `status`, an enum hvd_status, or its world is broken by that, which is the failure of `origin`, a

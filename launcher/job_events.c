@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the hosts of a job say, and where it goes: steps and notes to whoever reads along, output to
- * the console, the ends of ranks to who decides and to the report, relayed bytes to the rendezvous.
- * What must be done then is job_act()'s. How hosts are lost is in job_lost.c. */
+ * the console, the ends of ranks to who decides and to the report. What must be done then is job_act()'s. How hosts are lost is in job_lost.c. */
 #include "launcher/job_impl.h"
 
 #include "launcher/exit_status.h"
@@ -138,24 +137,6 @@ static void on_stopped(void *context, int rank, int signum)
                                                job_now_ms() - record->started_ms));
 }
 
-static void on_relay_open(void *context, int host, uint32_t id, bool own)
-{
-    struct job *job = context;
-    job->meeting.on_open(job->meeting.context, host, id, own);
-}
-
-static void on_relay_data(void *context, int host, uint32_t id, const void *data, size_t length)
-{
-    struct job *job = context;
-    job->meeting.on_data(job->meeting.context, host, id, data, length);
-}
-
-static void on_relay_end(void *context, int host, uint32_t id)
-{
-    struct job *job = context;
-    job->meeting.on_end(job->meeting.context, host, id);
-}
-
 static void open_host(struct job *job, struct job_host *host)
 {
     static const struct job_host_events events = {
@@ -172,14 +153,11 @@ static void open_host(struct job *job, struct job_host *host)
         .on_stdin_credit = on_stdin_credit,
         .on_exited = on_exited,
         .on_stopped = on_stopped,
-        .on_relay_open = on_relay_open,
-        .on_relay_data = on_relay_data,
-        .on_relay_end = on_relay_end,
         .on_done = job_on_host_done,
         .on_lost = job_on_host_lost,
         .on_agent_end = job_on_agent_end,
     };
-    job_host_open(host, job->pool, job->loop, job->options, &events, job);
+    job_host_open(host, job->pool, job->loop, job->options, &job->meeting.server, &events, job);
 }
 
 void job_open_hosts(struct job *job)

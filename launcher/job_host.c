@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of hvdrun's end of one agent: it is reached, described, watched, told to stop, hung up
  * on; see job_host.h. What is said to it first is in job_host_describe.c, what it says in
- * job_host_frames.c, how long it may say nothing in job_host_silence.c. */
+ * job_host_frames.c, the connections that it relays in job_host_relay.c, how long it may say nothing in job_host_silence.c. */
 #include "launcher/job_host_impl.h"
 
 #include "launcher/exit_status.h"
@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { RELAY_PIECE = 256 * 1024 };
 
 void job_host_send_empty(struct job_host *host, uint16_t type)
 {
@@ -152,14 +150,15 @@ static void on_process_end(void *context, int wait_status)
 }
 
 void job_host_open(struct job_host *host, struct reach_pool *pool, uv_loop_t *loop,
-                   const struct job_options *options, const struct job_host_events *events,
-                   void *context)
+                   const struct job_options *options, const struct rendezvous_server *rendezvous,
+                   const struct job_host_events *events, void *context)
 {
     static const struct reach_events reach_events = { on_step, on_note, on_reached, on_unreached,
                                                       on_process_end };
     struct reach_target target = { host->where->host->name, host->where->host->user };
     host->loop = loop;
     host->options = options;
+    host->rendezvous = rendezvous;
     host->events = events;
     host->context = context;
     host->phase = HOST_REACHING;
@@ -182,7 +181,7 @@ void job_host_start(struct job_host *host, const char *own_address)
     frame_link_send(&host->link);
 }
 
-static bool is_open(const struct job_host *host)
+bool job_host_is_open(const struct job_host *host)
 {
     return host->linked && !host->link.ended && host->phase != HOST_LOST;
 }
@@ -237,7 +236,7 @@ void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms)
         host->stopping = true;
         reach_close(host->reach, on_given_up, host);
     }
-    if (!is_open(host))
+    if (!job_host_is_open(host))
         return;
     host->stopping = true;
     agent_stop_encode(frame_link_begin(&host->link, AGENT_STOP), &stop);
@@ -257,7 +256,7 @@ void job_host_signal(struct job_host *host, int signum)
 void job_host_credit(struct job_host *host, int rank, enum output_stream stream, uint32_t nbytes)
 {
     struct agent_rank_number credit = { rank, (uint8_t)stream, nbytes };
-    if (!is_open(host))
+    if (!job_host_is_open(host))
         return;
     job_host_find_rank(host, rank)->window[stream] += nbytes;
     agent_rank_number_encode(frame_link_begin(&host->link, AGENT_CREDIT), &credit);
@@ -270,28 +269,6 @@ void job_host_stdin(struct job_host *host, const void *data, size_t length)
         return;
     host->stdin_window -= (uint32_t)length;
     wire_put_bytes(frame_link_begin(&host->link, AGENT_STDIN), data, length);
-    frame_link_send(&host->link);
-}
-
-void job_host_relay_data(struct job_host *host, uint32_t id, const void *data, size_t length)
-{
-    const char *at = data;
-    while (is_open(host) && length > 0) {
-        size_t piece = length < RELAY_PIECE ? length : RELAY_PIECE;
-        struct wire_writer *body = frame_link_begin(&host->link, AGENT_RELAY_DATA);
-        wire_put_u32(body, id);
-        wire_put_bytes(body, at, piece);
-        frame_link_send(&host->link);
-        at += piece;
-        length -= piece;
-    }
-}
-
-void job_host_relay_end(struct job_host *host, uint32_t id)
-{
-    if (!is_open(host))
-        return;
-    wire_put_u32(frame_link_begin(&host->link, AGENT_RELAY_END), id);
     frame_link_send(&host->link);
 }
 
@@ -333,6 +310,7 @@ void job_host_close(struct job_host *host, void (*on_closed)(void *context), voi
 {
     host->on_closed = on_closed;
     host->closed_context = context;
+    job_host_hang_up_relay(host);
     host->phase = HOST_CLOSED; /* and what is heard until the way is closed is not told */
     if (host->linked)
         hang_up(host);

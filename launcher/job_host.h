@@ -55,9 +55,6 @@ struct job_host_events {
 
     /* Somebody has stopped a rank. May be NULL. */
     void (*on_stopped)(void *context, int rank, int signum);
-    void (*on_relay_open)(void *context, int host, uint32_t id, bool own);
-    void (*on_relay_data)(void *context, int host, uint32_t id, const void *data, size_t length);
-    void (*on_relay_end)(void *context, int host, uint32_t id);
     void (*on_done)(void *context, int host, int left);
 
     /* The link has ended before the host was done; see lost_reason and lost_status. */
@@ -78,6 +75,9 @@ struct host_rank {
     bool stopped; /* by somebody, now */
     int nstops;   /* so often it was */
 };
+
+/* As many lists of connections as keep each of them short; a rank has one connection, or a few. */
+enum { JOB_HOST_RELAY_LISTS = 256 };
 
 struct job_host {
     int index;
@@ -114,6 +114,8 @@ struct job_host {
     int lost_status;             /* what that means for hvdrun: an enum exit_status */
     uint32_t stdin_window;       /* bytes of stdin that may still be sent */
     struct host_rank *ranks;     /* by local_rank */
+    const struct rendezvous_server *rendezvous;    /* borrowed */
+    struct relayed *relayed[JOB_HOST_RELAY_LISTS]; /* its connections, by number */
     uv_loop_t *loop;
     const struct job_options *options;
     const struct job_host_events *events;
@@ -122,10 +124,11 @@ struct job_host {
     void *closed_context;
 };
 
-/* Reaches the host and sends it everything up to PREPARE. Does not call back before it returns. */
+/* Reaches the host and sends it everything up to PREPARE. Connections that come in through it go to
+ * `rendezvous`. Does not call back before it returns. */
 void job_host_open(struct job_host *host, struct reach_pool *pool, uv_loop_t *loop,
-                   const struct job_options *options, const struct job_host_events *events,
-                   void *context);
+                   const struct job_options *options, const struct rendezvous_server *rendezvous,
+                   const struct job_host_events *events, void *context);
 
 /* Starts its ranks. `own_address` is where other hosts see hvdrun's own, or "". */
 void job_host_start(struct job_host *host, const char *own_address);
@@ -159,8 +162,9 @@ void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms);
 void job_host_signal(struct job_host *host, int signum);
 void job_host_credit(struct job_host *host, int rank, enum output_stream stream, uint32_t nbytes);
 void job_host_stdin(struct job_host *host, const void *data, size_t length);
-void job_host_relay_data(struct job_host *host, uint32_t id, const void *data, size_t length);
-void job_host_relay_end(struct job_host *host, uint32_t id);
+
+/* Tells the rendezvous that all connections that came in through the host are gone. */
+void job_host_hang_up_relay(struct job_host *host);
 
 /* The agent has ended: its link is hung up too. False if it had ended already. */
 bool job_host_cut(struct job_host *host);

@@ -182,37 +182,6 @@ static int on_note(struct job_host *host, struct wire_reader *body, struct err *
     return HVD_OK;
 }
 
-static int on_relay_open(struct job_host *host, struct wire_reader *body, struct err *err)
-{
-    struct agent_relay_client client;
-    int rc = agent_relay_client_decode(&client, body, err);
-    if (rc == HVD_OK)
-        host->events->on_relay_open(host->context, host->index, client.id, client.own);
-    return rc;
-}
-
-static int on_relay_data(struct job_host *host, struct wire_reader *body, struct err *err)
-{
-    uint32_t id = wire_get_u32(body);
-    size_t length = body->left;
-    const void *data = wire_get_bytes(body, length);
-    if (body->failed)
-        return fail(err, HVD_ERR_PROTOCOL, "malformed RELAY_DATA frame");
-    host->events->on_relay_data(host->context, host->index, id, data, length);
-    return HVD_OK;
-}
-
-static int on_relay_end(struct job_host *host, struct wire_reader *body, struct err *err)
-{
-    uint32_t id = wire_get_u32(body);
-    int rc = agent_frame_finished(body, AGENT_RELAY_END, err);
-    if (rc < 0)
-        return rc;
-    host->events->on_relay_end(host->context, host->index, id);
-    job_host_relay_end(host, id); /* what was said in answer has gone before */
-    return HVD_OK;
-}
-
 static int on_heartbeat(struct job_host *host, struct wire_reader *body, struct err *err)
 {
     struct agent_heartbeat echo;
@@ -265,9 +234,9 @@ static const struct {
     [AGENT_STDIN_CREDIT] = { on_stdin_credit, HOST_RUNNING, HOST_RUNNING },
     [AGENT_STOPPED] = { on_stopped, HOST_RUNNING, HOST_RUNNING },
     [AGENT_EXITED] = { on_exited, HOST_RUNNING, HOST_RUNNING },
-    [AGENT_RELAY_OPEN] = { on_relay_open, HOST_READY, HOST_DONE },
-    [AGENT_RELAY_DATA] = { on_relay_data, HOST_READY, HOST_DONE },
-    [AGENT_RELAY_END] = { on_relay_end, HOST_READY, HOST_DONE },
+    [AGENT_RELAY_OPEN] = { job_host_on_relay_open, HOST_READY, HOST_DONE },
+    [AGENT_RELAY_DATA] = { job_host_on_relay_data, HOST_READY, HOST_DONE },
+    [AGENT_RELAY_END] = { job_host_on_relay_end, HOST_READY, HOST_DONE },
     [AGENT_HEARTBEAT] = { on_heartbeat, HOST_DESCRIBING, HOST_DONE },
     [AGENT_NOTE] = { on_note, HOST_RUNNING, HOST_RUNNING },
     [AGENT_DONE] = { on_done, HOST_DESCRIBING, HOST_RUNNING },

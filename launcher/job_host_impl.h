@@ -14,6 +14,9 @@ void job_host_lose(struct job_host *host, int status, const char *reason);
 /* job_host.c: must it give signs of life? */
 bool job_host_is_watched(const struct job_host *host);
 
+/* job_host.c: can anything be sent to it? */
+bool job_host_is_open(const struct job_host *host);
+
 /* job_host_silence.c: a silence that people want to know of, two heartbeats of five. */
 uint64_t job_host_worth_telling_ms(const struct job_host *host);
 
@@ -22,6 +25,11 @@ void job_host_describe(struct job_host *host, const struct job_options *options)
 
 /* job_host_frames.c: a frame has come, as frame_link.h says. */
 int job_host_on_frame(void *context, const struct frame *frame, struct err *err);
+
+/* job_host_relay.c: its frames. */
+int job_host_on_relay_open(struct job_host *host, struct wire_reader *body, struct err *err);
+int job_host_on_relay_data(struct job_host *host, struct wire_reader *body, struct err *err);
+int job_host_on_relay_end(struct job_host *host, struct wire_reader *body, struct err *err);
 
 /* A rank of this host, or NULL for one that is not. */
 struct host_rank *job_host_find_rank(struct job_host *host, int rank);

@@ -178,7 +178,7 @@ static void lose_host(struct job *job, struct job_host *host)
     bool silent = job_host_was_away(job, host);
     look_whether_deaf(job, host);
     job_act(job, job_state_on_host_lost(&job->state, host->index, status, text, silent));
-    job->meeting.on_lost(job->meeting.context, host->index);
+    job_host_hang_up_relay(host);
     give_up_ranks(job, host);
     if (host->local)
         job_sweep_orphans(job);

@@ -45,6 +45,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/job_host.c launcher/job_host.h launcher/job_host_impl.h \
 	launcher/job_host_describe.c \
 	launcher/job_host_frames.c \
+	launcher/job_host_relay.c \
 	launcher/job_host_silence.c \
 	launcher/job_impl.h \
 	launcher/job_lost.c \

@@ -29,6 +29,7 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/rank_end_text.c lib/base/rank_end_text.h \
 	lib/base/rank_stats.c lib/base/rank_stats.h \
 	lib/base/rank_waits.c lib/base/rank_waits.h \
+	lib/base/rendezvous_stream.h \
 	lib/base/settings.c lib/base/settings.h \
 	lib/base/standard_streams.c lib/base/standard_streams.h \
 	lib/base/status.c lib/base/status.h \

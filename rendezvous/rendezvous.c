@@ -149,6 +149,12 @@ void rendezvous_hangup(struct rendezvous_connection *connection)
     arm(rendezvous);
 }
 
+struct rendezvous_server rendezvous_server(struct rendezvous *rendezvous)
+{
+    return (struct rendezvous_server){ rendezvous, rendezvous_accept, rendezvous_receive,
+                                       rendezvous_hangup };
+}
+
 void rendezvous_rank_started(struct rendezvous *rendezvous, int rank, int pid)
 {
     hub_rank_started(&rendezvous->hub, rank, pid);

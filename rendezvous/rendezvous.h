@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the workers of one job meet, on the caller's libuv loop.
  *
- * Connections are byte streams that somebody else carries (an agent link's relay in a job of
- * hvdrun's, a TCP socket, a test): the carrier calls rendezvous_accept(), rendezvous_receive() and
- * rendezvous_hangup(), the rendezvous calls the stream's functions. The first bytes of a connection
- * tell its language: HTTP/1.1 for people and tools, frames for libhvd (lib/base/join_protocol.h).
+ * Connections are byte streams that somebody else carries (lib/base/rendezvous_stream.h): the
+ * carrier calls rendezvous_accept(), rendezvous_receive() and rendezvous_hangup(), the rendezvous
+ * calls the stream's functions. The first bytes of a connection tell its language: HTTP/1.1 for people and tools, frames for libhvd (lib/base/join_protocol.h).
  *
  * There are two kinds. In a job of a launcher's all places are planned, and the launcher hears what
  * happens. A service (hvdrendezvousd) has many jobs at once, made when a worker comes that proves
@@ -17,37 +16,13 @@
 #include "lib/base/auth.h"
 #include "lib/base/join_protocol.h"
 #include "lib/base/place.h"
+#include "lib/base/rendezvous_stream.h"
 #include "lib/base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <uv.h>
-
-struct rendezvous;
-struct rendezvous_connection;
-
-/* Where a connection comes from, as its carrier knows. */
-enum rendezvous_origin {
-    RENDEZVOUS_ELSEWHERE,
-    RENDEZVOUS_OWN_UID /* a loopback socket that belongs to the job's own user */
-};
-
-/* How the rendezvous answers on a connection; embedded in whatever the carrier keeps for it. */
-struct rendezvous_stream {
-    /* Queues `length` bytes for the other side. `data` is borrowed for the call. Never calls back
-     * into the rendezvous. */
-    void (*send)(struct rendezvous_stream *stream, const void *data, size_t length);
-
-    /* Ends the connection after what was queued. The connection is gone for the rendezvous: the
-     * carrier must not call rendezvous_receive() or rendezvous_hangup() for it any more. May be
-     * called inside rendezvous_receive(). */
-    void (*close)(struct rendezvous_stream *stream);
-
-    /* It does not live until the verdict: whoever waits for the end of the job on it is told when
-     * the last rank has ended (rendezvous_tell_end()). */
-    bool brief;
-};
 
 /* A rank that is expected, in order of rank. */
 struct rendezvous_slot {
@@ -167,6 +142,9 @@ void rendezvous_receive(struct rendezvous_connection *connection, const void *da
 /* The other side has hung up, or its carrier is gone. Frees the connection; its stream is not
  * touched. */
 void rendezvous_hangup(struct rendezvous_connection *connection);
+
+/* These three calls, for a carrier that cannot include this header. */
+struct rendezvous_server rendezvous_server(struct rendezvous *rendezvous);
 
 /* The process of `rank` has been started. */
 void rendezvous_rank_started(struct rendezvous *rendezvous, int rank, int pid);

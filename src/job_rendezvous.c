@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Relayed connections between agents and the rendezvous; see job_rendezvous.h.
- * A connection is found by host and number, in a table of lists. */
+/* What the launcher and the rendezvous of its job tell each other; see job_rendezvous.h. The bytes of
+ * the workers' connections do not come by here: they go from launcher/job_host_relay.c to the
+ * rendezvous itself. */
 #include "src/job_rendezvous.h"
 
 #include "launcher/exit_status.h"
@@ -14,107 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TABLE_SIZE = 16384 };
-
-struct relayed {
-    struct rendezvous_stream stream; /* first: the rendezvous hands it back */
-    struct job_rendezvous *owner;
-    struct rendezvous_connection *connection;
-    int host;
-    uint32_t id;
-    struct relayed *next;
-};
-
 struct job_rendezvous {
     struct job *job;
     const struct rank_plan *plan;
     struct rendezvous *rendezvous;
-    struct relayed *table[TABLE_SIZE];
 };
-
-static struct relayed **find(struct job_rendezvous *self, int host, uint32_t id)
-{
-    struct relayed **at = &self->table[((uint32_t)host * 31 + id) % TABLE_SIZE];
-    while (*at && ((*at)->host != host || (*at)->id != id))
-        at = &(*at)->next;
-    return at;
-}
-
-static void forget(struct relayed **at)
-{
-    struct relayed *gone = *at;
-    *at = gone->next;
-    free(gone);
-}
-
-static void stream_send(struct rendezvous_stream *stream, const void *data, size_t length)
-{
-    struct relayed *relayed = (struct relayed *)stream;
-    job_relay_send(relayed->owner->job, relayed->host, relayed->id, data, length);
-}
-
-static void stream_close(struct rendezvous_stream *stream)
-{
-    struct relayed *relayed = (struct relayed *)stream;
-    struct job_rendezvous *self = relayed->owner;
-    job_relay_end(self->job, relayed->host, relayed->id);
-    forget(find(self, relayed->host, relayed->id));
-}
-
-static void on_open(void *context, int host, uint32_t id, bool own)
-{
-    struct job_rendezvous *self = context;
-    struct relayed *relayed = xcalloc(1, sizeof *relayed);
-    *relayed = (struct relayed){
-        .stream = { stream_send, stream_close, true }, .owner = self, .host = host, .id = id
-    };
-    struct relayed **at = find(self, host, id);
-    if (*at) { /* an agent that counts wrongly */
-        free(relayed);
-        return;
-    }
-    *at = relayed;
-    relayed->connection = rendezvous_accept(self->rendezvous, &relayed->stream,
-                                            own ? RENDEZVOUS_OWN_UID : RENDEZVOUS_ELSEWHERE);
-    if (relayed->connection)
-        return;
-    job_relay_end(self->job, host, id);
-    forget(find(self, host, id));
-}
-
-static void on_data(void *context, int host, uint32_t id, const void *data, size_t length)
-{
-    struct relayed *relayed = *find(context, host, id);
-    if (relayed)
-        rendezvous_receive(relayed->connection, data, length);
-}
-
-static void on_end(void *context, int host, uint32_t id)
-{
-    struct relayed **at = find(context, host, id);
-    if (!*at)
-        return;
-    rendezvous_hangup((*at)->connection);
-    at = find(context, host, id);
-    if (*at)
-        forget(at);
-}
-
-static void on_lost(void *context, int host)
-{
-    struct job_rendezvous *self = context;
-    for (int i = 0; i < TABLE_SIZE; i++) {
-        struct relayed **at = &self->table[i];
-        while (*at) {
-            if ((*at)->host != host) {
-                at = &(*at)->next;
-                continue;
-            }
-            on_end(self, host, (*at)->id);
-            at = &self->table[i]; /* others may have gone with it */
-        }
-    }
-}
 
 static void on_rank_started(void *context, int rank, int pid)
 {
@@ -290,8 +195,12 @@ struct rendezvous *job_rendezvous_itself(struct job_rendezvous *self)
 
 struct job_meeting job_rendezvous_meeting(struct job_rendezvous *self)
 {
-    return (struct job_meeting){ on_open,       on_data,     on_end,  on_lost, on_rank_started,
-                                 on_rank_ended, on_question, on_over, self };
+    return (struct job_meeting){ rendezvous_server(self->rendezvous),
+                                 on_rank_started,
+                                 on_rank_ended,
+                                 on_question,
+                                 on_over,
+                                 self };
 }
 
 void job_rendezvous_destroy(struct job_rendezvous *self)
@@ -299,8 +208,5 @@ void job_rendezvous_destroy(struct job_rendezvous *self)
     if (!self)
         return;
     rendezvous_destroy(self->rendezvous);
-    for (int i = 0; i < TABLE_SIZE; i++)
-        while (self->table[i])
-            forget(&self->table[i]);
     free(self);
 }

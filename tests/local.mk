@@ -299,6 +299,7 @@ unit_tests += \
 	tests/unit/hvdrun_options_test \
 	tests/unit/job_blame_test \
 	tests/unit/job_declaration_test \
+	tests/unit/job_host_relay_test \
 	tests/unit/job_state_test \
 	tests/unit/job_status_test \
 	tests/unit/key_value_memory_test \

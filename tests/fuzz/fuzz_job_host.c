@@ -10,6 +10,7 @@
  * Whatever they say: a frame is taken or breaks the link with a protocol error, in one line that
  * can be read; no event comes that could not be: of a rank of another host, of one that does not
  * run, more output than was asked for, anything behind the end of a stream, DONE while a rank runs.
+ * The rendezvous hears only of connections that it has, and of the end of each, once.
  * A greeting ends in one of its ways, and keeps no more than it may. */
 #include "launcher/greeting.h"
 #include "launcher/job_host_impl.h"
@@ -19,8 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ranks 0, 2 and 3 are on the host in question, 1 on another one. */
-enum { RANKS = 4, HERE = 0, LOCAL = 3 };
+/* Ranks 0, 2 and 3 are on the host in question, 1 on another one; of connections of the rendezvous
+ * so many are wanted at once. */
+enum { RANKS = 4, HERE = 0, LOCAL = 3, CONNECTIONS_MAX = 3 };
 
 static const int ranks_here[LOCAL] = { 0, 2, 3 }, ranks_there[] = { 1 };
 
@@ -43,6 +45,7 @@ static struct {
     bool ready, done, started[RANKS], ended[RANKS], output_ended[RANKS][OUTPUT_STREAMS];
     size_t owed[RANKS][OUTPUT_STREAMS]; /* output that may still come */
     size_t stdin_credit;
+    int connections; /* that the rendezvous has */
     bool host_failed;
 } heard;
 
@@ -139,23 +142,49 @@ static void on_exited(void *context, const struct agent_exited *exited)
     heard.ended[exited->rank] = true;
 }
 
-static void on_relay_open(void *context, int index, uint32_t id, bool own)
+/* ---- the rendezvous: ends a connection on which an odd byte comes, wants only so many ---- */
+
+struct rendezvous_connection {
+    struct rendezvous_stream *stream;
+};
+
+static struct rendezvous_connection *accept_one(struct rendezvous *rendezvous,
+                                                struct rendezvous_stream *stream,
+                                                enum rendezvous_origin origin)
 {
-    (void)id, (void)own;
-    PROMISE(context == &heard && index == HERE && heard.ready);
+    PROMISE(rendezvous == (struct rendezvous *)&heard && heard.ready && stream->send);
+    PROMISE(origin == RENDEZVOUS_ELSEWHERE || origin == RENDEZVOUS_OWN_UID);
+    if (heard.connections == CONNECTIONS_MAX)
+        return NULL;
+    struct rendezvous_connection *connection = malloc(sizeof *connection);
+    PROMISE(connection);
+    connection->stream = stream;
+    heard.connections++;
+    return connection;
 }
 
-static void on_relay_data(void *context, int index, uint32_t id, const void *data, size_t length)
+static void hang_up(struct rendezvous_connection *connection)
 {
-    (void)id;
-    PROMISE(context == &heard && index == HERE && heard.ready && (data || length == 0));
+    heard.connections--;
+    free(connection);
 }
 
-static void on_relay_end(void *context, int index, uint32_t id)
+static void receive(struct rendezvous_connection *connection, const void *data, size_t length)
 {
-    (void)id;
-    PROMISE(context == &heard && index == HERE && heard.ready);
+    PROMISE(heard.ready && heard.connections > 0 && (data || length == 0));
+    if (length == 0)
+        return;
+    connection->stream->send(connection->stream, data, length);
+    if ((*(const unsigned char *)data & 1) == 0)
+        return;
+    connection->stream->close(connection->stream);
+    hang_up(connection);
 }
+
+static const struct rendezvous_server server = { (struct rendezvous *)&heard, accept_one, receive,
+                                                 hang_up };
+
+/* ---- the end of the host ---- */
 
 static void on_done(void *context, int index, int left)
 {
@@ -179,9 +208,6 @@ static const struct job_host_events events = {
     .on_output_end = on_output_end,
     .on_stdin_credit = on_stdin_credit,
     .on_exited = on_exited,
-    .on_relay_open = on_relay_open,
-    .on_relay_data = on_relay_data,
-    .on_relay_end = on_relay_end,
     .on_done = on_done,
 };
 
@@ -266,12 +292,14 @@ static uint16_t put_exited(struct wire_writer *body, struct fuzz_input *input)
 
 static uint16_t put_relay(struct wire_writer *body, struct fuzz_input *input)
 {
-    struct agent_relay_client client = { fuzz_u16(input), fuzz_u8(input) & 1 };
+    struct agent_relay_client client = { fuzz_u16(input) % 1024, fuzz_u8(input) & 1 };
     uint8_t which = fuzz_u8(input) % 3;
     if (which == 0)
         agent_relay_client_encode(body, &client);
     else
         wire_put_u32(body, client.id);
+    if (which == 1)
+        wire_put_u8(body, (uint8_t)client.id);
     return which == 0 ? AGENT_RELAY_OPEN : which == 1 ? AGENT_RELAY_DATA : AGENT_RELAY_END;
 }
 
@@ -350,6 +378,7 @@ static void begin(void)
                               .phase = HOST_DESCRIBING,
                               .ranks = host_ranks,
                               .options = &options,
+                              .rendezvous = &server,
                               .loop = &loop,
                               .events = &events,
                               .context = &heard };
@@ -392,6 +421,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     begin();
     while (input.left > 0 && step(&input))
         PROMISE((host.phase == HOST_DONE) == heard.done);
+    job_host_hang_up_relay(&host);
+    PROMISE(heard.connections == 0);
     check_text(greeting_end(&greeting));
     greeting_fini(&greeting);
     wire_writer_fini(&host.link.next);
