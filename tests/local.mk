@@ -440,7 +440,8 @@ program_tests = \
 	tests/program/hardening_test.sh \
 	tests/program/install_test.sh \
 	tests/program/man_test.sh \
-	tests/shell_test.sh
+	tests/shell_test.sh \
+	tests/words_test.sh
 
 if PROGRAMS
 check_PROGRAMS += tests/support/act tests/support/collectives tests/support/horovod_worker tests/support/meet \
@@ -548,7 +549,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/function_names.sh tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp
+EXTRA_DIST += $(program_tests) tests/forbidden_words.txt tests/function_names.sh tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
