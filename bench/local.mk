@@ -41,7 +41,7 @@ bench_rendezvous_SOURCES = bench/rendezvous.c bench/rendezvous.h \
 	bench/rendezvous_join.c \
 	bench/support/crowd.c bench/support/crowd.h $(bench_support)
 bench_rendezvous_LDADD = rendezvous/librendezvous.la lib/libhvd_internal.la lib/base/libbase.la \
-	$(SODIUM_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS) $(UV_LIBS) -lm
+	$(SODIUM_LIBS) $(CJSON_LIBS) $(UV_LIBS) -lm
 endif
 
 EXTRA_DIST += bench/hosts.sh bench/idle.sh bench/loss.sh bench/output.sh bench/rendezvous.sh bench/strangers.sh bench/support/quiet.sh bench/synthetic.sh

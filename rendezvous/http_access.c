@@ -5,7 +5,6 @@
 #include "rendezvous/http_credentials.h"
 #include "rendezvous/http_loopback.h"
 
-#include <http_parser.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +54,7 @@ static bool proof_is_right(struct http_gate *gate, const struct http_request *re
                            const struct http_credentials *credentials, const struct job_key *key)
 {
     unsigned char digest[DIGEST_SIZE], proof[PROOF_SIZE];
-    digest_request(digest, http_method_str((enum http_method)request->method),
+    digest_request(digest, http_method_name(request->method),
                    (struct http_text){ request->target, request->target_length },
                    credentials->body);
     make_proof(proof, key, gate->nonce, credentials->counter, digest);

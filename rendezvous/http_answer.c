@@ -2,12 +2,13 @@
 /* Answers as bytes; see http_answer.h. */
 #include "rendezvous/http_answer.h"
 
-#include <http_parser.h>
+#include "rendezvous/http_status.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { LINE_SIZE = 512 };
+enum { LINE_SIZE = 512, NO_CONTENT = 204 };
 
 void http_answer_text(struct http_answer *answer, int status, const char *format, ...)
 {
@@ -51,7 +52,7 @@ size_t http_answer_length(const struct http_answer *answer)
 static void put_length(struct wire_writer *out, int status, size_t length)
 {
     char line[64];
-    if (status == HTTP_STATUS_NO_CONTENT)
+    if (status == NO_CONTENT)
         return;
     int size = snprintf(line, sizeof line, "Content-Length: %zu\r\n", length);
     wire_put_bytes(out, line, (size_t)size);
@@ -67,7 +68,7 @@ static void put_head(struct wire_writer *out, const struct http_answer *answer, 
 {
     char line[LINE_SIZE];
     snprintf(line, sizeof line, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\n", status,
-             http_status_str((enum http_status)status), answer->type ? answer->type : "text/plain");
+             http_status_reason(status), answer->type ? answer->type : "text/plain");
     put_text(out, line);
     put_length(out, status, length);
     put_text(out, "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n");
@@ -81,11 +82,11 @@ static void put_head(struct wire_writer *out, const struct http_answer *answer, 
 void http_answer_put(struct wire_writer *out, const struct http_answer *answer, bool head_only,
                      enum http_connection connection)
 {
-    int status = answer->made.failed ? HTTP_STATUS_INTERNAL_SERVER_ERROR : answer->status;
+    int status = answer->made.failed ? 500 : answer->status;
     char words[64];
-    snprintf(words, sizeof words, "%d %s\n", status, http_status_str((enum http_status)status));
+    snprintf(words, sizeof words, "%d %s\n", status, http_status_reason(status));
     struct body body = body_of(answer, words);
     put_head(out, answer, status, body.length, connection);
-    if (!head_only && status != HTTP_STATUS_NO_CONTENT)
+    if (!head_only && status != NO_CONTENT)
         wire_put_bytes(out, body.data, body.length);
 }

@@ -7,35 +7,12 @@
 
 enum { OK = 0, UNREADABLE = 400, WRONG = 401 };
 
-static void skip(struct http_text *text, size_t length)
-{
-    text->data += length;
-    text->length -= length;
-}
-
-static void skip_spaces(struct http_text *text)
-{
-    while (text->length > 0 && (*text->data == ' ' || *text->data == '\t'))
-        skip(text, 1);
-}
-
 static bool take_char(struct http_text *text, char c)
 {
     bool there = text->length > 0 && *text->data == c;
     if (there)
-        skip(text, 1);
+        http_text_skip(text, 1);
     return there;
-}
-
-/* What stands before `c`, which is taken as well. */
-static bool take_until(struct http_text *text, char c, struct http_text *before)
-{
-    const char *end = memchr(text->data, c, text->length);
-    if (!end)
-        return false;
-    *before = (struct http_text){ text->data, (size_t)(end - text->data) };
-    skip(text, before->length + 1);
-    return true;
 }
 
 static int set_job(struct http_credentials *credentials, struct http_text id)
@@ -106,14 +83,15 @@ static int field_index(struct http_text name)
 static int parse_field(struct http_credentials *credentials, struct http_text *text, unsigned *seen)
 {
     struct http_text name, value;
-    skip_spaces(text);
-    if (!take_until(text, '=', &name) || !take_char(text, '"') || !take_until(text, '"', &value))
+    http_text_skip_blanks(text);
+    if (!http_text_take_until(text, '=', &name) || !take_char(text, '"') ||
+        !http_text_take_until(text, '"', &value))
         return UNREADABLE;
     int index = field_index(name);
     if (index < 0 || (*seen & 1u << index))
         return UNREADABLE;
     *seen |= 1u << index;
-    skip_spaces(text);
+    http_text_skip_blanks(text);
     return fields[index].set(credentials, value);
 }
 
@@ -134,7 +112,7 @@ static int parse_proof(struct http_credentials *credentials, struct http_text te
 static int parse_bearer(struct http_credentials *credentials, struct http_text text)
 {
     struct http_text id = { text.data, 0 };
-    bool named = take_until(&text, ':', &id);
+    bool named = http_text_take_until(&text, ':', &id);
     if ((named && id.length == 0) || text.length == 0 || memchr(text.data, ' ', text.length))
         return UNREADABLE;
     int rc = set_job(credentials, id);
@@ -160,8 +138,8 @@ int http_credentials_parse(struct http_credentials *credentials, struct http_tex
         if (text.length < length || strncasecmp(text.data, schemes[i].name, length) != 0)
             continue;
         credentials->scheme = schemes[i].scheme;
-        skip(&text, length);
-        skip_spaces(&text);
+        http_text_skip(&text, length);
+        http_text_skip_blanks(&text);
         return schemes[i].parse(credentials, text);
     }
     return WRONG;

@@ -35,7 +35,7 @@ struct http_path {
 };
 
 struct http_exchange {
-    int method; /* enum http_method; HEAD is GET here */
+    enum http_method method; /* HEAD is GET here */
     struct http_path path;
     struct http_access access;
     const char *body;

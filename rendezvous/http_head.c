@@ -5,17 +5,17 @@
 #include <string.h>
 
 /* A token of RFC 9110: methods and header names. */
-static bool is_token(const char *text, size_t length)
+static bool is_token(struct http_text text)
 {
     static const bool allowed[256] = {
         ['0' ... '9'] = true,  ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['!'] = true,
         ['#' ... '\''] = true, ['*'] = true,         ['+'] = true,         ['-'] = true,
         ['.'] = true,          ['^' ... '`'] = true, ['|'] = true,         ['~'] = true,
     };
-    for (size_t i = 0; i < length; i++)
-        if (!allowed[(unsigned char)text[i]])
+    for (size_t i = 0; i < text.length; i++)
+        if (!allowed[(unsigned char)text.data[i]])
             return false;
-    return length > 0;
+    return text.length > 0;
 }
 
 static bool is_digit(char byte)
@@ -23,33 +23,29 @@ static bool is_digit(char byte)
     return byte >= '0' && byte <= '9';
 }
 
-/* 0 if it can go on, 505 for a version that we do not speak. */
-static int check_version(const char *text, size_t length)
+bool http_request_line_split(struct http_text line, struct http_request_line *parts)
 {
-    if (length != strlen("HTTP/1.1") || memcmp(text, "HTTP/", 5) != 0 || !is_digit(text[5]) ||
-        text[6] != '.' || !is_digit(text[7]))
-        return 400;
-    return text[5] == '1' && (text[7] == '0' || text[7] == '1') ? 0 : 505;
+    if (!http_text_take_until(&line, ' ', &parts->method) || !is_token(parts->method) ||
+        !http_text_take_until(&line, ' ', &parts->target) || parts->target.length == 0 ||
+        memchr(parts->target.data, '\t', parts->target.length))
+        return false;
+    static const char name[] = "HTTP/";
+    size_t skip = sizeof name - 1;
+    if (line.length != skip + 3 || memcmp(line.data, name, skip) != 0)
+        return false;
+    http_text_skip(&line, skip);
+    parts->major = line.data[0] - '0';
+    parts->minor = line.data[2] - '0';
+    return is_digit(line.data[0]) && line.data[1] == '.' && is_digit(line.data[2]);
 }
 
-static int check_request_line(const char *line, size_t length)
+bool http_header_split(struct http_text line, struct http_header *header)
 {
-    const char *end = line + length;
-    const char *after_method = memchr(line, ' ', length);
-    if (!after_method || !is_token(line, (size_t)(after_method - line)))
-        return 400;
-    const char *target = after_method + 1;
-    const char *after_target = memchr(target, ' ', (size_t)(end - target));
-    if (!after_target || after_target == target)
-        return 400;
-    const char *version = after_target + 1;
-    return check_version(version, (size_t)(end - version));
-}
-
-static int check_header_line(const char *line, size_t length)
-{
-    const char *colon = memchr(line, ':', length);
-    return colon && is_token(line, (size_t)(colon - line)) ? 0 : 400;
+    if (!http_text_take_until(&line, ':', &header->name) || !is_token(header->name))
+        return false;
+    http_text_skip_blanks(&line);
+    header->value = line;
+    return true;
 }
 
 static bool in_request_line(const struct http_head *head)
@@ -57,29 +53,30 @@ static bool in_request_line(const struct http_head *head)
     return head->headers == 0;
 }
 
-static const char *line_text(const struct http_head *head)
+static struct http_text last_line(const struct http_head *head)
 {
-    return (const char *)head->text.data + head->line;
-}
-
-static size_t line_length(const struct http_head *head)
-{
-    return head->text.length - head->line;
+    return (struct http_text){ (const char *)head->text.data + head->line,
+                               head->text.length - head->line };
 }
 
 static int check_line(struct http_head *head)
 {
-    if (in_request_line(head))
-        return check_request_line(line_text(head), line_length(head));
+    struct http_request_line parts;
+    struct http_header header;
+    if (in_request_line(head)) {
+        if (!http_request_line_split(last_line(head), &parts))
+            return 400;
+        return parts.major == 1 && parts.minor <= 1 ? 0 : 505;
+    }
     if (++head->count > HTTP_HEADERS_MAX)
         return 431;
-    return check_header_line(line_text(head), line_length(head));
+    return http_header_split(last_line(head), &header) ? 0 : 400;
 }
 
 /* A line has ended; `whole` is for the caller. */
 static int end_line(struct http_head *head)
 {
-    bool empty = line_length(head) == 0;
+    bool empty = head->text.length == head->line;
     if (empty && in_request_line(head))
         return 400;
     int refused = empty ? 0 : check_line(head);
@@ -96,7 +93,7 @@ static int end_line(struct http_head *head)
 /* Bytes that the present line may still have. */
 static size_t room(const struct http_head *head)
 {
-    size_t length = line_length(head);
+    size_t length = head->text.length - head->line;
     if (in_request_line(head))
         return HTTP_REQUEST_LINE_MAX - length;
     size_t all = head->text.length - head->headers + 2;
@@ -109,7 +106,8 @@ static int no_room(const struct http_head *head)
 {
     if (!in_request_line(head))
         return 431;
-    return memchr(line_text(head), ' ', line_length(head)) ? 414 : 501;
+    struct http_text method, line = last_line(head);
+    return http_text_take_until(&line, ' ', &method) ? 414 : 501;
 }
 
 static bool is_text(unsigned char byte)
@@ -155,6 +153,15 @@ int http_head_take(struct http_head *head, const char *data, size_t length, size
             rc = take_byte(head, (unsigned char)data[(*used)++]);
     }
     return head->text.failed ? 500 : rc;
+}
+
+bool http_head_next(const struct http_head *head, size_t *at, struct http_text *line)
+{
+    struct http_text rest = { (const char *)head->text.data + *at, head->text.length - *at };
+    if (!http_text_take_until(&rest, '\r', line) || line->length == 0)
+        return false;
+    *at += line->length + 2;
+    return true;
 }
 
 bool http_head_empty(const struct http_head *head)

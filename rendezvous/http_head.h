@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head of an HTTP request, cut out of a byte stream line by line. What general parsers let pass
- * and smugglers live on ends here, before anything else reads the bytes.
+/* The head of an HTTP request, cut out of a byte stream line by line. Whatever two readers of HTTP
+ * could understand in different ways (request smuggling) is refused here.
  *
- * Happy path: bytes are taken until the empty line; the head is then whole, in `text`.
+ * Happy path: bytes are taken until the empty line; the head is then whole, in `text`, and
+ * http_head_next() gives its lines to http_request.h.
  * Refused with an HTTP status as soon as it shows:
  *   400  a line that does not end in CR LF, a control or non-ASCII byte, a request line that is not
- *        "METHOD TARGET HTTP/x.y", a header line that is folded or is not "name:value"
+ *        "METHOD TARGET HTTP/x.y" with single spaces, a header line that is folded or is not "name:value"
  *   414  a request line longer than HTTP_REQUEST_LINE_MAX; 501 if not even its method ends there
  *   431  a header line, all of them, or their number beyond the limits below
  *   505  HTTP, but neither 1.0 nor 1.1
@@ -14,6 +15,7 @@
 #define RENDEZVOUS_HTTP_HEAD_H
 
 #include "lib/base/wire.h"
+#include "rendezvous/http_text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,6 +41,22 @@ enum { HTTP_HEAD_MORE = 0, HTTP_HEAD_WHOLE = 1 };
 /* Takes bytes up to the end of the head and says how many in `*used`. Returns HTTP_HEAD_MORE,
  * HTTP_HEAD_WHOLE, or the HTTP status of the refusal. */
 int http_head_take(struct http_head *head, const char *data, size_t length, size_t *used);
+
+/* The lines of a whole head, one each call, without CR LF; false after the last. `*at` is 0 before
+ * the first call. The text is borrowed from the head. */
+bool http_head_next(const struct http_head *head, size_t *at, struct http_text *line);
+
+/* The parts of a line, which point into it. False for a line that a head cannot have. */
+struct http_request_line {
+    struct http_text method, target;
+    int major, minor;
+};
+bool http_request_line_split(struct http_text line, struct http_request_line *parts);
+
+struct http_header {
+    struct http_text name, value; /* blanks may stand at the end of the value, none in front */
+};
+bool http_header_split(struct http_text line, struct http_header *header);
 
 /* An empty line instead of a request: nobody that deserves an answer. */
 bool http_head_empty(const struct http_head *head);

@@ -6,11 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-static bool text_is(struct http_text text, const char *expected)
-{
-    return text.length == strlen(expected) && strncasecmp(text.data, expected, text.length) == 0;
-}
-
 static bool is_loopback_ipv4(struct http_text name)
 {
     char text[INET_ADDRSTRLEN];
@@ -44,8 +39,8 @@ static bool is_loopback(struct http_text host)
 {
     struct http_text name = { host.data, name_length(host) };
     struct http_text port = { host.data + name.length, host.length - name.length };
-    return is_port(port) &&
-           (text_is(name, "localhost") || text_is(name, "[::1]") || is_loopback_ipv4(name));
+    return is_port(port) && (http_text_is(name, "localhost") || http_text_is(name, "[::1]") ||
+                             is_loopback_ipv4(name));
 }
 
 static bool is_same(struct http_text origin, struct http_text host)
@@ -64,6 +59,6 @@ bool http_loopback(const struct http_request *request)
 
 bool http_of_another_page(const struct http_request *request)
 {
-    return request->fetch_site.data && !text_is(request->fetch_site, "same-origin") &&
-           !text_is(request->fetch_site, "none");
+    return request->fetch_site.data && !http_text_is(request->fetch_site, "same-origin") &&
+           !http_text_is(request->fetch_site, "none");
 }

@@ -2,116 +2,111 @@
 /* Reading request heads; see http_request.h. */
 #include "rendezvous/http_request.h"
 
-#include <http_parser.h>
-#include <string.h>
-#include <strings.h>
+enum { CONNECTION_OPTIONS_MAX = 8 };
 
 /* What the rules below have seen. */
 struct headers {
-    struct http_text authorization, host, origin, fetch_site;
-    int lengths, codings;
-    bool chunked, waits;
-    uint64_t length;
-    int refused; /* HTTP status, the first */
-};
-
-struct parse {
     struct http_request *request;
-    struct http_text name;
-    struct headers headers;
+    bool length, coding; /* there is one */
+    bool close, keep_alive;
 };
 
-static bool text_is(struct http_text text, const char *expected)
+static const char *const methods[] = {
+    [HTTP_GET] = "GET",         [HTTP_HEAD] = "HEAD",   [HTTP_PUT] = "PUT",
+    [HTTP_DELETE] = "DELETE",   [HTTP_POST] = "POST",   [HTTP_CONNECT] = "CONNECT",
+    [HTTP_OPTIONS] = "OPTIONS", [HTTP_TRACE] = "TRACE", [HTTP_PATCH] = "PATCH",
+};
+
+const char *http_method_name(enum http_method method)
 {
-    return text.length == strlen(expected) && strncasecmp(text.data, expected, text.length) == 0;
+    return methods[method];
 }
 
-static void refuse(struct headers *headers, int status)
-{
-    if (!headers->refused)
-        headers->refused = status;
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-/* Keeps a value that may be there once; the parser has left blanks at its end. */
-static void keep_once(struct headers *headers, struct http_text *kept, struct http_text value)
+/* A rule returns 0 or the HTTP status of the refusal. */
+static int keep_once(struct http_text *kept, struct http_text value)
 {
     if (kept->data)
-        refuse(headers, 400);
-    while (value.length > 0 && is_blank(value.data[value.length - 1]))
-        value.length--;
+        return 400;
+    http_text_drop_blanks_at_end(&value);
     *kept = value;
+    return 0;
 }
 
-static void on_authorization(struct headers *headers, struct http_text value)
+static int on_authorization(struct headers *headers, struct http_text value)
 {
-    keep_once(headers, &headers->authorization, value);
+    return keep_once(&headers->request->authorization, value);
 }
 
-static void on_host(struct headers *headers, struct http_text value)
+static int on_host(struct headers *headers, struct http_text value)
 {
-    keep_once(headers, &headers->host, value);
+    return keep_once(&headers->request->host, value);
 }
 
-static void on_origin(struct headers *headers, struct http_text value)
+static int on_origin(struct headers *headers, struct http_text value)
 {
-    keep_once(headers, &headers->origin, value);
+    return keep_once(&headers->request->origin, value);
 }
 
-static void on_fetch_site(struct headers *headers, struct http_text value)
+static int on_fetch_site(struct headers *headers, struct http_text value)
 {
-    keep_once(headers, &headers->fetch_site, value);
+    return keep_once(&headers->request->fetch_site, value);
 }
 
-static void on_content_length(struct headers *headers, struct http_text value)
+static int on_content_length(struct headers *headers, struct http_text value)
 {
-    headers->lengths++;
-    headers->length = 0;
-    bool valid = value.length >= 1 && value.length <= 19; /* fits 64 bits */
-    for (size_t i = 0; valid && i < value.length; i++) {
-        unsigned digit = (unsigned)(value.data[i] - '0');
-        valid = digit <= 9;
-        headers->length = headers->length * 10 + digit;
+    uint64_t length = 0;
+    if (headers->length || value.length < 1 || value.length > 19) /* fits 64 bits */
+        return 400;
+    for (size_t i = 0; i < value.length; i++) {
+        unsigned digit = (unsigned)value.data[i] - '0';
+        if (digit > 9)
+            return 400;
+        length = length * 10 + digit;
     }
-    if (!valid)
-        refuse(headers, 400);
+    headers->length = true;
+    headers->request->body_length = length;
+    return 0;
 }
 
-static void on_transfer_encoding(struct headers *headers, struct http_text value)
+static int on_transfer_encoding(struct headers *headers, struct http_text value)
 {
-    headers->codings++;
-    headers->chunked = text_is(value, "chunked");
+    if (headers->coding || !http_text_is(value, "chunked"))
+        return 400;
+    headers->coding = true;
+    return 0;
 }
 
-static void on_expect(struct headers *headers, struct http_text value)
+static int on_expect(struct headers *headers, struct http_text value)
 {
-    headers->waits = text_is(value, "100-continue");
-    if (!headers->waits)
-        refuse(headers, 417);
+    headers->request->waits = http_text_is(value, "100-continue");
+    return headers->request->waits ? 0 : 417;
 }
 
-static void on_unsupported(struct headers *headers, struct http_text value)
+static int on_unsupported(struct headers *headers, struct http_text value)
 {
-    (void)value;
-    refuse(headers, 400);
+    (void)headers, (void)value;
+    return 400;
 }
 
-static void on_connection(struct headers *headers, struct http_text value)
+static int on_connection(struct headers *headers, struct http_text value)
 {
-    int options = 1;
-    for (size_t i = 0; i < value.length; i++)
-        options += value.data[i] == ',';
-    if (options > 8)
-        refuse(headers, 400);
+    bool more = true;
+    for (int options = 0; more; options++) {
+        struct http_text option = value;
+        if (options == CONNECTION_OPTIONS_MAX)
+            return 400;
+        more = http_text_take_until(&value, ',', &option);
+        http_text_skip_blanks(&option);
+        http_text_drop_blanks_at_end(&option);
+        headers->close = headers->close || http_text_is(option, "close");
+        headers->keep_alive = headers->keep_alive || http_text_is(option, "keep-alive");
+    }
+    return 0;
 }
 
 static const struct {
     const char *name;
-    void (*see)(struct headers *headers, struct http_text value);
+    int (*see)(struct headers *headers, struct http_text value);
 } rules[] = {
     { "Authorization", on_authorization },
     { "Host", on_host },
@@ -125,95 +120,59 @@ static const struct {
     { "Connection", on_connection },
 };
 
-static int on_url(http_parser *parser, const char *at, size_t length)
+static int read_request_line(struct http_request *request, struct http_text line)
 {
-    struct parse *parse = parser->data;
-    parse->request->target = at;
-    parse->request->target_length = length;
-    return 0;
-}
-
-/* The parser has all bytes at once, so that it gives each name and value in one piece. */
-static int on_header_field(http_parser *parser, const char *at, size_t length)
-{
-    struct parse *parse = parser->data;
-    parse->name = (struct http_text){ at, length };
-    return 0;
-}
-
-static int on_header_value(http_parser *parser, const char *at, size_t length)
-{
-    struct parse *parse = parser->data;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (text_is(parse->name, rules[i].name))
-            rules[i].see(&parse->headers, (struct http_text){ at, length });
-    return 0;
-}
-
-static int on_headers_complete(http_parser *parser)
-{
-    struct parse *parse = parser->data;
-    parse->request->method = (int)parser->method;
-    parse->request->http10 = parser->http_minor == 0;
-    parse->request->keep_alive = http_should_keep_alive(parser) != 0;
-    return 0;
-}
-
-static int check_framing(const struct headers *headers, const struct http_request *request)
-{
-    if (headers->lengths > 1 || headers->codings > 1 || (headers->lengths && headers->codings))
-        return 400;
-    if (headers->codings)
-        return headers->chunked ? 501 : 400;
-    if (request->method == HTTP_PUT && !headers->lengths)
-        return 411;
-    return headers->length > HTTP_BODY_MAX ? 413 : 0;
-}
-
-static int check(const struct headers *headers, const struct http_request *request)
-{
-    if (headers->refused)
-        return headers->refused;
-    if (!headers->host.data && !request->http10)
-        return 400;
-    if (request->target_length == 0 || request->target[0] != '/')
-        return 400;
-    return check_framing(headers, request);
-}
-
-/* The parser's own refusals; of a coding that it does not know we say the same as of any. */
-static int parser_status(const http_parser *parser)
-{
-    switch (HTTP_PARSER_ERRNO(parser)) {
-    case HPE_OK:
-        return 0;
-    case HPE_INVALID_METHOD:
+    struct http_request_line parts;
+    size_t method = 0;
+    http_request_line_split(line, &parts);
+    while (method < sizeof methods / sizeof *methods &&
+           (parts.method.length != strlen(methods[method]) ||
+            memcmp(parts.method.data, methods[method], parts.method.length) != 0))
+        method++;
+    if (method == sizeof methods / sizeof *methods)
         return 501;
-    default:
+    request->method = (enum http_method)method;
+    request->target = parts.target.data;
+    request->target_length = parts.target.length;
+    request->http10 = parts.minor == 0;
+    return request->target[0] == '/' && request->method != HTTP_CONNECT ? 0 : 400;
+}
+
+static int read_header(struct headers *headers, struct http_text line)
+{
+    struct http_header header;
+    http_header_split(line, &header);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (http_text_is(header.name, rules[i].name))
+            return rules[i].see(headers, header.value);
+    return 0;
+}
+
+static int framing_check(const struct headers *headers)
+{
+    const struct http_request *request = headers->request;
+    if (!request->host.data && !request->http10)
         return 400;
-    }
+    if (headers->coding)
+        return headers->length ? 400 : 501;
+    if (request->method == HTTP_PUT && !headers->length)
+        return 411;
+    return request->body_length > HTTP_BODY_MAX ? 413 : 0;
 }
 
 int http_request_parse(struct http_request *request, const struct http_head *head)
 {
-    static const http_parser_settings settings = { .on_url = on_url,
-                                                   .on_header_field = on_header_field,
-                                                   .on_header_value = on_header_value,
-                                                   .on_headers_complete = on_headers_complete };
+    struct headers headers = { .request = request };
+    struct http_text line;
+    size_t at = 0;
     *request = (struct http_request){ 0 };
-    struct parse parse = { .request = request };
-    http_parser parser;
-    http_parser_init(&parser, HTTP_REQUEST);
-    parser.data = &parse;
-    http_parser_execute(&parser, &settings, (const char *)head->text.data, head->text.length);
-    int refused = parser_status(&parser);
+    http_head_next(head, &at, &line);
+    int refused = read_request_line(request, line);
+    while (!refused && http_head_next(head, &at, &line))
+        refused = read_header(&headers, line);
     if (!refused)
-        refused = check(&parse.headers, request);
-    request->body_length = parse.headers.length;
-    request->waits = parse.headers.waits && !request->http10 && request->body_length > 0;
-    request->authorization = parse.headers.authorization;
-    request->host = parse.headers.host;
-    request->origin = parse.headers.origin;
-    request->fetch_site = parse.headers.fetch_site;
+        refused = framing_check(&headers);
+    request->waits = request->waits && !request->http10 && request->body_length > 0;
+    request->keep_alive = !headers.close && (headers.keep_alive || !request->http10);
     return refused;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request asks for, read from its whole head (http_head.h) by the system's HTTP parser, and
- * the rules on headers that decide where its body ends or that we do not play along with.
+/* What a request asks for, read from the lines of its whole head (http_head.h), and the rules on
+ * headers that decide where its body ends or that we do not play along with.
  *
  * Refused with an HTTP status:
- *   400  what the parser refuses; a target that is not a path; Host missing (HTTP/1.1) or twice;
- *        Authorization, Origin or Sec-Fetch-Site twice; Content-Length twice, beside
- *        Transfer-Encoding, or not 1 to 19 digits; a transfer coding other than "chunked"; Upgrade; Trailer; Connection with more
- *        than 8 options
+ *   400  a target that is not a path; CONNECT; Host missing (HTTP/1.1) or twice; Authorization,
+ *        Origin or Sec-Fetch-Site twice; Content-Length twice, beside Transfer-Encoding, or not 1
+ *        to 19 digits; Transfer-Encoding twice, or a coding other than "chunked"; Upgrade; Trailer;
+ *        Connection with more than 8 options
  *   411  PUT without Content-Length
  *   413  a body longer than HTTP_BODY_MAX
  *   417  Expect, other than "100-continue"
- *   501  a method that HTTP does not have, a chunked body */
+ *   501  a method that is not in enum http_method, a chunked body */
 #ifndef RENDEZVOUS_HTTP_REQUEST_H
 #define RENDEZVOUS_HTTP_REQUEST_H
 
@@ -22,14 +22,22 @@
 
 enum { HTTP_BODY_MAX = 4 * 1024 * 1024 };
 
-/* A piece of somebody else's text, not terminated. */
-struct http_text {
-    const char *data;
-    size_t length;
+/* Those of RFC 9110, and PATCH (RFC 5789). */
+enum http_method {
+    HTTP_GET,
+    HTTP_HEAD,
+    HTTP_PUT,
+    HTTP_DELETE,
+    HTTP_POST,
+    HTTP_CONNECT,
+    HTTP_OPTIONS,
+    HTTP_TRACE,
+    HTTP_PATCH
 };
+const char *http_method_name(enum http_method method);
 
 struct http_request {
-    int method;         /* enum http_method */
+    enum http_method method;
     const char *target; /* a path and maybe a query, still encoded; borrowed from the head */
     size_t target_length;
     uint64_t body_length;

@@ -4,7 +4,6 @@
 
 #include "rendezvous/key_value.h"
 
-#include <http_parser.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -100,7 +99,7 @@ static const struct http_route *refuse_method(int first, struct http_answer *ans
     for (int i = first; i < ROUTES && same_path(i, first); i++) {
         size_t length = strlen(answer->allow);
         snprintf(answer->allow + length, sizeof answer->allow - length, "%s%s%s",
-                 length > 0 ? ", " : "", http_method_str((enum http_method)routes[i].method),
+                 length > 0 ? ", " : "", http_method_name(routes[i].method),
                  routes[i].method == HTTP_GET ? ", HEAD" : "");
     }
     return NULL;
@@ -109,7 +108,7 @@ static const struct http_route *refuse_method(int first, struct http_answer *ans
 const struct http_route *http_route_find(const struct http_request *request, struct http_path *path,
                                          struct http_answer *answer)
 {
-    int method = request->method == HTTP_HEAD ? HTTP_GET : request->method;
+    enum http_method method = request->method == HTTP_HEAD ? HTTP_GET : request->method;
     int first = http_path_split(path, request->target, request->target_length) ? 0 : ROUTES;
     while (first < ROUTES && !path_is(path, routes[first].path))
         first++;

@@ -17,8 +17,8 @@
 struct http_route {
     const char *path; /* segments that are "*" stand for any */
     const char *name; /* in metrics: as the comment above has them */
-    int method;       /* enum http_method */
-    bool open;        /* to everybody */
+    enum http_method method;
+    bool open; /* to everybody */
     size_t body_max;
     http_handler_fn *handle;
 };

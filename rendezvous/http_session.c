@@ -4,7 +4,6 @@
 
 #include "rendezvous/metrics.h"
 
-#include <http_parser.h>
 #include <stdio.h>
 
 /* One call from outside. */

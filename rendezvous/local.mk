@@ -23,6 +23,8 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/http_route.c rendezvous/http_route.h \
 	rendezvous/http_seconds.c rendezvous/http_seconds.h \
 	rendezvous/http_session.c rendezvous/http_session.h \
+	rendezvous/http_status.c rendezvous/http_status.h \
+	rendezvous/http_text.h \
 	rendezvous/hub.c rendezvous/hub.h \
 	rendezvous/hub_impl.h \
 	rendezvous/hub_meeting.c \
@@ -60,7 +62,7 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/wait_list.h \
 	rendezvous/wait_table.c rendezvous/wait_table.h
 rendezvous_librendezvous_la_CFLAGS = $(AM_CFLAGS) $(UV_CFLAGS) $(SODIUM_CFLAGS) $(CJSON_CFLAGS)
-rendezvous_librendezvous_la_LIBADD = lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS) \
+rendezvous_librendezvous_la_LIBADD = lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) \
 	$(CJSON_LIBS)
 
 # The status page: a file of C made from HTML.

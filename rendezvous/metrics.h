@@ -13,7 +13,7 @@
 #define RENDEZVOUS_METRICS_H
 
 #include "lib/base/wire.h"
-#include "rendezvous/http_route.h"
+#include "rendezvous/http_status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ struct meetings;
 
 enum {
     METRICS_ROUTES_MAX = 24,
-    METRICS_CODES_MAX = 24,
+    METRICS_CODES_MAX = HTTP_STATUSES + 1,
     METRICS_JOIN_BUCKETS = 12,
     METRICS_RANKS_MAX = 4096
 };
@@ -34,7 +34,7 @@ enum metrics_kind { METRICS_STRANGER, METRICS_HTTP, METRICS_WORKER, METRICS_KIND
 
 struct metrics {
     /* [METRICS_ROUTES_MAX - 1]: requests that no route matched or that were malformed;
-     * [][METRICS_CODES_MAX - 1]: statuses that we do not use */
+     * [][HTTP_STATUSES]: statuses that http_status.h does not have */
     uint64_t requests[METRICS_ROUTES_MAX][METRICS_CODES_MAX];
     uint64_t received_bytes, sent_bytes;
     uint64_t accepted;        /* connections, ever */
@@ -64,10 +64,8 @@ void metrics_write_ranks(struct wire_writer *out, const struct meetings *meeting
 /* Is this job one of them, with ranks that count? */
 bool metrics_has_ranks(const struct meeting *meeting, const char *job);
 
-/* For metrics_write() and tests: the upper bound of a bucket, and the status that column `code`
- * counts, 0 for the last. */
+/* For metrics_write() and tests: the upper bound of a bucket. */
 int metrics_bucket_ms(int bucket);
-int metrics_code(int code);
 
 /* Appends the value of a label as it stands between quotes: backslash, quote, newline escaped. */
 void metrics_escape(struct wire_writer *out, const char *value);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prometheus' text; see metrics.h. A family is announced by HELP and TYPE, then come its samples;
  * those of one family stand together, and no two have the same labels. */
+#include "rendezvous/http_route.h"
 #include "rendezvous/meetings.h"
 #include "rendezvous/metrics.h"
 #include "rendezvous/metrics_line.h"
@@ -51,8 +52,9 @@ static void put_requests(struct wire_writer *out, const uint64_t requests[METRIC
             continue;
         metrics_line(out, "hvd_http_requests_total{route=\"");
         metrics_escape(out, route);
-        if (metrics_code(code))
-            metrics_line(out, "\",code=\"%d\"} %" PRIu64 "\n", metrics_code(code), requests[code]);
+        if (http_status_code(code))
+            metrics_line(out, "\",code=\"%d\"} %" PRIu64 "\n", http_status_code(code),
+                         requests[code]);
         else
             metrics_line(out, "\",code=\"other\"} %" PRIu64 "\n", requests[code]);
     }

@@ -45,13 +45,13 @@ src_libhvdrun_la_CPPFLAGS = $(AM_CPPFLAGS) -DAGENT_DIRECTORY='"$(agentdir)"' \
 # so hvdrun becomes hvdrun-ssh only when a host needs it.
 src_hvdrun_SOURCES = src/hvdrun.c src/ssh_way.h src/ssh_way_none.c
 src_hvdrun_LDADD = src/libhvdrun.la src/liboptions.la launcher/liblauncher.la rendezvous/librendezvous.la \
-	lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS) $(YAML_LIBS)
+	lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(CJSON_LIBS) $(YAML_LIBS)
 src_hvdrun_ssh_SOURCES = src/hvdrun.c src/ssh_way.h src/ssh_way.c
 src_hvdrun_ssh_LDADD = $(src_hvdrun_LDADD) $(SSH2_LIBS) $(CRYPTO_LIBS)
 
 src_hvdrendezvousd_SOURCES = src/hvdrendezvousd.c
 src_hvdrendezvousd_LDADD = src/libservice.la src/liboptions.la launcher/liblauncher.la rendezvous/librendezvous.la \
-	lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS)
+	lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(CJSON_LIBS)
 src_libservice_la_SOURCES = \
 	src/daemon_log.c src/daemon_log.h \
 	src/hvdrendezvousd_options.c src/hvdrendezvousd_options.h \

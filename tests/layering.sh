@@ -29,7 +29,7 @@ may rendezvous 'rendezvous/|lib/base/|lib/hvd\.h$'
 may src 'src/|launcher/|rendezvous/|lib/base/|lib/hvd\.h$'
 may examples 'examples/|hvd(_[a-z]+)?\.h$'
 
-guests=$(cd "$srcdir" && grep -lE '^ *# *include +<(uv|libssh2|cjson|yaml|http_parser|hwloc)' -r lib examples)
+guests=$(cd "$srcdir" && grep -lE '^ *# *include +<(uv|libssh2|cjson|yaml|hwloc)' -r lib examples)
 is "a training process loads none of the programs' libraries" '' "$guests"
 named=$(cd "$srcdir" && grep -lE '\b(malloc|calloc|realloc|strdup)\(' launcher/*.c src/*.c | grep -v xalloc.c)
 is "the programs ask for memory through xalloc.h" '' "$named"

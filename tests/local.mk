@@ -23,7 +23,7 @@ tests_support_libsupport_la_SOURCES = \
 
 # What unit tests link unless they say otherwise: of archives, only what is used comes along.
 LDADD = tests/support/libsupport.la $(program_archives) lib/libhvd_internal.la lib/base/libbase.la \
-	$(SODIUM_LIBS) $(UV_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS) \
+	$(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS) \
 	$(SSH2_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS) $(HWLOC_LIBS) $(CHECK_LIBS)
 
 unit_tests = \
@@ -480,7 +480,7 @@ tests_support_strangers_SOURCES = tests/support/strangers.c tests/support/strang
 	tests/support/strangers_wire.c
 tests_support_strangers_CFLAGS = $(AM_CFLAGS)
 tests_support_strangers_LDADD = rendezvous/librendezvous.la lib/libhvd_internal.la lib/base/libbase.la \
-	$(SODIUM_LIBS) $(UV_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS)
+	$(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS)
 tests_support_meet_SOURCES = tests/support/meet.c \
 	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h
 tests_support_meet_CFLAGS = $(AM_CFLAGS)

@@ -63,7 +63,7 @@ TESTS += $(fuzz_programs)
 
 fuzz_main = tests/fuzz/fuzz.c tests/fuzz/fuzz.h tests/fuzz/replay.c
 fuzz_world = tests/fuzz/answers.c tests/fuzz/answers.h tests/fuzz/world.c tests/fuzz/world.h
-fuzz_libs = rendezvous/librendezvous.la lib/base/libbase.la $(SODIUM_LIBS) $(UV_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS)
+fuzz_libs = rendezvous/librendezvous.la lib/base/libbase.la $(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS)
 fuzz_library_libs = lib/libhvd_internal.la lib/base/libbase.la $(SODIUM_LIBS)
 fuzz_launcher_libs = launcher/liblauncher.la lib/base/libbase.la $(SODIUM_LIBS) $(UV_LIBS) $(CRYPTO_LIBS) $(HWLOC_LIBS)
 fuzz_program_libs = src/libhvdrun.la src/libservice.la src/liboptions.la launcher/liblauncher.la $(fuzz_libs) $(YAML_LIBS)
@@ -143,7 +143,7 @@ FUZZ_SECONDS = 60
 FUZZ_TARGETS = $(fuzz_targets) $(fuzz_images)
 fuzz_build = $(MAKE) -s -f $(srcdir)/tests/fuzz/fuzz.mk CLANG='$(CLANG)' srcdir='$(abs_top_srcdir)' TARGETS='$(FUZZ_TARGETS)' \
 	FLAGS='-std=gnu11 -Wno-pass-failed $(DEFS) -I. -I$(abs_top_srcdir) $(AM_CPPFLAGS) $(CJSON_CFLAGS)' \
-	LIBS='$(UV_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS) $(YAML_LIBS) $(SSH2_LIBS) $(CRYPTO_LIBS) $(HWLOC_LIBS) $(ZLIB_LIBS) $(SODIUM_LIBS)' \
+	LIBS='$(UV_LIBS) $(CJSON_LIBS) $(YAML_LIBS) $(SSH2_LIBS) $(CRYPTO_LIBS) $(HWLOC_LIBS) $(ZLIB_LIBS) $(SODIUM_LIBS)' \
 	SOURCES='$(fuzzed_sources)'
 fuzz_run = CLANG='$(CLANG)' srcdir='$(abs_top_srcdir)' FUZZ_SECONDS='$(FUZZ_SECONDS)' $(SHELL) $(srcdir)/tests/fuzz/fuzz.sh
 

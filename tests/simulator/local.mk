@@ -39,7 +39,7 @@ tests_simulator_simulate_SOURCES = \
 # Of the archives only what the simulator has not got itself comes along.
 tests_simulator_simulate_LDADD = src/libhvdrun.la launcher/liblauncher.la rendezvous/librendezvous.la \
 	lib/libhvd_internal.la lib/base/libbase.la \
-	$(SODIUM_LIBS) $(UV_LIBS) $(HTTP_PARSER_LIBS) $(CJSON_LIBS) $(HWLOC_LIBS)
+	$(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS) $(HWLOC_LIBS)
 simulated_memory = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free,--wrap=strdup,--wrap=strndup
 simulated_calls = -Wl,--wrap=close,--wrap=fcntl,--wrap=open,--wrap=fstat,--wrap=pipe2,--wrap=chdir,--wrap=umask,--wrap=kill \
 	-Wl,--wrap=getpid,--wrap=waitpid,--wrap=interfaces_read,--wrap=process_state

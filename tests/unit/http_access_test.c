@@ -4,7 +4,6 @@
 #include "rendezvous/http_access.h"
 #include "tests/support/unit.h"
 
-#include <http_parser.h>
 #include <stdio.h>
 #include <string.h>
 

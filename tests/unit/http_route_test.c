@@ -3,7 +3,6 @@
 #include "rendezvous/http_route.h"
 #include "tests/support/unit.h"
 
-#include <http_parser.h>
 #include <string.h>
 
 static const struct http_route *find(int method, const char *target, struct http_path *path,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is counted, and that Prometheus can read it. */
+#include "rendezvous/http_route.h"
 #include "rendezvous/meetings.h"
 #include "rendezvous/metrics.h"
 #include "tests/support/prometheus.h"
@@ -133,7 +134,7 @@ START_TEST(every_route_and_code_at_once_can_be_read)
     ck_assert_int_lt(http_route_count(), METRICS_ROUTES_MAX);
     for (int route = -1; route < http_route_count(); route++)
         for (int code = 0; code < METRICS_CODES_MAX; code++)
-            metrics_request(&metrics, route, metrics_code(code));
+            metrics_request(&metrics, route, http_status_code(code));
     scrape();
     teardown();
 }
