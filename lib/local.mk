@@ -99,21 +99,22 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/inspect.c \
 	lib/engine/move.c \
 	lib/engine/doing.c \
-	lib/engine/reach.c \
+	lib/engine/reach.c lib/engine/reach_impl.h \
 	lib/engine/numerics.c lib/engine/numerics.h \
+	lib/engine/progress_impl.h \
 	lib/engine/processors.c lib/engine/processors.h \
 	lib/engine/ready.c \
-	lib/engine/run.c \
+	lib/engine/run.c lib/engine/run_impl.h \
 	lib/engine/run_links.c \
 	lib/engine/run_prepare.c \
 	lib/engine/run_queue.c \
-	lib/engine/set.c \
+	lib/engine/set.c lib/engine/set_impl.h \
 	lib/engine/set_data.c \
 	lib/engine/set_links.c \
 	lib/engine/set_tree.c \
 	lib/engine/sets.c \
 	lib/engine/settle.c \
-	lib/engine/stage.c lib/engine/stage.h \
+	lib/engine/stage.c lib/engine/stage_impl.h \
 	lib/engine/stage_copy.c \
 	lib/engine/stage_piece.c \
 	lib/engine/stage_reduce.c \

@@ -23,7 +23,7 @@
 enum { DEVICE_CHUNK = 1 << 20 };
 
 /* Pieces that a device has before anything is submitted for it: what is under way in one process set
- * (lib/engine/stage.h) and a blocking copy do not wait for each other then. */
+ * (lib/engine/stage_impl.h) and a blocking copy do not wait for each other then. */
 enum { DEVICE_BUFFERS_LEAST = 8 };
 
 struct device;

@@ -157,8 +157,9 @@ static void put_unoffered(struct page *page, const struct process_set *set)
     for (int i = 0; ready_waiting(set, i, &waiting); i++)
         if (has_line(page))
             list_text_add(&page->text, "%s %s since %.1f s\n",
-                          i < set->unmade.count ? "waiting for the device to make the input of"
-                                                : "about to submit",
+                          i < set->ready.unmade.count
+                              ? "waiting for the device to make the input of"
+                              : "about to submit",
                           request_label(label, waiting.kind, waiting.name),
                           seconds(waiting.since_ns, page->now_ns));
 }
@@ -198,12 +199,12 @@ static void put_set(struct page *page, const struct process_set *set)
             put_waiting(page, set, &waiting);
     put_told(page, set);
     put_unoffered(page, set);
-    for (uint32_t n = set->window.first; n != set->window.end; n++)
-        if (set->running[n % WINDOW_SIZE])
-            put_run(page, set->running[n % WINDOW_SIZE]);
-    put_line(page, set->queue);
-    put_line(page, set->returning.first);
-    put_line(page, set->reducing.first);
+    for (uint32_t n = set->runs.window.first; n != set->runs.window.end; n++)
+        if (set->runs.running[n % WINDOW_SIZE])
+            put_run(page, set->runs.running[n % WINDOW_SIZE]);
+    put_line(page, set->runs.queue);
+    put_line(page, set->stages.returning.first);
+    put_line(page, set->stages.reducing.first);
 }
 
 static void put_last(struct page *page, const struct engine *engine)
@@ -215,7 +216,7 @@ static void put_last(struct page *page, const struct engine *engine)
     else
         list_text_add(&page->text, "last finished %s %.1f s ago\n",
                       request_label(label, last->description.kind, last->name),
-                      seconds(engine->last_done_ns, page->now_ns));
+                      seconds(engine->flight.last_done_ns, page->now_ns));
 }
 
 /* Under the lock. */
@@ -226,10 +227,10 @@ static void write_page(struct engine *engine, char *text, size_t size)
     list_text_init(&page.text, text, size);
     if (failure_check(engine->failure, &err) < 0)
         list_text_add(&page.text, "the world is broken: %s\n", err.text);
-    for (int id = 0; id < engine->sets_count; id++)
-        if (engine->sets[id] && engine->sets[id]->state == SET_READY &&
-            engine->sets[id]->ended.code == HVD_OK)
-            put_set(&page, engine->sets[id]);
+    for (int id = 0; id < engine->sets.count; id++)
+        if (engine->sets.at[id] && engine->sets.at[id]->state == SET_READY &&
+            engine->sets.at[id]->ended.code == HVD_OK)
+            put_set(&page, engine->sets.at[id]);
     if (page.left_out > 0)
         list_text_add(&page.text, "and %d more\n", page.left_out);
     if (page.lines == 0)
@@ -243,7 +244,7 @@ void engine_report(void *arg, struct join_report *report, size_t size)
     engine_lock(engine);
     if (inspect_ask(engine))
         drive_for_person(engine, inspect_has_told, engine, monotonic_ns() + ANSWERS_NS);
-    engine->asking = false;
+    engine->inspect.asking = false;
     write_page(engine, report->text, size);
     counters_read(&engine->counters, monotonic_tick_ns(), &report->stats);
     engine_list_submitted(engine, &report->waits);
@@ -258,7 +259,7 @@ void engine_say_doing(const struct process_set *set, char *text, size_t size)
     list_text_init(&page.text, text, size);
     if (unoffered > 0)
         list_text_add(&page.text, "its device still makes the input of %d tensor%s, ",
-                      set->unmade.count, set->unmade.count == 1 ? "" : "s");
+                      set->ready.unmade.count, set->ready.unmade.count == 1 ? "" : "s");
     if (others > 0)
         list_text_add(&page.text, "in %d other collectives, ", others);
     else if (unoffered == 0)

@@ -68,16 +68,16 @@ static void watch_tree(struct pollset *pollset, const struct tree_link *tree)
 
 static void watch_set(struct pollset *pollset, const struct process_set *set)
 {
-    watch_tree(pollset, &set->up);
-    for (int i = 0; i < set->tree.nchildren; i++)
-        watch_tree(pollset, &set->down[i]);
-    for (int i = 0; i < set->npeers; i++) {
-        const struct channel *channel = set->channels[set->peers[i]];
-        short events = channel->link ? channel_events(channel, &set->window) : 0;
+    watch_tree(pollset, &set->tree.up);
+    for (int i = 0; i < set->tree.position.nchildren; i++)
+        watch_tree(pollset, &set->tree.down[i]);
+    for (int i = 0; i < set->links.npeers; i++) {
+        const struct channel *channel = set->links.channels[set->links.peers[i]];
+        short events = channel->link ? channel_events(channel, &set->runs.window) : 0;
         if (events)
             watch_link(pollset, channel->link, events);
         else if (channel->link)
-            set->engine->unwatched = true;
+            set->engine->progress.sleep.unwatched = true;
     }
 }
 
@@ -86,13 +86,13 @@ static int watch_all(struct engine *engine, struct pollset *pollset, uint64_t *u
     uint64_t until_ms = UINT64_MAX;
     pollset->count = 0;
     pollset->is_awake = false;
-    engine->unwatched = false;
-    watch(pollset, engine->wake_fd, POLLIN);
+    engine->progress.sleep.unwatched = false;
+    watch(pollset, engine->progress.sleep.wake_fd, POLLIN);
     pollset->count += linker_pollfds(engine->linker, pollset->fds + (pollset->capacity ? 1 : 0),
                                      pollset->capacity ? pollset->capacity - 1 : 0, &until_ms);
-    for (int id = 0; id < engine->sets_count; id++)
-        if (engine->sets[id] && engine->sets[id]->state == SET_READY)
-            watch_set(pollset, engine->sets[id]);
+    for (int id = 0; id < engine->sets.count; id++)
+        if (engine->sets.at[id] && engine->sets.at[id]->state == SET_READY)
+            watch_set(pollset, engine->sets.at[id]);
     if (until_ms != UINT64_MAX)
         *until_ns = earlier(*until_ns, until_ms * 1000000);
     if (pollset->is_awake)
@@ -104,7 +104,8 @@ static int watch_all(struct engine *engine, struct pollset *pollset, uint64_t *u
  * looked at after a moment. */
 static int fill_fds(struct engine *engine, int whose, uint64_t *until_ns)
 {
-    struct pollset pollset = { .fds = engine->fds[whose], .capacity = engine->fds_capacity[whose] };
+    struct pollset pollset = { .fds = engine->progress.sleep.fds[whose],
+                               .capacity = engine->progress.sleep.fds_capacity[whose] };
     int count = watch_all(engine, &pollset, until_ns);
     if (count <= pollset.capacity)
         return count;
@@ -113,8 +114,8 @@ static int fill_fds(struct engine *engine, int whose, uint64_t *until_ns)
         *until_ns = earlier(*until_ns, monotonic_ns() + REST_NS);
         return pollset.capacity;
     }
-    engine->fds[whose] = pollset.fds = fds;
-    engine->fds_capacity[whose] = pollset.capacity = 2 * count;
+    engine->progress.sleep.fds[whose] = pollset.fds = fds;
+    engine->progress.sleep.fds_capacity[whose] = pollset.capacity = 2 * count;
     return watch_all(engine, &pollset, until_ns);
 }
 
@@ -135,21 +136,23 @@ static void pause_driver(struct engine *engine, enum driver self, uint64_t until
     timeline_flush(engine->timeline);
     until_ns = earlier(until_ns, engine_deadline(engine));
     int count = fill_fds(engine, whose, &until_ns);
-    engine->sleeping_until_ns = until_ns;
-    engine->finished = false;
-    engine->thread_polls |= self == THE_THREAD;
+    engine->progress.sleep.until_ns = until_ns;
+    engine->progress.finished = false;
+    engine->progress.thread.polls |= self == THE_THREAD;
     engine_unlock(engine);
-    int ready = sleep_in_poll(engine->fds[whose], count, until_ns);
+    int ready = sleep_in_poll(engine->progress.sleep.fds[whose], count, until_ns);
     engine_lock(engine);
-    engine->thread_polls &= self != THE_THREAD;
-    if (engine->driver != self)
+    engine->progress.thread.polls &= self != THE_THREAD;
+    if (engine->progress.driver != self)
         return; /* taken over: none of our business */
-    engine->sleeping_until_ns = 0;
-    engine->thorough = true;
-    if (ready > 0 && engine->fds[whose][0].revents & POLLNVAL)
-        engine->wake_fd = -1; /* the host program has closed it; news is seen at the next look */
-    else if (ready > 0 && engine->fds[whose][0].revents & POLLIN && !engine->stopping)
-        eventfd_read(engine->wake_fd, &value);
+    engine->progress.sleep.until_ns = 0;
+    engine->progress.thorough = true;
+    if (ready > 0 && engine->progress.sleep.fds[whose][0].revents & POLLNVAL)
+        engine->progress.sleep.wake_fd =
+            -1; /* the host program has closed it; news is seen at the next look */
+    else if (ready > 0 && engine->progress.sleep.fds[whose][0].revents & POLLIN &&
+             !engine->progress.stopping)
+        eventfd_read(engine->progress.sleep.wake_fd, &value);
 }
 
 /* A link that has been used while somebody sleeps on it must be told again that it is slept on. False
@@ -157,28 +160,29 @@ static void pause_driver(struct engine *engine, enum driver self, uint64_t until
 static bool sleep_on(struct engine *engine)
 {
     struct pollset counted = { .fds = NULL };
-    bool unwatched = engine->unwatched;
+    bool unwatched = engine->progress.sleep.unwatched;
     uint64_t until_ns = UINT64_MAX;
     watch_all(engine, &counted, &until_ns);
-    engine->unwatched = unwatched;
+    engine->progress.sleep.unwatched = unwatched;
     return !counted.is_awake;
 }
 
 void drive_wake(struct engine *engine)
 {
-    if (engine->sleeping_until_ns != 0 &&
-        (engine->stopping || engine->broken || engine->finished || engine->unwatched ||
-         engine_is_unsettled(engine) || engine_has_output(engine) ||
-         engine_deadline(engine) < engine->sleeping_until_ns || !sleep_on(engine)))
-        eventfd_write(engine->wake_fd, 1);
+    if (engine->progress.sleep.until_ns != 0 &&
+        (engine->progress.stopping || engine->breakage.broken || engine->progress.finished ||
+         engine->progress.sleep.unwatched || engine_is_unsettled(engine) ||
+         engine_has_output(engine) || engine_deadline(engine) < engine->progress.sleep.until_ns ||
+         !sleep_on(engine)))
+        eventfd_write(engine->progress.sleep.wake_fd, 1);
 }
 
 /* A look at the links now and then, while something is waited for: also when other links move. */
 static void check_links(struct engine *engine, uint64_t now)
 {
-    if (engine->flight.in_flight == 0 || now - engine->checked_ns < CHECK_NS)
+    if (engine->flight.in_flight == 0 || now - engine->progress.checked_ns < CHECK_NS)
         return;
-    engine->checked_ns = now;
+    engine->progress.checked_ns = now;
     engine_check_links(engine);
 }
 
@@ -187,7 +191,7 @@ static uint64_t next_check(struct engine *engine, uint64_t now)
 {
     engine_tick(engine);
     check_links(engine, now);
-    return engine->flight.in_flight == 0 ? UINT64_MAX : engine->checked_ns + CHECK_NS;
+    return engine->flight.in_flight == 0 ? UINT64_MAX : engine->progress.checked_ns + CHECK_NS;
 }
 
 /* ---- callers ---- */
@@ -201,7 +205,7 @@ struct spin {
 
 static bool is_entering(const struct engine *engine)
 {
-    return atomic_load_explicit(&engine->entering, memory_order_relaxed) > 0;
+    return atomic_load_explicit(&engine->progress.entering, memory_order_relaxed) > 0;
 }
 
 /* The one who is waited for may need this very processor, or another thread the lock. */
@@ -210,27 +214,27 @@ static void give_way(struct engine *engine)
     engine_unlock(engine);
     for (int i = 0; i < 1 || (i < YIELDS_MAX && is_entering(engine)); i++)
         sched_yield();
-    pthread_mutex_lock(&engine->lock);
+    pthread_mutex_lock(&engine->progress.lock);
 }
 
 static bool is_wanted(const struct engine *engine)
 {
-    return engine->waiters > 0 || is_entering(engine);
+    return engine->progress.waiters > 0 || is_entering(engine);
 }
 
 /* A look is often over sooner than one has fallen asleep. */
 void drive_enter(struct engine *engine)
 {
     int rc = EBUSY;
-    atomic_fetch_add(&engine->entering, 1);
+    atomic_fetch_add(&engine->progress.entering, 1);
     for (int i = 0; rc != 0 && i < TRIES; i++) {
         for (int k = 0; k < PAUSES; k++)
             cpu_pause();
-        rc = pthread_mutex_trylock(&engine->lock);
+        rc = pthread_mutex_trylock(&engine->progress.lock);
     }
     if (rc != 0)
-        pthread_mutex_lock(&engine->lock);
-    atomic_fetch_sub(&engine->entering, 1);
+        pthread_mutex_lock(&engine->progress.lock);
+    atomic_fetch_sub(&engine->progress.entering, 1);
 }
 
 /* Now and then between two looks. Sleeps when there have been many. Returns the time. */
@@ -243,7 +247,7 @@ static uint64_t think(struct engine *engine, struct spin *spin, drive_done_fn *d
     check_links(engine, now);
     if (done(arg) || now >= deadline_ns)
         return now;
-    if (now - spin->since_ns >= engine->spin_ns) {
+    if (now - spin->since_ns >= engine->progress.spin_ns) {
         uint64_t until_ns = earlier(deadline_ns, next_check(engine, now));
         if (!done(arg))
             pause_driver(engine, A_CALLER, until_ns);
@@ -258,54 +262,54 @@ static void drive(struct engine *engine, drive_done_fn *done, const void *arg, u
 {
     struct spin spin = { 0 };
     uint64_t now = 0;
-    engine->driver = A_CALLER;
-    engine->sleeping_until_ns = 0;
-    if (engine->thread_polls)
-        engine->thread_wanted = false; /* we may read what was to wake it */
+    engine->progress.driver = A_CALLER;
+    engine->progress.sleep.until_ns = 0;
+    if (engine->progress.thread.polls)
+        engine->progress.thread.wanted = false; /* we may read what was to wake it */
     while (!done(arg) && now < deadline_ns) {
         if (engine_move(engine)) {
             spin = (struct spin){ 0 };
             now = deadline_ns == UINT64_MAX ? 0 : monotonic_ns();
             if (is_wanted(engine) && !done(arg))
                 give_way(engine);
-        } else if (++spin.looks % LOOKS_PER_THOUGHT == 0 || engine->spin_ns == 0) {
+        } else if (++spin.looks % LOOKS_PER_THOUGHT == 0 || engine->progress.spin_ns == 0) {
             now = think(engine, &spin, done, arg, deadline_ns);
-        } else if (engine->crowded || is_wanted(engine)) {
+        } else if (engine->progress.crowded || is_wanted(engine)) {
             give_way(engine);
         } else if (spin.looks > EAGER_LOOKS) {
             cpu_pause();
         }
     }
-    engine->driver = NOBODY;
-    engine->driven_ns = monotonic_tick_ns();
+    engine->progress.driver = NOBODY;
+    engine->progress.driven_ns = monotonic_tick_ns();
 }
 
 static void wait_for_driver(struct engine *engine, uint64_t deadline_ns)
 {
     struct timespec until = { (time_t)(deadline_ns / 1000000000),
                               (long)(deadline_ns % 1000000000) };
-    engine->waiters++;
+    engine->progress.waiters++;
     if (deadline_ns == UINT64_MAX)
-        pthread_cond_wait(&engine->changed, &engine->lock);
+        pthread_cond_wait(&engine->progress.changed, &engine->progress.lock);
     else
-        pthread_cond_timedwait(&engine->changed, &engine->lock, &until);
-    engine->waiters--;
+        pthread_cond_timedwait(&engine->progress.changed, &engine->progress.lock, &until);
+    engine->progress.waiters--;
 }
 
 /* A caller goes: another one drives, or the thread, if there is anything left to do. If not, the
  * thread still has to look at what has changed since it fell asleep: links, deadlines. */
 static void leave_wheel(struct engine *engine)
 {
-    if (engine->driver != NOBODY)
+    if (engine->progress.driver != NOBODY)
         return;
-    if (engine->waiters > 0)
-        pthread_cond_broadcast(&engine->changed);
+    if (engine->progress.waiters > 0)
+        pthread_cond_broadcast(&engine->progress.changed);
     else if (engine_is_busy(engine))
         drive_hand_over(engine);
-    else if (engine->thread_parked)
-        pthread_cond_signal(&engine->rest);
-    else if (engine->thread_polls)
-        eventfd_write(engine->wake_fd, 1);
+    else if (engine->progress.thread.parked)
+        pthread_cond_signal(&engine->progress.rest);
+    else if (engine->progress.thread.polls)
+        eventfd_write(engine->progress.sleep.wake_fd, 1);
 }
 
 static bool is_past(uint64_t deadline_ns)
@@ -319,13 +323,13 @@ static uint64_t wait_until(struct engine *engine, drive_done_fn *done, const voi
 {
     bool drove = false;
     while (!done(arg) && !is_past(deadline_ns)) {
-        drove = engine->driver != A_CALLER;
+        drove = engine->progress.driver != A_CALLER;
         if (drove)
             drive(engine, done, arg, deadline_ns);
         else
             wait_for_driver(engine, deadline_ns);
     }
-    return drove ? engine->driven_ns : monotonic_tick_ns();
+    return drove ? engine->progress.driven_ns : monotonic_tick_ns();
 }
 
 bool drive_until(struct engine *engine, drive_done_fn *done, const void *arg, uint64_t deadline_ns)
@@ -349,38 +353,42 @@ void drive_for_person(struct engine *engine, drive_done_fn *done, const void *ar
 
 void drive_hand_over(struct engine *engine)
 {
-    if (engine->driver != NOBODY || !engine->has_thread || engine->thread_wanted)
+    if (engine->progress.driver != NOBODY || !engine->progress.thread.exists ||
+        engine->progress.thread.wanted)
         return;
-    engine->thread_wanted = true;
-    if (engine->thread_polls)
-        eventfd_write(engine->wake_fd, 1); /* it has not noticed yet that it does not drive */
+    engine->progress.thread.wanted = true;
+    if (engine->progress.thread.polls)
+        eventfd_write(engine->progress.sleep.wake_fd,
+                      1); /* it has not noticed yet that it does not drive */
     else
-        pthread_cond_signal(&engine->rest);
+        pthread_cond_signal(&engine->progress.rest);
 }
 
 static void rest_until(struct engine *engine, uint64_t until_ns)
 {
     struct timespec until = { (time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000) };
-    pthread_cond_timedwait(&engine->rest, &engine->lock, &until);
+    pthread_cond_timedwait(&engine->progress.rest, &engine->progress.lock, &until);
 }
 
 static void park(struct engine *engine)
 {
-    engine->thread_parked = true;
-    engine->thread_wanted = false; /* whoever wants it has to say so again */
-    pthread_cond_wait(&engine->rest, &engine->lock);
-    engine->thread_parked = false;
+    engine->progress.thread.parked = true;
+    engine->progress.thread.wanted = false; /* whoever wants it has to say so again */
+    pthread_cond_wait(&engine->progress.rest, &engine->progress.lock);
+    engine->progress.thread.parked = false;
 }
 
 /* True when the thread may drive now; otherwise it has rested. */
 static bool rested(struct engine *engine)
 {
     uint64_t now = monotonic_ns();
-    if (engine->broken || (engine->driver == A_CALLER && engine->sleeping_until_ns != 0)) {
+    if (engine->breakage.broken ||
+        (engine->progress.driver == A_CALLER && engine->progress.sleep.until_ns != 0)) {
         park(engine);
         return false;
     }
-    if (engine->driver == NOBODY && (engine->thread_wanted || now - engine->driven_ns >= REST_NS))
+    if (engine->progress.driver == NOBODY &&
+        (engine->progress.thread.wanted || now - engine->progress.driven_ns >= REST_NS))
         return true;
     rest_until(engine, now + REST_NS);
     return false;
@@ -391,22 +399,23 @@ static bool rested(struct engine *engine)
 static void step_aside(struct engine *engine)
 {
     uint64_t before, rest_ns = BURST_NS / 2;
-    engine->driver = NOBODY;
-    engine->thread_wanted = true; /* so nobody has to wake us */
+    engine->progress.driver = NOBODY;
+    engine->progress.thread.wanted = true; /* so nobody has to wake us */
     do {
         rest_ns = rest_ns < LONG_BURST_NS ? 2 * rest_ns : rest_ns;
-        before = engine->submissions;
+        before = engine->progress.submissions;
         rest_until(engine, monotonic_ns() + rest_ns);
-    } while ((engine->submissions - before) * BURST_NS > rest_ns && engine->driver == NOBODY &&
-             !engine->stopping);
+    } while ((engine->progress.submissions - before) * BURST_NS > rest_ns &&
+             engine->progress.driver == NOBODY && !engine->progress.stopping);
 }
 
 static void drive_for_nobody(struct engine *engine)
 {
-    engine->driver = THE_THREAD;
-    engine->thread_wanted = false;
-    engine->thorough = true;
-    while (engine->driver == THE_THREAD && !engine->stopping && !engine->broken) {
+    engine->progress.driver = THE_THREAD;
+    engine->progress.thread.wanted = false;
+    engine->progress.thorough = true;
+    while (engine->progress.driver == THE_THREAD && !engine->progress.stopping &&
+           !engine->breakage.broken) {
         bool moved = engine_move(engine);
         if (is_entering(engine)) {
             step_aside(engine);
@@ -415,18 +424,18 @@ static void drive_for_nobody(struct engine *engine)
         if (moved)
             continue;
         uint64_t until_ns = next_check(engine, monotonic_ns());
-        if (!engine->broken)
+        if (!engine->breakage.broken)
             pause_driver(engine, THE_THREAD, until_ns);
     }
-    if (engine->driver == THE_THREAD)
-        engine->driver = NOBODY;
+    if (engine->progress.driver == THE_THREAD)
+        engine->progress.driver = NOBODY;
 }
 
 void *drive_thread(void *arg)
 {
     struct engine *engine = arg;
     engine_lock(engine);
-    while (!engine->stopping)
+    while (!engine->progress.stopping)
         if (rested(engine))
             drive_for_nobody(engine);
     engine_unlock(engine);

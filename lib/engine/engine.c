@@ -24,8 +24,8 @@ enum { SPIN_NS = 50000, RANKS_PER_PROCESSOR_MAX = 4, FAREWELL_MS = 1000 };
 static void choose_spin(struct engine *engine, int local_size)
 {
     int processors = processors_count();
-    engine->crowded = local_size > processors;
-    engine->spin_ns = local_size > RANKS_PER_PROCESSOR_MAX * processors ? 0 : SPIN_NS;
+    engine->progress.crowded = local_size > processors;
+    engine->progress.spin_ns = local_size > RANKS_PER_PROCESSOR_MAX * processors ? 0 : SPIN_NS;
 }
 
 static void init_locks(struct engine *engine)
@@ -33,21 +33,11 @@ static void init_locks(struct engine *engine)
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_mutex_init(&engine->lock, NULL);
-    pthread_mutex_init(&engine->adding, NULL);
-    pthread_cond_init(&engine->changed, &attributes);
-    pthread_cond_init(&engine->rest, &attributes);
+    pthread_mutex_init(&engine->progress.lock, NULL);
+    pthread_mutex_init(&engine->sets.adding, NULL);
+    pthread_cond_init(&engine->progress.changed, &attributes);
+    pthread_cond_init(&engine->progress.rest, &attributes);
     pthread_condattr_destroy(&attributes);
-}
-
-static void name_peers(struct engine *engine, const struct engine_options *options)
-{
-    const struct join_welcome *welcome = options->welcome;
-    engine->self.rank = engine->rank;
-    snprintf(engine->self.host, sizeof engine->self.host, "%s", options->host);
-    engine->self.addresses = *options->addresses;
-    engine->nneighbours = welcome->nneighbours;
-    memcpy(engine->neighbours, welcome->neighbours, sizeof engine->neighbours);
 }
 
 /* Set 0 is the world. */
@@ -105,14 +95,13 @@ struct engine *engine_create(const struct engine_options *options, struct err *e
     engine->failure = options->failure;
     engine->linker = options->linker;
     choose_spin(engine, options->welcome->place.local_size);
-    engine->wake_fd = descriptor_event();
-    name_peers(engine, options);
-    int rc = engine->wake_fd < 0 ? fail_errno(err, HVD_ERR_SYSTEM, errno, "eventfd")
-                                 : open_timeline(engine, err);
+    engine->progress.sleep.wake_fd = descriptor_event();
+    int rc = engine->progress.sleep.wake_fd < 0 ? fail_errno(err, HVD_ERR_SYSTEM, errno, "eventfd")
+                                                : open_timeline(engine, err);
     if (rc == HVD_OK)
         rc = make_crew(engine, options->welcome->place.local_size, err);
     if (rc == HVD_OK)
-        rc = reach_init(engine, err);
+        rc = reach_init(engine, options, err);
     if (rc == HVD_OK)
         rc = make_world(engine, err);
     if (rc == HVD_OK)
@@ -125,13 +114,13 @@ struct engine *engine_create(const struct engine_options *options, struct err *e
 
 int engine_wake_fd(const struct engine *engine)
 {
-    return engine->wake_fd;
+    return engine->progress.sleep.wake_fd;
 }
 
 static bool is_linked(const void *arg)
 {
     const struct engine *engine = arg;
-    return engine->broken || engine->sets[0]->state == SET_READY;
+    return engine->breakage.broken || engine->sets.at[0]->state == SET_READY;
 }
 
 int engine_start(struct engine *engine, struct err *err)
@@ -140,9 +129,10 @@ int engine_start(struct engine *engine, struct err *err)
     drive_until(engine, is_linked, engine, UINT64_MAX);
     counters_start(&engine->counters, monotonic_tick_ns());
     int rc = failure_check(engine->failure, err);
-    int error =
-        rc < 0 ? 0 : quiet_thread_start(&engine->thread, "hvd-engine", drive_thread, engine);
-    engine->has_thread = rc == HVD_OK && error == 0;
+    int error = rc < 0 ? 0
+                       : quiet_thread_start(&engine->progress.thread.id, "hvd-engine", drive_thread,
+                                            engine);
+    engine->progress.thread.exists = rc == HVD_OK && error == 0;
     engine_unlock(engine);
     return error ? fail_errno(err, HVD_ERR_SYSTEM, error, "start the engine's thread") : rc;
 }
@@ -152,14 +142,14 @@ void engine_stop(struct engine *engine)
     struct err reason;
     fail(&reason, HVD_ERR_SHUT_DOWN, "hvd_shutdown has been called");
     engine_lock(engine);
-    engine->stopping = true;
-    for (int id = 0; id < engine->sets_count; id++)
-        if (engine->sets[id] && engine->sets[id]->rank >= 0)
-            set_fail_all(engine->sets[id], &reason);
-    pthread_cond_broadcast(&engine->changed);
-    pthread_cond_signal(&engine->rest);
-    if (descriptor_is_event(engine->wake_fd))
-        eventfd_write(engine->wake_fd, 1);
+    engine->progress.stopping = true;
+    for (int id = 0; id < engine->sets.count; id++)
+        if (engine->sets.at[id] && engine->sets.at[id]->rank >= 0)
+            set_fail_all(engine->sets.at[id], &reason);
+    pthread_cond_broadcast(&engine->progress.changed);
+    pthread_cond_signal(&engine->progress.rest);
+    if (descriptor_is_event(engine->progress.sleep.wake_fd))
+        eventfd_write(engine->progress.sleep.wake_fd, 1);
     engine_unlock(engine);
 }
 
@@ -188,11 +178,11 @@ static void say_farewell(struct engine *engine)
         farewell = TREE_LEFT;
         who = engine->rank;
         fail(&reason, HVD_ERR_PEER_LEFT, "rank %d on %s left (hvd_shutdown or exit)", engine->rank,
-             engine->self.host);
+             engine->reach.self.host);
     }
-    for (int id = 0; id < engine->sets_count; id++)
-        if (engine->sets[id] && engine->sets[id]->rank >= 0)
-            set_tell(engine->sets[id], farewell, who, &reason);
+    for (int id = 0; id < engine->sets.count; id++)
+        if (engine->sets.at[id] && engine->sets.at[id]->rank >= 0)
+            set_tell(engine->sets.at[id], farewell, who, &reason);
     flush(engine);
 }
 
@@ -200,36 +190,36 @@ void engine_destroy(struct engine *engine)
 {
     if (!engine)
         return;
-    if (engine->has_thread)
-        pthread_join(engine->thread, NULL);
-    if (engine->has_thread && !engine->broken)
+    if (engine->progress.thread.exists)
+        pthread_join(engine->progress.thread.id, NULL);
+    if (engine->progress.thread.exists && !engine->breakage.broken)
         say_farewell(engine);
     drain(engine);
-    for (int id = 0; id < engine->sets_count; id++)
-        set_destroy(engine->sets[id]);
+    for (int id = 0; id < engine->sets.count; id++)
+        set_destroy(engine->sets.at[id]);
     linker_destroy(engine->linker);
     timeline_close(engine->timeline);
     crew_destroy(engine->crew);
     tune_fini(engine);
     flight_fini(&engine->flight);
-    free(engine->group);
-    descriptor_close(engine->wake_fd);
-    free(engine->sets);
-    free(engine->free_ids);
+    free(engine->group.descriptions);
+    descriptor_close(engine->progress.sleep.wake_fd);
+    free(engine->sets.at);
+    free(engine->sets.free_ids);
     reach_fini(engine);
-    free(engine->fds[0]);
-    free(engine->fds[1]);
-    pthread_cond_destroy(&engine->changed);
-    pthread_cond_destroy(&engine->rest);
-    pthread_mutex_destroy(&engine->adding);
-    pthread_mutex_destroy(&engine->lock);
+    free(engine->progress.sleep.fds[0]);
+    free(engine->progress.sleep.fds[1]);
+    pthread_cond_destroy(&engine->progress.changed);
+    pthread_cond_destroy(&engine->progress.rest);
+    pthread_mutex_destroy(&engine->sets.adding);
+    pthread_mutex_destroy(&engine->progress.lock);
     free(engine);
 }
 
 void engine_abandon(struct engine *engine)
 {
-    if (engine->has_thread)
-        pthread_detach(engine->thread);
+    if (engine->progress.thread.exists)
+        pthread_detach(engine->progress.thread.id);
 }
 
 /* ---- handles ---- */
@@ -253,7 +243,7 @@ int engine_poll(struct engine *engine, int64_t handle, struct err *err)
 {
     engine_lock(engine);
     const struct ticket *ticket = find_ticket(engine, handle, err);
-    if (ticket && ticket->missing > 0 && engine->driver != A_CALLER)
+    if (ticket && ticket->missing > 0 && engine->progress.driver != A_CALLER)
         engine_move(engine);
     int done = ticket ? is_done(ticket) : err->code;
     drive_wake(engine);
@@ -282,8 +272,8 @@ static int collect(struct engine *engine, struct ticket *ticket, struct hvd_resu
 /* Without a deadline. */
 static bool wait_blocked(struct engine *engine, const struct ticket *ticket)
 {
-    struct blocked blocked = { ticket, engine->blocked }, **at = &engine->blocked;
-    engine->blocked = &blocked;
+    struct blocked blocked = { ticket, engine->inspect.blocked }, **at = &engine->inspect.blocked;
+    engine->inspect.blocked = &blocked;
     bool done = drive_until(engine, is_done, ticket, UINT64_MAX);
     while (*at != &blocked)
         at = &(*at)->next;
@@ -298,7 +288,7 @@ static int wait(struct engine *engine, struct ticket *ticket, int timeout_ms,
         timeout_ms < 0 ? UINT64_MAX : monotonic_ns() + (uint64_t)timeout_ms * 1000000;
     if (ticket->awaited)
         return fail(err, HVD_ERR_INVALID, "another thread waits for this handle");
-    if (timeout_ms == 0 && engine->driver != A_CALLER)
+    if (timeout_ms == 0 && engine->progress.driver != A_CALLER)
         engine_move(engine);
     ticket->awaited = true;
     bool done = timeout_ms < 0 ? wait_blocked(engine, ticket)
@@ -340,7 +330,7 @@ int engine_run(struct engine *engine, const struct submission *submission,
     int64_t handle;
     engine_lock(engine);
     int rc = submit(engine, submission, &handle, err);
-    if (rc == HVD_OK && engine->driver == A_CALLER)
+    if (rc == HVD_OK && engine->progress.driver == A_CALLER)
         drive_wake(engine);
     if (rc == HVD_OK)
         rc = wait(engine, flight_find(&engine->flight, handle), -1, results, err);
@@ -361,9 +351,9 @@ int64_t engine_bytes_sent(struct engine *engine)
 
 static void observe_all(struct engine *engine)
 {
-    for (int id = 0; id < engine->sets_count; id++)
-        if (engine->sets[id] && engine->sets[id]->rank >= 0)
-            trace_observe(engine->sets[id]);
+    for (int id = 0; id < engine->sets.count; id++)
+        if (engine->sets.at[id] && engine->sets.at[id]->rank >= 0)
+            trace_observe(engine->sets.at[id]);
 }
 
 /* What the one before has kept is written first: it may be the same file. */
@@ -408,8 +398,8 @@ int engine_context(enum collective_kind kind, const char *name, struct err *err)
 
 void engine_note_done(struct engine *engine, const struct tensor *tensor)
 {
-    engine->last_done_ns = engine->tune ? monotonic_ns() : monotonic_tick_ns();
-    counters_done(&engine->counters, tensor, engine->last_done_ns);
+    engine->flight.last_done_ns = engine->tune ? monotonic_ns() : monotonic_tick_ns();
+    counters_done(&engine->counters, tensor, engine->flight.last_done_ns);
     if (engine->tune)
-        tune_tensor_done(tensor, engine->last_done_ns);
+        tune_tensor_done(tensor, engine->flight.last_done_ns);
 }

@@ -63,6 +63,7 @@ struct flight {
     int64_t generation;
     struct tensor *first, *free_tensors; /* in flight, oldest last; unused */
     struct tensor *last_done;            /* for reports: its name and kind; NULL: none yet */
+    uint64_t last_done_ns;
     int in_flight;
 };
 

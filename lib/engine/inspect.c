@@ -47,13 +47,13 @@ static int count_waiting(void *arg)
 static uint64_t last_decision(void *arg)
 {
     const struct process_set *set = arg;
-    return set->decided_ns;
+    return set->decided.last_ns;
 }
 
 static uint64_t count_decisions(void *arg)
 {
     const struct process_set *set = arg;
-    return set->decisions;
+    return set->decided.count;
 }
 
 static void say_doing(void *arg, char *text, size_t size)
@@ -67,7 +67,7 @@ static bool all_threads_wait(const struct engine *engine)
 {
     unsigned waiting = 0;
     struct stat tasks;
-    for (const struct blocked *blocked = engine->blocked; blocked;
+    for (const struct blocked *blocked = engine->inspect.blocked; blocked;
          blocked = blocked->next, waiting++)
         if (blocked->ticket->missing == 0)
             return false;
@@ -95,7 +95,7 @@ int inspect_start(struct process_set *set, struct err *err)
         .rank = set->rank,
         .size = set->size,
         .world_ranks = set->ranks,
-        .host = set->engine->self.host,
+        .host = set->engine->reach.self.host,
         .check_ns = settings->stall_check ? settings->stall_check_s * 1000000000 : 0,
         .shutdown_ns = settings->stall_check ? settings->stall_shutdown_s * 1000000000 : 0,
         .view = { see_waiting, count_waiting, last_decision, say_doing, set, is_stuck,
@@ -125,7 +125,7 @@ static void send_messages(struct process_set *set)
             continue;
         }
         set_report(set); /* it came before what is said now */
-        tree_link_put(&set->up, frames[message], body, nbytes);
+        tree_link_put(&set->tree.up, frames[message], body, nbytes);
     }
 }
 
@@ -133,9 +133,9 @@ static void act(struct process_set *set)
 {
     const char *text;
     send_messages(set);
-    if (set->engine->asking && inspect_has_told(set->engine)) {
-        set->engine->asking = false;
-        pthread_cond_broadcast(&set->engine->changed);
+    if (set->engine->inspect.asking && inspect_has_told(set->engine)) {
+        set->engine->inspect.asking = false;
+        pthread_cond_broadcast(&set->engine->progress.changed);
     }
     switch (stall_act(set->stall, &text)) {
     case STALL_WARN:
@@ -181,22 +181,22 @@ void inspect_tick(struct process_set *set)
 
 bool inspect_ask(struct engine *engine)
 {
-    for (int id = 0; id < engine->sets_count; id++) {
-        struct process_set *set = engine->sets[id];
+    for (int id = 0; id < engine->sets.count; id++) {
+        struct process_set *set = engine->sets.at[id];
         if (!set || !set->stall || set->ended.code != HVD_OK ||
             !stall_ask(set->stall, monotonic_ns()))
             continue;
-        engine->asking = true;
+        engine->inspect.asking = true;
         act(set);
     }
-    return engine->asking;
+    return engine->inspect.asking;
 }
 
 bool inspect_has_told(const void *arg)
 {
     const struct engine *engine = arg;
-    for (int id = 0; id < engine->sets_count && !engine->broken; id++) {
-        const struct process_set *set = engine->sets[id];
+    for (int id = 0; id < engine->sets.count && !engine->breakage.broken; id++) {
+        const struct process_set *set = engine->sets.at[id];
         if (set && set->stall && set->ended.code == HVD_OK && stall_is_asked(set->stall))
             return false;
     }

@@ -15,31 +15,31 @@ void engine_fail(struct engine *engine, struct err *err)
 {
     bool own = err->code != HVD_ERR_PEER_LOST && err->code != HVD_ERR_TIMEOUT;
     if (own)
-        fail_context(err, "rank %d on %s", engine->rank, engine->self.host);
+        fail_context(err, "rank %d on %s", engine->rank, engine->reach.self.host);
     failure_record(engine->failure, own ? engine->rank : ORIGIN_UNKNOWN, err->code, err->text);
 }
 
 void engine_symptom(struct engine *engine, const struct err *err)
 {
-    if (engine->symptom.code != HVD_OK)
+    if (engine->breakage.symptom.code != HVD_OK)
         return;
-    engine->symptom = *err;
-    engine->symptom_until_ns = monotonic_ns() + EXPLANATION_NS;
+    engine->breakage.symptom = *err;
+    engine->breakage.symptom_until_ns = monotonic_ns() + EXPLANATION_NS;
 }
 
 bool engine_drain(struct engine *engine)
 {
     int moved = 0;
-    for (int id = 0; id < engine->sets_count; id++)
-        if (engine->sets[id])
-            moved |= stage_drain(engine->sets[id]);
+    for (int id = 0; id < engine->sets.count; id++)
+        if (engine->sets.at[id])
+            moved |= stage_drain(engine->sets.at[id]);
     return moved;
 }
 
 bool engine_is_draining(const struct engine *engine)
 {
-    for (int id = 0; id < engine->sets_count; id++)
-        if (engine->sets[id] && stage_is_draining(engine->sets[id]))
+    for (int id = 0; id < engine->sets.count; id++)
+        if (engine->sets.at[id] && stage_is_draining(engine->sets.at[id]))
             return true;
     return false;
 }
@@ -48,17 +48,17 @@ bool engine_is_draining(const struct engine *engine)
 static void break_world(struct engine *engine, const struct err *reason)
 {
     int origin = failure_origin(engine->failure);
-    engine->broken = true;
-    engine->symptom.code = HVD_OK;
-    for (int id = 0; id < engine->sets_count; id++) {
-        struct process_set *set = engine->sets[id];
+    engine->breakage.broken = true;
+    engine->breakage.symptom.code = HVD_OK;
+    for (int id = 0; id < engine->sets.count; id++) {
+        struct process_set *set = engine->sets.at[id];
         if (!set || set->rank < 0)
             continue;
         set_tell(set, TREE_BROKEN, origin, reason);
         set_send_rest(set);
         set_fail_all(set, reason);
     }
-    pthread_cond_broadcast(&engine->changed);
+    pthread_cond_broadcast(&engine->progress.changed);
 }
 
 /* Nobody has said over the tree why a link broke: the rendezvous may have named a rank that left, or
@@ -66,23 +66,24 @@ static void break_world(struct engine *engine, const struct err *reason)
 static void explain(struct engine *engine)
 {
     struct err departure;
-    if (monotonic_ns() < engine->symptom_until_ns)
+    if (monotonic_ns() < engine->breakage.symptom_until_ns)
         return;
     if (failure_departure(engine->failure, &departure) == HVD_OK) {
-        failure_record(engine->failure, ORIGIN_UNKNOWN, engine->symptom.code, engine->symptom.text);
+        failure_record(engine->failure, ORIGIN_UNKNOWN, engine->breakage.symptom.code,
+                       engine->breakage.symptom.text);
         return;
     }
-    for (int id = 0; id < engine->sets_count; id++)
-        if (engine->sets[id] && engine->sets[id]->wounded)
-            set_end(engine->sets[id], -1, &departure);
+    for (int id = 0; id < engine->sets.count; id++)
+        if (engine->sets.at[id] && engine->sets.at[id]->links.broken)
+            set_end(engine->sets.at[id], -1, &departure);
 }
 
 /* The wounded sets may have ended in the meantime, told by the tree. */
 static bool is_explained(const struct engine *engine)
 {
-    for (int id = 0; id < engine->sets_count; id++) {
-        const struct process_set *set = engine->sets[id];
-        if (set && set->wounded && set->ended.code == HVD_OK)
+    for (int id = 0; id < engine->sets.count; id++) {
+        const struct process_set *set = engine->sets.at[id];
+        if (set && set->links.broken && set->ended.code == HVD_OK)
             return false;
     }
     return true;
@@ -90,7 +91,7 @@ static bool is_explained(const struct engine *engine)
 
 static int move_set(struct process_set *set, bool links_came, struct err *err)
 {
-    if (links_came || set->expects_links) {
+    if (links_came || set->links.expected) {
         bool may_link = set->rank >= 0 && (set->state == SET_READY || set->ended.code == HVD_OK);
         int rc = may_link ? set_take_links(set, err) : HVD_OK;
         if (rc < 0)
@@ -102,11 +103,11 @@ static int move_set(struct process_set *set, bool links_came, struct err *err)
 static int move_all(struct engine *engine, struct err *err)
 {
     int came = 0;
-    if (engine->thorough || linker_busy(engine->linker))
+    if (engine->progress.thorough || linker_busy(engine->linker))
         came = linker_move(engine->linker, monotonic_ms(), err);
     int moved = came;
-    for (int id = 0; moved >= 0 && id < engine->sets_count; id++) {
-        int rc = engine->sets[id] ? move_set(engine->sets[id], came > 0, err) : 0;
+    for (int id = 0; moved >= 0 && id < engine->sets.count; id++) {
+        int rc = engine->sets.at[id] ? move_set(engine->sets.at[id], came > 0, err) : 0;
         moved = rc < 0 ? rc : moved | rc;
     }
     return moved;
@@ -116,9 +117,9 @@ static int move_all(struct engine *engine, struct err *err)
 static bool diagnose(struct engine *engine)
 {
     struct err reason;
-    if (engine->symptom.code != HVD_OK) {
+    if (engine->breakage.symptom.code != HVD_OK) {
         if (is_explained(engine))
-            engine->symptom.code = HVD_OK;
+            engine->breakage.symptom.code = HVD_OK;
         else
             explain(engine);
     }
@@ -131,22 +132,22 @@ static bool diagnose(struct engine *engine)
 bool engine_move(struct engine *engine)
 {
     struct err err;
-    if (engine->broken)
+    if (engine->breakage.broken)
         return engine_drain(engine);
     /* What a rank has sent before it died is there: what it completes is not to fail. */
-    engine->thorough |= failure_is_there(engine->failure);
+    engine->progress.thorough |= failure_is_there(engine->failure);
     int moved = move_all(engine, &err);
-    engine->thorough = false;
+    engine->progress.thorough = false;
     if (moved < 0)
         engine_fail(engine, &err);
-    bool well = engine->symptom.code == HVD_OK && !failure_is_there(engine->failure);
+    bool well = engine->breakage.symptom.code == HVD_OK && !failure_is_there(engine->failure);
     return (!well && diagnose(engine)) || moved > 0;
 }
 
 bool engine_has_output(const struct engine *engine)
 {
-    for (int id = 0; id < engine->sets_count; id++) {
-        const struct process_set *set = engine->sets[id];
+    for (int id = 0; id < engine->sets.count; id++) {
+        const struct process_set *set = engine->sets.at[id];
         if (set && set->state == SET_READY && (!set_is_flushed(set) || set_has_data_to_send(set)))
             return true;
     }
@@ -155,8 +156,8 @@ bool engine_has_output(const struct engine *engine)
 
 bool engine_is_unsettled(const struct engine *engine)
 {
-    for (int id = 0; id < engine->sets_count; id++) {
-        struct process_set *set = engine->sets[id];
+    for (int id = 0; id < engine->sets.count; id++) {
+        struct process_set *set = engine->sets.at[id];
         if (set && set->state == SET_READY && set_is_unsettled(set))
             return true;
     }
@@ -165,10 +166,10 @@ bool engine_is_unsettled(const struct engine *engine)
 
 bool engine_is_busy(const struct engine *engine)
 {
-    if (engine->flight.in_flight > 0 || engine->symptom.code != HVD_OK)
+    if (engine->flight.in_flight > 0 || engine->breakage.symptom.code != HVD_OK)
         return true;
-    for (int id = 0; id < engine->sets_count; id++) {
-        const struct process_set *set = engine->sets[id];
+    for (int id = 0; id < engine->sets.count; id++) {
+        const struct process_set *set = engine->sets.at[id];
         if (set && set->rank >= 0 && (runs_under_way(set) > 0 || !set_is_flushed(set)))
             return true;
     }
@@ -178,8 +179,8 @@ bool engine_is_busy(const struct engine *engine)
 bool engine_send_rest(struct engine *engine)
 {
     bool left = false;
-    for (int id = 0; id < engine->sets_count; id++) {
-        struct process_set *set = engine->sets[id];
+    for (int id = 0; id < engine->sets.count; id++) {
+        struct process_set *set = engine->sets.at[id];
         if (!set || set->rank < 0)
             continue;
         set_send_rest(set);
@@ -190,10 +191,11 @@ bool engine_send_rest(struct engine *engine)
 
 uint64_t engine_deadline(const struct engine *engine)
 {
-    uint64_t deadline = engine->symptom.code != HVD_OK ? engine->symptom_until_ns : UINT64_MAX;
-    for (int id = 0; id < engine->sets_count; id++)
-        if (engine->sets[id] && engine->sets[id]->rank >= 0)
-            deadline = earlier(deadline, set_deadline(engine->sets[id]));
+    uint64_t deadline =
+        engine->breakage.symptom.code != HVD_OK ? engine->breakage.symptom_until_ns : UINT64_MAX;
+    for (int id = 0; id < engine->sets.count; id++)
+        if (engine->sets.at[id] && engine->sets.at[id]->rank >= 0)
+            deadline = earlier(deadline, set_deadline(engine->sets.at[id]));
     return deadline;
 }
 
@@ -202,12 +204,12 @@ uint64_t engine_deadline(const struct engine *engine)
 void engine_check_links(struct engine *engine)
 {
     struct err err;
-    for (int id = 0; id < engine->sets_count; id++) {
-        struct process_set *set = engine->sets[id];
+    for (int id = 0; id < engine->sets.count; id++) {
+        struct process_set *set = engine->sets.at[id];
         if (set && set->state == SET_READY && set->ended.code == HVD_OK &&
             set_check_links(set, &err) < 0) {
-            engine->symptom = err;
-            engine->symptom_until_ns = monotonic_ns();
+            engine->breakage.symptom = err;
+            engine->breakage.symptom_until_ns = monotonic_ns();
             return;
         }
     }
@@ -215,9 +217,9 @@ void engine_check_links(struct engine *engine)
 
 void engine_tick(struct engine *engine)
 {
-    for (int id = 0; id < engine->sets_count && !engine->broken; id++)
-        if (engine->sets[id] && engine->sets[id]->rank >= 0)
-            inspect_tick(engine->sets[id]);
+    for (int id = 0; id < engine->sets.count && !engine->breakage.broken; id++)
+        if (engine->sets.at[id] && engine->sets.at[id]->rank >= 0)
+            inspect_tick(engine->sets.at[id]);
     if (failure_check(engine->failure, NULL) < 0)
         engine_move(engine);
 }

@@ -80,8 +80,9 @@ static void warn(struct engine *engine, const struct tensor *tensor, const struc
     if (!is_news(&engine->numerics, tensor))
         return;
     bool last = engine->numerics.ntold == NUMERICS_TOLD_MAX;
-    log_line(LOG_WARNING, engine->rank, "rank %d on %s: %s%s", engine->rank, engine->self.host,
-             err->text, last ? "; of further tensors nothing is said" : "");
+    log_line(LOG_WARNING, engine->rank, "rank %d on %s: %s%s", engine->rank,
+             engine->reach.self.host, err->text,
+             last ? "; of further tensors nothing is said" : "");
 }
 
 /* What is odd about the tensor; HVD_OK if nothing is. */

@@ -13,31 +13,39 @@
  * HVD_ERR_NOMEM. */
 #include "lib/engine/engine_impl.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SMALL_WORLD = 3 }; /* all are neighbours of all */
 
 void reach_put_own(const struct engine *engine, struct wire_writer *writer)
 {
-    join_peer_encode(writer, &engine->self);
+    join_peer_encode(writer, &engine->reach.self);
 }
 
 int reach_learn(struct engine *engine, const void *records, size_t nbytes, struct err *err)
 {
-    if (engine->directory)
+    if (engine->reach.directory)
         return HVD_OK;
-    engine->directory = directory_create(records, nbytes, engine->size, err);
-    return engine->directory ? HVD_OK : err->code;
+    engine->reach.directory = directory_create(records, nbytes, engine->size, err);
+    return engine->reach.directory ? HVD_OK : err->code;
 }
 
-int reach_init(struct engine *engine, struct err *err)
+int reach_init(struct engine *engine, const struct engine_options *options, struct err *err)
 {
+    struct reach *reach = &engine->reach;
+    const struct join_welcome *welcome = options->welcome;
     struct wire_writer records = { 0 };
-    engine->borders = algorithm_defaults_for(engine->size);
+    reach->self.rank = engine->rank;
+    snprintf(reach->self.host, sizeof reach->self.host, "%s", options->host);
+    reach->self.addresses = *options->addresses;
+    reach->nneighbours = welcome->nneighbours;
+    memcpy(reach->neighbours, welcome->neighbours, sizeof reach->neighbours);
     if (engine->size > SMALL_WORLD)
         return HVD_OK;
     for (int rank = 0, i = 0; rank < engine->size; rank++)
-        join_peer_encode(&records, rank == engine->rank ? &engine->self : &engine->neighbours[i++]);
+        join_peer_encode(&records, rank == engine->rank ? &reach->self : &reach->neighbours[i++]);
     int rc = records.failed ? fail(err, HVD_ERR_NOMEM, "out of memory")
                             : reach_learn(engine, records.data, records.length, err);
     wire_writer_fini(&records);
@@ -53,7 +61,19 @@ static void forget_records(struct reach *reach)
 void reach_fini(struct engine *engine)
 {
     forget_records(&engine->reach);
-    directory_destroy(engine->directory);
+    directory_destroy(engine->reach.directory);
+}
+
+bool reach_find(const struct engine *engine, int rank, struct join_peer *peer)
+{
+    for (int i = 0; i < engine->reach.nneighbours; i++)
+        if (engine->reach.neighbours[i].rank == rank) {
+            *peer = engine->reach.neighbours[i];
+            return true;
+        }
+    if (engine->reach.directory)
+        directory_find(engine->reach.directory, rank, peer);
+    return engine->reach.directory;
 }
 
 /* ---- asking ---- */
@@ -63,13 +83,13 @@ static int pass_on(struct process_set *world, struct wire_writer *all, struct er
 {
     struct engine *engine = world->engine;
     reach_put_own(engine, all);
-    for (int i = 0; i < world->tree.nchildren; i++)
+    for (int i = 0; i < world->tree.position.nchildren; i++)
         wire_put_bytes(all, engine->reach.records[i].data, engine->reach.records[i].length);
     forget_records(&engine->reach);
     if (all->failed)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
-    if (world->tree.parent >= 0) {
-        tree_link_put(&world->up, TREE_RECORDS, all->data, all->length);
+    if (world->tree.position.parent >= 0) {
+        tree_link_put(&world->tree.up, TREE_RECORDS, all->data, all->length);
         return HVD_OK;
     }
     set_put_down(world, TREE_DIRECTORY, all->data, all->length);
@@ -92,7 +112,7 @@ static int ask(struct process_set *world, struct err *err)
     if (reach->asked)
         return fail(err, HVD_ERR_PROTOCOL, "asks twice where ranks are");
     reach->asked = true;
-    reach->waiting = (1u << world->tree.nchildren) - 1;
+    reach->waiting = (1u << world->tree.position.nchildren) - 1;
     set_put_down(world, TREE_WHERE, NULL, 0);
     return go_on(world, err);
 }
@@ -100,7 +120,7 @@ static int ask(struct process_set *world, struct err *err)
 int reach_ask(struct process_set *set, struct err *err)
 {
     const struct engine *engine = set->engine;
-    bool wanted = !engine->directory && !engine->reach.asked;
+    bool wanted = !engine->reach.directory && !engine->reach.asked;
     return wanted && negotiation_has_data(set->negotiation) ? ask(set, err) : HVD_OK;
 }
 
@@ -108,7 +128,8 @@ static int on_records(struct process_set *world, int child, const struct frame *
                       struct err *err)
 {
     struct reach *reach = &world->engine->reach;
-    int first = world->tree.children[child], end = tree_child_end(&world->tree, child);
+    int first = world->tree.position.children[child],
+        end = tree_child_end(&world->tree.position, child);
     if (!(reach->waiting & 1u << child))
         return fail(err, HVD_ERR_PROTOCOL, "says where it is, which was not asked");
     int rc = directory_check(frame->body, frame->length, first, end, err);
@@ -141,11 +162,11 @@ bool reach_place(struct process_set *set)
     const struct engine *engine = set->engine;
     if (set->placing)
         return true;
-    int *places = engine->directory ? calloc((size_t)set->size, sizeof *places) : NULL;
+    int *places = engine->reach.directory ? calloc((size_t)set->size, sizeof *places) : NULL;
     if (!places)
         return false;
     for (int rank = 0; rank < set->size; rank++)
-        places[rank] = directory_host(engine->directory, set->ranks[rank]);
+        places[rank] = directory_host(engine->reach.directory, set->ranks[rank]);
     set->placing = placing_create(places, set->size, engine->size);
     free(places);
     return set->placing;
@@ -162,7 +183,7 @@ enum algorithm reach_choose(void *arg, const struct description *first, size_t n
     if (reach_place(set)) {
         what.hosts = set->placing->nhosts;
         what.slots = set->placing->slots;
-        what.anywhere = directory_is_everywhere(engine->directory);
+        what.anywhere = directory_is_everywhere(engine->reach.directory);
     }
     return algorithm_choose(&what, &engine->borders, engine->settings.algorithm);
 }

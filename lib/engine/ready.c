@@ -55,14 +55,14 @@ int ready_offer(struct tensor *tensor, struct err *err)
     struct err later;
     struct process_set *set = tensor->set;
     bool is_join = tensor->description.kind == COLLECTIVE_JOIN;
-    if (set->postponed.first || (is_join && set->unmade.first)) {
-        append(&set->postponed, tensor);
+    if (set->ready.postponed.first || (is_join && set->ready.unmade.first)) {
+        append(&set->ready.postponed, tensor);
         return HVD_OK;
     }
     if (is_made(tensor, &later) > 0)
         return submit_offer(tensor, err);
     trace_waits(tensor); /* a failure is seen at the next look, which breaks the world */
-    append(&set->unmade, tensor);
+    append(&set->ready.unmade, tensor);
     return HVD_OK;
 }
 
@@ -72,7 +72,7 @@ static int look(struct tensor *tensor, struct err *err)
     if (rc < 0)
         return engine_context(tensor->description.kind, tensor->name, err);
     if (rc == 0) {
-        append(&tensor->set->unmade, tensor);
+        append(&tensor->set->ready.unmade, tensor);
         return 0;
     }
     trace_made(tensor);
@@ -83,8 +83,8 @@ static int look(struct tensor *tensor, struct err *err)
 /* A join, and what came after it. */
 static int offer_postponed(struct process_set *set, struct err *err)
 {
-    struct tensor_list list = set->postponed;
-    set->postponed = (struct tensor_list){ 0 };
+    struct tensor_list list = set->ready.postponed;
+    set->ready.postponed = (struct tensor_list){ 0 };
     while (list.first) {
         int rc = ready_offer(take(&list), err);
         if (rc < 0)
@@ -95,37 +95,39 @@ static int offer_postponed(struct process_set *set, struct err *err)
 
 int ready_move(struct process_set *set, struct err *err)
 {
-    int moved = 0, looks = set->unmade.count < LOOKS_MAX ? set->unmade.count : LOOKS_MAX;
+    int moved = 0,
+        looks = set->ready.unmade.count < LOOKS_MAX ? set->ready.unmade.count : LOOKS_MAX;
     for (; looks > 0; looks--) {
-        int rc = look(take(&set->unmade), err);
+        int rc = look(take(&set->ready.unmade), err);
         if (rc < 0)
             return rc;
         moved |= rc;
     }
-    return set->unmade.first || !set->postponed.first ? moved : offer_postponed(set, err);
+    return set->ready.unmade.first || !set->ready.postponed.first ? moved
+                                                                  : offer_postponed(set, err);
 }
 
 void ready_forget(struct process_set *set)
 {
-    set->unmade = set->postponed = (struct tensor_list){ 0 };
+    set->ready.unmade = set->ready.postponed = (struct tensor_list){ 0 };
 }
 
 uint64_t ready_deadline(const struct process_set *set)
 {
-    return set->unmade.first && set->state == SET_READY ? monotonic_ns() + STAGE_POLL_NS
-                                                        : UINT64_MAX;
+    return set->ready.unmade.first && set->state == SET_READY ? monotonic_ns() + STAGE_POLL_NS
+                                                              : UINT64_MAX;
 }
 
 int ready_waiting_count(const struct process_set *set)
 {
-    return set->unmade.count + set->postponed.count;
+    return set->ready.unmade.count + set->ready.postponed.count;
 }
 
 int ready_waiting(const struct process_set *set, int index, struct waiting *waiting)
 {
-    bool unmade = index < set->unmade.count;
-    const struct tensor *tensor = unmade ? set->unmade.first : set->postponed.first;
-    for (index -= unmade ? 0 : set->unmade.count; tensor && index > 0; index--)
+    bool unmade = index < set->ready.unmade.count;
+    const struct tensor *tensor = unmade ? set->ready.unmade.first : set->ready.postponed.first;
+    for (index -= unmade ? 0 : set->ready.unmade.count; tensor && index > 0; index--)
         tensor = tensor->behind;
     if (!tensor)
         return 0;
@@ -146,5 +148,5 @@ static bool has(const struct tensor_list *list, const char *name)
 
 bool ready_has(const struct process_set *set, const char *name)
 {
-    return has(&set->unmade, name) || has(&set->postponed, name);
+    return has(&set->ready.unmade, name) || has(&set->ready.postponed, name);
 }

@@ -48,8 +48,8 @@ static bool prepare(struct process_set *set, struct run *run, struct operation_t
 
 static int start(struct process_set *set, struct run *run, struct err *err)
 {
-    int place = (int)(set->window.end % WINDOW_SIZE);
-    struct set_memory *memory = &set->memory[place];
+    int place = (int)(set->runs.window.end % WINDOW_SIZE);
+    struct set_memory *memory = &set->runs.memory[place];
     struct operation_task task;
     run_describe(set, run, &task);
     trace_packing(run);
@@ -60,12 +60,12 @@ static int start(struct process_set *set, struct run *run, struct err *err)
     task.crew = set->engine->crew;
     run->output = task.output;
     run->place = place;
-    run->operation = operation_start(set->store, &task, err);
+    run->operation = operation_start(set->runs.store, &task, err);
     if (!run->operation)
         return err->code;
-    set->running[place] = run;
-    set->window.at[place] = run->operation;
-    set->window.end++;
+    set->runs.running[place] = run;
+    set->runs.window.at[place] = run->operation;
+    set->runs.window.end++;
     return HVD_OK;
 }
 
@@ -135,7 +135,7 @@ static void give_back(const struct run *run, const struct operation_task *task)
 static int run_alone(struct process_set *set, struct run *run, struct err *err)
 {
     struct operation_task task;
-    struct set_memory *memory = &set->memory[0];
+    struct set_memory *memory = &set->runs.memory[0];
     run_describe(set, run, &task);
     trace_packing(run);
     bool ready = prepare(set, run, &task, memory);
@@ -153,18 +153,18 @@ static int run_alone(struct process_set *set, struct run *run, struct err *err)
 
 static struct run *take_first(struct process_set *set)
 {
-    struct run *run = set->queue;
-    set->queue = run->next;
-    if (!set->queue)
-        set->queue_end = &set->queue;
-    set->queued--;
+    struct run *run = set->runs.queue;
+    set->runs.queue = run->next;
+    if (!set->runs.queue)
+        set->runs.queue_end = &set->runs.queue;
+    set->runs.queued--;
     run->next = NULL;
     return run;
 }
 
 static bool window_has_room(const struct process_set *set)
 {
-    return set->window.end - set->window.first < WINDOW_SIZE;
+    return set->runs.window.end - set->runs.window.first < WINDOW_SIZE;
 }
 
 static bool is_here(const struct run *run)
@@ -174,7 +174,7 @@ static bool is_here(const struct run *run)
 
 bool runs_can_start(struct process_set *set)
 {
-    const struct run *run = set->queue;
+    const struct run *run = set->runs.queue;
     return run && window_has_room(set) && is_here(run) && run_has_links(set, run);
 }
 
@@ -185,11 +185,11 @@ int runs_start(struct process_set *set, struct err *err)
         struct run *run = take_first(set);
         int rc = set->size < 2 ? run_alone(set, run, err) : start(set, run, err);
         if (rc < 0) {
-            run->next = set->queue; /* for runs_fail() */
-            if (!set->queue)
-                set->queue_end = &run->next;
-            set->queue = run;
-            set->queued++;
+            run->next = set->runs.queue; /* for runs_fail() */
+            if (!set->runs.queue)
+                set->runs.queue_end = &run->next;
+            set->runs.queue = run;
+            set->runs.queued++;
             return rc;
         }
         started = 1;
@@ -199,17 +199,17 @@ int runs_start(struct process_set *set, struct err *err)
 
 int runs_finish(struct process_set *set)
 {
-    struct operation_window *window = &set->window;
+    struct operation_window *window = &set->runs.window;
     int finished = 0;
     for (uint32_t number = window->first; number != window->end; number++) {
         int place = (int)(number % WINDOW_SIZE);
-        struct run *run = set->running[place];
+        struct run *run = set->runs.running[place];
         if (!run || run->operation->spoiled || !run->operation->type->done(run->operation))
             continue;
         trace_moved(run);
-        operation_fini(set->store, run->operation);
+        operation_fini(set->runs.store, run->operation);
         run->operation = NULL;
-        set->running[place] = NULL;
+        set->runs.running[place] = NULL;
         window->at[place] = NULL;
         finish(set, run);
         finished = 1;
@@ -235,52 +235,63 @@ void runs_fail(struct process_set *set, const struct err *reason)
 {
     set_close_data(set); /* before memory is given back that others may read */
     for (int place = 0; place < WINDOW_SIZE; place++) {
-        struct run *run = set->running[place];
-        set->running[place] = NULL;
-        set->window.at[place] = NULL;
+        struct run *run = set->runs.running[place];
+        set->runs.running[place] = NULL;
+        set->runs.window.at[place] = NULL;
         if (!run)
             continue;
-        operation_fini(set->store, run->operation);
+        operation_fini(set->runs.store, run->operation);
         run->operation = NULL;
         fail_run(set, run, reason);
     }
-    set->window.first = set->window.end;
-    while (set->queue)
+    set->runs.window.first = set->runs.window.end;
+    while (set->runs.queue)
         fail_run(set, take_first(set), reason);
     stage_fail_all(set, reason);
 }
 
 void runs_fail_unlinked(struct process_set *set, const struct err *reason)
 {
-    struct run **link = &set->queue, *next;
+    struct run **link = &set->runs.queue, *next;
     while (*link && run_has_links(set, *link))
         link = &(*link)->next;
     struct run *run = *link;
     *link = NULL;
-    set->queue_end = link;
+    set->runs.queue_end = link;
     for (; run; run = next) {
         next = run->next;
         run->next = NULL;
-        set->queued--;
+        set->runs.queued--;
         fail_run(set, run, reason);
     }
 }
 
+int runs_init(struct process_set *set, struct err *err)
+{
+    struct set_runs *runs = &set->runs;
+    runs->queue_end = &runs->queue;
+    runs->others = calloc((size_t)set->size, sizeof *runs->others);
+    runs->store = operation_store_create();
+    return runs->others && runs->store ? HVD_OK : fail(err, HVD_ERR_NOMEM, "out of memory");
+}
+
 void runs_fini(struct process_set *set)
 {
+    operation_store_destroy(set->runs.store);
+    free(set->runs.others);
     for (int place = 0; place < WINDOW_SIZE; place++) {
-        free(set->memory[place].staging);
-        shared_heap_free(set->memory[place].buffer);
+        free(set->runs.memory[place].staging);
+        shared_heap_free(set->runs.memory[place].buffer);
     }
-    for (struct run *next; set->free_runs; set->free_runs = next) {
-        next = set->free_runs->next;
-        free(set->free_runs->tensors);
-        free(set->free_runs->rows);
-        free(set->free_runs);
+    for (struct run *next; set->runs.free; set->runs.free = next) {
+        next = set->runs.free->next;
+        free(set->runs.free->tensors);
+        free(set->runs.free->rows);
+        free(set->runs.free);
     }
 }
 
 int runs_under_way(const struct process_set *set)
 {
-    return set->queued + (int)(set->window.end - set->window.first);
+    return set->runs.queued + (int)(set->runs.window.end - set->runs.window.first);
 }

@@ -34,9 +34,9 @@ static bool make_room(struct run *run, int count)
 
 static struct run *new_run(struct process_set *set, int count, struct err *err)
 {
-    struct run *run = set->free_runs;
+    struct run *run = set->runs.free;
     if (run)
-        set->free_runs = run->next;
+        set->runs.free = run->next;
     else if (!(run = calloc(1, sizeof *run)))
         goto out_of_memory;
     if (!run->rows && !(run->rows = calloc((size_t)set->size, sizeof *run->rows)))
@@ -47,8 +47,8 @@ static struct run *new_run(struct process_set *set, int count, struct err *err)
     return run;
 out_of_memory:
     if (run) {
-        run->next = set->free_runs;
-        set->free_runs = run;
+        run->next = set->runs.free;
+        set->runs.free = run;
     }
     fail(err, HVD_ERR_NOMEM, "out of memory");
     return NULL;
@@ -57,14 +57,14 @@ out_of_memory:
 void run_release(struct process_set *set, struct run *run)
 {
     if (run->stage.step != STAGE_NONE)
-        set->staged--;
-    set->stages -= run->stage.has_place;
+        set->stages.count--;
+    set->stages.places -= run->stage.has_place;
     run->stage = (struct stage){ .step = STAGE_NONE };
     free(run->memory);
     run->memory = NULL;
     run->operation = NULL;
-    run->next = set->free_runs;
-    set->free_runs = run;
+    run->next = set->runs.free;
+    set->runs.free = run;
 }
 
 static int take_rows(const struct process_set *set, struct run *run, const struct agreed *agreed,
@@ -134,9 +134,9 @@ static int enqueue(struct process_set *set, struct run *run, struct err *err)
     trace_queued(run);
     if (run->description.memory != MEMORY_HOST && stage_queue(set, run))
         return HVD_OK;
-    *set->queue_end = run;
-    set->queue_end = &run->next;
-    set->queued++;
+    *set->runs.queue_end = run;
+    set->runs.queue_end = &run->next;
+    set->runs.queued++;
     return run_want_links(set, run, err);
 }
 

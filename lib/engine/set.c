@@ -23,13 +23,11 @@ static int rank_in_set(const int *ranks, int size, int rank)
 static bool make_memory(struct process_set *set)
 {
     size_t size = (size_t)set->size;
-    set->channels = calloc(size, sizeof(struct channel *));
-    set->peers = calloc(size, sizeof *set->peers);
-    set->rows = calloc(size, sizeof *set->rows);
-    set->others = calloc(size, sizeof *set->others);
-    set->awaited = calloc(size, sizeof *set->awaited);
-    set->store = operation_store_create();
-    return set->channels && set->peers && set->rows && set->others && set->awaited && set->store;
+    set->links.channels = calloc(size, sizeof(struct channel *));
+    set->links.peers = calloc(size, sizeof *set->links.peers);
+    set->decided.rows = calloc(size, sizeof *set->decided.rows);
+    set->links.awaited = calloc(size, sizeof *set->links.awaited);
+    return set->links.channels && set->links.peers && set->decided.rows && set->links.awaited;
 }
 
 struct fusion_limits set_fusion_limits(const struct engine *engine)
@@ -50,9 +48,11 @@ static int make_member(struct process_set *set, struct err *err)
         .cache_capacity = settings->cache_capacity,
         .group_fusion = !settings->disable_group_fusion,
     };
-    tree_position(&set->tree, set->rank, set->size);
+    tree_position(&set->tree.position, set->rank, set->size);
     if (!make_memory(set))
         return fail(err, HVD_ERR_NOMEM, "out of memory");
+    if (runs_init(set, err) < 0)
+        return err->code;
     set->negotiation = negotiation_create(set->rank, set->size, set->ranks, &agreement, err);
     if (!set->negotiation)
         return err->code;
@@ -72,12 +72,11 @@ struct process_set *set_create(struct engine *engine, int id, const int *ranks, 
     }
     set->engine = engine;
     set->id = id;
-    set->serial = engine->next_serial++;
+    set->serial = engine->sets.next_serial++;
     set->size = size;
     memcpy(set->ranks, ranks, (size_t)size * sizeof *ranks);
     set->rank = rank_in_set(ranks, size, engine->rank);
-    set->queue_end = &set->queue;
-    set->cycle_time_us = engine->settings.cycle_time_us;
+    set->decided.cycle_time_us = engine->settings.cycle_time_us;
     if (set->rank < 0 || make_member(set, err) == HVD_OK)
         return set;
     set_destroy(set);
@@ -87,13 +86,12 @@ struct process_set *set_create(struct engine *engine, int id, const int *ranks, 
 static void close_channels(struct process_set *set)
 {
     set_close_data(set);
-    for (int i = 0; i < set->npeers; i++)
-        free(set->channels[set->peers[i]]);
-    free(set->channels);
-    free(set->peers);
-    free(set->rows);
-    free(set->others);
-    free(set->awaited);
+    for (int i = 0; i < set->links.npeers; i++)
+        free(set->links.channels[set->links.peers[i]]);
+    free(set->links.channels);
+    free(set->links.peers);
+    free(set->decided.rows);
+    free(set->links.awaited);
     placing_destroy(set->placing);
 }
 
@@ -101,34 +99,33 @@ void set_destroy(struct process_set *set)
 {
     if (!set)
         return;
-    tree_link_fini(&set->up);
+    tree_link_fini(&set->tree.up);
     for (int i = 0; i < TREE_CHILDREN_MAX; i++)
-        tree_link_fini(&set->down[i]);
+        tree_link_fini(&set->tree.down[i]);
     inspect_stop(set);
-    runs_fini(set);
     close_channels(set);
-    operation_store_destroy(set->store);
+    runs_fini(set);
     negotiation_destroy(set->negotiation);
-    wire_writer_fini(&set->body);
+    wire_writer_fini(&set->decided.body);
     free(set->ranks);
     free(set);
 }
 
 void set_report(struct process_set *set)
 {
-    while (set->up.link && negotiation_has_report(set->negotiation)) {
-        size_t begin = tree_link_begin(&set->up, TREE_REPORT);
-        if (!negotiation_report(set->negotiation, &set->up.out)) {
-            set->up.out.length = begin;
+    while (set->tree.up.link && negotiation_has_report(set->negotiation)) {
+        size_t begin = tree_link_begin(&set->tree.up, TREE_REPORT);
+        if (!negotiation_report(set->negotiation, &set->tree.up.out)) {
+            set->tree.up.out.length = begin;
             return;
         }
-        tree_link_end(&set->up, begin);
+        tree_link_end(&set->tree.up, begin);
     }
 }
 
 static bool has_data_to_decide(const struct process_set *set)
 {
-    return set->engine->directory && runs_under_way(set) < RUNS_AHEAD &&
+    return set->engine->reach.directory && runs_under_way(set) < RUNS_AHEAD &&
            negotiation_has_data(set->negotiation);
 }
 
@@ -137,32 +134,33 @@ static bool may_move_data(struct process_set *set)
 {
     if (!has_data_to_decide(set))
         return false;
-    uint64_t wait_ns = set->cycle_time_us * 1000;
+    uint64_t wait_ns = set->decided.cycle_time_us * 1000;
     if (wait_ns == 0)
         return true;
     uint64_t now = monotonic_ns();
-    if (set->data_since_ns == 0)
-        set->data_since_ns = now;
-    if (now - set->data_since_ns < wait_ns)
+    if (set->decided.data_since_ns == 0)
+        set->decided.data_since_ns = now;
+    if (now - set->decided.data_since_ns < wait_ns)
         return false;
-    set->data_since_ns = 0;
+    set->decided.data_since_ns = 0;
     return true;
 }
 
 static int decide(struct process_set *set, struct err *err)
 {
     int moved = 0;
-    while (negotiation_decide(set->negotiation, may_move_data(set), &set->body)) {
-        if (set->body.failed)
+    while (negotiation_decide(set->negotiation, may_move_data(set), &set->decided.body)) {
+        if (set->decided.body.failed)
             return fail(err, HVD_ERR_NOMEM, "out of memory");
         timeline_mark_cycle(set->engine->timeline);
-        set_put_down(set, TREE_DECISION, set->body.data, set->body.length);
+        set_put_down(set, TREE_DECISION, set->decided.body.data, set->decided.body.length);
         int rc = set_say(set, err);
         if (rc >= 0)
-            rc = negotiation_apply(set->negotiation, set->body.data, set->body.length, err);
+            rc = negotiation_apply(set->negotiation, set->decided.body.data,
+                                   set->decided.body.length, err);
         if (rc >= 0)
             rc = set_settle(set, err);
-        set->body.length = 0;
+        set->decided.body.length = 0;
         if (rc < 0)
             return rc;
         moved = 1;
@@ -174,10 +172,10 @@ static int agree(struct process_set *set, struct err *err)
 {
     if (set->ended.code != HVD_OK)
         return 0;
-    if (set->tree.parent < 0) {
+    if (set->tree.position.parent < 0) {
         if (!negotiation_has_decision(set->negotiation))
             return 0;
-        int rc = set->engine->directory ? HVD_OK : reach_ask(set, err);
+        int rc = set->engine->reach.directory ? HVD_OK : reach_ask(set, err);
         return rc < 0 ? rc : decide(set, err);
     }
     set_report(set);
@@ -193,14 +191,14 @@ static inline bool note(int *moved, int rc)
 
 static bool has_unoffered(const struct process_set *set)
 {
-    return set->unmade.first || set->postponed.first;
+    return set->ready.unmade.first || set->ready.postponed.first;
 }
 
 /* Nothing is staged, in line or in the window: most looks end here. */
 static bool has_no_data(const struct process_set *set)
 {
-    return set->staged == 0 && !set->queue && set->window.first == set->window.end &&
-           !set->engine->thorough;
+    return set->stages.count == 0 && !set->runs.queue &&
+           set->runs.window.first == set->runs.window.end && !set->engine->progress.thorough;
 }
 
 static bool move_data(struct process_set *set, int *moved, struct err *err)
@@ -215,12 +213,12 @@ static bool move_data(struct process_set *set, int *moved, struct err *err)
 /* What is said does not wait for a look at what may have come from above. */
 static bool agree_and_say(struct process_set *set, int *moved, struct err *err)
 {
-    if (set->tree.nchildren > 0 && !note(moved, set_hear_below(set, err)))
+    if (set->tree.position.nchildren > 0 && !note(moved, set_hear_below(set, err)))
         return false;
     if (has_unoffered(set) && !note(moved, ready_move(set, err)))
         return false;
     return note(moved, agree(set, err)) && note(moved, set_say(set, err)) &&
-           (!set->up.link || note(moved, set_hear_above(set, err)));
+           (!set->tree.up.link || note(moved, set_hear_above(set, err)));
 }
 
 int set_move(struct process_set *set, struct err *err)
@@ -241,7 +239,7 @@ bool set_is_unsettled(struct process_set *set)
     if (set->ended.code != HVD_OK)
         return false;
     return runs_can_start(set) || stage_is_unsettled(set) ||
-           (set->data_since_ns == 0 && has_data_to_decide(set));
+           (set->decided.data_since_ns == 0 && has_data_to_decide(set));
 }
 
 static void fail_tensors(struct process_set *set, const struct err *reason, bool decided_too)
@@ -266,8 +264,8 @@ static bool is_member(const struct process_set *set, int rank)
 /* The rank that has left may be the one they wait for. */
 static void end_unlinked_sets(struct engine *engine, int who, const struct err *reason)
 {
-    for (int id = 1; id < engine->sets_count; id++) {
-        struct process_set *set = engine->sets[id];
+    for (int id = 1; id < engine->sets.count; id++) {
+        struct process_set *set = engine->sets.at[id];
         if (set && set->rank >= 0 && set->state == SET_LINKING && (who < 0 || is_member(set, who)))
             set_end(set, who, reason);
     }
@@ -278,7 +276,7 @@ void set_end(struct process_set *set, int who, const struct err *reason)
     if (set->ended.code != HVD_OK)
         return;
     set->ended = *reason;
-    set->data_since_ns = 0;
+    set->decided.data_since_ns = 0;
     set_forget_links(set);
     fail_tensors(set, reason, false);
     if (set->adding) /* all ranks have agreed on it: it has its number, on all of them */
@@ -293,7 +291,7 @@ void set_fail_all(struct process_set *set, const struct err *reason)
 {
     if (set->ended.code == HVD_OK)
         set->ended = *reason;
-    set->data_since_ns = 0;
+    set->decided.data_since_ns = 0;
     runs_fail(set, reason);
     fail_tensors(set, reason, true);
     set->adding = NULL;
@@ -302,7 +300,8 @@ void set_fail_all(struct process_set *set, const struct err *reason)
 uint64_t set_deadline(const struct process_set *set)
 {
     uint64_t stall = inspect_deadline(set);
-    uint64_t data =
-        set->data_since_ns ? set->data_since_ns + set->cycle_time_us * 1000 : UINT64_MAX;
+    uint64_t data = set->decided.data_since_ns
+                        ? set->decided.data_since_ns + set->decided.cycle_time_us * 1000
+                        : UINT64_MAX;
     return earlier(earlier(stall, data), earlier(ready_deadline(set), stage_deadline(set)));
 }

@@ -12,7 +12,7 @@ static int on_channel_error(struct process_set *set, struct channel *channel, st
         return set_broke(set, set->ranks[channel->peer], err);
     link_close(channel->link);
     channel->link = NULL;
-    set->lacks_channels = true;
+    set->links.lacking = true;
     return 1;
 }
 
@@ -31,12 +31,12 @@ static bool wants(struct operation *operation, int peer)
  * none. */
 static int missed_peer(const struct process_set *set)
 {
-    for (int i = 0; i < set->npeers; i++) {
-        int peer = set->peers[i];
-        if (set->channels[peer]->link)
+    for (int i = 0; i < set->links.npeers; i++) {
+        int peer = set->links.peers[i];
+        if (set->links.channels[peer]->link)
             continue;
-        for (uint32_t n = set->window.first; n != set->window.end; n++) {
-            struct operation *operation = set->window.at[n % WINDOW_SIZE];
+        for (uint32_t n = set->runs.window.first; n != set->runs.window.end; n++) {
+            struct operation *operation = set->runs.window.at[n % WINDOW_SIZE];
             if (operation && wants(operation, peer))
                 return peer;
         }
@@ -62,7 +62,7 @@ static void see_missing_channels(struct process_set *set)
 /* Whether nothing is under way, so that there is no hurry to see what the channels say. */
 static bool is_quiet(const struct process_set *set)
 {
-    return set->window.first == set->window.end && !set->engine->thorough;
+    return set->runs.window.first == set->runs.window.end && !set->engine->progress.thorough;
 }
 
 int set_move_data(struct process_set *set, struct err *err)
@@ -70,26 +70,26 @@ int set_move_data(struct process_set *set, struct err *err)
     int moved = 0;
     if (is_quiet(set))
         return 0;
-    for (int i = 0; i < set->npeers; i++) {
-        struct channel *channel = set->channels[set->peers[i]];
+    for (int i = 0; i < set->links.npeers; i++) {
+        struct channel *channel = set->links.channels[set->links.peers[i]];
         if (!channel->link)
             continue;
-        int rc = channel_move(channel, &set->window, err);
+        int rc = channel_move(channel, &set->runs.window, err);
         if (rc < 0)
             rc = on_channel_error(set, channel, err);
         if (rc < 0)
             return rc;
         moved |= rc;
     }
-    if (set->lacks_channels)
+    if (set->links.lacking)
         see_missing_channels(set);
     return moved;
 }
 
 void set_close_data(struct process_set *set)
 {
-    for (int i = 0; i < set->npeers; i++) {
-        struct channel *channel = set->channels[set->peers[i]];
+    for (int i = 0; i < set->links.npeers; i++) {
+        struct channel *channel = set->links.channels[set->links.peers[i]];
         link_close(channel->link);
         channel->link = NULL;
     }
@@ -97,9 +97,9 @@ void set_close_data(struct process_set *set)
 
 bool set_has_data_to_send(const struct process_set *set)
 {
-    for (int i = 0; i < set->npeers; i++) {
-        const struct channel *channel = set->channels[set->peers[i]];
-        if (channel->link && channel_has_output(channel, &set->window))
+    for (int i = 0; i < set->links.npeers; i++) {
+        const struct channel *channel = set->links.channels[set->links.peers[i]];
+        if (channel->link && channel_has_output(channel, &set->runs.window))
             return true;
     }
     return false;

@@ -17,31 +17,18 @@ static uint32_t channel_number(const struct process_set *set, int purpose)
     return set->serial * CHANNELS_OF_A_SET + (uint32_t)purpose;
 }
 
-/* Where a rank of the world is; false if nobody has said that. */
-static bool find_peer(const struct engine *engine, int rank, struct join_peer *peer)
-{
-    for (int i = 0; i < engine->nneighbours; i++)
-        if (engine->neighbours[i].rank == rank) {
-            *peer = engine->neighbours[i];
-            return true;
-        }
-    if (engine->directory)
-        directory_find(engine->directory, rank, peer);
-    return engine->directory;
-}
-
 /* Between hosts one connection may not fill the network. Both sides see the same names. */
 static int streams_to(const struct process_set *set, const struct join_peer *peer)
 {
     const struct engine *engine = set->engine;
-    return strcmp(peer->host, engine->self.host) == 0 ? 1 : engine->settings.streams;
+    return strcmp(peer->host, engine->reach.self.host) == 0 ? 1 : engine->settings.streams;
 }
 
 static int want(struct process_set *set, int rank, int purpose, struct err *err)
 {
     int rc = HVD_OK;
     struct join_peer peer;
-    if (!find_peer(set->engine, set->ranks[rank], &peer))
+    if (!reach_find(set->engine, set->ranks[rank], &peer))
         return fail(err, HVD_ERR_PROTOCOL, "nothing tells where rank %d is", set->ranks[rank]);
     int streams = purpose == DATA_CHANNEL ? streams_to(set, &peer) : 1;
     for (int i = 0; rc == HVD_OK && i < streams; i++)
@@ -54,16 +41,16 @@ int set_want_links(struct process_set *set, struct err *err)
 {
     int rc = HVD_OK, left = ring_left(set->rank, set->size),
         right = ring_right(set->rank, set->size);
-    set->expects_links = true;
+    set->links.expected = true;
     if (set->size < 2)
         return HVD_OK;
     rc = want(set, left, DATA_CHANNEL, err);
     if (rc == HVD_OK && right != left)
         rc = want(set, right, DATA_CHANNEL, err);
-    if (rc == HVD_OK && set->tree.parent >= 0)
-        rc = want(set, set->tree.parent, TREE_CHANNEL, err);
-    for (int i = 0; rc == HVD_OK && i < set->tree.nchildren; i++)
-        rc = want(set, set->tree.children[i], TREE_CHANNEL, err);
+    if (rc == HVD_OK && set->tree.position.parent >= 0)
+        rc = want(set, set->tree.position.parent, TREE_CHANNEL, err);
+    for (int i = 0; rc == HVD_OK && i < set->tree.position.nchildren; i++)
+        rc = want(set, set->tree.position.children[i], TREE_CHANNEL, err);
     return rc;
 }
 
@@ -72,11 +59,11 @@ int set_want_data(struct process_set *set, const int *ranks, int count, struct e
     int rc = HVD_OK;
     for (int i = 0; rc == HVD_OK && i < count; i++) {
         int rank = ranks[i];
-        if (set->channels[rank] || set->awaited[rank])
+        if (set->links.channels[rank] || set->links.awaited[rank])
             continue;
-        set->expects_links = true;
-        set->awaited[rank] = true;
-        set->nawaited++;
+        set->links.expected = true;
+        set->links.awaited[rank] = true;
+        set->links.nawaited++;
         rc = want(set, rank, DATA_CHANNEL, err);
     }
     return rc;
@@ -110,7 +97,7 @@ static int take_data(struct process_set *set, int rank, struct link **link, stru
 {
     struct link *links[STREAMS_MAX];
     struct join_peer peer;
-    if (!streams_are_there(set, rank, 1) || !find_peer(set->engine, set->ranks[rank], &peer))
+    if (!streams_are_there(set, rank, 1) || !reach_find(set->engine, set->ranks[rank], &peer))
         return 0;
     int streams = streams_to(set, &peer);
     if (!streams_are_there(set, rank, streams))
@@ -131,7 +118,7 @@ static int take_data(struct process_set *set, int rank, struct link **link, stru
 static int take_channel(struct process_set *set, int rank, struct err *err)
 {
     struct link *link = NULL;
-    if (set->channels[rank])
+    if (set->links.channels[rank])
         return 1;
     int rc = take_data(set, rank, &link, err);
     if (rc <= 0)
@@ -142,8 +129,8 @@ static int take_channel(struct process_set *set, int rank, struct err *err)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     }
     channel_init(channel, link, rank);
-    set->channels[rank] = channel;
-    set->peers[set->npeers++] = rank;
+    set->links.channels[rank] = channel;
+    set->links.peers[set->links.npeers++] = rank;
     return 1;
 }
 
@@ -153,29 +140,29 @@ static int take_neighbours(struct process_set *set, struct err *err)
     int left = take_channel(set, ring_left(set->rank, set->size), err);
     int right = left < 0 ? left : take_channel(set, ring_right(set->rank, set->size), err);
     bool all = left > 0 && right > 0;
-    if (set->tree.parent >= 0)
-        all &= take_tree(set, &set->up, set->tree.parent);
-    for (int i = 0; i < set->tree.nchildren; i++)
-        all &= take_tree(set, &set->down[i], set->tree.children[i]);
+    if (set->tree.position.parent >= 0)
+        all &= take_tree(set, &set->tree.up, set->tree.position.parent);
+    for (int i = 0; i < set->tree.position.nchildren; i++)
+        all &= take_tree(set, &set->tree.down[i], set->tree.position.children[i]);
     return right < 0 ? right : all;
 }
 
 static int take_awaited(struct process_set *set, struct err *err)
 {
-    for (int rank = 0; rank < set->size && set->nawaited > 0; rank++) {
-        int rc = set->awaited[rank] ? take_channel(set, rank, err) : 0;
+    for (int rank = 0; rank < set->size && set->links.nawaited > 0; rank++) {
+        int rc = set->links.awaited[rank] ? take_channel(set, rank, err) : 0;
         if (rc < 0)
             return rc;
-        set->awaited[rank] &= rc == 0;
-        set->nawaited -= rc;
+        set->links.awaited[rank] &= rc == 0;
+        set->links.nawaited -= rc;
     }
     return HVD_OK;
 }
 
 int set_take_links(struct process_set *set, struct err *err)
 {
-    set->expects_links = false;
-    set->engine->unwatched = true;
+    set->links.expected = false;
+    set->engine->progress.sleep.unwatched = true;
     if (set->state == SET_LINKING && set->rank >= 0) {
         int rc = set->size < 2 ? 1 : take_neighbours(set, err);
         if (rc < 0)
@@ -214,9 +201,9 @@ int set_broke(struct process_set *set, int rank, struct err *err)
     struct join_peer peer;
     if (err->code == HVD_ERR_SYSTEM || err->code == HVD_ERR_NOMEM)
         return err->code;
-    if (!find_peer(set->engine, rank, &peer))
+    if (!reach_find(set->engine, rank, &peer))
         strcpy(peer.host, "?");
-    set->wounded = !set_is_over(set);
+    set->links.broken = !set_is_over(set);
     return fail_context(err, "connection to rank %d on %s broke", rank, peer.host);
 }
 
@@ -229,11 +216,11 @@ static int check(struct process_set *set, struct link *link, int rank, struct er
 
 int set_check_links(struct process_set *set, struct err *err)
 {
-    int rc = check(set, set->up.link, set->up.rank, err);
-    for (int i = 0; rc == HVD_OK && i < set->tree.nchildren; i++)
-        rc = check(set, set->down[i].link, set->down[i].rank, err);
-    for (int i = 0; rc == HVD_OK && i < set->npeers; i++) {
-        const struct channel *channel = set->channels[set->peers[i]];
+    int rc = check(set, set->tree.up.link, set->tree.up.rank, err);
+    for (int i = 0; rc == HVD_OK && i < set->tree.position.nchildren; i++)
+        rc = check(set, set->tree.down[i].link, set->tree.down[i].rank, err);
+    for (int i = 0; rc == HVD_OK && i < set->links.npeers; i++) {
+        const struct channel *channel = set->links.channels[set->links.peers[i]];
         rc = check(set, channel->link, set->ranks[channel->peer], err);
     }
     return rc;

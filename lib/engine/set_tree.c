@@ -21,8 +21,8 @@ static int on_tree_error(struct process_set *set, struct tree_link *tree, struct
 
 void set_put_down(struct process_set *set, enum tree_frame type, const void *body, size_t nbytes)
 {
-    for (int i = 0; i < set->tree.nchildren; i++)
-        tree_link_put(&set->down[i], type, body, nbytes);
+    for (int i = 0; i < set->tree.position.nchildren; i++)
+        tree_link_put(&set->tree.down[i], type, body, nbytes);
 }
 
 static void encode_reason(struct wire_writer *writer, int rank, const struct err *reason)
@@ -37,7 +37,7 @@ void set_tell(struct process_set *set, enum tree_frame type, int who, const stru
     struct wire_writer body = { 0 };
     encode_reason(&body, who, reason);
     if (!body.failed) {
-        tree_link_put(&set->up, type, body.data, body.length);
+        tree_link_put(&set->tree.up, type, body.data, body.length);
         set_put_down(set, type, body.data, body.length);
     }
     wire_writer_fini(&body);
@@ -69,8 +69,8 @@ static int on_left_below(struct process_set *set, const struct frame *frame, str
     int rc = decode_reason(set, &who, &reason, frame, err);
     if (rc < 0)
         return rc;
-    if (set->tree.parent >= 0) {
-        tree_link_put(&set->up, TREE_LEFT, frame->body, frame->length);
+    if (set->tree.position.parent >= 0) {
+        tree_link_put(&set->tree.up, TREE_LEFT, frame->body, frame->length);
         return HVD_OK;
     }
     set_put_down(set, TREE_LEFT, frame->body, frame->length);
@@ -126,7 +126,7 @@ static int on_frame_from_parent(struct process_set *set, const struct frame *fra
     switch (frame->type) {
     case TREE_DECISION: {
         set_put_down(set, TREE_DECISION, frame->body, frame->length);
-        int rc = set->tree.nchildren > 0 ? set_say(set, err) : HVD_OK;
+        int rc = set->tree.position.nchildren > 0 ? set_say(set, err) : HVD_OK;
         if (rc < 0 || set->ended.code != HVD_OK)
             return rc < 0 ? rc : HVD_OK;
         rc = negotiation_apply(set->negotiation, frame->body, frame->length, err);
@@ -174,8 +174,8 @@ static int say(struct process_set *set, struct tree_link *tree, struct err *err)
 int set_hear_below(struct process_set *set, struct err *err)
 {
     int moved = 0;
-    for (int i = 0; moved >= 0 && i < set->tree.nchildren; i++) {
-        int rc = hear(set, &set->down[i], i, err);
+    for (int i = 0; moved >= 0 && i < set->tree.position.nchildren; i++) {
+        int rc = hear(set, &set->tree.down[i], i, err);
         moved = rc < 0 ? rc : moved | rc;
     }
     return moved;
@@ -184,16 +184,16 @@ int set_hear_below(struct process_set *set, struct err *err)
 /* What is to be passed on is not kept until the next look. */
 int set_hear_above(struct process_set *set, struct err *err)
 {
-    int moved = hear(set, &set->up, -1, err);
+    int moved = hear(set, &set->tree.up, -1, err);
     int rc = moved > 0 ? set_say(set, err) : 0;
     return rc < 0 ? rc : moved;
 }
 
 int set_say(struct process_set *set, struct err *err)
 {
-    int moved = say(set, &set->up, err);
-    for (int i = 0; moved >= 0 && i < set->tree.nchildren; i++) {
-        int rc = say(set, &set->down[i], err);
+    int moved = say(set, &set->tree.up, err);
+    for (int i = 0; moved >= 0 && i < set->tree.position.nchildren; i++) {
+        int rc = say(set, &set->tree.down[i], err);
         moved = rc < 0 ? rc : moved | rc;
     }
     return moved;
@@ -201,17 +201,17 @@ int set_say(struct process_set *set, struct err *err)
 
 bool set_is_flushed(const struct process_set *set)
 {
-    bool flushed = tree_link_flushed(&set->up);
-    for (int i = 0; i < set->tree.nchildren; i++)
-        flushed &= tree_link_flushed(&set->down[i]);
+    bool flushed = tree_link_flushed(&set->tree.up);
+    for (int i = 0; i < set->tree.position.nchildren; i++)
+        flushed &= tree_link_flushed(&set->tree.down[i]);
     return flushed;
 }
 
 void set_send_rest(struct process_set *set)
 {
     struct err ignored;
-    for (int i = -1; i < set->tree.nchildren; i++) {
-        struct tree_link *tree = i < 0 ? &set->up : &set->down[i];
+    for (int i = -1; i < set->tree.position.nchildren; i++) {
+        struct tree_link *tree = i < 0 ? &set->tree.up : &set->tree.down[i];
         if (tree_link_send(tree, &ignored) < 0) { /* nobody hears it */
             wire_writer_fini(&tree->out);
             tree->sent = 0;

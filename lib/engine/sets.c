@@ -16,31 +16,31 @@
 /* The number that was given back first, or a new one. */
 static int next_id(struct engine *engine)
 {
-    if (engine->free_ids_count == 0)
-        return engine->sets_count;
-    int id = engine->free_ids[0];
-    engine->free_ids_count--;
-    memmove(engine->free_ids, engine->free_ids + 1,
-            (size_t)engine->free_ids_count * sizeof *engine->free_ids);
+    if (engine->sets.free_count == 0)
+        return engine->sets.count;
+    int id = engine->sets.free_ids[0];
+    engine->sets.free_count--;
+    memmove(engine->sets.free_ids, engine->sets.free_ids + 1,
+            (size_t)engine->sets.free_count * sizeof *engine->sets.free_ids);
     return id;
 }
 
 bool sets_put(struct engine *engine, struct process_set *set)
 {
-    if (set->id < engine->sets_count) {
-        engine->sets[set->id] = set;
+    if (set->id < engine->sets.count) {
+        engine->sets.at[set->id] = set;
         return true;
     }
-    size_t count = (size_t)engine->sets_count + 1;
-    struct process_set **sets = reallocarray(engine->sets, count, sizeof(struct process_set *));
-    int *free_ids = reallocarray(engine->free_ids, count, sizeof *free_ids);
+    size_t count = (size_t)engine->sets.count + 1;
+    struct process_set **sets = reallocarray(engine->sets.at, count, sizeof(struct process_set *));
+    int *free_ids = reallocarray(engine->sets.free_ids, count, sizeof *free_ids);
     if (sets)
-        engine->sets = sets;
+        engine->sets.at = sets;
     if (free_ids)
-        engine->free_ids = free_ids;
+        engine->sets.free_ids = free_ids;
     if (!sets || !free_ids)
         return false;
-    engine->sets[engine->sets_count++] = set;
+    engine->sets.at[engine->sets.count++] = set;
     return true;
 }
 
@@ -75,13 +75,13 @@ int sets_removed(struct tensor *tensor, struct err *err)
     struct err reason;
     struct engine *engine = tensor->set->engine;
     int id = (int)tensor->description.tag;
-    if (id <= 0 || id >= engine->sets_count || !engine->sets[id])
+    if (id <= 0 || id >= engine->sets.count || !engine->sets.at[id])
         return fail(err, HVD_ERR_PROTOCOL, "process set %d is removed twice", id);
     fail(&reason, HVD_ERR_INVALID, "process set %d has been removed", id);
-    set_fail_all(engine->sets[id], &reason);
-    set_destroy(engine->sets[id]);
-    engine->sets[id] = NULL;
-    engine->free_ids[engine->free_ids_count++] = id;
+    set_fail_all(engine->sets.at[id], &reason);
+    set_destroy(engine->sets.at[id]);
+    engine->sets.at[id] = NULL;
+    engine->sets.free_ids[engine->sets.free_count++] = id;
     settle_tensor(tensor, &(struct err){ .code = HVD_OK });
     return HVD_OK;
 }
@@ -98,8 +98,8 @@ static uint64_t hash_ranks(const int *ranks, int count)
 
 static int existing_set(const struct engine *engine, const int *ranks, int count)
 {
-    for (int id = 0; id < engine->sets_count; id++) {
-        const struct process_set *set = engine->sets[id];
+    for (int id = 0; id < engine->sets.count; id++) {
+        const struct process_set *set = engine->sets.at[id];
         if (set && set->size == count &&
             memcmp(set->ranks, ranks, (size_t)count * sizeof *ranks) == 0)
             return id;
@@ -139,7 +139,7 @@ static int submit_change(struct engine *engine, const struct description *descri
     return rc;
 }
 
-/* One at a time on this rank: under engine->adding. */
+/* One at a time on this rank: under engine->sets.adding. */
 static int change(struct engine *engine, const struct description *description, const int *ranks,
                   struct err *err)
 {
@@ -160,9 +160,9 @@ int engine_add_set(struct engine *engine, const int *ranks, int count, struct er
     int rc = request_ranks(sorted, ranks, count, engine->size, err);
     if (rc == HVD_OK) {
         describe_ranks(&description, sorted, count);
-        pthread_mutex_lock(&engine->adding);
+        pthread_mutex_lock(&engine->sets.adding);
         rc = change(engine, &description, sorted, err);
-        pthread_mutex_unlock(&engine->adding);
+        pthread_mutex_unlock(&engine->sets.adding);
     }
     free(sorted);
     return rc;
@@ -191,8 +191,8 @@ static int settle_set(struct engine *engine, int id, struct err *err)
 static void keep_set(struct engine *engine, int id)
 {
     engine_lock(engine);
-    if (engine->sets[id])
-        engine->sets[id]->removing = false;
+    if (engine->sets.at[id])
+        engine->sets.at[id]->removing = false;
     engine_unlock(engine);
 }
 
@@ -203,11 +203,11 @@ int engine_remove_set(struct engine *engine, int id, struct err *err)
     const struct description description = {
         .kind = COLLECTIVE_REMOVE_SET, .prescale = 1, .postscale = 1, .tag = (uint64_t)id
     };
-    pthread_mutex_lock(&engine->adding);
+    pthread_mutex_lock(&engine->sets.adding);
     int rc = settle_set(engine, id, err);
     if (rc == HVD_OK && (rc = change(engine, &description, NULL, err)) < 0)
         keep_set(engine, id);
-    pthread_mutex_unlock(&engine->adding);
+    pthread_mutex_unlock(&engine->sets.adding);
     return rc;
 }
 
@@ -252,8 +252,8 @@ int engine_set_ids(struct engine *engine, int *ids, int capacity)
 {
     int count = 0;
     engine_lock(engine);
-    for (int id = 0; id < engine->sets_count; id++)
-        if (engine->sets[id] && count++ < capacity)
+    for (int id = 0; id < engine->sets.count; id++)
+        if (engine->sets.at[id] && count++ < capacity)
             ids[count - 1] = id;
     engine_unlock(engine);
     return count;

@@ -42,9 +42,9 @@ void settle_tensor(struct tensor *tensor, const struct err *err)
         note_failure(tensor, err);
     if (!flight_done(&engine->flight, tensor, well))
         return;
-    engine->finished |= ticket->awaited;
-    if (engine->waiters > 0)
-        pthread_cond_broadcast(&engine->changed);
+    engine->progress.finished |= ticket->awaited;
+    if (engine->progress.waiters > 0)
+        pthread_cond_broadcast(&engine->progress.changed);
 }
 
 void settle_doom(struct tensor *tensor, const struct err *err)
@@ -237,12 +237,12 @@ static int gather(struct tensor *tensor, const struct agreed *agreed, struct err
     void *data = at;
     for (int rank = 0; rank < set->size; rank++) {
         size_t nbytes = agreed->offsets[rank + 1] - agreed->offsets[rank] - 8;
-        set->rows[rank] = settle_read_rows(agreed, rank);
+        set->decided.rows[rank] = settle_read_rows(agreed, rank);
         if (nbytes > 0)
             memcpy(at, agreed->data + agreed->offsets[rank] + 8, nbytes);
         at += nbytes;
     }
-    settle_rows(tensor, set->rows, set->size, data, memory);
+    settle_rows(tensor, set->decided.rows, set->size, data, memory);
     return HVD_OK;
 }
 
@@ -313,7 +313,7 @@ int set_settle(struct process_set *set, struct err *err)
     while ((rc = negotiation_next(set->negotiation, &decision, err)) > 0)
         if ((rc = settle(set, &decision, err)) < 0)
             return rc;
-    set->decided_ns = monotonic_tick_ns();
-    set->decisions++;
+    set->decided.last_ns = monotonic_tick_ns();
+    set->decided.count++;
     return rc;
 }

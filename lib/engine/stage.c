@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How runs on devices go on: who may be copied to the host now, what has come back, and what is left
- * to do when they have failed; see stage.h. */
+ * to do when they have failed; see stage_impl.h. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/engine/trace.h"
@@ -45,11 +45,11 @@ static bool has_own(const struct run *run)
 
 bool stage_queue(struct process_set *set, struct run *run)
 {
-    set->staged++;
+    set->stages.count++;
     run->stage.step = has_own(run) ? STAGE_QUEUED : STAGE_HERE;
     if (run->description.memory != MEMORY_DEVICE_REDUCES)
         return false;
-    run_list_append(&set->reducing, run);
+    run_list_append(&set->stages.reducing, run);
     return true;
 }
 
@@ -64,7 +64,8 @@ int stage_context(const struct run *run, struct err *err)
 /* Nobody before it will give back memory that it lacks. */
 static bool is_alone(const struct process_set *set, const struct run *run)
 {
-    return run == set->queue && set->window.first == set->window.end && !set->returning.first;
+    return run == set->runs.queue && set->runs.window.first == set->runs.window.end &&
+           !set->stages.returning.first;
 }
 
 static bool may_wait(const struct process_set *set, struct run *run)
@@ -94,16 +95,16 @@ static int come(struct process_set *set, struct run *run, struct err *err)
 /* A place is given in order of the line, and before anything is waited for. */
 static bool has_place(struct process_set *set, struct run *run)
 {
-    if (!run->stage.has_place && set->stages == STAGES_MAX)
+    if (!run->stage.has_place && set->stages.places == STAGES_MAX)
         return false;
-    set->stages += !run->stage.has_place;
+    set->stages.places += !run->stage.has_place;
     return run->stage.has_place = true;
 }
 
 static int come_all(struct process_set *set, struct err *err)
 {
     int moved = 0;
-    for (struct run *run = set->queue; run; run = run->next) {
+    for (struct run *run = set->runs.queue; run; run = run->next) {
         if (run->stage.step == STAGE_NONE)
             continue;
         if (!has_place(set, run))
@@ -135,20 +136,20 @@ static bool is_over(struct run *run)
 
 static int return_all(struct process_set *set)
 {
-    struct run_list runs = set->returning;
+    struct run_list runs = set->stages.returning;
     int moved = 0;
-    set->returning = (struct run_list){ 0 };
+    set->stages.returning = (struct run_list){ 0 };
     while (runs.first) {
         struct run *run = run_list_take(&runs);
         if (!is_over(run)) {
-            run_list_append(&set->returning, run);
+            run_list_append(&set->stages.returning, run);
             continue;
         }
         finish(set, run, true);
         moved = 1;
     }
-    if (!set->returning.first)
-        set->drain_until_ns = 0;
+    if (!set->stages.returning.first)
+        set->stages.drain_until_ns = 0;
     return moved;
 }
 
@@ -159,12 +160,12 @@ void stage_return(struct process_set *set, struct run *run)
     if (stage_begin_out(run))
         finish(set, run, true);
     else
-        run_list_append(&set->returning, run);
+        run_list_append(&set->stages.returning, run);
 }
 
 int stage_move(struct process_set *set, struct err *err)
 {
-    if (set->staged == 0)
+    if (set->stages.count == 0)
         return 0;
     int moved = come_all(set, err);
     int rc = moved < 0 ? moved : stage_reduce(set, err);
@@ -190,38 +191,38 @@ void stage_fail(struct process_set *set, struct run *run, const struct err *reas
         return;
     }
     run->stage.step = STAGE_DOOMED;
-    run_list_append(&set->returning, run);
+    run_list_append(&set->stages.returning, run);
 }
 
 /* What is being copied back has succeeded, unless that takes too long. */
 void stage_fail_all(struct process_set *set, const struct err *reason)
 {
-    while (set->reducing.first)
-        stage_fail(set, run_list_take(&set->reducing), reason);
-    if (set->returning.first && set->drain_until_ns == 0)
-        set->drain_until_ns = monotonic_ns() + DRAIN_NS;
+    while (set->stages.reducing.first)
+        stage_fail(set, run_list_take(&set->stages.reducing), reason);
+    if (set->stages.returning.first && set->stages.drain_until_ns == 0)
+        set->stages.drain_until_ns = monotonic_ns() + DRAIN_NS;
 }
 
 /* The vendor may still use what it was given: that is left to it. */
 static void give_up(struct process_set *set)
 {
-    while (set->returning.first) {
+    while (set->stages.returning.first) {
         struct err reason;
-        struct run *run = run_list_take(&set->returning);
+        struct run *run = run_list_take(&set->stages.returning);
         fail(&reason, HVD_ERR_TIMEOUT, "the device does not finish copying");
         stage_context(run, &reason);
         doom(run, &reason);
         finish(set, run, false);
     }
-    set->drain_until_ns = 0;
+    set->stages.drain_until_ns = 0;
 }
 
 int stage_drain(struct process_set *set)
 {
-    if (!set->returning.first)
+    if (!set->stages.returning.first)
         return 0;
     int moved = return_all(set);
-    if (set->drain_until_ns == 0 || monotonic_ns() < set->drain_until_ns)
+    if (set->stages.drain_until_ns == 0 || monotonic_ns() < set->stages.drain_until_ns)
         return moved;
     give_up(set);
     return 1;
@@ -229,17 +230,17 @@ int stage_drain(struct process_set *set)
 
 bool stage_is_draining(const struct process_set *set)
 {
-    return set->returning.first;
+    return set->stages.returning.first;
 }
 
 /* ---- when to look again ---- */
 
 uint64_t stage_deadline(const struct process_set *set)
 {
-    bool waits = set->returning.first || set->reducing.first;
-    if (set->staged == 0)
+    bool waits = set->stages.returning.first || set->stages.reducing.first;
+    if (set->stages.count == 0)
         return UINT64_MAX;
-    for (const struct run *run = set->queue; run && !waits; run = run->next) {
+    for (const struct run *run = set->runs.queue; run && !waits; run = run->next) {
         if (run->stage.step != STAGE_NONE && !run->stage.has_place)
             break; /* nor has anybody behind it */
         waits = run->stage.has_place && run->stage.step < STAGE_HERE;
@@ -250,9 +251,9 @@ uint64_t stage_deadline(const struct process_set *set)
 /* Somebody could be given a place. */
 bool stage_is_unsettled(const struct process_set *set)
 {
-    if (set->staged == 0 || set->stages == STAGES_MAX)
+    if (set->stages.count == 0 || set->stages.places == STAGES_MAX)
         return false;
-    for (const struct run *run = set->queue; run; run = run->next)
+    for (const struct run *run = set->runs.queue; run; run = run->next)
         if (run->stage.step != STAGE_NONE && !run->stage.has_place)
             return true;
     return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How runs on devices are copied; see stage.h.
+/* How runs on devices are copied; see stage_impl.h.
  *
  *   a chunk of an allreduce or broadcast, all on one device: to a pinned buffer, worked on there, and
  *     back from it
@@ -240,7 +240,7 @@ bool stage_move_out(struct run *run)
     int rc = transfer_all(run, false, &err);
     if (rc >= 0)
         return rc > 0;
-    if (err.code == HVD_ERR_NOMEM && run->set->stages > 1)
+    if (err.code == HVD_ERR_NOMEM && run->set->stages.places > 1)
         return false; /* others will give theirs back */
     doom(run, stage->at, &err);
     if (stage->transferring)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What of a run on devices is where: bytes of each tensor that are copied to the host and back, and
- * where the operation finds them; see stage.h.
+ * where the operation finds them; see stage_impl.h.
  *
  * A broadcast copies to the host on the root, and back on the others; of what is gathered or shared
  * out, more or less comes back than went. Where this rank has joined, zeros take the place of the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the devices reduce among themselves: in the order in which it was decided, which is that of
- * all ranks, the vendor is asked for each; done when the event behind it has passed; see stage.h.
+ * all ranks, the vendor is asked for each; done when the event behind it has passed; see stage_impl.h.
  *
  * A failure breaks the world: the other ranks' devices may wait for ours. */
 #include "lib/engine/engine_impl.h"
@@ -41,7 +41,7 @@ static int begin(struct process_set *set, struct run *run, struct err *err)
 static int begin_all(struct process_set *set, struct err *err)
 {
     int moved = 0;
-    for (struct run *run = set->reducing.first; run; run = run->next) {
+    for (struct run *run = set->stages.reducing.first; run; run = run->next) {
         if (run->stage.step == STAGE_REDUCING)
             continue;
         if (begin(set, run, err) < 0)
@@ -56,14 +56,14 @@ static int finish_all(struct process_set *set, struct err *err)
 {
     int moved = 0;
     struct run *run;
-    while ((run = set->reducing.first) && run->stage.step == STAGE_REDUCING) {
+    while ((run = set->stages.reducing.first) && run->stage.step == STAGE_REDUCING) {
         struct tensor *own = run->tensors[0].own;
         int rc = device_passed(own->device, run->stage.buffer->event, "reduce", err);
         if (rc < 0)
             return stage_context(run, err);
         if (rc == 0)
             break;
-        run_list_take(&set->reducing);
+        run_list_take(&set->stages.reducing);
         stage_free(run, true);
         settle_part(own, run);
         run_release(set, run);

@@ -14,8 +14,8 @@
 struct process_set *engine_find_set(struct engine *engine, int id, const char *what,
                                     struct err *err)
 {
-    if (id >= 0 && id < engine->sets_count && engine->sets[id])
-        return engine->sets[id];
+    if (id >= 0 && id < engine->sets.count && engine->sets.at[id])
+        return engine->sets.at[id];
     fail(err, HVD_ERR_INVALID, "%s: there is no process set %d", what, id);
     return NULL;
 }
@@ -39,7 +39,7 @@ static struct process_set *usable_set(struct engine *engine, const struct submis
 {
     char label[REQUEST_LABEL];
     int id = submission->options ? submission->options->process_set : 0;
-    struct process_set *set = id >= 0 && id < engine->sets_count ? engine->sets[id] : NULL;
+    struct process_set *set = id >= 0 && id < engine->sets.count ? engine->sets.at[id] : NULL;
     if (set && set->rank >= 0 && !set->removing && set->ended.code == HVD_OK)
         return set;
     request_label(label, submission->kind, submission->tensors ? submission->tensors->name : NULL);
@@ -148,13 +148,14 @@ static int describe(struct tensor *tensor, struct description *description,
 /* Descriptions that lie together, for request_group(); the memory is kept. */
 static struct description *group_room(struct engine *engine, int count)
 {
-    if (count <= engine->group_capacity)
-        return engine->group;
-    struct description *group = reallocarray(engine->group, (size_t)count, sizeof *group);
+    if (count <= engine->group.capacity)
+        return engine->group.descriptions;
+    struct description *group =
+        reallocarray(engine->group.descriptions, (size_t)count, sizeof *group);
     if (!group)
         return NULL;
-    engine->group = group;
-    engine->group_capacity = count;
+    engine->group.descriptions = group;
+    engine->group.capacity = count;
     return group;
 }
 
@@ -211,7 +212,7 @@ static bool is_checked_later(const struct batch *batch, const struct submission 
 {
     const struct process_set *set = batch->set;
     return submission->count == 1 && submission->tensors && !batch->first->ready &&
-           !set->unmade.first && !set->postponed.first;
+           !set->ready.unmade.first && !set->ready.postponed.first;
 }
 
 static int check_free(const struct tensor *tensor, enum collective_kind kind, struct err *err)
@@ -317,7 +318,7 @@ static int launch(struct batch *batch, const struct submission *submission, int6
 static int may_submit(struct engine *engine, struct err *err)
 {
     int rc = failure_check(engine->failure, err);
-    if (rc == HVD_OK && engine->stopping)
+    if (rc == HVD_OK && engine->progress.stopping)
         return fail(err, HVD_ERR_SHUT_DOWN, "hvd_shutdown has been called");
     return rc;
 }
@@ -346,7 +347,7 @@ int submit(struct engine *engine, const struct submission *submission, int64_t *
            struct err *err)
 {
     int rc = submit_tensors(engine, submission, handle, err);
-    engine->submissions++;
+    engine->progress.submissions++;
     if (rc == HVD_OK)
         engine_move(engine);
     return rc;

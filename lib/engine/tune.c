@@ -50,10 +50,10 @@ static struct tuning what_there_is(const struct engine *engine)
 
 static void use(struct engine *engine, const struct tuning *tuning)
 {
-    struct process_set *world = engine->sets[0];
+    struct process_set *world = engine->sets.at[0];
     struct fusion_limits fusion = { tuning->fusion_threshold, tuning->fused_max };
     negotiation_limit_fusion(world->negotiation, fusion);
-    world->cycle_time_us = tuning->cycle_time_us;
+    world->decided.cycle_time_us = tuning->cycle_time_us;
     engine->borders.small = tuning->small;
     engine->borders.large = tuning->large;
 }
@@ -83,6 +83,7 @@ static int start(struct engine *engine, bool one_host, struct err *err)
 int tune_init(struct engine *engine, bool one_host, struct err *err)
 {
     const struct settings *settings = &engine->settings;
+    engine->borders = algorithm_defaults_for(engine->size);
     if (*settings->tuning &&
         borders_file_read(&engine->borders, settings->tuning, engine->rank != 0, err) < 0)
         return err->code;

@@ -22,12 +22,13 @@
  *
  * A failure before or while other ranks need this rank's data breaks the world (HVD_ERR_SYSTEM,
  * HVD_ERR_NOMEM); one of copying back is that tensor's failure on this rank. */
-#ifndef LIB_ENGINE_STAGE_H
-#define LIB_ENGINE_STAGE_H
+#ifndef LIB_ENGINE_STAGE_IMPL_H
+#define LIB_ENGINE_STAGE_IMPL_H
 
 #include "lib/base/status.h"
 #include "lib/collective/operation.h"
 #include "lib/device/transfer.h"
+#include "lib/engine/channel.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,6 +37,10 @@ struct process_set;
 struct run;
 
 #define STAGE_POLL_NS 50000ull
+
+/* Runs of a set that have, or wait for, pinned memory at a time: those in the window, one that is
+ * copied to the host, and one that is copied back. */
+enum { STAGES_MAX = WINDOW_SIZE + 2 };
 
 enum stage_step {
     STAGE_NONE, /* in host memory */
@@ -58,6 +63,22 @@ struct stage {
     bool transferring;
     int at;
     uint64_t lacking_since_ns; /* pinned memory; 0: it is not */
+};
+
+/* First in, first out. */
+struct run_list {
+    struct run *first, *last;
+};
+void run_list_append(struct run_list *list, struct run *run);
+struct run *run_list_take(struct run_list *list); /* there is one */
+
+/* Of a process set. */
+struct set_stages {
+    int count;                 /* runs on devices, wherever they are */
+    int places;                /* of those, that have a place */
+    struct run_list returning; /* being copied back, or doomed */
+    struct run_list reducing;  /* for devices to reduce */
+    uint64_t drain_until_ns;   /* what returns is given up then; 0: it is not */
 };
 
 /* stage.c. A decision has become a run. True if the devices reduce it, and it is not to be put into

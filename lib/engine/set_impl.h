@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A process set as this rank sees it. Each struct in it is changed by the files that its comment names.
+ *
+ *   set.c        one look at a set: agree, start and move data, finish;  its beginning and its end
+ *   set_tree.c   what goes over the tree
+ *   set_links.c, set_data.c   the links of a set, and the data that goes over them
+ *   sets.c       adding and removing process sets */
+#ifndef LIB_ENGINE_SET_IMPL_H
+#define LIB_ENGINE_SET_IMPL_H
+
+#include "lib/base/topology.h"
+#include "lib/engine/run_impl.h"
+#include "lib/engine/tree_link.h"
+#include "lib/negotiation/negotiation.h"
+
+#include <pthread.h>
+
+/* FUSED_MAX: bytes of a tensor that is fused at most, unless it is tuned. Copying such a one twice
+ * costs less than moving it alone, which over a network takes longer. */
+enum { FUSED_MAX = 64 << 10, FUSED_MAX_ON_ONE_HOST = 16 << 10, INLINE_MAX = 4096 };
+
+/* set_tree.c */
+struct set_tree {
+    struct tree_position position;
+    struct tree_link up, down[TREE_CHILDREN_MAX];
+};
+
+/* set_links.c, set_data.c: data links, by rank in the set */
+struct set_links {
+    struct channel **channels; /* NULL where there is none */
+    int *peers, npeers;        /* those that are there */
+    bool expected;             /* wanted ones may be there already */
+    bool *awaited;             /* wanted and not there yet */
+    int nawaited;              /* so many of those */
+    bool lacking;              /* some have ended */
+    bool broken;               /* a link has broken, here or in the tree */
+};
+
+/* set.c: what the set has agreed on */
+struct set_decided {
+    struct wire_writer body;
+    uint64_t last_ns;       /* when something was decided last */
+    uint64_t count;         /* how often something was */
+    uint64_t cycle_time_us; /* top: how long data may wait for more to be fused with */
+    uint64_t data_since_ns; /* top: since when data could be moved, for the cycle time; 0: not */
+    int64_t *rows;          /* room for a number from each rank */
+};
+
+/* ready.c: tensors that are not offered yet */
+struct tensor_list {
+    struct tensor *first, *last;
+    int count;
+};
+struct set_ready {
+    struct tensor_list unmade;    /* their events have not passed */
+    struct tensor_list postponed; /* a join that waits for those, and the rest */
+};
+
+/* linking -> ready;  a rank that is no member never gets beyond linking */
+enum set_state { SET_LINKING, SET_READY };
+
+struct process_set {
+    struct engine *engine;
+    int id;
+    uint32_t serial; /* of all that were ever added, from 0: the world; tells its links apart */
+    int size;
+    int *ranks; /* of the world, ascending */
+    int rank;   /* of this process, -1 if it is no member: then the rest is empty */
+    enum set_state state;
+    struct err ended; /* why */
+    bool removing;    /* nothing new is accepted */
+
+    struct negotiation *negotiation;
+    struct negotiation_observer observer; /* trace.c */
+    struct stall *stall;                  /* inspect.c; once it is ready */
+    struct placing *placing;              /* reach.c; NULL: not known yet */
+    uint64_t nameless[COLLECTIVE_KINDS];  /* submit.c: how many of each kind have been submitted */
+    int in_flight;                        /* own tensors */
+    struct tensor *adding;                /* sets.c: waits until this set's links are there */
+
+    struct set_tree tree;
+    struct set_links links;
+    struct set_decided decided;
+    struct set_ready ready;
+    struct set_runs runs;
+    struct set_stages stages;
+};
+
+/* set.c */
+struct fusion_limits set_fusion_limits(const struct engine *engine);
+struct process_set *set_create(struct engine *engine, int id, const int *ranks, int size,
+                               struct err *err);
+void set_destroy(struct process_set *set);
+/* Moves what can be moved. 1, 0, or a negative status that breaks the world. */
+int set_move(struct process_set *set, struct err *err);
+/* Puts all that is to be reported into the link to the parent. */
+void set_report(struct process_set *set);
+/* Can more be decided or started, since something has finished? */
+bool set_is_unsettled(struct process_set *set);
+/* Rank `who` of the world has left (-1: one that nobody has named yet). No more collectives; those
+ * that are not decided on fail with the reason. */
+void set_end(struct process_set *set, int who, const struct err *reason);
+void set_fail_all(struct process_set *set, const struct err *reason);
+/* When set_move() is wanted at the latest although nothing comes. */
+uint64_t set_deadline(const struct process_set *set);
+
+/* set_links.c. Asks for the links to the ring's and the tree's neighbours; for data links to some
+ * ranks. */
+int set_want_links(struct process_set *set, struct err *err);
+int set_want_data(struct process_set *set, const int *ranks, int count, struct err *err);
+/* Takes links that have come. Moves on to SET_READY when all are there. */
+int set_take_links(struct process_set *set, struct err *err);
+int set_check_links(struct process_set *set, struct err *err);
+/* A link to `rank` of the world has failed, names it if it was not this rank; no link that is missing
+ * matters any more; the set is being removed, and all members have done what they wanted in it. */
+int set_broke(struct process_set *set, int rank, struct err *err);
+void set_forget_links(struct process_set *set);
+bool set_is_over(const struct process_set *set);
+
+/* set_tree.c: 1 if something moved, 0, or a negative status. */
+int set_hear_below(struct process_set *set, struct err *err);
+int set_hear_above(struct process_set *set, struct err *err);
+int set_say(struct process_set *set, struct err *err);
+/* Puts a frame into the links to all children. */
+void set_put_down(struct process_set *set, enum tree_frame type, const void *body, size_t nbytes);
+/* Tells the neighbours that `who`, this rank, leaves, or that the world is broken: by the failure of
+ * that rank, or ORIGIN_UNKNOWN. */
+void set_tell(struct process_set *set, enum tree_frame type, int who, const struct err *reason);
+bool set_is_flushed(const struct process_set *set); /* the tree's links */
+void set_send_rest(struct process_set *set);
+
+/* set_data.c: as set_tree.c */
+int set_move_data(struct process_set *set, struct err *err);
+/* Nothing more is sent or received: the others may be in the middle of an operation. */
+void set_close_data(struct process_set *set);
+bool set_has_data_to_send(const struct process_set *set);
+
+/* sets.c: all sets of this rank */
+struct set_table {
+    struct process_set **at; /* by id; NULL where there is none; [0] is the world */
+    int count;
+    int *free_ids, free_count; /* of removed sets, the oldest first */
+    uint32_t next_serial;
+    pthread_mutex_t adding; /* one set is added or removed at a time on this rank */
+};
+int sets_added(struct tensor *tensor, const struct agreed *agreed, struct err *err);
+bool sets_put(struct engine *engine, struct process_set *set);
+int sets_removed(struct tensor *tensor, struct err *err);
+
+#endif
