@@ -247,4 +247,11 @@ lib_libhvd_internal_la_LIBADD = lib/base/libbase.la $(SODIUM_LIBS) -lm -lpthread
 # age 0.
 lib_libhvd_la_SOURCES =
 lib_libhvd_la_LIBADD = lib/libhvd_internal.la $(SODIUM_LIBS) -lm -lpthread
-lib_libhvd_la_LDFLAGS = $(AM_LDFLAGS) $(LIBHVD_LDFLAGS) -version-info 0:0:0 -export-symbols-regex '^hvd_' -no-undefined
+lib_libhvd_la_LDFLAGS = $(AM_LDFLAGS) $(LIBHVD_LDFLAGS) -version-info 0:0:0 $(LIBHVD_EXPORTS) -no-undefined
+EXTRA_lib_libhvd_la_DEPENDENCIES = lib/libhvd.map
+EXTRA_DIST += lib/libhvd.abi lib/libhvd.map
+
+# Writes down the ABI that tests/program/abi_test.sh holds the library to.
+accept-abi: lib/libhvd.la
+	CC='$(CC)' $(SHELL) $(srcdir)/tests/support/abi.sh '$(abs_top_srcdir)/lib' lib/.libs/libhvd.so >lib/libhvd.abi.new
+	mv lib/libhvd.abi.new $(srcdir)/lib/libhvd.abi

@@ -436,6 +436,7 @@ endif
 program_tests = \
 	tests/format_test.sh \
 	tests/layering.sh \
+	tests/program/abi_test.sh \
 	tests/program/bootstrap_test.sh \
 	tests/program/hardening_test.sh \
 	tests/program/install_test.sh \
@@ -549,7 +550,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/forbidden_words.txt tests/function_names.sh tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp
+EXTRA_DIST += $(program_tests) tests/support/abi.sh tests/forbidden_words.txt tests/function_names.sh tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage

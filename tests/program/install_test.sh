@@ -28,7 +28,7 @@ if command -v g++ >/dev/null; then
 else
     skip "a C++ program too" "no g++"
 fi
-exported=$(nm -D --defined-only "$lib/libhvd.so" | awk '{ print $3 }' | sort)
+exported=$(nm -D --defined-only "$lib/libhvd.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort) # A: a version
 declared=$(cat "$include"/hvd*.h | grep -oE '\bhvd_[a-z_]+\(' | tr -d '(' | sort -u)
 extra=$(printf '%s\n' "$exported" | grep -v '^hvd_')
 is "the library exports hvd_* and nothing else" '' "$extra"
