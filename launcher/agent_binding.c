@@ -9,7 +9,7 @@
 
 int agent_binding_plan(struct agent *agent, struct err *err)
 {
-    struct binding binding = agent->job.binding;
+    struct binding binding = binding_of(agent->job.attributes.bind_to);
     if (binding.kind == BIND_NONE)
         return 0;
     if (binding_places_read(&agent->places, binding.kind, err) < 0)
@@ -27,9 +27,10 @@ void agent_binding_report(const struct agent_rank *rank)
 {
     struct agent *agent = rank->agent;
     struct agent_bound bound = { .rank = rank->rank };
-    if (!agent->job.report_bindings)
+    if (!agent->job.attributes.report_bindings)
         return;
-    binding_text(bound.text, sizeof bound.text, agent->job.binding.kind, agent_binding_of(rank));
+    binding_text(bound.text, sizeof bound.text, binding_of(agent->job.attributes.bind_to).kind,
+                 agent_binding_of(rank));
     agent_bound_encode(frame_link_begin(&agent->link, AGENT_BOUND), &bound);
     frame_link_send(&agent->link);
 }

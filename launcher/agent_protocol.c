@@ -46,17 +46,13 @@ void agent_job_encode(struct wire_writer *writer, const struct agent_job *messag
 {
     wire_put_u16(writer, message->version);
     wire_put_string(writer, message->cwd);
-    wire_put_u8(writer, message->ignore_hup);
     wire_put_u8(writer, message->own_environment);
     wire_put_u8(writer, message->one_machine);
-    wire_put_u16(writer, message->umask);
     wire_put_u32(writer, message->silence_ms);
     wire_put_u32(writer, message->answer_ms);
     wire_put_string(writer, message->interfaces);
-    wire_put_u8(writer, (uint8_t)message->binding.kind);
-    wire_put_u8(writer, message->binding.overload);
-    wire_put_u8(writer, message->report_bindings);
     wire_put_u8(writer, message->look_at_libraries);
+    rank_attributes_encode(writer, &message->attributes);
 }
 
 int agent_job_decode(struct agent_job *message, struct wire_reader *reader, struct err *err)
@@ -67,21 +63,14 @@ int agent_job_decode(struct agent_job *message, struct wire_reader *reader, stru
                     "hvdagent speaks version %d of the agent protocol, hvdrun needs version %u",
                     AGENT_VERSION, message->version);
     wire_get_string(reader, message->cwd, sizeof message->cwd);
-    message->ignore_hup = wire_get_u8(reader) != 0;
     message->own_environment = wire_get_u8(reader) != 0;
     message->one_machine = wire_get_u8(reader) != 0;
-    message->umask = wire_get_u16(reader) & 0777;
     message->silence_ms = wire_get_u32(reader);
     message->answer_ms = wire_get_u32(reader);
     wire_get_string(reader, message->interfaces, sizeof message->interfaces);
-    uint8_t kind = wire_get_u8(reader);
-    message->binding.overload = wire_get_u8(reader) != 0;
-    message->report_bindings = wire_get_u8(reader) != 0;
     message->look_at_libraries = wire_get_u8(reader) != 0;
-    if (kind >= BINDING_KINDS)
-        return fail(err, HVD_ERR_PROTOCOL, "JOB with binding %u, which does not exist", kind);
-    message->binding.kind = (enum binding_kind)kind;
-    return agent_frame_finished(reader, AGENT_JOB, err);
+    int rc = rank_attributes_decode(&message->attributes, reader, err);
+    return rc < 0 ? rc : agent_frame_finished(reader, AGENT_JOB, err);
 }
 
 void agent_ready_encode(struct wire_writer *writer, const struct agent_ready *message)

@@ -54,15 +54,15 @@
 #ifndef LAUNCHER_AGENT_PROTOCOL_H
 #define LAUNCHER_AGENT_PROTOCOL_H
 
-#include "launcher/binding.h"
 #include "launcher/host_step.h"
+#include "launcher/rank_attributes.h"
 #include "lib/base/status.h"
 #include "lib/base/wire.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { AGENT_VERSION = 7 };
+enum { AGENT_VERSION = 8 };
 
 /* Output of one stream that may be on its way and not yet written by hvdrun, and the same for
  * stdin. */
@@ -107,16 +107,13 @@ enum output_stream { STREAM_STDOUT, STREAM_STDERR, OUTPUT_STREAMS };
 struct agent_job {
     uint16_t version;
     char cwd[4096];        /* where the ranks run */
-    bool ignore_hup;       /* hvdrun was started under nohup */
     bool own_environment;  /* another machine: its own variables lie below those of ENVIRONMENT */
     bool one_machine;      /* every rank of the job runs on this machine: lo connects them all */
-    uint16_t umask;        /* hvdrun's own, for the ranks */
     uint32_t silence_ms;   /* how long hvdrun may be silent; 0: for ever */
     uint32_t answer_ms;    /* hvdrun loses a host whose ranks run and that is silent for so long */
     char interfaces[1024]; /* of --network-interfaces, what concerns this host: names, addresses and
                               CIDRs with commas; "": any */
-    struct binding binding;
-    bool report_bindings;   /* with BOUND */
+    struct rank_attributes attributes;
     bool look_at_libraries; /* FAILED if one that the program needs is not found */
 };
 

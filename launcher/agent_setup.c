@@ -39,7 +39,6 @@ int agent_on_job(struct agent *agent, struct wire_reader *body, struct err *err)
     }
     if (rc < 0)
         return rc;
-    umask(agent->job.umask);
     agent_watch_start(agent);
     return HVD_OK;
 }

@@ -11,12 +11,18 @@
 static const char *const words[BINDING_KINDS] = { "none", "core", "socket", "numa" };
 static const char *const names[BINDING_KINDS] = { "nothing", "core", "socket", "NUMA node" };
 
-/* The kinds, then all but the first once more. */
-struct binding binding_of(int choice)
+struct binding binding_of(int bind_to)
 {
-    bool overload = choice >= BINDING_KINDS;
-    int kind = overload ? choice - BINDING_KINDS + 1 : choice;
-    return (struct binding){ (enum binding_kind)kind, overload };
+    static const struct binding bindings[BIND_TO_COUNT] = {
+        [BIND_TO_NONE] = { BIND_NONE, false },
+        [BIND_TO_CORE] = { BIND_CORE, false },
+        [BIND_TO_SOCKET] = { BIND_SOCKET, false },
+        [BIND_TO_NUMA] = { BIND_NUMA, false },
+        [BIND_TO_CORE_OVERLOAD] = { BIND_CORE, true },
+        [BIND_TO_SOCKET_OVERLOAD] = { BIND_SOCKET, true },
+        [BIND_TO_NUMA_OVERLOAD] = { BIND_NUMA, true },
+    };
+    return bindings[bind_to];
 }
 
 const struct binding_place *binding_place_of(const struct binding_places *places, int local_rank)

@@ -9,6 +9,7 @@
 #define LAUNCHER_BINDING_H
 
 #include "launcher/cpu_mask.h"
+#include "launcher/rank_attributes.h"
 #include "lib/base/status.h"
 
 #include <stdbool.h>
@@ -20,14 +21,8 @@ struct binding {
     bool overload; /* a place may get more ranks than it has cores */
 };
 
-/* What may be asked for, with blanks between. */
-#define BINDING_CHOICES                                                                            \
-    "none core socket numa core:overload-allowed socket:overload-allowed numa:overload-allowed"
-
-enum { BINDING_CHOICE_COUNT = BINDING_KINDS + BINDING_KINDS - 1 };
-
-/* Which of the choices, from 0. */
-struct binding binding_of(int choice);
+/* `bind_to` is an enum bind_to. */
+struct binding binding_of(int bind_to);
 
 /* A core, a socket, or a NUMA node, or what of it may be used. */
 struct binding_place {

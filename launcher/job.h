@@ -9,7 +9,7 @@
 #ifndef LAUNCHER_JOB_H
 #define LAUNCHER_JOB_H
 
-#include "launcher/binding.h"
+#include "launcher/rank_attributes.h"
 #include "launcher/rank_plan.h"
 #include "launcher/reach.h"
 #include "lib/base/rendezvous_stream.h"
@@ -29,7 +29,6 @@ struct job_options {
         *interfaces; /* for each host of the plan, what --network-interfaces says of it;
                                       "" for anything */
     const char *cwd;
-    uint16_t umask;
     char *const *command;         /* ended by NULL */
     char *const *environment;     /* NAME=VALUE for every rank, ended by NULL */
     bool look_at_libraries;       /* of the program, before it would start */
@@ -37,8 +36,7 @@ struct job_options {
     const char *id;               /* value of HVD_JOB_ID */
     const char *job_key;          /* value of HVD_JOB_KEY; never shown */
     const char *output_directory; /* or NULL */
-    struct binding binding;       /* of every rank, on its host */
-    bool report_bindings;
+    struct rank_attributes attributes;
     bool timestamps, verbose;
     bool status_line; /* stderr is a terminal: shows how far the hosts are */
     bool colour;      /* and a failure may stand out there */

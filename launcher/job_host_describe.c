@@ -4,7 +4,6 @@
 
 #include "launcher/worker_environment.h"
 
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,16 +51,11 @@ static char *const any_command[] = { (char *)(uintptr_t) "/bin/sh", NULL };
 void job_host_describe(struct job_host *host, const struct job_options *options)
 {
     struct agent_job job = { .version = AGENT_VERSION };
-    struct sigaction hup;
-    sigaction(SIGHUP, NULL, &hup);
-    job.ignore_hup = hup.sa_handler == SIG_IGN;
     job.own_environment = !host->local;
-    job.umask = options->umask;
     job.one_machine = host->where->local_size == options->plan->size;
     job.silence_ms = host->local ? 0 : options->silence_ms;
     job.answer_ms = options->silence_ms;
-    job.binding = options->binding;
-    job.report_bindings = options->report_bindings;
+    job.attributes = options->attributes;
     job.look_at_libraries = options->look_at_libraries;
     snprintf(job.interfaces, sizeof job.interfaces, "%s", options->interfaces[host->index]);
     snprintf(job.cwd, sizeof job.cwd, "%s", options->cwd);

@@ -75,7 +75,7 @@ static int on_bound(struct job_host *host, struct wire_reader *body, struct err 
     if (rc < 0)
         return rc;
     struct host_rank *rank = job_host_find_rank(host, bound.rank);
-    if (!rank || rank->phase != RANK_WAITING || !host->options->report_bindings)
+    if (!rank || rank->phase != RANK_WAITING || !host->options->attributes.report_bindings)
         return not_here(bound.rank, err);
     text_make_line(bound.text);
     host->events->on_bound(host->context, bound.rank, bound.text);

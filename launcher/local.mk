@@ -85,6 +85,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/program_image.c launcher/program_image.h \
 	launcher/program_libraries.c launcher/program_libraries.h \
 	launcher/rank_plan.c launcher/rank_plan.h \
+	launcher/rank_attributes.c launcher/rank_attributes.h \
 	launcher/rank_names.c launcher/rank_names.h \
 	launcher/reach.c launcher/reach.h launcher/reach_impl.h launcher/reach_way.h \
 	launcher/reach_command.c \

@@ -111,10 +111,8 @@ static void describe_environment(struct string_list *list, const char *job_id)
 
 static int spawn_command(struct reach_command *command, const char *path, int stream, int errors)
 {
-    struct sigaction hup;
     struct string_list environment = { 0 };
     describe_environment(&environment, command->job->settings->job_id);
-    sigaction(SIGHUP, NULL, &hup);
     struct spawn_request request = {
         .path = path,
         .argv = command->words.items,
@@ -123,7 +121,6 @@ static int spawn_command(struct reach_command *command, const char *path, int st
         .new_session = true,
         .death_signal = SIGTERM, /* it may not read its stdin yet */
         .nofile = command->job->settings->nofile,
-        .ignore_hup = hup.sa_handler == SIG_IGN,
     };
     int rc = spawn_start(&request, &command->spawned, &command->err);
     string_list_fini(&environment);

@@ -32,8 +32,6 @@ static int spawn_agent(struct reach_local *local, int stream)
 {
     char name[] = "hvdagent";
     char *argv[] = { name, NULL };
-    struct sigaction hup;
-    sigaction(SIGHUP, NULL, &hup);
     struct spawn_request request = {
         .path = local->job->settings->agent,
         .argv = argv,
@@ -41,7 +39,6 @@ static int spawn_agent(struct reach_local *local, int stream)
         .stdio = { stream, stream, STDERR_FILENO },
         .new_session = true,
         .nofile = local->job->settings->nofile,
-        .ignore_hup = hup.sa_handler == SIG_IGN,
     };
     return spawn_start(&request, &local->spawned, &local->err);
 }

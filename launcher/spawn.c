@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -92,6 +93,19 @@ static int bind(const struct cpu_mask *cpus)
     return sched_setaffinity(0, cpus->nwords * sizeof *cpus->words, (cpu_set_t *)cpus->words);
 }
 
+/* What a rank is to be like, but for its binding, which the caller has made `cpus` of. Returns
+ * whether SIGHUP is ignored. */
+static bool apply_attributes(const struct rank_attributes *attributes)
+{
+    struct sigaction hup;
+    if (!attributes) {
+        sigaction(SIGHUP, NULL, &hup);
+        return hup.sa_handler == SIG_IGN;
+    }
+    umask(attributes->umask);
+    return attributes->ignore_hup;
+}
+
 /* Returns what could not be done: an errno, or -1 times that of binding. */
 static int run_child(const struct spawn_request *request, char **shell_argv, pid_t parent)
 {
@@ -111,7 +125,7 @@ static int run_child(const struct spawn_request *request, char **shell_argv, pid
     if (request->nofile) /* after the last descriptor above it was needed */
         setrlimit(RLIMIT_NOFILE, request->nofile);
     close_on_exec_from(3);
-    reset_signals(request->ignore_hup);
+    reset_signals(apply_attributes(request->attributes));
     exec_program(request, shell_argv);
     return errno;
 }

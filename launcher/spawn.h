@@ -5,6 +5,7 @@
 #define LAUNCHER_SPAWN_H
 
 #include "launcher/cpu_mask.h"
+#include "launcher/rank_attributes.h"
 #include "lib/base/status.h"
 
 #include <stdbool.h>
@@ -18,10 +19,12 @@ struct spawn_request {
     int stdio[3];     /* become 0, 1 and 2; stay the caller's */
     bool new_session; /* a session of its own, else a process group of its own */
     int death_signal; /* sent to it when the calling thread dies; 0 for none */
-    bool ignore_hup;  /* ignore SIGHUP; every other signal gets its default */
     int cgroup;       /* directory of the cgroup v2 that it is born into if it can be; 0 for none */
     const struct rlimit *nofile; /* limit on descriptors to set, or NULL */
     const struct cpu_mask *cpus; /* processors that it may use, of ours; or NULL */
+    const struct rank_attributes
+        *attributes; /* of a rank; NULL: SIGHUP is ignored if it is so here,
+                                                 and the umask is ours */
 };
 
 struct spawned {
@@ -29,7 +32,8 @@ struct spawned {
     int report; /* from the child: what spawn_confirm() returns, or nothing */
 };
 
-/* Forks. The child has only descriptors 0, 1 and 2, and starts with an empty signal mask.
+/* Forks. The child has only descriptors 0, 1 and 2, and starts with an empty signal mask and the
+ * default of every signal but SIGHUP.
  * HVD_ERR_SYSTEM when the process cannot be made. Each success must be followed by spawn_confirm().
  */
 int spawn_start(const struct spawn_request *request, struct spawned *spawned, struct err *err);

@@ -2,7 +2,6 @@
 /* Every option of hvdrun. hvdrun(1) explains them. */
 #include "src/hvdrun_options.h"
 
-#include "launcher/binding.h"
 #include "launcher/rank_plan.h"
 #include "lib/base/env_names.h"
 #include "lib/base/place.h"
@@ -78,14 +77,14 @@ static const struct option_row rows[] = {
               "than cores",
       .kind = OPTION_CHOICE,
       .value = "none",
-      .offset = MEMBER(bind_to),
-      .choices = BINDING_CHOICES,
+      .offset = MEMBER(attributes.bind_to),
+      .choices = BIND_TO_CHOICES,
       .offer = OFFER_CHOICES,
       .group = job },
     { .names = { "--report-bindings", "-report-bindings" },
       .help = "tell of each rank what it is bound to",
       .kind = OPTION_FLAG,
-      .offset = MEMBER(report_bindings),
+      .offset = MEMBER(attributes.report_bindings),
       .group = job },
     { .names = { "--stopped" },
       .metavar = "ACTION",

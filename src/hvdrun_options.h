@@ -4,6 +4,7 @@
 #ifndef SRC_HVDRUN_OPTIONS_H
 #define SRC_HVDRUN_OPTIONS_H
 
+#include "launcher/rank_attributes.h"
 #include "launcher/string_list.h"
 #include "lib/base/status.h"
 #include "src/options.h"
@@ -21,13 +22,12 @@ extern const struct option_table hvdrun_option_table;
 
 /* Texts are borrowed from argv and the environment; lists are owned. */
 struct hvdrun_options {
-    int np;                   /* 1..WORLD_SIZE_MAX; 0: a rank in every slot */
-    const char *hosts;        /* what -H was given; NULL if it was not */
-    const char *hosts_source; /* the option as written, "-H" or "--hosts", for messages */
-    const char *hostfile;     /* NULL if not given; never together with hosts */
-    int map_by;               /* enum rank_order */
-    int bind_to;              /* one of BINDING_CHOICES */
-    bool report_bindings;
+    int np;                            /* 1..WORLD_SIZE_MAX; 0: a rank in every slot */
+    const char *hosts;                 /* what -H was given; NULL if it was not */
+    const char *hosts_source;          /* the option as written, "-H" or "--hosts", for messages */
+    const char *hostfile;              /* NULL if not given; never together with hosts */
+    int map_by;                        /* enum rank_order */
+    struct rank_attributes attributes; /* umask and ignore_hup are not set */
     bool dry_run;
     bool check_hosts;                    /* command[0] may be missing then, and np, which is 1 */
     bool gloo, no_cache, without_extras; /* asked for; it is so anyway */

@@ -24,7 +24,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -227,14 +226,6 @@ static bool has_colour(void)
     return isatty(STDERR_FILENO) && !(none && *none) && term && strcmp(term, "dumb") != 0;
 }
 
-/* There is no other way to ask. */
-static uint16_t own_umask(void)
-{
-    mode_t mask = umask(0);
-    umask(mask);
-    return (uint16_t)mask;
-}
-
 static void describe_job(struct job_setup *setup, const bool closed[3])
 {
     const struct hvdrun_options *options = setup->options;
@@ -243,15 +234,13 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
         .reach = &setup->reach,
         .interfaces = (const char *const *)setup->interfaces.items,
         .cwd = setup->cwd,
-        .umask = own_umask(),
         .command = options->command,
         .environment = setup->environment.items,
         .own_environment = setup->devices.items,
         .id = setup->id,
         .job_key = setup->key_text,
         .output_directory = options->output_filename,
-        .binding = binding_of(options->bind_to),
-        .report_bindings = options->report_bindings,
+        .attributes = options->attributes,
         .timestamps = options->prefix_timestamp,
         .verbose = options->verbose,
         .status_line = isatty(STDERR_FILENO) && !options->verbose,
@@ -267,6 +256,7 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
         .stopped_fails = options->stopped == STOPPED_FAIL,
         .keep_lines = options->report,
     };
+    rank_attributes_inherit(&setup->job.attributes);
 }
 
 int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *err)

@@ -322,6 +322,7 @@ unit_tests += \
 	tests/unit/port_file_test \
 	tests/unit/process_tree_test \
 	tests/unit/program_image_test \
+	tests/unit/rank_attributes_test \
 	tests/unit/rank_names_test \
 	tests/unit/rank_plan_test \
 	tests/unit/reach_test \

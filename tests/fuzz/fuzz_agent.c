@@ -153,13 +153,13 @@ static void say(uint16_t type, const struct wire_writer *body)
 
 static uint16_t put_job(struct wire_writer *body, struct fuzz_input *input)
 {
-    struct agent_job job = { .cwd = "/", .umask = 022 };
+    struct agent_job job = { .cwd = "/", .attributes.umask = 022 };
     job.version = (uint16_t)(AGENT_VERSION + fuzz_u8(input) % 2);
     uint8_t flags = fuzz_u8(input);
-    job.ignore_hup = flags & 1;
+    job.attributes.ignore_hup = flags & 1;
     job.own_environment = flags & 2;
     job.one_machine = flags & 4;
-    job.report_bindings = flags & 8;
+    job.attributes.report_bindings = flags & 8;
     if ((flags & 48) == 48)
         strcpy(job.cwd, "/nonexistent");
     if ((flags & 192) == 192)

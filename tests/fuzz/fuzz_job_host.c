@@ -370,7 +370,7 @@ static void greet(struct fuzz_input *input)
 
 static void begin(void)
 {
-    static struct job_options options = { .plan = &plan, .report_bindings = true };
+    static struct job_options options = { .plan = &plan, .attributes.report_bindings = true };
     static uv_loop_t loop; /* its clock stands still */
     memset(&heard, 0, sizeof heard);
     memset(host_ranks, 0, sizeof host_ranks);

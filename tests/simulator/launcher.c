@@ -134,7 +134,7 @@ static void choose_options(void)
                                           .reach = &reach,
                                           .interfaces = interfaces,
                                           .cwd = "/",
-                                          .umask = 022,
+                                          .attributes.umask = 022,
                                           .command = command,
                                           .environment = environment,
                                           .id = "simulated",

@@ -66,7 +66,9 @@ START_TEST(a_rank_runs_where_hvdrun_is_told_that_it_is_bound)
     char text[64];
     int cpu = first_cpu();
     describe("core:1024 pu:1",
-             (struct agent_job){ .binding = { BIND_CORE, false }, .report_bindings = true }, 1);
+             (struct agent_job){ .attributes.bind_to = BIND_TO_CORE,
+                                 .attributes.report_bindings = true },
+             1);
     agent_fixture_until(&agent, AGENT_READY);
     agent_fixture_send(&agent, AGENT_START, NULL, 0);
     struct agent_bound bound = next_bound(0);
@@ -83,7 +85,9 @@ END_TEST
 START_TEST(it_is_said_before_the_rank_counts_as_started)
 {
     struct frame frame;
-    describe(NULL, (struct agent_job){ .binding = { BIND_SOCKET, true }, .report_bindings = true },
+    describe(NULL,
+             (struct agent_job){ .attributes.bind_to = BIND_TO_SOCKET_OVERLOAD,
+                                 .attributes.report_bindings = true },
              1);
     agent_fixture_until(&agent, AGENT_READY);
     agent_fixture_send(&agent, AGENT_START, NULL, 0);
@@ -98,7 +102,7 @@ END_TEST
 
 START_TEST(a_rank_that_is_not_bound_is_told_too)
 {
-    describe(NULL, (struct agent_job){ .report_bindings = true }, 1);
+    describe(NULL, (struct agent_job){ .attributes.report_bindings = true }, 1);
     agent_fixture_until(&agent, AGENT_READY);
     agent_fixture_send(&agent, AGENT_START, NULL, 0);
     ck_assert_str_eq(next_bound(0).text, "not bound");
@@ -109,7 +113,7 @@ END_TEST
 START_TEST(more_ranks_than_cores_are_refused_before_any_of_them_runs)
 {
     struct agent_failed failed;
-    describe("core:1 pu:1024", (struct agent_job){ .binding = { BIND_CORE, false } }, 3);
+    describe("core:1 pu:1024", (struct agent_job){ .attributes.bind_to = BIND_TO_CORE }, 3);
     struct wire_reader body = agent_fixture_until(&agent, AGENT_FAILED);
     ck_assert_int_eq(agent_failed_decode(&failed, &body, NULL), HVD_OK);
     ck_assert_int_eq(failed.rank, -1);
@@ -126,7 +130,9 @@ END_TEST
 START_TEST(unless_that_is_allowed)
 {
     describe("core:1 pu:1024",
-             (struct agent_job){ .binding = { BIND_CORE, true }, .report_bindings = true }, 3);
+             (struct agent_job){ .attributes.bind_to = BIND_TO_CORE_OVERLOAD,
+                                 .attributes.report_bindings = true },
+             3);
     agent_fixture_until(&agent, AGENT_READY);
     agent_fixture_send(&agent, AGENT_START, NULL, 0);
     for (int rank = 0; rank < 3; rank++)
@@ -138,7 +144,8 @@ END_TEST
 START_TEST(a_machine_that_has_none_of_our_processors_fails)
 {
     struct agent_failed failed;
-    describe("core:1 pu:1(indexes=4000)", (struct agent_job){ .binding = { BIND_CORE, false } }, 1);
+    describe("core:1 pu:1(indexes=4000)", (struct agent_job){ .attributes.bind_to = BIND_TO_CORE },
+             1);
     struct wire_reader body = agent_fixture_until(&agent, AGENT_FAILED);
     ck_assert_int_eq(agent_failed_decode(&failed, &body, NULL), HVD_OK);
     ck_assert_int_eq(failed.exit_status, 71);

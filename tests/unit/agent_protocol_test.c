@@ -4,6 +4,7 @@
 #include "launcher/agent_protocol.h"
 #include "tests/support/unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct wire_writer out;
@@ -35,31 +36,25 @@ START_TEST(job_is_read_as_it_was_written)
     struct agent_job job = {
         .version = AGENT_VERSION,
         .cwd = "/some where",
-        .ignore_hup = true,
         .own_environment = _i & 1,
         .one_machine = _i & 2,
-        .umask = 027,
         .silence_ms = 5000,
         .answer_ms = 6000,
         .interfaces = "eth0,198.51.100.0/24",
-        .binding = { (enum binding_kind)_i, _i & 1 },
-        .report_bindings = _i & 2,
+        .attributes = { .umask = 027, .bind_to = _i },
         .look_at_libraries = _i & 1,
     };
     struct agent_job read;
     agent_job_encode(&out, &job);
     ck_assert_int_eq(agent_job_decode(&read, first(out.length), NULL), HVD_OK);
     ck_assert_str_eq(read.cwd, "/some where");
-    ck_assert(read.ignore_hup);
     ck_assert_int_eq(read.own_environment, job.own_environment);
     ck_assert_int_eq(read.one_machine, job.one_machine);
-    ck_assert_uint_eq(read.umask, 027);
+    ck_assert_uint_eq(read.attributes.umask, 027);
     ck_assert_uint_eq(read.silence_ms, 5000);
     ck_assert_uint_eq(read.answer_ms, 6000);
     ck_assert_str_eq(read.interfaces, "eth0,198.51.100.0/24");
-    ck_assert_int_eq(read.binding.kind, job.binding.kind);
-    ck_assert_int_eq(read.binding.overload, job.binding.overload);
-    ck_assert_int_eq(read.report_bindings, job.report_bindings);
+    ck_assert_int_eq(read.attributes.bind_to, _i);
     ck_assert_int_eq(read.look_at_libraries, job.look_at_libraries);
     CHECK_LENGTHS(agent_job_decode, &read);
 }
@@ -69,10 +64,10 @@ START_TEST(a_binding_that_does_not_exist_is_refused)
 {
     struct agent_job job = { .version = AGENT_VERSION };
     struct err err;
-    job.binding.kind = BINDING_KINDS;
+    job.attributes.bind_to = BIND_TO_COUNT;
     agent_job_encode(&out, &job);
     ck_assert_int_eq(agent_job_decode(&job, first(out.length), &err), HVD_ERR_PROTOCOL);
-    ck_assert_str_eq(err.text, "JOB with binding 4, which does not exist");
+    ck_assert_str_eq(err.text, "binding 7 does not exist");
 }
 END_TEST
 
@@ -92,10 +87,13 @@ START_TEST(another_version_is_named)
 {
     struct agent_job job;
     struct err err;
+    char text[128];
     wire_put_u16(&out, AGENT_VERSION + 1);
     ck_assert_int_eq(agent_job_decode(&job, first(out.length), &err), HVD_ERR_PROTOCOL);
-    ck_assert_ptr_nonnull(strstr(err.text, "speaks version 7"));
-    ck_assert_ptr_nonnull(strstr(err.text, "needs version 8"));
+    snprintf(text, sizeof text,
+             "hvdagent speaks version %d of the agent protocol, hvdrun needs version %d",
+             AGENT_VERSION, AGENT_VERSION + 1);
+    ck_assert_str_eq(err.text, text);
     ck_assert_uint_eq(job.version, AGENT_VERSION + 1);
 }
 END_TEST

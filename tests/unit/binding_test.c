@@ -169,16 +169,16 @@ START_TEST(every_choice_is_a_binding)
         { "socket:overload-allowed", { BIND_SOCKET, true } },
         { "numa:overload-allowed", { BIND_NUMA, true } },
     };
-    char words[] = BINDING_CHOICES;
+    char words[] = BIND_TO_CHOICES;
     int choice = 0;
     for (char *word = strtok(words, " "); word; word = strtok(NULL, " "), choice++) {
         struct binding binding = binding_of(choice);
-        ck_assert_int_lt(choice, BINDING_CHOICE_COUNT);
+        ck_assert_int_lt(choice, BIND_TO_COUNT);
         ck_assert_str_eq(word, choices[choice].word);
         ck_assert_int_eq(binding.kind, choices[choice].binding.kind);
         ck_assert_int_eq(binding.overload, choices[choice].binding.overload);
     }
-    ck_assert_int_eq(choice, BINDING_CHOICE_COUNT);
+    ck_assert_int_eq(choice, BIND_TO_COUNT);
 }
 END_TEST
 

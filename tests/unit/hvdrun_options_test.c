@@ -2,7 +2,6 @@
 /* The command line of hvdrun, row by row. */
 #include "src/hvdrun_options.h"
 
-#include "launcher/binding.h"
 #include "launcher/rank_plan.h"
 #include "lib/base/settings.h"
 #include "src/interface_option.h"
@@ -92,10 +91,11 @@ START_TEST(the_smallest_line_gets_the_defaults)
     ck_assert_ptr_null(hvdrun_options_answer(&options));
     ck_assert(!options.ssh_accept_new && !options.check_hosts && !options.check_build);
     ck_assert(!options.prefix_timestamp && !options.verbose && !options.dry_run);
-    ck_assert(!options.gloo && !options.help && !options.version && !options.report_bindings);
+    ck_assert(!options.gloo && !options.help && !options.version &&
+              !options.attributes.report_bindings);
     ck_assert_int_eq(options.map_by, RANKS_BY_SLOT);
     ck_assert_int_eq(options.stopped, STOPPED_WARN);
-    ck_assert_int_eq(options.bind_to, 0);
+    ck_assert_int_eq(options.attributes.bind_to, BIND_TO_NONE);
     ck_assert_ptr_eq(options.command, argv + 3);
 }
 END_TEST
@@ -140,9 +140,8 @@ START_TEST(every_option_sets_its_member)
     ck_assert_int_eq(options.heartbeat_timeout_s, 60);
     ck_assert_int_eq(options.map_by, RANKS_BY_NODE);
     ck_assert_int_eq(options.stopped, STOPPED_FAIL);
-    ck_assert_int_eq(binding_of(options.bind_to).kind, BIND_CORE);
-    ck_assert(binding_of(options.bind_to).overload);
-    ck_assert(options.report_bindings);
+    ck_assert_int_eq(options.attributes.bind_to, BIND_TO_CORE_OVERLOAD);
+    ck_assert(options.attributes.report_bindings);
     ck_assert_int_eq(options.port_low, 40000);
     ck_assert_int_eq(options.port_high, 40999);
     expect_list(&options.set, "HVD_PORT_RANGE=40000-40999");
