@@ -50,6 +50,12 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/hvd_process_sets.c \
 	lib/process.c lib/process.h \
 	lib/world.c lib/world.h \
+	lib/autotune/borders_file.c lib/autotune/borders_file.h \
+	lib/autotune/gaussian_process.c lib/autotune/gaussian_process.h \
+	lib/autotune/step_meter.c lib/autotune/step_meter.h \
+	lib/autotune/tuner.c lib/autotune/tuner.h \
+	lib/autotune/tuner_log.c lib/autotune/tuner_log.h \
+	lib/autotune/tuning.c lib/autotune/tuning.h \
 	lib/collective/adasum.c lib/collective/adasum.h lib/collective/adasum_impl.h \
 	lib/collective/adasum_math.c lib/collective/adasum_math.h \
 	lib/collective/adasum_memory.c \
@@ -87,22 +93,20 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/device/device_impl.h \
 	lib/device/device_memory.c \
 	lib/device/transfer.c lib/device/transfer.h \
-	lib/engine/borders_file.c lib/engine/borders_file.h \
 	lib/engine/channel.c lib/engine/channel.h \
 	lib/engine/counters.c lib/engine/counters.h \
 	lib/engine/directory.c lib/engine/directory.h \
+	lib/engine/doing.c \
 	lib/engine/drive.c \
 	lib/engine/engine.c lib/engine/engine.h \
 	lib/engine/engine_impl.h \
 	lib/engine/flight.c lib/engine/flight.h \
-	lib/engine/gaussian_process.c lib/engine/gaussian_process.h \
 	lib/engine/inspect.c \
 	lib/engine/move.c \
-	lib/engine/doing.c \
-	lib/engine/reach.c lib/engine/reach_impl.h \
 	lib/engine/numerics.c lib/engine/numerics.h \
-	lib/engine/progress_impl.h \
 	lib/engine/processors.c lib/engine/processors.h \
+	lib/engine/progress_impl.h \
+	lib/engine/reach.c lib/engine/reach_impl.h \
 	lib/engine/ready.c \
 	lib/engine/run.c lib/engine/run_impl.h \
 	lib/engine/run_links.c \
@@ -118,25 +122,12 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/stage_copy.c \
 	lib/engine/stage_piece.c \
 	lib/engine/stage_reduce.c \
-	lib/engine/stall.c lib/engine/stall.h \
-	lib/engine/stall_message.c lib/engine/stall_message.h \
-	lib/engine/stall_overdue.c lib/engine/stall_overdue.h \
-	lib/engine/stall_round.c lib/engine/stall_round.h \
-	lib/engine/stall_self.c lib/engine/stall_self.h \
-	lib/engine/stall_text.c lib/engine/stall_text.h \
-	lib/engine/step_meter.c lib/engine/step_meter.h \
 	lib/engine/submit.c \
 	lib/engine/submit_offer.c \
 	lib/engine/submitted.c \
-	lib/engine/timeline.c lib/engine/timeline.h \
-	lib/engine/timeline_file.c lib/engine/timeline_file.h \
-	lib/engine/timeline_names.c lib/engine/timeline_names.h \
 	lib/engine/trace.c lib/engine/trace.h \
 	lib/engine/tree_link.c lib/engine/tree_link.h \
 	lib/engine/tune.c \
-	lib/engine/tuner.c lib/engine/tuner.h \
-	lib/engine/tuner_log.c lib/engine/tuner_log.h \
-	lib/engine/tuning.c lib/engine/tuning.h \
 	lib/join/bootstrap.c lib/join/bootstrap.h \
 	lib/join/environment.c lib/join/environment.h \
 	lib/join/failure.c lib/join/failure.h \
@@ -212,6 +203,15 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/request/request.c lib/request/request.h \
 	lib/request/request_lists.c \
 	lib/request/submission.h \
+	lib/stall/stall.c lib/stall/stall.h \
+	lib/stall/stall_message.c lib/stall/stall_message.h \
+	lib/stall/stall_overdue.c lib/stall/stall_overdue.h \
+	lib/stall/stall_round.c lib/stall/stall_round.h \
+	lib/stall/stall_self.c lib/stall/stall_self.h \
+	lib/stall/stall_text.c lib/stall/stall_text.h \
+	lib/timeline/timeline.c lib/timeline/timeline.h \
+	lib/timeline/timeline_file.c lib/timeline/timeline_file.h \
+	lib/timeline/timeline_names.c lib/timeline/timeline_names.h \
 	lib/training/call.c lib/training/call.h \
 	lib/training/checkpoint.c \
 	lib/training/checkpoint_blocks.c lib/training/checkpoint_blocks.h \

@@ -2,9 +2,9 @@
 /* A world; see world.h. */
 #include "lib/world.h"
 
+#include "lib/autotune/tuner.h"
 #include "lib/base/descriptor.h"
 #include "lib/base/log.h"
-#include "lib/engine/tuner.h"
 #include "lib/join/bootstrap.h"
 #include "lib/join/news.h"
 #include "lib/join/other_launcher.h"

@@ -7,8 +7,8 @@
  * certain is said: some of a range of ranks have not, or nothing is known of them. */
 #include "lib/engine/engine_impl.h"
 
-#include "lib/engine/stall.h"
 #include "lib/negotiation/list_text.h"
+#include "lib/stall/stall.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -28,10 +28,10 @@
 #include "lib/engine/progress_impl.h"
 #include "lib/engine/reach_impl.h"
 #include "lib/engine/set_impl.h"
-#include "lib/engine/timeline.h"
 #include "lib/link/linker.h"
 #include "lib/request/request.h"
 #include "lib/request/submission.h"
+#include "lib/timeline/timeline.h"
 
 /* submit.c: descriptions of a group; the memory is kept */
 struct submit_group {

@@ -26,7 +26,7 @@
 
 #include "lib/base/log.h"
 #include "lib/base/quiet_thread.h"
-#include "lib/engine/stall.h"
+#include "lib/stall/stall.h"
 
 #include <sys/stat.h>
 

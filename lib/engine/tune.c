@@ -7,10 +7,10 @@
  * when the log cannot be made. */
 #include "lib/engine/engine_impl.h"
 
+#include "lib/autotune/borders_file.h"
+#include "lib/autotune/tuner.h"
+#include "lib/autotune/tuner_log.h"
 #include "lib/base/log.h"
-#include "lib/engine/borders_file.h"
-#include "lib/engine/tuner.h"
-#include "lib/engine/tuner_log.h"
 #include "lib/negotiation/pending.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  *
  * A child reports a name when all ranks below it have submitted it or joined. Until then it is known
  * of a child that is a leaf that it misses the name, and of a larger subtree only that somebody in
- * it does. Who that is, only the ranks themselves can say (stall_ask() in lib/engine/stall.h). */
+ * it does. Who that is, only the ranks themselves can say (stall_ask() in lib/stall/stall.h). */
 #include "lib/negotiation/state.h"
 
 /* Those of a range that have not joined. */

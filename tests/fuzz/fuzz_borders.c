@@ -3,7 +3,7 @@
  *
  * Whatever it is: it is read, or refused by one line that names the file and the line, and then
  * nothing has changed. Its numbers, written and read again, are the same. */
-#include "lib/engine/borders_file.h"
+#include "lib/autotune/borders_file.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ranks say to each other on the tree's links, besides negotiation: about stalls
- * (lib/engine/stall_message.c) and about where everybody is (lib/engine/directory.c).
+ * (lib/stall/stall_message.c) and about where everybody is (lib/engine/directory.c).
  *
  *   u8 what: 0 the names of an ALERT   1 a PROBE   2 a PROBED, of ranks 2 to 9   3 records of 4 ranks
  *   then the body
@@ -11,7 +11,7 @@
  * are counted from 0. */
 #include "lib/base/text.h"
 #include "lib/engine/directory.h"
-#include "lib/engine/stall_message.h"
+#include "lib/stall/stall_message.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

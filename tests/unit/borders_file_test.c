@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of HVD_TUNING: what it may say, and what is said of anything else. */
-#include "lib/engine/borders_file.h"
+#include "lib/autotune/borders_file.h"
 
 #include "tests/support/unit.h"
 

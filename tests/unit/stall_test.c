@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tree of ranks in memory and a clock that jumps from deadline to deadline: who waits, what is
  * said, and how often. */
-#include "lib/engine/stall.h"
+#include "lib/stall/stall.h"
 
-#include "lib/engine/stall_message.h"
+#include "lib/stall/stall_message.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

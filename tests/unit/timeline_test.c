@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of a timeline is read by a strict reader of JSON whenever something was written, also
  * when the disk is full; what it says are the spans that were told. */
-#include "lib/engine/timeline.h"
+#include "lib/timeline/timeline.h"
 
 #include "lib/base/log.h"
-#include "lib/engine/timeline_file.h"
-#include "lib/engine/timeline_names.h"
+#include "lib/timeline/timeline_file.h"
+#include "lib/timeline/timeline_names.h"
 #include "tests/support/json.h"
 #include "tests/support/unit.h"
 

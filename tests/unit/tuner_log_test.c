@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file that says what autotuning has tried. */
-#include "lib/engine/tuner_log.h"
+#include "lib/autotune/tuner_log.h"
 
 #include "tests/support/unit.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Autotuning against made-up costs of a step: it finds what is cheap, and what it ends with is never
  * dearer than what there was. */
-#include "lib/engine/tuner.h"
+#include "lib/autotune/tuner.h"
 
-#include "lib/engine/gaussian_process.h"
-#include "lib/engine/step_meter.h"
+#include "lib/autotune/gaussian_process.h"
+#include "lib/autotune/step_meter.h"
 #include "tests/support/unit.h"
 
 #include <math.h>

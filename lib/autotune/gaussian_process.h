@@ -3,8 +3,8 @@
  * noise: a Gaussian process with a squared exponential kernel. Values are taken relative to their
  * mean and spread. Pure; adding a value and asking for a belief cost about the square of their
  * count, and asking for the mean alone their count. */
-#ifndef LIB_ENGINE_GAUSSIAN_PROCESS_H
-#define LIB_ENGINE_GAUSSIAN_PROCESS_H
+#ifndef LIB_AUTOTUNE_GAUSSIAN_PROCESS_H
+#define LIB_AUTOTUNE_GAUSSIAN_PROCESS_H
 
 #include "lib/base/status.h"
 

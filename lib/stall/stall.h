@@ -47,8 +47,8 @@
  *
  * Frames of one link must stay in order with those of the negotiation: then a name that was decided
  * before a PROBE came is in flight nowhere below any more when it is answered. */
-#ifndef LIB_ENGINE_STALL_H
-#define LIB_ENGINE_STALL_H
+#ifndef LIB_STALL_STALL_H
+#define LIB_STALL_STALL_H
 
 #include "lib/base/status.h"
 #include "lib/negotiation/negotiation.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The names that a rank knows to have waited for too long, its own and those it was told of: the
  * oldest few. */
-#ifndef LIB_ENGINE_STALL_OVERDUE_H
-#define LIB_ENGINE_STALL_OVERDUE_H
+#ifndef LIB_STALL_STALL_OVERDUE_H
+#define LIB_STALL_STALL_OVERDUE_H
 
-#include "lib/engine/stall_message.h"
+#include "lib/stall/stall_message.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  * written to any more ends the timeline with one warning (lib/base/log.h), never a collective.
  *
  * Fails (HVD_ERR_SYSTEM, naming the file) when the file cannot be opened, HVD_ERR_NOMEM. */
-#ifndef LIB_ENGINE_TIMELINE_H
-#define LIB_ENGINE_TIMELINE_H
+#ifndef LIB_TIMELINE_TIMELINE_H
+#define LIB_TIMELINE_TIMELINE_H
 
 #include "lib/base/status.h"
 

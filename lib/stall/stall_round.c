@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One question to all ranks of a set; see stall_round.h. */
-#include "lib/engine/stall_round.h"
+#include "lib/stall/stall_round.h"
 
-#include "lib/engine/stall_self.h"
+#include "lib/stall/stall_self.h"
 
 #define MS 1000000ull
 

@@ -2,14 +2,14 @@
 /* Who waits for whom; see stall.h. Everything is found out in rounds (stall_round.h), from a probe to
  * the last answer: the inspector's, which the top begins when names are overdue, and those for a
  * person, which it begins when it is asked. */
-#include "lib/engine/stall.h"
+#include "lib/stall/stall.h"
 
 #include "lib/base/clock.h"
-#include "lib/engine/stall_message.h"
-#include "lib/engine/stall_overdue.h"
-#include "lib/engine/stall_round.h"
-#include "lib/engine/stall_self.h"
-#include "lib/engine/stall_text.h"
+#include "lib/stall/stall_message.h"
+#include "lib/stall/stall_overdue.h"
+#include "lib/stall/stall_round.h"
+#include "lib/stall/stall_self.h"
+#include "lib/stall/stall_text.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing what autotuning has found out; see tuner_log.h. One write() for each line. */
-#include "lib/engine/tuner_log.h"
+#include "lib/autotune/tuner_log.h"
 
 #include "lib/base/descriptor.h"
 #include "lib/base/hush.h"

@@ -2,8 +2,8 @@
 /* How fast steps of training are, of which nothing is known but the tensors that are done in them: a
  * step ends when a name is done that was done in it before. What a sample of some steps moves in a
  * second is the median of its steps, so that a pause between two of them does not count. Pure. */
-#ifndef LIB_ENGINE_STEP_METER_H
-#define LIB_ENGINE_STEP_METER_H
+#ifndef LIB_AUTOTUNE_STEP_METER_H
+#define LIB_AUTOTUNE_STEP_METER_H
 
 #include "lib/base/status.h"
 

@@ -13,8 +13,8 @@
  *
  * Decoding fails with HVD_ERR_PROTOCOL on what is cut short, too many, of an unknown kind, out of
  * order, or not of the ranks that it may be about. */
-#ifndef LIB_ENGINE_STALL_MESSAGE_H
-#define LIB_ENGINE_STALL_MESSAGE_H
+#ifndef LIB_STALL_STALL_MESSAGE_H
+#define LIB_STALL_STALL_MESSAGE_H
 
 #include "lib/base/status.h"
 #include "lib/base/wire.h"

@@ -6,10 +6,10 @@
  *   B, E  a span    X  a rank is ready    i  CYCLE_START
  *
  * A tensor that cannot be remembered (out of memory) is left out. */
-#include "lib/engine/timeline.h"
+#include "lib/timeline/timeline.h"
 
-#include "lib/engine/timeline_file.h"
-#include "lib/engine/timeline_names.h"
+#include "lib/timeline/timeline_file.h"
+#include "lib/timeline/timeline_names.h"
 
 #include <stdlib.h>
 #include <time.h>

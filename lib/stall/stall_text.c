@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts about a stall; see stall_text.h. */
-#include "lib/engine/stall_text.h"
+#include "lib/stall/stall_text.h"
 
 #include "lib/base/env_names.h"
 #include "lib/negotiation/list_text.h"

@@ -9,8 +9,8 @@
  * Fails (HVD_ERR_ENVIRONMENT, naming the file, and the line with what is wrong in it) when the file
  * cannot be read, is not a regular one or larger than BORDERS_FILE_MAX, and on a line that is
  * anything else. */
-#ifndef LIB_ENGINE_BORDERS_FILE_H
-#define LIB_ENGINE_BORDERS_FILE_H
+#ifndef LIB_AUTOTUNE_BORDERS_FILE_H
+#define LIB_AUTOTUNE_BORDERS_FILE_H
 
 #include "lib/base/status.h"
 #include "lib/collective/algorithm.h"

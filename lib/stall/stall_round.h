@@ -7,12 +7,12 @@
  * A rank takes part in two rounds at a time at most: one of the stall inspector and one for a person,
  * told apart by the probe's id. A new probe while asking begins anew: the top has given the old one
  * up. */
-#ifndef LIB_ENGINE_STALL_ROUND_H
-#define LIB_ENGINE_STALL_ROUND_H
+#ifndef LIB_STALL_STALL_ROUND_H
+#define LIB_STALL_STALL_ROUND_H
 
 #include "lib/base/topology.h"
-#include "lib/engine/stall.h"
-#include "lib/engine/stall_message.h"
+#include "lib/stall/stall.h"
+#include "lib/stall/stall_message.h"
 
 enum stall_round_kind { ROUND_OF_INSPECTOR, ROUND_FOR_PERSON, STALL_ROUNDS };
 

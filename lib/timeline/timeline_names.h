@@ -4,8 +4,8 @@
  * A known name is found without allocating. There are at most TIMELINE_NAMES_MAX: before it would
  * be more, those without open spans are forgotten; one that comes again gets a new number. Fails by
  * returning NULL: out of memory, or too many with open spans. */
-#ifndef LIB_ENGINE_TIMELINE_NAMES_H
-#define LIB_ENGINE_TIMELINE_NAMES_H
+#ifndef LIB_TIMELINE_TIMELINE_NAMES_H
+#define LIB_TIMELINE_TIMELINE_NAMES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measuring steps; see step_meter.h. Fails when out of memory, at the beginning. */
-#include "lib/engine/step_meter.h"
+#include "lib/autotune/step_meter.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A rank's own view of a stall; see stall_self.h. */
-#include "lib/engine/stall_self.h"
+#include "lib/stall/stall_self.h"
 
 #include <stdio.h>
 #include <string.h>

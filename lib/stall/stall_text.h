@@ -5,10 +5,10 @@
  *     rank 1 on node2: not in a call, last finished 'grad/6' 60 s ago
  *     rank 3 on node3: waits for broadcast 'step' since 61 s
  *     no answer from rank 4 */
-#ifndef LIB_ENGINE_STALL_TEXT_H
-#define LIB_ENGINE_STALL_TEXT_H
+#ifndef LIB_STALL_STALL_TEXT_H
+#define LIB_STALL_STALL_TEXT_H
 
-#include "lib/engine/stall_message.h"
+#include "lib/stall/stall_message.h"
 
 #include <stdint.h>
 

@@ -11,11 +11,11 @@
  * the best. Comparing: the numbers that there were, those with the best sample and those that the
  * process believes best take turns; the best median of these stays, and the numbers that there were
  * unless another is clearly better. So it ends with what is not slower than without it. */
-#ifndef LIB_ENGINE_TUNER_H
-#define LIB_ENGINE_TUNER_H
+#ifndef LIB_AUTOTUNE_TUNER_H
+#define LIB_AUTOTUNE_TUNER_H
 
+#include "lib/autotune/tuning.h"
 #include "lib/base/status.h"
-#include "lib/engine/tuning.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,10 +5,10 @@
  *
  * Fails (HVD_ERR_SYSTEM, naming the file) when it cannot be made. When it takes no more later, there
  * is one warning, and further lines are dropped. */
-#ifndef LIB_ENGINE_TUNER_LOG_H
-#define LIB_ENGINE_TUNER_LOG_H
+#ifndef LIB_AUTOTUNE_TUNER_LOG_H
+#define LIB_AUTOTUNE_TUNER_LOG_H
 
-#include "lib/engine/tuner.h"
+#include "lib/autotune/tuner.h"
 
 #include <stdbool.h>
 

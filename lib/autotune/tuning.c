@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers as places on axes; see tuning.h. */
-#include "lib/engine/tuning.h"
+#include "lib/autotune/tuning.h"
 
 #include <math.h>
 #include <stddef.h>

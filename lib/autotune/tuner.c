@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The search for the best numbers; see tuner.h. Fails when out of memory, at the beginning. */
-#include "lib/engine/tuner.h"
+#include "lib/autotune/tuner.h"
 
-#include "lib/engine/gaussian_process.h"
-#include "lib/engine/step_meter.h"
+#include "lib/autotune/gaussian_process.h"
+#include "lib/autotune/step_meter.h"
 
 #include <math.h>
 #include <stdlib.h>

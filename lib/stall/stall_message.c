@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bodies of the stall inspector's frames; see stall_message.h. */
-#include "lib/engine/stall_message.h"
+#include "lib/stall/stall_message.h"
 
 #include "lib/base/text.h"
 

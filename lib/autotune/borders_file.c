@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading borders; see borders_file.h. */
-#include "lib/engine/borders_file.h"
+#include "lib/autotune/borders_file.h"
 
 #include "lib/base/env_names.h"
 #include "lib/base/text.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a rank itself has to say about a stall, out of what it sees (struct stall_view). */
-#ifndef LIB_ENGINE_STALL_SELF_H
-#define LIB_ENGINE_STALL_SELF_H
+#ifndef LIB_STALL_STALL_SELF_H
+#define LIB_STALL_STALL_SELF_H
 
-#include "lib/engine/stall.h"
-#include "lib/engine/stall_message.h"
-#include "lib/engine/stall_overdue.h"
+#include "lib/stall/stall.h"
+#include "lib/stall/stall_message.h"
+#include "lib/stall/stall_overdue.h"
 
 /* Of a probe's id. */
 #define STALL_ASKS_WHO_IS_NOT_STUCK 0x80000000u

@@ -3,7 +3,7 @@
  *   the kernel's matrix of all points, with the noise on its diagonal, is kept as its Cholesky
  *   factor, which grows by a row with each value; weights are solved for when the values change.
  * Fails when out of memory, at the beginning. */
-#include "lib/engine/gaussian_process.h"
+#include "lib/autotune/gaussian_process.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A JSON array that grows in a file; see timeline_file.h. */
-#include "lib/engine/timeline_file.h"
+#include "lib/timeline/timeline_file.h"
 
 #include "lib/base/descriptor.h"
 #include "lib/base/hush.h"

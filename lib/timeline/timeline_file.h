@@ -8,8 +8,8 @@
  * the first bracket. When it takes no more later (full, too large), what was there is complete, and
  * that is the end: one warning, and further records are dropped. In a child of fork() everything is
  * dropped. */
-#ifndef LIB_ENGINE_TIMELINE_FILE_H
-#define LIB_ENGINE_TIMELINE_FILE_H
+#ifndef LIB_TIMELINE_TIMELINE_FILE_H
+#define LIB_TIMELINE_TIMELINE_FILE_H
 
 #include "lib/base/status.h"
 

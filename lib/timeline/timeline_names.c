@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names to numbers; see timeline_names.h. */
-#include "lib/engine/timeline_names.h"
+#include "lib/timeline/timeline_names.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
