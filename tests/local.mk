@@ -439,6 +439,7 @@ program_tests = \
 	tests/layering.sh \
 	tests/program/abi_test.sh \
 	tests/program/bootstrap_test.sh \
+	tests/program/coverage_test.sh \
 	tests/program/hardening_test.sh \
 	tests/program/install_test.sh \
 	tests/program/man_test.sh \
@@ -551,7 +552,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/support/abi.sh tests/forbidden_words.txt tests/function_names.sh tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp
+EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forbidden_words.txt tests/function_names.sh tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
@@ -560,7 +561,7 @@ tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) lib/hvd.
 	@rm -rf tests/stage && $(MAKE) $(AM_MAKEFLAGS) install DESTDIR=$(stage) >/dev/null && touch $@
 CLEANFILES += tests/stage.stamp
 clean-local:
-	rm -rf tests/stage fuzz/search fuzz/coverage
+	rm -rf tests/stage fuzz/search fuzz/coverage coverage
 
 # For a build with --enable-sanitizers=thread: the tests that run threads, and those that run us among them; and no other
 # program is built.
@@ -611,6 +612,12 @@ count-tests:
 	@set x $(TESTS); shift; echo $$#
 count-thread-tests:
 	@set x $(thread_tests); shift; echo $$#
+
+# Which lines and branches of each room the tests reach: all tests, or those of COVERAGE_TESTS; for the unit tests alone
+# COVERAGE_TESTS='$(unit_tests)'.
+COVERAGE_TESTS =
+coverage:
+	@COVERAGE_TESTS='$(COVERAGE_TESTS)' MAKE='$(MAKE)' $(SHELL) $(srcdir)/tests/coverage.sh '$(abs_top_srcdir)' coverage
 
 # How tests are run
 TEST_EXTENSIONS = .sh
