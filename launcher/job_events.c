@@ -67,16 +67,6 @@ static void on_bound(void *context, int rank, const char *text)
     job_output_say(job->output, "rank %d on %s: %s", rank, job_host_name(job, host), text);
 }
 
-static void on_started(void *context, int rank, pid_t pid)
-{
-    struct job *job = context;
-    job_record_started(job, rank, pid);
-    job->nstarted++;
-    job_note(job, "rank %d runs (pid %d)", rank, (int)pid);
-    job->meeting.on_rank_started(job->meeting.context, rank, (int)pid);
-    job_act(job, job_state_on_rank_started(&job->state));
-}
-
 static void on_output(void *context, int rank, enum output_stream stream, const char *data,
                       size_t length)
 {
@@ -147,7 +137,7 @@ static void open_host(struct job *job, struct job_host *host)
         .on_failed = on_failed,
         .on_alive = job_on_alive,
         .on_bound = on_bound,
-        .on_started = on_started,
+        .on_started = job_on_rank_started,
         .on_output = on_output,
         .on_output_end = on_output_end,
         .on_stdin_credit = on_stdin_credit,

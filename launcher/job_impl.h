@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job from inside: what job.c (its life), job_events.c (what hosts say), job_start.c (until all
- * ranks run), job_stop.c (bringing it to an end), job_lost.c (agents that end too early),
- * job_signals.c (those to hvdrun) and job_standing.c (how far it is, in words) share. */
+/* A job from inside: what job.c (its life), job_events.c (what hosts say), job_check.c (what is looked
+ * at again and again), job_start.c (until all ranks run), job_stop.c (bringing it to an end),
+ * job_lost.c (agents that end too early), job_signals.c (those to hvdrun), job_timeout.c (--timeout)
+ * and job_standing.c (how far it is, in words) share. */
 #ifndef LAUNCHER_JOB_IMPL_H
 #define LAUNCHER_JOB_IMPL_H
 
@@ -13,7 +14,58 @@
 #include "launcher/job_state.h"
 #include "launcher/stdin_reader.h"
 
-enum { JOB_TIMERS = 5 };
+/* What each file keeps for itself: only that file writes it, others may read. Times ending in `by_ms`
+ * are compared with job_check.ran_ms; 0 is none. */
+
+/* job_check.c: what is looked at again and again. */
+struct job_check {
+    uv_timer_t timer;
+    int nchecks;         /* since hosts were asked for a heartbeat */
+    uint64_t checked_ms; /* when the timer came last, as uv_now() says it */
+    uint64_t ran_ms;     /* time until then in which this process ran: not stopped, not frozen */
+};
+
+/* job_start.c: until all ranks run. */
+struct job_start {
+    uv_timer_t status_timer; /* while hosts are being reached, on a terminal */
+    uint64_t started_ms;     /* when the hosts were told to start their ranks; 0 before */
+    int nstarted;            /* ranks */
+    int nfailures;           /* of hosts before the ranks run, besides the first */
+};
+
+/* job_signals.c: Ctrl-Z. */
+struct job_suspension {
+    uv_idle_t turns;   /* the last turns of the loop before hvdrun stops itself */
+    int nturns;        /* of them */
+    uint64_t since_us; /* since when ranks are told to stop for a while; 0: they are not */
+    uint64_t by_ms;    /* when hvdrun stops itself at the latest */
+};
+
+/* job_timeout.c: the time for the whole job. */
+struct job_timeout {
+    uv_timer_t timer;
+    bool asking;           /* the ranks what they are doing, before the time is up */
+    int waiting_rank;      /* the first that has said that it waits for others */
+    char waiting_for[160]; /* and for what; "" */
+};
+
+/* job_stop.c: from the order to stop to the verdict. */
+struct job_stop {
+    uint64_t since_ms;        /* when it began to stop, as uv_now() says it; 0 before */
+    uint64_t kill_by_ms;      /* then agents that do not stop their ranks are killed */
+    uint64_t stubborn_by_ms;  /* then ranks that still run after Ctrl-C are named */
+    uv_timer_t discard_timer; /* until output that nobody reads is dropped */
+    uv_timer_t sweep_timer;   /* while what lost agents left behind is being killed */
+    int nsweeps;
+    bool said, over; /* the verdict was said; the caller knows that the job is over */
+};
+
+/* job_lost.c: the children of this process. */
+struct job_processes {
+    struct children *children;
+    pid_t *elders; /* that were there before the job; not ours to kill */
+    int nelders;
+};
 
 struct job {
     uv_loop_t *loop;
@@ -21,60 +73,58 @@ struct job {
     struct job_meeting meeting;
     struct job_callbacks callbacks;
     void *context;
+    uint64_t created_ms;
     struct job_state state;
     struct job_report report; /* of ranks as they start and end; the rest is filled in at the end */
     struct job_host *hosts;
-    pid_t *elder_children; /* that this process had before the job; not ours to kill */
-    int nelders;
+    struct reach_pool *pool;
     struct job_output *output;
     struct stdin_reader *stdin_reader;
-    struct children *children;
-    struct reach_pool *pool;
-    uv_timer_t discard_timer; /* until output that nobody reads is dropped */
-    uv_timer_t sweep_timer;   /* while what lost agents left behind is being killed */
-    uv_timer_t look_timer;    /* has some host been silent for too long? */
-    int looks;                /* since hosts were asked for a sign of life */
-    uv_timer_t status_timer;  /* while hosts are being reached, on a terminal */
-    uv_timer_t timeout_timer; /* until the whole job has had its time */
-    uv_idle_t suspend_turns;  /* the last turns of the loop before hvdrun stops itself */
-    int open_parts;           /* handles and hosts whose memory libuv still uses */
-    uint64_t created_ms, started_ms;
-    uint64_t looked_ms;  /* when look_timer came last */
-    uint64_t ran_ms;     /* time until then in which this process ran: not stopped, not frozen */
-    uint64_t stop_by_ms; /* when agents that do not stop their ranks are killed, as ran_ms; or 0 */
-    uint64_t stubborn_by_ms; /* when ranks that still run after Ctrl-C are named, as ran_ms; or 0 */
-    int nstarted;            /* ranks */
-    int nfailures;           /* of hosts before the ranks run, besides the first */
-    uint64_t stopping_ms;    /* when it began to stop, as uv_now() says it; 0 before */
-    int sweeps;
-    uint64_t suspending_us; /* since when ranks are told to stop for a while, or 0 */
-    uint64_t suspend_by_ms; /* when hvdrun stops itself at the latest, as ran_ms */
-    bool asking;            /* the ranks what they are doing, before the time is up */
-    int waiting_rank;       /* the first that has said that it waits for others */
-    char waiting_for[160];  /* and for what; "" */
-    int turns;              /* of suspend_turns */
-    bool said, over;
+    struct job_check check;
+    struct job_start start;
+    struct job_suspension suspension;
+    struct job_timeout timeout;
+    struct job_stop stop;
+    struct job_processes processes;
+    int open_parts; /* handles and hosts whose memory libuv still uses */
 };
 
 /* job.c: does what was decided. */
 void job_act(struct job *job, enum job_action action);
+
+/* Closes a handle whose data is the job; when all are closed the job is freed. Only from
+ * job_destroy(). */
+void job_close_handle(struct job *job, uv_handle_t *handle);
 const char *job_host_name(const struct job *job, int host);
 uint64_t job_now_ms(void);
 
 /* job_events.c */
 void job_open_hosts(struct job *job);
 
+/* job_check.c */
+void job_check_start(struct job *job);
+void job_check_close(struct job *job);
+
 /* job_signals.c */
+void job_suspension_init(struct job *job);
+void job_suspension_close(struct job *job);
 void job_on_alive(void *context, int host);
 void job_look_at_suspension(struct job *job); /* every SILENCE_LOOK_MS */
 
 /* job_start.c */
+void job_start_init(struct job *job); /* shows the status line, if somebody wants it */
+void job_start_close(struct job *job);
+void job_start_ranks(struct job *job); /* every host is ready */
+void job_end_status_line(struct job *job);
+void job_on_rank_started(void *context, int rank, pid_t pid);
 void job_look_at_start(struct job *job); /* every SILENCE_LOOK_MS */
 
 /* A host is about to count as failed. */
 void job_tell_failure(struct job *job, int host, const char *text);
 
 /* job_stop.c */
+void job_stop_init(struct job *job);
+void job_stop_close(struct job *job);
 void job_stop_hosts(struct job *job);
 void job_look_at_stop(struct job *job); /* every SILENCE_LOOK_MS */
 void job_stop_finish(struct job *job);  /* every host is done */
@@ -83,7 +133,8 @@ void job_stop_discard(struct job *job);
 void job_on_output_finished(void *context);
 
 /* job_lost.c */
-void job_lost_init(struct job *job);
+void job_processes_init(struct job *job);
+void job_processes_fini(struct job *job);
 void job_on_host_lost(void *context, int host);
 void job_on_host_done(void *context, int host, int left);
 
@@ -101,6 +152,7 @@ void job_interrupted_text(const struct job *job, char *text, size_t size); /* ""
 
 /* job_timeout.c */
 void job_timeout_start(struct job *job);
+void job_timeout_close(struct job *job);
 
 /* job_record.c: what the report says. Of a rank as it comes, the rest when the verdict stands. */
 void job_record_started(struct job *job, int rank, pid_t pid);

@@ -29,7 +29,7 @@ enum { DEAF_BEATS = 3 };
 /* Something has ended: the rest has AGENT_END_MS. */
 static void await_end(struct job *job, struct job_host *host)
 {
-    host->end_by_ms = job->ran_ms + AGENT_END_MS;
+    host->end_by_ms = job->check.ran_ms + AGENT_END_MS;
 }
 
 static bool agent_lives(const struct job_host *host)
@@ -63,7 +63,8 @@ static int spare_foreign(const struct job *job, pid_t **spared, int count)
  * have orphaned, were never ours. */
 int job_sweep_orphans(struct job *job)
 {
-    pid_t *spared = xcalloc((size_t)(2 * job->state.nhosts + job->nelders), sizeof *spared);
+    pid_t *spared =
+        xcalloc((size_t)(2 * job->state.nhosts + job->processes.nelders), sizeof *spared);
     int count = 0;
     for (int i = 0; i < job->state.nhosts; i++) {
         const struct job_host *host = &job->hosts[i];
@@ -72,8 +73,8 @@ int job_sweep_orphans(struct job *job)
         if (host->sweep_pid > 0)
             spared[count++] = host->sweep_pid;
     }
-    for (int i = 0; i < job->nelders; i++)
-        spared[count++] = job->elder_children[i];
+    for (int i = 0; i < job->processes.nelders; i++)
+        spared[count++] = job->processes.elders[i];
     count = spare_foreign(job, &spared, count);
     int left = process_tree_signal(SIGKILL, spared, count);
     free(spared);
@@ -149,14 +150,14 @@ static bool is_deaf(const struct job *job, const struct job_host *host)
     uint64_t now_us = uv_hrtime() / 1000, limit_us = (uint64_t)job->options->silence_ms * 1000;
     uint64_t reached_us = host->history.reached_ms * 1000;
     uint64_t since_us = host->echoed_us > reached_us ? host->echoed_us : reached_us;
-    return since_us <= job->stopping_ms * 1000 &&
+    return since_us <= job->stop.since_ms * 1000 &&
            now_us - since_us >= limit_us - SILENCE_LATE_MS * 1000;
 }
 
 bool job_host_was_away(const struct job *job, const struct job_host *host)
 {
-    return job->stopping_ms > 0 &&
-           (host->silence.heard_ms <= job->stopping_ms || is_deaf(job, host));
+    return job->stop.since_ms > 0 &&
+           (host->silence.heard_ms <= job->stop.since_ms || is_deaf(job, host));
 }
 
 /* It may be heard all the time, and have ended well: its ranks have lost the others, and these it,
@@ -164,8 +165,9 @@ bool job_host_was_away(const struct job *job, const struct job_host *host)
  * the stop on, for what is slow to stop may be slow to answer. */
 static void look_whether_deaf(struct job *job, const struct job_host *host)
 {
-    job->report.hosts[host->index].deaf = job->stopping_ms > 0 && host->unanswered >= DEAF_BEATS &&
-                                          host->unanswered_us <= job->stopping_ms * 1000;
+    job->report.hosts[host->index].deaf = job->stop.since_ms > 0 &&
+                                          host->unanswered >= DEAF_BEATS &&
+                                          host->unanswered_us <= job->stop.since_ms * 1000;
 }
 
 /* Both the link and the agent have ended, too early. */
@@ -190,7 +192,7 @@ static void lose_host(struct job *job, struct job_host *host)
  * have ended too, but somebody else may hold them open. */
 static void look_at_end(struct job *job, struct job_host *host)
 {
-    if (host->end_by_ms == 0 || job->ran_ms < host->end_by_ms)
+    if (host->end_by_ms == 0 || job->check.ran_ms < host->end_by_ms)
         return;
     if (agent_lives(host))
         job_host_end_agent(host);
@@ -238,9 +240,15 @@ void job_on_agent_end(void *context, int index)
         await_end(job, host);
 }
 
-void job_lost_init(struct job *job)
+void job_processes_init(struct job *job)
 {
-    job->nelders = process_tree_children(&job->elder_children);
+    job->processes.nelders = process_tree_children(&job->processes.elders);
     process_tree_adopt();
-    job->children = children_create(job->loop);
+    job->processes.children = children_create(job->loop);
+}
+
+void job_processes_fini(struct job *job)
+{
+    children_destroy(job->processes.children);
+    free(job->processes.elders);
 }

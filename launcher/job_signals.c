@@ -15,10 +15,21 @@ enum { SUSPEND_MS = 1000 };
  * that it has polled once, without waiting, since the last agent has answered. */
 enum { TURNS = 2 };
 
+void job_suspension_init(struct job *job)
+{
+    uv_idle_init(job->loop, &job->suspension.turns);
+    job->suspension.turns.data = job;
+}
+
+void job_suspension_close(struct job *job)
+{
+    job_close_handle(job, (uv_handle_t *)&job->suspension.turns);
+}
+
 static bool all_agents_know(const struct job *job)
 {
     for (int i = 0; i < job->state.nhosts; i++)
-        if (!job_host_has_read(&job->hosts[i], job->suspending_us))
+        if (!job_host_has_read(&job->hosts[i], job->suspension.since_us))
             return false;
     return true;
 }
@@ -26,21 +37,21 @@ static bool all_agents_know(const struct job *job)
 static void on_suspend_turn(uv_idle_t *idle)
 {
     struct job *job = idle->data;
-    if (++job->turns < TURNS)
+    if (++job->suspension.nturns < TURNS)
         return;
     uv_idle_stop(idle);
-    if (!all_agents_know(job) && job->ran_ms < job->suspend_by_ms)
+    if (!all_agents_know(job) && job->check.ran_ms < job->suspension.by_ms)
         return; /* a host has been reached meanwhile */
-    job->suspending_us = 0;
+    job->suspension.since_us = 0;
     job->callbacks.on_suspended(job->context);
 }
 
 static void suspend_soon(struct job *job)
 {
-    if (uv_is_active((uv_handle_t *)&job->suspend_turns))
+    if (uv_is_active((uv_handle_t *)&job->suspension.turns))
         return;
-    job->turns = 0;
-    uv_idle_start(&job->suspend_turns, on_suspend_turn);
+    job->suspension.nturns = 0;
+    uv_idle_start(&job->suspension.turns, on_suspend_turn);
 }
 
 /* When every agent knows, hvdrun may stop itself: what has only left for a connection stops with
@@ -49,13 +60,13 @@ void job_on_alive(void *context, int host)
 {
     struct job *job = context;
     (void)host;
-    if (job->suspending_us && all_agents_know(job))
+    if (job->suspension.since_us && all_agents_know(job))
         suspend_soon(job);
 }
 
 void job_look_at_suspension(struct job *job)
 {
-    if (job->suspending_us && job->ran_ms >= job->suspend_by_ms)
+    if (job->suspension.since_us && job->check.ran_ms >= job->suspension.by_ms)
         suspend_soon(job);
 }
 
@@ -67,8 +78,8 @@ static void signal_ranks(struct job *job, int signum)
 
 static void suspend(struct job *job)
 {
-    job->suspending_us = uv_hrtime() / 1000;
-    job->suspend_by_ms = job->ran_ms + SUSPEND_MS;
+    job->suspension.since_us = uv_hrtime() / 1000;
+    job->suspension.by_ms = job->check.ran_ms + SUSPEND_MS;
     signal_ranks(job, SIGSTOP);
     for (int i = 0; i < job->state.nhosts; i++)
         job_host_beat(&job->hosts[i]);
@@ -78,15 +89,15 @@ static void suspend(struct job *job)
 /* The ranks go on; so does hvdrun, if it was about to stop itself. */
 static void continue_ranks(struct job *job)
 {
-    job->suspending_us = 0;
-    uv_idle_stop(&job->suspend_turns);
+    job->suspension.since_us = 0;
+    uv_idle_stop(&job->suspension.turns);
     signal_ranks(job, SIGCONT);
 }
 
 static void told_to_stop(struct job *job, int signum)
 {
     char text[720];
-    if (job->suspending_us)
+    if (job->suspension.since_us)
         continue_ranks(job);
     job_interrupted_text(job, text, sizeof text);
     if (job->state.phase == JOB_FINISHED) /* only its output is still on the way */

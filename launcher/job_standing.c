@@ -148,8 +148,9 @@ static bool rank_states(const struct job *job, char *text, size_t size)
             used += (size_t)snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", names,
                                      count == 1 ? states[i].one : states[i].several);
     }
-    if (*job->waiting_for && used < size)
-        snprintf(text + used, size - used, " (rank %d: %s)", job->waiting_rank, job->waiting_for);
+    if (*job->timeout.waiting_for && used < size)
+        snprintf(text + used, size - used, " (rank %d: %s)", job->timeout.waiting_rank,
+                 job->timeout.waiting_for);
     return used > 0;
 }
 
@@ -211,8 +212,9 @@ void job_standing_text(const struct job *job, char *text, size_t size)
     char hosts[400], ranks[256];
     if (job_missing_hosts(job, hosts, sizeof hosts) > 0)
         snprintf(text, size, "before %s: %s",
-                 job->started_ms == 0 ? "the ranks were started" : "all ranks were started", hosts);
-    else if (job->started_ms == 0)
+                 job->start.started_ms == 0 ? "the ranks were started" : "all ranks were started",
+                 hosts);
+    else if (job->start.started_ms == 0)
         snprintf(text, size, "before the ranks were started");
     else if (job_running_ranks(job, ranks, sizeof ranks) > 0)
         running_text(job, ranks, text, size);
@@ -225,7 +227,7 @@ void job_interrupted_text(const struct job *job, char *text, size_t size)
     char doing[600], silent[320];
     bool is_silent = silent_host(job, silent, sizeof silent);
     text[0] = '\0';
-    if (job->nstarted < job->state.nranks && job->state.phase <= JOB_RUNNING)
+    if (job->start.nstarted < job->state.nranks && job->state.phase <= JOB_RUNNING)
         job_standing_text(job, text, size);
     else if (rank_states(job, doing, sizeof doing))
         snprintf(text, size, "when %s%s%s", doing, is_silent ? " and " : "",

@@ -1,16 +1,96 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The start of a job, as long as it takes: every host becomes ready, every rank runs.
+/* The start of a job: every host becomes ready, is told to start its ranks, and every rank runs. A
+ * line on a terminal shows how far the hosts are.
  * When that takes longer than --start-timeout the job fails and says who is missing. Only time in
  * which this process ran counts: not that of Ctrl-Z. When several hosts fail, the first is the
  * verdict, and the others are told before it. */
 #include "launcher/job_impl.h"
 
 #include "launcher/exit_status.h"
+#include "launcher/job_status.h"
+#include "launcher/xalloc.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 /* How many hosts are told that fail besides the first. */
 enum { FAILURES_TOLD = 20 };
+
+/* When the status line is shown first, so that what is quick does not flicker, and how often it
+ * changes. */
+enum { STATUS_FIRST_MS = 500, STATUS_MS = 200 };
+
+/* In columns; that of a terminal which does not say is taken for 80. */
+static int terminal_width(void)
+{
+    struct winsize size;
+    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20;
+    return known ? size.ws_col : 80;
+}
+
+static void on_status_line(uv_timer_t *timer)
+{
+    struct job *job = timer->data;
+    char text[160], line[200];
+    struct job_status_host *hosts = xcalloc((size_t)job->state.nhosts, sizeof *hosts);
+    for (int i = 0; i < job->state.nhosts; i++)
+        hosts[i] = (struct job_status_host){ job_host_name(job, i), job->hosts[i].step,
+                                             job->hosts[i].step_since_ms };
+    job_status_text(text, sizeof text, hosts, job->state.nhosts, job_now_ms());
+    snprintf(line, sizeof line, "hvdrun: %.*s", terminal_width() - 9, text);
+    job_output_status(job->output, line);
+    free(hosts);
+}
+
+void job_start_init(struct job *job)
+{
+    uv_timer_init(job->loop, &job->start.status_timer);
+    job->start.status_timer.data = job;
+    if (job->options->status_line)
+        uv_timer_start(&job->start.status_timer, on_status_line, STATUS_FIRST_MS, STATUS_MS);
+}
+
+void job_start_close(struct job *job)
+{
+    job_close_handle(job, (uv_handle_t *)&job->start.status_timer);
+}
+
+void job_end_status_line(struct job *job)
+{
+    uv_timer_stop(&job->start.status_timer);
+    job_output_status(job->output, "");
+}
+
+/* Where hvdrun's own host is seen by one that was reached from it; "" if none can tell. */
+static const char *own_address(const struct job *job)
+{
+    for (int i = 0; i < job->state.nhosts; i++)
+        if (*job->hosts[i].facts.caller)
+            return job->hosts[i].facts.caller;
+    return "";
+}
+
+void job_start_ranks(struct job *job)
+{
+    const char *address = own_address(job);
+    job_end_status_line(job);
+    job->start.started_ms = job_now_ms();
+    job_note(job, "every host is ready, starting the ranks (size %d)", job->state.nranks);
+    for (int i = 0; i < job->state.nhosts; i++)
+        job_host_start(&job->hosts[i], address);
+}
+
+void job_on_rank_started(void *context, int rank, pid_t pid)
+{
+    struct job *job = context;
+    job_record_started(job, rank, pid);
+    job->start.nstarted++;
+    job_note(job, "rank %d runs (pid %d)", rank, (int)pid);
+    job->meeting.on_rank_started(job->meeting.context, rank, (int)pid);
+    job_act(job, job_state_on_rank_started(&job->state));
+}
 
 static void fail_start(struct job *job)
 {
@@ -23,20 +103,20 @@ static void fail_start(struct job *job)
 void job_look_at_start(struct job *job)
 {
     const struct job_state *state = &job->state;
-    if (job->ran_ms >= job->options->start_timeout_ms &&
+    if (job->check.ran_ms >= job->options->start_timeout_ms &&
         (state->phase == JOB_PREPARING ||
-         (state->phase == JOB_RUNNING && job->nstarted < state->nranks)))
+         (state->phase == JOB_RUNNING && job->start.nstarted < state->nranks)))
         fail_start(job);
 }
 
 void job_tell_failure(struct job *job, int host, const char *text)
 {
     const struct job_state *state = &job->state;
-    if (job->started_ms > 0 || state->cause != CAUSE_HOST || state->cause_host == host)
+    if (job->start.started_ms > 0 || state->cause != CAUSE_HOST || state->cause_host == host)
         return;
-    if (job->nfailures < FAILURES_TOLD)
+    if (job->start.nfailures < FAILURES_TOLD)
         job_output_say(job->output, "%s: %s", job_host_name(job, host), text);
-    else if (job->nfailures == FAILURES_TOLD)
+    else if (job->start.nfailures == FAILURES_TOLD)
         job_say(job, "more hosts have failed, which are not shown");
-    job->nfailures++;
+    job->start.nfailures++;
 }

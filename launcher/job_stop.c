@@ -21,11 +21,25 @@ enum { DISCARD_MS = 1000, SWEEP_MS = 20, SWEEPS_MAX = 100, STOP_SLACK_MS = 750 }
 /* How long after Ctrl-C people are told which ranks still run. */
 enum { STUBBORN_MS = 1000 };
 
+void job_stop_init(struct job *job)
+{
+    uv_timer_init(job->loop, &job->stop.discard_timer);
+    job->stop.discard_timer.data = job;
+    uv_timer_init(job->loop, &job->stop.sweep_timer);
+    job->stop.sweep_timer.data = job;
+}
+
+void job_stop_close(struct job *job)
+{
+    job_close_handle(job, (uv_handle_t *)&job->stop.discard_timer);
+    job_close_handle(job, (uv_handle_t *)&job->stop.sweep_timer);
+}
+
 static void finish(struct job *job, int exit_status)
 {
-    if (job->over)
+    if (job->stop.over)
         return;
-    job->over = true;
+    job->stop.over = true;
     job->callbacks.on_finished(job->context, exit_status);
 }
 
@@ -59,7 +73,8 @@ static void make_verdict(struct job *job, char *text, size_t size)
     if (state->cause != CAUSE_NONE)
         job_verdict_text(text, size, state, job->options->plan,
                          state->cause_rank >= 0 ? job->report.ranks[state->cause_rank].pid : 0,
-                         job_now_ms() - (job->started_ms ? job->started_ms : job->created_ms));
+                         job_now_ms() -
+                             (job->start.started_ms ? job->start.started_ms : job->created_ms));
     else if (job_output_lost(job->output))
         lose_output(job, text, size, "output");
 }
@@ -109,11 +124,11 @@ static void say_verdict(struct job *job)
 void job_on_output_finished(void *context)
 {
     struct job *job = context;
-    if (job->said) {
+    if (job->stop.said) {
         finish(job, job->state.exit_status);
         return;
     }
-    job->said = true;
+    job->stop.said = true;
     say_verdict(job);
     job_output_finish(job->output);
 }
@@ -122,7 +137,7 @@ static void on_sweep(uv_timer_t *timer)
 {
     struct job *job = timer->data;
     int left = job_sweep_orphans(job);
-    if (left > 0 && job->sweeps++ < SWEEPS_MAX)
+    if (left > 0 && job->stop.nsweeps++ < SWEEPS_MAX)
         return;
     uv_timer_stop(timer);
     job_state_on_left(&job->state, left);
@@ -131,14 +146,13 @@ static void on_sweep(uv_timer_t *timer)
 
 void job_stop_finish(struct job *job)
 {
-    uv_timer_stop(&job->status_timer);
-    job_output_status(job->output, "");
-    job->stop_by_ms = 0;
+    job_end_status_line(job);
+    job->stop.kill_by_ms = 0;
     bool lost = false;
     for (int i = 0; i < job->state.nhosts; i++)
         lost |= job->hosts[i].local && job->hosts[i].phase == HOST_LOST;
     if (lost) /* first of all, so that no process is left when the verdict is said */
-        uv_timer_start(&job->sweep_timer, on_sweep, 0, SWEEP_MS);
+        uv_timer_start(&job->stop.sweep_timer, on_sweep, 0, SWEEP_MS);
     else
         job_output_finish(job->output);
 }
@@ -153,10 +167,10 @@ static void on_discard(uv_timer_t *timer)
  */
 void job_stop_discard(struct job *job)
 {
-    if (uv_is_active((uv_handle_t *)&job->discard_timer))
+    if (uv_is_active((uv_handle_t *)&job->stop.discard_timer))
         return;
     job_output_discard(job->output);
-    uv_timer_start(&job->discard_timer, on_discard, DISCARD_MS, DISCARD_MS);
+    uv_timer_start(&job->stop.discard_timer, on_discard, DISCARD_MS, DISCARD_MS);
 }
 
 /* A job that was told to stop does not wait for a reader who does not read, least of all when it
@@ -171,10 +185,10 @@ void job_stop_watch(struct job *job)
 static void look_at_stubborn(struct job *job)
 {
     char ranks[300];
-    if (job->stubborn_by_ms == 0 || job->ran_ms < job->stubborn_by_ms)
+    if (job->stop.stubborn_by_ms == 0 || job->check.ran_ms < job->stop.stubborn_by_ms)
         return;
-    job->stubborn_by_ms = 0;
-    if (job->stop_by_ms > 0 && job_running_ranks(job, ranks, sizeof ranks) > 0)
+    job->stop.stubborn_by_ms = 0;
+    if (job->stop.kill_by_ms > 0 && job_running_ranks(job, ranks, sizeof ranks) > 0)
         job_output_say(job->output, "stopping %s; Ctrl-C again kills", ranks);
 }
 
@@ -182,9 +196,9 @@ static void look_at_stubborn(struct job *job)
 void job_look_at_stop(struct job *job)
 {
     look_at_stubborn(job);
-    if (job->stop_by_ms == 0 || job->ran_ms < job->stop_by_ms)
+    if (job->stop.kill_by_ms == 0 || job->check.ran_ms < job->stop.kill_by_ms)
         return;
-    job->stop_by_ms = 0;
+    job->stop.kill_by_ms = 0;
     job_kill_agents(job, HOST_DESCRIBING, HOST_RUNNING);
 }
 
@@ -198,10 +212,11 @@ static uint64_t stop_limit_ms(const struct job *job)
 void job_stop_hosts(struct job *job)
 {
     job_note(job, "stopping with signal %d", job->state.stop_signal);
-    if (job->stopping_ms == 0)
-        job->stopping_ms = uv_now(job->loop);
+    if (job->stop.since_ms == 0)
+        job->stop.since_ms = uv_now(job->loop);
     for (int i = job->state.nhosts - 1; i >= 0; i--) /* those that wait for their turn get none */
         job_host_stop(&job->hosts[i], job->state.stop_signal, job->options->grace_ms);
-    job->stop_by_ms = job->ran_ms + stop_limit_ms(job);
-    job->stubborn_by_ms = job->state.stop_signal == SIGINT ? job->ran_ms + STUBBORN_MS : 0;
+    job->stop.kill_by_ms = job->check.ran_ms + stop_limit_ms(job);
+    job->stop.stubborn_by_ms =
+        job->state.stop_signal == SIGINT ? job->check.ran_ms + STUBBORN_MS : 0;
 }

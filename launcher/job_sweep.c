@@ -167,7 +167,7 @@ bool job_sweep_start(struct job *job, struct job_host *host)
     static const struct reach_events events = { on_step, on_note, on_reached, on_failed,
                                                 on_process_end };
     struct reach_target target = { host->where->host->name, host->where->host->user };
-    if (host->local || job->started_ms == 0 || !may_answer(job, host))
+    if (host->local || job->start.started_ms == 0 || !may_answer(job, host))
         return false;
     struct job_sweep *sweep = xcalloc(1, sizeof *sweep);
     sweep->job = job;

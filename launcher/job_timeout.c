@@ -30,10 +30,10 @@ static void give_up(uv_timer_t *timer)
 {
     struct job *job = timer->data;
     char text[800];
-    job->asking = false;
-    if (job->said || job->state.phase == JOB_FINISHED)
+    job->timeout.asking = false;
+    if (job->stop.said || job->state.phase == JOB_FINISHED)
         job_stop_discard(job);
-    if (job->said)
+    if (job->stop.said)
         return;
     timeout_text(job, text, sizeof text);
     job_act(job, job_state_on_timeout(&job->state, STATUS_JOB_TIMEOUT, text));
@@ -54,7 +54,7 @@ static void on_timeout(uv_timer_t *timer)
         give_up(timer);
         return;
     }
-    job->asking = true;
+    job->timeout.asking = true;
     uv_timer_start(timer, give_up, ANSWERS_MS, 0);
     job->meeting.on_question(job->meeting.context);
 }
@@ -66,29 +66,37 @@ static bool begins(const char *text, const char *prefix)
 
 static void quote_rank(struct job *job, int rank, const char *text)
 {
-    job->waiting_rank = rank;
-    snprintf(job->waiting_for, sizeof job->waiting_for, "%.*s", (int)strcspn(text, "\n"), text);
-    text_make_line(job->waiting_for); /* it may end amid a character */
+    job->timeout.waiting_rank = rank;
+    snprintf(job->timeout.waiting_for, sizeof job->timeout.waiting_for, "%.*s",
+             (int)strcspn(text, "\n"), text);
+    text_make_line(job->timeout.waiting_for); /* it may end amid a character */
 }
 
 /* The first that waits is quoted, or rank 0 when the others wait for it: rank 0 knows for whom. */
 bool job_rank_told(struct job *job, int rank, const char *text)
 {
-    if (!job->asking)
+    if (!job->timeout.asking)
         return false;
     struct report_rank *record = &job->report.ranks[rank];
     record->waits = begins(text, waiting);
-    if (!*job->waiting_for && record->waits)
+    if (!*job->timeout.waiting_for && record->waits)
         quote_rank(job, rank, text + strlen(waiting));
     else if (rank == 0 && begins(text, not_submitted))
         quote_rank(job, rank, text);
     if (rank == job->state.nranks - 1)
-        uv_timer_start(&job->timeout_timer, give_up, 0, 0);
+        uv_timer_start(&job->timeout.timer, give_up, 0, 0);
     return true;
 }
 
 void job_timeout_start(struct job *job)
 {
+    uv_timer_init(job->loop, &job->timeout.timer);
+    job->timeout.timer.data = job;
     if (job->options->timeout_ms > 0)
-        uv_timer_start(&job->timeout_timer, on_timeout, job->options->timeout_ms, 0);
+        uv_timer_start(&job->timeout.timer, on_timeout, job->options->timeout_ms, 0);
+}
+
+void job_timeout_close(struct job *job)
+{
+    job_close_handle(job, (uv_handle_t *)&job->timeout.timer);
 }
