@@ -27,9 +27,9 @@
 
 #include "lib/base/auth.h"
 #include "lib/base/job_id.h"
+#include "lib/base/rendezvous_stream.h"
 #include "rendezvous/http_request.h"
 #include "rendezvous/keyring.h"
-#include "rendezvous/rendezvous.h"
 
 #include <stdbool.h>
 #include <stdint.h>

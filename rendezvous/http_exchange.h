@@ -13,13 +13,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct meeting;
 struct meetings;
 struct metrics;
+struct http_service;
+
+/* What a handler may do to the workers of a job. */
+struct http_workers {
+    /* Asks every rank of a job what it is doing, unless that is under way; the watchers of the job
+     * are woken when all have answered. HVD_ERR_NOMEM, HVD_ERR_INVALID when places are not known
+     * yet. */
+    int (*ask)(struct http_service *service, struct meeting *meeting, uint64_t now_ms);
+
+    /* Ends a job of a service's. Workers that wait are refused, those that are in it are told. */
+    void (*end)(struct http_service *service, struct meeting *meeting, const char *why,
+                uint64_t now_ms);
+};
 
 /* What answers are made from; owned by the hub. */
 struct http_service {
     struct meetings *meetings;
     struct metrics *metrics;
+    const struct http_workers *workers;
     struct memory_budget coming; /* what has come of requests that are not whole, or not begun */
     struct wait_list woken;      /* requests that can go on */
     uint64_t epoch_ms;           /* since 1970, when the loop's clock said 0 */

@@ -19,7 +19,6 @@
 #include "rendezvous/http_json.h"
 #include "rendezvous/http_route.h"
 #include "rendezvous/http_seconds.h"
-#include "rendezvous/hub.h"
 #include "rendezvous/job_declaration.h"
 #include "rendezvous/json_build.h"
 #include "rendezvous/meetings.h"
@@ -151,7 +150,7 @@ static bool ask(struct http_service *service, struct http_exchange *exchange,
     bool first = exchange->held_until_ms == 0;
     if (exchange->last || !meeting->ranks)
         return true;
-    if (first && hub_ask_meeting(service, meeting, exchange->now_ms) < 0)
+    if (first && service->workers->ask(service, meeting, exchange->now_ms) < 0)
         return true; /* what was known before is told */
     if (!roll_call_is_open(&meeting->roll_call))
         return true;
@@ -260,7 +259,8 @@ bool http_job_delete(struct http_service *service, struct http_exchange *exchang
     json_build_init(&build);
     json_string(&build, build.root, "ended", meeting->id);
     if (!meeting_is_over(meeting))
-        hub_end_meeting(service, meeting, "the job was ended (DELETE /v1/jobs)", exchange->now_ms);
+        service->workers->end(service, meeting, "the job was ended (DELETE /v1/jobs)",
+                              exchange->now_ms);
     http_json_answer(answer, 200, json_build_finish(&build));
     return true;
 }

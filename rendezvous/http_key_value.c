@@ -49,33 +49,6 @@ static void answer_empty(struct http_answer *answer, int status)
     answer_bytes(answer, status, (struct key_value_bytes){ "", 0 });
 }
 
-static int plan_local(struct key_value *store, const struct rendezvous_slot *slot)
-{
-    char scope[KEY_VALUE_SCOPE_MAX + 2]; /* enough to be too long */
-    snprintf(scope, sizeof scope, "local_%s", slot->host);
-    int rc = key_value_plan(store, scope, slot->place.local_size);
-    return rc == 400 ? 0 : rc;
-}
-
-static int plan_cross(struct key_value *store, const struct place *place)
-{
-    char scope[32];
-    snprintf(scope, sizeof scope, "cross_%d", place->local_rank);
-    return key_value_plan(store, scope, place->cross_size);
-}
-
-int http_key_value_plan(struct key_value *store, const struct rendezvous_slot *slots, int size)
-{
-    int rc = key_value_plan(store, "global", size);
-    for (int rank = 0; rc == 0 && rank < size; rank++) {
-        if (slots[rank].place.local_rank == 0)
-            rc = plan_local(store, &slots[rank]);
-        if (rc == 0 && slots[rank].place.cross_rank == 0)
-            rc = plan_cross(store, &slots[rank].place);
-    }
-    return rc == 0 ? HVD_OK : HVD_ERR_NOMEM;
-}
-
 struct meeting *http_key_value_meeting(const struct http_service *service,
                                        const struct http_exchange *exchange,
                                        struct http_answer *answer)

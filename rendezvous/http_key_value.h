@@ -25,10 +25,6 @@ struct rendezvous_slot;
 
 enum { HTTP_GLOO_HOLD_MS = 1000 };
 
-/* Plans `global`, `local_HOST` of every host and `cross_LOCAL_RANK`. A host whose name is none for
- * a scope is left out: unmodified workers there are told what is wrong with it. HVD_ERR_NOMEM. */
-int http_key_value_plan(struct key_value *store, const struct rendezvous_slot *slots, int size);
-
 /* The job that the request is about; NULL, and the answer, if there is none (any more). */
 struct meeting *http_key_value_meeting(const struct http_service *service,
                                        const struct http_exchange *exchange,

@@ -4,7 +4,7 @@
  * all have answered, METRICS_ASK_MS at most; of a rank that has not, it has what was known before.
  * ?ranks=no asks nobody and leaves the ranks out. 500 when out of memory. */
 #include "rendezvous/http_route.h"
-#include "rendezvous/hub.h"
+#include "rendezvous/meetings.h"
 #include "rendezvous/metrics.h"
 
 #include <string.h>
@@ -31,7 +31,8 @@ static void ask_all(struct http_service *service, const char *job, uint64_t now_
     struct meeting *at;
     TAILQ_FOREACH(at, &service->meetings->list, link)
     if (metrics_has_ranks(at, job) && at->connected > 0)
-        hub_ask_meeting(service, at, now_ms); /* without memory: what was known before is told */
+        service->workers->ask(service, at,
+                              now_ms); /* without memory: what was known before is told */
 }
 
 /* Joins those that wait for a roll call, as long as one is under way. */

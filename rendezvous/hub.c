@@ -12,9 +12,11 @@ enum { HUB_SEARCHED_MAX = 32 };
 
 static void init(struct hub *hub, const struct job_key *key, uint64_t epoch_ms, uint64_t now_ms)
 {
+    static const struct http_workers workers = { .ask = hub_ask_meeting, .end = hub_end_meeting };
     *hub = (struct hub){ .keyring.key = *key, .due_ms = HUB_NEVER };
     hub->service = (struct http_service){ .meetings = &hub->meetings,
                                           .metrics = &hub->metrics,
+                                          .workers = &workers,
                                           .epoch_ms = epoch_ms };
     hub->metrics.started_ms = epoch_ms + now_ms;
     TAILQ_INIT(&hub->service.woken);

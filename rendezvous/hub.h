@@ -114,14 +114,6 @@ int hub_ask(struct hub *hub, uint64_t now_ms, struct err *err);
 void hub_tell_end(struct hub *hub, int rank, const struct rendezvous_end *end, uint64_t now_ms);
 void hub_tell_verdict(struct hub *hub, const struct rendezvous_verdict *verdict, uint64_t now_ms);
 
-/* For HTTP: asks every rank of a job what it is doing, unless that is under way; its watchers are
- * woken when all have answered. HVD_ERR_NOMEM, HVD_ERR_INVALID when places are not known yet. */
-int hub_ask_meeting(struct http_service *service, struct meeting *meeting, uint64_t now_ms);
-
-/* For HTTP: ends a job of a service's. Who waits is refused, who is in it is told. */
-void hub_end_meeting(struct http_service *service, struct meeting *meeting, const char *why,
-                     uint64_t now_ms);
-
 /* When hub_tick() is wanted next, or HUB_NEVER. In a crowd maybe earlier than needed, and by up to
  * HUB_COARSE_MS later. */
 enum { HUB_COARSE_MS = 32 };

@@ -14,6 +14,11 @@ void hub_leave(struct hub *hub);
 /* The hub that answers HTTP with `service`. */
 struct hub *hub_of(struct http_service *service);
 
+/* As http_workers has them. */
+int hub_ask_meeting(struct http_service *service, struct meeting *meeting, uint64_t now_ms);
+void hub_end_meeting(struct http_service *service, struct meeting *meeting, const char *why,
+                     uint64_t now_ms);
+
 /* Something wants hub_tick() at `deadline_ms`. */
 void hub_due(struct hub *hub, uint64_t deadline_ms);
 

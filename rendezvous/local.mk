@@ -5,6 +5,7 @@ noinst_LTLIBRARIES += rendezvous/librendezvous.la
 
 rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/add_request.c rendezvous/add_request.h \
+	rendezvous/gloo_scopes.c rendezvous/gloo_scopes.h \
 	rendezvous/host_groups.c rendezvous/host_groups.h \
 	rendezvous/http_access.c rendezvous/http_access.h \
 	rendezvous/http_answer.c rendezvous/http_answer.h \
@@ -52,6 +53,7 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/page/status_html.h \
 	rendezvous/rank_states.c rendezvous/rank_states.h \
 	rendezvous/rendezvous.c rendezvous/rendezvous.h \
+	rendezvous/rendezvous_job.h \
 	rendezvous/roll_call.c rendezvous/roll_call.h \
 	rendezvous/stalls.c rendezvous/stalls.h \
 	rendezvous/status_json.c rendezvous/status_json.h \

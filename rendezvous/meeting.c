@@ -2,7 +2,7 @@
 /* One job; see meeting.h. */
 #include "rendezvous/meeting.h"
 
-#include "rendezvous/http_key_value.h"
+#include "rendezvous/gloo_scopes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ struct meeting *meeting_create_planned(const struct rendezvous_options *options,
     meeting->launch = launch_create(options);
     int rc = own && meeting->launch ? place(meeting, own, options->start_timeout_ms, err)
                                     : fail(err, HVD_ERR_NOMEM, "out of memory for %d slots", size);
-    if (rc == HVD_OK && http_key_value_plan(meeting->store, options->slots, size) < 0)
+    if (rc == HVD_OK && gloo_scopes_plan(meeting->store, options->slots, size) < 0)
         rc = fail(err, HVD_ERR_NOMEM, "out of memory for the scopes of %d ranks", size);
     if (rc == HVD_OK)
         return meeting;

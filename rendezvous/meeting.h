@@ -19,7 +19,7 @@
 #include "rendezvous/launch.h"
 #include "rendezvous/lobby.h"
 #include "rendezvous/membership.h"
-#include "rendezvous/rendezvous.h"
+#include "rendezvous/rendezvous_job.h"
 #include "rendezvous/roll_call.h"
 #include "rendezvous/wait_list.h"
 

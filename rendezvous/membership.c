@@ -4,7 +4,7 @@
 
 #include "lib/base/topology.h"
 #include "rendezvous/membership_text.h"
-#include "rendezvous/rendezvous.h"
+#include "rendezvous/rendezvous_job.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * others", so that a line always fits its message. */
 #include "rendezvous/membership_text.h"
 
-#include "rendezvous/rendezvous.h"
+#include "rendezvous/rendezvous_job.h"
 
 #include <stdio.h>
 #include <string.h>

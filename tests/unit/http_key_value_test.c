@@ -2,6 +2,7 @@
 /* The key-value routes, without a connection: what a request is answered, what it is refused for,
  * how long it is held and what wakes it. */
 #include "rendezvous/add_request.h"
+#include "rendezvous/gloo_scopes.h"
 #include "rendezvous/http_key_value.h"
 #include "rendezvous/http_route.h"
 #include "rendezvous/meetings.h"
@@ -493,7 +494,7 @@ START_TEST(a_host_without_a_scope_does_not_stop_a_plan)
     struct rendezvous_slot long_slots[] = { { { 0, 2, 0, 1, 0, 2 }, host },
                                             { { 1, 2, 0, 1, 1, 2 }, "[::1]" } };
     struct key_value *store = key_value_create();
-    ck_assert_int_eq(http_key_value_plan(store, long_slots, 2), HVD_OK);
+    ck_assert_int_eq(gloo_scopes_plan(store, long_slots, 2), HVD_OK);
     ck_assert_uint_eq(key_value_size(store), 2 * KEY_VALUE_NAME_COST + strlen("globalcross_0"));
     key_value_destroy(store);
 }

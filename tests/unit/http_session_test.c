@@ -5,6 +5,7 @@
 #include "tests/support/http_fixture.h"
 #include "tests/support/unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define GET "GET /healthz HTTP/1.1\r\nHost: a\r\n"

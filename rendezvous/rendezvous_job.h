@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one job of a launcher: the ranks that it plans, what it tells the rendezvous of them, and the
+ * events that it hears. These are the values of rendezvous.h; the job table keeps them. */
+#ifndef RENDEZVOUS_RENDEZVOUS_JOB_H
+#define RENDEZVOUS_RENDEZVOUS_JOB_H
+
+#include "lib/base/auth.h"
+#include "lib/base/join_protocol.h"
+#include "lib/base/place.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A rank that is expected, in order of rank. */
+struct rendezvous_slot {
+    struct place place;
+    const char *host; /* borrowed for the life of the rendezvous */
+};
+
+/* What the launcher learns. All may call anything here, rendezvous_destroy() too, except running
+ * the loop. */
+struct rendezvous_events {
+    /* The world of `size` ranks is complete: every rank has said HELLO. */
+    void (*complete)(void *context);
+
+    /* `start_timeout_ms` after the first HELLO some ranks are still missing. `text` is one line
+     * that names the missing ranks and their hosts; borrowed for the call. Those that wait have
+     * been refused with HVD_ERR_TIMEOUT already. */
+    void (*timed_out)(void *context, const char *text);
+
+    /* A rank that meets the others by itself, as Horovod's own workers do, has failed before all
+     * had come. `text` is one line that names the ranks that had not; borrowed for the call. May be
+     * NULL. */
+    void (*missing)(void *context, const char *text);
+
+    /* rendezvous_ask(): what `rank` is doing, in its own words, printable lines of UTF-8; or why it
+     * does not say so itself, one line that reads on after the rank's name. Once for each rank, in
+     * order of rank; borrowed for the call. */
+    void (*report)(void *context, int rank, const char *text);
+
+    /* A rank has said HELLO, whatever comes of it. May be NULL. */
+    void (*met)(void *context, int rank);
+
+    /* The world of a rank is broken, or it has left because of a failure, or because another has
+     * left: what it has said, BROKEN and GOODBYE. Borrowed for the call. May be NULL. */
+    void (*parted)(void *context, int rank, const struct join_goodbye *said);
+
+    /* Whose failure has broken the world: a rank that was lost (HVD_ERR_PEER_LOST), that has left
+     * before all had come (HVD_ERR_PEER_LEFT), or that has failed with `status`, as it has said
+     * itself or another has heard. Once, of the first. Borrowed for the call. May be NULL. */
+    void (*origin)(void *context, int rank, int status, const char *text);
+
+    /* The connection of a rank that was there has ended without GOODBYE; if its process has ended,
+     * that is not known yet. May be NULL. */
+    void (*broke_off)(void *context, int rank);
+
+    /* Somebody wants to see the last lines that `rank` has written to stdout or stderr: at most
+     * `nbytes`, each line ended by a newline. The caller frees it; NULL: none. May be NULL. */
+    char *(*output)(void *context, int rank, bool of_stderr, size_t nbytes);
+};
+
+struct rendezvous_options {
+    const char *id;                      /* of the job (job_id.h); copied */
+    const struct rendezvous_slot *slots; /* `size` of them; copied */
+    int size;
+    const struct job_key *key; /* copied */
+    uint64_t start_timeout_ms;
+    struct rendezvous_events events;
+    void *context;
+
+    /* For those who look; copied. */
+    const char *command, *user; /* NULL: not known */
+    uint64_t started_ms;        /* when the launcher was started, since 1970 */
+};
+
+/* How the process of a rank has ended, for those who look. Borrowed for the call. */
+struct rendezvous_end {
+    const char *text; /* "exited with status 3" */
+    int exit_status;  /* 128 plus the signal's number; -1: not known */
+    bool terminated;  /* after the launcher had told it to end */
+};
+
+/* What the launcher says of the whole job, for those who look. Borrowed for the call. */
+struct rendezvous_verdict {
+    const char *text; /* one line */
+    int exit_status;  /* of the launcher */
+    int rank;         /* whose failure it was; -1: no rank's */
+};
+
+#endif
