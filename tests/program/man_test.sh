@@ -58,6 +58,24 @@ status_is_in_hvd3() { grep -q "^\.It Dv $1\( \|\$\)" "$pages/hvd.3"; }
 variable_is_in_page() { grep -q "^\.It Ev \([A-Z_]* , \)*$1\( \|\$\)" "$pages/hvd_environment.7"; }
 exit_status_is_in_page() { grep -q "^\.It $1\( \|\$\)" "$pages/hvdrun.1"; }
 
+# "--name VALUE" for each option of --help on stdin with a default that is one word.
+help_defaults() {
+    awk '/^  -/ { if (line) print line; line = $0; next }
+        /^          / { sub(/^ */, " "); line = line $0; next }
+        { if (line) print line; line = "" }' |
+        sed -n 's/^  \(-[^ ,]*\).*default: \([$][A-Z_]*, else \)\{0,1\}\([^ ]*\))$/\1 \3/p' | grep -v '[$]'
+}
+
+# The words of the item in PAGE that begins with the option NAME, and VALUE among them.
+page_has_default() {
+    awk -v name="${1%% *}" -v value="${1#* }" '
+        /^\.It / || /^\.El/ { on = 0
+            for (i = 2; i < NF; i++) if ($i == "Fl" && "-" $(i + 1) == name) on = 1 }
+        on && !/^\.It / { for (i = 1; i <= NF; i++) { word = $i; sub(/[.,;:]$/, "", word)
+            if (word == value) found = 1 } }
+        END { exit !found }' "$page"
+}
+
 # How they are written
 if [ "${MANDOC:-no}" = no ]; then
     skip "every page is clean mdoc" "mandoc is not installed"
@@ -129,6 +147,9 @@ if [ -x "$HVDRUN" ]; then
     awk '/^\.It Fl/ { for (i = 2; i < NF; i++) if ($i == "Fl") print "-" $(i + 1) }' "$pages/hvdrun.1" \
         >"$tmp/documented"
     same "the options in hvdrun(1) are those of --help" "$tmp/options" "$tmp/documented"
+    page=$pages/hvdrun.1
+    "$HVDRUN" --help | help_defaults >"$tmp/defaults"
+    each "the defaults of --help are in hvdrun(1)" page_has_default "$tmp/defaults"
     "$HVDRUN" -np 7 -H h1:2,h2:4,h3:1 --dry-run ./train >"$tmp/table"
     grep -A 7 '^ rank  host' "$pages/hvdrun.1" >"$tmp/shown"
     ok "the example of placement in hvdrun(1) is what --dry-run prints" cmp "$tmp/table" "$tmp/shown"
@@ -139,6 +160,9 @@ if [ -x "$HVDRUN" ]; then
     awk '/^\.It Fl/ { for (i = 2; i < NF; i++) if ($i == "Fl") print "-" $(i + 1) }' "$pages/hvdrendezvousd.8" \
         >"$tmp/documented"
     same "the options in hvdrendezvousd(8) are those of --help" "$tmp/options" "$tmp/documented"
+    page=$pages/hvdrendezvousd.8
+    "$HVDRENDEZVOUSD" --help | help_defaults >"$tmp/defaults"
+    each "the defaults of --help are in hvdrendezvousd(8)" page_has_default "$tmp/defaults"
 
     # hvd-bandwidth(1)
     ok "hvd-bandwidth(1) is installed" [ -s "$installed/man1/hvd-bandwidth.1" ]
@@ -150,9 +174,11 @@ if [ -x "$HVDRUN" ]; then
 else
     skip "hvdrun(1) is installed" "no hvdrun"
     skip "the options in hvdrun(1) are those of --help" "no hvdrun"
+    skip "the defaults of --help are in hvdrun(1)" "no hvdrun"
     skip "the example of placement in hvdrun(1) is what --dry-run prints" "no hvdrun"
     skip "hvdrendezvousd(8) is installed" "no hvdrun"
     skip "the options in hvdrendezvousd(8) are those of --help" "no hvdrun"
+    skip "the defaults of --help are in hvdrendezvousd(8)" "no hvdrun"
     skip "hvd-bandwidth(1) is installed" "no hvdrun"
     skip "the options in hvd-bandwidth(1) are those of --help" "no hvdrun"
 fi
