@@ -59,17 +59,33 @@ int ranks_wait(struct ranks *ranks, int rank)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* A rank may fail because another one did. The end of the test kills every rank that is still there, so
+ * all of them end, and say why, before any is judged. */
+void ranks_wait_all_but(struct ranks *ranks, int odd, int status)
+{
+    char wrong[RANKS_MAX * 32] = "";
+    size_t length = 0;
+    for (int rank = 0; rank < ranks->size; rank++) {
+        int ended = ranks_wait(ranks, rank);
+        if (ended != (rank == odd ? status : 0))
+            length += (size_t)snprintf(wrong + length, sizeof wrong - length,
+                                       "%srank %d ended with %d", length ? ", " : "", rank, ended);
+    }
+    ck_assert_msg(length == 0, "%s", wrong);
+}
+
+void ranks_wait_all(struct ranks *ranks)
+{
+    ranks_wait_all_but(ranks, -1, 0);
+}
+
 void ranks_run_but(const struct mini_options *options, rank_fn *body, int killed)
 {
     struct mini_rendezvous mini;
     struct ranks ranks;
     mini_rendezvous_start(&mini, options);
     ranks_start(&ranks, options->size, &mini, body);
-    for (int rank = 0; rank < options->size; rank++) {
-        int status = ranks_wait(&ranks, rank);
-        ck_assert_msg(status == (rank == killed ? 128 + SIGKILL : 0), "rank %d ended with %d", rank,
-                      status);
-    }
+    ranks_wait_all_but(&ranks, killed, 128 + SIGKILL);
     mini_rendezvous_stop(&mini);
 }
 

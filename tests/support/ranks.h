@@ -31,6 +31,11 @@ void ranks_start(struct ranks *ranks, int size, const struct mini_rendezvous *mi
 /* Waits for one rank: its exit status, or 128 + its signal. */
 int ranks_wait(struct ranks *ranks, int rank);
 
+/* Waits for all ranks: each must return 0, and rank `odd` must end with `status`. Names every rank that
+ * ends otherwise, after the last one has ended. */
+void ranks_wait_all_but(struct ranks *ranks, int odd, int status);
+void ranks_wait_all(struct ranks *ranks);
+
 /* A whole world: every rank must return 0. */
 void ranks_run(const struct mini_options *options, rank_fn *body);
 

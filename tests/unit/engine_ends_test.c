@@ -101,8 +101,7 @@ static void run_directed(int size, rank_fn *body, direct_fn *direct)
     mini_rendezvous_start(&mini, &(struct mini_options){ .size = size });
     ranks_start(&ranks, size, &mini, body);
     direct(&ranks);
-    for (int rank = 0; rank < size; rank++)
-        ck_assert_int_eq(ranks_wait(&ranks, rank), 0);
+    ranks_wait_all(&ranks);
     mini_rendezvous_stop(&mini);
 }
 

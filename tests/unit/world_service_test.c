@@ -119,8 +119,7 @@ START_TEST(who_comes_before_the_service_waits_for_it)
     for (int i = 0; i < 3; i++)
         wait_until_asleep(ranks.pids[i]);
     mini_rendezvous_start(&mini, &(struct mini_options){ .size = 3, .again = &first });
-    for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(ranks_wait(&ranks, i), 0);
+    ranks_wait_all(&ranks);
     mini_rendezvous_stop(&mini);
 }
 END_TEST
@@ -239,8 +238,7 @@ START_TEST(the_end_of_the_service_is_the_end_of_the_world)
     ranks_start(&ranks, 2, &mini, left_alone);
     wait_for(0, 2);
     mini_rendezvous_stop(&mini);
-    for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(ranks_wait(&ranks, i), 0);
+    ranks_wait_all(&ranks);
 }
 END_TEST
 
