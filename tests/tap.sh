@@ -97,10 +97,24 @@ finish_job() {
 }
 
 job_has_ended() {
-    case $(sed 's/^[0-9]* (.*) \(.\).*/\1/' "/proc/$pid/stat" 2>/dev/null) in
-    '' | Z | X) ;;
+    not is_child "$pid"
+}
+
+# is_child PID: whether this process runs and is a child of this shell. While sh waits for one child it reaps every child that has
+# ended, so the kernel may have given a number that sh remembers to a process of another test.
+is_child() {
+    case $(sed 's/^[0-9]* (.*) \(.\) \([0-9]*\) .*/\1 \2/' "/proc/$1/stat" 2>/dev/null) in
+    [ZX]*) return 1 ;;
+    *" $$") ;;
     *) return 1 ;;
     esac
+}
+
+# kill_children PID...: those of them that are children still.
+kill_children() {
+    for _p in "$@"; do
+        ! is_child "$_p" || kill -KILL "$_p"
+    done
 }
 
 kill_job() {

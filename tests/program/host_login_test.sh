@@ -6,6 +6,12 @@
 hosts_up 3 || skip_all "$hosts_reason"
 key=$ssh_folder/id_ed25519
 
+# stop_ssh_agent [SIGNAL]: once only, because another process may have its number later.
+stop_ssh_agent() {
+    [ -z "${SSH_AGENT_PID-}" ] || kill "${1--TERM}" "$SSH_AGENT_PID"
+    unset SSH_AGENT_PID SSH_AUTH_SOCK
+}
+
 # reaches SENTENCE HOST COMMAND...: the command, an hvdrun with options, must start a rank on that host.
 reaches() {
     sentence=$1 on_host=$2
@@ -43,12 +49,11 @@ cat "$tmp/ecdsa.pub" >>"$ssh_folder/authorized_keys"
 reaches "an ECDSA key" "$(target 1):1" with_config "$tmp/no-key" "$HVDRUN" -i "$tmp/ecdsa"
 ssh_config "$tmp/agent" '/^Identit/d'
 eval "$(ssh-agent -a "$tmp/agent.sock")" >/dev/null
-trap 'kill "$SSH_AGENT_PID" 2>/dev/null; hosts_down; rm -rf "$tmp"' EXIT
+trap 'stop_ssh_agent; hosts_down; rm -rf "$tmp"' EXIT
 ssh-add -q "$key" 2>/dev/null
 mkdir "$tmp/home"
 reaches "a key that only ssh-agent has" "$(target 1):1" with_config "$tmp/agent" env HOME="$tmp/home" "$HVDRUN"
-kill "$SSH_AGENT_PID"
-unset SSH_AUTH_SOCK
+stop_ssh_agent
 cp "$ssh_folder/known_hosts" "$tmp/hashed"
 ssh-keygen -q -H -f "$tmp/hashed" >/dev/null 2>&1
 ssh_config "$tmp/hashed-config" "s|^UserKnownHostsFile.*|UserKnownHostsFile $tmp/hashed|"
@@ -150,8 +155,7 @@ if links; then
     done
     is "a connection lost while logging in is status 69" 69 "$status"
     like "and named" "^hvdrun: FAILED on host1: login: .*closed by the host" "$tmp/err"
-    kill -KILL "$SSH_AGENT_PID"
-    unset SSH_AUTH_SOCK
+    stop_ssh_agent -KILL
 else
     skip "a connection lost while logging in" "$no_links"
 fi

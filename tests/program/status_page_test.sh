@@ -28,7 +28,7 @@ driver='' daemon='' workers='' session='' hvdrun=''
 clean_up() {
     [ -z "$session" ] || driver_says DELETE "/session/$session"
     # shellcheck disable=SC2086  # processes
-    kill -9 $driver $daemon $workers $hvdrun 2>/dev/null
+    kill_children $driver $daemon $workers $hvdrun
     rm -rf "$tmp"
 }
 trap clean_up EXIT
