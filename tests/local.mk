@@ -19,6 +19,7 @@ tests_support_libsupport_la_SOURCES = \
 	tests/support/reduce_fill.c tests/support/reduce_fill.h \
 	tests/support/reduce_reference.c tests/support/reduce_reference.h \
 	tests/support/shm_pair.c tests/support/shm_pair.h \
+	tests/support/stall_world.c tests/support/stall_world.h \
 	tests/support/unit.h
 
 # What unit tests link unless they say otherwise: of archives, only what is used comes along.
@@ -134,6 +135,8 @@ unit_tests = \
 	tests/unit/shared_heap_test \
 	tests/unit/shm_places_test \
 	tests/unit/shm_ring_test \
+	tests/unit/stall_ask_test \
+	tests/unit/stall_message_test \
 	tests/unit/stall_test \
 	tests/unit/state_test \
 	tests/unit/sum_test \
