@@ -106,7 +106,7 @@ static int explain(const struct seat *seat, const struct environment *environmen
 {
     if (rc == HVD_ERR_PEER_LOST && seat->connection.stage == JOIN_SEATED)
         return fail_context(err, "%s hung up while this rank waited for others",
-                            seat->connection.keeper);
+                            seat->connection.server_name);
     if (rc != HVD_ERR_PEER_LOST || seat->connection.stage != JOIN_SAID_HELLO)
         return rc;
     if (environment->is_service)
@@ -125,7 +125,7 @@ static int attempt(struct seat *seat, const struct environment *environment, uin
         .host = environment->rendezvous_host,
         .port = environment->rendezvous_port,
         .job = environment->job,
-        .keeper = environment->is_service ? "the rendezvous" : "the launcher",
+        .server_name = environment->is_service ? "the rendezvous" : "the launcher",
         .key = &seat->key,
     };
     int rc = join_open(&seat->connection, &target, deadline_ms, err);

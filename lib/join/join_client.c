@@ -175,7 +175,7 @@ int join_open(struct join_connection *connection, const struct join_target *targ
 {
     *connection = (struct join_connection){
         .fd = -1,
-        .keeper = target->keeper,
+        .server_name = target->server_name,
         .sending = PTHREAD_MUTEX_INITIALIZER,
     };
     frame_reader_init(&connection->reader, JOIN_UNPROVEN_MAX);
@@ -269,10 +269,10 @@ static int fell_silent(const struct join_connection *connection, const struct jo
     double waited_s = (double)((uint64_t)waiting->most_ms + answer_ms) / 1000;
     if (connection->stage == JOIN_SAID_HELLO)
         return fail(err, HVD_ERR_TIMEOUT, "%s has not answered HELLO for %.3g s",
-                    connection->keeper, waited_s);
+                    connection->server_name, waited_s);
     return fail(err, HVD_ERR_TIMEOUT,
                 "%s has said nothing for %.3g s, longer than it may wait; it waited for %s",
-                connection->keeper, waited_s, waiting->text);
+                connection->server_name, waited_s, waiting->text);
 }
 
 static int take_answer(const struct frame *frame, struct join_welcome *welcome,
@@ -346,7 +346,8 @@ int join_receive(struct join_connection *connection, struct join_message *messag
 {
     int rc = receive_message(connection, message, err);
     if (rc < 0)
-        fail_context(err, "%s%s", connection->keeper, rc == HVD_ERR_PEER_LOST ? " is gone" : "");
+        fail_context(err, "%s%s", connection->server_name,
+                     rc == HVD_ERR_PEER_LOST ? " is gone" : "");
     return rc;
 }
 

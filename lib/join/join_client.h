@@ -23,8 +23,9 @@
 struct join_target {
     const char *host; /* a name or a numeric address */
     int port;
-    const char *job;    /* HVD_JOB_ID, or "" */
-    const char *keeper; /* "the launcher", "the rendezvous": what is gone when the connection is;
+    const char *job; /* HVD_JOB_ID, or "" */
+    const char
+        *server_name; /* "the launcher", "the rendezvous": what is gone when the connection is;
                            borrowed for ever */
     const struct job_key *key;
 };
@@ -32,7 +33,7 @@ struct join_target {
 struct join_connection {
     int fd;                /* -1 when closed */
     enum join_stage stage; /* kept when closed */
-    const char *keeper;
+    const char *server_name;
     struct seal seal;
     struct frame_reader reader;
     pthread_mutex_t sending; /* between join_open() and join_close(); guards what is below */

@@ -161,7 +161,7 @@ static void connect_and_listen(struct fuzz_input *input)
 {
     static const struct job_key key = { "the key of each job" };
     static const unsigned char nonces[2][NONCE_SIZE];
-    struct join_connection connection = { .keeper = "the keeper",
+    struct join_connection connection = { .server_name = "the launcher",
                                           .sending = PTHREAD_MUTEX_INITIALIZER };
     struct seal server;
     struct wire_writer out = { 0 };

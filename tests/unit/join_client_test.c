@@ -144,7 +144,7 @@ static int begin_waiting(struct join_connection *connection)
     static const unsigned char nonces[2][NONCE_SIZE];
     int pair[2];
     *connection = (struct join_connection){ .stage = JOIN_SAID_HELLO,
-                                            .keeper = "the launcher",
+                                            .server_name = "the launcher",
                                             .sending = PTHREAD_MUTEX_INITIALIZER };
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     auth_init(NULL);

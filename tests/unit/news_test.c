@@ -48,7 +48,7 @@ static void pair(void)
     ck_assert_int_eq(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
     ck_assert_int_eq(setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
     connection = (struct join_connection){ .fd = ends[0],
-                                           .keeper = "the launcher",
+                                           .server_name = "the launcher",
                                            .sending = PTHREAD_MUTEX_INITIALIZER };
     frame_reader_init(&connection.reader, JOIN_RENDEZVOUS_MAX);
     seal_init(&connection.seal, SEAL_CLIENT, &key, client_nonce, server_nonce);
