@@ -98,7 +98,7 @@ left() { for p in $(ip netns pids "$(tb_ns 1)" 2>/dev/null; ip netns pids "$(tb_
     tr '\0' '\n' 2>/dev/null <"/proc/$p/environ" | grep -q "^TOKEN=$tmp" && echo "$p"
 done; }
 
-# agents I: hvdagent and its keeper on host I.
+# agents I: hvdagent and its supervisor on host I.
 agents() { for p in $(ip netns pids "$(tb_ns "$1")"); do
     [ "$(cat "/proc/$p/comm" 2>/dev/null)" = hvdagent ] && echo "$p"
 done; }
@@ -114,7 +114,7 @@ end_once() {
         case $(cat "/proc/$p/comm" 2>/dev/null) in hvdrun*) echo "$p" ;; esac
     done | head -n 1)
     begin=$(now_ms)
-    # shellcheck disable=SC2046  # a list of pids; the agent is the keeper's child and comes later
+    # shellcheck disable=SC2046  # a list of pids; the agent is the supervisor's child and comes later
     case $1 in
     launcher) kill -9 "$launcher" ;;
     cut) tb_cut 1 ;;

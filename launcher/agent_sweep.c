@@ -1,30 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An agent that starts nothing, but ends what an earlier agent and its keeper have left, who were
- * killed in the same instant: hvdrun names the variables by which it is known. Kills, looks again,
- * and says how many are left when none has been seen several times, or after as long as anything is
- * given to be killed. One look may miss who forks meanwhile, or is about to run another program. */
+/* An agent that starts nothing, but ends what an earlier agent and its supervisor have left, who were
+ * killed together (CLEANUP_AGENT_AND_SUPERVISOR): hvdrun names the variables by which it is known.
+ * Says how many processes are left. */
 #include "launcher/agent_sweep.h"
 
-#include "launcher/strays.h"
+#include "launcher/cleanup/cleanup.h"
 #include "launcher/uv_must.h"
 #include "launcher/xalloc.h"
 
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum { CLEAN_LOOKS = 4 };
 
 struct agent_sweep {
     struct agent *agent;
-    uv_timer_t again;
+    uv_timer_t checks;
     struct string_list variables;
-    uint64_t until_ms;
-    int clean_looks; /* one after the other */
+    struct cleanup cleanup;
 };
 
 /* The link ends when that has left, or when hvdrun hangs up. */
-static void send_done(struct agent *agent, int left)
+static void send_left(struct agent *agent, int left)
 {
     if (agent->phase >= AGENT_IS_DONE) /* it has hung up */
         return;
@@ -33,34 +27,34 @@ static void send_done(struct agent *agent, int left)
     frame_link_send(&agent->link);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_sweep_closed(uv_handle_t *handle)
 {
     struct agent_sweep *sweep = handle->data;
     string_list_fini(&sweep->variables);
     free(sweep);
 }
 
-static void on_again(uv_timer_t *timer)
+static void on_sweep_check(uv_timer_t *timer)
 {
     struct agent_sweep *sweep = timer->data;
-    int left = strays_signal(SIGKILL, &sweep->variables);
-    sweep->clean_looks = left > 0 ? 0 : sweep->clean_looks + 1;
-    if (sweep->clean_looks < CLEAN_LOOKS && uv_now(sweep->agent->loop) < sweep->until_ms)
+    const struct cleanup_search search = { .variables = &sweep->variables };
+    if (cleanup_check(&sweep->cleanup, &search, uv_now(sweep->agent->loop)))
         return;
-    send_done(sweep->agent, left);
-    uv_close((uv_handle_t *)timer, on_closed);
+    send_left(sweep->agent, sweep->cleanup.left);
+    uv_close((uv_handle_t *)timer, on_sweep_closed);
 }
 
-static void start(struct agent_sweep *sweep, struct agent *agent)
+static void start_sweep(struct agent_sweep *sweep, struct agent *agent)
 {
     sweep->agent = agent;
-    sweep->until_ms = uv_now(agent->loop) + STOP_KILL_MS;
-    uv_must(uv_timer_init(agent->loop, &sweep->again), "timers");
-    sweep->again.data = sweep;
-    uv_timer_start(&sweep->again, on_again, 0, STOP_KILL_AGAIN_MS);
+    cleanup_start(&sweep->cleanup, CLEANUP_AGENT_AND_SUPERVISOR, uv_now(agent->loop));
+    uv_must(uv_timer_init(agent->loop, &sweep->checks), "timers");
+    sweep->checks.data = sweep;
+    uv_timer_start(&sweep->checks, on_sweep_check, 0, CLEANUP_CHECK_MS);
 }
 
-static int take_variables(struct string_list *variables, struct wire_reader *body, struct err *err)
+static int take_sweep_variables(struct string_list *variables, struct wire_reader *body,
+                                struct err *err)
 {
     while (body->left > 0 && !body->failed) {
         struct wire_text text = wire_get_text(body);
@@ -75,7 +69,7 @@ static int take_variables(struct string_list *variables, struct wire_reader *bod
 int agent_on_sweep(struct agent *agent, struct wire_reader *body, struct err *err)
 {
     struct agent_sweep *sweep = xcalloc(1, sizeof *sweep);
-    int rc = take_variables(&sweep->variables, body, err);
+    int rc = take_sweep_variables(&sweep->variables, body, err);
     if (rc == HVD_OK && (!agent->job.version || sweep->variables.count == 0))
         rc = fail(err, HVD_ERR_PROTOCOL, "SWEEP of nothing");
     if (rc < 0) {
@@ -84,6 +78,6 @@ int agent_on_sweep(struct agent *agent, struct wire_reader *body, struct err *er
         return rc;
     }
     agent->phase = AGENT_IS_READY; /* and nothing else is done */
-    start(sweep, agent);
+    start_sweep(sweep, agent);
     return HVD_OK;
 }

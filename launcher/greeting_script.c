@@ -74,7 +74,7 @@ static const char script_rest[] =
     "if [ -x \"$agent\" ] && cd -P \"${agent%/*}/\" 2>/dev/null && above \"$p\" &&\n"
     "    \"$p\" --version </dev/null >/dev/null 2>&1; then\n"
     "    mark run\n"
-    "    exec \"$p\" --keep\n"
+    "    exec \"$p\" --supervise\n"
     "    exit 126\n"
     "fi\n"
     "cd /\n"
@@ -88,7 +88,7 @@ static const char script_rest[] =
     "why=$( { \"$f\" --version </dev/null >/dev/null; } 2>&1 ) || fail \"the copy does not run: "
     "$why\"\n"
     "mark run\n"
-    "exec \"$f\" --keep --sent \"$d\"\n"
+    "exec \"$f\" --supervise --sent \"$d\"\n"
     "exit 126\n"
     "}\n";
 

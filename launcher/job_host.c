@@ -82,10 +82,10 @@ static void on_link_end(void *context, const struct err *err)
     int status = nonsense                     ? STATUS_PROTOCOL
                  : err->code == HVD_ERR_NOMEM ? STATUS_RESOURCE
                                               : STATUS_HOST_LOST;
-    bool stray = nonsense && host->phase == HOST_DESCRIBING && !host->local;
+    bool other_program = nonsense && host->phase == HOST_DESCRIBING && !host->local;
     char text[sizeof host->lost_reason];
     snprintf(text, sizeof text, "%.400s%s", err->code == HVD_OK ? "" : err->text,
-             stray ? "; is the hvdagent there of another version?" : "");
+             other_program ? "; is the hvdagent there of another version?" : "");
     if (host->phase < HOST_DONE)
         job_host_lose(host, status, text);
     if (host->agent == 0 || host->agent_ended)

@@ -92,7 +92,7 @@ struct job_host {
     bool linked;        /* `link` is not closed yet */
     bool local;         /* the agent is a child of ours */
     pid_t agent;        /* the local process that stands for it; 0 if there is none */
-    pid_t sweep_pid;    /* the one with which it is reached once more (job_sweep.h); 0 for none */
+    pid_t sweep_pid;    /* the one that connects once more (job_sweep.h); 0 for none */
     bool agent_ended;   /* that process, or else the stream */
     bool agent_killed;  /* by us: it lived on when it should not */
     uint64_t end_by_ms; /* the job's: when the rest of it should have ended too, as ran_ms; or 0 */

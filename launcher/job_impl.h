@@ -7,6 +7,8 @@
 #define LAUNCHER_JOB_IMPL_H
 
 #include "launcher/children.h"
+#include "launcher/cleanup/adopted.h"
+#include "launcher/cleanup/cleanup.h"
 #include "launcher/job.h"
 #include "launcher/job_host.h"
 #include "launcher/job_output.h"
@@ -55,16 +57,15 @@ struct job_stop {
     uint64_t kill_by_ms;      /* then agents that do not stop their ranks are killed */
     uint64_t stubborn_by_ms;  /* then ranks that still run after Ctrl-C are named */
     uv_timer_t discard_timer; /* until output that nobody reads is dropped */
-    uv_timer_t sweep_timer;   /* while what lost agents left behind is being killed */
-    int nsweeps;
-    bool said, over; /* the verdict was said; the caller knows that the job is over */
+    uv_timer_t cleanup_timer; /* while what lost agents left behind is being killed, at the end */
+    bool said, over;          /* the verdict was said; the caller knows that the job is over */
 };
 
 /* job_lost.c: the children of this process. */
 struct job_processes {
     struct children *children;
-    pid_t *elders; /* that were there before the job; not ours to kill */
-    int nelders;
+    struct adopted adopted; /* those that no rank has started */
+    struct cleanup cleanup; /* of what agents of this machine have left that died */
 };
 
 struct job {
@@ -166,7 +167,7 @@ void job_record_blame(struct job *job); /* all is known: whose failure was it? *
 void job_record_verdict(struct job *job, const char *verdict);
 void job_record_finish(struct job *job);
 
-/* Kills what lost agents left behind; how many processes there were. */
-int job_sweep_orphans(struct job *job);
+/* One check for what agents of this machine have left that died. False: it is over. */
+bool job_check_orphans(struct job *job);
 
 #endif

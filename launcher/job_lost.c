@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ends of agents: after DONE, as it should be, or before, which loses the host and its ranks.
  * An agent that does not end when it should is killed. What a lost agent of this machine left
- * behind has become ours, because we adopt orphans, and is killed too; not what others have left us
- * that were here before the job, nor what a command has started that reached another machine: a
- * master of ssh may stay. */
+ * behind has become ours, because we adopt orphans, and is killed too (CLEANUP_LOCAL_AGENT); a child
+ * that no rank has started stays (cleanup/adopted.h). */
 #include "launcher/job_impl.h"
 
 #include "launcher/exit_status.h"
 #include "launcher/job_sweep.h"
-#include "launcher/process_tree.h"
-#include "launcher/strays.h"
 #include "launcher/xalloc.h"
-#include "lib/base/env_names.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -37,48 +33,23 @@ static bool agent_lives(const struct job_host *host)
     return host->phase >= HOST_DESCRIBING && !host->agent_ended;
 }
 
-/* Not of a rank: agents, and what they start, have sessions of their own, so who is in ours was
- * left by somebody that was here before the job; or a command has started it. */
-static bool is_foreign(pid_t pid, const char *command_of)
+bool job_check_orphans(struct job *job)
 {
-    return getsid(pid) == getsid(0) || strays_has(pid, command_of);
-}
-
-/* Returns how many there are in `spared`, which has `count`, then. */
-static int spare_foreign(const struct job *job, pid_t **spared, int count)
-{
-    pid_t *children;
-    int nchildren = process_tree_children(&children);
-    char *command_of = xasprintf(ENV_COMMAND_OF "=%s", job->options->reach->job_id);
-    *spared = xreallocarray(*spared, (size_t)(count + nchildren + 1), sizeof **spared);
-    for (int i = 0; i < nchildren; i++)
-        if (is_foreign(children[i], command_of))
-            (*spared)[count++] = children[i];
-    free(command_of);
-    free(children);
-    return count;
-}
-
-/* Agents that still live care for what is theirs; the elder children, and what they or commands
- * have orphaned, were never ours. */
-int job_sweep_orphans(struct job *job)
-{
-    pid_t *spared =
-        xcalloc((size_t)(2 * job->state.nhosts + job->processes.nelders), sizeof *spared);
+    pid_t *spared = xcalloc((size_t)(2 * job->state.nhosts), sizeof *spared);
     int count = 0;
     for (int i = 0; i < job->state.nhosts; i++) {
         const struct job_host *host = &job->hosts[i];
-        if (host->agent > 0 && agent_lives(host))
+        if (host->agent > 0 && agent_lives(host)) /* it ends what is its own */
             spared[count++] = host->agent;
         if (host->sweep_pid > 0)
             spared[count++] = host->sweep_pid;
     }
-    for (int i = 0; i < job->processes.nelders; i++)
-        spared[count++] = job->processes.elders[i];
-    count = spare_foreign(job, &spared, count);
-    int left = process_tree_signal(SIGKILL, spared, count);
+    count = adopted_append_foreign(&job->processes.adopted, job->options->reach->job_id, &spared,
+                                   count);
+    const struct cleanup_search search = { .spared = spared, .nspared = count };
+    bool goes_on = cleanup_check(&job->processes.cleanup, &search, uv_now(job->loop));
     free(spared);
-    return left;
+    return goes_on;
 }
 
 void job_kill_agents(struct job *job, enum host_phase least, enum host_phase most)
@@ -182,8 +153,10 @@ static void lose_host(struct job *job, struct job_host *host)
     job_act(job, job_state_on_host_lost(&job->state, host->index, status, text, silent));
     job_host_hang_up_relay(host);
     give_up_ranks(job, host);
-    if (host->local)
-        job_sweep_orphans(job);
+    if (host->local) {
+        cleanup_start(&job->processes.cleanup, CLEANUP_LOCAL_AGENT, uv_now(job->loop));
+        job_check_orphans(job);
+    }
     if (!job_sweep_start(job, host))
         job_act(job, job_state_on_host_done(&job->state));
 }
@@ -242,13 +215,12 @@ void job_on_agent_end(void *context, int index)
 
 void job_processes_init(struct job *job)
 {
-    job->processes.nelders = process_tree_children(&job->processes.elders);
-    process_tree_adopt();
+    adopted_start(&job->processes.adopted);
     job->processes.children = children_create(job->loop);
 }
 
 void job_processes_fini(struct job *job)
 {
     children_destroy(job->processes.children);
-    free(job->processes.elders);
+    adopted_fini(&job->processes.adopted);
 }

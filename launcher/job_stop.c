@@ -14,9 +14,8 @@
 #include <unistd.h>
 
 /* How long the output of a job that was told to stop may still take to be written, once its ranks
- * have ended; how often what lost agents left behind is looked for; how much longer than planned an
- * agent may take to stop its ranks. */
-enum { DISCARD_MS = 1000, SWEEP_MS = 20, SWEEPS_MAX = 100, STOP_SLACK_MS = 750 };
+ * have ended; how much longer than planned an agent may take to stop its ranks. */
+enum { DISCARD_MS = 1000, STOP_SLACK_MS = 750 };
 
 /* How long after Ctrl-C people are told which ranks still run. */
 enum { STUBBORN_MS = 1000 };
@@ -25,14 +24,14 @@ void job_stop_init(struct job *job)
 {
     uv_timer_init(job->loop, &job->stop.discard_timer);
     job->stop.discard_timer.data = job;
-    uv_timer_init(job->loop, &job->stop.sweep_timer);
-    job->stop.sweep_timer.data = job;
+    uv_timer_init(job->loop, &job->stop.cleanup_timer);
+    job->stop.cleanup_timer.data = job;
 }
 
 void job_stop_close(struct job *job)
 {
     job_close_handle(job, (uv_handle_t *)&job->stop.discard_timer);
-    job_close_handle(job, (uv_handle_t *)&job->stop.sweep_timer);
+    job_close_handle(job, (uv_handle_t *)&job->stop.cleanup_timer);
 }
 
 static void finish(struct job *job, int exit_status)
@@ -133,14 +132,13 @@ void job_on_output_finished(void *context)
     job_output_finish(job->output);
 }
 
-static void on_sweep(uv_timer_t *timer)
+static void on_cleanup(uv_timer_t *timer)
 {
     struct job *job = timer->data;
-    int left = job_sweep_orphans(job);
-    if (left > 0 && job->stop.nsweeps++ < SWEEPS_MAX)
+    if (job_check_orphans(job))
         return;
     uv_timer_stop(timer);
-    job_state_on_left(&job->state, left);
+    job_state_on_left(&job->state, job->processes.cleanup.left);
     job_output_finish(job->output);
 }
 
@@ -151,10 +149,13 @@ void job_stop_finish(struct job *job)
     bool lost = false;
     for (int i = 0; i < job->state.nhosts; i++)
         lost |= job->hosts[i].local && job->hosts[i].phase == HOST_LOST;
-    if (lost) /* first of all, so that no process is left when the verdict is said */
-        uv_timer_start(&job->stop.sweep_timer, on_sweep, 0, SWEEP_MS);
-    else
+    if (!lost) {
         job_output_finish(job->output);
+        return;
+    }
+    /* First of all, so that no process is left when the verdict is said. */
+    cleanup_start(&job->processes.cleanup, CLEANUP_LOCAL_AGENT, uv_now(job->loop));
+    uv_timer_start(&job->stop.cleanup_timer, on_cleanup, 0, CLEANUP_CHECK_MS);
 }
 
 static void on_discard(uv_timer_t *timer)

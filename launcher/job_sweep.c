@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host of another machine whose agent and keeper are gone: whoever killed both in the same
- * instant has left behind what ranks had started. It is reached once more, and a second agent ends
- * what is known by its environment to be of this job and host.
+/* A host of another machine whose agent and supervisor are gone: whoever killed both in the same
+ * instant has left behind what ranks had started. hvdrun connects once more, and a second agent ends
+ * what is known by its environment to be of this job and host (launcher/cleanup/cleanup.h).
  *
  *   reach -> JOB, SWEEP -> DONE, so many are left -> hang up -> the host is done
  *

@@ -20,7 +20,11 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/blocking_thread.c launcher/blocking_thread.h \
 	launcher/cgroup.c launcher/cgroup.h \
 	launcher/children.c launcher/children.h \
-	launcher/command_guard.c launcher/command_guard.h \
+	launcher/cleanup/adopted.c launcher/cleanup/adopted.h \
+	launcher/cleanup/cleanup.c launcher/cleanup/cleanup.h \
+	launcher/cleanup/command_guard.c launcher/cleanup/command_guard.h \
+	launcher/cleanup/orphans.c launcher/cleanup/orphans.h \
+	launcher/cleanup/supervisor.c launcher/cleanup/supervisor.h \
 	launcher/command_words.c launcher/command_words.h \
 	launcher/cpu_mask.c launcher/cpu_mask.h \
 	launcher/descriptors.c launcher/descriptors.h \
@@ -67,7 +71,6 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/known_hosts_key.c \
 	launcher/known_hosts_line.c launcher/known_hosts_line.h \
 	launcher/known_hosts_match.c \
-	launcher/keeper.c launcher/keeper.h \
 	launcher/last_lines.c launcher/last_lines.h \
 	launcher/last_words.c launcher/last_words.h \
 	launcher/link_history.c launcher/link_history.h \
@@ -120,7 +123,6 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/ssh_wire.c launcher/ssh_wire.h \
 	launcher/stdin_reader.c launcher/stdin_reader.h \
 	launcher/stop_plan.c launcher/stop_plan.h \
-	launcher/strays.c launcher/strays.h \
 	launcher/string_list.c launcher/string_list.h \
 	launcher/tcp_acknowledged.c launcher/tcp_acknowledged.h \
 	launcher/text_buffer.c launcher/text_buffer.h \

@@ -99,7 +99,7 @@ static int make_words(struct reach_command *command)
 
 /* ---- its start ---- */
 
-/* Our own, and by what the command's offspring is known (command_guard.h). */
+/* Our own, and by what the command's offspring is known (cleanup/command_guard.h). */
 static void describe_environment(struct string_list *list, const char *job_id)
 {
     static const char name[] = ENV_COMMAND_OF "=";

@@ -2,12 +2,12 @@
 /* hvdagent: the program that hvdrun starts on each host; see launcher/agent.h. Its stdin and stdout
  * are the link to hvdrun, its stderr is hvdrun's. Not for people.
  *
- *   --keep       on another machine: with a keeper (launcher/keeper.h)
+ *   --supervise  on another machine: with a supervisor (launcher/cleanup/supervisor.h)
  *   --sent DIR   it is a copy that was sent, alone in DIR: both are removed at once */
 #include <config.h>
 
 #include "launcher/agent.h"
-#include "launcher/keeper.h"
+#include "launcher/cleanup/supervisor.h"
 #include "launcher/private_memory.h"
 #include "launcher/sent_copy.h"
 #include "launcher/uv_must.h"
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 struct agent_options {
-    bool version, keep;
+    bool version, supervise;
     const char *sent;
 };
 
@@ -30,8 +30,8 @@ static bool read_options(struct agent_options *options, char **argv)
     while (*++argv) {
         if (strcmp(*argv, "--version") == 0)
             options->version = true;
-        else if (strcmp(*argv, "--keep") == 0)
-            options->keep = true;
+        else if (strcmp(*argv, "--supervise") == 0)
+            options->supervise = true;
         else if (strcmp(*argv, "--sent") == 0 && argv[1])
             options->sent = *++argv;
         else
@@ -47,8 +47,8 @@ static bool is_stream(int fd)
     return fstat(fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
 }
 
-/* Moves the link away from descriptors 0 and 1, which a started program would inherit and a stray
- * print would corrupt. */
+/* Moves the link away from descriptors 0 and 1, which a started program would inherit and an
+ * unexpected print would corrupt. */
 static int take_stream(int fd, int replacement_mode)
 {
     int taken = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -86,7 +86,6 @@ static int run_agent(void)
 
 int main(int argc, char **argv)
 {
-    static const struct keeper_times times = { .hang_up_ms = 15000, .sweep_ms = 5000 };
     struct agent_options options = { 0 };
     (void)argc;
     private_memory_start();
@@ -103,7 +102,7 @@ int main(int argc, char **argv)
         return 2;
     }
     remove_sent_copy(options.sent);
-    int status = options.keep ? keeper_fork(&times) : -1;
+    int status = options.supervise ? supervisor_fork(SUPERVISOR_HANG_UP_MS) : -1;
     if (status < 0)
         status = run_agent();
     private_memory_end();

@@ -6,7 +6,7 @@
  *
  * Whatever is wrong with what the user said ends here with one line and status 2, before anything
  * is started. */
-#include "launcher/command_guard.h"
+#include "launcher/cleanup/command_guard.h"
 #include "launcher/exit_status.h"
 #include "launcher/job.h"
 #include "launcher/private_memory.h"

@@ -310,9 +310,11 @@ unit_tests += \
 	tests/unit/key_value_test \
 	tests/unit/known_hosts_files_test \
 	tests/unit/known_hosts_test \
-	tests/unit/keeper_test \
 	tests/unit/key_file_test \
 	tests/unit/last_lines_test \
+	tests/unit/launcher/cleanup/cleanup_test \
+	tests/unit/launcher/cleanup/orphans_test \
+	tests/unit/launcher/cleanup/supervisor_test \
 	tests/unit/last_words_test \
 	tests/unit/lobby_test \
 	tests/unit/local_host_test \
@@ -355,7 +357,6 @@ unit_tests += \
 	tests/unit/status_json_test \
 	tests/unit/stdin_reader_test \
 	tests/unit/stop_plan_test \
-	tests/unit/strays_test \
 	tests/unit/tcp_acknowledged_test \
 	tests/unit/tcp_address_test \
 	tests/unit/tcp_connection_test \
@@ -369,6 +370,9 @@ tests_unit_status_json_test_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
 
 # Counts how often the kernel is asked whose a client is.
 tests_unit_agent_relay_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=socket_owner_find
+
+# What is found, and by which signal.
+tests_unit_launcher_cleanup_cleanup_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=process_tree_signal,--wrap=orphans_signal
 
 # Out of memory for a frame.
 tests_unit_frame_link_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=realloc

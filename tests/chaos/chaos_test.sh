@@ -55,7 +55,7 @@ end twice "and the same one every time"
 is "to the microsecond" "$(sed -n '1s/:.*//p' "$tmp/once")" "$(sed -n '1s/:.*//p' "$tmp/twice")"
 PATIENCE_S=300
 end bombs "F23: what forks without end, up to a limit, is ended, also without a control group"
-end guards "F11: agent and keeper are killed at once: what ranks have started is ended, also without a control group"
+end guards "F11: agent and supervisor are killed at once: what ranks have started is ended, also without a control group"
 end hosts "F2 F8 F9 F10 F11 F13 and more, on three hosts: nothing is left, status and last line are right"
 hits hosts
 wait

@@ -19,7 +19,7 @@ int members_host(const struct members *members, const struct process *process)
     return host < 0 ? 0 : host;
 }
 
-/* How many guards stand above it, itself included: 1 for a keeper, 2 for its agent. */
+/* How many guards stand above it, itself included: 1 for a supervisor, 2 for its agent. */
 static int guard_depth(const struct members *members, const struct process *process)
 {
     int depth = 0;
@@ -35,7 +35,7 @@ static enum member_role guard_role(const struct members *members, const struct p
     int depth = guard_depth(members, process);
     bool kept = members->launcher->ours && members_host(members, process) > 0;
     if (kept && depth == 1)
-        return MEMBER_KEEPER;
+        return MEMBER_SUPERVISOR;
     return depth == 1 + kept ? MEMBER_AGENT : MEMBER_OTHER;
 }
 
@@ -88,7 +88,7 @@ int members_left(const struct members *members)
 
 void members_show(const struct members *members, FILE *log)
 {
-    static const char *const roles[] = { "other",   "launcher", "agent", "keeper",
+    static const char *const roles[] = { "other",   "launcher", "agent", "supervisor",
                                          "session", "client",   "worker" };
     for (size_t i = 0; i < members->census->count; i++) {
         const struct process *process = &members->census->list[i];

@@ -2,9 +2,9 @@
 /* Who is who among the processes of a trial.
  *
  *   this machine    launcher -> agent -> workers -> what they start
- *   another host    session of sshd -> keeper -> agent -> workers
+ *   another host    session of sshd -> supervisor -> agent -> workers
  *
- * Others than hvdrun have no keeper; their agent, if there is one, goes by another name. */
+ * Others than hvdrun have no supervisor; their agent, if there is one, goes by another name. */
 #ifndef TESTS_CHAOS_MEMBERS_H
 #define TESTS_CHAOS_MEMBERS_H
 
@@ -17,7 +17,7 @@ enum member_role {
     MEMBER_OTHER,
     MEMBER_LAUNCHER,
     MEMBER_AGENT,
-    MEMBER_KEEPER,
+    MEMBER_SUPERVISOR,
     MEMBER_SESSION, /* of sshd; it lingers a little, and is never counted as left */
     MEMBER_CLIENT,  /* the ssh that --remote-shell names */
     MEMBER_WORKER

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# hvdagent as it runs on other machines: found or sent, with its keeper, leaving nothing behind. A command stands in for the
+# hvdagent as it runs on other machines: found or sent, with its supervisor, leaving nothing behind. A command stands in for the
 # way to another machine.
 . "$srcdir/tests/tap.sh"
 
@@ -42,10 +42,10 @@ on_host true
 is "a command that fails is status 69" 69 "$status"
 like "with its status and its last words" "FAILED on 192.0.2.1: .*'sh' exited with status 255: no such host" "$tmp/err"
 # It speaks when it is spoken to.
-printf '#!/bin/sh\n[ "$1" = --version ] || { head -c 4 >/dev/null; echo old 0.0.1; }\n' >"$tmp/stray"
-chmod 755 "$tmp/stray"
+printf '#!/bin/sh\n[ "$1" = --version ] || { head -c 4 >/dev/null; echo old 0.0.1; }\n' >"$tmp/other"
+chmod 755 "$tmp/other"
 if unshare -m mount -t tmpfs none /mnt 2>/dev/null; then
-    elsewhere="unshare -m sh -c 'mount --bind $tmp/stray $HVDAGENT; shift; exec \"\$@\"' sh %h"
+    elsewhere="unshare -m sh -c 'mount --bind $tmp/other $HVDAGENT; shift; exec \"\$@\"' sh %h"
     on_host true
     is "an hvdagent that speaks otherwise is status 76" 76 "$status"
     like "and taken for another version" "not a frame: 'old 0.0.1.*'; is the hvdagent there of another version?" "$tmp/err"
@@ -178,13 +178,13 @@ said_twice() {
 
 elsewhere="sh -c 'shift; exec \"\$@\"' sh %h"
 how=start
-for victim in agent keeper hvdrun; do
+for victim in agent supervisor hvdrun; do
     on_host sh -c "$ACT daemon; $ACT ignore-term stay & echo up; sleep 1000"
     until_true said_twice up
-    keeper=$(pgrep -P "$pid" hvdagent)
+    supervisor=$(pgrep -P "$pid" hvdagent)
     case $victim in
-    agent) kill -KILL "$(pgrep -P "$keeper" hvdagent)" ;;
-    keeper) kill -KILL "$keeper" ;;
+    agent) kill -KILL "$(pgrep -P "$supervisor" hvdagent)" ;;
+    supervisor) kill -KILL "$supervisor" ;;
     hvdrun) kill -KILL "$pid" ;;
     esac
     stop_with

@@ -4,7 +4,7 @@
 #   run_job KIND every OPTION...     runs tests/shim/enumerate on a job
 #     local    two ranks on this machine, over shared memory
 #     network  the same over TCP
-#     hosts    on two hosts, each with a keeper, which a command reaches: they are this machine, over TCP
+#     hosts    on two hosts, each with a supervisor, which a command reaches: they are this machine, over TCP
 #     ssh      on two hosts of tests/hosts.sh, after hosts_up 2; only calls of hvdrun-ssh and of its own host can fail
 #
 # The programs lie in one folder, so that hvdrun finds the agent whose calls can be made to fail.

@@ -50,8 +50,8 @@ static int find_role(void)
     long length = fd >= 0 ? system_call(SYS_read, fd, arguments, sizeof arguments - 1) : 0;
     if (fd >= 0)
         system_call(SYS_close, fd);
-    return length > 0 && memmem(arguments, (size_t)length, "\0--keep", sizeof "\0--keep")
-               ? SHIM_ROLE_KEEPER
+    return length > 0 && memmem(arguments, (size_t)length, "\0--supervise", sizeof "\0--supervise")
+               ? SHIM_ROLE_SUPERVISOR
                : SHIM_ROLE_AGENT;
 }
 
@@ -60,7 +60,7 @@ void shim_forked(void)
     static const int children[SHIM_NROLES] = {
         [SHIM_ROLE_LAUNCHER] = SHIM_ROLE_LAUNCHER_CHILD,
         [SHIM_ROLE_LAUNCHER_CHILD] = SHIM_ROLE_LAUNCHER_CHILD,
-        [SHIM_ROLE_KEEPER] = SHIM_ROLE_AGENT,
+        [SHIM_ROLE_SUPERVISOR] = SHIM_ROLE_AGENT,
         [SHIM_ROLE_AGENT] = SHIM_ROLE_AGENT_CHILD,
         [SHIM_ROLE_AGENT_CHILD] = SHIM_ROLE_AGENT_CHILD,
         [SHIM_ROLE_RANK0] = -1,

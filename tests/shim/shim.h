@@ -10,12 +10,12 @@
 
 #define SHIM_BOARD_ENV "HVD_SHIM_BOARD"
 
-/* Told by the program's name, its arguments (hvdagent --keep is a keeper), HOROVOD_RANK, and by
+/* Told by the program's name, its arguments (hvdagent --supervise is a supervisor), HOROVOD_RANK, and by
  * fork(): what a process does between fork and exec is a role of its own. */
 #define SHIM_ROLES(X)                                                                              \
     X(LAUNCHER, "launcher")                                                                        \
     X(LAUNCHER_CHILD, "launcher-child")                                                            \
-    X(KEEPER, "keeper")                                                                            \
+    X(SUPERVISOR, "supervisor")                                                                    \
     X(AGENT, "agent")                                                                              \
     X(AGENT_CHILD, "agent-child")                                                                  \
     X(RANK0, "rank0")                                                                              \

@@ -47,7 +47,7 @@ case ${SANITIZERS-} in
         holds "F82: an allocation fails: $role" local --role $role $memory --sample 10
     done
     # shellcheck disable=SC2086
-    holds "F82: an allocation fails: keeper and agent" hosts --role keeper --role agent $memory --sample 10
+    holds "F82: an allocation fails: supervisor and agent" hosts --role supervisor --role agent $memory --sample 10
     ;;
 esac
 
@@ -65,7 +65,7 @@ like "F83: host and limit are named" 'FAILED rank 0 on localhost: .*fork: .*limi
 for role in launcher launcher-child agent agent-child rank0 rank1; do
     holds "a call fails: $role" local --role "$role" --sample "$few"
 done
-for role in launcher keeper agent rank0 rank1; do
+for role in launcher supervisor agent rank0 rank1; do
     holds "a call fails, with two hosts: $role" hosts --role "$role" --sample "$few"
 done
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What befalls hosts: their agents and keepers are killed, stopped or told to end, the links to
+/* What befalls hosts: their agents and supervisors are killed, stopped or told to end, the links to
  * them are cut, they lose power or a cable, or cannot be reached in the first place. */
 #include "tests/simulator/faults_impl.h"
 
@@ -66,24 +66,24 @@ enum sim_effect sim_fire_end_agent(struct sim_fault *fault)
     return effect;
 }
 
-enum sim_effect sim_fire_kill_keeper(struct sim_fault *fault)
+enum sim_effect sim_fire_kill_supervisor(struct sim_fault *fault)
 {
     struct sim_host *host = sim_fault_host(fault);
-    if (!host || !host->keeper->alive || !host->agent->alive)
+    if (!host || !host->supervisor->alive || !host->agent->alive)
         return NOTHING;
     enum sim_effect effect = lost(fault, host);
-    sim_kill(host->keeper, SIGKILL);
+    sim_kill(host->supervisor, SIGKILL);
     return effect;
 }
 
 enum sim_effect sim_fire_kill_both(struct sim_fault *fault)
 {
     struct sim_host *host = sim_fault_host(fault);
-    if (!host || !host->keeper->alive || !host->agent->alive)
+    if (!host || !host->supervisor->alive || !host->agent->alive)
         return NOTHING;
     enum sim_effect effect = lost(fault, host);
     host->unguarded = true;
-    sim_kill(host->keeper, SIGKILL);
+    sim_kill(host->supervisor, SIGKILL);
     sim_kill(host->agent, SIGKILL);
     return effect;
 }

@@ -76,7 +76,7 @@ enum sim_effect sim_fire_interrupt_twice(struct sim_fault *fault);
 enum sim_effect sim_fire_kill(struct sim_fault *fault);
 enum sim_effect sim_fire_kill_agent(struct sim_fault *fault);
 enum sim_effect sim_fire_kill_both(struct sim_fault *fault);
-enum sim_effect sim_fire_kill_keeper(struct sim_fault *fault);
+enum sim_effect sim_fire_kill_supervisor(struct sim_fault *fault);
 enum sim_effect sim_fire_kill_launcher(struct sim_fault *fault);
 enum sim_effect sim_fire_leave(struct sim_fault *fault);
 enum sim_effect sim_fire_never_join(struct sim_fault *fault);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A host: the agent, which is the real one, on a loop of its own; and, as scripts, what stands
- * around it: the keeper (launcher/keeper.c), which adopts, kills what an agent leaves behind and an
+ * around it: the supervisor (launcher/cleanup/supervisor.c), which adopts, kills what an agent leaves behind and an
  * agent that lives on without its link, at once if it is stopped; and a local command that carries
  * the stream. The agent ends when nothing is active on its loop any more. */
 #include "launcher/agent.h"
+#include "launcher/cleanup/cleanup.h"
+#include "launcher/cleanup/supervisor.h"
 #include "tests/simulator/clock.h"
 #include "tests/simulator/dice.h"
 #include "tests/simulator/journal.h"
@@ -13,11 +15,11 @@
 
 #include <signal.h>
 
-enum { KEEPER_HANG_UP_MS = 15000, KEEPER_SWEEP_MS = 5000, KEEPER_AGAIN_MS = 20, LOOK_MS = 200 };
+enum { SUPERVISOR_SWEEP_MS = 5000, LOOK_MS = 200 };
 
-/* ---- the keeper ---- */
+/* ---- the supervisor ---- */
 
-struct keeper {
+struct supervisor {
     struct sim_process *process, *agent;
     struct sim_end *stdin_end; /* on another machine sshd's copy, which ends with the agent */
     uint64_t hung_up_us, sweeping_us;
@@ -25,72 +27,73 @@ struct keeper {
 
 static void sweep(void *context)
 {
-    struct keeper *keeper = context;
+    struct supervisor *supervisor = context;
     int status;
     pid_t pid;
-    while ((pid = sim_wait(keeper->process, &status, false)) > 0)
+    while ((pid = sim_wait(supervisor->process, &status, false)) > 0)
         ;
-    if (pid < 0 || sim_now_us() - keeper->sweeping_us > SIM_MS(KEEPER_SWEEP_MS)) {
-        sim_exit(keeper->process, 0);
+    if (pid < 0 || sim_now_us() - supervisor->sweeping_us > SIM_MS(SUPERVISOR_SWEEP_MS)) {
+        sim_exit(supervisor->process, 0);
         return;
     }
     for (struct sim_process *at = sim_processes(), *next; at; at = next) {
         next = at->next;
-        if (at->alive && sim_is_below(at, keeper->process))
+        if (at->alive && sim_is_below(at, supervisor->process))
             sim_kill(at, SIGKILL);
     }
-    sim_timer(keeper->process, SIM_MS(KEEPER_AGAIN_MS), sweep, keeper);
+    sim_timer(supervisor->process, SIM_MS(CLEANUP_CHECK_MS), sweep, supervisor);
 }
 
-static void on_keepers_child(struct sim_process *process, struct sim_process *child)
+static void on_supervisors_child(struct sim_process *process, struct sim_process *child)
 {
-    struct keeper *keeper = process->script;
+    struct supervisor *supervisor = process->script;
     int status;
-    if (child != keeper->agent || child->alive || keeper->sweeping_us > 0)
+    if (child != supervisor->agent || child->alive || supervisor->sweeping_us > 0)
         return;
     while (sim_wait(process, &status, false) > 0)
         ;
-    keeper->sweeping_us = sim_now_us();
-    sweep(keeper);
+    supervisor->sweeping_us = sim_now_us();
+    sweep(supervisor);
 }
 
-static bool on_keepers_signal(struct sim_process *process, int signum)
+static bool on_supervisors_signal(struct sim_process *process, int signum)
 {
-    const struct keeper *keeper = process->script;
+    const struct supervisor *supervisor = process->script;
     bool passed_on = signum == SIGTERM || signum == SIGINT || signum == SIGHUP;
     if (passed_on)
-        sim_kill(keeper->agent, signum);
+        sim_kill(supervisor->agent, signum);
     return passed_on || signum == SIGCONT;
 }
 
 static void look_at_stdin(void *context)
 {
-    struct keeper *keeper = context;
-    if (keeper->sweeping_us > 0)
+    struct supervisor *supervisor = context;
+    if (supervisor->sweeping_us > 0)
         return;
-    if (keeper->hung_up_us == 0 && keeper->stdin_end->fin)
-        keeper->hung_up_us = sim_now_us();
-    uint64_t hung_up_for_us = keeper->hung_up_us > 0 ? sim_now_us() - keeper->hung_up_us : 0;
-    if (hung_up_for_us > SIM_MS(KEEPER_HANG_UP_MS) ||
-        (keeper->hung_up_us > 0 && keeper->agent->stopped)) {
-        sim_kill(keeper->agent, SIGKILL);
+    if (supervisor->hung_up_us == 0 && supervisor->stdin_end->fin)
+        supervisor->hung_up_us = sim_now_us();
+    uint64_t hung_up_for_us =
+        supervisor->hung_up_us > 0 ? sim_now_us() - supervisor->hung_up_us : 0;
+    if (hung_up_for_us > SIM_MS(SUPERVISOR_HANG_UP_MS) ||
+        (supervisor->hung_up_us > 0 && supervisor->agent->stopped)) {
+        sim_kill(supervisor->agent, SIGKILL);
         return;
     }
-    sim_timer(keeper->process, SIM_MS(LOOK_MS), look_at_stdin, keeper);
+    sim_timer(supervisor->process, SIM_MS(LOOK_MS), look_at_stdin, supervisor);
 }
 
-static struct keeper *begin_keeper(struct sim_host *host, struct sim_process *parent,
-                                   struct sim_end *stdin_end)
+static struct supervisor *begin_supervisor(struct sim_host *host, struct sim_process *parent,
+                                           struct sim_end *stdin_end)
 {
-    struct keeper *keeper = sim_new(sizeof *keeper);
-    keeper->process = sim_process_add(SIM_KEEPER, host->index, parent);
-    keeper->stdin_end = stdin_end;
-    keeper->process->script = keeper;
-    keeper->process->adopts = true;
-    keeper->process->on_signal = on_keepers_signal;
-    keeper->process->on_child_end = on_keepers_child;
-    sim_timer(keeper->process, SIM_MS(LOOK_MS), look_at_stdin, keeper);
-    return keeper;
+    struct supervisor *supervisor = sim_new(sizeof *supervisor);
+    supervisor->process = sim_process_add(SIM_SUPERVISOR, host->index, parent);
+    supervisor->stdin_end = stdin_end;
+    supervisor->process->script = supervisor;
+    supervisor->process->adopts = true;
+    supervisor->process->on_signal = on_supervisors_signal;
+    supervisor->process->on_child_end = on_supervisors_child;
+    sim_timer(supervisor->process, SIM_MS(LOOK_MS), look_at_stdin, supervisor);
+    return supervisor;
 }
 
 /* ---- the agent ---- */
@@ -102,12 +105,12 @@ static void on_agents_loop_empty(struct sim_process *process)
     sim_exit(process, 0);
 }
 
-static void begin_agent(struct keeper *keeper, struct sim_end *end)
+static void begin_agent(struct supervisor *supervisor, struct sim_end *end)
 {
     struct sim_process *process =
-        sim_process_add(SIM_AGENT, keeper->process->host, keeper->process);
+        sim_process_add(SIM_AGENT, supervisor->process->host, supervisor->process);
     struct err err = { 0 };
-    keeper->agent = process;
+    supervisor->agent = process;
     process->death_signal = SIGTERM;
     process->on_signal = sim_uv_on_signal;
     process->on_child_end = sim_uv_on_child_end;
@@ -160,20 +163,20 @@ static struct sim_process *begin_carrier(struct sim_process *launcher, struct si
 struct sim_process *sim_host_begin(struct sim_host *host, struct sim_process *launcher,
                                    struct sim_end *ends[2])
 {
-    bool local = host->way == WAY_LOCAL, again = host->keeper;
-    struct keeper *keeper = begin_keeper(host, local ? launcher : NULL, ends[1]);
+    bool local = host->way == WAY_LOCAL, again = host->supervisor;
+    struct supervisor *supervisor = begin_supervisor(host, local ? launcher : NULL, ends[1]);
     struct sim_process *stands = NULL;
-    begin_agent(keeper, ends[1]);
+    begin_agent(supervisor, ends[1]);
     if (local) {
-        sim_hold(keeper->process, ends[1]);
-        stands = keeper->process;
+        sim_hold(supervisor->process, ends[1]);
+        stands = supervisor->process;
     } else if (host->way == WAY_COMMAND) {
         stands = begin_carrier(launcher, ends[0]);
     }
     if (again) /* faults know the first */
         return stands;
     host->link = ends[0];
-    host->keeper = keeper->process;
-    host->agent = keeper->agent;
+    host->supervisor = supervisor->process;
+    host->agent = supervisor->agent;
     return host->stands = stands;
 }

@@ -4,7 +4,7 @@
  *   running <-> stopped;   running, stopped -> dead (a zombie until its parent has waited for it)
  *
  * `frozen` is the same as stopped, but of its whole machine. A process is simulated by the real
- * code on a loop (launcher, agent) or by a script (worker, keeper, what a worker leaves behind). */
+ * code on a loop (launcher, agent) or by a script (worker, supervisor, what a worker leaves behind). */
 #ifndef TESTS_SIMULATOR_PROCESS_H
 #define TESTS_SIMULATOR_PROCESS_H
 
@@ -13,7 +13,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
-enum sim_kind { SIM_LAUNCHER, SIM_WAY, SIM_KEEPER, SIM_AGENT, SIM_WORKER, SIM_STRAY };
+enum sim_kind { SIM_LAUNCHER, SIM_WAY, SIM_SUPERVISOR, SIM_AGENT, SIM_WORKER, SIM_ORPHAN };
 
 struct sim_event;
 struct sim_end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How simulated hosts are reached (launcher/reach.h), and what stands for them:
- *   local    a keeper, child of the launcher, and its agent, on a socket pair
- *   ssh      a stream to an agent on another machine, under a keeper whose parent is sshd
+ *   local    a supervisor, child of the launcher, and its agent, on a socket pair
+ *   ssh      a stream to an agent on another machine, under a supervisor whose parent is sshd
  *   command  the same through a local process, whose death cuts the stream
  * Steps take their time, and fail where the seed's faults say so. */
 #include "launcher/reach.h"
@@ -131,7 +131,7 @@ uint64_t reach_acknowledged(const struct reach *reach)
     int host = reach->host->index;
     bool is_there = reach->host->way == WAY_SSH && !reach->host->vanished &&
                     !sim_path_is_down(0, host) && !sim_path_is_down(host, 0) &&
-                    !reach->host->keeper->frozen;
+                    !reach->host->supervisor->frozen;
     if (is_there)
         ((struct reach *)reach)->acknowledged++;
     return reach->acknowledged;

@@ -6,7 +6,7 @@
  *   simulate --seed N [--log]       one job, with everything that happens
  *
  * hvdrun (launcher/job*.c with the rendezvous) and every hvdagent are the real code, on a libuv and
- * on system calls of the simulator's own (uv.c, system.c); workers, keepers and networks are
+ * on system calls of the simulator's own (uv.c, system.c); workers, supervisors and networks are
  * scripts (worker*.c, host.c, stream.c). README.md tells how to read and extend it. */
 #include "lib/base/auth.h"
 #include "tests/simulator/clock.h"

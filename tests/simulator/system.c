@@ -5,6 +5,7 @@
 #include "tests/simulator/system.h"
 
 #include "launcher/cgroup.h"
+#include "launcher/cleanup/orphans.h"
 #include "launcher/descriptors.h"
 #include "launcher/exit_status.h"
 #include "launcher/oom_counter.h"
@@ -12,7 +13,6 @@
 #include "launcher/program_find.h"
 #include "launcher/socket_owner.h"
 #include "launcher/spawn.h"
-#include "launcher/strays.h"
 #include "launcher/xalloc.h"
 #include "lib/base/interfaces.h"
 #include "tests/simulator/clock.h"
@@ -185,21 +185,21 @@ int process_tree_stuck(struct stuck_process *list, int max)
     return 0;
 }
 
-/* ---- launcher/strays.h: whatever comes from a rank has the job's variables ---- */
+/* ---- launcher/cleanup/orphans.h: whatever comes from a rank has the job's variables ---- */
 
-bool strays_has(pid_t pid, const char *variable)
+bool orphans_has(pid_t pid, const char *variable)
 {
     (void)pid, (void)variable;
     return false;
 }
 
-int strays_signal(int signum, const struct string_list *variables)
+int orphans_signal(int signum, const struct string_list *variables)
 {
     int count = 0;
     (void)variables;
     for (struct sim_process *at = sim_processes(), *next; at; at = next) {
         next = at->next;
-        bool is_ranks = at->kind == SIM_WORKER || at->kind == SIM_STRAY;
+        bool is_ranks = at->kind == SIM_WORKER || at->kind == SIM_ORPHAN;
         if (!at->alive || !is_ranks || at->host != sim_current()->host)
             continue;
         count++;
@@ -303,7 +303,7 @@ int descriptors_allow(unsigned long needed, struct rlimit *before, struct err *e
     return HVD_OK;
 }
 
-/* Who is frozen alone is starved. What stands for an agent of this machine here is its keeper. */
+/* Who is frozen alone is starved. What stands for an agent of this machine here is its supervisor. */
 char __wrap_process_state(pid_t pid)
 {
     for (const struct sim_process *at = sim_processes(); at; at = at->next)

@@ -106,28 +106,29 @@ static void on_death(struct sim_process *process)
 
 /* ---- what it leaves behind ---- */
 
-static bool on_strays_signal(struct sim_process *process, int signum)
+static bool on_orphans_signal(struct sim_process *process, int signum)
 {
     (void)process;
     return signum != SIGKILL && signum != SIGTERM;
 }
 
-static bool on_stubborn_strays_signal(struct sim_process *process, int signum)
+static bool on_stubborn_orphans_signal(struct sim_process *process, int signum)
 {
     (void)process, (void)signum;
     return true;
 }
 
 /* In its parent's group, or one of its own; with its parent's output, or without. */
-static void fork_stray(void *context)
+static void fork_orphan(void *context)
 {
     struct sim_worker *worker = context;
-    struct sim_process *stray = sim_process_add(SIM_STRAY, worker->process->host, worker->process);
-    stray->on_signal = sim_once_in(2) ? on_strays_signal : on_stubborn_strays_signal;
+    struct sim_process *orphan =
+        sim_process_add(SIM_ORPHAN, worker->process->host, worker->process);
+    orphan->on_signal = sim_once_in(2) ? on_orphans_signal : on_stubborn_orphans_signal;
     if (sim_once_in(2))
-        stray->group = worker->process->group;
+        orphan->group = worker->process->group;
     for (int i = 0; i < 2 && sim_once_in(2); i++)
-        sim_hold(stray, worker->voices[i].end);
+        sim_hold(orphan, worker->voices[i].end);
 }
 
 /* ---- its beginning ---- */
@@ -158,7 +159,7 @@ static void choose_habits(struct sim_worker *worker)
     worker->ignores_term = sim_once_in(12);
     worker->lingers = worker->ignores_term && worker->rank % 2 == 1;
     for (int times = (int)sim_dice(4); times > 0 && sim_once_in(4); times--)
-        sim_timer(worker->process, sim_between(100, SIM_MS(800)), fork_stray, worker);
+        sim_timer(worker->process, sim_between(100, SIM_MS(800)), fork_orphan, worker);
     for (int i = 0; i < work.nnames; i++) {
         int j = (int)sim_dice((uint32_t)i + 1);
         worker->order[i] = worker->order[j];

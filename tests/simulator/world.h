@@ -30,10 +30,10 @@ struct sim_host {
     enum host_step hangs_at;
     int program_status; /* what the look for the program finds; 0: it is there */
     bool short_of_memory;
-    bool unguarded;                       /* its agent and its keeper were killed at once */
+    bool unguarded;                       /* its agent and its supervisor were killed at once */
     bool reached, failed, vanished, lost; /* lost: something has happened to it or its link */
-    struct sim_process *keeper, *agent, *stands; /* stands: the local process for it */
-    struct sim_end *link;                        /* the launcher's end */
+    struct sim_process *supervisor, *agent, *stands; /* stands: the local process for it */
+    struct sim_end *link;                            /* the launcher's end */
 };
 
 /* What came out of hvdrun on stdout or stderr. */
@@ -68,7 +68,7 @@ struct sim_world {
 
 extern struct sim_world world;
 
-/* host.c: the agent of a host begins, under its keeper; `ends` is its stream, [1] its own. Returns
+/* host.c: the agent of a host begins, under its supervisor; `ends` is its stream, [1] its own. Returns
  * the process of the launcher's machine that stands for it, or NULL. */
 struct sim_process *sim_host_begin(struct sim_host *host, struct sim_process *launcher,
                                    struct sim_end *ends[2]);

@@ -250,7 +250,7 @@ START_TEST(a_command_reaches_a_host_whose_agent_has_the_same_path)
     ck_assert_int_eq(host.nsteps, 2);
     ck_assert_int_eq(host.steps[0], STEP_CONNECT);
     ck_assert_int_eq(host.steps[1], STEP_AGENT);
-    ck_assert_str_eq(ask_agent(), "agent --keep");
+    ck_assert_str_eq(ask_agent(), "agent --supervise");
     ck_assert_str_eq(ask_agent(), "agent");
 }
 END_TEST
@@ -261,7 +261,7 @@ START_TEST(a_login_shell_may_talk_and_the_host_be_noisy)
                             "printf \"motd: hvd-\"; exec \"$@\"' sh";
     start("node2");
     is_reached();
-    ck_assert_str_eq(ask_agent(), "agent --keep");
+    ck_assert_str_eq(ask_agent(), "agent --supervise");
     ck_assert_str_eq(host.notes, " no locale\n");
 }
 END_TEST
@@ -376,7 +376,7 @@ START_TEST(hvdagent_is_sent_where_there_is_none)
 {
     char *command = xasprintf("%s -c : 2>/dev/null", shells[_i]);
     char *machine = make_machine(":", shells[_i]);
-    char *place = xasprintf("agent --keep --sent %s/hvdagent.", folder);
+    char *place = xasprintf("agent --supervise --sent %s/hvdagent.", folder);
     if (works(command)) {
         make_agent_for_elsewhere(0);
         settings.remote_shell = machine;
@@ -407,7 +407,7 @@ START_TEST(a_program_that_others_can_replace_is_not_run)
         settings.remote_shell = machine;
         start("node2");
         is_reached();
-        ck_assert_int_eq(strncmp(ask_agent(), "agent --keep --sent ", 20), 0);
+        ck_assert_int_eq(strncmp(ask_agent(), "agent --supervise --sent ", 25), 0);
     }
     free(machine);
     free(command);
@@ -421,7 +421,7 @@ START_TEST(a_large_hvdagent_arrives_complete)
     settings.remote_shell = machine;
     start("node2");
     is_reached();
-    ck_assert_int_eq(strncmp(ask_agent(), "agent --keep --sent ", 20), 0);
+    ck_assert_int_eq(strncmp(ask_agent(), "agent --supervise --sent ", 25), 0);
     free(machine);
 }
 END_TEST

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for the end of hvdrun, and what comes then; see command_guard.h.
- *   SIGTERM at once, SIGKILL after as long as agents take to end everything by themselves; over when
- *   nothing was seen several times
- * Killed in the same instant as hvdrun it does nothing. */
-#include "launcher/command_guard.h"
+/* Waiting for the end of hvdrun, then CLEANUP_HVDRUN; see command_guard.h. A guard that is killed in
+ * the same instant as hvdrun does nothing. */
+#include "launcher/cleanup/command_guard.h"
 
-#include "launcher/stop_plan.h"
-#include "launcher/strays.h"
+#include "launcher/cleanup/cleanup.h"
 #include "launcher/xalloc.h"
 #include "lib/base/env_names.h"
 
@@ -18,16 +15,12 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <uv.h>
 
-enum {
-    CLEAN_LOOKS = 4,
-    ASKED_LOOKS = (STOP_INSIST_MS + STOP_KILL_MS) / STOP_KILL_AGAIN_MS, /* before SIGKILL */
-    ALL_LOOKS = ASKED_LOOKS + STOP_KILL_MS / STOP_KILL_AGAIN_MS,
-    KEPT_FDS = 4 /* three that lead nowhere, and the pipe */
-};
+enum { KEPT_FDS = 4 }; /* three that lead nowhere, and the pipe */
 
 /* Nobody waits for us, and what is meant for hvdrun is not for us. */
-static void withdraw(int pipe_end)
+static void guard_withdraw(int pipe_end)
 {
     setsid();
     prctl(PR_SET_NAME, "hvdrun-guard");
@@ -41,32 +34,36 @@ static void withdraw(int pipe_end)
     close_range(KEPT_FDS, ~0U, 0);
 }
 
-static void await_end(void)
+static void guard_await_end(void)
 {
     char byte;
     while (read(KEPT_FDS - 1, &byte, 1) < 0 && errno == EINTR)
         ;
 }
 
-static void sweep(const struct string_list *variables)
+static uint64_t guard_now_ms(void)
 {
-    int clean_looks = 0;
-    strays_signal(SIGTERM, variables);
-    for (int look = 0; look < ALL_LOOKS && clean_looks < CLEAN_LOOKS; look++) {
-        int left = strays_signal(look < ASKED_LOOKS ? 0 : SIGKILL, variables);
-        clean_looks = left > 0 ? 0 : clean_looks + 1;
-        nanosleep(&(struct timespec){ .tv_nsec = STOP_KILL_AGAIN_MS * 1000000L }, NULL);
-    }
+    return uv_hrtime() / 1000000;
+}
+
+static void clean_up_after_hvdrun(const struct string_list *variables)
+{
+    static const struct timespec pause = { .tv_nsec = CLEANUP_CHECK_MS * 1000000L };
+    struct cleanup cleanup;
+    cleanup_start(&cleanup, CLEANUP_HVDRUN, guard_now_ms());
+    while (
+        cleanup_check(&cleanup, &(struct cleanup_search){ .variables = variables }, guard_now_ms()))
+        nanosleep(&pause, NULL);
 }
 
 /* Of what hvdrun holds nothing is used here. */
-static void run(int pipe_end, const char *job_id)
+static void guard_run(int pipe_end, const char *job_id)
 {
     struct string_list variables = { 0 };
     string_list_take(&variables, xasprintf(ENV_COMMAND_OF "=%s", job_id));
-    withdraw(pipe_end);
-    await_end();
-    sweep(&variables);
+    guard_withdraw(pipe_end);
+    guard_await_end();
+    clean_up_after_hvdrun(&variables);
     _exit(0);
 }
 
@@ -77,7 +74,7 @@ void command_guard_start(struct command_guard *guard, const char *job_id)
         return;
     pid_t pid = fork();
     if (pid == 0)
-        run(ends[0], job_id);
+        guard_run(ends[0], job_id);
     close(ends[0]);
     int process = pid > 0 ? pidfd_open(pid, 0) : -1;
     if (process >= 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes that are known by their environment alone: all of the variables must be there. */
-#include "launcher/strays.h"
+#include "launcher/cleanup/orphans.h"
 
 #include "tests/support/unit.h"
 
@@ -16,8 +16,8 @@ static struct string_list both;
 
 static void set_up(void)
 {
-    snprintf(job, sizeof job, "STRAYS_TEST_JOB=%d", (int)getpid());
-    snprintf(host, sizeof host, "STRAYS_TEST_HOST=%d", (int)getpid());
+    snprintf(job, sizeof job, "ORPHANS_TEST_JOB=%d", (int)getpid());
+    snprintf(host, sizeof host, "ORPHANS_TEST_HOST=%d", (int)getpid());
     string_list_add(&both, job, strlen(job));
     string_list_add(&both, host, strlen(host));
 }
@@ -72,11 +72,11 @@ static int end_of(pid_t pid)
 
 START_TEST(who_has_all_variables_is_found_and_killed)
 {
-    pid_t stray = start(job, host);
-    ck_assert_int_eq(strays_signal(0, &both), 1);
-    ck_assert_int_eq(strays_signal(SIGKILL, &both), 1);
-    ck_assert_int_eq(WTERMSIG(end_of(stray)), SIGKILL);
-    ck_assert_int_eq(strays_signal(SIGKILL, &both), 0);
+    pid_t orphan = start(job, host);
+    ck_assert_int_eq(orphans_signal(0, &both), 1);
+    ck_assert_int_eq(orphans_signal(SIGKILL, &both), 1);
+    ck_assert_int_eq(WTERMSIG(end_of(orphan)), SIGKILL);
+    ck_assert_int_eq(orphans_signal(SIGKILL, &both), 0);
 }
 END_TEST
 
@@ -85,7 +85,7 @@ START_TEST(who_has_only_some_is_left_alone)
     char longer[80];
     snprintf(longer, sizeof longer, "%s0", host);
     pid_t other_host = start(job, longer), other_job = start(host, NULL);
-    ck_assert_int_eq(strays_signal(SIGKILL, &both), 0);
+    ck_assert_int_eq(orphans_signal(SIGKILL, &both), 0);
     kill(other_host, SIGTERM);
     kill(other_job, SIGTERM);
     ck_assert_int_eq(WTERMSIG(end_of(other_host)), SIGTERM);
@@ -96,30 +96,30 @@ END_TEST
 START_TEST(a_zombie_is_nobody)
 {
     siginfo_t info;
-    pid_t stray = start(job, host);
-    kill(stray, SIGKILL);
-    ck_assert_int_eq(waitid(P_PID, (id_t)stray, &info, WEXITED | WNOWAIT), 0);
-    ck_assert_int_eq(strays_signal(SIGKILL, &both), 0);
-    end_of(stray);
+    pid_t orphan = start(job, host);
+    kill(orphan, SIGKILL);
+    ck_assert_int_eq(waitid(P_PID, (id_t)orphan, &info, WEXITED | WNOWAIT), 0);
+    ck_assert_int_eq(orphans_signal(SIGKILL, &both), 0);
+    end_of(orphan);
 }
 END_TEST
 
 START_TEST(no_variables_are_nobodys)
 {
     struct string_list none = { 0 };
-    ck_assert_int_eq(strays_signal(SIGKILL, &none), 0);
+    ck_assert_int_eq(orphans_signal(SIGKILL, &none), 0);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("strays");
-    TCase *strays = tcase_create("strays");
-    tcase_add_checked_fixture(strays, set_up, tear_down);
-    tcase_add_test(strays, who_has_all_variables_is_found_and_killed);
-    tcase_add_test(strays, who_has_only_some_is_left_alone);
-    tcase_add_test(strays, a_zombie_is_nobody);
-    tcase_add_test(strays, no_variables_are_nobodys);
-    suite_add_tcase(suite, strays);
+    Suite *suite = suite_create("orphans");
+    TCase *orphans = tcase_create("orphans");
+    tcase_add_checked_fixture(orphans, set_up, tear_down);
+    tcase_add_test(orphans, who_has_all_variables_is_found_and_killed);
+    tcase_add_test(orphans, who_has_only_some_is_left_alone);
+    tcase_add_test(orphans, a_zombie_is_nobody);
+    tcase_add_test(orphans, no_variables_are_nobodys);
+    suite_add_tcase(suite, orphans);
     return unit_run(suite);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading /proc/PID/environ; see strays.h. A zombie has none. What cannot be read is not ours. Who
- * is looked at is held by a handle, so that a number that is given to another process in between
- * does no harm. */
-#include "launcher/strays.h"
+/* Reading /proc/PID/environ; see orphans.h. A zombie has none. A process whose environment cannot be
+ * read is not ours. A handle holds the process that is being read, so that no signal reaches another
+ * process that has got its number in between. */
+#include "launcher/cleanup/orphans.h"
 
 #include "launcher/process_handle.h"
 #include "launcher/xalloc.h"
@@ -18,13 +18,13 @@
 
 enum { GROW = 64 * 1024 };
 
-/* Of one process after the other. */
+/* Read for one process after the other. */
 struct environment {
     char *data;
     size_t length, capacity;
 };
 
-static bool read_environment(struct environment *environment, int proc, const char *pid)
+static bool orphans_read_environment(struct environment *environment, int proc, const char *pid)
 {
     char path[64];
     ssize_t n;
@@ -46,7 +46,7 @@ static bool read_environment(struct environment *environment, int proc, const ch
     return n == 0;
 }
 
-static bool has(const struct environment *environment, const char *variable)
+static bool environment_has(const struct environment *environment, const char *variable)
 {
     const char *end = environment->data + environment->length;
     for (const char *at = environment->data; at < end; at += strlen(at) + 1)
@@ -55,38 +55,41 @@ static bool has(const struct environment *environment, const char *variable)
     return false;
 }
 
-bool strays_has(pid_t pid, const char *variable)
+bool orphans_has(pid_t pid, const char *variable)
 {
     char path[32];
     struct environment environment = { 0 };
     snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    bool found = read_environment(&environment, AT_FDCWD, path) && has(&environment, variable);
+    bool found = orphans_read_environment(&environment, AT_FDCWD, path) &&
+                 environment_has(&environment, variable);
     free(environment.data);
     return found;
 }
 
-static bool has_all(const struct environment *environment, const struct string_list *variables)
+static bool environment_has_all(const struct environment *environment,
+                                const struct string_list *variables)
 {
     for (size_t i = 0; i < variables->count; i++)
-        if (!has(environment, variables->items[i]))
+        if (!environment_has(environment, variables->items[i]))
             return false;
     return true;
 }
 
-static bool signal_if_stray(struct environment *environment, int proc, const char *name, int signum,
-                            const struct string_list *variables)
+static bool signal_if_orphan(struct environment *environment, int proc, const char *name,
+                             int signum, const struct string_list *variables)
 {
     struct process_handle handle;
     if (!process_handle_open(&handle, (pid_t)atoi(name)))
         return false;
-    bool is_stray = read_environment(environment, proc, name) && has_all(environment, variables);
-    if (is_stray && signum != 0)
+    bool is_orphan = orphans_read_environment(environment, proc, name) &&
+                     environment_has_all(environment, variables);
+    if (is_orphan && signum != 0)
         process_handle_signal(&handle, signum);
     process_handle_close(&handle);
-    return is_stray;
+    return is_orphan;
 }
 
-int strays_signal(int signum, const struct string_list *variables)
+int orphans_signal(int signum, const struct string_list *variables)
 {
     struct environment environment = { 0 };
     int count = 0;
@@ -97,7 +100,7 @@ int strays_signal(int signum, const struct string_list *variables)
         bool is_process =
             isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid();
         count += is_process &&
-                 signal_if_stray(&environment, dirfd(dir), entry->d_name, signum, variables);
+                 signal_if_orphan(&environment, dirfd(dir), entry->d_name, signum, variables);
     }
     closedir(dir);
     free(environment.data);

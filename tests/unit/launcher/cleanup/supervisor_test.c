@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A keeper and what stands in for its agent: a function that is called in its place. */
+/* A supervisor and what stands in for its agent: a function that is called in its place. */
 #include "launcher/cgroup.h"
-#include "launcher/keeper.h"
+#include "launcher/cleanup/supervisor.h"
 #include "launcher/process_tree.h"
 #include "tests/support/unit.h"
 
@@ -15,10 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static pid_t keeper;
-static int stream[2];         /* the keeper's stdin is [1] */
+static pid_t supervisor;
+static int stream[2];         /* the supervisor's stdin is [1] */
 static int reports[2];        /* pids come out of [0] */
-static bool ignores_children; /* as whoever starts the keeper may */
+static bool ignores_children; /* as whoever starts the supervisor may */
 
 static void report(pid_t pid)
 {
@@ -112,11 +112,10 @@ static int end_with_the_signal(void)
     return heard;
 }
 
-static void start_keeper(int (*agent)(void), uint32_t hang_up_ms)
+static void start_supervisor(int (*agent)(void), uint32_t hang_up_ms)
 {
-    const struct keeper_times times = { .hang_up_ms = hang_up_ms, .sweep_ms = 30000 };
-    keeper = fork();
-    if (keeper != 0) {
+    supervisor = fork();
+    if (supervisor != 0) {
         close(stream[1]);
         close(reports[1]);
         return;
@@ -127,7 +126,7 @@ static void start_keeper(int (*agent)(void), uint32_t hang_up_ms)
     dup2(stream[1], STDIN_FILENO);
     close(stream[0]);
     close(stream[1]);
-    int status = keeper_fork(&times);
+    int status = supervisor_fork(hang_up_ms);
     _exit(status >= 0 ? status : agent());
 }
 
@@ -168,33 +167,33 @@ static void tear_down(void)
     close(reports[0]);
 }
 
-START_TEST(the_keeper_ends_as_its_agent_and_leaves_nothing)
+START_TEST(the_supervisor_ends_as_its_agent_and_leaves_nothing)
 {
-    start_keeper(leave_something_and_end, 60000);
+    start_supervisor(leave_something_and_end, 60000);
     pid_t hidden = next_report();
-    ck_assert_int_eq(wait_for(keeper), 7);
+    ck_assert_int_eq(wait_for(supervisor), 7);
     ck_assert(is_gone(hidden));
 }
 END_TEST
 
 START_TEST(nothing_is_left_of_an_agent_that_was_killed)
 {
-    start_keeper(leave_something_and_live_on, 60000);
+    start_supervisor(leave_something_and_live_on, 60000);
     pid_t hidden = next_report(), agent = next_report();
     kill(agent, SIGKILL);
-    ck_assert_int_eq(wait_for(keeper), 128 + SIGKILL);
+    ck_assert_int_eq(wait_for(supervisor), 128 + SIGKILL);
     ck_assert(is_gone(hidden));
     ck_assert(is_gone(agent));
 }
 END_TEST
 
 /* The kernel would wait for the agent in our place, and its number would be free. */
-START_TEST(a_keeper_that_was_started_with_sigchld_ignored_hears_of_its_agent)
+START_TEST(a_supervisor_that_was_started_with_sigchld_ignored_hears_of_its_agent)
 {
     ignores_children = true;
-    start_keeper(leave_something_and_end, 60000);
+    start_supervisor(leave_something_and_end, 60000);
     pid_t hidden = next_report();
-    ck_assert_int_eq(wait_for(keeper), 7);
+    ck_assert_int_eq(wait_for(supervisor), 7);
     ck_assert(is_gone(hidden));
 }
 END_TEST
@@ -207,23 +206,23 @@ START_TEST(the_group_of_an_agent_that_was_killed_goes_too)
     cgroup_make(&group);
     if (!group.directory)
         return; /* not allowed here */
-    start_keeper(make_a_group_and_live_on, 60000);
+    start_supervisor(make_a_group_and_live_on, 60000);
     pid_t agent = next_report();
     snprintf(left, sizeof left, "hvd-%d-", (int)agent);
     ck_assert(has_group(&group, left));
     kill(agent, SIGKILL);
-    ck_assert_int_eq(wait_for(keeper), 128 + SIGKILL);
+    ck_assert_int_eq(wait_for(supervisor), 128 + SIGKILL);
     ck_assert(!has_group(&group, left));
     cgroup_remove(&group);
 }
 END_TEST
 
-START_TEST(an_agent_is_told_when_its_keeper_is_killed)
+START_TEST(an_agent_is_told_when_its_supervisor_is_killed)
 {
-    start_keeper(live_on, 60000);
+    start_supervisor(live_on, 60000);
     pid_t agent = next_report();
-    kill(keeper, SIGKILL);
-    ck_assert_int_eq(wait_for(keeper), 1000 + SIGKILL);
+    kill(supervisor, SIGKILL);
+    ck_assert_int_eq(wait_for(supervisor), 1000 + SIGKILL);
     ck_assert_int_eq(wait_for(agent), 1000 + SIGTERM); /* we have adopted it */
 }
 END_TEST
@@ -231,61 +230,61 @@ END_TEST
 START_TEST(signals_are_passed_on)
 {
     static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
-    start_keeper(end_with_the_signal, 60000);
+    start_supervisor(end_with_the_signal, 60000);
     next_report();
-    kill(keeper, signals[_i]);
-    ck_assert_int_eq(wait_for(keeper), signals[_i]);
+    kill(supervisor, signals[_i]);
+    ck_assert_int_eq(wait_for(supervisor), signals[_i]);
 }
 END_TEST
 
 START_TEST(an_agent_that_heeds_the_end_of_its_link_is_let_be)
 {
-    start_keeper(end_with_stdin, 60000);
+    start_supervisor(end_with_stdin, 60000);
     next_report();
     shutdown(stream[0], SHUT_WR);
-    ck_assert_int_eq(wait_for(keeper), 4);
+    ck_assert_int_eq(wait_for(supervisor), 4);
 }
 END_TEST
 
 /* After its time; but one that is stopped has none. */
 START_TEST(an_agent_that_hangs_or_is_stopped_after_its_link_has_ended_is_killed)
 {
-    start_keeper(leave_something_and_live_on, _i == 0 ? 10 : 3600000);
+    start_supervisor(leave_something_and_live_on, _i == 0 ? 10 : 3600000);
     pid_t hidden = next_report(), agent = next_report();
     kill(agent, _i == 0 ? SIGCONT : SIGSTOP);
     close(stream[0]);
-    ck_assert_int_eq(wait_for(keeper), 128 + SIGKILL);
+    ck_assert_int_eq(wait_for(supervisor), 128 + SIGKILL);
     ck_assert(is_gone(hidden));
     stream[0] = -1;
 }
 END_TEST
 
-START_TEST(the_keeper_takes_nothing_from_the_link)
+START_TEST(the_supervisor_takes_nothing_from_the_link)
 {
     char byte;
-    start_keeper(end_with_stdin, 60000);
+    start_supervisor(end_with_stdin, 60000);
     ck_assert_int_eq(write(stream[0], "x", 1), 1);
-    ck_assert_int_eq(wait_for(keeper), 5);
+    ck_assert_int_eq(wait_for(supervisor), 5);
     ck_assert_int_eq(read(stream[0], &byte, 1), 0);
 }
 END_TEST
 
 static Suite *suite(void)
 {
-    Suite *suite = suite_create("keeper");
+    Suite *suite = suite_create("supervisor");
     TCase *ends = tcase_create("ends");
     tcase_add_checked_fixture(ends, set_up, tear_down);
     tcase_set_timeout(ends, 60);
-    tcase_add_test(ends, the_keeper_ends_as_its_agent_and_leaves_nothing);
-    tcase_add_test(ends, a_keeper_that_was_started_with_sigchld_ignored_hears_of_its_agent);
+    tcase_add_test(ends, the_supervisor_ends_as_its_agent_and_leaves_nothing);
+    tcase_add_test(ends, a_supervisor_that_was_started_with_sigchld_ignored_hears_of_its_agent);
     tcase_add_test(ends, nothing_is_left_of_an_agent_that_was_killed);
     tcase_add_test(ends, the_group_of_an_agent_that_was_killed_goes_too);
-    tcase_add_test(ends, an_agent_is_told_when_its_keeper_is_killed);
+    tcase_add_test(ends, an_agent_is_told_when_its_supervisor_is_killed);
     tcase_add_loop_test(ends, signals_are_passed_on, 0, 3);
     tcase_add_test(ends, an_agent_that_heeds_the_end_of_its_link_is_let_be);
     tcase_add_loop_test(ends, an_agent_that_hangs_or_is_stopped_after_its_link_has_ended_is_killed,
                         0, 2);
-    tcase_add_test(ends, the_keeper_takes_nothing_from_the_link);
+    tcase_add_test(ends, the_supervisor_takes_nothing_from_the_link);
     suite_add_tcase(suite, ends);
     return suite;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who stays behind on this machine when hvdrun dies, for what the commands have started by which
- * hosts are reached (--remote-shell): such a command gets SIGTERM from the kernel then, but what it
- * has started need not be below anybody of ours any more. It is known by its environment. */
-#ifndef LAUNCHER_COMMAND_GUARD_H
-#define LAUNCHER_COMMAND_GUARD_H
+/* A process that outlives hvdrun on this machine and ends what the commands have started that
+ * connect to hosts (--remote-shell). The kernel sends SIGTERM to such a command when hvdrun dies, but
+ * a process that the command has started need not be below any process of ours any more. It is known
+ * by its environment. */
+#ifndef LAUNCHER_CLEANUP_COMMAND_GUARD_H
+#define LAUNCHER_CLEANUP_COMMAND_GUARD_H
 
 struct command_guard {
     int hold; /* as long as this is open the guard does nothing */

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Telling the children of hvdrun apart; see adopted.h. An agent, and all that it starts, is in a
+ * session of its own. So a child in hvdrun's session comes from whoever was here before the job, or
+ * from a command. A command that has left the session is known by its environment. */
+#include "launcher/cleanup/adopted.h"
+
+#include "launcher/cleanup/orphans.h"
+#include "launcher/process_tree.h"
+#include "launcher/xalloc.h"
+#include "lib/base/env_names.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+void adopted_start(struct adopted *adopted)
+{
+    adopted->nearlier = process_tree_children(&adopted->earlier);
+    process_tree_adopt();
+}
+
+void adopted_fini(struct adopted *adopted)
+{
+    free(adopted->earlier);
+    *adopted = (struct adopted){ 0 };
+}
+
+int adopted_append_foreign(const struct adopted *adopted, const char *job_id, pid_t **pids,
+                           int count)
+{
+    pid_t *children;
+    int nchildren = process_tree_children(&children);
+    char *of_command = xasprintf(ENV_COMMAND_OF "=%s", job_id);
+    size_t most = (size_t)(count + adopted->nearlier + nchildren);
+    *pids = xreallocarray(*pids, most > 0 ? most : 1, sizeof **pids);
+    for (int i = 0; i < adopted->nearlier; i++)
+        (*pids)[count++] = adopted->earlier[i];
+    for (int i = 0; i < nchildren; i++)
+        if (getsid(children[i]) == getsid(0) || orphans_has(children[i], of_command))
+            (*pids)[count++] = children[i];
+    free(of_command);
+    free(children);
+    return count;
+}

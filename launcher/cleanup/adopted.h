@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The children of hvdrun that no rank has started. hvdrun adopts orphans, so that what an agent of
+ * this machine leaves behind becomes its child; but not every child is such an orphan:
+ *
+ *   - whoever executed hvdrun may have had children before; and they may leave orphans;
+ *   - a command that connects to another machine may leave one that must stay: a master of ssh. */
+#ifndef LAUNCHER_CLEANUP_ADOPTED_H
+#define LAUNCHER_CLEANUP_ADOPTED_H
+
+#include <sys/types.h>
+
+struct adopted {
+    pid_t *earlier; /* children that were there before the job */
+    int nearlier;
+};
+
+/* From now on orphans become children of this process. To be called before any thread is started. */
+void adopted_start(struct adopted *adopted);
+void adopted_fini(struct adopted *adopted);
+
+/* Appends the children that no rank has started to `*pids`, which has `count` and is reallocated.
+ * `job_id` is the value of ENV_COMMAND_OF for commands of this job. Returns how many there are then.
+ */
+int adopted_append_foreign(const struct adopted *adopted, const char *job_id, pid_t **pids,
+                           int count);
+
+#endif
