@@ -11,15 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool all_digits(struct key_value_bytes text)
 {
     for (size_t i = 0; i < text.length; i++)
-        if (!is_digit(text.data[i]))
+        if (text.data[i] < '0' || text.data[i] > '9')
             return false;
     return text.length > 0;
 }

@@ -11,14 +11,6 @@
 
 enum { METRICS_ASK_MS = 1000 };
 
-/* The job whose ranks are told of; NULL: all. */
-static const char *visible_job(const struct http_service *service,
-                               const struct http_exchange *exchange)
-{
-    bool all = exchange->access.level == HTTP_OF_SERVICE || service->meetings->only;
-    return all ? NULL : exchange->access.job;
-}
-
 static bool wants_ranks(const struct http_exchange *exchange)
 {
     static const char no[] = "ranks=no";
@@ -52,7 +44,8 @@ static bool waits(struct http_service *service, const char *job, struct waiter *
 bool http_metrics(struct http_service *service, struct http_exchange *exchange,
                   struct http_answer *answer)
 {
-    const char *job = visible_job(service, exchange);
+    bool all = exchange->access.level == HTTP_OF_SERVICE || service->meetings->only;
+    const char *job = all ? NULL : exchange->access.job; /* whose ranks are shown */
     bool ranks = wants_ranks(exchange);
     if (ranks && exchange->held_until_ms == 0) {
         ask_all(service, job, exchange->now_ms);

@@ -91,14 +91,6 @@ static void receive(struct rendezvous_connection *connection, const void *data, 
         receive_frames(connection, data, length);
 }
 
-static void begin_http(struct rendezvous_connection *connection)
-{
-    struct hub *hub = connection->hub;
-    http_session_init(&connection->http, &hub->service, &hub->keyring, connection->origin,
-                      connection->deadline_ms);
-    connection->language = HUB_HTTP;
-}
-
 /* HTTP unless it begins as every frame does. Takes no more bytes than it needs to tell. */
 static size_t tell_language(struct rendezvous_connection *connection, const unsigned char *data,
                             size_t length)
@@ -110,7 +102,10 @@ static size_t tell_language(struct rendezvous_connection *connection, const unsi
         size_t at = connection->nfirst++;
         connection->first[at] = data[used++];
         if (connection->first[at] != frame[at]) {
-            begin_http(connection);
+            http_session_init(&connection->http, &connection->hub->service,
+                              &connection->hub->keyring, connection->origin,
+                              connection->deadline_ms);
+            connection->language = HUB_HTTP;
         } else if (connection->nfirst == sizeof connection->first) {
             join_session_init(&connection->join, &connection->hub->keyring);
             connection->language = HUB_FRAMES;

@@ -61,13 +61,6 @@ int hub_ask_meeting(struct http_service *service, struct meeting *meeting, uint6
     return rc;
 }
 
-/* Everybody has been heard. */
-static void roll_call_ended(struct hub *hub, struct meeting *meeting)
-{
-    meeting->asked_by_launcher = false;
-    wait_list_wake(&meeting->watchers, &hub->service.woken);
-}
-
 static void report_of(struct hub *hub, struct meeting *meeting)
 {
     int rank;
@@ -80,8 +73,10 @@ static void report_of(struct hub *hub, struct meeting *meeting)
         if (meeting->asked_by_launcher)
             hub->events.report(hub->context, rank, text);
     }
-    if (!roll_call_is_open(&meeting->roll_call))
-        roll_call_ended(hub, meeting);
+    if (!roll_call_is_open(&meeting->roll_call)) {
+        meeting->asked_by_launcher = false;
+        wait_list_wake(&meeting->watchers, &hub->service.woken);
+    }
 }
 
 void hub_report(struct hub *hub)

@@ -44,14 +44,6 @@ static int place(struct meeting *meeting, struct rendezvous_slot *slots, uint64_
     return HVD_OK;
 }
 
-static struct rendezvous_slot *copy_slots(const struct rendezvous_slot *slots, int size)
-{
-    struct rendezvous_slot *copy = calloc((size_t)size, sizeof *copy);
-    if (copy)
-        memcpy(copy, slots, (size_t)size * sizeof *copy);
-    return copy;
-}
-
 struct meeting *meeting_create_planned(const struct rendezvous_options *options, uint64_t now_ms,
                                        struct err *err)
 {
@@ -59,7 +51,9 @@ struct meeting *meeting_create_planned(const struct rendezvous_options *options,
     struct meeting *meeting = create(options->id, size, now_ms, err);
     if (!meeting)
         return NULL;
-    struct rendezvous_slot *own = copy_slots(options->slots, size);
+    struct rendezvous_slot *own = calloc((size_t)size, sizeof *own);
+    if (own)
+        memcpy(own, options->slots, (size_t)size * sizeof *own);
     meeting->planned = true;
     meeting->launch = launch_create(options);
     int rc = own && meeting->launch ? place(meeting, own, options->start_timeout_ms, err)
@@ -111,12 +105,6 @@ void meeting_lapse(struct meeting *meeting, uint64_t now_ms)
     lobby_end(&meeting->lobby, why);
 }
 
-static void meeting_rank_fini(struct meeting_rank *rank)
-{
-    free(rank->report);
-    wire_writer_fini(&rank->said);
-}
-
 static void send_home(struct wait_list *list)
 {
     struct waiter *waiter;
@@ -131,8 +119,10 @@ void meeting_destroy(struct meeting *meeting)
     send_home(&meeting->watchers);
     send_home(&meeting->onlookers);
     launch_destroy(meeting->launch);
-    for (int rank = 0; meeting->ranks && rank < meeting->size; rank++)
-        meeting_rank_fini(&meeting->ranks[rank]);
+    for (int rank = 0; meeting->ranks && rank < meeting->size; rank++) {
+        free(meeting->ranks[rank].report);
+        wire_writer_fini(&meeting->ranks[rank].said);
+    }
     roll_call_fini(&meeting->roll_call);
     if (meeting->slots)
         membership_fini(&meeting->membership);

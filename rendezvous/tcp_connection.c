@@ -33,11 +33,6 @@ static void set_deadline(struct tcp_connection *connection, uint64_t deadline_ms
         tcp_port_watch(connection->port);
 }
 
-static void set_timeout(struct tcp_connection *connection, uint64_t timeout_ms)
-{
-    set_deadline(connection, uv_now(connection->port->loop) + timeout_ms);
-}
-
 /* Something must go out in time, and all of it too. */
 static void set_write_timeout(struct tcp_connection *connection)
 {
@@ -148,7 +143,7 @@ static void linger(struct tcp_connection *connection)
         forget(connection);
         return;
     }
-    set_timeout(connection, TCP_LINGER_MS);
+    set_deadline(connection, uv_now(connection->port->loop) + TCP_LINGER_MS);
     await(connection);
 }
 
@@ -169,20 +164,15 @@ static void flush(struct tcp_connection *connection)
         linger(connection);
 }
 
-/* The socket has failed: what the client had said before is still handed over, within limits. */
-static void drain(struct tcp_connection *connection)
-{
-    for (int n = 0; n < DRAIN_READS && connection->session; n++)
-        if (read_some(connection) != READ_SOME)
-            break;
-    tcp_connection_end(connection);
-}
-
 static void on_event(uv_poll_t *poll, int status, int events)
 {
     struct tcp_connection *connection = poll->data;
     if (status < 0 || connection->broken) {
-        drain(connection);
+        /* The socket has failed. What the client had sent before is handed over, within limits. */
+        int reads = 0;
+        while (reads++ < DRAIN_READS && connection->session && read_some(connection) == READ_SOME)
+            continue;
+        tcp_connection_end(connection);
         return;
     }
     if ((events & UV_READABLE) && read_some(connection) == READ_END) {

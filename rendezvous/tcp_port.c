@@ -47,13 +47,6 @@ void tcp_port_watch(struct tcp_port *port)
         uv_timer_start(&port->tick, on_tick, TCP_TICK_MS, TCP_TICK_MS);
 }
 
-static void pause_accepting(struct tcp_port *port)
-{
-    port->paused = true;
-    uv_poll_stop(&port->poll);
-    tcp_port_watch(port);
-}
-
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
     struct tcp_port *port = poll->data;
@@ -65,7 +58,9 @@ static void on_readable(uv_poll_t *poll, int status, int events)
         else if (errno == EAGAIN)
             return;
         else if (errno != EINTR && errno != ECONNABORTED) {
-            pause_accepting(port);
+            port->paused = true;
+            uv_poll_stop(&port->poll);
+            tcp_port_watch(port);
             return;
         }
     }
