@@ -34,14 +34,6 @@ void job_stop_close(struct job *job)
     job_close_handle(job, (uv_handle_t *)&job->stop.cleanup_timer);
 }
 
-static void finish(struct job *job, int exit_status)
-{
-    if (job->stop.over)
-        return;
-    job->stop.over = true;
-    job->callbacks.on_finished(job->context, exit_status);
-}
-
 /* What a job that went well has against it, if its output or its report did not get where it
  * should.
  */
@@ -63,42 +55,24 @@ static void say_last_words(struct job *job)
         job_output_say(job->output, "rank %d last wrote to stderr: %s", rank, last);
 }
 
-/* "" if all is well. */
-static void make_verdict(struct job *job, char *text, size_t size)
-{
-    struct job_state *state = &job->state;
-    text[0] = '\0';
-    job_record_blame(job);
-    if (state->cause != CAUSE_NONE)
-        job_verdict_text(text, size, state, job->options->plan,
-                         state->cause_rank >= 0 ? job->report.ranks[state->cause_rank].pid : 0,
-                         job_now_ms() -
-                             (job->start.started_ms ? job->start.started_ms : job->created_ms));
-    else if (job_output_lost(job->output))
-        lose_output(job, text, size, "output");
-}
-
-/* It may go to where the ranks have written, and begins a line of its own there. */
-static int make_report(struct job *job, struct err *err)
-{
-    int fd = job->options->report_fd;
-    enum output_stream stream = fd == STDOUT_FILENO ? STREAM_STDOUT : STREAM_STDERR;
-    if (fd > 0)
-        job->report.amid_line = job_output_is_amid_line(job->output, stream);
-    int rc = job->callbacks.on_report(job->context, &job->report, err);
-    if (fd > 0 && rc == HVD_OK)
-        job_output_line_ended(job->output, stream);
-    return rc;
-}
-
-/* Before the verdict is said, which must be the last line. */
+/* Before the verdict is said, which must be the last line. The report may go to where the ranks have
+ * written, and begins a line of its own there. */
 static void hand_over_report(struct job *job, char *text, size_t size)
 {
     struct err err = { 0 };
+    int fd = job->options->report_fd;
+    enum output_stream stream = fd == STDOUT_FILENO ? STREAM_STDOUT : STREAM_STDERR;
     job_record_verdict(job, text);
     job_record_finish(job);
-    if (!job->callbacks.on_report || make_report(job, &err) == HVD_OK)
+    if (!job->callbacks.on_report)
         return;
+    if (fd > 0)
+        job->report.amid_line = job_output_is_amid_line(job->output, stream);
+    if (job->callbacks.on_report(job->context, &job->report, &err) == HVD_OK) {
+        if (fd > 0)
+            job_output_line_ended(job->output, stream);
+        return;
+    }
     job_output_say(job->output, "warning: %s", err.text);
     if (job->state.exit_status != 0)
         return;
@@ -106,10 +80,20 @@ static void hand_over_report(struct job *job, char *text, size_t size)
     job_record_verdict(job, text);
 }
 
+/* Decides whose failure it was, hands over the report, and says the verdict in the last line, behind
+ * what the rank has last written to stderr. A job that went well has none. */
 static void say_verdict(struct job *job)
 {
-    char text[1024];
-    make_verdict(job, text, sizeof text);
+    struct job_state *state = &job->state;
+    char text[1024] = "";
+    job_record_blame(job);
+    if (state->cause != CAUSE_NONE)
+        job_verdict_text(text, sizeof text, state, job->options->plan,
+                         state->cause_rank >= 0 ? job->report.ranks[state->cause_rank].pid : 0,
+                         job_now_ms() -
+                             (job->start.started_ms ? job->start.started_ms : job->created_ms));
+    else if (job_output_lost(job->output))
+        lose_output(job, text, sizeof text, "output");
     hand_over_report(job, text, sizeof text);
     job->meeting.on_over(job->meeting.context, &job->report);
     say_last_words(job);
@@ -123,13 +107,14 @@ static void say_verdict(struct job *job)
 void job_on_output_finished(void *context)
 {
     struct job *job = context;
-    if (job->stop.said) {
-        finish(job, job->state.exit_status);
-        return;
+    if (!job->stop.said) {
+        job->stop.said = true;
+        say_verdict(job);
+        job_output_finish(job->output);
+    } else if (!job->stop.over) {
+        job->stop.over = true;
+        job->callbacks.on_finished(job->context, job->state.exit_status);
     }
-    job->stop.said = true;
-    say_verdict(job);
-    job_output_finish(job->output);
 }
 
 static void on_cleanup(uv_timer_t *timer)
