@@ -3,9 +3,9 @@
  * turn or malformed breaks the link. The end of the link before DONE, or hvdrun's silence, kills
  * everything that was started here; SIGTERM, SIGINT or SIGHUP to the agent itself does so too, and
  * says it. */
-#include "launcher/agent.h"
+#include "launcher/agent_impl.h"
 
-#include "launcher/agent_sweep.h"
+#include "launcher/agent_impl.h"
 #include "launcher/exit_status.h"
 #include "launcher/process_tree.h"
 #include "launcher/uv_must.h"
@@ -23,32 +23,32 @@ static void close_everything(struct agent *agent)
 {
     if (agent->link.closing)
         return;
-    uv_timer_stop(&agent->tick);
-    uv_close((uv_handle_t *)&agent->tick, NULL);
-    uv_close((uv_handle_t *)&agent->watch, NULL);
-    for (size_t i = 0; i < sizeof agent->signals / sizeof *agent->signals; i++)
-        uv_close((uv_handle_t *)&agent->signals[i], NULL);
+    uv_timer_stop(&agent->ending.tick);
+    uv_close((uv_handle_t *)&agent->ending.tick, NULL);
+    agent_watch_close(agent);
+    for (size_t i = 0; i < sizeof agent->ending.signals / sizeof *agent->ending.signals; i++)
+        uv_close((uv_handle_t *)&agent->ending.signals[i], NULL);
     agent_streams_close(agent);
     agent_relay_close(agent);
     frame_link_close(&agent->link, NULL);
-    cgroup_remove(&agent->cgroup);
+    cgroup_remove(&agent->ranks.cgroup);
 }
 
 static void send_done(struct agent *agent)
 {
-    bool given_up = agent->stop.phase == STOP_GIVEN_UP;
+    bool given_up = agent->ending.stop.phase == STOP_GIVEN_UP;
     int left = given_up ? process_tree_signal(0, NULL, 0) : 0;
     bool children = agent_reap(agent); /* who was not counted because it had just ended */
     if (given_up && left == 0 && children)
         left = 1; /* at least: /proc could not be read */
-    if (left < agent->nrunning)
-        left = agent->nrunning;
+    if (left < agent->ranks.running)
+        left = agent->ranks.running;
     if (left > 0)
         agent_tell_stuck(agent);
     wire_put_i32(frame_link_begin(&agent->link, AGENT_DONE), left);
     frame_link_send(&agent->link);
     agent->phase = AGENT_IS_DONE;
-    uv_timer_stop(&agent->tick);
+    uv_timer_stop(&agent->ending.tick);
     if (frame_link_queued(&agent->link) == 0)
         close_everything(agent);
 }
@@ -60,8 +60,8 @@ static void apply(struct agent *agent, int signum)
 {
     if (signum != 0)
         agent_signal_everything(agent, signum);
-    if (!uv_is_active((uv_handle_t *)&agent->tick))
-        uv_timer_start(&agent->tick, on_tick, TICK_MS, TICK_MS);
+    if (!uv_is_active((uv_handle_t *)&agent->ending.tick))
+        uv_timer_start(&agent->ending.tick, on_tick, TICK_MS, TICK_MS);
 }
 
 /* All ranks have ended: what is left gets until its output ends, or a second, and is then ended
@@ -69,23 +69,23 @@ static void apply(struct agent *agent, int signum)
 static void sweep(struct agent *agent, bool children, uint64_t now)
 {
     bool settled = agent_pumps_settled(agent, now);
-    bool given_up = agent->stop.phase == STOP_GIVEN_UP;
+    bool given_up = agent->ending.stop.phase == STOP_GIVEN_UP;
     if ((!children || given_up) && settled)
         send_done(agent);
-    else if (children && agent->stop.phase <= STOP_ASKING &&
-             (settled || now - agent->sweeping_since_ms >= AGENT_OUTPUT_WAIT_MS))
-        apply(agent, stop_plan_ask(&agent->stop, SIGTERM, AGENT_LEFTOVER_GRACE_MS, now));
+    else if (children && agent->ending.stop.phase <= STOP_ASKING &&
+             (settled || now - agent->ending.sweeping_since_ms >= AGENT_OUTPUT_WAIT_MS))
+        apply(agent, stop_plan_ask(&agent->ending.stop, SIGTERM, AGENT_LEFTOVER_GRACE_MS, now));
 }
 
 static void settle(struct agent *agent)
 {
     uint64_t now = uv_now(agent->loop);
     bool children = agent_reap(agent);
-    bool given_up = agent->stop.phase == STOP_GIVEN_UP;
-    if (agent->phase == AGENT_RUNNING && (agent->nrunning == 0 || given_up)) {
+    bool given_up = agent->ending.stop.phase == STOP_GIVEN_UP;
+    if (agent->phase == AGENT_RUNNING && (agent->ranks.running == 0 || given_up)) {
         agent_pumps_give_up(agent);
         agent->phase = AGENT_SWEEPING;
-        agent->sweeping_since_ms = now;
+        agent->ending.sweeping_since_ms = now;
         apply(agent, 0);
     }
     if (agent->phase == AGENT_SWEEPING)
@@ -97,7 +97,7 @@ static void settle(struct agent *agent)
 static void on_tick(uv_timer_t *timer)
 {
     struct agent *agent = timer->data;
-    int signum = stop_plan_advance(&agent->stop, uv_now(agent->loop));
+    int signum = stop_plan_advance(&agent->ending.stop, uv_now(agent->loop));
     if (signum != 0)
         agent_signal_everything(agent, signum);
     settle(agent);
@@ -106,7 +106,7 @@ static void on_tick(uv_timer_t *timer)
 static void stop(struct agent *agent, int signum, uint64_t grace_ms)
 {
     agent_reap(agent); /* what has ended before did so by itself */
-    apply(agent, stop_plan_ask(&agent->stop, signum, grace_ms, uv_now(agent->loop)));
+    apply(agent, stop_plan_ask(&agent->ending.stop, signum, grace_ms, uv_now(agent->loop)));
     if (agent->phase <= AGENT_IS_READY) /* nothing was started: nothing will be */
         agent->phase = AGENT_SWEEPING;
     settle(agent);
@@ -116,7 +116,8 @@ static void orphan(struct agent *agent)
 {
     agent->phase = AGENT_ORPHANED;
     agent_streams_close(agent);
-    apply(agent, stop_plan_ask(&agent->stop, SIGTERM, AGENT_ORPHAN_GRACE_MS, uv_now(agent->loop)));
+    apply(agent,
+          stop_plan_ask(&agent->ending.stop, SIGTERM, AGENT_ORPHAN_GRACE_MS, uv_now(agent->loop)));
     settle(agent);
 }
 
@@ -231,31 +232,24 @@ static void watch_signals(struct agent *agent)
 {
     static const int watched[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP };
     _Static_assert(sizeof watched / sizeof *watched ==
-                       sizeof agent->signals / sizeof *agent->signals,
+                       sizeof agent->ending.signals / sizeof *agent->ending.signals,
                    "a handle for each signal");
     struct sigaction hup;
     sigaction(SIGHUP, NULL, &hup);
     for (size_t i = 0; i < sizeof watched / sizeof *watched; i++) {
-        uv_must(uv_signal_init(agent->loop, &agent->signals[i]), "signals");
-        agent->signals[i].data = agent;
+        uv_must(uv_signal_init(agent->loop, &agent->ending.signals[i]), "signals");
+        agent->ending.signals[i].data = agent;
         if (watched[i] != SIGHUP || hup.sa_handler != SIG_IGN) /* nohup */
-            uv_must(uv_signal_start(&agent->signals[i], on_signal, watched[i]), "signals");
+            uv_must(uv_signal_start(&agent->ending.signals[i], on_signal, watched[i]), "signals");
     }
 }
 
 void agent_release(struct agent *agent)
 {
-    for (int i = 0; i < agent->nranks; i++) {
-        string_list_wipe(&agent->ranks[i]->environment);
-        free(agent->ranks[i]);
-    }
-    free(agent->ranks);
-    free(agent->program);
-    free(agent->halted);
+    agent_ranks_fini(agent);
     binding_places_fini(&agent->places);
-    oom_counter_fini(&agent->oom);
-    string_list_fini(&agent->arguments);
-    string_list_fini(&agent->environment);
+    agent_environment_fini(agent);
+    agent_setup_fini(agent);
     free(agent);
 }
 
@@ -269,8 +263,8 @@ struct agent *agent_open(uv_loop_t *loop, int input, int output, uint32_t relay_
     agent->relay.stall_ms = relay_stall_ms;
     process_tree_adopt();
     watch_signals(agent);
-    uv_timer_init(loop, &agent->tick);
-    agent->tick.data = agent;
+    uv_timer_init(loop, &agent->ending.tick);
+    agent->ending.tick.data = agent;
     agent_watch_init(agent);
     if (frame_link_open(&agent->link, loop, input, output, &events, agent, err) < 0) {
         fprintf(stderr, "hvdagent: %s\n", err->text);

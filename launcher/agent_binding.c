@@ -2,19 +2,19 @@
 /* What the ranks of a host are bound to: known before any of them runs, told to hvdrun when they do.
  * Fails when there are more ranks than may be bound (2), or the machine's processors cannot be found
  * out (71). */
-#include "launcher/agent.h"
+#include "launcher/agent_impl.h"
 
 #include "launcher/binding_places.h"
 #include "launcher/exit_status.h"
 
 int agent_binding_plan(struct agent *agent, struct err *err)
 {
-    struct binding binding = binding_of(agent->job.attributes.bind_to);
+    struct binding binding = binding_of(agent->setup.job.attributes.bind_to);
     if (binding.kind == BIND_NONE)
         return 0;
     if (binding_places_read(&agent->places, binding.kind, err) < 0)
         return STATUS_RESOURCE;
-    return binding_check(binding, &agent->places, agent->nranks, err) < 0 ? STATUS_USAGE : 0;
+    return binding_check(binding, &agent->places, agent->ranks.count, err) < 0 ? STATUS_USAGE : 0;
 }
 
 const struct binding_place *agent_binding_of(const struct agent_rank *rank)
@@ -27,10 +27,10 @@ void agent_binding_report(const struct agent_rank *rank)
 {
     struct agent *agent = rank->agent;
     struct agent_bound bound = { .rank = rank->rank };
-    if (!agent->job.attributes.report_bindings)
+    if (!agent->setup.job.attributes.report_bindings)
         return;
-    binding_text(bound.text, sizeof bound.text, binding_of(agent->job.attributes.bind_to).kind,
-                 agent_binding_of(rank));
+    binding_text(bound.text, sizeof bound.text,
+                 binding_of(agent->setup.job.attributes.bind_to).kind, agent_binding_of(rank));
     agent_bound_encode(frame_link_begin(&agent->link, AGENT_BOUND), &bound);
     frame_link_send(&agent->link);
 }

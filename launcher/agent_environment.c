@@ -2,7 +2,7 @@
 /* What the ranks of a host find in their environment, in the layers of worker_environment.h, and
  * the network interfaces among it. Fails, with exit status 2, when an interface that was asked for
  * is not here, or when execve() would not take what has come together. */
-#include "launcher/agent.h"
+#include "launcher/agent_impl.h"
 
 #include "launcher/exec_limits.h"
 #include "launcher/exit_status.h"
@@ -18,24 +18,29 @@
 #include <string.h>
 #include <unistd.h>
 
+int agent_on_environment(struct agent *agent, struct wire_reader *body, struct err *err)
+{
+    return agent_take_texts(&agent->environment.common, body, AGENT_ENVIRONMENT, err);
+}
+
 /* What the login gave lies below what hvdrun has sent. */
 void agent_environment_inherit(struct agent *agent)
 {
     struct string_list layers = { 0 };
-    if (agent->job.own_environment)
+    if (agent->setup.job.own_environment)
         worker_environment_inherit(&layers, environ);
-    for (size_t i = 0; i < agent->environment.count; i++)
-        string_list_take(&layers, agent->environment.items[i]);
-    free(agent->environment.items);
+    for (size_t i = 0; i < agent->environment.common.count; i++)
+        string_list_take(&layers, agent->environment.common.items[i]);
+    free(agent->environment.common.items);
     worker_environment_settle(&layers);
-    agent->environment = layers;
+    agent->environment.common = layers;
 }
 
 /* Only what hvdrun has not been told explicitly. */
 static void add_unless_there(struct agent *agent, const char *name, const char *value)
 {
-    if (!string_list_variable(&agent->environment, name))
-        string_list_take(&agent->environment, xasprintf("%s=%s", name, value));
+    if (!string_list_variable(&agent->environment.common, name))
+        string_list_take(&agent->environment.common, xasprintf("%s=%s", name, value));
 }
 
 /* Has an interface of that name come before? It is listed once for each of its addresses. */
@@ -66,7 +71,7 @@ static bool use_address(struct agent *agent, const struct interfaces *here, cons
     const struct interface *found = interfaces_find(here, address);
     if (!found || found->kind == INTERFACE_LOOPBACK)
         return false;
-    snprintf(agent->interface, sizeof agent->interface, "%s", found->name);
+    snprintf(agent->environment.interface, sizeof agent->environment.interface, "%s", found->name);
     return true;
 }
 
@@ -74,10 +79,10 @@ static bool use_address(struct agent *agent, const struct interfaces *here, cons
 static void ask_login(struct agent *agent, const struct interfaces *here)
 {
     char client[AGENT_ADDRESS_SIZE], server[AGENT_ADDRESS_SIZE];
-    const char *login = agent->job.own_environment ? getenv("SSH_CONNECTION") : NULL;
+    const char *login = agent->setup.job.own_environment ? getenv("SSH_CONNECTION") : NULL;
     if (login && sscanf(login, "%45s %*s %45s", client, server) == 2 &&
         use_address(agent, here, server))
-        snprintf(agent->caller, sizeof agent->caller, "%s", client);
+        snprintf(agent->environment.caller, sizeof agent->environment.caller, "%s", client);
 }
 
 /* Without a wish: lo where it leads to every rank, else the interface by which hvdrun has come,
@@ -85,18 +90,19 @@ static void ask_login(struct agent *agent, const struct interfaces *here)
 int agent_environment_choose_network(struct agent *agent, struct err *err)
 {
     struct interfaces here = { 1, { { .name = "lo", .kind = INTERFACE_LOOPBACK } } };
-    const char *wish = agent->job.interfaces;
-    if ((*wish || !agent->job.one_machine) && interfaces_read(&here, err) < 0)
+    const char *wish = agent->setup.job.interfaces;
+    if ((*wish || !agent->setup.job.one_machine) && interfaces_read(&here, err) < 0)
         return STATUS_RESOURCE;
     bool leads_out = here.count > 0 && here.at[0].kind == INTERFACE_REAL;
-    snprintf(agent->interface, sizeof agent->interface, "%s", leads_out ? here.at[0].name : "lo");
+    snprintf(agent->environment.interface, sizeof agent->environment.interface, "%s",
+             leads_out ? here.at[0].name : "lo");
     ask_login(agent, &here);
     if (!*wish)
         return 0;
-    agent->interface[0] = '\0';
+    agent->environment.interface[0] = '\0';
     if (interfaces_choose(&here, wish, err) < 0)
         return STATUS_USAGE;
-    string_list_take(&agent->environment, xasprintf(ENV_NETWORK_INTERFACES "=%s", wish));
+    string_list_take(&agent->environment.common, xasprintf(ENV_NETWORK_INTERFACES "=%s", wish));
     add_names(agent, &here);
     return 0;
 }
@@ -104,25 +110,27 @@ int agent_environment_choose_network(struct agent *agent, struct err *err)
 void agent_environment_name_network(struct agent *agent, const char *address)
 {
     struct interfaces here;
-    if (!*agent->interface)
+    if (!*agent->environment.interface)
         return;
     if (*address && interfaces_read(&here, NULL) == HVD_OK)
         use_address(agent, &here, address);
-    add_unless_there(agent, ENV_GLOO_IFACE, agent->interface);
-    add_unless_there(agent, ENV_NCCL_SOCKET_IFNAME, agent->interface);
-    worker_environment_settle(&agent->environment);
+    add_unless_there(agent, ENV_GLOO_IFACE, agent->environment.interface);
+    add_unless_there(agent, ENV_NCCL_SOCKET_IFNAME, agent->environment.interface);
+    worker_environment_settle(&agent->environment.common);
 }
 
 int agent_environment_finish(struct agent *agent, struct err *err)
 {
-    struct string_list *common = &agent->environment;
+    struct string_list *common = &agent->environment.common;
     struct exec_limits limits;
     string_list_take(common, xstrdup(ENV_RENDEZVOUS_ADDR "=127.0.0.1"));
     string_list_take(common, xasprintf(ENV_RENDEZVOUS_PORT "=%d", agent->relay.port));
     worker_environment_settle(common);
-    char **envp = worker_environment_over(common, &agent->ranks[agent->nranks - 1]->environment);
+    char **envp =
+        worker_environment_over(common, &agent->ranks.list[agent->ranks.count - 1]->environment);
     exec_limits_read(&limits);
-    int rc = exec_limits_check(&limits, agent->program, agent->arguments.items, envp, err);
+    int rc =
+        exec_limits_check(&limits, agent->setup.program, agent->setup.arguments.items, envp, err);
     free(envp);
     return rc < 0 ? STATUS_USAGE : 0;
 }
@@ -132,16 +140,21 @@ int agent_environment_finish(struct agent *agent, struct err *err)
 static uint32_t loader_timeout_ms(const struct agent *agent)
 {
     enum { LOADER_MS = 2000 };
-    uint32_t most_ms = agent->job.answer_ms / 3;
+    uint32_t most_ms = agent->setup.job.answer_ms / 3;
     return agent->phase >= AGENT_RUNNING && most_ms < LOADER_MS ? most_ms : LOADER_MS;
 }
 
 bool agent_library_missing(struct agent *agent, char *text, size_t size)
 {
     struct program_libraries libraries;
-    char **envp =
-        worker_environment_over(&agent->environment, &agent->ranks[agent->nranks - 1]->environment);
-    program_libraries_look(&libraries, agent->program, envp, loader_timeout_ms(agent));
+    char **envp = worker_environment_over(&agent->environment.common,
+                                          &agent->ranks.list[agent->ranks.count - 1]->environment);
+    program_libraries_look(&libraries, agent->setup.program, envp, loader_timeout_ms(agent));
     free(envp);
-    return program_libraries_tell(&libraries, agent->arguments.items[0], text, size);
+    return program_libraries_tell(&libraries, agent->setup.arguments.items[0], text, size);
+}
+
+void agent_environment_fini(struct agent *agent)
+{
+    string_list_fini(&agent->environment.common);
 }

@@ -3,7 +3,7 @@
  * then their ends are waited for. Fails, as FAILED for one rank, when a process cannot be made or
  * bound (71) or the program cannot be executed after all (126, 127); the ranks that run are left to
  * hvdrun's STOP. */
-#include "launcher/agent.h"
+#include "launcher/agent_impl.h"
 
 #include "launcher/bad_input.h"
 #include "launcher/exit_status.h"
@@ -12,6 +12,7 @@
 #include "launcher/spawn.h"
 #include "launcher/worker_environment.h"
 #include "launcher/xalloc.h"
+#include "lib/base/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,17 +29,44 @@ struct rank_pipes {
     int theirs[3], ours[3];
 };
 
+int agent_on_rank(struct agent *agent, struct wire_reader *body, struct err *err)
+{
+    int rank = wire_get_i32(body);
+    int last = agent->ranks.count > 0 ? agent->ranks.list[agent->ranks.count - 1]->rank : -1;
+    if (body->failed || rank <= last || rank >= WORLD_SIZE_MAX)
+        return fail(err, HVD_ERR_PROTOCOL, "rank %d after rank %d", rank, last);
+    struct agent_ranks *ranks = &agent->ranks;
+    struct agent_rank *added = xcalloc(1, sizeof *added);
+    *added = (struct agent_rank){ .agent = agent, .rank = rank, .local_rank = ranks->count };
+    ranks->list = xreallocarray(ranks->list, (size_t)ranks->count + 1, sizeof *ranks->list);
+    ranks->list[ranks->count++] = added;
+    return agent_take_texts(&added->environment, body, AGENT_RANK, err);
+}
+
+void agent_ranks_fini(struct agent *agent)
+{
+    struct agent_ranks *ranks = &agent->ranks;
+    for (int i = 0; i < ranks->count; i++) {
+        string_list_wipe(&ranks->list[i]->environment);
+        free(ranks->list[i]);
+    }
+    free(ranks->list);
+    free(ranks->halted);
+    oom_counter_fini(&ranks->oom);
+}
+
 struct agent_rank *agent_find_rank(struct agent *agent, int rank)
 {
-    int low = 0, high = agent->nranks;
+    int low = 0, high = agent->ranks.count;
     while (low < high) {
         int middle = (low + high) / 2;
-        if (agent->ranks[middle]->rank < rank)
+        if (agent->ranks.list[middle]->rank < rank)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < agent->nranks && agent->ranks[low]->rank == rank ? agent->ranks[low] : NULL;
+    return low < agent->ranks.count && agent->ranks.list[low]->rank == rank ? agent->ranks.list[low]
+                                                                            : NULL;
 }
 
 static void close_three(const int fds[3])
@@ -82,16 +110,16 @@ static int spawn_rank(struct agent_rank *rank, const struct rank_pipes *pipes,
 {
     struct agent *agent = rank->agent;
     const struct binding_place *place = agent_binding_of(rank);
-    char **envp = worker_environment_over(&agent->environment, &rank->environment);
+    char **envp = worker_environment_over(&agent->environment.common, &rank->environment);
     struct spawn_request request = {
-        .path = agent->program,
-        .argv = agent->arguments.items,
+        .path = agent->setup.program,
+        .argv = agent->setup.arguments.items,
         .envp = envp,
         .stdio = { pipes->theirs[0], pipes->theirs[1], pipes->theirs[2] },
         .death_signal = SIGKILL,
-        .attributes = &agent->job.attributes,
-        .cgroup = agent->cgroup.directory,
-        .nofile = &agent->nofile,
+        .attributes = &agent->setup.job.attributes,
+        .cgroup = agent->ranks.cgroup.directory,
+        .nofile = &agent->setup.nofile,
         .cpus = place ? &place->cpus : NULL,
     };
     int rc = spawn_start(&request, spawned, err);
@@ -117,7 +145,7 @@ static int start_rank(struct agent_rank *rank, struct spawned *spawned)
     }
     rank->pid = spawned->pid;
     rank->running = true;
-    rank->agent->nrunning++;
+    rank->agent->ranks.running++;
     if (pipes.ours[0] >= 0)
         agent_stdin_start(rank->agent, pipes.ours[0]);
     agent_pump_start(rank, STREAM_STDOUT, pipes.ours[1]);
@@ -177,13 +205,13 @@ static void confirm_rank(struct agent_rank *rank, struct spawned *spawned)
     }
     struct err err = { 0 };
     rank->running = false;
-    agent->nrunning--;
+    agent->ranks.running--;
     if (code < 0) { /* a processor that was there when the job was prepared */
         fail_errno(&err, HVD_ERR_SYSTEM, -code, "cannot be bound");
         agent_send_failed(agent, rank->rank, STEP_BINDING, STATUS_RESOURCE, err.text);
         return;
     }
-    int exit_status = explain_exec(agent->program, code, &err);
+    int exit_status = explain_exec(agent->setup.program, code, &err);
     agent_send_failed(agent, rank->rank, STEP_COMMAND, exit_status, err.text);
 }
 
@@ -196,18 +224,19 @@ int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *er
     if (rc < 0)
         return rc;
     agent_environment_name_network(agent, address);
-    struct spawned *spawned = xcalloc((size_t)agent->nranks, sizeof *spawned);
+    struct spawned *spawned = xcalloc((size_t)agent->ranks.count, sizeof *spawned);
     agent->phase = AGENT_RUNNING;
-    cgroup_make(&agent->cgroup);
-    oom_counter_start(&agent->oom);
-    agent->started_ms = uv_hrtime() / 1000000;
+    cgroup_make(&agent->ranks.cgroup);
+    oom_counter_start(&agent->ranks.oom);
+    agent->ranks.started_ms = uv_hrtime() / 1000000;
     int nstarted = 0;
-    while (nstarted < agent->nranks && start_rank(agent->ranks[nstarted], &spawned[nstarted]) == 0)
+    while (nstarted < agent->ranks.count &&
+           start_rank(agent->ranks.list[nstarted], &spawned[nstarted]) == 0)
         nstarted++;
     for (int i = 0; i < nstarted; i++)
-        confirm_rank(agent->ranks[i], &spawned[i]);
-    for (int i = 0; i < agent->nranks; i++) /* the ranks have the key now, or never will */
-        string_list_wipe(&agent->ranks[i]->environment);
+        confirm_rank(agent->ranks.list[i], &spawned[i]);
+    for (int i = 0; i < agent->ranks.count; i++) /* the ranks have the key now, or never will */
+        string_list_wipe(&agent->ranks.list[i]->environment);
     free(spawned);
     uv_update_time(agent->loop);
     return HVD_OK;
@@ -217,27 +246,27 @@ int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *er
  * and from then on the rank is not running. */
 void agent_signal_ranks(struct agent *agent, int signum)
 {
-    for (int i = 0; i < agent->nranks; i++)
-        if (agent->ranks[i]->running)
-            kill(-agent->ranks[i]->pid, signum);
+    for (int i = 0; i < agent->ranks.count; i++)
+        if (agent->ranks.list[i]->running)
+            kill(-agent->ranks.list[i]->pid, signum);
 }
 
 /* Together with hvdrun; also who has left the group of its rank. */
 static void suspend(struct agent *agent)
 {
     agent_signal_ranks(agent, SIGSTOP);
-    if (!agent->suspended)
-        agent->nhalted = process_tree_stop(&agent->halted);
-    agent->suspended = true;
+    if (!agent->ranks.suspended)
+        agent->ranks.nhalted = process_tree_stop(&agent->ranks.halted);
+    agent->ranks.suspended = true;
 }
 
 static void resume(struct agent *agent)
 {
-    process_tree_continue(agent->halted, agent->nhalted);
-    free(agent->halted);
-    agent->halted = NULL;
-    agent->nhalted = 0;
-    agent->suspended = false;
+    process_tree_continue(agent->ranks.halted, agent->ranks.nhalted);
+    free(agent->ranks.halted);
+    agent->ranks.halted = NULL;
+    agent->ranks.nhalted = 0;
+    agent->ranks.suspended = false;
 }
 
 void agent_signal_everything(struct agent *agent, int signum)
@@ -245,11 +274,11 @@ void agent_signal_everything(struct agent *agent, int signum)
     agent_signal_ranks(agent, signum);
     process_tree_signal(signum, NULL, 0);
     if (signum == SIGKILL) {
-        cgroup_kill(&agent->cgroup);
+        cgroup_kill(&agent->ranks.cgroup);
         return;
     }
     agent_signal_ranks(agent, SIGCONT); /* a stopped process would not see the signal */
-    process_tree_continue(agent->halted, agent->nhalted);
+    process_tree_continue(agent->ranks.halted, agent->ranks.nhalted);
 }
 
 int agent_on_signal(struct agent *agent, struct wire_reader *body, struct err *err)
@@ -284,9 +313,9 @@ static void tell_library(struct agent *agent, int rank, int wait_status)
     struct agent_note note;
     char text[200];
     if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != STATUS_NOT_FOUND ||
-        agent->stop.phase != STOP_IDLE || agent->library_told)
+        agent->ending.stop.phase != STOP_IDLE || agent->ranks.library_told)
         return;
-    agent->library_told = true;
+    agent->ranks.library_told = true;
     if (!agent_library_missing(agent, text, sizeof text))
         return;
     snprintf(note.text, sizeof note.text, "rank %d: %s", rank, text);
@@ -297,15 +326,15 @@ static void tell_library(struct agent *agent, int rank, int wait_status)
 static void report_exit(struct agent *agent, const struct ended *ended)
 {
     uint64_t now_us = uv_hrtime() / 1000;
-    bool told = agent->stop.phase != STOP_IDLE;
+    bool told = agent->ending.stop.phase != STOP_IDLE;
     bool killed = WIFSIGNALED(ended->wait_status) && WTERMSIG(ended->wait_status) == SIGKILL;
     struct agent_exited exited = {
         .rank = ended->rank->rank,
         .wait_status = ended->wait_status,
-        .after_ms = now_us / 1000 - agent->started_ms,
+        .after_ms = now_us / 1000 - agent->ranks.started_ms,
         .at_us = now_us,
         .told = told,
-        .oom = killed && !told && oom_counter_rose(&agent->oom),
+        .oom = killed && !told && oom_counter_rose(&agent->ranks.oom),
     };
     tell_library(agent, exited.rank, exited.wait_status);
     agent_exited_encode(frame_link_begin(&agent->link, AGENT_EXITED), &exited);
@@ -316,7 +345,7 @@ static void report_exit(struct agent *agent, const struct ended *ended)
 static void report_stop(struct agent *agent, const struct agent_rank *rank, int signum)
 {
     struct agent_rank_number stopped = { rank->rank, 0, (uint32_t)signum };
-    if (agent->suspended || agent->stop.phase != STOP_IDLE)
+    if (agent->ranks.suspended || agent->ending.stop.phase != STOP_IDLE)
         return;
     agent_rank_number_encode(frame_link_begin(&agent->link, AGENT_STOPPED), &stopped);
     frame_link_send(&agent->link);
@@ -324,9 +353,9 @@ static void report_stop(struct agent *agent, const struct agent_rank *rank, int 
 
 static struct agent_rank *rank_of_pid(struct agent *agent, pid_t pid)
 {
-    for (int i = 0; i < agent->nranks; i++)
-        if (agent->ranks[i]->running && agent->ranks[i]->pid == pid)
-            return agent->ranks[i];
+    for (int i = 0; i < agent->ranks.count; i++)
+        if (agent->ranks.list[i]->running && agent->ranks.list[i]->pid == pid)
+            return agent->ranks.list[i];
     return NULL;
 }
 
@@ -340,7 +369,7 @@ static int signalled_first(const void *a, const void *b)
 
 bool agent_reap(struct agent *agent)
 {
-    struct ended *ended = xcalloc((size_t)agent->nranks + 1, sizeof *ended);
+    struct ended *ended = xcalloc((size_t)agent->ranks.count + 1, sizeof *ended);
     size_t count = 0;
     pid_t pid;
     for (int status; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
@@ -351,7 +380,7 @@ bool agent_reap(struct agent *agent)
         if (!rank || !is_end)
             continue;
         rank->running = false;
-        agent->nrunning--;
+        agent->ranks.running--;
         ended[count++] = (struct ended){ rank, status };
     }
     if (count > 0)

@@ -5,7 +5,7 @@
  * waiting for the answer: its connection ends when hvdrun has said its own. It ends also when it
  * breaks, or its client does not read what it is sent (agent_relay_answer.c); while the link is
  * full, nothing is read from the connections. */
-#include "launcher/agent_relay.h"
+#include "launcher/agent_impl.h"
 
 #include "launcher/xalloc.h"
 
@@ -27,7 +27,7 @@ enum { RELAY_TURN = 64 };
 
 unsigned agent_relay_limit(const struct agent *agent)
 {
-    return RELAY_CONNECTIONS + RELAY_PER_RANK * (unsigned)agent->nranks;
+    return RELAY_CONNECTIONS + RELAY_PER_RANK * (unsigned)agent->ranks.count;
 }
 
 /* ---- connections by number: as many lists as there may be connections ---- */

@@ -1,11 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One client of the rendezvous on this host, between the relay's files: what it says is in
- * agent_relay.c, what it is answered in agent_relay_answer.c. */
+/* The rendezvous as an agent offers it, and one client of it, between the relay's files: what the
+ * client says is in agent_relay.c, what it is answered in agent_relay_answer.c. */
 #ifndef LAUNCHER_AGENT_RELAY_H
 #define LAUNCHER_AGENT_RELAY_H
 
-#include "launcher/agent.h"
 #include "launcher/silence.h"
+#include "launcher/socket_owner.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+struct agent;
+struct relay_connection;
+
+struct agent_relay {
+    uv_tcp_t listener;
+    uv_timer_t stall; /* runs while some client does not keep up */
+    uv_idle_t turn;   /* runs while connections come */
+    int port;
+    int accepted; /* in this turn */
+    unsigned limit;
+    unsigned counts[2]; /* of connections: others', and those of the agent's own user */
+    uint32_t last_id;
+    struct relay_connection *connections;
+    struct relay_connection **table; /* the same by number; NULL while the relay is closed */
+    struct socket_owner owner;
+    uint32_t
+        stall_ms; /* given to agent_open(): a client that reads nothing for so long is hung up on */
+    bool paused;  /* hvdrun does not keep up: nothing is read from the connections */
+};
 
 struct relay_connection {
     uv_tcp_t socket;

@@ -3,7 +3,7 @@
  * it has read everything, nothing more is read from it. Its connection ends when it breaks, when
  * more waits for it than what it may ask for at once, or when it reads nothing for stall_ms, in
  * which it and the agent were not stopped by a signal. */
-#include "launcher/agent_relay.h"
+#include "launcher/agent_impl.h"
 
 #include "launcher/xalloc.h"
 
@@ -29,7 +29,7 @@ static size_t queued(const struct relay_connection *connection)
 static bool has_stalled(struct relay_connection *connection, uint64_t now_ms)
 {
     uint64_t taken = connection->given - queued(connection);
-    if (taken != connection->taken || connection->agent->silence.paused)
+    if (taken != connection->taken || connection->agent->watch.silence.paused)
         silence_heard(&connection->unread, now_ms);
     connection->taken = taken;
     return silence_look(&connection->unread, now_ms);

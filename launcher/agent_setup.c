@@ -6,17 +6,16 @@
  * interface is not there, execve() would not take the arguments and the environment, or there are
  * more ranks than can be bound (2); and, if that was asked for, when a shared library of the program
  * is not found (127). */
-#include "launcher/agent.h"
+#include "launcher/agent_impl.h"
 
 #include "launcher/cpu_mask.h"
 #include "launcher/descriptors.h"
 #include "launcher/exit_status.h"
 #include "launcher/program_find.h"
-#include "launcher/xalloc.h"
-#include "lib/base/place.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -29,10 +28,10 @@ enum { OWN_DESCRIPTORS = 96, DESCRIPTORS_PER_RANK = 4 };
  */
 int agent_on_job(struct agent *agent, struct wire_reader *body, struct err *err)
 {
-    if (agent->job.version)
+    if (agent->setup.job.version)
         return fail(err, HVD_ERR_PROTOCOL, "a second JOB");
-    int rc = agent_job_decode(&agent->job, body, err);
-    if (rc < 0 && !body->failed && agent->job.version != AGENT_VERSION) {
+    int rc = agent_job_decode(&agent->setup.job, body, err);
+    if (rc < 0 && !body->failed && agent->setup.job.version != AGENT_VERSION) {
         agent->phase = AGENT_REFUSED;
         agent_send_failed(agent, -1, STEP_AGENT, STATUS_UNREACHABLE, err->text);
         return HVD_OK;
@@ -43,7 +42,7 @@ int agent_on_job(struct agent *agent, struct wire_reader *body, struct err *err)
     return HVD_OK;
 }
 
-static int add_texts(struct string_list *list, struct wire_reader *body, int type, struct err *err)
+int agent_take_texts(struct string_list *list, struct wire_reader *body, int type, struct err *err)
 {
     while (body->left > 0 && !body->failed) {
         struct wire_text text = wire_get_text(body);
@@ -57,48 +56,29 @@ static int add_texts(struct string_list *list, struct wire_reader *body, int typ
 
 int agent_on_arguments(struct agent *agent, struct wire_reader *body, struct err *err)
 {
-    return add_texts(&agent->arguments, body, AGENT_ARGUMENTS, err);
-}
-
-int agent_on_environment(struct agent *agent, struct wire_reader *body, struct err *err)
-{
-    return add_texts(&agent->environment, body, AGENT_ENVIRONMENT, err);
-}
-
-int agent_on_rank(struct agent *agent, struct wire_reader *body, struct err *err)
-{
-    int rank = wire_get_i32(body);
-    int last = agent->nranks > 0 ? agent->ranks[agent->nranks - 1]->rank : -1;
-    if (body->failed || rank <= last || rank >= WORLD_SIZE_MAX)
-        return fail(err, HVD_ERR_PROTOCOL, "rank %d after rank %d", rank, last);
-    struct agent_rank *added = xcalloc(1, sizeof *added);
-    added->agent = agent;
-    added->rank = rank;
-    added->local_rank = agent->nranks;
-    agent->ranks = xreallocarray(agent->ranks, (size_t)agent->nranks + 1, sizeof *agent->ranks);
-    agent->ranks[agent->nranks++] = added;
-    return add_texts(&added->environment, body, AGENT_RANK, err);
+    return agent_take_texts(&agent->setup.arguments, body, AGENT_ARGUMENTS, err);
 }
 
 static int enter_directory(struct agent *agent, struct err *err)
 {
-    if (chdir(agent->job.cwd) == 0)
+    if (chdir(agent->setup.job.cwd) == 0)
         return 0;
-    fail_errno(err, HVD_ERR_SYSTEM, errno, "working directory '%s'", agent->job.cwd);
+    fail_errno(err, HVD_ERR_SYSTEM, errno, "working directory '%s'", agent->setup.job.cwd);
     return STATUS_NOT_FOUND;
 }
 
 static int look_at_command(struct agent *agent, struct err *err)
 {
     agent_environment_inherit(agent);
-    return program_find(agent->arguments.items[0],
-                        string_list_variable(&agent->environment, "PATH"), &agent->program, err);
+    return program_find(agent->setup.arguments.items[0],
+                        string_list_variable(&agent->environment.common, "PATH"),
+                        &agent->setup.program, err);
 }
 
 static int look_at_libraries(struct agent *agent, struct err *err)
 {
     char text[256];
-    if (!agent->job.look_at_libraries || !agent_library_missing(agent, text, sizeof text))
+    if (!agent->setup.job.look_at_libraries || !agent_library_missing(agent, text, sizeof text))
         return 0;
     fail(err, HVD_ERR_SYSTEM, "command %s", text);
     return STATUS_NOT_FOUND;
@@ -106,10 +86,11 @@ static int look_at_libraries(struct agent *agent, struct err *err)
 
 static int take_resources(struct agent *agent, struct err *err)
 {
-    unsigned long needed = OWN_DESCRIPTORS + (unsigned long)agent->nranks * DESCRIPTORS_PER_RANK;
+    unsigned long needed =
+        OWN_DESCRIPTORS + (unsigned long)agent->ranks.count * DESCRIPTORS_PER_RANK;
     unsigned long wanted = needed + 2 * (unsigned long)agent_relay_limit(agent);
-    if (descriptors_allow(wanted, &agent->nofile, NULL) < 0 &&
-        descriptors_allow(needed, &agent->nofile, err) < 0)
+    if (descriptors_allow(wanted, &agent->setup.nofile, NULL) < 0 &&
+        descriptors_allow(needed, &agent->setup.nofile, err) < 0)
         return STATUS_RESOURCE;
     return agent_relay_open(agent, err) < 0 ? STATUS_RESOURCE : 0;
 }
@@ -141,7 +122,7 @@ static void send_ready(struct agent *agent)
     struct utsname name;
     clock_gettime(CLOCK_REALTIME, &clock);
     ready.clock_ms = (uint64_t)clock.tv_sec * 1000 + (uint64_t)clock.tv_nsec / 1000000;
-    snprintf(ready.caller, sizeof ready.caller, "%s", agent->caller);
+    snprintf(ready.caller, sizeof ready.caller, "%s", agent->environment.caller);
     if (uname(&name) == 0)
         snprintf(ready.machine, sizeof ready.machine, "%.24s %.32s", name.sysname, name.machine);
     agent_ready_encode(frame_link_begin(&agent->link, AGENT_READY), &ready);
@@ -153,9 +134,9 @@ int agent_on_prepare(struct agent *agent, struct wire_reader *body, struct err *
     int rc = agent_frame_finished(body, AGENT_PREPARE, err);
     if (rc < 0)
         return rc;
-    if (agent->arguments.count == 0 || agent->nranks == 0 || !agent->job.version)
+    if (agent->setup.arguments.count == 0 || agent->ranks.count == 0 || !agent->setup.job.version)
         return fail(err, HVD_ERR_PROTOCOL, "PREPARE before the job is described");
-    if (agent->program || agent->relay.table)
+    if (agent->setup.program || agent->relay.table)
         return fail(err, HVD_ERR_PROTOCOL, "a second PREPARE");
     struct err reason = { 0 };
     for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
@@ -168,4 +149,10 @@ int agent_on_prepare(struct agent *agent, struct wire_reader *body, struct err *
     agent->phase = AGENT_IS_READY;
     send_ready(agent);
     return HVD_OK;
+}
+
+void agent_setup_fini(struct agent *agent)
+{
+    free(agent->setup.program);
+    string_list_fini(&agent->setup.arguments);
 }

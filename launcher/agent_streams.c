@@ -3,7 +3,7 @@
  * A pump reads only while it has credit, so that a rank that writes faster than hvdrun's reader
  * reads is slowed down by its own pipe, and nothing else is; and while the link is full, none
  * reads. Fails never: a broken pipe is its end. */
-#include "launcher/agent.h"
+#include "launcher/agent_impl.h"
 
 #include "launcher/xalloc.h"
 
@@ -44,11 +44,11 @@ static void pump_pause(struct agent_pump *pump)
 
 static void pause_all_pumps(struct agent *agent)
 {
-    agent->pumps_paused = true;
-    for (int i = 0; i < agent->nranks; i++)
-        for (int stream = 0; stream < OUTPUT_STREAMS && agent->ranks[i]->pid; stream++)
-            if (agent->ranks[i]->pumps[stream].reading)
-                pump_pause(&agent->ranks[i]->pumps[stream]);
+    agent->streams.paused = true;
+    for (int i = 0; i < agent->ranks.count; i++)
+        for (int stream = 0; stream < OUTPUT_STREAMS && agent->ranks.list[i]->pid; stream++)
+            if (agent->ranks.list[i]->pumps[stream].reading)
+                pump_pause(&agent->ranks.list[i]->pumps[stream]);
 }
 
 static void pump_read(struct agent_pump *pump);
@@ -99,7 +99,7 @@ static void on_pump_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf
 
 static void pump_read(struct agent_pump *pump)
 {
-    if (pump->ended || pump->reading || pump->credit == 0 || pump->rank->agent->pumps_paused)
+    if (pump->ended || pump->reading || pump->credit == 0 || pump->rank->agent->streams.paused)
         return;
     pump->reading = true;
     pump->last_progress_ms = uv_now(pump->rank->agent->loop);
@@ -108,12 +108,12 @@ static void pump_read(struct agent_pump *pump)
 
 void agent_pumps_resume(struct agent *agent)
 {
-    if (!agent->pumps_paused)
+    if (!agent->streams.paused)
         return;
-    agent->pumps_paused = false;
-    for (int i = 0; i < agent->nranks; i++)
-        for (int stream = 0; stream < OUTPUT_STREAMS && agent->ranks[i]->pid; stream++)
-            pump_read(&agent->ranks[i]->pumps[stream]);
+    agent->streams.paused = false;
+    for (int i = 0; i < agent->ranks.count; i++)
+        for (int stream = 0; stream < OUTPUT_STREAMS && agent->ranks.list[i]->pid; stream++)
+            pump_read(&agent->ranks.list[i]->pumps[stream]);
 }
 
 void agent_pump_start(struct agent_rank *rank, enum output_stream stream, int fd)
@@ -165,18 +165,18 @@ static bool pump_settled(struct agent_pump *pump, uint64_t now_ms, uint64_t sinc
 bool agent_pumps_settled(struct agent *agent, uint64_t now_ms)
 {
     bool settled = true;
-    for (int i = 0; i < agent->nranks; i++)
-        for (int stream = 0; stream < OUTPUT_STREAMS && agent->ranks[i]->pid; stream++)
-            settled &=
-                pump_settled(&agent->ranks[i]->pumps[stream], now_ms, agent->sweeping_since_ms);
+    for (int i = 0; i < agent->ranks.count; i++)
+        for (int stream = 0; stream < OUTPUT_STREAMS && agent->ranks.list[i]->pid; stream++)
+            settled &= pump_settled(&agent->ranks.list[i]->pumps[stream], now_ms,
+                                    agent->ending.sweeping_since_ms);
     return settled;
 }
 
 void agent_pumps_give_up(struct agent *agent)
 {
-    for (int i = 0; i < agent->nranks; i++)
-        for (int stream = 0; stream < OUTPUT_STREAMS && agent->ranks[i]->running; stream++)
-            pump_end(&agent->ranks[i]->pumps[stream]);
+    for (int i = 0; i < agent->ranks.count; i++)
+        for (int stream = 0; stream < OUTPUT_STREAMS && agent->ranks.list[i]->running; stream++)
+            pump_end(&agent->ranks.list[i]->pumps[stream]);
 }
 
 /* A piece of stdin on its way into rank 0's pipe. */
@@ -189,15 +189,15 @@ struct stdin_write {
 
 static void stdin_close(struct agent *agent)
 {
-    if (!agent->stdin_pipe.open)
+    if (!agent->streams.stdin_pipe.open)
         return;
-    agent->stdin_pipe.open = false;
-    uv_close((uv_handle_t *)&agent->stdin_pipe.pipe, NULL);
+    agent->streams.stdin_pipe.open = false;
+    uv_close((uv_handle_t *)&agent->streams.stdin_pipe.pipe, NULL);
 }
 
 static void send_stdin_credit(struct agent *agent, uint32_t nbytes)
 {
-    agent->stdin_pipe.credit += nbytes;
+    agent->streams.stdin_pipe.credit += nbytes;
     wire_put_u32(frame_link_begin(&agent->link, AGENT_STDIN_CREDIT), nbytes);
     frame_link_send(&agent->link);
 }
@@ -226,7 +226,8 @@ static void stdin_end(struct agent *agent)
 {
     uv_shutdown_t *shutdown = xmalloc(sizeof *shutdown);
     shutdown->data = agent;
-    if (uv_shutdown(shutdown, (uv_stream_t *)&agent->stdin_pipe.pipe, on_stdin_shutdown) < 0) {
+    if (uv_shutdown(shutdown, (uv_stream_t *)&agent->streams.stdin_pipe.pipe, on_stdin_shutdown) <
+        0) {
         free(shutdown);
         stdin_close(agent);
     }
@@ -234,9 +235,9 @@ static void stdin_end(struct agent *agent)
 
 void agent_stdin_start(struct agent *agent, int fd)
 {
-    uv_pipe_t *pipe = &agent->stdin_pipe.pipe;
+    uv_pipe_t *pipe = &agent->streams.stdin_pipe.pipe;
     uv_pipe_init(agent->loop, pipe, 0);
-    agent->stdin_pipe.open = true;
+    agent->streams.stdin_pipe.open = true;
     if (uv_pipe_open(pipe, fd) < 0) {
         close(fd);
         stdin_close(agent);
@@ -248,10 +249,10 @@ void agent_stdin_start(struct agent *agent, int fd)
 int agent_on_stdin(struct agent *agent, struct wire_reader *body, struct err *err)
 {
     uint32_t length = (uint32_t)body->left;
-    if (length > agent->stdin_pipe.credit)
+    if (length > agent->streams.stdin_pipe.credit)
         return fail(err, HVD_ERR_PROTOCOL, "more STDIN than there is credit for");
-    agent->stdin_pipe.credit -= length;
-    if (!agent->stdin_pipe.open)
+    agent->streams.stdin_pipe.credit -= length;
+    if (!agent->streams.stdin_pipe.open)
         return HVD_OK;
     if (length == 0) {
         stdin_end(agent);
@@ -262,7 +263,7 @@ int agent_on_stdin(struct agent *agent, struct wire_reader *body, struct err *er
     piece->length = length;
     memcpy(piece->bytes, wire_get_bytes(body, length), length);
     uv_buf_t buffer = uv_buf_init(piece->bytes, length);
-    int rc = uv_write(&piece->write, (uv_stream_t *)&agent->stdin_pipe.pipe, &buffer, 1,
+    int rc = uv_write(&piece->write, (uv_stream_t *)&agent->streams.stdin_pipe.pipe, &buffer, 1,
                       on_stdin_written);
     if (rc < 0)
         on_stdin_written(&piece->write, rc);
@@ -272,7 +273,7 @@ int agent_on_stdin(struct agent *agent, struct wire_reader *body, struct err *er
 void agent_streams_close(struct agent *agent)
 {
     stdin_close(agent);
-    for (int i = 0; i < agent->nranks; i++)
-        for (int stream = 0; stream < OUTPUT_STREAMS && agent->ranks[i]->pid; stream++)
-            pump_end(&agent->ranks[i]->pumps[stream]);
+    for (int i = 0; i < agent->ranks.count; i++)
+        for (int stream = 0; stream < OUTPUT_STREAMS && agent->ranks.list[i]->pid; stream++)
+            pump_end(&agent->ranks.list[i]->pumps[stream]);
 }

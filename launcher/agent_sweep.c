@@ -2,7 +2,7 @@
 /* An agent that starts nothing, but ends what an earlier agent and its supervisor have left, who were
  * killed together (CLEANUP_AGENT_AND_SUPERVISOR): hvdrun names the variables by which it is known.
  * Says how many processes are left. */
-#include "launcher/agent_sweep.h"
+#include "launcher/agent_impl.h"
 
 #include "launcher/cleanup/cleanup.h"
 #include "launcher/uv_must.h"
@@ -70,7 +70,7 @@ int agent_on_sweep(struct agent *agent, struct wire_reader *body, struct err *er
 {
     struct agent_sweep *sweep = xcalloc(1, sizeof *sweep);
     int rc = take_sweep_variables(&sweep->variables, body, err);
-    if (rc == HVD_OK && (!agent->job.version || sweep->variables.count == 0))
+    if (rc == HVD_OK && (!agent->setup.job.version || sweep->variables.count == 0))
         rc = fail(err, HVD_ERR_PROTOCOL, "SWEEP of nothing");
     if (rc < 0) {
         string_list_fini(&sweep->variables);

@@ -5,7 +5,7 @@
  * like. Silence is in order from SIGNAL SIGSTOP, which says that hvdrun stops too, until SIGNAL
  * SIGCONT or STOP: meanwhile only the end of the link counts. Other signals are passed on to the
  * ranks and change nothing, because hvdrun may pass one on and stop itself right after it. */
-#include "launcher/agent.h"
+#include "launcher/agent_impl.h"
 
 #include <stdio.h>
 
@@ -18,40 +18,45 @@ static void on_look(uv_timer_t *timer)
 {
     struct agent *agent = timer->data;
     char text[128];
-    if (!silence_look(&agent->silence, now_ms()))
+    if (!silence_look(&agent->watch.silence, now_ms()))
         return;
     uv_timer_stop(timer);
     snprintf(text, sizeof text,
              "host lost: nothing came from hvdrun for %.3g s (--heartbeat-timeout)",
-             (double)agent->silence.limit_ms / 1000);
+             (double)agent->watch.silence.limit_ms / 1000);
     agent_give_up(agent, text);
 }
 
 void agent_watch_init(struct agent *agent)
 {
-    uv_timer_init(agent->loop, &agent->watch);
-    agent->watch.data = agent;
+    uv_timer_init(agent->loop, &agent->watch.timer);
+    agent->watch.timer.data = agent;
+}
+
+void agent_watch_close(struct agent *agent)
+{
+    uv_close((uv_handle_t *)&agent->watch.timer, NULL);
 }
 
 void agent_watch_start(struct agent *agent)
 {
-    silence_start(&agent->silence, agent->job.silence_ms, now_ms());
-    if (agent->job.silence_ms > 0)
-        uv_timer_start(&agent->watch, on_look, SILENCE_LOOK_MS, SILENCE_LOOK_MS);
+    silence_start(&agent->watch.silence, agent->setup.job.silence_ms, now_ms());
+    if (agent->setup.job.silence_ms > 0)
+        uv_timer_start(&agent->watch.timer, on_look, SILENCE_LOOK_MS, SILENCE_LOOK_MS);
 }
 
 void agent_watch_heard(void *context)
 {
     struct agent *agent = context;
-    silence_heard(&agent->silence, now_ms());
+    silence_heard(&agent->watch.silence, now_ms());
 }
 
 void agent_watch_told(struct agent *agent, int signum)
 {
     if (signum == SIGSTOP)
-        silence_pause(&agent->silence);
+        silence_pause(&agent->watch.silence);
     else if (signum == SIGCONT)
-        silence_resume(&agent->silence, now_ms());
+        silence_resume(&agent->watch.silence, now_ms());
 }
 
 /* To a hvdrun that asks and asks but does not read, nothing is said. */

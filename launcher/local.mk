@@ -3,7 +3,7 @@
 noinst_LTLIBRARIES += launcher/liblauncher.la
 
 launcher_liblauncher_la_SOURCES = \
-	launcher/agent.c launcher/agent.h \
+	launcher/agent.c launcher/agent.h launcher/agent_impl.h \
 	launcher/agent_binding.c \
 	launcher/agent_environment.c \
 	launcher/agent_protocol.c launcher/agent_protocol.h \
@@ -12,7 +12,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/agent_relay_answer.c \
 	launcher/agent_setup.c \
 	launcher/agent_streams.c \
-	launcher/agent_sweep.c launcher/agent_sweep.h \
+	launcher/agent_sweep.c \
 	launcher/agent_watch.c \
 	launcher/bad_input.c launcher/bad_input.h \
 	launcher/binding.c launcher/binding.h \

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The agent from inside: what agent.c (its life), agent_setup.c (what it is told), agent_environment.c,
+ * agent_binding.c, agent_ranks.c (processes), agent_streams.c (output and stdin), agent_relay.c and
+ * agent_relay_answer.c (the rendezvous), agent_watch.c (heartbeats) and agent_sweep.c (an agent that
+ * only cleans up) share. A struct below
+ * belongs to the file that it names; the other files read it.
+ *
+ *   receiving -> ready -> running -> sweeping -> done;   receiving -> refused
+ *   any of them -> orphaned
+ *
+ * receiving: the job is being described. ready: looked at, nothing runs. running: some rank runs.
+ * sweeping: all ranks have ended, what they left behind is being ended. done: telling hvdrun so,
+ * then over. refused: hvdrun speaks another version; telling it so, then over. orphaned: the link
+ * ended too early, or hvdrun fell silent; everything is being killed. From refused on, nothing that
+ * comes is looked at. */
+#ifndef LAUNCHER_AGENT_IMPL_H
+#define LAUNCHER_AGENT_IMPL_H
+
+#include "launcher/agent.h"
+#include "launcher/agent_protocol.h"
+#include "launcher/agent_relay.h"
+#include "launcher/binding.h"
+#include "launcher/cgroup.h"
+#include "launcher/frame_link.h"
+#include "launcher/oom_counter.h"
+#include "launcher/silence.h"
+#include "launcher/stop_plan.h"
+#include "launcher/string_list.h"
+#include "lib/base/interfaces.h"
+
+#include <stdbool.h>
+#include <sys/resource.h>
+
+/* What stubborn processes get between SIGTERM and SIGKILL when nobody waits for them any more. */
+enum { AGENT_ORPHAN_GRACE_MS = 1000, AGENT_LEFTOVER_GRACE_MS = 500, AGENT_OUTPUT_WAIT_MS = 1000 };
+
+enum agent_phase {
+    AGENT_RECEIVING,
+    AGENT_IS_READY,
+    AGENT_RUNNING,
+    AGENT_SWEEPING,
+    AGENT_IS_DONE,
+    AGENT_REFUSED,
+    AGENT_ORPHANED
+};
+
+struct agent_rank;
+
+/* Carries one output stream of a rank to hvdrun, never more than hvdrun has given credit for. */
+struct agent_pump {
+    uv_pipe_t pipe;
+    struct agent_rank *rank;
+    uint8_t stream;
+    uint32_t credit;           /* bytes that may still be sent */
+    uint64_t last_progress_ms; /* last byte, or last credit after there was none */
+    bool reading, ended;       /* ended: OUTPUT_END has been sent */
+    bool expiring;             /* found idle for too long; if it is so again, it is ended */
+};
+
+struct agent_rank {
+    struct agent *agent;
+    int rank, local_rank;
+    struct string_list environment; /* what only this rank gets */
+    pid_t pid;                      /* 0 before it is started */
+    bool running;
+    struct agent_pump pumps[OUTPUT_STREAMS];
+};
+
+/* stdin of rank 0, if it is on this host. */
+struct agent_stdin {
+    uv_pipe_t pipe;
+    bool open;
+    uint32_t credit; /* bytes that hvdrun may still send */
+};
+
+/* agent.c: what comes when something must end. */
+struct agent_ending {
+    uv_signal_t signals[4];
+    uv_timer_t tick; /* runs while something is being brought to an end */
+    struct stop_plan stop;
+    uint64_t sweeping_since_ms;
+};
+
+/* agent_setup.c: what hvdrun has told, and what was found by it. */
+struct agent_setup {
+    struct agent_job job;
+    struct string_list arguments;
+    char *program; /* the path of arguments.items[0] */
+    struct rlimit nofile;
+};
+
+/* agent_environment.c: besides what only one rank gets. */
+struct agent_environment {
+    struct string_list common;           /* what all ranks get */
+    char interface[INTERFACE_NAME_SIZE]; /* for the ranks, if nobody asks for one; else "" */
+    char caller[AGENT_ADDRESS_SIZE];     /* as in READY */
+};
+
+/* agent_ranks.c: processes. */
+struct agent_ranks {
+    struct agent_rank **list; /* in order of rank, which is that of local_rank */
+    int count, running;
+    uint64_t started_ms;
+    struct cgroup cgroup;
+    struct oom_counter oom;
+    bool library_told; /* somebody was told of one that is missing, or it was looked for */
+    bool suspended;    /* the ranks are stopped because hvdrun is */
+    struct stopped_process *halted; /* and what they have started: process_tree_stop() */
+    int nhalted;
+};
+
+/* agent_streams.c: output is in the ranks' pumps. */
+struct agent_streams {
+    bool paused; /* hvdrun does not keep up: no output is read */
+    struct agent_stdin stdin_pipe;
+};
+
+/* agent_watch.c: is hvdrun still there? */
+struct agent_watch {
+    uv_timer_t timer; /* runs while hvdrun must not be silent */
+    struct silence silence;
+};
+
+struct agent {
+    uv_loop_t *loop;
+    struct frame_link link;
+    enum agent_phase phase;
+    struct agent_setup setup;
+    struct agent_environment environment;
+    struct binding_places places; /* that ranks are bound to; none if they are not */
+    struct agent_ranks ranks;
+    struct agent_streams streams;
+    struct agent_relay relay;
+    struct agent_watch watch;
+    struct agent_ending ending;
+};
+
+/* agent_setup.c: describe the job. Each takes the frame's body and returns a status that breaks the
+ * link when negative. */
+int agent_on_job(struct agent *agent, struct wire_reader *body, struct err *err);
+int agent_on_arguments(struct agent *agent, struct wire_reader *body, struct err *err);
+int agent_on_prepare(struct agent *agent, struct wire_reader *body, struct err *err);
+void agent_setup_fini(struct agent *agent);
+
+/* Appends the texts of a body to `list`. */
+int agent_take_texts(struct string_list *list, struct wire_reader *body, int type, struct err *err);
+
+/* agent_environment.c: what the ranks find in their environment. A frame, then at PREPARE, in this
+ * order: 0, or an exit status and `err`. */
+int agent_on_environment(struct agent *agent, struct wire_reader *body, struct err *err);
+void agent_environment_inherit(struct agent *agent);
+int agent_environment_choose_network(struct agent *agent, struct err *err);
+int agent_environment_finish(struct agent *agent, struct err *err);
+
+/* True if a shared library of the program is not found here, and who needs which, with what mends it.
+ * Blocks for a moment. */
+bool agent_library_missing(struct agent *agent, char *text, size_t size);
+
+/* And at START: `address` as it says, or "". */
+void agent_environment_name_network(struct agent *agent, const char *address);
+void agent_environment_fini(struct agent *agent);
+
+/* agent_binding.c: what the ranks are bound to. 0, or an exit status and `err`. */
+int agent_binding_plan(struct agent *agent, struct err *err);
+
+/* NULL if ranks are not bound. */
+const struct binding_place *agent_binding_of(const struct agent_rank *rank);
+
+/* Sends BOUND, if hvdrun wants it. */
+void agent_binding_report(const struct agent_rank *rank);
+
+/* agent_watch.c: signs of life. */
+void agent_watch_init(struct agent *agent);
+void agent_watch_start(struct agent *agent);            /* the job is known */
+void agent_watch_heard(void *agent);                    /* something has come */
+void agent_watch_told(struct agent *agent, int signum); /* SIGSTOP: hvdrun stops too;
+                                                           SIGCONT: it goes on */
+int agent_on_heartbeat(struct agent *agent, struct wire_reader *body, struct err *err);
+void agent_watch_close(struct agent *agent);
+
+/* agent_ranks.c: the ranks as processes. */
+int agent_on_rank(struct agent *agent, struct wire_reader *body, struct err *err);
+void agent_ranks_fini(struct agent *agent);
+int agent_on_start(struct agent *agent, struct wire_reader *body, struct err *err);
+int agent_on_signal(struct agent *agent, struct wire_reader *body, struct err *err);
+struct agent_rank *agent_find_rank(struct agent *agent, int rank);
+void agent_signal_ranks(struct agent *agent, int signum);
+void agent_signal_everything(struct agent *agent, int signum);
+
+/* Tells of each process that lives on though it was killed, up to so many. */
+enum { AGENT_STUCK_TOLD = 8 };
+void agent_tell_stuck(struct agent *agent);
+
+/* Waits for whatever has ended, or was stopped, and reports ranks. False if this process has no
+ * child any more. */
+bool agent_reap(struct agent *agent);
+
+/* agent_streams.c: output and stdin. */
+int agent_on_credit(struct agent *agent, struct wire_reader *body, struct err *err);
+int agent_on_stdin(struct agent *agent, struct wire_reader *body, struct err *err);
+void agent_pump_start(struct agent_rank *rank, enum output_stream stream, int fd);
+void agent_stdin_start(struct agent *agent, int fd);
+
+/* Ends the pumps that wait for an end of file that does not come (a process that is none of ours
+ * holds the pipe). False while some pump is still open. */
+bool agent_pumps_settled(struct agent *agent, uint64_t now_ms);
+void agent_pumps_give_up(struct agent *agent); /* those of ranks that cannot be killed */
+void agent_pumps_resume(struct agent *agent);  /* the link is free again */
+void agent_streams_close(struct agent *agent);
+
+/* agent_relay.c: the rendezvous, offered on 127.0.0.1; the limit is on connections of the agent's
+ * own user, and the same on those of others. */
+unsigned agent_relay_limit(const struct agent *agent);
+int agent_relay_open(struct agent *agent, struct err *err);
+int agent_on_relay_data(struct agent *agent, struct wire_reader *body, struct err *err);
+int agent_on_relay_end(struct agent *agent, struct wire_reader *body, struct err *err);
+void agent_relay_resume(struct agent *agent);
+
+/* Passes on what has come and was not read yet: what a rank said before its end must come before
+ * it.
+ */
+void agent_relay_take_rest(struct agent *agent);
+void agent_relay_close(struct agent *agent);
+
+/* agent_sweep.c: takes SWEEP, ends what an earlier agent has left; DONE follows. */
+int agent_on_sweep(struct agent *agent, struct wire_reader *body, struct err *err);
+
+/* agent.c: reports that something cannot be done on this host (rank -1) or for one rank. */
+void agent_send_failed(struct agent *agent, int rank, enum host_step step, int exit_status,
+                       const char *text);
+
+/* hvdrun seems to be gone: says so, in case it is not, and ends as if the link had ended. */
+void agent_give_up(struct agent *agent, const char *text);
+
+#endif
