@@ -26,16 +26,6 @@ static int check(const struct submission *submission, struct err *err)
     return HVD_OK;
 }
 
-static int submit(const struct submission *submission, int64_t *handle, struct err *err)
-{
-    struct world *world = process_enter(err);
-    if (!world)
-        return err->code;
-    int rc = engine_submit(world_engine(world), submission, handle, err);
-    process_exit();
-    return rc;
-}
-
 static int start(const struct submission *submission, int64_t *handle)
 {
     struct err err;
@@ -43,8 +33,13 @@ static int start(const struct submission *submission, int64_t *handle)
     if (rc == HVD_OK && !handle)
         rc = fail(&err, HVD_ERR_INVALID, "%s: there is no place for the handle",
                   collective_name(submission->kind));
-    if (rc == HVD_OK)
-        rc = arguments_first(submit(submission, handle, &err), submission, &err);
+    if (rc == HVD_OK) {
+        struct world *world = process_enter(&err);
+        rc = world ? engine_submit(world_engine(world), submission, handle, &err) : err.code;
+        if (world)
+            process_exit();
+        rc = arguments_first(rc, submission, &err);
+    }
     return process_answer(rc, &err);
 }
 
@@ -53,8 +48,7 @@ static int check_output(const struct submission *submission, const struct hvd_re
                         struct err *err)
 {
     char label[REQUEST_LABEL];
-    bool own_rows = collective_has_own_rows(submission->kind);
-    for (int i = 0; own_rows && !results && i < submission->count; i++) {
+    for (int i = 0; !results && i < submission->count; i++) {
         request_label(label, submission->kind, submission->tensors[i].name);
         if (!submission->tensors[i].output)
             return fail(err, HVD_ERR_INVALID, "%s: output is NULL", label);
@@ -64,25 +58,19 @@ static int check_output(const struct submission *submission, const struct hvd_re
     return HVD_OK;
 }
 
-static int submit_and_wait(const struct submission *submission, struct hvd_result *results,
-                           struct err *err)
-{
-    struct world *world = process_enter(err);
-    if (!world)
-        return err->code;
-    int rc = engine_run(world_engine(world), submission, results, err);
-    process_exit();
-    return rc;
-}
-
 static int run(const struct submission *submission, struct hvd_result *results)
 {
     struct err err;
     int rc = check(submission, &err);
-    if (rc == HVD_OK)
+    if (rc == HVD_OK && collective_has_own_rows(submission->kind))
         rc = check_output(submission, results, &err);
-    if (rc == HVD_OK)
-        rc = arguments_first(submit_and_wait(submission, results, &err), submission, &err);
+    if (rc == HVD_OK) {
+        struct world *world = process_enter(&err);
+        rc = world ? engine_run(world_engine(world), submission, results, &err) : err.code;
+        if (world)
+            process_exit();
+        rc = arguments_first(rc, submission, &err);
+    }
     return process_answer(rc, &err);
 }
 

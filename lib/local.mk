@@ -93,23 +93,26 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/device/device_impl.h \
 	lib/device/device_memory.c \
 	lib/device/transfer.c lib/device/transfer.h \
+	lib/engine/breakage.c \
 	lib/engine/channel.c lib/engine/channel.h \
+	lib/engine/complete.c \
 	lib/engine/counters.c lib/engine/counters.h \
+	lib/engine/decisions.c \
 	lib/engine/directory.c lib/engine/directory.h \
 	lib/engine/doing.c \
-	lib/engine/drive.c \
 	lib/engine/engine.c lib/engine/engine.h \
 	lib/engine/engine_impl.h \
 	lib/engine/flight.c lib/engine/flight.h \
+	lib/engine/handles.c \
 	lib/engine/inspect.c \
-	lib/engine/move.c \
 	lib/engine/numerics.c lib/engine/numerics.h \
 	lib/engine/processors.c lib/engine/processors.h \
-	lib/engine/progress_impl.h \
+	lib/engine/progress.c lib/engine/progress_impl.h \
+	lib/engine/progress_sleep.c \
+	lib/engine/progress_thread.c \
 	lib/engine/reach.c lib/engine/reach_impl.h \
 	lib/engine/ready.c \
 	lib/engine/run.c lib/engine/run_impl.h \
-	lib/engine/run_links.c \
 	lib/engine/run_prepare.c \
 	lib/engine/run_queue.c \
 	lib/engine/set.c lib/engine/set_impl.h \
@@ -117,7 +120,6 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/set_links.c \
 	lib/engine/set_tree.c \
 	lib/engine/sets.c \
-	lib/engine/settle.c \
 	lib/engine/stage.c lib/engine/stage_impl.h \
 	lib/engine/stage_copy.c \
 	lib/engine/stage_piece.c \

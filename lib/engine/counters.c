@@ -16,21 +16,17 @@ void counters_start(struct counters *counters, uint64_t now_ns)
     *counters = (struct counters){ .since_ns = now_ns };
 }
 
-static uint32_t weight_of_next(struct counters *counters, uint64_t tick_ns)
+void counters_submitted(struct counters *counters, struct tensor *tensor)
 {
-    if (counters->tick_ns != tick_ns) {
-        counters->tick_ns = tick_ns;
+    if (counters->tick_ns != tensor->since_ns) {
+        counters->tick_ns = tensor->since_ns;
         counters->in_tick = 0;
     }
     unsigned number = ++counters->in_tick;
     if (number <= COUNTERS_EXACT)
-        return 1;
-    return number % COUNTERS_SAMPLE == 0 ? COUNTERS_SAMPLE : 0;
-}
-
-void counters_submitted(struct counters *counters, struct tensor *tensor)
-{
-    tensor->timed = weight_of_next(counters, tensor->since_ns);
+        tensor->timed = 1;
+    else
+        tensor->timed = number % COUNTERS_SAMPLE == 0 ? COUNTERS_SAMPLE : 0;
     if (tensor->timed > 0)
         tensor->timed_ns = monotonic_ns();
 }

@@ -243,7 +243,7 @@ void engine_report(void *arg, struct join_report *report, size_t size)
     struct engine *engine = arg;
     engine_lock(engine);
     if (inspect_ask(engine))
-        drive_for_person(engine, inspect_has_told, engine, monotonic_ns() + ANSWERS_NS);
+        progress_for_person(engine, inspect_has_told, engine, monotonic_ns() + ANSWERS_NS);
     engine->inspect.asking = false;
     write_page(engine, report->text, size);
     counters_read(&engine->counters, monotonic_tick_ns(), &report->stats);

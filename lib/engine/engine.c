@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The beginning and the end of an engine, and what is asked of a handle; see engine.h. */
+/* The beginning and the end of an engine, and its timeline; see engine.h. */
 #include "lib/engine/engine.h"
 
 #include "lib/base/descriptor.h"
@@ -126,12 +126,12 @@ static bool is_linked(const void *arg)
 int engine_start(struct engine *engine, struct err *err)
 {
     engine_lock(engine);
-    drive_until(engine, is_linked, engine, UINT64_MAX);
+    progress_until(engine, is_linked, engine, UINT64_MAX);
     counters_start(&engine->counters, monotonic_tick_ns());
     int rc = failure_check(engine->failure, err);
     int error = rc < 0 ? 0
-                       : quiet_thread_start(&engine->progress.thread.id, "hvd-engine", drive_thread,
-                                            engine);
+                       : quiet_thread_start(&engine->progress.thread.id, "hvd-engine",
+                                            progress_thread_main, engine);
     engine->progress.thread.exists = rc == HVD_OK && error == 0;
     engine_unlock(engine);
     return error ? fail_errno(err, HVD_ERR_SYSTEM, error, "start the engine's thread") : rc;
@@ -161,12 +161,18 @@ static void drain(struct engine *engine)
             poll(NULL, 0, 1);
 }
 
-/* What was said last still has to reach the kernel. */
-static void flush(struct engine *engine)
+/* Sends what the trees' links take now; false when nothing is left. */
+static bool send_rest(struct engine *engine)
 {
-    uint64_t until_ms = monotonic_ms() + FAREWELL_MS;
-    while (engine_send_rest(engine) && monotonic_ms() < until_ms)
-        poll(NULL, 0, 1);
+    bool left = false;
+    for (int id = 0; id < engine->sets.count; id++) {
+        struct process_set *set = engine->sets.at[id];
+        if (!set || set->rank < 0)
+            continue;
+        set_send_rest(set);
+        left |= !set_is_flushed(set);
+    }
+    return left;
 }
 
 static void say_farewell(struct engine *engine)
@@ -183,7 +189,9 @@ static void say_farewell(struct engine *engine)
     for (int id = 0; id < engine->sets.count; id++)
         if (engine->sets.at[id] && engine->sets.at[id]->rank >= 0)
             set_tell(engine->sets.at[id], farewell, who, &reason);
-    flush(engine);
+    uint64_t until_ms = monotonic_ms() + FAREWELL_MS; /* the kernel has to take it */
+    while (send_rest(engine) && monotonic_ms() < until_ms)
+        poll(NULL, 0, 1);
 }
 
 void engine_destroy(struct engine *engine)
@@ -220,123 +228,6 @@ void engine_abandon(struct engine *engine)
 {
     if (engine->progress.thread.exists)
         pthread_detach(engine->progress.thread.id);
-}
-
-/* ---- handles ---- */
-
-static bool is_done(const void *arg)
-{
-    const struct ticket *ticket = arg;
-    return ticket->missing == 0;
-}
-
-static struct ticket *find_ticket(struct engine *engine, int64_t handle, struct err *err)
-{
-    struct ticket *ticket = flight_find(&engine->flight, handle);
-    if (!ticket)
-        fail(err, HVD_ERR_INVALID, "there is no handle %lld, or it was waited for already",
-             (long long)handle);
-    return ticket;
-}
-
-int engine_poll(struct engine *engine, int64_t handle, struct err *err)
-{
-    engine_lock(engine);
-    const struct ticket *ticket = find_ticket(engine, handle, err);
-    if (ticket && ticket->missing > 0 && engine->progress.driver != A_CALLER)
-        engine_move(engine);
-    int done = ticket ? is_done(ticket) : err->code;
-    drive_wake(engine);
-    engine_unlock(engine);
-    return done;
-}
-
-/* Hands the results to the caller, or frees what nobody asks for. */
-static int collect(struct engine *engine, struct ticket *ticket, struct hvd_result *results,
-                   struct err *err)
-{
-    bool failed = ticket->err.code != HVD_OK;
-    if (failed)
-        *err = ticket->err;
-    for (int i = 0; i < ticket->count; i++) {
-        if (!results || failed)
-            hvd_result_free(&ticket->results[i]);
-        if (results)
-            results[i] = ticket->results[i];
-    }
-    int rc = ticket->err.code;
-    flight_release(&engine->flight, ticket);
-    return rc;
-}
-
-/* Without a deadline. */
-static bool wait_blocked(struct engine *engine, const struct ticket *ticket)
-{
-    struct blocked blocked = { ticket, engine->inspect.blocked }, **at = &engine->inspect.blocked;
-    engine->inspect.blocked = &blocked;
-    bool done = drive_until(engine, is_done, ticket, UINT64_MAX);
-    while (*at != &blocked)
-        at = &(*at)->next;
-    *at = blocked.next;
-    return done;
-}
-
-static int wait(struct engine *engine, struct ticket *ticket, int timeout_ms,
-                struct hvd_result *results, struct err *err)
-{
-    uint64_t deadline =
-        timeout_ms < 0 ? UINT64_MAX : monotonic_ns() + (uint64_t)timeout_ms * 1000000;
-    if (ticket->awaited)
-        return fail(err, HVD_ERR_INVALID, "another thread waits for this handle");
-    if (timeout_ms == 0 && engine->progress.driver != A_CALLER)
-        engine_move(engine);
-    ticket->awaited = true;
-    bool done = timeout_ms < 0 ? wait_blocked(engine, ticket)
-                               : drive_until(engine, is_done, ticket, deadline);
-    ticket->awaited = false;
-    if (!done)
-        return fail(err, HVD_ERR_TIMEOUT, "not done within %d ms", timeout_ms);
-    return collect(engine, ticket, results, err);
-}
-
-int engine_wait(struct engine *engine, int64_t handle, int timeout_ms, struct hvd_result *results,
-                struct err *err)
-{
-    engine_lock(engine);
-    struct ticket *ticket = find_ticket(engine, handle, err);
-    int rc = ticket ? wait(engine, ticket, timeout_ms, results, err) : err->code;
-    drive_wake(engine);
-    engine_unlock(engine);
-    return rc;
-}
-
-int engine_submit(struct engine *engine, const struct submission *submission, int64_t *handle,
-                  struct err *err)
-{
-    engine_lock(engine);
-    int rc = submit(engine, submission, handle, err);
-    if (rc == HVD_OK) {
-        drive_hand_over(engine);
-        drive_wake(engine);
-    }
-    engine_unlock(engine);
-    return rc;
-}
-
-/* Whoever drives is woken before we wait for it, otherwise nobody has to drive but us. */
-int engine_run(struct engine *engine, const struct submission *submission,
-               struct hvd_result *results, struct err *err)
-{
-    int64_t handle;
-    engine_lock(engine);
-    int rc = submit(engine, submission, &handle, err);
-    if (rc == HVD_OK && engine->progress.driver == A_CALLER)
-        drive_wake(engine);
-    if (rc == HVD_OK)
-        rc = wait(engine, flight_find(&engine->flight, handle), -1, results, err);
-    drive_wake(engine);
-    engine_unlock(engine);
-    return rc;
 }
 
 int64_t engine_bytes_sent(struct engine *engine)
@@ -394,12 +285,4 @@ int engine_context(enum collective_kind kind, const char *name, struct err *err)
 {
     char label[REQUEST_LABEL];
     return fail_context(err, "%s", request_label(label, kind, name));
-}
-
-void engine_note_done(struct engine *engine, const struct tensor *tensor)
-{
-    engine->flight.last_done_ns = engine->tune ? monotonic_ns() : monotonic_tick_ns();
-    counters_done(&engine->counters, tensor, engine->flight.last_done_ns);
-    if (engine->tune)
-        tune_tensor_done(tensor, engine->flight.last_done_ns);
 }

@@ -6,14 +6,16 @@
  *              submit_offer.c  what of a tensor is offered
  *   ready.c    tensors that are not offered yet, since a device still makes their input
  *   set_impl.h    a process set: its links, and what goes over them
- *   settle.c   decisions: tensors that are done, failed, or have data to move
+ *   handles.c  public calls: submit, and wait for a handle
+ *   decisions.c  what the ranks have agreed on: tensors that are done, failed, or have data to move
+ *   complete.c   the end of a tensor
  *   run_impl.h    data to move: the line, operations in the window, fusion
  *   stage_impl.h  runs on devices: copied to the host and back, or reduced there
  *   inspect.c  the stall inspector's eyes and hands
  *   reach_impl.h  where everybody is, and what is chosen by that
  *   tune.c     autotuning
- *   move.c     one look at everything; symptoms and the world's end
- *   progress_impl.h  who looks, and when they sleep
+ *   progress_impl.h  one look at everything, who looks, and when they sleep
+ *   breakage.c  symptoms and the world's end
  *   trace.c    what goes into the timeline;  doing.c  what this rank is doing, in words
  *   counters.h, submitted.c   the same in numbers and keys, for the rendezvous
  *   engine.c   the beginning and the end */
@@ -51,7 +53,7 @@ struct inspect {
     bool asking; /* a thread waits for the answers to inspect_ask() */
 };
 
-/* move.c */
+/* breakage.c */
 struct breakage {
     bool broken;        /* everything has failed with `failure`, everybody has been told */
     struct err symptom; /* a link that broke and that nobody has explained yet */
@@ -85,7 +87,7 @@ struct engine {
 static inline void engine_lock(struct engine *engine)
 {
     if (pthread_mutex_trylock(&engine->progress.lock) != 0)
-        drive_enter(engine);
+        progress_enter(engine);
 }
 
 static inline void engine_unlock(struct engine *engine)
@@ -93,9 +95,7 @@ static inline void engine_unlock(struct engine *engine)
     pthread_mutex_unlock(&engine->progress.lock);
 }
 
-/* engine.c */
-void engine_note_done(struct engine *engine, const struct tensor *tensor);
-/* Puts the collective in front. */
+/* engine.c. Puts the collective in front. */
 int engine_context(enum collective_kind kind, const char *name, struct err *err);
 
 /* doing.c: at most one line, without a newline, as seen in `set` */
@@ -143,47 +143,39 @@ void inspect_tick(struct process_set *set);
 bool inspect_ask(struct engine *engine);
 bool inspect_has_told(const void *engine);
 
-/* settle.c */
+/* decisions.c */
 #define ROWS_MAX ((int64_t)1 << 46) /* of one rank; those of all ranks fit into 63 bits */
-int set_settle(struct process_set *set, struct err *err); /* takes all decisions there are */
-void settle_tensor(struct tensor *tensor, const struct err *err);
+int decisions_take(struct process_set *set, struct err *err); /* all that there are */
+/* The number in front of what a rank has given to an allgather. */
+int64_t decision_rows(const struct agreed *agreed, int rank);
+
+/* complete.c */
+size_t tensor_row_size(const struct tensor *tensor);
+void complete_tensor(struct tensor *tensor, const struct err *err);
 /* It has failed, but parts of it are still in use. */
-void settle_doom(struct tensor *tensor, const struct err *err);
+void complete_doomed(struct tensor *tensor, const struct err *err);
 /* A part is done. With the last one the tensor is: the result is at the output, if there is
  * room. */
-void settle_part(struct tensor *tensor, const struct run *run);
+void complete_part(struct tensor *tensor, const struct run *run);
 /* Done: the whole result is at `data`, or the own share of it at the output already (NULL). */
-void settle_whole(struct tensor *tensor, const void *data);
-void settle_share(struct tensor *tensor, const void *whole);
+void complete_whole(struct tensor *tensor, const void *data);
+void complete_share(struct tensor *tensor, const void *whole);
 /* Room for an allgather's or alltoall's output: the caller's if it is host memory and large enough,
  * else new memory, which `*memory` then owns. */
-void *settle_place(struct tensor *tensor, size_t nbytes, void **memory);
+void *complete_place(struct tensor *tensor, size_t nbytes, void **memory);
 /* Done, or failed if the caller's output was too small; `memory` is taken over. */
-void settle_rows(struct tensor *tensor, const int64_t *rows, int nrows, void *data, void *memory);
-/* The number in front of what a rank has given to an allgather. */
-int64_t settle_read_rows(const struct agreed *agreed, int rank);
+void complete_rows(struct tensor *tensor, const int64_t *rows, int nrows, void *data, void *memory);
 
-/* move.c */
-bool engine_move(struct engine *engine); /* true if something moved */
+/* breakage.c */
 /* This rank cannot go on, which breaks the world; says so in front of what has happened. */
 void engine_fail(struct engine *engine, struct err *err);
+void engine_symptom(struct engine *engine, const struct err *err);
+/* Something has gone wrong. True if that has ended the world. */
+bool breakage_diagnose(struct engine *engine);
+/* A look at all links, some times a second while something is in flight. */
+void engine_check_links(struct engine *engine);
 /* After the end: copies from and to devices have still to pass. */
 bool engine_drain(struct engine *engine);
 bool engine_is_draining(const struct engine *engine);
-void engine_symptom(struct engine *engine, const struct err *err);
-/* Is there something that a link did not take yet? */
-bool engine_has_output(const struct engine *engine);
-/* Would another engine_move() find something to do although nothing comes? */
-bool engine_is_unsettled(const struct engine *engine);
-/* Is there anything to do, now or when something comes? */
-bool engine_is_busy(const struct engine *engine);
-/* Sends what the trees' links take now; false when nothing is left. */
-bool engine_send_rest(struct engine *engine);
-/* When engine_move() is wanted although nothing comes; UINT64_MAX: not at all. */
-uint64_t engine_deadline(const struct engine *engine);
-/* What is due at a time: the stall inspectors. */
-void engine_tick(struct engine *engine);
-/* A look at all links, some times a second while something is in flight. */
-void engine_check_links(struct engine *engine);
 
 #endif

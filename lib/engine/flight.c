@@ -30,20 +30,6 @@ static bool make_room(struct flight *flight)
     return true;
 }
 
-static struct ticket *new_ticket(struct flight *flight)
-{
-    struct ticket *ticket = flight->free_tickets;
-    if (ticket) {
-        flight->free_tickets = ticket->next;
-        return ticket;
-    }
-    if (!make_room(flight) || !(ticket = calloc(1, sizeof *ticket)))
-        return NULL;
-    ticket->number = flight->tickets_count;
-    flight->tickets[flight->tickets_count++] = ticket;
-    return ticket;
-}
-
 static void put_back(struct flight *flight, struct ticket *ticket, int place)
 {
     ticket->number = place; /* without a generation: no handle */
@@ -51,38 +37,34 @@ static void put_back(struct flight *flight, struct ticket *ticket, int place)
     flight->free_tickets = ticket;
 }
 
-static struct hvd_result *results_of(struct ticket *ticket, int count)
-{
-    if (count == 1)
-        return &ticket->one;
-    if (count <= ticket->many_capacity)
-        return ticket->many;
-    struct hvd_result *many = reallocarray(ticket->many, (size_t)count, sizeof *many);
-    if (!many)
-        return NULL;
-    ticket->many = many;
-    ticket->many_capacity = count;
-    return many;
-}
-
 struct ticket *flight_ticket(struct flight *flight, int count)
 {
-    struct ticket *ticket = new_ticket(flight);
-    if (!ticket)
-        return NULL;
+    struct ticket *ticket = flight->free_tickets;
+    if (ticket) {
+        flight->free_tickets = ticket->next;
+    } else {
+        if (!make_room(flight) || !(ticket = calloc(1, sizeof *ticket)))
+            return NULL;
+        ticket->number = flight->tickets_count;
+        flight->tickets[flight->tickets_count++] = ticket;
+    }
     int place = place_of(ticket->number);
-    struct hvd_result *results = results_of(ticket, count);
-    if (!results) {
-        put_back(flight, ticket, place);
-        return NULL;
+    if (count > 1 && count > ticket->many_capacity) {
+        struct hvd_result *many = reallocarray(ticket->many, (size_t)count, sizeof *many);
+        if (!many) {
+            put_back(flight, ticket, place);
+            return NULL;
+        }
+        ticket->many = many;
+        ticket->many_capacity = count;
     }
     ticket->number = (++flight->generation << PLACE_BITS) | place;
     ticket->missing = ticket->count = count;
     ticket->awaited = false;
     ticket->err.code = HVD_OK;
-    ticket->results = results;
+    ticket->results = count == 1 ? &ticket->one : ticket->many;
     for (int i = 0; i < count; i++)
-        results[i] = (struct hvd_result){ .last_rank = -1 };
+        ticket->results[i] = (struct hvd_result){ .last_rank = -1 };
     return ticket;
 }
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who moves the engine, and where that thread sleeps: drive.c. */
+/* Who moves the engine, and where that thread sleeps:
+ *
+ *   progress.c         one look at everything, and callers that drive
+ *   progress_sleep.c   what is slept on
+ *   progress_thread.c  the engine's own thread */
 #ifndef LIB_ENGINE_PROGRESS_IMPL_H
 #define LIB_ENGINE_PROGRESS_IMPL_H
 
@@ -8,6 +12,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/* A resting thread looks again after so long. */
+#define REST_NS 10000000ull
 
 struct engine;
 
@@ -50,19 +57,30 @@ struct progress {
     struct progress_thread thread;
 };
 
-typedef bool drive_done_fn(const void *arg);
+typedef bool progress_done_fn(const void *arg);
 
 /* Moves everything until `done(arg)`, in the calling thread or in another that waits as well. False
  * when `deadline_ns` has passed before. */
-bool drive_until(struct engine *engine, drive_done_fn *done, const void *arg, uint64_t deadline_ns);
+bool progress_until(struct engine *engine, progress_done_fn *done, const void *arg,
+                    uint64_t deadline_ns);
 
 /* The same in a thread of the library: it is not the program that waits. */
-void drive_for_person(struct engine *engine, drive_done_fn *done, const void *arg,
-                      uint64_t deadline_ns);
+void progress_for_person(struct engine *engine, progress_done_fn *done, const void *arg,
+                         uint64_t deadline_ns);
 
-void drive_enter(struct engine *engine);     /* waits for the lock */
-void drive_wake(struct engine *engine);      /* who sleeps in poll() looks again, if it has to */
-void drive_hand_over(struct engine *engine); /* nobody may be waiting: the thread is wanted */
-void *drive_thread(void *engine);
+/* One look at everything: true if something moved. */
+bool engine_move(struct engine *engine);
+
+/* Waits for the lock. Does a thread wait for it? */
+void progress_enter(struct engine *engine);
+bool progress_is_entered(const struct engine *engine);
+
+/* Nothing has moved: returns when to look again. The driver sleeps until then, or something comes. */
+uint64_t progress_next_check(struct engine *engine, uint64_t now);
+void progress_pause(struct engine *engine, enum driver self, uint64_t until_ns);
+
+void progress_wake(struct engine *engine);      /* who sleeps in poll() looks again, if it has to */
+void progress_hand_over(struct engine *engine); /* nobody may be waiting: the thread is wanted */
+void *progress_thread_main(void *engine);
 
 #endif

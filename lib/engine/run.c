@@ -19,7 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-void run_describe(const struct process_set *set, const struct run *run, struct operation_task *task)
+enum { ALIGNMENT = 64 };
+
+/* Of the task all but memory. */
+static void run_describe(const struct process_set *set, const struct run *run,
+                         struct operation_task *task)
 {
     const struct description *description = &run->description;
     *task = (struct operation_task){
@@ -35,86 +39,88 @@ void run_describe(const struct process_set *set, const struct run *run, struct o
     };
 }
 
+int run_find_others(const struct process_set *set, const struct run *run)
+{
+    struct operation_task task;
+    run_describe(set, run, &task);
+    return operation_peers(&task, set->runs.others);
+}
+
 static bool is_staged(const struct run *run)
 {
     return run->stage.step != STAGE_NONE;
 }
 
-static bool prepare(struct process_set *set, struct run *run, struct operation_task *task,
-                    struct set_memory *memory)
+/* Describes the task, and finds it memory; false when there is none. */
+static bool run_make_task(struct process_set *set, struct run *run, struct operation_task *task,
+                          struct set_memory *memory)
 {
+    run_describe(set, run, task);
+    if (set->engine->timeline)
+        trace_packing(run);
     return is_staged(run) ? stage_prepare(set, run, task) : run_prepare(set, run, task, memory);
 }
 
-static int start(struct process_set *set, struct run *run, struct err *err)
+static int run_start(struct process_set *set, struct run *run, struct err *err)
 {
-    int place = (int)(set->runs.window.end % WINDOW_SIZE);
-    struct set_memory *memory = &set->runs.memory[place];
+    struct set_runs *runs = &set->runs;
+    int place = (int)(runs->window.end % WINDOW_SIZE);
+    struct set_memory *memory = &runs->memory[place];
     struct operation_task task;
-    run_describe(set, run, &task);
-    trace_packing(run);
-    if (!run_get_staging(memory) || !prepare(set, run, &task, memory))
+    if (!memory->staging && !(memory->staging = aligned_alloc(ALIGNMENT, OPERATION_STAGING)))
         return fail(err, HVD_ERR_NOMEM, "out of memory");
-    trace_moving(run);
+    if (!run_make_task(set, run, &task, memory))
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    if (set->engine->timeline)
+        trace_moving(run);
     task.staging = memory->staging;
     task.crew = set->engine->crew;
     run->output = task.output;
     run->place = place;
-    run->operation = operation_start(set->runs.store, &task, err);
+    run->operation = operation_start(runs->store, &task, err);
     if (!run->operation)
         return err->code;
-    set->runs.running[place] = run;
-    set->runs.window.at[place] = run->operation;
-    set->runs.window.end++;
+    runs->running[place] = run;
+    runs->window.at[place] = run->operation;
+    runs->window.end++;
     return HVD_OK;
 }
 
 /* ---- done ---- */
 
-static void settle_packed(struct run *run, const unsigned char *at)
-{
-    for (int i = 0; i < run->count; i++) {
-        if (run->tensors[i].own) {
-            trace_unpacked(run->tensors[i].own);
-            settle_whole(run->tensors[i].own, at);
-        }
-        at += run->tensors[i].count * run_element_size(run);
-    }
-}
-
-static void settle_run(struct process_set *set, struct run *run)
+/* Its result has been made. */
+static void run_finish(struct process_set *set, struct run *run)
 {
     struct tensor *own = run->tensors[0].own;
-    void *memory = run->memory;
-    switch (run->description.kind) {
-    case COLLECTIVE_ALLGATHER:
-    case COLLECTIVE_ALLTOALL:
-        run->memory = NULL;
-        settle_rows(own, run->rows, set->size, run->output, memory);
-        return;
-    case COLLECTIVE_REDUCESCATTER:
-        settle_share(own, NULL);
-        return;
-    default:
-        if (run->count > 1)
-            settle_packed(run, run->output);
-        else if (own)
-            settle_whole(own, run->output);
-    }
-}
-
-static void finish(struct process_set *set, struct run *run)
-{
     if (is_staged(run)) {
         stage_return(set, run);
         return;
     }
-    settle_run(set, run);
+    if (collective_has_own_rows(run->description.kind)) {
+        void *memory = run->memory;
+        run->memory = NULL;
+        complete_rows(own, run->rows, set->size, run->output, memory);
+    } else if (run->description.kind == COLLECTIVE_REDUCESCATTER) {
+        complete_share(own, NULL);
+    } else if (run->count == 1) {
+        if (own)
+            complete_whole(own, run->output);
+    } else { /* fused */
+        const unsigned char *at = run->output;
+        for (int i = 0; i < run->count; i++) {
+            own = run->tensors[i].own;
+            if (own) {
+                trace_unpacked(own);
+                complete_whole(own, at);
+            }
+            at += run->tensors[i].count * run_element_size(run);
+        }
+    }
     run_release(set, run);
 }
 
 /* In a set of one rank: the input, as a reduction or another collective gives it back. */
-static void give_back(const struct run *run, const struct operation_task *task)
+static void run_give_back(const struct run *run, const struct operation_task *task)
 {
     size_t nbytes = run->total * run_element_size(run);
     switch (task->kind) {
@@ -135,23 +141,20 @@ static void give_back(const struct run *run, const struct operation_task *task)
 static int run_alone(struct process_set *set, struct run *run, struct err *err)
 {
     struct operation_task task;
-    struct set_memory *memory = &set->runs.memory[0];
-    run_describe(set, run, &task);
-    trace_packing(run);
-    bool ready = prepare(set, run, &task, memory);
+    bool ready = run_make_task(set, run, &task, &set->runs.memory[0]);
     if (ready && task.place)
         ready = (task.output = task.place(task.place_arg, task.splits)) != NULL;
     if (!ready)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
-    give_back(run, &task);
+    run_give_back(run, &task);
     run->output = task.output;
-    finish(set, run);
+    run_finish(set, run);
     return HVD_OK;
 }
 
 /* ---- the line and the window ---- */
 
-static struct run *take_first(struct process_set *set)
+static struct run *run_dequeue(struct process_set *set)
 {
     struct run *run = set->runs.queue;
     set->runs.queue = run->next;
@@ -162,28 +165,34 @@ static struct run *take_first(struct process_set *set)
     return run;
 }
 
-static bool window_has_room(const struct process_set *set)
+/* The links that a run needs are wanted when it is decided on (run_queue.c), and must be there when it
+ * starts. Those behind it wait, too: all ranks start what they have decided on in the same order. */
+static bool run_has_links(struct process_set *set, const struct run *run)
 {
-    return set->runs.window.end - set->runs.window.first < WINDOW_SIZE;
-}
-
-static bool is_here(const struct run *run)
-{
-    return !is_staged(run) || run->stage.step == STAGE_HERE;
+    if (set->size < 2 || set->links.nawaited == 0 || algorithm_is_near(run->algorithm))
+        return true;
+    int count = run_find_others(set, run);
+    for (int i = 0; i < count; i++)
+        if (!set->links.channels[set->runs.others[i]])
+            return false;
+    return true;
 }
 
 bool runs_can_start(struct process_set *set)
 {
     const struct run *run = set->runs.queue;
-    return run && window_has_room(set) && is_here(run) && run_has_links(set, run);
+    if (!run || set->runs.window.end - set->runs.window.first == WINDOW_SIZE)
+        return false;
+    bool is_here = !is_staged(run) || run->stage.step == STAGE_HERE;
+    return is_here && run_has_links(set, run);
 }
 
 int runs_start(struct process_set *set, struct err *err)
 {
     int started = 0;
     while (runs_can_start(set)) {
-        struct run *run = take_first(set);
-        int rc = set->size < 2 ? run_alone(set, run, err) : start(set, run, err);
+        struct run *run = run_dequeue(set);
+        int rc = set->size < 2 ? run_alone(set, run, err) : run_start(set, run, err);
         if (rc < 0) {
             run->next = set->runs.queue; /* for runs_fail() */
             if (!set->runs.queue)
@@ -206,12 +215,13 @@ int runs_finish(struct process_set *set)
         struct run *run = set->runs.running[place];
         if (!run || run->operation->spoiled || !run->operation->type->done(run->operation))
             continue;
-        trace_moved(run);
+        if (set->engine->timeline)
+            trace_moved(run);
         operation_fini(set->runs.store, run->operation);
         run->operation = NULL;
         set->runs.running[place] = NULL;
         window->at[place] = NULL;
-        finish(set, run);
+        run_finish(set, run);
         finished = 1;
     }
     while (window->first != window->end && !window->at[window->first % WINDOW_SIZE])
@@ -219,7 +229,7 @@ int runs_finish(struct process_set *set)
     return finished;
 }
 
-static void fail_run(struct process_set *set, struct run *run, const struct err *reason)
+static void run_fail(struct process_set *set, struct run *run, const struct err *reason)
 {
     if (is_staged(run)) {
         stage_fail(set, run, reason);
@@ -227,7 +237,7 @@ static void fail_run(struct process_set *set, struct run *run, const struct err 
     }
     for (int i = 0; i < run->count; i++)
         if (run->tensors[i].own)
-            settle_tensor(run->tensors[i].own, reason);
+            complete_tensor(run->tensors[i].own, reason);
     run_release(set, run);
 }
 
@@ -242,11 +252,11 @@ void runs_fail(struct process_set *set, const struct err *reason)
             continue;
         operation_fini(set->runs.store, run->operation);
         run->operation = NULL;
-        fail_run(set, run, reason);
+        run_fail(set, run, reason);
     }
     set->runs.window.first = set->runs.window.end;
     while (set->runs.queue)
-        fail_run(set, take_first(set), reason);
+        run_fail(set, run_dequeue(set), reason);
     stage_fail_all(set, reason);
 }
 
@@ -262,7 +272,7 @@ void runs_fail_unlinked(struct process_set *set, const struct err *reason)
         next = run->next;
         run->next = NULL;
         set->runs.queued--;
-        fail_run(set, run, reason);
+        run_fail(set, run, reason);
     }
 }
 

@@ -64,20 +64,14 @@ struct set_runs {
 int run_queue(struct process_set *set, const struct decision *decision, struct err *err);
 void run_release(struct process_set *set, struct run *run);
 
-/* run_links.c: those that a run needs are wanted when it is decided on, and there when it starts */
-int run_want_links(struct process_set *set, const struct run *run, struct err *err);
-bool run_has_links(struct process_set *set, const struct run *run);
-
 /* run_prepare.c: fills in where the data comes from and goes to; false when out of memory */
 bool run_prepare(struct process_set *set, struct run *run, struct operation_task *task,
                  struct set_memory *memory);
-bool run_get_staging(struct set_memory *memory);
 size_t run_element_size(const struct run *run);
 void *run_place_rows(void *run, const int64_t *rows); /* operation_task.place */
 
-/* run.c: of the task all but memory */
-void run_describe(const struct process_set *set, const struct run *run,
-                  struct operation_task *task);
+/* run.c. The ranks that a run exchanges data with, into set->runs.others: how many. */
+int run_find_others(const struct process_set *set, const struct run *run);
 int runs_start(struct process_set *set, struct err *err); /* 1 if something was started */
 int runs_finish(struct process_set *set);                 /* likewise */
 void runs_fail(struct process_set *set, const struct err *reason);

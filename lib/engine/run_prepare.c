@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 64 };
-
 size_t run_element_size(const struct run *run)
 {
     return dtype_size((int)run->description.dtype);
@@ -29,13 +27,6 @@ static bool grow_buffer(struct set_memory *memory, size_t nbytes, size_t most)
     memory->buffer = shared_heap_alloc(size);
     memory->buffer_size = memory->buffer ? size : 0;
     return memory->buffer;
-}
-
-bool run_get_staging(struct set_memory *memory)
-{
-    if (!memory->staging)
-        memory->staging = aligned_alloc(ALIGNMENT, OPERATION_STAGING);
-    return memory->staging;
 }
 
 /* Every tensor behind the one before; the factor is applied on the way. */
@@ -125,7 +116,7 @@ static bool prepare_allgather(const struct process_set *set, struct run *run,
         return false;
     task->input = own->input;
     task->splits = run->rows;
-    task->output = settle_place(own, nbytes, &run->memory);
+    task->output = complete_place(own, nbytes, &run->memory);
     if (!run->memory && is_misplaced(own, task->output, nbytes, own_offset))
         task->output = run->memory = malloc(nbytes);
     return task->output;
@@ -145,7 +136,7 @@ void *run_place_rows(void *arg, const int64_t *rows)
     size_t row = shape_row_count(&run->description.shape) * run_element_size(run);
     if (__builtin_mul_overflow(total, row, &nbytes))
         return NULL;
-    return run->output = settle_place(own, nbytes, &run->memory);
+    return run->output = complete_place(own, nbytes, &run->memory);
 }
 
 bool run_prepare(struct process_set *set, struct run *run, struct operation_task *task,

@@ -4,7 +4,7 @@
  * ranks cut alike, also those that have joined.
  *
  * Fails with HVD_ERR_NOMEM, or HVD_ERR_PROTOCOL when the numbers of rows that came along cannot be;
- * that breaks the world. An allgather whose result is more than memory can hold fails alone. */
+ * that breaks the world. So does the lack of an address of a rank whose link is needed. An allgather whose result is more than memory can hold fails alone. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/engine/trace.h"
@@ -15,44 +15,6 @@
 #include <stdlib.h>
 
 enum { TENSORS_LEAST = 32 };
-
-/* Doubled, so that a run that is used again soon has room for whatever is fused. */
-static bool make_room(struct run *run, int count)
-{
-    int capacity = run->capacity ? run->capacity : TENSORS_LEAST;
-    if (count <= run->capacity)
-        return true;
-    while (capacity < count)
-        capacity *= 2;
-    struct run_tensor *tensors = reallocarray(run->tensors, (size_t)capacity, sizeof *tensors);
-    if (!tensors)
-        return false;
-    run->tensors = tensors;
-    run->capacity = capacity;
-    return true;
-}
-
-static struct run *new_run(struct process_set *set, int count, struct err *err)
-{
-    struct run *run = set->runs.free;
-    if (run)
-        set->runs.free = run->next;
-    else if (!(run = calloc(1, sizeof *run)))
-        goto out_of_memory;
-    if (!run->rows && !(run->rows = calloc((size_t)set->size, sizeof *run->rows)))
-        goto out_of_memory;
-    if (!make_room(run, count))
-        goto out_of_memory;
-    run->next = NULL;
-    return run;
-out_of_memory:
-    if (run) {
-        run->next = set->runs.free;
-        set->runs.free = run;
-    }
-    fail(err, HVD_ERR_NOMEM, "out of memory");
-    return NULL;
-}
 
 void run_release(struct process_set *set, struct run *run)
 {
@@ -71,7 +33,7 @@ static int take_rows(const struct process_set *set, struct run *run, const struc
                      struct err *err)
 {
     for (int rank = 0; rank < set->size; rank++) {
-        run->rows[rank] = settle_read_rows(agreed, rank);
+        run->rows[rank] = decision_rows(agreed, rank);
         if (run->rows[rank] < 0)
             return fail(err, HVD_ERR_PROTOCOL, "allgather '%s': rank %d gives %lld rows",
                         agreed->name, set->ranks[rank], (long long)run->rows[rank]);
@@ -95,7 +57,7 @@ static bool result_fits(const struct process_set *set, const struct run *run)
     return !__builtin_mul_overflow((size_t)rows, row, &nbytes) && nbytes <= PTRDIFF_MAX;
 }
 
-static void add_part(struct run *run, struct tensor *own, size_t offset, size_t count)
+static void run_add_part(struct run *run, struct tensor *own, size_t offset, size_t count)
 {
     run->tensors[run->count++] = (struct run_tensor){ own, offset, count };
     run->total += count;
@@ -112,13 +74,29 @@ static size_t count_of(const struct agreed *agreed)
 }
 
 /* Without tensors; there will be `count` of them at most. */
-static struct run *begin_run(struct process_set *set, const struct decision *decision,
-                             const struct agreed *agreed, int count, struct err *err)
+static struct run *run_create(struct process_set *set, const struct decision *decision,
+                              const struct agreed *agreed, int count, struct err *err)
 {
     const struct tensor *own = agreed->owner;
-    struct run *run = new_run(set, count, err);
-    if (!run)
-        return NULL;
+    struct run *run = set->runs.free;
+    if (run)
+        set->runs.free = run->next;
+    else if (!(run = calloc(1, sizeof *run)))
+        goto out_of_memory;
+    if (!run->rows && !(run->rows = calloc((size_t)set->size, sizeof *run->rows)))
+        goto out_of_memory;
+    if (count > run->capacity) {
+        /* Doubled, so that a run that is used again soon has room for whatever is fused. */
+        int capacity = run->capacity ? run->capacity : TENSORS_LEAST;
+        while (capacity < count)
+            capacity *= 2;
+        struct run_tensor *tensors = reallocarray(run->tensors, (size_t)capacity, sizeof *tensors);
+        if (!tensors)
+            goto out_of_memory;
+        run->tensors = tensors;
+        run->capacity = capacity;
+    }
+    run->next = NULL;
     run->set = set;
     run->description = own ? own->description : agreed->description;
     run->algorithm = decision->algorithm;
@@ -127,41 +105,42 @@ static struct run *begin_run(struct process_set *set, const struct decision *dec
     run->count = 0;
     run->total = 0;
     return run;
+out_of_memory:
+    if (run) {
+        run->next = set->runs.free;
+        set->runs.free = run;
+    }
+    fail(err, HVD_ERR_NOMEM, "out of memory");
+    return NULL;
 }
 
-static int enqueue(struct process_set *set, struct run *run, struct err *err)
+/* The links that a run needs are wanted on all ranks when it is decided on, so that nobody waits for
+ * a rank that has not come so far in the line. */
+static int run_want_links(struct process_set *set, const struct run *run, struct err *err)
 {
-    trace_queued(run);
+    unsigned bit = 1u << run->algorithm;
+    if (set->size < 2 || algorithm_is_near(run->algorithm) || set->runs.wanted & bit)
+        return HVD_OK;
+    if (!set->engine->reach.directory)
+        return fail(err, HVD_ERR_PROTOCOL, "nothing tells where the ranks of process set %d are",
+                    set->id);
+    if (!reach_place(set))
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    if (run->algorithm != ALGORITHM_TREE) /* whose peers depend on who the root is */
+        set->runs.wanted |= bit;
+    return set_want_data(set, set->runs.others, run_find_others(set, run), err);
+}
+
+static int run_enqueue(struct process_set *set, struct run *run, struct err *err)
+{
+    if (set->engine->timeline)
+        trace_queued(run);
     if (run->description.memory != MEMORY_HOST && stage_queue(set, run))
         return HVD_OK;
     *set->runs.queue_end = run;
     set->runs.queue_end = &run->next;
     set->runs.queued++;
     return run_want_links(set, run, err);
-}
-
-static int queue_whole(struct process_set *set, const struct decision *decision, struct err *err)
-{
-    struct err reason;
-    char label[REQUEST_LABEL];
-    struct run *run = begin_run(set, decision, decision->tensors, decision->count, err);
-    if (!run)
-        return err->code;
-    int rc = HVD_OK;
-    if (run->description.kind == COLLECTIVE_ALLGATHER)
-        rc = take_rows(set, run, decision->tensors, err);
-    if (rc == HVD_OK && result_fits(set, run)) {
-        for (int i = 0; i < decision->count; i++)
-            add_part(run, decision->tensors[i].owner, 0, count_of(&decision->tensors[i]));
-        return enqueue(set, run, err);
-    }
-    if (rc == HVD_OK) {
-        fail(&reason, HVD_ERR_INVALID, "%s: the rows of all ranks do not fit into memory",
-             request_label(label, COLLECTIVE_ALLGATHER, decision->tensors->name));
-        settle_tensor(decision->tensors->owner, &reason);
-    }
-    run_release(set, run);
-    return rc;
 }
 
 /* The tensors one behind the other, cut without regard to where one ends. */
@@ -173,19 +152,19 @@ static int queue_chunks(struct process_set *set, const struct decision *decision
         const struct agreed *agreed = &decision->tensors[i];
         size_t count = count_of(agreed), offset = 0;
         do {
-            if (!run && !(run = begin_run(set, decision, agreed, decision->count - i, err)))
+            if (!run && !(run = run_create(set, decision, agreed, decision->count - i, err)))
                 return err->code;
             size_t room = most - run->total, left = count - offset;
-            add_part(run, agreed->owner, offset, left < room ? left : room);
+            run_add_part(run, agreed->owner, offset, left < room ? left : room);
             offset += left < room ? left : room;
             if (run->total == most) {
-                if (enqueue(set, run, err) < 0)
+                if (run_enqueue(set, run, err) < 0)
                     return err->code;
                 run = NULL;
             }
         } while (offset < count);
     }
-    return run ? enqueue(set, run, err) : HVD_OK;
+    return run ? run_enqueue(set, run, err) : HVD_OK;
 }
 
 /* What the devices do not do themselves, and any part of which can be done alone. */
@@ -201,6 +180,26 @@ static bool is_cut(const struct agreed *agreed)
 
 int run_queue(struct process_set *set, const struct decision *decision, struct err *err)
 {
-    return is_cut(decision->tensors) ? queue_chunks(set, decision, err)
-                                     : queue_whole(set, decision, err);
+    struct err reason;
+    char label[REQUEST_LABEL];
+    if (is_cut(decision->tensors))
+        return queue_chunks(set, decision, err);
+    struct run *run = run_create(set, decision, decision->tensors, decision->count, err);
+    if (!run)
+        return err->code;
+    int rc = HVD_OK;
+    if (run->description.kind == COLLECTIVE_ALLGATHER)
+        rc = take_rows(set, run, decision->tensors, err);
+    if (rc == HVD_OK && result_fits(set, run)) {
+        for (int i = 0; i < decision->count; i++)
+            run_add_part(run, decision->tensors[i].owner, 0, count_of(&decision->tensors[i]));
+        return run_enqueue(set, run, err);
+    }
+    if (rc == HVD_OK) {
+        fail(&reason, HVD_ERR_INVALID, "%s: the rows of all ranks do not fit into memory",
+             request_label(label, COLLECTIVE_ALLGATHER, decision->tensors->name));
+        complete_tensor(decision->tensors->owner, &reason);
+    }
+    run_release(set, run);
+    return rc;
 }

@@ -159,7 +159,7 @@ static int decide(struct process_set *set, struct err *err)
             rc = negotiation_apply(set->negotiation, set->decided.body.data,
                                    set->decided.body.length, err);
         if (rc >= 0)
-            rc = set_settle(set, err);
+            rc = decisions_take(set, err);
         set->decided.body.length = 0;
         if (rc < 0)
             return rc;
@@ -168,18 +168,19 @@ static int decide(struct process_set *set, struct err *err)
     return moved;
 }
 
+/* The top decides, if there is anything to decide on; the others report. */
 static int agree(struct process_set *set, struct err *err)
 {
     if (set->ended.code != HVD_OK)
         return 0;
-    if (set->tree.position.parent < 0) {
-        if (!negotiation_has_decision(set->negotiation))
-            return 0;
-        int rc = set->engine->reach.directory ? HVD_OK : reach_ask(set, err);
-        return rc < 0 ? rc : decide(set, err);
+    if (set->tree.position.parent >= 0) {
+        set_report(set);
+        return 0;
     }
-    set_report(set);
-    return 0;
+    if (!negotiation_has_decision(set->negotiation))
+        return 0;
+    int rc = set->engine->reach.directory ? HVD_OK : reach_ask(set, err);
+    return rc < 0 ? rc : decide(set, err);
 }
 
 /* Notes what a step of a look returns; false when it has failed. */
@@ -189,45 +190,30 @@ static inline bool note(int *moved, int rc)
     return rc >= 0;
 }
 
-static bool has_unoffered(const struct process_set *set)
-{
-    return set->ready.unmade.first || set->ready.postponed.first;
-}
-
-/* Nothing is staged, in line or in the window: most looks end here. */
-static bool has_no_data(const struct process_set *set)
-{
-    return set->stages.count == 0 && !set->runs.queue &&
-           set->runs.window.first == set->runs.window.end && !set->engine->progress.thorough;
-}
-
-static bool move_data(struct process_set *set, int *moved, struct err *err)
-{
-    if (!note(moved, stage_move(set, err)) || !note(moved, runs_start(set, err)) ||
-        !note(moved, set_move_data(set, err)))
-        return false;
-    *moved |= runs_finish(set);
-    return true;
-}
-
 /* What is said does not wait for a look at what may have come from above. */
-static bool agree_and_say(struct process_set *set, int *moved, struct err *err)
-{
-    if (set->tree.position.nchildren > 0 && !note(moved, set_hear_below(set, err)))
-        return false;
-    if (has_unoffered(set) && !note(moved, ready_move(set, err)))
-        return false;
-    return note(moved, agree(set, err)) && note(moved, set_say(set, err)) &&
-           (!set->tree.up.link || note(moved, set_hear_above(set, err)));
-}
-
 int set_move(struct process_set *set, struct err *err)
 {
     int moved = 0;
-    if (!agree_and_say(set, &moved, err))
+    if (set->tree.position.nchildren > 0 && !note(&moved, set_hear_below(set, err)))
         return moved;
-    if (!has_no_data(set) && !move_data(set, &moved, err))
+    bool has_unoffered = set->ready.unmade.first || set->ready.postponed.first;
+    if (has_unoffered && !note(&moved, ready_move(set, err)))
         return moved;
+    if (!note(&moved, agree(set, err)) || !note(&moved, set_say(set, err)))
+        return moved;
+    if (set->tree.up.link && !note(&moved, set_hear_above(set, err)))
+        return moved;
+
+    const struct operation_window *window = &set->runs.window;
+    bool has_data = set->stages.count > 0 || set->runs.queue || window->first != window->end ||
+                    set->engine->progress.thorough;
+    if (has_data) {
+        if (set->stages.count > 0 && !note(&moved, stage_move(set, err)))
+            return moved;
+        if (!note(&moved, runs_start(set, err)) || !note(&moved, set_move_data(set, err)))
+            return moved;
+        moved |= runs_finish(set);
+    }
     if (set->ended.code != HVD_OK && runs_under_way(set) == 0)
         set_close_data(set); /* who still wants something from us must not wait */
     return moved;
@@ -249,7 +235,7 @@ static void fail_tensors(struct process_set *set, const struct err *reason, bool
     for (struct tensor *tensor = set->engine->flight.first; tensor; tensor = next) {
         next = tensor->next;
         if (tensor->set == set && (decided_too || !tensor->decided) && tensor->parts == 0)
-            settle_tensor(tensor, reason);
+            complete_tensor(tensor, reason);
     }
 }
 
@@ -280,7 +266,7 @@ void set_end(struct process_set *set, int who, const struct err *reason)
     set_forget_links(set);
     fail_tensors(set, reason, false);
     if (set->adding) /* all ranks have agreed on it: it has its number, on all of them */
-        settle_tensor(set->adding, &(struct err){ .code = HVD_OK });
+        complete_tensor(set->adding, &(struct err){ .code = HVD_OK });
     set->adding = NULL;
     if (set->id == 0)
         end_unlinked_sets(set->engine, who, reason);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The data links of a process set. One that ends matters once an operation wants something from it:
- * who has done its part may leave. Then it is a symptom (move.c), or the operations of a set that
+ * who has done its part may leave. Then it is a symptom (breakage.c), or the operations of a set that
  * has ended fail. What this rank cannot do (HVD_ERR_SYSTEM) breaks the world. */
 #include "lib/engine/engine_impl.h"
 
@@ -59,17 +59,11 @@ static void see_missing_channels(struct process_set *set)
     engine_symptom(set->engine, &err);
 }
 
-/* Whether nothing is under way, so that there is no hurry to see what the channels say. */
-static bool is_quiet(const struct process_set *set)
-{
-    return set->runs.window.first == set->runs.window.end && !set->engine->progress.thorough;
-}
-
 int set_move_data(struct process_set *set, struct err *err)
 {
     int moved = 0;
-    if (is_quiet(set))
-        return 0;
+    if (set->runs.window.first == set->runs.window.end && !set->engine->progress.thorough)
+        return 0; /* nothing is under way: there is no hurry to see what the channels say */
     for (int i = 0; i < set->links.npeers; i++) {
         struct channel *channel = set->links.channels[set->links.peers[i]];
         if (!channel->link)

@@ -176,7 +176,7 @@ int set_take_links(struct process_set *set, struct err *err)
         if (set->state == SET_READY && set->adding) {
             struct tensor *tensor = set->adding;
             set->adding = NULL;
-            settle_tensor(tensor, &(struct err){ .code = HVD_OK });
+            complete_tensor(tensor, &(struct err){ .code = HVD_OK });
         }
     }
     return take_awaited(set, err);

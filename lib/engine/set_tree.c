@@ -2,7 +2,7 @@
 /* What goes over a process set's tree (tree_link.h): reports up, decisions down, farewells both
  * ways.
  *
- * A link that ends is a symptom (move.c), unless the set has ended anyway. Fails with
+ * A link that ends is a symptom (breakage.c), unless the set has ended anyway. Fails with
  * HVD_ERR_PROTOCOL when a neighbour sends what it must not, HVD_ERR_NOMEM. */
 #include "lib/engine/engine_impl.h"
 
@@ -130,7 +130,7 @@ static int on_frame_from_parent(struct process_set *set, const struct frame *fra
         if (rc < 0 || set->ended.code != HVD_OK)
             return rc < 0 ? rc : HVD_OK;
         rc = negotiation_apply(set->negotiation, frame->body, frame->length, err);
-        return rc < 0 ? rc : set_settle(set, err);
+        return rc < 0 ? rc : decisions_take(set, err);
     }
     case TREE_LEFT:
         return on_left_above(set, frame, err);
@@ -165,12 +165,6 @@ static int hear(struct process_set *set, struct tree_link *tree, int index, stru
     return moved;
 }
 
-static int say(struct process_set *set, struct tree_link *tree, struct err *err)
-{
-    int moved = tree_link_flushed(tree) ? 0 : tree_link_send(tree, err);
-    return moved < 0 ? on_tree_error(set, tree, err) : moved;
-}
-
 int set_hear_below(struct process_set *set, struct err *err)
 {
     int moved = 0;
@@ -191,9 +185,12 @@ int set_hear_above(struct process_set *set, struct err *err)
 
 int set_say(struct process_set *set, struct err *err)
 {
-    int moved = say(set, &set->tree.up, err);
-    for (int i = 0; moved >= 0 && i < set->tree.position.nchildren; i++) {
-        int rc = say(set, &set->tree.down[i], err);
+    int moved = 0;
+    for (int i = -1; moved >= 0 && i < set->tree.position.nchildren; i++) {
+        struct tree_link *tree = i < 0 ? &set->tree.up : &set->tree.down[i];
+        int rc = tree_link_flushed(tree) ? 0 : tree_link_send(tree, err);
+        if (rc < 0)
+            rc = on_tree_error(set, tree, err);
         moved = rc < 0 ? rc : moved | rc;
     }
     return moved;

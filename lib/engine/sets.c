@@ -62,7 +62,7 @@ int sets_added(struct tensor *tensor, const struct agreed *agreed, struct err *e
     }
     tensor->result->dim0 = set->id;
     if (set->rank < 0) {
-        settle_tensor(tensor, &(struct err){ .code = HVD_OK });
+        complete_tensor(tensor, &(struct err){ .code = HVD_OK });
         return HVD_OK;
     }
     set->adding = tensor;
@@ -82,7 +82,7 @@ int sets_removed(struct tensor *tensor, struct err *err)
     set_destroy(engine->sets.at[id]);
     engine->sets.at[id] = NULL;
     engine->sets.free_ids[engine->sets.free_count++] = id;
-    settle_tensor(tensor, &(struct err){ .code = HVD_OK });
+    complete_tensor(tensor, &(struct err){ .code = HVD_OK });
     return HVD_OK;
 }
 
@@ -133,7 +133,7 @@ static int submit_change(struct engine *engine, const struct description *descri
         rc = submit_to_world(engine, description, ranks, handle, err);
     if (rc == HVD_OK) {
         engine_move(engine);
-        drive_wake(engine);
+        progress_wake(engine);
     }
     engine_unlock(engine);
     return rc;
@@ -175,13 +175,13 @@ static bool is_quiet(const void *arg)
 }
 
 /* Until what this rank has submitted in the set is done. */
-static int settle_set(struct engine *engine, int id, struct err *err)
+static int await_set(struct engine *engine, int id, struct err *err)
 {
     engine_lock(engine);
     struct process_set *set = engine_find_set(engine, id, "remove process set", err);
     if (set) {
         set->removing = true;
-        drive_until(engine, is_quiet, set, UINT64_MAX);
+        progress_until(engine, is_quiet, set, UINT64_MAX);
     }
     engine_unlock(engine);
     return set ? HVD_OK : err->code;
@@ -204,7 +204,7 @@ int engine_remove_set(struct engine *engine, int id, struct err *err)
         .kind = COLLECTIVE_REMOVE_SET, .prescale = 1, .postscale = 1, .tag = (uint64_t)id
     };
     pthread_mutex_lock(&engine->sets.adding);
-    int rc = settle_set(engine, id, err);
+    int rc = await_set(engine, id, err);
     if (rc == HVD_OK && (rc = change(engine, &description, NULL, err)) < 0)
         keep_set(engine, id);
     pthread_mutex_unlock(&engine->sets.adding);

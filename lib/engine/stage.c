@@ -125,7 +125,7 @@ static void finish(struct process_set *set, struct run *run, bool quiet)
     stage_free(run, quiet); /* who has no tensor in flight any more may unregister the device */
     for (int i = 0; i < run->count; i++)
         if (run->tensors[i].own)
-            settle_part(run->tensors[i].own, run);
+            complete_part(run->tensors[i].own, run);
     run_release(set, run);
 }
 
@@ -180,7 +180,7 @@ static void doom(struct run *run, const struct err *reason)
 {
     for (int i = 0; i < run->count; i++)
         if (run->tensors[i].own)
-            settle_doom(run->tensors[i].own, reason);
+            complete_doomed(run->tensors[i].own, reason);
 }
 
 void stage_fail(struct process_set *set, struct run *run, const struct err *reason)

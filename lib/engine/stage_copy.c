@@ -22,7 +22,7 @@ static void doom(const struct run *run, int i, const struct err *reason)
     if (!own)
         return;
     fail_context(&named, "%s", request_label(label, run->description.kind, own->name));
-    settle_doom(own, &named);
+    complete_doomed(own, &named);
 }
 
 /* ---- in a pinned buffer ---- */

@@ -65,7 +65,7 @@ static int finish_all(struct process_set *set, struct err *err)
             break;
         run_list_take(&set->stages.reducing);
         stage_free(run, true);
-        settle_part(own, run);
+        complete_part(own, run);
         run_release(set, run);
         moved = 1;
     }

@@ -59,32 +59,11 @@ struct batch {
     int offered;                 /* before them */
 };
 
-static int begin_batch(struct batch *batch, struct process_set *set,
-                       const struct submission *submission, struct err *err)
-{
-    *batch = (struct batch){ .set = set };
-    batch->ticket = flight_ticket(&set->engine->flight, submission->count);
-    return batch->ticket ? HVD_OK : fail(err, HVD_ERR_NOMEM, "out of memory");
-}
-
-static struct tensor *take_first(struct batch *batch)
-{
-    struct tensor *tensor = batch->first;
-    batch->first = tensor->behind;
-    return tensor;
-}
-
 static void drop_tensor(struct tensor *tensor)
 {
     device_release(tensor->device);
     tensor->set->in_flight--;
     flight_drop(&tensor->set->engine->flight, tensor);
-}
-
-static void drop_tensors(struct batch *batch)
-{
-    while (batch->first)
-        drop_tensor(take_first(batch));
 }
 
 /* Without name, description and device. */
@@ -132,8 +111,8 @@ static int hold_device(struct tensor *tensor, const struct description *descript
 }
 
 /* Into `description`, which need not be the tensor's own. */
-static int describe(struct tensor *tensor, struct description *description,
-                    const struct submission *submission, int index, struct err *err)
+static int submit_describe(struct tensor *tensor, struct description *description,
+                           const struct submission *submission, int index, struct err *err)
 {
     const struct process_set *set = tensor->set;
     const struct request_set where = { set->id, set->ranks, set->size, set->rank };
@@ -159,7 +138,7 @@ static struct description *group_room(struct engine *engine, int count)
     return group;
 }
 
-static int make_group(struct batch *batch, const struct submission *submission, struct err *err)
+static int add_group(struct batch *batch, const struct submission *submission, struct err *err)
 {
     uint64_t now_ns = monotonic_tick_ns();
     struct description *group = group_room(batch->set->engine, submission->count);
@@ -167,19 +146,13 @@ static int make_group(struct batch *batch, const struct submission *submission, 
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     for (int i = 0; i < submission->count; i++) {
         struct tensor *tensor = add_tensor(batch, submission, i, now_ns, err);
-        if (!tensor || describe(tensor, &group[i], submission, i, err) < 0)
+        if (!tensor || submit_describe(tensor, &group[i], submission, i, err) < 0)
             return err->code;
     }
     int rc = request_group(group, submission->tensors, submission->count, submission->kind, err);
     for (struct tensor *tensor = batch->first; tensor; tensor = tensor->behind)
         tensor->description = *group++;
     return rc;
-}
-
-static int make_tensor(struct batch *batch, const struct submission *submission, struct err *err)
-{
-    struct tensor *tensor = add_tensor(batch, submission, 0, monotonic_tick_ns(), err);
-    return tensor ? describe(tensor, &tensor->description, submission, 0, err) : err->code;
 }
 
 /* ---- names ---- */
@@ -207,12 +180,11 @@ static void name_tensor(struct tensor *tensor, const struct submission *submissi
                  tensor->set->nameless[submission->kind] + (uint64_t)index);
 }
 
-/* Of one that is offered at once the negotiation finds out by itself. */
-static bool is_checked_later(const struct batch *batch, const struct submission *submission)
+/* Nothing has to be waited for before the tensor is offered (ready.c). */
+static bool is_offered_at_once(const struct tensor *tensor)
 {
-    const struct process_set *set = batch->set;
-    return submission->count == 1 && submission->tensors && !batch->first->ready &&
-           !set->ready.unmade.first && !set->ready.postponed.first;
+    const struct set_ready *ready = &tensor->set->ready;
+    return !tensor->ready && !ready->unmade.first && !ready->postponed.first;
 }
 
 static int check_free(const struct tensor *tensor, enum collective_kind kind, struct err *err)
@@ -229,7 +201,8 @@ static int check_free(const struct tensor *tensor, enum collective_kind kind, st
 static int name_tensors(struct batch *batch, const struct submission *submission, struct err *err)
 {
     int index = 0, rc = HVD_OK;
-    bool later = is_checked_later(batch, submission);
+    /* Of a tensor that is offered alone and at once the negotiation finds out by itself. */
+    bool later = submission->count == 1 && submission->tensors && is_offered_at_once(batch->first);
     for (struct tensor *tensor = batch->first; tensor && rc == HVD_OK; tensor = tensor->behind) {
         name_tensor(tensor, submission, index++);
         if (!later)
@@ -259,34 +232,16 @@ static int keep_splits(struct tensor *tensor, const struct submission *submissio
                           submission->tensors, &where, err);
 }
 
-static int check_numerics(const struct batch *batch, struct err *err)
-{
-    int rc = HVD_OK;
-    for (struct tensor *tensor = batch->first; tensor && rc == HVD_OK; tensor = tensor->behind)
-        rc = numerics_check(tensor, err);
-    return rc;
-}
-
-static int offer_tensors(struct batch *batch, struct err *err)
-{
-    while (batch->first) {
-        struct tensor *tensor = take_first(batch);
-        if (ready_offer(tensor, err) < 0) {
-            drop_tensor(tensor);
-            return err->code;
-        }
-        batch->offered++;
-    }
-    return HVD_OK;
-}
-
 /* What was offered waits on the other ranks for the rest of its group: only memory can be short by
  * then, and that breaks the world. What numerics.h refuses has broken it already. */
-static int give_up(struct batch *batch, struct err *err)
+static int submit_give_up(struct batch *batch, struct err *err)
 {
     int rc = err->code;
     struct engine *engine = batch->set->engine;
-    drop_tensors(batch);
+    for (struct tensor *next; batch->first; batch->first = next) {
+        next = batch->first->behind;
+        drop_tensor(batch->first);
+    }
     if (batch->offered == 0)
         flight_release(&engine->flight, batch->ticket);
     else
@@ -296,17 +251,44 @@ static int give_up(struct batch *batch, struct err *err)
     return rc;
 }
 
-/* Names and offers what has been made. */
-static int launch(struct batch *batch, const struct submission *submission, int64_t *handle,
-                  struct err *err)
+/* A batch without tensors, if this rank can submit in that set now. */
+static int begin_batch(struct batch *batch, struct engine *engine,
+                       const struct submission *submission, struct err *err)
+{
+    *batch = (struct batch){ .set = NULL };
+    if (failure_check(engine->failure, err) < 0)
+        return err->code;
+    if (engine->progress.stopping)
+        return fail(err, HVD_ERR_SHUT_DOWN, "hvd_shutdown has been called");
+    struct process_set *set = usable_set(engine, submission, err);
+    if (!set)
+        return err->code;
+    batch->ticket = flight_ticket(&engine->flight, submission->count);
+    if (!batch->ticket)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    batch->set = set;
+    return HVD_OK;
+}
+
+/* Names, checks and offers what has been made. */
+static int submit_launch(struct batch *batch, const struct submission *submission, int64_t *handle,
+                         struct err *err)
 {
     int rc = name_tensors(batch, submission, err);
     if (rc == HVD_OK && submission->kind == COLLECTIVE_ALLTOALL)
         rc = keep_splits(batch->first, submission, err);
-    if (rc == HVD_OK && batch->set->engine->settings.check_numerics != SETTINGS_CHECK_NONE)
-        rc = check_numerics(batch, err);
-    if (rc == HVD_OK)
-        rc = offer_tensors(batch, err);
+    if (batch->set->engine->settings.check_numerics != SETTINGS_CHECK_NONE)
+        for (struct tensor *own = batch->first; own && rc == HVD_OK; own = own->behind)
+            rc = numerics_check(own, err);
+    while (rc == HVD_OK && batch->first) {
+        struct tensor *tensor = batch->first;
+        batch->first = tensor->behind;
+        rc = is_offered_at_once(tensor) ? submit_offer(tensor, err) : ready_offer(tensor, err);
+        if (rc < 0)
+            drop_tensor(tensor);
+        else
+            batch->offered++;
+    }
     if (rc < 0)
         return rc;
     if (submission->tensors && !submission->tensors[0].name)
@@ -315,42 +297,26 @@ static int launch(struct batch *batch, const struct submission *submission, int6
     return HVD_OK;
 }
 
-static int may_submit(struct engine *engine, struct err *err)
-{
-    int rc = failure_check(engine->failure, err);
-    if (rc == HVD_OK && engine->progress.stopping)
-        return fail(err, HVD_ERR_SHUT_DOWN, "hvd_shutdown has been called");
-    return rc;
-}
-
-static int submit_tensors(struct engine *engine, const struct submission *submission,
-                          int64_t *handle, struct err *err)
-{
-    struct batch batch;
-    int rc = may_submit(engine, err);
-    if (rc < 0)
-        return rc;
-    struct process_set *set = usable_set(engine, submission, err);
-    if (!set)
-        return err->code;
-    rc = begin_batch(&batch, set, submission, err);
-    if (rc < 0)
-        return rc;
-    rc = submission->grouped ? make_group(&batch, submission, err)
-                             : make_tensor(&batch, submission, err);
-    if (rc == HVD_OK)
-        rc = launch(&batch, submission, handle, err);
-    return rc < 0 ? give_up(&batch, err) : rc;
-}
-
 int submit(struct engine *engine, const struct submission *submission, int64_t *handle,
            struct err *err)
 {
-    int rc = submit_tensors(engine, submission, handle, err);
+    struct batch batch;
     engine->progress.submissions++;
+    int rc = begin_batch(&batch, engine, submission, err);
+    if (rc < 0)
+        return rc;
+    if (submission->grouped) {
+        rc = add_group(&batch, submission, err);
+    } else {
+        struct tensor *tensor = add_tensor(&batch, submission, 0, monotonic_tick_ns(), err);
+        rc = tensor ? submit_describe(tensor, &tensor->description, submission, 0, err) : err->code;
+    }
     if (rc == HVD_OK)
-        engine_move(engine);
-    return rc;
+        rc = submit_launch(&batch, submission, handle, err);
+    if (rc < 0)
+        return submit_give_up(&batch, err);
+    engine_move(engine);
+    return HVD_OK;
 }
 
 int submit_to_world(struct engine *engine, const struct description *description, const int *ranks,
@@ -358,15 +324,14 @@ int submit_to_world(struct engine *engine, const struct description *description
 {
     struct batch batch;
     struct submission submission = { .kind = description->kind, .count = 1, .ranks = ranks };
-    int rc = may_submit(engine, err);
-    struct process_set *set = rc == HVD_OK ? usable_set(engine, &submission, err) : NULL;
-    if (!set || begin_batch(&batch, set, &submission, err) < 0)
-        return err->code;
+    int rc = begin_batch(&batch, engine, &submission, err);
+    if (rc < 0)
+        return rc;
     struct tensor *tensor = add_tensor(&batch, &submission, 0, monotonic_tick_ns(), err);
     rc = tensor ? HVD_OK : err->code;
     if (tensor) {
         tensor->description = *description;
-        rc = launch(&batch, &submission, handle, err);
+        rc = submit_launch(&batch, &submission, handle, err);
     }
-    return rc < 0 ? give_up(&batch, err) : rc;
+    return rc < 0 ? submit_give_up(&batch, err) : rc;
 }

@@ -57,33 +57,25 @@ static void offer_record(struct offer *offer, struct parcel *parcel, struct engi
     offer->nbytes = parcel->record.length;
 }
 
-static void fill_offer(struct offer *offer, struct parcel *parcel, struct tensor *tensor)
-{
-    const struct description *description = &tensor->description;
-    bool mesh = description->kind == COLLECTIVE_ALLTOALL || description->op == HVD_ADASUM;
-    if (mesh)
-        offer->complete = false;
-    else if (description->kind == COLLECTIVE_ALLREDUCE ||
-             description->kind == COLLECTIVE_REDUCESCATTER)
-        offer_reduction(offer, parcel, tensor);
-    else if (description->kind == COLLECTIVE_ALLGATHER)
-        offer_rows(offer, parcel, tensor);
-    else if (description->kind == COLLECTIVE_BROADCAST)
-        offer_broadcast(offer, tensor);
-    else if (description->kind == COLLECTIVE_ADD_SET)
-        offer_record(offer, parcel, tensor->set->engine);
-    if (!mesh && description->kind >= COLLECTIVE_BARRIER)
-        offer->complete = true;
-}
-
 int submit_offer(struct tensor *tensor, struct err *err)
 {
+    const struct description *description = &tensor->description;
     struct parcel parcel;
     parcel.record = (struct wire_writer){ 0 };
-    struct offer offer = { .name = tensor->name,
-                           .description = tensor->description,
-                           .owner = tensor };
-    fill_offer(&offer, &parcel, tensor);
+    struct offer offer = { .name = tensor->name, .description = *description, .owner = tensor };
+    bool mesh = description->kind == COLLECTIVE_ALLTOALL || description->op == HVD_ADASUM;
+    if (mesh)
+        offer.complete = false;
+    else if (description_is_reduction(description))
+        offer_reduction(&offer, &parcel, tensor);
+    else if (description->kind == COLLECTIVE_ALLGATHER)
+        offer_rows(&offer, &parcel, tensor);
+    else if (description->kind == COLLECTIVE_BROADCAST)
+        offer_broadcast(&offer, tensor);
+    else if (description->kind == COLLECTIVE_ADD_SET)
+        offer_record(&offer, &parcel, tensor->set->engine);
+    if (!mesh && description->kind >= COLLECTIVE_BARRIER)
+        offer.complete = true;
     int rc = parcel.record.failed
                  ? fail(err, HVD_ERR_NOMEM, "out of memory")
                  : negotiation_submit(tensor->set->negotiation, &offer, tensor->since_ns, err);

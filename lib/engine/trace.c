@@ -180,8 +180,6 @@ void trace_made(const struct tensor *tensor)
 
 void trace_queued(const struct run *run)
 {
-    if (!timeline_of(run))
-        return;
     if (is_staged(run)) {
         trace_stage(run, PHASE_QUEUE);
         return;
@@ -192,7 +190,7 @@ void trace_queued(const struct run *run)
 
 void trace_packing(const struct run *run)
 {
-    if (!timeline_of(run) || is_staged(run))
+    if (is_staged(run))
         return;
     end(run);
     if (run->count > 1)
@@ -202,8 +200,6 @@ void trace_packing(const struct run *run)
 void trace_moving(const struct run *run)
 {
     char span[SPAN_NAME];
-    if (!timeline_of(run))
-        return;
     if (is_staged(run)) {
         trace_stage(run, PHASE_MOVING);
         return;
@@ -215,8 +211,6 @@ void trace_moving(const struct run *run)
 
 void trace_moved(const struct run *run)
 {
-    if (!timeline_of(run))
-        return;
     if (is_staged(run)) {
         trace_stage(run, PHASE_MOVED);
         return;

@@ -16,8 +16,8 @@
  *     RING_ALLREDUCE            until its last chunk is done; or DEVICE_ALLREDUCE
  *     MEMCPY_OUT_HOST_BUFFER    what is left of copying back
  *
- * Each function costs one look at a pointer when there is no timeline. A rank below another in the
- * tree counts as ready when all ranks below it are. */
+ * Without a timeline each function costs one look at a pointer, which callers do for those that say
+ * so. A rank below another in the tree counts as ready when all ranks below it are. */
 #ifndef LIB_ENGINE_TRACE_H
 #define LIB_ENGINE_TRACE_H
 
@@ -30,10 +30,12 @@ void trace_observe(struct process_set *set);
 void trace_waits(const struct tensor *tensor);
 void trace_made(const struct tensor *tensor);
 
+/* Only when there is a timeline. */
 void trace_queued(const struct run *run);
 void trace_packing(const struct run *run);
 void trace_moving(const struct run *run);
 void trace_moved(const struct run *run);
+
 void trace_unpacked(const struct tensor *tensor);
 
 /* Of runs on devices: their tensors have come so far, at least. PHASE_MOVED and PHASE_OUT are those

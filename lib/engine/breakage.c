@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of a link that broke, and of a failure: the world is broken by what the rendezvous or a
+ * neighbour says within a second, or else by that link; or the set alone has ended, because a rank has
+ * left. That a rank has left comes over the tree, behind the decisions that can still be carried out;
+ * the rendezvous may be faster, and is asked last. */
+#include "lib/engine/engine_impl.h"
+
+#include <string.h>
+
+#define EXPLANATION_NS 1000000000ull
+
+/* What a rank runs into on its own is its failure; that another is gone or does not answer may be
+ * anybody's. */
+void engine_fail(struct engine *engine, struct err *err)
+{
+    bool own = err->code != HVD_ERR_PEER_LOST && err->code != HVD_ERR_TIMEOUT;
+    if (own)
+        fail_context(err, "rank %d on %s", engine->rank, engine->reach.self.host);
+    failure_record(engine->failure, own ? engine->rank : ORIGIN_UNKNOWN, err->code, err->text);
+}
+
+void engine_symptom(struct engine *engine, const struct err *err)
+{
+    if (engine->breakage.symptom.code != HVD_OK)
+        return;
+    engine->breakage.symptom = *err;
+    engine->breakage.symptom_until_ns = monotonic_ns() + EXPLANATION_NS;
+}
+
+bool engine_drain(struct engine *engine)
+{
+    int moved = 0;
+    for (int id = 0; id < engine->sets.count; id++)
+        if (engine->sets.at[id])
+            moved |= stage_drain(engine->sets.at[id]);
+    return moved;
+}
+
+bool engine_is_draining(const struct engine *engine)
+{
+    for (int id = 0; id < engine->sets.count; id++)
+        if (engine->sets.at[id] && stage_is_draining(engine->sets.at[id]))
+            return true;
+    return false;
+}
+
+/* Everything in flight fails, and the neighbours are told, once. */
+static void break_world(struct engine *engine, const struct err *reason)
+{
+    int origin = failure_origin(engine->failure);
+    engine->breakage.broken = true;
+    engine->breakage.symptom.code = HVD_OK;
+    for (int id = 0; id < engine->sets.count; id++) {
+        struct process_set *set = engine->sets.at[id];
+        if (!set || set->rank < 0)
+            continue;
+        set_tell(set, TREE_BROKEN, origin, reason);
+        set_send_rest(set);
+        set_fail_all(set, reason);
+    }
+    pthread_cond_broadcast(&engine->progress.changed);
+}
+
+/* Nobody has said over the tree why a link broke: the rendezvous may have named a rank that left, or
+ * else the link is all that is known. */
+static void explain(struct engine *engine)
+{
+    struct err departure;
+    if (monotonic_ns() < engine->breakage.symptom_until_ns)
+        return;
+    if (failure_departure(engine->failure, &departure) == HVD_OK) {
+        failure_record(engine->failure, ORIGIN_UNKNOWN, engine->breakage.symptom.code,
+                       engine->breakage.symptom.text);
+        return;
+    }
+    for (int id = 0; id < engine->sets.count; id++)
+        if (engine->sets.at[id] && engine->sets.at[id]->links.broken)
+            set_end(engine->sets.at[id], -1, &departure);
+}
+
+/* The wounded sets may have ended in the meantime, told by the tree. */
+static bool is_explained(const struct engine *engine)
+{
+    for (int id = 0; id < engine->sets.count; id++) {
+        const struct process_set *set = engine->sets.at[id];
+        if (set && set->links.broken && set->ended.code == HVD_OK)
+            return false;
+    }
+    return true;
+}
+
+bool breakage_diagnose(struct engine *engine)
+{
+    struct err reason;
+    if (engine->breakage.symptom.code != HVD_OK) {
+        if (is_explained(engine))
+            engine->breakage.symptom.code = HVD_OK;
+        else
+            explain(engine);
+    }
+    if (failure_check(engine->failure, &reason) == HVD_OK)
+        return false;
+    break_world(engine, &reason);
+    return true;
+}
+
+/* A host that has fallen silent is a cause, not a symptom: nobody has an explanation that would be
+ * worth waiting for. */
+void engine_check_links(struct engine *engine)
+{
+    struct err err;
+    for (int id = 0; id < engine->sets.count; id++) {
+        struct process_set *set = engine->sets.at[id];
+        if (set && set->state == SET_READY && set->ended.code == HVD_OK &&
+            set_check_links(set, &err) < 0) {
+            engine->breakage.symptom = err;
+            engine->breakage.symptom_until_ns = monotonic_ns();
+            return;
+        }
+    }
+}

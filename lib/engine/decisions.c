@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decisions, in the order in which the ranks have agreed on them. Each has tensors that
+ *
+ *   are done with the data that came along -> complete.c
+ *   have data to be moved                  -> run_queue.c
+ *   add or remove a process set            -> sets.c
+ *   have failed, on all ranks alike
+ *
+ * Fails with HVD_ERR_PROTOCOL when the data that came along are not what their description says,
+ * HVD_ERR_NOMEM; that breaks the world. */
+#include "lib/engine/engine_impl.h"
+
+#include "lib/reduce/reduce.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct err fine = { .code = HVD_OK };
+
+int64_t decision_rows(const struct agreed *agreed, int rank)
+{
+    struct wire_reader reader;
+    size_t start = agreed->offsets[rank], end = agreed->offsets[rank + 1];
+    if (end == start)
+        return 0;
+    wire_reader_init(&reader, agreed->data + start, end - start);
+    return (int64_t)wire_get_u64(&reader);
+}
+
+/* Has `rank` given as many rows as it says? Rows of nothing are not counted. */
+static bool is_consistent(const struct agreed *agreed, int rank, size_t row_size)
+{
+    size_t start = agreed->offsets[rank], end = agreed->offsets[rank + 1];
+    int64_t rows = decision_rows(agreed, rank);
+    if (end - start < 8 || rows < 0 || rows > ROWS_MAX)
+        return false;
+    size_t nbytes = end - start - 8;
+    return row_size == 0 ? nbytes == 0
+                         : nbytes % row_size == 0 && nbytes / row_size == (size_t)rows;
+}
+
+static int check_rows(struct process_set *set, const struct tensor *tensor,
+                      const struct agreed *agreed, struct err *err)
+{
+    for (int rank = 0; rank < set->size; rank++)
+        if (!is_consistent(agreed, rank, tensor_row_size(tensor)))
+            return fail(err, HVD_ERR_PROTOCOL,
+                        "allgather '%s': rank %d gave other rows than it says", agreed->name,
+                        set->ranks[rank]);
+    return HVD_OK;
+}
+
+/* Behind each rank's number of rows lie the rows. */
+static int decision_gather(struct tensor *tensor, const struct agreed *agreed, struct err *err)
+{
+    struct process_set *set = tensor->set;
+    void *memory;
+    if (check_rows(set, tensor, agreed, err) < 0)
+        return err->code;
+    unsigned char *at = complete_place(tensor, agreed->nbytes - 8 * (size_t)set->size, &memory);
+    if (!at)
+        return fail(err, HVD_ERR_NOMEM, "out of memory");
+    void *data = at;
+    for (int rank = 0; rank < set->size; rank++) {
+        size_t nbytes = agreed->offsets[rank + 1] - agreed->offsets[rank] - 8;
+        set->decided.rows[rank] = decision_rows(agreed, rank);
+        if (nbytes > 0)
+            memcpy(at, agreed->data + agreed->offsets[rank] + 8, nbytes);
+        at += nbytes;
+    }
+    complete_rows(tensor, set->decided.rows, set->size, data, memory);
+    return HVD_OK;
+}
+
+static int decision_broadcast(struct tensor *tensor, const struct agreed *agreed, struct err *err)
+{
+    size_t nbytes = description_bytes(&tensor->description);
+    if (agreed->nbytes != nbytes)
+        return fail(err, HVD_ERR_PROTOCOL, "broadcast '%s': the root gave %zu bytes, not %zu",
+                    agreed->name, agreed->nbytes, nbytes);
+    bool is_root = tensor->description.root == tensor->set->rank;
+    complete_whole(tensor, is_root || nbytes == 0 ? tensor->output : agreed->data);
+    return HVD_OK;
+}
+
+static int decision_done(struct tensor *tensor, const struct agreed *agreed, struct err *err)
+{
+    switch (tensor->description.kind) {
+    case COLLECTIVE_ALLREDUCE:
+        complete_whole(tensor, agreed->data);
+        return HVD_OK;
+    case COLLECTIVE_REDUCESCATTER:
+        complete_share(tensor, agreed->data);
+        return HVD_OK;
+    case COLLECTIVE_ALLGATHER:
+        return decision_gather(tensor, agreed, err);
+    case COLLECTIVE_BROADCAST:
+        return decision_broadcast(tensor, agreed, err);
+    case COLLECTIVE_JOIN:
+        tensor->result->last_rank = tensor->set->ranks[agreed->last_rank];
+        complete_tensor(tensor, &fine);
+        return HVD_OK;
+    case COLLECTIVE_ADD_SET:
+        return sets_added(tensor, agreed, err);
+    case COLLECTIVE_REMOVE_SET:
+        return sets_removed(tensor, err);
+    default:
+        complete_tensor(tensor, &fine);
+        return HVD_OK;
+    }
+}
+
+int decisions_take(struct process_set *set, struct err *err)
+{
+    struct decision decision;
+    struct err reason;
+    int rc;
+    while ((rc = negotiation_next(set->negotiation, &decision, err)) > 0) {
+        struct tensor *own = decision.tensors->owner;
+        if (decision.kind == DECISION_RUN) {
+            rc = run_queue(set, &decision, err);
+        } else if (decision.kind == DECISION_DONE) {
+            rc = own ? decision_done(own, decision.tensors, err) : HVD_OK;
+        } else if (own) {
+            fail(&reason, decision.status, "%s", decision.text);
+            complete_tensor(own, &reason);
+        }
+        if (rc < 0)
+            return rc;
+    }
+    set->decided.last_ns = monotonic_tick_ns();
+    set->decided.count++;
+    return rc;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Public calls at the engine's door: submit, and wait for a handle. The thread that waits moves
+ * everything meanwhile (progress.c).
+ *
+ * Fails when a submission is refused (submit.c), with the failure of the handle's first tensor that
+ * failed, and when there is no such handle, another thread waits for it, or the time is over. */
+#include "lib/engine/engine_impl.h"
+
+static bool ticket_is_done(const void *arg)
+{
+    const struct ticket *ticket = arg;
+    return ticket->missing == 0;
+}
+
+static struct ticket *find_ticket(struct engine *engine, int64_t handle, struct err *err)
+{
+    struct ticket *ticket = flight_find(&engine->flight, handle);
+    if (!ticket)
+        fail(err, HVD_ERR_INVALID, "there is no handle %lld, or it was waited for already",
+             (long long)handle);
+    return ticket;
+}
+
+int engine_poll(struct engine *engine, int64_t handle, struct err *err)
+{
+    engine_lock(engine);
+    const struct ticket *ticket = find_ticket(engine, handle, err);
+    if (ticket && ticket->missing > 0 && engine->progress.driver != A_CALLER)
+        engine_move(engine);
+    int done = ticket ? ticket_is_done(ticket) : err->code;
+    progress_wake(engine);
+    engine_unlock(engine);
+    return done;
+}
+
+/* Hands the results to the caller, or frees what nobody asks for. */
+static int ticket_collect(struct engine *engine, struct ticket *ticket, struct hvd_result *results,
+                          struct err *err)
+{
+    bool failed = ticket->err.code != HVD_OK;
+    if (failed)
+        *err = ticket->err;
+    for (int i = 0; i < ticket->count; i++) {
+        if (!results || failed)
+            hvd_result_free(&ticket->results[i]);
+        if (results)
+            results[i] = ticket->results[i];
+    }
+    int rc = ticket->err.code;
+    flight_release(&engine->flight, ticket);
+    return rc;
+}
+
+static int wait_for_ticket(struct engine *engine, struct ticket *ticket, int timeout_ms,
+                           struct hvd_result *results, struct err *err)
+{
+    struct blocked blocked = { ticket, engine->inspect.blocked };
+    uint64_t deadline = UINT64_MAX;
+    if (ticket->awaited)
+        return fail(err, HVD_ERR_INVALID, "another thread waits for this handle");
+    if (timeout_ms == 0 && engine->progress.driver != A_CALLER)
+        engine_move(engine);
+    if (timeout_ms < 0)
+        engine->inspect.blocked = &blocked;
+    else
+        deadline = monotonic_ns() + (uint64_t)timeout_ms * 1000000;
+    ticket->awaited = true;
+    bool done = progress_until(engine, ticket_is_done, ticket, deadline);
+    ticket->awaited = false;
+    if (timeout_ms < 0) {
+        struct blocked **at = &engine->inspect.blocked;
+        while (*at != &blocked)
+            at = &(*at)->next;
+        *at = blocked.next;
+    }
+    if (!done)
+        return fail(err, HVD_ERR_TIMEOUT, "not done within %d ms", timeout_ms);
+    return ticket_collect(engine, ticket, results, err);
+}
+
+int engine_wait(struct engine *engine, int64_t handle, int timeout_ms, struct hvd_result *results,
+                struct err *err)
+{
+    engine_lock(engine);
+    struct ticket *ticket = find_ticket(engine, handle, err);
+    int rc = ticket ? wait_for_ticket(engine, ticket, timeout_ms, results, err) : err->code;
+    progress_wake(engine);
+    engine_unlock(engine);
+    return rc;
+}
+
+int engine_submit(struct engine *engine, const struct submission *submission, int64_t *handle,
+                  struct err *err)
+{
+    engine_lock(engine);
+    int rc = submit(engine, submission, handle, err);
+    if (rc == HVD_OK) {
+        progress_hand_over(engine);
+        progress_wake(engine);
+    }
+    engine_unlock(engine);
+    return rc;
+}
+
+/* Whoever drives is woken before we wait for it, otherwise nobody has to drive but us. */
+int engine_run(struct engine *engine, const struct submission *submission,
+               struct hvd_result *results, struct err *err)
+{
+    int64_t handle;
+    engine_lock(engine);
+    int rc = submit(engine, submission, &handle, err);
+    if (rc == HVD_OK && engine->progress.driver == A_CALLER)
+        progress_wake(engine);
+    if (rc == HVD_OK)
+        rc = wait_for_ticket(engine, flight_find(&engine->flight, handle), -1, results, err);
+    progress_wake(engine);
+    engine_unlock(engine);
+    return rc;
+}

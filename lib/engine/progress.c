@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who moves the engine, and one look at everything that can be moved.
+ *
+ *   nobody -> a caller (waits, or takes over from the thread) -> nobody
+ *   nobody -> the thread (nobody has waited for some milliseconds, or it is wanted) -> nobody
+ *
+ * A caller that waits spins for about a wake-up's time and then sleeps in poll() (progress_sleep.c).
+ * One at a time drives, the others sleep on a condition until they are done or nobody drives. The
+ * thread (progress_thread.c) keeps away while callers come and go.
+ *
+ * Whoever stops driving calls progress_leave(), so that nobody sleeps over what is left to do. What
+ * fails in a look breaks the world, or is a symptom (breakage.c). */
+#include "lib/engine/engine_impl.h"
+
+#include "lib/base/cpu_pause.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+#define CHECK_NS 250000000ull
+#define YIELD_NS 2000ull
+
+enum { EAGER_LOOKS = 32, LOOKS_PER_CLOCK = 8, YIELDS_MAX = 8, TRIES = 16, PAUSES = 8 };
+
+/* ---- one look ---- */
+
+/* Links that have come are taken; then the set moves what it can. */
+static int move_set(struct process_set *set, bool links_came, struct err *err)
+{
+    if (links_came || set->links.expected) {
+        bool may_link = set->rank >= 0 && (set->state == SET_READY || set->ended.code == HVD_OK);
+        int rc = may_link ? set_take_links(set, err) : HVD_OK;
+        if (rc < 0)
+            return rc;
+    }
+    return set->state == SET_READY ? set_move(set, err) : 0;
+}
+
+bool engine_move(struct engine *engine)
+{
+    struct err err;
+    int moved = 0;
+    if (engine->breakage.broken)
+        return engine_drain(engine);
+    /* What a rank has sent before it died is there: what it completes is not to fail. */
+    engine->progress.thorough |= failure_is_there(engine->failure);
+    if (engine->progress.thorough || linker_busy(engine->linker))
+        moved = linker_move(engine->linker, monotonic_ms(), &err);
+    bool links_came = moved > 0;
+    for (int id = 0; moved >= 0 && id < engine->sets.count; id++) {
+        int rc = engine->sets.at[id] ? move_set(engine->sets.at[id], links_came, &err) : 0;
+        moved = rc < 0 ? rc : moved | rc;
+    }
+    engine->progress.thorough = false;
+    if (moved < 0)
+        engine_fail(engine, &err);
+    bool well = engine->breakage.symptom.code == HVD_OK && !failure_is_there(engine->failure);
+    return (!well && breakage_diagnose(engine)) || moved > 0;
+}
+
+/* A look at the links now and then, while something is waited for: also when other links move. */
+static void check_links(struct engine *engine, uint64_t now)
+{
+    if (engine->flight.in_flight == 0 || now - engine->progress.checked_ns < CHECK_NS)
+        return;
+    engine->progress.checked_ns = now;
+    engine_check_links(engine);
+}
+
+/* Nothing has moved: the stall inspectors have their turn. Returns when to look again. */
+uint64_t progress_next_check(struct engine *engine, uint64_t now)
+{
+    for (int id = 0; id < engine->sets.count && !engine->breakage.broken; id++)
+        if (engine->sets.at[id] && engine->sets.at[id]->rank >= 0)
+            inspect_tick(engine->sets.at[id]);
+    if (failure_check(engine->failure, NULL) < 0)
+        engine_move(engine);
+    check_links(engine, now);
+    return engine->flight.in_flight == 0 ? UINT64_MAX : engine->progress.checked_ns + CHECK_NS;
+}
+
+/* ---- callers ---- */
+
+/* Looks that found nothing, one after the other. */
+struct spin {
+    unsigned looks;
+    uint64_t since_ns; /* of the first; 0: not known */
+    uint64_t yielded_ns;
+};
+
+bool progress_is_entered(const struct engine *engine)
+{
+    return atomic_load_explicit(&engine->progress.entering, memory_order_relaxed) > 0;
+}
+
+/* The one who is waited for may need this very processor, or another thread the lock. */
+static void progress_yield(struct engine *engine)
+{
+    engine_unlock(engine);
+    for (int i = 0; i < 1 || (i < YIELDS_MAX && progress_is_entered(engine)); i++)
+        sched_yield();
+    pthread_mutex_lock(&engine->progress.lock);
+}
+
+static bool is_wanted(const struct engine *engine)
+{
+    return engine->progress.waiters > 0 || progress_is_entered(engine);
+}
+
+/* A look is often over sooner than one has fallen asleep. */
+void progress_enter(struct engine *engine)
+{
+    int rc = EBUSY;
+    atomic_fetch_add(&engine->progress.entering, 1);
+    for (int i = 0; rc != 0 && i < TRIES; i++) {
+        for (int k = 0; k < PAUSES; k++)
+            cpu_pause();
+        rc = pthread_mutex_trylock(&engine->progress.lock);
+    }
+    if (rc != 0)
+        pthread_mutex_lock(&engine->progress.lock);
+    atomic_fetch_sub(&engine->progress.entering, 1);
+}
+
+/* Now and then between two looks. Sleeps when there have been many. Returns the time. */
+static uint64_t spin_or_sleep(struct engine *engine, struct spin *spin, progress_done_fn *done,
+                              const void *arg, uint64_t deadline_ns)
+{
+    uint64_t now = monotonic_ns();
+    if (spin->since_ns == 0)
+        spin->since_ns = spin->yielded_ns = now;
+    check_links(engine, now);
+    if (done(arg) || now >= deadline_ns)
+        return now;
+    if (now - spin->since_ns >= engine->progress.spin_ns) {
+        uint64_t until_ns = earlier(deadline_ns, progress_next_check(engine, now));
+        if (!done(arg))
+            progress_pause(engine, A_CALLER, until_ns);
+    } else if (now - spin->yielded_ns >= YIELD_NS) {
+        spin->yielded_ns = now;
+        progress_yield(engine);
+    }
+    return now;
+}
+
+static void progress_drive(struct engine *engine, progress_done_fn *done, const void *arg,
+                           uint64_t deadline_ns)
+{
+    struct spin spin = { 0 };
+    uint64_t now = 0;
+    engine->progress.driver = A_CALLER;
+    engine->progress.sleep.until_ns = 0;
+    if (engine->progress.thread.polls)
+        engine->progress.thread.wanted = false; /* we may read what was to wake it */
+    while (!done(arg) && now < deadline_ns) {
+        if (engine_move(engine)) {
+            spin = (struct spin){ 0 };
+            now = deadline_ns == UINT64_MAX ? 0 : monotonic_ns();
+            if (is_wanted(engine) && !done(arg))
+                progress_yield(engine);
+        } else if (++spin.looks % LOOKS_PER_CLOCK == 0 || engine->progress.spin_ns == 0) {
+            now = spin_or_sleep(engine, &spin, done, arg, deadline_ns);
+        } else if (engine->progress.crowded || is_wanted(engine)) {
+            progress_yield(engine);
+        } else if (spin.looks > EAGER_LOOKS) {
+            cpu_pause();
+        }
+    }
+    engine->progress.driver = NOBODY;
+    engine->progress.driven_ns = monotonic_tick_ns();
+}
+
+static void wait_for_driver(struct engine *engine, uint64_t deadline_ns)
+{
+    struct timespec until = { (time_t)(deadline_ns / 1000000000),
+                              (long)(deadline_ns % 1000000000) };
+    engine->progress.waiters++;
+    if (deadline_ns == UINT64_MAX)
+        pthread_cond_wait(&engine->progress.changed, &engine->progress.lock);
+    else
+        pthread_cond_timedwait(&engine->progress.changed, &engine->progress.lock, &until);
+    engine->progress.waiters--;
+}
+
+/* Is there anything to do, now or when something comes? */
+static bool is_busy(const struct engine *engine)
+{
+    if (engine->flight.in_flight > 0 || engine->breakage.symptom.code != HVD_OK)
+        return true;
+    for (int id = 0; id < engine->sets.count; id++) {
+        const struct process_set *set = engine->sets.at[id];
+        if (set && set->rank >= 0 && (runs_under_way(set) > 0 || !set_is_flushed(set)))
+            return true;
+    }
+    return false;
+}
+
+/* A caller goes: another one drives, or the thread, if there is anything left to do. If not, the
+ * thread still has to look at what has changed since it fell asleep: links, deadlines. */
+static void progress_leave(struct engine *engine)
+{
+    if (engine->progress.driver != NOBODY)
+        return;
+    if (engine->progress.waiters > 0)
+        pthread_cond_broadcast(&engine->progress.changed);
+    else if (is_busy(engine))
+        progress_hand_over(engine);
+    else if (engine->progress.thread.parked)
+        pthread_cond_signal(&engine->progress.rest);
+    else if (engine->progress.thread.polls)
+        eventfd_write(engine->progress.sleep.wake_fd, 1);
+}
+
+/* Returns the tick at its end, which a driver has read already. */
+static uint64_t wait_until(struct engine *engine, progress_done_fn *done, const void *arg,
+                           uint64_t deadline_ns)
+{
+    bool drove = false;
+    while (!done(arg) && (deadline_ns == UINT64_MAX || monotonic_ns() < deadline_ns)) {
+        drove = engine->progress.driver != A_CALLER;
+        if (drove)
+            progress_drive(engine, done, arg, deadline_ns);
+        else
+            wait_for_driver(engine, deadline_ns);
+    }
+    return drove ? engine->progress.driven_ns : monotonic_tick_ns();
+}
+
+bool progress_until(struct engine *engine, progress_done_fn *done, const void *arg,
+                    uint64_t deadline_ns)
+{
+    if (!done(arg)) {
+        counters_wait(&engine->counters, monotonic_tick_ns());
+        counters_waited(&engine->counters, wait_until(engine, done, arg, deadline_ns));
+    }
+    progress_leave(engine);
+    return done(arg);
+}
+
+void progress_for_person(struct engine *engine, progress_done_fn *done, const void *arg,
+                         uint64_t deadline_ns)
+{
+    wait_until(engine, done, arg, deadline_ns);
+    progress_leave(engine);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the thread that drives sleeps: in poll(), on all links that there are, an eventfd and what the
+ * linker waits for, until something comes or a time.
+ *
+ * Nobody may sleep over what is left to do. Whoever moves things without driving (hvd_poll(), a
+ * submission) calls progress_wake() afterwards. A link over shared memory wakes only those who have
+ * said that they sleep, and forgets that when it is used (link.h).
+ *
+ * Links that do not fit into the array when memory is short are looked at after a moment. When the
+ * host program has closed the eventfd, news is seen at the next look. */
+#include "lib/engine/engine_impl.h"
+
+#include <stdlib.h>
+#include <sys/eventfd.h>
+
+enum { CALLERS_FDS, THREADS_FDS };
+
+struct pollset {
+    struct pollfd *fds;
+    int count, capacity;
+    bool is_awake; /* something is there without poll() */
+};
+
+static void watch(struct pollset *pollset, int fd, short events)
+{
+    if (pollset->count < pollset->capacity)
+        pollset->fds[pollset->count] = (struct pollfd){ .fd = fd, .events = events };
+    pollset->count++;
+}
+
+/* Where the link has something to say already, nobody sleeps. */
+static void watch_link(struct pollset *pollset, struct link *link, short wanted)
+{
+    short events;
+    if (!link_sleep(link, wanted, &events))
+        pollset->is_awake = true;
+    watch(pollset, link_pollable(link), events);
+}
+
+static void watch_tree(struct pollset *pollset, const struct tree_link *tree)
+{
+    if (tree->link)
+        watch_link(pollset, tree->link, (short)(POLLIN | (tree_link_flushed(tree) ? 0 : POLLOUT)));
+}
+
+static void watch_set(struct pollset *pollset, const struct process_set *set)
+{
+    watch_tree(pollset, &set->tree.up);
+    for (int i = 0; i < set->tree.position.nchildren; i++)
+        watch_tree(pollset, &set->tree.down[i]);
+    for (int i = 0; i < set->links.npeers; i++) {
+        const struct channel *channel = set->links.channels[set->links.peers[i]];
+        short events = channel->link ? channel_events(channel, &set->runs.window) : 0;
+        if (events)
+            watch_link(pollset, channel->link, events);
+        else if (channel->link)
+            set->engine->progress.sleep.unwatched = true;
+    }
+}
+
+static int watch_all(struct engine *engine, struct pollset *pollset, uint64_t *until_ns)
+{
+    uint64_t until_ms = UINT64_MAX;
+    pollset->count = 0;
+    pollset->is_awake = false;
+    engine->progress.sleep.unwatched = false;
+    watch(pollset, engine->progress.sleep.wake_fd, POLLIN);
+    pollset->count += linker_pollfds(engine->linker, pollset->fds + (pollset->capacity ? 1 : 0),
+                                     pollset->capacity ? pollset->capacity - 1 : 0, &until_ms);
+    for (int id = 0; id < engine->sets.count; id++)
+        if (engine->sets.at[id] && engine->sets.at[id]->state == SET_READY)
+            watch_set(pollset, engine->sets.at[id]);
+    if (until_ms != UINT64_MAX)
+        *until_ns = earlier(*until_ns, until_ms * 1000000);
+    if (pollset->is_awake)
+        *until_ns = 0;
+    return pollset->count;
+}
+
+/* Fills in the array of `whose`, which grows as needed; what does not fit when memory is short is
+ * looked at after a moment. */
+static int fill_fds(struct engine *engine, int whose, uint64_t *until_ns)
+{
+    struct pollset pollset = { .fds = engine->progress.sleep.fds[whose],
+                               .capacity = engine->progress.sleep.fds_capacity[whose] };
+    int count = watch_all(engine, &pollset, until_ns);
+    if (count <= pollset.capacity)
+        return count;
+    struct pollfd *fds = reallocarray(pollset.fds, 2 * (size_t)count, sizeof *fds);
+    if (!fds) {
+        *until_ns = earlier(*until_ns, monotonic_ns() + REST_NS);
+        return pollset.capacity;
+    }
+    engine->progress.sleep.fds[whose] = pollset.fds = fds;
+    engine->progress.sleep.fds_capacity[whose] = pollset.capacity = 2 * count;
+    return watch_all(engine, &pollset, until_ns);
+}
+
+/* When engine_move() is wanted although nothing comes; UINT64_MAX: not at all. */
+static uint64_t next_deadline(const struct engine *engine)
+{
+    uint64_t deadline =
+        engine->breakage.symptom.code != HVD_OK ? engine->breakage.symptom_until_ns : UINT64_MAX;
+    for (int id = 0; id < engine->sets.count; id++)
+        if (engine->sets.at[id] && engine->sets.at[id]->rank >= 0)
+            deadline = earlier(deadline, set_deadline(engine->sets.at[id]));
+    return deadline;
+}
+
+static int sleep_in_poll(struct pollfd *fds, int count, uint64_t until_ns)
+{
+    if (until_ns == UINT64_MAX)
+        return ppoll(fds, (nfds_t)count, NULL, NULL);
+    uint64_t now = monotonic_ns(), rest = until_ns > now ? until_ns - now : 0;
+    struct timespec timeout = { (time_t)(rest / 1000000000), (long)(rest % 1000000000) };
+    return ppoll(fds, (nfds_t)count, &timeout, NULL);
+}
+
+/* The driver sleeps until something comes, or `until_ns`. */
+void progress_pause(struct engine *engine, enum driver self, uint64_t until_ns)
+{
+    eventfd_t value;
+    int whose = self == A_CALLER ? CALLERS_FDS : THREADS_FDS;
+    timeline_flush(engine->timeline);
+    until_ns = earlier(until_ns, next_deadline(engine));
+    int count = fill_fds(engine, whose, &until_ns);
+    engine->progress.sleep.until_ns = until_ns;
+    engine->progress.finished = false;
+    engine->progress.thread.polls |= self == THE_THREAD;
+    engine_unlock(engine);
+    int ready = sleep_in_poll(engine->progress.sleep.fds[whose], count, until_ns);
+    engine_lock(engine);
+    engine->progress.thread.polls &= self != THE_THREAD;
+    if (engine->progress.driver != self)
+        return; /* taken over: none of our business */
+    engine->progress.sleep.until_ns = 0;
+    engine->progress.thorough = true;
+    if (ready > 0 && engine->progress.sleep.fds[whose][0].revents & POLLNVAL)
+        engine->progress.sleep.wake_fd =
+            -1; /* the host program has closed it; news is seen at the next look */
+    else if (ready > 0 && engine->progress.sleep.fds[whose][0].revents & POLLIN &&
+             !engine->progress.stopping)
+        eventfd_read(engine->progress.sleep.wake_fd, &value);
+}
+
+/* A link that has been used while somebody sleeps on it must be told again that it is slept on. False
+ * if one has something to say meanwhile. */
+static bool sleep_on(struct engine *engine)
+{
+    struct pollset counted = { .fds = NULL };
+    bool unwatched = engine->progress.sleep.unwatched;
+    uint64_t until_ns = UINT64_MAX;
+    watch_all(engine, &counted, &until_ns);
+    engine->progress.sleep.unwatched = unwatched;
+    return !counted.is_awake;
+}
+
+/* Would another engine_move() find something to do although nothing comes? Or is there something that a
+ * link did not take yet? */
+static bool has_work(const struct engine *engine)
+{
+    for (int id = 0; id < engine->sets.count; id++) {
+        struct process_set *set = engine->sets.at[id];
+        if (set && set->state == SET_READY &&
+            (set_is_unsettled(set) || !set_is_flushed(set) || set_has_data_to_send(set)))
+            return true;
+    }
+    return false;
+}
+
+void progress_wake(struct engine *engine)
+{
+    const struct progress *progress = &engine->progress;
+    if (progress->sleep.until_ns != 0 &&
+        (progress->stopping || engine->breakage.broken || progress->finished ||
+         progress->sleep.unwatched || has_work(engine) ||
+         next_deadline(engine) < progress->sleep.until_ns || !sleep_on(engine)))
+        eventfd_write(progress->sleep.wake_fd, 1);
+}
