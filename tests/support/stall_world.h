@@ -43,7 +43,7 @@ struct stall_world_rank {
 struct stall_world_letter {
     int from, to;
     enum stall_message message;
-    unsigned char body[8192];
+    unsigned char *body; /* ours; of just this size */
     size_t nbytes;
 };
 
@@ -70,6 +70,9 @@ extern struct stall_world {
 void stall_world_make(int count);
 void stall_world_make_with(int count, uint64_t check_ns, uint64_t shutdown_ns);
 void stall_world_end(void);
+
+/* Drops what was said, and the messages under way. */
+void stall_world_forget(void);
 
 /* One rank submits a name; every rank but `missing`; what was submitted is done on all ranks. */
 void stall_world_submit(int rank, const char *name, enum collective_kind kind);

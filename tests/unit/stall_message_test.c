@@ -87,7 +87,7 @@ START_TEST(changed_bytes_are_refused_or_harmless)
             receive((enum stall_message)_i, writer.data, writer.length);
             stall_world_take(_i == STALL_PROBE ? 1 : 0);
             writer.data[at] ^= (unsigned char)(1 << bit);
-            stall_world.nletters = stall_world.nspoken = 0;
+            stall_world_forget();
             stall_world.now_ns += 2 * STALL_WORLD_CHECK_NS;
             stall_tick(stall_world.ranks[0].stall, stall_world.now_ns);
             stall_world_take(0);
