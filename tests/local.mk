@@ -632,6 +632,9 @@ tap_driver = env $(DEFAULT_SIGNALS) LC_ALL=C AM_TAP_AWK='$(AWK)' $(SHELL) $(top_
 LOG_DRIVER = $(tap_driver)
 SH_LOG_DRIVER = $(tap_driver)
 SH_LOG_COMPILER = $(SHELL)
+# When a process ends AddressSanitizer looks through all memory that is free and waits to be used again: 256 MB are its default.
+sanitizer_options = case '$(ENABLED_SANITIZERS)' in *address*) \
+	ASAN_OPTIONS=quarantine_size_mb=16$${ASAN_OPTIONS:+:$$ASAN_OPTIONS}; export ASAN_OPTIONS;; esac;
 AM_TESTS_ENVIRONMENT = \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_builddir)'; STAGE='$(stage)'; \
 	PREFIX='$(prefix)'; AGENTDIR='$(agentdir)'; INCLUDEDIR='$(includedir)'; LIBDIR='$(libdir)'; MANDIR='$(mandir)'; \
@@ -650,6 +653,6 @@ AM_TESTS_ENVIRONMENT = \
 	SYNTHETIC_BENCHMARK='$(abs_builddir)/examples/synthetic_benchmark'; \
 	COMPARE_PARAMETERS='$(abs_builddir)/tests/support/compare_parameters'; \
 	SANITIZERS='$(ENABLED_SANITIZERS)'; HARDENING='$(HARDENING)'; MANDOC='$(MANDOC)'; CC='$(CC)'; \
-	CK_DEFAULT_TIMEOUT=60 CK_TIMEOUT_MULTIPLIER=3; \
+	$(sanitizer_options) CK_DEFAULT_TIMEOUT=60 CK_TIMEOUT_MULTIPLIER=3; \
 	export srcdir builddir STAGE PREFIX AGENTDIR INCLUDEDIR LIBDIR MANDIR HVDRUN HVDAGENT HVDRENDEZVOUSD HVD_BANDWIDTH HVD_TUNE ACT COLLECTIVES HOROVOD_WORKER MEET REFUSE WORLD HELLO API_TOUR \
 		FASHION_MNIST FUNCTION_APPROXIMATION PINN SOFTMAX_REGRESSION SYNTHETIC_BENCHMARK COMPARE_PARAMETERS SANITIZERS HARDENING MANDOC CC CK_DEFAULT_TIMEOUT CK_TIMEOUT_MULTIPLIER;
