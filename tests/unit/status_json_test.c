@@ -37,6 +37,10 @@ static char *written(void *context, int rank, bool of_stderr, size_t nbytes)
     return text;
 }
 
+/* Two ranks on one host. */
+static const struct rendezvous_slot two[2] = { { .place = { 0, 2, 0, 2, 0, 1 }, .host = "a" },
+                                               { .place = { 1, 2, 1, 2, 0, 1 }, .host = "a" } };
+
 /* The job of a launcher, of two ranks. */
 static void setup_planned(const struct rendezvous_slot *slots)
 {
@@ -258,9 +262,7 @@ END_TEST
 
 START_TEST(of_a_planned_job_ranks_are_known_before_they_come)
 {
-    struct rendezvous_slot slots[2] = { { .place = { 0, 2, 0, 2, 0, 1 }, .host = "a" },
-                                        { .place = { 1, 2, 1, 2, 0, 1 }, .host = "a" } };
-    setup_planned(slots);
+    setup_planned(two);
     meeting_saw_gloo(meeting, 1);
     look(500);
     ck_assert_str_eq(at("planned"), "true");
@@ -278,8 +280,6 @@ END_TEST
 
 START_TEST(horovod_workers_wait_run_and_leave)
 {
-    struct rendezvous_slot slots[2] = { { .place = { 0, 2, 0, 2, 0, 1 }, .host = "a" },
-                                        { .place = { 1, 2, 1, 2, 0, 1 }, .host = "a" } };
     static const struct {
         int seen, ended;
         const char *state, *of_rank_0, *doing;
@@ -289,7 +289,7 @@ START_TEST(horovod_workers_wait_run_and_leave)
         { 1, 0, "\"running\"", "\"left\"", "[\"exited with status 0\"]" },
         { 1, 1, "\"ended\"", "\"left\"", "[\"exited with status 0\"]" },
     };
-    setup_planned(slots);
+    setup_planned(two);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         meeting_saw_gloo(meeting, steps[i].seen);
         if (steps[i].ended >= 0)
@@ -306,9 +306,7 @@ END_TEST
 
 START_TEST(a_horovod_worker_that_is_killed_is_lost)
 {
-    struct rendezvous_slot slots[2] = { { .place = { 0, 2, 0, 2, 0, 1 }, .host = "a" },
-                                        { .place = { 1, 2, 1, 2, 0, 1 }, .host = "a" } };
-    setup_planned(slots);
+    setup_planned(two);
     meeting_saw_gloo(meeting, 0);
     meeting_saw_gloo(meeting, 1);
     membership_ended(&meeting->membership, 1, "was killed by signal 9 (SIGKILL)", 450);
@@ -319,9 +317,6 @@ START_TEST(a_horovod_worker_that_is_killed_is_lost)
     teardown();
 }
 END_TEST
-
-static const struct rendezvous_slot two[2] = { { .place = { 0, 2, 0, 2, 0, 1 }, .host = "a" },
-                                               { .place = { 1, 2, 1, 2, 0, 1 }, .host = "a" } };
 
 START_TEST(a_launcher_says_what_is_run_by_whom_since_when)
 {

@@ -158,6 +158,13 @@ static int have_another_thread(int rank)
     return leave_world();
 }
 
+/* What the other ranks do when rank 0 submits "a" at once and "b" late. */
+static void reduce_b_then_a(void)
+{
+    REQUIRE_STATUS(reduce("b"), HVD_OK);
+    REQUIRE_STATUS(reduce("a"), HVD_OK);
+}
+
 static int wait_with_a_deadline(int rank)
 {
     int32_t one = 1;
@@ -168,8 +175,7 @@ static int wait_with_a_deadline(int rank)
         REQUIRE_STATUS(reduce("b"), HVD_OK);
         REQUIRE_STATUS(hvd_wait(handle), HVD_OK);
     } else {
-        REQUIRE_STATUS(reduce("b"), HVD_OK);
-        REQUIRE_STATUS(reduce("a"), HVD_OK);
+        reduce_b_then_a();
     }
     return leave_world();
 }
@@ -188,8 +194,7 @@ static int go_on_after_a_mistake(int rank)
         REQUIRE(pthread_join(thread, NULL) == 0);
         REQUIRE(second.rc == HVD_ERR_INVALID);
     } else {
-        REQUIRE_STATUS(reduce("b"), HVD_OK);
-        REQUIRE_STATUS(reduce("a"), HVD_OK);
+        reduce_b_then_a();
     }
     return leave_world();
 }
@@ -205,8 +210,7 @@ static int poll_in_a_loop(int rank)
         REQUIRE_STATUS(reduce("b"), HVD_OK);
         REQUIRE_STATUS(hvd_wait(handle), HVD_OK);
     } else {
-        REQUIRE_STATUS(reduce("b"), HVD_OK);
-        REQUIRE_STATUS(reduce("a"), HVD_OK);
+        reduce_b_then_a();
     }
     return leave_world();
 }
