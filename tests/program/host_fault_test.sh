@@ -89,7 +89,11 @@ finish_job
 is "F28: and if it answers again the job goes on" 0 "$status"
 clean "nothing is left"
 
-start_world "$WORLD init barriers 3 print up wait $tmp/go barriers 10 shutdown" --heartbeat-timeout 3
+# Ranks leave right after they go on, and the agent may be sending SIGCONT still. When a process ends LeakSanitizer stops it with
+# PTRACE_ATTACH. A SIGCONT discards the SIGSTOP of that, for which LeakSanitizer waits for ever: the rank spins, with TracerPid of
+# its own child. So these ranks do not look for leaks, which the same ranks in other jobs do.
+start_world "env ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 $WORLD init barriers 3 print up wait $tmp/go barriers 10 shutdown" \
+    --heartbeat-timeout 3
 signal_hvdrun TSTP
 sleep 4 # longer than hosts may be silent
 signal_hvdrun CONT
