@@ -13,8 +13,8 @@ rooms='src|launcher|rendezvous|lib'
 
 # annotated: gcov's view of all objects under this directory.
 annotated() {
-    # One object at a time: of several with the same source gcov tells no branches.
-    find . -name '*.gcda' -exec gcov --branch-probabilities --branch-counts --stdout {} \; 2>/dev/null
+    # One object at a time: of several with the same source gcov tells no branches. An object that no test ran has no counts, but notes.
+    find . -name '*.gcno' -exec gcov --branch-probabilities --branch-counts --stdout {} \; 2>/dev/null
 }
 
 # sum_by_room: of that, the table.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What tests/coverage.sh counts, seen on a tree of three small files. "make coverage" itself takes as long as all tests.
+# What tests/coverage.sh counts, seen on a tree of four small files. "make coverage" itself takes as long as all tests.
 . "$srcdir/tests/tap.sh"
 
 if [ "$SANITIZERS" != no ] || ! command -v gcov >/dev/null || ! "$CC" --version | grep -q 'Free Software'; then
@@ -30,6 +30,13 @@ int never(int x)
     return x;
 }
 .
+cat >"$tmp/tree/lib/unused.c" <<'.'
+int unused(void);
+int unused(void)
+{
+    return 1;
+}
+.
 cat >"$tmp/tree/tests/lib/main.c" <<'.'
 int one(int x);
 int two(int x);
@@ -41,7 +48,7 @@ int main(int argc, char **argv)
 .
 # As the build does it: from another directory, one file in two objects.
 cd "$tmp/build" || exit 99
-for object in lib/two:lib/engine/two lib/again:lib/engine/two lib/one:src/one tests/main:tests/lib/main; do
+for object in lib/two:lib/engine/two lib/again:lib/engine/two lib/one:src/one lib/unused:lib/unused tests/main:tests/lib/main; do
     "$CC" -O0 --coverage -c "$tmp/tree/${object#*:}.c" -o "${object%:*}.o"
 done
 "$CC" --coverage lib/two.o lib/one.o tests/main.o -o main && ./main
@@ -49,7 +56,7 @@ done
 run sh "$srcdir/tests/coverage.sh" --report "$tmp/build" "$tmp/tree"
 is "it reports" 0 "$status"
 sed -i 's/  *%/%/g' "$tmp/out"
-is "each room has a line, with what is reached" "lib/engine 4 100.0% 2 100.0%|src 4 50.0% 0 100.0%" \
+is "each room has a line, with what is reached, also of files that nothing has run" "lib 2 0.0% 0 100.0%|lib/engine 4 100.0% 2 100.0%|src 4 50.0% 0 100.0%" \
     "$(sed -n 's/  */ /g; /^lib\|^src/p' "$tmp/out" | paste -sd '|')"
-is "tests are no room, and all rooms have a sum" "together 8 75.0% 2 100.0%" "$(sed -n 's/  */ /g; /^tests\|^tog/p' "$tmp/out")"
+is "tests are no room, and all rooms have a sum" "together 10 60.0% 2 100.0%" "$(sed -n 's/  */ /g; /^tests\|^tog/p' "$tmp/out")"
 finish
