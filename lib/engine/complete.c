@@ -48,11 +48,8 @@ void complete_tensor(struct tensor *tensor, const struct err *err)
     } else {
         note_failure(tensor, err);
     }
-    if (!flight_done(&engine->flight, tensor, well))
-        return;
-    engine->progress.finished |= ticket->awaited;
-    if (engine->progress.waiters > 0)
-        pthread_cond_broadcast(&engine->progress.changed);
+    if (flight_done(&engine->flight, tensor, well))
+        progress_note_done(&engine->progress, ticket->awaited);
 }
 
 void complete_doomed(struct tensor *tensor, const struct err *err)

@@ -2,43 +2,15 @@
 /* The beginning and the end of an engine, and its timeline; see engine.h. */
 #include "lib/engine/engine.h"
 
-#include "lib/base/descriptor.h"
-#include "lib/base/quiet_thread.h"
 #include "lib/engine/engine_impl.h"
-#include "lib/engine/processors.h"
 #include "lib/engine/trace.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-enum { SPIN_NS = 50000, RANKS_PER_PROCESSOR_MAX = 4, FAREWELL_MS = 1000 };
-
-/* About the time of a wake-up. Where ranks outnumber the processors who spins gives way at each
- * look, which costs little as long as there are few others; with many, the one that is waited for
- * comes late. */
-static void choose_spin(struct engine *engine, int local_size)
-{
-    int processors = processors_count();
-    engine->progress.crowded = local_size > processors;
-    engine->progress.spin_ns = local_size > RANKS_PER_PROCESSOR_MAX * processors ? 0 : SPIN_NS;
-}
-
-static void init_locks(struct engine *engine)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_mutex_init(&engine->progress.lock, NULL);
-    pthread_mutex_init(&engine->sets.adding, NULL);
-    pthread_cond_init(&engine->progress.changed, &attributes);
-    pthread_cond_init(&engine->progress.rest, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
+enum { FAREWELL_MS = 1000 };
 
 /* Set 0 is the world. */
 static int make_world(struct engine *engine, struct err *err)
@@ -87,17 +59,16 @@ struct engine *engine_create(const struct engine_options *options, struct err *e
         fail(err, HVD_ERR_NOMEM, "out of memory");
         return NULL;
     }
-    init_locks(engine);
     engine->settings = options->settings;
     engine->rank = options->welcome->place.rank;
     engine->size = options->welcome->place.size;
     engine->one_host = options->welcome->place.local_size == engine->size;
     engine->failure = options->failure;
     engine->linker = options->linker;
-    choose_spin(engine, options->welcome->place.local_size);
-    engine->progress.sleep.wake_fd = descriptor_event();
-    int rc = engine->progress.sleep.wake_fd < 0 ? fail_errno(err, HVD_ERR_SYSTEM, errno, "eventfd")
-                                                : open_timeline(engine, err);
+    sets_init(engine);
+    int rc = progress_init(engine, options->welcome->place.local_size, err);
+    if (rc == HVD_OK)
+        rc = open_timeline(engine, err);
     if (rc == HVD_OK)
         rc = make_crew(engine, options->welcome->place.local_size, err);
     if (rc == HVD_OK)
@@ -129,12 +100,10 @@ int engine_start(struct engine *engine, struct err *err)
     progress_until(engine, is_linked, engine, UINT64_MAX);
     counters_start(&engine->counters, monotonic_tick_ns());
     int rc = failure_check(engine->failure, err);
-    int error = rc < 0 ? 0
-                       : quiet_thread_start(&engine->progress.thread.id, "hvd-engine",
-                                            progress_thread_main, engine);
-    engine->progress.thread.exists = rc == HVD_OK && error == 0;
+    if (rc == HVD_OK)
+        rc = progress_start_thread(engine, err);
     engine_unlock(engine);
-    return error ? fail_errno(err, HVD_ERR_SYSTEM, error, "start the engine's thread") : rc;
+    return rc;
 }
 
 void engine_stop(struct engine *engine)
@@ -142,14 +111,10 @@ void engine_stop(struct engine *engine)
     struct err reason;
     fail(&reason, HVD_ERR_SHUT_DOWN, "hvd_shutdown has been called");
     engine_lock(engine);
-    engine->progress.stopping = true;
     for (int id = 0; id < engine->sets.count; id++)
         if (engine->sets.at[id] && engine->sets.at[id]->rank >= 0)
             set_fail_all(engine->sets.at[id], &reason);
-    pthread_cond_broadcast(&engine->progress.changed);
-    pthread_cond_signal(&engine->progress.rest);
-    if (descriptor_is_event(engine->progress.sleep.wake_fd))
-        eventfd_write(engine->progress.sleep.wake_fd, 1);
+    progress_stop(engine);
     engine_unlock(engine);
 }
 
@@ -211,16 +176,9 @@ void engine_destroy(struct engine *engine)
     tune_fini(engine);
     flight_fini(&engine->flight);
     free(engine->group.descriptions);
-    descriptor_close(engine->progress.sleep.wake_fd);
-    free(engine->sets.at);
-    free(engine->sets.free_ids);
+    sets_fini(engine);
     reach_fini(engine);
-    free(engine->progress.sleep.fds[0]);
-    free(engine->progress.sleep.fds[1]);
-    pthread_cond_destroy(&engine->progress.changed);
-    pthread_cond_destroy(&engine->progress.rest);
-    pthread_mutex_destroy(&engine->sets.adding);
-    pthread_mutex_destroy(&engine->progress.lock);
+    progress_fini(engine);
     free(engine);
 }
 

@@ -13,16 +13,64 @@
 #include "lib/engine/engine_impl.h"
 
 #include "lib/base/cpu_pause.h"
+#include "lib/base/descriptor.h"
+#include "lib/engine/processors.h"
 
 #include <errno.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <time.h>
 
 #define CHECK_NS 250000000ull
+
+/* SPIN_NS: about the time of a wake-up. Where ranks outnumber the processors a rank that spins yields at
+ * each look, which costs little as long as there are few others; with many, the rank that is waited for
+ * comes late, so that nobody spins. */
+#define SPIN_NS 50000ull
+enum { RANKS_PER_PROCESSOR_MAX = 4 };
+
 #define YIELD_NS 2000ull
 
 enum { EAGER_LOOKS = 32, LOOKS_PER_CLOCK = 8, YIELDS_MAX = 8, TRIES = 16, PAUSES = 8 };
+
+int progress_init(struct engine *engine, int local_size, struct err *err)
+{
+    struct progress *progress = &engine->progress;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&progress->lock, NULL);
+    pthread_cond_init(&progress->changed, &attributes);
+    pthread_cond_init(&progress->rest, &attributes);
+    pthread_condattr_destroy(&attributes);
+    int processors = processors_count();
+    progress->crowded = local_size > processors;
+    progress->spin_ns = local_size > RANKS_PER_PROCESSOR_MAX * processors ? 0 : SPIN_NS;
+    progress->sleep.wake_fd = descriptor_event();
+    return progress->sleep.wake_fd < 0 ? fail_errno(err, HVD_ERR_SYSTEM, errno, "eventfd") : HVD_OK;
+}
+
+void progress_fini(struct engine *engine)
+{
+    struct progress *progress = &engine->progress;
+    descriptor_close(progress->sleep.wake_fd);
+    free(progress->sleep.fds[0]);
+    free(progress->sleep.fds[1]);
+    pthread_cond_destroy(&progress->changed);
+    pthread_cond_destroy(&progress->rest);
+    pthread_mutex_destroy(&progress->lock);
+}
+
+void progress_stop(struct engine *engine)
+{
+    struct progress *progress = &engine->progress;
+    progress->stopping = true;
+    pthread_cond_broadcast(&progress->changed);
+    pthread_cond_signal(&progress->rest);
+    if (descriptor_is_event(progress->sleep.wake_fd))
+        eventfd_write(progress->sleep.wake_fd, 1);
+}
 
 /* ---- one look ---- */
 

@@ -7,6 +7,8 @@
 #ifndef LIB_ENGINE_PROGRESS_IMPL_H
 #define LIB_ENGINE_PROGRESS_IMPL_H
 
+#include "lib/base/status.h"
+
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -57,6 +59,20 @@ struct progress {
     struct progress_thread thread;
 };
 
+/* Fails with HVD_ERR_SYSTEM. progress_fini() is needed also when it has failed. */
+int progress_init(struct engine *engine, int local_size, struct err *err);
+void progress_fini(struct engine *engine);
+int progress_start_thread(struct engine *engine, struct err *err);
+void progress_stop(struct engine *engine); /* nobody waits any more, and the thread ends */
+
+/* A ticket is done, for which a thread waits or not. */
+static inline void progress_note_done(struct progress *progress, bool awaited)
+{
+    progress->finished |= awaited;
+    if (progress->waiters > 0)
+        pthread_cond_broadcast(&progress->changed);
+}
+
 typedef bool progress_done_fn(const void *arg);
 
 /* Moves everything until `done(arg)`, in the calling thread or in another that waits as well. False
@@ -81,6 +97,5 @@ void progress_pause(struct engine *engine, enum driver self, uint64_t until_ns);
 
 void progress_wake(struct engine *engine);      /* who sleeps in poll() looks again, if it has to */
 void progress_hand_over(struct engine *engine); /* nobody may be waiting: the thread is wanted */
-void *progress_thread_main(void *engine);
 
 #endif

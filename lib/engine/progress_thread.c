@@ -7,6 +7,8 @@
  * missed that it is wanted. */
 #include "lib/engine/engine_impl.h"
 
+#include "lib/base/quiet_thread.h"
+
 #include <sys/eventfd.h>
 #include <time.h>
 
@@ -93,7 +95,7 @@ static void thread_drive(struct engine *engine)
         engine->progress.driver = NOBODY;
 }
 
-void *progress_thread_main(void *arg)
+static void *progress_thread_main(void *arg)
 {
     struct engine *engine = arg;
     engine_lock(engine);
@@ -102,4 +104,12 @@ void *progress_thread_main(void *arg)
             thread_drive(engine);
     engine_unlock(engine);
     return NULL;
+}
+
+int progress_start_thread(struct engine *engine, struct err *err)
+{
+    struct progress_thread *thread = &engine->progress.thread;
+    int error = quiet_thread_start(&thread->id, "hvd-engine", progress_thread_main, engine);
+    thread->exists = error == 0;
+    return error ? fail_errno(err, HVD_ERR_SYSTEM, error, "start the engine's thread") : HVD_OK;
 }

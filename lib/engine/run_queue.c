@@ -19,9 +19,7 @@ enum { TENSORS_LEAST = 32 };
 void run_release(struct process_set *set, struct run *run)
 {
     if (run->stage.step != STAGE_NONE)
-        set->stages.count--;
-    set->stages.places -= run->stage.has_place;
-    run->stage = (struct stage){ .step = STAGE_NONE };
+        stage_leave(set, run);
     free(run->memory);
     run->memory = NULL;
     run->operation = NULL;

@@ -20,16 +20,6 @@ static int rank_in_set(const int *ranks, int size, int rank)
     return -1;
 }
 
-static bool make_memory(struct process_set *set)
-{
-    size_t size = (size_t)set->size;
-    set->links.channels = calloc(size, sizeof(struct channel *));
-    set->links.peers = calloc(size, sizeof *set->links.peers);
-    set->decided.rows = calloc(size, sizeof *set->decided.rows);
-    set->links.awaited = calloc(size, sizeof *set->links.awaited);
-    return set->links.channels && set->links.peers && set->decided.rows && set->links.awaited;
-}
-
 struct fusion_limits set_fusion_limits(const struct engine *engine)
 {
     size_t most = engine->settings.fusion_threshold;
@@ -49,9 +39,10 @@ static int make_member(struct process_set *set, struct err *err)
         .group_fusion = !settings->disable_group_fusion,
     };
     tree_position(&set->tree.position, set->rank, set->size);
-    if (!make_memory(set))
+    set->decided.rows = calloc((size_t)set->size, sizeof *set->decided.rows);
+    if (!set->decided.rows)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
-    if (runs_init(set, err) < 0)
+    if (set_init_links(set, err) < 0 || runs_init(set, err) < 0)
         return err->code;
     set->negotiation = negotiation_create(set->rank, set->size, set->ranks, &agreement, err);
     if (!set->negotiation)
@@ -83,18 +74,6 @@ struct process_set *set_create(struct engine *engine, int id, const int *ranks, 
     return NULL;
 }
 
-static void close_channels(struct process_set *set)
-{
-    set_close_data(set);
-    for (int i = 0; i < set->links.npeers; i++)
-        free(set->links.channels[set->links.peers[i]]);
-    free(set->links.channels);
-    free(set->links.peers);
-    free(set->decided.rows);
-    free(set->links.awaited);
-    placing_destroy(set->placing);
-}
-
 void set_destroy(struct process_set *set)
 {
     if (!set)
@@ -103,10 +82,12 @@ void set_destroy(struct process_set *set)
     for (int i = 0; i < TREE_CHILDREN_MAX; i++)
         tree_link_fini(&set->tree.down[i]);
     inspect_stop(set);
-    close_channels(set);
+    set_fini_links(set); /* before the memory that others may read */
     runs_fini(set);
     negotiation_destroy(set->negotiation);
     wire_writer_fini(&set->decided.body);
+    free(set->decided.rows);
+    placing_destroy(set->placing);
     free(set->ranks);
     free(set);
 }

@@ -36,7 +36,7 @@ struct set_links {
     bool broken;               /* a link has broken, here or in the tree */
 };
 
-/* set.c: what the set has agreed on */
+/* set.c, decisions.c: what the set has agreed on; tune.c sets the cycle time */
 struct set_decided {
     struct wire_writer body;
     uint64_t last_ns;       /* when something was decided last */
@@ -104,7 +104,10 @@ void set_fail_all(struct process_set *set, const struct err *reason);
 /* When set_move() is wanted at the latest although nothing comes. */
 uint64_t set_deadline(const struct process_set *set);
 
-/* set_links.c. Asks for the links to the ring's and the tree's neighbours; for data links to some
+/* set_links.c */
+int set_init_links(struct process_set *set, struct err *err);
+void set_fini_links(struct process_set *set);
+/* Asks for the links to the ring's and the tree's neighbours; for data links to some
  * ranks. */
 int set_want_links(struct process_set *set, struct err *err);
 int set_want_data(struct process_set *set, const int *ranks, int count, struct err *err);
@@ -143,6 +146,8 @@ struct set_table {
     uint32_t next_serial;
     pthread_mutex_t adding; /* one set is added or removed at a time on this rank */
 };
+void sets_init(struct engine *engine);
+void sets_fini(struct engine *engine); /* the sets themselves are gone */
 int sets_added(struct tensor *tensor, const struct agreed *agreed, struct err *err);
 bool sets_put(struct engine *engine, struct process_set *set);
 int sets_removed(struct tensor *tensor, struct err *err);

@@ -37,6 +37,29 @@ static int want(struct process_set *set, int rank, int purpose, struct err *err)
     return rc;
 }
 
+int set_init_links(struct process_set *set, struct err *err)
+{
+    size_t size = (size_t)set->size;
+    struct set_links *links = &set->links;
+    links->channels = calloc(size, sizeof(struct channel *));
+    links->peers = calloc(size, sizeof *links->peers);
+    links->awaited = calloc(size, sizeof *links->awaited);
+    if (links->channels && links->peers && links->awaited)
+        return HVD_OK;
+    return fail(err, HVD_ERR_NOMEM, "out of memory");
+}
+
+void set_fini_links(struct process_set *set)
+{
+    struct set_links *links = &set->links;
+    set_close_data(set);
+    for (int i = 0; i < links->npeers; i++)
+        free(links->channels[links->peers[i]]);
+    free(links->channels);
+    free(links->peers);
+    free(links->awaited);
+}
+
 int set_want_links(struct process_set *set, struct err *err)
 {
     int rc = HVD_OK, left = ring_left(set->rank, set->size),

@@ -11,6 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+void sets_init(struct engine *engine)
+{
+    pthread_mutex_init(&engine->sets.adding, NULL);
+}
+
+void sets_fini(struct engine *engine)
+{
+    free(engine->sets.at);
+    free(engine->sets.free_ids);
+    pthread_mutex_destroy(&engine->sets.adding);
+}
+
 /* ---- numbers ---- */
 
 /* The number that was given back first, or a new one. */

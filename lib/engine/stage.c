@@ -53,6 +53,13 @@ bool stage_queue(struct process_set *set, struct run *run)
     return true;
 }
 
+void stage_leave(struct process_set *set, struct run *run)
+{
+    set->stages.count--;
+    set->stages.places -= run->stage.has_place;
+    run->stage = (struct stage){ .step = STAGE_NONE };
+}
+
 int stage_context(const struct run *run, struct err *err)
 {
     const struct tensor *own = NULL;

@@ -85,6 +85,9 @@ struct set_stages {
  * the line. */
 bool stage_queue(struct process_set *set, struct run *run);
 
+/* The run is given back. */
+void stage_leave(struct process_set *set, struct run *run);
+
 /* Copies what can be copied now. 1 if something moved, 0, or a negative status. */
 int stage_move(struct process_set *set, struct err *err);
 
