@@ -190,8 +190,8 @@ static void say_goodbye(struct crowd *crowd)
     struct world *world = crowd->context;
     for (int i = 0; i < crowd->size; i++) {
         struct wire_writer payload = { 0 };
-        struct join_goodbye goodbye = { .origin = ORIGIN_UNKNOWN };
-        join_goodbye_encode(&payload, &goodbye);
+        struct rank_end goodbye = rank_end_none();
+        rank_end_encode(&payload, &goodbye);
         put_sealed(crowd, i, JOIN_GOODBYE, &payload);
     }
     while (world->left < crowd->size)

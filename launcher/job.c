@@ -129,14 +129,14 @@ void job_rank_met(struct job *job, int rank)
     job->report.ranks[rank].met = true;
 }
 
-void job_rank_parted(struct job *job, int rank, int status, int origin, const char *text)
+void job_rank_parted(struct job *job, int rank, const struct rank_end *end)
 {
-    job_record_parted(job, rank, status, origin, text);
+    job_record_parted(job, rank, end);
 }
 
-void job_world_failed(struct job *job, int rank, int status, const char *text)
+void job_world_failed(struct job *job, const struct rank_end *end)
 {
-    job_record_origin(job, rank, status, text);
+    job_record_origin(job, end);
 }
 
 void job_rank_broke_off(struct job *job, int rank)

@@ -12,6 +12,7 @@
 #include "launcher/rank_attributes.h"
 #include "launcher/rank_plan.h"
 #include "launcher/reach.h"
+#include "lib/base/rank_end.h"
 #include "lib/base/rendezvous_stream.h"
 #include "lib/base/status.h"
 
@@ -54,9 +55,8 @@ struct job_report;
 
 /* How a rank has ended. */
 struct job_rank_end {
-    const char *how; /* "was killed by signal 9 (SIGKILL)", "exited with status 3" */
-    int exit_status; /* 128 plus the signal's number; -1: it was lost, and nobody knows */
-    bool told;       /* after hvdrun had told it to end */
+    struct rank_end_how how;
+    bool told; /* after hvdrun had told it to end */
 };
 
 /* Where the workers meet, as far as the launcher knows: what it tells whoever owns the rendezvous.
@@ -101,13 +101,12 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
                        const struct job_meeting *meeting, const struct job_callbacks *callbacks,
                        void *context, struct err *err);
 
-/* What the rendezvous knows of failures: a rank has come to meet the others; has left it because of
- * `status`, an enum hvd_status, or its world is broken by that, which is the failure of `origin`, a
- * rank or -1; the failure of `rank` was the first and has ended the ranks' world; the connection of
- * a rank has ended without a word. */
+/* What the rendezvous knows of failures: a rank has come to meet the others; has left it, or its world
+ * is broken, because of `end`; the failure of the rank `end->because_of` was the first and has ended
+ * the ranks' world; the connection of a rank has ended without a word. */
 void job_rank_met(struct job *job, int rank);
-void job_rank_parted(struct job *job, int rank, int status, int origin, const char *text);
-void job_world_failed(struct job *job, int rank, int status, const char *text);
+void job_rank_parted(struct job *job, int rank, const struct rank_end *end);
+void job_world_failed(struct job *job, const struct rank_end *end);
 void job_rank_broke_off(struct job *job, int rank);
 
 /* What a rank is doing, in its own words, or why it does not say so. False: the job has not asked

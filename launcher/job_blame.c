@@ -3,6 +3,8 @@
  * does not matter in which order their ends became known. */
 #include "launcher/job_blame.h"
 
+#include "lib/base/rank_end_text.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +12,9 @@
 
 /* So long may one that has left because of another's departure take to fail of it. */
 enum { FOLLOWS_WITHIN_MS = 60000 };
+
+/* Of what a rank has said so much is quoted. */
+enum { QUOTED = 301 };
 
 static bool has_failed(const struct report_rank *rank)
 {
@@ -29,24 +34,33 @@ static bool may_precede(const struct report_rank *rank, const struct report_rank
     return rank->ended_us <= other->ended_us + slack_us;
 }
 
+static int parted_status(const struct report_rank *rank)
+{
+    return rank->parted ? rank->parted->status : HVD_OK;
+}
+
 /* Without a rank that has left one may go on, and fail for a reason of its own later. */
 static bool fell_with_departure(const struct report_rank *rank)
 {
-    return rank->parted_status == HVD_ERR_PEER_LEFT &&
+    return parted_status(rank) == HVD_ERR_PEER_LEFT &&
            rank->ended_us / 1000 <= rank->parted_ms + FOLLOWS_WITHIN_MS;
 }
 
 /* It has said that its world was broken by the failure of another. */
 static bool names_another(const struct report_rank *rank, int number)
 {
-    return rank->parted_status != HVD_OK && rank->parted_origin >= 0 &&
-           rank->parted_origin != number;
+    return rank->parted && rank->parted->because_of >= 0 && rank->parted->because_of != number;
+}
+
+static int origin_rank(const struct job_report *report)
+{
+    return report->origin.status != HVD_OK ? report->origin.because_of : RANK_NONE;
 }
 
 /* It may have ended after the rank at the origin had, or, if that had not, after it was known. */
 static bool knew_origin(const struct job_report *report, const struct report_rank *rank)
 {
-    const struct report_rank *origin = &report->ranks[report->origin_rank];
+    const struct report_rank *origin = &report->ranks[origin_rank(report)];
     return (origin->ended_us > 0 && may_precede(origin, rank)) ||
            (report->origin_ran_on && report->origin_us <= rank->ended_us + rank->slack_us);
 }
@@ -54,10 +68,10 @@ static bool knew_origin(const struct job_report *report, const struct report_ran
 static bool has_followed(const struct job_report *report, int number)
 {
     const struct report_rank *rank = &report->ranks[number];
-    if (rank->parted_status == HVD_ERR_PEER_LOST || fell_with_departure(rank) ||
+    if (parted_status(rank) == HVD_ERR_PEER_LOST || fell_with_departure(rank) ||
         names_another(rank, number))
         return true;
-    return report->origin_rank >= 0 && report->origin_rank != number && rank->met &&
+    return origin_rank(report) >= 0 && origin_rank(report) != number && rank->met &&
            gave_up(rank) && knew_origin(report, rank);
 }
 
@@ -90,37 +104,21 @@ static int find_first(const struct job_report *report, bool followed)
     return killed >= 0 ? killed : earliest;
 }
 
-/* "allreduce 'grad': rank 2 on node1 left (hvd_shutdown or exit)": which rank, and where what it was wanted
- * for ends in the text; -1 if it is another text. */
-static int parse_left(const char *text, const char **label_end)
-{
-    int rank = -1;
-    *label_end = text;
-    if (!strstr(text, " left"))
-        return -1;
-    for (const char *at = text; (at = strstr(at, "rank ")); at++) {
-        int number;
-        bool begins = at == text || (at - text >= 2 && at[-2] == ':');
-        if (!begins || sscanf(at, "rank %9d on ", &number) != 1 || number < 0)
-            continue;
-        rank = number;
-        *label_end = at == text ? text : at - 2;
-    }
-    return rank;
-}
-
 /* The rank did not wait for the others: blames it, if it did not fail itself. */
 static bool blame_who_left(struct job_blame *blame, const struct job_report *report)
 {
-    const char *text = report->ranks[blame->rank].parted_text, *label_end;
-    int left = text ? parse_left(text, &label_end) : -1;
-    if (left < 0 || left >= report->nranks || left == blame->rank)
+    const struct rank_end *parted = report->ranks[blame->rank].parted;
+    char label[COLLECTIVE_LABEL];
+    if (!parted || parted->how.kind != RANK_END_LEFT || parted->rank < 0 ||
+        parted->rank >= report->nranks || parted->rank == blame->rank)
         return false;
     blame->witness = blame->rank;
-    blame->rank = left;
-    if (label_end > text)
-        snprintf(blame->text, sizeof blame->text, "left before %.*s, for which rank %d waited",
-                 (int)(label_end - text), text, blame->witness);
+    blame->rank = parted->rank;
+    if (parted->collective)
+        snprintf(
+            blame->text, sizeof blame->text, "left before %s, for which rank %d waited",
+            collective_label(label, parted->collective, *parted->tensor ? parted->tensor : NULL),
+            blame->witness);
     else
         snprintf(blame->text, sizeof blame->text, "left before rank %d, which needed it",
                  blame->witness);
@@ -130,26 +128,31 @@ static bool blame_who_left(struct job_blame *blame, const struct job_report *rep
 static void blame_gone(struct job_blame *blame, const struct job_report *report, const char *how)
 {
     blame->witness = blame->rank;
-    blame->rank = report->origin_rank;
+    blame->rank = origin_rank(report);
     snprintf(blame->text, sizeof blame->text, "%.100s, and rank %d needed it", how, blame->witness);
 }
 
 /* The rank whose loss, or departure before all had come, was the first failure; or NULL. */
 static const struct report_rank *origin_gone(const struct job_report *report)
 {
-    bool gone = report->origin_rank >= 0 && (report->origin_status == HVD_ERR_PEER_LOST ||
-                                             report->origin_status == HVD_ERR_PEER_LEFT);
-    return gone ? &report->ranks[report->origin_rank] : NULL;
+    bool gone =
+        report->origin.status == HVD_ERR_PEER_LOST || report->origin.status == HVD_ERR_PEER_LEFT;
+    return gone ? &report->ranks[origin_rank(report)] : NULL;
 }
 
 /* The same of one that ended well without a word to the others. */
 static bool blame_who_ended(struct job_blame *blame, const struct job_report *report)
 {
+    static const struct rank_end clean = { .how.kind = RANK_END_EXITED };
     const struct report_rank *gone = origin_gone(report);
+    char how[100];
     if (!gone || gone->end != END_BY_ITSELF || gone->wait_status != 0)
         return false;
-    const char *how = strstr(report->origin_text, "exited with status 0");
-    blame_gone(blame, report, how ? how : "exited with status 0");
+    if (rank_end_is_clean_exit(&report->origin.how))
+        rank_end_missed_text(how, sizeof how, &report->origin);
+    else
+        rank_end_how_text(how, sizeof how, &clean.how, RANK_END_PASSIVE);
+    blame_gone(blame, report, how);
     return true;
 }
 
@@ -165,9 +168,9 @@ static bool ran_on(const struct job_report *report, const struct report_rank *ra
 static bool blame_who_broke_off(struct job_blame *blame, const struct job_report *report)
 {
     const struct report_rank *gone = origin_gone(report);
-    if (!gone || !ran_on(report, gone) || report->origin_rank == blame->rank)
+    if (!gone || !ran_on(report, gone) || origin_rank(report) == blame->rank)
         return false;
-    bool said_so = report->origin_status == HVD_ERR_PEER_LEFT;
+    bool said_so = report->origin.status == HVD_ERR_PEER_LEFT;
     blame_gone(blame, report,
                said_so ? "left before all had come"
                        : "broke off without hvd_shutdown and ran on (exec?)");
@@ -175,37 +178,37 @@ static bool blame_who_broke_off(struct job_blame *blame, const struct job_report
 }
 
 /* What a rank has said, without its own name in front. */
-static const char *own_words(const char *text, int rank)
+static void own_words(char *text, size_t size, const struct rank_end *end, int rank)
 {
-    int number, length = 0;
-    const char *rest = strstr(text, ": ");
-    if (rest && sscanf(text, "rank %9d on %n", &number, &length) == 1 && number == rank && length)
-        return rest + 2;
-    return text;
+    if (end->how.kind == RANK_END_FAILED && end->rank == rank)
+        snprintf(text, size, "%.*s", (int)size - 1, end->words);
+    else
+        rank_end_text(text, size, end);
 }
 
 /* The rank, which has ended in failure, was broken by its own. */
 static void quote(struct job_blame *blame, const struct job_report *report)
 {
-    const struct report_rank *rank = &report->ranks[blame->rank];
-    if (rank->parted_status != HVD_OK && rank->parted_origin == blame->rank && rank->parted_text)
-        snprintf(blame->text, sizeof blame->text, "%.300s",
-                 own_words(rank->parted_text, blame->rank));
+    const struct rank_end *parted = report->ranks[blame->rank].parted;
+    if (parted && parted->because_of == blame->rank)
+        own_words(blame->text, QUOTED, parted, blame->rank);
 }
 
 /* The rank that a failed one has named did not end in failure by itself. */
 static bool blame_named(struct job_blame *blame, const struct job_report *report)
 {
     const struct report_rank *witness = &report->ranks[blame->rank];
-    int origin = witness->parted_origin, status = witness->parted_status;
+    int status = parted_status(witness);
+    char words[QUOTED];
     if (status == HVD_ERR_PEER_LOST || status == HVD_ERR_PEER_LEFT ||
-        !names_another(witness, blame->rank) || origin >= report->nranks || !witness->parted_text)
+        !names_another(witness, blame->rank) || witness->parted->because_of >= report->nranks)
         return false;
     blame->witness = blame->rank;
-    blame->rank = origin;
+    blame->rank = witness->parted->because_of;
     blame->by_word = true;
-    snprintf(blame->text, sizeof blame->text, "%.300s, and rank %d failed for it",
-             own_words(witness->parted_text, origin), blame->witness);
+    own_words(words, sizeof words, witness->parted, blame->rank);
+    snprintf(blame->text, sizeof blame->text, "%s, and rank %d failed for it", words,
+             blame->witness);
     return true;
 }
 
@@ -228,11 +231,14 @@ static int find_host(const struct job_report *report)
     return host;
 }
 
-static const char *complaint(const struct report_rank *witness)
+static void complaint(char *text, size_t size, const struct report_rank *witness)
 {
-    if (witness->parted_status == HVD_ERR_PEER_LEFT)
-        return "waited in vain";
-    return witness->parted_text ? witness->parted_text : "a peer was lost";
+    if (parted_status(witness) == HVD_ERR_PEER_LEFT)
+        snprintf(text, size, "waited in vain");
+    else if (witness->parted)
+        rank_end_text(text, size, witness->parted);
+    else
+        snprintf(text, size, "a peer was lost");
 }
 
 /* Of those that have lost each other, the first is the witness. */
@@ -241,9 +247,12 @@ static bool blame_host(struct job_blame *blame, const struct job_report *report)
     blame->host = find_host(report);
     if (blame->host < 0)
         return false;
-    if (report->hosts[blame->host].deaf)
-        snprintf(blame->text, sizeof blame->text, "host lost: no answer; rank %d: %.300s",
-                 blame->rank, complaint(&report->ranks[blame->rank]));
+    if (report->hosts[blame->host].deaf) {
+        char words[QUOTED];
+        complaint(words, sizeof words, &report->ranks[blame->rank]);
+        snprintf(blame->text, sizeof blame->text, "host lost: no answer; rank %d: %s", blame->rank,
+                 words);
+    }
     blame->witness = blame->rank;
     blame->rank = -1;
     return true;
@@ -251,7 +260,7 @@ static bool blame_host(struct job_blame *blame, const struct job_report *report)
 
 static void blame_another(struct job_blame *blame, const struct job_report *report)
 {
-    int parted = report->ranks[blame->rank].parted_status;
+    int parted = parted_status(&report->ranks[blame->rank]);
     bool left = parted == HVD_ERR_PEER_LEFT;
     if (blame_named(blame, report) || (left && find_deaf(report) >= 0 && blame_host(blame, report)))
         return;

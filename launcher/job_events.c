@@ -101,15 +101,14 @@ static void on_stdin_credit(void *context, uint32_t nbytes)
 static void on_exited(void *context, const struct agent_exited *exited)
 {
     struct job *job = context;
-    char how[96], passive[112];
+    char how[96];
     wait_status_text(how, sizeof how, exited->wait_status);
     job_note(job, "rank %d %s", exited->rank, how);
     job_record_exited(job, exited);
-    snprintf(passive, sizeof passive, "%s%s", WIFSIGNALED(exited->wait_status) ? "was " : "", how);
     job_act(job, job_state_on_rank_exited(&job->state, job->options->plan->ranks[exited->rank].host,
                                           exited->rank, exited->wait_status, exited->after_ms));
-    const struct job_rank_end end = { passive, wait_status_exit(exited->wait_status),
-                                      exited->told };
+    struct job_rank_end end = { rank_end_how_of(exited->wait_status), exited->told };
+    end.how.oom = exited->oom;
     job->meeting.on_rank_ended(job->meeting.context, exited->rank, &end);
 }
 

@@ -65,7 +65,7 @@ void job_kill_agents(struct job *job, enum host_phase least, enum host_phase mos
 /* The ranks of a lost host are as good as dead, and their output has ended. */
 static void give_up_ranks(struct job *job, struct job_host *host)
 {
-    static const struct job_rank_end lost = { "was lost with its host's agent", -1, false };
+    static const struct job_rank_end lost = { { .kind = RANK_END_HOST_LOST }, false };
     for (int i = 0; i < host->where->local_size; i++) {
         int rank = host->where->ranks[i];
         if (host->ranks[i].phase == RANK_RUNNING) {

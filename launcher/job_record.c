@@ -60,34 +60,31 @@ static void record_host(struct report_host *record, const struct job_host *host)
     record->history = host->history;
 }
 
-void job_record_parted(struct job *job, int rank, int status, int origin, const char *text)
+void job_record_parted(struct job *job, int rank, const struct rank_end *end)
 {
     struct report_rank *record = &job->report.ranks[rank];
-    if (record->parted_text)
+    if (record->parted)
         return;
-    record->parted_status = status;
-    record->parted_origin = origin;
-    record->parted_text = xstrdup(text);
+    record->parted = xcalloc(1, sizeof *record->parted);
+    *record->parted = *end;
     record->parted_ms = job_now_ms();
 }
 
-void job_record_origin(struct job *job, int rank, int status, const char *text)
+void job_record_origin(struct job *job, const struct rank_end *end)
 {
     struct job_report *report = &job->report;
-    if (report->origin_rank >= 0)
+    if (report->origin.status != HVD_OK)
         return;
-    report->origin_rank = rank;
-    report->origin_status = status;
+    report->origin = *end;
     report->origin_us = job_now_ms() * 1000;
-    report->origin_ran_on = job->state.cause == CAUSE_NONE && report->ranks[rank].ended_us == 0;
-    snprintf(report->origin_text, sizeof report->origin_text, "%s", text);
+    report->origin_ran_on =
+        job->state.cause == CAUSE_NONE && report->ranks[end->because_of].ended_us == 0;
 }
 
 void job_record_broke_off(struct job *job, int rank)
 {
     struct report_rank *record = &job->report.ranks[rank];
-    record->broke_off =
-        job->state.cause == CAUSE_NONE && record->ended_us == 0 && !record->parted_text;
+    record->broke_off = job->state.cause == CAUSE_NONE && record->ended_us == 0 && !record->parted;
 }
 
 static void blame_host(struct job *job, const struct job_blame *blame)

@@ -37,7 +37,7 @@ void job_report_init(struct job_report *report, const struct rank_plan *plan, co
         .epoch_ms = epoch_ms,
         .rank = -1,
         .host = -1,
-        .origin_rank = -1,
+        .origin = rank_end_none(),
         .ranks = xcalloc((size_t)plan->size, sizeof *report->ranks),
         .hosts = xcalloc((size_t)plan->host_count, sizeof *report->hosts),
         .nranks = plan->size,
@@ -53,7 +53,7 @@ void job_report_fini(struct job_report *report)
 {
     for (int i = 0; i < report->nranks; i++) {
         free(report->ranks[i].said);
-        free(report->ranks[i].parted_text);
+        free(report->ranks[i].parted);
     }
     free(report->ranks);
     free(report->hosts);

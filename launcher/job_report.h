@@ -8,6 +8,7 @@
 #include "launcher/job_state.h"
 #include "launcher/link_history.h"
 #include "launcher/rank_plan.h"
+#include "lib/base/rank_end.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,16 +33,14 @@ struct report_rank {
     bool terminated;               /* it ended, or was lost, when there was a verdict already */
     bool met;                      /* it has come to meet the others */
     bool waits;                    /* for others, in a collective, as it has said itself */
-    int parted_status;             /* why its world was broken, or it left the rendezvous: an enum
-                                      hvd_status; HVD_OK */
-    int parted_origin;             /* unless HVD_OK: whose failure that was, a rank or -1 */
-    char *parted_text;             /* owned; of that, or NULL */
-    uint64_t parted_ms;            /* and when */
-    bool broke_off;                /* from the rendezvous, without a word, before it had ended, or
+    struct rank_end *parted; /* owned; the end because of which its world was broken, or it left
+                                      the rendezvous; NULL */
+    uint64_t parted_ms;      /* and when */
+    bool broke_off;          /* from the rendezvous, without a word, before it had ended, or
                                       any rank in failure */
-    bool oom;                      /* killed, and the kernel has killed for want of memory */
-    char *said;                    /* owned; last_lines_text(), or NULL */
-    bool said_on_stdout;           /* it said nothing on stderr */
+    bool oom;                /* killed, and the kernel has killed for want of memory */
+    char *said;              /* owned; last_lines_text(), or NULL */
+    bool said_on_stdout;     /* it said nothing on stderr */
 };
 
 /* How a host is reached. */
@@ -63,14 +62,13 @@ struct job_report {
     uint64_t epoch_ms; /* began_ms on the wall: since 1970 */
     int exit_status;
     enum job_cause cause;
-    int rank, host, pid;   /* whose failure it was: -1, -1 and 0 if nobody's */
-    char text[1024];       /* the last line, without "hvdrun: "; "" if all is well */
-    int origin_rank;       /* whose failure has ended the ranks' world; -1 */
-    int origin_status;     /* HVD_ERR_PEER_LOST: it was lost; else how it has failed, or left */
-    uint64_t origin_us;    /* when that became known */
-    bool origin_ran_on;    /* and then no rank had ended in failure, nor that one at all */
-    char origin_text[500]; /* of that */
-    bool amid_line;        /* it goes to where the last line has no end yet */
+    int rank, host, pid;    /* whose failure it was: -1, -1 and 0 if nobody's */
+    char text[1024];        /* the last line, without "hvdrun: "; "" if all is well */
+    struct rank_end origin; /* the first failure, of the rank `because_of`, which has ended the
+                               ranks' world; status HVD_OK: none */
+    uint64_t origin_us;     /* when that became known */
+    bool origin_ran_on;     /* and then no rank had ended in failure, nor that one at all */
+    bool amid_line;         /* it goes to where the last line has no end yet */
     struct report_rank *ranks;
     struct report_host *hosts;
     int nranks, nhosts;

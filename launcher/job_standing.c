@@ -102,7 +102,7 @@ static bool has_met(const void *context, int rank)
 static bool waits_to_meet(const void *context, int rank)
 {
     const struct job *job = context;
-    return has_met(job, rank) && !job->report.ranks[rank].parted_text;
+    return has_met(job, rank) && !job->report.ranks[rank].parted;
 }
 
 static bool is_stopped(const void *context, int rank)

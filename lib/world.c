@@ -71,10 +71,10 @@ static int start_engine(struct world *world, const struct settings *settings,
 }
 
 /* A program that is told of a failure may end without hvd_shutdown(). */
-static void tell_rendezvous(void *arg, const struct err *reason, int origin)
+static void tell_rendezvous(void *arg, const struct rank_end *end)
 {
     struct world *world = arg;
-    join_broken(&world->seat.connection, reason, origin);
+    join_broken(&world->seat.connection, end);
 }
 
 /* News are heard while the links are made: a rank that is lost will never make its own. */
@@ -177,7 +177,7 @@ static bool has_lost_descriptors(const struct world *world)
 
 void world_leave(struct world *world)
 {
-    struct err reason = { .code = HVD_OK };
+    struct rank_end end;
     if (has_lost_descriptors(world)) {
         log_line(
             LOG_WARNING, world_place(world)->rank,
@@ -190,8 +190,8 @@ void world_leave(struct world *world)
     if (has_rendezvous(world)) {
         news_stop(&world->news); /* that the rendezvous hangs up after GOODBYE is no news */
         failure_listen(&world->failure, NULL, NULL); /* GOODBYE says it */
-        failure_parting(&world->failure, &reason);
-        join_goodbye(&world->seat.connection, &reason, failure_origin(&world->failure));
+        failure_parting(&world->failure, &end);
+        join_goodbye(&world->seat.connection, &end);
     }
     destroy(world);
 }

@@ -109,7 +109,7 @@ void hub_receive(struct rendezvous_connection *connection, const void *data, siz
                  uint64_t now_ms);
 void hub_hangup(struct rendezvous_connection *connection, uint64_t now_ms);
 void hub_rank_started(struct hub *hub, int rank, int pid);
-void hub_rank_ended(struct hub *hub, int rank, const char *how, uint64_t now_ms);
+void hub_rank_ended(struct hub *hub, int rank, const struct rank_end_how *how, uint64_t now_ms);
 int hub_ask(struct hub *hub, uint64_t now_ms, struct err *err);
 void hub_tell_end(struct hub *hub, int rank, const struct rendezvous_end *end, uint64_t now_ms);
 void hub_tell_verdict(struct hub *hub, const struct rendezvous_verdict *verdict, uint64_t now_ms);

@@ -43,8 +43,8 @@ void hub_http_went(struct rendezvous_connection *connection, bool goes_on, struc
  * that is refused ends. */
 void hub_on_hello(struct rendezvous_connection *connection, const struct join_hello *hello);
 void hub_on_report(struct rendezvous_connection *connection, const struct join_report *report);
-void hub_on_word(struct rendezvous_connection *connection, const struct join_goodbye *word);
-void hub_on_goodbye(struct rendezvous_connection *connection, const struct join_goodbye *goodbye);
+void hub_on_word(struct rendezvous_connection *connection, const struct rank_end *word);
+void hub_on_goodbye(struct rendezvous_connection *connection, const struct rank_end *goodbye);
 void hub_on_broken(struct hub *hub, struct meeting *meeting, int rank, int guest);
 
 /* A connection of a job is over, whatever it has said. */

@@ -4,6 +4,7 @@
  * message cannot be sent to for want of memory has broken off. */
 #include "rendezvous/hub_impl.h"
 
+#include "lib/base/rank_end_text.h"
 #include "rendezvous/lobby_text.h"
 #include "rendezvous/membership_text.h"
 
@@ -40,7 +41,9 @@ static void put_message(const struct meeting *meeting, const struct membership_a
         membership_welcome(&meeting->membership, action->rank, &welcome);
         join_session_welcome(session, out, &welcome);
     } else if (action->act == MEMBERSHIP_REFUSE) {
-        join_session_refuse(session, out, action->cause->status, action->cause->text);
+        struct err err;
+        rank_end_fail(&err, action->cause);
+        join_session_refuse(session, out, err.code, err.text);
     } else {
         join_session_news(session, out, action->cause);
     }
@@ -74,8 +77,9 @@ static void check_over(struct hub *hub, struct meeting *meeting)
 {
     if (!meeting_is_over(meeting) || !meeting->store)
         return;
-    const char *cause = meeting_cause(meeting);
-    say(hub, meeting->id, *cause ? "failed: %s" : "ended: all workers have left%s", cause);
+    char cause[MEETING_CAUSE_SIZE];
+    say(hub, meeting->id,
+        *meeting_cause(meeting, cause) ? "failed: %s" : "ended: all workers have left%s", cause);
     meeting_close(meeting, &hub->service.woken, hub->now_ms);
     hub->trim = true;
 }
@@ -83,12 +87,12 @@ static void check_over(struct hub *hub, struct meeting *meeting)
 /* To the launcher, once. */
 static void tell_origin(struct hub *hub, struct meeting *meeting)
 {
-    const struct join_news *origin = &meeting->membership.origin;
+    const struct rank_end *origin = &meeting->membership.origin;
     if (meeting->told_origin || origin->status == HVD_OK || hub->closed)
         return;
     meeting->told_origin = true;
     if (hub->events.origin)
-        hub->events.origin(hub->context, origin->rank, origin->status, origin->text);
+        hub->events.origin(hub->context, origin);
 }
 
 /* Does what the last event has made necessary; the launcher's callbacks may cause further events
@@ -100,7 +104,7 @@ static void carry_out(struct hub *hub, struct meeting *meeting)
         if (action.act == MEMBERSHIP_COMPLETE)
             on_complete(hub, meeting);
         else if (action.act == MEMBERSHIP_TIMED_OUT && hub->events.timed_out)
-            hub->events.timed_out(hub->context, action.cause->text);
+            hub->events.timed_out(hub->context, action.cause->words);
         else if (action.act != MEMBERSHIP_TIMED_OUT)
             tell_rank(hub, meeting, &action);
     }
@@ -117,7 +121,7 @@ static void clear_lobby(struct hub *hub, struct meeting *meeting)
     for (int i = 0; i < lobby->count && !hub->closed; i++) {
         struct rendezvous_connection *connection = lobby->guests[i].owner;
         if (connection)
-            refuse(connection, lobby->cause.status, lobby->cause.text);
+            refuse(connection, lobby->cause.code, lobby->cause.text);
     }
     check_over(hub, meeting);
 }
@@ -201,7 +205,7 @@ static int join_lobby(struct rendezvous_connection *connection, struct meeting *
 {
     struct hub *hub = connection->hub;
     if (meeting->slots && meeting->membership.world == WORLD_BROKEN)
-        return fail(err, meeting->membership.cause.status, "%s", meeting->membership.cause.text);
+        return rank_end_fail(err, &meeting->membership.cause);
     int rc = lobby_join(&meeting->lobby, hello, connection, hub->now_ms, &connection->guest, err);
     if (rc < 0)
         return rc;
@@ -275,7 +279,7 @@ static void lobby_lost(struct hub *hub, struct meeting *meeting, int guest, bool
 }
 
 /* Only who is in a world has one that can break. */
-void hub_on_word(struct rendezvous_connection *connection, const struct join_goodbye *word)
+void hub_on_word(struct rendezvous_connection *connection, const struct rank_end *word)
 {
     struct hub *hub = connection->hub;
     struct meeting *meeting = connection->meeting;
@@ -290,7 +294,7 @@ void hub_on_word(struct rendezvous_connection *connection, const struct join_goo
     carry_out(hub, meeting);
 }
 
-void hub_on_goodbye(struct rendezvous_connection *connection, const struct join_goodbye *goodbye)
+void hub_on_goodbye(struct rendezvous_connection *connection, const struct rank_end *goodbye)
 {
     struct hub *hub = connection->hub;
     struct meeting *meeting = connection->meeting;
@@ -331,7 +335,7 @@ void hub_rank_started(struct hub *hub, int rank, int pid)
     hub->meetings.only->ranks[rank].pid = pid;
 }
 
-void hub_rank_ended(struct hub *hub, int rank, const char *how, uint64_t now_ms)
+void hub_rank_ended(struct hub *hub, int rank, const struct rank_end_how *how, uint64_t now_ms)
 {
     struct meeting *meeting = hub->meetings.only;
     hub_enter(hub, now_ms);

@@ -223,10 +223,10 @@ void join_session_refuse(struct join_session *session, struct wire_writer *out, 
 }
 
 void join_session_news(struct join_session *session, struct wire_writer *out,
-                       const struct join_news *news)
+                       const struct rank_end *news)
 {
     struct wire_writer payload = { 0 };
-    join_news_encode(&payload, news);
+    rank_end_encode(&payload, news);
     put_sealed(session, out, JOIN_NEWS, &payload);
 }
 

@@ -44,7 +44,7 @@ struct join_event {
     union {
         struct join_hello hello;
         struct join_report report;
-        struct join_goodbye goodbye; /* also of BROKEN */
+        struct rank_end goodbye; /* also of BROKEN */
     };
 };
 
@@ -67,7 +67,7 @@ void join_session_wait(struct join_session *session, struct wire_writer *out,
 void join_session_refuse(struct join_session *session, struct wire_writer *out, int status,
                          const char *text);
 void join_session_news(struct join_session *session, struct wire_writer *out,
-                       const struct join_news *news);
+                       const struct rank_end *news);
 
 /* Does nothing while the last ASK is not answered. */
 void join_session_ask(struct join_session *session, struct wire_writer *out, int size);

@@ -36,8 +36,6 @@ void launch_destroy(struct launch *launch)
 {
     if (!launch)
         return;
-    for (int rank = 0; launch->ranks && rank < launch->size; rank++)
-        free(launch->ranks[rank].end);
     free(launch->ranks);
     free(launch->command);
     free(launch->user);
@@ -48,12 +46,8 @@ void launch_destroy(struct launch *launch)
 bool launch_end(struct launch *launch, int rank, const struct rendezvous_end *end)
 {
     struct launch_rank *at = &launch->ranks[rank];
-    char *text = strdup(end->text);
-    if (!text)
-        return false;
-    bool known = at->end;
-    free(at->end);
-    *at = (struct launch_rank){ text, end->exit_status, end->terminated };
+    bool known = at->how.kind != RANK_END_NONE;
+    *at = (struct launch_rank){ end->how, end->terminated };
     launch->ended += !known;
     return !known && launch->ended == launch->size;
 }

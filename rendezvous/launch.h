@@ -16,8 +16,7 @@
 enum { LAUNCH_OUTPUT_ALL = 512 * 1024, LAUNCH_OUTPUT_MIN = 256, LAUNCH_OUTPUT_MAX = 4096 };
 
 struct launch_rank {
-    char *end; /* owned; NULL: not ended yet */
-    int exit_status;
+    struct rank_end_how how; /* NONE: not ended yet */
     bool terminated;
 };
 
@@ -37,8 +36,7 @@ struct launch {
 struct launch *launch_create(const struct rendezvous_options *options);
 void launch_destroy(struct launch *launch);
 
-/* A rank has ended, or how is known better now. True for the end of the last one. Without memory the
- * end is not kept. */
+/* A rank has ended, or how is known better now. True for the end of the last one. */
 bool launch_end(struct launch *launch, int rank, const struct rendezvous_end *end);
 
 /* The verdict. Without memory it is not kept. */

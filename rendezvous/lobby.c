@@ -106,7 +106,7 @@ static int refuse_rank(const struct lobby *lobby, int rank, struct err *err)
 static int refuse(const struct lobby *lobby, const struct join_hello *hello, struct err *err)
 {
     if (lobby->state == LOBBY_BROKEN)
-        return fail(err, lobby->cause.status, "%s", lobby->cause.text);
+        return fail(err, lobby->cause.code, "%s", lobby->cause.text);
     if (lobby->state == LOBBY_FULL)
         return fail(err, HVD_ERR_ENVIRONMENT, "job %s has %d of %d workers already", lobby->job,
                     lobby->count, lobby->size);
@@ -164,7 +164,7 @@ static void break_it(struct lobby *lobby, int status)
 {
     lobby->state = LOBBY_BROKEN;
     lobby->deadline_ms = LOBBY_NEVER;
-    lobby->cause = (struct join_news){ .status = status };
+    lobby->cause = (struct err){ .code = status };
 }
 
 void lobby_leave(struct lobby *lobby, int guest, bool said_goodbye)

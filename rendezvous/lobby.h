@@ -45,7 +45,7 @@ struct lobby {
     int *by_rank; /* guests that asked for a rank, hashed by it; -1: nobody */
     int by_rank_size;
     uint64_t start_timeout_ms, deadline_ms; /* deadline: LOBBY_NEVER before the first comes */
-    struct join_news cause;                 /* of LOBBY_BROKEN: what those that wait are told; one
+    struct err cause;                       /* of LOBBY_BROKEN: what those that wait are told; one
                                                line of at most 250 bytes, its rank means nothing */
     const char *job;                        /* its name, for texts; borrowed */
 };

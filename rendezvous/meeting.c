@@ -2,7 +2,9 @@
 /* One job; see meeting.h. */
 #include "rendezvous/meeting.h"
 
+#include "lib/base/rank_end_text.h"
 #include "rendezvous/gloo_scopes.h"
+#include "rendezvous/http_key_value.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,16 +258,21 @@ const char *meeting_state_name(enum meeting_state state)
     return names[state];
 }
 
-const char *meeting_cause(const struct meeting *meeting)
+const char *meeting_cause(const struct meeting *meeting, char text[MEETING_CAUSE_SIZE])
 {
-    if (meeting_state(meeting) != MEETING_FAILED)
-        return "";
     const struct membership *membership = &meeting->membership;
+    text[0] = '\0';
+    if (meeting_state(meeting) != MEETING_FAILED)
+        return text;
     if (!meeting->slots)
-        return meeting->lobby.cause.text;
-    if (membership->world != WORLD_BROKEN)
-        return meeting->launch->verdict_text; /* which is all that is known */
-    return membership->origin.status != HVD_OK ? membership->origin.text : membership->cause.text;
+        snprintf(text, MEETING_CAUSE_SIZE, "%s", meeting->lobby.cause.text);
+    else if (membership->world != WORLD_BROKEN) /* the verdict is all that is known */
+        snprintf(text, MEETING_CAUSE_SIZE, "%s", meeting->launch->verdict_text);
+    else
+        rank_end_text(text, MEETING_CAUSE_SIZE,
+                      membership->origin.status != HVD_OK ? &membership->origin
+                                                          : &membership->cause);
+    return text;
 }
 
 const char *meeting_rank_state(const struct meeting *meeting, int rank)

@@ -115,10 +115,11 @@ bool meeting_is_over(const struct meeting *meeting);
 void meeting_close(struct meeting *meeting, struct wait_list *woken, uint64_t now_ms);
 
 /* What to tell people: the state, one word for it ("running"), and why it failed ("" if it has
- * not). */
+ * not); returns `text`. */
+enum { MEETING_CAUSE_SIZE = 1024 };
 enum meeting_state meeting_state(const struct meeting *meeting);
 const char *meeting_state_name(enum meeting_state state);
-const char *meeting_cause(const struct meeting *meeting);
+const char *meeting_cause(const struct meeting *meeting, char text[MEETING_CAUSE_SIZE]);
 
 /* One word for a rank: "expected", "gloo" (an unmodified Horovod worker has put its address, no
  * HELLO), "waiting" (in hvd_init for the others), "running", "left", "lost". */

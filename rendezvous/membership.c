@@ -2,6 +2,7 @@
 /* The life of a world's members; see membership.h. */
 #include "rendezvous/membership.h"
 
+#include "lib/base/rank_end_text.h"
 #include "lib/base/topology.h"
 #include "rendezvous/membership_text.h"
 #include "rendezvous/rendezvous_job.h"
@@ -44,8 +45,6 @@ int membership_init(struct membership *membership, const struct rendezvous_slot 
 
 void membership_fini(struct membership *membership)
 {
-    for (int rank = 0; membership->members && rank < membership->size; rank++)
-        free(membership->members[rank].how);
     free(membership->slots);
     free(membership->members);
     free(membership->addresses);
@@ -88,18 +87,17 @@ static void move(struct membership *membership, int rank, enum member_state stat
 }
 
 /* The first stays it. */
-static void set_origin(struct membership *membership, int rank, int status, const char *text)
+static void set_origin(struct membership *membership, const struct rank_end *end)
 {
-    struct join_news *origin = &membership->origin;
-    if (origin->status != HVD_OK || rank < 0 || rank >= membership->size)
+    int rank = end->because_of;
+    if (membership->origin.status != HVD_OK || rank < 0 || rank >= membership->size)
         return;
-    *origin = (struct join_news){ .status = status, .rank = rank, .origin = rank };
-    snprintf(origin->text, sizeof origin->text, "%s", text);
+    membership->origin = *end;
 }
 
 static int known_origin(const struct membership *membership)
 {
-    return membership->origin.status != HVD_OK ? membership->origin.rank : ORIGIN_UNKNOWN;
+    return membership->origin.status != HVD_OK ? membership->origin.because_of : RANK_NONE;
 }
 
 /* One whose connection has ended without any word; -1: none. */
@@ -109,6 +107,14 @@ static int find_silent(const struct membership *membership)
         if (membership->members[rank].state == MEMBER_BROKEN && !membership->members[rank].broken)
             return rank;
     return -1;
+}
+
+/* An end of its own; how is for the caller to say. */
+static struct rank_end end_of(const struct membership *membership, int rank, int status)
+{
+    struct rank_end end = { .status = status, .rank = rank, .because_of = rank };
+    snprintf(end.host, sizeof end.host, "%s", membership->slots[rank].host);
+    return end;
 }
 
 /* Before one that has lost its world there comes who was gone by then. */
@@ -121,10 +127,13 @@ static void lose(struct membership *membership, int rank)
     move(membership, rank, MEMBER_LOST, 0);
     if (membership->world == WORLD_BROKEN)
         return;
-    membership->cause = (struct join_news){ .status = HVD_ERR_PEER_LOST, .rank = rank };
-    membership_text_lost(membership->cause.text, membership, rank, had_joined);
-    set_origin(membership, rank, HVD_ERR_PEER_LOST, membership->cause.text);
-    membership->cause.origin = known_origin(membership);
+    membership->cause = end_of(membership, rank, HVD_ERR_PEER_LOST);
+    membership->cause.how = membership->members[rank].how;
+    membership->cause.before_init = !had_joined;
+    if (membership->cause.how.kind == RANK_END_NONE)
+        membership->cause.how.kind = RANK_END_DISCONNECTED;
+    set_origin(membership, &membership->cause);
+    membership->cause.because_of = known_origin(membership);
     break_world(membership);
 }
 
@@ -138,7 +147,7 @@ static int refusal(const struct membership *membership, const struct join_hello 
         return fail(err, HVD_ERR_ENVIRONMENT, "HOROVOD_SIZE is %d, but this job has %d rank%s",
                     hello->size, membership->size, membership->size == 1 ? "" : "s");
     if (membership->world == WORLD_BROKEN)
-        return fail(err, membership->cause.status, "%s", membership->cause.text);
+        return rank_end_fail(err, &membership->cause);
     if (membership->members[hello->rank].state != MEMBER_EXPECTED)
         return fail(err, HVD_ERR_ENVIRONMENT, "HOROVOD_RANK is %d, but rank %d has joined already",
                     hello->rank, hello->rank);
@@ -170,38 +179,36 @@ int membership_join(struct membership *membership, const struct join_hello *hell
 }
 
 /* A rank that leaves because others have left has nothing new to tell. */
-static bool left_by_failure(const struct join_goodbye *goodbye)
+static bool left_by_failure(const struct rank_end *goodbye)
 {
     return goodbye->status != HVD_OK && goodbye->status != HVD_ERR_PEER_LEFT;
 }
 
-static void set_departure(struct membership *membership, int rank,
-                          const struct join_goodbye *goodbye)
+static void set_departure(struct membership *membership, int rank, const struct rank_end *goodbye)
 {
-    membership->cause =
-        (struct join_news){ .status = HVD_ERR_PEER_LEFT, .rank = rank, .origin = rank };
-    if (!left_by_failure(goodbye)) {
-        membership_text_left(membership->cause.text, membership, rank);
-        return;
+    if (left_by_failure(goodbye)) {
+        membership->cause = *goodbye;
+        membership->cause.because_of = known_origin(membership);
+    } else {
+        membership->cause = end_of(membership, rank, HVD_ERR_PEER_LEFT);
+        membership->cause.how.kind = RANK_END_LEFT;
     }
-    membership->cause.status = goodbye->status;
-    membership->cause.origin = known_origin(membership);
-    memcpy(membership->cause.text, goodbye->text, sizeof goodbye->text);
 }
 
-static void tell_departure(struct membership *membership, int rank,
-                           const struct join_goodbye *goodbye)
+static void tell_departure(struct membership *membership, int rank, const struct rank_end *goodbye)
 {
     bool failure = left_by_failure(goodbye);
     if (membership->world == WORLD_BROKEN)
         return;
     if (failure)
-        set_origin(membership, goodbye->origin, goodbye->status, goodbye->text);
+        set_origin(membership, goodbye);
     if (membership->told_failure || (membership->told_departure && !failure))
         return;
     set_departure(membership, rank, goodbye);
     if (membership->world == WORLD_GATHERING) {
-        set_origin(membership, rank, membership->cause.status, membership->cause.text);
+        struct rank_end early = membership->cause;
+        early.because_of = rank; /* whatever it says */
+        set_origin(membership, &early);
         break_world(membership);
         return;
     }
@@ -219,7 +226,7 @@ void membership_elsewhere(struct membership *membership, int rank)
         membership->world = WORLD_COMPLETE;
 }
 
-void membership_word(struct membership *membership, int rank, const struct join_goodbye *word)
+void membership_word(struct membership *membership, int rank, const struct rank_end *word)
 {
     struct member *member = &membership->members[rank];
     if (member->state != MEMBER_JOINED && member->state != MEMBER_ENDED)
@@ -228,7 +235,7 @@ void membership_word(struct membership *membership, int rank, const struct join_
     tell_departure(membership, rank, word);
 }
 
-void membership_goodbye(struct membership *membership, int rank, const struct join_goodbye *goodbye)
+void membership_goodbye(struct membership *membership, int rank, const struct rank_end *goodbye)
 {
     enum member_state state = membership->members[rank].state;
     if (state != MEMBER_JOINED && state != MEMBER_ENDED)
@@ -247,13 +254,14 @@ void membership_broke(struct membership *membership, int rank, uint64_t now_ms)
         move(membership, rank, MEMBER_BROKEN, now_ms);
 }
 
-void membership_ended(struct membership *membership, int rank, const char *how, uint64_t now_ms)
+void membership_ended(struct membership *membership, int rank, const struct rank_end_how *how,
+                      uint64_t now_ms)
 {
     assert(rank >= 0 && rank < membership->size);
     struct member *member = &membership->members[rank];
-    if (!member->how)
-        member->how = strdup(how); /* without memory the others learn that it is gone, not how */
-    if (member->state == MEMBER_ELSEWHERE && strcmp(how, MEMBERSHIP_ENDED_WELL) == 0)
+    if (member->how.kind == RANK_END_NONE)
+        member->how = *how;
+    if (member->state == MEMBER_ELSEWHERE && rank_end_is_clean_exit(how))
         move(membership, rank, MEMBER_LEFT, 0);
     else if (member->state == MEMBER_EXPECTED || member->state == MEMBER_ELSEWHERE ||
              member->state == MEMBER_BROKEN)
@@ -266,8 +274,10 @@ void membership_end(struct membership *membership, const char *why)
 {
     if (membership->world == WORLD_BROKEN)
         return;
-    membership->cause = (struct join_news){ .status = HVD_ERR_PEER_LOST, .origin = ORIGIN_UNKNOWN };
-    snprintf(membership->cause.text, sizeof membership->cause.text, "%s", why);
+    membership->cause = rank_end_none();
+    membership->cause.how.kind = RANK_END_BY_REQUEST;
+    membership->cause.status = HVD_ERR_PEER_LOST;
+    snprintf(membership->cause.words, sizeof membership->cause.words, "%s", why);
     break_world(membership);
 }
 
@@ -291,8 +301,10 @@ void membership_tick(struct membership *membership, uint64_t now_ms)
         settle(membership, now_ms);
     if (now_ms < membership->start_deadline_ms)
         return;
-    membership->cause = (struct join_news){ .status = HVD_ERR_TIMEOUT, .origin = ORIGIN_UNKNOWN };
-    membership_text_missing(membership->cause.text, membership, true);
+    membership->cause = rank_end_none();
+    membership->cause.how.kind = RANK_END_TIMEOUT;
+    membership->cause.status = HVD_ERR_TIMEOUT;
+    membership_text_missing(membership->cause.words, membership, true);
     break_world(membership);
     announce(membership, MEMBERSHIP_TIMED_OUT);
 }
@@ -344,6 +356,11 @@ bool membership_next(struct membership *membership, struct membership_action *ac
 bool membership_was_complete(const struct membership *membership)
 {
     return membership->joined == membership->size;
+}
+
+bool membership_can_answer(const struct membership *membership, int rank)
+{
+    return membership->members[rank].state == MEMBER_JOINED && membership_was_complete(membership);
 }
 
 static void peer_of(const struct membership *membership, int rank, struct join_peer *peer)

@@ -48,9 +48,6 @@ static inline uint64_t earlier_deadline(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* How the launcher says that a process has ended well. */
-#define MEMBERSHIP_ENDED_WELL "exited with status 0"
-
 enum member_state {
     MEMBER_EXPECTED,
     MEMBER_ELSEWHERE,
@@ -63,10 +60,10 @@ enum member_state {
 
 struct member {
     enum member_state state;
-    bool failed;        /* has left because of a failure */
-    bool broken;        /* has said that its world is broken */
-    char *how;          /* what the launcher said of its end; owned */
-    uint64_t settle_ms; /* when BROKEN or ENDED becomes LOST */
+    bool failed;             /* has left because of a failure */
+    bool broken;             /* has said that its world is broken */
+    uint64_t settle_ms;      /* when BROKEN or ENDED becomes LOST */
+    struct rank_end_how how; /* what the launcher said of its end; NONE: nothing */
 };
 
 enum world_state { WORLD_GATHERING, WORLD_COMPLETE, WORLD_BROKEN };
@@ -81,8 +78,8 @@ enum membership_act {
 
 struct membership_action {
     enum membership_act act;
-    int rank;                      /* the addressee, unless it is the launcher */
-    const struct join_news *cause; /* of REFUSE, NEWS, TIMED_OUT; borrowed until the next event */
+    int rank;                     /* the addressee, unless it is the launcher */
+    const struct rank_end *cause; /* of REFUSE, NEWS, TIMED_OUT; borrowed until the next event */
 };
 
 /* One event leaves two announcements at most; a member whose reply cannot be sent adds a third. */
@@ -102,8 +99,9 @@ struct membership {
     uint64_t settle_ms; /* not later than the first of them settles */
     uint64_t start_timeout_ms, start_deadline_ms;
     bool told_departure, told_failure; /* of ranks that left a complete world */
-    struct join_news cause;            /* what was announced last; why the world is broken */
-    struct join_news origin;           /* whose failure it was first; HVD_OK: not known */
+    struct rank_end cause;             /* what was announced last; why the world is broken */
+    struct rank_end
+        origin; /* the first failure; its rank is the origin; status HVD_OK: not known */
 
     struct {
         enum membership_act act;
@@ -126,18 +124,18 @@ int membership_join(struct membership *membership, const struct join_hello *hell
 /* `rank`, which is expected, meets the others without us. When all do, the world is complete. */
 void membership_elsewhere(struct membership *membership, int rank);
 
-/* BROKEN of a rank of a world that was complete. */
-void membership_word(struct membership *membership, int rank, const struct join_goodbye *word);
+/* BROKEN of a rank of a world that was complete: the end that has broken it. */
+void membership_word(struct membership *membership, int rank, const struct rank_end *word);
 
-/* GOODBYE of a rank that has joined. Why it leaves is what it says. */
-void membership_goodbye(struct membership *membership, int rank,
-                        const struct join_goodbye *goodbye);
+/* GOODBYE of a rank that has joined: the end because of which it leaves. */
+void membership_goodbye(struct membership *membership, int rank, const struct rank_end *goodbye);
 
 /* The connection of a rank that has joined is gone. */
 void membership_broke(struct membership *membership, int rank, uint64_t now_ms);
 
-/* The launcher saw the process of `rank` end; `how` as in rendezvous_rank_ended(). */
-void membership_ended(struct membership *membership, int rank, const char *how, uint64_t now_ms);
+/* The launcher saw the process of `rank` end. */
+void membership_ended(struct membership *membership, int rank, const struct rank_end_how *how,
+                      uint64_t now_ms);
 
 /* Somebody in charge has ended the job, which breaks the world; `why` is one line. */
 void membership_end(struct membership *membership, const char *why);
@@ -153,6 +151,9 @@ bool membership_next(struct membership *membership, struct membership_action *ac
 
 /* Every rank has joined at some time, whatever has become of it since. */
 bool membership_was_complete(const struct membership *membership);
+
+/* Can it say itself what it is doing? It can in a complete world. */
+bool membership_can_answer(const struct membership *membership, int rank);
 
 /* What a member is told once the world is complete. */
 void membership_welcome(const struct membership *membership, int rank,

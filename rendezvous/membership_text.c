@@ -3,6 +3,8 @@
  * others", so that a line always fits its message. */
 #include "rendezvous/membership_text.h"
 
+#include "lib/base/rank_end_text.h"
+#include "rendezvous/rendezvous.h"
 #include "rendezvous/rendezvous_job.h"
 
 #include <stdio.h>
@@ -16,66 +18,44 @@ static const char *host_of(const struct membership *membership, int rank)
     return membership->slots[rank].host;
 }
 
-/* A clean exit is a loss only because hvd_shutdown() was not called; that must be said. */
-static const char *lost_suffix(const char *how, bool had_joined)
-{
-    if (!had_joined)
-        return " before hvd_init";
-    return strcmp(how, MEMBERSHIP_ENDED_WELL) == 0 ? " without hvd_shutdown" : "";
-}
-
-void membership_text_lost(char text[JOIN_TEXT_MAX], const struct membership *membership, int rank,
-                          bool had_joined)
-{
-    const char *host = host_of(membership, rank), *how = membership->members[rank].how;
-    if (!how) {
-        snprintf(text, MEMBERSHIP_TEXT_MAX + 1, "the connection to rank %d on %.*s broke", rank,
-                 HOST_SHOWN_MAX, host);
-        return;
-    }
-    snprintf(text, MEMBERSHIP_TEXT_MAX + 1, "rank %d on %.*s %s%s", rank, HOST_SHOWN_MAX, host, how,
-             lost_suffix(how, had_joined));
-}
-
-void membership_text_left(char text[JOIN_TEXT_MAX], const struct membership *membership, int rank)
-{
-    snprintf(text, MEMBERSHIP_TEXT_MAX + 1, "rank %d on %.*s left (hvd_shutdown or exit)", rank,
-             HOST_SHOWN_MAX, host_of(membership, rank));
-}
-
 /* Whose world has come to nothing has joined, and was refused. */
 static const char *joined_text(const struct membership *membership)
 {
-    if (membership_was_complete(membership))
-        return NULL;
     return membership->world == WORLD_BROKEN ? "hvd_init has failed"
                                              : "waits in hvd_init for the other ranks";
 }
 
-/* A process that just ends says GOODBYE as hvd_shutdown() does; its launcher may know the end. */
-static const char *left_text(const struct member *member)
-{
-    if (member->failed)
-        return "has left, its world was broken";
-    return member->how ? member->how : "has left (hvd_shutdown or exit)";
-}
-
-const char *membership_text_absent(const struct membership *membership, int rank)
+bool membership_text_absent(char text[MEMBERSHIP_TEXT_MAX + 1], const struct membership *membership,
+                            int rank)
 {
     const struct member *member = &membership->members[rank];
+    const char *says = NULL;
+    if (membership_can_answer(membership, rank))
+        return false;
     switch (member->state) {
     case MEMBER_EXPECTED:
-        return "has not called hvd_init";
+        says = "has not called hvd_init";
+        break;
     case MEMBER_ELSEWHERE:
-        return membership->world == WORLD_GATHERING ? "waits in hvd.init() for the other ranks"
+        says = membership->world == WORLD_GATHERING ? "waits in hvd.init() for the other ranks"
                                                     : "has called hvd.init(), and cannot be asked";
+        break;
     case MEMBER_JOINED:
-        return joined_text(membership);
-    case MEMBER_LEFT:
-        return left_text(member);
+        says = joined_text(membership);
+        break;
+    case MEMBER_LEFT: /* as hvd_shutdown() does, or by just ending; the launcher may know the end */
+        says = member->failed                      ? "has left, its world was broken"
+               : member->how.kind == RANK_END_NONE ? "has left (hvd_shutdown or exit)"
+                                                   : NULL;
+        break;
     default:
-        return member->how ? member->how : "its connection broke";
+        says = member->how.kind == RANK_END_NONE ? "its connection broke" : NULL;
     }
+    if (says)
+        snprintf(text, MEMBERSHIP_TEXT_MAX + 1, "%s", says);
+    else
+        rank_end_how_text(text, MEMBERSHIP_TEXT_MAX + 1, &member->how, RANK_END_PASSIVE);
+    return true;
 }
 
 static bool same_host(const struct membership *membership, int a, int b)

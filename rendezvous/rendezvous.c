@@ -160,7 +160,7 @@ void rendezvous_rank_started(struct rendezvous *rendezvous, int rank, int pid)
     hub_rank_started(&rendezvous->hub, rank, pid);
 }
 
-void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const char *how)
+void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const struct rank_end_how *how)
 {
     hub_rank_ended(&rendezvous->hub, rank, how, now_ms(rendezvous));
     arm(rendezvous);

@@ -14,6 +14,7 @@
 #define RENDEZVOUS_RENDEZVOUS_H
 
 #include "lib/base/auth.h"
+#include "lib/base/rank_end.h"
 #include "lib/base/rendezvous_stream.h"
 #include "lib/base/status.h"
 #include "rendezvous/rendezvous_job.h"
@@ -72,12 +73,11 @@ struct rendezvous_server rendezvous_server(struct rendezvous *rendezvous);
 /* The process of `rank` has been started. */
 void rendezvous_rank_started(struct rendezvous *rendezvous, int rank, int pid);
 
-/* The process of `rank` has ended, as the launcher saw it; `how` reads on after the rank's name:
- * "was killed by signal 9 (SIGKILL)". If it has not joined yet, or its connection broke already,
+/* The process of `rank` has ended, as the launcher saw it. If it has not joined yet, or its connection broke already,
  * those that wait for it learn of it now. Otherwise they do when its connection ends without
  * GOODBYE, which may still be on its way, or 100 ms later. Likewise a rank whose connection broke
  * is reported 100 ms later without explanation when this call does not explain it before. */
-void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const char *how);
+void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const struct rank_end_how *how);
 
 /* The same for those who look; how it ended may be told again when more is known. To be called
  * before the one above. */

@@ -7,6 +7,7 @@
 #include "lib/base/auth.h"
 #include "lib/base/join_protocol.h"
 #include "lib/base/place.h"
+#include "lib/base/rank_end.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,13 +44,15 @@ struct rendezvous_events {
     void (*met)(void *context, int rank);
 
     /* The world of a rank is broken, or it has left because of a failure, or because another has
-     * left: what it has said, BROKEN and GOODBYE. Borrowed for the call. May be NULL. */
-    void (*parted)(void *context, int rank, const struct join_goodbye *said);
+     * left: the end because of which, as it has said with BROKEN and GOODBYE. Borrowed for the call.
+     * May be NULL. */
+    void (*parted)(void *context, int rank, const struct rank_end *said);
 
-    /* Whose failure has broken the world: a rank that was lost (HVD_ERR_PEER_LOST), that has left
-     * before all had come (HVD_ERR_PEER_LEFT), or that has failed with `status`, as it has said
-     * itself or another has heard. Once, of the first. Borrowed for the call. May be NULL. */
-    void (*origin)(void *context, int rank, int status, const char *text);
+    /* The first failure, which has broken the world, is that of the rank `end->because_of`, which is
+     * in the world: it was lost (HVD_ERR_PEER_LOST), has left before all had come
+     * (HVD_ERR_PEER_LEFT), or has failed, as it has said itself or another has heard. Once. Borrowed
+     * for the call. May be NULL. */
+    void (*origin)(void *context, const struct rank_end *end);
 
     /* The connection of a rank that was there has ended without GOODBYE; if its process has ended,
      * that is not known yet. May be NULL. */
@@ -76,9 +79,8 @@ struct rendezvous_options {
 
 /* How the process of a rank has ended, for those who look. Borrowed for the call. */
 struct rendezvous_end {
-    const char *text; /* "exited with status 3" */
-    int exit_status;  /* 128 plus the signal's number; -1: not known */
-    bool terminated;  /* after the launcher had told it to end */
+    struct rank_end_how how;
+    bool terminated; /* after the launcher had told it to end */
 };
 
 /* What the launcher says of the whole job, for those who look. Borrowed for the call. */

@@ -47,7 +47,7 @@ bool roll_call_wants(const struct roll_call *roll_call, const struct membership 
                      int rank)
 {
     return roll_call_is_open(roll_call) && rank >= roll_call->next && !roll_call->answers[rank] &&
-           !membership_text_absent(membership, rank);
+           membership_can_answer(membership, rank);
 }
 
 /* The length of the whole lines of a text that is too long, or as much as there is room for if not
@@ -89,8 +89,9 @@ static const char *text_of(struct roll_call *roll_call, const struct membership 
     roll_call->answers[rank] = NULL;
     if (roll_call->taken)
         return *roll_call->taken ? roll_call->taken : "nothing to report";
-    const char *absent = membership_text_absent(membership, rank);
-    return absent || !roll_call->expired ? absent : "no answer within 2 s";
+    if (membership_text_absent(roll_call->absent, membership, rank))
+        return roll_call->absent;
+    return roll_call->expired ? "no answer within 2 s" : NULL;
 }
 
 bool roll_call_next(struct roll_call *roll_call, const struct membership *membership, int *rank,

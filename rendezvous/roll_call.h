@@ -12,6 +12,7 @@
 
 #include "lib/base/status.h"
 #include "rendezvous/membership.h"
+#include "rendezvous/membership_text.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,7 +25,8 @@ struct roll_call {
     int next;       /* the rank whose text is taken next */
     uint64_t deadline_ms;
     bool expired;
-    char *taken; /* the answer that was given out last; owned */
+    char *taken;                          /* the answer that was given out last; owned */
+    char absent[MEMBERSHIP_TEXT_MAX + 1]; /* or why there is none */
 };
 
 /* HVD_ERR_NOMEM when out of memory. Not while another is under way. */

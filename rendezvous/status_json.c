@@ -2,6 +2,8 @@
 /* A job as JSON; see status_json.h. */
 #include "rendezvous/status_json.h"
 
+#include "lib/base/rank_end_text.h"
+
 #include "rendezvous/host_groups.h"
 #include "rendezvous/json_build.h"
 #include "rendezvous/meeting.h"
@@ -116,6 +118,7 @@ static void put_head(struct view *view, cJSON *job, int nhosts)
 {
     const struct meeting *meeting = view->meeting;
     struct json_build *build = &view->build;
+    char cause[MEETING_CAUSE_SIZE];
     int size = rank_states_size(meeting);
     int counts[RANK_STATES] = { 0 };
     rank_states_count(meeting, counts);
@@ -128,7 +131,7 @@ static void put_head(struct view *view, cJSON *job, int nhosts)
     json_number(build, job, "host_count", nhosts);
     put_states(view, job, counts);
     put_times(view, job);
-    json_string(build, job, "cause", meeting_cause(meeting));
+    json_string(build, job, "cause", meeting_cause(meeting, cause));
     put_launch(view, job);
 }
 
@@ -155,11 +158,14 @@ static void put_hosts(struct view *view, const struct host_groups *groups)
 }
 
 /* Why it cannot say itself what it is doing is known better here. */
-static const char *doing(const struct meeting *meeting, int rank)
+static void put_doing(struct view *view, cJSON *object, int rank)
 {
-    const char *absent = membership_text_absent(&meeting->membership, rank);
-    const struct meeting_rank *at = &meeting->ranks[rank];
-    return absent ? absent : at->silent ? "did not answer" : at->report ? at->report : "";
+    char absent[MEMBERSHIP_TEXT_MAX + 1];
+    const struct meeting_rank *at = &view->meeting->ranks[rank];
+    const char *text = at->silent ? "did not answer" : at->report ? at->report : "";
+    if (membership_text_absent(absent, &view->meeting->membership, rank))
+        text = absent;
+    json_lines(&view->build, object, "doing", text);
 }
 
 static void put_times_of_rank(struct view *view, cJSON *object, const struct meeting_rank *rank)
@@ -244,9 +250,11 @@ static void put_end(struct view *view, cJSON *object, int rank)
     static const struct launch_rank none = { 0 };
     const struct launch *launch = view->meeting->launch;
     const struct launch_rank *at = launch ? &launch->ranks[rank] : &none;
-    put_text(view, object, "end", at->end);
-    json_number_if(&view->build, object, "exit_status", at->end && at->exit_status >= 0,
-                   at->exit_status);
+    int exit_status = rank_end_exit_status(&at->how);
+    char text[MEMBERSHIP_TEXT_MAX + 1];
+    rank_end_how_text(text, sizeof text, &at->how, RANK_END_PASSIVE);
+    put_text(view, object, "end", at->how.kind == RANK_END_NONE ? NULL : text);
+    json_number_if(&view->build, object, "exit_status", exit_status >= 0, exit_status);
     json_bool(&view->build, object, "terminated", at->terminated);
     put_output(view, object, rank);
 }
@@ -262,7 +270,7 @@ static void put_rank(struct view *view, cJSON *ranks, int rank)
     json_number(build, object, "cross_rank", slot->place.cross_rank);
     json_string(build, object, "state", meeting_rank_state(view->meeting, rank));
     put_times_of_rank(view, object, &view->meeting->ranks[rank]);
-    json_lines(build, object, "doing", doing(view->meeting, rank));
+    put_doing(view, object, rank);
     put_stats(view, object, rank);
     put_stalled(view, object, rank);
     put_end(view, object, rank);

@@ -30,20 +30,20 @@ static void on_rank_started(void *context, int rank, int pid)
 static void on_rank_ended(void *context, int rank, const struct job_rank_end *end)
 {
     struct job_rendezvous *self = context;
-    const struct rendezvous_end told = { end->how, end->exit_status, end->told };
+    const struct rendezvous_end told = { end->how, end->told };
     rendezvous_tell_end(self->rendezvous, rank, &told);
-    rendezvous_rank_ended(self->rendezvous, rank, end->how);
+    rendezvous_rank_ended(self->rendezvous, rank, &end->how);
 }
 
 /* What those who look have not heard yet of ranks that have no end of their own. */
 static void tell_missing_ends(struct job_rendezvous *self, const struct job_report *report)
 {
-    static const char *const texts[REPORT_ENDS] = {
-        [END_NOT_STARTED] = "was not started", [END_LEFT] = "could not be killed"
+    static const enum rank_end_kind kinds[REPORT_ENDS] = {
+        [END_NOT_STARTED] = RANK_END_NOT_STARTED, [END_LEFT] = RANK_END_NOT_KILLED
     };
     for (int rank = 0; rank < report->nranks; rank++) {
-        const struct rendezvous_end end = { texts[report->ranks[rank].end], -1, true };
-        if (end.text)
+        const struct rendezvous_end end = { { .kind = kinds[report->ranks[rank].end] }, true };
+        if (end.how.kind != RANK_END_NONE)
             rendezvous_tell_end(self->rendezvous, rank, &end);
     }
 }
@@ -88,16 +88,16 @@ static void on_met(void *context, int rank)
     job_rank_met(self->job, rank);
 }
 
-static void on_parted(void *context, int rank, const struct join_goodbye *said)
+static void on_parted(void *context, int rank, const struct rank_end *said)
 {
     struct job_rendezvous *self = context;
-    job_rank_parted(self->job, rank, said->status, said->origin, said->text);
+    job_rank_parted(self->job, rank, said);
 }
 
-static void on_origin(void *context, int rank, int status, const char *text)
+static void on_origin(void *context, const struct rank_end *end)
 {
     struct job_rendezvous *self = context;
-    job_world_failed(self->job, rank, status, text);
+    job_world_failed(self->job, end);
 }
 
 static void on_broke_off(void *context, int rank)

@@ -34,11 +34,6 @@ static bool rank_valid(int rank, int size)
     return size >= 1 && size <= WORLD_SIZE_MAX && rank >= 0 && rank < size;
 }
 
-static bool origin_valid(int origin)
-{
-    return origin >= ORIGIN_UNKNOWN && origin < WORLD_SIZE_MAX;
-}
-
 /* The version of another is told even if the rest of its message is unknown. */
 static int check_version(uint16_t version, struct err *err)
 {
@@ -231,54 +226,24 @@ int join_refused_decode(struct join_refused *message, struct wire_reader *reader
     return decoded(reader, message->status < 0, "REFUSED", err);
 }
 
-void join_news_encode(struct wire_writer *writer, const struct join_news *message)
+int join_news_decode(struct rank_end *news, struct wire_reader *reader, struct err *err)
 {
-    wire_put_i32(writer, message->status);
-    wire_put_i32(writer, message->rank);
-    wire_put_i32(writer, message->origin);
-    wire_put_string(writer, message->text);
+    rank_end_decode(news, reader);
+    return decoded(reader, is_failure(news->status), "NEWS", err);
 }
 
-int join_news_decode(struct join_news *message, struct wire_reader *reader, struct err *err)
+int join_goodbye_decode(struct rank_end *goodbye, struct wire_reader *reader, struct err *err)
 {
-    message->status = wire_get_i32(reader);
-    message->rank = wire_get_i32(reader);
-    message->origin = wire_get_i32(reader);
-    wire_get_string(reader, message->text, sizeof message->text);
-    bool valid = is_failure(message->status) && rank_valid(message->rank, WORLD_SIZE_MAX) &&
-                 origin_valid(message->origin);
-    return decoded(reader, valid, "NEWS", err);
+    rank_end_decode(goodbye, reader);
+    bool is_well = goodbye->status == HVD_OK && goodbye->how.kind == RANK_END_NONE &&
+                   goodbye->rank == RANK_NONE && goodbye->because_of == RANK_NONE;
+    return decoded(reader, is_failure(goodbye->status) || is_well, "GOODBYE", err);
 }
 
-void join_goodbye_encode(struct wire_writer *writer, const struct join_goodbye *message)
+int join_broken_decode(struct rank_end *broken, struct wire_reader *reader, struct err *err)
 {
-    wire_put_i32(writer, message->status);
-    wire_put_i32(writer, message->origin);
-    wire_put_string(writer, message->text);
-}
-
-static void parting_decode(struct join_goodbye *message, struct wire_reader *reader)
-{
-    message->status = wire_get_i32(reader);
-    message->origin = wire_get_i32(reader);
-    wire_get_string(reader, message->text, sizeof message->text);
-    text_make_ascii(message->text);
-}
-
-int join_goodbye_decode(struct join_goodbye *message, struct wire_reader *reader, struct err *err)
-{
-    parting_decode(message, reader);
-    bool is_well = message->status == HVD_OK && message->origin == ORIGIN_UNKNOWN;
-    bool valid =
-        is_failure(message->status) ? origin_valid(message->origin) : is_well && !*message->text;
-    return decoded(reader, valid, "GOODBYE", err);
-}
-
-int join_broken_decode(struct join_goodbye *message, struct wire_reader *reader, struct err *err)
-{
-    parting_decode(message, reader);
-    bool valid = is_failure(message->status) && message->status != HVD_ERR_PEER_LEFT &&
-                 origin_valid(message->origin);
+    rank_end_decode(broken, reader);
+    bool valid = is_failure(broken->status) && broken->status != HVD_ERR_PEER_LEFT;
     return decoded(reader, valid, "BROKEN", err);
 }
 

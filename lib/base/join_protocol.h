@@ -20,8 +20,11 @@
  * that has said BROKEN. That a rank does not take part any longer, and from when on, the ranks tell
  * each other.
  *
- * The origin of a failure is the rank that failed first: that which ran out of something, or which
- * has gone. Whoever hands a failure on hands its origin on with it.
+ * The bodies of NEWS, BROKEN and GOODBYE are a record of an end (rank_end.h). NEWS has the end of
+ * the rank that was lost or has left, or what a rank has said of the failure that broke its world.
+ * BROKEN and GOODBYE have the end because of which the sender's world is broken, or because of which
+ * a collective of its failed (HVD_ERR_PEER_LEFT); a GOODBYE without a failure has rank_end_none().
+ * Whoever hands an end on leaves as it is because of whom it came about.
  *
  * A rendezvous that does not know the job of an OPEN answers as if it did: who cannot prove the key
  * learns nothing. A worker that says rank -1 is given one, by its host and in order of arrival.
@@ -34,6 +37,7 @@
 #include "lib/base/auth.h"
 #include "lib/base/job_id.h"
 #include "lib/base/place.h"
+#include "lib/base/rank_end.h"
 #include "lib/base/rank_stats.h"
 #include "lib/base/rank_waits.h"
 #include "lib/base/status.h"
@@ -41,7 +45,7 @@
 #include "lib/base/wire.h"
 
 enum {
-    JOIN_VERSION = 6,
+    JOIN_VERSION = 7,
     JOIN_HOST_MAX = 256,
     JOIN_ADDRESS_MAX = 64,
     JOIN_ADDRESSES_MAX = 16,
@@ -71,9 +75,6 @@ enum join_type {
     JOIN_BROKEN,
     JOIN_WAITING
 };
-
-/* A failure that is nobody's, or nobody knows whose. */
-enum { ORIGIN_UNKNOWN = -1 };
 
 /* OPEN and CHALLENGE, the two bodies that carry no proof. */
 struct join_open {
@@ -127,21 +128,6 @@ struct join_refused {
     char text[JOIN_TEXT_MAX];
 };
 
-struct join_news {
-    int status;               /* HVD_ERR_PEER_LOST, HVD_ERR_PEER_LEFT, or why the rank left */
-    int rank;                 /* which */
-    int origin;               /* whose failure it is: a rank, or ORIGIN_UNKNOWN */
-    char text[JOIN_TEXT_MAX]; /* "rank 2 on node1 was killed by signal 9 (SIGKILL)" */
-};
-
-/* Also the body of BROKEN, whose status is a failure and not HVD_ERR_PEER_LEFT. */
-struct join_goodbye {
-    int status;               /* HVD_OK, or the failure that its world has ended with;
-                                 HVD_ERR_PEER_LEFT: a collective of its failed for that */
-    int origin;               /* of the failure: a rank, or ORIGIN_UNKNOWN, as of HVD_OK */
-    char text[JOIN_TEXT_MAX]; /* of the failure; "" for HVD_OK */
-};
-
 struct join_ask {
     int size; /* of the text of the report: at most so many bytes, a terminating NUL among them */
 };
@@ -155,8 +141,8 @@ struct join_report {
 /* Append a body, or addresses or a peer in it, to the writer; read one. The readers return
  * HVD_ERR_PROTOCOL and the message's name when a field is missing, out of range, or too long. What
  * they return satisfies 0 <= rank < size <= WORLD_SIZE_MAX (-1 <= rank in HELLO) and terminated
- * strings; -1 <= origin < WORLD_SIZE_MAX; a job id is valid or empty; the host of HELLO is one
- * printable line, texts of GOODBYE, BROKEN and REPORT are printable (text.h). */
+ * strings; a job id is valid or empty; the host of HELLO is one printable line, the text of REPORT is
+ * printable (text.h). NEWS, GOODBYE and BROKEN are written with rank_end_encode(). */
 void join_addresses_encode(struct wire_writer *writer, const struct join_addresses *addresses);
 void join_addresses_decode(struct join_addresses *addresses, struct wire_reader *reader);
 void join_peer_encode(struct wire_writer *writer, const struct join_peer *peer);
@@ -174,11 +160,9 @@ void join_waiting_encode(struct wire_writer *writer, const struct join_waiting *
 int join_waiting_decode(struct join_waiting *message, struct wire_reader *reader, struct err *err);
 void join_refused_encode(struct wire_writer *writer, const struct join_refused *message);
 int join_refused_decode(struct join_refused *message, struct wire_reader *reader, struct err *err);
-void join_news_encode(struct wire_writer *writer, const struct join_news *message);
-int join_news_decode(struct join_news *message, struct wire_reader *reader, struct err *err);
-void join_goodbye_encode(struct wire_writer *writer, const struct join_goodbye *message);
-int join_goodbye_decode(struct join_goodbye *message, struct wire_reader *reader, struct err *err);
-int join_broken_decode(struct join_goodbye *message, struct wire_reader *reader, struct err *err);
+int join_news_decode(struct rank_end *news, struct wire_reader *reader, struct err *err);
+int join_goodbye_decode(struct rank_end *goodbye, struct wire_reader *reader, struct err *err);
+int join_broken_decode(struct rank_end *broken, struct wire_reader *reader, struct err *err);
 void join_ask_encode(struct wire_writer *writer, const struct join_ask *message);
 int join_ask_decode(struct join_ask *message, struct wire_reader *reader, struct err *err);
 void join_report_encode(struct wire_writer *writer, const struct join_report *message);

@@ -5,6 +5,9 @@
  * the rendezvous may be faster, and is asked last. */
 #include "lib/engine/engine_impl.h"
 
+#include "lib/base/rank_end_text.h"
+
+#include <stdio.h>
 #include <string.h>
 
 #define EXPLANATION_NS 1000000000ull
@@ -14,16 +17,27 @@
 void engine_fail(struct engine *engine, struct err *err)
 {
     bool own = err->code != HVD_ERR_PEER_LOST && err->code != HVD_ERR_TIMEOUT;
+    struct rank_end end = rank_end_none();
+    end.how.kind = own ? RANK_END_FAILED : RANK_END_UNREACHABLE;
+    end.status = err->code;
     if (own)
-        fail_context(err, "rank %d on %s", engine->rank, engine->reach.self.host);
-    failure_record(engine->failure, own ? engine->rank : ORIGIN_UNKNOWN, err->code, err->text);
+        engine_own_end(engine, &end);
+    snprintf(end.words, sizeof end.words, "%s", err->text);
+    failure_record(engine->failure, &end);
+    rank_end_fail(err, &end);
 }
 
-void engine_symptom(struct engine *engine, const struct err *err)
+void engine_own_end(const struct engine *engine, struct rank_end *end)
 {
-    if (engine->breakage.symptom.code != HVD_OK)
+    end->rank = end->because_of = engine->rank;
+    snprintf(end->host, sizeof end->host, "%s", engine->reach.self.host);
+}
+
+void engine_symptom(struct engine *engine, const struct rank_end *end)
+{
+    if (engine->breakage.symptom.status != HVD_OK)
         return;
-    engine->breakage.symptom = *err;
+    engine->breakage.symptom = *end;
     engine->breakage.symptom_until_ns = monotonic_ns() + EXPLANATION_NS;
 }
 
@@ -45,18 +59,19 @@ bool engine_is_draining(const struct engine *engine)
 }
 
 /* Everything in flight fails, and the neighbours are told, once. */
-static void break_world(struct engine *engine, const struct err *reason)
+static void break_world(struct engine *engine, const struct rank_end *end)
 {
-    int origin = failure_origin(engine->failure);
+    struct err reason;
+    rank_end_fail(&reason, end);
     engine->breakage.broken = true;
-    engine->breakage.symptom.code = HVD_OK;
+    engine->breakage.symptom.status = HVD_OK;
     for (int id = 0; id < engine->sets.count; id++) {
         struct process_set *set = engine->sets.at[id];
         if (!set || set->rank < 0)
             continue;
-        set_tell(set, TREE_BROKEN, origin, reason);
+        set_tell(set, TREE_BROKEN, end);
         set_send_rest(set);
-        set_fail_all(set, reason);
+        set_fail_all(set, &reason);
     }
     pthread_cond_broadcast(&engine->progress.changed);
 }
@@ -65,12 +80,11 @@ static void break_world(struct engine *engine, const struct err *reason)
  * else the link is all that is known. */
 static void explain(struct engine *engine)
 {
-    struct err departure;
+    struct rank_end departure;
     if (monotonic_ns() < engine->breakage.symptom_until_ns)
         return;
     if (failure_departure(engine->failure, &departure) == HVD_OK) {
-        failure_record(engine->failure, ORIGIN_UNKNOWN, engine->breakage.symptom.code,
-                       engine->breakage.symptom.text);
+        failure_record(engine->failure, &engine->breakage.symptom);
         return;
     }
     for (int id = 0; id < engine->sets.count; id++)
@@ -91,16 +105,17 @@ static bool is_explained(const struct engine *engine)
 
 bool breakage_diagnose(struct engine *engine)
 {
-    struct err reason;
-    if (engine->breakage.symptom.code != HVD_OK) {
+    struct rank_end end;
+    if (engine->breakage.symptom.status != HVD_OK) {
         if (is_explained(engine))
-            engine->breakage.symptom.code = HVD_OK;
+            engine->breakage.symptom.status = HVD_OK;
         else
             explain(engine);
     }
-    if (failure_check(engine->failure, &reason) == HVD_OK)
+    if (!failure_is_there(engine->failure))
         return false;
-    break_world(engine, &reason);
+    failure_reason(engine->failure, &end);
+    break_world(engine, &end);
     return true;
 }
 
@@ -108,12 +123,12 @@ bool breakage_diagnose(struct engine *engine)
  * worth waiting for. */
 void engine_check_links(struct engine *engine)
 {
-    struct err err;
+    struct rank_end end;
     for (int id = 0; id < engine->sets.count; id++) {
         struct process_set *set = engine->sets.at[id];
         if (set && set->state == SET_READY && set->ended.code == HVD_OK &&
-            set_check_links(set, &err) < 0) {
-            engine->breakage.symptom = err;
+            set_check_links(set, &end) < 0) {
+            engine->breakage.symptom = end;
             engine->breakage.symptom_until_ns = monotonic_ns();
             return;
         }

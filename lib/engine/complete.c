@@ -26,7 +26,7 @@ static void note_failure(struct tensor *tensor, const struct err *err)
     if (err->code != HVD_ERR_PEER_LEFT)
         return;
     fail_context(first, "%s", request_label(label, tensor->description.kind, tensor->name));
-    failure_strand(tensor->set->engine->failure, first);
+    set_strand(tensor->set, tensor->description.kind, tensor->name);
 }
 
 void complete_tensor(struct tensor *tensor, const struct err *err)

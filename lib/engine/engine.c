@@ -142,18 +142,16 @@ static bool send_rest(struct engine *engine)
 
 static void say_farewell(struct engine *engine)
 {
-    struct err reason;
+    struct rank_end end;
     enum tree_frame farewell = TREE_BROKEN;
-    int who = failure_origin(engine->failure);
-    if (failure_check(engine->failure, &reason) == HVD_OK) {
+    if (failure_reason(engine->failure, &end) == HVD_OK) {
         farewell = TREE_LEFT;
-        who = engine->rank;
-        fail(&reason, HVD_ERR_PEER_LEFT, "rank %d on %s left (hvd_shutdown or exit)", engine->rank,
-             engine->reach.self.host);
+        end = (struct rank_end){ .how.kind = RANK_END_LEFT, .status = HVD_ERR_PEER_LEFT };
+        engine_own_end(engine, &end);
     }
     for (int id = 0; id < engine->sets.count; id++)
         if (engine->sets.at[id] && engine->sets.at[id]->rank >= 0)
-            set_tell(engine->sets.at[id], farewell, who, &reason);
+            set_tell(engine->sets.at[id], farewell, &end);
     uint64_t until_ms = monotonic_ms() + FAREWELL_MS; /* the kernel has to take it */
     while (send_rest(engine) && monotonic_ms() < until_ms)
         poll(NULL, 0, 1);

@@ -55,8 +55,8 @@ struct inspect {
 
 /* breakage.c */
 struct breakage {
-    bool broken;        /* everything has failed with `failure`, everybody has been told */
-    struct err symptom; /* a link that broke and that nobody has explained yet */
+    bool broken;             /* everything has failed with `failure`, everybody has been told */
+    struct rank_end symptom; /* a link that broke and that nobody has explained yet */
     uint64_t symptom_until_ns;
 };
 
@@ -169,7 +169,8 @@ void complete_rows(struct tensor *tensor, const int64_t *rows, int nrows, void *
 /* breakage.c */
 /* This rank cannot go on, which breaks the world; says so in front of what has happened. */
 void engine_fail(struct engine *engine, struct err *err);
-void engine_symptom(struct engine *engine, const struct err *err);
+void engine_own_end(const struct engine *engine, struct rank_end *end); /* fills in whose it is */
+void engine_symptom(struct engine *engine, const struct rank_end *end);
 /* Something has gone wrong. True if that has ended the world. */
 bool breakage_diagnose(struct engine *engine);
 /* A look at all links, some times a second while something is in flight. */

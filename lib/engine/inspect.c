@@ -28,6 +28,7 @@
 #include "lib/base/quiet_thread.h"
 #include "lib/stall/stall.h"
 
+#include <stdio.h>
 #include <sys/stat.h>
 
 static int see_waiting(void *arg, int index, struct waiting *waiting)
@@ -129,6 +130,15 @@ static void send_messages(struct process_set *set)
     }
 }
 
+static void abort_world(struct engine *engine, const char *text)
+{
+    struct rank_end end = rank_end_none();
+    end.how.kind = RANK_END_TIMEOUT;
+    end.status = HVD_ERR_TIMEOUT;
+    snprintf(end.words, sizeof end.words, "%s", text);
+    failure_record(engine->failure, &end);
+}
+
 static void act(struct process_set *set)
 {
     const char *text;
@@ -142,7 +152,7 @@ static void act(struct process_set *set)
         log_line(LOG_WARNING, set->engine->rank, "%s", text);
         return;
     case STALL_ABORT:
-        failure_record(set->engine->failure, ORIGIN_UNKNOWN, HVD_ERR_TIMEOUT, text);
+        abort_world(set->engine, text);
         return;
     case STALL_NOTHING:
         return;

@@ -104,7 +104,7 @@ bool engine_move(struct engine *engine)
     engine->progress.thorough = false;
     if (moved < 0)
         engine_fail(engine, &err);
-    bool well = engine->breakage.symptom.code == HVD_OK && !failure_is_there(engine->failure);
+    bool well = engine->breakage.symptom.status == HVD_OK && !failure_is_there(engine->failure);
     return (!well && breakage_diagnose(engine)) || moved > 0;
 }
 
@@ -235,7 +235,7 @@ static void wait_for_driver(struct engine *engine, uint64_t deadline_ns)
 /* Is there anything to do, now or when something comes? */
 static bool is_busy(const struct engine *engine)
 {
-    if (engine->flight.in_flight > 0 || engine->breakage.symptom.code != HVD_OK)
+    if (engine->flight.in_flight > 0 || engine->breakage.symptom.status != HVD_OK)
         return true;
     for (int id = 0; id < engine->sets.count; id++) {
         const struct process_set *set = engine->sets.at[id];

@@ -100,7 +100,7 @@ static int fill_fds(struct engine *engine, int whose, uint64_t *until_ns)
 static uint64_t next_deadline(const struct engine *engine)
 {
     uint64_t deadline =
-        engine->breakage.symptom.code != HVD_OK ? engine->breakage.symptom_until_ns : UINT64_MAX;
+        engine->breakage.symptom.status != HVD_OK ? engine->breakage.symptom_until_ns : UINT64_MAX;
     for (int id = 0; id < engine->sets.count; id++)
         if (engine->sets.at[id] && engine->sets.at[id]->rank >= 0)
             deadline = earlier(deadline, set_deadline(engine->sets.at[id]));

@@ -5,8 +5,10 @@
  * HVD_ERR_NOMEM. */
 #include "lib/engine/engine_impl.h"
 
+#include "lib/base/rank_end_text.h"
 #include "lib/engine/trace.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -229,29 +231,39 @@ static bool is_member(const struct process_set *set, int rank)
 }
 
 /* The rank that has left may be the one they wait for. */
-static void end_unlinked_sets(struct engine *engine, int who, const struct err *reason)
+static void end_unlinked_sets(struct engine *engine, int who, const struct rank_end *end)
 {
     for (int id = 1; id < engine->sets.count; id++) {
         struct process_set *set = engine->sets.at[id];
         if (set && set->rank >= 0 && set->state == SET_LINKING && (who < 0 || is_member(set, who)))
-            set_end(set, who, reason);
+            set_end(set, who, end);
     }
 }
 
-void set_end(struct process_set *set, int who, const struct err *reason)
+void set_end(struct process_set *set, int who, const struct rank_end *end)
 {
     if (set->ended.code != HVD_OK)
         return;
-    set->ended = *reason;
+    rank_end_fail(&set->ended, end);
+    set->end = *end;
     set->decided.data_since_ns = 0;
     set_forget_links(set);
-    fail_tensors(set, reason, false);
+    fail_tensors(set, &set->ended, false);
     if (set->adding) /* all ranks have agreed on it: it has its number, on all of them */
         complete_tensor(set->adding, &(struct err){ .code = HVD_OK });
     set->adding = NULL;
     if (set->id == 0)
-        end_unlinked_sets(set->engine, who, reason);
-    runs_fail_unlinked(set, reason);
+        end_unlinked_sets(set->engine, who, end);
+    runs_fail_unlinked(set, &set->ended);
+}
+
+void set_strand(struct process_set *set, enum collective_kind kind, const char *name)
+{
+    struct rank_end end = set->end;
+    end.collective = kind;
+    if (name && collective_has_tensor(kind))
+        snprintf(end.tensor, sizeof end.tensor, "%s", name_shown(name));
+    failure_strand(set->engine->failure, &end);
 }
 
 void set_fail_all(struct process_set *set, const struct err *reason)

@@ -47,6 +47,7 @@ static int missed_peer(const struct process_set *set)
 static void see_missing_channels(struct process_set *set)
 {
     struct err err;
+    struct rank_end end;
     int peer = missed_peer(set);
     if (peer < 0 || set_is_over(set))
         return;
@@ -55,8 +56,8 @@ static void see_missing_channels(struct process_set *set)
         return;
     }
     fail(&err, HVD_ERR_PEER_LOST, "closed by the other side");
-    set_broke(set, set->ranks[peer], &err);
-    engine_symptom(set->engine, &err);
+    set_lost_link(set, set->ranks[peer], &err, &end);
+    engine_symptom(set->engine, &end);
 }
 
 int set_move_data(struct process_set *set, struct err *err)

@@ -67,8 +67,9 @@ struct process_set {
     int *ranks; /* of the world, ascending */
     int rank;   /* of this process, -1 if it is no member: then the rest is empty */
     enum set_state state;
-    struct err ended; /* why */
-    bool removing;    /* nothing new is accepted */
+    struct err ended;    /* why, in words for the callers */
+    struct rank_end end; /* the same, if a rank has left */
+    bool removing;       /* nothing new is accepted */
 
     struct negotiation *negotiation;
     struct negotiation_observer observer; /* trace.c */
@@ -99,8 +100,10 @@ void set_report(struct process_set *set);
 bool set_is_unsettled(struct process_set *set);
 /* Rank `who` of the world has left (-1: one that nobody has named yet). No more collectives; those
  * that are not decided on fail with the reason. */
-void set_end(struct process_set *set, int who, const struct err *reason);
+void set_end(struct process_set *set, int who, const struct rank_end *end);
 void set_fail_all(struct process_set *set, const struct err *reason);
+/* A collective has failed because a rank has left; a NULL name is left out. */
+void set_strand(struct process_set *set, enum collective_kind kind, const char *name);
 /* When set_move() is wanted at the latest although nothing comes. */
 uint64_t set_deadline(const struct process_set *set);
 
@@ -113,10 +116,12 @@ int set_want_links(struct process_set *set, struct err *err);
 int set_want_data(struct process_set *set, const int *ranks, int count, struct err *err);
 /* Takes links that have come. Moves on to SET_READY when all are there. */
 int set_take_links(struct process_set *set, struct err *err);
-int set_check_links(struct process_set *set, struct err *err);
+int set_check_links(struct process_set *set, struct rank_end *end);
 /* A link to `rank` of the world has failed, names it if it was not this rank; no link that is missing
  * matters any more; the set is being removed, and all members have done what they wanted in it. */
 int set_broke(struct process_set *set, int rank, struct err *err);
+/* The same of a link whose other side is gone: fills in `end`. */
+void set_lost_link(struct process_set *set, int rank, const struct err *err, struct rank_end *end);
 void set_forget_links(struct process_set *set);
 bool set_is_over(const struct process_set *set);
 
@@ -126,9 +131,8 @@ int set_hear_above(struct process_set *set, struct err *err);
 int set_say(struct process_set *set, struct err *err);
 /* Puts a frame into the links to all children. */
 void set_put_down(struct process_set *set, enum tree_frame type, const void *body, size_t nbytes);
-/* Tells the neighbours that `who`, this rank, leaves, or that the world is broken: by the failure of
- * that rank, or ORIGIN_UNKNOWN. */
-void set_tell(struct process_set *set, enum tree_frame type, int who, const struct err *reason);
+/* Tells the neighbours that this rank leaves (TREE_LEFT), or why the world is broken. */
+void set_tell(struct process_set *set, enum tree_frame type, const struct rank_end *end);
 bool set_is_flushed(const struct process_set *set); /* the tree's links */
 void set_send_rest(struct process_set *set);
 

@@ -6,6 +6,7 @@
 
 #include "lib/link/link_striped.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -230,21 +231,36 @@ int set_broke(struct process_set *set, int rank, struct err *err)
     return fail_context(err, "connection to rank %d on %s broke", rank, peer.host);
 }
 
-static int check(struct process_set *set, struct link *link, int rank, struct err *err)
+void set_lost_link(struct process_set *set, int rank, const struct err *err, struct rank_end *end)
 {
-    if (!link || link_check(link, err) == HVD_OK)
-        return HVD_OK;
-    return set_broke(set, rank, err);
+    struct join_peer peer;
+    *end = rank_end_none();
+    end->how.kind = RANK_END_UNREACHABLE;
+    end->status = err->code;
+    end->rank = rank;
+    if (reach_find(set->engine, rank, &peer))
+        memcpy(end->host, peer.host, sizeof end->host);
+    snprintf(end->words, sizeof end->words, "%s", err->text);
+    set->links.broken = !set_is_over(set);
 }
 
-int set_check_links(struct process_set *set, struct err *err)
+static int check(struct process_set *set, struct link *link, int rank, struct rank_end *end)
 {
-    int rc = check(set, set->tree.up.link, set->tree.up.rank, err);
+    struct err err;
+    if (!link || link_check(link, &err) == HVD_OK)
+        return HVD_OK;
+    set_lost_link(set, rank, &err, end);
+    return err.code;
+}
+
+int set_check_links(struct process_set *set, struct rank_end *end)
+{
+    int rc = check(set, set->tree.up.link, set->tree.up.rank, end);
     for (int i = 0; rc == HVD_OK && i < set->tree.position.nchildren; i++)
-        rc = check(set, set->tree.down[i].link, set->tree.down[i].rank, err);
+        rc = check(set, set->tree.down[i].link, set->tree.down[i].rank, end);
     for (int i = 0; rc == HVD_OK && i < set->links.npeers; i++) {
         const struct channel *channel = set->links.channels[set->links.peers[i]];
-        rc = check(set, channel->link, set->ranks[channel->peer], err);
+        rc = check(set, channel->link, set->ranks[channel->peer], end);
     }
     return rc;
 }

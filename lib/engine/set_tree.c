@@ -9,13 +9,14 @@
 /* A link of the tree has failed: a symptom if the other side is gone. */
 static int on_tree_error(struct process_set *set, struct tree_link *tree, struct err *err)
 {
-    set_broke(set, tree->rank, err);
+    struct rank_end end;
     if (err->code != HVD_ERR_PEER_LOST)
-        return err->code;
+        return set_broke(set, tree->rank, err);
+    set_lost_link(set, tree->rank, err, &end);
     link_close(tree->link);
     tree->link = NULL;
     if (set->ended.code == HVD_OK && !set_is_over(set))
-        engine_symptom(set->engine, err);
+        engine_symptom(set->engine, &end);
     return HVD_OK;
 }
 
@@ -25,17 +26,10 @@ void set_put_down(struct process_set *set, enum tree_frame type, const void *bod
         tree_link_put(&set->tree.down[i], type, body, nbytes);
 }
 
-static void encode_reason(struct wire_writer *writer, int rank, const struct err *reason)
-{
-    wire_put_i32(writer, rank);
-    wire_put_i32(writer, reason->code);
-    wire_put_string(writer, reason->text);
-}
-
-void set_tell(struct process_set *set, enum tree_frame type, int who, const struct err *reason)
+void set_tell(struct process_set *set, enum tree_frame type, const struct rank_end *end)
 {
     struct wire_writer body = { 0 };
-    encode_reason(&body, who, reason);
+    rank_end_encode(&body, end);
     if (!body.failed) {
         tree_link_put(&set->tree.up, type, body.data, body.length);
         set_put_down(set, type, body.data, body.length);
@@ -43,30 +37,26 @@ void set_tell(struct process_set *set, enum tree_frame type, int who, const stru
     wire_writer_fini(&body);
 }
 
-/* Who has left, or is the origin of what has broken the world. */
-static int decode_reason(const struct process_set *set, int *who, struct err *reason,
-                         const struct frame *frame, struct err *err)
+/* Who has left, or what has broken the world. */
+static int decode_end(const struct process_set *set, struct rank_end *end,
+                      const struct frame *frame, struct err *err)
 {
     struct wire_reader reader;
-    char text[sizeof reason->text];
     wire_reader_init(&reader, frame->body, frame->length);
-    *who = wire_get_i32(&reader);
-    int code = wire_get_i32(&reader);
-    wire_get_string(&reader, text, sizeof text);
-    bool may_be_nobody = frame->type == TREE_BROKEN && *who == ORIGIN_UNKNOWN;
-    bool is_rank = may_be_nobody || (*who >= 0 && *who < set->engine->size);
-    if (!wire_reader_finished(&reader) || !is_rank || code >= 0 || code < HVD_ERR_FORKED)
+    rank_end_decode(end, &reader);
+    int size = set->engine->size;
+    bool names_rank = frame->type == TREE_BROKEN || end->rank >= 0;
+    if (!wire_reader_finished(&reader) || !names_rank || end->rank >= size ||
+        end->because_of >= size || end->status == HVD_OK)
         return fail(err, HVD_ERR_PROTOCOL, "a malformed farewell");
-    fail(reason, code, "%s", text);
     return HVD_OK;
 }
 
 /* A rank below has left: everybody is told, in order after what has been decided, from the top. */
 static int on_left_below(struct process_set *set, const struct frame *frame, struct err *err)
 {
-    int who;
-    struct err reason;
-    int rc = decode_reason(set, &who, &reason, frame, err);
+    struct rank_end end;
+    int rc = decode_end(set, &end, frame, err);
     if (rc < 0)
         return rc;
     if (set->tree.position.parent >= 0) {
@@ -74,29 +64,27 @@ static int on_left_below(struct process_set *set, const struct frame *frame, str
         return HVD_OK;
     }
     set_put_down(set, TREE_LEFT, frame->body, frame->length);
-    set_end(set, who, &reason);
+    set_end(set, end.rank, &end);
     return HVD_OK;
 }
 
 static int on_left_above(struct process_set *set, const struct frame *frame, struct err *err)
 {
-    int who;
-    struct err reason;
-    int rc = decode_reason(set, &who, &reason, frame, err);
+    struct rank_end end;
+    int rc = decode_end(set, &end, frame, err);
     if (rc < 0)
         return rc;
     set_put_down(set, TREE_LEFT, frame->body, frame->length);
-    set_end(set, who, &reason);
+    set_end(set, end.rank, &end);
     return HVD_OK;
 }
 
 static int on_broken(struct process_set *set, const struct frame *frame, struct err *err)
 {
-    int who;
-    struct err reason;
-    int rc = decode_reason(set, &who, &reason, frame, err);
+    struct rank_end end;
+    int rc = decode_end(set, &end, frame, err);
     if (rc == HVD_OK)
-        failure_record(set->engine->failure, who, reason.code, reason.text);
+        failure_record(set->engine->failure, &end);
     return rc;
 }
 

@@ -45,7 +45,7 @@ static struct process_set *usable_set(struct engine *engine, const struct submis
     request_label(label, submission->kind, submission->tensors ? submission->tensors->name : NULL);
     set = engine_find_set(engine, id, label, err);
     if (set && refuse_set(set, label, err) == HVD_ERR_PEER_LEFT)
-        failure_strand(engine->failure, err);
+        set_strand(set, submission->kind, submission->tensors ? submission->tensors->name : NULL);
     return NULL;
 }
 

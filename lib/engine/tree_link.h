@@ -3,11 +3,9 @@
  *
  *   REPORT    up    what is ready below (lib/negotiation)
  *   DECISION  down  what is done now; passed on as it is
- *   LEFT      both  a rank has left: i32 rank, of the world, i32 status, string text. Up it is only
- *                   passed on; what comes down, after all decisions that can still be carried out,
- *                   ends the set
- *   BROKEN    both  the world is broken, with the same body, whose rank is the origin or -1
- *                   (lib/base/join_protocol.h); passed on to everybody
+ *   LEFT      both  a rank has left: its end (lib/base/rank_end.h). Up it is only passed on; what comes
+ *                   down, after all decisions that can still be carried out, ends the set
+ *   BROKEN    both  the world is broken: the end that has broken it; passed on to everybody
  *   ALERT, PROBE, PROBED  of the stall inspector (stall.h)
  *   WHERE     down  where are you all? (reach.c); in the world alone, as are its answers
  *   RECORDS   up    where the ranks below are, in order of rank: for each i32 rank, string host,

@@ -2,11 +2,13 @@
 /* What has broken the world; see failure.h. */
 #include "lib/join/failure.h"
 
-#include "lib/base/join_protocol.h"
+#include "lib/base/rank_end_text.h"
 
 void failure_init(struct failure *failure)
 {
-    *failure = (struct failure){ .origin = ORIGIN_UNKNOWN };
+    *failure = (struct failure){ .end = rank_end_none(),
+                                 .departure = rank_end_none(),
+                                 .stranded = rank_end_none() };
     pthread_mutex_init(&failure->recording, NULL);
     pthread_mutex_init(&failure->lock, NULL);
 }
@@ -26,69 +28,65 @@ void failure_listen(struct failure *failure, failure_told_fn *told, void *arg)
 }
 
 /* False if it is not the first. */
-static bool set(struct failure *failure, struct err *err, int origin, int code, const char *text)
+static bool failure_set(struct failure *failure, struct rank_end *to, const struct rank_end *end)
 {
     pthread_mutex_lock(&failure->lock);
-    bool first = err->code == HVD_OK;
+    bool first = to->status == HVD_OK;
     if (first)
-        fail(err, code, "%s", text);
-    if (first && err == &failure->err)
-        failure->origin = origin;
+        *to = *end;
     pthread_mutex_unlock(&failure->lock);
     return first;
 }
 
 /* What is recorded is not written any more: the listener may read it without the lock. */
-void failure_record(struct failure *failure, int origin, int code, const char *text)
+void failure_record(struct failure *failure, const struct rank_end *end)
 {
-    bool departure = code == HVD_ERR_PEER_LEFT;
-    struct err *err = departure ? &failure->departure : &failure->err;
+    bool departure = end->status == HVD_ERR_PEER_LEFT;
     pthread_mutex_lock(&failure->recording);
-    if (set(failure, err, origin, code, text) && !departure) {
+    if (failure_set(failure, departure ? &failure->departure : &failure->end, end) && !departure) {
         if (failure->told)
-            failure->told(failure->told_arg, &failure->err, origin);
+            failure->told(failure->told_arg, &failure->end);
         atomic_store(&failure->broken, true);
     }
     pthread_mutex_unlock(&failure->recording);
 }
 
-static int copy(struct failure *failure, const struct err *from, struct err *err)
+static int failure_copy(struct failure *failure, const struct rank_end *from, struct rank_end *end)
 {
     pthread_mutex_lock(&failure->lock);
-    int code = from->code;
-    if (err)
-        *err = *from;
+    int status = from->status;
+    if (end)
+        *end = *from;
     pthread_mutex_unlock(&failure->lock);
-    return code;
+    return status;
 }
 
-int failure_reason(struct failure *failure, struct err *err)
+int failure_reason(struct failure *failure, struct rank_end *end)
 {
-    return copy(failure, &failure->err, err);
+    return failure_copy(failure, &failure->end, end);
 }
 
-int failure_origin(struct failure *failure)
+int failure_say(struct failure *failure, struct err *err)
 {
-    pthread_mutex_lock(&failure->lock);
-    int origin = failure->origin;
-    pthread_mutex_unlock(&failure->lock);
-    return origin;
+    struct rank_end end;
+    int status = failure_reason(failure, &end);
+    return status < 0 ? rank_end_fail(err, &end) : HVD_OK;
 }
 
-int failure_departure(struct failure *failure, struct err *err)
+int failure_departure(struct failure *failure, struct rank_end *end)
 {
-    return copy(failure, &failure->departure, err);
+    return failure_copy(failure, &failure->departure, end);
 }
 
-void failure_strand(struct failure *failure, const struct err *err)
+void failure_strand(struct failure *failure, const struct rank_end *end)
 {
-    pthread_mutex_lock(&failure->lock);
-    if (failure->stranded.code == HVD_OK)
-        failure->stranded = *err;
-    pthread_mutex_unlock(&failure->lock);
+    struct rank_end stranded = *end;
+    stranded.because_of = RANK_NONE;
+    failure_set(failure, &failure->stranded, &stranded);
 }
 
-int failure_parting(struct failure *failure, struct err *err)
+int failure_parting(struct failure *failure, struct rank_end *end)
 {
-    return failure_reason(failure, err) < 0 ? err->code : copy(failure, &failure->stranded, err);
+    int status = failure_reason(failure, end);
+    return status < 0 ? status : failure_copy(failure, &failure->stranded, end);
 }

@@ -4,6 +4,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/descriptor.h"
+#include "lib/base/rank_end_text.h"
 #include "lib/link/socket.h"
 
 #include <errno.h>
@@ -220,9 +221,9 @@ static int on_refused(struct wire_reader *body, struct err *err)
 
 static int on_early_news(struct wire_reader *body, struct err *err)
 {
-    struct join_news news;
+    struct rank_end news;
     int rc = join_news_decode(&news, body, err);
-    return rc < 0 ? rc : fail(err, news.status, "%s", news.text);
+    return rc < 0 ? rc : rank_end_fail(err, &news);
 }
 
 /* Waits for a part of `*left_ms`, and takes it off; of one that took longer no more than that: this
@@ -365,26 +366,22 @@ void join_report(struct join_connection *connection, const struct join_report *r
     send_soon(connection, JOIN_REPORT, &body);
 }
 
-static void say_failure(struct join_connection *connection, enum join_type type,
-                        const struct err *reason, int origin)
+static void say_end(struct join_connection *connection, enum join_type type,
+                    const struct rank_end *end)
 {
     struct wire_writer body = { 0 };
-    bool well = reason->code == HVD_OK;
-    struct join_goodbye goodbye = { .status = reason->code,
-                                    .origin = well ? ORIGIN_UNKNOWN : origin };
-    snprintf(goodbye.text, sizeof goodbye.text, "%s", well ? "" : reason->text);
-    join_goodbye_encode(&body, &goodbye);
+    rank_end_encode(&body, end);
     send_soon(connection, type, &body);
 }
 
-void join_broken(struct join_connection *connection, const struct err *reason, int origin)
+void join_broken(struct join_connection *connection, const struct rank_end *end)
 {
-    say_failure(connection, JOIN_BROKEN, reason, origin);
+    say_end(connection, JOIN_BROKEN, end);
 }
 
-void join_goodbye(struct join_connection *connection, const struct err *reason, int origin)
+void join_goodbye(struct join_connection *connection, const struct rank_end *end)
 {
-    say_failure(connection, JOIN_GOODBYE, reason, origin);
+    say_end(connection, JOIN_GOODBYE, end);
 }
 
 void join_close(struct join_connection *connection)

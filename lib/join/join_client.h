@@ -61,7 +61,7 @@ int join_wait(struct join_connection *connection, uint32_t answer_ms, struct joi
 struct join_message {
     enum join_type type; /* JOIN_NEWS or JOIN_ASK */
     union {
-        struct join_news news;
+        struct rank_end news;
         struct join_ask ask;
     };
 };
@@ -75,11 +75,11 @@ int join_receive(struct join_connection *connection, struct join_message *messag
 /* Answers JOIN_ASK. */
 void join_report(struct join_connection *connection, const struct join_report *report);
 
-/* Says why the world is broken, and whose failure that is: a rank, or ORIGIN_UNKNOWN. */
-void join_broken(struct join_connection *connection, const struct err *reason, int origin);
+/* Says why the world is broken. */
+void join_broken(struct join_connection *connection, const struct rank_end *end);
 
-/* Says goodbye; `reason` is the failure that the world has ended with, or HVD_OK. */
-void join_goodbye(struct join_connection *connection, const struct err *reason, int origin);
+/* Says goodbye; `end` is why, or rank_end_none(). */
+void join_goodbye(struct join_connection *connection, const struct rank_end *end);
 
 /* Closed, or never opened as long as fd is -1, is fine. */
 void join_close(struct join_connection *connection);

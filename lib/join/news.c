@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
 
 static void answer(struct news *news, const struct join_ask *ask)
@@ -16,10 +17,19 @@ static void answer(struct news *news, const struct join_ask *ask)
     join_report(news->connection, &report);
 }
 
-static void record(struct news *news, int origin, int code, const char *text)
+static void record(struct news *news, const struct rank_end *end)
 {
-    failure_record(news->failure, origin, code, text);
+    failure_record(news->failure, end);
     eventfd_write(news->wake_fd, 1);
+}
+
+static void record_lost_rendezvous(struct news *news, const struct err *err)
+{
+    struct rank_end end = rank_end_none();
+    end.how.kind = RANK_END_RENDEZVOUS_LOST;
+    end.status = err->code;
+    snprintf(end.words, sizeof end.words, "%s", err->text);
+    record(news, &end);
 }
 
 /* As join_receive(), whose message is dealt with. */
@@ -29,11 +39,11 @@ static int receive(struct news *news)
     struct join_message message;
     int rc = join_receive(news->connection, &message, &err);
     if (rc < 0)
-        record(news, ORIGIN_UNKNOWN, rc, err.text);
+        record_lost_rendezvous(news, &err);
     else if (rc > 0 && message.type == JOIN_ASK)
         answer(news, &message.ask);
     else if (rc > 0)
-        record(news, message.news.origin, message.news.status, message.news.text);
+        record(news, &message.news);
     return rc;
 }
 

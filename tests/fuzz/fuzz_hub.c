@@ -10,6 +10,7 @@
 #include "tests/fuzz/answers.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/world.h"
+#include "tests/support/rank_ends.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,10 +77,16 @@ static void on_report(struct client *client, struct fuzz_input *input)
 static void on_goodbye(struct client *client, struct fuzz_input *input)
 {
     uint8_t what = fuzz_u8(input);
-    struct join_goodbye goodbye = { .status = -(what % 12), .origin = what / 12 % 5 - 1 };
+    struct rank_end goodbye = rank_end_none();
+    goodbye.status = -(what % 12);
+    goodbye.because_of = what / 12 % 5 - 1;
+    goodbye.how.kind = goodbye.status == HVD_OK              ? RANK_END_NONE
+                       : goodbye.status == HVD_ERR_PEER_LEFT ? RANK_END_LEFT
+                                                             : RANK_END_FAILED;
+    goodbye.rank = goodbye.status == HVD_OK ? RANK_NONE : goodbye.because_of;
     struct wire_writer payload = { 0 };
-    fuzz_text(input, goodbye.text, 64);
-    join_goodbye_encode(&payload, &goodbye);
+    fuzz_text(input, goodbye.words, 64);
+    rank_end_encode(&payload, &goodbye);
     client_send_sealed(client, what < 128 ? JOIN_GOODBYE : JOIN_BROKEN, payload.data,
                        payload.length);
     wire_writer_fini(&payload);
@@ -158,7 +165,7 @@ static void on_ended(struct client *client, struct fuzz_input *input)
     (void)client;
     int rank = fuzz_u8(input) % WORLD_SIZE;
     if (!service)
-        hub_rank_ended(&world, rank, "exited with status 1", world_ms);
+        hub_rank_ended(&world, rank, EXITED_WITH(1), world_ms);
 }
 
 static void on_ask(struct client *client, struct fuzz_input *input)

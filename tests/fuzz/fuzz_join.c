@@ -236,7 +236,7 @@ static void go_wrong(struct fuzz_input *input, struct lobby *lobby, uint64_t now
         lobby_leave(lobby, what / 2 % lobby->count, what & 128);
     else
         lobby_tick(lobby, now_ms + (uint64_t)what * 10);
-    PROMISE(lobby->state != LOBBY_BROKEN || (lobby->cause.status < 0 && *lobby->cause.text));
+    PROMISE(lobby->state != LOBBY_BROKEN || (lobby->cause.code < 0 && *lobby->cause.text));
 }
 
 static void workers(struct fuzz_input *input)

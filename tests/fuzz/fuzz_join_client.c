@@ -62,11 +62,12 @@ static void check_refused(const struct join_refused *refused)
     check_text(refused->text, sizeof refused->text);
 }
 
-static void check_news(const struct join_news *news)
+static void check_news(const struct rank_end *news)
 {
-    PROMISE(news->status < 0 && news->rank >= 0 && news->rank < WORLD_SIZE_MAX);
-    PROMISE(news->origin >= ORIGIN_UNKNOWN && news->origin < WORLD_SIZE_MAX);
-    check_text(news->text, sizeof news->text);
+    PROMISE(news->status < 0 && news->rank >= RANK_NONE && news->rank < WORLD_SIZE_MAX);
+    PROMISE(news->because_of >= RANK_NONE && news->because_of < WORLD_SIZE_MAX);
+    PROMISE(news->how.kind < RANK_END_KINDS);
+    check_text(news->words, sizeof news->words);
 }
 
 static void check_waiting(const struct join_waiting *waiting)

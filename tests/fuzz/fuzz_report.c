@@ -26,7 +26,8 @@ enum { RANKS_MAX = 4, HOSTS_MAX = 3, NAME_SIZE = 64 };
 static struct report_rank ranks[RANKS_MAX];
 static struct report_host hosts[HOSTS_MAX];
 static struct job_report report;
-static char names[HOSTS_MAX][NAME_SIZE], id[NAME_SIZE], parted[RANKS_MAX][200];
+static char names[HOSTS_MAX][NAME_SIZE], id[NAME_SIZE];
+static struct rank_end parted[RANKS_MAX];
 
 /* ---- what ranks said ---- */
 
@@ -71,10 +72,25 @@ static char *say(struct fuzz_input *input)
 
 /* ---- the report ---- */
 
+static void draw_end(struct fuzz_input *input, struct rank_end *end)
+{
+    *end = (struct rank_end){
+        .how.kind = (enum rank_end_kind)(fuzz_u8(input) % RANK_END_KINDS),
+        .how.code = fuzz_u8(input),
+        .status = -(fuzz_u8(input) % 14),
+        .rank = fuzz_u8(input) % (RANKS_MAX + 2) - 1,
+        .because_of = fuzz_u8(input) % (RANKS_MAX + 2) - 1,
+        .collective = (enum collective_kind)(fuzz_u8(input) % COLLECTIVE_KINDS),
+    };
+    fuzz_text(input, end->host, sizeof end->host);
+    fuzz_text(input, end->tensor, sizeof end->tensor);
+    fuzz_text(input, end->words, sizeof end->words);
+}
+
 static void draw_rank(struct fuzz_input *input, int number)
 {
     struct report_rank *rank = &ranks[number];
-    fuzz_text(input, parted[number], sizeof parted[number]);
+    draw_end(input, &parted[number]);
     *rank = (struct report_rank){
         .host = report.nhosts > 0 ? fuzz_u8(input) % report.nhosts : -1,
         .end = (enum report_end)(fuzz_u8(input) % REPORT_ENDS),
@@ -85,8 +101,7 @@ static void draw_rank(struct fuzz_input *input, int number)
         .ended_us = fuzz_u16(input),
         .slack_us = fuzz_u8(input),
         .met = fuzz_u8(input) & 1,
-        .parted_status = -(fuzz_u8(input) % 16),
-        .parted_text = fuzz_u8(input) & 1 ? parted[number] : NULL,
+        .parted = fuzz_u8(input) & 1 ? &parted[number] : NULL,
         .oom = fuzz_u8(input) & 1,
         .said_on_stdout = fuzz_u8(input) & 1,
     };
@@ -116,7 +131,7 @@ static void draw(struct fuzz_input *input)
         .job = id, .ranks = ranks, .hosts = hosts, .nranks = nranks, .nhosts = nhosts
     };
     fuzz_text(input, report.text, sizeof report.text);
-    fuzz_text(input, report.origin_text, sizeof report.origin_text);
+    draw_end(input, &report.origin);
     report.began_ms = fuzz_u16(input);
     report.ended_ms = fuzz_u16(input);
     report.epoch_ms = (uint64_t)fuzz_u16(input) << 26;
@@ -124,15 +139,13 @@ static void draw(struct fuzz_input *input)
     report.cause = (enum job_cause)(fuzz_u8(input) % (CAUSE_TIMEOUT + 1));
     report.rank = nranks > 0 ? fuzz_u8(input) % (nranks + 1) - 1 : -1;
     report.host = nhosts > 0 ? fuzz_u8(input) % (nhosts + 1) - 1 : -1;
-    report.origin_rank = nranks > 0 ? fuzz_u8(input) % (nranks + 1) - 1 : -1;
     report.pid = fuzz_i32(input);
     for (int i = 0; i < nhosts; i++)
         draw_host(input, i);
     for (int i = 0; i < nranks; i++)
         draw_rank(input, i);
-    for (int i = 0; i < nranks; i++)
-        ranks[i].parted_origin = fuzz_u8(input) % (nranks + 2) - 1;
-    report.origin_status = -(fuzz_u8(input) % 16);
+    if (report.origin.because_of < 0 || report.origin.because_of >= nranks)
+        report.origin = rank_end_none(); /* the rendezvous knows better */
     report.origin_us = fuzz_u16(input);
     report.origin_ran_on = fuzz_u8(input) & 1;
 }

@@ -225,7 +225,7 @@ static void on_frame(struct client *client, const struct frame *frame)
 {
     struct wire_reader payload;
     struct join_refused refused;
-    struct join_news news;
+    struct rank_end news;
     struct join_ask ask;
     struct join_waiting waiting;
     PROMISE(seal_check(&client->seal, frame, &payload, NULL) == HVD_OK);

@@ -3,6 +3,7 @@
 #include "tests/simulator/worker.h"
 
 #include "lib/base/env_names.h"
+#include "lib/base/rank_end_text.h"
 #include "tests/simulator/clock.h"
 #include "tests/simulator/dice.h"
 #include "tests/simulator/faults.h"
@@ -12,6 +13,7 @@
 #include "tests/simulator/world.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,22 +65,35 @@ void sim_worker_leave(struct sim_worker *worker, int status)
     if (worker->state >= WORKER_LEAVING)
         return;
     worker->state = WORKER_LEAVING;
-    sim_join_goodbye(worker, HVD_OK, ORIGIN_UNKNOWN, "");
+    struct rank_end well = rank_end_none();
+    sim_join_goodbye(worker, &well);
     sim_worker_end(worker, status, sim_between(10, SIM_MS(30)));
 }
 
-void sim_worker_fail(struct sim_worker *worker, int status, int origin, const char *text)
+void sim_worker_fail(struct sim_worker *worker, const struct rank_end *why)
 {
+    char text[500];
     if (worker->state >= WORKER_LEAVING)
         return;
-    sim_log("rank %d fails with %d: %s", worker->rank, status, text);
+    rank_end_text(text, sizeof text, why);
+    sim_log("rank %d fails with %d: %s", worker->rank, why->status, text);
     if (worker->state == WORKER_RUNNING)
-        sim_join_broken(worker, status, origin, text);
+        sim_join_broken(worker, why);
     worker->state = WORKER_FAILED;
-    worker->failure = status;
+    worker->failure = why->status;
     worker->failed_us = sim_now_us();
-    sim_join_goodbye(worker, status, origin, text);
+    sim_join_goodbye(worker, why);
     sim_worker_end(worker, 1, sim_between(100, SIM_MS(50)) + (worker->lingers ? LINGERS_US : 0));
+}
+
+void sim_worker_fail_by(struct sim_worker *worker, enum rank_end_kind kind, int status,
+                        const char *words)
+{
+    struct rank_end why = rank_end_none();
+    why.how.kind = kind;
+    why.status = status;
+    snprintf(why.words, sizeof why.words, "%s", words);
+    sim_worker_fail(worker, &why);
 }
 
 bool sim_worker_waits(const struct sim_worker *worker)

@@ -88,9 +88,8 @@ struct sim_worker {
 
     int failure; /* enum hvd_status */
     uint64_t failed_us;
-    struct sim_event *doubt; /* a link has ended: until news explain it */
-    const char *departure;   /* who has left first, as the rendezvous says; NULL */
-    int departure_origin;    /* as join_news.origin, of that */
+    struct sim_event *doubt;    /* a link has ended: until news explain it */
+    struct rank_end *departure; /* of who has left first, as the rendezvous says; NULL */
 };
 
 /* What all ranks of the job do; drawn from the seed. */
@@ -108,15 +107,17 @@ void sim_work_draw(int nranks);
 /* ---- between the worker's files ---- */
 
 /* worker.c */
-void sim_worker_fail(struct sim_worker *worker, int status, int origin, const char *text);
+void sim_worker_fail(struct sim_worker *worker, const struct rank_end *why);
+void sim_worker_fail_by(struct sim_worker *worker, enum rank_end_kind kind, int status,
+                        const char *words);                   /* nobody's failure */
 void sim_worker_leave(struct sim_worker *worker, int status); /* GOODBYE, and the end */
 void sim_worker_end(struct sim_worker *worker, int status, uint64_t in_us);
 bool sim_worker_waits(const struct sim_worker *worker); /* for others */
 
 /* worker_join.c */
 void sim_join_begin(struct sim_worker *worker);
-void sim_join_broken(struct sim_worker *worker, int status, int origin, const char *text);
-void sim_join_goodbye(struct sim_worker *worker, int status, int origin, const char *text);
+void sim_join_broken(struct sim_worker *worker, const struct rank_end *why);
+void sim_join_goodbye(struct sim_worker *worker, const struct rank_end *why);
 
 void sim_join_send_open(struct sim_end *end, unsigned char nonce[NONCE_SIZE]);
 struct sim_recording sim_join_send_hello(struct sim_end *end, struct seal *seal,

@@ -2,6 +2,7 @@
 /* A rank and the rendezvous (lib/base/join_protocol.h): OPEN, CHALLENGE, HELLO, WELCOME or REFUSED,
  * then NEWS and questions, GOODBYE. What must hold is looked at where it is heard: the place is the
  * planned one, the second to say that it is a rank is refused. */
+#include "lib/base/rank_end_text.h"
 #include "tests/simulator/clock.h"
 #include "tests/simulator/dice.h"
 #include "tests/simulator/journal.h"
@@ -61,27 +62,24 @@ struct sim_recording sim_join_send_hello(struct sim_end *end, struct seal *seal,
     return said;
 }
 
-static void say_failure(struct sim_worker *worker, enum join_type type, int status, int origin,
-                        const char *text)
+static void say_failure(struct sim_worker *worker, enum join_type type, const struct rank_end *why)
 {
-    struct join_goodbye goodbye = { .status = status, .origin = origin };
     struct wire_writer body = { 0 };
-    snprintf(goodbye.text, sizeof goodbye.text, "%s", text);
-    join_goodbye_encode(&body, &goodbye);
+    rank_end_encode(&body, why);
     send_sealed(worker->rendezvous, &worker->seal, type, &body);
 }
 
-void sim_join_broken(struct sim_worker *worker, int status, int origin, const char *text)
+void sim_join_broken(struct sim_worker *worker, const struct rank_end *why)
 {
-    if (status != HVD_ERR_PEER_LEFT)
-        say_failure(worker, JOIN_BROKEN, status, origin, text);
+    if (why->status != HVD_ERR_PEER_LEFT)
+        say_failure(worker, JOIN_BROKEN, why);
 }
 
-void sim_join_goodbye(struct sim_worker *worker, int status, int origin, const char *text)
+void sim_join_goodbye(struct sim_worker *worker, const struct rank_end *why)
 {
     if (!worker->said_hello)
         return;
-    say_failure(worker, JOIN_GOODBYE, status, origin, text);
+    say_failure(worker, JOIN_GOODBYE, why);
     sim_shut(worker->rendezvous);
 }
 
@@ -129,22 +127,24 @@ static void on_refused(struct sim_worker *worker, struct wire_reader *body)
     struct join_refused refused;
     if (join_refused_decode(&refused, body, NULL) < 0 || worker->state != WORKER_WAITING)
         sim_broken("rank %d gets a REFUSED that is none", worker->rank);
-    sim_worker_fail(worker, refused.status, ORIGIN_UNKNOWN, refused.text);
+    sim_worker_fail_by(worker, RANK_END_UNREACHABLE, refused.status, refused.text);
 }
 
 /* A loss breaks the world; who has left is missed only by those that still need it, and find no
  * better reason. */
 static void on_news(struct sim_worker *worker, struct wire_reader *body)
 {
-    struct join_news news;
+    struct rank_end news;
+    char text[500];
     if (join_news_decode(&news, body, NULL) < 0)
         sim_broken("rank %d gets NEWS that are none", worker->rank);
-    sim_log("rank %d hears %d: %s", worker->rank, news.status, news.text);
+    rank_end_text(text, sizeof text, &news);
+    sim_log("rank %d hears %d: %s", worker->rank, news.status, text);
     if (news.status != HVD_ERR_PEER_LEFT) {
-        sim_worker_fail(worker, news.status, news.origin, news.text);
+        sim_worker_fail(worker, &news);
     } else if (!worker->departure) {
-        worker->departure = sim_format("%s", news.text);
-        worker->departure_origin = news.origin;
+        worker->departure = sim_new(sizeof news);
+        *worker->departure = news;
     }
 }
 
@@ -208,7 +208,8 @@ static void on_hung_up(struct sim_worker *worker)
     sim_release(worker->process, worker->rendezvous);
     if (!join_retry_next(&worker->retry, stage, HVD_ERR_PEER_LOST, sim_now_ms(), sim_dice(1000),
                          &pause_ms)) {
-        sim_worker_fail(worker, HVD_ERR_PEER_LOST, ORIGIN_UNKNOWN, "the launcher is gone");
+        sim_worker_fail_by(worker, RANK_END_RENDEZVOUS_LOST, HVD_ERR_PEER_LOST,
+                           "the launcher is gone");
         return;
     }
     sim_log("rank %d dials again", worker->rank);
@@ -244,7 +245,8 @@ static void dial(void *context)
     frame_reader_init(&worker->reader, JOIN_RENDEZVOUS_MAX);
     worker->rendezvous = sim_dial(worker->process, worker->port);
     if (!worker->rendezvous) {
-        sim_worker_fail(worker, HVD_ERR_PEER_LOST, ORIGIN_UNKNOWN, "connection refused");
+        sim_worker_fail_by(worker, RANK_END_RENDEZVOUS_LOST, HVD_ERR_PEER_LOST,
+                           "connection refused");
         return;
     }
     worker->rendezvous->reader = (struct sim_user){ worker->process, on_readable, worker, false };

@@ -92,7 +92,8 @@ static void on_refused(void *context)
 {
     struct sim_worker *worker = context;
     if (worker->nflying > 0 || worker->ndecided < work.nnames)
-        sim_worker_fail(worker, HVD_ERR_PEER_LOST, ORIGIN_UNKNOWN, "the link to a rank has ended");
+        sim_worker_fail_by(worker, RANK_END_UNREACHABLE, HVD_ERR_PEER_LOST,
+                           "the link to a rank has ended");
 }
 
 /* As lib/engine/move.c: that somebody has left comes last. */
@@ -103,7 +104,7 @@ static void on_unexplained(void *context)
     if (worker->state == WORKER_RUNNING && sim_faults_blamed_rank() >= 0 && !world.finished)
         sim_broken("rank %d is not told who was lost", worker->rank);
     if (worker->departure && (worker->nflying > 0 || worker->ndecided < work.nnames))
-        sim_worker_fail(worker, HVD_ERR_PEER_LEFT, worker->departure_origin, worker->departure);
+        sim_worker_fail(worker, worker->departure);
     on_refused(worker);
 }
 

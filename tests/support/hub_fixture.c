@@ -2,6 +2,8 @@
 /* A hub for tests; see hub_fixture.h. */
 #include "tests/support/hub_fixture.h"
 
+#include "lib/base/rank_end_text.h"
+
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,9 +211,11 @@ void expect_news(struct join_client *client, int status, int rank, const char *t
     struct join_reply reply;
     ck_assert(join_client_next(client, &reply));
     ck_assert_int_eq(reply.type, JOIN_NEWS);
+    char words[500];
+    rank_end_text(words, sizeof words, &reply.news);
     ck_assert_int_eq(reply.news.status, status);
     ck_assert_int_eq(reply.news.rank, rank);
-    ck_assert_str_eq(reply.news.text, text);
+    ck_assert_str_eq(words, text);
 }
 
 void expect_ask(struct join_client *client)

@@ -88,9 +88,13 @@ void join_client_put_report(struct join_client *client, struct wire_writer *out,
 void join_client_put_goodbye(struct join_client *client, struct wire_writer *out, int status)
 {
     struct wire_writer payload = { 0 };
-    struct join_goodbye goodbye = { .status = status, .origin = ORIGIN_UNKNOWN };
-    snprintf(goodbye.text, sizeof goodbye.text, "%s", status == HVD_OK ? "" : "its own failure");
-    join_goodbye_encode(&payload, &goodbye);
+    struct rank_end goodbye = rank_end_none();
+    if (status != HVD_OK) {
+        goodbye.how.kind = RANK_END_FAILED;
+        goodbye.status = status;
+        strcpy(goodbye.words, "its own failure");
+    }
+    rank_end_encode(&payload, &goodbye);
     put_sealed(client, out, JOIN_GOODBYE, &payload);
 }
 

@@ -35,7 +35,7 @@ struct join_reply {
     uint16_t type; /* enum join_type */
     struct join_welcome welcome;
     struct join_refused refused;
-    struct join_news news;
+    struct rank_end news;
     struct join_ask ask;
 };
 

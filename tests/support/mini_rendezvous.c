@@ -176,8 +176,8 @@ static void send_forged_news(struct server *server, int rank)
     struct client *client = client_of(server, rank);
     struct seal honest = client->seal;
     struct wire_writer body = { 0 };
-    struct join_news news = { .status = HVD_ERR_PEER_LOST, .origin = 1, .text = "a forgery" };
-    join_news_encode(&body, &news);
+    struct rank_end news = { .status = HVD_ERR_PEER_LOST, .because_of = 1, .words = "a forgery" };
+    rank_end_encode(&body, &news);
     client->seal.send_key[0] ^= 1;
     send_body(client, JOIN_NEWS, &body);
     client->seal = honest;
@@ -199,38 +199,36 @@ static void welcome_all(struct server *server)
 }
 
 static void tell_others(struct server *server, const struct client *about,
-                        const struct join_news *news)
+                        const struct rank_end *news)
 {
     for (int i = 0; i < server->count && !server->options.silent; i++) {
         struct client *client = &server->clients[i];
         struct wire_writer body = { 0 };
         if (client == about || !client->joined)
             continue;
-        join_news_encode(&body, news);
+        rank_end_encode(&body, news);
         send_body(client, JOIN_NEWS, &body);
     }
 }
 
-static void tell_end(struct server *server, const struct client *about, int status, const char *how)
+static void tell_end(struct server *server, const struct client *about, int status,
+                     enum rank_end_kind kind)
 {
-    struct join_news news = { .status = status,
-                              .rank = about->hello.rank,
-                              .origin = about->hello.rank };
-    snprintf(news.text, sizeof news.text, "rank %d on %.64s %s", news.rank, about->hello.host, how);
+    struct rank_end news = { .how.kind = kind,
+                             .status = status,
+                             .rank = about->hello.rank,
+                             .because_of = about->hello.rank };
+    memcpy(news.host, about->hello.host, sizeof news.host);
     tell_others(server, about, &news);
 }
 
 static void tell_departure(struct server *server, const struct client *about,
-                           const struct join_goodbye *goodbye)
+                           const struct rank_end *goodbye)
 {
-    struct join_news news = { .status = goodbye->status,
-                              .rank = about->hello.rank,
-                              .origin = goodbye->origin };
-    memcpy(news.text, goodbye->text, sizeof news.text);
     if (goodbye->status == HVD_OK || goodbye->status == HVD_ERR_PEER_LEFT)
-        tell_end(server, about, HVD_ERR_PEER_LEFT, "left (hvd_shutdown or exit)");
+        tell_end(server, about, HVD_ERR_PEER_LEFT, RANK_END_LEFT);
     else
-        tell_others(server, about, &news);
+        tell_others(server, about, goodbye);
 }
 
 static void hang_up(struct client *client)
@@ -287,13 +285,13 @@ static void on_report(struct server *server, struct wire_reader *body)
 /* The ranks tell each other. */
 static void on_broken(struct wire_reader *body)
 {
-    struct join_goodbye word;
+    struct rank_end word;
     require(join_broken_decode(&word, body, NULL) == HVD_OK, "BROKEN");
 }
 
 static void on_goodbye(struct server *server, struct client *client, struct wire_reader *body)
 {
-    struct join_goodbye goodbye;
+    struct rank_end goodbye;
     require(join_goodbye_decode(&goodbye, body, NULL) == HVD_OK, "GOODBYE");
     client->said_goodbye = true;
     tell_departure(server, client, &goodbye);
@@ -325,7 +323,7 @@ static void on_readable(struct server *server, struct client *client)
     if (nbytes <= 0) {
         hang_up(client);
         if (client->joined && !client->said_goodbye)
-            tell_end(server, client, HVD_ERR_PEER_LOST, "was lost");
+            tell_end(server, client, HVD_ERR_PEER_LOST, RANK_END_DISCONNECTED);
         return;
     }
     struct frame frame;

@@ -164,7 +164,8 @@ static bool start_world(const struct job_key *service, int number)
     }
     for (int i = 0; i < 2; i++) {
         if (ranks[i].status == HVD_OK)
-            join_goodbye(&ranks[i].seat.connection, &(struct err){ 0 }, ORIGIN_UNKNOWN);
+            join_goodbye(&ranks[i].seat.connection,
+                         &(struct rank_end){ .rank = RANK_NONE, .because_of = RANK_NONE });
         seat_fini(&ranks[i].seat);
     }
     return joined;

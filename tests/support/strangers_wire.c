@@ -102,7 +102,15 @@ static void put_sealed(struct joiner *joiner, struct wire_writer *out, const cha
 
 static void put_open(struct joiner *joiner, struct wire_writer *out, const char *argument)
 {
-    joiner_put_open(joiner, out, *argument ? atoi(argument) : JOIN_VERSION, joiner->job);
+    bool is_beside = *argument == '+' || *argument == '-';
+    int version = *argument ? atoi(argument) : JOIN_VERSION;
+    joiner_put_open(joiner, out, is_beside ? JOIN_VERSION + version : version, joiner->job);
+}
+
+static void put_version(struct joiner *joiner, struct wire_writer *out, const char *argument)
+{
+    (void)joiner, (void)argument;
+    wire_put_u16(out, JOIN_VERSION);
 }
 
 static void put_open_of(struct joiner *joiner, struct wire_writer *out, const char *argument)
@@ -160,6 +168,7 @@ static const struct {
     { "hello", put_hello, true },         { "forged", put_forged, true },
     { "reflected", put_reflected, true }, { "sealed", put_sealed, true },
     { "echo", put_echo, true },           { "zeros", put_zeros, false },
+    { "version", put_version, false },
 };
 
 /* What is ready goes out before what follows can be made. False if nothing can follow. */

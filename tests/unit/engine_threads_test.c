@@ -304,7 +304,7 @@ static int die_meanwhile(int rank)
     join_threads(threads);
     require_ends(HVD_ERR_PEER_LOST);
     for (int i = 0; i < THREADS; i++)
-        REQUIRE(strcmp(ends[i], "rank 1 on testhost was lost") == 0);
+        REQUIRE(strcmp(ends[i], "the connection to rank 1 on testhost broke") == 0);
     return leave_world();
 }
 

@@ -16,6 +16,7 @@ enum { RANKS = 4 };
 static struct report_rank ranks[RANKS];
 static struct report_host hosts[2];
 static struct job_report report;
+static struct rank_end parted[RANKS];
 
 static void setup(void)
 {
@@ -24,11 +25,9 @@ static void setup(void)
         ranks[i] = (struct report_rank){
             .met = true, .host = i / 2, .end = END_TERMINATED, .wait_status = SIGTERM
         };
-    for (int i = 0; i < RANKS; i++)
-        ranks[i].parted_origin = ORIGIN_UNKNOWN;
     memset(hosts, 0, sizeof hosts);
     report = (struct job_report){
-        .ranks = ranks, .nranks = RANKS, .hosts = hosts, .nhosts = 2, .origin_rank = -1
+        .ranks = ranks, .nranks = RANKS, .hosts = hosts, .nhosts = 2, .origin = rank_end_none()
     };
 }
 
@@ -41,26 +40,59 @@ static void fails(int rank, int wait_status, uint64_t at_us, uint64_t slack_us)
 }
 
 /* What the rendezvous saw first, and when hvdrun heard of it; 0: together with the rank's end. */
-static void loses(int rank, uint64_t at_us, const char *text)
+static void loses(int rank, uint64_t at_us, struct rank_end_how how)
 {
-    report.origin_rank = rank;
-    report.origin_status = HVD_ERR_PEER_LOST;
+    report.origin = (struct rank_end){
+        .how = how, .status = HVD_ERR_PEER_LOST, .rank = rank, .host = "node1", .because_of = rank
+    };
     report.origin_us = at_us;
     report.origin_ran_on = at_us > 0;
-    snprintf(report.origin_text, sizeof report.origin_text, "%s", text);
 }
+
+static const struct rank_end_how clean = { .kind = RANK_END_EXITED };
+static const struct rank_end_how terminated = { .kind = RANK_END_KILLED, .code = SIGTERM };
+static const struct rank_end_how disconnected = { .kind = RANK_END_DISCONNECTED };
 
 /* As it said when it left the rendezvous, or its world broke. */
-static void parts(int rank, int status, const char *text)
+static void parts(int rank, struct rank_end end)
 {
-    ranks[rank].parted_status = status;
-    ranks[rank].parted_text = (char *)(uintptr_t)text;
+    parted[rank] = end;
+    ranks[rank].parted = &parted[rank];
 }
 
-static void parts_by(int rank, int origin, const char *text)
+/* It has lost another rank, and whose failure that was nobody knows. */
+static void parts_from(int rank, int lost, const char *host)
 {
-    parts(rank, HVD_ERR_SYSTEM, text);
-    ranks[rank].parted_origin = origin;
+    struct rank_end end = { .how.kind = RANK_END_UNREACHABLE,
+                            .status = HVD_ERR_PEER_LOST,
+                            .rank = lost,
+                            .because_of = RANK_NONE };
+    snprintf(end.host, sizeof end.host, "%s", host);
+    parts(rank, end);
+}
+
+/* A collective of its has failed because another rank has left. */
+static void parts_after(int rank, int left, enum collective_kind collective, const char *tensor)
+{
+    struct rank_end end = { .how.kind = RANK_END_LEFT,
+                            .status = HVD_ERR_PEER_LEFT,
+                            .rank = left,
+                            .host = "node1",
+                            .because_of = RANK_NONE,
+                            .collective = collective };
+    snprintf(end.tensor, sizeof end.tensor, "%s", tensor);
+    parts(rank, end);
+}
+
+static void parts_by(int rank, int origin, int said_of, const char *words)
+{
+    struct rank_end end = { .how.kind = RANK_END_FAILED,
+                            .status = HVD_ERR_SYSTEM,
+                            .rank = said_of,
+                            .host = "node1",
+                            .because_of = origin };
+    snprintf(end.words, sizeof end.words, "%s", words);
+    parts(rank, end);
 }
 
 static void blamed(int rank, int witness)
@@ -130,7 +162,7 @@ END_TEST
 START_TEST(who_says_that_a_peer_was_lost_is_not_to_blame)
 {
     fails(0, EXITED(1), 1000, 0);
-    parts(0, HVD_ERR_PEER_LOST, "the connection to rank 3 on b broke");
+    parts_from(0, 3, "b");
     fails(3, SIGKILL, 9000, 0);
     blamed(3, -1);
 }
@@ -140,7 +172,7 @@ START_TEST(who_gave_up_after_a_loss_was_told_is_not_to_blame)
 {
     fails(3, EXITED(5), 1000, 100);
     fails(0, EXITED(1), 1100, 100);
-    loses(3, 0, "");
+    loses(3, 0, (struct rank_end_how){ RANK_END_EXITED, .code = 5 });
     blamed(3, -1);
     fails(0, SIGSEGV, 1100, 100); /* no loss does that: the clocks leave it open */
     blamed(0, -1);
@@ -151,7 +183,7 @@ START_TEST(one_that_failed_before_the_loss_is_to_blame)
 {
     fails(0, EXITED(1), 500, 100);
     fails(3, EXITED(5), 1000, 100);
-    loses(3, 0, "");
+    loses(3, 0, (struct rank_end_how){ RANK_END_EXITED, .code = 5 });
     blamed(0, -1);
 }
 END_TEST
@@ -159,9 +191,9 @@ END_TEST
 START_TEST(when_all_have_lost_somebody_who_is_not_there_the_first_is_to_blame)
 {
     fails(2, EXITED(1), 1000, 0);
-    parts(2, HVD_ERR_PEER_LOST, "the connection to rank 0 on a broke");
+    parts_from(2, 0, "a");
     fails(0, EXITED(1), 1200, 0);
-    parts(0, HVD_ERR_PEER_LOST, "the connection to rank 2 on b broke");
+    parts_from(0, 2, "b");
     blamed(2, -1);
 }
 END_TEST
@@ -170,14 +202,13 @@ START_TEST(when_all_have_lost_each_other_a_host_that_heard_nothing_is_to_blame)
 {
     struct job_blame blame;
     fails(2, EXITED(1), 1000, 0); /* its own rank may be the first to notice */
-    parts(2, HVD_ERR_PEER_LOST, "the connection to rank 0 on a broke");
+    parts_from(2, 0, "a");
     hosts[1].deaf = true;
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.host, 1);
     ck_assert_int_eq(blame.rank, -1);
     ck_assert_int_eq(blame.witness, 2);
-    ck_assert_str_eq(blame.text,
-                     "host lost: no answer; rank 2: the connection to rank 0 on a broke");
+    ck_assert_str_eq(blame.text, "host lost: no answer; rank 2: connection to rank 0 on a broke");
 }
 END_TEST
 
@@ -185,7 +216,7 @@ START_TEST(when_all_have_lost_each_other_a_host_that_was_lost_is_to_blame)
 {
     struct job_blame blame;
     fails(0, EXITED(1), 1000, 0);
-    parts(0, HVD_ERR_PEER_LOST, "the connection to rank 2 on b broke");
+    parts_from(0, 2, "b");
     hosts[1].lost = true;
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.host, 1);
@@ -198,7 +229,7 @@ START_TEST(a_host_that_heard_nothing_is_to_blame_before_a_rank_that_left)
 {
     struct job_blame blame;
     fails(0, EXITED(1), 1000, 0);
-    parts(0, HVD_ERR_PEER_LEFT, "allreduce 'grad': rank 1 on a left (hvd_shutdown or exit)");
+    parts_after(0, 1, COLLECTIVE_ALLREDUCE, "grad");
     hosts[1].lost = true; /* maybe because of the stop */
     blamed(1, 0);
     hosts[1].deaf = true;
@@ -223,30 +254,28 @@ END_TEST
 
 /* What the rank that failed has said of one that left. */
 static const struct {
-    const char *said;
-    int blamed;
+    int left;
+    enum collective_kind collective;
+    const char *tensor;
     const char *text; /* NULL: the one that said it is to blame itself */
 } departures[] = {
-    { "allreduce 'grad': rank 2 on node1 left (hvd_shutdown or exit)", 2,
-      "left before allreduce 'grad', for which rank 0 waited" },
-    { "allreduce 'a: rank 3 on b left': rank 2 on node1 left (hvd_shutdown or exit)", 2,
+    { 2, COLLECTIVE_ALLREDUCE, "grad", "left before allreduce 'grad', for which rank 0 waited" },
+    { 2, COLLECTIVE_ALLREDUCE, "a: rank 3 on b left",
       "left before allreduce 'a: rank 3 on b left', for which rank 0 waited" },
-    { "rank 3 on node1 left (hvd_shutdown or exit)", 3, "left before rank 0, which needed it" },
-    { "barrier: rank 0 on node0 left (hvd_shutdown or exit)", 0, NULL },
-    { "barrier: rank 4 on node0 left (hvd_shutdown or exit)", 0, NULL },
-    { "barrier: rank -1 on node0 left (hvd_shutdown or exit)", 0, NULL },
-    { "barrier: rank 99999999999999 on node0 left", 0, NULL },
-    { "somebody left", 0, NULL },
-    { "", 0, NULL },
+    { 1, COLLECTIVE_BARRIER, "", "left before barrier, for which rank 0 waited" },
+    { 3, 0, "", "left before rank 0, which needed it" },
+    { 0, COLLECTIVE_BARRIER, "", NULL },
+    { RANKS, COLLECTIVE_BARRIER, "", NULL },
+    { RANK_NONE, COLLECTIVE_BARRIER, "", NULL },
 };
 
 START_TEST(who_left_while_it_was_needed_is_to_blame)
 {
     struct job_blame blame;
     fails(0, EXITED(1), 1000, 0);
-    parts(0, HVD_ERR_PEER_LEFT, departures[_i].said);
+    parts_after(0, departures[_i].left, departures[_i].collective, departures[_i].tensor);
     ck_assert(job_blame_choose(&blame, &report));
-    ck_assert_int_eq(blame.rank, departures[_i].blamed);
+    ck_assert_int_eq(blame.rank, departures[_i].text ? departures[_i].left : 0);
     ck_assert_int_eq(blame.witness, departures[_i].text ? 0 : -1);
     if (departures[_i].text)
         ck_assert_str_eq(blame.text, departures[_i].text);
@@ -256,7 +285,7 @@ END_TEST
 START_TEST(who_went_on_after_a_departure_has_failed_by_itself)
 {
     fails(0, EXITED(3), 3600 * 1000000ull, 0);
-    parts(0, HVD_ERR_PEER_LEFT, "allreduce 'next': rank 2 on node1 left (hvd_shutdown or exit)");
+    parts_after(0, 2, COLLECTIVE_ALLREDUCE, "next");
     ranks[0].parted_ms = 1000;
     blamed(0, -1);
     ranks[0].parted_ms = 3590 * 1000;
@@ -267,7 +296,7 @@ END_TEST
 START_TEST(who_was_never_there_has_lost_nobody)
 {
     fails(2, EXITED(0), 900, 0);
-    loses(2, 0, "");
+    loses(2, 0, clean);
     fails(1, EXITED(5), 1000, 0);
     ranks[1].met = false;
     blamed(1, -1);
@@ -278,7 +307,7 @@ START_TEST(who_ended_well_without_a_word_is_to_blame)
 {
     struct job_blame blame;
     fails(2, EXITED(0), 900, 0);
-    loses(2, 0, "rank 2 on node1 exited with status 0 without hvd_shutdown");
+    loses(2, 0, clean);
     fails(1, EXITED(1), 1000, 0);
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.rank, 2);
@@ -290,9 +319,9 @@ END_TEST
 START_TEST(who_ended_well_without_a_word_is_to_blame_whatever_host_was_lost_then)
 {
     fails(2, EXITED(0), 900, 0);
-    loses(2, 0, "");
+    loses(2, 0, disconnected);
     fails(1, EXITED(1), 1000, 0);
-    parts(1, HVD_ERR_PEER_LOST, "rank 2 on node1 exited with status 0 without hvd_shutdown");
+    parts_from(1, 2, "node1");
     hosts[0].lost = true;
     blamed(2, 1);
 }
@@ -301,7 +330,7 @@ END_TEST
 START_TEST(a_failure_of_ones_own_comes_before_one_that_followed_a_departure)
 {
     fails(0, EXITED(1), 1000, 0);
-    parts(0, HVD_ERR_PEER_LEFT, "barrier: rank 3 on b left (hvd_shutdown or exit)");
+    parts_after(0, 3, COLLECTIVE_BARRIER, "");
     fails(3, EXITED(9), 1100, 0);
     blamed(3, -1);
 }
@@ -314,10 +343,9 @@ static void all_know_of_rank_2(int wait_status, uint64_t at_us)
 {
     fails(1, EXITED(3), 1000, 0);
     fails(2, wait_status, at_us, 0);
-    parts_by(1, 2, "rank 2 on node1: " FULL);
-    parts_by(2, 2, "rank 2 on node1: " FULL);
-    report.origin_rank = 2;
-    report.origin_status = HVD_ERR_SYSTEM;
+    parts_by(1, 2, 2, FULL);
+    parts_by(2, 2, 2, FULL);
+    report.origin = parted[2];
     report.origin_us = 900;
     report.origin_ran_on = true;
 }
@@ -353,7 +381,7 @@ END_TEST
 START_TEST(who_was_not_heard_but_ended_after_the_origin_was_known_is_not_to_blame)
 {
     all_know_of_rank_2(EXITED(5), 2000);
-    ranks[1].parted_status = HVD_OK;
+    ranks[1].parted = NULL;
     blamed(2, -1);
     fails(1, EXITED(3), 800, 50);
     blamed(1, -1); /* it was before that */
@@ -373,9 +401,9 @@ END_TEST
 START_TEST(an_origin_that_does_not_exist_is_not_to_blame)
 {
     fails(1, EXITED(3), 1000, 0);
-    parts_by(1, RANKS, FULL);
+    parts_by(1, RANKS, RANKS, FULL);
     blamed(1, -1);
-    parts_by(1, 1, "rank 12 on node1: " FULL);
+    parts_by(1, 1, 12, FULL);
     struct job_blame blame;
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_str_eq(blame.text, "rank 12 on node1: " FULL); /* not its own name */
@@ -386,11 +414,11 @@ END_TEST
 START_TEST(who_broke_off_and_ran_on_is_to_blame)
 {
     struct job_blame blame;
-    loses(2, 900, "the connection to rank 2 on node1 broke");
+    loses(2, 900, disconnected);
     ranks[2].ended_us = 2000; /* told to, later */
     fails(1, EXITED(3), 1000, 0);
     blamed(2, 1);
-    parts(1, HVD_ERR_PEER_LOST, "the connection to rank 2 on node1 broke");
+    parts_from(1, 2, "node1");
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.rank, 2);
     ck_assert(!blame.by_word);
@@ -404,8 +432,8 @@ END_TEST
 START_TEST(who_left_before_all_had_come_is_to_blame)
 {
     struct job_blame blame;
-    loses(2, 900, "rank 2 on node1 left (hvd_shutdown or exit)");
-    report.origin_status = HVD_ERR_PEER_LEFT;
+    loses(2, 900, (struct rank_end_how){ .kind = RANK_END_LEFT });
+    report.origin.status = HVD_ERR_PEER_LEFT;
     fails(1, EXITED(3), 1000, 0);
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.rank, 2);
@@ -419,11 +447,11 @@ END_TEST
 START_TEST(who_broke_off_because_it_was_told_to_end_is_not_to_blame)
 {
     fails(1, EXITED(3), 1000, 0);
-    parts(1, HVD_ERR_PEER_LOST, "the connection to rank 2 on node1 broke");
-    loses(2, 0, "rank 2 on node1 was killed by signal 15 (SIGTERM)");
+    parts_from(1, 2, "node1");
+    loses(2, 0, terminated);
     ranks[2].ended_us = 1090;
     blamed(1, -1);
-    loses(2, 1000, "the connection to rank 2 on node1 broke");
+    loses(2, 1000, disconnected);
     ranks[2].end = END_LOST;
     blamed(1, -1);
 }
@@ -432,8 +460,8 @@ END_TEST
 START_TEST(who_broke_off_before_the_first_failed_is_to_blame_though_it_is_known_later)
 {
     fails(1, EXITED(3), 1000, 0);
-    parts(1, HVD_ERR_PEER_LOST, "the connection to rank 2 on node1 broke");
-    loses(2, 0, "rank 2 on node1 was killed by signal 15 (SIGTERM)");
+    parts_from(1, 2, "node1");
+    loses(2, 0, terminated);
     ranks[2].ended_us = 1090;
     ranks[2].end = END_TERMINATED;
     blamed(1, -1);

@@ -232,11 +232,11 @@ START_TEST(who_breaks_off_breaks_it_for_all)
     lobby_leave(&lobby, 1, said_goodbye);
     ck_assert_int_eq(lobby.state, LOBBY_BROKEN);
     ck_assert(lobby.deadline_ms == LOBBY_NEVER);
-    ck_assert_int_eq(lobby.cause.status, said_goodbye ? HVD_ERR_PEER_LEFT : HVD_ERR_PEER_LOST);
+    ck_assert_int_eq(lobby.cause.code, said_goodbye ? HVD_ERR_PEER_LEFT : HVD_ERR_PEER_LOST);
     ck_assert_str_eq(lobby.cause.text,
                      said_goodbye ? "worker on node1 (pid 101) left before all had come"
                                   : "worker on node1 (pid 101) broke off before all had come");
-    ck_assert_int_eq(come("a", -1, 4), lobby.cause.status);
+    ck_assert_int_eq(come("a", -1, 4), lobby.cause.code);
     ck_assert_str_eq(err.text, lobby.cause.text);
 }
 END_TEST
@@ -245,7 +245,7 @@ START_TEST(the_first_cause_is_kept)
 {
     come_all("a b", 4);
     lobby_leave(&lobby, 1, false);
-    struct join_news cause = lobby.cause;
+    struct err cause = lobby.cause;
     lobby_leave(&lobby, 0, true);
     lobby_end(&lobby, "was ended");
     lobby_tick(&lobby, LOBBY_NEVER - 1);
@@ -266,7 +266,7 @@ START_TEST(somebody_in_charge_ends_it)
     come_all("a b", 2 + _i);
     lobby_end(&lobby, "ended by\nthe owner");
     ck_assert_int_eq(lobby.state, LOBBY_BROKEN);
-    ck_assert_int_eq(lobby.cause.status, HVD_ERR_PEER_LOST);
+    ck_assert_int_eq(lobby.cause.code, HVD_ERR_PEER_LOST);
     ck_assert_str_eq(lobby.cause.text, "ended by?the owner");
 }
 END_TEST
@@ -308,7 +308,7 @@ START_TEST(a_timeout_tells_who_is_missing)
     ck_assert_int_eq(lobby.state, LOBBY_OPEN);
     lobby_tick(&lobby, NOW_MS + timeouts[_i].timeout_ms);
     ck_assert_int_eq(lobby.state, LOBBY_BROKEN);
-    ck_assert_int_eq(lobby.cause.status, HVD_ERR_TIMEOUT);
+    ck_assert_int_eq(lobby.cause.code, HVD_ERR_TIMEOUT);
     ck_assert_str_eq(lobby.cause.text, timeouts[_i].text);
     ck_assert_int_eq(come("a", -1, timeouts[_i].size), HVD_ERR_TIMEOUT);
 }

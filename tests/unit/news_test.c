@@ -88,6 +88,8 @@ static void teardown(void)
     frame_reader_fini(&reader);
 }
 
+static const struct rank_end well = { .rank = RANK_NONE, .because_of = RANK_NONE };
+
 static void put(struct wire_writer *out, enum join_type type, struct wire_writer *body)
 {
     seal_put(&seal, out, (uint16_t)type, body->data, body->length);
@@ -97,9 +99,11 @@ static void put(struct wire_writer *out, enum join_type type, struct wire_writer
 static void put_news(struct wire_writer *out, int status, const char *text)
 {
     struct wire_writer body = { 0 };
-    struct join_news message = { .status = status, .rank = 1 };
-    snprintf(message.text, sizeof message.text, "%s", text);
-    join_news_encode(&body, &message);
+    struct rank_end message = {
+        .how.kind = RANK_END_FAILED, .status = status, .rank = RANK_NONE, .because_of = 1
+    };
+    snprintf(message.words, sizeof message.words, "%s", text);
+    rank_end_encode(&body, &message);
     put(out, JOIN_NEWS, &body);
 }
 
@@ -161,14 +165,14 @@ static void expect_report(const char *text)
 
 static void expect_goodbye(int status, const char *text)
 {
-    struct join_goodbye message;
+    struct rank_end message;
     struct frame frame;
     struct wire_reader body;
     ck_assert(next(&frame, &body));
     ck_assert_uint_eq(frame.type, JOIN_GOODBYE);
     ck_assert_int_eq(join_goodbye_decode(&message, &body, NULL), HVD_OK);
     ck_assert_int_eq(message.status, status);
-    ck_assert_str_eq(message.text, text);
+    ck_assert_str_eq(message.words, text);
 }
 
 static void wait_awake(void)
@@ -195,7 +199,7 @@ START_TEST(nothing_happens_while_there_is_no_news)
     start();
     news_stop(&news);
     ck_assert_int_eq(failure_check(&failure, &err), HVD_OK);
-    ck_assert_int_eq(failure_departure(&failure, &err), HVD_OK);
+    ck_assert_int_eq(failure_departure(&failure, NULL), HVD_OK);
 }
 END_TEST
 
@@ -211,12 +215,13 @@ END_TEST
 
 START_TEST(a_departure_is_noted_and_breaks_nothing)
 {
+    struct rank_end end;
     start();
     send_news(HVD_ERR_PEER_LEFT, "rank 1 on b left");
     wait_awake();
     ck_assert_int_eq(failure_check(&failure, &err), HVD_OK);
-    ck_assert_int_eq(failure_departure(&failure, &err), HVD_ERR_PEER_LEFT);
-    ck_assert_str_eq(err.text, "rank 1 on b left");
+    ck_assert_int_eq(failure_departure(&failure, &end), HVD_ERR_PEER_LEFT);
+    ck_assert_str_eq(end.words, "rank 1 on b left");
 }
 END_TEST
 
@@ -244,7 +249,7 @@ static void send_forgery(void)
 static void send_goodbye(void)
 {
     struct wire_writer body = { 0 }, out = { 0 };
-    join_goodbye_encode(&body, &(struct join_goodbye){ .origin = ORIGIN_UNKNOWN });
+    rank_end_encode(&body, &well);
     put(&out, JOIN_GOODBYE, &body);
     send_out(&out);
 }
@@ -332,7 +337,7 @@ static void *ask_often(void *argument)
 
 static void *say_goodbye(void *argument)
 {
-    join_goodbye(&connection, &(struct err){ .code = HVD_OK }, ORIGIN_UNKNOWN);
+    join_goodbye(&connection, &well);
     return argument;
 }
 
@@ -363,15 +368,19 @@ END_TEST
 START_TEST(a_goodbye_tells_why)
 {
     start();
-    join_goodbye(&connection, &(struct err){ HVD_ERR_PROTOCOL, "a wrong frame" }, ORIGIN_UNKNOWN);
+    struct rank_end end = rank_end_none();
+    end.how.kind = RANK_END_RENDEZVOUS_LOST;
+    end.status = HVD_ERR_PROTOCOL;
+    strcpy(end.words, "a wrong frame");
+    join_goodbye(&connection, &end);
     expect_goodbye(HVD_ERR_PROTOCOL, "a wrong frame");
 }
 END_TEST
 
-START_TEST(a_goodbye_without_a_failure_has_no_text)
+START_TEST(a_goodbye_without_a_failure_says_nothing)
 {
     start();
-    join_goodbye(&connection, &(struct err){ HVD_OK, "left from before" }, ORIGIN_UNKNOWN);
+    join_goodbye(&connection, &well);
     expect_goodbye(HVD_OK, "");
 }
 END_TEST
@@ -388,7 +397,7 @@ START_TEST(a_rendezvous_that_does_not_read_does_not_keep_a_rank_from_leaving)
     fill_up();
     start();
     send_ask(JOIN_REPORT_MAX);
-    join_goodbye(&connection, &(struct err){ .code = HVD_OK }, ORIGIN_UNKNOWN);
+    join_goodbye(&connection, &well);
     news_stop(&news);
     ck_assert_int_eq(failure_check(&failure, &err), HVD_OK);
 }
@@ -408,7 +417,7 @@ START_TEST(after_half_a_frame_nothing_is_sent)
     ck_assert(connection.cut_off);
     while (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
         ;
-    join_goodbye(&connection, &(struct err){ .code = HVD_OK }, ORIGIN_UNKNOWN);
+    join_goodbye(&connection, &well);
     ck_assert_int_lt(recv(fd, bytes, sizeof bytes, MSG_DONTWAIT), 0);
 }
 END_TEST
@@ -433,7 +442,7 @@ START_TEST(an_answer_arrives)
     ck_assert_msg(rc == HVD_OK, "%s", err.text);
     ck_assert_int_eq(read(mini.reports, text, sizeof text - 1), (ssize_t)strlen(said));
     ck_assert_str_eq(text, said);
-    join_goodbye(&seat.connection, &(struct err){ .code = HVD_OK }, ORIGIN_UNKNOWN);
+    join_goodbye(&seat.connection, &well);
     news_stop(&news);
     seat_fini(&seat);
     mini_rendezvous_stop(&mini);
@@ -459,7 +468,7 @@ int main(void)
     tcase_add_test(tcase, what_came_before_the_thread_is_not_overlooked);
     tcase_add_test(tcase, a_goodbye_may_be_said_while_answers_are_given);
     tcase_add_test(tcase, a_goodbye_tells_why);
-    tcase_add_test(tcase, a_goodbye_without_a_failure_has_no_text);
+    tcase_add_test(tcase, a_goodbye_without_a_failure_says_nothing);
     tcase_add_test(tcase, a_rendezvous_that_does_not_read_does_not_keep_a_rank_from_leaving);
     tcase_add_test(tcase, after_half_a_frame_nothing_is_sent);
     tcase_add_test(tcase, an_answer_arrives);

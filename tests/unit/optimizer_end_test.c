@@ -123,7 +123,7 @@ static int lose_a_rank(int rank)
     atomic_fetch_add(&shared->counters[0], 1);
     REQUIRE_STATUS(hvd_optimizer_step(optimizer), HVD_ERR_PEER_LOST);
     require_text("optimizer: ");
-    require_text("rank 1 on testhost was lost");
+    require_text("the connection to rank 1 on testhost broke");
     snprintf(text, sizeof text, "%s", hvd_last_error());
     require_nothing_in_flight(optimizer);
     REQUIRE_STATUS(hvd_optimizer_ready(optimizer, MODEL_W), HVD_ERR_PEER_LOST);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asking every rank what it is doing: who is asked, what is said of each, and in which order. */
 #include "tests/support/hub_fixture.h"
+#include "tests/support/rank_ends.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>
@@ -156,7 +157,7 @@ START_TEST(ranks_that_were_refused_are_said_to_have_failed)
 {
     setup(3);
     join_first(2);
-    hub_rank_ended(&hub, 2, "exited with status 3", now_ms);
+    hub_rank_ended(&hub, 2, EXITED_WITH(3), now_ms);
     ask();
     ck_assert_str_eq(reports,
                      "0: hvd_init has failed|1: hvd_init has failed|2: exited with status 3|");
@@ -170,8 +171,8 @@ START_TEST(ranks_that_are_gone_need_not_be_asked)
     join_client_leave(&clients[0]);
     hang_up(&clients[1]);
     hang_up(&clients[2]);
-    hub_rank_ended(&hub, 2, "was killed by signal 9 (SIGKILL)", now_ms);
-    hub_rank_ended(&hub, 3, "exited with status 1", now_ms);
+    hub_rank_ended(&hub, 2, KILLED_BY(9), now_ms);
+    hub_rank_ended(&hub, 3, EXITED_WITH(1), now_ms);
     ask();
     ck_assert_str_eq(reports, "0: has left (hvd_shutdown or exit)|1: its connection broke|"
                               "2: was killed by signal 9 (SIGKILL)|3: exited with status 1|");
@@ -187,7 +188,7 @@ START_TEST(a_rank_that_goes_instead_of_answering_is_not_waited_for)
     ck_assert_str_eq(reports, "0: has left (hvd_shutdown or exit)|");
     hang_up(&clients[1]);
     ck_assert_ptr_nonnull(strstr(reports, "|1: its connection broke|"));
-    hub_rank_ended(&hub, 2, "exited with status 0", now_ms);
+    hub_rank_ended(&hub, 2, EXITED_WITH(0), now_ms);
     ck_assert_ptr_nonnull(strstr(reports, "|2: exited with status 0|"));
     teardown();
 }
@@ -289,7 +290,7 @@ static void ask_in_report(void *context, int rank, const char *text)
 {
     struct err err;
     ck_assert_int_eq(hub_ask(context, now_ms, &err), HVD_OK);
-    hub_rank_ended(context, 1, "exited with status 1", now_ms);
+    hub_rank_ended(context, 1, EXITED_WITH(1), now_ms);
     sprintf(reports + strlen(reports), "%d: %s|", rank, text);
 }
 

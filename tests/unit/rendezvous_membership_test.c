@@ -9,12 +9,16 @@
  *   e1:text_     the launcher: rank 1 "text "
  *   b1      rank 1's connection breaks       @250         it is 250 ms now; a tick */
 #include "rendezvous/membership.h"
+
+#include "lib/base/rank_end_text.h"
 #include "rendezvous/membership_text.h"
 #include "rendezvous/rendezvous.h"
+#include "tests/support/rank_ends.h"
 #include "tests/support/unit.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { START_TIMEOUT_MS = 30000 };
@@ -102,38 +106,44 @@ static const struct {
                "news 2 -11 rank 1: rank 1 on node0 left (hvd_shutdown or exit)\n" },
     { "who leaves because of a failure tells the others which, once", 3,
       "j0 j1 j2 g1:broken g0:x g2",
-      WELCOME3 "news 0 -6 rank 1: broken\nnews 2 -6 rank 1: broken\n" },
+      WELCOME3
+      "news 0 -6 rank 1: rank 1 on node0: broken\nnews 2 -6 rank 1: rank 1 on node0: broken\n" },
     { "a failure is told of after a departure", 3, "j0 j1 j2 g0 g1:broken g2:broken",
       WELCOME3 "news 1 -11 rank 0: rank 0 on node0 left (hvd_shutdown or exit)\n"
                "news 2 -11 rank 0: rank 0 on node0 left (hvd_shutdown or exit)\n"
-               "news 2 -6 rank 1: broken\n" },
+               "news 2 -6 rank 1: rank 1 on node0: broken\n" },
     { "a departure is not told of after a failure", 3, "j0 j1 j2 g1:broken g0",
-      WELCOME3 "news 0 -6 rank 1: broken\nnews 2 -6 rank 1: broken\n" },
+      WELCOME3
+      "news 0 -6 rank 1: rank 1 on node0: broken\nnews 2 -6 rank 1: rank 1 on node0: broken\n" },
     { "who leaves because others have left is told of like anybody", 3, "j0 j1 j2 g0< g1< g2",
       WELCOME3 "news 1 -11 rank 0: rank 0 on node0 left (hvd_shutdown or exit)\n"
                "news 2 -11 rank 0: rank 0 on node0 left (hvd_shutdown or exit)\n" },
     { "a loss after a failure is told of", 3, "j0 j1 j2 g1:broken b0 @100",
-      WELCOME3 "news 0 -6 rank 1: broken\nnews 2 -6 rank 1: broken\n"
-               "news 2 -10 rank 0 (origin 1): the connection to rank 0 on node0 broke\n" },
+      WELCOME3
+      "news 0 -6 rank 1: rank 1 on node0: broken\nnews 2 -6 rank 1: rank 1 on node0: broken\n"
+      "news 2 -10 rank 0 (origin 1): the connection to rank 0 on node0 broke\n" },
     { "a world that is broken is told of at once, to those who have not said so", 4,
       "j0 j1 j2 j3 w1:broken w0/1:broken g1:broken w3/1:broken",
       "welcome 0\nwelcome 1\nwelcome 2\nwelcome 3\ncomplete\n"
-      "news 0 -6 rank 1: broken\nnews 2 -6 rank 1: broken\nnews 3 -6 rank 1: broken\n" },
+      "news 0 -6 rank 1: rank 1 on node0: broken\nnews 2 -6 rank 1: rank 1 on node0: broken\nnews "
+      "3 -6 rank 1: rank 1 on node0: broken\n" },
     { "who hands a failure on hands its origin on", 3, "j0 j1 j2 w0/1:broken",
-      WELCOME3 "news 1 -6 rank 0 (origin 1): broken\nnews 2 -6 rank 0 (origin 1): broken\n" },
+      WELCOME3
+      "news 1 -6 rank 1: rank 1 on node0: broken\nnews 2 -6 rank 1: rank 1 on node0: broken\n" },
     { "a loss after that is told with the origin", 3, "j0 j1 j2 w1:broken b0 @100",
-      WELCOME3 "news 0 -6 rank 1: broken\nnews 2 -6 rank 1: broken\n"
-               "news 2 -10 rank 0 (origin 1): the connection to rank 0 on node0 broke\n" },
+      WELCOME3
+      "news 0 -6 rank 1: rank 1 on node0: broken\nnews 2 -6 rank 1: rank 1 on node0: broken\n"
+      "news 2 -10 rank 0 (origin 1): the connection to rank 0 on node0 broke\n" },
     { "a world is broken after a departure, too", 3, "j0 j1 j2 g0 w1:broken",
       WELCOME3 "news 1 -11 rank 0: rank 0 on node0 left (hvd_shutdown or exit)\n"
                "news 2 -11 rank 0: rank 0 on node0 left (hvd_shutdown or exit)\n"
-               "news 2 -6 rank 1: broken\n" },
+               "news 2 -6 rank 1: rank 1 on node0: broken\n" },
     { "what a rank says that was lost changes nothing", 3,
       "j0 j1 j2 b1 e1:exited_with_status_1 w1:broken",
       WELCOME3 "news 0 -10 rank 1: rank 1 on node0 exited with status 1\n"
                "news 2 -10 rank 1: rank 1 on node0 exited with status 1\n" },
     { "a failure before the world is complete refuses those that wait", 3, "j0 j1 g1:broken j2",
-      "refuse 0 -6: broken\nrefused -6: broken\n" },
+      "refuse 0 -6: rank 1 on node0: broken\nrefused -6: rank 1 on node0: broken\n" },
     { "a loss after a departure is told of", 3, "j0 j1 j2 g1 b0 e0:exited_with_status_1",
       WELCOME3 "news 0 -11 rank 1: rank 1 on node0 left (hvd_shutdown or exit)\n"
                "news 2 -11 rank 1: rank 1 on node0 left (hvd_shutdown or exit)\n"
@@ -199,29 +209,31 @@ static void world_init(int size, uint64_t start_timeout_ms)
 }
 
 /* "" if it is the rank's own. */
-static const char *origin_words(const struct join_news *news)
+static const char *origin_words(const struct rank_end *news)
 {
     static char words[32];
-    snprintf(words, sizeof words, " (origin %d)", news->origin);
-    return news->origin == news->rank ? "" : words;
+    snprintf(words, sizeof words, " (origin %d)", news->because_of);
+    return news->because_of == news->rank ? "" : words;
 }
 
 static void log_actions(struct log *log)
 {
     struct membership_action action;
     while (membership_next(&world, &action)) {
-        const struct join_news *cause = action.cause;
+        const struct rank_end *cause = action.cause;
+        char text[500];
+        rank_end_text(text, sizeof text, cause);
         if (action.act == MEMBERSHIP_WELCOME)
             say(log, "welcome %d\n", action.rank);
         else if (action.act == MEMBERSHIP_REFUSE)
-            say(log, "refuse %d %d: %s\n", action.rank, cause->status, cause->text);
+            say(log, "refuse %d %d: %s\n", action.rank, cause->status, text);
         else if (action.act == MEMBERSHIP_NEWS)
             say(log, "news %d %d rank %d%s: %s\n", action.rank, cause->status, cause->rank,
-                origin_words(cause), cause->text);
+                origin_words(cause), text);
         else if (action.act == MEMBERSHIP_COMPLETE)
             say(log, "complete\n");
         else
-            say(log, "timed_out: %s\n", cause->text);
+            say(log, "timed_out: %s\n", text);
     }
 }
 
@@ -234,27 +246,32 @@ static void join(struct log *log, int rank, int size, uint64_t now_ms)
         say(log, "refused %d: %s\n", err.code, err.text);
 }
 
+/* "exited_with_status_3", "was_killed_by_signal_9_(SIGKILL)" */
 static void ended(int rank, const char *how, uint64_t now_ms)
 {
-    char words[128];
-    snprintf(words, sizeof words, "%s", how);
-    for (char *at = words; (at = strchr(at, '_'));)
-        *at = ' ';
-    membership_ended(&world, rank, words, now_ms);
+    int code = atoi(strpbrk(how, "0123456789"));
+    membership_ended(&world, rank, *how == 'e' ? EXITED_WITH(code) : KILLED_BY(code), now_ms);
 }
 
-static struct join_goodbye failure_of(int origin, const char *text)
+/* Of `origin`, or nobody's. */
+static struct rank_end failure_of(int origin, const char *words)
 {
-    struct join_goodbye failure = { .status = HVD_ERR_PROTOCOL, .origin = origin };
-    snprintf(failure.text, sizeof failure.text, "%s", text);
+    struct rank_end failure = { .how.kind = RANK_END_FAILED,
+                                .status = HVD_ERR_PROTOCOL,
+                                .rank = origin,
+                                .because_of = origin };
+    snprintf(failure.host, sizeof failure.host, "node%d", origin / 2);
+    snprintf(failure.words, sizeof failure.words, "%s", words);
     return failure;
 }
 
 static void goodbye(int rank, const char *words)
 {
-    struct join_goodbye goodbye = { .origin = ORIGIN_UNKNOWN };
-    if (*words == '<')
-        goodbye = (struct join_goodbye){ HVD_ERR_PEER_LEFT, ORIGIN_UNKNOWN, "some rank has left" };
+    struct rank_end goodbye = rank_end_none();
+    if (*words == '<') {
+        goodbye.how.kind = RANK_END_LEFT;
+        goodbye.status = HVD_ERR_PEER_LEFT;
+    }
     if (*words == ':')
         goodbye = failure_of(rank, words + 1);
     membership_goodbye(&world, rank, &goodbye);
@@ -263,7 +280,7 @@ static void goodbye(int rank, const char *words)
 static void word(int rank, char *words)
 {
     int origin = *words == '/' ? (int)strtol(words + 1, &words, 10) : rank;
-    struct join_goodbye failure = failure_of(origin, words + 1);
+    struct rank_end failure = failure_of(origin, words + 1);
     membership_word(&world, rank, &failure);
 }
 
@@ -316,16 +333,17 @@ static const struct {
 } origins[] = {
     { "nothing has failed", "j0 j1 j2 g0 g1 g2", -1, HVD_OK, "" },
     { "a rank that says so is it", "j0 j1 j2 w1:broken w0/1:broken", 1, HVD_ERR_PROTOCOL,
-      "broken" },
+      "rank 1 on node0: broken" },
     { "so it is when another is heard first", "j0 j1 j2 w0/1:broken w1:broken", 1, HVD_ERR_PROTOCOL,
-      "broken" },
+      "rank 1 on node0: broken" },
     { "or is the only one that is heard", "j0 j1 j2 w0/1:broken b1 e1:exited_with_status_1", 1,
-      HVD_ERR_PROTOCOL, "broken" },
-    { "or says it when it leaves", "j0 j1 j2 g0 g1:broken b2 @100", 1, HVD_ERR_PROTOCOL, "broken" },
+      HVD_ERR_PROTOCOL, "rank 1 on node0: broken" },
+    { "or says it when it leaves", "j0 j1 j2 g0 g1:broken b2 @100", 1, HVD_ERR_PROTOCOL,
+      "rank 1 on node0: broken" },
     { "who ends after that is not", "j0 j1 j2 w1:broken b0 e0:exited_with_status_1", 1,
-      HVD_ERR_PROTOCOL, "broken" },
+      HVD_ERR_PROTOCOL, "rank 1 on node0: broken" },
     { "of two that say it of themselves it is the first", "j0 j1 j2 w2:full w1:broken", 2,
-      HVD_ERR_PROTOCOL, "full" },
+      HVD_ERR_PROTOCOL, "rank 2 on node1: full" },
     { "a rank that is lost is it", "j0 j1 j2 b2 @100 w0/2:x", 2, HVD_ERR_PEER_LOST,
       "the connection to rank 2 on node1 broke" },
     { "also when somebody knew before that something had broken", "j0 j1 j2 w0/-1:x b2 @100", 2,
@@ -345,12 +363,15 @@ START_TEST(the_first_that_failed_is_the_origin)
     struct log log = { 0 };
     world_init(3, START_TIMEOUT_MS);
     play(&log, origins[_i].events);
-    const struct join_news *origin = &world.origin;
+    char text[500];
+    const struct rank_end *origin = &world.origin;
+    rank_end_text(text, sizeof text, origin);
     ck_assert_msg(origin->status == origins[_i].status, "%s: %d", origins[_i].sentence,
                   origin->status);
-    ck_assert_str_eq(origin->text, origins[_i].text);
-    if (origin->status != HVD_OK)
-        ck_assert_int_eq(origin->rank, origins[_i].rank);
+    if (origin->status != HVD_OK) {
+        ck_assert_str_eq(text, origins[_i].text);
+        ck_assert_int_eq(origin->because_of, origins[_i].rank);
+    }
     membership_fini(&world);
 }
 END_TEST
@@ -370,13 +391,17 @@ END_TEST
 /* In every order of joins, ends and breaks each waiting rank hears exactly one thing. */
 START_TEST(an_exit_between_any_joins_leaves_nobody_waiting)
 {
-    static const char *const orders[] = { "e2:x j0 j1", "j0 e2:x j1", "j0 j1 e2:x",
-                                          "e2:x j1 j0", "j1 e2:x j0", "j1 j0 e2:x" };
+    static const char *const orders[] = {
+        "e2:exited_with_status_1 j0 j1", "j0 e2:exited_with_status_1 j1",
+        "j0 j1 e2:exited_with_status_1", "e2:exited_with_status_1 j1 j0",
+        "j1 e2:exited_with_status_1 j0", "j1 j0 e2:exited_with_status_1"
+    };
     struct log log = { 0 };
     world_init(3, START_TIMEOUT_MS);
     play(&log, orders[_i]);
     int told = 0;
-    for (const char *at = log.text; (at = strstr(at, "rank 2 on node1 x before hvd_init")); at++)
+    for (const char *at = log.text;
+         (at = strstr(at, "rank 2 on node1 exited with status 1 before hvd_init")); at++)
         told++;
     ck_assert_int_eq(told, 2);
     membership_fini(&world);
@@ -446,7 +471,8 @@ START_TEST(a_thousand_ranks_that_end_cost_one_message_each)
     ck_assert_int_eq(count_actions(), 1001);
     int messages = 0;
     for (int rank = 0; rank < 1000; rank++) {
-        membership_goodbye(&world, rank, &(struct join_goodbye){ .status = HVD_OK });
+        membership_goodbye(&world, rank,
+                           &(struct rank_end){ .rank = RANK_NONE, .because_of = RANK_NONE });
         messages += count_actions();
     }
     ck_assert_int_eq(messages, 999);
@@ -472,9 +498,9 @@ START_TEST(nothing_is_pending_in_a_world_at_work)
     join(&log, 1, 2, 600);
     log_actions(&log);
     ck_assert_uint_eq(membership_deadline(&world), MEMBERSHIP_NEVER);
-    membership_ended(&world, 1, "exited with status 0", 1000);
+    membership_ended(&world, 1, EXITED_WITH(0), 1000);
     ck_assert_uint_eq(membership_deadline(&world), 1100);
-    membership_goodbye(&world, 1, &(struct join_goodbye){ .status = HVD_OK });
+    membership_goodbye(&world, 1, &(struct rank_end){ .rank = RANK_NONE, .because_of = RANK_NONE });
     log_actions(&log);
     ck_assert_uint_eq(membership_deadline(&world), MEMBERSHIP_NEVER);
     membership_fini(&world);
@@ -547,20 +573,21 @@ START_TEST(many_missing_ranks_fit_one_line)
 }
 END_TEST
 
-START_TEST(long_host_names_and_reasons_fit_one_line)
+START_TEST(long_host_names_fit_one_line)
 {
-    char text[JOIN_TEXT_MAX], host[254], how[1000];
+    char text[JOIN_TEXT_MAX], host[254];
     memset(host, 'h', sizeof host - 1);
-    memset(how, 'x', sizeof how - 1);
-    host[sizeof host - 1] = how[sizeof how - 1] = '\0';
+    host[sizeof host - 1] = '\0';
     missing_on_one_host(text, WORLD_SIZE_MAX, host, 2);
     ck_assert_ptr_nonnull(strstr(text, " others have not called hvd_init within 30 s"));
 
     struct rendezvous_slot slot = { { 0, 1, 0, 1, 0, 1 }, host };
     struct err err;
     ck_assert_int_eq(membership_init(&world, &slot, 1, START_TIMEOUT_MS, &err), HVD_OK);
-    membership_ended(&world, 0, how, 0);
-    ck_assert_uint_eq(strlen(world.cause.text), MEMBERSHIP_TEXT_MAX);
+    membership_ended(&world, 0, KILLED_BY(9), 0);
+    rank_end_text(text, sizeof text, &world.cause);
+    ck_assert_uint_le(strlen(text), MEMBERSHIP_TEXT_MAX);
+    ck_assert_ptr_nonnull(strstr(text, " was killed by signal 9 (SIGKILL) before hvd_init"));
     membership_fini(&world);
 }
 END_TEST
@@ -583,7 +610,7 @@ static Suite *suite(void)
                         sizeof missing / sizeof *missing);
     tcase_add_test(tcase, runs_of_missing_ranks_are_ranges);
     tcase_add_test(tcase, many_missing_ranks_fit_one_line);
-    tcase_add_test(tcase, long_host_names_and_reasons_fit_one_line);
+    tcase_add_test(tcase, long_host_names_fit_one_line);
     Suite *all = suite_create("rendezvous_membership");
     suite_add_tcase(all, tcase);
     return all;

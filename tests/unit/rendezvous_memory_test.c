@@ -4,6 +4,7 @@
  * with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc. */
 #include "rendezvous/hub.h"
 #include "tests/support/join_client.h"
+#include "tests/support/rank_ends.h"
 #include "tests/support/unit.h"
 
 #include <string.h>
@@ -135,7 +136,7 @@ static void play(void)
     in_hub = true;
     if (!clients[1].closed)
         hub_hangup(clients[1].connection, ROLL_CALL_MS);
-    hub_rank_ended(&hub, 1, "was killed by signal 9 (SIGKILL)", ROLL_CALL_MS);
+    hub_rank_ended(&hub, 1, KILLED_BY(9), ROLL_CALL_MS);
     hub_tick(&hub, ROLL_CALL_MS + MEMBERSHIP_SETTLE_MS);
     in_hub = false;
 }

@@ -3,6 +3,7 @@
  * may be destroyed at any moment. */
 #include "rendezvous/rendezvous.h"
 #include "tests/support/join_client.h"
+#include "tests/support/rank_ends.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>
@@ -159,7 +160,7 @@ START_TEST(a_loss_that_is_explained_before_it_is_seen_is_no_breaking_off)
     setup(1000, count);
     join(0);
     join(1);
-    rendezvous_rank_ended(rendezvous, 1, "was killed by signal 9 (SIGKILL)");
+    rendezvous_rank_ended(rendezvous, 1, KILLED_BY(9));
     rendezvous_hangup(clients[1].connection);
     ck_assert_int_eq(broke_off, -1);
     rendezvous_destroy(rendezvous);
@@ -174,7 +175,7 @@ START_TEST(an_explained_loss_is_told_at_once)
     join(1);
     rendezvous_hangup(clients[1].connection);
     int sends = clients[0].sends;
-    rendezvous_rank_ended(rendezvous, 1, "was killed by signal 9 (SIGKILL)");
+    rendezvous_rank_ended(rendezvous, 1, KILLED_BY(9));
     ck_assert_int_eq(clients[0].sends, sends + 1);
     ck_assert(!uv_loop_alive(&loop));
     rendezvous_destroy(rendezvous);

@@ -2,7 +2,9 @@
 /* A rendezvous that serves many jobs, and HTTP beside their workers: places for workers that nobody
  * has planned, jobs that do not see each other, what becomes of those that come too late or not at
  * all, and requests that are held until something happens. */
+#include "lib/base/rank_end_text.h"
 #include "tests/support/hub_fixture.h"
+#include "tests/support/rank_ends.h"
 #include "tests/support/unit.h"
 
 #include <limits.h>
@@ -40,7 +42,11 @@ static void expect_told(struct join_client *client, uint16_t type, const char *p
     struct join_reply reply;
     ck_assert(join_client_next(client, &reply));
     ck_assert_int_eq(reply.type, type);
-    const char *text = type == JOIN_NEWS ? reply.news.text : reply.refused.text;
+    char text[500];
+    if (type == JOIN_NEWS)
+        rank_end_text(text, sizeof text, &reply.news);
+    else
+        snprintf(text, sizeof text, "%s", reply.refused.text);
     ck_assert_msg(strstr(text, part), "'%s' does not say '%s'", text, part);
 }
 
@@ -540,7 +546,7 @@ START_TEST(who_waits_for_the_end_of_a_job_hears_the_verdict)
     struct join_client *http = &clients[9];
     dial_from(http, RENDEZVOUS_OWN_UID);
     say(http, OWN_GET("/v1/jobs/job?wait=60&output"));
-    hub_tell_end(&hub, 0, &(struct rendezvous_end){ "was killed", 137, false }, now_ms);
+    hub_tell_end(&hub, 0, &(struct rendezvous_end){ *KILLED_BY(9), false }, now_ms);
     ck_assert_str_eq(heard(http), "");
     hub_tell_verdict(&hub, &verdict, now_ms);
     ck_assert_ptr_nonnull(strstr(heard(http), "\"verdict\":\"FAILED rank 1\""));
@@ -552,7 +558,7 @@ END_TEST
 
 START_TEST(where_the_carrier_ends_before_the_verdict_the_end_of_the_last_rank_is_told)
 {
-    const struct rendezvous_end killed = { "was killed", 137, false };
+    const struct rendezvous_end killed = { *KILLED_BY(9), false };
     setup(2);
     struct join_client *http = &clients[9];
     dial_from(http, RENDEZVOUS_OWN_UID);
@@ -607,13 +613,14 @@ START_TEST(workers_of_horovods_own_are_a_job_that_runs)
     ck_assert_int_eq(meeting_state(meeting), MEETING_GATHERING);
     say(&clients[0], OWN_PUT("/global/1"));
     ck_assert_int_eq(meeting_state(meeting), MEETING_RUNNING);
-    hub_rank_ended(&hub, 0, "exited with status 0", now_ms);
+    hub_rank_ended(&hub, 0, EXITED_WITH(0), now_ms);
     ck_assert_str_eq(meeting_rank_state(meeting, 0), "left");
     ck_assert_int_eq(meeting_state(meeting), MEETING_RUNNING);
-    hub_rank_ended(&hub, 1, "was killed by signal 9 (SIGKILL)", now_ms);
+    hub_rank_ended(&hub, 1, KILLED_BY(9), now_ms);
     ck_assert_str_eq(meeting_rank_state(meeting, 1), "lost");
     ck_assert_int_eq(meeting_state(meeting), MEETING_FAILED);
-    ck_assert_str_eq(meeting_cause(meeting),
+    char cause[MEETING_CAUSE_SIZE];
+    ck_assert_str_eq(meeting_cause(meeting, cause),
                      "rank 1 on localhost was killed by signal 9 (SIGKILL)");
     teardown();
 }
@@ -625,7 +632,7 @@ START_TEST(for_whom_a_worker_of_horovods_own_has_waited_is_said)
     missing_text[0] = '\0';
     dial_from(&clients[0], RENDEZVOUS_OWN_UID);
     say(&clients[0], OWN_PUT("/global/1"));
-    hub_rank_ended(&hub, 1, "was killed by signal 6 (SIGABRT)", now_ms);
+    hub_rank_ended(&hub, 1, KILLED_BY(6), now_ms);
     ck_assert_str_eq(missing_text, "ranks 0, 2 on localhost have not called hvd.init()");
     teardown();
 }

@@ -2,6 +2,7 @@
 /* Workers at the rendezvous, on streams in memory and a clock that the test turns: who gets in, who
  * is told what, and that the launcher may do anything while it is told. */
 #include "tests/support/hub_fixture.h"
+#include "tests/support/rank_ends.h"
 #include "tests/support/unit.h"
 
 #include <string.h>
@@ -121,7 +122,7 @@ START_TEST(a_rank_that_leaves_because_of_a_failure_tells_the_others_which)
     join_client_put_goodbye(&clients[1], &goodbye, HVD_ERR_PROTOCOL);
     join_client_send(&clients[1], goodbye.data, goodbye.length);
     expect_welcome(&clients[0], 0, 2);
-    expect_news(&clients[0], HVD_ERR_PROTOCOL, 1, "its own failure");
+    expect_news(&clients[0], HVD_ERR_PROTOCOL, RANK_NONE, "its own failure");
     wire_writer_fini(&goodbye);
     teardown();
 }
@@ -134,7 +135,7 @@ START_TEST(a_hangup_that_the_launcher_explains_is_told_at_once)
     expect_welcome(&clients[0], 0, 2);
     hang_up(&clients[1]);
     expect_nothing(&clients[0]);
-    hub_rank_ended(&hub, 1, "was killed by signal 9 (SIGKILL)", now_ms);
+    hub_rank_ended(&hub, 1, KILLED_BY(9), now_ms);
     expect_news(&clients[0], HVD_ERR_PEER_LOST, 1,
                 "rank 1 on localhost was killed by signal 9 (SIGKILL)");
     teardown();
@@ -160,7 +161,7 @@ START_TEST(an_end_before_hvd_init_refuses_those_that_wait)
 {
     setup(3);
     join_first(2);
-    hub_rank_ended(&hub, 2, "exited with status 3", now_ms);
+    hub_rank_ended(&hub, 2, EXITED_WITH(3), now_ms);
     for (int rank = 0; rank < 2; rank++)
         expect_refused(&clients[rank], HVD_ERR_PEER_LOST,
                        "rank 2 on localhost exited with status 3 before hvd_init");
@@ -287,7 +288,7 @@ END_TEST
 
 static void close_in_timeout(void *context, const char *text)
 {
-    hub_rank_ended(context, 2, "was killed by signal 15 (SIGTERM)", now_ms);
+    hub_rank_ended(context, 2, KILLED_BY(15), now_ms);
     hub_close(context);
     ck_assert_ptr_nonnull(strstr(text, "rank 2 on localhost has not called"));
 }
@@ -306,7 +307,7 @@ END_TEST
 static void lose_rank_1(void *context)
 {
     hang_up(&clients[1]);
-    hub_rank_ended(context, 1, "was killed by signal 9 (SIGKILL)", now_ms);
+    hub_rank_ended(context, 1, KILLED_BY(9), now_ms);
 }
 
 START_TEST(a_rank_may_be_lost_while_completion_is_reported)

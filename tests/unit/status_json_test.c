@@ -5,6 +5,7 @@
 #include "rendezvous/host_groups.h"
 #include "rendezvous/meeting.h"
 #include "tests/support/json.h"
+#include "tests/support/rank_ends.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>
@@ -293,7 +294,7 @@ START_TEST(horovod_workers_wait_run_and_leave)
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         meeting_saw_gloo(meeting, steps[i].seen);
         if (steps[i].ended >= 0)
-            membership_ended(&meeting->membership, steps[i].ended, "exited with status 0", 450);
+            membership_ended(&meeting->membership, steps[i].ended, EXITED_WITH(0), 450);
         look(500);
         ck_assert_str_eq(at("state"), steps[i].state);
         ck_assert_str_eq(at("ranks.0.state"), steps[i].of_rank_0);
@@ -309,7 +310,7 @@ START_TEST(a_horovod_worker_that_is_killed_is_lost)
     setup_planned(two);
     meeting_saw_gloo(meeting, 0);
     meeting_saw_gloo(meeting, 1);
-    membership_ended(&meeting->membership, 1, "was killed by signal 9 (SIGKILL)", 450);
+    membership_ended(&meeting->membership, 1, KILLED_BY(9), 450);
     look(500);
     ck_assert_str_eq(at("state"), "\"failed\"");
     ck_assert_str_eq(at("ranks.0.state"), "\"gloo\"");
@@ -347,16 +348,16 @@ END_TEST
 START_TEST(the_end_of_a_rank_is_what_the_launcher_has_seen)
 {
     setup_planned(two);
-    ck_assert(
-        !launch_end(meeting->launch, 1, &(struct rendezvous_end){ "was killed", 137, false }));
+    ck_assert(!launch_end(meeting->launch, 1, &(struct rendezvous_end){ *KILLED_BY(9), false }));
     look(500);
-    ck_assert_str_eq(at("ranks.1.end"), "\"was killed\"");
+    ck_assert_str_eq(at("ranks.1.end"), "\"was killed by signal 9 (SIGKILL)\"");
     ck_assert_str_eq(at("ranks.1.exit_status"), "137");
     ck_assert_str_eq(at("ranks.1.terminated"), "false");
     ck_assert_str_eq(at("ranks.0.end"), "null");
-    ck_assert(launch_end(meeting->launch, 0, &(struct rendezvous_end){ "was lost", -1, true }));
+    ck_assert(launch_end(meeting->launch, 0,
+                         &(struct rendezvous_end){ { .kind = RANK_END_HOST_LOST }, true }));
     look(500);
-    ck_assert_str_eq(at("ranks.0.end"), "\"was lost\"");
+    ck_assert_str_eq(at("ranks.0.end"), "\"was lost with its host's agent\"");
     ck_assert_str_eq(at("ranks.0.exit_status"), "null");
     ck_assert_str_eq(at("ranks.0.terminated"), "true");
     ck_assert_str_eq(at("state"), "\"gathering\""); /* there is no verdict yet */

@@ -53,7 +53,7 @@ static int until_somebody_dies(int rank)
     while ((rc = hvd_allreduce("grad", data, data, LARGE, HVD_FLOAT32, HVD_SUM)) == HVD_OK)
         atomic_fetch_add(&shared->counters[0], 1);
     REQUIRE_STATUS(rc, HVD_ERR_PEER_LOST);
-    require_text("rank 1 on testhost was lost");
+    require_text("the connection to rank 1 on testhost broke");
     snprintf(first, sizeof first, "%s", hvd_last_error());
     require_same_end(first);
     REQUIRE(hvd_is_initialized() == 1 && hvd_rank() == rank);
@@ -93,7 +93,7 @@ static int with_much_in_flight(int rank)
     atomic_fetch_add(&shared->counters[0], 1);
     for (int i = 0; i < HANDLES; i++) {
         REQUIRE_STATUS(hvd_wait(handles[i]), HVD_ERR_PEER_LOST);
-        require_text("rank 1 on testhost was lost");
+        require_text("the connection to rank 1 on testhost broke");
         REQUIRE_STATUS(hvd_wait(handles[i]), HVD_ERR_INVALID);
     }
     free(data);

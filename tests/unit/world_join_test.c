@@ -292,7 +292,7 @@ static int die_while_linking(int rank)
     if (rank > 2 && rc == HVD_OK)
         rc = hvd_barrier();
     REQUIRE_STATUS(rc, HVD_ERR_PEER_LOST);
-    require_text("rank 1 on testhost was lost");
+    require_text("the connection to rank 1 on testhost broke");
     return 0;
 }
 
