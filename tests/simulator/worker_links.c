@@ -96,7 +96,7 @@ static void on_refused(void *context)
                            "the link to a rank has ended");
 }
 
-/* As lib/engine/move.c: that somebody has left comes last. */
+/* As lib/engine/breakage.c: that somebody has left comes last. */
 static void on_unexplained(void *context)
 {
     struct sim_worker *worker = context;
