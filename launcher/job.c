@@ -124,26 +124,6 @@ char *job_last_lines(const struct job *job, int rank, bool of_stderr, size_t nby
     return job_output_tail(job->output, rank, of_stderr ? STREAM_STDERR : STREAM_STDOUT, nbytes);
 }
 
-void job_rank_met(struct job *job, int rank)
-{
-    job->report.ranks[rank].met = true;
-}
-
-void job_rank_parted(struct job *job, int rank, const struct rank_end *end)
-{
-    job_record_parted(job, rank, end);
-}
-
-void job_world_failed(struct job *job, const struct rank_end *end)
-{
-    job_record_origin(job, end);
-}
-
-void job_rank_broke_off(struct job *job, int rank)
-{
-    job_record_broke_off(job, rank);
-}
-
 void job_fail(struct job *job, int exit_status, const char *text)
 {
     job_act(job, job_state_on_failed(&job->state, CAUSE_JOB, exit_status, text));

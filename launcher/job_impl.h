@@ -160,9 +160,6 @@ void job_record_started(struct job *job, int rank, pid_t pid);
 void job_record_exited(struct job *job, const struct agent_exited *exited);
 void job_record_lost(struct job *job, int rank);
 void job_record_reason(struct job *job, int host, const char *text); /* why it failed */
-void job_record_parted(struct job *job, int rank, const struct rank_end *end);
-void job_record_origin(struct job *job, const struct rank_end *end);
-void job_record_broke_off(struct job *job, int rank);
 void job_record_blame(struct job *job); /* all is known: whose failure was it? */
 void job_record_verdict(struct job *job, const char *verdict);
 void job_record_finish(struct job *job);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filling in the report of a job, rank by rank as they start and end; hosts, last words and the
- * verdict when it stands; see job_report.h. */
+/* Filling in the report of a job: what agents and the rendezvous say of each rank, as it comes; hosts,
+ * last words and the verdict when it stands; see job_report.h. */
 #include "launcher/job_impl.h"
 
 #include "launcher/exit_status.h"
@@ -53,14 +53,12 @@ static enum report_way way_of(const struct job_host *host)
     return host->agent > 0 ? WAY_COMMAND : WAY_SSH;
 }
 
-static void record_host(struct report_host *record, const struct job_host *host)
+void job_rank_met(struct job *job, int rank)
 {
-    record->way = way_of(host);
-    record->agent = (int)host->agent;
-    record->history = host->history;
+    job->report.ranks[rank].met = true;
 }
 
-void job_record_parted(struct job *job, int rank, const struct rank_end *end)
+void job_rank_parted(struct job *job, int rank, const struct rank_end *end)
 {
     struct report_rank *record = &job->report.ranks[rank];
     if (record->parted)
@@ -70,7 +68,7 @@ void job_record_parted(struct job *job, int rank, const struct rank_end *end)
     record->parted_ms = job_now_ms();
 }
 
-void job_record_origin(struct job *job, const struct rank_end *end)
+void job_world_failed(struct job *job, const struct rank_end *end)
 {
     struct job_report *report = &job->report;
     if (report->origin.status != HVD_OK)
@@ -81,7 +79,7 @@ void job_record_origin(struct job *job, const struct rank_end *end)
         job->state.cause == CAUSE_NONE && report->ranks[end->because_of].ended_us == 0;
 }
 
-void job_record_broke_off(struct job *job, int rank)
+void job_rank_broke_off(struct job *job, int rank)
 {
     struct report_rank *record = &job->report.ranks[rank];
     record->broke_off = job->state.cause == CAUSE_NONE && record->ended_us == 0 && !record->parted;
@@ -126,8 +124,7 @@ void job_record_blame(struct job *job)
                         blame.text);
 }
 
-/* How it reads whose failure the verdict is. */
-static void record_cause(struct job *job)
+void job_record_verdict(struct job *job, const char *verdict)
 {
     struct job_report *report = &job->report;
     const struct job_state *state = &job->state;
@@ -139,21 +136,18 @@ static void record_cause(struct job *job)
     report->host = is_of_host ? state->cause_host : -1;
     report->rank = is_of_host ? state->cause_rank : -1;
     report->pid = report->rank >= 0 ? report->ranks[report->rank].pid : 0;
-}
-
-void job_record_verdict(struct job *job, const char *verdict)
-{
-    struct job_report *report = &job->report;
     report->ended_ms = job_now_ms();
     snprintf(report->text, sizeof report->text, "%s", verdict);
-    record_cause(job);
 }
 
 void job_record_finish(struct job *job)
 {
     struct job_report *report = &job->report;
-    for (int i = 0; i < report->nhosts; i++)
-        record_host(&report->hosts[i], &job->hosts[i]);
+    for (int i = 0; i < report->nhosts; i++) {
+        report->hosts[i].way = way_of(&job->hosts[i]);
+        report->hosts[i].agent = (int)job->hosts[i].agent;
+        report->hosts[i].history = job->hosts[i].history;
+    }
     for (int i = 0; job->options->keep_lines && i < report->nranks; i++)
         report->ranks[i].said =
             job_output_last_lines(job->output, i, &report->ranks[i].said_on_stdout);

@@ -188,13 +188,6 @@ void job_look_at_stop(struct job *job)
     job_kill_agents(job, HOST_DESCRIBING, HOST_RUNNING);
 }
 
-static uint64_t stop_limit_ms(const struct job *job)
-{
-    uint64_t asking =
-        job->state.stop_signal == SIGKILL ? 0 : job->options->grace_ms + STOP_INSIST_MS;
-    return asking + STOP_KILL_MS + STOP_SLACK_MS;
-}
-
 void job_stop_hosts(struct job *job)
 {
     job_note(job, "stopping with signal %d", job->state.stop_signal);
@@ -202,7 +195,9 @@ void job_stop_hosts(struct job *job)
         job->stop.since_ms = uv_now(job->loop);
     for (int i = job->state.nhosts - 1; i >= 0; i--) /* those that wait for their turn get none */
         job_host_stop(&job->hosts[i], job->state.stop_signal, job->options->grace_ms);
-    job->stop.kill_by_ms = job->check.ran_ms + stop_limit_ms(job);
+    uint64_t asking_ms =
+        job->state.stop_signal == SIGKILL ? 0 : job->options->grace_ms + STOP_INSIST_MS;
+    job->stop.kill_by_ms = job->check.ran_ms + asking_ms + STOP_KILL_MS + STOP_SLACK_MS;
     job->stop.stubborn_by_ms =
         job->state.stop_signal == SIGINT ? job->check.ran_ms + STUBBORN_MS : 0;
 }

@@ -39,23 +39,17 @@ static int left_words(char *text, size_t size, const struct job_state *state,
                     rank_host(plan, state->cause_rank), (int)pid, state->cause_text);
 }
 
-/* "0 left" or "1 process could not be killed" */
-static void left_over(char *text, size_t size, int left)
-{
-    if (left == 0)
-        snprintf(text, size, "0 left");
-    else
-        snprintf(text, size, "%d process%s could not be killed", left, left == 1 ? "" : "es");
-}
-
-/* "; 3 other ranks terminated, 0 left"; nothing where there was nothing to terminate. */
+/* "; 3 other ranks terminated, 0 left" or "; 1 process could not be killed"; nothing where there was
+ * nothing to terminate. */
 static void add_count(char *text, size_t size, const struct job_state *state)
 {
     bool others = state->cause == CAUSE_RANK || state->cause == CAUSE_LEFT;
-    char left[64];
+    char left[64] = "0 left";
     if (state->terminated == 0 && state->left == 0)
         return;
-    left_over(left, sizeof left, state->left);
+    if (state->left > 0)
+        snprintf(left, sizeof left, "%d process%s could not be killed", state->left,
+                 state->left == 1 ? "" : "es");
     if (state->terminated == 0)
         snprintf(text, size, "; %s", left);
     else
