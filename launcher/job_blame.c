@@ -3,18 +3,11 @@
  * does not matter in which order their ends became known. */
 #include "launcher/job_blame.h"
 
-#include "lib/base/rank_end_text.h"
-
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
 /* So long may one that has left because of another's departure take to fail of it. */
 enum { FOLLOWS_WITHIN_MS = 60000 };
-
-/* Of what a rank has said so much is quoted. */
-enum { QUOTED = 301 };
 
 static bool has_failed(const struct report_rank *rank)
 {
@@ -108,28 +101,23 @@ static int find_first(const struct job_report *report, bool followed)
 static bool blame_who_left(struct job_blame *blame, const struct job_report *report)
 {
     const struct rank_end *parted = report->ranks[blame->rank].parted;
-    char label[COLLECTIVE_LABEL];
     if (!parted || parted->how.kind != RANK_END_LEFT || parted->rank < 0 ||
         parted->rank >= report->nranks || parted->rank == blame->rank)
         return false;
+    blame->reason = BLAME_LEFT;
+    blame->said = parted;
     blame->witness = blame->rank;
     blame->rank = parted->rank;
-    if (parted->collective)
-        snprintf(
-            blame->text, sizeof blame->text, "left before %s, for which rank %d waited",
-            collective_label(label, parted->collective, *parted->tensor ? parted->tensor : NULL),
-            blame->witness);
-    else
-        snprintf(blame->text, sizeof blame->text, "left before rank %d, which needed it",
-                 blame->witness);
     return true;
 }
 
-static void blame_gone(struct job_blame *blame, const struct job_report *report, const char *how)
+static void blame_gone(struct job_blame *blame, const struct job_report *report,
+                       enum blame_reason reason)
 {
+    blame->reason = reason;
+    blame->said = &report->origin;
     blame->witness = blame->rank;
     blame->rank = origin_rank(report);
-    snprintf(blame->text, sizeof blame->text, "%.100s, and rank %d needed it", how, blame->witness);
 }
 
 /* The rank whose loss, or departure before all had come, was the first failure; or NULL. */
@@ -143,16 +131,10 @@ static const struct report_rank *origin_gone(const struct job_report *report)
 /* The same of one that ended well without a word to the others. */
 static bool blame_who_ended(struct job_blame *blame, const struct job_report *report)
 {
-    static const struct rank_end clean = { .how.kind = RANK_END_EXITED };
     const struct report_rank *gone = origin_gone(report);
-    char how[100];
     if (!gone || gone->end != END_BY_ITSELF || gone->wait_status != 0)
         return false;
-    if (rank_end_is_clean_exit(&report->origin.how))
-        rank_end_missed_text(how, sizeof how, &report->origin);
-    else
-        rank_end_how_text(how, sizeof how, &clean.how, RANK_END_PASSIVE);
-    blame_gone(blame, report, how);
+    blame_gone(blame, report, BLAME_ENDED_WELL);
     return true;
 }
 
@@ -171,27 +153,16 @@ static bool blame_who_broke_off(struct job_blame *blame, const struct job_report
     if (!gone || !ran_on(report, gone) || origin_rank(report) == blame->rank)
         return false;
     bool said_so = report->origin.status == HVD_ERR_PEER_LEFT;
-    blame_gone(blame, report,
-               said_so ? "left before all had come"
-                       : "broke off without hvd_shutdown and ran on (exec?)");
+    blame_gone(blame, report, said_so ? BLAME_LEFT_EARLY : BLAME_RAN_ON);
     return true;
 }
 
-/* What a rank has said, without its own name in front. */
-static void own_words(char *text, size_t size, const struct rank_end *end, int rank)
-{
-    if (end->how.kind == RANK_END_FAILED && end->rank == rank)
-        snprintf(text, size, "%.*s", (int)size - 1, end->words);
-    else
-        rank_end_text(text, size, end);
-}
-
 /* The rank, which has ended in failure, was broken by its own. */
-static void quote(struct job_blame *blame, const struct job_report *report)
+static void quote_own(struct job_blame *blame, const struct job_report *report)
 {
     const struct rank_end *parted = report->ranks[blame->rank].parted;
     if (parted && parted->because_of == blame->rank)
-        own_words(blame->text, QUOTED, parted, blame->rank);
+        blame->said = parted;
 }
 
 /* The rank that a failed one has named did not end in failure by itself. */
@@ -199,16 +170,13 @@ static bool blame_named(struct job_blame *blame, const struct job_report *report
 {
     const struct report_rank *witness = &report->ranks[blame->rank];
     int status = parted_status(witness);
-    char words[QUOTED];
     if (status == HVD_ERR_PEER_LOST || status == HVD_ERR_PEER_LEFT ||
         !names_another(witness, blame->rank) || witness->parted->because_of >= report->nranks)
         return false;
     blame->witness = blame->rank;
     blame->rank = witness->parted->because_of;
-    blame->by_word = true;
-    own_words(words, sizeof words, witness->parted, blame->rank);
-    snprintf(blame->text, sizeof blame->text, "%s, and rank %d failed for it", words,
-             blame->witness);
+    blame->reason = BLAME_NAMED;
+    blame->said = witness->parted;
     return true;
 }
 
@@ -231,28 +199,14 @@ static int find_host(const struct job_report *report)
     return host;
 }
 
-static void complaint(char *text, size_t size, const struct report_rank *witness)
-{
-    if (parted_status(witness) == HVD_ERR_PEER_LEFT)
-        snprintf(text, size, "waited in vain");
-    else if (witness->parted)
-        rank_end_text(text, size, witness->parted);
-    else
-        snprintf(text, size, "a peer was lost");
-}
-
 /* Of those that have lost each other, the first is the witness. */
 static bool blame_host(struct job_blame *blame, const struct job_report *report)
 {
     blame->host = find_host(report);
     if (blame->host < 0)
         return false;
-    if (report->hosts[blame->host].deaf) {
-        char words[QUOTED];
-        complaint(words, sizeof words, &report->ranks[blame->rank]);
-        snprintf(blame->text, sizeof blame->text, "host lost: no answer; rank %d: %s", blame->rank,
-                 words);
-    }
+    blame->reason = report->hosts[blame->host].deaf ? BLAME_HOST_DEAF : BLAME_HOST_LOST;
+    blame->said = report->ranks[blame->rank].parted;
     blame->witness = blame->rank;
     blame->rank = -1;
     return true;
@@ -278,7 +232,7 @@ bool job_blame_choose(struct job_blame *blame, const struct job_report *report)
 {
     *blame = (struct job_blame){ .rank = find_first(report, false), .host = -1, .witness = -1 };
     if (blame->rank >= 0) {
-        quote(blame, report);
+        quote_own(blame, report);
         return true;
     }
     blame->rank = find_first(report, true);

@@ -14,15 +14,25 @@
 
 #include "launcher/job_report.h"
 
+/* Why it is to blame; job_blame_text.h has the words. */
+enum blame_reason {
+    BLAME_OWN_END,    /* its process has ended in failure; said: what had failed in it, or NULL */
+    BLAME_LEFT,       /* it left while the witness needed it; said: of that */
+    BLAME_ENDED_WELL, /* it exited with status 0 without a word; said: its end */
+    BLAME_LEFT_EARLY, /* it left before all had come */
+    BLAME_RAN_ON,     /* it has broken off, and runs on */
+    BLAME_NAMED,      /* what failed in it is known from the witness; said: that */
+    BLAME_HOST_DEAF,  /* the host heard nothing; said: of whom the witness lost, or NULL */
+    BLAME_HOST_LOST,  /* the host was lost, in words that hvdrun has already */
+};
+
 struct job_blame {
     int rank;
-    int host;       /* to blame instead of a rank, which is -1; or -1 */
-    int witness;    /* the rank that failed because of `host`, or of `rank`; -1: `rank` has ended in
+    int host;    /* to blame instead of a rank, which is -1; or -1 */
+    int witness; /* the rank that failed because of `host`, or of `rank`; -1: `rank` has ended in
                      failure itself */
-    bool by_word;   /* and `rank` has not left: it has said what failed */
-    char text[400]; /* how it has left: "left before allreduce 'grad', for which rank 0 waited"; or
-                       what became of the host, "" if its loss has words of its own; or what has
-                       failed in the rank, "" if it has not said that */
+    enum blame_reason reason;
+    const struct rank_end *said; /* borrowed from the report */
 };
 
 /* False if no rank has failed, other than because it was told to end. */

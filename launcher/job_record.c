@@ -4,7 +4,7 @@
 #include "launcher/job_impl.h"
 
 #include "launcher/exit_status.h"
-#include "launcher/job_blame.h"
+#include "launcher/job_blame_text.h"
 #include "launcher/xalloc.h"
 
 #include <stdio.h>
@@ -88,9 +88,10 @@ void job_rank_broke_off(struct job *job, int rank)
 static void blame_host(struct job *job, const struct job_blame *blame)
 {
     struct job_state *state = &job->state;
-    if (*blame->text) {
-        job_record_reason(job, blame->host, blame->text);
-        job_state_blame_host(state, blame->host, STATUS_HOST_LOST, blame->text);
+    char text[JOB_BLAME_TEXT_SIZE];
+    if (blame->reason == BLAME_HOST_DEAF) {
+        job_record_reason(job, blame->host, job_blame_text(text, blame));
+        job_state_blame_host(state, blame->host, STATUS_HOST_LOST, text);
     } else {
         job_state_blame_host(state, blame->host, state->lost_status, state->lost_text);
     }
@@ -99,13 +100,15 @@ static void blame_host(struct job *job, const struct job_blame *blame)
 /* The status of a rank that was told to end says nothing. */
 static int status_of_left(const struct job_report *report, const struct job_blame *blame)
 {
-    return blame->by_word ? wait_status_exit(report->ranks[blame->witness].wait_status)
-                          : STATUS_PROTOCOL;
+    return blame->reason == BLAME_NAMED
+               ? wait_status_exit(report->ranks[blame->witness].wait_status)
+               : STATUS_PROTOCOL;
 }
 
 void job_record_blame(struct job *job)
 {
     struct job_blame blame;
+    char text[JOB_BLAME_TEXT_SIZE];
     struct job_state *state = &job->state;
     if (state->lost_host >= 0)
         job->report.hosts[state->lost_host].lost = true;
@@ -116,12 +119,13 @@ void job_record_blame(struct job *job)
         return;
     }
     const struct report_rank *rank = &job->report.ranks[blame.rank];
+    job_blame_text(text, &blame);
     if (blame.witness >= 0)
         job_state_blame_left(state, rank->host, blame.rank, blame.witness, rank->terminated,
-                             status_of_left(&job->report, &blame), blame.text);
+                             status_of_left(&job->report, &blame), text);
     else
         job_state_blame(state, rank->host, blame.rank, rank->wait_status, rank->after_ms, rank->oom,
-                        blame.text);
+                        text);
 }
 
 void job_record_verdict(struct job *job, const char *verdict)

@@ -45,6 +45,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/hostfile_read.c launcher/hostfile_read.h \
 	launcher/job.c launcher/job.h \
 	launcher/job_blame.c launcher/job_blame.h \
+	launcher/job_blame_text.c launcher/job_blame_text.h \
 	launcher/job_check.c \
 	launcher/job_events.c \
 	launcher/job_host.c launcher/job_host.h launcher/job_host_impl.h \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose failure it was, in whatever order it became known. */
-#include "launcher/job_blame.h"
+#include "launcher/job_blame_text.h"
 #include "lib/base/join_protocol.h"
 #include "tests/support/unit.h"
 
@@ -17,6 +17,7 @@ static struct report_rank ranks[RANKS];
 static struct report_host hosts[2];
 static struct job_report report;
 static struct rank_end parted[RANKS];
+static char text[JOB_BLAME_TEXT_SIZE];
 
 static void setup(void)
 {
@@ -208,7 +209,8 @@ START_TEST(when_all_have_lost_each_other_a_host_that_heard_nothing_is_to_blame)
     ck_assert_int_eq(blame.host, 1);
     ck_assert_int_eq(blame.rank, -1);
     ck_assert_int_eq(blame.witness, 2);
-    ck_assert_str_eq(blame.text, "host lost: no answer; rank 2: connection to rank 0 on a broke");
+    ck_assert_str_eq(job_blame_text(text, &blame),
+                     "host lost: no answer; rank 2: connection to rank 0 on a broke");
 }
 END_TEST
 
@@ -221,7 +223,8 @@ START_TEST(when_all_have_lost_each_other_a_host_that_was_lost_is_to_blame)
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.host, 1);
     ck_assert_int_eq(blame.rank, -1);
-    ck_assert_str_eq(blame.text, ""); /* hvdrun knows how */
+    ck_assert_int_eq(blame.reason, BLAME_HOST_LOST);
+    ck_assert_str_eq(job_blame_text(text, &blame), ""); /* hvdrun knows how */
 }
 END_TEST
 
@@ -237,7 +240,8 @@ START_TEST(a_host_that_heard_nothing_is_to_blame_before_a_rank_that_left)
     ck_assert_int_eq(blame.host, 1);
     ck_assert_int_eq(blame.rank, -1);
     ck_assert_int_eq(blame.witness, 0);
-    ck_assert_str_eq(blame.text, "host lost: no answer; rank 0: waited in vain");
+    ck_assert_int_eq(blame.reason, BLAME_HOST_DEAF);
+    ck_assert_str_eq(job_blame_text(text, &blame), "host lost: no answer; rank 0: waited in vain");
 }
 END_TEST
 
@@ -277,8 +281,9 @@ START_TEST(who_left_while_it_was_needed_is_to_blame)
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.rank, departures[_i].text ? departures[_i].left : 0);
     ck_assert_int_eq(blame.witness, departures[_i].text ? 0 : -1);
+    ck_assert_int_eq(blame.reason, departures[_i].text ? BLAME_LEFT : BLAME_OWN_END);
     if (departures[_i].text)
-        ck_assert_str_eq(blame.text, departures[_i].text);
+        ck_assert_str_eq(job_blame_text(text, &blame), departures[_i].text);
 }
 END_TEST
 
@@ -312,7 +317,9 @@ START_TEST(who_ended_well_without_a_word_is_to_blame)
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.rank, 2);
     ck_assert_int_eq(blame.witness, 1);
-    ck_assert_str_eq(blame.text, "exited with status 0 without hvd_shutdown, and rank 1 needed it");
+    ck_assert_int_eq(blame.reason, BLAME_ENDED_WELL);
+    ck_assert_str_eq(job_blame_text(text, &blame),
+                     "exited with status 0 without hvd_shutdown, and rank 1 needed it");
 }
 END_TEST
 
@@ -357,7 +364,7 @@ START_TEST(who_failed_first_is_to_blame_though_another_ended_first)
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.rank, 2);
     ck_assert_int_eq(blame.witness, -1);
-    ck_assert_str_eq(blame.text, FULL);
+    ck_assert_str_eq(job_blame_text(text, &blame), FULL);
 }
 END_TEST
 
@@ -372,8 +379,8 @@ START_TEST(who_failed_first_is_to_blame_though_it_did_not_end_in_failure)
         ck_assert(job_blame_choose(&blame, &report));
         ck_assert_int_eq(blame.rank, 2);
         ck_assert_int_eq(blame.witness, 1);
-        ck_assert(blame.by_word);
-        ck_assert_str_eq(blame.text, FULL ", and rank 1 failed for it");
+        ck_assert_int_eq(blame.reason, BLAME_NAMED);
+        ck_assert_str_eq(job_blame_text(text, &blame), FULL ", and rank 1 failed for it");
     }
 }
 END_TEST
@@ -406,7 +413,8 @@ START_TEST(an_origin_that_does_not_exist_is_not_to_blame)
     parts_by(1, 1, 12, FULL);
     struct job_blame blame;
     ck_assert(job_blame_choose(&blame, &report));
-    ck_assert_str_eq(blame.text, "rank 12 on node1: " FULL); /* not its own name */
+    ck_assert_str_eq(job_blame_text(text, &blame),
+                     "rank 12 on node1: " FULL); /* not its own name */
 }
 END_TEST
 
@@ -421,8 +429,8 @@ START_TEST(who_broke_off_and_ran_on_is_to_blame)
     parts_from(1, 2, "node1");
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.rank, 2);
-    ck_assert(!blame.by_word);
-    ck_assert_str_eq(blame.text,
+    ck_assert_int_eq(blame.reason, BLAME_RAN_ON);
+    ck_assert_str_eq(job_blame_text(text, &blame),
                      "broke off without hvd_shutdown and ran on (exec?), and rank 1 needed it");
     fails(2, EXITED(7), 3000, 0);
     blamed(2, -1);
@@ -437,10 +445,12 @@ START_TEST(who_left_before_all_had_come_is_to_blame)
     fails(1, EXITED(3), 1000, 0);
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.rank, 2);
-    ck_assert_str_eq(blame.text, "left before all had come, and rank 1 needed it");
+    ck_assert_int_eq(blame.reason, BLAME_LEFT_EARLY);
+    ck_assert_str_eq(job_blame_text(text, &blame),
+                     "left before all had come, and rank 1 needed it");
     fails(2, EXITED(0), 2000, 0);
     ck_assert(job_blame_choose(&blame, &report));
-    ck_assert_str_eq(blame.text, "exited with status 0, and rank 1 needed it");
+    ck_assert_str_eq(job_blame_text(text, &blame), "exited with status 0, and rank 1 needed it");
 }
 END_TEST
 
