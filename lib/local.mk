@@ -50,7 +50,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/hvd_process_sets.c \
 	lib/process.c lib/process.h \
 	lib/world.c lib/world.h \
-	lib/autotune/borders_file.c lib/autotune/borders_file.h \
+	lib/autotune/thresholds_file.c lib/autotune/thresholds_file.h \
 	lib/autotune/gaussian_process.c lib/autotune/gaussian_process.h \
 	lib/autotune/step_meter.c lib/autotune/step_meter.h \
 	lib/autotune/tuner.c lib/autotune/tuner.h \
@@ -99,10 +99,10 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/counters.c lib/engine/counters.h \
 	lib/engine/decisions.c \
 	lib/engine/directory.c lib/engine/directory.h \
-	lib/engine/doing.c \
+	lib/engine/status_text.c \
 	lib/engine/engine.c lib/engine/engine.h \
 	lib/engine/engine_impl.h \
-	lib/engine/flight.c lib/engine/flight.h \
+	lib/engine/in_flight.c lib/engine/in_flight.h \
 	lib/engine/handles.c \
 	lib/engine/inspect.c \
 	lib/engine/numerics.c lib/engine/numerics.h \
@@ -110,11 +110,11 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/engine/progress.c lib/engine/progress_impl.h \
 	lib/engine/progress_sleep.c \
 	lib/engine/progress_thread.c \
-	lib/engine/reach.c lib/engine/reach_impl.h \
+	lib/engine/address_exchange.c lib/engine/address_exchange_impl.h \
 	lib/engine/ready.c \
-	lib/engine/run.c lib/engine/run_impl.h \
-	lib/engine/run_prepare.c \
-	lib/engine/run_queue.c \
+	lib/engine/batch.c lib/engine/batch_impl.h \
+	lib/engine/batch_prepare.c \
+	lib/engine/batch_queue.c \
 	lib/engine/set.c lib/engine/set_impl.h \
 	lib/engine/set_data.c \
 	lib/engine/set_links.c \
@@ -154,10 +154,10 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/link/listener.c lib/link/listener.h \
 	lib/link/network.c lib/link/network.h \
 	lib/link/parts.h \
-	lib/link/shm_bell.c lib/link/shm_bell.h \
+	lib/link/shm_doorbell.c lib/link/shm_doorbell.h \
 	lib/link/shm_fetch.c lib/link/shm_fetch.h \
-	lib/link/shm_foreign.c lib/link/shm_foreign.h \
-	lib/link/shm_lent.c lib/link/shm_lent.h \
+	lib/link/shm_imported.c lib/link/shm_imported.h \
+	lib/link/shm_exported.c lib/link/shm_exported.h \
 	lib/link/shm_ring.c lib/link/shm_ring.h \
 	lib/link/shm_run.c lib/link/shm_run.h \
 	lib/link/socket.c lib/link/socket.h \
@@ -173,7 +173,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/negotiation/decision_check.c \
 	lib/negotiation/description.c lib/negotiation/description.h \
 	lib/negotiation/fusion_plan.c lib/negotiation/fusion_plan.h \
-	lib/negotiation/give.c \
+	lib/negotiation/contribute.c \
 	lib/negotiation/groups.c lib/negotiation/groups.h \
 	lib/negotiation/join.c \
 	lib/negotiation/list_text.c lib/negotiation/list_text.h \
@@ -192,7 +192,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/negotiation/variants_check.c \
 	lib/negotiation/waiting.c \
 	lib/reduce/copy.c lib/reduce/copy.h \
-	lib/reduce/crew.c lib/reduce/crew.h \
+	lib/reduce/thread_pool.c lib/reduce/thread_pool.h \
 	lib/reduce/half.h \
 	lib/reduce/reduce.c lib/reduce/reduce.h \
 	lib/reduce/reduce_avx2.c \
@@ -224,7 +224,7 @@ lib_libhvd_internal_la_SOURCES = \
 	lib/training/checkpoint_read.c \
 	lib/training/checkpoint_temporary.c lib/training/checkpoint_temporary.h \
 	lib/training/checkpoint_write.c \
-	lib/training/consent.c lib/training/consent.h \
+	lib/training/agreement.c lib/training/agreement.h \
 	lib/training/metrics.c \
 	lib/training/names.c lib/training/names.h \
 	lib/training/object.c \

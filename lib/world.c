@@ -10,12 +10,12 @@
 #include "lib/join/other_launcher.h"
 #include "lib/link/link_striped.h"
 #include "lib/link/linker.h"
-#include "lib/reduce/crew.h"
+#include "lib/reduce/thread_pool.h"
 
 #include <stdlib.h>
 
 _Static_assert((int)SETTINGS_STREAMS_MAX == (int)STREAMS_MAX &&
-                   (int)SETTINGS_THREADS_MAX == (int)CREW_MAX &&
+                   (int)SETTINGS_THREADS_MAX == (int)THREAD_POOL_MAX &&
                    (int)SETTINGS_WARMUP_MAX == (int)TUNER_WARMUP_MAX &&
                    (int)SETTINGS_STEPS_MAX == (int)TUNER_STEPS_MAX &&
                    (int)SETTINGS_SAMPLES_MAX == (int)TUNER_SAMPLES_MAX,

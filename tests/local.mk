@@ -39,17 +39,17 @@ unit_tests = \
 	tests/unit/average_metrics_test \
 	tests/unit/blocking_test \
 	tests/unit/broadcast_tree_test \
-	tests/unit/borders_file_test \
+	tests/unit/thresholds_file_test \
 	tests/unit/channel_test \
 	tests/unit/checkpoint_device_test \
 	tests/unit/checkpoint_fault_test \
 	tests/unit/checkpoint_file_test \
 	tests/unit/checkpoint_list_test \
 	tests/unit/checkpoint_test \
-	tests/unit/consent_test \
+	tests/unit/agreement_test \
 	tests/unit/counters_test \
 	tests/unit/copy_test \
-	tests/unit/crew_test \
+	tests/unit/thread_pool_test \
 	tests/unit/description_test \
 	tests/unit/device_copy_test \
 	tests/unit/device_ends_test \
@@ -247,7 +247,7 @@ tests_unit_tuner_test_LDADD = $(LDADD) -lm
 tests_unit_world_values_test_LDADD = $(LDADD) -lm
 
 # Threads that cannot be started.
-tests_unit_crew_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
+tests_unit_thread_pool_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
 
 # A system that refuses memory, or fork()'s zeros.
 tests_unit_shared_heap_test_LDFLAGS = $(AM_LDFLAGS) \
@@ -577,7 +577,7 @@ check-threads:
 		check_PROGRAMS='$(thread_programs) $(thread_support)' check_LTLIBRARIES=
 thread_programs = \
 	tests/unit/copy_test \
-	tests/unit/crew_test \
+	tests/unit/thread_pool_test \
 	tests/unit/accelerator_faults_test \
 	tests/unit/accelerator_queues_test \
 	tests/unit/accelerator_test \

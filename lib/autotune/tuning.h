@@ -11,7 +11,7 @@ struct tuning {
     uint64_t fusion_threshold; /* of what is fused at most */
     uint64_t fused_max;        /* of a tensor that is fused at most */
     uint64_t cycle_time_us;
-    uint64_t small, large; /* struct algorithm_borders */
+    uint64_t small, large; /* struct algorithm_thresholds */
 };
 
 /* A bit each, for those that may vary. */

@@ -23,7 +23,7 @@ static const int kinds[ALGORITHMS] = {
     [ALGORITHM_ADASUM] = ADASUM,
 };
 
-const struct algorithm_borders algorithm_defaults = {
+const struct algorithm_thresholds algorithm_defaults = {
     .small = 32 << 10,
     .large = 64 << 10,
     .tree = 16 << 10,
@@ -35,12 +35,12 @@ const struct algorithm_borders algorithm_defaults = {
  * with 8 ranks shared memory takes half as long again. */
 enum { FEW_STEPS = 4 };
 
-struct algorithm_borders algorithm_defaults_for(int size)
+struct algorithm_thresholds algorithm_defaults_for(int size)
 {
-    struct algorithm_borders borders = algorithm_defaults;
+    struct algorithm_thresholds thresholds = algorithm_defaults;
     if (size <= FEW_STEPS)
-        borders.small *= 2;
-    return borders;
+        thresholds.small *= 2;
+    return thresholds;
 }
 
 bool algorithm_can(int algorithm, enum operation_kind kind)
@@ -66,16 +66,16 @@ static int placing(const struct algorithm_case *what)
 enum limit { SMALL, LARGE_EACH, TREE_EACH, ANY };
 
 static bool is_within(enum limit limit, const struct algorithm_case *what,
-                      const struct algorithm_borders *borders)
+                      const struct algorithm_thresholds *thresholds)
 {
     size_t each = what->nbytes / (size_t)what->size;
     switch (limit) {
     case SMALL:
-        return what->nbytes <= borders->small;
+        return what->nbytes <= thresholds->small;
     case LARGE_EACH:
-        return each < borders->large;
+        return each < thresholds->large;
     case TREE_EACH:
-        return each <= borders->tree;
+        return each <= thresholds->tree;
     default:
         return true;
     }
@@ -100,12 +100,12 @@ static const struct row {
 };
 
 static bool fits(const struct row *row, const struct algorithm_case *what,
-                 const struct algorithm_borders *borders)
+                 const struct algorithm_thresholds *thresholds)
 {
     bool power = (what->size & (what->size - 1)) == 0;
     return row->kinds & 1 << what->kind && row->placing & placing(what) &&
-           (!row->few || what->slots <= borders->few) && (!row->power || power) &&
-           is_within(row->limit, what, borders);
+           (!row->few || what->slots <= thresholds->few) && (!row->power || power) &&
+           is_within(row->limit, what, thresholds);
 }
 
 /* Alltoall and Adasum know one way, even where nobody knows how to get there. */
@@ -115,14 +115,14 @@ static bool has_choice(enum operation_kind kind)
 }
 
 enum algorithm algorithm_choose(const struct algorithm_case *what,
-                                const struct algorithm_borders *borders, int forced)
+                                const struct algorithm_thresholds *thresholds, int forced)
 {
     if (has_choice(what->kind) && !(what->anywhere && what->hosts > 0))
         return ALGORITHM_RING;
     if (algorithm_can(forced, what->kind))
         return (enum algorithm)forced;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (fits(&rows[i], what, borders))
+        if (fits(&rows[i], what, thresholds))
             return rows[i].algorithm;
     return ALGORITHM_RING;
 }

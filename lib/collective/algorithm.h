@@ -22,17 +22,17 @@ struct algorithm_case {
 };
 
 /* Where one algorithm gives way to another; what autotuning moves. */
-struct algorithm_borders {
+struct algorithm_thresholds {
     size_t small; /* bytes of an allreduce up to which steps count, not bytes: whole vectors */
     size_t large; /* bytes of an allreduce for each rank from which on the ring is best */
     size_t tree;  /* bytes of a broadcast for each rank up to which it goes along a tree */
     int few;      /* ranks on one host up to which each exchanges with all others there */
 };
 
-extern const struct algorithm_borders algorithm_defaults;
+extern const struct algorithm_thresholds algorithm_defaults;
 
 /* For a world of so many ranks. */
-struct algorithm_borders algorithm_defaults_for(int size);
+struct algorithm_thresholds algorithm_defaults_for(int size);
 
 /* Is there such an algorithm for the kind? */
 bool algorithm_can(int algorithm, enum operation_kind kind);
@@ -42,6 +42,6 @@ bool algorithm_is_near(enum algorithm algorithm);
 
 /* `forced` < 0: none. */
 enum algorithm algorithm_choose(const struct algorithm_case *what,
-                                const struct algorithm_borders *borders, int forced);
+                                const struct algorithm_thresholds *thresholds, int forced);
 
 #endif

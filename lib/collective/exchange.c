@@ -83,7 +83,7 @@ struct combiner combiner_of(const struct operation_task *task)
         .divide = task->op == HVD_AVERAGE ? divide_function(task->dtype) : NULL,
         .divisor = task->size,
         .element_size = dtype_size((int)task->dtype),
-        .crew = task->crew,
+        .pool = task->pool,
     };
 }
 
@@ -92,14 +92,14 @@ void combiner_apply(const struct combiner *combiner, unsigned char *out, const u
 {
     size_t size = combiner->element_size, count = nbytes / size;
     if (last && combiner->divide)
-        crew_divide(combiner->crew, combiner->divide, out, left, right, count, combiner->divisor,
-                    size);
+        thread_pool_divide(combiner->pool, combiner->divide, out, left, right, count,
+                           combiner->divisor, size);
     else
-        crew_reduce(combiner->crew, combiner->reduce, out, left, right, count, size);
+        thread_pool_reduce(combiner->pool, combiner->reduce, out, left, right, count, size);
 }
 
 /* What fits into a near cache three times, or is worth being divided among threads. */
 size_t combiner_block(const struct combiner *combiner)
 {
-    return combiner->crew ? 256 * 1024 : 64 * 1024;
+    return combiner->pool ? 256 * 1024 : 64 * 1024;
 }

@@ -40,7 +40,7 @@ struct combiner {
     divide_fn *divide; /* the last time, by `divisor`; NULL unless an average */
     int divisor;
     size_t element_size;
-    struct crew *crew; /* may be NULL */
+    struct thread_pool *pool; /* may be NULL */
 };
 
 /* For a task of all its ranks. */

@@ -10,8 +10,8 @@
 #include "lib/base/status.h"
 #include "lib/collective/placing.h"
 #include "lib/hvd.h"
-#include "lib/reduce/crew.h"
 #include "lib/reduce/reduce.h"
+#include "lib/reduce/thread_pool.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,8 +49,8 @@ struct operation_task {
                               go to each rank, from the input in order */
     int algorithm; /* enum algorithm, as the top has chosen */
     const struct placing *placing; /* for ALGORITHM_TWO_LEVEL: the hosts of the set's ranks */
-    void *staging;     /* OPERATION_STAGING bytes, 64-byte aligned, for this operation alone */
-    struct crew *crew; /* helps with large reductions; NULL: nobody does */
+    void *staging; /* OPERATION_STAGING bytes, 64-byte aligned, for this operation alone */
+    struct thread_pool *pool; /* helps with large reductions; NULL: nobody does */
 
     /* Alltoall: all ranks have said how many rows come from each (`rows`, borrowed): returns where
      * they go, in order of rank, or NULL when out of memory (with no rows: anything). */

@@ -115,7 +115,7 @@ void ring_reduce(struct ring *ring, const struct operation_task *task, void *res
         .reduce = reduce_function(task->dtype, task->op),
         .divide = task->op == HVD_AVERAGE ? divide_function(task->dtype) : NULL,
         .divisor = task->size,
-        .crew = task->crew,
+        .pool = task->pool,
         .staging = task->staging,
     };
     flow->out.chunk = reduce_scatter_sends(task->rank, task->size, 0);

@@ -97,11 +97,11 @@ static void combine(const struct ring_flow *flow, const void *incoming, size_t c
     const void *own = reduction->own + chunk + done;
     void *out = is_last_reduction(flow) ? reduction->result + done : flow->memory + chunk + done;
     if (is_last_reduction(flow) && reduction->divide)
-        crew_divide(reduction->crew, reduction->divide, out, incoming, own, count,
-                    reduction->divisor, reduction->element_size);
+        thread_pool_divide(reduction->pool, reduction->divide, out, incoming, own, count,
+                           reduction->divisor, reduction->element_size);
     else
-        crew_reduce(reduction->crew, reduction->reduce, out, incoming, own, count,
-                    reduction->element_size);
+        thread_pool_reduce(reduction->pool, reduction->reduce, out, incoming, own, count,
+                           reduction->element_size);
 }
 
 /* Combines the whole elements among the staged bytes and keeps the rest. Returns the bytes

@@ -33,8 +33,8 @@ struct ring_reduction {
     reduce_fn *reduce;
     divide_fn *divide; /* in the last of these steps, by `divisor`; NULL unless an average */
     int divisor;
-    struct crew *crew;      /* may be NULL */
-    unsigned char *staging; /* OPERATION_STAGING bytes, where what comes waits to be combined */
+    struct thread_pool *pool; /* may be NULL */
+    unsigned char *staging;   /* OPERATION_STAGING bytes, where what comes waits to be combined */
 };
 
 /* Memory is borrowed. Chunk c is the bytes [bounds[c], bounds[c + 1]) of each. */

@@ -30,7 +30,7 @@ void engine_fail(struct engine *engine, struct err *err)
 void engine_own_end(const struct engine *engine, struct rank_end *end)
 {
     end->rank = end->because_of = engine->rank;
-    snprintf(end->host, sizeof end->host, "%s", engine->reach.self.host);
+    snprintf(end->host, sizeof end->host, "%s", engine->exchange.self.host);
 }
 
 void engine_symptom(struct engine *engine, const struct rank_end *end)

@@ -102,7 +102,7 @@ static void pay(struct channel *channel, const struct operation_window *window, 
 }
 
 /* Tells the operations what the peer has fetched. 1 if there was anything. */
-static int settle_debts(struct channel *channel, const struct operation_window *window)
+static int complete_debts(struct channel *channel, const struct operation_window *window)
 {
     if (channel->debt_count == 0)
         return 0;
@@ -354,11 +354,11 @@ static int ask_debtor(const struct channel *channel, struct err *err)
 
 int channel_move(struct channel *channel, struct operation_window *window, struct err *err)
 {
-    int moved = settle_debts(channel, window);
+    int moved = complete_debts(channel, window);
     int sent = send_some(channel, window, err);
     int received = sent < 0 ? sent : receive_frame(channel, window, err);
     if (received < 0) {
-        settle_debts(channel, window); /* what it has taken since, before it went, has arrived */
+        complete_debts(channel, window); /* what it has taken since, before it went, has arrived */
         return received;
     }
     moved |= sent | received;

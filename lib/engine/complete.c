@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of a tensor: its result is put where the caller wants it, it is counted, and when it is the
  * last of its handle the threads that wait are woken. The data came with the decision (decisions.c), or
- * was moved (run.c, stage.c).
+ * was moved (batch.c, stage.c).
  *
  * A tensor fails with its set, with the world, or alone: a result that does not fit into the
  * caller's memory is that tensor's failure on this rank. */
@@ -41,14 +41,14 @@ void complete_tensor(struct tensor *tensor, const struct err *err)
     bool well = err->code == HVD_OK;
     if (well) {
         uint64_t now_ns = engine->tune ? monotonic_ns() : monotonic_tick_ns();
-        engine->flight.last_done_ns = now_ns;
+        engine->in_flight.last_done_ns = now_ns;
         counters_done(&engine->counters, tensor, now_ns);
         if (engine->tune)
             tune_tensor_done(tensor, now_ns);
     } else {
         note_failure(tensor, err);
     }
-    if (flight_done(&engine->flight, tensor, well))
+    if (in_flight_done(&engine->in_flight, tensor, well))
         progress_note_done(&engine->progress, ticket->awaited);
 }
 
@@ -177,7 +177,7 @@ void complete_rows(struct tensor *tensor, const int64_t *rows, int nrows, void *
     complete_tensor(tensor, &err);
 }
 
-void complete_part(struct tensor *tensor, const struct run *run)
+void complete_part(struct tensor *tensor, const struct batch *batch)
 {
     if (--tensor->parts > 0)
         return;
@@ -185,7 +185,7 @@ void complete_part(struct tensor *tensor, const struct run *run)
     if (tensor->failed)
         complete_tensor(tensor, &tensor->ticket->err);
     else if (collective_has_own_rows(tensor->description.kind))
-        complete_rows(tensor, run->rows, tensor->set->size, tensor->output, NULL);
+        complete_rows(tensor, batch->rows, tensor->set->size, tensor->output, NULL);
     else
         complete_made(tensor);
 }

@@ -14,7 +14,7 @@
 #define LIB_ENGINE_COUNTERS_H
 
 #include "lib/base/rank_stats.h"
-#include "lib/engine/flight.h"
+#include "lib/engine/in_flight.h"
 
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
 /* Decisions, in the order in which the ranks have agreed on them. Each has tensors that
  *
  *   are done with the data that came along -> complete.c
- *   have data to be moved                  -> run_queue.c
+ *   have data to be moved                  -> batch_queue.c
  *   add or remove a process set            -> sets.c
  *   have failed, on all ranks alike
  *
@@ -117,8 +117,8 @@ int decisions_take(struct process_set *set, struct err *err)
     int rc;
     while ((rc = negotiation_next(set->negotiation, &decision, err)) > 0) {
         struct tensor *own = decision.tensors->owner;
-        if (decision.kind == DECISION_RUN) {
-            rc = run_queue(set, &decision, err);
+        if (decision.kind == DECISION_BATCH) {
+            rc = batch_queue(set, &decision, err);
         } else if (decision.kind == DECISION_DONE) {
             rc = own ? decision_done(own, decision.tensors, err) : HVD_OK;
         } else if (own) {

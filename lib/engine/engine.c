@@ -32,12 +32,12 @@ static int make_world(struct engine *engine, struct err *err)
 }
 
 /* A crew of one is none. */
-static int make_crew(struct engine *engine, int local_size, struct err *err)
+static int make_thread_pool(struct engine *engine, int local_size, struct err *err)
 {
     int threads = engine->settings.threads;
     if (threads == 0)
-        threads = crew_threads_for(local_size);
-    if (threads == 1 || (engine->crew = crew_create(threads)))
+        threads = thread_pool_threads_for(local_size);
+    if (threads == 1 || (engine->pool = thread_pool_create(threads)))
         return HVD_OK;
     return fail(err, HVD_ERR_NOMEM, "out of memory");
 }
@@ -70,9 +70,9 @@ struct engine *engine_create(const struct engine_options *options, struct err *e
     if (rc == HVD_OK)
         rc = open_timeline(engine, err);
     if (rc == HVD_OK)
-        rc = make_crew(engine, options->welcome->place.local_size, err);
+        rc = make_thread_pool(engine, options->welcome->place.local_size, err);
     if (rc == HVD_OK)
-        rc = reach_init(engine, options, err);
+        rc = address_exchange_init(engine, options, err);
     if (rc == HVD_OK)
         rc = make_world(engine, err);
     if (rc == HVD_OK)
@@ -170,12 +170,12 @@ void engine_destroy(struct engine *engine)
         set_destroy(engine->sets.at[id]);
     linker_destroy(engine->linker);
     timeline_close(engine->timeline);
-    crew_destroy(engine->crew);
+    thread_pool_destroy(engine->pool);
     tune_fini(engine);
-    flight_fini(&engine->flight);
+    in_flight_fini(&engine->in_flight);
     free(engine->group.descriptions);
     sets_fini(engine);
-    reach_fini(engine);
+    address_exchange_fini(engine);
     progress_fini(engine);
     free(engine);
 }

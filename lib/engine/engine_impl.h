@@ -9,26 +9,26 @@
  *   handles.c  public calls: submit, and wait for a handle
  *   decisions.c  what the ranks have agreed on: tensors that are done, failed, or have data to move
  *   complete.c   the end of a tensor
- *   run_impl.h    data to move: the line, operations in the window, fusion
+ *   batch_impl.h    data to move: the line, operations in the window, fusion
  *   stage_impl.h  runs on devices: copied to the host and back, or reduced there
  *   inspect.c  the stall inspector's eyes and hands
- *   reach_impl.h  where everybody is, and what is chosen by that
+ *   address_exchange_impl.h  where everybody is, and what is chosen by that
  *   tune.c     autotuning
  *   progress_impl.h  one look at everything, who looks, and when they sleep
  *   breakage.c  symptoms and the world's end
- *   trace.c    what goes into the timeline;  doing.c  what this rank is doing, in words
+ *   trace.c    what goes into the timeline;  status_text.c  what this rank is doing, in words
  *   counters.h, submitted.c   the same in numbers and keys, for the rendezvous
  *   engine.c   the beginning and the end */
 #ifndef LIB_ENGINE_ENGINE_IMPL_H
 #define LIB_ENGINE_ENGINE_IMPL_H
 
 #include "lib/base/clock.h"
+#include "lib/engine/address_exchange_impl.h"
 #include "lib/engine/counters.h"
 #include "lib/engine/engine.h"
-#include "lib/engine/flight.h"
+#include "lib/engine/in_flight.h"
 #include "lib/engine/numerics.h"
 #include "lib/engine/progress_impl.h"
-#include "lib/engine/reach_impl.h"
 #include "lib/engine/set_impl.h"
 #include "lib/link/linker.h"
 #include "lib/request/request.h"
@@ -66,19 +66,19 @@ struct engine {
     bool one_host; /* of all ranks */
     struct failure *failure;
     struct linker *linker;
-    struct crew *crew; /* helps with large reductions; NULL: nobody does */
+    struct thread_pool *pool; /* helps with large reductions; NULL: nobody does */
     struct timeline *timeline;
-    struct tune *tune;                /* NULL: not tuned, or not here */
-    struct algorithm_borders borders; /* tune.c; the top's are those that count */
-    uint64_t bytes_sent;              /* to other ranks */
+    struct tune *tune;                      /* NULL: not tuned, or not here */
+    struct algorithm_thresholds thresholds; /* tune.c; the top's are those that count */
+    uint64_t bytes_sent;                    /* to other ranks */
     struct counters counters;
     struct numerics numerics;
 
     struct progress progress;
-    struct flight flight;
+    struct in_flight in_flight;
     struct submit_group group;
     struct set_table sets;
-    struct reach reach;
+    struct address_exchange exchange;
     struct inspect inspect;
     struct breakage breakage;
 };
@@ -98,8 +98,8 @@ static inline void engine_unlock(struct engine *engine)
 /* engine.c. Puts the collective in front. */
 int engine_context(enum collective_kind kind, const char *name, struct err *err);
 
-/* doing.c: at most one line, without a newline, as seen in `set` */
-void engine_say_doing(const struct process_set *set, char *text, size_t size);
+/* status_text.c: at most one line, without a newline, as seen in `set` */
+void engine_write_status(const struct process_set *set, char *text, size_t size);
 
 /* submitted.c: what this rank waits for, as the rendezvous compares it */
 void engine_list_submitted(const struct engine *engine, struct rank_waits *waits);
@@ -156,7 +156,7 @@ void complete_tensor(struct tensor *tensor, const struct err *err);
 void complete_doomed(struct tensor *tensor, const struct err *err);
 /* A part is done. With the last one the tensor is: the result is at the output, if there is
  * room. */
-void complete_part(struct tensor *tensor, const struct run *run);
+void complete_part(struct tensor *tensor, const struct batch *batch);
 /* Done: the whole result is at `data`, or the own share of it at the output already (NULL). */
 void complete_whole(struct tensor *tensor, const void *data);
 void complete_share(struct tensor *tensor, const void *whole);

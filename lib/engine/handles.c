@@ -14,7 +14,7 @@ static bool ticket_is_done(const void *arg)
 
 static struct ticket *find_ticket(struct engine *engine, int64_t handle, struct err *err)
 {
-    struct ticket *ticket = flight_find(&engine->flight, handle);
+    struct ticket *ticket = in_flight_find(&engine->in_flight, handle);
     if (!ticket)
         fail(err, HVD_ERR_INVALID, "there is no handle %lld, or it was waited for already",
              (long long)handle);
@@ -47,7 +47,7 @@ static int ticket_collect(struct engine *engine, struct ticket *ticket, struct h
             results[i] = ticket->results[i];
     }
     int rc = ticket->err.code;
-    flight_release(&engine->flight, ticket);
+    in_flight_release(&engine->in_flight, ticket);
     return rc;
 }
 
@@ -112,7 +112,7 @@ int engine_run(struct engine *engine, const struct submission *submission,
     if (rc == HVD_OK && engine->progress.driver == A_CALLER)
         progress_wake(engine);
     if (rc == HVD_OK)
-        rc = wait_for_ticket(engine, flight_find(&engine->flight, handle), -1, results, err);
+        rc = wait_for_ticket(engine, in_flight_find(&engine->in_flight, handle), -1, results, err);
     progress_wake(engine);
     engine_unlock(engine);
     return rc;

@@ -57,9 +57,9 @@ static uint64_t count_decisions(void *arg)
     return set->decided.count;
 }
 
-static void say_doing(void *arg, char *text, size_t size)
+static void write_status(void *arg, char *text, size_t size)
 {
-    engine_say_doing(arg, text, size);
+    engine_write_status(arg, text, size);
 }
 
 /* Is every thread of the program one of those that wait for tensors, none of which is done? Threads
@@ -85,7 +85,7 @@ static bool is_stuck(void *arg)
     int own = 0;
     for (int i = 0; negotiation_waiting(set->negotiation, i, &waiting) > 0; i++)
         own += waiting.own;
-    return own > 0 && own == set->engine->flight.in_flight && ready_waiting_count(set) == 0 &&
+    return own > 0 && own == set->engine->in_flight.count && ready_waiting_count(set) == 0 &&
            !negotiation_has_decision(set->negotiation) && all_threads_wait(set->engine);
 }
 
@@ -96,10 +96,10 @@ int inspect_start(struct process_set *set, struct err *err)
         .rank = set->rank,
         .size = set->size,
         .world_ranks = set->ranks,
-        .host = set->engine->reach.self.host,
+        .host = set->engine->exchange.self.host,
         .check_ns = settings->stall_check ? settings->stall_check_s * 1000000000 : 0,
         .shutdown_ns = settings->stall_check ? settings->stall_shutdown_s * 1000000000 : 0,
-        .view = { see_waiting, count_waiting, last_decision, say_doing, set, is_stuck,
+        .view = { see_waiting, count_waiting, last_decision, write_status, set, is_stuck,
                   count_decisions },
     };
     set->stall = stall_create(&options, err);

@@ -81,7 +81,7 @@ static void warn(struct engine *engine, const struct tensor *tensor, const struc
         return;
     bool last = engine->numerics.ntold == NUMERICS_TOLD_MAX;
     log_line(LOG_WARNING, engine->rank, "rank %d on %s: %s%s", engine->rank,
-             engine->reach.self.host, err->text,
+             engine->exchange.self.host, err->text,
              last ? "; of further tensors nothing is said" : "");
 }
 

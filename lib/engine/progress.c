@@ -32,7 +32,7 @@ enum { RANKS_PER_PROCESSOR_MAX = 4 };
 
 #define YIELD_NS 2000ull
 
-enum { EAGER_LOOKS = 32, LOOKS_PER_CLOCK = 8, YIELDS_MAX = 8, TRIES = 16, PAUSES = 8 };
+enum { EAGER_SPINS = 32, LOOKS_PER_CLOCK = 8, YIELDS_MAX = 8, TRIES = 16, PAUSES = 8 };
 
 int progress_init(struct engine *engine, int local_size, struct err *err)
 {
@@ -93,15 +93,15 @@ bool engine_move(struct engine *engine)
     if (engine->breakage.broken)
         return engine_drain(engine);
     /* What a rank has sent before it died is there: what it completes is not to fail. */
-    engine->progress.thorough |= failure_is_there(engine->failure);
-    if (engine->progress.thorough || linker_busy(engine->linker))
+    engine->progress.check_all |= failure_is_there(engine->failure);
+    if (engine->progress.check_all || linker_busy(engine->linker))
         moved = linker_move(engine->linker, monotonic_ms(), &err);
     bool links_came = moved > 0;
     for (int id = 0; moved >= 0 && id < engine->sets.count; id++) {
         int rc = engine->sets.at[id] ? move_set(engine->sets.at[id], links_came, &err) : 0;
         moved = rc < 0 ? rc : moved | rc;
     }
-    engine->progress.thorough = false;
+    engine->progress.check_all = false;
     if (moved < 0)
         engine_fail(engine, &err);
     bool well = engine->breakage.symptom.status == HVD_OK && !failure_is_there(engine->failure);
@@ -111,7 +111,7 @@ bool engine_move(struct engine *engine)
 /* A look at the links now and then, while something is waited for: also when other links move. */
 static void check_links(struct engine *engine, uint64_t now)
 {
-    if (engine->flight.in_flight == 0 || now - engine->progress.checked_ns < CHECK_NS)
+    if (engine->in_flight.count == 0 || now - engine->progress.checked_ns < CHECK_NS)
         return;
     engine->progress.checked_ns = now;
     engine_check_links(engine);
@@ -126,14 +126,14 @@ uint64_t progress_next_check(struct engine *engine, uint64_t now)
     if (failure_check(engine->failure, NULL) < 0)
         engine_move(engine);
     check_links(engine, now);
-    return engine->flight.in_flight == 0 ? UINT64_MAX : engine->progress.checked_ns + CHECK_NS;
+    return engine->in_flight.count == 0 ? UINT64_MAX : engine->progress.checked_ns + CHECK_NS;
 }
 
 /* ---- callers ---- */
 
 /* Looks that found nothing, one after the other. */
 struct spin {
-    unsigned looks;
+    unsigned spins;
     uint64_t since_ns; /* of the first; 0: not known */
     uint64_t yielded_ns;
 };
@@ -208,11 +208,11 @@ static void progress_drive(struct engine *engine, progress_done_fn *done, const 
             now = deadline_ns == UINT64_MAX ? 0 : monotonic_ns();
             if (is_wanted(engine) && !done(arg))
                 progress_yield(engine);
-        } else if (++spin.looks % LOOKS_PER_CLOCK == 0 || engine->progress.spin_ns == 0) {
+        } else if (++spin.spins % LOOKS_PER_CLOCK == 0 || engine->progress.spin_ns == 0) {
             now = spin_or_sleep(engine, &spin, done, arg, deadline_ns);
         } else if (engine->progress.crowded || is_wanted(engine)) {
             progress_yield(engine);
-        } else if (spin.looks > EAGER_LOOKS) {
+        } else if (spin.spins > EAGER_SPINS) {
             cpu_pause();
         }
     }
@@ -235,11 +235,11 @@ static void wait_for_driver(struct engine *engine, uint64_t deadline_ns)
 /* Is there anything to do, now or when something comes? */
 static bool is_busy(const struct engine *engine)
 {
-    if (engine->flight.in_flight > 0 || engine->breakage.symptom.status != HVD_OK)
+    if (engine->in_flight.count > 0 || engine->breakage.symptom.status != HVD_OK)
         return true;
     for (int id = 0; id < engine->sets.count; id++) {
         const struct process_set *set = engine->sets.at[id];
-        if (set && set->rank >= 0 && (runs_under_way(set) > 0 || !set_is_flushed(set)))
+        if (set && set->rank >= 0 && (batches_under_way(set) > 0 || !set_is_flushed(set)))
             return true;
     }
     return false;

@@ -51,9 +51,9 @@ struct progress {
     uint64_t driven_ns;   /* when a caller drove last */
     uint64_t checked_ns;  /* when the links were looked at last */
     uint64_t spin_ns;
-    bool crowded;  /* the ranks of this host outnumber its processors */
-    bool thorough; /* poll() has said that something is there: look at every link */
-    bool finished; /* something that a caller waits for is done, found by somebody else */
+    bool crowded;   /* the ranks of this host outnumber its processors */
+    bool check_all; /* poll() has said that something is there: look at every link */
+    bool finished;  /* something that a caller waits for is done, found by somebody else */
     bool stopping;
     struct progress_sleep sleep;
     struct progress_thread thread;

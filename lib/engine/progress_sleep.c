@@ -50,7 +50,7 @@ static void watch_set(struct pollset *pollset, const struct process_set *set)
         watch_tree(pollset, &set->tree.down[i]);
     for (int i = 0; i < set->links.npeers; i++) {
         const struct channel *channel = set->links.channels[set->links.peers[i]];
-        short events = channel->link ? channel_events(channel, &set->runs.window) : 0;
+        short events = channel->link ? channel_events(channel, &set->batches.window) : 0;
         if (events)
             watch_link(pollset, channel->link, events);
         else if (channel->link)
@@ -134,7 +134,7 @@ void progress_pause(struct engine *engine, enum driver self, uint64_t until_ns)
     if (engine->progress.driver != self)
         return; /* taken over: none of our business */
     engine->progress.sleep.until_ns = 0;
-    engine->progress.thorough = true;
+    engine->progress.check_all = true;
     if (ready > 0 && engine->progress.sleep.fds[whose][0].revents & POLLNVAL)
         engine->progress.sleep.wake_fd =
             -1; /* the host program has closed it; news is seen at the next look */
@@ -162,7 +162,7 @@ static bool has_work(const struct engine *engine)
     for (int id = 0; id < engine->sets.count; id++) {
         struct process_set *set = engine->sets.at[id];
         if (set && set->state == SET_READY &&
-            (set_is_unsettled(set) || !set_is_flushed(set) || set_has_data_to_send(set)))
+            (set_has_work(set) || !set_is_flushed(set) || set_has_data_to_send(set)))
             return true;
     }
     return false;

@@ -77,7 +77,7 @@ static void thread_drive(struct engine *engine)
 {
     engine->progress.driver = THE_THREAD;
     engine->progress.thread.wanted = false;
-    engine->progress.thorough = true;
+    engine->progress.check_all = true;
     while (engine->progress.driver == THE_THREAD && !engine->progress.stopping &&
            !engine->breakage.broken) {
         bool moved = engine_move(engine);

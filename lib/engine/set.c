@@ -44,12 +44,12 @@ static int make_member(struct process_set *set, struct err *err)
     set->decided.rows = calloc((size_t)set->size, sizeof *set->decided.rows);
     if (!set->decided.rows)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
-    if (set_init_links(set, err) < 0 || runs_init(set, err) < 0)
+    if (set_init_links(set, err) < 0 || batches_init(set, err) < 0)
         return err->code;
     set->negotiation = negotiation_create(set->rank, set->size, set->ranks, &agreement, err);
     if (!set->negotiation)
         return err->code;
-    negotiation_choose_with(set->negotiation, reach_choose, set);
+    negotiation_choose_with(set->negotiation, address_exchange_choose, set);
     trace_observe(set);
     return HVD_OK;
 }
@@ -85,7 +85,7 @@ void set_destroy(struct process_set *set)
         tree_link_fini(&set->tree.down[i]);
     inspect_stop(set);
     set_fini_links(set); /* before the memory that others may read */
-    runs_fini(set);
+    batches_fini(set);
     negotiation_destroy(set->negotiation);
     wire_writer_fini(&set->decided.body);
     free(set->decided.rows);
@@ -108,7 +108,7 @@ void set_report(struct process_set *set)
 
 static bool has_data_to_decide(const struct process_set *set)
 {
-    return set->engine->reach.directory && runs_under_way(set) < RUNS_AHEAD &&
+    return set->engine->exchange.directory && batches_under_way(set) < RUNS_AHEAD &&
            negotiation_has_data(set->negotiation);
 }
 
@@ -162,7 +162,7 @@ static int agree(struct process_set *set, struct err *err)
     }
     if (!negotiation_has_decision(set->negotiation))
         return 0;
-    int rc = set->engine->reach.directory ? HVD_OK : reach_ask(set, err);
+    int rc = set->engine->exchange.directory ? HVD_OK : address_exchange_ask(set, err);
     return rc < 0 ? rc : decide(set, err);
 }
 
@@ -177,37 +177,37 @@ static inline bool note(int *moved, int rc)
 int set_move(struct process_set *set, struct err *err)
 {
     int moved = 0;
-    if (set->tree.position.nchildren > 0 && !note(&moved, set_hear_below(set, err)))
+    if (set->tree.position.nchildren > 0 && !note(&moved, set_receive_from_children(set, err)))
         return moved;
     bool has_unoffered = set->ready.unmade.first || set->ready.postponed.first;
     if (has_unoffered && !note(&moved, ready_move(set, err)))
         return moved;
     if (!note(&moved, agree(set, err)) || !note(&moved, set_say(set, err)))
         return moved;
-    if (set->tree.up.link && !note(&moved, set_hear_above(set, err)))
+    if (set->tree.up.link && !note(&moved, set_receive_from_parent(set, err)))
         return moved;
 
-    const struct operation_window *window = &set->runs.window;
-    bool has_data = set->stages.count > 0 || set->runs.queue || window->first != window->end ||
-                    set->engine->progress.thorough;
+    const struct operation_window *window = &set->batches.window;
+    bool has_data = set->stages.count > 0 || set->batches.queue || window->first != window->end ||
+                    set->engine->progress.check_all;
     if (has_data) {
         if (set->stages.count > 0 && !note(&moved, stage_move(set, err)))
             return moved;
-        if (!note(&moved, runs_start(set, err)) || !note(&moved, set_move_data(set, err)))
+        if (!note(&moved, batches_start(set, err)) || !note(&moved, set_move_data(set, err)))
             return moved;
-        moved |= runs_finish(set);
+        moved |= batches_finish(set);
     }
-    if (set->ended.code != HVD_OK && runs_under_way(set) == 0)
+    if (set->ended.code != HVD_OK && batches_under_way(set) == 0)
         set_close_data(set); /* who still wants something from us must not wait */
     return moved;
 }
 
 /* Data that waits to be fused has a deadline (set_deadline()). */
-bool set_is_unsettled(struct process_set *set)
+bool set_has_work(struct process_set *set)
 {
     if (set->ended.code != HVD_OK)
         return false;
-    return runs_can_start(set) || stage_is_unsettled(set) ||
+    return batches_can_start(set) || stage_has_work(set) ||
            (set->decided.data_since_ns == 0 && has_data_to_decide(set));
 }
 
@@ -215,7 +215,7 @@ static void fail_tensors(struct process_set *set, const struct err *reason, bool
 {
     struct tensor *next;
     ready_forget(set);
-    for (struct tensor *tensor = set->engine->flight.first; tensor; tensor = next) {
+    for (struct tensor *tensor = set->engine->in_flight.first; tensor; tensor = next) {
         next = tensor->next;
         if (tensor->set == set && (decided_too || !tensor->decided) && tensor->parts == 0)
             complete_tensor(tensor, reason);
@@ -254,7 +254,7 @@ void set_end(struct process_set *set, int who, const struct rank_end *end)
     set->adding = NULL;
     if (set->id == 0)
         end_unlinked_sets(set->engine, who, end);
-    runs_fail_unlinked(set, &set->ended);
+    batches_fail_unlinked(set, &set->ended);
 }
 
 void set_strand(struct process_set *set, enum collective_kind kind, const char *name)
@@ -271,7 +271,7 @@ void set_fail_all(struct process_set *set, const struct err *reason)
     if (set->ended.code == HVD_OK)
         set->ended = *reason;
     set->decided.data_since_ns = 0;
-    runs_fail(set, reason);
+    batches_fail(set, reason);
     fail_tensors(set, reason, true);
     set->adding = NULL;
 }

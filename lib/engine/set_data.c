@@ -35,8 +35,8 @@ static int missed_peer(const struct process_set *set)
         int peer = set->links.peers[i];
         if (set->links.channels[peer]->link)
             continue;
-        for (uint32_t n = set->runs.window.first; n != set->runs.window.end; n++) {
-            struct operation *operation = set->runs.window.at[n % WINDOW_SIZE];
+        for (uint32_t n = set->batches.window.first; n != set->batches.window.end; n++) {
+            struct operation *operation = set->batches.window.at[n % WINDOW_SIZE];
             if (operation && wants(operation, peer))
                 return peer;
         }
@@ -52,7 +52,7 @@ static void see_missing_channels(struct process_set *set)
     if (peer < 0 || set_is_over(set))
         return;
     if (set->ended.code != HVD_OK) {
-        runs_fail(set, &set->ended);
+        batches_fail(set, &set->ended);
         return;
     }
     fail(&err, HVD_ERR_PEER_LOST, "closed by the other side");
@@ -63,13 +63,13 @@ static void see_missing_channels(struct process_set *set)
 int set_move_data(struct process_set *set, struct err *err)
 {
     int moved = 0;
-    if (set->runs.window.first == set->runs.window.end && !set->engine->progress.thorough)
+    if (set->batches.window.first == set->batches.window.end && !set->engine->progress.check_all)
         return 0; /* nothing is under way: there is no hurry to see what the channels say */
     for (int i = 0; i < set->links.npeers; i++) {
         struct channel *channel = set->links.channels[set->links.peers[i]];
         if (!channel->link)
             continue;
-        int rc = channel_move(channel, &set->runs.window, err);
+        int rc = channel_move(channel, &set->batches.window, err);
         if (rc < 0)
             rc = on_channel_error(set, channel, err);
         if (rc < 0)
@@ -94,7 +94,7 @@ bool set_has_data_to_send(const struct process_set *set)
 {
     for (int i = 0; i < set->links.npeers; i++) {
         const struct channel *channel = set->links.channels[set->links.peers[i]];
-        if (channel->link && channel_has_output(channel, &set->runs.window))
+        if (channel->link && channel_has_output(channel, &set->batches.window))
             return true;
     }
     return false;

@@ -9,7 +9,7 @@
 #define LIB_ENGINE_SET_IMPL_H
 
 #include "lib/base/topology.h"
-#include "lib/engine/run_impl.h"
+#include "lib/engine/batch_impl.h"
 #include "lib/engine/tree_link.h"
 #include "lib/negotiation/negotiation.h"
 
@@ -74,7 +74,7 @@ struct process_set {
     struct negotiation *negotiation;
     struct negotiation_observer observer; /* trace.c */
     struct stall *stall;                  /* inspect.c; once it is ready */
-    struct placing *placing;              /* reach.c; NULL: not known yet */
+    struct placing *placing;              /* address_exchange.c; NULL: not known yet */
     uint64_t nameless[COLLECTIVE_KINDS];  /* submit.c: how many of each kind have been submitted */
     int in_flight;                        /* own tensors */
     struct tensor *adding;                /* sets.c: waits until this set's links are there */
@@ -83,7 +83,7 @@ struct process_set {
     struct set_links links;
     struct set_decided decided;
     struct set_ready ready;
-    struct set_runs runs;
+    struct set_batches batches;
     struct set_stages stages;
 };
 
@@ -97,7 +97,7 @@ int set_move(struct process_set *set, struct err *err);
 /* Puts all that is to be reported into the link to the parent. */
 void set_report(struct process_set *set);
 /* Can more be decided or started, since something has finished? */
-bool set_is_unsettled(struct process_set *set);
+bool set_has_work(struct process_set *set);
 /* Rank `who` of the world has left (-1: one that nobody has named yet). No more collectives; those
  * that are not decided on fail with the reason. */
 void set_end(struct process_set *set, int who, const struct rank_end *end);
@@ -126,8 +126,8 @@ void set_forget_links(struct process_set *set);
 bool set_is_over(const struct process_set *set);
 
 /* set_tree.c: 1 if something moved, 0, or a negative status. */
-int set_hear_below(struct process_set *set, struct err *err);
-int set_hear_above(struct process_set *set, struct err *err);
+int set_receive_from_children(struct process_set *set, struct err *err);
+int set_receive_from_parent(struct process_set *set, struct err *err);
 int set_say(struct process_set *set, struct err *err);
 /* Puts a frame into the links to all children. */
 void set_put_down(struct process_set *set, enum tree_frame type, const void *body, size_t nbytes);

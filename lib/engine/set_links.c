@@ -22,7 +22,7 @@ static uint32_t channel_number(const struct process_set *set, int purpose)
 static int streams_to(const struct process_set *set, const struct join_peer *peer)
 {
     const struct engine *engine = set->engine;
-    return strcmp(peer->host, engine->reach.self.host) == 0 ? 1 : engine->settings.streams;
+    return strcmp(peer->host, engine->exchange.self.host) == 0 ? 1 : engine->settings.streams;
 }
 
 static int want(struct process_set *set, int rank, int purpose, struct err *err)

@@ -53,7 +53,7 @@ static int decode_end(const struct process_set *set, struct rank_end *end,
 }
 
 /* A rank below has left: everybody is told, in order after what has been decided, from the top. */
-static int on_left_below(struct process_set *set, const struct frame *frame, struct err *err)
+static int on_child_left(struct process_set *set, const struct frame *frame, struct err *err)
 {
     struct rank_end end;
     int rc = decode_end(set, &end, frame, err);
@@ -68,7 +68,7 @@ static int on_left_below(struct process_set *set, const struct frame *frame, str
     return HVD_OK;
 }
 
-static int on_left_above(struct process_set *set, const struct frame *frame, struct err *err)
+static int on_parent_left(struct process_set *set, const struct frame *frame, struct err *err)
 {
     struct rank_end end;
     int rc = decode_end(set, &end, frame, err);
@@ -96,14 +96,14 @@ static int on_frame_from_child(struct process_set *set, int index, const struct 
     case TREE_REPORT:
         return negotiation_receive(set->negotiation, index, frame->body, frame->length, now, err);
     case TREE_LEFT:
-        return on_left_below(set, frame, err);
+        return on_child_left(set, frame, err);
     case TREE_ALERT:
     case TREE_PROBED:
         return inspect_receive(set, frame->type, index, frame, err);
     case TREE_BROKEN:
         return on_broken(set, frame, err);
     case TREE_RECORDS:
-        return reach_receive(set, frame->type, index, frame, err);
+        return address_exchange_receive(set, frame->type, index, frame, err);
     default:
         return fail(err, HVD_ERR_PROTOCOL, "frame of type %u from below", frame->type);
     }
@@ -121,14 +121,14 @@ static int on_frame_from_parent(struct process_set *set, const struct frame *fra
         return rc < 0 ? rc : decisions_take(set, err);
     }
     case TREE_LEFT:
-        return on_left_above(set, frame, err);
+        return on_parent_left(set, frame, err);
     case TREE_PROBE:
         return inspect_receive(set, frame->type, 0, frame, err);
     case TREE_BROKEN:
         return on_broken(set, frame, err);
     case TREE_WHERE:
     case TREE_DIRECTORY:
-        return reach_receive(set, frame->type, 0, frame, err);
+        return address_exchange_receive(set, frame->type, 0, frame, err);
     default:
         return fail(err, HVD_ERR_PROTOCOL, "frame of type %u from above", frame->type);
     }
@@ -153,7 +153,7 @@ static int hear(struct process_set *set, struct tree_link *tree, int index, stru
     return moved;
 }
 
-int set_hear_below(struct process_set *set, struct err *err)
+int set_receive_from_children(struct process_set *set, struct err *err)
 {
     int moved = 0;
     for (int i = 0; moved >= 0 && i < set->tree.position.nchildren; i++) {
@@ -164,7 +164,7 @@ int set_hear_below(struct process_set *set, struct err *err)
 }
 
 /* What is to be passed on is not kept until the next look. */
-int set_hear_above(struct process_set *set, struct err *err)
+int set_receive_from_parent(struct process_set *set, struct err *err)
 {
     int moved = hear(set, &set->tree.up, -1, err);
     int rc = moved > 0 ? set_say(set, err) : 0;

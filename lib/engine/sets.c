@@ -61,7 +61,7 @@ bool sets_put(struct engine *engine, struct process_set *set)
 int sets_added(struct tensor *tensor, const struct agreed *agreed, struct err *err)
 {
     struct engine *engine = tensor->set->engine;
-    int rc = reach_learn(engine, agreed->data, agreed->nbytes, err);
+    int rc = address_exchange_learn(engine, agreed->data, agreed->nbytes, err);
     if (rc < 0)
         return rc;
     int size = (int)tensor->description.shape.dims[0];

@@ -14,109 +14,109 @@ _Static_assert((int)DEVICE_BUFFERS_LEAST >= (int)STAGES_MAX, "what has a place h
 
 /* ---- lists ---- */
 
-void run_list_append(struct run_list *list, struct run *run)
+void batch_list_append(struct batch_list *list, struct batch *batch)
 {
-    run->next = NULL;
+    batch->next = NULL;
     if (list->last)
-        list->last->next = run;
+        list->last->next = batch;
     else
-        list->first = run;
-    list->last = run;
+        list->first = batch;
+    list->last = batch;
 }
 
-struct run *run_list_take(struct run_list *list)
+struct batch *batch_list_take(struct batch_list *list)
 {
-    struct run *run = list->first;
-    list->first = run->next;
+    struct batch *batch = list->first;
+    list->first = batch->next;
     if (!list->first)
         list->last = NULL;
-    return run;
+    return batch;
 }
 
 /* ---- the way to the host ---- */
 
-static bool has_own(const struct run *run)
+static bool has_own(const struct batch *batch)
 {
-    for (int i = 0; i < run->count; i++)
-        if (run->tensors[i].own)
+    for (int i = 0; i < batch->count; i++)
+        if (batch->tensors[i].own)
             return true;
     return false;
 }
 
-bool stage_queue(struct process_set *set, struct run *run)
+bool stage_queue(struct process_set *set, struct batch *batch)
 {
     set->stages.count++;
-    run->stage.step = has_own(run) ? STAGE_QUEUED : STAGE_HERE;
-    if (run->description.memory != MEMORY_DEVICE_REDUCES)
+    batch->stage.step = has_own(batch) ? STAGE_QUEUED : STAGE_HERE;
+    if (batch->description.memory != MEMORY_DEVICE_REDUCES)
         return false;
-    run_list_append(&set->stages.reducing, run);
+    batch_list_append(&set->stages.reducing, batch);
     return true;
 }
 
-void stage_leave(struct process_set *set, struct run *run)
+void stage_leave(struct process_set *set, struct batch *batch)
 {
     set->stages.count--;
-    set->stages.places -= run->stage.has_place;
-    run->stage = (struct stage){ .step = STAGE_NONE };
+    set->stages.places -= batch->stage.has_place;
+    batch->stage = (struct stage){ .step = STAGE_NONE };
 }
 
-int stage_context(const struct run *run, struct err *err)
+int stage_context(const struct batch *batch, struct err *err)
 {
     const struct tensor *own = NULL;
-    for (int i = 0; i < run->count && !own; i++)
-        own = run->tensors[i].own;
-    return engine_context(run->description.kind, own ? own->name : NULL, err);
+    for (int i = 0; i < batch->count && !own; i++)
+        own = batch->tensors[i].own;
+    return engine_context(batch->description.kind, own ? own->name : NULL, err);
 }
 
 /* Nobody before it will give back memory that it lacks. */
-static bool is_alone(const struct process_set *set, const struct run *run)
+static bool is_alone(const struct process_set *set, const struct batch *batch)
 {
-    return run == set->runs.queue && set->runs.window.first == set->runs.window.end &&
+    return batch == set->batches.queue && set->batches.window.first == set->batches.window.end &&
            !set->stages.returning.first;
 }
 
-static bool may_wait(const struct process_set *set, struct run *run)
+static bool may_wait(const struct process_set *set, struct batch *batch)
 {
     uint64_t now = monotonic_ns();
-    if (run->stage.lacking_since_ns == 0)
-        run->stage.lacking_since_ns = now;
-    return !is_alone(set, run) && now - run->stage.lacking_since_ns < LACKING_NS;
+    if (batch->stage.lacking_since_ns == 0)
+        batch->stage.lacking_since_ns = now;
+    return !is_alone(set, batch) && now - batch->stage.lacking_since_ns < LACKING_NS;
 }
 
-static int come(struct process_set *set, struct run *run, struct err *err)
+static int come(struct process_set *set, struct batch *batch, struct err *err)
 {
     int rc = 0;
-    if (run->stage.step == STAGE_QUEUED) {
-        rc = stage_begin_in(run, err);
+    if (batch->stage.step == STAGE_QUEUED) {
+        rc = stage_begin_in(batch, err);
         if (rc > 0)
-            trace_stage(run, PHASE_IN);
-    } else if (run->stage.step == STAGE_COMING) {
-        rc = stage_move_in(run, err);
+            trace_stage(batch, PHASE_IN);
+    } else if (batch->stage.step == STAGE_COMING) {
+        rc = stage_move_in(batch, err);
     }
-    if (rc == HVD_ERR_NOMEM && may_wait(set, run))
+    if (rc == HVD_ERR_NOMEM && may_wait(set, batch))
         return 0;
-    run->stage.lacking_since_ns = 0;
-    return rc < 0 ? stage_context(run, err) : rc;
+    batch->stage.lacking_since_ns = 0;
+    return rc < 0 ? stage_context(batch, err) : rc;
 }
 
 /* A place is given in order of the line, and before anything is waited for. */
-static bool has_place(struct process_set *set, struct run *run)
+static bool has_place(struct process_set *set, struct batch *batch)
 {
-    if (!run->stage.has_place && set->stages.places == STAGES_MAX)
+    if (!batch->stage.has_place && set->stages.places == STAGES_MAX)
         return false;
-    set->stages.places += !run->stage.has_place;
-    return run->stage.has_place = true;
+    set->stages.places += !batch->stage.has_place;
+    return batch->stage.has_place = true;
 }
 
 static int come_all(struct process_set *set, struct err *err)
 {
     int moved = 0;
-    for (struct run *run = set->runs.queue; run; run = run->next) {
-        if (run->stage.step == STAGE_NONE)
+    for (struct batch *batch = set->batches.queue; batch; batch = batch->next) {
+        if (batch->stage.step == STAGE_NONE)
             continue;
-        if (!has_place(set, run))
+        if (!has_place(set, batch))
             break;
-        int rc = come(set, run, err);
+        int rc = come(set, batch, err);
         if (rc < 0)
             return rc;
         moved |= rc;
@@ -127,32 +127,32 @@ static int come_all(struct process_set *set, struct err *err)
 /* ---- the way back ---- */
 
 /* Nothing uses its tensors' memory any more. */
-static void finish(struct process_set *set, struct run *run, bool quiet)
+static void finish(struct process_set *set, struct batch *batch, bool quiet)
 {
-    stage_free(run, quiet); /* who has no tensor in flight any more may unregister the device */
-    for (int i = 0; i < run->count; i++)
-        if (run->tensors[i].own)
-            complete_part(run->tensors[i].own, run);
-    run_release(set, run);
+    stage_free(batch, quiet); /* who has no tensor in flight any more may unregister the device */
+    for (int i = 0; i < batch->count; i++)
+        if (batch->tensors[i].own)
+            complete_part(batch->tensors[i].own, batch);
+    batch_release(set, batch);
 }
 
-static bool is_over(struct run *run)
+static bool is_over(struct batch *batch)
 {
-    return run->stage.step == STAGE_GOING ? stage_move_out(run) : stage_is_quiet(run);
+    return batch->stage.step == STAGE_GOING ? stage_move_out(batch) : stage_is_quiet(batch);
 }
 
 static int return_all(struct process_set *set)
 {
-    struct run_list runs = set->stages.returning;
+    struct batch_list batches = set->stages.returning;
     int moved = 0;
-    set->stages.returning = (struct run_list){ 0 };
-    while (runs.first) {
-        struct run *run = run_list_take(&runs);
-        if (!is_over(run)) {
-            run_list_append(&set->stages.returning, run);
+    set->stages.returning = (struct batch_list){ 0 };
+    while (batches.first) {
+        struct batch *batch = batch_list_take(&batches);
+        if (!is_over(batch)) {
+            batch_list_append(&set->stages.returning, batch);
             continue;
         }
-        finish(set, run, true);
+        finish(set, batch, true);
         moved = 1;
     }
     if (!set->stages.returning.first)
@@ -160,14 +160,14 @@ static int return_all(struct process_set *set)
     return moved;
 }
 
-void stage_return(struct process_set *set, struct run *run)
+void stage_return(struct process_set *set, struct batch *batch)
 {
-    trace_stage(run, PHASE_OUT);
-    run->stage.step = STAGE_GOING;
-    if (stage_begin_out(run))
-        finish(set, run, true);
+    trace_stage(batch, PHASE_OUT);
+    batch->stage.step = STAGE_GOING;
+    if (stage_begin_out(batch))
+        finish(set, batch, true);
     else
-        run_list_append(&set->stages.returning, run);
+        batch_list_append(&set->stages.returning, batch);
 }
 
 int stage_move(struct process_set *set, struct err *err)
@@ -183,29 +183,29 @@ int stage_move(struct process_set *set, struct err *err)
 
 /* ---- the end ---- */
 
-static void doom(struct run *run, const struct err *reason)
+static void doom(struct batch *batch, const struct err *reason)
 {
-    for (int i = 0; i < run->count; i++)
-        if (run->tensors[i].own)
-            complete_doomed(run->tensors[i].own, reason);
+    for (int i = 0; i < batch->count; i++)
+        if (batch->tensors[i].own)
+            complete_doomed(batch->tensors[i].own, reason);
 }
 
-void stage_fail(struct process_set *set, struct run *run, const struct err *reason)
+void stage_fail(struct process_set *set, struct batch *batch, const struct err *reason)
 {
-    doom(run, reason);
-    if (stage_is_quiet(run)) {
-        finish(set, run, true);
+    doom(batch, reason);
+    if (stage_is_quiet(batch)) {
+        finish(set, batch, true);
         return;
     }
-    run->stage.step = STAGE_DOOMED;
-    run_list_append(&set->stages.returning, run);
+    batch->stage.step = STAGE_DOOMED;
+    batch_list_append(&set->stages.returning, batch);
 }
 
 /* What is being copied back has succeeded, unless that takes too long. */
 void stage_fail_all(struct process_set *set, const struct err *reason)
 {
     while (set->stages.reducing.first)
-        stage_fail(set, run_list_take(&set->stages.reducing), reason);
+        stage_fail(set, batch_list_take(&set->stages.reducing), reason);
     if (set->stages.returning.first && set->stages.drain_until_ns == 0)
         set->stages.drain_until_ns = monotonic_ns() + DRAIN_NS;
 }
@@ -215,11 +215,11 @@ static void give_up(struct process_set *set)
 {
     while (set->stages.returning.first) {
         struct err reason;
-        struct run *run = run_list_take(&set->stages.returning);
+        struct batch *batch = batch_list_take(&set->stages.returning);
         fail(&reason, HVD_ERR_TIMEOUT, "the device does not finish copying");
-        stage_context(run, &reason);
-        doom(run, &reason);
-        finish(set, run, false);
+        stage_context(batch, &reason);
+        doom(batch, &reason);
+        finish(set, batch, false);
     }
     set->stages.drain_until_ns = 0;
 }
@@ -247,21 +247,21 @@ uint64_t stage_deadline(const struct process_set *set)
     bool waits = set->stages.returning.first || set->stages.reducing.first;
     if (set->stages.count == 0)
         return UINT64_MAX;
-    for (const struct run *run = set->runs.queue; run && !waits; run = run->next) {
-        if (run->stage.step != STAGE_NONE && !run->stage.has_place)
+    for (const struct batch *batch = set->batches.queue; batch && !waits; batch = batch->next) {
+        if (batch->stage.step != STAGE_NONE && !batch->stage.has_place)
             break; /* nor has anybody behind it */
-        waits = run->stage.has_place && run->stage.step < STAGE_HERE;
+        waits = batch->stage.has_place && batch->stage.step < STAGE_HERE;
     }
     return waits ? monotonic_ns() + STAGE_POLL_NS : UINT64_MAX;
 }
 
 /* Somebody could be given a place. */
-bool stage_is_unsettled(const struct process_set *set)
+bool stage_has_work(const struct process_set *set)
 {
     if (set->stages.count == 0 || set->stages.places == STAGES_MAX)
         return false;
-    for (const struct run *run = set->runs.queue; run; run = run->next)
-        if (run->stage.step != STAGE_NONE && !run->stage.has_place)
+    for (const struct batch *batch = set->batches.queue; batch; batch = batch->next)
+        if (batch->stage.step != STAGE_NONE && !batch->stage.has_place)
             return true;
     return false;
 }

@@ -14,28 +14,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void doom(const struct run *run, int i, const struct err *reason)
+static void doom(const struct batch *batch, int i, const struct err *reason)
 {
     char label[REQUEST_LABEL];
     struct err named = *reason;
-    struct tensor *own = run->tensors[i].own;
+    struct tensor *own = batch->tensors[i].own;
     if (!own)
         return;
-    fail_context(&named, "%s", request_label(label, run->description.kind, own->name));
+    fail_context(&named, "%s", request_label(label, batch->description.kind, own->name));
     complete_doomed(own, &named);
 }
 
 /* ---- in a pinned buffer ---- */
 
 /* The device that all tensors of a run that can be cut are on, or NULL. */
-static struct device *one_device(const struct run *run)
+static struct device *one_device(const struct batch *batch)
 {
-    enum operation_kind kind = description_operation(&run->description);
+    enum operation_kind kind = description_operation(&batch->description);
     struct device *device = NULL;
     if (kind != OPERATION_ALLREDUCE && kind != OPERATION_BROADCAST)
         return NULL;
-    for (int i = 0; i < run->count; i++) {
-        const struct tensor *own = run->tensors[i].own;
+    for (int i = 0; i < batch->count; i++) {
+        const struct tensor *own = batch->tensors[i].own;
         if (own && device && own->device != device)
             return NULL;
         device = own ? own->device : device;
@@ -52,17 +52,17 @@ static void lose_buffer(struct stage *stage)
 }
 
 /* How many tensors' copies have been put on the queue; `*rc` is the first failure. */
-static int put_in(struct run *run, int *rc, struct err *err)
+static int put_in(struct batch *batch, int *rc, struct err *err)
 {
-    struct stage *stage = &run->stage;
+    struct stage *stage = &batch->stage;
     size_t at = 0;
     int copies = 0;
-    for (int i = 0; i < run->count && *rc == HVD_OK; at += stage_part_bytes(run, i++)) {
-        if (!run->tensors[i].own) {
-            memset(stage->host + at, 0, stage_part_bytes(run, i));
+    for (int i = 0; i < batch->count && *rc == HVD_OK; at += stage_part_bytes(batch, i++)) {
+        if (!batch->tensors[i].own) {
+            memset(stage->host + at, 0, stage_part_bytes(batch, i));
             continue;
         }
-        struct stage_piece piece = stage_piece(run, i, at, true);
+        struct stage_piece piece = stage_piece(batch, i, at, true);
         if (piece.nbytes == 0)
             continue;
         *rc =
@@ -73,77 +73,77 @@ static int put_in(struct run *run, int *rc, struct err *err)
 }
 
 /* 1 if there is something to be waited for, 0 if not. */
-static int copy_in(struct run *run, struct err *err)
+static int copy_in(struct batch *batch, struct err *err)
 {
     struct err unrecorded = { .code = HVD_OK };
-    struct device *device = run->stage.buffer->device;
+    struct device *device = batch->stage.buffer->device;
     int rc = HVD_OK;
     device_begin(device);
-    int copies = put_in(run, &rc, err);
+    int copies = put_in(batch, &rc, err);
     if (copies > 0)
-        device_record(run->stage.buffer, HVD_DEVICE_TO_HOST, &unrecorded);
+        device_record(batch->stage.buffer, HVD_DEVICE_TO_HOST, &unrecorded);
     device_end(device);
     if (unrecorded.code < 0)
-        lose_buffer(&run->stage);
+        lose_buffer(&batch->stage);
     if (rc == HVD_OK && unrecorded.code < 0)
         rc = (*err = unrecorded).code;
     return rc < 0 ? rc : copies > 0;
 }
 
 /* Likewise; a failure is that of its tensor. */
-static int put_out(struct run *run)
+static int put_out(struct batch *batch)
 {
     struct err err;
     size_t at = 0;
     int copies = 0;
-    for (int i = 0; i < run->count; at += stage_part_bytes(run, i++)) {
-        if (!run->tensors[i].own)
+    for (int i = 0; i < batch->count; at += stage_part_bytes(batch, i++)) {
+        if (!batch->tensors[i].own)
             continue;
-        struct stage_piece piece = stage_piece(run, i, at, false);
+        struct stage_piece piece = stage_piece(batch, i, at, false);
         if (piece.nbytes == 0)
             continue;
-        int rc = device_copy_from_host(run->stage.buffer->device, piece.memory, piece.host,
+        int rc = device_copy_from_host(batch->stage.buffer->device, piece.memory, piece.host,
                                        piece.nbytes, &err);
         if (rc < 0)
-            doom(run, i, &err);
+            doom(batch, i, &err);
         copies += rc == HVD_OK;
     }
     return copies;
 }
 
 /* True if there is nothing to be waited for. */
-static bool copy_out(struct run *run)
+static bool copy_out(struct batch *batch)
 {
     struct err err;
-    struct device *device = run->stage.buffer->device;
+    struct device *device = batch->stage.buffer->device;
     int rc = HVD_OK;
     device_begin(device);
-    int copies = put_out(run);
+    int copies = put_out(batch);
     if (copies > 0)
-        rc = device_record(run->stage.buffer, HVD_DEVICE_FROM_HOST, &err);
+        rc = device_record(batch->stage.buffer, HVD_DEVICE_FROM_HOST, &err);
     device_end(device);
     if (rc == HVD_OK)
         return copies == 0;
-    for (int i = 0; i < run->count; i++)
-        doom(run, i, &err);
-    lose_buffer(&run->stage);
+    for (int i = 0; i < batch->count; i++)
+        doom(batch, i, &err);
+    lose_buffer(&batch->stage);
     return true;
 }
 
 /* ---- through buffers ---- */
 
 /* Tensor number `at`: 1 when it is there, 0 when not yet, or a negative status. */
-static int transfer_one(struct run *run, size_t offset, bool in, struct err *err)
+static int transfer_one(struct batch *batch, size_t offset, bool in, struct err *err)
 {
-    struct stage *stage = &run->stage;
-    const struct run_tensor *part = &run->tensors[stage->at];
+    struct stage *stage = &batch->stage;
+    const struct batch_tensor *part = &batch->tensors[stage->at];
     if (!part->own) {
         if (in)
-            memset(stage->host + offset, 0, stage_part_bytes(run, stage->at));
+            memset(stage->host + offset, 0, stage_part_bytes(batch, stage->at));
         return 1;
     }
     if (!stage->transferring) {
-        struct stage_piece piece = stage_piece(run, stage->at, offset, in);
+        struct stage_piece piece = stage_piece(batch, stage->at, offset, in);
         enum hvd_device_queue queue = in ? HVD_DEVICE_TO_HOST : HVD_DEVICE_FROM_HOST;
         if (piece.nbytes == 0)
             return 1;
@@ -161,34 +161,34 @@ static int transfer_one(struct run *run, size_t offset, bool in, struct err *err
     return 1;
 }
 
-static int transfer_all(struct run *run, bool in, struct err *err)
+static int transfer_all(struct batch *batch, bool in, struct err *err)
 {
-    struct stage *stage = &run->stage;
+    struct stage *stage = &batch->stage;
     size_t offset = 0;
     int rc = 1;
     for (int i = 0; i < stage->at; i++)
-        offset += stage_part_bytes(run, i);
-    while (stage->at < run->count && (rc = transfer_one(run, offset, in, err)) > 0)
-        offset += stage_part_bytes(run, stage->at++);
+        offset += stage_part_bytes(batch, i);
+    while (stage->at < batch->count && (rc = transfer_one(batch, offset, in, err)) > 0)
+        offset += stage_part_bytes(batch, stage->at++);
     return rc;
 }
 
 /* ---- the steps ---- */
 
-int stage_begin_in(struct run *run, struct err *err)
+int stage_begin_in(struct batch *batch, struct err *err)
 {
-    struct stage *stage = &run->stage;
-    struct device *device = one_device(run);
+    struct stage *stage = &batch->stage;
+    struct device *device = one_device(batch);
     int waits = 1;
     if (device) {
         stage->buffer = device_take_buffer(device, err);
         if (!stage->buffer)
             return err->code;
         stage->host = stage->buffer->memory;
-        waits = copy_in(run, err);
+        waits = copy_in(batch, err);
         if (waits < 0)
             return waits;
-    } else if (!(stage->host = malloc(stage_host_bytes(run) + 1))) {
+    } else if (!(stage->host = malloc(stage_host_bytes(batch) + 1))) {
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     }
     stage->at = 0;
@@ -196,53 +196,54 @@ int stage_begin_in(struct run *run, struct err *err)
     return 1;
 }
 
-int stage_move_in(struct run *run, struct err *err)
+int stage_move_in(struct batch *batch, struct err *err)
 {
-    struct stage *stage = &run->stage;
+    struct stage *stage = &batch->stage;
     size_t moved = stage->transfer.begun;
     int rc = stage->buffer ? device_passed(stage->buffer->device, stage->buffer->event,
                                            "copy to the host", err)
-                           : transfer_all(run, true, err);
+                           : transfer_all(batch, true, err);
     if (rc > 0)
         stage->step = STAGE_HERE;
     return rc < 0 ? rc : rc > 0 || stage->transfer.begun != moved;
 }
 
-bool stage_begin_out(struct run *run)
+bool stage_begin_out(struct batch *batch)
 {
-    const struct description *description = &run->description;
-    size_t count = run->total;
+    const struct description *description = &batch->description;
+    size_t count = batch->total;
     if (description->kind == COLLECTIVE_REDUCESCATTER)
-        count = stage_share_bytes(run) / run_element_size(run);
+        count = stage_share_bytes(batch) / batch_element_size(batch);
     if (description->postscale != 1)
-        scale_function(description->dtype)(run->output, run->output, count, description->postscale);
-    run->stage.at = 0;
-    return run->stage.buffer ? copy_out(run) : stage_move_out(run);
+        scale_function(description->dtype)(batch->output, batch->output, count,
+                                           description->postscale);
+    batch->stage.at = 0;
+    return batch->stage.buffer ? copy_out(batch) : stage_move_out(batch);
 }
 
-static bool move_out(struct run *run)
+static bool move_out(struct batch *batch)
 {
     struct err err;
-    const struct device_buffer *buffer = run->stage.buffer;
+    const struct device_buffer *buffer = batch->stage.buffer;
     int rc = device_passed(buffer->device, buffer->event, "copy from the host", &err);
-    for (int i = 0; rc < 0 && i < run->count; i++)
-        doom(run, i, &err);
+    for (int i = 0; rc < 0 && i < batch->count; i++)
+        doom(batch, i, &err);
     return rc != 0;
 }
 
 /* A tensor that fails lets those behind it go on, once nothing of it is under way. */
-bool stage_move_out(struct run *run)
+bool stage_move_out(struct batch *batch)
 {
     struct err err;
-    struct stage *stage = &run->stage;
+    struct stage *stage = &batch->stage;
     if (stage->buffer)
-        return move_out(run);
-    int rc = transfer_all(run, false, &err);
+        return move_out(batch);
+    int rc = transfer_all(batch, false, &err);
     if (rc >= 0)
         return rc > 0;
-    if (err.code == HVD_ERR_NOMEM && run->set->stages.places > 1)
+    if (err.code == HVD_ERR_NOMEM && batch->set->stages.places > 1)
         return false; /* others will give theirs back */
-    doom(run, stage->at, &err);
+    doom(batch, stage->at, &err);
     if (stage->transferring)
         transfer_stop(&stage->transfer);
     else
@@ -250,19 +251,19 @@ bool stage_move_out(struct run *run)
     return false;
 }
 
-bool stage_is_quiet(struct run *run)
+bool stage_is_quiet(struct batch *batch)
 {
     struct err err;
-    struct stage *stage = &run->stage;
+    struct stage *stage = &batch->stage;
     if (stage->transferring)
         return transfer_is_quiet(&stage->transfer);
     return !stage->buffer ||
            device_passed(stage->buffer->device, stage->buffer->event, "pass", &err) != 0;
 }
 
-void stage_free(struct run *run, bool quiet)
+void stage_free(struct batch *batch, bool quiet)
 {
-    struct stage *stage = &run->stage;
+    struct stage *stage = &batch->stage;
     if (!stage->buffer)
         free(stage->host);
     else if (quiet)

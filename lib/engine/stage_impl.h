@@ -6,7 +6,7 @@
  *   queued -> reducing -> done                       what the devices reduce among themselves
  *   any -> doomed -> failed                          until nothing uses the tensors' memory any more
  *
- * Large tensors are cut into chunks (run_queue.c), each a run of its own, in line with all others:
+ * Large tensors are cut into chunks (batch_queue.c), each a run of its own, in line with all others:
  * while one is in the window, the next ones are copied to the host ahead of their turn, and those
  * before are copied back. A few of a set's runs have a place, in order of the line, so that the first
  * in line always comes to one: what waits for pinned memory never waits for what is behind it. What
@@ -34,7 +34,7 @@
 #include <stdint.h>
 
 struct process_set;
-struct run;
+struct batch;
 
 #define STAGE_POLL_NS 50000ull
 
@@ -66,36 +66,36 @@ struct stage {
 };
 
 /* First in, first out. */
-struct run_list {
-    struct run *first, *last;
+struct batch_list {
+    struct batch *first, *last;
 };
-void run_list_append(struct run_list *list, struct run *run);
-struct run *run_list_take(struct run_list *list); /* there is one */
+void batch_list_append(struct batch_list *list, struct batch *batch);
+struct batch *batch_list_take(struct batch_list *list); /* there is one */
 
 /* Of a process set. */
 struct set_stages {
-    int count;                 /* runs on devices, wherever they are */
-    int places;                /* of those, that have a place */
-    struct run_list returning; /* being copied back, or doomed */
-    struct run_list reducing;  /* for devices to reduce */
-    uint64_t drain_until_ns;   /* what returns is given up then; 0: it is not */
+    int count;                   /* runs on devices, wherever they are */
+    int places;                  /* of those, that have a place */
+    struct batch_list returning; /* being copied back, or doomed */
+    struct batch_list reducing;  /* for devices to reduce */
+    uint64_t drain_until_ns;     /* what returns is given up then; 0: it is not */
 };
 
 /* stage.c. A decision has become a run. True if the devices reduce it, and it is not to be put into
  * the line. */
-bool stage_queue(struct process_set *set, struct run *run);
+bool stage_queue(struct process_set *set, struct batch *batch);
 
 /* The run is given back. */
-void stage_leave(struct process_set *set, struct run *run);
+void stage_leave(struct process_set *set, struct batch *batch);
 
 /* Copies what can be copied now. 1 if something moved, 0, or a negative status. */
 int stage_move(struct process_set *set, struct err *err);
 
 /* Its operation is done. */
-void stage_return(struct process_set *set, struct run *run);
+void stage_return(struct process_set *set, struct batch *batch);
 
 /* Its tensors end with the reason once nothing uses their memory. */
-void stage_fail(struct process_set *set, struct run *run, const struct err *reason);
+void stage_fail(struct process_set *set, struct batch *batch, const struct err *reason);
 void stage_fail_all(struct process_set *set, const struct err *reason); /* those beside the line */
 
 /* What is left to do when the set, or the world, has ended; bounded. 1 if something moved. */
@@ -104,10 +104,10 @@ bool stage_is_draining(const struct process_set *set);
 
 /* When stage_move() is wanted although nothing comes; would it find something to do at once? */
 uint64_t stage_deadline(const struct process_set *set);
-bool stage_is_unsettled(const struct process_set *set);
+bool stage_has_work(const struct process_set *set);
 
 /* Puts this rank, its host and the collective in front. */
-int stage_context(const struct run *run, struct err *err);
+int stage_context(const struct batch *batch, struct err *err);
 
 /* stage_piece.c: what of tensor `i`, whose part begins at byte `at` of the run, is copied to the host
  * (`in`), or back. */
@@ -115,27 +115,27 @@ struct stage_piece {
     unsigned char *host, *memory; /* of the device */
     size_t nbytes;
 };
-struct stage_piece stage_piece(const struct run *run, int i, size_t at, bool in);
-size_t stage_part_bytes(const struct run *run, int i);
-size_t stage_share_bytes(const struct run *run); /* reduce-scatter: of this rank */
-size_t stage_host_bytes(const struct run *run);  /* that the run needs on the host */
+struct stage_piece stage_piece(const struct batch *batch, int i, size_t at, bool in);
+size_t stage_part_bytes(const struct batch *batch, int i);
+size_t stage_share_bytes(const struct batch *batch); /* reduce-scatter: of this rank */
+size_t stage_host_bytes(const struct batch *batch);  /* that the run needs on the host */
 
 /* Where the operation finds its data, scaled; false when out of memory. */
-bool stage_prepare(const struct process_set *set, struct run *run, struct operation_task *task);
+bool stage_prepare(const struct process_set *set, struct batch *batch, struct operation_task *task);
 
 /* stage_copy.c. Both return 1 if something moved, 0, or a negative status. HVD_ERR_NOMEM: the same
  * can be tried again. */
-int stage_begin_in(struct run *run, struct err *err);
-int stage_move_in(struct run *run, struct err *err);
+int stage_begin_in(struct batch *batch, struct err *err);
+int stage_move_in(struct batch *batch, struct err *err);
 
 /* The same back. True when all is over; failures are those of the tensors. */
-bool stage_begin_out(struct run *run);
-bool stage_move_out(struct run *run);
+bool stage_begin_out(struct batch *batch);
+bool stage_move_out(struct batch *batch);
 
 /* Has everything passed that was put on a queue for a run? Then: its memory is given back; what has
  * not passed is left to the vendor. */
-bool stage_is_quiet(struct run *run);
-void stage_free(struct run *run, bool quiet);
+bool stage_is_quiet(struct batch *batch);
+void stage_free(struct batch *batch, bool quiet);
 
 /* stage_reduce.c: what devices reduce. As stage_move(). */
 int stage_reduce(struct process_set *set, struct err *err);

@@ -11,65 +11,66 @@
 
 #include <stdlib.h>
 
-static size_t row_size(const struct run *run)
+static size_t row_size(const struct batch *batch)
 {
-    return shape_row_count(&run->description.shape) * run_element_size(run);
+    return shape_row_count(&batch->description.shape) * batch_element_size(batch);
 }
 
-static size_t rows_before(const struct run *run, int rank)
+static size_t rows_before(const struct batch *batch, int rank)
 {
     size_t rows = 0;
     for (int i = 0; i < rank; i++)
-        rows += (size_t)run->rows[i];
+        rows += (size_t)batch->rows[i];
     return rows;
 }
 
 /* Of all ranks; 0 if the caller has no room for them. */
-static size_t gathered_bytes(const struct run *run)
+static size_t gathered_bytes(const struct batch *batch)
 {
-    size_t nbytes = rows_before(run, run->set->size) * row_size(run);
-    return nbytes <= run->tensors[0].own->output_size ? nbytes : 0;
+    size_t nbytes = rows_before(batch, batch->set->size) * row_size(batch);
+    return nbytes <= batch->tensors[0].own->output_size ? nbytes : 0;
 }
 
-static size_t sent_bytes(const struct run *run)
+static size_t sent_bytes(const struct batch *batch)
 {
     int64_t rows = 0;
-    for (int i = 0; i < run->set->size; i++)
-        rows += run->tensors[0].own->splits[i];
-    return (size_t)rows * row_size(run);
+    for (int i = 0; i < batch->set->size; i++)
+        rows += batch->tensors[0].own->splits[i];
+    return (size_t)rows * row_size(batch);
 }
 
-size_t stage_share_bytes(const struct run *run)
+size_t stage_share_bytes(const struct batch *batch)
 {
-    const struct process_set *set = run->set;
-    return (size_t)hvd_share(run->description.shape.dims[0], set->size, set->rank) * row_size(run);
+    const struct process_set *set = batch->set;
+    return (size_t)hvd_share(batch->description.shape.dims[0], set->size, set->rank) *
+           row_size(batch);
 }
 
-struct stage_piece stage_piece(const struct run *run, int i, size_t at, bool in)
+struct stage_piece stage_piece(const struct batch *batch, int i, size_t at, bool in)
 {
-    const struct run_tensor *part = &run->tensors[i];
+    const struct batch_tensor *part = &batch->tensors[i];
     const struct tensor *own = part->own;
-    size_t size = run_element_size(run);
-    bool is_root = run->description.root == run->set->rank;
-    const void *input = run->description.kind == COLLECTIVE_BROADCAST ? own->output : own->input;
+    size_t size = batch_element_size(batch);
+    bool is_root = batch->description.root == batch->set->rank;
+    const void *input = batch->description.kind == COLLECTIVE_BROADCAST ? own->output : own->input;
     struct stage_piece piece = {
-        .host = (in ? run->stage.host : (unsigned char *)run->output) + at,
+        .host = (in ? batch->stage.host : (unsigned char *)batch->output) + at,
         .memory = (unsigned char *)(in ? input : own->output) + part->offset * size,
         .nbytes = part->count * size,
     };
-    switch (run->description.kind) {
+    switch (batch->description.kind) {
     case COLLECTIVE_BROADCAST:
         piece.nbytes = is_root == in ? piece.nbytes : 0;
         break;
     case COLLECTIVE_ALLGATHER:
-        piece.host += in ? rows_before(run, run->set->rank) * row_size(run) : 0;
-        piece.nbytes = in ? piece.nbytes : gathered_bytes(run);
+        piece.host += in ? rows_before(batch, batch->set->rank) * row_size(batch) : 0;
+        piece.nbytes = in ? piece.nbytes : gathered_bytes(batch);
         break;
     case COLLECTIVE_ALLTOALL:
-        piece.nbytes = in ? sent_bytes(run) : gathered_bytes(run);
+        piece.nbytes = in ? sent_bytes(batch) : gathered_bytes(batch);
         break;
     case COLLECTIVE_REDUCESCATTER:
-        piece.nbytes = in ? piece.nbytes : stage_share_bytes(run);
+        piece.nbytes = in ? piece.nbytes : stage_share_bytes(batch);
         break;
     default:
         break;
@@ -77,50 +78,50 @@ struct stage_piece stage_piece(const struct run *run, int i, size_t at, bool in)
     return piece;
 }
 
-size_t stage_part_bytes(const struct run *run, int i)
+size_t stage_part_bytes(const struct batch *batch, int i)
 {
-    return run->tensors[i].count * run_element_size(run);
+    return batch->tensors[i].count * batch_element_size(batch);
 }
 
-size_t stage_host_bytes(const struct run *run)
+size_t stage_host_bytes(const struct batch *batch)
 {
-    if (run->description.kind == COLLECTIVE_ALLGATHER)
-        return rows_before(run, run->set->size) * row_size(run);
-    return run->total * run_element_size(run);
+    if (batch->description.kind == COLLECTIVE_ALLGATHER)
+        return rows_before(batch, batch->set->size) * row_size(batch);
+    return batch->total * batch_element_size(batch);
 }
 
 /* Where the operation works; a rank that has joined has had nothing to copy. */
-static bool has_host(struct run *run)
+static bool has_host(struct batch *batch)
 {
-    struct stage *stage = &run->stage;
+    struct stage *stage = &batch->stage;
     if (!stage->host)
-        stage->host = calloc(run->total + 1, run_element_size(run));
+        stage->host = calloc(batch->total + 1, batch_element_size(batch));
     return stage->host;
 }
 
-bool stage_prepare(const struct process_set *set, struct run *run, struct operation_task *task)
+bool stage_prepare(const struct process_set *set, struct batch *batch, struct operation_task *task)
 {
-    const struct description *description = &run->description;
-    if (!has_host(run))
+    const struct description *description = &batch->description;
+    if (!has_host(batch))
         return false;
     if (description->prescale != 1)
-        scale_function(description->dtype)(run->stage.host, run->stage.host, run->total,
+        scale_function(description->dtype)(batch->stage.host, batch->stage.host, batch->total,
                                            description->prescale);
-    task->input = task->output = run->stage.host;
-    task->count = run->total;
+    task->input = task->output = batch->stage.host;
+    task->count = batch->total;
     switch (task->kind) {
     case OPERATION_REDUCESCATTER:
         task->rows = description->shape.dims[0];
         return true;
     case OPERATION_ALLGATHER:
-        task->input = run->stage.host + rows_before(run, set->rank) * row_size(run);
-        task->splits = run->rows;
+        task->input = batch->stage.host + rows_before(batch, set->rank) * row_size(batch);
+        task->splits = batch->rows;
         return true;
     case OPERATION_ALLTOALL:
         task->output = NULL;
-        task->splits = run->tensors[0].own->splits;
-        task->place = run_place_rows;
-        task->place_arg = run;
+        task->splits = batch->tensors[0].own->splits;
+        task->place = batch_place_rows;
+        task->place_arg = batch;
         return true;
     default:
         return true;

@@ -7,14 +7,14 @@
 
 #include "lib/engine/trace.h"
 
-static int begin(struct process_set *set, struct run *run, struct err *err)
+static int begin(struct process_set *set, struct batch *batch, struct err *err)
 {
-    const struct tensor *own = run->tensors[0].own;
+    const struct tensor *own = batch->tensors[0].own;
     const struct description *description = &own->description;
     const struct hvd_device_allreduce allreduce = {
         .input = own->input,
         .output = own->output,
-        .count = run->total,
+        .count = batch->total,
         .dtype = description->dtype,
         .op = description->op,
         .prescale = description->prescale,
@@ -23,29 +23,29 @@ static int begin(struct process_set *set, struct run *run, struct err *err)
         .rank = set->rank,
         .size = set->size,
     };
-    run->stage.buffer = device_take_event(own->device, err);
-    if (!run->stage.buffer)
+    batch->stage.buffer = device_take_event(own->device, err);
+    if (!batch->stage.buffer)
         return err->code;
-    trace_stage(run, PHASE_MOVING);
+    trace_stage(batch, PHASE_MOVING);
     device_begin(own->device);
     int rc = device_reduce(own->device, &allreduce, err);
     if (rc == HVD_OK)
-        rc = device_record(run->stage.buffer, HVD_DEVICE_REDUCE, err);
+        rc = device_record(batch->stage.buffer, HVD_DEVICE_REDUCE, err);
     device_end(own->device);
     if (rc < 0)
         return rc;
-    run->stage.step = STAGE_REDUCING;
+    batch->stage.step = STAGE_REDUCING;
     return 1;
 }
 
 static int begin_all(struct process_set *set, struct err *err)
 {
     int moved = 0;
-    for (struct run *run = set->stages.reducing.first; run; run = run->next) {
-        if (run->stage.step == STAGE_REDUCING)
+    for (struct batch *batch = set->stages.reducing.first; batch; batch = batch->next) {
+        if (batch->stage.step == STAGE_REDUCING)
             continue;
-        if (begin(set, run, err) < 0)
-            return stage_context(run, err);
+        if (begin(set, batch, err) < 0)
+            return stage_context(batch, err);
         moved = 1;
     }
     return moved;
@@ -55,18 +55,18 @@ static int begin_all(struct process_set *set, struct err *err)
 static int finish_all(struct process_set *set, struct err *err)
 {
     int moved = 0;
-    struct run *run;
-    while ((run = set->stages.reducing.first) && run->stage.step == STAGE_REDUCING) {
-        struct tensor *own = run->tensors[0].own;
-        int rc = device_passed(own->device, run->stage.buffer->event, "reduce", err);
+    struct batch *batch;
+    while ((batch = set->stages.reducing.first) && batch->stage.step == STAGE_REDUCING) {
+        struct tensor *own = batch->tensors[0].own;
+        int rc = device_passed(own->device, batch->stage.buffer->event, "reduce", err);
         if (rc < 0)
-            return stage_context(run, err);
+            return stage_context(batch, err);
         if (rc == 0)
             break;
-        run_list_take(&set->stages.reducing);
-        stage_free(run, true);
-        complete_part(own, run);
-        run_release(set, run);
+        batch_list_take(&set->stages.reducing);
+        stage_free(batch, true);
+        complete_part(own, batch);
+        batch_release(set, batch);
         moved = 1;
     }
     return moved;

@@ -52,7 +52,7 @@ static struct process_set *usable_set(struct engine *engine, const struct submis
 /* ---- tensors that are not offered yet ---- */
 
 /* What has become of a submission so far. */
-struct batch {
+struct pending {
     struct process_set *set;
     struct ticket *ticket;
     struct tensor *first, *last; /* by `behind` */
@@ -63,23 +63,23 @@ static void drop_tensor(struct tensor *tensor)
 {
     device_release(tensor->device);
     tensor->set->in_flight--;
-    flight_drop(&tensor->set->engine->flight, tensor);
+    in_flight_drop(&tensor->set->engine->in_flight, tensor);
 }
 
 /* Without name, description and device. */
-static struct tensor *add_tensor(struct batch *batch, const struct submission *submission,
+static struct tensor *add_tensor(struct pending *pending, const struct submission *submission,
                                  int index, uint64_t now_ns, struct err *err)
 {
     static const struct hvd_tensor none;
     const struct hvd_tensor *given = submission->tensors ? &submission->tensors[index] : &none;
-    struct tensor *tensor = flight_tensor(&batch->set->engine->flight);
+    struct tensor *tensor = in_flight_tensor(&pending->set->engine->in_flight);
     if (!tensor) {
         fail(err, HVD_ERR_NOMEM, "out of memory");
         return NULL;
     }
-    tensor->set = batch->set;
-    tensor->ticket = batch->ticket;
-    tensor->result = &batch->ticket->results[index];
+    tensor->set = pending->set;
+    tensor->ticket = pending->ticket;
+    tensor->result = &pending->ticket->results[index];
     tensor->ready = given->ready;
     tensor->input = given->input;
     tensor->output = given->output;
@@ -87,11 +87,11 @@ static struct tensor *add_tensor(struct batch *batch, const struct submission *s
     tensor->ranks = submission->ranks;
     tensor->without_rows = submission->without_rows;
     tensor->since_ns = now_ns;
-    counters_submitted(&batch->set->engine->counters, tensor);
+    counters_submitted(&pending->set->engine->counters, tensor);
     tensor->behind = NULL;
-    *(batch->first ? &batch->last->behind : &batch->first) = tensor;
-    batch->last = tensor;
-    batch->set->in_flight++;
+    *(pending->first ? &pending->last->behind : &pending->first) = tensor;
+    pending->last = tensor;
+    pending->set->in_flight++;
     return tensor;
 }
 
@@ -138,19 +138,19 @@ static struct description *group_room(struct engine *engine, int count)
     return group;
 }
 
-static int add_group(struct batch *batch, const struct submission *submission, struct err *err)
+static int add_group(struct pending *pending, const struct submission *submission, struct err *err)
 {
     uint64_t now_ns = monotonic_tick_ns();
-    struct description *group = group_room(batch->set->engine, submission->count);
+    struct description *group = group_room(pending->set->engine, submission->count);
     if (!group)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     for (int i = 0; i < submission->count; i++) {
-        struct tensor *tensor = add_tensor(batch, submission, i, now_ns, err);
+        struct tensor *tensor = add_tensor(pending, submission, i, now_ns, err);
         if (!tensor || submit_describe(tensor, &group[i], submission, i, err) < 0)
             return err->code;
     }
     int rc = request_group(group, submission->tensors, submission->count, submission->kind, err);
-    for (struct tensor *tensor = batch->first; tensor; tensor = tensor->behind)
+    for (struct tensor *tensor = pending->first; tensor; tensor = tensor->behind)
         tensor->description = *group++;
     return rc;
 }
@@ -198,20 +198,22 @@ static int check_free(const struct tensor *tensor, enum collective_kind kind, st
 }
 
 /* Sees that all names are free. */
-static int name_tensors(struct batch *batch, const struct submission *submission, struct err *err)
+static int name_tensors(struct pending *pending, const struct submission *submission,
+                        struct err *err)
 {
     int index = 0, rc = HVD_OK;
     /* Of a tensor that is offered alone and at once the negotiation finds out by itself. */
-    bool later = submission->count == 1 && submission->tensors && is_offered_at_once(batch->first);
-    for (struct tensor *tensor = batch->first; tensor && rc == HVD_OK; tensor = tensor->behind) {
+    bool later =
+        submission->count == 1 && submission->tensors && is_offered_at_once(pending->first);
+    for (struct tensor *tensor = pending->first; tensor && rc == HVD_OK; tensor = tensor->behind) {
         name_tensor(tensor, submission, index++);
         if (!later)
             rc = check_free(tensor, submission->kind, err);
     }
     if (rc < 0 || !submission->grouped || submission->tensors[0].name)
         return rc;
-    for (struct tensor *tensor = batch->first; tensor; tensor = tensor->behind)
-        tensor->description.group = request_hash(batch->first->name);
+    for (struct tensor *tensor = pending->first; tensor; tensor = tensor->behind)
+        tensor->description.group = request_hash(pending->first->name);
     return HVD_OK;
 }
 
@@ -234,16 +236,16 @@ static int keep_splits(struct tensor *tensor, const struct submission *submissio
 
 /* What was offered waits on the other ranks for the rest of its group: only memory can be short by
  * then, and that breaks the world. What numerics.h refuses has broken it already. */
-static int submit_give_up(struct batch *batch, struct err *err)
+static int submit_give_up(struct pending *pending, struct err *err)
 {
     int rc = err->code;
-    struct engine *engine = batch->set->engine;
-    for (struct tensor *next; batch->first; batch->first = next) {
-        next = batch->first->behind;
-        drop_tensor(batch->first);
+    struct engine *engine = pending->set->engine;
+    for (struct tensor *next; pending->first; pending->first = next) {
+        next = pending->first->behind;
+        drop_tensor(pending->first);
     }
-    if (batch->offered == 0)
-        flight_release(&engine->flight, batch->ticket);
+    if (pending->offered == 0)
+        in_flight_release(&engine->in_flight, pending->ticket);
     else
         engine_fail(engine, err);
     if (failure_is_there(engine->failure))
@@ -252,10 +254,10 @@ static int submit_give_up(struct batch *batch, struct err *err)
 }
 
 /* A batch without tensors, if this rank can submit in that set now. */
-static int begin_batch(struct batch *batch, struct engine *engine,
-                       const struct submission *submission, struct err *err)
+static int begin_submission(struct pending *pending, struct engine *engine,
+                            const struct submission *submission, struct err *err)
 {
-    *batch = (struct batch){ .set = NULL };
+    *pending = (struct pending){ .set = NULL };
     if (failure_check(engine->failure, err) < 0)
         return err->code;
     if (engine->progress.stopping)
@@ -263,58 +265,58 @@ static int begin_batch(struct batch *batch, struct engine *engine,
     struct process_set *set = usable_set(engine, submission, err);
     if (!set)
         return err->code;
-    batch->ticket = flight_ticket(&engine->flight, submission->count);
-    if (!batch->ticket)
+    pending->ticket = in_flight_ticket(&engine->in_flight, submission->count);
+    if (!pending->ticket)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
-    batch->set = set;
+    pending->set = set;
     return HVD_OK;
 }
 
 /* Names, checks and offers what has been made. */
-static int submit_launch(struct batch *batch, const struct submission *submission, int64_t *handle,
-                         struct err *err)
+static int submit_launch(struct pending *pending, const struct submission *submission,
+                         int64_t *handle, struct err *err)
 {
-    int rc = name_tensors(batch, submission, err);
+    int rc = name_tensors(pending, submission, err);
     if (rc == HVD_OK && submission->kind == COLLECTIVE_ALLTOALL)
-        rc = keep_splits(batch->first, submission, err);
-    if (batch->set->engine->settings.check_numerics != SETTINGS_CHECK_NONE)
-        for (struct tensor *own = batch->first; own && rc == HVD_OK; own = own->behind)
+        rc = keep_splits(pending->first, submission, err);
+    if (pending->set->engine->settings.check_numerics != SETTINGS_CHECK_NONE)
+        for (struct tensor *own = pending->first; own && rc == HVD_OK; own = own->behind)
             rc = numerics_check(own, err);
-    while (rc == HVD_OK && batch->first) {
-        struct tensor *tensor = batch->first;
-        batch->first = tensor->behind;
+    while (rc == HVD_OK && pending->first) {
+        struct tensor *tensor = pending->first;
+        pending->first = tensor->behind;
         rc = is_offered_at_once(tensor) ? submit_offer(tensor, err) : ready_offer(tensor, err);
         if (rc < 0)
             drop_tensor(tensor);
         else
-            batch->offered++;
+            pending->offered++;
     }
     if (rc < 0)
         return rc;
     if (submission->tensors && !submission->tensors[0].name)
-        batch->set->nameless[submission->kind] += (uint64_t)submission->count;
-    *handle = batch->ticket->number;
+        pending->set->nameless[submission->kind] += (uint64_t)submission->count;
+    *handle = pending->ticket->number;
     return HVD_OK;
 }
 
 int submit(struct engine *engine, const struct submission *submission, int64_t *handle,
            struct err *err)
 {
-    struct batch batch;
+    struct pending pending;
     engine->progress.submissions++;
-    int rc = begin_batch(&batch, engine, submission, err);
+    int rc = begin_submission(&pending, engine, submission, err);
     if (rc < 0)
         return rc;
     if (submission->grouped) {
-        rc = add_group(&batch, submission, err);
+        rc = add_group(&pending, submission, err);
     } else {
-        struct tensor *tensor = add_tensor(&batch, submission, 0, monotonic_tick_ns(), err);
+        struct tensor *tensor = add_tensor(&pending, submission, 0, monotonic_tick_ns(), err);
         rc = tensor ? submit_describe(tensor, &tensor->description, submission, 0, err) : err->code;
     }
     if (rc == HVD_OK)
-        rc = submit_launch(&batch, submission, handle, err);
+        rc = submit_launch(&pending, submission, handle, err);
     if (rc < 0)
-        return submit_give_up(&batch, err);
+        return submit_give_up(&pending, err);
     engine_move(engine);
     return HVD_OK;
 }
@@ -322,16 +324,16 @@ int submit(struct engine *engine, const struct submission *submission, int64_t *
 int submit_to_world(struct engine *engine, const struct description *description, const int *ranks,
                     int64_t *handle, struct err *err)
 {
-    struct batch batch;
+    struct pending pending;
     struct submission submission = { .kind = description->kind, .count = 1, .ranks = ranks };
-    int rc = begin_batch(&batch, engine, &submission, err);
+    int rc = begin_submission(&pending, engine, &submission, err);
     if (rc < 0)
         return rc;
-    struct tensor *tensor = add_tensor(&batch, &submission, 0, monotonic_tick_ns(), err);
+    struct tensor *tensor = add_tensor(&pending, &submission, 0, monotonic_tick_ns(), err);
     rc = tensor ? HVD_OK : err->code;
     if (tensor) {
         tensor->description = *description;
-        rc = submit_launch(&batch, &submission, handle, err);
+        rc = submit_launch(&pending, &submission, handle, err);
     }
-    return rc < 0 ? submit_give_up(&batch, err) : rc;
+    return rc < 0 ? submit_give_up(&pending, err) : rc;
 }

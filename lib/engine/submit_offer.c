@@ -52,7 +52,7 @@ static void offer_broadcast(struct offer *offer, const struct tensor *tensor)
 
 static void offer_record(struct offer *offer, struct parcel *parcel, struct engine *engine)
 {
-    reach_put_own(engine, &parcel->record);
+    address_exchange_put_own(engine, &parcel->record);
     offer->data = parcel->record.data;
     offer->nbytes = parcel->record.length;
 }

@@ -67,7 +67,7 @@ void engine_list_submitted(const struct engine *engine, struct rank_waits *waits
     const struct tensor *oldest[WAITS_MAX] = { NULL };
     int count = 0, offered = 0;
     *waits = (struct rank_waits){ .count = 0 };
-    for (const struct tensor *at = engine->flight.first; at; at = at->next) {
+    for (const struct tensor *at = engine->in_flight.first; at; at = at->next) {
         if (ready_has(at->set, at->name))
             continue;
         insert(oldest, &count, at);

@@ -59,46 +59,47 @@ void trace_observe(struct process_set *set)
         negotiation_observe(set->negotiation, set->engine->timeline ? &set->observer : NULL);
 }
 
-static struct timeline *timeline_of(const struct run *run)
+static struct timeline *timeline_of(const struct batch *batch)
 {
-    return run->set->engine->timeline;
+    return batch->set->engine->timeline;
 }
 
 /* On each tensor of the run that this rank has. */
-static void begin(const struct run *run, const char *span)
+static void begin(const struct batch *batch, const char *span)
 {
     char text[TRACE_NAME];
-    for (int i = 0; i < run->count; i++)
-        if (run->tensors[i].own)
-            timeline_begin(timeline_of(run), name_of(text, run->set, run->tensors[i].own->name),
-                           span);
+    for (int i = 0; i < batch->count; i++)
+        if (batch->tensors[i].own)
+            timeline_begin(timeline_of(batch),
+                           name_of(text, batch->set, batch->tensors[i].own->name), span);
 }
 
-static void end(const struct run *run)
+static void end(const struct batch *batch)
 {
     char text[TRACE_NAME];
-    for (int i = 0; i < run->count; i++)
-        if (run->tensors[i].own)
-            timeline_end(timeline_of(run), name_of(text, run->set, run->tensors[i].own->name));
+    for (int i = 0; i < batch->count; i++)
+        if (batch->tensors[i].own)
+            timeline_end(timeline_of(batch),
+                         name_of(text, batch->set, batch->tensors[i].own->name));
 }
 
-static bool is_staged(const struct run *run)
+static bool is_staged(const struct batch *batch)
 {
-    return run->description.memory != MEMORY_HOST;
+    return batch->description.memory != MEMORY_HOST;
 }
 
 /* "TWO_LEVEL_ALLREDUCE": of what is moved, with the algorithm in front. Returns `text`. */
-static const char *moving_span(char text[SPAN_NAME], const struct run *run)
+static const char *moving_span(char text[SPAN_NAME], const struct batch *batch)
 {
-    snprintf(text, SPAN_NAME, "%s_%s", algorithm_name(run->algorithm),
-             names[run->description.kind].span);
+    snprintf(text, SPAN_NAME, "%s_%s", algorithm_name(batch->algorithm),
+             names[batch->description.kind].span);
     for (char *at = text; *at; at++)
         *at = *at == '-' ? '_' : *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
     return text;
 }
 
 /* May use `text`. */
-static const char *span_of(char text[SPAN_NAME], const struct run *run, enum trace_phase phase)
+static const char *span_of(char text[SPAN_NAME], const struct batch *batch, enum trace_phase phase)
 {
     static const char *const spans[] = {
         [PHASE_QUEUE] = "QUEUE",
@@ -107,9 +108,9 @@ static const char *span_of(char text[SPAN_NAME], const struct run *run, enum tra
     };
     if (phase != PHASE_MOVING)
         return spans[phase];
-    if (run->description.memory == MEMORY_DEVICE_REDUCES)
+    if (batch->description.memory == MEMORY_DEVICE_REDUCES)
         return "DEVICE_ALLREDUCE";
-    return run->description.op == HVD_ADASUM ? "HALVING_ADASUM" : moving_span(text, run);
+    return batch->description.op == HVD_ADASUM ? "HALVING_ADASUM" : moving_span(text, batch);
 }
 
 static bool is_open(const struct tensor *tensor)
@@ -118,38 +119,38 @@ static bool is_open(const struct tensor *tensor)
 }
 
 /* The part behind which there is none. */
-static bool is_last(const struct run_tensor *part)
+static bool is_last(const struct batch_tensor *part)
 {
     return part->offset + part->count == shape_count(&part->own->description.shape);
 }
 
-static void enter_phase(const struct run *run, struct tensor *own, enum trace_phase phase)
+static void enter_phase(const struct batch *batch, struct tensor *own, enum trace_phase phase)
 {
     char text[TRACE_NAME], span[SPAN_NAME];
-    struct timeline *timeline = timeline_of(run);
-    const char *name = name_of(text, run->set, own->name);
+    struct timeline *timeline = timeline_of(batch);
+    const char *name = name_of(text, batch->set, own->name);
     const struct timeline_args args = {
-        .algorithm = run->operation ? run->operation->type->algorithm : NULL,
+        .algorithm = batch->operation ? batch->operation->type->algorithm : NULL,
         .nbytes = description_bytes(&own->description),
     };
     if (is_open(own))
         timeline_end_with(timeline, name,
                           phase == PHASE_MOVED ? &args : &(struct timeline_args){ 0 });
     if (phase == PHASE_QUEUE)
-        timeline_begin(timeline, name, names[run->description.kind].span);
+        timeline_begin(timeline, name, names[batch->description.kind].span);
     if (phase != PHASE_MOVED)
-        timeline_begin(timeline, name, span_of(span, run, phase));
+        timeline_begin(timeline, name, span_of(span, batch, phase));
     own->phase = phase;
 }
 
-void trace_stage(const struct run *run, enum trace_phase phase)
+void trace_stage(const struct batch *batch, enum trace_phase phase)
 {
-    if (!timeline_of(run))
+    if (!timeline_of(batch))
         return;
-    for (int i = 0; i < run->count; i++) {
-        const struct run_tensor *part = &run->tensors[i];
+    for (int i = 0; i < batch->count; i++) {
+        const struct batch_tensor *part = &batch->tensors[i];
         if (part->own && part->own->phase < (int)phase && (phase < PHASE_MOVED || is_last(part)))
-            enter_phase(run, part->own, phase);
+            enter_phase(batch, part->own, phase);
     }
 }
 
@@ -178,54 +179,54 @@ void trace_made(const struct tensor *tensor)
         timeline_end(timeline, name_of(text, tensor->set, tensor->name));
 }
 
-void trace_queued(const struct run *run)
+void trace_queued(const struct batch *batch)
 {
-    if (is_staged(run)) {
-        trace_stage(run, PHASE_QUEUE);
+    if (is_staged(batch)) {
+        trace_stage(batch, PHASE_QUEUE);
         return;
     }
-    begin(run, names[run->description.kind].span);
-    begin(run, "QUEUE");
+    begin(batch, names[batch->description.kind].span);
+    begin(batch, "QUEUE");
 }
 
-void trace_packing(const struct run *run)
+void trace_packing(const struct batch *batch)
 {
-    if (is_staged(run))
+    if (is_staged(batch))
         return;
-    end(run);
-    if (run->count > 1)
-        begin(run, "MEMCPY_IN_FUSION_BUFFER");
+    end(batch);
+    if (batch->count > 1)
+        begin(batch, "MEMCPY_IN_FUSION_BUFFER");
 }
 
-void trace_moving(const struct run *run)
+void trace_moving(const struct batch *batch)
 {
     char span[SPAN_NAME];
-    if (is_staged(run)) {
-        trace_stage(run, PHASE_MOVING);
+    if (is_staged(batch)) {
+        trace_stage(batch, PHASE_MOVING);
         return;
     }
-    if (run->count > 1)
-        end(run);
-    begin(run, span_of(span, run, PHASE_MOVING));
+    if (batch->count > 1)
+        end(batch);
+    begin(batch, span_of(span, batch, PHASE_MOVING));
 }
 
-void trace_moved(const struct run *run)
+void trace_moved(const struct batch *batch)
 {
-    if (is_staged(run)) {
-        trace_stage(run, PHASE_MOVED);
+    if (is_staged(batch)) {
+        trace_stage(batch, PHASE_MOVED);
         return;
     }
     const struct timeline_args args = {
-        .algorithm = run->operation->type->algorithm,
-        .nbytes = run->total * dtype_size((int)run->description.dtype),
+        .algorithm = batch->operation->type->algorithm,
+        .nbytes = batch->total * dtype_size((int)batch->description.dtype),
     };
     char text[TRACE_NAME];
-    for (int i = 0; i < run->count; i++)
-        if (run->tensors[i].own)
-            timeline_end_with(timeline_of(run), name_of(text, run->set, run->tensors[i].own->name),
-                              &args);
-    if (run->count > 1)
-        begin(run, "MEMCPY_OUT_FUSION_BUFFER");
+    for (int i = 0; i < batch->count; i++)
+        if (batch->tensors[i].own)
+            timeline_end_with(timeline_of(batch),
+                              name_of(text, batch->set, batch->tensors[i].own->name), &args);
+    if (batch->count > 1)
+        begin(batch, "MEMCPY_OUT_FUSION_BUFFER");
 }
 
 void trace_done(const struct tensor *tensor, bool failed)

@@ -31,10 +31,10 @@ void trace_waits(const struct tensor *tensor);
 void trace_made(const struct tensor *tensor);
 
 /* Only when there is a timeline. */
-void trace_queued(const struct run *run);
-void trace_packing(const struct run *run);
-void trace_moving(const struct run *run);
-void trace_moved(const struct run *run);
+void trace_queued(const struct batch *batch);
+void trace_packing(const struct batch *batch);
+void trace_moving(const struct batch *batch);
+void trace_moved(const struct batch *batch);
 
 void trace_unpacked(const struct tensor *tensor);
 
@@ -48,7 +48,7 @@ enum trace_phase {
     PHASE_MOVED, /* between two spans */
     PHASE_OUT
 };
-void trace_stage(const struct run *run, enum trace_phase phase);
+void trace_stage(const struct batch *batch, enum trace_phase phase);
 void trace_unstaged(struct tensor *tensor);
 
 /* The tensor is done, or has failed, wherever it was. */

@@ -7,7 +7,7 @@
  *                   down, after all decisions that can still be carried out, ends the set
  *   BROKEN    both  the world is broken: the end that has broken it; passed on to everybody
  *   ALERT, PROBE, PROBED  of the stall inspector (stall.h)
- *   WHERE     down  where are you all? (reach.c); in the world alone, as are its answers
+ *   WHERE     down  where are you all? (address_exchange.c); in the world alone, as are its answers
  *   RECORDS   up    where the ranks below are, in order of rank: for each i32 rank, string host,
  *                   and its addresses as in lib/base/join_protocol.h
  *   DIRECTORY down  the same of all ranks

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was measured before (borders_file.h), and autotuning of the world (tuner.h): on its top, who
+/* What was measured before (thresholds_file.h), and autotuning of the world (tuner.h): on its top, who
  * decides what is fused, when, and by which algorithm; nobody else has to know. Tensors that are done
  * go in, and the numbers that come out are used from the next decision on. What the user has said in
  * so many words is left alone.
@@ -7,7 +7,7 @@
  * when the log cannot be made. */
 #include "lib/engine/engine_impl.h"
 
-#include "lib/autotune/borders_file.h"
+#include "lib/autotune/thresholds_file.h"
 #include "lib/autotune/tuner.h"
 #include "lib/autotune/tuner_log.h"
 #include "lib/base/log.h"
@@ -43,8 +43,8 @@ static struct tuning what_there_is(const struct engine *engine)
         .fusion_threshold = fusion.together,
         .fused_max = fusion.each,
         .cycle_time_us = engine->settings.cycle_time_us,
-        .small = engine->borders.small,
-        .large = engine->borders.large,
+        .small = engine->thresholds.small,
+        .large = engine->thresholds.large,
     };
 }
 
@@ -54,8 +54,8 @@ static void use(struct engine *engine, const struct tuning *tuning)
     struct fusion_limits fusion = { tuning->fusion_threshold, tuning->fused_max };
     negotiation_limit_fusion(world->negotiation, fusion);
     world->decided.cycle_time_us = tuning->cycle_time_us;
-    engine->borders.small = tuning->small;
-    engine->borders.large = tuning->large;
+    engine->thresholds.small = tuning->small;
+    engine->thresholds.large = tuning->large;
 }
 
 static int start(struct engine *engine, bool one_host, struct err *err)
@@ -83,9 +83,9 @@ static int start(struct engine *engine, bool one_host, struct err *err)
 int tune_init(struct engine *engine, bool one_host, struct err *err)
 {
     const struct settings *settings = &engine->settings;
-    engine->borders = algorithm_defaults_for(engine->size);
+    engine->thresholds = algorithm_defaults_for(engine->size);
     if (*settings->tuning &&
-        borders_file_read(&engine->borders, settings->tuning, engine->rank != 0, err) < 0)
+        thresholds_file_read(&engine->thresholds, settings->tuning, engine->rank != 0, err) < 0)
         return err->code;
     return settings->autotune && engine->rank == 0 ? start(engine, one_host, err) : HVD_OK;
 }

@@ -41,7 +41,7 @@ struct link_shm *link_shm_of(struct link *link)
 
 bool link_shm_is_gone(const struct link_shm *shm)
 {
-    return shm->bell.dead || atomic_load(&shm->bell.other->ending) != SHM_OPEN;
+    return shm->doorbell.dead || atomic_load(&shm->doorbell.other->ending) != SHM_OPEN;
 }
 
 int link_shm_failed(const struct link_shm *shm, struct err *err)
@@ -60,7 +60,7 @@ static ssize_t put_bytes(struct link_shm *shm, struct parts *rest)
         put = shm_writer_put(&shm->out, rest, &shm->failure);
         sent += put > 0 ? put : 0;
         if (put > 0)
-            shm_bell_ring(&shm->bell, SHM_WAITS_FOR_ENTRIES);
+            shm_doorbell_ring(&shm->doorbell, SHM_WAITS_FOR_ENTRIES);
     }
     shm->is_short = rest->count > 0;
     return sent;
@@ -80,7 +80,7 @@ static void attend(struct link_shm *shm)
 /* In this order: what was taken before the other side went is seen. */
 static bool is_owed_in_vain(struct link_shm *shm)
 {
-    return link_shm_is_gone(shm) && atomic_load(&shm->bell.other->taken) != shm->offered;
+    return link_shm_is_gone(shm) && atomic_load(&shm->doorbell.other->taken) != shm->offered;
 }
 
 static ssize_t shm_try_send(struct link *link, const struct iovec *parts, int count,
@@ -94,22 +94,22 @@ static ssize_t shm_try_send(struct link *link, const struct iovec *parts, int co
     ssize_t sent = shm->failure.code || is_in_vain ? 0 : put_bytes(shm, &rest);
     bool is_lost = rest.count > 0 ? link_shm_is_gone(shm) : count == 0 && is_owed_in_vain(shm);
     if (sent == 0 && is_lost && !shm->failure.code)
-        return shm_bell_lost(&shm->bell, err); /* it may still be heard */
+        return shm_doorbell_lost(&shm->doorbell, err); /* it may still be heard */
     return shm->failure.code ? link_shm_failed(shm, err) : sent;
 }
 
 /* ---- offering ---- */
 
 /* Tells the other side of a segment that it does not know, unless that is not possible now. */
-static int lend(struct link_shm *shm, const struct shared_place *place)
+static int export(struct link_shm *shm, const struct shared_place *place)
 {
-    int slot = shm_lent_choose(&shm->lent);
+    int slot = shm_exported_choose(&shm->exported);
     struct shm_reference reference = { .slot = (uint64_t)slot, .nbytes = place->size };
-    uint32_t answered = atomic_load_explicit(&shm->bell.other->answered, memory_order_relaxed);
-    if (shm_lent_open(&shm->lent, answered) >= SHM_PASSED_MAX || !shm_writer_has_room(&shm->out) ||
-        !shm_bell_pass(&shm->bell, place->fd))
+    uint32_t answered = atomic_load_explicit(&shm->doorbell.other->answered, memory_order_relaxed);
+    if (shm_exported_open(&shm->exported, answered) >= SHM_PASSED_MAX ||
+        !shm_writer_has_room(&shm->out) || !shm_doorbell_pass(&shm->doorbell, place->fd))
         return HVD_OK;
-    shm_lent_set(&shm->lent, slot, place->segment);
+    shm_exported_set(&shm->exported, slot, place->segment);
     int rc = shm_writer_refer(&shm->out, SHM_SEGMENT, &reference, &shm->failure);
     return rc < 0 ? rc : HVD_OK;
 }
@@ -119,9 +119,9 @@ enum access { ACCESS_UNKNOWN, ACCESS_MAPPED, ACCESS_REFUSED };
 /* What has the other side made of the segment in that slot? */
 static enum access access_to(const struct link_shm *shm, int slot)
 {
-    const struct shm_side *other = shm->bell.other;
+    const struct shm_side *other = shm->doorbell.other;
     uint32_t answered = atomic_load_explicit(&other->answered, memory_order_acquire);
-    if (!shm_lent_is_answered(&shm->lent, slot, answered))
+    if (!shm_exported_is_answered(&shm->exported, slot, answered))
         return ACCESS_UNKNOWN;
     uint64_t refused = atomic_load_explicit(&other->refused, memory_order_relaxed);
     return refused >> slot & 1 ? ACCESS_REFUSED : ACCESS_MAPPED;
@@ -131,7 +131,7 @@ static enum access access_to(const struct link_shm *shm, int slot)
 static int offer_address(struct link_shm *shm, const void *data, size_t nbytes)
 {
     struct shm_reference reference = { (uintptr_t)data, nbytes, 0 };
-    if (atomic_load_explicit(&shm->bell.other->can_fetch, memory_order_relaxed) != SHM_CAN ||
+    if (atomic_load_explicit(&shm->doorbell.other->can_fetch, memory_order_relaxed) != SHM_CAN ||
         shm_runs_before(&shm->runs, data, nbytes) < OFFER_PRIVATE_AFTER)
         return 0;
     int rc = shm_writer_refer(&shm->out, SHM_PRIVATE, &reference, &shm->failure);
@@ -144,11 +144,11 @@ static int offer_address(struct link_shm *shm, const void *data, size_t nbytes)
 static int offer_shared(struct link_shm *shm, const struct shared_place *place, const void *data,
                         size_t nbytes)
 {
-    int slot = shm_lent_find(&shm->lent, place->segment);
+    int slot = shm_exported_find(&shm->exported, place->segment);
     enum access access = slot < 0 ? ACCESS_UNKNOWN : access_to(shm, slot);
     struct shm_reference reference = { place->offset, nbytes, (uint64_t)slot };
     if (slot < 0)
-        return lend(shm, place);
+        return export(shm, place);
     if (access == ACCESS_MAPPED)
         return shm_writer_refer(&shm->out, SHM_MAPPED, &reference, &shm->failure);
     return access == ACCESS_REFUSED ? offer_address(shm, data, nbytes) : 0;
@@ -175,7 +175,7 @@ static ssize_t shm_offer(struct link *link, const void *data, size_t nbytes, str
         return 0;
     shm->offered += nbytes;
     shm->is_short = false;
-    shm_bell_ring(&shm->bell, SHM_WAITS_FOR_ENTRIES);
+    shm_doorbell_ring(&shm->doorbell, SHM_WAITS_FOR_ENTRIES);
     return (ssize_t)nbytes;
 }
 
@@ -190,7 +190,7 @@ static uint64_t shm_taken(struct link *link)
 
 static int shm_pollable(const struct link *link)
 {
-    return ((const struct link_shm *)(const void *)link)->bell.fd;
+    return ((const struct link_shm *)(const void *)link)->doorbell.fd;
 }
 
 /* Who has sent all that it had waits for something to be taken, if anything is to be. */
@@ -215,11 +215,11 @@ static bool shm_sleep(struct link *link, short wanted, short *events)
     *events = POLLIN;
     link_shm_wake(shm);
     if (shm_reader_tell(&shm->in, false))
-        shm_bell_ring(&shm->bell, SHM_WAITS_FOR_ROOM);
-    shm_bell_sleep(&shm->bell, waits);
+        shm_doorbell_ring(&shm->doorbell, SHM_WAITS_FOR_ROOM);
+    shm_doorbell_sleep(&shm->doorbell, waits);
     if (!is_there(shm, wanted))
         return true;
-    shm_bell_wake(&shm->bell);
+    shm_doorbell_wake(&shm->doorbell);
     return false;
 }
 
@@ -227,7 +227,7 @@ static bool shm_sleep(struct link *link, short wanted, short *events)
 static int shm_check(struct link *link, struct err *err)
 {
     (void)err;
-    shm_bell_look(&link_shm_of(link)->bell);
+    shm_doorbell_check(&link_shm_of(link)->doorbell);
     return HVD_OK;
 }
 
@@ -239,9 +239,9 @@ static void shm_close(struct link *link)
 {
     struct link_shm *shm = link_shm_of(link);
     bool all_taken = link_shm_look_at_taken(shm) == shm->offered;
-    atomic_store(&shm->bell.own->ending, all_taken ? SHM_CLOSED : SHM_GIVEN_UP);
-    shm_bell_fini(&shm->bell);
-    shm_foreign_fini(&shm->foreign);
+    atomic_store(&shm->doorbell.own->ending, all_taken ? SHM_CLOSED : SHM_GIVEN_UP);
+    shm_doorbell_fini(&shm->doorbell);
+    shm_imported_fini(&shm->imported);
     segment_close(&shm->segment);
     free(shm);
 }
@@ -309,7 +309,7 @@ struct link *link_shm_create(int fd, struct segment *segment, bool first,
     shm->link.type = &link_shm_type;
     shm->out_fill = memory->fills[first ? 0 : 1];
     shm->in_fill = memory->fills[first ? 1 : 0];
-    shm_bell_init(&shm->bell, fd, own, other);
+    shm_doorbell_init(&shm->doorbell, fd, own, other);
     shm_writer_init(&shm->out, &memory->rings[first ? 0 : 1], &other->read);
     if (segment_is_promised())
         shm_writer_populates(&shm->out);

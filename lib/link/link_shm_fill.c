@@ -42,7 +42,7 @@ static const unsigned char *find_offer(const struct link_shm *shm, uint64_t at, 
 
 bool link_shm_is_asked(const struct link_shm *shm)
 {
-    return shm->offered != shm->seen && atomic_load(&shm->bell.other->asked) != shm->filled;
+    return shm->offered != shm->seen && atomic_load(&shm->doorbell.other->asked) != shm->filled;
 }
 
 /* In this order: whoever has asked has said before what it has taken. */
@@ -51,7 +51,7 @@ void link_shm_fill(struct link_shm *shm)
     size_t nbytes;
     if (!link_shm_is_asked(shm) || shm->failure.code)
         return;
-    uint32_t asked = atomic_load(&shm->bell.other->asked);
+    uint32_t asked = atomic_load(&shm->doorbell.other->asked);
     const unsigned char *data = find_offer(shm, link_shm_look_at_taken(shm), &nbytes);
     if (!data) {
         fail(&shm->failure, HVD_ERR_PROTOCOL, "shared memory: asked for what was not offered");
@@ -59,8 +59,8 @@ void link_shm_fill(struct link_shm *shm)
     }
     memcpy(shm->out_fill, data, least(nbytes, SHM_FILL));
     shm->filled = asked;
-    atomic_store(&shm->bell.own->filled, asked);
-    shm_bell_ring(&shm->bell, SHM_WAITS_FOR_ENTRIES);
+    atomic_store(&shm->doorbell.own->filled, asked);
+    shm_doorbell_ring(&shm->doorbell, SHM_WAITS_FOR_ENTRIES);
 }
 
 /* ---- the receiver ---- */
@@ -86,21 +86,21 @@ void link_shm_ask(struct link_shm *shm)
         return;
     shm->fill_at = 0;
     shm->fill_end = (size_t)least(shm->in.reference.nbytes, SHM_FILL);
-    atomic_store(&shm->bell.own->asked, ++shm->asked);
-    shm_bell_ring(&shm->bell, SHM_WAITS_FOR_ROOM);
+    atomic_store(&shm->doorbell.own->asked, ++shm->asked);
+    shm_doorbell_ring(&shm->doorbell, SHM_WAITS_FOR_ROOM);
 }
 
 void link_shm_decline(struct link_shm *shm, const struct err *why)
 {
     complain_once(why);
     shm->declines = true;
-    atomic_store(&shm->bell.own->can_fetch, SHM_CANNOT);
+    atomic_store(&shm->doorbell.own->can_fetch, SHM_CANNOT);
     link_shm_ask(shm);
 }
 
 bool link_shm_waits_for_fill(const struct link_shm *shm)
 {
-    return is_to_be_filled(shm) && atomic_load(&shm->bell.other->filled) != shm->asked;
+    return is_to_be_filled(shm) && atomic_load(&shm->doorbell.other->filled) != shm->asked;
 }
 
 const unsigned char *link_shm_look_at_fill(const struct link_shm *shm, size_t *nbytes)

@@ -4,9 +4,9 @@
 #define LIB_LINK_LINK_SHM_IMPL_H
 
 #include "lib/link/link_shm.h"
-#include "lib/link/shm_bell.h"
-#include "lib/link/shm_foreign.h"
-#include "lib/link/shm_lent.h"
+#include "lib/link/shm_doorbell.h"
+#include "lib/link/shm_exported.h"
+#include "lib/link/shm_imported.h"
 #include "lib/link/shm_ring.h"
 #include "lib/link/shm_run.h"
 
@@ -32,19 +32,19 @@ enum { SHM_OFFERS = 2 * SHM_ENTRIES };
 struct link_shm {
     struct link link;
     struct segment segment;
-    struct shm_bell bell; /* its `own` and `other` are our side and theirs */
-    struct err failure;   /* the first, repeated by every call */
+    struct shm_doorbell doorbell; /* its `own` and `other` are our side and theirs */
+    struct err failure;           /* the first, repeated by every call */
 
     /* What we send. */
     struct shm_writer out;
-    struct shm_lent lent;
+    struct shm_exported exported;
     struct shm_runs runs;   /* of what they have not mapped: private, or refused */
     uint64_t offered, seen; /* bytes, ever; of them, those that taken() has last said are taken */
     bool is_short;          /* the last try_send() had too little room */
 
     /* What comes. */
     struct shm_reader in;
-    struct shm_foreign foreign;
+    struct shm_imported imported;
     pid_t pid;                 /* of the other side, 0 if nothing can be read at its addresses */
     uint64_t fetched;          /* bytes that were offered to us, ever */
     const unsigned char *lies; /* the open entry is SHM_MAPPED: where its next byte lies */
@@ -69,7 +69,7 @@ bool link_shm_is_gone(const struct link_shm *shm);
  * was. */
 static inline uint64_t link_shm_look_at_taken(const struct link_shm *shm)
 {
-    uint64_t taken = atomic_load(&shm->bell.other->taken);
+    uint64_t taken = atomic_load(&shm->doorbell.other->taken);
     return taken - shm->seen <= shm->offered - shm->seen ? taken : shm->seen;
 }
 
@@ -79,8 +79,8 @@ int link_shm_failed(const struct link_shm *shm, struct err *err);
 /* Something is called after sleep(). */
 static inline void link_shm_wake(struct link_shm *shm)
 {
-    if (shm->bell.asleep)
-        shm_bell_wake(&shm->bell);
+    if (shm->doorbell.asleep)
+        shm_doorbell_wake(&shm->doorbell);
 }
 
 /* Of the other side's bytes something can be had: an entry that does not wait to be filled. */

@@ -9,7 +9,7 @@
  *
  * Fails with HVD_ERR_PEER_LOST when all has been read that a side sent that has gone, or when it took
  * back what it had offered; HVD_ERR_PROTOCOL when an entry refers to memory that it does not have;
- * and as shm_ring.h, shm_foreign.h and shm_fetch.h say. What was received before such an entry is
+ * and as shm_ring.h, shm_imported.h and shm_fetch.h say. What was received before such an entry is
  * handed out first. */
 #include "lib/link/link_shm_impl.h"
 
@@ -53,14 +53,14 @@ static int map_segment(struct link_shm *shm)
 {
     struct err why;
     const struct shm_reference *reference = &shm->in.reference;
-    int rc = shm_foreign_map(&shm->foreign, reference->slot, reference->nbytes,
-                             shm_bell_take(&shm->bell), &why);
+    int rc = shm_imported_map(&shm->imported, reference->slot, reference->nbytes,
+                              shm_doorbell_take(&shm->doorbell), &why);
     shm_reader_close(&shm->in);
     if (rc == HVD_ERR_SYSTEM)
         complain_once(&why);
     else if (rc < 0)
         return fail(&shm->failure, rc, "%s", why.text);
-    answer(shm->bell.own, reference->slot, rc < 0);
+    answer(shm->doorbell.own, reference->slot, rc < 0);
     return HVD_OK;
 }
 
@@ -69,8 +69,8 @@ static int check_offer(struct link_shm *shm)
 {
     const struct shm_reference *reference = &shm->in.reference;
     bool is_mapped = shm->in.kind == SHM_MAPPED;
-    shm->lies = is_mapped ? shm_foreign_find(&shm->foreign, reference->slot, reference->at,
-                                             reference->nbytes)
+    shm->lies = is_mapped ? shm_imported_find(&shm->imported, reference->slot, reference->at,
+                                              reference->nbytes)
                           : NULL;
     if (is_mapped ? shm->lies != NULL : shm->pid != 0 && reference->nbytes > 0)
         return 1;
@@ -107,18 +107,18 @@ static int open_entry(struct link_shm *shm)
 static void tell(struct link_shm *shm, bool only_much)
 {
     if (shm_reader_tell(&shm->in, only_much))
-        shm_bell_ring(&shm->bell, SHM_WAITS_FOR_ROOM);
+        shm_doorbell_ring(&shm->doorbell, SHM_WAITS_FOR_ROOM);
 }
 
 static bool is_given_up(const struct link_shm *shm)
 {
-    return atomic_load(&shm->bell.other->ending) == SHM_GIVEN_UP;
+    return atomic_load(&shm->doorbell.other->ending) == SHM_GIVEN_UP;
 }
 
 /* So many bytes of the open offer have been read. Were they what was offered? */
 static int take(struct link_shm *shm, size_t nbytes)
 {
-    struct shm_side *own = shm->bell.own;
+    struct shm_side *own = shm->doorbell.own;
     shm->in.reference.at += nbytes;
     shm->in.reference.nbytes -= nbytes;
     shm->lies = shm->lies ? shm->lies + nbytes : NULL;
@@ -129,7 +129,7 @@ static int take(struct link_shm *shm, size_t nbytes)
     atomic_store(&own->taken, shm->fetched);
     shm->fill_at += shm->fill_at < shm->fill_end ? nbytes : 0;
     link_shm_ask(shm);
-    shm_bell_ring(&shm->bell, SHM_WAITS_FOR_ROOM);
+    shm_doorbell_ring(&shm->doorbell, SHM_WAITS_FOR_ROOM);
     if (is_given_up(shm))
         return fail(&shm->failure, HVD_ERR_PEER_LOST, "given up by the other side");
     return HVD_OK;
@@ -187,8 +187,8 @@ static ssize_t fetch_private(struct link_shm *shm, struct parts *rest)
     size_t most = (size_t)least(reference->nbytes, PRIVATE_PIECE);
     struct err reason;
     ssize_t got = shm_fetch(shm->pid, reference->at, rest, most, &reason);
-    if (shm_bell_look(&shm->bell))
-        return shm_bell_lost(&shm->bell, &shm->failure);
+    if (shm_doorbell_check(&shm->doorbell))
+        return shm_doorbell_lost(&shm->doorbell, &shm->failure);
     if (got < 0 && is_given_up(shm)) /* it may have given its memory back by now */
         return fail(&shm->failure, HVD_ERR_PEER_LOST, "given up by the other side");
     if (got == HVD_ERR_SYSTEM) {
@@ -221,7 +221,7 @@ static ssize_t find_nothing(struct link_shm *shm, struct err *err)
     tell(shm, false);
     if (!link_shm_is_gone(shm) || link_shm_has_bytes(shm))
         return 0;
-    shm_bell_lost(&shm->bell, &shm->failure);
+    shm_doorbell_lost(&shm->doorbell, &shm->failure);
     return link_shm_failed(shm, err);
 }
 

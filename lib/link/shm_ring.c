@@ -4,7 +4,7 @@
  * The writer stores what an entry holds, then its word; the reader loads the word, then what the
  * entry holds: release and acquire. It loads all of that before it stores its own word, which the
  * writer loads before it writes there again. Both words are stored and looked at sequentially
- * consistently, since the other side may be about to sleep (shm_bell.h).
+ * consistently, since the other side may be about to sleep (shm_doorbell.h).
  *
  * Fails with HVD_ERR_PROTOCOL when a reader says that it has read what was not written, or less than
  * before; when an entry is longer than there is memory, or empty, or says to be a reference and is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One direction of a pair: entries in memory that one process writes and another reads. Bytes in,
- * bytes out, over plain memory; who sleeps, and how it is woken, is for others (shm_bell.h).
+ * bytes out, over plain memory; who sleeps, and how it is woken, is for others (shm_doorbell.h).
  *
  *   entry, a cache line   0 word   8 up to 56 bytes
  *   word   0 number, 16 bits   16 kind, 2   18 bytes in the entry itself, 6

@@ -236,7 +236,7 @@ static int next_run(struct negotiation *negotiation, struct decision *decision, 
         if (rc != HVD_OK)
             return rc;
     }
-    *decision = (struct decision){ .kind = DECISION_RUN,
+    *decision = (struct decision){ .kind = DECISION_BATCH,
                                    .count = (int)count,
                                    .algorithm = (enum algorithm)algorithm,
                                    .tensors = negotiation->agreed };
@@ -336,7 +336,7 @@ int negotiation_next(struct negotiation *negotiation, struct decision *decision,
             return rc;
     }
     negotiation->applying = false;
-    if (negotiation->top)
-        negotiation->top->unapplied = false;
+    if (negotiation->root)
+        negotiation->root->unapplied = false;
     return 0;
 }

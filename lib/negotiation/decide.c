@@ -13,12 +13,12 @@
 #include <string.h>
 
 /* A slot for a name that has none; -1 if it gets none now. */
-static int new_slot(struct top *top, const struct description *description)
+static int new_slot(struct negotiation_root *root, const struct description *description)
 {
     bool worth_it = !description->nameless && description->kind != COLLECTIVE_ADD_SET &&
                     description->kind != COLLECTIVE_REMOVE_SET;
-    int slot = worth_it && top->slots.capacity > 0 ? slot_book_take(&top->slots) : -1;
-    top->retirement_wanted |= worth_it && top->slots.capacity > 0 && slot < 0;
+    int slot = worth_it && root->slots.capacity > 0 ? slot_book_take(&root->slots) : -1;
+    root->retirement_wanted |= worth_it && root->slots.capacity > 0 && slot < 0;
     return slot;
 }
 
@@ -34,11 +34,11 @@ static struct reference refer(struct negotiation *negotiation, const struct pend
     bool complete = entry->complete && !collective_has_own_rows(description->kind);
     int flags = complete ? TENSOR_COMPLETE : 0;
     if (entry->slot < 0) {
-        int slot = new_slot(negotiation->top, description);
+        int slot = new_slot(negotiation->root, description);
         return (struct reference){ slot < 0 ? 0 : TENSOR_ASSIGN | flags, slot };
     }
     const struct cache_slot *slot = &negotiation->cache.slots[entry->slot];
-    slot_book_touch(&negotiation->top->slots, entry->slot);
+    slot_book_touch(&negotiation->root->slots, entry->slot);
     if (slot->complete == complete && (!entry->variants || cache_matches(slot, description)))
         flags = TENSOR_SLOT;
     else
@@ -142,7 +142,7 @@ static void put_failed(struct negotiation *negotiation, struct wire_writer *body
 
 static void decide_small(struct negotiation *negotiation, struct wire_writer *body)
 {
-    struct pending *entry = pending_pop(&negotiation->top->small);
+    struct pending *entry = pending_pop(&negotiation->root->small);
     if (entry->failure == PENDING_GOOD)
         put_done(negotiation, body, entry);
     else
@@ -154,15 +154,15 @@ static void decide_small(struct negotiation *negotiation, struct wire_writer *bo
 static uint32_t fuse(struct negotiation *negotiation, struct fusion_plan *plan,
                      struct pending_queue *fused)
 {
-    struct pending_queue *run = &negotiation->top->run, rest = { 0 };
+    struct pending_queue *batch = &negotiation->root->batch, rest = { 0 };
     uint32_t count = 1;
-    for (int i = 0; i < FUSION_LOOK_AHEAD && run->first && fusion_plan_is_open(plan); i++) {
-        struct pending *entry = pending_pop(run);
+    for (int i = 0; i < FUSION_LOOK_AHEAD && batch->first && fusion_plan_is_open(plan); i++) {
+        struct pending *entry = pending_pop(batch);
         bool added = fusion_plan_add(plan, negotiation_description(negotiation, entry));
         pending_push(added ? fused : &rest, entry);
         count += added;
     }
-    pending_put_back(run, &rest);
+    pending_put_back(batch, &rest);
     return count;
 }
 
@@ -180,18 +180,18 @@ static size_t bytes_to_move(const struct negotiation *negotiation, const struct 
 static enum algorithm choose(const struct negotiation *negotiation,
                              const struct description *description, size_t nbytes)
 {
-    const struct top *top = negotiation->top;
+    const struct negotiation_root *root = negotiation->root;
     const struct algorithm_case unknown = { .kind = description_operation(description),
                                             .nbytes = nbytes,
                                             .size = negotiation->size };
-    return top->choose ? top->choose(top->choose_arg, description, nbytes)
-                       : algorithm_choose(&unknown, &algorithm_defaults, -1);
+    return root->choose ? root->choose(root->choose_arg, description, nbytes)
+                        : algorithm_choose(&unknown, &algorithm_defaults, -1);
 }
 
 static void decide_run(struct negotiation *negotiation, struct wire_writer *body)
 {
     const struct negotiation_settings *settings = &negotiation->settings;
-    struct pending *first = pending_pop(&negotiation->top->run);
+    struct pending *first = pending_pop(&negotiation->root->batch);
     const struct description *description = negotiation_description(negotiation, first);
     struct pending_queue fused = { 0 };
     struct fusion_plan plan;
@@ -215,55 +215,56 @@ static bool is_busy(void *arg, int slot)
 
 static bool decide_retirement(struct negotiation *negotiation, struct wire_writer *body)
 {
-    struct top *top = negotiation->top;
-    if (!top->retirement_wanted || negotiation->retirement.under_way)
+    struct negotiation_root *root = negotiation->root;
+    if (!root->retirement_wanted || negotiation->retirement.under_way)
         return false;
-    top->retirement_wanted = false;
-    int count = slot_book_retire(&top->slots, is_busy, &negotiation->cache);
+    root->retirement_wanted = false;
+    int count = slot_book_retire(&root->slots, is_busy, &negotiation->cache);
     if (count == 0)
         return false;
     wire_put_u8(body, DOWN_RETIRE);
-    wire_put_u32(body, ++top->retirements);
+    wire_put_u32(body, ++root->retirements);
     wire_put_u32(body, (uint32_t)count);
     for (int i = 0; i < count; i++)
-        wire_put_u32(body, (uint32_t)top->slots.retiring[i]);
+        wire_put_u32(body, (uint32_t)root->slots.retiring[i]);
     return true;
 }
 
 /* A name that runs without a rank that has joined must not come behind the end of the join. */
 static bool decide_joined(struct negotiation *negotiation, struct wire_writer *body)
 {
-    struct top *top = negotiation->top;
-    if (!top->all_joined || top->small.first || top->run.first)
+    struct negotiation_root *root = negotiation->root;
+    if (!root->all_joined || root->small.first || root->batch.first)
         return false;
     wire_put_u8(body, DOWN_JOINED);
-    wire_put_u32(body, (uint32_t)top->last_joined);
+    wire_put_u32(body, (uint32_t)root->last_joined);
     return true;
 }
 
 bool negotiation_decide(struct negotiation *negotiation, bool data, struct wire_writer *body)
 {
-    struct top *top = negotiation->top;
+    struct negotiation_root *root = negotiation->root;
     size_t start = body->length;
     bool made = false;
-    if (!top || top->unapplied)
+    if (!root || root->unapplied)
         return false;
-    for (; top->small.first && body->length - start < MESSAGE_ENOUGH; made = true)
+    for (; root->small.first && body->length - start < MESSAGE_ENOUGH; made = true)
         decide_small(negotiation, body);
-    for (; data && top->run.first && body->length - start < MESSAGE_ENOUGH; made = true)
+    for (; data && root->batch.first && body->length - start < MESSAGE_ENOUGH; made = true)
         decide_run(negotiation, body);
     made |= decide_retirement(negotiation, body);
     made |= decide_joined(negotiation, body);
-    return top->unapplied = made;
+    return root->unapplied = made;
 }
 
 bool negotiation_has_decision(const struct negotiation *negotiation)
 {
-    const struct top *top = negotiation->top;
-    return top && (top->small.first || top->run.first || top->retirement_wanted || top->all_joined);
+    const struct negotiation_root *root = negotiation->root;
+    return root &&
+           (root->small.first || root->batch.first || root->retirement_wanted || root->all_joined);
 }
 
 bool negotiation_has_data(const struct negotiation *negotiation)
 {
-    return negotiation->top && negotiation->top->run.first;
+    return negotiation->root && negotiation->root->batch.first;
 }

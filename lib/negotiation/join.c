@@ -38,7 +38,7 @@ static void mark(struct negotiation *negotiation, int rank)
     joins->has_joined[rank] = true;
     joins->count++;
     joins->news[joins->nnews] = rank;
-    joins->nnews += negotiation->top ? 0 : 1;
+    joins->nnews += negotiation->root ? 0 : 1;
     if (rank == negotiation->rank) {
         negotiation->needed &= ~1u;
         return;
@@ -54,9 +54,9 @@ int negotiation_join(struct negotiation *negotiation, int rank, struct err *err)
         return fail(err, HVD_ERR_PROTOCOL, "rank %d joins twice", rank);
     mark(negotiation, rank);
     int rc = complete_all(negotiation, err);
-    if (rc != HVD_OK || !negotiation->top || negotiation->joins.count < negotiation->size)
+    if (rc != HVD_OK || !negotiation->root || negotiation->joins.count < negotiation->size)
         return rc;
-    negotiation->top->last_joined = rank;
+    negotiation->root->last_joined = rank;
     negotiation_all_joined(negotiation);
     return HVD_OK;
 }
@@ -144,8 +144,8 @@ void negotiation_reset_joins(struct negotiation *negotiation)
     joins->count = joins->nnews = 0;
     joins->own = false;
     negotiation->needed = negotiation->everybody;
-    if (negotiation->top)
-        negotiation->top->all_joined = false;
+    if (negotiation->root)
+        negotiation->root->all_joined = false;
 }
 
 int negotiation_end_joins(struct negotiation *negotiation, struct err *err)

@@ -11,10 +11,10 @@
 
 enum { INLINE_GREATEST = 1024 * 1024, LIST_GREATEST = 64 * 1024, OFFER_GREATEST = 1 << 30 };
 
-static bool create_top(struct negotiation *negotiation, int capacity)
+static bool create_root_state(struct negotiation *negotiation, int capacity)
 {
-    negotiation->top = calloc(1, sizeof *negotiation->top);
-    return negotiation->top && slot_book_init(&negotiation->top->slots, capacity);
+    negotiation->root = calloc(1, sizeof *negotiation->root);
+    return negotiation->root && slot_book_init(&negotiation->root->slots, capacity);
 }
 
 static bool create_tables(struct negotiation *negotiation, const int *world_ranks)
@@ -59,7 +59,7 @@ struct negotiation *negotiation_create(int rank, int size, const int *world_rank
     tree_position(&negotiation->tree, rank, size);
     negotiation->everybody = (1u << (negotiation->tree.nchildren + 1)) - 1;
     if (!create_tables(negotiation, world_ranks) ||
-        (rank == 0 && !create_top(negotiation, negotiation->settings.cache_capacity)))
+        (rank == 0 && !create_root_state(negotiation, negotiation->settings.cache_capacity)))
         goto nomem;
     negotiation_reset_joins(negotiation);
     return negotiation;
@@ -70,21 +70,21 @@ nomem:
     return NULL;
 }
 
-static void destroy_top(struct negotiation *negotiation)
+static void destroy_root_state(struct negotiation *negotiation)
 {
     struct pending_queue rest = { 0 };
-    if (!negotiation->top)
+    if (!negotiation->root)
         return;
-    groups_end(&negotiation->top->groups, &negotiation->pool, &rest);
-    slot_book_fini(&negotiation->top->slots);
-    free(negotiation->top);
+    groups_end(&negotiation->root->groups, &negotiation->pool, &rest);
+    slot_book_fini(&negotiation->root->slots);
+    free(negotiation->root);
 }
 
 void negotiation_destroy(struct negotiation *negotiation)
 {
     if (!negotiation)
         return;
-    destroy_top(negotiation);
+    destroy_root_state(negotiation);
     pending_table_fini(&negotiation->pending, &negotiation->pool);
     cache_fini(&negotiation->cache, &negotiation->pool);
     pool_fini(&negotiation->pool);
@@ -161,7 +161,7 @@ static int submit_tensor(struct negotiation *negotiation, const struct offer *of
         contribution.variants = &variants;
     }
     entry->owner = offer->owner;
-    return negotiation_give(negotiation, entry, &contribution, err);
+    return negotiation_contribute(negotiation, entry, &contribution, err);
 }
 
 int negotiation_submit(struct negotiation *negotiation, const struct offer *offer, uint64_t now_ns,
@@ -193,10 +193,10 @@ void negotiation_limit_fusion(struct negotiation *negotiation, struct fusion_lim
 void negotiation_choose_with(struct negotiation *negotiation, negotiation_choose_fn *choose,
                              void *arg)
 {
-    if (!negotiation->top)
+    if (!negotiation->root)
         return;
-    negotiation->top->choose = choose;
-    negotiation->top->choose_arg = arg;
+    negotiation->root->choose = choose;
+    negotiation->root->choose_arg = arg;
 }
 
 void negotiation_observe(struct negotiation *negotiation,

@@ -110,7 +110,7 @@ int negotiation_apply(struct negotiation *negotiation, const void *body, size_t 
                       struct err *err);
 
 enum decision_kind {
-    DECISION_RUN,   /* the data has still to be moved, of all `count` tensors at once */
+    DECISION_BATCH, /* the data has still to be moved, of all `count` tensors at once */
     DECISION_DONE,  /* nothing has to be moved any more */
     DECISION_FAILED /* with `status` and `text` */
 };

@@ -32,9 +32,9 @@ static bool is_done(const struct negotiation *negotiation, const struct pending 
 
 static void dispatch(struct negotiation *negotiation, struct pending *entry)
 {
-    struct top *top = negotiation->top;
+    struct negotiation_root *root = negotiation->root;
     entry->complete = is_done(negotiation, entry);
-    pending_push(entry->failure != PENDING_GOOD || entry->complete ? &top->small : &top->run,
+    pending_push(entry->failure != PENDING_GOOD || entry->complete ? &root->small : &root->batch,
                  entry);
 }
 
@@ -58,7 +58,7 @@ static int count_failure(struct negotiation *negotiation, const struct pending *
             seen |= entry->variants->variant[j].description.group == description->group &&
                     entry->variants->variant[j].description.group_size == description->group_size;
         if (!seen)
-            rc = groups_arrive(&negotiation->top->groups, &negotiation->pool, description, NULL,
+            rc = groups_arrive(&negotiation->root->groups, &negotiation->pool, description, NULL,
                                complete);
     }
     return rc;
@@ -73,7 +73,7 @@ int negotiation_ready(struct negotiation *negotiation, struct pending *entry, st
     if (entry->failure != PENDING_GOOD)
         rc = count_failure(negotiation, entry, &complete);
     else if (description->group != 0)
-        rc = groups_arrive(&negotiation->top->groups, &negotiation->pool, description, entry,
+        rc = groups_arrive(&negotiation->root->groups, &negotiation->pool, description, entry,
                            &complete);
     if (rc != HVD_OK)
         return fail(err, rc, "out of memory");
@@ -86,9 +86,9 @@ int negotiation_ready(struct negotiation *negotiation, struct pending *entry, st
 void negotiation_all_joined(struct negotiation *negotiation)
 {
     struct pending_queue rest = { 0 };
-    groups_end(&negotiation->top->groups, &negotiation->pool, &rest);
+    groups_end(&negotiation->root->groups, &negotiation->pool, &rest);
     for (struct pending *entry = rest.first; entry; entry = entry->next)
         entry->failure = PENDING_GROUP;
     dispatch_all(negotiation, &rest);
-    negotiation->top->all_joined = true;
+    negotiation->root->all_joined = true;
 }

@@ -38,7 +38,7 @@ static int give_slot(struct source *source, int at, struct contribution *contrib
         variants_init(&variants, &slot->description, source->ranks.first, source->ranks.end);
         contribution->variants = &variants;
     }
-    return negotiation_give(negotiation, entry, contribution, err);
+    return negotiation_contribute(negotiation, entry, contribution, err);
 }
 
 static int receive_bit(struct source *source, size_t at, struct err *err)
@@ -177,7 +177,7 @@ static int receive_named(struct source *source, int flags, struct err *err)
                                               name_hash(name.data, name.length), source->now_ns);
     if (!entry)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
-    return negotiation_give(negotiation, entry, &contribution, err);
+    return negotiation_contribute(negotiation, entry, &contribution, err);
 }
 
 static int receive_items(struct source *source, struct err *err)

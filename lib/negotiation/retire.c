@@ -11,10 +11,10 @@ static void finish(struct negotiation *negotiation)
     struct retirement *retirement = &negotiation->retirement;
     if (retirement->waiting != 0)
         return;
-    retirement->to_tell = !negotiation->top;
-    if (negotiation->top) {
+    retirement->to_tell = !negotiation->root;
+    if (negotiation->root) {
         retirement->under_way = false;
-        slot_book_retired(&negotiation->top->slots);
+        slot_book_retired(&negotiation->root->slots);
     }
 }
 

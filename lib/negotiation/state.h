@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is behind a struct negotiation; for the files that implement it, nobody else.
  *
- *   submit, receive -> give.c: entry complete? -> below the top, a queue for report.c
+ *   submit, receive -> contribute.c: entry complete? -> below the top, a queue for report.c
  *                                              -> on top, ready.c: queues for decide.c
  *   apply.c: takes decided entries out of the table, and changes the cache */
 #ifndef LIB_NEGOTIATION_STATE_H
@@ -41,11 +41,11 @@ struct retirement {
 };
 
 /* What only the top has. */
-struct top {
+struct negotiation_root {
     struct slot_book slots;
     struct groups groups;
     struct pending_queue small; /* done or failed */
-    struct pending_queue run;   /* data has to be moved */
+    struct pending_queue batch; /* data has to be moved */
     uint32_t retirements;
     bool retirement_wanted;
     bool all_joined;
@@ -71,8 +71,8 @@ struct negotiation {
     size_t nwords;
     struct joins joins;
     struct retirement retirement;
-    struct pending_queue ready; /* below the top: to be reported */
-    struct top *top;            /* NULL below */
+    struct pending_queue ready;    /* below the top: to be reported */
+    struct negotiation_root *root; /* NULL below */
 
     struct wire_reader down; /* the rest of the message that is applied */
     bool applying;
@@ -84,7 +84,7 @@ struct negotiation {
     const struct negotiation_observer *observer;
 };
 
-/* give.c: one contributor has submitted `entry`, with all ranks below it (`variants` NULL: as in the
+/* contribute.c: one contributor has submitted `entry`, with all ranks below it (`variants` NULL: as in the
  * entry's slot). Nothing is changed when it fails. */
 struct contribution {
     int contributor;
@@ -93,8 +93,8 @@ struct contribution {
     const void *bytes; /* copied */
     size_t size, nbytes;
 };
-int negotiation_give(struct negotiation *negotiation, struct pending *entry,
-                     const struct contribution *contribution, struct err *err);
+int negotiation_contribute(struct negotiation *negotiation, struct pending *entry,
+                           const struct contribution *contribution, struct err *err);
 
 /* Finds or makes the entry of a name, or of a cache slot's. */
 struct pending *negotiation_entry(struct negotiation *negotiation, const char *name, size_t length,

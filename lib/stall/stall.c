@@ -56,7 +56,7 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static bool is_top(const struct stall *stall)
+static bool is_root(const struct stall *stall)
 {
     return stall->tree.parent < 0;
 }
@@ -233,7 +233,7 @@ static void end_round(struct stall *stall, enum stall_round_kind kind, uint64_t 
 {
     struct stall_round *round = &stall->rounds[kind];
     stall_round_end(round, &stall->tree);
-    if (!is_top(stall))
+    if (!is_root(stall))
         stall_answer_encode(compose(stall, kind, STALL_PROBED), &round->answer);
     else if (kind == ROUND_OF_INSPECTOR)
         judge_round(stall, now_ns);
@@ -249,7 +249,7 @@ static void begin_round(struct stall *stall, enum stall_round_kind kind, uint64_
         end_round(stall, kind, now_ns);
         return;
     }
-    struct stall_probe below = stall_round_probe_below(round);
+    struct stall_probe below = stall_round_probe_children(round);
     stall_probe_encode(compose(stall, kind, STALL_PROBE), &below);
 }
 
@@ -313,7 +313,7 @@ static uint64_t give_up_top_at(const struct stall *stall)
 }
 
 /* As if all of a round but the top's own answer were there, as far as this rank knows. */
-static void speak_for_top(struct stall *stall, uint64_t now_ns)
+static void speak_for_root(struct stall *stall, uint64_t now_ns)
 {
     struct stall_round *round = &stall->rounds[ROUND_OF_INSPECTOR];
     overdue_names(&stall->overdue, &round->probe.names, now_ns, stall->options.check_ns);
@@ -342,7 +342,7 @@ static void tell_parent(struct stall *stall, uint64_t now_ns)
 
 static void go_on(struct stall *stall, uint64_t now_ns)
 {
-    if (is_top(stall)) {
+    if (is_root(stall)) {
         if (ask_at(stall) <= now_ns)
             ask(stall, now_ns);
         if (ask_deadlock_at(stall) <= now_ns)
@@ -351,7 +351,7 @@ static void go_on(struct stall *stall, uint64_t now_ns)
     }
     tell_parent(stall, now_ns);
     if (give_up_top_at(stall) <= now_ns)
-        speak_for_top(stall, now_ns);
+        speak_for_root(stall, now_ns);
 }
 
 uint64_t stall_deadline(struct stall *stall, uint64_t now_ns)
@@ -369,7 +369,7 @@ uint64_t stall_deadline(struct stall *stall, uint64_t now_ns)
     for (int i = 0; i < STALL_ROUNDS; i++)
         if (stall->rounds[i].asking)
             at_ns = earlier(at_ns, stall->rounds[i].until_ns);
-    if (is_top(stall))
+    if (is_root(stall))
         return earlier(at_ns, earlier(ask_at(stall), ask_deadlock_at(stall)));
     at_ns = earlier(at_ns, overdue_tell_at(&stall->overdue, stall->interval_ns));
     return earlier(at_ns, give_up_top_at(stall));
@@ -393,7 +393,7 @@ static int receive_alert(struct stall *stall, const void *body, size_t nbytes, u
 {
     struct stall_names names;
     int rc = stall_names_decode(&names, body, nbytes, err);
-    if (rc < 0 || (is_top(stall) && stall->options.check_ns == 0))
+    if (rc < 0 || (is_root(stall) && stall->options.check_ns == 0))
         return rc;
     for (int i = 0; i < names.count; i++)
         overdue_note(&stall->overdue, names.at[i].text, names.at[i].kind,
@@ -409,7 +409,7 @@ static int receive_probe(struct stall *stall, const void *body, size_t nbytes, u
     int rc = stall_probe_decode(&probe, body, nbytes, err);
     if (rc < 0)
         return rc;
-    if (is_top(stall))
+    if (is_root(stall))
         return fail(err, HVD_ERR_PROTOCOL, "a probe of the stall inspector comes from below");
     enum stall_round_kind kind = stall_round_of(probe.id);
     stall->rounds[kind].probe = probe;
@@ -461,7 +461,7 @@ static void names_for_person(const struct stall *stall, struct stall_names *name
 bool stall_ask(struct stall *stall, uint64_t now_ns)
 {
     struct stall_round *round = &stall->rounds[ROUND_FOR_PERSON];
-    if (!is_top(stall))
+    if (!is_root(stall))
         return false;
     round->answer.nnames = 0;
     names_for_person(stall, &round->probe.names, now_ns);
@@ -481,7 +481,7 @@ bool stall_is_asked(const struct stall *stall)
 bool stall_told(const struct stall *stall, int index, struct stall_told *told)
 {
     const struct stall_round *round = &stall->rounds[ROUND_FOR_PERSON];
-    if (!is_top(stall) || round->asking || index < 0 || index >= round->answer.nnames)
+    if (!is_root(stall) || round->asking || index < 0 || index >= round->answer.nnames)
         return false;
     *told = (struct stall_told){ .name = round->probe.names.at[index].text,
                                  .kind = round->probe.names.at[index].kind,

@@ -74,7 +74,7 @@ struct stall_view {
 
     /* What this rank's program is doing, as seen from here: one short line (160 bytes are plenty),
      * e.g. "not in a call, last finished 'grad/6' 60 s ago". */
-    void (*doing)(void *arg, char *text, size_t size);
+    void (*status_text)(void *arg, char *text, size_t size);
 
     void *arg;
 

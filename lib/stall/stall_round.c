@@ -27,7 +27,7 @@ bool stall_round_begin(struct stall_round *round, const struct stall_options *op
     return round->unanswered != 0;
 }
 
-struct stall_probe stall_round_probe_below(const struct stall_round *round)
+struct stall_probe stall_round_probe_children(const struct stall_round *round)
 {
     struct stall_probe below = round->probe;
     below.budget_ms = below.budget_ms / 4 * 3;

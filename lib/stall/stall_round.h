@@ -35,7 +35,7 @@ bool stall_round_begin(struct stall_round *round, const struct stall_options *op
                        const struct tree_position *tree, uint64_t now_ns);
 
 /* The probe for the children, who have less time. */
-struct stall_probe stall_round_probe_below(const struct stall_round *round);
+struct stall_probe stall_round_probe_children(const struct stall_round *round);
 
 /* A child has answered. One that is too late is left out; HVD_ERR_PROTOCOL for an answer to another
  * question. */

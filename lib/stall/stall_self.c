@@ -80,9 +80,9 @@ static void describe(const struct stall_options *options, struct stall_answer *a
                      unsigned missing)
 {
     struct stall_rank self = { .rank = options->rank, .missing = (uint8_t)missing };
-    char doing[STALL_TEXT_MAX + 1] = "";
-    options->view.doing(options->view.arg, doing, sizeof doing);
-    snprintf(self.text, sizeof self.text, "on %.64s: %.160s", options->host, doing);
+    char status_text[STALL_TEXT_MAX + 1] = "";
+    options->view.status_text(options->view.arg, status_text, sizeof status_text);
+    snprintf(self.text, sizeof self.text, "on %.64s: %.160s", options->host, status_text);
     stall_clean(self.text);
     stall_answer_add_rank(answer, &self);
 }

@@ -15,10 +15,10 @@
 #include "lib/base/text.h"
 #include "lib/device/device_copy.h"
 #include "lib/process.h"
+#include "lib/training/agreement.h"
 #include "lib/training/call.h"
 #include "lib/training/checkpoint_file.h"
 #include "lib/training/checkpoint_list.h"
-#include "lib/training/consent.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +116,7 @@ int hvd_checkpoint_save(const char *file, const struct hvd_checkpoint *checkpoin
     struct err own, err = { .code = HVD_OK };
     int rc = job_init(&job, file, checkpoint, process_set, &own, &err);
     if (rc == HVD_OK)
-        rc = consent_settle("checkpoint", process_set, &own, &err);
+        rc = agreement_complete("checkpoint", process_set, &own, &err);
     if (rc < 0)
         fail_call(&err);
     else
@@ -135,7 +135,7 @@ static int compare_lists(const struct job *job, struct err *own, struct err *err
     if (lines.failed && own->code == HVD_OK)
         fail(own, HVD_ERR_NOMEM, "out of memory");
     const char *text = lines.failed ? "" : (const char *)lines.data;
-    int rc = consent_agree("checkpoint", job->process_set, own, text, err);
+    int rc = agreement_reach("checkpoint", job->process_set, own, text, err);
     wire_writer_fini(&lines);
     return rc;
 }

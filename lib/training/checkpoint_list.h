@@ -28,7 +28,7 @@ int checkpoint_list_init(struct checkpoint_list *list, const struct hvd_checkpoi
 /* Empty is fine. */
 void checkpoint_list_fini(struct checkpoint_list *list);
 
-/* Appends a line for each entry, for consent_compare(), and a NUL. */
+/* Appends a line for each entry, for agreement_compare(), and a NUL. */
 void checkpoint_list_put_lines(struct wire_writer *lines, const struct checkpoint_list *list);
 
 /* Has a file what is in the list, and nothing else? Then places[i] becomes the place in `found` of

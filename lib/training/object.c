@@ -11,8 +11,8 @@
 #include "lib/hvd_training.h"
 
 #include "lib/process.h"
+#include "lib/training/agreement.h"
 #include "lib/training/call.h"
-#include "lib/training/consent.h"
 #include "lib/training/names.h"
 
 #include <inttypes.h>
@@ -34,7 +34,7 @@ struct parcel {
     int root; /* of a broadcast, and is this rank that one? */
     bool is_root;
     char size_name[HVD_NAME_MAX + 1], bytes_name[HVD_NAME_MAX + 1];
-    char consent_name[HVD_NAME_MAX + 1]; /* unlike those of other calls, whatever its own is */
+    char agreement_name[HVD_NAME_MAX + 1]; /* unlike those of other calls, whatever its own is */
 };
 
 static int parcel_init(struct parcel *parcel, const char *name, int process_set, struct err *err)
@@ -47,7 +47,7 @@ static int parcel_init(struct parcel *parcel, const char *name, int process_set,
         return rc;
     snprintf(parcel->size_name, sizeof parcel->size_name, "%s.sz", name);
     snprintf(parcel->bytes_name, sizeof parcel->bytes_name, "%s.t", name);
-    snprintf(parcel->consent_name, sizeof parcel->consent_name, "object.%s", name);
+    snprintf(parcel->agreement_name, sizeof parcel->agreement_name, "object.%s", name);
     return HVD_OK;
 }
 
@@ -63,8 +63,8 @@ static const char *bytes_name(const struct parcel *parcel)
 
 static int settle(const struct parcel *parcel, const struct err *own, struct err *err)
 {
-    return consent_settle(parcel->what ? parcel->consent_name : NULL, parcel->process_set, own,
-                          err);
+    return agreement_complete(parcel->what ? parcel->agreement_name : NULL, parcel->process_set,
+                              own, err);
 }
 
 static int check_bytes(const void *data, size_t size, struct err *err)

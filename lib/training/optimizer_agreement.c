@@ -3,11 +3,11 @@
  * order, with types, shapes and kind of memory, the groups, and the options. A difference is told
  * by the first line that differs.
  *
- * Fails as consent.h says, and when memory is short on any rank. */
+ * Fails as agreement.h says, and when memory is short on any rank. */
 #include "lib/training/optimizer_impl.h"
 
 #include "lib/reduce/reduce.h"
-#include "lib/training/consent.h"
+#include "lib/training/agreement.h"
 #include "lib/training/parameters.h"
 
 #include <stdarg.h>
@@ -75,7 +75,7 @@ int optimizer_agree(const struct hvd_optimizer *optimizer, int process_set, cons
         put_lines(&lines, optimizer);
     if (lines.failed)
         fail(&mistake, HVD_ERR_NOMEM, "out of memory");
-    int rc = consent_agree("optimizer", process_set, &mistake, (const char *)lines.data, err);
+    int rc = agreement_reach("optimizer", process_set, &mistake, (const char *)lines.data, err);
     wire_writer_fini(&lines);
     return rc;
 }

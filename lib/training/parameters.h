@@ -20,7 +20,7 @@ int parameters_sort(const struct hvd_parameter *parameters, int count, struct na
 size_t parameter_elements(const struct hvd_parameter *parameter);
 size_t parameter_bytes(const struct hvd_parameter *parameter);
 
-/* Appends a line for consent_compare(), "conv1.weight float32 [3, 3]\n": the same for no other
+/* Appends a line for agreement_compare(), "conv1.weight float32 [3, 3]\n": the same for no other
  * name, type or shape. */
 void parameter_put_line(struct wire_writer *lines, const struct hvd_parameter *parameter);
 

@@ -12,8 +12,8 @@
 
 #include "lib/process.h"
 #include "lib/reduce/reduce.h"
+#include "lib/training/agreement.h"
 #include "lib/training/call.h"
-#include "lib/training/consent.h"
 #include "lib/training/parameters.h"
 
 #include <stdio.h>
@@ -166,8 +166,8 @@ static int broadcast(struct state *state, struct err *err)
 {
     struct err own = { .code = HVD_OK };
     prepare(state, &own);
-    int rc =
-        consent_agree(state->call, state->process_set, &own, (const char *)state->lines.data, err);
+    int rc = agreement_reach(state->call, state->process_set, &own, (const char *)state->lines.data,
+                             err);
     if (rc == HVD_OK)
         rc = run(state, err);
     state_fini(state);

@@ -104,7 +104,7 @@ static void take_owner(struct rank *rank, const struct agreed *agreed)
 static void take_decision(struct rank *rank, const struct decision *decision)
 {
     PROMISE(decision->count >= 1);
-    PROMISE(decision->count == 1 || decision->kind == DECISION_RUN);
+    PROMISE(decision->count == 1 || decision->kind == DECISION_BATCH);
     for (int i = 0; i < decision->count; i++) {
         const struct agreed *agreed = &decision->tensors[i];
         PROMISE(*agreed->name && strlen(agreed->name) <= HVD_NAME_MAX);
@@ -122,7 +122,7 @@ static void take_decision(struct rank *rank, const struct decision *decision)
     mix(&rank->log, &decision->count, sizeof decision->count);
     if (decision->kind == DECISION_FAILED)
         mix(&rank->log, decision->text, strlen(decision->text));
-    if (decision->kind == DECISION_RUN)
+    if (decision->kind == DECISION_BATCH)
         mix(&rank->log, &decision->algorithm, sizeof decision->algorithm);
     rank->decisions++;
 }

@@ -10,7 +10,7 @@
 #include "lib/base/settings.h"
 #include "lib/join/environment.h"
 #include "lib/link/link_striped.h"
-#include "lib/reduce/crew.h"
+#include "lib/reduce/thread_pool.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void check_settings(const struct settings *settings)
 {
     PROMISE(settings->cycle_time_us <= 60000000);
     PROMISE(settings->cache_capacity >= 0 && settings->cache_capacity <= 1 << 20);
-    PROMISE(settings->threads >= 0 && settings->threads <= CREW_MAX);
+    PROMISE(settings->threads >= 0 && settings->threads <= THREAD_POOL_MAX);
     PROMISE(settings->streams >= 1 && settings->streams <= STREAMS_MAX);
     PROMISE(settings->stall_check_s >= 1);
     PROMISE(!settings->stall_check || settings->stall_shutdown_s == 0 ||

@@ -111,11 +111,11 @@ static void send_bytes(struct fuzz_input *input)
 static void send_descriptor(struct fuzz_input *input)
 {
     struct segment segment;
-    struct shm_bell bell = { .fd = scene.fd };
+    struct shm_doorbell doorbell = { .fd = scene.fd };
     int unsealed = memfd_create("unsealed", MFD_CLOEXEC);
     PROMISE(unsealed >= 0 && ftruncate(unsealed, SEGMENT) == 0);
     PROMISE(segment_create(&segment, SEGMENT, NULL) == HVD_OK);
-    shm_bell_pass(&bell, fuzz_u8(input) % 4 ? segment.fd : unsealed);
+    shm_doorbell_pass(&doorbell, fuzz_u8(input) % 4 ? segment.fd : unsealed);
     segment_close(&segment);
     close(unsealed);
 }
@@ -135,8 +135,8 @@ static bool may_be_shown(const unsigned char *piece, size_t nbytes)
         (shm->declines && lies_in(piece, nbytes, shm->in_fill, SHM_FILL)))
         return true;
     for (int i = 0; i < SHM_SLOTS; i++)
-        if (lies_in(piece, nbytes, shm->foreign.slots[i].memory, shm->foreign.slots[i].size))
-            return shm->foreign.slots[i].size == SEGMENT;
+        if (lies_in(piece, nbytes, shm->imported.slots[i].memory, shm->imported.slots[i].size))
+            return shm->imported.slots[i].size == SEGMENT;
     return false;
 }
 

@@ -5,7 +5,7 @@
 if PROGRAMS
 fuzz_targets = \
 	agent \
-	borders \
+	thresholds \
 	channel \
 	checkpoint \
 	config \
@@ -33,7 +33,7 @@ fuzz_targets = \
 
 fuzz_programs = \
 	tests/fuzz/fuzz_agent \
-	tests/fuzz/fuzz_borders \
+	tests/fuzz/fuzz_thresholds \
 	tests/fuzz/fuzz_channel \
 	tests/fuzz/fuzz_checkpoint \
 	tests/fuzz/fuzz_config \
@@ -70,8 +70,8 @@ fuzz_program_libs = src/libhvdrun.la src/libservice.la src/liboptions.la launche
 
 tests_fuzz_fuzz_agent_SOURCES = tests/fuzz/fuzz_agent.c $(fuzz_main)
 tests_fuzz_fuzz_agent_LDADD = $(fuzz_launcher_libs)
-tests_fuzz_fuzz_borders_SOURCES = tests/fuzz/fuzz_borders.c $(fuzz_main)
-tests_fuzz_fuzz_borders_LDADD = $(fuzz_library_libs)
+tests_fuzz_fuzz_thresholds_SOURCES = tests/fuzz/fuzz_thresholds.c $(fuzz_main)
+tests_fuzz_fuzz_thresholds_LDADD = $(fuzz_library_libs)
 tests_fuzz_fuzz_channel_SOURCES = tests/fuzz/fuzz_channel.c $(fuzz_main)
 tests_fuzz_fuzz_channel_LDADD = $(fuzz_library_libs)
 tests_fuzz_fuzz_checkpoint_SOURCES = tests/fuzz/fuzz_checkpoint.c $(fuzz_main)
@@ -165,7 +165,7 @@ known-hosts-beside-ssh: tests/unit/known_hosts_files_test
 endif
 
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/fuzz.mk tests/fuzz/fuzz.sh tests/fuzz/targets \
-	tests/fuzz/borders.dict \
+	tests/fuzz/thresholds.dict \
 	tests/fuzz/config.dict \
 	tests/fuzz/hosts.dict \
 	tests/fuzz/http.dict \

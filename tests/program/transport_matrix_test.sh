@@ -5,7 +5,7 @@
 . "$srcdir/tests/tap.sh"
 
 # Whole worlds in unit tests. Those that take long, or count allocations, have one way.
-worlds="average_metrics blocking consent device_reduce engine_ends engine_threads object optimizer optimizer_adasum
+worlds="average_metrics blocking agreement device_reduce engine_ends engine_threads object optimizer optimizer_adasum
     optimizer_end state world_leave world_mistakes"
 [ "$SANITIZERS" = no ] || worlds='blocking engine_ends engine_threads optimizer world_leave'
 

@@ -9,7 +9,7 @@ unset HVD_TUNING HVD_ALGORITHM
 
 run "$HVD_TUNE" -o tuning.txt -e 16384 -n 5 -np 2
 is "hvd-tune ends well" 0 "$status"
-is "and writes three borders" "large small tree" "$(sed -n 's/ = [0-9]*$//p' tuning.txt | sort | paste -sd' ')"
+is "and writes three thresholds" "large small tree" "$(sed -n 's/ = [0-9]*$//p' tuning.txt | sort | paste -sd' ')"
 like "behind what it was asked" '^# hvd-tune -np 2$' tuning.txt
 is "every way is measured" 7 "$(grep -c '^hvd-tune: [a-z]*, [a-z-]*$' "$tmp/err")"
 run "$HVDRUN" -np 2 -x HVD_TUNING=tuning.txt "$WORLD" init collectives shutdown

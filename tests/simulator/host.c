@@ -136,7 +136,7 @@ static void on_carriers_death(struct sim_process *process)
 
 static bool has_ended(const struct sim_end *end)
 {
-    return end->holders == 0 && end->peer->flight == 0;
+    return end->holders == 0 && end->peer->in_flight == 0;
 }
 
 static void look_at_stream(void *context)

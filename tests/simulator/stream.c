@@ -145,7 +145,7 @@ static void arrive(void *context)
 {
     struct segment *segment = context;
     struct sim_end *to = segment->to;
-    to->flight -= segment->length;
+    to->in_flight -= segment->length;
     if (to->holders == 0) {
         if (segment->length > 0)
             refuse_writes(to->peer);
@@ -167,7 +167,7 @@ static void send_segment(struct sim_end *from, size_t length, bool fin)
         memcpy(segment->bytes, from->out + from->out_start, length);
     consume(&from->out_start, &from->out_length, length);
     from->moved += length;
-    from->peer->flight += length;
+    from->peer->in_flight += length;
     from->last_arrival_us = at_us;
     if (at_us != SIM_NEVER)
         sim_after(NULL, at_us - sim_now_us(), arrive, segment);
@@ -177,8 +177,8 @@ static void move(struct sim_end *end)
 {
     struct sim_end *to = end->peer;
     bool moved = false;
-    while (end->out_length > 0 && !end->broken && to->flight + to->in_length < SIM_WINDOW) {
-        size_t room = SIM_WINDOW - to->flight - to->in_length;
+    while (end->out_length > 0 && !end->broken && to->in_flight + to->in_length < SIM_WINDOW) {
+        size_t room = SIM_WINDOW - to->in_flight - to->in_length;
         size_t length = end->out_length < room ? end->out_length : room;
         if (length > 1 && sim_once_in(16))
             length = 1 + sim_dice((uint32_t)length);

@@ -33,7 +33,7 @@ struct sim_end {
     int host, holders;
     struct sim_user reader, writer;
     char *in; /* has arrived, unread */
-    size_t in_start, in_length, in_room, flight;
+    size_t in_start, in_length, in_room, in_flight;
     bool fin;  /* the other side says nothing more after `in` */
     int error; /* an errno that a read finds after `in`, or 0 */
     char *out; /* waits for the window */

@@ -27,9 +27,9 @@ static void map(void *at, size_t nbytes, int fd)
 
 static void make(struct huge *huge, int bits)
 {
-    size_t border = (size_t)1 << bits, nbytes = border + PAGE;
-    *huge =
-        (struct huge){ .count = border + 1, .windows = { 0, border / 2 - PAGE, border - PAGE } };
+    size_t threshold = (size_t)1 << bits, nbytes = threshold + PAGE;
+    *huge = (struct huge){ .count = threshold + 1,
+                           .windows = { 0, threshold / 2 - PAGE, threshold - PAGE } };
     void *room = mmap(NULL, nbytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     int fd = memfd_create("period", MFD_CLOEXEC);
     require(room != MAP_FAILED && fd >= 0 && ftruncate(fd, PERIOD) == 0, "room for 2^%d", bits);

@@ -293,7 +293,7 @@ bool net_step(struct net *net)
     return false;
 }
 
-void net_settle(struct net *net)
+void net_complete(struct net *net)
 {
     while (net_step(net))
         ;

@@ -68,7 +68,7 @@ void net_submit(struct net *net, int rank, const struct offer *offer);
 bool net_step(struct net *net);
 
 /* Until nothing can happen any more. */
-void net_settle(struct net *net);
+void net_complete(struct net *net);
 
 /* All logs are equal; then they are emptied. */
 void net_check_logs(struct net *net);

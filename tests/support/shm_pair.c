@@ -174,16 +174,16 @@ unsigned char *shm_heap_vector(size_t size)
     return memory;
 }
 
-void shm_lend(const unsigned char *data, size_t size)
+void shm_export(const unsigned char *data, size_t size)
 {
     size_t nbytes;
     ck_assert_int_eq(link_offer(ends[0], data, size, &err), 0);
     ck_assert_ptr_null(link_peek(ends[1], &nbytes));
 }
 
-unsigned char *shm_lent_vector(size_t size)
+unsigned char *shm_exported_vector(size_t size)
 {
     unsigned char *memory = shm_heap_vector(size);
-    shm_lend(memory, size);
+    shm_export(memory, size);
     return memory;
 }

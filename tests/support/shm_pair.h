@@ -35,8 +35,8 @@ unsigned char *shm_heap_vector(size_t size); /* with the beginning of the vector
 
 /* End 1 hears of the segment at `data`, before anything else is on its way; it is not offered yet.
  * And such a vector of which it has heard. */
-void shm_lend(const unsigned char *data, size_t size);
-unsigned char *shm_lent_vector(size_t size);
+void shm_export(const unsigned char *data, size_t size);
+unsigned char *shm_exported_vector(size_t size);
 
 /* A child process that has the other end, does `child` with it, and ends without closing it. */
 typedef void shm_child_fn(struct link *link, void *context);

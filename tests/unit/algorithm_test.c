@@ -7,7 +7,7 @@
 
 enum { KI = 1 << 10, MI = 1 << 20 };
 
-static const struct algorithm_borders borders = {
+static const struct algorithm_thresholds thresholds = {
     .small = 32 * KI, .large = 64 * KI, .tree = 16 * KI, .few = 16
 };
 
@@ -52,7 +52,7 @@ START_TEST(the_table_chooses)
     const struct row *row = &rows[_i];
     const struct algorithm_case what = { row->kind,  row->nbytes, row->size,
                                          row->hosts, row->slots,  true };
-    ck_assert_str_eq(algorithm_name(algorithm_choose(&what, &borders, -1)),
+    ck_assert_str_eq(algorithm_name(algorithm_choose(&what, &thresholds, -1)),
                      algorithm_name(row->chosen));
 }
 END_TEST
@@ -63,13 +63,13 @@ START_TEST(only_neighbours_are_wanted_where_nobody_knows_the_others)
     struct algorithm_case what = { row->kind, row->nbytes, row->size, 0, 0, true };
     bool only = row->kind == OPERATION_ALLTOALL || row->kind == OPERATION_ADASUM;
     enum algorithm expected = only ? row->chosen : ALGORITHM_RING;
-    ck_assert_int_eq(algorithm_choose(&what, &borders, -1), expected);
-    ck_assert_int_eq(algorithm_choose(&what, &borders, ALGORITHM_DIRECT), expected);
+    ck_assert_int_eq(algorithm_choose(&what, &thresholds, -1), expected);
+    ck_assert_int_eq(algorithm_choose(&what, &thresholds, ALGORITHM_DIRECT), expected);
     what.hosts = row->hosts;
     what.slots = row->slots;
     what.anywhere = false;
-    ck_assert_int_eq(algorithm_choose(&what, &borders, -1), expected);
-    ck_assert_int_eq(algorithm_choose(&what, &borders, ALGORITHM_DIRECT), expected);
+    ck_assert_int_eq(algorithm_choose(&what, &thresholds, -1), expected);
+    ck_assert_int_eq(algorithm_choose(&what, &thresholds, ALGORITHM_DIRECT), expected);
 }
 END_TEST
 
@@ -79,7 +79,7 @@ START_TEST(what_is_forced_is_done_wherever_it_can_be)
     const struct algorithm_case what = { row->kind,  row->nbytes, row->size,
                                          row->hosts, row->slots,  true };
     for (int forced = 0; forced < ALGORITHMS; forced++)
-        ck_assert_int_eq(algorithm_choose(&what, &borders, forced),
+        ck_assert_int_eq(algorithm_choose(&what, &thresholds, forced),
                          algorithm_can(forced, row->kind) ? forced : (int)row->chosen);
 }
 END_TEST
@@ -109,7 +109,7 @@ START_TEST(a_few_ranks_exchange_whole_vectors_of_twice_as_many_bytes)
         { 1, 64 * KI }, { 2, 64 * KI }, { 4, 64 * KI }, { 5, 32 * KI }, { 64, 32 * KI }
     };
     for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) {
-        struct algorithm_borders own = algorithm_defaults_for(worlds[i].size);
+        struct algorithm_thresholds own = algorithm_defaults_for(worlds[i].size);
         ck_assert_uint_eq(own.small, worlds[i].small);
         ck_assert_uint_eq(own.large, algorithm_defaults.large);
         ck_assert_uint_eq(own.tree, algorithm_defaults.tree);

@@ -19,7 +19,7 @@ enum { LARGE = 1 << 18, CALLS = 2000, SLOW_CALLS = 2 };
 /* What the counters stand for. */
 enum { READY, GO, DECIDED, LEAVE, DONE, THREAD };
 
-static void reach(int counter)
+static void exchange(int counter)
 {
     atomic_fetch_add(&shared->counters[counter], 1);
 }
@@ -51,14 +51,14 @@ static int go_on_in_a_set(int rank)
     if (rank == 2) {
         wait_for(READY, 10);
         leave_world();
-        reach(DONE);
+        exchange(DONE);
         return 0;
     }
     for (int left = 0; left < 100;) {
         int32_t gone = rank == 0 ? atomic_load(&shared->counters[DONE]) : 0;
         REQUIRE_STATUS(sum_in_set(set, &gone), HVD_OK);
         left += gone;
-        reach(READY);
+        exchange(READY);
     }
     return leave_world();
 }
@@ -124,9 +124,9 @@ static void leave_late(const struct ranks *ranks)
 {
     wait_for(READY, 1);
     stop(ranks, 1);
-    reach(GO);
+    exchange(GO);
     wait_for(DECIDED, 1);
-    reach(LEAVE);
+    exchange(LEAVE);
     resume(ranks, 1);
 }
 
@@ -134,7 +134,7 @@ static void leave_late(const struct ranks *ranks)
  * them. */
 static int leave_when_told(int others)
 {
-    reach(READY);
+    exchange(READY);
     wait_for(LEAVE, 1);
     leave_world();
     wait_for(DONE, others);
@@ -176,9 +176,9 @@ static int link_a_set(int rank)
     int id = hvd_add_process_set((int[]){ 0, 1 }, 2);
     REQUIRE(id == 1 || (rank == 0 && id == HVD_ERR_PEER_LEFT));
     if (rank == 2)
-        reach(DECIDED);
+        exchange(DECIDED);
     REQUIRE_STATUS(sum_of_ranks("y", &sum), HVD_ERR_PEER_LEFT);
-    reach(DONE);
+    exchange(DONE);
     wait_for(DONE, 2);
     return leave_world();
 }
@@ -208,7 +208,7 @@ static void see_that_it_is_decided(int rank, int set)
     for (int i = 0; i < 2; i++)
         REQUIRE_STATUS(sum_in_set(set, &sum), HVD_OK);
     if (rank == 3)
-        reach(DECIDED);
+        exchange(DECIDED);
 }
 
 /* Of 6 ranks, 1 is between 0 and 2, the root, who may or may not hear that the broadcast has been
@@ -235,7 +235,7 @@ static int broadcast_from_below(int rank)
     int rc = hvd_wait(handle);
     if (rc != HVD_OK)
         REQUIRE_STATUS(rc, HVD_ERR_PEER_LEFT);
-    reach(DONE);
+    exchange(DONE);
     wait_for(DONE, 5);
     return leave_world();
 }
@@ -258,7 +258,7 @@ static int remove_a_set(int rank)
     if (rank == 3)
         wait_for(GO, 1);
     else
-        reach(READY);
+        exchange(READY);
     REQUIRE_STATUS(hvd_remove_process_set(set), HVD_OK);
     REQUIRE_STATUS(sum_of_ranks("after", &sum), HVD_OK);
     return leave_world();
@@ -273,7 +273,7 @@ static void hold_up_rank_1(const struct ranks *ranks)
     for (int i = 0; i < 5; i++)
         wait_until_asleep(ranks->pids[in_turn[i]]);
     stop(ranks, 1);
-    reach(GO);
+    exchange(GO);
     nanosleep(&(struct timespec){ 1, 400000000 }, NULL);
     resume(ranks, 1);
 }

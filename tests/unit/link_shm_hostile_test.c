@@ -47,7 +47,7 @@ static const struct {
 
 START_TEST(an_offer_outside_of_what_is_mapped_is_refused)
 {
-    shm_lent_vector(65536);
+    shm_exported_vector(65536);
     refer(SHM_MAPPED, outside[_i].at, outside[_i].nbytes, outside[_i].slot);
     refuses(HVD_ERR_PROTOCOL);
 }
@@ -77,8 +77,8 @@ END_TEST
 
 START_TEST(who_asks_for_what_was_not_offered_at_an_address_is_refused)
 {
-    ck_assert_int_eq(link_offer(ends[0], shm_lent_vector(65536), 65536, &err), 65536);
-    atomic_store(&link_shm_of(ends[1])->bell.own->asked, 1);
+    ck_assert_int_eq(link_offer(ends[0], shm_exported_vector(65536), 65536, &err), 65536);
+    atomic_store(&link_shm_of(ends[1])->doorbell.own->asked, 1);
     ck_assert_uint_eq(link_taken(ends[0]), 0);
     ck_assert_int_eq(shm_send_some(ends[0], vector, 1), HVD_ERR_PROTOCOL);
 }
@@ -87,7 +87,7 @@ END_TEST
 START_TEST(what_is_filled_unasked_is_not_looked_at)
 {
     size_t nbytes;
-    atomic_store(&link_shm_of(ends[0])->bell.own->filled, 7);
+    atomic_store(&link_shm_of(ends[0])->doorbell.own->filled, 7);
     ck_assert_ptr_null(link_peek(ends[1], &nbytes));
     ck_assert_int_eq(shm_send_some(ends[0], vector, 10), 10);
     ck_assert_int_eq(link_try_receive(ends[1], space, 100, &err), 10);
@@ -96,7 +96,7 @@ END_TEST
 
 static void pass(int fd)
 {
-    ck_assert(shm_bell_pass(&link_shm_of(ends[0])->bell, fd));
+    ck_assert(shm_doorbell_pass(&link_shm_of(ends[0])->doorbell, fd));
 }
 
 START_TEST(a_segment_that_is_not_what_was_said_is_refused)
@@ -150,8 +150,8 @@ END_TEST
 
 START_TEST(more_is_not_taken_than_was_offered)
 {
-    struct shm_side *liar = link_shm_of(ends[1])->bell.own;
-    ck_assert_int_eq(link_offer(ends[0], shm_lent_vector(65536), 65536, &err), 65536);
+    struct shm_side *liar = link_shm_of(ends[1])->doorbell.own;
+    ck_assert_int_eq(link_offer(ends[0], shm_exported_vector(65536), 65536, &err), 65536);
     atomic_store(&liar->taken, 65537);
     ck_assert_uint_eq(link_taken(ends[0]), 0);
     atomic_store(&liar->taken, 10);
@@ -163,7 +163,7 @@ END_TEST
 
 START_TEST(a_reader_that_lies_breaks_the_link)
 {
-    atomic_store(&link_shm_of(ends[1])->bell.own->read, 1000);
+    atomic_store(&link_shm_of(ends[1])->doorbell.own->read, 1000);
     for (int i = 0; i < SHM_ENTRIES; i++)
         ck_assert_int_eq(shm_send_some(ends[0], vector, 1), 1);
     ck_assert_int_eq(shm_send_some(ends[0], vector, 1), HVD_ERR_PROTOCOL);

@@ -42,13 +42,13 @@ static void send_and_die(struct link *link, void *offers_private)
 {
     struct shm_reference reference = { (uintptr_t)private_bytes, 100, 0 };
     struct iovec part = { (char[]){ "0123456789" }, 10 };
-    while (atomic_load(&link_shm_of(link)->bell.other->can_fetch) == SHM_NOT_KNOWN)
+    while (atomic_load(&link_shm_of(link)->doorbell.other->can_fetch) == SHM_NOT_KNOWN)
         sched_yield();
     offers_private = link_shm_of(link)->pid ? offers_private : NULL; /* where it is permitted */
     shared = shm_heap_alloc(65536);
     memset(shared, 'x', 65536);
     link_offer(link, shared, 65536, NULL);
-    while (atomic_load(&link_shm_of(link)->bell.other->answered) == 0)
+    while (atomic_load(&link_shm_of(link)->doorbell.other->answered) == 0)
         sched_yield();
     link_try_send(link, &part, 1, NULL);
     link_offer(link, shared, 65536, NULL);
@@ -64,7 +64,7 @@ START_TEST(what_a_killed_process_sent_arrives)
     size_t nbytes;
     private_bytes = calloc(1, 100);
     child = shm_pair_fork(&link_here, send_and_die, _i ? &child : NULL);
-    while (atomic_load(&link_shm_of(link_here)->bell.own->answered) == 0) {
+    while (atomic_load(&link_shm_of(link_here)->doorbell.own->answered) == 0) {
         link_peek(link_here, &nbytes);
         sched_yield();
     }

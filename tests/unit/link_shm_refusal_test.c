@@ -133,7 +133,7 @@ START_TEST(what_lies_in_a_segment_that_was_refused_is_copied_or_read)
     begin_lack(lack);
     uint64_t offered = send_vector(shared, VECTOR);
     end_lack();
-    ck_assert_uint_eq(atomic_load(&link_shm_of(ends[1])->bell.own->refused), 1);
+    ck_assert_uint_eq(atomic_load(&link_shm_of(ends[1])->doorbell.own->refused), 1);
     if (link_shm_of(ends[1])->pid == 0)
         ck_assert_msg(offered == 0, "%s", lack->name);
     else
@@ -147,9 +147,9 @@ START_TEST(another_segment_is_mapped_as_soon_as_that_is_possible)
     open_pair(lack);
     unsigned char *refused = shm_heap_vector(VECTOR), *shared = shm_heap_vector(VECTOR);
     begin_lack(lack);
-    shm_lend(refused, OFFER);
+    shm_export(refused, OFFER);
     end_lack();
-    shm_lend(shared, OFFER);
+    shm_export(shared, OFFER);
     ck_assert_uint_eq(send_vector(shared, VECTOR), VECTOR);
     ck_assert_uint_lt(send_vector(refused, VECTOR), VECTOR);
 }
@@ -162,12 +162,12 @@ START_TEST(a_slot_whose_segment_was_refused_may_get_another)
     open_pair(lack);
     unsigned char *refused = shm_heap_vector(SIZE);
     begin_lack(lack);
-    shm_lend(refused, SIZE);
+    shm_export(refused, SIZE);
     end_lack();
     for (int i = 0; i < SHM_SLOTS; i++)
-        ck_assert_uint_eq(send_vector(shm_lent_vector(SIZE), SIZE), SIZE);
-    ck_assert_uint_eq(atomic_load(&link_shm_of(ends[1])->bell.own->refused), 0);
-    shm_lend(refused, SIZE);
+        ck_assert_uint_eq(send_vector(shm_exported_vector(SIZE), SIZE), SIZE);
+    ck_assert_uint_eq(atomic_load(&link_shm_of(ends[1])->doorbell.own->refused), 0);
+    shm_export(refused, SIZE);
     ck_assert_int_eq(link_offer(ends[0], refused, SIZE, &err), SIZE);
 }
 END_TEST
@@ -178,14 +178,14 @@ START_TEST(a_slot_that_was_mapped_may_be_refused)
     const struct lack *lack = &lacks[_i];
     open_pair(lack);
     for (int i = 0; i < SHM_SLOTS; i++)
-        shm_lent_vector(SIZE);
+        shm_exported_vector(SIZE);
     unsigned char *refused = shm_heap_vector(SIZE);
     begin_lack(lack);
     uint64_t offered = send_vector(refused, SIZE);
     end_lack();
     ck_assert_uint_eq(offered, 0);
     ck_assert_uint_eq(send_vector(refused, SIZE), 0);
-    ck_assert_ptr_null(link_shm_of(ends[1])->foreign.slots[0].memory);
+    ck_assert_ptr_null(link_shm_of(ends[1])->imported.slots[0].memory);
 }
 END_TEST
 
@@ -197,7 +197,7 @@ START_TEST(an_offer_from_a_segment_that_was_refused_breaks_the_link)
     open_pair(lack);
     unsigned char *refused = shm_heap_vector(OFFER);
     begin_lack(lack);
-    shm_lend(refused, OFFER);
+    shm_export(refused, OFFER);
     end_lack();
     ck_assert_int_eq(shm_writer_refer(&link_shm_of(ends[0])->out, SHM_MAPPED, &reference, &err), 1);
     ck_assert_int_eq(link_try_receive(ends[1], space, OFFER, &err), HVD_ERR_PROTOCOL);
@@ -227,7 +227,7 @@ START_TEST(what_cannot_be_read_any_more_is_copied)
     ck_assert_uint_gt(offered, 0);
     ck_assert(link_shm_of(ends[1])->declines);
     ck_assert_uint_eq(send_vector(vector, VECTOR), 0);
-    ck_assert_uint_eq(send_vector(shm_lent_vector(OFFER), OFFER), OFFER);
+    ck_assert_uint_eq(send_vector(shm_exported_vector(OFFER), OFFER), OFFER);
 }
 END_TEST
 

@@ -101,7 +101,7 @@ END_TEST
 
 START_TEST(who_waits_for_what_was_offered_is_woken_when_it_was_taken)
 {
-    ck_assert_int_eq(link_offer(ends[0], shm_lent_vector(OFFER), OFFER, &err), OFFER);
+    ck_assert_int_eq(link_offer(ends[0], shm_exported_vector(OFFER), OFFER, &err), OFFER);
     ck_assert(shm_may_sleep(ends[0], POLLOUT));
     ck_assert_int_eq(link_try_receive(ends[1], space, OFFER, &err), OFFER);
     ck_assert(shm_is_readable(ends[0]));
@@ -130,8 +130,8 @@ START_TEST(a_bell_that_is_full_rings_all_the_same)
     char bytes[4096] = "";
     while (send(link_pollable(ends[0]), bytes, sizeof bytes, MSG_DONTWAIT) > 0)
         ;
-    link_shm_of(ends[1])->bell.asleep = true;
-    atomic_store(&link_shm_of(ends[1])->bell.own->waits, SHM_WAITS_FOR_ENTRIES);
+    link_shm_of(ends[1])->doorbell.asleep = true;
+    atomic_store(&link_shm_of(ends[1])->doorbell.own->waits, SHM_WAITS_FOR_ENTRIES);
     ck_assert_int_eq(shm_send_some(ends[0], vector, 1), 1);
     ck_assert(shm_is_readable(ends[1]));
     ck_assert_int_eq(link_try_receive(ends[1], space, 1, &err), 1);
@@ -142,7 +142,7 @@ END_TEST
 
 START_TEST(what_was_sent_before_the_end_arrives)
 {
-    unsigned char *shared = shm_lent_vector(OFFER);
+    unsigned char *shared = shm_exported_vector(OFFER);
     ck_assert_int_eq(shm_send_some(ends[0], vector, 100), 100);
     ck_assert_int_eq(link_offer(ends[0], shared, OFFER, &err), OFFER);
     ck_assert_int_eq(shm_send_some(ends[0], vector, 1), 1);
@@ -203,7 +203,7 @@ END_TEST
 START_TEST(an_offer_that_was_given_up_is_not_believed)
 {
     size_t nbytes;
-    unsigned char *shared = shm_lent_vector(OFFER);
+    unsigned char *shared = shm_exported_vector(OFFER);
     ck_assert_int_eq(shm_send_some(ends[0], vector, 7), 7);
     ck_assert_int_eq(link_offer(ends[0], shared, OFFER, &err), OFFER);
     ck_assert_int_eq(link_try_receive(ends[1], space, 3, &err), 3);

@@ -54,7 +54,7 @@ END_TEST
 START_TEST(what_was_sent_is_counted)
 {
     uint64_t sent = 0;
-    unsigned char *shared = shm_lent_vector(OFFER);
+    unsigned char *shared = shm_exported_vector(OFFER);
     ends[0]->sent = &sent;
     ck_assert_int_eq(shm_send_some(ends[0], vector, 100), 100);
     ck_assert_int_eq(link_offer(ends[0], shared, OFFER, &err), OFFER);
@@ -107,7 +107,7 @@ END_TEST
 START_TEST(memory_of_the_heap_is_offered_and_mapped)
 {
     size_t nbytes;
-    unsigned char *shared = shm_lent_vector(OFFER);
+    unsigned char *shared = shm_exported_vector(OFFER);
     ck_assert_int_eq(link_offer(ends[0], shared, OFFER, &err), OFFER);
     ck_assert_uint_eq(link_taken(ends[0]), 0);
     const unsigned char *piece = link_peek(ends[1], &nbytes);
@@ -126,7 +126,7 @@ END_TEST
 
 START_TEST(a_large_vector_of_the_heap_is_only_offered)
 {
-    ck_assert_uint_eq(send_vector(shm_lent_vector(VECTOR), VECTOR), VECTOR);
+    ck_assert_uint_eq(send_vector(shm_exported_vector(VECTOR), VECTOR), VECTOR);
     ck_assert_uint_eq(link_taken(ends[0]), VECTOR);
 }
 END_TEST
@@ -181,7 +181,7 @@ END_TEST
 
 START_TEST(offers_and_copies_keep_their_order)
 {
-    unsigned char *shared = shm_lent_vector(2 * OFFER);
+    unsigned char *shared = shm_exported_vector(2 * OFFER);
     size_t size = 0;
     for (int i = 0; i < 5; i++) {
         ck_assert_int_eq(shm_send_some(ends[0], vector, 100), 100);
@@ -204,7 +204,7 @@ START_TEST(more_segments_than_slots_are_mapped_in_turn)
         memset(shared[i] = shm_heap_alloc(64 * 1024), (int)i, 64 * 1024);
     for (size_t i = 0; i < 3 * SHM_SLOTS; i++) {
         const unsigned char *data = shared[i % (SHM_SLOTS + 20)];
-        shm_lend(data, 64 * 1024);
+        shm_export(data, 64 * 1024);
         ck_assert_int_eq(link_offer(ends[0], data, 64 * 1024, &err), 64 * 1024);
         ck_assert_int_eq(shm_receive_all(ends[1], space, 64 * 1024, &err), HVD_OK);
         ck_assert_mem_eq(space, data, 64 * 1024);
@@ -231,7 +231,7 @@ END_TEST
 START_TEST(who_has_gone_and_left_an_offer_is_known_without_a_byte_to_send)
 {
     ck_assert_int_eq(link_try_send(ends[0], NULL, 0, &err), 0);
-    ck_assert_int_eq(link_offer(ends[0], shm_lent_vector(OFFER), OFFER, &err), OFFER);
+    ck_assert_int_eq(link_offer(ends[0], shm_exported_vector(OFFER), OFFER, &err), OFFER);
     ck_assert_int_eq(link_try_send(ends[0], NULL, 0, &err), 0);
     link_close(ends[1]);
     ends[1] = NULL;
@@ -242,7 +242,7 @@ END_TEST
 
 START_TEST(who_has_taken_all_and_gone_owes_nothing)
 {
-    ck_assert_int_eq(link_offer(ends[0], shm_lent_vector(OFFER), OFFER, &err), OFFER);
+    ck_assert_int_eq(link_offer(ends[0], shm_exported_vector(OFFER), OFFER, &err), OFFER);
     ck_assert_int_eq(link_try_receive(ends[1], space, OFFER, &err), OFFER);
     link_close(ends[1]);
     ends[1] = NULL;
@@ -253,7 +253,7 @@ END_TEST
 
 START_TEST(an_offer_without_room_is_refused)
 {
-    unsigned char *shared = shm_lent_vector(OFFER);
+    unsigned char *shared = shm_exported_vector(OFFER);
     while (link_offer(ends[0], shared, OFFER, &err) > 0)
         ;
     ck_assert_int_eq(link_offer(ends[0], shared, OFFER, &err), 0);
@@ -273,7 +273,7 @@ START_TEST(private_memory_is_copied_where_it_cannot_be_read)
     link_close(ends[1]);
     shm_pair_open(false);
     ck_assert_uint_eq(send_vector(vector, VECTOR), 0);
-    ck_assert_uint_eq(send_vector(shm_lent_vector(OFFER), OFFER), OFFER);
+    ck_assert_uint_eq(send_vector(shm_exported_vector(OFFER), OFFER), OFFER);
 }
 END_TEST
 

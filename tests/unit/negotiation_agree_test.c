@@ -35,7 +35,7 @@ START_TEST(small_data_is_reduced_with_the_agreement)
             net_submit(&net, i, &offer);
             ck_assert(negotiation_in_flight(net.ranks[i].negotiation, "grad"));
         }
-        net_settle(&net);
+        net_complete(&net);
         net_check_one(&net, DECISION_DONE, "grad");
         float expected[2] = { (float)(_i * (_i - 1) / 2), (float)(round * _i) };
         for (int i = 0; i < net.size; i++) {
@@ -60,8 +60,8 @@ START_TEST(large_data_is_run)
             offer.nbytes = 0;
             net_submit(&net, i, &offer);
         }
-        net_settle(&net);
-        net_check_one(&net, DECISION_RUN, "grad");
+        net_complete(&net);
+        net_check_one(&net, DECISION_BATCH, "grad");
         ck_assert_uint_eq(seen[0].nbytes, 0);
     }
     net_fini(&net);
@@ -82,8 +82,8 @@ START_TEST(lists_are_in_order_of_rank)
                                    .complete = round < 2 || i > 0 };
             net_submit(&net, i, &offer);
         }
-        net_settle(&net);
-        net_check_one(&net, round < 2 ? DECISION_DONE : DECISION_RUN, "embed");
+        net_complete(&net);
+        net_check_one(&net, round < 2 ? DECISION_DONE : DECISION_BATCH, "embed");
         for (int i = 0; i < net.size; i++) {
             ck_assert(seen[i].has_list);
             size_t at = 0;
@@ -117,7 +117,7 @@ START_TEST(the_roots_tensor_comes_to_all)
             offer.description.root = root;
             net_submit(&net, i, &offer);
         }
-        net_settle(&net);
+        net_complete(&net);
         net_check_one(&net, DECISION_DONE, "weights");
         for (int i = 0; i < net.size; i++) {
             ck_assert_uint_eq(seen[i].nbytes, sizeof data);
@@ -143,17 +143,17 @@ START_TEST(every_kind_is_decided_as_it_should_be)
         bool list;
         size_t total; /* by rank */
     } rows[] = {
-        { COLLECTIVE_ALLTOALL, HVD_AVERAGE, 6, 0, false, DECISION_RUN, false, 0 },
+        { COLLECTIVE_ALLTOALL, HVD_AVERAGE, 6, 0, false, DECISION_BATCH, false, 0 },
         { COLLECTIVE_ADD_SET, HVD_AVERAGE, 2, 900, true, DECISION_DONE, true, 900 },
         { COLLECTIVE_REMOVE_SET, HVD_AVERAGE, 0, 0, true, DECISION_DONE, false, 0 },
         { COLLECTIVE_BARRIER, HVD_AVERAGE, 0, 0, true, DECISION_DONE, false, 0 },
         { COLLECTIVE_BROADCAST, HVD_AVERAGE, 0, 0, true, DECISION_DONE, true, 0 },
-        { COLLECTIVE_BROADCAST, HVD_AVERAGE, 5000, 0, false, DECISION_RUN, false, 0 },
-        { COLLECTIVE_ALLREDUCE, HVD_ADASUM, 2, 0, false, DECISION_RUN, false, 0 },
+        { COLLECTIVE_BROADCAST, HVD_AVERAGE, 5000, 0, false, DECISION_BATCH, false, 0 },
+        { COLLECTIVE_ALLREDUCE, HVD_ADASUM, 2, 0, false, DECISION_BATCH, false, 0 },
         { COLLECTIVE_ALLREDUCE, HVD_SUM, 0, 0, true, DECISION_DONE, false, 0 },
-        { COLLECTIVE_REDUCESCATTER, HVD_SUM, 5000, 0, false, DECISION_RUN, false, 0 },
+        { COLLECTIVE_REDUCESCATTER, HVD_SUM, 5000, 0, false, DECISION_BATCH, false, 0 },
         { COLLECTIVE_ALLGATHER, HVD_AVERAGE, 2, 16, true, DECISION_DONE, true, 16 },
-        { COLLECTIVE_ALLGATHER, HVD_AVERAGE, 2, 16, false, DECISION_RUN, true, 8 },
+        { COLLECTIVE_ALLGATHER, HVD_AVERAGE, 2, 16, false, DECISION_BATCH, true, 8 },
     };
     unsigned char data[1000] = { 1 };
     start(4);
@@ -170,7 +170,7 @@ START_TEST(every_kind_is_decided_as_it_should_be)
             offer.description.op = rows[at].op;
             net_submit(&net, i, &offer);
         }
-        net_settle(&net);
+        net_complete(&net);
         net_check_one(&net, rows[at].decision, name);
         ck_assert_msg(seen[3].has_list == rows[at].list, "%s", name);
         ck_assert_msg(seen[3].nbytes == rows[at].total * 4, "%s: %zu", name, seen[3].nbytes);
@@ -193,8 +193,8 @@ START_TEST(too_large_a_list_is_run_and_only_its_rows_are_kept)
                                    .complete = true };
             net_submit(&net, i, &offer);
         }
-        net_settle(&net);
-        net_check_one(&net, DECISION_RUN, "embed");
+        net_complete(&net);
+        net_check_one(&net, DECISION_BATCH, "embed");
         ck_assert_uint_eq(seen[4].nbytes, 8 * 9);
         for (int i = 0; i < net.size; i++)
             ck_assert_int_eq(seen[4].data[8 * i], i);
@@ -213,11 +213,11 @@ START_TEST(a_name_in_flight_is_refused)
     ck_assert_int_eq(negotiation_submit(net.ranks[0].negotiation, &offer, 0, &err),
                      HVD_ERR_INVALID);
     ck_assert_str_eq(err.text, "allreduce 'x': a tensor of this name is in flight already");
-    net_settle(&net);
+    net_complete(&net);
     ck_assert(negotiation_in_flight(net.ranks[0].negotiation, "x"));
     ck_assert(!negotiation_in_flight(net.ranks[1].negotiation, "x"));
     net_submit(&net, 1, &offer);
-    net_settle(&net);
+    net_complete(&net);
     net_check_one(&net, DECISION_DONE, "x");
     net_fini(&net);
 }

@@ -61,7 +61,7 @@ static void submit_from(int first, const struct offer *offer)
 /* All ranks have seen it since. */
 static void check_chosen(const char *name, enum algorithm algorithm)
 {
-    net_check_one(&net, DECISION_RUN, name);
+    net_check_one(&net, DECISION_BATCH, name);
     for (int i = 0; i < net.size; i++)
         ck_assert_int_eq(net.seen[i].algorithm, algorithm);
 }
@@ -91,7 +91,7 @@ START_TEST(all_ranks_hear_what_the_top_has_chosen)
         struct offer offer = tensor(name, rows[at].kind, rows[at].count);
         offer.description.op = rows[at].op;
         submit_from(0, &offer);
-        net_settle(&net);
+        net_complete(&net);
         check_chosen(name, rows[at].chosen);
         ck_assert_uint_eq((size_t)asked.times, i + 1);
         ck_assert_int_eq(asked.kind, rows[at].asked);
@@ -118,7 +118,7 @@ START_TEST(what_is_fused_counts_together)
         }
         for (int i = 0; i < 3; i++)
             net_submit(&net, 0, &offers[i]);
-        net_settle(&net);
+        net_complete(&net);
         check_chosen("a", ALGORITHM_DIRECT);
         ck_assert_int_eq(net.seen[0].count, 3);
         ck_assert_uint_eq(asked.nbytes, 120000);
@@ -139,7 +139,7 @@ START_TEST(of_an_allgather_the_rows_of_all_count)
             offer.nbytes = sizeof rows;
             net_submit(&net, i, &offer);
         }
-        net_settle(&net);
+        net_complete(&net);
         check_chosen("rows", ALGORITHM_RING);
         int size = net.size;
         ck_assert_uint_eq(asked.nbytes, (size_t)(5000 * size + size * (size - 1) / 2) * 4);
@@ -154,13 +154,13 @@ START_TEST(a_rank_that_has_joined_hears_it_too)
     struct offer join = net_join("join");
     start(_i);
     net_submit(&net, net.size - 1, &join);
-    net_settle(&net);
+    net_complete(&net);
     for (int round = 0; round < 2; round++) {
         struct offer offer = tensor("x", COLLECTIVE_ALLREDUCE, 20000);
         offer.description.op = HVD_SUM;
         for (int i = 0; i < net.size - 1; i++)
             net_submit(&net, i, &offer);
-        net_settle(&net);
+        net_complete(&net);
         check_chosen("x", ALGORITHM_HALVING_DOUBLING);
     }
     net_fini(&net);
@@ -173,11 +173,11 @@ START_TEST(without_anybody_to_choose_it_needs_neighbours_alone)
     start(4);
     negotiation_choose_with(net.ranks[0].negotiation, NULL, NULL);
     submit_from(0, &offer);
-    net_settle(&net);
+    net_complete(&net);
     check_chosen("x", ALGORITHM_RING);
     offer.description.op = HVD_ADASUM;
     submit_from(0, &offer);
-    net_settle(&net);
+    net_complete(&net);
     check_chosen("x", ALGORITHM_ADASUM);
     ck_assert_int_eq(asked.times, 0);
     net_fini(&net);

@@ -26,7 +26,7 @@ static size_t cost(const char *name, int64_t count, bool nameless)
     net.bytes_up = 0;
     for (int i = 0; i < net.size; i++)
         net_submit(&net, i, &offer);
-    net_settle(&net);
+    net_complete(&net);
     net_check_one(&net, DECISION_DONE, name);
     return net.bytes_up / (size_t)(net.size - 1);
 }
@@ -71,7 +71,7 @@ START_TEST(many_names_are_bits_of_one_message)
                 net_submit(&net, i, &offer);
             }
         }
-        net_settle(&net);
+        net_complete(&net);
         net_check_logs(&net);
     }
     ck_assert_uint_le(net.bytes_up, 5 + 8 + 4 * 8 + COUNT * sizeof *data);
@@ -141,7 +141,7 @@ START_TEST(names_in_flight_outlive_the_retirement_of_their_slots)
             for (uint32_t steps = net_random(&net, 20); steps > 0; steps--)
                 net_step(&net);
         }
-        net_settle(&net);
+        net_complete(&net);
         net_check_logs(&net);
         ck_assert_int_eq(net.seen[5].decisions, 7 * (round + 1));
     }

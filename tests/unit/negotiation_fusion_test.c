@@ -59,7 +59,7 @@ START_TEST(tensors_that_go_together_are_run_as_one)
         submit(tensor("b", 64));
         submit(last);
         submit(tensor("c", 64));
-        net_settle(&net);
+        net_complete(&net);
         ck_assert_str_eq(order, "a+b+c other last ");
     }
     net_fini(&net);
@@ -85,7 +85,7 @@ START_TEST(tensors_in_different_memory_are_not_fused)
         submit(tensor("a", 64));
         submit(other);
         submit(last);
-        net_settle(&net);
+        net_complete(&net);
         ck_assert_str_eq(order, rows[row].order);
         net_fini(&net);
     }
@@ -111,7 +111,7 @@ START_TEST(the_threshold_is_kept_and_large_tensors_go_alone)
         submit(tensor("c", 64));
         submit(tensor("d", 4));
         ck_assert(negotiation_has_data(net.ranks[0].negotiation));
-        net_settle(&net);
+        net_complete(&net);
         ck_assert_str_eq(order, rows[row].order);
         ck_assert(!negotiation_has_data(net.ranks[0].negotiation));
         net_fini(&net);
@@ -136,7 +136,7 @@ START_TEST(tensors_pile_up_until_data_may_be_moved)
     ck_assert(!negotiation_decide(negotiation, false, &body));
     ck_assert(negotiation_has_data(negotiation));
     submit(tensor("c", 64));
-    net_settle(&net);
+    net_complete(&net);
     ck_assert_str_eq(order, "a+c ");
     wire_writer_fini(&body);
     net_fini(&net);
@@ -158,13 +158,13 @@ START_TEST(a_group_waits_for_its_last_member)
         order[0] = '\0';
         submit(member("x", 7, 3));
         submit(member("p", 8, 1));
-        net_settle(&net);
+        net_complete(&net);
         ck_assert_str_eq(order, "p ");
         submit(member("y", 7, 3));
-        net_settle(&net);
+        net_complete(&net);
         ck_assert_str_eq(order, "p ");
         submit(member("z", 7, 3));
-        net_settle(&net);
+        net_complete(&net);
         ck_assert_str_eq(order, "p x+y+z ");
     }
     net_check_logs(&net);
@@ -182,7 +182,7 @@ START_TEST(groups_are_fused_with_others_only_if_they_may)
         submit(member("v", 8, 2));
         submit(member("y", 7, 2));
         submit(tensor("b", 64));
-        net_settle(&net);
+        net_complete(&net);
         ck_assert_str_eq(order, may ? "a+u+v+x+y+b " : "a+b u+v x+y ");
         net_fini(&net);
     }
@@ -200,10 +200,10 @@ START_TEST(a_member_that_fails_does_not_hold_up_its_group)
             odd.description.shape.dims[0] += i == 1;
             net_submit(&net, i, &odd);
         }
-        net_settle(&net);
+        net_complete(&net);
         ck_assert_str_eq(order, "y! ");
         submit(member("z", 7, 3));
-        net_settle(&net);
+        net_complete(&net);
         ck_assert_str_eq(order, "y! x+z ");
     }
     net_fini(&net);
@@ -215,7 +215,7 @@ START_TEST(a_group_that_is_not_complete_when_all_join_fails)
     start(_i, 1 << 20, true);
     submit(member("x", 7, 2));
     submit(net_join("join"));
-    net_settle(&net);
+    net_complete(&net);
     ck_assert_str_eq(order, "x! join ");
     ck_assert(strstr(net.seen[0].name, "join"));
     net_check_logs(&net);
@@ -243,7 +243,7 @@ START_TEST(ten_thousand_tensors_are_run_in_few_pieces)
             snprintf(names[at], sizeof names[at], "tensor.%d", at);
             submit(tensor(names[at], 64));
         }
-        net_settle(&net);
+        net_complete(&net);
         for (int i = 0; i < net.size; i++)
             ck_assert_int_eq(negotiation_waiting_count(net.ranks[i].negotiation), 0);
     }

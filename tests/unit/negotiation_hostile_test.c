@@ -87,15 +87,15 @@ static void play(int size, int rounds)
     for (int round = 0; round < rounds && net.broken == HVD_OK; round++) {
         submit_lists();
         submit_reductions(round);
-        net_settle(&net);
+        net_complete(&net);
     }
     for (int i = 0; i < net.size && net.broken == HVD_OK; i++) {
         struct offer join = net_join("join");
         negotiation_submit(net.ranks[i].negotiation, &join, 0, NULL);
         if (i == net.size / 2)
-            net_settle(&net);
+            net_complete(&net);
     }
-    net_settle(&net);
+    net_complete(&net);
     ck_assert(net.broken == HVD_OK || net.broken == HVD_ERR_PROTOCOL);
 }
 

@@ -41,7 +41,7 @@ START_TEST(a_set_of_one_joins_at_once)
     start(1);
     for (int round = 0; round < 3; round++) {
         join(0);
-        net_settle(&net);
+        net_complete(&net);
         net_check_one(&net, DECISION_DONE, "join");
         ck_assert_int_eq(net.seen[0].last_rank, 0);
         ck_assert_ptr_eq(net.seen[0].owner, &net.seen[0]);
@@ -57,10 +57,10 @@ START_TEST(the_last_to_join_is_known_to_all)
         for (int i = 0; i < net.size; i++)
             if (i != last)
                 join(i);
-        net_settle(&net);
+        net_complete(&net);
         ck_assert_int_eq(net.seen[0].decisions, 0);
         join(last);
-        net_settle(&net);
+        net_complete(&net);
         net_check_one(&net, DECISION_DONE, "join");
         for (int i = 0; i < net.size; i++)
             ck_assert_int_eq(net.seen[i].last_rank, last);
@@ -84,7 +84,7 @@ START_TEST(who_has_joined_gives_zeros)
         size_t at = row / 2;
         reduce(0, "x", rows[at].op, rows[at].value);
         reduce(2, "x", rows[at].op, rows[at].value);
-        net_settle(&net);
+        net_complete(&net);
         ck_assert_int_eq(net.seen[1].decisions, 0);
         ck_assert_int_eq(net.seen[2].kind, DECISION_DONE);
         ck_assert_float_eq(result(2), rows[at].expected);
@@ -102,8 +102,8 @@ START_TEST(who_has_joined_takes_part_in_what_is_run)
     offer.owner = &net;
     net_submit(&net, 0, &offer);
     net_submit(&net, 1, &offer);
-    net_settle(&net);
-    net_check_one(&net, DECISION_RUN, "x");
+    net_complete(&net);
+    net_check_one(&net, DECISION_BATCH, "x");
     ck_assert_ptr_null(net.seen[2].owner);
     ck_assert_ptr_eq(net.seen[1].owner, &net);
     net_fini(&net);
@@ -116,7 +116,7 @@ static void count_absent(struct net *source, int rank, const struct decision *de
 {
     (void)source;
     (void)rank;
-    absent[decision->kind == DECISION_RUN && decision->tensors->absent]++;
+    absent[decision->kind == DECISION_BATCH && decision->tensors->absent]++;
 }
 
 START_TEST(what_devices_reduce_is_told_to_lack_a_rank_that_has_joined)
@@ -144,7 +144,7 @@ START_TEST(what_devices_reduce_is_told_to_lack_a_rank_that_has_joined)
             absent[0] = absent[1] = 0;
             for (int rank = 0; rank < submitting; rank++)
                 net_submit(&net, rank, &offer);
-            net_settle(&net);
+            net_complete(&net);
             ck_assert_int_eq(absent[0], rows[row].without);
             ck_assert_int_eq(absent[1], rows[row].with);
         }
@@ -159,12 +159,12 @@ START_TEST(a_join_completes_what_the_others_wait_for)
     for (int i = 0; i < 6; i++)
         if (i != 1 && i != 2)
             reduce(i, "x", HVD_SUM, 1);
-    net_settle(&net);
+    net_complete(&net);
     join(1);
-    net_settle(&net);
+    net_complete(&net);
     ck_assert_int_eq(net.seen[0].decisions, 0);
     join(2);
-    net_settle(&net);
+    net_complete(&net);
     ck_assert_int_eq(net.seen[5].decisions, 1);
     ck_assert_float_eq(result(5), 4);
     net_fini(&net);
@@ -193,7 +193,7 @@ START_TEST(other_kinds_fail_while_a_rank_has_joined)
         for (int i = 0; i < 4; i++)
             if (i != 2)
                 net_submit(&net, i, &offer);
-        net_settle(&net);
+        net_complete(&net);
         for (int i = 0; i < 4; i++)
             ck_assert_int_eq(net.seen[i].decisions, i == 2 ? 0 : (int)row + 1);
         ck_assert_int_eq(net.seen[3].kind, DECISION_FAILED);
@@ -218,10 +218,10 @@ START_TEST(what_comes_behind_the_own_join_waits_for_its_end)
     ck_assert_int_eq(negotiation_submit(net.ranks[0].negotiation, &offer, 0, &err),
                      HVD_ERR_INVALID);
     ck_assert(negotiation_in_flight(net.ranks[0].negotiation, "x"));
-    net_settle(&net);
+    net_complete(&net);
     net_check_one(&net, DECISION_DONE, "join");
     reduce(1, "x", HVD_SUM, 2);
-    net_settle(&net);
+    net_complete(&net);
     net_check_one(&net, DECISION_DONE, "x");
     ck_assert_float_eq(result(0), 3);
     net_fini(&net);
@@ -273,7 +273,7 @@ static void on_decision(struct net *source, int rank, const struct decision *dec
         last_rank = agreed->last_rank;
         return;
     }
-    if (decision->kind == DECISION_RUN) {
+    if (decision->kind == DECISION_BATCH) {
         ran[rank] += decision->count;
         return;
     }
@@ -316,7 +316,7 @@ static void play_epoch(void)
         for (uint32_t steps = net_random(&net, 6); steps > 0; steps--)
             net_step(&net);
     }
-    net_settle(&net);
+    net_complete(&net);
     ck_assert_int_eq(ends, net.size);
     for (int i = 0; i < net.size; i++) {
         ck_assert_int_eq(small_done[i], length[i]);

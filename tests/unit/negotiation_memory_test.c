@@ -88,7 +88,7 @@ static void play_round(enum order order)
         if (order != BEFORE)
             submit_rest(name);
     if (order == BEHIND)
-        net_settle(&net);
+        net_complete(&net);
     for (int name = 0; name < NAMES; name++) {
         struct offer offer = offer_of(name);
         net_submit(&net, 0, &offer);
@@ -98,7 +98,7 @@ static void play_round(enum order order)
     for (int name = 0; name < NAMES; name++)
         if (order == BEFORE)
             submit_rest(name);
-    net_settle(&net);
+    net_complete(&net);
 }
 
 START_TEST(what_repeats_does_not_allocate)
@@ -169,14 +169,14 @@ static void play_all(void)
             offer.description.prescale = name == 5 && i == 2 ? 0.5 : 1;
             submit(i, &offer);
         }
-        net_settle(&net);
+        net_complete(&net);
     }
     for (int i = 0; i < net.size && net.broken == HVD_OK; i++) {
         struct offer offer = offer_of(1);
         submit(i, &join);
         submit(i, &offer);
     }
-    net_settle(&net);
+    net_complete(&net);
 }
 
 /* Returns whether the allocation existed. */

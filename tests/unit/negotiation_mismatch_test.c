@@ -69,7 +69,7 @@ START_TEST(what_ranks_disagree_on_fails_on_all_and_they_go_on)
                 rows[at].change(&offer);
             net_submit(&net, i, &offer);
         }
-        net_settle(&net);
+        net_complete(&net);
         net_check_one(&net, DECISION_FAILED, "grad");
         char who[20];
         snprintf(who, sizeof who, "rank %d", odd);
@@ -83,7 +83,7 @@ START_TEST(what_ranks_disagree_on_fails_on_all_and_they_go_on)
             struct offer offer = net_allreduce(&net, "grad", 2, data);
             net_submit(&net, i, &offer);
         }
-        net_settle(&net);
+        net_complete(&net);
         net_check_one(&net, DECISION_DONE, "grad");
         ck_assert_float_eq((float)net.size, ((const float *)(const void *)seen[0].data)[0]);
     }
@@ -100,7 +100,7 @@ START_TEST(a_name_that_changes_its_shape_on_all_ranks_is_agreed_on)
             struct offer offer = net_allreduce(&net, "grad", 1 + round / 2, data);
             net_submit(&net, i, &offer);
         }
-        net_settle(&net);
+        net_complete(&net);
         net_check_one(&net, DECISION_DONE, "grad");
         ck_assert_uint_eq(seen[0].nbytes, 4 * (size_t)(1 + round / 2));
     }

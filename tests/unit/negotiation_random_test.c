@@ -98,7 +98,7 @@ static void check_list(const struct agreed *agreed, enum decision_kind kind, int
     for (int i = 0; i < net.size; i++) {
         struct offer offer = make_offer(i, name, round);
         size_t nbytes = agreed->offsets[i + 1] - agreed->offsets[i];
-        bool rows = kind == DECISION_RUN && offer.description.kind == COLLECTIVE_ALLGATHER;
+        bool rows = kind == DECISION_BATCH && offer.description.kind == COLLECTIVE_ALLGATHER;
         same &= nbytes == (rows ? 8 : offer.nbytes) &&
                 (nbytes == 0 || memcmp(agreed->data + agreed->offsets[i], data, nbytes) == 0);
     }
@@ -121,7 +121,7 @@ static void check_tensor(int rank, const struct decision *decision, const struct
                 (plan.kind != COLLECTIVE_ALLGATHER && plan.kind != COLLECTIVE_BARRIER &&
                  !negotiation_is_inline(net.ranks[rank].negotiation, &agreed->description));
     if (plan.kind == COLLECTIVE_ALLREDUCE || plan.kind == COLLECTIVE_BROADCAST)
-        ck_assert_int_eq(decision->kind, runs ? DECISION_RUN : DECISION_DONE);
+        ck_assert_int_eq(decision->kind, runs ? DECISION_BATCH : DECISION_DONE);
     if (agreed->offsets)
         check_list(agreed, decision->kind, name, round);
     else if (decision->kind == DECISION_DONE && plan.kind == COLLECTIVE_ALLREDUCE)
@@ -166,7 +166,7 @@ static void play(int size, const struct negotiation_settings *settings, uint64_t
     while (submit_something())
         for (uint32_t steps = net_random(&net, 4); steps > 0; steps--)
             net_step(&net);
-    net_settle(&net);
+    net_complete(&net);
     for (int i = 0; i < size * NAMES; i++)
         ck_assert_msg(!flying[i / NAMES][i % NAMES], "'%s' is in flight on rank %d for ever",
                       names[i % NAMES], i / NAMES);

@@ -74,7 +74,7 @@ START_TEST(results_are_those_of_reducing_one_rank_after_the_other)
             offer.description.op = op;
             net_submit(&net, i, &offer);
         }
-        net_settle(&net);
+        net_complete(&net);
         net_check_one(&net, DECISION_DONE, name);
         reference(dtype, op, expected, net.size, 17);
         ck_assert_uint_eq(seen[0].nbytes, dtype_size((int)dtype) * 17);
@@ -94,7 +94,7 @@ START_TEST(an_average_of_one_rank_is_what_it_gave)
     struct offer offer = net_allreduce(&net, "loss", 1000, data);
     offer.description.op = HVD_AVERAGE;
     net_submit(&net, 0, &offer);
-    net_settle(&net);
+    net_complete(&net);
     net_check_one(&net, DECISION_DONE, "loss");
     ck_assert_mem_eq(seen[0].data, data, sizeof data);
     net_fini(&net);

@@ -32,7 +32,7 @@ START_TEST(who_is_waited_for_is_known)
     for (int i = 0; i < net.size; i++)
         if (i != 0 && i != 4 && i != 5)
             net_submit(&net, i, &offer);
-    net_settle(&net);
+    net_complete(&net);
     check_missing(0, "rank 0", "ranks 3-6");
     check_missing(3, "rank 4", "");
     check_missing(1, "", "");
@@ -41,7 +41,7 @@ START_TEST(who_is_waited_for_is_known)
     for (int i = 0; i < 6; i++)
         if (i == 0 || i == 4 || i == 5)
             net_submit(&net, i, &offer);
-    net_settle(&net);
+    net_complete(&net);
     net_check_one(&net, DECISION_DONE, "x");
     net_fini(&net);
 }
@@ -67,7 +67,7 @@ START_TEST(nobody_is_said_to_miss_what_it_has_submitted)
         for (int i = 0; i < net.size; i++)
             if (i != paused && i != 3 * paused)
                 net_submit(&net, i, &offer);
-        net_settle(&net);
+        net_complete(&net);
         for (int asked = 0; asked < net.size; asked++) {
             if (!negotiation_waiting(net.ranks[asked].negotiation, 0, &waiting))
                 continue;
@@ -79,7 +79,7 @@ START_TEST(nobody_is_said_to_miss_what_it_has_submitted)
         net_submit(&net, paused, &offer);
         if (3 * paused != paused && 3 * paused < net.size)
             net_submit(&net, 3 * paused, &offer);
-        net_settle(&net);
+        net_complete(&net);
         net_check_one(&net, DECISION_DONE, "x");
         net_fini(&net);
     }
@@ -116,7 +116,7 @@ START_TEST(an_observer_sees_who_is_ready_and_what_is_decided)
         struct offer offer = net_allreduce(&net, "x", 1, data);
         for (int i = 0; i < net.size; i++)
             net_submit(&net, i, &offer);
-        net_settle(&net);
+        net_complete(&net);
         ck_assert_int_eq(ranks_ready, 9 * round);
         ck_assert_int_eq(names_decided, round);
     }

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which slots segments get, and which pieces belong to one vector. */
-#include "lib/link/shm_lent.h"
+#include "lib/link/shm_exported.h"
 #include "lib/link/shm_run.h"
 #include "tests/support/unit.h"
 
-static struct shm_lent lent;
+static struct shm_exported exported;
 static struct shm_runs runs;
 
-static int lend(uint64_t segment)
+static int export(uint64_t segment)
 {
-    int slot = shm_lent_choose(&lent);
-    shm_lent_set(&lent, slot, segment);
+    int slot = shm_exported_choose(&exported);
+    shm_exported_set(&exported, slot, segment);
     return slot;
 }
 
 START_TEST(each_segment_gets_a_slot_and_keeps_it)
 {
     int slots[SHM_SLOTS];
-    ck_assert_int_eq(shm_lent_find(&lent, 1), -1);
+    ck_assert_int_eq(shm_exported_find(&exported, 1), -1);
     for (uint64_t i = 0; i < SHM_SLOTS; i++)
-        slots[i] = lend(i + 1);
+        slots[i] = export(i + 1);
     for (uint64_t i = 0; i < SHM_SLOTS; i++) {
-        ck_assert_int_eq(shm_lent_find(&lent, i + 1), slots[i]);
+        ck_assert_int_eq(shm_exported_find(&exported, i + 1), slots[i]);
         for (uint64_t k = 0; k < i; k++)
             ck_assert_int_ne(slots[i], slots[k]);
     }
@@ -31,39 +31,39 @@ END_TEST
 START_TEST(the_segment_that_was_needed_least_lately_gives_way)
 {
     for (uint64_t i = 0; i < SHM_SLOTS; i++)
-        lend(i + 1);
-    shm_lent_find(&lent, 1);
-    int second = shm_lent_find(&lent, 2), third = shm_lent_find(&lent, 3);
+        export(i + 1);
+    shm_exported_find(&exported, 1);
+    int second = shm_exported_find(&exported, 2), third = shm_exported_find(&exported, 3);
     for (uint64_t i = 3; i < SHM_SLOTS; i++)
-        shm_lent_find(&lent, i + 1);
-    shm_lent_find(&lent, 1);
-    ck_assert_int_eq(lend(100), second);
-    ck_assert_int_eq(shm_lent_find(&lent, 2), -1);
-    ck_assert_int_eq(lend(2), third);
-    ck_assert_int_ge(shm_lent_find(&lent, 1), 0);
+        shm_exported_find(&exported, i + 1);
+    shm_exported_find(&exported, 1);
+    ck_assert_int_eq(export(100), second);
+    ck_assert_int_eq(shm_exported_find(&exported, 2), -1);
+    ck_assert_int_eq(export(2), third);
+    ck_assert_int_ge(shm_exported_find(&exported, 1), 0);
 }
 END_TEST
 
 START_TEST(a_slot_is_used_once_the_other_side_has_said_what_became_of_its_segment)
 {
-    int first = lend(1), second = lend(2);
-    ck_assert(!shm_lent_is_answered(&lent, first, 0));
-    ck_assert(shm_lent_is_answered(&lent, first, 1));
-    ck_assert(!shm_lent_is_answered(&lent, second, 1));
-    ck_assert(shm_lent_is_answered(&lent, second, 2));
+    int first = export(1), second = export(2);
+    ck_assert(!shm_exported_is_answered(&exported, first, 0));
+    ck_assert(shm_exported_is_answered(&exported, first, 1));
+    ck_assert(!shm_exported_is_answered(&exported, second, 1));
+    ck_assert(shm_exported_is_answered(&exported, second, 2));
     for (uint64_t i = 2; i < SHM_SLOTS + 1; i++)
-        lend(i + 1);
-    ck_assert_int_eq(shm_lent_find(&lent, SHM_SLOTS + 1), first);
-    ck_assert(!shm_lent_is_answered(&lent, first, SHM_SLOTS));
-    ck_assert_uint_eq(shm_lent_open(&lent, SHM_SLOTS - 1), 2);
+        export(i + 1);
+    ck_assert_int_eq(shm_exported_find(&exported, SHM_SLOTS + 1), first);
+    ck_assert(!shm_exported_is_answered(&exported, first, SHM_SLOTS));
+    ck_assert_uint_eq(shm_exported_open(&exported, SHM_SLOTS - 1), 2);
 }
 END_TEST
 
 START_TEST(more_answers_than_segments_are_none)
 {
-    int slot = lend(1);
-    ck_assert(!shm_lent_is_answered(&lent, slot, 2));
-    ck_assert(!shm_lent_is_answered(&lent, slot, UINT32_MAX));
+    int slot = export(1);
+    ck_assert(!shm_exported_is_answered(&exported, slot, 2));
+    ck_assert(!shm_exported_is_answered(&exported, slot, UINT32_MAX));
 }
 END_TEST
 

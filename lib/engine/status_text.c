@@ -135,7 +135,7 @@ static void put_told(struct page *page, const struct process_set *set)
     }
 }
 
-static const char *act_of(const struct run *run)
+static const char *act_of(const struct batch *batch)
 {
     static const char *const acts[] = {
         [STAGE_NONE] = "about to move the data of",
@@ -146,7 +146,7 @@ static const char *act_of(const struct run *run)
         [STAGE_REDUCING] = "waiting for devices to reduce",
         [STAGE_DOOMED] = "waiting for a device to let go of",
     };
-    return run->operation ? "moving the data of" : acts[run->stage.step];
+    return batch->operation ? "moving the data of" : acts[batch->stage.step];
 }
 
 /* Of those that a device still makes the input of, and what waits behind them. */
@@ -164,29 +164,29 @@ static void put_unoffered(struct page *page, const struct process_set *set)
                           seconds(waiting.since_ns, page->now_ns));
 }
 
-static void put_run(struct page *page, const struct run *run)
+static void put_batch(struct page *page, const struct batch *batch)
 {
     char label[REQUEST_LABEL];
-    const struct tensor *own = run->tensors[0].own;
+    const struct tensor *own = batch->tensors[0].own;
     if (!has_line(page))
         return;
-    list_text_add(&page->text, "%s %s", act_of(run),
-                  request_label(label, run->description.kind, own ? own->name : NULL));
-    if (run->count > 1)
-        list_text_add(&page->text, " and %d more", run->count - 1);
+    list_text_add(&page->text, "%s %s", act_of(batch),
+                  request_label(label, batch->description.kind, own ? own->name : NULL));
+    if (batch->count > 1)
+        list_text_add(&page->text, " and %d more", batch->count - 1);
     if (own)
         list_text_add(&page->text, " since %.1f s", seconds(own->since_ns, page->now_ns));
     list_text_add(&page->text, "\n");
 }
 
 /* Of a tensor's chunks, the first. */
-static void put_line(struct page *page, const struct run *first)
+static void put_line(struct page *page, const struct batch *first)
 {
     const struct tensor *last = NULL;
-    for (const struct run *run = first; run; run = run->next) {
-        const struct tensor *own = run->tensors[0].own;
+    for (const struct batch *batch = first; batch; batch = batch->next) {
+        const struct tensor *own = batch->tensors[0].own;
         if (!own || own != last)
-            put_run(page, run);
+            put_batch(page, batch);
         last = own;
     }
 }
@@ -199,10 +199,10 @@ static void put_set(struct page *page, const struct process_set *set)
             put_waiting(page, set, &waiting);
     put_told(page, set);
     put_unoffered(page, set);
-    for (uint32_t n = set->runs.window.first; n != set->runs.window.end; n++)
-        if (set->runs.running[n % WINDOW_SIZE])
-            put_run(page, set->runs.running[n % WINDOW_SIZE]);
-    put_line(page, set->runs.queue);
+    for (uint32_t n = set->batches.window.first; n != set->batches.window.end; n++)
+        if (set->batches.running[n % WINDOW_SIZE])
+            put_batch(page, set->batches.running[n % WINDOW_SIZE]);
+    put_line(page, set->batches.queue);
     put_line(page, set->stages.returning.first);
     put_line(page, set->stages.reducing.first);
 }
@@ -210,13 +210,13 @@ static void put_set(struct page *page, const struct process_set *set)
 static void put_last(struct page *page, const struct engine *engine)
 {
     char label[REQUEST_LABEL];
-    const struct tensor *last = engine->flight.last_done;
+    const struct tensor *last = engine->in_flight.last_done;
     if (!last)
         list_text_add(&page->text, "no collective has been finished yet\n");
     else
         list_text_add(&page->text, "last finished %s %.1f s ago\n",
                       request_label(label, last->description.kind, last->name),
-                      seconds(engine->flight.last_done_ns, page->now_ns));
+                      seconds(engine->in_flight.last_done_ns, page->now_ns));
 }
 
 /* Under the lock. */
@@ -251,11 +251,11 @@ void engine_report(void *arg, struct join_report *report, size_t size)
     engine_unlock(engine);
 }
 
-void engine_say_doing(const struct process_set *set, char *text, size_t size)
+void engine_write_status(const struct process_set *set, char *text, size_t size)
 {
     const struct engine *engine = set->engine;
     struct page page = { .now_ns = monotonic_ns() };
-    int unoffered = ready_waiting_count(set), others = engine->flight.in_flight - unoffered;
+    int unoffered = ready_waiting_count(set), others = engine->in_flight.count - unoffered;
     list_text_init(&page.text, text, size);
     if (unoffered > 0)
         list_text_add(&page.text, "its device still makes the input of %d tensor%s, ",

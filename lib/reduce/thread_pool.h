@@ -6,38 +6,38 @@
  * nothing. Helpers start with the first large reduction, spin for some microseconds after one, since
  * another mostly follows, and then sleep: an idle crew does nothing. Where a thread cannot be
  * started the others do its part. */
-#ifndef LIB_REDUCE_CREW_H
-#define LIB_REDUCE_CREW_H
+#ifndef LIB_REDUCE_THREAD_POOL_H
+#define LIB_REDUCE_THREAD_POOL_H
 
 #include "lib/reduce/reduce.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CREW_MAX = 64 };
+enum { THREAD_POOL_MAX = 64 };
 
-struct crew;
+struct thread_pool;
 
-/* `threads` includes the caller: 1 to CREW_MAX. Starts nothing yet. NULL when out of memory. */
-struct crew *crew_create(int threads);
+/* `threads` includes the caller: 1 to THREAD_POOL_MAX. Starts nothing yet. NULL when out of memory. */
+struct thread_pool *thread_pool_create(int threads);
 
 /* Ends the threads. NULL is fine. */
-void crew_destroy(struct crew *crew);
+void thread_pool_destroy(struct thread_pool *pool);
 
 /* As `reduce` and `divide`, of elements of `size` bytes. One caller at a time. Without a crew, and
  * for what is small, a plain call. */
-void crew_reduce(struct crew *crew, reduce_fn *reduce, void *out, const void *left,
-                 const void *right, size_t count, size_t size);
-void crew_divide(struct crew *crew, divide_fn *divide, void *out, const void *left,
-                 const void *right, size_t count, int divisor, size_t size);
+void thread_pool_reduce(struct thread_pool *pool, reduce_fn *reduce, void *out, const void *left,
+                        const void *right, size_t count, size_t size);
+void thread_pool_divide(struct thread_pool *pool, divide_fn *divide, void *out, const void *left,
+                        const void *right, size_t count, int divisor, size_t size);
 
 /* How many threads a process has cores for that shares its host with `local_size` ranks, itself
  * included: 1 to 4. */
-int crew_threads_for(int local_size);
+int thread_pool_threads_for(int local_size);
 
 /* The ticket that is handed out for the job after that of `ticket`, and the job of one. There may be
  * any number of jobs: their numbers begin again. */
-uint64_t crew_ticket_after(uint64_t ticket, uint32_t parts);
-uint32_t crew_job_of(uint64_t ticket);
+uint64_t thread_pool_ticket_after(uint64_t ticket, uint32_t parts);
+uint32_t thread_pool_job_of(uint64_t ticket);
 
 #endif

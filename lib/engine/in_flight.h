@@ -2,8 +2,8 @@
 /* What is in flight on this rank: tensors that have been submitted, and the handles that callers
  * hold for them. Memory is kept for reuse, so that a step like the last one allocates nothing. Not
  * thread-safe: under the engine's lock. */
-#ifndef LIB_ENGINE_FLIGHT_H
-#define LIB_ENGINE_FLIGHT_H
+#ifndef LIB_ENGINE_IN_FLIGHT_H
+#define LIB_ENGINE_IN_FLIGHT_H
 
 #include "lib/base/status.h"
 #include "lib/hvd.h"
@@ -56,7 +56,7 @@ struct tensor {
     struct tensor *previous, *next; /* in flight, or unused */
 };
 
-struct flight {
+struct in_flight {
     struct ticket **tickets; /* by the low bits of their number */
     int tickets_count, tickets_capacity;
     struct ticket *free_tickets;
@@ -64,26 +64,26 @@ struct flight {
     struct tensor *first, *free_tensors; /* in flight, oldest last; unused */
     struct tensor *last_done;            /* for reports: its name and kind; NULL: none yet */
     uint64_t last_done_ns;
-    int in_flight;
+    int count;
 };
 
-void flight_fini(struct flight *flight);
+void in_flight_fini(struct in_flight *in_flight);
 
 /* A ticket for `count` tensors, none of which is there yet; NULL when out of memory. */
-struct ticket *flight_ticket(struct flight *flight, int count);
+struct ticket *in_flight_ticket(struct in_flight *in_flight, int count);
 
 /* Gives a ticket back; its results are the caller's business before. */
-void flight_release(struct flight *flight, struct ticket *ticket);
+void in_flight_release(struct in_flight *in_flight, struct ticket *ticket);
 
 /* NULL for what is no handle (any more). */
-struct ticket *flight_find(const struct flight *flight, int64_t number);
+struct ticket *in_flight_find(const struct in_flight *in_flight, int64_t number);
 
 /* A tensor in flight, whose name, description and memory are for the caller to fill in; NULL when
  * out of memory. */
-struct tensor *flight_tensor(struct flight *flight);
-void flight_drop(struct flight *flight, struct tensor *tensor);
+struct tensor *in_flight_tensor(struct in_flight *in_flight);
+void in_flight_drop(struct in_flight *in_flight, struct tensor *tensor);
 
 /* The tensor is done, well or not, and no more. True if its ticket is done with it. */
-bool flight_done(struct flight *flight, struct tensor *tensor, bool well);
+bool in_flight_done(struct in_flight *in_flight, struct tensor *tensor, bool well);
 
 #endif

@@ -10,8 +10,8 @@
  * change on the other, are sequentially consistent, hence in one order that both see. If the changer
  * does not see `waits`, it looked before it was written; then the change was before that, and the
  * sleeper, which looks after it has written, sees the change. */
-#ifndef LIB_LINK_SHM_BELL_H
-#define LIB_LINK_SHM_BELL_H
+#ifndef LIB_LINK_SHM_DOORBELL_H
+#define LIB_LINK_SHM_DOORBELL_H
 
 #include "lib/base/status.h"
 
@@ -48,7 +48,7 @@ struct shm_side {
 
 enum { SHM_PASSED_MAX = 16 /* descriptors under way */, SHM_WHY_SIZE = 128 };
 
-struct shm_bell {
+struct shm_doorbell {
     int fd;
     struct shm_side *own, *other;
     bool asleep;            /* `waits` may be set; bytes may have come */
@@ -61,28 +61,29 @@ struct shm_bell {
 };
 
 /* Takes `fd` over. */
-void shm_bell_init(struct shm_bell *bell, int fd, struct shm_side *own, struct shm_side *other);
-void shm_bell_fini(struct shm_bell *bell);
+void shm_doorbell_init(struct shm_doorbell *doorbell, int fd, struct shm_side *own,
+                       struct shm_side *other);
+void shm_doorbell_fini(struct shm_doorbell *doorbell);
 
 /* Something has changed (with a sequentially consistent store) that the other side may wait for. */
-void shm_bell_ring(struct shm_bell *bell, uint32_t what);
+void shm_doorbell_ring(struct shm_doorbell *doorbell, uint32_t what);
 
 /* Says what we wait for. The caller looks once more, and if there is something, wakes up. */
-void shm_bell_sleep(struct shm_bell *bell, uint32_t waits);
+void shm_doorbell_sleep(struct shm_doorbell *doorbell, uint32_t waits);
 
 /* Waits for nothing any more; sees whether the other side is gone. */
-void shm_bell_wake(struct shm_bell *bell);
+void shm_doorbell_wake(struct shm_doorbell *doorbell);
 
 /* Asks the kernel whether the other side is gone. */
-bool shm_bell_look(struct shm_bell *bell);
+bool shm_doorbell_check(struct shm_doorbell *doorbell);
 
 /* When that is so: HVD_ERR_PEER_LOST, and why. */
-int shm_bell_lost(const struct shm_bell *bell, struct err *err);
+int shm_doorbell_lost(const struct shm_doorbell *doorbell, struct err *err);
 
 /* Passes a descriptor, which stays the caller's: true, or false when that is not possible now. */
-bool shm_bell_pass(struct shm_bell *bell, int fd);
+bool shm_doorbell_pass(struct shm_doorbell *doorbell, int fd);
 
 /* The next descriptor that was passed, for close(), or -1. */
-int shm_bell_take(struct shm_bell *bell);
+int shm_doorbell_take(struct shm_doorbell *doorbell);
 
 #endif

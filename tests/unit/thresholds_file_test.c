@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of HVD_TUNING: what it may say, and what is said of anything else. */
-#include "lib/autotune/borders_file.h"
+#include "lib/autotune/thresholds_file.h"
 
 #include "tests/support/unit.h"
 
@@ -10,26 +10,27 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static const struct algorithm_borders before = { .small = 1, .large = 2, .tree = 3, .few = 4 };
+static const struct algorithm_thresholds before = { .small = 1, .large = 2, .tree = 3, .few = 4 };
 static struct err err;
 
-static int parse(struct algorithm_borders *borders, const char *text)
+static int parse(struct algorithm_thresholds *thresholds, const char *text)
 {
-    *borders = before;
-    return borders_parse(borders, text, strlen(text), "t", &err);
+    *thresholds = before;
+    return thresholds_parse(thresholds, text, strlen(text), "t", &err);
 }
 
-static void expect(const struct algorithm_borders *borders, const struct algorithm_borders *wanted)
+static void expect(const struct algorithm_thresholds *thresholds,
+                   const struct algorithm_thresholds *wanted)
 {
-    ck_assert_uint_eq(borders->small, wanted->small);
-    ck_assert_uint_eq(borders->large, wanted->large);
-    ck_assert_uint_eq(borders->tree, wanted->tree);
-    ck_assert_int_eq(borders->few, wanted->few);
+    ck_assert_uint_eq(thresholds->small, wanted->small);
+    ck_assert_uint_eq(thresholds->large, wanted->large);
+    ck_assert_uint_eq(thresholds->tree, wanted->tree);
+    ck_assert_int_eq(thresholds->few, wanted->few);
 }
 
 static const struct {
     const char *text;
-    struct algorithm_borders borders;
+    struct algorithm_thresholds thresholds;
 } good[] = {
     { "", before },
     { "\n\n # nothing\r\n", before },
@@ -41,9 +42,9 @@ static const struct {
 
 START_TEST(what_is_said_is_changed)
 {
-    struct algorithm_borders borders;
-    ck_assert_msg(parse(&borders, good[_i].text) == HVD_OK, "%s", err.text);
-    expect(&borders, &good[_i].borders);
+    struct algorithm_thresholds thresholds;
+    ck_assert_msg(parse(&thresholds, good[_i].text) == HVD_OK, "%s", err.text);
+    expect(&thresholds, &good[_i].thresholds);
 }
 END_TEST
 
@@ -69,10 +70,10 @@ static const struct {
 
 START_TEST(anything_else_is_refused_and_changes_nothing)
 {
-    struct algorithm_borders borders;
-    ck_assert_int_eq(parse(&borders, bad[_i].text), HVD_ERR_ENVIRONMENT);
+    struct algorithm_thresholds thresholds;
+    ck_assert_int_eq(parse(&thresholds, bad[_i].text), HVD_ERR_ENVIRONMENT);
     ck_assert_msg(strstr(err.text, bad[_i].said), "%s", err.text);
-    expect(&borders, &before);
+    expect(&thresholds, &before);
 }
 END_TEST
 
@@ -81,28 +82,28 @@ START_TEST(a_text_may_hold_any_bytes)
     char text[64];
     uint32_t state = 1;
     for (int round = 0; round < 20000; round++) {
-        struct algorithm_borders borders = before;
+        struct algorithm_thresholds thresholds = before;
         size_t length = (state >> 8) % sizeof text;
         for (size_t i = 0; i < length; i++) {
             state = state * 1664525 + 1013904223;
             text[i] = "small=few 0123\n#\xff"[(state >> 16) % 18];
         }
-        borders_parse(&borders, text, length, "t", &err);
+        thresholds_parse(&thresholds, text, length, "t", &err);
     }
 }
 END_TEST
 
-static char path[] = "/tmp/borders_file_test.XXXXXX";
+static char path[] = "/tmp/thresholds_file_test.XXXXXX";
 
 START_TEST(a_file_is_read)
 {
-    struct algorithm_borders borders = before;
+    struct algorithm_thresholds thresholds = before;
     int fd = mkstemp(path);
     ck_assert_int_eq(write(fd, "small = 9\n", 10), 10);
-    ck_assert_int_eq(borders_file_read(&borders, path, false, &err), HVD_OK);
-    ck_assert_uint_eq(borders.small, 9);
-    ck_assert_int_eq(ftruncate(fd, BORDERS_FILE_MAX + 1), 0);
-    ck_assert_int_eq(borders_file_read(&borders, path, false, &err), HVD_ERR_ENVIRONMENT);
+    ck_assert_int_eq(thresholds_file_read(&thresholds, path, false, &err), HVD_OK);
+    ck_assert_uint_eq(thresholds.small, 9);
+    ck_assert_int_eq(ftruncate(fd, THRESHOLDS_FILE_MAX + 1), 0);
+    ck_assert_int_eq(thresholds_file_read(&thresholds, path, false, &err), HVD_ERR_ENVIRONMENT);
     ck_assert_ptr_nonnull(strstr(err.text, "is larger than 16384 bytes"));
     close(fd);
     unlink(path);
@@ -111,14 +112,17 @@ END_TEST
 
 START_TEST(a_file_that_cannot_be_read_is_named)
 {
-    struct algorithm_borders borders = before;
-    ck_assert_int_eq(borders_file_read(&borders, "/no/such", false, &err), HVD_ERR_ENVIRONMENT);
+    struct algorithm_thresholds thresholds = before;
+    ck_assert_int_eq(thresholds_file_read(&thresholds, "/no/such", false, &err),
+                     HVD_ERR_ENVIRONMENT);
     ck_assert_str_eq(err.text, "HVD_TUNING: /no/such: open: No such file or directory");
-    ck_assert_int_eq(borders_file_read(&borders, "/no/such", true, &err), HVD_OK);
-    ck_assert_int_eq(borders_file_read(&borders, "/etc/passwd/x", true, &err), HVD_ERR_ENVIRONMENT);
-    ck_assert_int_eq(borders_file_read(&borders, "/dev/zero", false, &err), HVD_ERR_ENVIRONMENT);
+    ck_assert_int_eq(thresholds_file_read(&thresholds, "/no/such", true, &err), HVD_OK);
+    ck_assert_int_eq(thresholds_file_read(&thresholds, "/etc/passwd/x", true, &err),
+                     HVD_ERR_ENVIRONMENT);
+    ck_assert_int_eq(thresholds_file_read(&thresholds, "/dev/zero", false, &err),
+                     HVD_ERR_ENVIRONMENT);
     ck_assert_str_eq(err.text, "HVD_TUNING: /dev/zero: is not a regular file");
-    ck_assert_int_eq(borders_file_read(&borders, "/tmp", false, &err), HVD_ERR_ENVIRONMENT);
+    ck_assert_int_eq(thresholds_file_read(&thresholds, "/tmp", false, &err), HVD_ERR_ENVIRONMENT);
 }
 END_TEST
 

@@ -7,15 +7,15 @@
  * `what` names the call, e.g. "optimizer", in the names of tensors: "hvd.optimizer.mistake", which
  * no tensor of a program's own may have; NULL: they are nameless. One call under a name is in
  * flight at a time. Texts do not have it: that is for the caller to put in front. */
-#ifndef LIB_TRAINING_CONSENT_H
-#define LIB_TRAINING_CONSENT_H
+#ifndef LIB_TRAINING_AGREEMENT_H
+#define LIB_TRAINING_AGREEMENT_H
 
 #include "lib/base/status.h"
 
 /* `own` is what this rank has found by itself: HVD_OK, or a mistake. Returns HVD_OK if all have
  * HVD_OK. Otherwise a rank with a mistake gets its own back, and every other HVD_ERR_MISMATCH with
  * the text of the lowest rank that has one: "rank 2: parameter 'w': ...". */
-int consent_settle(const char *what, int process_set, const struct err *own, struct err *err);
+int agreement_complete(const char *what, int process_set, const struct err *own, struct err *err);
 
 /* Every rank gives lines of text, each ended by a newline, in the same order; the first word of a
  * line names what it is about. If they differ from those of the set's first rank anywhere, every
@@ -24,11 +24,11 @@ int consent_settle(const char *what, int process_set, const struct err *own, str
  * "rank 3 has 'conv1.weight float32 [3, 3]', rank 0 has 'conv1.weight float32 [5, 5]'"; only the
  * first has it: "rank 3 lacks 'bias float32 [3]', which rank 0 has"; only the other has it:
  * "rank 3 has 'bias float32 [3]', rank 0 does not". */
-int consent_compare(const char *what, int process_set, const char *lines, struct err *err);
+int agreement_compare(const char *what, int process_set, const char *lines, struct err *err);
 
-/* Both in one message when all is well: first as consent_settle(), then as consent_compare().
+/* Both in one message when all is well: first as agreement_complete(), then as agreement_compare().
  * `lines` is not looked at on a rank with a mistake. */
-int consent_agree(const char *what, int process_set, const struct err *own, const char *lines,
-                  struct err *err);
+int agreement_reach(const char *what, int process_set, const struct err *own, const char *lines,
+                    struct err *err);
 
 #endif

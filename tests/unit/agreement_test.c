@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ranks find out together: that all is well, whose mistake it is, and where they differ. */
-#include "lib/training/consent.h"
+#include "lib/training/agreement.h"
 
 #include "lib/hvd.h"
 #include "tests/support/ranks.h"
@@ -27,11 +27,11 @@ static int all_is_well(int rank)
     (void)rank;
     init_world();
     for (int i = 0; i < 3; i++) {
-        REQUIRE(consent_settle("test", 0, &well, &err) == HVD_OK);
-        REQUIRE(consent_compare("test", 0, "a float32 [3]\nb int8 []\n", &err) == HVD_OK);
-        REQUIRE(consent_compare("test", 0, "", &err) == HVD_OK);
-        REQUIRE(consent_agree("test", 0, &well, "a\n", &err) == HVD_OK);
-        REQUIRE(consent_agree(NULL, 0, &well, "a\n", &err) == HVD_OK);
+        REQUIRE(agreement_complete("test", 0, &well, &err) == HVD_OK);
+        REQUIRE(agreement_compare("test", 0, "a float32 [3]\nb int8 []\n", &err) == HVD_OK);
+        REQUIRE(agreement_compare("test", 0, "", &err) == HVD_OK);
+        REQUIRE(agreement_reach("test", 0, &well, "a\n", &err) == HVD_OK);
+        REQUIRE(agreement_reach(NULL, 0, &well, "a\n", &err) == HVD_OK);
     }
     return leave_world();
 }
@@ -49,13 +49,13 @@ static int two_mistakes(int rank)
     const struct err *own = rank == 1 ? &no_memory : rank == 2 ? &bad_name : &well;
     init_world();
     for (int i = 0; i < 3; i++) {
-        int rc = consent_settle("test", 0, own, &err);
+        int rc = agreement_complete("test", 0, own, &err);
         if (rank == 1 || rank == 2)
             require_err(rc, &err, own->code, own->text);
         else
             require_err(rc, &err, HVD_ERR_MISMATCH, "rank 1: no?memory");
     }
-    REQUIRE(consent_settle("test", 0, &well, &err) == HVD_OK);
+    REQUIRE(agreement_complete("test", 0, &well, &err) == HVD_OK);
     return leave_world();
 }
 
@@ -71,14 +71,14 @@ static int mistakes_and_differences(int rank)
     struct err err;
     const char *lines = rank > 0 ? "b\n" : "a\n";
     init_world();
-    int rc = consent_agree("test", 0, &well, lines, &err);
+    int rc = agreement_reach("test", 0, &well, lines, &err);
     require_err(rc, &err, HVD_ERR_MISMATCH, "rank 1 lacks 'a', which rank 0 has");
-    rc = consent_agree("test", 0, rank == 2 ? &bad_name : &well, rank == 2 ? NULL : lines, &err);
+    rc = agreement_reach("test", 0, rank == 2 ? &bad_name : &well, rank == 2 ? NULL : lines, &err);
     if (rank == 2)
         require_err(rc, &err, bad_name.code, bad_name.text);
     else
         require_err(rc, &err, HVD_ERR_MISMATCH, "rank 2: parameter 'w': no name");
-    rc = consent_agree(NULL, 0, rank == 0 ? &bad_name : &well, lines, &err);
+    rc = agreement_reach(NULL, 0, rank == 0 ? &bad_name : &well, lines, &err);
     REQUIRE(rc == (rank == 0 ? HVD_ERR_INVALID : HVD_ERR_MISMATCH));
     return leave_world();
 }
@@ -92,13 +92,13 @@ END_TEST
 START_TEST(alone_a_rank_has_its_own_mistakes_only)
 {
     struct err err;
-    ck_assert_int_eq(consent_settle("test", 0, &well, &err), HVD_ERR_NOT_INITIALIZED);
+    ck_assert_int_eq(agreement_complete("test", 0, &well, &err), HVD_ERR_NOT_INITIALIZED);
     ck_assert_int_eq(hvd_init(), HVD_OK);
-    ck_assert_int_eq(consent_settle("test", 0, &well, &err), HVD_OK);
-    ck_assert_int_eq(consent_settle("test", 0, &bad_name, &err), HVD_ERR_INVALID);
+    ck_assert_int_eq(agreement_complete("test", 0, &well, &err), HVD_OK);
+    ck_assert_int_eq(agreement_complete("test", 0, &bad_name, &err), HVD_ERR_INVALID);
     ck_assert_str_eq(err.text, bad_name.text);
-    ck_assert_int_eq(consent_compare("test", 0, "a\n", &err), HVD_OK);
-    ck_assert_int_eq(consent_compare("test", 7, "a\n", &err), HVD_ERR_INVALID);
+    ck_assert_int_eq(agreement_compare("test", 0, "a\n", &err), HVD_OK);
+    ck_assert_int_eq(agreement_compare("test", 7, "a\n", &err), HVD_ERR_INVALID);
 }
 END_TEST
 
@@ -143,10 +143,10 @@ static int differ(int rank)
         const char *lines = rank < 2    ? differences[i].first
                             : rank == 2 ? differences[i].second
                                         : differences[i].third;
-        int rc = consent_compare("test", 0, lines, &err);
+        int rc = agreement_compare("test", 0, lines, &err);
         require_err(rc, &err, HVD_ERR_MISMATCH, differences[i].text);
     }
-    REQUIRE(consent_compare("test", 0, "w [3]\n", &err) == HVD_OK);
+    REQUIRE(agreement_compare("test", 0, "w [3]\n", &err) == HVD_OK);
     return leave_world();
 }
 
@@ -163,10 +163,10 @@ static int in_a_set(int rank)
     init_world();
     int set = hvd_add_process_set((const int[]){ 3, 1 }, 2);
     REQUIRE(set > 0);
-    int settled = consent_settle("test", set, rank == 1 ? &bad_name : &well, &err);
+    int settled = agreement_complete("test", set, rank == 1 ? &bad_name : &well, &err);
     if (rank == 3)
         require_err(settled, &err, HVD_ERR_MISMATCH, "rank 1: parameter 'w': no name");
-    int compared = consent_compare("test", set, rank == 3 ? "b\n" : "a\n", &err);
+    int compared = agreement_compare("test", set, rank == 3 ? "b\n" : "a\n", &err);
     if (rank % 2 == 1)
         require_err(compared, &err, HVD_ERR_MISMATCH, "rank 3 lacks 'a', which rank 1 has");
     else
@@ -189,7 +189,7 @@ static int differ_far_behind(int rank)
     for (int i = 0; i < LINES; i++)
         sprintf(lines + (size_t)i * LENGTH, "line%5d\n", rank == 1 && i == 39000 ? 0 : i);
     init_world();
-    int rc = consent_compare("test", 0, lines, &err);
+    int rc = agreement_compare("test", 0, lines, &err);
     require_err(rc, &err, HVD_ERR_MISMATCH, "rank 1 lacks 'line39000', which rank 0 has");
     free(lines);
     return leave_world();
@@ -208,7 +208,7 @@ static int one_has_joined(int rank)
     int last;
     init_world();
     if (rank != 2)
-        REQUIRE(consent_settle("test", 0, &well, &err) == HVD_OK);
+        REQUIRE(agreement_complete("test", 0, &well, &err) == HVD_OK);
     REQUIRE_STATUS(hvd_join(&last), HVD_OK);
     return leave_world();
 }
@@ -225,9 +225,9 @@ static int broken_world(int rank)
     init_world();
     if (rank == 1)
         return leave_world();
-    int rc = consent_settle("test", 0, &well, &err);
+    int rc = agreement_complete("test", 0, &well, &err);
     REQUIRE(rc == HVD_ERR_PEER_LEFT && strstr(err.text, "rank 1"));
-    rc = consent_compare("test", 0, "a\n", &err);
+    rc = agreement_compare("test", 0, "a\n", &err);
     REQUIRE(rc == HVD_ERR_PEER_LEFT && strstr(err.text, "rank 1"));
     return leave_world();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks find out together; see consent.h.
+/* What ranks find out together; see agreement.h.
  *
  *   settle: the greatest of "nothing wrong" (0) and "rank r has a mistake" (more, the lower r is);
  *           if there is a mistake, its text is broadcast by the lowest rank that has one.
@@ -9,7 +9,7 @@
  *
  * A rank that has joined (hvd_join()) counts as one without a mistake. Fails with what the
  * collectives fail with, and on all ranks when one has no memory for the lines of the first. */
-#include "lib/training/consent.h"
+#include "lib/training/agreement.h"
 
 #include "lib/base/auth.h"
 #include "lib/base/text.h"
@@ -21,18 +21,19 @@
 
 enum { LINE_SHOWN = 215 }; /* of each of two lines: they fit into an err with what is around them */
 
-struct consent {
+struct agreement {
     const char *what;
     int process_set;
     int rank, first; /* of the world: this one, and the set's reference */
 };
 
-static int consent_init(struct consent *consent, const char *what, int process_set, struct err *err)
+static int agreement_init(struct agreement *agreement, const char *what, int process_set,
+                          struct err *err)
 {
-    *consent = (struct consent){ .what = what, .process_set = process_set };
-    int rc = consent->first = call_first_rank(process_set, err);
+    *agreement = (struct agreement){ .what = what, .process_set = process_set };
+    int rc = agreement->first = call_first_rank(process_set, err);
     if (rc >= 0)
-        rc = consent->rank = call_answer(hvd_rank(), err);
+        rc = agreement->rank = call_answer(hvd_rank(), err);
     return rc < 0 ? rc : HVD_OK;
 }
 
@@ -40,62 +41,63 @@ struct name {
     char text[HVD_NAME_MAX + 1];
 };
 
-static const char *make_name(struct name *name, const struct consent *consent, const char *part)
+static const char *make_name(struct name *name, const struct agreement *agreement, const char *part)
 {
-    if (!consent->what)
+    if (!agreement->what)
         return NULL;
-    snprintf(name->text, sizeof name->text, "hvd.%s.%s", consent->what, part);
+    snprintf(name->text, sizeof name->text, "hvd.%s.%s", agreement->what, part);
     return name->text;
 }
 
-static int broadcast(const struct consent *consent, const char *part, void *data, size_t size,
+static int broadcast(const struct agreement *agreement, const char *part, void *data, size_t size,
                      int root, struct err *err)
 {
     struct name name;
-    return call_broadcast_bytes(make_name(&name, consent, part), consent->process_set, data, size,
-                                root, err);
+    return call_broadcast_bytes(make_name(&name, agreement, part), agreement->process_set, data,
+                                size, root, err);
 }
 
 /* The lowest rank with a mistake, or -1 if there is none; or `err`. */
-static int find_mistake(const struct consent *consent, bool mine, int *lowest, struct err *err)
+static int find_mistake(const struct agreement *agreement, bool mine, int *lowest, struct err *err)
 {
     struct name name;
-    int32_t call = mine ? INT32_MAX - consent->rank : 0;
-    int rc = call_max(make_name(&name, consent, "mistake"), consent->process_set, &call, 1,
+    int32_t call = mine ? INT32_MAX - agreement->rank : 0;
+    int rc = call_max(make_name(&name, agreement, "mistake"), agreement->process_set, &call, 1,
                       HVD_INT32, err);
     *lowest = call > 0 ? INT32_MAX - call : -1;
     return rc;
 }
 
 /* The text of the lowest rank, in place; from another process, so it is looked at again. */
-static int share_text(const struct consent *consent, int lowest, struct err *text, struct err *err)
+static int share_text(const struct agreement *agreement, int lowest, struct err *text,
+                      struct err *err)
 {
-    int rc = broadcast(consent, "text", text->text, sizeof text->text, lowest, err);
+    int rc = broadcast(agreement, "text", text->text, sizeof text->text, lowest, err);
     text->text[sizeof text->text - 1] = '\0';
     text_make_line(text->text);
     return rc;
 }
 
-static int settle(const struct consent *consent, const struct err *own, struct err *err)
+static int settle(const struct agreement *agreement, const struct err *own, struct err *err)
 {
     int lowest;
     struct err text = *own;
-    int rc = find_mistake(consent, own->code < 0, &lowest, err);
+    int rc = find_mistake(agreement, own->code < 0, &lowest, err);
     if (rc < 0 || lowest < 0)
         return rc;
-    if ((rc = share_text(consent, lowest, &text, err)) < 0)
+    if ((rc = share_text(agreement, lowest, &text, err)) < 0)
         return rc;
     if (own->code < 0)
         return fail(err, own->code, "%s", own->text);
     return fail(err, HVD_ERR_MISMATCH, "rank %d: %s", lowest, text.text);
 }
 
-int consent_settle(const char *what, int process_set, const struct err *own, struct err *err)
+int agreement_complete(const char *what, int process_set, const struct err *own, struct err *err)
 {
-    struct consent consent;
-    int rc = consent_init(&consent, what, process_set, err);
+    struct agreement agreement;
+    int rc = agreement_init(&agreement, what, process_set, err);
     if (rc == HVD_OK)
-        rc = settle(&consent, own, err);
+        rc = settle(&agreement, own, err);
     return call_own_mistake_first(rc, own, err);
 }
 
@@ -123,20 +125,20 @@ static bool is_equal(const struct summary *summary)
 }
 
 /* The lines of the first rank; owned. NULL and `err` on failure, which is one on every rank. */
-static char *get_reference(const struct consent *consent, const char *lines, struct err *err)
+static char *get_reference(const struct agreement *agreement, const char *lines, struct err *err)
 {
     struct err own = { .code = HVD_OK };
     uint64_t size = strlen(lines);
-    if (broadcast(consent, "size", &size, sizeof size, consent->first, err) < 0)
+    if (broadcast(agreement, "size", &size, sizeof size, agreement->first, err) < 0)
         return NULL;
     char *reference = size < SIZE_MAX ? calloc(size + 1, 1) : NULL;
     if (!reference)
         fail(&own, HVD_ERR_NOMEM, "no memory for %llu bytes to compare", (unsigned long long)size);
-    else if (consent->rank == consent->first)
+    else if (agreement->rank == agreement->first)
         memcpy(reference, lines, size);
-    int rc = settle(consent, &own, err);
+    int rc = settle(agreement, &own, err);
     if (rc == HVD_OK)
-        rc = broadcast(consent, "lines", reference, size, consent->first, err);
+        rc = broadcast(agreement, "lines", reference, size, agreement->first, err);
     if (rc == HVD_OK)
         return reference;
     free(reference);
@@ -185,31 +187,31 @@ static const char *find_counterpart(const char *lines, const char *others, const
     return NULL;
 }
 
-static int fail_both(const struct consent *consent, const char *mine, const char *first,
+static int fail_both(const struct agreement *agreement, const char *mine, const char *first,
                      struct err *err)
 {
     char mine_shown[LINE_SHOWN + 1], first_shown[LINE_SHOWN + 1];
-    return fail(err, HVD_ERR_MISMATCH, "rank %d has '%s', rank %d has '%s'", consent->rank,
-                shorten(mine_shown, mine), consent->first, shorten(first_shown, first));
+    return fail(err, HVD_ERR_MISMATCH, "rank %d has '%s', rank %d has '%s'", agreement->rank,
+                shorten(mine_shown, mine), agreement->first, shorten(first_shown, first));
 }
 
-static int fail_lacks(const struct consent *consent, const char *first, struct err *err)
+static int fail_lacks(const struct agreement *agreement, const char *first, struct err *err)
 {
     char shown[LINE_SHOWN + 1];
-    return fail(err, HVD_ERR_MISMATCH, "rank %d lacks '%s', which rank %d has", consent->rank,
-                shorten(shown, first), consent->first);
+    return fail(err, HVD_ERR_MISMATCH, "rank %d lacks '%s', which rank %d has", agreement->rank,
+                shorten(shown, first), agreement->first);
 }
 
-static int fail_extra(const struct consent *consent, const char *mine, struct err *err)
+static int fail_extra(const struct agreement *agreement, const char *mine, struct err *err)
 {
     char shown[LINE_SHOWN + 1];
-    return fail(err, HVD_ERR_MISMATCH, "rank %d has '%s', rank %d does not", consent->rank,
-                shorten(shown, mine), consent->first);
+    return fail(err, HVD_ERR_MISMATCH, "rank %d has '%s', rank %d does not", agreement->rank,
+                shorten(shown, mine), agreement->first);
 }
 
 /* HVD_OK if there is no difference. */
-static int find_difference(const struct consent *consent, const char *lines, const char *reference,
-                           struct err *err)
+static int find_difference(const struct agreement *agreement, const char *lines,
+                           const char *reference, struct err *err)
 {
     const char *mine = lines, *first = reference, *counterpart;
     while (*mine != '\0' && *first != '\0' && is_same_up_to("\n", mine, first)) {
@@ -220,63 +222,63 @@ static int find_difference(const struct consent *consent, const char *lines, con
         return HVD_OK;
     if (*first != '\0' && (*mine == '\0' || !has_line(lines, first))) {
         counterpart = find_counterpart(mine, reference, first);
-        return counterpart ? fail_both(consent, counterpart, first, err)
-                           : fail_lacks(consent, first, err);
+        return counterpart ? fail_both(agreement, counterpart, first, err)
+                           : fail_lacks(agreement, first, err);
     }
     if (*first == '\0' || !has_line(reference, mine)) {
         counterpart = find_counterpart(first, lines, mine);
-        return counterpart ? fail_both(consent, mine, counterpart, err)
-                           : fail_extra(consent, mine, err);
+        return counterpart ? fail_both(agreement, mine, counterpart, err)
+                           : fail_extra(agreement, mine, err);
     }
-    return fail_both(consent, mine, first, err);
+    return fail_both(agreement, mine, first, err);
 }
 
-static int name_difference(const struct consent *consent, const char *lines, struct err *err)
+static int name_difference(const struct agreement *agreement, const char *lines, struct err *err)
 {
     int lowest;
     struct err difference = { .code = HVD_OK };
-    char *reference = get_reference(consent, lines, err);
+    char *reference = get_reference(agreement, lines, err);
     if (!reference)
         return err->code;
-    int rc = find_difference(consent, lines, reference, &difference);
+    int rc = find_difference(agreement, lines, reference, &difference);
     free(reference);
-    rc = find_mistake(consent, rc < 0, &lowest, err);
+    rc = find_mistake(agreement, rc < 0, &lowest, err);
     if (rc == HVD_OK && lowest < 0)
         rc = fail(err, HVD_ERR_PROTOCOL, "digests differ and lines do not");
     if (rc == HVD_OK)
-        rc = share_text(consent, lowest, &difference, err);
+        rc = share_text(agreement, lowest, &difference, err);
     return rc < 0 ? rc : fail(err, HVD_ERR_MISMATCH, "%s", difference.text);
 }
 
 static int agree(const char *what, int process_set, const struct err *own, const char *lines,
                  struct err *err)
 {
-    struct consent consent;
+    struct agreement agreement;
     struct name name;
     struct summary summary;
-    int rc = consent_init(&consent, what, process_set, err);
+    int rc = agreement_init(&agreement, what, process_set, err);
     if (rc == HVD_OK)
         rc = auth_init(err);
     if (rc < 0)
         return rc;
     summarize(&summary, own->code < 0, own->code < 0 ? "" : lines);
-    rc = call_max(make_name(&name, &consent, "summary"), process_set, &summary, sizeof summary,
+    rc = call_max(make_name(&name, &agreement, "summary"), process_set, &summary, sizeof summary,
                   HVD_UINT8, err);
     if (rc == HVD_OK && summary.mistaken)
-        rc = settle(&consent, own, err);
+        rc = settle(&agreement, own, err);
     else if (rc == HVD_OK && !is_equal(&summary))
-        rc = name_difference(&consent, lines, err);
+        rc = name_difference(&agreement, lines, err);
     return rc;
 }
 
-int consent_agree(const char *what, int process_set, const struct err *own, const char *lines,
-                  struct err *err)
+int agreement_reach(const char *what, int process_set, const struct err *own, const char *lines,
+                    struct err *err)
 {
     return call_own_mistake_first(agree(what, process_set, own, lines, err), own, err);
 }
 
-int consent_compare(const char *what, int process_set, const char *lines, struct err *err)
+int agreement_compare(const char *what, int process_set, const char *lines, struct err *err)
 {
     const struct err well = { .code = HVD_OK };
-    return consent_agree(what, process_set, &well, lines, err);
+    return agreement_reach(what, process_set, &well, lines, err);
 }

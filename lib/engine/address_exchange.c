@@ -19,61 +19,64 @@
 
 enum { SMALL_WORLD = 3 }; /* all are neighbours of all */
 
-void reach_put_own(const struct engine *engine, struct wire_writer *writer)
+void address_exchange_put_own(const struct engine *engine, struct wire_writer *writer)
 {
-    join_peer_encode(writer, &engine->reach.self);
+    join_peer_encode(writer, &engine->exchange.self);
 }
 
-int reach_learn(struct engine *engine, const void *records, size_t nbytes, struct err *err)
+int address_exchange_learn(struct engine *engine, const void *records, size_t nbytes,
+                           struct err *err)
 {
-    if (engine->reach.directory)
+    if (engine->exchange.directory)
         return HVD_OK;
-    engine->reach.directory = directory_create(records, nbytes, engine->size, err);
-    return engine->reach.directory ? HVD_OK : err->code;
+    engine->exchange.directory = directory_create(records, nbytes, engine->size, err);
+    return engine->exchange.directory ? HVD_OK : err->code;
 }
 
-int reach_init(struct engine *engine, const struct engine_options *options, struct err *err)
+int address_exchange_init(struct engine *engine, const struct engine_options *options,
+                          struct err *err)
 {
-    struct reach *reach = &engine->reach;
+    struct address_exchange *exchange = &engine->exchange;
     const struct join_welcome *welcome = options->welcome;
     struct wire_writer records = { 0 };
-    reach->self.rank = engine->rank;
-    snprintf(reach->self.host, sizeof reach->self.host, "%s", options->host);
-    reach->self.addresses = *options->addresses;
-    reach->nneighbours = welcome->nneighbours;
-    memcpy(reach->neighbours, welcome->neighbours, sizeof reach->neighbours);
+    exchange->self.rank = engine->rank;
+    snprintf(exchange->self.host, sizeof exchange->self.host, "%s", options->host);
+    exchange->self.addresses = *options->addresses;
+    exchange->nneighbours = welcome->nneighbours;
+    memcpy(exchange->neighbours, welcome->neighbours, sizeof exchange->neighbours);
     if (engine->size > SMALL_WORLD)
         return HVD_OK;
     for (int rank = 0, i = 0; rank < engine->size; rank++)
-        join_peer_encode(&records, rank == engine->rank ? &reach->self : &reach->neighbours[i++]);
+        join_peer_encode(&records,
+                         rank == engine->rank ? &exchange->self : &exchange->neighbours[i++]);
     int rc = records.failed ? fail(err, HVD_ERR_NOMEM, "out of memory")
-                            : reach_learn(engine, records.data, records.length, err);
+                            : address_exchange_learn(engine, records.data, records.length, err);
     wire_writer_fini(&records);
     return rc;
 }
 
-static void forget_records(struct reach *reach)
+static void forget_records(struct address_exchange *exchange)
 {
     for (int i = 0; i < TREE_CHILDREN_MAX; i++)
-        wire_writer_fini(&reach->records[i]);
+        wire_writer_fini(&exchange->records[i]);
 }
 
-void reach_fini(struct engine *engine)
+void address_exchange_fini(struct engine *engine)
 {
-    forget_records(&engine->reach);
-    directory_destroy(engine->reach.directory);
+    forget_records(&engine->exchange);
+    directory_destroy(engine->exchange.directory);
 }
 
 bool reach_find(const struct engine *engine, int rank, struct join_peer *peer)
 {
-    for (int i = 0; i < engine->reach.nneighbours; i++)
-        if (engine->reach.neighbours[i].rank == rank) {
-            *peer = engine->reach.neighbours[i];
+    for (int i = 0; i < engine->exchange.nneighbours; i++)
+        if (engine->exchange.neighbours[i].rank == rank) {
+            *peer = engine->exchange.neighbours[i];
             return true;
         }
-    if (engine->reach.directory)
-        directory_find(engine->reach.directory, rank, peer);
-    return engine->reach.directory;
+    if (engine->exchange.directory)
+        directory_find(engine->exchange.directory, rank, peer);
+    return engine->exchange.directory;
 }
 
 /* ---- asking ---- */
@@ -82,10 +85,10 @@ bool reach_find(const struct engine *engine, int rank, struct join_peer *peer)
 static int pass_on(struct process_set *world, struct wire_writer *all, struct err *err)
 {
     struct engine *engine = world->engine;
-    reach_put_own(engine, all);
+    address_exchange_put_own(engine, all);
     for (int i = 0; i < world->tree.position.nchildren; i++)
-        wire_put_bytes(all, engine->reach.records[i].data, engine->reach.records[i].length);
-    forget_records(&engine->reach);
+        wire_put_bytes(all, engine->exchange.records[i].data, engine->exchange.records[i].length);
+    forget_records(&engine->exchange);
     if (all->failed)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     if (world->tree.position.parent >= 0) {
@@ -93,13 +96,13 @@ static int pass_on(struct process_set *world, struct wire_writer *all, struct er
         return HVD_OK;
     }
     set_put_down(world, TREE_DIRECTORY, all->data, all->length);
-    return reach_learn(engine, all->data, all->length, err);
+    return address_exchange_learn(engine, all->data, all->length, err);
 }
 
 static int go_on(struct process_set *world, struct err *err)
 {
     struct wire_writer all = { 0 };
-    if (world->engine->reach.waiting != 0)
+    if (world->engine->exchange.waiting != 0)
         return HVD_OK;
     int rc = pass_on(world, &all, err);
     wire_writer_fini(&all);
@@ -108,42 +111,42 @@ static int go_on(struct process_set *world, struct err *err)
 
 static int ask(struct process_set *world, struct err *err)
 {
-    struct reach *reach = &world->engine->reach;
-    if (reach->asked)
+    struct address_exchange *exchange = &world->engine->exchange;
+    if (exchange->asked)
         return fail(err, HVD_ERR_PROTOCOL, "asks twice where ranks are");
-    reach->asked = true;
-    reach->waiting = (1u << world->tree.position.nchildren) - 1;
+    exchange->asked = true;
+    exchange->waiting = (1u << world->tree.position.nchildren) - 1;
     set_put_down(world, TREE_WHERE, NULL, 0);
     return go_on(world, err);
 }
 
-int reach_ask(struct process_set *set, struct err *err)
+int address_exchange_ask(struct process_set *set, struct err *err)
 {
     const struct engine *engine = set->engine;
-    bool wanted = !engine->reach.directory && !engine->reach.asked;
+    bool wanted = !engine->exchange.directory && !engine->exchange.asked;
     return wanted && negotiation_has_data(set->negotiation) ? ask(set, err) : HVD_OK;
 }
 
 static int on_records(struct process_set *world, int child, const struct frame *frame,
                       struct err *err)
 {
-    struct reach *reach = &world->engine->reach;
+    struct address_exchange *exchange = &world->engine->exchange;
     int first = world->tree.position.children[child],
         end = tree_child_end(&world->tree.position, child);
-    if (!(reach->waiting & 1u << child))
+    if (!(exchange->waiting & 1u << child))
         return fail(err, HVD_ERR_PROTOCOL, "says where it is, which was not asked");
     int rc = directory_check(frame->body, frame->length, first, end, err);
     if (rc < 0)
         return rc;
-    wire_put_bytes(&reach->records[child], frame->body, frame->length);
-    reach->waiting &= ~(1u << child);
-    if (reach->records[child].failed)
+    wire_put_bytes(&exchange->records[child], frame->body, frame->length);
+    exchange->waiting &= ~(1u << child);
+    if (exchange->records[child].failed)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     return go_on(world, err);
 }
 
-int reach_receive(struct process_set *set, enum tree_frame type, int child,
-                  const struct frame *frame, struct err *err)
+int address_exchange_receive(struct process_set *set, enum tree_frame type, int child,
+                             const struct frame *frame, struct err *err)
 {
     if (set->id != 0)
         return fail(err, HVD_ERR_PROTOCOL, "frame of type %u in process set %d", type, set->id);
@@ -152,27 +155,27 @@ int reach_receive(struct process_set *set, enum tree_frame type, int child,
     if (type == TREE_RECORDS)
         return on_records(set, child, frame, err);
     set_put_down(set, TREE_DIRECTORY, frame->body, frame->length);
-    return reach_learn(set->engine, frame->body, frame->length, err);
+    return address_exchange_learn(set->engine, frame->body, frame->length, err);
 }
 
 /* ---- choosing ---- */
 
-bool reach_place(struct process_set *set)
+bool address_exchange_place(struct process_set *set)
 {
     const struct engine *engine = set->engine;
     if (set->placing)
         return true;
-    int *places = engine->reach.directory ? calloc((size_t)set->size, sizeof *places) : NULL;
+    int *places = engine->exchange.directory ? calloc((size_t)set->size, sizeof *places) : NULL;
     if (!places)
         return false;
     for (int rank = 0; rank < set->size; rank++)
-        places[rank] = directory_host(engine->reach.directory, set->ranks[rank]);
+        places[rank] = directory_host(engine->exchange.directory, set->ranks[rank]);
     set->placing = placing_create(places, set->size, engine->size);
     free(places);
     return set->placing;
 }
 
-enum algorithm reach_choose(void *arg, const struct description *first, size_t nbytes)
+enum algorithm address_exchange_choose(void *arg, const struct description *first, size_t nbytes)
 {
     struct process_set *set = arg;
     const struct engine *engine = set->engine;
@@ -180,10 +183,10 @@ enum algorithm reach_choose(void *arg, const struct description *first, size_t n
     struct algorithm_case what = { .kind = description_operation(first),
                                    .nbytes = cut ? DEVICE_CHUNK : nbytes,
                                    .size = set->size };
-    if (reach_place(set)) {
+    if (address_exchange_place(set)) {
         what.hosts = set->placing->nhosts;
         what.slots = set->placing->slots;
-        what.anywhere = directory_is_everywhere(engine->reach.directory);
+        what.anywhere = directory_is_everywhere(engine->exchange.directory);
     }
-    return algorithm_choose(&what, &engine->borders, engine->settings.algorithm);
+    return algorithm_choose(&what, &engine->thresholds, engine->settings.algorithm);
 }

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t run_element_size(const struct run *run)
+size_t batch_element_size(const struct batch *batch)
 {
-    return dtype_size((int)run->description.dtype);
+    return dtype_size((int)batch->description.dtype);
 }
 
 /* Room at once for the most that is fused: pages that are never touched cost nothing. Other ranks of
@@ -30,21 +30,21 @@ static bool grow_buffer(struct set_memory *memory, size_t nbytes, size_t most)
 }
 
 /* Every tensor behind the one before; the factor is applied on the way. */
-static bool pack(struct run *run, struct set_memory *memory)
+static bool pack(struct batch *batch, struct set_memory *memory)
 {
-    size_t size = run_element_size(run), most = run->set->engine->settings.fusion_threshold;
-    if (!grow_buffer(memory, run->total * size,
+    size_t size = batch_element_size(batch), most = batch->set->engine->settings.fusion_threshold;
+    if (!grow_buffer(memory, batch->total * size,
                      most < FUSION_BUFFER_MAX ? most : FUSION_BUFFER_MAX))
         return false;
     unsigned char *at = memory->buffer;
-    for (int i = 0; i < run->count; i++) {
-        const struct tensor *own = run->tensors[i].own;
-        size_t count = run->tensors[i].count;
+    for (int i = 0; i < batch->count; i++) {
+        const struct tensor *own = batch->tensors[i].own;
+        size_t count = batch->tensors[i].count;
         if (!own)
             memset(at, 0, count * size);
-        else if (run->description.prescale != 1)
-            scale_function(run->description.dtype)(at, own->input, count,
-                                                   run->description.prescale);
+        else if (batch->description.prescale != 1)
+            scale_function(batch->description.dtype)(at, own->input, count,
+                                                     batch->description.prescale);
         else if (count > 0)
             memcpy(at, own->input, count * size);
         at += count * size;
@@ -52,41 +52,42 @@ static bool pack(struct run *run, struct set_memory *memory)
     return true;
 }
 
-static const void *scaled_input(struct run *run, void *into)
+static const void *scaled_input(struct batch *batch, void *into)
 {
-    const struct tensor *own = run->tensors[0].own;
-    if (run->description.prescale == 1)
+    const struct tensor *own = batch->tensors[0].own;
+    if (batch->description.prescale == 1)
         return own->input;
-    scale_function(run->description.dtype)(into, own->input, run->total, run->description.prescale);
+    scale_function(batch->description.dtype)(into, own->input, batch->total,
+                                             batch->description.prescale);
     return into;
 }
 
-static bool prepare_allreduce(struct run *run, struct operation_task *task,
+static bool prepare_allreduce(struct batch *batch, struct operation_task *task,
                               struct set_memory *memory)
 {
-    struct tensor *own = run->tensors[0].own;
-    task->count = run->total;
-    if (run->count > 1) {
-        if (!pack(run, memory))
+    struct tensor *own = batch->tensors[0].own;
+    task->count = batch->total;
+    if (batch->count > 1) {
+        if (!pack(batch, memory))
             return false;
         task->input = task->output = memory->buffer;
     } else if (own) {
         task->output = own->output;
-        task->input = scaled_input(run, own->output);
+        task->input = scaled_input(batch, own->output);
     } else {
-        run->memory = calloc(run->total + 1, run_element_size(run));
-        task->input = task->output = run->memory;
+        batch->memory = calloc(batch->total + 1, batch_element_size(batch));
+        task->input = task->output = batch->memory;
     }
-    return task->output || run->total == 0;
+    return task->output || batch->total == 0;
 }
 
-static bool prepare_reducescatter(struct run *run, struct operation_task *task)
+static bool prepare_reducescatter(struct batch *batch, struct operation_task *task)
 {
-    struct tensor *own = run->tensors[0].own;
-    if (run->description.prescale != 1 &&
-        !(run->memory = malloc(run->total * run_element_size(run) + 1)))
+    struct tensor *own = batch->tensors[0].own;
+    if (batch->description.prescale != 1 &&
+        !(batch->memory = malloc(batch->total * batch_element_size(batch) + 1)))
         return false;
-    task->input = scaled_input(run, run->memory);
+    task->input = scaled_input(batch, batch->memory);
     task->output = own->output;
     return true;
 }
@@ -101,66 +102,66 @@ static bool is_misplaced(const struct tensor *own, const unsigned char *output, 
            input != output + own_offset;
 }
 
-static bool prepare_allgather(const struct process_set *set, struct run *run,
+static bool prepare_allgather(const struct process_set *set, struct batch *batch,
                               struct operation_task *task)
 {
     size_t rows = 0, own_offset = 0, nbytes;
-    size_t row = task->row_count * run_element_size(run);
-    struct tensor *own = run->tensors[0].own;
+    size_t row = task->row_count * batch_element_size(batch);
+    struct tensor *own = batch->tensors[0].own;
     for (int rank = 0; rank < set->size; rank++) {
         if (rank == set->rank)
             own_offset = rows * row;
-        rows += (size_t)run->rows[rank];
+        rows += (size_t)batch->rows[rank];
     }
     if (__builtin_mul_overflow(rows, row, &nbytes))
         return false;
     task->input = own->input;
-    task->splits = run->rows;
-    task->output = complete_place(own, nbytes, &run->memory);
-    if (!run->memory && is_misplaced(own, task->output, nbytes, own_offset))
-        task->output = run->memory = malloc(nbytes);
+    task->splits = batch->rows;
+    task->output = complete_place(own, nbytes, &batch->memory);
+    if (!batch->memory && is_misplaced(own, task->output, nbytes, own_offset))
+        task->output = batch->memory = malloc(nbytes);
     return task->output;
 }
 
 /* An alltoall's rows are known once the others have said how many they send. */
-void *run_place_rows(void *arg, const int64_t *rows)
+void *batch_place_rows(void *arg, const int64_t *rows)
 {
-    struct run *run = arg;
-    struct tensor *own = run->tensors[0].own;
+    struct batch *batch = arg;
+    struct tensor *own = batch->tensors[0].own;
     struct process_set *set = own->set;
     size_t total = 0, nbytes;
     for (int rank = 0; rank < set->size; rank++) {
-        run->rows[rank] = rows[rank];
+        batch->rows[rank] = rows[rank];
         total += (size_t)rows[rank];
     }
-    size_t row = shape_row_count(&run->description.shape) * run_element_size(run);
+    size_t row = shape_row_count(&batch->description.shape) * batch_element_size(batch);
     if (__builtin_mul_overflow(total, row, &nbytes))
         return NULL;
-    return run->output = complete_place(own, nbytes, &run->memory);
+    return batch->output = complete_place(own, nbytes, &batch->memory);
 }
 
-bool run_prepare(struct process_set *set, struct run *run, struct operation_task *task,
-                 struct set_memory *memory)
+bool batch_prepare(struct process_set *set, struct batch *batch, struct operation_task *task,
+                   struct set_memory *memory)
 {
-    const struct description *description = &run->description;
-    struct tensor *own = run->tensors[0].own;
+    const struct description *description = &batch->description;
+    struct tensor *own = batch->tensors[0].own;
     switch (task->kind) {
     case OPERATION_ALLREDUCE:
     case OPERATION_ADASUM:
-        return prepare_allreduce(run, task, memory);
+        return prepare_allreduce(batch, task, memory);
     case OPERATION_REDUCESCATTER:
         task->rows = description->shape.dims[0];
-        return prepare_reducescatter(run, task);
+        return prepare_reducescatter(batch, task);
     case OPERATION_ALLGATHER:
-        return prepare_allgather(set, run, task);
+        return prepare_allgather(set, batch, task);
     case OPERATION_ALLTOALL:
         task->input = own->input;
         task->splits = own->splits;
-        task->place = run_place_rows;
-        task->place_arg = run;
+        task->place = batch_place_rows;
+        task->place_arg = batch;
         return true;
     default:
-        task->count = run->total;
+        task->count = batch->total;
         task->output = own->output;
         return true;
     }

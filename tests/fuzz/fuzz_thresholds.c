@@ -3,7 +3,7 @@
  *
  * Whatever it is: it is read, or refused by one line that names the file and the line, and then
  * nothing has changed. Its numbers, written and read again, are the same. */
-#include "lib/autotune/borders_file.h"
+#include "lib/autotune/thresholds_file.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>
@@ -12,53 +12,53 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static const struct algorithm_borders before = { .small = 1, .large = 2, .tree = 3, .few = 4 };
+static const struct algorithm_thresholds before = { .small = 1, .large = 2, .tree = 3, .few = 4 };
 
-static bool equal(const struct algorithm_borders *a, const struct algorithm_borders *b)
+static bool equal(const struct algorithm_thresholds *a, const struct algorithm_thresholds *b)
 {
     return a->small == b->small && a->large == b->large && a->tree == b->tree && a->few == b->few;
 }
 
-static void check_again(const struct algorithm_borders *borders)
+static void check_again(const struct algorithm_thresholds *thresholds)
 {
     char text[256];
-    struct algorithm_borders again = before;
+    struct algorithm_thresholds again = before;
     int length = snprintf(text, sizeof text, "small=%zu\nlarge = %zu # \n\ttree=%zu\r\nfew =%d",
-                          borders->small, borders->large, borders->tree, borders->few);
-    PROMISE(borders_parse(&again, text, (size_t)length, "again", NULL) == HVD_OK);
-    PROMISE(equal(borders, &again));
+                          thresholds->small, thresholds->large, thresholds->tree, thresholds->few);
+    PROMISE(thresholds_parse(&again, text, (size_t)length, "again", NULL) == HVD_OK);
+    PROMISE(equal(thresholds, &again));
 }
 
 /* The file says what its text says. */
 static void check_file(const char *text, size_t length, int rc,
-                       const struct algorithm_borders *borders)
+                       const struct algorithm_thresholds *thresholds)
 {
     char path[32];
-    struct algorithm_borders from_file = before;
+    struct algorithm_thresholds from_file = before;
     struct err err = { .code = HVD_OK };
     int fd = memfd_create("borders", MFD_CLOEXEC);
     PROMISE(fd >= 0 && write(fd, text, length) == (ssize_t)length);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    PROMISE(borders_file_read(&from_file, path, false, &err) == rc);
-    PROMISE(equal(&from_file, borders));
+    PROMISE(thresholds_file_read(&from_file, path, false, &err) == rc);
+    PROMISE(equal(&from_file, thresholds));
     close(fd);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = fuzz_begin(data, size);
-    struct algorithm_borders borders = before;
+    struct algorithm_thresholds thresholds = before;
     struct err err = { .code = HVD_OK };
     size_t length;
     char *text = (char *)fuzz_rest(&input, &length);
-    int rc = borders_parse(&borders, text, length, "name", &err);
-    check_file(text, length, rc, &borders);
+    int rc = thresholds_parse(&thresholds, text, length, "name", &err);
+    check_file(text, length, rc, &thresholds);
     free(text);
     if (rc == HVD_OK) {
-        check_again(&borders);
+        check_again(&thresholds);
         return 0;
     }
-    PROMISE(rc == HVD_ERR_ENVIRONMENT && err.code == rc && equal(&borders, &before));
+    PROMISE(rc == HVD_ERR_ENVIRONMENT && err.code == rc && equal(&thresholds, &before));
     fuzz_check_line(err.text, "HVD_TUNING: name:");
     return 0;
 }

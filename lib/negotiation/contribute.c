@@ -178,7 +178,7 @@ static void observe(const struct negotiation *negotiation, const struct pending 
 int negotiation_advance(struct negotiation *negotiation, struct pending *entry, struct err *err)
 {
     entry->state = PENDING_READY;
-    if (negotiation->top)
+    if (negotiation->root)
         return negotiation_ready(negotiation, entry, err);
     pending_push(&negotiation->ready, entry);
     return HVD_OK;
@@ -193,14 +193,14 @@ static int take(struct negotiation *negotiation, struct pending *entry,
         return fail(err, HVD_ERR_PROTOCOL, "%s '%s' comes twice from the ranks from %d on",
                     collective_name(description->kind), entry->name,
                     negotiation_range(negotiation, contribution->contributor).first);
-    if ((negotiation->top && !plain && !negotiation_ready_reserve(negotiation)) ||
+    if ((negotiation->root && !plain && !negotiation_ready_reserve(negotiation)) ||
         !add(negotiation, entry, contribution))
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     return HVD_OK;
 }
 
-int negotiation_give(struct negotiation *negotiation, struct pending *entry,
-                     const struct contribution *contribution, struct err *err)
+int negotiation_contribute(struct negotiation *negotiation, struct pending *entry,
+                           const struct contribution *contribution, struct err *err)
 {
     const struct description *description =
         contribution->variants ? &contribution->variants->variant[0].description

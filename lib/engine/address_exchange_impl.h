@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where this rank is, and the others; and what is chosen by that: reach.c. */
-#ifndef LIB_ENGINE_REACH_IMPL_H
-#define LIB_ENGINE_REACH_IMPL_H
+/* Where this rank is, and the others; and what is chosen by that: address_exchange.c. */
+#ifndef LIB_ENGINE_ADDRESS_EXCHANGE_IMPL_H
+#define LIB_ENGINE_ADDRESS_EXCHANGE_IMPL_H
 
 #include "lib/base/join_protocol.h"
 #include "lib/base/topology.h"
@@ -15,7 +15,7 @@ struct engine;
 struct engine_options;
 struct process_set;
 
-struct reach {
+struct address_exchange {
     struct join_peer self;
     struct join_peer neighbours[NEIGHBOURS_MAX];
     int nneighbours;
@@ -26,23 +26,25 @@ struct reach {
     struct wire_writer records[TREE_CHILDREN_MAX];
 };
 
-int reach_init(struct engine *engine, const struct engine_options *options, struct err *err);
-void reach_fini(struct engine *engine);
+int address_exchange_init(struct engine *engine, const struct engine_options *options,
+                          struct err *err);
+void address_exchange_fini(struct engine *engine);
 
 /* This rank's record; the records of everybody, one behind the other. */
-void reach_put_own(const struct engine *engine, struct wire_writer *writer);
-int reach_learn(struct engine *engine, const void *records, size_t nbytes, struct err *err);
+void address_exchange_put_own(const struct engine *engine, struct wire_writer *writer);
+int address_exchange_learn(struct engine *engine, const void *records, size_t nbytes,
+                           struct err *err);
 
 /* Where a rank of the world is; false if nobody has said that. */
 bool reach_find(const struct engine *engine, int rank, struct join_peer *peer);
 
 /* On top, if data is to be moved. Nothing happens if everybody knows, or has been asked already. */
-int reach_ask(struct process_set *world, struct err *err);
-int reach_receive(struct process_set *set, enum tree_frame type, int child,
-                  const struct frame *frame, struct err *err);
+int address_exchange_ask(struct process_set *world, struct err *err);
+int address_exchange_receive(struct process_set *set, enum tree_frame type, int child,
+                             const struct frame *frame, struct err *err);
 
 /* Finds out on which hosts its ranks are. False if nobody knows, or when out of memory. */
-bool reach_place(struct process_set *set);
-enum algorithm reach_choose(void *set, const struct description *first, size_t nbytes);
+bool address_exchange_place(struct process_set *set);
+enum algorithm address_exchange_choose(void *set, const struct description *first, size_t nbytes);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading borders; see borders_file.h. */
-#include "lib/autotune/borders_file.h"
+/* Reading borders; see thresholds_file.h. */
+#include "lib/autotune/thresholds_file.h"
 
 #include "lib/base/env_names.h"
 #include "lib/base/text.h"
@@ -20,10 +20,10 @@ static const struct row {
     bool is_int;
     uint64_t high;
 } rows[] = {
-    { "small", offsetof(struct algorithm_borders, small), false, (uint64_t)1 << 40 },
-    { "large", offsetof(struct algorithm_borders, large), false, (uint64_t)1 << 40 },
-    { "tree", offsetof(struct algorithm_borders, tree), false, (uint64_t)1 << 40 },
-    { "few", offsetof(struct algorithm_borders, few), true, 65536 },
+    { "small", offsetof(struct algorithm_thresholds, small), false, (uint64_t)1 << 40 },
+    { "large", offsetof(struct algorithm_thresholds, large), false, (uint64_t)1 << 40 },
+    { "tree", offsetof(struct algorithm_thresholds, tree), false, (uint64_t)1 << 40 },
+    { "few", offsetof(struct algorithm_thresholds, few), true, 65536 },
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
@@ -80,7 +80,7 @@ static bool read_number(struct slice text, uint64_t high, uint64_t *value)
 }
 
 /* A line that is not empty. */
-static int read_line(struct algorithm_borders *borders, struct slice line, unsigned *seen,
+static int read_line(struct algorithm_thresholds *thresholds, struct slice line, unsigned *seen,
                      struct err *err)
 {
     char quoted[QUOTED_SIZE];
@@ -99,16 +99,16 @@ static int read_line(struct algorithm_borders *borders, struct slice line, unsig
                     (unsigned long long)row->high, quoted);
     *seen |= 1u << (row - rows);
     if (row->is_int)
-        *(int *)((char *)borders + row->offset) = (int)value;
+        *(int *)((char *)thresholds + row->offset) = (int)value;
     else
-        *(size_t *)((char *)borders + row->offset) = (size_t)value;
+        *(size_t *)((char *)thresholds + row->offset) = (size_t)value;
     return HVD_OK;
 }
 
-int borders_parse(struct algorithm_borders *borders, const char *text, size_t length,
-                  const char *name, struct err *err)
+int thresholds_parse(struct algorithm_thresholds *thresholds, const char *text, size_t length,
+                     const char *name, struct err *err)
 {
-    struct algorithm_borders read = *borders;
+    struct algorithm_thresholds read = *thresholds;
     struct slice rest = { text, length }, line, content;
     unsigned seen = 0;
     for (int number = 1; rest.length > 0; number++) {
@@ -119,7 +119,7 @@ int borders_parse(struct algorithm_borders *borders, const char *text, size_t le
             continue;
         return fail_context(err, ENV_TUNING ": %.200s:%d", name, number);
     }
-    *borders = read;
+    *thresholds = read;
     return HVD_OK;
 }
 
@@ -129,8 +129,8 @@ static int cannot(const char *name, const char *what, struct err *err)
     return fail_context(err, ENV_TUNING ": %.200s", name);
 }
 
-/* The whole file; one that is larger fills more than BORDERS_FILE_MAX bytes. */
-static int read_all(int fd, char text[BORDERS_FILE_MAX + 1], size_t *length, const char *name,
+/* The whole file; one that is larger fills more than THRESHOLDS_FILE_MAX bytes. */
+static int read_all(int fd, char text[THRESHOLDS_FILE_MAX + 1], size_t *length, const char *name,
                     struct err *err)
 {
     struct stat status;
@@ -138,24 +138,24 @@ static int read_all(int fd, char text[BORDERS_FILE_MAX + 1], size_t *length, con
         return cannot(name, "stat", err);
     if (!S_ISREG(status.st_mode))
         return fail(err, HVD_ERR_ENVIRONMENT, ENV_TUNING ": %.200s: is not a regular file", name);
-    for (ssize_t n = 1; n > 0 && *length <= BORDERS_FILE_MAX; *length += (size_t)n)
-        if ((n = read(fd, text + *length, BORDERS_FILE_MAX + 1 - *length)) < 0)
+    for (ssize_t n = 1; n > 0 && *length <= THRESHOLDS_FILE_MAX; *length += (size_t)n)
+        if ((n = read(fd, text + *length, THRESHOLDS_FILE_MAX + 1 - *length)) < 0)
             return cannot(name, "read", err);
-    if (*length > BORDERS_FILE_MAX)
+    if (*length > THRESHOLDS_FILE_MAX)
         return fail(err, HVD_ERR_ENVIRONMENT, ENV_TUNING ": %.200s: is larger than %d bytes", name,
-                    BORDERS_FILE_MAX);
+                    THRESHOLDS_FILE_MAX);
     return HVD_OK;
 }
 
-int borders_file_read(struct algorithm_borders *borders, const char *name, bool missing_is_fine,
-                      struct err *err)
+int thresholds_file_read(struct algorithm_thresholds *thresholds, const char *name,
+                         bool missing_is_fine, struct err *err)
 {
-    char text[BORDERS_FILE_MAX + 1];
+    char text[THRESHOLDS_FILE_MAX + 1];
     size_t length = 0;
     int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return missing_is_fine && errno == ENOENT ? HVD_OK : cannot(name, "open", err);
     int rc = read_all(fd, text, &length, name, err);
     close(fd);
-    return rc < 0 ? rc : borders_parse(borders, text, length, name, err);
+    return rc < 0 ? rc : thresholds_parse(thresholds, text, length, name, err);
 }

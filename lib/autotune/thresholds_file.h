@@ -2,15 +2,15 @@
 /* The file of HVD_TUNING: where one algorithm gives way to another, as it was measured.
  *
  *   # comment
- *   small = 65536        bytes, or for `few` ranks; see struct algorithm_borders
+ *   small = 65536        bytes, or for `few` ranks; see struct algorithm_thresholds
  *
  * Each name may be there once; what is not there has its default.
  *
  * Fails (HVD_ERR_ENVIRONMENT, naming the file, and the line with what is wrong in it) when the file
- * cannot be read, is not a regular one or larger than BORDERS_FILE_MAX, and on a line that is
+ * cannot be read, is not a regular one or larger than THRESHOLDS_FILE_MAX, and on a line that is
  * anything else. */
-#ifndef LIB_AUTOTUNE_BORDERS_FILE_H
-#define LIB_AUTOTUNE_BORDERS_FILE_H
+#ifndef LIB_AUTOTUNE_THRESHOLDS_FILE_H
+#define LIB_AUTOTUNE_THRESHOLDS_FILE_H
 
 #include "lib/base/status.h"
 #include "lib/collective/algorithm.h"
@@ -18,14 +18,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { BORDERS_FILE_MAX = 16 * 1024 };
+enum { THRESHOLDS_FILE_MAX = 16 * 1024 };
 
 /* Changes what the text says; nothing if it fails. `name` is the file's. */
-int borders_parse(struct algorithm_borders *borders, const char *text, size_t length,
-                  const char *name, struct err *err);
+int thresholds_parse(struct algorithm_thresholds *thresholds, const char *text, size_t length,
+                     const char *name, struct err *err);
 
 /* `missing_is_fine`: a file that is not there says nothing. */
-int borders_file_read(struct algorithm_borders *borders, const char *name, bool missing_is_fine,
-                      struct err *err);
+int thresholds_file_read(struct algorithm_thresholds *thresholds, const char *name,
+                         bool missing_is_fine, struct err *err);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which segments of our heap the other side has been told of, and under which of SHM_SLOTS numbers
- * (shm_foreign.h). A segment that has no number gets one when it is needed: a free one, or that of
+ * (shm_imported.h). A segment that has no number gets one when it is needed: a free one, or that of
  * the segment that was needed least lately. It is used once the other side has said what has become
  * of it. Pure. */
-#ifndef LIB_LINK_SHM_LENT_H
-#define LIB_LINK_SHM_LENT_H
+#ifndef LIB_LINK_SHM_EXPORTED_H
+#define LIB_LINK_SHM_EXPORTED_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 enum { SHM_SLOTS = 64 };
 
 /* Zeros: nothing is lent. */
-struct shm_lent {
+struct shm_exported {
     uint64_t segments[SHM_SLOTS]; /* shared_heap.h; 0 for none */
     uint64_t needed[SHM_SLOTS];   /* when, on a clock that ticks with each need */
     uint64_t now;
@@ -22,15 +22,15 @@ struct shm_lent {
 };
 
 /* The slot of `segment`, which is needed now, or -1. */
-int shm_lent_find(struct shm_lent *lent, uint64_t segment);
+int shm_exported_find(struct shm_exported *exported, uint64_t segment);
 
 /* The slot that `segment` should get. */
-int shm_lent_choose(const struct shm_lent *lent);
-void shm_lent_set(struct shm_lent *lent, int slot, uint64_t segment);
+int shm_exported_choose(const struct shm_exported *exported);
+void shm_exported_set(struct shm_exported *exported, int slot, uint64_t segment);
 
 /* So many have the other side's answer, in the order in which they were lent: has this slot's? And
  * how many have not? */
-bool shm_lent_is_answered(const struct shm_lent *lent, int slot, uint32_t answered);
-uint32_t shm_lent_open(const struct shm_lent *lent, uint32_t answered);
+bool shm_exported_is_answered(const struct shm_exported *exported, int slot, uint32_t answered);
+uint32_t shm_exported_open(const struct shm_exported *exported, uint32_t answered);
 
 #endif
