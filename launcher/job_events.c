@@ -4,6 +4,7 @@
 #include "launcher/job_impl.h"
 
 #include "launcher/exit_status.h"
+#include "launcher/wait_status.h"
 
 #include <stdio.h>
 #include <sys/wait.h>

@@ -5,7 +5,7 @@
 #include "launcher/job_host_impl.h"
 
 #include "launcher/exit_status.h"
-#include "launcher/job_state.h"
+#include "launcher/wait_status.h"
 #include "lib/base/text.h"
 
 #include <signal.h>

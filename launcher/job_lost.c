@@ -7,6 +7,7 @@
 
 #include "launcher/exit_status.h"
 #include "launcher/job_sweep.h"
+#include "launcher/wait_status.h"
 #include "launcher/xalloc.h"
 
 #include <signal.h>

@@ -5,6 +5,7 @@
 
 #include "launcher/exit_status.h"
 #include "launcher/job_blame_text.h"
+#include "launcher/wait_status.h"
 #include "launcher/xalloc.h"
 
 #include <stdio.h>

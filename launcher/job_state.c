@@ -3,6 +3,7 @@
 #include "launcher/job_state.h"
 
 #include "launcher/exit_status.h"
+#include "launcher/wait_status.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -212,33 +213,4 @@ void job_state_blame_host(struct job_state *state, int host, int exit_status, co
     state->cause_rank = -1;
     state->exit_status = exit_status;
     snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
-}
-
-bool wait_status_is_end(int wait_status)
-{
-    if (WIFSIGNALED(wait_status))
-        return (wait_status & ~0xff) == 0 && WTERMSIG(wait_status) < NSIG;
-    return (wait_status & ~0xff00) == 0;
-}
-
-int wait_status_exit(int wait_status)
-{
-    if (WIFSTOPPED(wait_status))
-        return STATUS_SIGNAL + WSTOPSIG(wait_status);
-    return WIFSIGNALED(wait_status) ? STATUS_SIGNAL + WTERMSIG(wait_status)
-                                    : WEXITSTATUS(wait_status);
-}
-
-void wait_status_text(char *text, unsigned long size, int wait_status)
-{
-    bool stopped = WIFSTOPPED(wait_status);
-    if (!stopped && !WIFSIGNALED(wait_status)) {
-        snprintf(text, size, "exited with status %d", WEXITSTATUS(wait_status));
-        return;
-    }
-    int signum = stopped ? WSTOPSIG(wait_status) : WTERMSIG(wait_status);
-    bool dumped = !stopped && WCOREDUMP(wait_status);
-    const char *name = sigabbrev_np(signum);
-    snprintf(text, size, "%s by signal %d (%s%s%s)", stopped ? "stopped" : "killed", signum,
-             name ? "SIG" : "unknown", name ? name : "", dumped ? ", core dumped" : "");
 }

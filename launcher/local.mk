@@ -128,5 +128,6 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/tcp_acknowledged.c launcher/tcp_acknowledged.h \
 	launcher/text_buffer.c launcher/text_buffer.h \
 	launcher/uv_must.c launcher/uv_must.h \
+	launcher/wait_status.c launcher/wait_status.h \
 	launcher/worker_environment.c launcher/worker_environment.h \
 	launcher/xalloc.c launcher/xalloc.h

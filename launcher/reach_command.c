@@ -10,11 +10,11 @@
 #include "launcher/children.h"
 #include "launcher/command_words.h"
 #include "launcher/exit_status.h"
-#include "launcher/job_state.h"
 #include "launcher/program_find.h"
 #include "launcher/reach_way.h"
 #include "launcher/spawn.h"
 #include "launcher/uv_must.h"
+#include "launcher/wait_status.h"
 #include "launcher/xalloc.h"
 #include "lib/base/env_names.h"
 

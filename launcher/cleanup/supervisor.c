@@ -7,8 +7,8 @@
 #include "launcher/cgroup.h"
 #include "launcher/cleanup/cleanup.h"
 #include "launcher/exit_status.h"
-#include "launcher/job_state.h"
 #include "launcher/process_tree.h"
+#include "launcher/wait_status.h"
 
 #include <errno.h>
 #include <fcntl.h>

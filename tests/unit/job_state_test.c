@@ -3,6 +3,7 @@
 #include "launcher/exit_status.h"
 #include "launcher/job_state.h"
 #include "launcher/job_verdict.h"
+#include "launcher/wait_status.h"
 #include "tests/support/unit.h"
 
 #include <limits.h>
