@@ -6,10 +6,10 @@
 #include "launcher/agent_impl.h"
 
 #include "launcher/agent_impl.h"
-#include "launcher/exit_status.h"
+#include "launcher/base/exit_status.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/process_tree.h"
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
 
 #include <signal.h>
 #include <stdio.h>

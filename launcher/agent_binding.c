@@ -4,8 +4,8 @@
  * out (71). */
 #include "launcher/agent_impl.h"
 
+#include "launcher/base/exit_status.h"
 #include "launcher/binding_places.h"
-#include "launcher/exit_status.h"
 
 int agent_binding_plan(struct agent *agent, struct err *err)
 {

@@ -4,12 +4,12 @@
  * is not here, or when execve() would not take what has come together. */
 #include "launcher/agent_impl.h"
 
+#include "launcher/base/exit_status.h"
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/exec_limits.h"
-#include "launcher/exit_status.h"
 #include "launcher/program_libraries.h"
-#include "launcher/text_buffer.h"
 #include "launcher/worker_environment.h"
-#include "launcher/xalloc.h"
 #include "lib/base/env_names.h"
 #include "lib/base/interfaces.h"
 

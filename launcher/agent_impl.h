@@ -19,13 +19,13 @@
 #include "launcher/agent.h"
 #include "launcher/agent_protocol.h"
 #include "launcher/agent_relay.h"
+#include "launcher/base/string_list.h"
 #include "launcher/binding.h"
 #include "launcher/cgroup.h"
 #include "launcher/frame_link.h"
 #include "launcher/oom_counter.h"
 #include "launcher/silence.h"
 #include "launcher/stop_plan.h"
-#include "launcher/string_list.h"
 #include "lib/base/interfaces.h"
 
 #include <stdbool.h>

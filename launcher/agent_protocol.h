@@ -54,8 +54,8 @@
 #ifndef LAUNCHER_AGENT_PROTOCOL_H
 #define LAUNCHER_AGENT_PROTOCOL_H
 
+#include "launcher/base/rank_attributes.h"
 #include "launcher/host_step.h"
-#include "launcher/rank_attributes.h"
 #include "lib/base/status.h"
 #include "lib/base/wire.h"
 

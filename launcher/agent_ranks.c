@@ -5,13 +5,13 @@
  * hvdrun's STOP. */
 #include "launcher/agent_impl.h"
 
-#include "launcher/bad_input.h"
-#include "launcher/exit_status.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/exit_status.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/process_tree.h"
 #include "launcher/program_image.h"
 #include "launcher/spawn.h"
 #include "launcher/worker_environment.h"
-#include "launcher/xalloc.h"
 #include "lib/base/place.h"
 
 #include <errno.h>

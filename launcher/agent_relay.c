@@ -7,7 +7,7 @@
  * full, nothing is read from the connections. */
 #include "launcher/agent_impl.h"
 
-#include "launcher/xalloc.h"
+#include "launcher/base/xalloc.h"
 
 #include <netinet/in.h>
 #include <stdlib.h>

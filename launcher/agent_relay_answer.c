@@ -5,7 +5,7 @@
  * which it and the agent were not stopped by a signal. */
 #include "launcher/agent_impl.h"
 
-#include "launcher/xalloc.h"
+#include "launcher/base/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>

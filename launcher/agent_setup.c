@@ -8,9 +8,9 @@
  * is not found (127). */
 #include "launcher/agent_impl.h"
 
-#include "launcher/cpu_mask.h"
-#include "launcher/descriptors.h"
-#include "launcher/exit_status.h"
+#include "launcher/base/cpu_mask.h"
+#include "launcher/base/descriptors.h"
+#include "launcher/base/exit_status.h"
 #include "launcher/program_find.h"
 
 #include <errno.h>

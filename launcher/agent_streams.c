@@ -5,7 +5,7 @@
  * reads. Fails never: a broken pipe is its end. */
 #include "launcher/agent_impl.h"
 
-#include "launcher/xalloc.h"
+#include "launcher/base/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>

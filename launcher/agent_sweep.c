@@ -4,9 +4,9 @@
  * Says how many processes are left. */
 #include "launcher/agent_impl.h"
 
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/cleanup/cleanup.h"
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * Fails when the topology cannot be loaded, or nothing that may be used is in it. */
 #include "launcher/binding_places.h"
 
-#include "launcher/xalloc.h"
+#include "launcher/base/xalloc.h"
 
 #include <errno.h>
 #include <stdlib.h>

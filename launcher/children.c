@@ -2,8 +2,8 @@
 /* Reaping; see children.h. Fails nowhere: a pid that is not watched is nobody's concern. */
 #include "launcher/children.h"
 
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 
 #include <signal.h>
 #include <stdbool.h>

@@ -2,9 +2,9 @@
 /* Words of a command for a host; see command_words.h. */
 #include "launcher/command_words.h"
 
-#include "launcher/bad_input.h"
-#include "launcher/slice.h"
-#include "launcher/text_buffer.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/slice.h"
+#include "launcher/base/text_buffer.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

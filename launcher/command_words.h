@@ -7,7 +7,7 @@
 #ifndef LAUNCHER_COMMAND_WORDS_H
 #define LAUNCHER_COMMAND_WORDS_H
 
-#include "launcher/string_list.h"
+#include "launcher/base/string_list.h"
 #include "lib/base/status.h"
 
 /* Fills `words`, to begin with all zero, to be released in either case. `user` may be NULL. `source`

@@ -3,7 +3,7 @@
  * (MAX_ARG_STRLEN), all together a quarter of the stack's limit, at most 6 MiB and at least 128 KiB. */
 #include "launcher/exec_limits.h"
 
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
 
 #include <stdbool.h>
 #include <stdio.h>

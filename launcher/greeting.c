@@ -2,7 +2,7 @@
 /* What /bin/sh on another machine answers, line by line; see greeting.h. */
 #include "launcher/greeting.h"
 
-#include "launcher/xalloc.h"
+#include "launcher/base/xalloc.h"
 #include "lib/base/text.h"
 
 #include <stdio.h>

@@ -5,9 +5,9 @@
  * sent. A stream that takes nothing more has ended, which the half that reads will see. */
 #include "launcher/greeting_run.h"
 
+#include "launcher/base/xalloc.h"
 #include "launcher/greeting.h"
 #include "launcher/program_image.h"
-#include "launcher/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,7 +14,7 @@
  * the look and the exec. Otherwise our own is sent. */
 #include "launcher/greeting.h"
 
-#include "launcher/text_buffer.h"
+#include "launcher/base/text_buffer.h"
 
 #include <string.h>
 

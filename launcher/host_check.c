@@ -5,13 +5,13 @@
  * within --start-timeout. The other hosts are tried all the same. */
 #include "launcher/host_check.h"
 
+#include "launcher/base/exit_status.h"
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/children.h"
-#include "launcher/exit_status.h"
 #include "launcher/host_check_table.h"
 #include "launcher/job_host.h"
 #include "launcher/process_tree.h"
-#include "launcher/text_buffer.h"
-#include "launcher/xalloc.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Writing the table of --check-hosts; see host_check_table.h. */
 #include "launcher/host_check_table.h"
 
-#include "launcher/text_buffer.h"
+#include "launcher/base/text_buffer.h"
 
 #include <stdio.h>
 #include <string.h>

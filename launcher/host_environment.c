@@ -6,7 +6,7 @@
  * are too many of them or none at all, and on what slurm_list.c refuses. */
 #include "launcher/host_environment.h"
 
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
 #include "launcher/host_tally.h"
 #include "launcher/hostfile_read.h"
 #include "launcher/slurm_list.h"

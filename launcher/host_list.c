@@ -6,9 +6,9 @@
  * a host that is given twice, also in another case or, IPv6, in another spelling. */
 #include "launcher/host_list.h"
 
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/host_list_build.h"
-#include "launcher/xalloc.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

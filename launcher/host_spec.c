@@ -6,8 +6,8 @@
  * address without brackets, a bad slot count. */
 #include "launcher/host_spec.h"
 
+#include "launcher/base/number.h"
 #include "launcher/host_list.h"
-#include "launcher/number.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

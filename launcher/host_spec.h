@@ -8,7 +8,7 @@
 #ifndef LAUNCHER_HOST_SPEC_H
 #define LAUNCHER_HOST_SPEC_H
 
-#include "launcher/slice.h"
+#include "launcher/base/slice.h"
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
  * with an entry per slot cost no square of their length. */
 #include "launcher/host_tally.h"
 
-#include "launcher/xalloc.h"
+#include "launcher/base/xalloc.h"
 
 #include <search.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * Fails, naming line and column, on a file that is not text, on a line that is too long, on what
  * host_spec.c refuses, on words that are not slots=N or max_slots=N, on fewer max_slots than slots,
  * on a host that is given twice, and without any host. */
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
 #include "launcher/host_list_build.h"
 
 #include <stdio.h>

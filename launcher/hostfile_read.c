@@ -5,7 +5,7 @@
  * HOSTFILE_SIZE_MAX, or is a FIFO whose writer does not come to an end within HOSTFILE_WAIT_MS. */
 #include "launcher/hostfile_read.h"
 
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
 #include "launcher/host_list.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef LAUNCHER_HOSTFILE_READ_H
 #define LAUNCHER_HOSTFILE_READ_H
 
-#include "launcher/text_buffer.h"
+#include "launcher/base/text_buffer.h"
 #include "lib/base/status.h"
 
 /* Appends the contents. Blocks: until the end of the file, or, for a FIFO, for at most

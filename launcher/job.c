@@ -5,8 +5,8 @@
  * created; everything later becomes the job's verdict. */
 #include "launcher/job_impl.h"
 
-#include "launcher/exit_status.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/exit_status.h"
+#include "launcher/base/xalloc.h"
 
 #include <signal.h>
 #include <stdarg.h>

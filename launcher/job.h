@@ -9,7 +9,7 @@
 #ifndef LAUNCHER_JOB_H
 #define LAUNCHER_JOB_H
 
-#include "launcher/rank_attributes.h"
+#include "launcher/base/rank_attributes.h"
 #include "launcher/rank_plan.h"
 #include "launcher/reach.h"
 #include "lib/base/rank_end.h"

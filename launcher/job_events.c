@@ -3,8 +3,8 @@
  * the console, the ends of ranks to who decides and to the report. What must be done then is job_act()'s. How hosts are lost is in job_lost.c. */
 #include "launcher/job_impl.h"
 
-#include "launcher/exit_status.h"
-#include "launcher/wait_status.h"
+#include "launcher/base/exit_status.h"
+#include "launcher/base/wait_status.h"
 
 #include <stdio.h>
 #include <sys/wait.h>

@@ -4,8 +4,8 @@
  * job_host_frames.c, the connections that it relays in job_host_relay.c, how long it may say nothing in job_host_silence.c. */
 #include "launcher/job_host_impl.h"
 
-#include "launcher/exit_status.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/exit_status.h"
+#include "launcher/base/xalloc.h"
 #include "lib/base/text.h"
 
 #include <signal.h>

@@ -4,8 +4,8 @@
  * cannot be. */
 #include "launcher/job_host_impl.h"
 
-#include "launcher/exit_status.h"
-#include "launcher/wait_status.h"
+#include "launcher/base/exit_status.h"
+#include "launcher/base/wait_status.h"
 #include "lib/base/text.h"
 
 #include <signal.h>

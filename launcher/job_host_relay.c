@@ -8,8 +8,8 @@
  * A connection that the rendezvous does not want gets RELAY_END at once. An agent that uses a number
  * twice, or one that has ended meanwhile, is not answered. When the host is lost, the rendezvous
  * hears that all its connections have ended. */
+#include "launcher/base/xalloc.h"
 #include "launcher/job_host_impl.h"
-#include "launcher/xalloc.h"
 
 #include <stdlib.h>
 

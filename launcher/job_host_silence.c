@@ -16,7 +16,7 @@
  * Priorities are left alone: raising one takes a privilege, and an agent has little to do. */
 #include "launcher/job_host_impl.h"
 
-#include "launcher/exit_status.h"
+#include "launcher/base/exit_status.h"
 #include "launcher/process_handle.h"
 
 #include <stdio.h>

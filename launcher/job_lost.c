@@ -5,10 +5,10 @@
  * that no rank has started stays (cleanup/adopted.h). */
 #include "launcher/job_impl.h"
 
-#include "launcher/exit_status.h"
+#include "launcher/base/exit_status.h"
+#include "launcher/base/wait_status.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/job_sweep.h"
-#include "launcher/wait_status.h"
-#include "launcher/xalloc.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -4,12 +4,12 @@
  * cannot be written is given up, said once, and the job goes on without it. */
 #include "launcher/job_output.h"
 
+#include "launcher/base/xalloc.h"
 #include "launcher/last_lines.h"
 #include "launcher/last_words.h"
 #include "launcher/output_files.h"
 #include "launcher/output_lines.h"
 #include "launcher/output_writer.h"
-#include "launcher/xalloc.h"
 
 #include <errno.h>
 #include <stdarg.h>

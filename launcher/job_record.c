@@ -3,10 +3,10 @@
  * last words and the verdict when it stands; see job_report.h. */
 #include "launcher/job_impl.h"
 
-#include "launcher/exit_status.h"
+#include "launcher/base/exit_status.h"
+#include "launcher/base/wait_status.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/job_blame_text.h"
-#include "launcher/wait_status.h"
-#include "launcher/xalloc.h"
 
 #include <stdio.h>
 

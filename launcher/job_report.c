@@ -2,7 +2,7 @@
 /* A report before anything has happened, and the words in it; see job_report.h. */
 #include "launcher/job_report.h"
 
-#include "launcher/xalloc.h"
+#include "launcher/base/xalloc.h"
 
 #include <stddef.h>
 #include <stdlib.h>

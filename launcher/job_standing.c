@@ -5,8 +5,8 @@
  * that it waits for others), and the host that has not been heard for longest. Only looks. */
 #include "launcher/job_impl.h"
 
-#include "launcher/rank_names.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/rank_names.h"
+#include "launcher/base/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
  * verdict, and the others are told before it. */
 #include "launcher/job_impl.h"
 
-#include "launcher/exit_status.h"
+#include "launcher/base/exit_status.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/job_status.h"
-#include "launcher/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /* Deciding what becomes of a job; see job_state.h. */
 #include "launcher/job_state.h"
 
-#include "launcher/exit_status.h"
-#include "launcher/wait_status.h"
+#include "launcher/base/exit_status.h"
+#include "launcher/base/wait_status.h"
 
 #include <limits.h>
 #include <signal.h>

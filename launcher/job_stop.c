@@ -4,7 +4,7 @@
  * told to stop still has. */
 #include "launcher/job_impl.h"
 
-#include "launcher/exit_status.h"
+#include "launcher/base/exit_status.h"
 #include "launcher/job_verdict.h"
 #include "launcher/stop_plan.h"
 

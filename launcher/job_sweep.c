@@ -10,8 +10,8 @@
  * by itself. */
 #include "launcher/job_sweep.h"
 
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 #include "lib/base/env_names.h"
 
 #include <signal.h>

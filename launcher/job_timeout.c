@@ -6,7 +6,7 @@
  * ended it drops the output that is not written. */
 #include "launcher/job_impl.h"
 
-#include "launcher/exit_status.h"
+#include "launcher/base/exit_status.h"
 #include "lib/base/text.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wording a job's end; see job_verdict.h. */
 #include "launcher/job_verdict.h"
-#include "launcher/wait_status.h"
+#include "launcher/base/wait_status.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -5,9 +5,9 @@
  * matcher of libssh2 is not asked: it knows neither @revoked nor patterns, and ends at an odd line. */
 #include "launcher/known_hosts.h"
 
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/known_hosts_line.h"
-#include "launcher/text_buffer.h"
-#include "launcher/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@
 #ifndef LAUNCHER_KNOWN_HOSTS_H
 #define LAUNCHER_KNOWN_HOSTS_H
 
-#include "launcher/string_list.h"
+#include "launcher/base/string_list.h"
 #include "lib/base/status.h"
 
 #include <stdbool.h>

@@ -3,9 +3,9 @@
  *   make the directory, open the file, end its last line if that has no end, append in one write.
  * Fails when the name is none that a line can hold, the directory or file cannot be made or written,
  * or the disk is full. Two programs that append at once do not mix their lines. */
+#include "launcher/base/xalloc.h"
 #include "launcher/known_hosts.h"
 #include "launcher/known_hosts_line.h"
-#include "launcher/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>

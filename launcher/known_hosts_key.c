@@ -3,9 +3,9 @@
  * u32 length and its bytes, the first of which names the type.
  * A key of a line counts when its base64 can be read, the line and the blob name the same type, which
  * is in the table below, and the blob consists of what keys of that type do. */
+#include "launcher/base/xalloc.h"
 #include "launcher/known_hosts.h"
 #include "launcher/known_hosts_line.h"
-#include "launcher/xalloc.h"
 
 #include <sodium.h>
 #include <stdint.h>

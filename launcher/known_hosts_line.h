@@ -4,7 +4,7 @@
 #ifndef LAUNCHER_KNOWN_HOSTS_LINE_H
 #define LAUNCHER_KNOWN_HOSTS_LINE_H
 
-#include "launcher/slice.h"
+#include "launcher/base/slice.h"
 
 enum known_marker { MARKER_NONE, MARKER_REVOKED, MARKER_CA };
 

@@ -2,9 +2,9 @@
 /* The end of a stream; see last_lines.h. */
 #include "launcher/last_lines.h"
 
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/last_words.h"
-#include "launcher/text_buffer.h"
-#include "launcher/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,10 @@
 noinst_LTLIBRARIES += launcher/liblauncher.la
 
 launcher_liblauncher_la_SOURCES = \
-	launcher/agent.c launcher/agent.h launcher/agent_impl.h \
+	launcher/agent.c launcher/agent.h \
 	launcher/agent_binding.c \
 	launcher/agent_environment.c \
+	launcher/agent_impl.h \
 	launcher/agent_protocol.c launcher/agent_protocol.h \
 	launcher/agent_ranks.c \
 	launcher/agent_relay.c launcher/agent_relay.h \
@@ -14,10 +15,8 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/agent_streams.c \
 	launcher/agent_sweep.c \
 	launcher/agent_watch.c \
-	launcher/bad_input.c launcher/bad_input.h \
 	launcher/binding.c launcher/binding.h \
 	launcher/binding_places.c launcher/binding_places.h \
-	launcher/blocking_thread.c launcher/blocking_thread.h \
 	launcher/cgroup.c launcher/cgroup.h \
 	launcher/children.c launcher/children.h \
 	launcher/cleanup/adopted.c launcher/cleanup/adopted.h \
@@ -26,20 +25,18 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/cleanup/orphans.c launcher/cleanup/orphans.h \
 	launcher/cleanup/supervisor.c launcher/cleanup/supervisor.h \
 	launcher/command_words.c launcher/command_words.h \
-	launcher/cpu_mask.c launcher/cpu_mask.h \
-	launcher/descriptors.c launcher/descriptors.h \
 	launcher/exec_limits.c launcher/exec_limits.h \
-	launcher/exit_status.h \
 	launcher/frame_link.c launcher/frame_link.h \
-	launcher/host_check.c launcher/host_check.h \
-	launcher/host_check_table.c launcher/host_check_table.h \
-	launcher/host_environment.c launcher/host_environment.h \
 	launcher/greeting.c launcher/greeting.h \
 	launcher/greeting_run.c launcher/greeting_run.h \
 	launcher/greeting_script.c \
-	launcher/host_step.c launcher/host_step.h \
-	launcher/host_list.c launcher/host_list.h launcher/host_list_build.h \
+	launcher/host_check.c launcher/host_check.h \
+	launcher/host_check_table.c launcher/host_check_table.h \
+	launcher/host_environment.c launcher/host_environment.h \
+	launcher/host_list.c launcher/host_list.h \
+	launcher/host_list_build.h \
 	launcher/host_spec.c launcher/host_spec.h \
+	launcher/host_step.c launcher/host_step.h \
 	launcher/host_tally.c launcher/host_tally.h \
 	launcher/hostfile.c \
 	launcher/hostfile_read.c launcher/hostfile_read.h \
@@ -48,9 +45,10 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/job_blame_text.c launcher/job_blame_text.h \
 	launcher/job_check.c \
 	launcher/job_events.c \
-	launcher/job_host.c launcher/job_host.h launcher/job_host_impl.h \
+	launcher/job_host.c launcher/job_host.h \
 	launcher/job_host_describe.c \
 	launcher/job_host_frames.c \
+	launcher/job_host_impl.h \
 	launcher/job_host_relay.c \
 	launcher/job_host_silence.c \
 	launcher/job_impl.h \
@@ -76,33 +74,28 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/last_words.c launcher/last_words.h \
 	launcher/link_history.c launcher/link_history.h \
 	launcher/local_host.c launcher/local_host.h \
-	launcher/number.c launcher/number.h \
 	launcher/oom_counter.c launcher/oom_counter.h \
 	launcher/output_files.c launcher/output_files.h \
 	launcher/output_lines.c launcher/output_lines.h \
 	launcher/output_writer.c launcher/output_writer.h \
-	launcher/own_path.c launcher/own_path.h \
 	launcher/peer_clock.c launcher/peer_clock.h \
-	launcher/private_memory.c launcher/private_memory.h \
 	launcher/process_handle.c launcher/process_handle.h \
 	launcher/process_tree.c launcher/process_tree.h \
 	launcher/program_find.c launcher/program_find.h \
 	launcher/program_image.c launcher/program_image.h \
 	launcher/program_libraries.c launcher/program_libraries.h \
 	launcher/rank_plan.c launcher/rank_plan.h \
-	launcher/rank_attributes.c launcher/rank_attributes.h \
-	launcher/rank_names.c launcher/rank_names.h \
-	launcher/reach.c launcher/reach.h launcher/reach_impl.h launcher/reach_way.h \
+	launcher/reach.c launcher/reach.h \
 	launcher/reach_command.c \
+	launcher/reach_impl.h \
 	launcher/reach_local.c \
 	launcher/reach_pool.c \
 	launcher/reach_ssh.c \
 	launcher/reach_stderr.c launcher/reach_stderr.h \
+	launcher/reach_way.h \
 	launcher/resolve.c launcher/resolve.h \
 	launcher/sent_copy.c launcher/sent_copy.h \
-	launcher/shell_words.c launcher/shell_words.h \
 	launcher/silence.c launcher/silence.h \
-	launcher/slice.h \
 	launcher/slurm_list.c launcher/slurm_list.h \
 	launcher/socket_owner.c launcher/socket_owner.h \
 	launcher/spawn.c launcher/spawn.h \
@@ -124,10 +117,6 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/ssh_wire.c launcher/ssh_wire.h \
 	launcher/stdin_reader.c launcher/stdin_reader.h \
 	launcher/stop_plan.c launcher/stop_plan.h \
-	launcher/string_list.c launcher/string_list.h \
 	launcher/tcp_acknowledged.c launcher/tcp_acknowledged.h \
-	launcher/text_buffer.c launcher/text_buffer.h \
-	launcher/uv_must.c launcher/uv_must.h \
-	launcher/wait_status.c launcher/wait_status.h \
-	launcher/worker_environment.c launcher/worker_environment.h \
-	launcher/xalloc.c launcher/xalloc.h
+	launcher/worker_environment.c launcher/worker_environment.h
+include launcher/base/local.mk

@@ -4,7 +4,7 @@
  * Nothing fails: what cannot be found out is not local. */
 #include "launcher/local_host.h"
 
-#include "launcher/xalloc.h"
+#include "launcher/base/xalloc.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

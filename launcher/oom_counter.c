@@ -3,8 +3,8 @@
  * counts nothing. */
 #include "launcher/oom_counter.h"
 
+#include "launcher/base/xalloc.h"
 #include "launcher/cgroup.h"
-#include "launcher/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 /* Files for the ranks' output; see output_files.h. */
 #include "launcher/output_files.h"
 
-#include "launcher/bad_input.h"
-#include "launcher/own_path.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/own_path.h"
+#include "launcher/base/xalloc.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@
 #ifndef LAUNCHER_OUTPUT_LINES_H
 #define LAUNCHER_OUTPUT_LINES_H
 
-#include "launcher/text_buffer.h"
+#include "launcher/base/text_buffer.h"
 
 #include <stddef.h>
 #include <time.h>

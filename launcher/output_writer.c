@@ -5,10 +5,10 @@
  * through an async handle. */
 #include "launcher/output_writer.h"
 
-#include "launcher/blocking_thread.h"
-#include "launcher/text_buffer.h"
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/blocking_thread.h"
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 
 #include <errno.h>
 #include <poll.h>

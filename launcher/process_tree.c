@@ -4,8 +4,8 @@
  * process that ends while we look may leave its number to another one, which gets no signal. */
 #include "launcher/process_tree.h"
 
+#include "launcher/base/xalloc.h"
 #include "launcher/process_handle.h"
-#include "launcher/xalloc.h"
 #include "lib/base/text.h"
 
 #include <ctype.h>

@@ -3,8 +3,8 @@
  * is binary but not for this kind of machine, or it is a script in Python that does not say so. */
 #include "launcher/program_find.h"
 
-#include "launcher/exit_status.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/exit_status.h"
+#include "launcher/base/xalloc.h"
 
 #include <dirent.h>
 #include <elf.h>

@@ -5,11 +5,11 @@
  * start the program. Others might, so they are not asked. */
 #include "launcher/program_libraries.h"
 
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/program_image.h"
 #include "launcher/spawn.h"
-#include "launcher/text_buffer.h"
-#include "launcher/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>

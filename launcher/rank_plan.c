@@ -5,9 +5,9 @@
  * are more slots than a job may have ranks and no number of ranks. */
 #include "launcher/rank_plan.h"
 
-#include "launcher/bad_input.h"
-#include "launcher/text_buffer.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,9 @@
  * the step, unless hvdagent is being sent by then. A way is closed in a turn of its own, since it may be inside one of its calls to us. */
 #include "launcher/reach_impl.h"
 
-#include "launcher/exit_status.h"
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/exit_status.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,15 +7,15 @@
  * when there are no descriptors or processes left. What it says on stderr and the status with which
  * it ends are told. One that has not reached its host when it is given up is killed; otherwise the
  * end of its stdin ends it. */
+#include "launcher/base/exit_status.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/wait_status.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/children.h"
 #include "launcher/command_words.h"
-#include "launcher/exit_status.h"
 #include "launcher/program_find.h"
 #include "launcher/reach_way.h"
 #include "launcher/spawn.h"
-#include "launcher/uv_must.h"
-#include "launcher/wait_status.h"
-#include "launcher/xalloc.h"
 #include "lib/base/env_names.h"
 
 #include <errno.h>

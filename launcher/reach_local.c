@@ -2,13 +2,13 @@
 /* An agent on this machine, as a child process on a socketpair; see reach_way.h. It is forked at
  * once and has executed hvdagent by the next turn of the loop, when we look.
  * Fails when there are no descriptors or processes left, or hvdagent cannot be executed. */
+#include "launcher/base/exit_status.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/cgroup.h"
 #include "launcher/children.h"
-#include "launcher/exit_status.h"
 #include "launcher/reach_way.h"
 #include "launcher/spawn.h"
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>

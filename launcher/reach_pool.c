@@ -4,7 +4,7 @@
  * host is reached, has failed, or is given up. Nothing fails here. */
 #include "launcher/reach_impl.h"
 
-#include "launcher/xalloc.h"
+#include "launcher/base/xalloc.h"
 
 #include <assert.h>
 #include <stdlib.h>

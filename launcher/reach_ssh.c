@@ -9,8 +9,10 @@
  * speak ssh, its key is not the known one, no key of ours is accepted, or it takes too long; each
  * names the address and what was under way. Afterwards the way ends with the channel or when the
  * connection is lost. */
+#include "launcher/base/exit_status.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/children.h"
-#include "launcher/exit_status.h"
 #include "launcher/reach_way.h"
 #include "launcher/resolve.h"
 #include "launcher/ssh_connect.h"
@@ -19,8 +21,6 @@
 #include "launcher/ssh_texts.h"
 #include "launcher/ssh_trust.h"
 #include "launcher/tcp_acknowledged.h"
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
  * Fails when the name is unknown or too long for one, and when no answer has come in time. */
 #include "launcher/resolve.h"
 
-#include "launcher/blocking_thread.h"
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/blocking_thread.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -8,9 +8,9 @@
  * that is none, counts for fewer or more hosts than there are. */
 #include "launcher/slurm_list.h"
 
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/number.h"
 #include "launcher/host_list_build.h"
-#include "launcher/number.h"
 
 #include <stdio.h>
 #include <string.h>

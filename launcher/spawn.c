@@ -6,7 +6,7 @@
 
 #include "launcher/spawn.h"
 
-#include "launcher/xalloc.h"
+#include "launcher/base/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
 #ifndef LAUNCHER_SPAWN_H
 #define LAUNCHER_SPAWN_H
 
-#include "launcher/cpu_mask.h"
-#include "launcher/rank_attributes.h"
+#include "launcher/base/cpu_mask.h"
+#include "launcher/base/rank_attributes.h"
 #include "lib/base/status.h"
 
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * short or longer than 256 KiB. */
 #include "launcher/ssh_agent.h"
 
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,10 +5,10 @@
  * was printed is then not the output of ssh -G. */
 #include "launcher/ssh_config.h"
 
-#include "launcher/bad_input.h"
-#include "launcher/number.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/number.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/ssh_config_expand.h"
-#include "launcher/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef LAUNCHER_SSH_CONFIG_H
 #define LAUNCHER_SSH_CONFIG_H
 
-#include "launcher/string_list.h"
+#include "launcher/base/string_list.h"
 #include "lib/base/status.h"
 
 #include <stdbool.h>

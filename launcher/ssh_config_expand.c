@@ -5,8 +5,8 @@
  * OpenSSH, home is what the user data base says, not $HOME. */
 #include "launcher/ssh_config_expand.h"
 
-#include "launcher/text_buffer.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/xalloc.h"
 
 #include <pwd.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef LAUNCHER_SSH_CONFIG_EXPAND_H
 #define LAUNCHER_SSH_CONFIG_EXPAND_H
 
-#include "launcher/slice.h"
+#include "launcher/base/slice.h"
 
 /* What the words stand for; all borrowed. */
 struct ssh_words {

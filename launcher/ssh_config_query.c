@@ -6,13 +6,13 @@
  * along, and what it leaves behind cannot keep us waiting.
  * Fails when the client cannot be run, ends with an error (it says which, on stderr), is killed, has
  * not ended after 5 s, or prints more than 1 MiB or what ssh -G does not print. */
+#include "launcher/base/slice.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/children.h"
 #include "launcher/program_find.h"
-#include "launcher/slice.h"
 #include "launcher/spawn.h"
 #include "launcher/ssh_config.h"
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
 #include "lib/base/text.h"
 
 #include <errno.h>

@@ -5,11 +5,11 @@
  *     ^ \------------/ \-> pausing, when turned away -> dialling */
 #include "launcher/ssh_connect.h"
 
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/ssh_dial.h"
 #include "launcher/ssh_host_key.h"
 #include "launcher/ssh_texts.h"
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

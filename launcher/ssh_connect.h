@@ -8,8 +8,8 @@
 #ifndef LAUNCHER_SSH_CONNECT_H
 #define LAUNCHER_SSH_CONNECT_H
 
+#include "launcher/base/string_list.h"
 #include "launcher/ssh_session.h"
-#include "launcher/string_list.h"
 
 #include <netdb.h>
 #include <stdint.h>

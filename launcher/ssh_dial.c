@@ -4,8 +4,8 @@
  * Fails when every address has: refused, unreachable, reset. */
 #include "launcher/ssh_dial.h"
 
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -2,8 +2,8 @@
 /* Host keys; see ssh_host_key.h. */
 #include "launcher/ssh_host_key.h"
 
-#include "launcher/text_buffer.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/xalloc.h"
 
 #include <errno.h>
 #include <stdio.h>

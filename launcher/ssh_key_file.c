@@ -4,7 +4,7 @@
  * Fails when there is no file, it cannot be read, is too large for a key or open to others. */
 #include "launcher/ssh_key_file.h"
 
-#include "launcher/xalloc.h"
+#include "launcher/base/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>

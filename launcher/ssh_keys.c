@@ -2,9 +2,9 @@
 /* Keys in their order; see ssh_keys.h. */
 #include "launcher/ssh_keys.h"
 
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/ssh_agent.h"
-#include "launcher/xalloc.h"
 
 #include <libssh2.h>
 #include <stdio.h>

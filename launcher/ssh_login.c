@@ -7,11 +7,11 @@
  * libssh2 sends the questions; what an agent's key must sign goes to the agent meanwhile. */
 #include "launcher/ssh_login.h"
 
+#include "launcher/base/xalloc.h"
 #include "launcher/ssh_agent.h"
 #include "launcher/ssh_config.h"
 #include "launcher/ssh_keys.h"
 #include "launcher/ssh_texts.h"
-#include "launcher/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Blocks in a list; see ssh_memory.h. What is released is wiped: it may have been a key. */
 #include "launcher/ssh_memory.h"
 
-#include "launcher/xalloc.h"
+#include "launcher/base/xalloc.h"
 
 #include <openssl/crypto.h>
 #include <sodium.h>

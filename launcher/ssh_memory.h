@@ -22,7 +22,7 @@ void ssh_memory_put(struct ssh_memory *memory, void *data);
 /* Releases everything. */
 void ssh_memory_fini(struct ssh_memory *memory);
 
-/* libcrypto gets its memory as launcher/xalloc.h does: libssh2 does not look whether it had any. To
+/* libcrypto gets its memory as launcher/base/xalloc.h does: libssh2 does not look whether it had any. To
  * be called before anything else of the two. */
 void ssh_memory_serve_crypto(void);
 

@@ -3,8 +3,8 @@
  * of them is ready, and moves bytes until neither takes nor gives any. */
 #include "launcher/ssh_pump.h"
 
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 
 #include <errno.h>
 #include <stdio.h>

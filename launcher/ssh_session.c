@@ -4,11 +4,11 @@
  * used up; then the operation is done. */
 #include "launcher/ssh_session.h"
 
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/ssh_memory.h"
-#include "launcher/text_buffer.h"
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -2,7 +2,7 @@
 /* Texts; see ssh_texts.h. */
 #include "launcher/ssh_texts.h"
 
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
 
 #include <pwd.h>
 #include <stdio.h>

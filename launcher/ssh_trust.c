@@ -2,7 +2,7 @@
 /* Trusting a host; see ssh_trust.h. */
 #include "launcher/ssh_trust.h"
 
-#include "launcher/xalloc.h"
+#include "launcher/base/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

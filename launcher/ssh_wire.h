@@ -5,7 +5,7 @@
 #ifndef LAUNCHER_SSH_WIRE_H
 #define LAUNCHER_SSH_WIRE_H
 
-#include "launcher/text_buffer.h"
+#include "launcher/base/text_buffer.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,9 +4,9 @@
  * it. */
 #include "launcher/stdin_reader.h"
 
-#include "launcher/blocking_thread.h"
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/blocking_thread.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 
 #include <errno.h>
 #include <poll.h>

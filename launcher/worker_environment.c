@@ -2,7 +2,7 @@
 /* What a rank finds in its environment; see worker_environment.h. */
 #include "launcher/worker_environment.h"
 
-#include "launcher/xalloc.h"
+#include "launcher/base/xalloc.h"
 #include "lib/base/env_names.h"
 
 #include <stdbool.h>

@@ -12,7 +12,7 @@
 #ifndef LAUNCHER_WORKER_ENVIRONMENT_H
 #define LAUNCHER_WORKER_ENVIRONMENT_H
 
-#include "launcher/string_list.h"
+#include "launcher/base/string_list.h"
 #include "lib/base/place.h"
 
 /* Appends what ranks on the same machine get of an environment that is ended by NULL. Left out, as

@@ -3,7 +3,7 @@
  * hvdagent were configured to be installed. */
 #include "src/agent_path.h"
 
-#include "launcher/xalloc.h"
+#include "launcher/base/xalloc.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 
 #include "src/build_table.h"
 
-#include "launcher/text_buffer.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/xalloc.h"
 
 #include <cjson/cJSON.h>
 #include <hwloc.h>

@@ -2,8 +2,8 @@
 /* Running a host check to its end; see check_hosts.h. Signals end hvdrun: the agents notice. */
 #include "src/check_hosts.h"
 
+#include "launcher/base/uv_must.h"
 #include "launcher/host_check.h"
-#include "launcher/uv_must.h"
 #include "src/loop_leave.h"
 
 #include <signal.h>

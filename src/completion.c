@@ -5,7 +5,7 @@
  * Does not fail. */
 #include "src/completion.h"
 
-#include "launcher/text_buffer.h"
+#include "launcher/base/text_buffer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,9 +7,9 @@
  * what the option itself refuses. */
 #include "src/config_file.h"
 
-#include "launcher/bad_input.h"
-#include "launcher/text_buffer.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/xalloc.h"
 #include "src/config_yaml.h"
 #include "src/nearest.h"
 

@@ -5,9 +5,9 @@
  * Fails on what libyaml cannot read, with its words, and on everything config_yaml.h rules out. */
 #include "src/config_yaml.h"
 
-#include "launcher/bad_input.h"
-#include "launcher/text_buffer.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/xalloc.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

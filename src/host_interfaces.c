@@ -4,8 +4,8 @@
  * only between this machine and an address that is not its own. */
 #include "src/host_interfaces.h"
 
-#include "launcher/bad_input.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/xalloc.h"
 #include "lib/base/interfaces.h"
 #include "src/interface_option.h"
 

@@ -7,10 +7,10 @@
 #include <config.h>
 
 #include "launcher/agent.h"
+#include "launcher/base/private_memory.h"
+#include "launcher/base/uv_must.h"
 #include "launcher/cleanup/supervisor.h"
-#include "launcher/private_memory.h"
 #include "launcher/sent_copy.h"
-#include "launcher/uv_must.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -5,10 +5,10 @@
  *
  * Whatever is wrong with what the user said ends here with one line and status 2, before anything
  * listens. */
-#include "launcher/exit_status.h"
-#include "launcher/private_memory.h"
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/exit_status.h"
+#include "launcher/base/private_memory.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 #include "rendezvous/rendezvous.h"
 #include "rendezvous/tcp_port.h"
 #include "src/daemon_log.h"

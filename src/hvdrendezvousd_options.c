@@ -7,8 +7,8 @@
 
 #include "src/hvdrendezvousd_options.h"
 
-#include "launcher/bad_input.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/xalloc.h"
 #include "lib/base/env_names.h"
 #include "lib/base/job_id.h"
 #include "rendezvous/tcp_address.h"

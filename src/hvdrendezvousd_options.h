@@ -3,7 +3,7 @@
 #ifndef SRC_HVDRENDEZVOUSD_OPTIONS_H
 #define SRC_HVDRENDEZVOUSD_OPTIONS_H
 
-#include "launcher/string_list.h"
+#include "launcher/base/string_list.h"
 #include "lib/base/status.h"
 #include "src/options.h"
 

@@ -6,13 +6,13 @@
  *
  * Whatever is wrong with what the user said ends here with one line and status 2, before anything
  * is started. */
+#include "launcher/base/exit_status.h"
+#include "launcher/base/private_memory.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/cleanup/command_guard.h"
-#include "launcher/exit_status.h"
 #include "launcher/job.h"
-#include "launcher/private_memory.h"
 #include "launcher/rank_plan.h"
-#include "launcher/uv_must.h"
-#include "launcher/xalloc.h"
 #include "src/agent_path.h"
 #include "src/check_hosts.h"
 #include "src/hvdrun_options.h"

@@ -6,9 +6,9 @@
  * a program, with more than one, and on a shutdown before its warning. */
 #include "src/hvdrun_options.h"
 
-#include "launcher/bad_input.h"
-#include "launcher/number.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/number.h"
+#include "launcher/base/xalloc.h"
 #include "lib/base/env_names.h"
 #include "lib/base/settings.h"
 #include "src/build_table.h"

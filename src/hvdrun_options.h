@@ -4,8 +4,8 @@
 #ifndef SRC_HVDRUN_OPTIONS_H
 #define SRC_HVDRUN_OPTIONS_H
 
-#include "launcher/rank_attributes.h"
-#include "launcher/string_list.h"
+#include "launcher/base/rank_attributes.h"
+#include "launcher/base/string_list.h"
 #include "lib/base/status.h"
 #include "src/options.h"
 

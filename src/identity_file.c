@@ -4,7 +4,7 @@
  * Fails, before anything is started, with what would otherwise fail on every host, one by one. */
 #include "src/identity_file.h"
 
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,10 +4,10 @@
  * Fails on an empty item, on a host that is none, and on what names no interface. */
 #include "src/interface_option.h"
 
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/host_spec.h"
-#include "launcher/text_buffer.h"
-#include "launcher/xalloc.h"
 #include "lib/base/interfaces.h"
 
 #include <stdlib.h>

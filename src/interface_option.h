@@ -8,7 +8,7 @@
 #ifndef SRC_INTERFACE_OPTION_H
 #define SRC_INTERFACE_OPTION_H
 
-#include "launcher/string_list.h"
+#include "launcher/base/string_list.h"
 #include "lib/base/status.h"
 
 /* An option_check_fn for one value. */

@@ -4,11 +4,11 @@
  * rendezvous itself. */
 #include "src/job_rendezvous.h"
 
-#include "launcher/exit_status.h"
+#include "launcher/base/exit_status.h"
+#include "launcher/base/shell_words.h"
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/job_report.h"
-#include "launcher/shell_words.h"
-#include "launcher/text_buffer.h"
-#include "launcher/xalloc.h"
 
 #include <pwd.h>
 #include <stdlib.h>

@@ -5,10 +5,10 @@
 #ifndef SRC_JOB_SETUP_H
 #define SRC_JOB_SETUP_H
 
+#include "launcher/base/string_list.h"
 #include "launcher/host_list.h"
 #include "launcher/job.h"
 #include "launcher/rank_plan.h"
-#include "launcher/string_list.h"
 #include "lib/base/auth.h"
 #include "lib/base/job_id.h"
 #include "src/hvdrun_options.h"

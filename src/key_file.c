@@ -6,7 +6,7 @@
  * key. */
 #include "src/key_file.h"
 
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
 
 #include <errno.h>
 #include <fcntl.h>

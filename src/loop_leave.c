@@ -2,7 +2,7 @@
 /* Leaving a loop that may still wait for a thread; see loop_leave.h. */
 #include "src/loop_leave.h"
 
-#include "launcher/uv_must.h"
+#include "launcher/base/uv_must.h"
 
 enum { LEAVE_MS = 500 };
 

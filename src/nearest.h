@@ -3,7 +3,7 @@
 #ifndef SRC_NEAREST_H
 #define SRC_NEAREST_H
 
-#include "launcher/slice.h"
+#include "launcher/base/slice.h"
 
 struct nearest {
     struct slice word; /* borrowed */

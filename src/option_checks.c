@@ -3,8 +3,8 @@
  * with the value, quotes it and says what was expected. */
 #include "src/option_checks.h"
 
-#include "launcher/bad_input.h"
-#include "launcher/number.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/number.h"
 #include "lib/base/env_names.h"
 
 #include <stdbool.h>

@@ -2,8 +2,8 @@
 /* Looking at the dashes a word begins with; see option_dash.h. */
 #include "src/option_dash.h"
 
-#include "launcher/bad_input.h"
-#include "launcher/text_buffer.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/text_buffer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,9 @@
  * Fails on the beginning of several options and on what is none. */
 #include "src/option_find.h"
 
-#include "launcher/bad_input.h"
-#include "launcher/slice.h"
-#include "launcher/text_buffer.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/slice.h"
+#include "launcher/base/text_buffer.h"
 #include "src/nearest.h"
 
 #include <stdio.h>

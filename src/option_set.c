@@ -5,9 +5,9 @@
  * Fails on a value that is not acceptable, and on an option that is refused. */
 #include "src/option_set.h"
 
-#include "launcher/bad_input.h"
-#include "launcher/number.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/number.h"
+#include "launcher/base/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * that begins with another dash than '-'. */
 #include "src/options.h"
 
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
 #include "src/option_dash.h"
 #include "src/option_find.h"
 #include "src/option_set.h"

@@ -17,8 +17,8 @@
 #ifndef SRC_OPTIONS_H
 #define SRC_OPTIONS_H
 
-#include "launcher/string_list.h"
-#include "launcher/text_buffer.h"
+#include "launcher/base/string_list.h"
+#include "launcher/base/text_buffer.h"
 #include "lib/base/status.h"
 
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * is full; then neither file is left. */
 #include "src/port_file.h"
 
-#include "launcher/bad_input.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
  * written and is not there yet is asked for by its folder. */
 #include "src/rank_files.h"
 
-#include "launcher/bad_input.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/xalloc.h"
 #include "lib/base/env_names.h"
 #include "lib/base/settings.h"
 #include "src/rank_settings.h"

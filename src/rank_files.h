@@ -5,7 +5,7 @@
 #ifndef SRC_RANK_FILES_H
 #define SRC_RANK_FILES_H
 
-#include "launcher/string_list.h"
+#include "launcher/base/string_list.h"
 
 #include <stdbool.h>
 

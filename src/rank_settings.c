@@ -2,7 +2,7 @@
 /* Asking the library's tables about variables that ranks will find; see rank_settings.h. */
 #include "src/rank_settings.h"
 
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
 #include "lib/base/transport.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef SRC_RANK_SETTINGS_H
 #define SRC_RANK_SETTINGS_H
 
-#include "launcher/string_list.h"
+#include "launcher/base/string_list.h"
 #include "lib/base/settings.h"
 #include "lib/base/status.h"
 

@@ -5,8 +5,8 @@
  * the socket. What is sent later is lost when nobody reads it; nothing here waits. */
 #include "src/readiness.h"
 
-#include "launcher/bad_input.h"
-#include "launcher/number.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/number.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,8 +8,8 @@
  * file systems know no files without a name, it has its temporary one from the start. */
 #include "src/report_file.h"
 
-#include "launcher/own_path.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/own_path.h"
+#include "launcher/base/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>

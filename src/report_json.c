@@ -4,7 +4,7 @@
 
 #include "src/report_json.h"
 
-#include "launcher/xalloc.h"
+#include "launcher/base/xalloc.h"
 #include "rendezvous/json_build.h"
 
 #include <signal.h>

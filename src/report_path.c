@@ -5,9 +5,9 @@
  * to nothing followed. */
 #include "src/report_path.h"
 
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/output_files.h"
-#include "launcher/xalloc.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Stopping oneself; see self_stop.h. */
 #include "src/self_stop.h"
 
-#include "launcher/uv_must.h"
+#include "launcher/base/uv_must.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -4,9 +4,9 @@
  * from a command. A command that has left the session is known by its environment. */
 #include "launcher/cleanup/adopted.h"
 
+#include "launcher/base/xalloc.h"
 #include "launcher/cleanup/orphans.h"
 #include "launcher/process_tree.h"
-#include "launcher/xalloc.h"
 #include "lib/base/env_names.h"
 
 #include <stdlib.h>

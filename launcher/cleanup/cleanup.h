@@ -26,7 +26,7 @@
 #ifndef LAUNCHER_CLEANUP_CLEANUP_H
 #define LAUNCHER_CLEANUP_CLEANUP_H
 
-#include "launcher/string_list.h"
+#include "launcher/base/string_list.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * the same instant as hvdrun does nothing. */
 #include "launcher/cleanup/command_guard.h"
 
+#include "launcher/base/xalloc.h"
 #include "launcher/cleanup/cleanup.h"
-#include "launcher/xalloc.h"
 #include "lib/base/env_names.h"
 
 #include <errno.h>

@@ -4,8 +4,8 @@
  * process that has got its number in between. */
 #include "launcher/cleanup/orphans.h"
 
+#include "launcher/base/xalloc.h"
 #include "launcher/process_handle.h"
-#include "launcher/xalloc.h"
 
 #include <ctype.h>
 #include <dirent.h>

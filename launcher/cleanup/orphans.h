@@ -4,7 +4,7 @@
 #ifndef LAUNCHER_CLEANUP_ORPHANS_H
 #define LAUNCHER_CLEANUP_ORPHANS_H
 
-#include "launcher/string_list.h"
+#include "launcher/base/string_list.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

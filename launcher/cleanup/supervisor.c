@@ -4,11 +4,11 @@
  * when processes are left that cannot be killed in time. */
 #include "launcher/cleanup/supervisor.h"
 
+#include "launcher/base/exit_status.h"
+#include "launcher/base/wait_status.h"
 #include "launcher/cgroup.h"
 #include "launcher/cleanup/cleanup.h"
-#include "launcher/exit_status.h"
 #include "launcher/process_tree.h"
-#include "launcher/wait_status.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
  * Whatever it is: it is read, or refused by one line of printable ASCII that begins with the file's
  * name and is not too long; the same each time. Of what was read no variable is set twice, and what
  * the command line has said stays. */
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
 #include "src/config_file.h"
 #include "tests/fuzz/fuzz.h"
 

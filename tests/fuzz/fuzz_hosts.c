@@ -9,9 +9,9 @@
  * and is not too long, and then the list is empty. In a list that was read no host is there twice,
  * all have names and slots, and written as -H takes it, or as a hostfile, it is read as the same
  * list. */
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/text_buffer.h"
 #include "launcher/host_environment.h"
-#include "launcher/text_buffer.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>

@@ -10,9 +10,9 @@
  * file; a key that is of a known type is not unknown. A line that is appended is understood, and
  * hides nothing. (That lines mean to us what they mean to OpenSSH is seen by
  * tests/unit/known_hosts_files_test.c, beside ssh-keygen.) */
+#include "launcher/base/text_buffer.h"
 #include "launcher/known_hosts.h"
 #include "launcher/known_hosts_line.h"
-#include "launcher/text_buffer.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <sodium.h>

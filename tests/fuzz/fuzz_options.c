@@ -8,7 +8,7 @@
  * long, and then nothing is kept; twice the same each time. What is accepted is within what the
  * table promises: numbers in their range, each variable for the ranks once, a command that is a
  * tail of the words. */
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
 #include "src/hvdrendezvousd_options.h"
 #include "src/hvdrun_options.h"
 #include "tests/fuzz/fuzz.h"

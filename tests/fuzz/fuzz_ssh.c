@@ -7,12 +7,12 @@
  *
  * Whatever it is: it is understood, or refused; what is understood is complete and lies within what
  * came. */
+#include "launcher/base/xalloc.h"
 #include "launcher/command_words.h"
 #include "launcher/ssh_agent.h"
 #include "launcher/ssh_config.h"
 #include "launcher/ssh_config_expand.h"
 #include "launcher/ssh_key_file.h"
-#include "launcher/xalloc.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <sodium.h>

@@ -139,7 +139,7 @@ each "every variable is in hvd_environment(7)" variable_is_in_page "$tmp/variabl
 ok "which is installed" [ -s "$installed/man7/hvd_environment.7" ]
 
 # hvdrun(1)
-sed -n 's/^ *STATUS_[A-Z_]* = \([0-9]*\).*/\1/p' "$srcdir/launcher/exit_status.h" >"$tmp/numbers"
+sed -n 's/^ *STATUS_[A-Z_]* = \([0-9]*\).*/\1/p' "$srcdir/launcher/base/exit_status.h" >"$tmp/numbers"
 each "every exit status is in hvdrun(1)" exit_status_is_in_page "$tmp/numbers"
 if [ -x "$HVDRUN" ]; then
     ok "hvdrun(1) is installed" [ -s "$installed/man1/hvdrun.1" ]

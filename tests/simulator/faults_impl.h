@@ -4,7 +4,7 @@
 #ifndef TESTS_SIMULATOR_FAULTS_IMPL_H
 #define TESTS_SIMULATOR_FAULTS_IMPL_H
 
-#include "launcher/exit_status.h"
+#include "launcher/base/exit_status.h"
 #include "tests/simulator/clock.h"
 #include "tests/simulator/dice.h"
 #include "tests/simulator/faults.h"

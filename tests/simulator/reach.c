@@ -6,8 +6,8 @@
  * Steps take their time, and fail where the seed's faults say so. */
 #include "launcher/reach.h"
 
+#include "launcher/base/exit_status.h"
 #include "launcher/children.h"
-#include "launcher/exit_status.h"
 #include "tests/simulator/clock.h"
 #include "tests/simulator/dice.h"
 #include "tests/simulator/journal.h"

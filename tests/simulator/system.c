@@ -4,16 +4,16 @@
  * socket_owner.c, program_find.c, descriptors.c) have their namesakes here. */
 #include "tests/simulator/system.h"
 
+#include "launcher/base/descriptors.h"
+#include "launcher/base/exit_status.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/cgroup.h"
 #include "launcher/cleanup/orphans.h"
-#include "launcher/descriptors.h"
-#include "launcher/exit_status.h"
 #include "launcher/oom_counter.h"
 #include "launcher/process_tree.h"
 #include "launcher/program_find.h"
 #include "launcher/socket_owner.h"
 #include "launcher/spawn.h"
-#include "launcher/xalloc.h"
 #include "lib/base/interfaces.h"
 #include "tests/simulator/clock.h"
 #include "tests/simulator/journal.h"
@@ -281,7 +281,7 @@ bool socket_owner_find(struct socket_owner *self, int fd, uid_t *uid)
     return true;
 }
 
-/* ---- launcher/program_find.h, launcher/descriptors.h ---- */
+/* ---- launcher/program_find.h, launcher/base/descriptors.h ---- */
 
 int program_find(const char *name, const char *path, char **file, struct err *err)
 {

@@ -2,7 +2,7 @@
 /* An agent leaves nothing behind, whatever becomes of hvdrun: a stranger that speaks nonsense, a
  * silent one, one that does not read, one that is gone. */
 #include "launcher/agent.h"
-#include "launcher/exit_status.h"
+#include "launcher/base/exit_status.h"
 #include "tests/support/agent_fixture.h"
 #include "tests/support/unit.h"
 

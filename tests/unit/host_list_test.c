@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hosts as people write them: what is accepted, and the one line said about everything else. */
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/text_buffer.h"
 #include "launcher/host_list.h"
-#include "launcher/text_buffer.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

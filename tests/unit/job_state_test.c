@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What becomes of a job, event by event. */
-#include "launcher/exit_status.h"
+#include "launcher/base/exit_status.h"
+#include "launcher/base/wait_status.h"
 #include "launcher/job_state.h"
 #include "launcher/job_verdict.h"
-#include "launcher/wait_status.h"
 #include "tests/support/unit.h"
 
 #include <limits.h>

@@ -2,7 +2,7 @@
 /* The rules of every command line, on a small table of its own. */
 #include "src/options.h"
 
-#include "launcher/bad_input.h"
+#include "launcher/base/bad_input.h"
 #include "tests/support/unit.h"
 
 #include <stddef.h>

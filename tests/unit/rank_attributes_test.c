@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attributes arrive as they were sent, and as they are here. */
-#include "launcher/rank_attributes.h"
+#include "launcher/base/rank_attributes.h"
 
 #include "tests/support/unit.h"
 

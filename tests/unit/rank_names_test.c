@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Some ranks in few words. */
-#include "launcher/rank_names.h"
+#include "launcher/base/rank_names.h"
 #include "tests/support/unit.h"
 
 #include <string.h>

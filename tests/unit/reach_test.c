@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reaching hosts without a network: as a local child, and by commands that run /bin/sh here. A small
  * script stands in for hvdagent. */
+#include "launcher/base/exit_status.h"
+#include "launcher/base/xalloc.h"
 #include "launcher/children.h"
-#include "launcher/exit_status.h"
 #include "launcher/reach_impl.h"
-#include "launcher/xalloc.h"
 #include "tests/support/unit.h"
 
 #include <dirent.h>

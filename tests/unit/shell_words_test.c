@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A command in one line, as it is shown to people. */
-#include "launcher/shell_words.h"
+#include "launcher/base/shell_words.h"
 
 #include "tests/support/unit.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The growing buffer, the memory under it, and the messages made of foreign text. */
-#include "launcher/bad_input.h"
-#include "launcher/text_buffer.h"
-#include "launcher/xalloc.h"
+#include "launcher/base/bad_input.h"
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/xalloc.h"
 #include "tests/support/unit.h"
 
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An abort of libuv's tells what was missing; any other is left alone. */
-#include "launcher/uv_must.h"
+#include "launcher/base/uv_must.h"
 
-#include "launcher/exit_status.h"
+#include "launcher/base/exit_status.h"
 #include "tests/support/unit.h"
 
 #include <check.h>

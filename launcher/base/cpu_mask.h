@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A set of processors as the kernel takes it, however many there are. */
+#ifndef LAUNCHER_BASE_CPU_MASK_H
+#define LAUNCHER_BASE_CPU_MASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct cpu_mask {
+    unsigned long *words; /* owned; processor 0 is the lowest bit of the first word */
+    size_t nwords;        /* 0: no set at all */
+};
+
+/* The processors that this process may use: what its affinity and its cgroup leave it. */
+void cpu_mask_own(struct cpu_mask *mask);
+
+int cpu_mask_count(const struct cpu_mask *mask);
+
+/* The first processors at or behind `*first` that are there, a run of them without a gap: [*first,
+ * *end). False if there are none any more. */
+bool cpu_mask_next(const struct cpu_mask *mask, int *first, int *end);
+
+void cpu_mask_fini(struct cpu_mask *mask);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Naming ranks; see rank_names.h. */
+#include "launcher/base/rank_names.h"
+
+#include <stdio.h>
+
+/* What has been written: RANK_NAMES_SHOWN times ", 65535-65535" and the others. */
+struct ranges {
+    char text[240];
+    size_t used;
+    int shown, named; /* ranges, and ranks in them */
+    int found;        /* ranks, named or not */
+};
+
+static void add(struct ranges *ranges, int first, int end)
+{
+    ranges->found += end - first;
+    if (ranges->shown == RANK_NAMES_SHOWN)
+        return;
+    char *at = ranges->text + ranges->used;
+    size_t left = sizeof ranges->text - ranges->used;
+    const char *between = ranges->shown > 0 ? ", " : "";
+    int n = end - first == 1 ? snprintf(at, left, "%s%d", between, first)
+                             : snprintf(at, left, "%s%d%s%d", between, first,
+                                        end - first == 2 ? ", " : "-", end - 1);
+    ranges->used += (size_t)n;
+    ranges->named += end - first;
+    ranges->shown++;
+}
+
+int rank_names_text(char *text, size_t size, int nranks,
+                    bool (*is_one)(const void *context, int rank), const void *context)
+{
+    struct ranges ranges = { .text = "" };
+    for (int rank = 0; rank < nranks; rank++) {
+        int first = rank;
+        while (rank < nranks && is_one(context, rank))
+            rank++;
+        if (rank > first)
+            add(&ranges, first, rank);
+    }
+    int others = ranges.found - ranges.named;
+    if (others > 0)
+        snprintf(ranges.text + ranges.used, sizeof ranges.text - ranges.used, " and %d other%s",
+                 others, others == 1 ? "" : "s");
+    snprintf(text, size, "%s%s",
+             ranges.found == 0   ? ""
+             : ranges.found == 1 ? "rank "
+                                 : "ranks ",
+             ranges.text);
+    return ranges.found;
+}
