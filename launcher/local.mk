@@ -32,14 +32,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/greeting_script.c \
 	launcher/host_check.c launcher/host_check.h \
 	launcher/host_check_table.c launcher/host_check_table.h \
-	launcher/host_environment.c launcher/host_environment.h \
-	launcher/host_list.c launcher/host_list.h \
-	launcher/host_list_build.h \
-	launcher/host_spec.c launcher/host_spec.h \
 	launcher/host_step.c launcher/host_step.h \
-	launcher/host_tally.c launcher/host_tally.h \
-	launcher/hostfile.c \
-	launcher/hostfile_read.c launcher/hostfile_read.h \
 	launcher/job.c launcher/job.h \
 	launcher/job_blame.c launcher/job_blame.h \
 	launcher/job_blame_text.c launcher/job_blame_text.h \
@@ -73,7 +66,6 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/last_lines.c launcher/last_lines.h \
 	launcher/last_words.c launcher/last_words.h \
 	launcher/link_history.c launcher/link_history.h \
-	launcher/local_host.c launcher/local_host.h \
 	launcher/oom_counter.c launcher/oom_counter.h \
 	launcher/output_files.c launcher/output_files.h \
 	launcher/output_lines.c launcher/output_lines.h \
@@ -93,10 +85,8 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/reach_ssh.c \
 	launcher/reach_stderr.c launcher/reach_stderr.h \
 	launcher/reach_way.h \
-	launcher/resolve.c launcher/resolve.h \
 	launcher/sent_copy.c launcher/sent_copy.h \
 	launcher/silence.c launcher/silence.h \
-	launcher/slurm_list.c launcher/slurm_list.h \
 	launcher/socket_owner.c launcher/socket_owner.h \
 	launcher/spawn.c launcher/spawn.h \
 	launcher/ssh_agent.c launcher/ssh_agent.h \
@@ -120,3 +110,4 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/tcp_acknowledged.c launcher/tcp_acknowledged.h \
 	launcher/worker_environment.c launcher/worker_environment.h
 include launcher/base/local.mk
+include launcher/hosts/local.mk

@@ -11,7 +11,7 @@
 #ifndef LAUNCHER_RANK_PLAN_H
 #define LAUNCHER_RANK_PLAN_H
 
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 #include "lib/base/place.h"
 #include "lib/base/status.h"
 

@@ -4,7 +4,7 @@
 #define LAUNCHER_REACH_IMPL_H
 
 #include "launcher/greeting_run.h"
-#include "launcher/local_host.h"
+#include "launcher/hosts/local_host.h"
 #include "launcher/reach_stderr.h"
 #include "launcher/reach_way.h"
 

@@ -7,7 +7,7 @@
 #include "launcher/base/bad_input.h"
 #include "launcher/base/text_buffer.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/host_spec.h"
+#include "launcher/hosts/host_spec.h"
 #include "lib/base/interfaces.h"
 
 #include <stdlib.h>

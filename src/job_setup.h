@@ -6,7 +6,7 @@
 #define SRC_JOB_SETUP_H
 
 #include "launcher/base/string_list.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 #include "launcher/job.h"
 #include "launcher/rank_plan.h"
 #include "lib/base/auth.h"

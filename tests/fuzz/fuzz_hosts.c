@@ -11,7 +11,7 @@
  * list. */
 #include "launcher/base/bad_input.h"
 #include "launcher/base/text_buffer.h"
-#include "launcher/host_environment.h"
+#include "launcher/hosts/host_environment.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hosts from a batch system: the variables and files of each, and the line said about bad ones. */
 #include "launcher/base/text_buffer.h"
-#include "launcher/host_environment.h"
+#include "launcher/hosts/host_environment.h"
 #include "tests/support/unit.h"
 
 #include <stdint.h>

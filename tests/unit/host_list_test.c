@@ -2,7 +2,7 @@
 /* Hosts as people write them: what is accepted, and the one line said about everything else. */
 #include "launcher/base/bad_input.h"
 #include "launcher/base/text_buffer.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

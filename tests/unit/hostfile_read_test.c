@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hostfiles as the file system gives them: regular files, pipes, and what is refused. */
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>

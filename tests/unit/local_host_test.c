@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which names and addresses are this machine, with interfaces made up here. */
-#include "launcher/local_host.h"
+#include "launcher/hosts/local_host.h"
 #include "tests/support/unit.h"
 
 #include <arpa/inet.h>

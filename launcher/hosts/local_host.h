@@ -4,8 +4,8 @@
  * Yes for "localhost", the machine's own name (as it is and up to its first dot), a loopback address
  * and an address of one of its interfaces. Nothing is asked that could block: a name that only the
  * resolver knows to be ours is told when it has been resolved (local_host_has_address). */
-#ifndef LAUNCHER_LOCAL_HOST_H
-#define LAUNCHER_LOCAL_HOST_H
+#ifndef LAUNCHER_HOSTS_LOCAL_HOST_H
+#define LAUNCHER_HOSTS_LOCAL_HOST_H
 
 #include <stdbool.h>
 #include <sys/socket.h>

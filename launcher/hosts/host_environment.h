@@ -10,10 +10,10 @@
  *
  * The first of these that is set and not empty counts, in this order. Hosts stand in the batch
  * system's order; a host that is there several times has the slots of all. */
-#ifndef LAUNCHER_HOST_ENVIRONMENT_H
-#define LAUNCHER_HOST_ENVIRONMENT_H
+#ifndef LAUNCHER_HOSTS_HOST_ENVIRONMENT_H
+#define LAUNCHER_HOSTS_HOST_ENVIRONMENT_H
 
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 
 /* The value of a variable, borrowed, or NULL: getenv(3), or a test's table. */
 typedef char *host_environment_get_fn(const char *name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entries that repeat become a host list; see host_tally.h. Names are kept in a tree, so that files
  * with an entry per slot cost no square of their length. */
-#include "launcher/host_tally.h"
+#include "launcher/hosts/host_tally.h"
 
 #include "launcher/base/xalloc.h"
 

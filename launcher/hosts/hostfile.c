@@ -6,7 +6,7 @@
  * host_spec.c refuses, on words that are not slots=N or max_slots=N, on fewer max_slots than slots,
  * on a host that is given twice, and without any host. */
 #include "launcher/base/bad_input.h"
-#include "launcher/host_list_build.h"
+#include "launcher/hosts/host_list_build.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,11 +6,11 @@
  * Fails on an empty entry, a bracket that is not closed, a range that is no range, goes backwards or
  * is larger than HOST_COUNT_MAX, a name that is none, more hosts than HOST_COUNT_MAX; and on a count
  * that is none, counts for fewer or more hosts than there are. */
-#include "launcher/slurm_list.h"
+#include "launcher/hosts/slurm_list.h"
 
 #include "launcher/base/bad_input.h"
 #include "launcher/base/number.h"
-#include "launcher/host_list_build.h"
+#include "launcher/hosts/host_list_build.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the forms in which hosts are written make a host list. For host_list.c, hostfile.c and what
  * reads a batch system's forms (slurm_list.c, host_tally.c) only. */
-#ifndef LAUNCHER_HOST_LIST_BUILD_H
-#define LAUNCHER_HOST_LIST_BUILD_H
+#ifndef LAUNCHER_HOSTS_HOST_LIST_BUILD_H
+#define LAUNCHER_HOSTS_HOST_LIST_BUILD_H
 
-#include "launcher/host_list.h"
-#include "launcher/host_spec.h"
+#include "launcher/hosts/host_list.h"
+#include "launcher/hosts/host_spec.h"
 
 /* Where hosts come from and how far reading has come. */
 struct host_source {

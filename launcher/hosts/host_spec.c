@@ -4,10 +4,10 @@
  * Fails at the first byte that does not fit and quotes the whole entry: a bad user name, a missing
  * name, a bad character, a label or name that is too long, digits that are no IPv4 address, an IPv6
  * address without brackets, a bad slot count. */
-#include "launcher/host_spec.h"
+#include "launcher/hosts/host_spec.h"
 
 #include "launcher/base/number.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -11,8 +11,8 @@
  *
  * Every function that can fail returns HVD_OK, or HVD_ERR_INVALID and one line that begins with its
  * source ("-H: ", "hosts.txt:3:7: ") and quotes what was wrong; the list is then empty. */
-#ifndef LAUNCHER_HOST_LIST_H
-#define LAUNCHER_HOST_LIST_H
+#ifndef LAUNCHER_HOSTS_HOST_LIST_H
+#define LAUNCHER_HOSTS_HOST_LIST_H
 
 #include "lib/base/status.h"
 

@@ -5,8 +5,8 @@
  *   label := [A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?      at most 253 bytes in all
  *   user  := [A-Za-z0-9._-]{1,64}, no "-" in front
  *   spec  := [ user "@" ] host [ ":" slots ] */
-#ifndef LAUNCHER_HOST_SPEC_H
-#define LAUNCHER_HOST_SPEC_H
+#ifndef LAUNCHER_HOSTS_HOST_SPEC_H
+#define LAUNCHER_HOSTS_HOST_SPEC_H
 
 #include "launcher/base/slice.h"
 

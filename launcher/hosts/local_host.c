@@ -2,7 +2,7 @@
 /* Is that host this machine? Cheapest first:
  *   localhost and the own name, then the address as a number.
  * Nothing fails: what cannot be found out is not local. */
-#include "launcher/local_host.h"
+#include "launcher/hosts/local_host.h"
 
 #include "launcher/base/xalloc.h"
 

@@ -6,10 +6,10 @@
  *
  * Both return HVD_OK, or HVD_ERR_INVALID and one line that begins with `source` and quotes the entry
  * that is wrong. Pure. What was appended before a failure stays: the caller owns the list. */
-#ifndef LAUNCHER_SLURM_LIST_H
-#define LAUNCHER_SLURM_LIST_H
+#ifndef LAUNCHER_HOSTS_SLURM_LIST_H
+#define LAUNCHER_HOSTS_SLURM_LIST_H
 
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 
 /* Appends each host with one slot. `source` is what messages name, "$SLURM_JOB_NODELIST". */
 int slurm_list_add_hosts(struct host_list *list, const char *text, const char *source,

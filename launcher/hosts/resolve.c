@@ -3,7 +3,7 @@
  * interrupted and libuv lets no more than two ask at once: two names that hang would hold up all
  * others. Thread and loop share a question; whoever is the last to need it releases it.
  * Fails when the name is unknown or too long for one, and when no answer has come in time. */
-#include "launcher/resolve.h"
+#include "launcher/hosts/resolve.h"
 
 #include "launcher/base/blocking_thread.h"
 #include "launcher/base/uv_must.h"

@@ -3,10 +3,10 @@
  *   open without blocking, see what it is, read to the end, close, parse (hostfile.c).
  * Fails when it cannot be opened or read, is neither a regular file nor a FIFO, is larger than
  * HOSTFILE_SIZE_MAX, or is a FIFO whose writer does not come to an end within HOSTFILE_WAIT_MS. */
-#include "launcher/hostfile_read.h"
+#include "launcher/hosts/hostfile_read.h"
 
 #include "launcher/base/bad_input.h"
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 
 #include <errno.h>
 #include <fcntl.h>

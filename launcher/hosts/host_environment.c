@@ -4,12 +4,12 @@
  *   line in its form, let repeated hosts add up (host_tally.c).
  * Fails when the file cannot be read (hostfile_read.c), when a host or a count is none, when there
  * are too many of them or none at all, and on what slurm_list.c refuses. */
-#include "launcher/host_environment.h"
+#include "launcher/hosts/host_environment.h"
 
 #include "launcher/base/bad_input.h"
-#include "launcher/host_tally.h"
-#include "launcher/hostfile_read.h"
-#include "launcher/slurm_list.h"
+#include "launcher/hosts/host_tally.h"
+#include "launcher/hosts/hostfile_read.h"
+#include "launcher/hosts/slurm_list.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All of a file that names hosts, within bounds of size and time (host_list.h). */
-#ifndef LAUNCHER_HOSTFILE_READ_H
-#define LAUNCHER_HOSTFILE_READ_H
+#ifndef LAUNCHER_HOSTS_HOSTFILE_READ_H
+#define LAUNCHER_HOSTS_HOSTFILE_READ_H
 
 #include "launcher/base/text_buffer.h"
 #include "lib/base/status.h"

@@ -4,11 +4,11 @@
  *   sorting.
  * Fails on an empty text or entry, on what host_spec.c refuses, beyond HOST_COUNT_MAX hosts, and on
  * a host that is given twice, also in another case or, IPv6, in another spelling. */
-#include "launcher/host_list.h"
+#include "launcher/hosts/host_list.h"
 
 #include "launcher/base/bad_input.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/host_list_build.h"
+#include "launcher/hosts/host_list_build.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A host's name into addresses, within a time: a resolver that hangs is left alone with its
  * question. */
-#ifndef LAUNCHER_RESOLVE_H
-#define LAUNCHER_RESOLVE_H
+#ifndef LAUNCHER_HOSTS_RESOLVE_H
+#define LAUNCHER_HOSTS_RESOLVE_H
 
 #include <netdb.h>
 #include <uv.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A host list made from entries that may repeat: a scheduler writes a host once per slot, or once
  * per queue. The slots of one name add up; the first entry gives the place in the list. */
-#ifndef LAUNCHER_HOST_TALLY_H
-#define LAUNCHER_HOST_TALLY_H
+#ifndef LAUNCHER_HOSTS_HOST_TALLY_H
+#define LAUNCHER_HOSTS_HOST_TALLY_H
 
-#include "launcher/host_list_build.h"
+#include "launcher/hosts/host_list_build.h"
 
 struct host_tally {
     struct host_list *list; /* borrowed */
