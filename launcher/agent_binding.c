@@ -5,7 +5,7 @@
 #include "launcher/agent_impl.h"
 
 #include "launcher/base/exit_status.h"
-#include "launcher/binding_places.h"
+#include "launcher/placement/binding_places.h"
 
 int agent_binding_plan(struct agent *agent, struct err *err)
 {

@@ -7,7 +7,7 @@
 
 #include "launcher/job_state.h"
 #include "launcher/link_history.h"
-#include "launcher/rank_plan.h"
+#include "launcher/placement/rank_plan.h"
 #include "lib/base/rank_end.h"
 
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 #define LAUNCHER_JOB_VERDICT_H
 
 #include "launcher/job_state.h"
-#include "launcher/rank_plan.h"
+#include "launcher/placement/rank_plan.h"
 
 #include <stddef.h>
 #include <stdint.h>

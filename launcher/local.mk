@@ -15,8 +15,6 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/agent_streams.c \
 	launcher/agent_sweep.c \
 	launcher/agent_watch.c \
-	launcher/binding.c launcher/binding.h \
-	launcher/binding_places.c launcher/binding_places.h \
 	launcher/cgroup.c launcher/cgroup.h \
 	launcher/children.c launcher/children.h \
 	launcher/cleanup/adopted.c launcher/cleanup/adopted.h \
@@ -76,7 +74,6 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/program_find.c launcher/program_find.h \
 	launcher/program_image.c launcher/program_image.h \
 	launcher/program_libraries.c launcher/program_libraries.h \
-	launcher/rank_plan.c launcher/rank_plan.h \
 	launcher/reach.c launcher/reach.h \
 	launcher/reach_command.c \
 	launcher/reach_impl.h \
@@ -111,3 +108,4 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/worker_environment.c launcher/worker_environment.h
 include launcher/base/local.mk
 include launcher/hosts/local.mk
+include launcher/placement/local.mk

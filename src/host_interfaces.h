@@ -4,7 +4,7 @@
 #define SRC_HOST_INTERFACES_H
 
 #include "launcher/base/string_list.h"
-#include "launcher/rank_plan.h"
+#include "launcher/placement/rank_plan.h"
 #include "lib/base/status.h"
 
 /* Adds, for each host of the plan, its choice as lib/base/interfaces.h takes it, "" for any.

@@ -12,7 +12,7 @@
 #include "launcher/base/xalloc.h"
 #include "launcher/cleanup/command_guard.h"
 #include "launcher/job.h"
-#include "launcher/rank_plan.h"
+#include "launcher/placement/rank_plan.h"
 #include "src/agent_path.h"
 #include "src/check_hosts.h"
 #include "src/hvdrun_options.h"

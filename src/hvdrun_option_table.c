@@ -2,7 +2,7 @@
 /* Every option of hvdrun. hvdrun(1) explains them. */
 #include "src/hvdrun_options.h"
 
-#include "launcher/rank_plan.h"
+#include "launcher/placement/rank_plan.h"
 #include "lib/base/env_names.h"
 #include "lib/base/place.h"
 #include "lib/base/settings.h"

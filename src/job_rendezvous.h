@@ -5,7 +5,7 @@
 #define SRC_JOB_RENDEZVOUS_H
 
 #include "launcher/job.h"
-#include "launcher/rank_plan.h"
+#include "launcher/placement/rank_plan.h"
 #include "rendezvous/rendezvous.h"
 
 struct job_rendezvous;

@@ -8,7 +8,7 @@
 #include "launcher/base/string_list.h"
 #include "launcher/hosts/host_list.h"
 #include "launcher/job.h"
-#include "launcher/rank_plan.h"
+#include "launcher/placement/rank_plan.h"
 #include "lib/base/auth.h"
 #include "lib/base/job_id.h"
 #include "src/hvdrun_options.h"

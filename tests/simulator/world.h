@@ -6,7 +6,7 @@
 
 #include "launcher/host_step.h"
 #include "launcher/job.h"
-#include "launcher/rank_plan.h"
+#include "launcher/placement/rank_plan.h"
 #include "lib/base/auth.h"
 #include "rendezvous/rendezvous.h"
 #include "tests/simulator/process.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which processors ranks are bound to, on machines that hwloc makes up from a description. */
-#include "launcher/binding.h"
+#include "launcher/placement/binding.h"
 
-#include "launcher/binding_places.h"
+#include "launcher/placement/binding_places.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* The command line of hvdrun, row by row. */
 #include "src/hvdrun_options.h"
 
-#include "launcher/rank_plan.h"
+#include "launcher/placement/rank_plan.h"
 #include "lib/base/settings.h"
 #include "src/interface_option.h"
 #include "tests/support/unit.h"

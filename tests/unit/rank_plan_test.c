@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where ranks are placed: horovod's numbering, with np honoured. */
-#include "launcher/rank_plan.h"
+#include "launcher/placement/rank_plan.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

@@ -8,8 +8,8 @@
  *     local_rank   counts the ranks of one host,
  *     cross_rank   counts the hosts before this one that have a rank with the same local_rank,
  *     cross_size   counts all hosts that have one. */
-#ifndef LAUNCHER_RANK_PLAN_H
-#define LAUNCHER_RANK_PLAN_H
+#ifndef LAUNCHER_PLACEMENT_RANK_PLAN_H
+#define LAUNCHER_PLACEMENT_RANK_PLAN_H
 
 #include "launcher/hosts/host_list.h"
 #include "lib/base/place.h"

@@ -5,8 +5,8 @@
  * A host has places of the kind that was asked for, in the machine's order, as far as its agent may
  * use them. Ranks take them in turn: local rank 0 the first, 1 the second, and behind the last one
  * the first again. No place may get more ranks than it has cores, unless that is allowed. */
-#ifndef LAUNCHER_BINDING_H
-#define LAUNCHER_BINDING_H
+#ifndef LAUNCHER_PLACEMENT_BINDING_H
+#define LAUNCHER_PLACEMENT_BINDING_H
 
 #include "launcher/base/cpu_mask.h"
 #include "launcher/base/rank_attributes.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The arithmetic of binding; see binding.h. Fails when a place would get more ranks than it has
  * cores. */
-#include "launcher/binding.h"
+#include "launcher/placement/binding.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  *   deal the ranks out to the hosts, gather those of each host, then count the hosts per local_rank.
  * Fails when there are fewer slots than ranks asked for, with the slots that would do, and when there
  * are more slots than a job may have ranks and no number of ranks. */
-#include "launcher/rank_plan.h"
+#include "launcher/placement/rank_plan.h"
 
 #include "launcher/base/bad_input.h"
 #include "launcher/base/text_buffer.h"

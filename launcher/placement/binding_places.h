@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cores, sockets and NUMA nodes of this machine, by hwloc. */
-#ifndef LAUNCHER_BINDING_PLACES_H
-#define LAUNCHER_BINDING_PLACES_H
+#ifndef LAUNCHER_PLACEMENT_BINDING_PLACES_H
+#define LAUNCHER_PLACEMENT_BINDING_PLACES_H
 
-#include "launcher/binding.h"
+#include "launcher/placement/binding.h"
 
 #include <hwloc.h>
 
