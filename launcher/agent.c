@@ -9,7 +9,7 @@
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/process_tree.h"
+#include "launcher/process/process_tree.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -7,9 +7,9 @@
 #include "launcher/base/exit_status.h"
 #include "launcher/base/text_buffer.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/exec_limits.h"
-#include "launcher/program_libraries.h"
-#include "launcher/worker_environment.h"
+#include "launcher/process/exec_limits.h"
+#include "launcher/process/program_libraries.h"
+#include "launcher/process/worker_environment.h"
 #include "lib/base/env_names.h"
 #include "lib/base/interfaces.h"
 

@@ -20,12 +20,12 @@
 #include "launcher/agent_protocol.h"
 #include "launcher/agent_relay.h"
 #include "launcher/base/string_list.h"
-#include "launcher/cgroup.h"
 #include "launcher/frame_link.h"
-#include "launcher/oom_counter.h"
 #include "launcher/placement/binding.h"
+#include "launcher/process/cgroup.h"
+#include "launcher/process/oom_counter.h"
+#include "launcher/process/stop_plan.h"
 #include "launcher/silence.h"
-#include "launcher/stop_plan.h"
 #include "lib/base/interfaces.h"
 
 #include <stdbool.h>

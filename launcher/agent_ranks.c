@@ -8,10 +8,10 @@
 #include "launcher/base/bad_input.h"
 #include "launcher/base/exit_status.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/process_tree.h"
-#include "launcher/program_image.h"
-#include "launcher/spawn.h"
-#include "launcher/worker_environment.h"
+#include "launcher/process/process_tree.h"
+#include "launcher/process/program_image.h"
+#include "launcher/process/spawn.h"
+#include "launcher/process/worker_environment.h"
 #include "lib/base/place.h"
 
 #include <errno.h>

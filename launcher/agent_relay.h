@@ -4,8 +4,8 @@
 #ifndef LAUNCHER_AGENT_RELAY_H
 #define LAUNCHER_AGENT_RELAY_H
 
+#include "launcher/process/socket_owner.h"
 #include "launcher/silence.h"
-#include "launcher/socket_owner.h"
 
 #include <stdbool.h>
 #include <stdint.h>

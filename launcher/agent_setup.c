@@ -11,7 +11,7 @@
 #include "launcher/base/cpu_mask.h"
 #include "launcher/base/descriptors.h"
 #include "launcher/base/exit_status.h"
-#include "launcher/program_find.h"
+#include "launcher/process/program_find.h"
 
 #include <errno.h>
 #include <stdio.h>

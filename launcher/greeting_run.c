@@ -7,7 +7,7 @@
 
 #include "launcher/base/xalloc.h"
 #include "launcher/greeting.h"
-#include "launcher/program_image.h"
+#include "launcher/process/program_image.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,10 +8,10 @@
 #include "launcher/base/exit_status.h"
 #include "launcher/base/text_buffer.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/children.h"
 #include "launcher/host_check_table.h"
 #include "launcher/job_host.h"
-#include "launcher/process_tree.h"
+#include "launcher/process/children.h"
+#include "launcher/process/process_tree.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Telling an agent what its job is, up to PREPARE; see agent_protocol.h. */
 #include "launcher/job_host_impl.h"
 
-#include "launcher/worker_environment.h"
+#include "launcher/process/worker_environment.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -17,7 +17,7 @@
 #include "launcher/job_host_impl.h"
 
 #include "launcher/base/exit_status.h"
-#include "launcher/process_handle.h"
+#include "launcher/process/process_handle.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 #ifndef LAUNCHER_JOB_IMPL_H
 #define LAUNCHER_JOB_IMPL_H
 
-#include "launcher/children.h"
 #include "launcher/cleanup/adopted.h"
 #include "launcher/cleanup/cleanup.h"
 #include "launcher/job.h"
@@ -14,6 +13,7 @@
 #include "launcher/job_output.h"
 #include "launcher/job_report.h"
 #include "launcher/job_state.h"
+#include "launcher/process/children.h"
 #include "launcher/stdin_reader.h"
 
 /* What each file keeps for itself: only that file writes it, others may read. Times ending in `by_ms`

@@ -6,7 +6,7 @@
 
 #include "launcher/base/exit_status.h"
 #include "launcher/job_verdict.h"
-#include "launcher/stop_plan.h"
+#include "launcher/process/stop_plan.h"
 
 #include <signal.h>
 #include <stdio.h>

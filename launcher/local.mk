@@ -15,15 +15,12 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/agent_streams.c \
 	launcher/agent_sweep.c \
 	launcher/agent_watch.c \
-	launcher/cgroup.c launcher/cgroup.h \
-	launcher/children.c launcher/children.h \
 	launcher/cleanup/adopted.c launcher/cleanup/adopted.h \
 	launcher/cleanup/cleanup.c launcher/cleanup/cleanup.h \
 	launcher/cleanup/command_guard.c launcher/cleanup/command_guard.h \
 	launcher/cleanup/orphans.c launcher/cleanup/orphans.h \
 	launcher/cleanup/supervisor.c launcher/cleanup/supervisor.h \
 	launcher/command_words.c launcher/command_words.h \
-	launcher/exec_limits.c launcher/exec_limits.h \
 	launcher/frame_link.c launcher/frame_link.h \
 	launcher/greeting.c launcher/greeting.h \
 	launcher/greeting_run.c launcher/greeting_run.h \
@@ -64,16 +61,10 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/last_lines.c launcher/last_lines.h \
 	launcher/last_words.c launcher/last_words.h \
 	launcher/link_history.c launcher/link_history.h \
-	launcher/oom_counter.c launcher/oom_counter.h \
 	launcher/output_files.c launcher/output_files.h \
 	launcher/output_lines.c launcher/output_lines.h \
 	launcher/output_writer.c launcher/output_writer.h \
 	launcher/peer_clock.c launcher/peer_clock.h \
-	launcher/process_handle.c launcher/process_handle.h \
-	launcher/process_tree.c launcher/process_tree.h \
-	launcher/program_find.c launcher/program_find.h \
-	launcher/program_image.c launcher/program_image.h \
-	launcher/program_libraries.c launcher/program_libraries.h \
 	launcher/reach.c launcher/reach.h \
 	launcher/reach_command.c \
 	launcher/reach_impl.h \
@@ -84,8 +75,6 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/reach_way.h \
 	launcher/sent_copy.c launcher/sent_copy.h \
 	launcher/silence.c launcher/silence.h \
-	launcher/socket_owner.c launcher/socket_owner.h \
-	launcher/spawn.c launcher/spawn.h \
 	launcher/ssh_agent.c launcher/ssh_agent.h \
 	launcher/ssh_config.c launcher/ssh_config.h \
 	launcher/ssh_config_expand.c launcher/ssh_config_expand.h \
@@ -103,9 +92,8 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/ssh_trust.c launcher/ssh_trust.h \
 	launcher/ssh_wire.c launcher/ssh_wire.h \
 	launcher/stdin_reader.c launcher/stdin_reader.h \
-	launcher/stop_plan.c launcher/stop_plan.h \
-	launcher/tcp_acknowledged.c launcher/tcp_acknowledged.h \
-	launcher/worker_environment.c launcher/worker_environment.h
+	launcher/tcp_acknowledged.c launcher/tcp_acknowledged.h
 include launcher/base/local.mk
 include launcher/hosts/local.mk
 include launcher/placement/local.mk
+include launcher/process/local.mk

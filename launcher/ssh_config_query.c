@@ -9,9 +9,9 @@
 #include "launcher/base/slice.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/children.h"
-#include "launcher/program_find.h"
-#include "launcher/spawn.h"
+#include "launcher/process/children.h"
+#include "launcher/process/program_find.h"
+#include "launcher/process/spawn.h"
 #include "launcher/ssh_config.h"
 #include "lib/base/text.h"
 

@@ -14,7 +14,7 @@
 #include "launcher/base/xalloc.h"
 #include "launcher/hosts/host_environment.h"
 #include "launcher/hosts/local_host.h"
-#include "launcher/worker_environment.h"
+#include "launcher/process/worker_environment.h"
 #include "src/agent_path.h"
 #include "src/host_interfaces.h"
 #include "src/rank_files.h"

@@ -6,7 +6,7 @@
 #ifndef SRC_STATUS_PORT_H
 #define SRC_STATUS_PORT_H
 
-#include "launcher/socket_owner.h"
+#include "launcher/process/socket_owner.h"
 #include "rendezvous/tcp_port.h"
 
 struct status_port {

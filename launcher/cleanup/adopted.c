@@ -6,7 +6,7 @@
 
 #include "launcher/base/xalloc.h"
 #include "launcher/cleanup/orphans.h"
-#include "launcher/process_tree.h"
+#include "launcher/process/process_tree.h"
 #include "lib/base/env_names.h"
 
 #include <stdlib.h>

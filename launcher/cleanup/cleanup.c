@@ -3,7 +3,7 @@
 #include "launcher/cleanup/cleanup.h"
 
 #include "launcher/cleanup/orphans.h"
-#include "launcher/process_tree.h"
+#include "launcher/process/process_tree.h"
 
 #include <signal.h>
 

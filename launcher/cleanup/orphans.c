@@ -5,7 +5,7 @@
 #include "launcher/cleanup/orphans.h"
 
 #include "launcher/base/xalloc.h"
-#include "launcher/process_handle.h"
+#include "launcher/process/process_handle.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -6,9 +6,9 @@
 
 #include "launcher/base/exit_status.h"
 #include "launcher/base/wait_status.h"
-#include "launcher/cgroup.h"
 #include "launcher/cleanup/cleanup.h"
-#include "launcher/process_tree.h"
+#include "launcher/process/cgroup.h"
+#include "launcher/process/process_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /proc tells of mounts and control groups (launcher/cgroup.c).
+/* What /proc tells of mounts and control groups (launcher/process/cgroup.c).
  *
  *   u8 length of the first text, u8 size of the path, the text, the other one
  *
  * Whatever they say: the path fits, ends, and has no way up but what the mount point has itself. */
-#include "launcher/cgroup.h"
+#include "launcher/process/cgroup.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

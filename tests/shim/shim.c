@@ -8,7 +8,7 @@
  * made. Not seen are calls that libc makes for itself (stdio, getaddrinfo's sockets, what malloc
  * asks the kernel for), a program that is linked statically (the hvdagent that is sent to hosts:
  * the tests link one with shared libraries), and, of bare system calls, all but clone3: those of
- * lib/base/standard_streams.c (openat, close) and launcher/spawn.c (close_range), whose failure
+ * lib/base/standard_streams.c (openat, close) and launcher/process/spawn.c (close_range), whose failure
  * changes nothing. kill() is left alone: a process that cannot be killed lives on by right. */
 #include "tests/shim/shim_impl.h"
 

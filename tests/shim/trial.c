@@ -3,7 +3,7 @@
  * can be played. Fails when there are no such files or no process. */
 #include "tests/shim/trial.h"
 
-#include "launcher/process_tree.h"
+#include "launcher/process/process_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include "launcher/reach.h"
 
 #include "launcher/base/exit_status.h"
-#include "launcher/children.h"
+#include "launcher/process/children.h"
 #include "tests/simulator/clock.h"
 #include "tests/simulator/dice.h"
 #include "tests/simulator/journal.h"

@@ -7,13 +7,13 @@
 #include "launcher/base/descriptors.h"
 #include "launcher/base/exit_status.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/cgroup.h"
 #include "launcher/cleanup/orphans.h"
-#include "launcher/oom_counter.h"
-#include "launcher/process_tree.h"
-#include "launcher/program_find.h"
-#include "launcher/socket_owner.h"
-#include "launcher/spawn.h"
+#include "launcher/process/cgroup.h"
+#include "launcher/process/oom_counter.h"
+#include "launcher/process/process_tree.h"
+#include "launcher/process/program_find.h"
+#include "launcher/process/socket_owner.h"
+#include "launcher/process/spawn.h"
 #include "lib/base/interfaces.h"
 #include "tests/simulator/clock.h"
 #include "tests/simulator/journal.h"
@@ -132,7 +132,7 @@ int __wrap_interfaces_read(struct interfaces *interfaces, struct err *err)
     return HVD_OK;
 }
 
-/* ---- launcher/process_tree.h ---- */
+/* ---- launcher/process/process_tree.h ---- */
 
 void process_tree_adopt(void)
 {
@@ -208,7 +208,7 @@ int orphans_signal(int signum, const struct string_list *variables)
     return count;
 }
 
-/* ---- launcher/oom_counter.h: as a fault says ---- */
+/* ---- launcher/process/oom_counter.h: as a fault says ---- */
 
 void oom_counter_start(struct oom_counter *counter)
 {
@@ -226,7 +226,7 @@ bool oom_counter_rose(struct oom_counter *counter)
     return sim_host_is_short_of_memory(sim_current()->host);
 }
 
-/* ---- launcher/spawn.h ---- */
+/* ---- launcher/process/spawn.h ---- */
 
 int spawn_start(const struct spawn_request *request, struct spawned *spawned, struct err *err)
 {
@@ -245,7 +245,7 @@ int spawn_confirm(struct spawned *spawned)
     return 0;
 }
 
-/* ---- launcher/cgroup.h: there is none ---- */
+/* ---- launcher/process/cgroup.h: there is none ---- */
 
 void cgroup_make(struct cgroup *group)
 {
@@ -262,7 +262,7 @@ void cgroup_remove(struct cgroup *group)
     (void)group;
 }
 
-/* ---- launcher/socket_owner.h: everybody is the job's own user ---- */
+/* ---- launcher/process/socket_owner.h: everybody is the job's own user ---- */
 
 void socket_owner_init(struct socket_owner *self)
 {
@@ -281,7 +281,7 @@ bool socket_owner_find(struct socket_owner *self, int fd, uid_t *uid)
     return true;
 }
 
-/* ---- launcher/program_find.h, launcher/base/descriptors.h ---- */
+/* ---- launcher/process/program_find.h, launcher/base/descriptors.h ---- */
 
 int program_find(const char *name, const char *path, char **file, struct err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a group can be made, and that killing it reaches whoever is in it. The latter needs a
  * machine that allows it. */
-#include "launcher/cgroup.h"
-#include "launcher/spawn.h"
+#include "launcher/process/cgroup.h"
+#include "launcher/process/spawn.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What execve() takes is what the kernel takes, and what is too long is named. */
-#include "launcher/exec_limits.h"
+#include "launcher/process/exec_limits.h"
 #include "tests/support/unit.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which counters of the kernel are read, and what counts as rising. The files are the test's. */
-#include "launcher/oom_counter.h"
+#include "launcher/process/oom_counter.h"
 #include "tests/support/unit.h"
 
 #include <stdint.h>

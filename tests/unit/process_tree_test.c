@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Descendants that end while they are looked at, and whose number is given to others. clone3() with
  * set_tid gives a number again; root may do that, and whoever else is skipped says so. */
-#include "launcher/process_tree.h"
+#include "launcher/process/process_tree.h"
 
-#include "launcher/process_handle.h"
+#include "launcher/process/process_handle.h"
 #include "tests/support/unit.h"
 
 #include <errno.h>

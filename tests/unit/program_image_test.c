@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What of a program file is enough to run it. */
-#include "launcher/program_image.h"
+#include "launcher/process/program_image.h"
 #include "tests/support/unit.h"
 
 #include <errno.h>

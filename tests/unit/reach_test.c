@@ -3,7 +3,7 @@
  * script stands in for hvdagent. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/children.h"
+#include "launcher/process/children.h"
 #include "launcher/reach_impl.h"
 #include "tests/support/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose the other end of a connection is: real connections, through netlink and through /proc. */
-#include "launcher/socket_owner.h"
+#include "launcher/process/socket_owner.h"
 #include "tests/support/unit.h"
 
 #include <netinet/in.h>

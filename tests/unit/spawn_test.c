@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* That a process is started whatever happens to the process group of the caller meanwhile. */
-#include "launcher/spawn.h"
+#include "launcher/process/spawn.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ssh -G prints, read; and the client asked, with scripts in its place. */
-#include "launcher/children.h"
+#include "launcher/process/children.h"
 #include "launcher/ssh_config.h"
 #include "launcher/ssh_config_expand.h"
 #include "tests/support/unit.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How processes are brought to an end, with time as an argument. */
-#include "launcher/stop_plan.h"
+#include "launcher/process/stop_plan.h"
 #include "tests/support/unit.h"
 
 #include <signal.h>

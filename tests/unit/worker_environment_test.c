@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ranks find in their environment. */
-#include "launcher/worker_environment.h"
+#include "launcher/process/worker_environment.h"
 #include "tests/support/unit.h"
 
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A supervisor and what stands in for its agent: a function that is called in its place. */
-#include "launcher/cgroup.h"
 #include "launcher/cleanup/supervisor.h"
-#include "launcher/process_tree.h"
+#include "launcher/process/cgroup.h"
+#include "launcher/process/process_tree.h"
 #include "tests/support/unit.h"
 
 #include <dirent.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file that a command's name stands for, as execvp() finds it, and whether it can be executed:
  * before a single rank is started. */
-#ifndef LAUNCHER_PROGRAM_FIND_H
-#define LAUNCHER_PROGRAM_FIND_H
+#ifndef LAUNCHER_PROCESS_PROGRAM_FIND_H
+#define LAUNCHER_PROCESS_PROGRAM_FIND_H
 
 #include "lib/base/status.h"
 

@@ -2,7 +2,7 @@
 /* Control groups; see cgroup.h.
  * Ranks are born into the group (CLONE_INTO_CGROUP, in spawn.c): moving a process into one can take
  * the kernel 10 ms. */
-#include "launcher/cgroup.h"
+#include "launcher/process/cgroup.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reaping; see children.h. Fails nowhere: a pid that is not watched is nobody's concern. */
-#include "launcher/children.h"
+#include "launcher/process/children.h"
 
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a rank finds in its environment; see worker_environment.h. */
-#include "launcher/worker_environment.h"
+#include "launcher/process/worker_environment.h"
 
 #include "launcher/base/xalloc.h"
 #include "lib/base/env_names.h"

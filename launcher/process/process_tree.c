@@ -2,10 +2,10 @@
 /* Finding descendants by the parents that /proc tells; see process_tree.h.
  * A process that forks while we look may be missed: the caller looks again until none is left. A
  * process that ends while we look may leave its number to another one, which gets no signal. */
-#include "launcher/process_tree.h"
+#include "launcher/process/process_tree.h"
 
 #include "launcher/base/xalloc.h"
-#include "launcher/process_handle.h"
+#include "launcher/process/process_handle.h"
 #include "lib/base/text.h"
 
 #include <ctype.h>

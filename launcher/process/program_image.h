@@ -2,8 +2,8 @@
 /* What a program file says of itself: how much of it is needed to run it, and its loader. Behind the
  * last segment that is loaded an ELF file has symbols, debugging information and the table of
  * sections, which neither the kernel nor a dynamic linker reads. */
-#ifndef LAUNCHER_PROGRAM_IMAGE_H
-#define LAUNCHER_PROGRAM_IMAGE_H
+#ifndef LAUNCHER_PROCESS_PROGRAM_IMAGE_H
+#define LAUNCHER_PROCESS_PROGRAM_IMAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,8 +9,8 @@
  *   what tells the rank its place
  *
  * Any bytes are fine in a value. Pure. */
-#ifndef LAUNCHER_WORKER_ENVIRONMENT_H
-#define LAUNCHER_WORKER_ENVIRONMENT_H
+#ifndef LAUNCHER_PROCESS_WORKER_ENVIRONMENT_H
+#define LAUNCHER_PROCESS_WORKER_ENVIRONMENT_H
 
 #include "launcher/base/string_list.h"
 #include "lib/base/place.h"

@@ -2,8 +2,8 @@
 /* The descendants of this process, wherever they hide: a process that called setsid() or whose
  * parent has died is still one, because this process adopts orphans below it (process_tree_adopt).
  */
-#ifndef LAUNCHER_PROCESS_TREE_H
-#define LAUNCHER_PROCESS_TREE_H
+#ifndef LAUNCHER_PROCESS_PROCESS_TREE_H
+#define LAUNCHER_PROCESS_PROCESS_TREE_H
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -4,7 +4,7 @@
  * and exec the child calls only what may be called there. */
 #include <config.h>
 
-#include "launcher/spawn.h"
+#include "launcher/process/spawn.h"
 
 #include "launcher/base/xalloc.h"
 

@@ -2,8 +2,8 @@
 /* Has the kernel killed for want of memory? It counts that, for the machine and for the memory
  * cgroup of this process; who was killed it does not say there, so that a SIGKILL of nobody's while
  * a counter rose was probably its. */
-#ifndef LAUNCHER_OOM_COUNTER_H
-#define LAUNCHER_OOM_COUNTER_H
+#ifndef LAUNCHER_PROCESS_OOM_COUNTER_H
+#define LAUNCHER_PROCESS_OOM_COUNTER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,13 +3,13 @@
  *   find the loader in the program's headers -> run it to list what it would load -> read the list.
  * With LD_TRACE_LOADED_OBJECTS in the environment glibc's loader lists, as ldd(1) has it, and does not
  * start the program. Others might, so they are not asked. */
-#include "launcher/program_libraries.h"
+#include "launcher/process/program_libraries.h"
 
 #include "launcher/base/bad_input.h"
 #include "launcher/base/text_buffer.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/program_image.h"
-#include "launcher/spawn.h"
+#include "launcher/process/program_image.h"
+#include "launcher/process/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>

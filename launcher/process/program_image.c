@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading the program headers; see program_image.h. A file that contradicts itself is taken as it
  * is. */
-#include "launcher/program_image.h"
+#include "launcher/process/program_image.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 /* Who is told when a child of this process ends. SIGCHLD and waitpid() belong to the whole process,
  * so they are handled here alone: a child that somebody watches is reported, every other one, such as
  * an orphan that this process has adopted, is reaped unseen. */
-#ifndef LAUNCHER_CHILDREN_H
-#define LAUNCHER_CHILDREN_H
+#ifndef LAUNCHER_PROCESS_CHILDREN_H
+#define LAUNCHER_PROCESS_CHILDREN_H
 
 #include <sys/types.h>
 #include <uv.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding a program; see program_find.h. Fails when no such file is found, it is not executable, it
  * is binary but not for this kind of machine, or it is a script in Python that does not say so. */
-#include "launcher/program_find.h"
+#include "launcher/process/program_find.h"
 
 #include "launcher/base/exit_status.h"
 #include "launcher/base/xalloc.h"

@@ -8,8 +8,8 @@
  * unless that was the signal already (a background job of a shell ignores SIGINT). killing:
  * SIGKILL, again and again, because a process may fork meanwhile. given up: what is left cannot be
  * killed (it waits inside the kernel). */
-#ifndef LAUNCHER_STOP_PLAN_H
-#define LAUNCHER_STOP_PLAN_H
+#ifndef LAUNCHER_PROCESS_STOP_PLAN_H
+#define LAUNCHER_PROCESS_STOP_PLAN_H
 
 #include <stdint.h>
 

@@ -6,8 +6,8 @@
  * pidfd_open() (EPERM in old container runtimes), or where descriptors have run out, the signal goes
  * to the number: the caller has compared the start time a few microseconds before, and within these
  * the number would have to be freed and given away again. */
-#ifndef LAUNCHER_PROCESS_HANDLE_H
-#define LAUNCHER_PROCESS_HANDLE_H
+#ifndef LAUNCHER_PROCESS_PROCESS_HANDLE_H
+#define LAUNCHER_PROCESS_PROCESS_HANDLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

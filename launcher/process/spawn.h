@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting a process with everything that its parent's death and signals need, which uv_spawn has
  * no hook for. */
-#ifndef LAUNCHER_SPAWN_H
-#define LAUNCHER_SPAWN_H
+#ifndef LAUNCHER_PROCESS_SPAWN_H
+#define LAUNCHER_PROCESS_SPAWN_H
 
 #include "launcher/base/cpu_mask.h"
 #include "launcher/base/rank_attributes.h"

@@ -9,8 +9,8 @@
  * Nobody's is a socket that its last process has closed already, whatever uid it still shows; one
  * that is not there any more; one of a user who has no name in this user namespace; and every one
  * when the kernel tells nothing. */
-#ifndef LAUNCHER_SOCKET_OWNER_H
-#define LAUNCHER_SOCKET_OWNER_H
+#ifndef LAUNCHER_PROCESS_SOCKET_OWNER_H
+#define LAUNCHER_PROCESS_SOCKET_OWNER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading /proc/PID/stat, and pidfds; see process_handle.h. */
-#include "launcher/process_handle.h"
+#include "launcher/process/process_handle.h"
 
 #include <errno.h>
 #include <fcntl.h>

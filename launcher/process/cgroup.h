@@ -3,8 +3,8 @@
  * what is in it can be killed in one stroke, however it hides and as fast as it forks. An addition
  * only: where none can be made (cgroup v1, not delegated to the user, Linux before 5.14) nothing is
  * said, and what /proc tells of descendants must do (process_tree.h). */
-#ifndef LAUNCHER_CGROUP_H
-#define LAUNCHER_CGROUP_H
+#ifndef LAUNCHER_PROCESS_CGROUP_H
+#define LAUNCHER_PROCESS_CGROUP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether the shared libraries of a program are found, as its own dynamic loader sees it: by rpath,
  * LD_LIBRARY_PATH, ldconfig's cache, and those of the libraries that it needs. */
-#ifndef LAUNCHER_PROGRAM_LIBRARIES_H
-#define LAUNCHER_PROGRAM_LIBRARIES_H
+#ifndef LAUNCHER_PROCESS_PROGRAM_LIBRARIES_H
+#define LAUNCHER_PROCESS_PROGRAM_LIBRARIES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
  *   is it held by somebody, and connected to us still? -> its uid
  * Fails, as nobody's, in each of these steps. Ports are used again: a later socket with the same
  * addresses cannot be taken for the client's, since ours would have been reset before. */
-#include "launcher/socket_owner.h"
+#include "launcher/process/socket_owner.h"
 
 #include <errno.h>
 #include <linux/inet_diag.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asking, insisting, killing; see stop_plan.h. */
-#include "launcher/stop_plan.h"
+#include "launcher/process/stop_plan.h"
 
 #include <signal.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading the kernel's counters of OOM kills; see oom_counter.h. What cannot be found or read
  * counts nothing. */
-#include "launcher/oom_counter.h"
+#include "launcher/process/oom_counter.h"
 
 #include "launcher/base/xalloc.h"
-#include "launcher/cgroup.h"
+#include "launcher/process/cgroup.h"
 
 #include <stdlib.h>
 #include <string.h>

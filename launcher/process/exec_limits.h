@@ -2,8 +2,8 @@
 /* What execve() of this machine takes: one text of an argument or NAME=VALUE, and all of them
  * together. Asked before anything is started, so that a variable that is too long is named on the
  * host where it is, instead of "Argument list too long" from each of its ranks. */
-#ifndef LAUNCHER_EXEC_LIMITS_H
-#define LAUNCHER_EXEC_LIMITS_H
+#ifndef LAUNCHER_PROCESS_EXEC_LIMITS_H
+#define LAUNCHER_PROCESS_EXEC_LIMITS_H
 
 #include "lib/base/status.h"
 
