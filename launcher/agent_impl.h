@@ -17,15 +17,15 @@
 #define LAUNCHER_AGENT_IMPL_H
 
 #include "launcher/agent.h"
-#include "launcher/agent_protocol.h"
 #include "launcher/agent_relay.h"
 #include "launcher/base/string_list.h"
-#include "launcher/frame_link.h"
 #include "launcher/placement/binding.h"
 #include "launcher/process/cgroup.h"
 #include "launcher/process/oom_counter.h"
 #include "launcher/process/stop_plan.h"
-#include "launcher/silence.h"
+#include "launcher/protocol/agent_protocol.h"
+#include "launcher/protocol/frame_link.h"
+#include "launcher/protocol/silence.h"
 #include "lib/base/interfaces.h"
 
 #include <stdbool.h>

@@ -3,8 +3,8 @@
 #ifndef LAUNCHER_HOST_CHECK_TABLE_H
 #define LAUNCHER_HOST_CHECK_TABLE_H
 
-#include "launcher/agent_protocol.h"
-#include "launcher/host_step.h"
+#include "launcher/protocol/agent_protocol.h"
+#include "launcher/protocol/host_step.h"
 
 #include <stdbool.h>
 #include <stddef.h>

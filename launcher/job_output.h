@@ -11,7 +11,7 @@
 #ifndef LAUNCHER_JOB_OUTPUT_H
 #define LAUNCHER_JOB_OUTPUT_H
 
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_protocol.h"
 #include "lib/base/status.h"
 
 #include <stdbool.h>

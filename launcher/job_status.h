@@ -4,7 +4,7 @@
 #ifndef LAUNCHER_JOB_STATUS_H
 #define LAUNCHER_JOB_STATUS_H
 
-#include "launcher/host_step.h"
+#include "launcher/protocol/host_step.h"
 
 #include <stddef.h>
 #include <stdint.h>

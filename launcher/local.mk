@@ -7,7 +7,6 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/agent_binding.c \
 	launcher/agent_environment.c \
 	launcher/agent_impl.h \
-	launcher/agent_protocol.c launcher/agent_protocol.h \
 	launcher/agent_ranks.c \
 	launcher/agent_relay.c launcher/agent_relay.h \
 	launcher/agent_relay_answer.c \
@@ -21,13 +20,11 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/cleanup/orphans.c launcher/cleanup/orphans.h \
 	launcher/cleanup/supervisor.c launcher/cleanup/supervisor.h \
 	launcher/command_words.c launcher/command_words.h \
-	launcher/frame_link.c launcher/frame_link.h \
 	launcher/greeting.c launcher/greeting.h \
 	launcher/greeting_run.c launcher/greeting_run.h \
 	launcher/greeting_script.c \
 	launcher/host_check.c launcher/host_check.h \
 	launcher/host_check_table.c launcher/host_check_table.h \
-	launcher/host_step.c launcher/host_step.h \
 	launcher/job.c launcher/job.h \
 	launcher/job_blame.c launcher/job_blame.h \
 	launcher/job_blame_text.c launcher/job_blame_text.h \
@@ -64,7 +61,6 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/output_files.c launcher/output_files.h \
 	launcher/output_lines.c launcher/output_lines.h \
 	launcher/output_writer.c launcher/output_writer.h \
-	launcher/peer_clock.c launcher/peer_clock.h \
 	launcher/reach.c launcher/reach.h \
 	launcher/reach_command.c \
 	launcher/reach_impl.h \
@@ -74,7 +70,6 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/reach_stderr.c launcher/reach_stderr.h \
 	launcher/reach_way.h \
 	launcher/sent_copy.c launcher/sent_copy.h \
-	launcher/silence.c launcher/silence.h \
 	launcher/ssh_agent.c launcher/ssh_agent.h \
 	launcher/ssh_config.c launcher/ssh_config.h \
 	launcher/ssh_config_expand.c launcher/ssh_config_expand.h \
@@ -91,9 +86,9 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/ssh_texts.c launcher/ssh_texts.h \
 	launcher/ssh_trust.c launcher/ssh_trust.h \
 	launcher/ssh_wire.c launcher/ssh_wire.h \
-	launcher/stdin_reader.c launcher/stdin_reader.h \
-	launcher/tcp_acknowledged.c launcher/tcp_acknowledged.h
+	launcher/stdin_reader.c launcher/stdin_reader.h
 include launcher/base/local.mk
 include launcher/hosts/local.mk
 include launcher/placement/local.mk
 include launcher/process/local.mk
+include launcher/protocol/local.mk

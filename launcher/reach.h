@@ -14,7 +14,7 @@
 #ifndef LAUNCHER_REACH_H
 #define LAUNCHER_REACH_H
 
-#include "launcher/host_step.h"
+#include "launcher/protocol/host_step.h"
 #include "lib/base/status.h"
 
 #include <stdbool.h>

@@ -14,13 +14,13 @@
 #include "launcher/base/xalloc.h"
 #include "launcher/hosts/resolve.h"
 #include "launcher/process/children.h"
+#include "launcher/protocol/tcp_acknowledged.h"
 #include "launcher/reach_way.h"
 #include "launcher/ssh_connect.h"
 #include "launcher/ssh_login.h"
 #include "launcher/ssh_pump.h"
 #include "launcher/ssh_texts.h"
 #include "launcher/ssh_trust.h"
-#include "launcher/tcp_acknowledged.h"
 
 #include <stdio.h>
 #include <stdlib.h>

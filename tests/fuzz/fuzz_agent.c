@@ -14,7 +14,7 @@
  * output than it has credit for, and nothing behind DONE. When the link ends, the agent ends; no
  * process, descriptor or handle is left. */
 #include "launcher/agent.h"
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_protocol.h"
 #include "lib/base/frame.h"
 #include "tests/fuzz/fuzz.h"
 

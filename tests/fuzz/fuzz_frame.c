@@ -6,7 +6,7 @@
  * Whatever comes: the frames are the same however the stream is cut into pieces; none is longer
  * than the limit; no more memory is held than for one frame and one read; a body that decodes,
  * encodes to something that decodes to the same. */
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_protocol.h"
 #include "lib/base/frame.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -4,9 +4,9 @@
 #ifndef TESTS_SIMULATOR_WORLD_H
 #define TESTS_SIMULATOR_WORLD_H
 
-#include "launcher/host_step.h"
 #include "launcher/job.h"
 #include "launcher/placement/rank_plan.h"
+#include "launcher/protocol/host_step.h"
 #include "lib/base/auth.h"
 #include "rendezvous/rendezvous.h"
 #include "tests/simulator/process.h"

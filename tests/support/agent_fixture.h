@@ -5,7 +5,7 @@
 #ifndef TESTS_SUPPORT_AGENT_FIXTURE_H
 #define TESTS_SUPPORT_AGENT_FIXTURE_H
 
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_protocol.h"
 #include "lib/base/frame.h"
 
 #include <stddef.h>

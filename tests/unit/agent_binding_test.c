@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An agent that binds its ranks, on this machine or on one that hwloc is told to see instead. */
-#include "launcher/agent_protocol.h"
 #include "launcher/base/cpu_mask.h"
+#include "launcher/protocol/agent_protocol.h"
 #include "tests/support/agent_fixture.h"
 #include "tests/support/unit.h"
 

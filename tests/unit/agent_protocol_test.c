@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The frames between hvdrun and its agents: what is encoded is decoded, and anything shorter,
  * longer or out of range is refused. */
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_protocol.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rendezvous as an agent offers it on 127.0.0.1: real clients on one side, and on the other the
  * test, which answers for hvdrun. */
-#include "launcher/agent_protocol.h"
 #include "launcher/process/socket_owner.h"
+#include "launcher/protocol/agent_protocol.h"
 #include "tests/support/agent_fixture.h"
 #include "tests/support/unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An agent that is asked for what it can do, and for what it cannot. */
-#include "launcher/agent_protocol.h"
 #include "launcher/base/exit_status.h"
+#include "launcher/protocol/agent_protocol.h"
 #include "lib/base/interfaces.h"
 #include "tests/support/agent_fixture.h"
 #include "tests/support/unit.h"

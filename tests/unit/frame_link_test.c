@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A link whose other side reads when the test does. */
-#include "launcher/frame_link.h"
+#include "launcher/protocol/frame_link.h"
 #include "tests/support/unit.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the kernel acknowledges for a process that does not read. */
-#include "launcher/tcp_acknowledged.h"
+#include "launcher/protocol/tcp_acknowledged.h"
 
 #include "tests/support/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bodies of the agent's frames; see agent_protocol.h. */
-#include "launcher/agent_protocol.h"
+#include "launcher/protocol/agent_protocol.h"
 
 const char *agent_frame_name(int type)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The steps from the name of a host to ranks that may run there, in their order: where a host stands
  * that is not ready yet, and where one failed. */
-#ifndef LAUNCHER_HOST_STEP_H
-#define LAUNCHER_HOST_STEP_H
+#ifndef LAUNCHER_PROTOCOL_HOST_STEP_H
+#define LAUNCHER_PROTOCOL_HOST_STEP_H
 
 enum host_step {
     STEP_WAITING,   /* for its turn: not too many hosts are reached at once */

@@ -4,7 +4,7 @@
  * malformed or that its handler refuses, and when memory for it runs out. It is reported as ended
  * once. An other side that reads no more may have said something before: its end gets time to
  * come. */
-#include "launcher/frame_link.h"
+#include "launcher/protocol/frame_link.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the kernel at the other end of a TCP connection has acknowledged. It does so for processes
  * that are stopped, starved or hang, too, as long as there is room for what they do not read. */
-#ifndef LAUNCHER_TCP_ACKNOWLEDGED_H
-#define LAUNCHER_TCP_ACKNOWLEDGED_H
+#ifndef LAUNCHER_PROTOCOL_TCP_ACKNOWLEDGED_H
+#define LAUNCHER_PROTOCOL_TCP_ACKNOWLEDGED_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * agent's.
  *
  * Frames that are sent while a write is under way gather and go out in the next write. */
-#ifndef LAUNCHER_FRAME_LINK_H
-#define LAUNCHER_FRAME_LINK_H
+#ifndef LAUNCHER_PROTOCOL_FRAME_LINK_H
+#define LAUNCHER_PROTOCOL_FRAME_LINK_H
 
 #include "lib/base/frame.h"
 #include "lib/base/status.h"

@@ -4,8 +4,8 @@
  * how the clocks differ, but less and less: clocks drift apart. One that stood still, as that of a
  * machine which was suspended, turns out when the next answer cannot be true. Decides only; times
  * are in microseconds, theirs below 2^62. */
-#ifndef LAUNCHER_PEER_CLOCK_H
-#define LAUNCHER_PEER_CLOCK_H
+#ifndef LAUNCHER_PROTOCOL_PEER_CLOCK_H
+#define LAUNCHER_PROTOCOL_PEER_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

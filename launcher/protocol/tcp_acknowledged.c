@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TCP_INFO; see tcp_acknowledged.h. The kernel's own header, whose structure is longer than the C
  * library's. */
-#include "launcher/tcp_acknowledged.h"
+#include "launcher/protocol/tcp_acknowledged.h"
 
 #include <linux/tcp.h>
 #include <netinet/in.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of steps. */
-#include "launcher/host_step.h"
+#include "launcher/protocol/host_step.h"
 
 const char *host_step_name(enum host_step step)
 {

@@ -51,11 +51,11 @@
  *
  * The same in every version from 2 on: JOB begins with the version, and an agent that speaks
  * another one answers with FAILED, whose layout stays, and ends the link. */
-#ifndef LAUNCHER_AGENT_PROTOCOL_H
-#define LAUNCHER_AGENT_PROTOCOL_H
+#ifndef LAUNCHER_PROTOCOL_AGENT_PROTOCOL_H
+#define LAUNCHER_PROTOCOL_AGENT_PROTOCOL_H
 
 #include "launcher/base/rank_attributes.h"
-#include "launcher/host_step.h"
+#include "launcher/protocol/host_step.h"
 #include "lib/base/status.h"
 #include "lib/base/wire.h"
 

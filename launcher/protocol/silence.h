@@ -3,8 +3,8 @@
  * that was frozen, or a loop that was busy, looks at the clock before it reads what has come
  * meanwhile. When a look comes too late, the other side gets the whole time again. Decides only;
  * times are arguments, on a clock that goes on while the process is stopped. */
-#ifndef LAUNCHER_SILENCE_H
-#define LAUNCHER_SILENCE_H
+#ifndef LAUNCHER_PROTOCOL_SILENCE_H
+#define LAUNCHER_PROTOCOL_SILENCE_H
 
 #include <stdbool.h>
 #include <stdint.h>
