@@ -38,7 +38,6 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/job_host_silence.c \
 	launcher/job_impl.h \
 	launcher/job_lost.c \
-	launcher/job_output.c launcher/job_output.h \
 	launcher/job_record.c \
 	launcher/job_report.c launcher/job_report.h \
 	launcher/job_signals.c \
@@ -55,12 +54,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/known_hosts_key.c \
 	launcher/known_hosts_line.c launcher/known_hosts_line.h \
 	launcher/known_hosts_match.c \
-	launcher/last_lines.c launcher/last_lines.h \
-	launcher/last_words.c launcher/last_words.h \
 	launcher/link_history.c launcher/link_history.h \
-	launcher/output_files.c launcher/output_files.h \
-	launcher/output_lines.c launcher/output_lines.h \
-	launcher/output_writer.c launcher/output_writer.h \
 	launcher/reach.c launcher/reach.h \
 	launcher/reach_command.c \
 	launcher/reach_impl.h \
@@ -85,10 +79,10 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/ssh_session.c launcher/ssh_session.h \
 	launcher/ssh_texts.c launcher/ssh_texts.h \
 	launcher/ssh_trust.c launcher/ssh_trust.h \
-	launcher/ssh_wire.c launcher/ssh_wire.h \
-	launcher/stdin_reader.c launcher/stdin_reader.h
+	launcher/ssh_wire.c launcher/ssh_wire.h
 include launcher/base/local.mk
 include launcher/hosts/local.mk
 include launcher/placement/local.mk
 include launcher/process/local.mk
 include launcher/protocol/local.mk
+include launcher/output/local.mk

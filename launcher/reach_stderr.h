@@ -6,7 +6,7 @@
 #ifndef LAUNCHER_REACH_STDERR_H
 #define LAUNCHER_REACH_STDERR_H
 
-#include "launcher/last_words.h"
+#include "launcher/output/last_words.h"
 
 /* All zero to begin with. */
 struct reach_stderr {

@@ -7,7 +7,7 @@
 
 #include "launcher/base/bad_input.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/output_files.h"
+#include "launcher/output/output_files.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

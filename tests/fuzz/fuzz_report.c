@@ -10,8 +10,8 @@
  * printable, and something that was said; who is blamed is a rank, and one that failed unless there
  * is a witness. */
 #include "launcher/job_blame.h"
-#include "launcher/last_lines.h"
-#include "launcher/last_words.h"
+#include "launcher/output/last_lines.h"
+#include "launcher/output/last_words.h"
 #include "lib/base/text.h"
 #include "src/report_json.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvdrun's stdout and stderr (launcher/output_writer.h) in memory: what is written is taken a
+/* hvdrun's stdout and stderr (launcher/output/output_writer.h) in memory: what is written is taken a
  * moment later, all at once or, by a slow reader, a little at a time; a reader of stdout may have
- * gone away. Nothing may be written once the writer is destroyed. stdin (launcher/stdin_reader.h)
+ * gone away. Nothing may be written once the writer is destroyed. stdin (launcher/output/stdin_reader.h)
  * is never asked for. */
-#include "launcher/output_writer.h"
+#include "launcher/output/output_writer.h"
 
-#include "launcher/stdin_reader.h"
+#include "launcher/output/stdin_reader.h"
 #include "tests/simulator/clock.h"
 #include "tests/simulator/dice.h"
 #include "tests/simulator/journal.h"
@@ -145,7 +145,7 @@ void output_writer_destroy(struct output_writer *writer)
         writer->destroyed = true;
 }
 
-/* ---- launcher/stdin_reader.h ---- */
+/* ---- launcher/output/stdin_reader.h ---- */
 
 struct stdin_reader *stdin_reader_create(uv_loop_t *loop, int fd, stdin_read_fn on_read,
                                          void *context)

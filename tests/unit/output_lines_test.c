@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the output of a rank is cut into records, however its bytes arrive. */
-#include "launcher/output_lines.h"
+#include "launcher/output/output_lines.h"
 #include "tests/support/unit.h"
 
 #include <string.h>

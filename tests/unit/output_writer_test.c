@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a reader who does not read keeps waiting: late is only what was there at the last look. What
  * cannot be written stays pending until whoever asked was told that it is lost. */
-#include "launcher/output_writer.h"
+#include "launcher/output/output_writer.h"
 
 #include "tests/support/unit.h"
 

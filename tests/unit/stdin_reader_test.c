@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvdrun's stdin: of a pipe all of it and its end; of a terminal nothing while hvdrun is in the
  * background, also if it went there in the midst of a read, and all of it when it is back. */
-#include "launcher/stdin_reader.h"
+#include "launcher/output/stdin_reader.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of a stream; see last_lines.h. */
-#include "launcher/last_lines.h"
+#include "launcher/output/last_lines.h"
 
 #include "launcher/base/text_buffer.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/last_words.h"
+#include "launcher/output/last_words.h"
 
 #include <stdlib.h>
 #include <string.h>

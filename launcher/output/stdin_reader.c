@@ -2,7 +2,7 @@
 /* A thread that reads stdin; see stdin_reader.h.
  * The thread fills `chunk` and waits until the loop has taken it. `lock` guards everything below
  * it. */
-#include "launcher/stdin_reader.h"
+#include "launcher/output/stdin_reader.h"
 
 #include "launcher/base/blocking_thread.h"
 #include "launcher/base/uv_must.h"

@@ -4,8 +4,8 @@
  * shares it, so it is left as it is.
  *
  * All calls and callbacks are made on the loop's thread. */
-#ifndef LAUNCHER_OUTPUT_WRITER_H
-#define LAUNCHER_OUTPUT_WRITER_H
+#ifndef LAUNCHER_OUTPUT_OUTPUT_WRITER_H
+#define LAUNCHER_OUTPUT_OUTPUT_WRITER_H
 
 #include <stdbool.h>
 #include <stddef.h>

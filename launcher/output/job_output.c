@@ -2,14 +2,14 @@
 /* The ranks' output on its way to the console and to files; see job_output.h.
  * Fails while it is set up when a directory or file cannot be created; later a destination that
  * cannot be written is given up, said once, and the job goes on without it. */
-#include "launcher/job_output.h"
+#include "launcher/output/job_output.h"
 
 #include "launcher/base/xalloc.h"
-#include "launcher/last_lines.h"
-#include "launcher/last_words.h"
-#include "launcher/output_files.h"
-#include "launcher/output_lines.h"
-#include "launcher/output_writer.h"
+#include "launcher/output/last_lines.h"
+#include "launcher/output/last_words.h"
+#include "launcher/output/output_files.h"
+#include "launcher/output/output_lines.h"
+#include "launcher/output/output_writer.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a stream said last; see last_words.h. */
-#include "launcher/last_words.h"
+#include "launcher/output/last_words.h"
 
 #include "lib/base/text.h"
 

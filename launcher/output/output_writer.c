@@ -3,7 +3,7 @@
  * Each sink has two buffers: the loop's thread appends to `filling`, the writer's takes it as a
  * whole and writes it out. `lock` guards what the sinks say of them; the loop hears of progress
  * through an async handle. */
-#include "launcher/output_writer.h"
+#include "launcher/output/output_writer.h"
 
 #include "launcher/base/blocking_thread.h"
 #include "launcher/base/text_buffer.h"

@@ -2,8 +2,8 @@
 /* The last line with something in it that went by in a stream, in UTF-8 without control characters
  * and terminal sequences: fit to be quoted in a message, at most LAST_WORDS_MAX bytes, or as whole
  * as it is kept, LAST_WORDS_WHOLE. Of a longer one the beginning, with "..." behind it. Pure. */
-#ifndef LAUNCHER_LAST_WORDS_H
-#define LAUNCHER_LAST_WORDS_H
+#ifndef LAUNCHER_OUTPUT_LAST_WORDS_H
+#define LAUNCHER_OUTPUT_LAST_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * what is not asked for stays for whoever reads the same descriptor next. In the background of a
  * terminal it waits to be brought to the foreground instead of being stopped. All calls and
  * callbacks are made on the loop's thread. */
-#ifndef LAUNCHER_STDIN_READER_H
-#define LAUNCHER_STDIN_READER_H
+#ifndef LAUNCHER_OUTPUT_STDIN_READER_H
+#define LAUNCHER_OUTPUT_STDIN_READER_H
 
 #include <stddef.h>
 #include <uv.h>

@@ -8,8 +8,8 @@
  *
  * What cannot be written is reported once per destination, and the job's status tells: 141 for a
  * reader of stdout that went away, 74 for anything else that was lost. */
-#ifndef LAUNCHER_JOB_OUTPUT_H
-#define LAUNCHER_JOB_OUTPUT_H
+#ifndef LAUNCHER_OUTPUT_JOB_OUTPUT_H
+#define LAUNCHER_OUTPUT_JOB_OUTPUT_H
 
 #include "launcher/protocol/agent_protocol.h"
 #include "lib/base/status.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last lines that went by in a stream, for a report and the status page: the end of it is kept
  * as it is, which costs no more than copying it, and looked at only when somebody asks. Pure. */
-#ifndef LAUNCHER_LAST_LINES_H
-#define LAUNCHER_LAST_LINES_H
+#ifndef LAUNCHER_OUTPUT_LAST_LINES_H
+#define LAUNCHER_OUTPUT_LAST_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files for the ranks' output; see output_files.h. */
-#include "launcher/output_files.h"
+#include "launcher/output/output_files.h"
 
 #include "launcher/base/bad_input.h"
 #include "launcher/base/own_path.h"

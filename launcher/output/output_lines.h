@@ -13,8 +13,8 @@
  * rest as a record of its own. Apart from that no byte is changed, added or lost, whatever its
  * value. Memory: at most OUTPUT_RECORD_MAX bytes are kept per stream. Knows neither files nor
  * clocks. */
-#ifndef LAUNCHER_OUTPUT_LINES_H
-#define LAUNCHER_OUTPUT_LINES_H
+#ifndef LAUNCHER_OUTPUT_OUTPUT_LINES_H
+#define LAUNCHER_OUTPUT_OUTPUT_LINES_H
 
 #include "launcher/base/text_buffer.h"
 

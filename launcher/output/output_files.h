@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files of --output-filename, laid out as horovodrun does: DIRECTORY/rank.RANK/stdout and
  * stderr, RANK with as many digits as the highest rank needs. */
-#ifndef LAUNCHER_OUTPUT_FILES_H
-#define LAUNCHER_OUTPUT_FILES_H
+#ifndef LAUNCHER_OUTPUT_OUTPUT_FILES_H
+#define LAUNCHER_OUTPUT_OUTPUT_FILES_H
 
 #include "lib/base/status.h"
 
