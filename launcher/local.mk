@@ -49,11 +49,6 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/job_sweep.c launcher/job_sweep.h \
 	launcher/job_timeout.c \
 	launcher/job_verdict.c launcher/job_verdict.h \
-	launcher/known_hosts.c launcher/known_hosts.h \
-	launcher/known_hosts_add.c \
-	launcher/known_hosts_key.c \
-	launcher/known_hosts_line.c launcher/known_hosts_line.h \
-	launcher/known_hosts_match.c \
 	launcher/link_history.c launcher/link_history.h \
 	launcher/reach.c launcher/reach.h \
 	launcher/reach_command.c \
@@ -63,26 +58,11 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/reach_ssh.c \
 	launcher/reach_stderr.c launcher/reach_stderr.h \
 	launcher/reach_way.h \
-	launcher/sent_copy.c launcher/sent_copy.h \
-	launcher/ssh_agent.c launcher/ssh_agent.h \
-	launcher/ssh_config.c launcher/ssh_config.h \
-	launcher/ssh_config_expand.c launcher/ssh_config_expand.h \
-	launcher/ssh_config_query.c \
-	launcher/ssh_connect.c launcher/ssh_connect.h \
-	launcher/ssh_dial.c launcher/ssh_dial.h \
-	launcher/ssh_host_key.c launcher/ssh_host_key.h \
-	launcher/ssh_key_file.c launcher/ssh_key_file.h \
-	launcher/ssh_keys.c launcher/ssh_keys.h \
-	launcher/ssh_login.c launcher/ssh_login.h \
-	launcher/ssh_memory.c launcher/ssh_memory.h \
-	launcher/ssh_pump.c launcher/ssh_pump.h \
-	launcher/ssh_session.c launcher/ssh_session.h \
-	launcher/ssh_texts.c launcher/ssh_texts.h \
-	launcher/ssh_trust.c launcher/ssh_trust.h \
-	launcher/ssh_wire.c launcher/ssh_wire.h
+	launcher/sent_copy.c launcher/sent_copy.h
 include launcher/base/local.mk
 include launcher/hosts/local.mk
 include launcher/placement/local.mk
 include launcher/process/local.mk
 include launcher/protocol/local.mk
 include launcher/output/local.mk
+include launcher/ssh/local.mk

@@ -16,11 +16,11 @@
 #include "launcher/process/children.h"
 #include "launcher/protocol/tcp_acknowledged.h"
 #include "launcher/reach_way.h"
-#include "launcher/ssh_connect.h"
-#include "launcher/ssh_login.h"
-#include "launcher/ssh_pump.h"
-#include "launcher/ssh_texts.h"
-#include "launcher/ssh_trust.h"
+#include "launcher/ssh/ssh_connect.h"
+#include "launcher/ssh/ssh_login.h"
+#include "launcher/ssh/ssh_pump.h"
+#include "launcher/ssh/ssh_texts.h"
+#include "launcher/ssh/ssh_trust.h"
 
 #include <stdio.h>
 #include <stdlib.h>

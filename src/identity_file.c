@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* As in launcher/ssh_key_file.c: what is larger is no key. */
+/* As in launcher/ssh/ssh_key_file.c: what is larger is no key. */
 enum { PROBE = 64, KEY_FILE_BYTES = 64 * 1024 };
 
 /* "SOURCE: PROBLEM: 'path'" */

@@ -11,8 +11,8 @@
  * hides nothing. (That lines mean to us what they mean to OpenSSH is seen by
  * tests/unit/known_hosts_files_test.c, beside ssh-keygen.) */
 #include "launcher/base/text_buffer.h"
-#include "launcher/known_hosts.h"
-#include "launcher/known_hosts_line.h"
+#include "launcher/ssh/known_hosts.h"
+#include "launcher/ssh/known_hosts_line.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <sodium.h>

@@ -9,10 +9,10 @@
  * came. */
 #include "launcher/base/xalloc.h"
 #include "launcher/command_words.h"
-#include "launcher/ssh_agent.h"
-#include "launcher/ssh_config.h"
-#include "launcher/ssh_config_expand.h"
-#include "launcher/ssh_key_file.h"
+#include "launcher/ssh/ssh_agent.h"
+#include "launcher/ssh/ssh_config.h"
+#include "launcher/ssh/ssh_config_expand.h"
+#include "launcher/ssh/ssh_key_file.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <sodium.h>

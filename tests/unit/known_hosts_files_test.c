@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* known_hosts in the file system: read, appended to, and compared with what ssh-keygen finds
  * there. */
-#include "launcher/known_hosts.h"
-#include "launcher/known_hosts_line.h"
+#include "launcher/ssh/known_hosts.h"
+#include "launcher/ssh/known_hosts_line.h"
 #include "tests/support/host_keys.h"
 #include "tests/support/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Questions to an ssh-agent that answers, lies, hangs up or is not there. */
-#include "launcher/ssh_agent.h"
+#include "launcher/ssh/ssh_agent.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ssh -G prints, read; and the client asked, with scripts in its place. */
 #include "launcher/process/children.h"
-#include "launcher/ssh_config.h"
-#include "launcher/ssh_config_expand.h"
+#include "launcher/ssh/ssh_config.h"
+#include "launcher/ssh/ssh_config_expand.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>

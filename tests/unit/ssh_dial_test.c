@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connecting to addresses in turn, when it is tried again, and names that are none. */
 #include "launcher/hosts/resolve.h"
-#include "launcher/ssh_dial.h"
+#include "launcher/ssh/ssh_dial.h"
 #include "tests/support/unit.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which host keys are asked for, who is trusted, and what people are told. */
-#include "launcher/ssh_trust.h"
+#include "launcher/ssh/ssh_trust.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

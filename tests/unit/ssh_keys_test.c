@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Private keys in files, keys of an agent, and the order in which they are tried. */
 #include "launcher/base/xalloc.h"
-#include "launcher/ssh_agent.h"
-#include "launcher/ssh_keys.h"
+#include "launcher/ssh/ssh_agent.h"
+#include "launcher/ssh/ssh_keys.h"
 #include "tests/support/unit.h"
 
 #include <sodium.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A session with a host that is no ssh server, what people are told, and the memory of it. */
-#include "launcher/ssh_memory.h"
-#include "launcher/ssh_session.h"
-#include "launcher/ssh_texts.h"
+#include "launcher/ssh/ssh_memory.h"
+#include "launcher/ssh/ssh_session.h"
+#include "launcher/ssh/ssh_texts.h"
 #include "tests/support/unit.h"
 
 #include <string.h>

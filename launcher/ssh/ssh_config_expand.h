@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ~, %x and ${NAME} in what an OpenSSH configuration names: `ssh -G` prints some of it as it was
+ * written. */
+#ifndef LAUNCHER_SSH_SSH_CONFIG_EXPAND_H
+#define LAUNCHER_SSH_SSH_CONFIG_EXPAND_H
+
+#include "launcher/base/slice.h"
+
+/* What the words stand for; all borrowed. */
+struct ssh_words {
+    const char *host;      /* %n: as the user wrote it */
+    const char *host_name; /* %h: where to connect to */
+    const char *alias;     /* %k: looked for in known_hosts; NULL: as %n */
+    const char *user;      /* %r: over there */
+    int port;              /* %p */
+};
+
+/* Owned by the caller. What is not known here (%C, a variable that is not set, ~nobody-like) stays as
+ * it is. */
+char *ssh_config_expand(struct slice text, const struct ssh_words *words);
+
+/* This user's name, owned by the caller; the home directory for "~". */
+char *ssh_config_local_user(void);
+char *ssh_config_home(void);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connecting, and connecting again; see ssh_connect.h.
+ *
+ *   dialling -> shaking hands -> connected
+ *     ^ \------------/ \-> pausing, when turned away -> dialling */
+#include "launcher/ssh/ssh_connect.h"
+
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
+#include "launcher/ssh/ssh_dial.h"
+#include "launcher/ssh/ssh_host_key.h"
+#include "launcher/ssh/ssh_texts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+struct ssh_connect {
+    uv_loop_t *loop;
+    struct ssh_connect_request request;
+    struct ssh_dial *dial;       /* while dialling */
+    struct ssh_session *session; /* while shaking hands */
+    uv_timer_t pause;
+    int attempts;
+    char peer[100];    /* "198.51.100.11 port 22" */
+    char problem[300]; /* of the last attempt */
+    ssh_connect_fn *on_end;
+    void *context;
+};
+
+/* ---- the end ---- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void ssh_connect_cancel(struct ssh_connect *connect)
+{
+    if (!connect)
+        return;
+    ssh_dial_cancel(connect->dial);
+    ssh_session_close(connect->session);
+    uv_close((uv_handle_t *)&connect->pause, on_closed);
+}
+
+static void succeed(struct ssh_connect *connect)
+{
+    struct ssh_session *session = connect->session;
+    connect->session = NULL;
+    ssh_connect_cancel(connect);
+    connect->on_end(connect->context, session, connect->peer);
+}
+
+static void give_up(struct ssh_connect *connect, const char *problem)
+{
+    char text[400];
+    char times[32] = "";
+    if (connect->attempts > 1)
+        snprintf(times, sizeof times, " (%d times)", connect->attempts);
+    snprintf(text, sizeof text, "%s%s", problem, times);
+    ssh_connect_cancel(connect);
+    connect->on_end(connect->context, NULL, text);
+}
+
+void ssh_connect_describe(const struct ssh_connect *connect, char *text, size_t size)
+{
+    char tried[200];
+    if (connect->dial) {
+        ssh_dial_describe(connect->dial, tried, sizeof tried);
+        snprintf(text, size, "%s: no answer", tried);
+    } else if (connect->session) {
+        ssh_say_no_handshake_yet(tried, sizeof tried, connect->session);
+        snprintf(text, size, "%s: %s", connect->peer, tried);
+    } else {
+        snprintf(text, size, "%s", connect->problem);
+    }
+}
+
+/* ---- an attempt ---- */
+
+static void begin(struct ssh_connect *connect);
+
+static void on_pause_over(uv_timer_t *timer)
+{
+    begin(timer->data);
+}
+
+/* Turned away: again later, or not any more. */
+static void try_again(struct ssh_connect *connect, enum ssh_turned_away how)
+{
+    uint32_t random = 0;
+    if (getrandom(&random, sizeof random, 0) < 0)
+        random = 0; /* the same pause as others, which is no reason to fail */
+    int pause_ms = ssh_dial_again_ms(how, connect->attempts, random);
+    ssh_session_close(connect->session);
+    connect->session = NULL;
+    if (pause_ms >= 0)
+        uv_timer_start(&connect->pause, on_pause_over, (uint64_t)pause_ms, 0);
+    else
+        give_up(connect, connect->problem);
+}
+
+static int try_handshake(void *context, LIBSSH2_SESSION *ssh)
+{
+    struct ssh_connect *connect = context;
+    return libssh2_session_handshake(ssh, ssh_session_socket(connect->session));
+}
+
+static void on_handshake(void *context, int rc)
+{
+    struct ssh_connect *connect = context;
+    struct ssh_session *session = connect->session;
+    if (rc == 0) {
+        succeed(connect);
+        return;
+    }
+    ssh_say_no_handshake(connect->problem, sizeof connect->problem, session, connect->peer, rc);
+    if (ssh_session_lost(session) && !ssh_session_has_banner(session))
+        try_again(connect, SSH_CLOSED);
+    else
+        give_up(connect, connect->problem);
+}
+
+static void on_dialled(void *context, const struct ssh_dialled *dialled)
+{
+    struct ssh_connect *connect = context;
+    struct err err = { 0 };
+    connect->dial = NULL;
+    if (dialled->fd < 0) {
+        snprintf(connect->problem, sizeof connect->problem, "%s", dialled->text);
+        if (dialled->refused)
+            try_again(connect, SSH_REFUSED);
+        else
+            give_up(connect, connect->problem);
+        return;
+    }
+    snprintf(connect->peer, sizeof connect->peer, "%s", dialled->text);
+    connect->session = ssh_session_create(connect->loop, dialled->fd);
+    LIBSSH2_SESSION *ssh = ssh_session_libssh2(connect->session);
+    if (ssh_host_key_prefer(ssh, connect->request.known_types, &err) < 0)
+        give_up(connect, err.text);
+    else
+        ssh_session_run(connect->session, try_handshake, on_handshake, connect);
+}
+
+static void begin(struct ssh_connect *connect)
+{
+    connect->attempts++;
+    connect->dial = ssh_dial_start(connect->loop, connect->request.addresses,
+                                   connect->request.silence_ms, on_dialled, connect);
+}
+
+struct ssh_connect *ssh_connect_start(uv_loop_t *loop, const struct ssh_connect_request *request,
+                                      ssh_connect_fn *on_end, void *context)
+{
+    struct ssh_connect *connect = xcalloc(1, sizeof *connect);
+    connect->loop = loop;
+    connect->request = *request;
+    connect->on_end = on_end;
+    connect->context = context;
+    uv_must(uv_timer_init(loop, &connect->pause), "timers");
+    connect->pause.data = connect;
+    begin(connect);
+    return connect;
+}

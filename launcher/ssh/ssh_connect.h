@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From addresses to a session with a host that speaks ssh: connect, banner, exchange of keys. A host
+ * that refuses, or hangs up before its banner, is tried again three times: it may have too many
+ * others.
+ *
+ * Fails when no address answers, the host does not speak ssh, or has no algorithm in common. Does
+ * not end by itself while the host stays silent. */
+#ifndef LAUNCHER_SSH_SSH_CONNECT_H
+#define LAUNCHER_SSH_SSH_CONNECT_H
+
+#include "launcher/base/string_list.h"
+#include "launcher/ssh/ssh_session.h"
+
+#include <netdb.h>
+#include <stdint.h>
+
+struct ssh_connect;
+
+/* All borrowed until the connection is closed. */
+struct ssh_connect_request {
+    const struct addrinfo *addresses;
+    const struct string_list *known_types; /* of host keys; see ssh_host_key_prefer() */
+    uint32_t silence_ms;
+};
+
+/* Once, later: the session, which the receiver closes, and its address as "198.51.100.11 port 22";
+ * or NULL and why there is none. */
+typedef void ssh_connect_fn(void *context, struct ssh_session *session, const char *text);
+
+struct ssh_connect *ssh_connect_start(uv_loop_t *loop, const struct ssh_connect_request *request,
+                                      ssh_connect_fn *on_end, void *context);
+
+/* What is missing now, if the time is up: "198.51.100.11 port 22: no ssh banner". */
+void ssh_connect_describe(const struct ssh_connect *connect, char *text, size_t size);
+
+/* Before it has called back. NULL is fine. */
+void ssh_connect_cancel(struct ssh_connect *connect);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host's key: which kinds to ask for, what known_hosts says of the one that came, and what
+ * people are told. */
+#ifndef LAUNCHER_SSH_SSH_HOST_KEY_H
+#define LAUNCHER_SSH_SSH_HOST_KEY_H
+
+#include "launcher/ssh/known_hosts.h"
+#include "launcher/ssh/ssh_config.h"
+
+#include <libssh2.h>
+
+/* Algorithms for a session: no SHA-1, no CBC, nothing that a man in the middle can cut a packet out
+ * of (chacha20, encrypt-then-MAC: Terrapin). Kinds of host keys that known_hosts holds come first,
+ * else another one would be taken for a change. HVD_ERR_SYSTEM if libssh2 has none of a kind. */
+int ssh_host_key_prefer(LIBSSH2_SESSION *ssh, const struct string_list *known_types,
+                        struct err *err);
+
+/* "ssh-ed25519,ecdsa-sha2-nistp256,...", known ones first; the caller frees it. */
+char *ssh_host_key_order(const struct string_list *known_types);
+
+/* Who is asked about, and which key came. */
+struct ssh_host_key {
+    const char *host; /* as the user calls it */
+    const struct ssh_config *config;
+    bool incomplete; /* a file could not be read: the key may be known in it */
+    const unsigned char *blob;
+    size_t nbytes;
+};
+
+/* What known_hosts is asked for: an alias, which has no port, or the name. */
+const char *ssh_host_key_name(const struct ssh_config *config, int *port);
+
+enum ssh_host_key_answer { SSH_HOST_KEY_TRUST, SSH_HOST_KEY_ADD, SSH_HOST_KEY_REFUSE };
+
+/* `accept_new`: the user has said so for this run. Only a host of which no key is known is accepted,
+ * and only if `complete`: all files could be read. */
+enum ssh_host_key_answer ssh_host_key_decide(enum known_hosts_verdict verdict, bool complete,
+                                             enum strict_host_key strict, bool accept_new);
+
+/* One line: why it is refused, and the line to type that mends it. */
+void ssh_host_key_refusal(char *text, size_t size, const struct ssh_host_key *key,
+                          const struct known_hosts_found *found);
+
+/* Appends it to the user's first file, and says so, or why not, in `note`. */
+void ssh_host_key_add(char *note, size_t size, const struct ssh_host_key *key);
+
+#endif

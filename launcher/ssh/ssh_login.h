@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Logging in with a key, as ssh does: keys of the user's agent first, of these the ones that the
+ * identity files name, then the files themselves.
+ *
+ * Fails when no key is accepted, naming each with the cause; when a file that the user named is not
+ * there; when the connection is lost. */
+#ifndef LAUNCHER_SSH_SSH_LOGIN_H
+#define LAUNCHER_SSH_SSH_LOGIN_H
+
+#include "launcher/ssh/ssh_session.h"
+
+struct ssh_config;
+struct ssh_login;
+
+/* All borrowed until the login is closed. */
+struct ssh_login_request {
+    struct ssh_session *session;
+    const char *host;                /* for messages */
+    const struct ssh_config *config; /* the user, the agent and files of theirs */
+    const char *const *files; /* named by the user, ended by NULL; NULL or empty: those of the
+                                        configuration */
+};
+
+struct ssh_login_events {
+    void (*on_note)(void *context, const char *text);
+
+    /* Once, if need be before ssh_login_start() returns. `problem` is NULL when the user is logged in.
+     * `lost`: there was no verdict, as the connection was lost. */
+    void (*on_end)(void *context, const char *problem, bool lost);
+};
+
+struct ssh_login *ssh_login_start(uv_loop_t *loop, const struct ssh_login_request *request,
+                                  const struct ssh_login_events *events, void *context);
+
+/* After its session was closed, or when it has ended. NULL is fine. */
+void ssh_login_close(struct ssh_login *login);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A channel of ssh and a descriptor of this process: bytes go from one to the other, both ways, and
+ * stderr to whoever wants it. Each way keeps at most 128 KiB: then the sender has to wait.
+ *
+ *   descriptor ends  -> the channel's input ends; what the host sends is still passed on
+ *   channel ends     -> ended, with the status of its program if that is not 0
+ *   connection lost  -> what had come is passed on; ended, with the cause */
+#ifndef LAUNCHER_SSH_SSH_PUMP_H
+#define LAUNCHER_SSH_SSH_PUMP_H
+
+#include "launcher/ssh/ssh_session.h"
+
+struct ssh_pump;
+
+struct ssh_pump_events {
+    void (*on_stderr)(void *context, const char *data, size_t length);
+
+    /* Once. The descriptor is closed after it; the pump may be closed from here. `text` as "exit status 3" or "connection reset by
+     * peer"; "" if all was in order. `lost`: it is about the connection. */
+    void (*on_end)(void *context, const char *text, bool lost);
+};
+
+/* The window to open a channel with. */
+enum { SSH_PUMP_WINDOW = 96 * 1024, SSH_PUMP_PACKET = 32 * 1024 };
+
+/* Takes the descriptor, a socket that does not block. The session and the channel are borrowed. */
+struct ssh_pump *ssh_pump_start(uv_loop_t *loop, struct ssh_session *session,
+                                LIBSSH2_CHANNEL *channel, int fd,
+                                const struct ssh_pump_events *events, void *context);
+
+/* Drops what is kept and closes the descriptor; the session is stopped. NULL is fine. */
+void ssh_pump_close(struct ssh_pump *pump);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trusting a host; see ssh_trust.h. */
+#include "launcher/ssh/ssh_trust.h"
+
+#include "launcher/base/xalloc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct ssh_trust {
+    const char *host;
+    const struct ssh_config *config;
+    bool accept_new;
+    struct known_hosts *known;
+    struct string_list types;
+};
+
+static void read_files(struct ssh_trust *trust, struct string_list *warnings)
+{
+    const struct string_list *files = &trust->config->known_hosts;
+    known_hosts_destroy(trust->known);
+    trust->known = known_hosts_read(files->items, files->count, warnings);
+}
+
+struct ssh_trust *ssh_trust_create(const char *host, const struct ssh_config *config,
+                                   bool accept_new, struct string_list *warnings)
+{
+    struct ssh_trust *trust = xcalloc(1, sizeof *trust);
+    int port;
+    const char *name = ssh_host_key_name(config, &port);
+    trust->host = host;
+    trust->config = config;
+    trust->accept_new = accept_new;
+    read_files(trust, warnings);
+    known_hosts_types(trust->known, name, port, &trust->types);
+    return trust;
+}
+
+void ssh_trust_destroy(struct ssh_trust *trust)
+{
+    if (!trust)
+        return;
+    known_hosts_destroy(trust->known);
+    string_list_fini(&trust->types);
+    free(trust);
+}
+
+const struct string_list *ssh_trust_types(const struct ssh_trust *trust)
+{
+    return &trust->types;
+}
+
+static enum ssh_host_key_answer look_up(const struct ssh_trust *trust, struct ssh_host_key *key,
+                                        struct known_hosts_found *found)
+{
+    int port;
+    const char *name = ssh_host_key_name(trust->config, &port);
+    key->incomplete = !known_hosts_complete(trust->known);
+    *found = known_hosts_check(trust->known, name, port, key->blob, key->nbytes);
+    return ssh_host_key_decide(found->verdict, !key->incomplete, trust->config->strict,
+                               trust->accept_new);
+}
+
+enum ssh_host_key_answer ssh_trust_judge(struct ssh_trust *trust, const unsigned char *blob,
+                                         size_t nbytes, char *text, size_t size)
+{
+    struct ssh_host_key key = {
+        .host = trust->host, .config = trust->config, .blob = blob, .nbytes = nbytes
+    };
+    struct known_hosts_found found;
+    text[0] = '\0';
+    if (!blob) {
+        snprintf(text, size, "libssh2 does not give it");
+        return SSH_HOST_KEY_REFUSE;
+    }
+    enum ssh_host_key_answer answer = look_up(trust, &key, &found);
+    if (answer == SSH_HOST_KEY_ADD) {
+        read_files(trust, NULL);
+        answer = look_up(trust, &key, &found);
+    }
+    if (answer == SSH_HOST_KEY_REFUSE)
+        ssh_host_key_refusal(text, size, &key, &found);
+    else if (answer == SSH_HOST_KEY_ADD)
+        ssh_host_key_add(text, size, &key);
+    return answer;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Is a host the one that it says it is? The user's known_hosts are read before it is asked for its
+ * key, so that a kind which they hold is asked for, and again before a key is added: meanwhile another
+ * host may have been added under the same name. */
+#ifndef LAUNCHER_SSH_SSH_TRUST_H
+#define LAUNCHER_SSH_SSH_TRUST_H
+
+#include "launcher/ssh/ssh_host_key.h"
+
+struct ssh_trust;
+
+/* Reads the files. `host` is what the user calls it; all is borrowed. A file that cannot be read adds
+ * a warning. */
+struct ssh_trust *ssh_trust_create(const char *host, const struct ssh_config *config,
+                                   bool accept_new, struct string_list *warnings);
+void ssh_trust_destroy(struct ssh_trust *trust);
+
+/* The kinds of keys that are known of the host. */
+const struct string_list *ssh_trust_types(const struct ssh_trust *trust);
+
+/* The key has come; NULL is refused. `text` says why it is refused, or that it was added, or why it
+ * was not although it is accepted; it is "" for a key that is known. */
+enum ssh_host_key_answer ssh_trust_judge(struct ssh_trust *trust, const unsigned char *blob,
+                                         size_t nbytes, char *text, size_t size);
+
+#endif
