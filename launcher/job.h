@@ -10,8 +10,8 @@
 #define LAUNCHER_JOB_H
 
 #include "launcher/base/rank_attributes.h"
+#include "launcher/connect/reach.h"
 #include "launcher/placement/rank_plan.h"
-#include "launcher/reach.h"
 #include "lib/base/rank_end.h"
 #include "lib/base/rendezvous_stream.h"
 #include "lib/base/status.h"

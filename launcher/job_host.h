@@ -9,13 +9,13 @@
 #ifndef LAUNCHER_JOB_HOST_H
 #define LAUNCHER_JOB_HOST_H
 
+#include "launcher/connect/reach.h"
 #include "launcher/job.h"
 #include "launcher/link_history.h"
 #include "launcher/protocol/agent_protocol.h"
 #include "launcher/protocol/frame_link.h"
 #include "launcher/protocol/peer_clock.h"
 #include "launcher/protocol/silence.h"
-#include "launcher/reach.h"
 
 enum host_phase {
     HOST_CLOSED,

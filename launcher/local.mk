@@ -19,10 +19,6 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/cleanup/command_guard.c launcher/cleanup/command_guard.h \
 	launcher/cleanup/orphans.c launcher/cleanup/orphans.h \
 	launcher/cleanup/supervisor.c launcher/cleanup/supervisor.h \
-	launcher/command_words.c launcher/command_words.h \
-	launcher/greeting.c launcher/greeting.h \
-	launcher/greeting_run.c launcher/greeting_run.h \
-	launcher/greeting_script.c \
 	launcher/host_check.c launcher/host_check.h \
 	launcher/host_check_table.c launcher/host_check_table.h \
 	launcher/job.c launcher/job.h \
@@ -50,14 +46,6 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/job_timeout.c \
 	launcher/job_verdict.c launcher/job_verdict.h \
 	launcher/link_history.c launcher/link_history.h \
-	launcher/reach.c launcher/reach.h \
-	launcher/reach_command.c \
-	launcher/reach_impl.h \
-	launcher/reach_local.c \
-	launcher/reach_pool.c \
-	launcher/reach_ssh.c \
-	launcher/reach_stderr.c launcher/reach_stderr.h \
-	launcher/reach_way.h \
 	launcher/sent_copy.c launcher/sent_copy.h
 include launcher/base/local.mk
 include launcher/hosts/local.mk
@@ -66,3 +54,4 @@ include launcher/process/local.mk
 include launcher/protocol/local.mk
 include launcher/output/local.mk
 include launcher/ssh/local.mk
+include launcher/connect/local.mk

@@ -4,7 +4,7 @@
 #ifndef SRC_SSH_WAY_H
 #define SRC_SSH_WAY_H
 
-#include "launcher/reach_way.h"
+#include "launcher/connect/reach_way.h"
 
 /* NULL if this program has none. */
 const struct reach_way *ssh_way(void);

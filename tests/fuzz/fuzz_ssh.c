@@ -8,7 +8,7 @@
  * Whatever it is: it is understood, or refused; what is understood is complete and lies within what
  * came. */
 #include "launcher/base/xalloc.h"
-#include "launcher/command_words.h"
+#include "launcher/connect/command_words.h"
 #include "launcher/ssh/ssh_agent.h"
 #include "launcher/ssh/ssh_config.h"
 #include "launcher/ssh/ssh_config_expand.h"

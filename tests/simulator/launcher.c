@@ -4,7 +4,7 @@
  * released, and the process ends when nothing is active on its loop. */
 #include "launcher/job.h"
 
-#include "launcher/reach.h"
+#include "launcher/connect/reach.h"
 #include "src/job_rendezvous.h"
 #include "tests/simulator/clock.h"
 #include "tests/simulator/dice.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words of a command that reaches a host. */
-#include "launcher/command_words.h"
+#include "launcher/connect/command_words.h"
 #include "tests/support/unit.h"
 
 #include <string.h>

@@ -3,8 +3,8 @@
  * script stands in for hvdagent. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/xalloc.h"
+#include "launcher/connect/reach_impl.h"
 #include "launcher/process/children.h"
-#include "launcher/reach_impl.h"
 #include "tests/support/unit.h"
 
 #include <dirent.h>

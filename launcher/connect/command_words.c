@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words of a command for a host; see command_words.h. */
-#include "launcher/command_words.h"
+#include "launcher/connect/command_words.h"
 
 #include "launcher/base/bad_input.h"
 #include "launcher/base/slice.h"

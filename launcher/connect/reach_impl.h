@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reaching hosts from inside: what reach.c (one host) and reach_pool.c (all of them) share. */
-#ifndef LAUNCHER_REACH_IMPL_H
-#define LAUNCHER_REACH_IMPL_H
+#ifndef LAUNCHER_CONNECT_REACH_IMPL_H
+#define LAUNCHER_CONNECT_REACH_IMPL_H
 
-#include "launcher/greeting_run.h"
+#include "launcher/connect/greeting_run.h"
+#include "launcher/connect/reach_stderr.h"
+#include "launcher/connect/reach_way.h"
 #include "launcher/hosts/local_host.h"
-#include "launcher/reach_stderr.h"
-#include "launcher/reach_way.h"
 
 /* Between their turn and reached, at once. */
 enum { REACH_AT_ONCE = 64 };

@@ -3,8 +3,8 @@
  *
  * A line has at most LAST_WORDS_MAX bytes, the rest of a longer one is dropped; control characters
  * become blanks; empty lines are left out. */
-#ifndef LAUNCHER_REACH_STDERR_H
-#define LAUNCHER_REACH_STDERR_H
+#ifndef LAUNCHER_CONNECT_REACH_STDERR_H
+#define LAUNCHER_CONNECT_REACH_STDERR_H
 
 #include "launcher/output/last_words.h"
 

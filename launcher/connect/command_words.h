@@ -4,8 +4,8 @@
  *
  * %h is the host, %u the user or nothing, %% a percent. Without %h the host follows the words. A user
  * that is named becomes user@host there, unless the command has %u. */
-#ifndef LAUNCHER_COMMAND_WORDS_H
-#define LAUNCHER_COMMAND_WORDS_H
+#ifndef LAUNCHER_CONNECT_COMMAND_WORDS_H
+#define LAUNCHER_CONNECT_COMMAND_WORDS_H
 
 #include "launcher/base/string_list.h"
 #include "lib/base/status.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The greeting (greeting.h) on a stream: writes the script, reads what comes, sends hvdagent when it
  * is asked for, without what of it is not needed to run (program_image.h). */
-#ifndef LAUNCHER_GREETING_RUN_H
-#define LAUNCHER_GREETING_RUN_H
+#ifndef LAUNCHER_CONNECT_GREETING_RUN_H
+#define LAUNCHER_CONNECT_GREETING_RUN_H
 
 #include "lib/base/status.h"
 

@@ -11,8 +11,8 @@
  * external ssh when its configuration asks for a proxy.
  *
  * One thread: all calls and callbacks are made on the loop's thread. */
-#ifndef LAUNCHER_REACH_H
-#define LAUNCHER_REACH_H
+#ifndef LAUNCHER_CONNECT_REACH_H
+#define LAUNCHER_CONNECT_REACH_H
 
 #include "launcher/protocol/host_step.h"
 #include "lib/base/status.h"

@@ -18,8 +18,8 @@
  *
  * Fails when there is more noise than that (quoting its first line), at a mark "fail", when the
  * machine is of another kind than ours, and at a mark that is out of turn or comes again. */
-#ifndef LAUNCHER_GREETING_H
-#define LAUNCHER_GREETING_H
+#ifndef LAUNCHER_CONNECT_GREETING_H
+#define LAUNCHER_CONNECT_GREETING_H
 
 #include <stdbool.h>
 #include <stddef.h>

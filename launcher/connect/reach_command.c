@@ -11,11 +11,11 @@
 #include "launcher/base/uv_must.h"
 #include "launcher/base/wait_status.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/command_words.h"
+#include "launcher/connect/command_words.h"
+#include "launcher/connect/reach_way.h"
 #include "launcher/process/children.h"
 #include "launcher/process/program_find.h"
 #include "launcher/process/spawn.h"
-#include "launcher/reach_way.h"
 #include "lib/base/env_names.h"
 
 #include <errno.h>

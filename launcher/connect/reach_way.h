@@ -5,10 +5,10 @@
  * A way to another machine has /bin/sh run there, with three byte streams: two go through a pair of
  * descriptors that reach.c reads and writes, stderr comes in pieces. What /bin/sh is told, so that
  * it becomes hvdagent, is not the way's business (greeting.h). */
-#ifndef LAUNCHER_REACH_WAY_H
-#define LAUNCHER_REACH_WAY_H
+#ifndef LAUNCHER_CONNECT_REACH_WAY_H
+#define LAUNCHER_CONNECT_REACH_WAY_H
 
-#include "launcher/reach.h"
+#include "launcher/connect/reach.h"
 
 /* What a way is asked for; borrowed until it is closed. */
 struct reach_job {
