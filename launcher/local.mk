@@ -3,17 +3,6 @@
 noinst_LTLIBRARIES += launcher/liblauncher.la
 
 launcher_liblauncher_la_SOURCES = \
-	launcher/agent.c launcher/agent.h \
-	launcher/agent_binding.c \
-	launcher/agent_environment.c \
-	launcher/agent_impl.h \
-	launcher/agent_ranks.c \
-	launcher/agent_relay.c launcher/agent_relay.h \
-	launcher/agent_relay_answer.c \
-	launcher/agent_setup.c \
-	launcher/agent_streams.c \
-	launcher/agent_sweep.c \
-	launcher/agent_watch.c \
 	launcher/cleanup/adopted.c launcher/cleanup/adopted.h \
 	launcher/cleanup/cleanup.c launcher/cleanup/cleanup.h \
 	launcher/cleanup/command_guard.c launcher/cleanup/command_guard.h \
@@ -45,8 +34,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/job_sweep.c launcher/job_sweep.h \
 	launcher/job_timeout.c \
 	launcher/job_verdict.c launcher/job_verdict.h \
-	launcher/link_history.c launcher/link_history.h \
-	launcher/sent_copy.c launcher/sent_copy.h
+	launcher/link_history.c launcher/link_history.h
 include launcher/base/local.mk
 include launcher/hosts/local.mk
 include launcher/placement/local.mk
@@ -55,3 +43,4 @@ include launcher/protocol/local.mk
 include launcher/output/local.mk
 include launcher/ssh/local.mk
 include launcher/connect/local.mk
+include launcher/agent/local.mk

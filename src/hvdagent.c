@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvdagent: the program that hvdrun starts on each host; see launcher/agent.h. Its stdin and stdout
+/* hvdagent: the program that hvdrun starts on each host; see launcher/agent/agent.h. Its stdin and stdout
  * are the link to hvdrun, its stderr is hvdrun's. Not for people.
  *
  *   --supervise  on another machine: with a supervisor (launcher/cleanup/supervisor.h)
  *   --sent DIR   it is a copy that was sent, alone in DIR: both are removed at once */
 #include <config.h>
 
-#include "launcher/agent.h"
+#include "launcher/agent/agent.h"
+#include "launcher/agent/sent_copy.h"
 #include "launcher/base/private_memory.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/cleanup/supervisor.h"
-#include "launcher/sent_copy.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -13,7 +13,7 @@
  * says once that it has started, that each stream has ended, that it has ended; it sends no more
  * output than it has credit for, and nothing behind DONE. When the link ends, the agent ends; no
  * process, descriptor or handle is left. */
-#include "launcher/agent.h"
+#include "launcher/agent/agent.h"
 #include "launcher/protocol/agent_protocol.h"
 #include "lib/base/frame.h"
 #include "tests/fuzz/fuzz.h"

@@ -3,7 +3,7 @@
  * around it: the supervisor (launcher/cleanup/supervisor.c), which adopts, kills what an agent leaves behind and an
  * agent that lives on without its link, at once if it is stopped; and a local command that carries
  * the stream. The agent ends when nothing is active on its loop any more. */
-#include "launcher/agent.h"
+#include "launcher/agent/agent.h"
 #include "launcher/cleanup/cleanup.h"
 #include "launcher/cleanup/supervisor.h"
 #include "tests/simulator/clock.h"

@@ -2,7 +2,7 @@
 /* Playing the launcher; see agent_fixture.h. */
 #include "tests/support/agent_fixture.h"
 
-#include "launcher/agent.h"
+#include "launcher/agent/agent.h"
 
 #include <check.h>
 #include <fcntl.h>

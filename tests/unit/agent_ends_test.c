@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An agent leaves nothing behind, whatever becomes of hvdrun: a stranger that speaks nonsense, a
  * silent one, one that does not read, one that is gone. */
-#include "launcher/agent.h"
+#include "launcher/agent/agent.h"
 #include "launcher/base/exit_status.h"
 #include "tests/support/agent_fixture.h"
 #include "tests/support/unit.h"

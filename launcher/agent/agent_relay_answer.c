@@ -3,7 +3,7 @@
  * it has read everything, nothing more is read from it. Its connection ends when it breaks, when
  * more waits for it than what it may ask for at once, or when it reads nothing for stall_ms, in
  * which it and the agent were not stopped by a signal. */
-#include "launcher/agent_impl.h"
+#include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/xalloc.h"
 

@@ -3,7 +3,7 @@
  * then their ends are waited for. Fails, as FAILED for one rank, when a process cannot be made or
  * bound (71) or the program cannot be executed after all (126, 127); the ranks that run are left to
  * hvdrun's STOP. */
-#include "launcher/agent_impl.h"
+#include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/bad_input.h"
 #include "launcher/base/exit_status.h"

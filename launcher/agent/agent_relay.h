@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rendezvous as an agent offers it, and one client of it, between the relay's files: what the
  * client says is in agent_relay.c, what it is answered in agent_relay_answer.c. */
-#ifndef LAUNCHER_AGENT_RELAY_H
-#define LAUNCHER_AGENT_RELAY_H
+#ifndef LAUNCHER_AGENT_AGENT_RELAY_H
+#define LAUNCHER_AGENT_AGENT_RELAY_H
 
 #include "launcher/process/socket_owner.h"
 #include "launcher/protocol/silence.h"

@@ -5,7 +5,7 @@
  * waiting for the answer: its connection ends when hvdrun has said its own. It ends also when it
  * breaks, or its client does not read what it is sent (agent_relay_answer.c); while the link is
  * full, nothing is read from the connections. */
-#include "launcher/agent_impl.h"
+#include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/xalloc.h"
 

@@ -3,9 +3,9 @@
  * turn or malformed breaks the link. The end of the link before DONE, or hvdrun's silence, kills
  * everything that was started here; SIGTERM, SIGINT or SIGHUP to the agent itself does so too, and
  * says it. */
-#include "launcher/agent_impl.h"
+#include "launcher/agent/agent_impl.h"
 
-#include "launcher/agent_impl.h"
+#include "launcher/agent/agent_impl.h"
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"

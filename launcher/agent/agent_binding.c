@@ -2,7 +2,7 @@
 /* What the ranks of a host are bound to: known before any of them runs, told to hvdrun when they do.
  * Fails when there are more ranks than may be bound (2), or the machine's processors cannot be found
  * out (71). */
-#include "launcher/agent_impl.h"
+#include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/exit_status.h"
 #include "launcher/placement/binding_places.h"

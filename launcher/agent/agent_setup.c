@@ -6,7 +6,7 @@
  * interface is not there, execve() would not take the arguments and the environment, or there are
  * more ranks than can be bound (2); and, if that was asked for, when a shared library of the program
  * is not found (127). */
-#include "launcher/agent_impl.h"
+#include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/cpu_mask.h"
 #include "launcher/base/descriptors.h"

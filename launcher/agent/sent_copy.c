@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Removing ourselves; see sent_copy.h. The folder is held open, and no symbolic link is followed, so
  * that nobody can put another one in its place. */
-#include "launcher/sent_copy.h"
+#include "launcher/agent/sent_copy.h"
 
 #include <errno.h>
 #include <fcntl.h>

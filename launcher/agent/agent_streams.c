@@ -3,7 +3,7 @@
  * A pump reads only while it has credit, so that a rank that writes faster than hvdrun's reader
  * reads is slowed down by its own pipe, and nothing else is; and while the link is full, none
  * reads. Fails never: a broken pipe is its end. */
-#include "launcher/agent_impl.h"
+#include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/xalloc.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A copy of hvdagent that was sent to another machine leaves nothing behind, however it ends: it
  * removes itself as soon as it runs. */
-#ifndef LAUNCHER_SENT_COPY_H
-#define LAUNCHER_SENT_COPY_H
+#ifndef LAUNCHER_AGENT_SENT_COPY_H
+#define LAUNCHER_AGENT_SENT_COPY_H
 
 #include "lib/base/status.h"
 

@@ -5,7 +5,7 @@
  * like. Silence is in order from SIGNAL SIGSTOP, which says that hvdrun stops too, until SIGNAL
  * SIGCONT or STOP: meanwhile only the end of the link counts. Other signals are passed on to the
  * ranks and change nothing, because hvdrun may pass one on and stop itself right after it. */
-#include "launcher/agent_impl.h"
+#include "launcher/agent/agent_impl.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 /* An agent that starts nothing, but ends what an earlier agent and its supervisor have left, who were
  * killed together (CLEANUP_AGENT_AND_SUPERVISOR): hvdrun names the variables by which it is known.
  * Says how many processes are left. */
-#include "launcher/agent_impl.h"
+#include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"

@@ -13,11 +13,11 @@
  * then over. refused: hvdrun speaks another version; telling it so, then over. orphaned: the link
  * ended too early, or hvdrun fell silent; everything is being killed. From refused on, nothing that
  * comes is looked at. */
-#ifndef LAUNCHER_AGENT_IMPL_H
-#define LAUNCHER_AGENT_IMPL_H
+#ifndef LAUNCHER_AGENT_AGENT_IMPL_H
+#define LAUNCHER_AGENT_AGENT_IMPL_H
 
-#include "launcher/agent.h"
-#include "launcher/agent_relay.h"
+#include "launcher/agent/agent.h"
+#include "launcher/agent/agent_relay.h"
 #include "launcher/base/string_list.h"
 #include "launcher/placement/binding.h"
 #include "launcher/process/cgroup.h"

@@ -2,7 +2,7 @@
 /* What the ranks of a host find in their environment, in the layers of worker_environment.h, and
  * the network interfaces among it. Fails, with exit status 2, when an interface that was asked for
  * is not here, or when execve() would not take what has come together. */
-#include "launcher/agent_impl.h"
+#include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/exit_status.h"
 #include "launcher/base/text_buffer.h"

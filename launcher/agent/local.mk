@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+launcher_liblauncher_la_SOURCES += \
+	launcher/agent/agent.c launcher/agent/agent.h \
+	launcher/agent/agent_binding.c \
+	launcher/agent/agent_environment.c \
+	launcher/agent/agent_impl.h \
+	launcher/agent/agent_ranks.c \
+	launcher/agent/agent_relay.c launcher/agent/agent_relay.h \
+	launcher/agent/agent_relay_answer.c \
+	launcher/agent/agent_setup.c \
+	launcher/agent/agent_streams.c \
+	launcher/agent/agent_sweep.c \
+	launcher/agent/agent_watch.c \
+	launcher/agent/sent_copy.c launcher/agent/sent_copy.h
