@@ -11,11 +11,11 @@
 
 #include "launcher/connect/reach.h"
 #include "launcher/job.h"
-#include "launcher/link_history.h"
 #include "launcher/protocol/agent_protocol.h"
 #include "launcher/protocol/frame_link.h"
 #include "launcher/protocol/peer_clock.h"
 #include "launcher/protocol/silence.h"
+#include "launcher/verdict/link_history.h"
 
 enum host_phase {
     HOST_CLOSED,

@@ -10,11 +10,11 @@
 #include "launcher/cleanup/cleanup.h"
 #include "launcher/job.h"
 #include "launcher/job_host.h"
-#include "launcher/job_report.h"
-#include "launcher/job_state.h"
 #include "launcher/output/job_output.h"
 #include "launcher/output/stdin_reader.h"
 #include "launcher/process/children.h"
+#include "launcher/verdict/job_report.h"
+#include "launcher/verdict/job_state.h"
 
 /* What each file keeps for itself: only that file writes it, others may read. Times ending in `by_ms`
  * are compared with job_check.ran_ms; 0 is none. */

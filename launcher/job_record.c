@@ -6,7 +6,7 @@
 #include "launcher/base/exit_status.h"
 #include "launcher/base/wait_status.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/job_blame_text.h"
+#include "launcher/verdict/job_blame_text.h"
 
 #include <stdio.h>
 

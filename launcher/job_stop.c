@@ -5,8 +5,8 @@
 #include "launcher/job_impl.h"
 
 #include "launcher/base/exit_status.h"
-#include "launcher/job_verdict.h"
 #include "launcher/process/stop_plan.h"
+#include "launcher/verdict/job_verdict.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -11,8 +11,6 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/host_check.c launcher/host_check.h \
 	launcher/host_check_table.c launcher/host_check_table.h \
 	launcher/job.c launcher/job.h \
-	launcher/job_blame.c launcher/job_blame.h \
-	launcher/job_blame_text.c launcher/job_blame_text.h \
 	launcher/job_check.c \
 	launcher/job_events.c \
 	launcher/job_host.c launcher/job_host.h \
@@ -24,17 +22,13 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/job_impl.h \
 	launcher/job_lost.c \
 	launcher/job_record.c \
-	launcher/job_report.c launcher/job_report.h \
 	launcher/job_signals.c \
 	launcher/job_standing.c \
 	launcher/job_start.c \
-	launcher/job_state.c launcher/job_state.h \
 	launcher/job_status.c launcher/job_status.h \
 	launcher/job_stop.c \
 	launcher/job_sweep.c launcher/job_sweep.h \
-	launcher/job_timeout.c \
-	launcher/job_verdict.c launcher/job_verdict.h \
-	launcher/link_history.c launcher/link_history.h
+	launcher/job_timeout.c
 include launcher/base/local.mk
 include launcher/hosts/local.mk
 include launcher/placement/local.mk
@@ -44,3 +38,4 @@ include launcher/output/local.mk
 include launcher/ssh/local.mk
 include launcher/connect/local.mk
 include launcher/agent/local.mk
+include launcher/verdict/local.mk

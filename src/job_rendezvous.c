@@ -8,7 +8,7 @@
 #include "launcher/base/shell_words.h"
 #include "launcher/base/text_buffer.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/job_report.h"
+#include "launcher/verdict/job_report.h"
 
 #include <pwd.h>
 #include <stdlib.h>

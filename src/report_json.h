@@ -3,7 +3,7 @@
 #ifndef SRC_REPORT_JSON_H
 #define SRC_REPORT_JSON_H
 
-#include "launcher/job_report.h"
+#include "launcher/verdict/job_report.h"
 
 /* One JSON value in indented lines, with keys in the order of the manual, whatever bytes its texts
  * are of. The caller frees it; NULL when out of memory. */

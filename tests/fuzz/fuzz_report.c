@@ -9,9 +9,9 @@
  * but for what is not printable; the last lines are the same however they came in pieces, few,
  * printable, and something that was said; who is blamed is a rank, and one that failed unless there
  * is a witness. */
-#include "launcher/job_blame.h"
 #include "launcher/output/last_lines.h"
 #include "launcher/output/last_words.h"
+#include "launcher/verdict/job_blame.h"
 #include "lib/base/text.h"
 #include "src/report_json.h"
 #include "tests/fuzz/fuzz.h"

@@ -2,8 +2,8 @@
 /* What becomes of a job, event by event. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/wait_status.h"
-#include "launcher/job_state.h"
-#include "launcher/job_verdict.h"
+#include "launcher/verdict/job_state.h"
+#include "launcher/verdict/job_verdict.h"
 #include "tests/support/unit.h"
 
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The history of a link; see link_history.h. */
-#include "launcher/link_history.h"
+#include "launcher/verdict/link_history.h"
 
 static void add(struct link_history *history, uint64_t worth_ms, uint64_t until_ms, uint64_t now_ms)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Deciding what becomes of a job; see job_state.h. */
-#include "launcher/job_state.h"
+#include "launcher/verdict/job_state.h"
 
 #include "launcher/base/exit_status.h"
 #include "launcher/base/wait_status.h"

@@ -9,10 +9,10 @@
  * early, it is that rank, also if it was told to end before it did; but a host that heard nothing
  * any more, though it may still have been heard, comes before a rank that left. When they have lost
  * each other, it is such a host, or one of whose loss hvdrun heard only later. Pure. */
-#ifndef LAUNCHER_JOB_BLAME_H
-#define LAUNCHER_JOB_BLAME_H
+#ifndef LAUNCHER_VERDICT_JOB_BLAME_H
+#define LAUNCHER_VERDICT_JOB_BLAME_H
 
-#include "launcher/job_report.h"
+#include "launcher/verdict/job_report.h"
 
 /* Why it is to blame; job_blame_text.h has the words. */
 enum blame_reason {

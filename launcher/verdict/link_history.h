@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What has become of the link to a host, for the report. Times are those of one clock that never is
  * 0; 0 is never. Pure. */
-#ifndef LAUNCHER_LINK_HISTORY_H
-#define LAUNCHER_LINK_HISTORY_H
+#ifndef LAUNCHER_VERDICT_LINK_HISTORY_H
+#define LAUNCHER_VERDICT_LINK_HISTORY_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choosing who is to blame; see job_blame.h. Looks at all ranks when the job is over, so that it
  * does not matter in which order their ends became known. */
-#include "launcher/job_blame.h"
+#include "launcher/verdict/job_blame.h"
 
 #include <signal.h>
 #include <sys/wait.h>

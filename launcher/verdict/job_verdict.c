@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wording a job's end; see job_verdict.h. */
-#include "launcher/job_verdict.h"
+#include "launcher/verdict/job_verdict.h"
 #include "launcher/base/wait_status.h"
 
 #include <signal.h>

@@ -11,8 +11,8 @@
  *
  * The first failure is the job's verdict; later ones do not change it, but for a host that was lost
  * before. */
-#ifndef LAUNCHER_JOB_STATE_H
-#define LAUNCHER_JOB_STATE_H
+#ifndef LAUNCHER_VERDICT_JOB_STATE_H
+#define LAUNCHER_VERDICT_JOB_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

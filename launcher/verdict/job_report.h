@@ -2,12 +2,12 @@
 /* What is told of a job afterwards (--report): what became of each rank, of the link to each host,
  * and the verdict. Data only: whoever runs the job fills it in. Times are those of one clock; 0 is
  * never. */
-#ifndef LAUNCHER_JOB_REPORT_H
-#define LAUNCHER_JOB_REPORT_H
+#ifndef LAUNCHER_VERDICT_JOB_REPORT_H
+#define LAUNCHER_VERDICT_JOB_REPORT_H
 
-#include "launcher/job_state.h"
-#include "launcher/link_history.h"
 #include "launcher/placement/rank_plan.h"
+#include "launcher/verdict/job_state.h"
+#include "launcher/verdict/link_history.h"
 #include "lib/base/rank_end.h"
 
 #include <stdbool.h>

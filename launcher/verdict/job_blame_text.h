@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words for who is to blame (job_blame.h), as they stand behind "FAILED rank 2 on node1:". */
-#ifndef LAUNCHER_JOB_BLAME_TEXT_H
-#define LAUNCHER_JOB_BLAME_TEXT_H
+#ifndef LAUNCHER_VERDICT_JOB_BLAME_TEXT_H
+#define LAUNCHER_VERDICT_JOB_BLAME_TEXT_H
 
-#include "launcher/job_blame.h"
+#include "launcher/verdict/job_blame.h"
 
 enum { JOB_BLAME_TEXT_SIZE = 400 };
 

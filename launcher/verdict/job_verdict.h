@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last words on a job: why it failed, in one line; see hvdrun(1), EXIT STATUS. Pure. */
-#ifndef LAUNCHER_JOB_VERDICT_H
-#define LAUNCHER_JOB_VERDICT_H
+#ifndef LAUNCHER_VERDICT_JOB_VERDICT_H
+#define LAUNCHER_VERDICT_JOB_VERDICT_H
 
-#include "launcher/job_state.h"
 #include "launcher/placement/rank_plan.h"
+#include "launcher/verdict/job_state.h"
 
 #include <stddef.h>
 #include <stdint.h>
