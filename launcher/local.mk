@@ -7,28 +7,7 @@ launcher_liblauncher_la_SOURCES = \
 	launcher/cleanup/cleanup.c launcher/cleanup/cleanup.h \
 	launcher/cleanup/command_guard.c launcher/cleanup/command_guard.h \
 	launcher/cleanup/orphans.c launcher/cleanup/orphans.h \
-	launcher/cleanup/supervisor.c launcher/cleanup/supervisor.h \
-	launcher/host_check.c launcher/host_check.h \
-	launcher/host_check_table.c launcher/host_check_table.h \
-	launcher/job.c launcher/job.h \
-	launcher/job_check.c \
-	launcher/job_events.c \
-	launcher/job_host.c launcher/job_host.h \
-	launcher/job_host_describe.c \
-	launcher/job_host_frames.c \
-	launcher/job_host_impl.h \
-	launcher/job_host_relay.c \
-	launcher/job_host_silence.c \
-	launcher/job_impl.h \
-	launcher/job_lost.c \
-	launcher/job_record.c \
-	launcher/job_signals.c \
-	launcher/job_standing.c \
-	launcher/job_start.c \
-	launcher/job_status.c launcher/job_status.h \
-	launcher/job_stop.c \
-	launcher/job_sweep.c launcher/job_sweep.h \
-	launcher/job_timeout.c
+	launcher/cleanup/supervisor.c launcher/cleanup/supervisor.h
 include launcher/base/local.mk
 include launcher/hosts/local.mk
 include launcher/placement/local.mk
@@ -39,3 +18,4 @@ include launcher/ssh/local.mk
 include launcher/connect/local.mk
 include launcher/agent/local.mk
 include launcher/verdict/local.mk
+include launcher/job/local.mk

@@ -3,7 +3,7 @@
 #include "src/check_hosts.h"
 
 #include "launcher/base/uv_must.h"
-#include "launcher/host_check.h"
+#include "launcher/job/host_check.h"
 #include "src/loop_leave.h"
 
 #include <signal.h>

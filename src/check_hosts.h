@@ -3,7 +3,7 @@
 #ifndef SRC_CHECK_HOSTS_H
 #define SRC_CHECK_HOSTS_H
 
-#include "launcher/job.h"
+#include "launcher/job/job.h"
 
 /* The table, to be freed by the caller, and in `exit_status` what hvdrun ends with. Notes go to
  * stderr meanwhile. */

@@ -11,7 +11,7 @@
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
 #include "launcher/cleanup/command_guard.h"
-#include "launcher/job.h"
+#include "launcher/job/job.h"
 #include "launcher/placement/rank_plan.h"
 #include "src/agent_path.h"
 #include "src/check_hosts.h"

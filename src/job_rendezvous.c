@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the launcher and the rendezvous of its job tell each other; see job_rendezvous.h. The bytes of
- * the workers' connections do not come by here: they go from launcher/job_host_relay.c to the
+ * the workers' connections do not come by here: they go from launcher/job/job_host_relay.c to the
  * rendezvous itself. */
 #include "src/job_rendezvous.h"
 

@@ -4,7 +4,7 @@
 #ifndef SRC_JOB_RENDEZVOUS_H
 #define SRC_JOB_RENDEZVOUS_H
 
-#include "launcher/job.h"
+#include "launcher/job/job.h"
 #include "launcher/placement/rank_plan.h"
 #include "rendezvous/rendezvous.h"
 

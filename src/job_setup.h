@@ -7,7 +7,7 @@
 
 #include "launcher/base/string_list.h"
 #include "launcher/hosts/host_list.h"
-#include "launcher/job.h"
+#include "launcher/job/job.h"
 #include "launcher/placement/rank_plan.h"
 #include "lib/base/auth.h"
 #include "lib/base/job_id.h"

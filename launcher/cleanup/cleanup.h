@@ -8,11 +8,11 @@
  *   an agent of another machine   its supervisor                  its descendants, and the agent's
  *                                 (supervisor.h)                  control group
  *   an agent of this machine      hvdrun                          its descendants, except those that
- *                                 (launcher/job_lost.c)           no rank has started (adopted.h)
+ *                                 (launcher/job/job_lost.c)           no rank has started (adopted.h)
  *   an agent of another machine   a second agent, for which       HVD_JOB_ID and HOROVOD_HOSTNAME in
  *   together with its             hvdrun connects once more       their environment (orphans.h)
  *   supervisor                    (launcher/agent/agent_sweep.c,
- *                                 launcher/job_sweep.c)
+ *                                 launcher/job/job_sweep.c)
  *   hvdrun, with hosts that a     a process that hvdrun has       HVD_COMMAND_OF in their environment
  *   command connects to           forked (command_guard.h)        (orphans.h)
  *

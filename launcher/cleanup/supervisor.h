@@ -8,7 +8,7 @@
  * While the agent lives, the supervisor passes SIGTERM, SIGINT and SIGHUP on to it and watches stdin
  * without reading. When stdin has ended, the agent must end: an agent that is stopped is killed at
  * once, one that runs after some time. If supervisor and agent are killed together, hvdrun starts a
- * second agent (launcher/job_sweep.h). */
+ * second agent (launcher/job/job_sweep.h). */
 #ifndef LAUNCHER_CLEANUP_SUPERVISOR_H
 #define LAUNCHER_CLEANUP_SUPERVISOR_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What agents say to hvdrun, from the greeting of /bin/sh on (launcher/connect/greeting.c) to the last
- * frame (launcher/job_host_frames.c), with what hvdrun does meanwhile.
+ * frame (launcher/job/job_host_frames.c), with what hvdrun does meanwhile.
  *
  *   steps: u8 what, then
  *     0 to 9 a frame that is well formed, of the step's own kind, with numbers from the input
@@ -13,7 +13,7 @@
  * The rendezvous hears only of connections that it has, and of the end of each, once.
  * A greeting ends in one of its ways, and keeps no more than it may. */
 #include "launcher/connect/greeting.h"
-#include "launcher/job_host_impl.h"
+#include "launcher/job/job_host_impl.h"
 #include "lib/base/text.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -2,7 +2,7 @@
 /* hvdrun: hosts and ranks as the seed draws them, then the real plan, rendezvous and job on one
  * loop, as src/hvdrun.c puts them together. Signals go to the job; when it is over everything is
  * released, and the process ends when nothing is active on its loop. */
-#include "launcher/job.h"
+#include "launcher/job/job.h"
 
 #include "launcher/connect/reach.h"
 #include "src/job_rendezvous.h"

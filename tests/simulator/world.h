@@ -4,7 +4,7 @@
 #ifndef TESTS_SIMULATOR_WORLD_H
 #define TESTS_SIMULATOR_WORLD_H
 
-#include "launcher/job.h"
+#include "launcher/job/job.h"
 #include "launcher/placement/rank_plan.h"
 #include "launcher/protocol/host_step.h"
 #include "lib/base/auth.h"

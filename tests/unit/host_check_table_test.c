@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of --check-hosts. */
-#include "launcher/host_check_table.h"
+#include "launcher/job/host_check_table.h"
 #include "tests/support/unit.h"
 
 #include <stdlib.h>

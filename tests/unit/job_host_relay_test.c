@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The connections that an agent relays, between frames on one side and the rendezvous' calls on the
  * other: a rendezvous that keeps what it hears, a link whose other end is read here. */
-#include "launcher/job_host_impl.h"
+#include "launcher/job/job_host_impl.h"
 #include "tests/support/unit.h"
 
 #include <string.h>

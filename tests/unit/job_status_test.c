@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far the hosts are, in one line. */
-#include "launcher/job_status.h"
+#include "launcher/job/job_status.h"
 #include "tests/support/unit.h"
 
 static const struct {

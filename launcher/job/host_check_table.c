@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing the table of --check-hosts; see host_check_table.h. */
-#include "launcher/host_check_table.h"
+#include "launcher/job/host_check_table.h"
 
 #include "launcher/base/text_buffer.h"
 

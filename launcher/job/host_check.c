@@ -3,13 +3,13 @@
  *   each host: reached -> described -> ready -> asked for a sign of life -> told to stop -> done
  * A host fails where its agent or the way to it says so, when it is lost, and when it is not ready
  * within --start-timeout. The other hosts are tried all the same. */
-#include "launcher/host_check.h"
+#include "launcher/job/host_check.h"
 
 #include "launcher/base/exit_status.h"
 #include "launcher/base/text_buffer.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/host_check_table.h"
-#include "launcher/job_host.h"
+#include "launcher/job/host_check_table.h"
+#include "launcher/job/job_host.h"
 #include "launcher/process/children.h"
 #include "launcher/process/process_tree.h"
 

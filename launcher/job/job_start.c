@@ -4,11 +4,11 @@
  * When that takes longer than --start-timeout the job fails and says who is missing. Only time in
  * which this process ran counts: not that of Ctrl-Z. When several hosts fail, the first is the
  * verdict, and the others are told before it. */
-#include "launcher/job_impl.h"
+#include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/job_status.h"
+#include "launcher/job/job_status.h"
 
 #include <stdio.h>
 #include <stdlib.h>

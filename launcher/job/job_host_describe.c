@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Telling an agent what its job is, up to PREPARE; see agent_protocol.h. */
-#include "launcher/job_host_impl.h"
+#include "launcher/job/job_host_impl.h"
 
 #include "launcher/process/worker_environment.h"
 

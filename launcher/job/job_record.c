@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Filling in the report of a job: what agents and the rendezvous say of each rank, as it comes; hosts,
  * last words and the verdict when it stands; see job_report.h. */
-#include "launcher/job_impl.h"
+#include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"
 #include "launcher/base/wait_status.h"

@@ -6,11 +6,11 @@
  *
  * An agent is a stranger: a frame that is malformed, out of turn, or about a rank of another host
  * loses the host. */
-#ifndef LAUNCHER_JOB_HOST_H
-#define LAUNCHER_JOB_HOST_H
+#ifndef LAUNCHER_JOB_JOB_HOST_H
+#define LAUNCHER_JOB_JOB_HOST_H
 
 #include "launcher/connect/reach.h"
-#include "launcher/job.h"
+#include "launcher/job/job.h"
 #include "launcher/protocol/agent_protocol.h"
 #include "launcher/protocol/frame_link.h"
 #include "launcher/protocol/peer_clock.h"

@@ -3,13 +3,13 @@
  * at again and again), job_start.c (until all ranks run), job_stop.c (bringing it to an end),
  * job_lost.c (agents that end too early), job_signals.c (those to hvdrun), job_timeout.c (--timeout)
  * and job_standing.c (how far it is, in words) share. */
-#ifndef LAUNCHER_JOB_IMPL_H
-#define LAUNCHER_JOB_IMPL_H
+#ifndef LAUNCHER_JOB_JOB_IMPL_H
+#define LAUNCHER_JOB_JOB_IMPL_H
 
 #include "launcher/cleanup/adopted.h"
 #include "launcher/cleanup/cleanup.h"
-#include "launcher/job.h"
-#include "launcher/job_host.h"
+#include "launcher/job/job.h"
+#include "launcher/job/job_host.h"
 #include "launcher/output/job_output.h"
 #include "launcher/output/stdin_reader.h"
 #include "launcher/process/children.h"

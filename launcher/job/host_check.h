@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trying every host of a plan without starting the job: each goes through all steps as for a job, up
  * to what would be the start of its ranks. What was seen becomes a table and an exit status. */
-#ifndef LAUNCHER_HOST_CHECK_H
-#define LAUNCHER_HOST_CHECK_H
+#ifndef LAUNCHER_JOB_HOST_CHECK_H
+#define LAUNCHER_JOB_HOST_CHECK_H
 
-#include "launcher/job.h"
+#include "launcher/job/job.h"
 
 struct host_check;
 

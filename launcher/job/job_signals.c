@@ -3,7 +3,7 @@
  * others are passed on to the ranks. Ctrl-Z stops the ranks on all hosts first, then hvdrun itself,
  * when every agent knows or SUSPEND_MS have passed. SIGCONT calls that off, and so does a signal
  * that ends the job. */
-#include "launcher/job_impl.h"
+#include "launcher/job/job_impl.h"
 
 #include <signal.h>
 

@@ -14,7 +14,7 @@
  *   nothing is known.
  *
  * Priorities are left alone: raising one takes a privilege, and an agent has little to do. */
-#include "launcher/job_host_impl.h"
+#include "launcher/job/job_host_impl.h"
 
 #include "launcher/base/exit_status.h"
 #include "launcher/process/process_handle.h"

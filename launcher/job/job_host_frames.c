@@ -2,7 +2,7 @@
 /* What an agent says, each frame through one table to its handler; see job_host.h.
  * Fails on a frame that is malformed, out of turn, about a rank of another host, or that says what
  * cannot be. */
-#include "launcher/job_host_impl.h"
+#include "launcher/job/job_host_impl.h"
 
 #include "launcher/base/exit_status.h"
 #include "launcher/base/wait_status.h"

@@ -6,8 +6,8 @@
  * knows nothing else but what it tells its owner (struct job_meeting).
  *
  * One thread: all calls and callbacks are made on the loop's thread. */
-#ifndef LAUNCHER_JOB_H
-#define LAUNCHER_JOB_H
+#ifndef LAUNCHER_JOB_JOB_H
+#define LAUNCHER_JOB_JOB_H
 
 #include "launcher/base/rank_attributes.h"
 #include "launcher/connect/reach.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wording how far the hosts are; see job_status.h. */
-#include "launcher/job_status.h"
+#include "launcher/job/job_status.h"
 
 #include <stdbool.h>
 #include <stdio.h>

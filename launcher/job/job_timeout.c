@@ -4,7 +4,7 @@
  * verdict says which of them still ran, or why none did. Of a job that is being stopped already it
  * only ends the wait for a reader that does not read, as a signal does; and of one whose ranks have
  * ended it drops the output that is not written. */
-#include "launcher/job_impl.h"
+#include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"
 #include "lib/base/text.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvdrun's end of an agent from inside: what its files share. */
-#ifndef LAUNCHER_JOB_HOST_IMPL_H
-#define LAUNCHER_JOB_HOST_IMPL_H
+#ifndef LAUNCHER_JOB_JOB_HOST_IMPL_H
+#define LAUNCHER_JOB_JOB_HOST_IMPL_H
 
-#include "launcher/job_host.h"
+#include "launcher/job/job_host.h"
 
 /* job_host.c: a frame without a body. */
 void job_host_send_empty(struct job_host *host, uint16_t type);

@@ -9,7 +9,7 @@
  * twice, or one that has ended meanwhile, is not answered. When the host is lost, the rendezvous
  * hears that all its connections have ended. */
 #include "launcher/base/xalloc.h"
-#include "launcher/job_host_impl.h"
+#include "launcher/job/job_host_impl.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one line that shows on a terminal how far the hosts of a job are, while they are being
  * reached. Pure. */
-#ifndef LAUNCHER_JOB_STATUS_H
-#define LAUNCHER_JOB_STATUS_H
+#ifndef LAUNCHER_JOB_JOB_STATUS_H
+#define LAUNCHER_JOB_JOB_STATUS_H
 
 #include "launcher/protocol/host_step.h"
 

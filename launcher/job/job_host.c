@@ -2,7 +2,7 @@
 /* The life of hvdrun's end of one agent: it is reached, described, watched, told to stop, hung up
  * on; see job_host.h. What is said to it first is in job_host_describe.c, what it says in
  * job_host_frames.c, the connections that it relays in job_host_relay.c, how long it may say nothing in job_host_silence.c. */
-#include "launcher/job_host_impl.h"
+#include "launcher/job/job_host_impl.h"
 
 #include "launcher/base/exit_status.h"
 #include "launcher/base/xalloc.h"

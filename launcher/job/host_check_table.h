@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of --check-hosts. Pure. */
-#ifndef LAUNCHER_HOST_CHECK_TABLE_H
-#define LAUNCHER_HOST_CHECK_TABLE_H
+#ifndef LAUNCHER_JOB_HOST_CHECK_TABLE_H
+#define LAUNCHER_JOB_HOST_CHECK_TABLE_H
 
 #include "launcher/protocol/agent_protocol.h"
 #include "launcher/protocol/host_step.h"

@@ -2,7 +2,7 @@
 /* Bringing a job to an end: ranks are stopped, output is written or given up, the verdict is said.
  * Nothing here waits without a limit, except for a reader of the output that a job which was not
  * told to stop still has. */
-#include "launcher/job_impl.h"
+#include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"
 #include "launcher/process/stop_plan.h"

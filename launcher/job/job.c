@@ -3,7 +3,7 @@
  * hosts say is in job_events.c, how they are checked in job_check.c, how the ranks are started in
  * job_start.c, how the job ends in job_stop.c and job_lost.c. Fails when output files cannot be
  * created; everything later becomes the job's verdict. */
-#include "launcher/job_impl.h"
+#include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"
 #include "launcher/base/xalloc.h"

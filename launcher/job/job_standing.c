@@ -3,7 +3,7 @@
  * and the step at which each of them is, whoever is there for longest first; then the ranks that
  * still run, what is known of them (who keeps others waiting in hvd_init, who was stopped, who has said
  * that it waits for others), and the host that has not been heard for longest. Only looks. */
-#include "launcher/job_impl.h"
+#include "launcher/job/job_impl.h"
 
 #include "launcher/base/rank_names.h"
 #include "launcher/base/xalloc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a job looks at every SILENCE_LOOK_MS: hosts from which nothing comes, and every limit that
  * counts time in which this process ran. Asks hosts for heartbeats. */
-#include "launcher/job_impl.h"
+#include "launcher/job/job_impl.h"
 
 /* How many heartbeats may be missed. */
 enum { HEARTBEATS_MISSED = 5 };

@@ -3,12 +3,12 @@
  * An agent that does not end when it should is killed. What a lost agent of this machine left
  * behind has become ours, because we adopt orphans, and is killed too (CLEANUP_LOCAL_AGENT); a child
  * that no rank has started stays (cleanup/adopted.h). */
-#include "launcher/job_impl.h"
+#include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"
 #include "launcher/base/wait_status.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/job_sweep.h"
+#include "launcher/job/job_sweep.h"
 
 #include <signal.h>
 #include <stdio.h>

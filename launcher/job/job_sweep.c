@@ -8,7 +8,7 @@
  * Fails, and then nothing is said of what may be left, when the host cannot be reached or takes too
  * long. A host that was silent is not tried: it would not answer now, and its agent ends everything
  * by itself. */
-#include "launcher/job_sweep.h"
+#include "launcher/job/job_sweep.h"
 
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
