@@ -2,7 +2,7 @@
 /* What is to be added; see add_request.h. */
 #include "rendezvous/add_request.h"
 
-#include "rendezvous/json_text.h"
+#include "rendezvous/base/json_text.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #ifndef RENDEZVOUS_GLOO_SCOPES_H
 #define RENDEZVOUS_GLOO_SCOPES_H
 
+#include "rendezvous/base/rendezvous_job.h"
 #include "rendezvous/key_value.h"
-#include "rendezvous/rendezvous_job.h"
 
 /* Plans `global`, `local_HOST` of every host and `cross_LOCAL_RANK`. A host whose name is none for
  * a scope is left out: unmodified workers there are told what is wrong with it. HVD_ERR_NOMEM. */

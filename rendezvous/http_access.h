@@ -28,8 +28,8 @@
 #include "lib/base/auth.h"
 #include "lib/base/job_id.h"
 #include "lib/base/rendezvous_stream.h"
+#include "rendezvous/base/keyring.h"
 #include "rendezvous/http_request.h"
-#include "rendezvous/keyring.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,11 +3,11 @@
 #ifndef RENDEZVOUS_HTTP_EXCHANGE_H
 #define RENDEZVOUS_HTTP_EXCHANGE_H
 
+#include "rendezvous/base/memory_budget.h"
+#include "rendezvous/base/wait_list.h"
 #include "rendezvous/http_access.h"
 #include "rendezvous/http_answer.h"
 #include "rendezvous/http_request.h"
-#include "rendezvous/memory_budget.h"
-#include "rendezvous/wait_list.h"
 
 #include <stdbool.h>
 #include <stddef.h>

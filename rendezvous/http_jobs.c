@@ -16,11 +16,11 @@
  *   409  the launcher's job cannot be declared or ended here; a job of another size
  *   500  out of memory
  *   507  too many jobs */
+#include "rendezvous/base/json_build.h"
 #include "rendezvous/http_json.h"
 #include "rendezvous/http_route.h"
 #include "rendezvous/http_seconds.h"
 #include "rendezvous/job_declaration.h"
-#include "rendezvous/json_build.h"
 #include "rendezvous/meetings.h"
 #include "rendezvous/rank_states.h"
 #include "rendezvous/status_json.h"

@@ -2,7 +2,7 @@
 /* Answers in JSON; see http_json.h. */
 #include "rendezvous/http_json.h"
 
-#include "rendezvous/json_build.h"
+#include "rendezvous/base/json_build.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -20,9 +20,9 @@
 #ifndef RENDEZVOUS_HUB_H
 #define RENDEZVOUS_HUB_H
 
+#include "rendezvous/base/keyring.h"
 #include "rendezvous/http_session.h"
 #include "rendezvous/join_session.h"
-#include "rendezvous/keyring.h"
 #include "rendezvous/meetings.h"
 #include "rendezvous/metrics.h"
 #include "rendezvous/rendezvous.h"

@@ -3,7 +3,7 @@
 #include "rendezvous/job_declaration.h"
 
 #include "lib/base/place.h"
-#include "rendezvous/json_text.h"
+#include "rendezvous/base/json_text.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

@@ -17,7 +17,7 @@
 #include "lib/base/frame.h"
 #include "lib/base/join_protocol.h"
 #include "lib/base/status.h"
-#include "rendezvous/keyring.h"
+#include "rendezvous/base/keyring.h"
 
 #include <stdbool.h>
 #include <stddef.h>

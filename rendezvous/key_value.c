@@ -3,7 +3,7 @@
  * are the C library's balanced trees. What can fail comes before anything is changed. */
 #include "rendezvous/key_value.h"
 
-#include "rendezvous/wait_table.h"
+#include "rendezvous/base/wait_table.h"
 
 #include <assert.h>
 #include <search.h>

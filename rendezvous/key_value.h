@@ -14,8 +14,8 @@
 #ifndef RENDEZVOUS_KEY_VALUE_H
 #define RENDEZVOUS_KEY_VALUE_H
 
-#include "rendezvous/memory_budget.h"
-#include "rendezvous/wait_list.h"
+#include "rendezvous/base/memory_budget.h"
+#include "rendezvous/base/wait_list.h"
 
 #include <stdbool.h>
 #include <stddef.h>

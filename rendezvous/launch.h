@@ -5,7 +5,7 @@
 #ifndef RENDEZVOUS_LAUNCH_H
 #define RENDEZVOUS_LAUNCH_H
 
-#include "rendezvous/rendezvous_job.h"
+#include "rendezvous/base/rendezvous_job.h"
 
 #include <stdbool.h>
 #include <stddef.h>

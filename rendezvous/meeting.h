@@ -15,13 +15,13 @@
 #define RENDEZVOUS_MEETING_H
 
 #include "lib/base/job_id.h"
+#include "rendezvous/base/rendezvous_job.h"
+#include "rendezvous/base/wait_list.h"
 #include "rendezvous/key_value.h"
 #include "rendezvous/launch.h"
 #include "rendezvous/lobby.h"
 #include "rendezvous/membership.h"
-#include "rendezvous/rendezvous_job.h"
 #include "rendezvous/roll_call.h"
-#include "rendezvous/wait_list.h"
 
 #include <stdbool.h>
 #include <stdint.h>

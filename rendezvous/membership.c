@@ -4,8 +4,8 @@
 
 #include "lib/base/rank_end_text.h"
 #include "lib/base/topology.h"
+#include "rendezvous/base/rendezvous_job.h"
 #include "rendezvous/membership_text.h"
-#include "rendezvous/rendezvous_job.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 #include "rendezvous/membership_text.h"
 
 #include "lib/base/rank_end_text.h"
+#include "rendezvous/base/rendezvous_job.h"
 #include "rendezvous/rendezvous.h"
-#include "rendezvous/rendezvous_job.h"
 
 #include <stdio.h>
 #include <string.h>

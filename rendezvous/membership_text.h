@@ -5,8 +5,8 @@
 #define RENDEZVOUS_MEMBERSHIP_TEXT_H
 
 #include "lib/base/join_protocol.h"
+#include "rendezvous/base/text_line.h"
 #include "rendezvous/membership.h"
-#include "rendezvous/text_line.h"
 
 #include <stdbool.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prometheus' text about ranks; see metrics.h. Each family needs all ranks, so what they have said is
  * read once for each. */
+#include "rendezvous/base/metrics_line.h"
 #include "rendezvous/meetings.h"
 #include "rendezvous/metrics.h"
-#include "rendezvous/metrics_line.h"
 #include "rendezvous/stalls.h"
 
 #include <inttypes.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prometheus' text; see metrics.h. A family is announced by HELP and TYPE, then come its samples;
  * those of one family stand together, and no two have the same labels. */
+#include "rendezvous/base/metrics_line.h"
 #include "rendezvous/http_route.h"
 #include "rendezvous/meetings.h"
 #include "rendezvous/metrics.h"
-#include "rendezvous/metrics_line.h"
 #include "rendezvous/rank_states.h"
 
 #include <inttypes.h>

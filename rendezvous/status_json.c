@@ -4,8 +4,8 @@
 
 #include "lib/base/rank_end_text.h"
 
-#include "rendezvous/host_groups.h"
-#include "rendezvous/json_build.h"
+#include "rendezvous/base/host_groups.h"
+#include "rendezvous/base/json_build.h"
 #include "rendezvous/meeting.h"
 #include "rendezvous/membership_text.h"
 #include "rendezvous/rank_states.h"

@@ -5,7 +5,7 @@
 #include "src/report_json.h"
 
 #include "launcher/base/xalloc.h"
-#include "rendezvous/json_build.h"
+#include "rendezvous/base/json_build.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* A job as JSON: as nobody has come, while it gathers, when it runs, and when it has failed. */
 #include "rendezvous/status_json.h"
 
-#include "rendezvous/host_groups.h"
+#include "rendezvous/base/host_groups.h"
 #include "rendezvous/meeting.h"
 #include "tests/support/json.h"
 #include "tests/support/rank_ends.h"

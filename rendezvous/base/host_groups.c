@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Workers by host; see host_groups.h. Sorted twice: by name, which shows where each host begins,
  * and then by those beginnings. */
-#include "rendezvous/host_groups.h"
+#include "rendezvous/base/host_groups.h"
 
 #include "lib/hvd.h"
 

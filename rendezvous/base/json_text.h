@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is asked of the bytes of a small JSON text before cJSON sees them, which reads more than
  * JSON is. Pure. */
-#ifndef RENDEZVOUS_JSON_TEXT_H
-#define RENDEZVOUS_JSON_TEXT_H
+#ifndef RENDEZVOUS_BASE_JSON_TEXT_H
+#define RENDEZVOUS_BASE_JSON_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

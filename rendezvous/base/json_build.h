@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Building JSON with cJSON when memory may end at any place: adds fields and remembers whether one
  * could not be added, to be asked once at the end. */
-#ifndef RENDEZVOUS_JSON_BUILD_H
-#define RENDEZVOUS_JSON_BUILD_H
+#ifndef RENDEZVOUS_BASE_JSON_BUILD_H
+#define RENDEZVOUS_BASE_JSON_BUILD_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys of jobs; see keyring.h. */
-#include "rendezvous/keyring.h"
+#include "rendezvous/base/keyring.h"
 
 #include <string.h>
 

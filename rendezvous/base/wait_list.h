@@ -2,8 +2,8 @@
 /* Requests that are held until something happens: each is in the list of what it waits for, and
  * then in the list of those that go on. Waking one that finds nothing to do is harmless: it waits
  * again. */
-#ifndef RENDEZVOUS_WAIT_LIST_H
-#define RENDEZVOUS_WAIT_LIST_H
+#ifndef RENDEZVOUS_BASE_WAIT_LIST_H
+#define RENDEZVOUS_BASE_WAIT_LIST_H
 
 #include <stddef.h>
 #include <sys/queue.h>

@@ -2,10 +2,10 @@
 /* Requests that are held until something that has a name happens: a wait list (wait_list.h) for
  * each hash of a name. What happens is marked at once, and those that wait for it are woken when it
  * suits the caller; others of the same hash are woken as well, and wait again. */
-#ifndef RENDEZVOUS_WAIT_TABLE_H
-#define RENDEZVOUS_WAIT_TABLE_H
+#ifndef RENDEZVOUS_BASE_WAIT_TABLE_H
+#define RENDEZVOUS_BASE_WAIT_TABLE_H
 
-#include "rendezvous/wait_list.h"
+#include "rendezvous/base/wait_list.h"
 
 #include <stdbool.h>
 #include <stdint.h>

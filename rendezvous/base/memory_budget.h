@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes that clients may have us keep for them, all jobs together, so that those of one job cannot
  * use up what the others need. What is taken is given back when it is no longer kept. */
-#ifndef RENDEZVOUS_MEMORY_BUDGET_H
-#define RENDEZVOUS_MEMORY_BUDGET_H
+#ifndef RENDEZVOUS_BASE_MEMORY_BUDGET_H
+#define RENDEZVOUS_BASE_MEMORY_BUDGET_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks, or workers that have none yet, brought together by their hosts. Arithmetic only. */
-#ifndef RENDEZVOUS_HOST_GROUPS_H
-#define RENDEZVOUS_HOST_GROUPS_H
+#ifndef RENDEZVOUS_BASE_HOST_GROUPS_H
+#define RENDEZVOUS_BASE_HOST_GROUPS_H
 
 struct host_groups {
     int count; /* of hosts */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Building JSON; see json_build.h. */
-#include "rendezvous/json_build.h"
+#include "rendezvous/base/json_build.h"
 
 #include "lib/base/text.h"
 

@@ -6,8 +6,8 @@
  *                  job or not; the service's own key opens everything
  *
  * For a job that does not exist here a random key is given, which nobody can prove. */
-#ifndef RENDEZVOUS_KEYRING_H
-#define RENDEZVOUS_KEYRING_H
+#ifndef RENDEZVOUS_BASE_KEYRING_H
+#define RENDEZVOUS_BASE_KEYRING_H
 
 #include "lib/base/auth.h"
 #include "lib/base/job_id.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wait lists by hash; see wait_table.h. */
-#include "rendezvous/wait_table.h"
+#include "rendezvous/base/wait_table.h"
 
 void wait_table_init(struct wait_table *table)
 {

@@ -2,8 +2,8 @@
 /* A line of text that always fits its message: it grows, and remembers that something did not fit,
  * so that its writer can begin again and name less. And what several of them say: lists of ranks,
  * how many others there are, how long something took. */
-#ifndef RENDEZVOUS_TEXT_LINE_H
-#define RENDEZVOUS_TEXT_LINE_H
+#ifndef RENDEZVOUS_BASE_TEXT_LINE_H
+#define RENDEZVOUS_BASE_TEXT_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

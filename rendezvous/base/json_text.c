@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes of JSON; see json_text.h. Whether they make one whole value is for cJSON to say. */
-#include "rendezvous/json_text.h"
+#include "rendezvous/base/json_text.h"
 
 #include <string.h>
 

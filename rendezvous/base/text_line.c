@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines that fit; see text_line.h. */
-#include "rendezvous/text_line.h"
+#include "rendezvous/base/text_line.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
