@@ -4,7 +4,7 @@
 #define RENDEZVOUS_GLOO_SCOPES_H
 
 #include "rendezvous/base/rendezvous_job.h"
-#include "rendezvous/key_value.h"
+#include "rendezvous/store/key_value.h"
 
 /* Plans `global`, `local_HOST` of every host and `cross_LOCAL_RANK`. A host whose name is none for
  * a scope is left out: unmodified workers there are told what is wrong with it. HVD_ERR_NOMEM. */

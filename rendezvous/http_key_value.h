@@ -18,7 +18,7 @@
 #define RENDEZVOUS_HTTP_KEY_VALUE_H
 
 #include "rendezvous/http_exchange.h"
-#include "rendezvous/key_value.h"
+#include "rendezvous/store/key_value.h"
 
 struct meeting;
 struct rendezvous_slot;

@@ -2,7 +2,7 @@
 /* Routes; see http_route.h. */
 #include "rendezvous/http_route.h"
 
-#include "rendezvous/key_value.h"
+#include "rendezvous/store/key_value.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 noinst_LTLIBRARIES += rendezvous/librendezvous.la
 
 rendezvous_librendezvous_la_SOURCES = \
-	rendezvous/add_request.c rendezvous/add_request.h \
 	rendezvous/gloo_scopes.c rendezvous/gloo_scopes.h \
 	rendezvous/http_access.c rendezvous/http_access.h \
 	rendezvous/http_answer.c rendezvous/http_answer.h \
@@ -32,7 +31,6 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/hub_roll_call.c \
 	rendezvous/job_declaration.c rendezvous/job_declaration.h \
 	rendezvous/join_session.c rendezvous/join_session.h \
-	rendezvous/key_value.c rendezvous/key_value.h \
 	rendezvous/launch.c rendezvous/launch.h \
 	rendezvous/lobby.c rendezvous/lobby.h \
 	rendezvous/lobby_seat.c \
@@ -54,6 +52,7 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/tcp_connection.c rendezvous/tcp_connection.h \
 	rendezvous/tcp_port.c rendezvous/tcp_port.h
 include rendezvous/base/local.mk
+include rendezvous/store/local.mk
 rendezvous_librendezvous_la_CFLAGS = $(AM_CFLAGS) $(UV_CFLAGS) $(SODIUM_CFLAGS) $(CJSON_CFLAGS)
 rendezvous_librendezvous_la_LIBADD = lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) \
 	$(CJSON_LIBS)

@@ -17,11 +17,11 @@
 #include "lib/base/job_id.h"
 #include "rendezvous/base/rendezvous_job.h"
 #include "rendezvous/base/wait_list.h"
-#include "rendezvous/key_value.h"
 #include "rendezvous/launch.h"
 #include "rendezvous/lobby.h"
 #include "rendezvous/membership.h"
 #include "rendezvous/roll_call.h"
+#include "rendezvous/store/key_value.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
  *
  * Whatever is done: answers, values, numbers of keys and bytes are those of the list; a key that
  * comes wakes everybody who waits for it. */
-#include "rendezvous/key_value.h"
+#include "rendezvous/store/key_value.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A key-value store (rendezvous/key_value.h) and calls with names and values that are plain
+/* A key-value store (rendezvous/store/key_value.h) and calls with names and values that are plain
  * strings. For one test program each. */
 #ifndef TESTS_SUPPORT_KEY_VALUE_CALLS_H
 #define TESTS_SUPPORT_KEY_VALUE_CALLS_H
 
-#include "rendezvous/key_value.h"
+#include "rendezvous/store/key_value.h"
 #include "tests/support/unit.h"
 
 #include <string.h>

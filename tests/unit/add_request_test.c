@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What may be added, and what is refused for which reason. */
-#include "rendezvous/add_request.h"
+#include "rendezvous/store/add_request.h"
 #include "tests/support/unit.h"
 
 #include <string.h>

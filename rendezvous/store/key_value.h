@@ -11,8 +11,8 @@
  * characters than KEY_VALUE_CHARACTERS or is "." or ".." (clients resolve them); 404 no such key;
  * 409 a value that is no number (add); 413 a value beyond KEY_VALUE_SIZE_MAX; 507 too many scopes,
  * keys or bytes, in this store or in all that share a budget, or no memory. */
-#ifndef RENDEZVOUS_KEY_VALUE_H
-#define RENDEZVOUS_KEY_VALUE_H
+#ifndef RENDEZVOUS_STORE_KEY_VALUE_H
+#define RENDEZVOUS_STORE_KEY_VALUE_H
 
 #include "rendezvous/base/memory_budget.h"
 #include "rendezvous/base/wait_list.h"

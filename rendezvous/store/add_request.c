@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is to be added; see add_request.h. */
-#include "rendezvous/add_request.h"
+#include "rendezvous/store/add_request.h"
 
 #include "rendezvous/base/json_text.h"
 

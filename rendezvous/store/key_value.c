@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a job's workers and tools tell each other; see key_value.h. Scopes, and in each its keys,
  * are the C library's balanced trees. What can fail comes before anything is changed. */
-#include "rendezvous/key_value.h"
+#include "rendezvous/store/key_value.h"
 
 #include "rendezvous/base/wait_table.h"
 

@@ -4,8 +4,8 @@
  * Refused, with a text that names the field: what is no JSON object; "add" missing, twice there, or
  * not a whole number of at most ADD_REQUEST_NUMBER_MAX either way (JSON's numbers are doubles,
  * which beyond that may not be what was meant); any other field; anything after the object. */
-#ifndef RENDEZVOUS_ADD_REQUEST_H
-#define RENDEZVOUS_ADD_REQUEST_H
+#ifndef RENDEZVOUS_STORE_ADD_REQUEST_H
+#define RENDEZVOUS_STORE_ADD_REQUEST_H
 
 #include "lib/base/status.h"
 
