@@ -20,10 +20,10 @@
 #include "rendezvous/http_json.h"
 #include "rendezvous/http_route.h"
 #include "rendezvous/http_seconds.h"
-#include "rendezvous/job_declaration.h"
-#include "rendezvous/meetings.h"
-#include "rendezvous/rank_states.h"
 #include "rendezvous/status_json.h"
+#include "rendezvous/world/job_declaration.h"
+#include "rendezvous/world/meetings.h"
+#include "rendezvous/world/rank_states.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 #include "lib/base/status.h"
 #include "rendezvous/http_route.h"
 #include "rendezvous/http_seconds.h"
-#include "rendezvous/meeting.h"
-#include "rendezvous/meetings.h"
+#include "rendezvous/world/meeting.h"
+#include "rendezvous/world/meetings.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* POST /SCOPE/KEY: adds to a number; see http_key_value.h. */
 #include "rendezvous/http_key_value.h"
 #include "rendezvous/http_route.h"
-#include "rendezvous/meeting.h"
 #include "rendezvous/store/add_request.h"
+#include "rendezvous/world/meeting.h"
 
 static bool read_body(const struct http_exchange *exchange, int64_t *number,
                       struct http_answer *answer)

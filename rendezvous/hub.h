@@ -23,9 +23,9 @@
 #include "rendezvous/base/keyring.h"
 #include "rendezvous/http_session.h"
 #include "rendezvous/join_session.h"
-#include "rendezvous/meetings.h"
 #include "rendezvous/metrics.h"
 #include "rendezvous/rendezvous.h"
+#include "rendezvous/world/meetings.h"
 
 #include <stdbool.h>
 #include <stddef.h>

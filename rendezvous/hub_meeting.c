@@ -5,8 +5,8 @@
 #include "rendezvous/hub_impl.h"
 
 #include "lib/base/rank_end_text.h"
-#include "rendezvous/lobby_text.h"
-#include "rendezvous/membership_text.h"
+#include "rendezvous/world/lobby_text.h"
+#include "rendezvous/world/membership_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

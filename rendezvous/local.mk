@@ -4,7 +4,6 @@
 noinst_LTLIBRARIES += rendezvous/librendezvous.la
 
 rendezvous_librendezvous_la_SOURCES = \
-	rendezvous/gloo_scopes.c rendezvous/gloo_scopes.h \
 	rendezvous/http_access.c rendezvous/http_access.h \
 	rendezvous/http_answer.c rendezvous/http_answer.h \
 	rendezvous/http_credentials.c rendezvous/http_credentials.h \
@@ -29,30 +28,19 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/hub_meeting.c \
 	rendezvous/hub_receive.c \
 	rendezvous/hub_roll_call.c \
-	rendezvous/job_declaration.c rendezvous/job_declaration.h \
 	rendezvous/join_session.c rendezvous/join_session.h \
-	rendezvous/launch.c rendezvous/launch.h \
-	rendezvous/lobby.c rendezvous/lobby.h \
-	rendezvous/lobby_seat.c \
-	rendezvous/lobby_text.c rendezvous/lobby_text.h \
-	rendezvous/meeting.c rendezvous/meeting.h \
-	rendezvous/meetings.c rendezvous/meetings.h \
-	rendezvous/membership.c rendezvous/membership.h \
-	rendezvous/membership_text.c rendezvous/membership_text.h \
 	rendezvous/metrics.c rendezvous/metrics.h \
 	rendezvous/metrics_ranks.c \
 	rendezvous/metrics_text.c \
 	rendezvous/page/status_html.h \
-	rendezvous/rank_states.c rendezvous/rank_states.h \
 	rendezvous/rendezvous.c rendezvous/rendezvous.h \
-	rendezvous/roll_call.c rendezvous/roll_call.h \
-	rendezvous/stalls.c rendezvous/stalls.h \
 	rendezvous/status_json.c rendezvous/status_json.h \
 	rendezvous/tcp_address.c rendezvous/tcp_address.h \
 	rendezvous/tcp_connection.c rendezvous/tcp_connection.h \
 	rendezvous/tcp_port.c rendezvous/tcp_port.h
 include rendezvous/base/local.mk
 include rendezvous/store/local.mk
+include rendezvous/world/local.mk
 rendezvous_librendezvous_la_CFLAGS = $(AM_CFLAGS) $(UV_CFLAGS) $(SODIUM_CFLAGS) $(CJSON_CFLAGS)
 rendezvous_librendezvous_la_LIBADD = lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) \
 	$(CJSON_LIBS)

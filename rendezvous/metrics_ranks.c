@@ -2,9 +2,9 @@
 /* Prometheus' text about ranks; see metrics.h. Each family needs all ranks, so what they have said is
  * read once for each. */
 #include "rendezvous/base/metrics_line.h"
-#include "rendezvous/meetings.h"
 #include "rendezvous/metrics.h"
-#include "rendezvous/stalls.h"
+#include "rendezvous/world/meetings.h"
+#include "rendezvous/world/stalls.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
  * those of one family stand together, and no two have the same labels. */
 #include "rendezvous/base/metrics_line.h"
 #include "rendezvous/http_route.h"
-#include "rendezvous/meetings.h"
 #include "rendezvous/metrics.h"
-#include "rendezvous/rank_states.h"
+#include "rendezvous/world/meetings.h"
+#include "rendezvous/world/rank_states.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -6,10 +6,10 @@
 
 #include "rendezvous/base/host_groups.h"
 #include "rendezvous/base/json_build.h"
-#include "rendezvous/meeting.h"
-#include "rendezvous/membership_text.h"
-#include "rendezvous/rank_states.h"
-#include "rendezvous/stalls.h"
+#include "rendezvous/world/meeting.h"
+#include "rendezvous/world/membership_text.h"
+#include "rendezvous/world/rank_states.h"
+#include "rendezvous/world/stalls.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tensors that a rank has submitted and that are not finished. REPORT carries them to the
  * rendezvous (join_protocol.h), which compares those of all ranks: a rank of the same process set
- * that has not submitted a tensor is one that the others wait for (rendezvous/stalls.h).
+ * that has not submitted a tensor is one that the others wait for (rendezvous/world/stalls.h).
  *
  * A tensor has a key of 64 bits, made of its process set and its name, the same on every rank. A
  * join has the key of its set: a rank that has joined submits nothing and is missed by nobody.

@@ -11,7 +11,7 @@
  * those that were asked for, and the others as lobby.h says. */
 #include "lib/base/join_protocol.h"
 #include "rendezvous/join_session.h"
-#include "rendezvous/lobby.h"
+#include "rendezvous/world/lobby.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #define TESTS_SUPPORT_HTTP_FIXTURE_H
 
 #include "rendezvous/http_session.h"
-#include "rendezvous/meetings.h"
+#include "rendezvous/world/meetings.h"
 
 #define HTTP_FIXTURE_JOB "train-7"
 

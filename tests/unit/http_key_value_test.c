@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The key-value routes, without a connection: what a request is answered, what it is refused for,
  * how long it is held and what wakes it. */
-#include "rendezvous/gloo_scopes.h"
 #include "rendezvous/http_key_value.h"
 #include "rendezvous/http_route.h"
-#include "rendezvous/meetings.h"
 #include "rendezvous/store/add_request.h"
+#include "rendezvous/world/gloo_scopes.h"
+#include "rendezvous/world/meetings.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

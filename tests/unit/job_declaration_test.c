@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is a declaration of a job, and what is said of what is none. Each body lies in memory of
  * exactly its own size. */
-#include "rendezvous/job_declaration.h"
+#include "rendezvous/world/job_declaration.h"
 
 #include "tests/support/unit.h"
 

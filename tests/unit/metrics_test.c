@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is counted, and that Prometheus can read it. */
 #include "rendezvous/http_route.h"
-#include "rendezvous/meetings.h"
 #include "rendezvous/metrics.h"
+#include "rendezvous/world/meetings.h"
 #include "tests/support/prometheus.h"
 #include "tests/support/unit.h"
 

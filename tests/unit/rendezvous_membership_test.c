@@ -8,11 +8,11 @@
  *   w1:text  rank 1 says BROKEN, by itself   w1/2:text    ... by the failure of rank 2
  *   e1:text_     the launcher: rank 1 "text "
  *   b1      rank 1's connection breaks       @250         it is 250 ms now; a tick */
-#include "rendezvous/membership.h"
+#include "rendezvous/world/membership.h"
 
 #include "lib/base/rank_end_text.h"
-#include "rendezvous/membership_text.h"
 #include "rendezvous/rendezvous.h"
+#include "rendezvous/world/membership_text.h"
 #include "tests/support/rank_ends.h"
 #include "tests/support/unit.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who waits for whom, from what ranks say that they have submitted. */
-#include "rendezvous/stalls.h"
+#include "rendezvous/world/stalls.h"
 
-#include "rendezvous/meeting.h"
+#include "rendezvous/world/meeting.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

@@ -26,8 +26,8 @@
  * The origin of the world's end is the first rank that failed, by its own word, which others may
  * have handed on, or because it was lost, or left before all had come. Whatever fails after it has
  * failed because of it. */
-#ifndef RENDEZVOUS_MEMBERSHIP_H
-#define RENDEZVOUS_MEMBERSHIP_H
+#ifndef RENDEZVOUS_WORLD_MEMBERSHIP_H
+#define RENDEZVOUS_WORLD_MEMBERSHIP_H
 
 #include "lib/base/join_protocol.h"
 #include "lib/base/status.h"

@@ -2,10 +2,10 @@
 /* All jobs there are: the planned one, or those of a service. Jobs that are over stay a while for
  * people to look at: MEETINGS_OVER_MAX of them, or until there is no room, or a job of the same id
  * comes. */
-#ifndef RENDEZVOUS_MEETINGS_H
-#define RENDEZVOUS_MEETINGS_H
+#ifndef RENDEZVOUS_WORLD_MEETINGS_H
+#define RENDEZVOUS_WORLD_MEETINGS_H
 
-#include "rendezvous/meeting.h"
+#include "rendezvous/world/meeting.h"
 
 TAILQ_HEAD(meeting_list, meeting);
 

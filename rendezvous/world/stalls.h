@@ -7,8 +7,8 @@
  * waits for. When all that have answered have submitted it, it waits for those that have not
  * answered in time when they were asked last: a rank that was stopped with SIGSTOP, or one that
  * cannot tell because it has more in flight than it may list. */
-#ifndef RENDEZVOUS_STALLS_H
-#define RENDEZVOUS_STALLS_H
+#ifndef RENDEZVOUS_WORLD_STALLS_H
+#define RENDEZVOUS_WORLD_STALLS_H
 
 #include "lib/base/rank_waits.h"
 

@@ -7,12 +7,12 @@
  * lost) the text says so at once, for one that does not, after ROLL_CALL_MS. Only one roll call is
  * under way at a time. All answers together take ROLL_CALL_MEMORY at most, and none of it is kept
  * afterwards: the larger the world, the shorter the answers. */
-#ifndef RENDEZVOUS_ROLL_CALL_H
-#define RENDEZVOUS_ROLL_CALL_H
+#ifndef RENDEZVOUS_WORLD_ROLL_CALL_H
+#define RENDEZVOUS_WORLD_ROLL_CALL_H
 
 #include "lib/base/status.h"
-#include "rendezvous/membership.h"
-#include "rendezvous/membership_text.h"
+#include "rendezvous/world/membership.h"
+#include "rendezvous/world/membership_text.h"
 
 #include <stdbool.h>
 #include <stdint.h>

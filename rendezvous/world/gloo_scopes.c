@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The scopes of Horovod's own workers; see gloo_scopes.h. */
-#include "rendezvous/gloo_scopes.h"
+#include "rendezvous/world/gloo_scopes.h"
 
 #include <stdio.h>
 

@@ -11,17 +11,17 @@
  *                                      MEETING_LAPSE_TIMES its start timeout, what is longer
  *
  * Without I/O; the hub acts on what lobby and membership say. */
-#ifndef RENDEZVOUS_MEETING_H
-#define RENDEZVOUS_MEETING_H
+#ifndef RENDEZVOUS_WORLD_MEETING_H
+#define RENDEZVOUS_WORLD_MEETING_H
 
 #include "lib/base/job_id.h"
 #include "rendezvous/base/rendezvous_job.h"
 #include "rendezvous/base/wait_list.h"
-#include "rendezvous/launch.h"
-#include "rendezvous/lobby.h"
-#include "rendezvous/membership.h"
-#include "rendezvous/roll_call.h"
 #include "rendezvous/store/key_value.h"
+#include "rendezvous/world/launch.h"
+#include "rendezvous/world/lobby.h"
+#include "rendezvous/world/membership.h"
+#include "rendezvous/world/roll_call.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  * from 0.001 to 86400. Refused, with a text that names the field and what was expected: anything
  * that is no JSON object, has an escape in it, or is followed by something; fields that are
  * unknown, twice there, missing, of another type or out of range. */
-#ifndef RENDEZVOUS_JOB_DECLARATION_H
-#define RENDEZVOUS_JOB_DECLARATION_H
+#ifndef RENDEZVOUS_WORLD_JOB_DECLARATION_H
+#define RENDEZVOUS_WORLD_JOB_DECLARATION_H
 
 #include "lib/base/status.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asking every rank; see roll_call.h. */
-#include "rendezvous/roll_call.h"
+#include "rendezvous/world/roll_call.h"
 
-#include "rendezvous/membership_text.h"
+#include "rendezvous/world/membership_text.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Workers by state; see rank_states.h. */
-#include "rendezvous/rank_states.h"
+#include "rendezvous/world/rank_states.h"
 
-#include "rendezvous/meeting.h"
+#include "rendezvous/world/meeting.h"
 
 #include <string.h>
 

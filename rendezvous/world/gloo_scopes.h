@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The scopes of the key-value store in which Horovod's own workers meet, by Gloo. */
-#ifndef RENDEZVOUS_GLOO_SCOPES_H
-#define RENDEZVOUS_GLOO_SCOPES_H
+#ifndef RENDEZVOUS_WORLD_GLOO_SCOPES_H
+#define RENDEZVOUS_WORLD_GLOO_SCOPES_H
 
 #include "rendezvous/base/rendezvous_job.h"
 #include "rendezvous/store/key_value.h"

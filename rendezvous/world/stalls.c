@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who waits for whom; see stalls.h. */
-#include "rendezvous/stalls.h"
+#include "rendezvous/world/stalls.h"
 
-#include "rendezvous/meeting.h"
-#include "rendezvous/rank_states.h"
+#include "rendezvous/world/meeting.h"
+#include "rendezvous/world/rank_states.h"
 
 void stalls_init(struct stalls *stalls, const struct meeting *meeting)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What people read about the members of a world: one line each. Those that are written into `text`
  * take at most MEMBERSHIP_TEXT_MAX bytes, whatever the ranks and hosts are. */
-#ifndef RENDEZVOUS_MEMBERSHIP_TEXT_H
-#define RENDEZVOUS_MEMBERSHIP_TEXT_H
+#ifndef RENDEZVOUS_WORLD_MEMBERSHIP_TEXT_H
+#define RENDEZVOUS_WORLD_MEMBERSHIP_TEXT_H
 
 #include "lib/base/join_protocol.h"
 #include "rendezvous/base/text_line.h"
-#include "rendezvous/membership.h"
+#include "rendezvous/world/membership.h"
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
 /* What the launcher of a planned job tells of it, for those who look: the command, the end of each
  * rank's process, and the verdict. The last lines of the ranks stay with the launcher, which is
  * asked for them. Without I/O. Of a job without a launcher there is none of this. */
-#ifndef RENDEZVOUS_LAUNCH_H
-#define RENDEZVOUS_LAUNCH_H
+#ifndef RENDEZVOUS_WORLD_LAUNCH_H
+#define RENDEZVOUS_WORLD_LAUNCH_H
 
 #include "rendezvous/base/rendezvous_job.h"
 

@@ -12,8 +12,8 @@
  *
  * Refused, with a text: another size than the first one said (or than was declared), a rank that is
  * beyond it or has been asked for already, and everybody when it is full or broken. */
-#ifndef RENDEZVOUS_LOBBY_H
-#define RENDEZVOUS_LOBBY_H
+#ifndef RENDEZVOUS_WORLD_LOBBY_H
+#define RENDEZVOUS_WORLD_LOBBY_H
 
 #include "lib/base/join_protocol.h"
 #include "lib/base/status.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a declaration; see job_declaration.h. */
-#include "rendezvous/job_declaration.h"
+#include "rendezvous/world/job_declaration.h"
 
 #include "lib/base/place.h"
 #include "rendezvous/base/json_text.h"

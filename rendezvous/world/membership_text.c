@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts about members; see membership_text.h. Host names are cut, lists of ranks end in "and N
  * others", so that a line always fits its message. */
-#include "rendezvous/membership_text.h"
+#include "rendezvous/world/membership_text.h"
 
 #include "lib/base/rank_end_text.h"
 #include "rendezvous/base/rendezvous_job.h"

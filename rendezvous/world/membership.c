@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of a world's members; see membership.h. */
-#include "rendezvous/membership.h"
+#include "rendezvous/world/membership.h"
 
 #include "lib/base/rank_end_text.h"
 #include "lib/base/topology.h"
 #include "rendezvous/base/rendezvous_job.h"
-#include "rendezvous/membership_text.h"
+#include "rendezvous/world/membership_text.h"
 
 #include <assert.h>
 #include <stdio.h>

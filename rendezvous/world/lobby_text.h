@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What people read about a lobby that breaks: one line each, of at most TEXT_LINE_MAX bytes,
  * whatever the job, the hosts and the ranks are. */
-#ifndef RENDEZVOUS_LOBBY_TEXT_H
-#define RENDEZVOUS_LOBBY_TEXT_H
+#ifndef RENDEZVOUS_WORLD_LOBBY_TEXT_H
+#define RENDEZVOUS_WORLD_LOBBY_TEXT_H
 
 #include "lib/base/join_protocol.h"
 #include "rendezvous/base/text_line.h"
-#include "rendezvous/lobby.h"
+#include "rendezvous/world/lobby.h"
 
 #include <stdbool.h>
 

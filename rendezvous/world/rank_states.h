@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many workers of a job are in which state: for status and metrics, under the names of
  * meeting_rank_state(). */
-#ifndef RENDEZVOUS_RANK_STATES_H
-#define RENDEZVOUS_RANK_STATES_H
+#ifndef RENDEZVOUS_WORLD_RANK_STATES_H
+#define RENDEZVOUS_WORLD_RANK_STATES_H
 
 struct meeting;
 

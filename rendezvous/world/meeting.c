@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One job; see meeting.h. */
-#include "rendezvous/meeting.h"
+#include "rendezvous/world/meeting.h"
 
 #include "lib/base/rank_end_text.h"
-#include "rendezvous/gloo_scopes.h"
 #include "rendezvous/http_key_value.h"
+#include "rendezvous/world/gloo_scopes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
