@@ -4,7 +4,7 @@
 #include "bench/rendezvous.h"
 #include "bench/support/crowd.h"
 #include "bench/support/sample.h"
-#include "rendezvous/http_access.h"
+#include "rendezvous/http/http_access.h"
 
 #include <err.h>
 #include <sodium.h>

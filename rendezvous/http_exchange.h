@@ -5,9 +5,9 @@
 
 #include "rendezvous/base/memory_budget.h"
 #include "rendezvous/base/wait_list.h"
-#include "rendezvous/http_access.h"
-#include "rendezvous/http_answer.h"
-#include "rendezvous/http_request.h"
+#include "rendezvous/http/http_access.h"
+#include "rendezvous/http/http_answer.h"
+#include "rendezvous/http/http_request.h"
 
 #include <stdbool.h>
 #include <stddef.h>

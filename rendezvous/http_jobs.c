@@ -17,9 +17,9 @@
  *   500  out of memory
  *   507  too many jobs */
 #include "rendezvous/base/json_build.h"
-#include "rendezvous/http_json.h"
+#include "rendezvous/http/http_json.h"
+#include "rendezvous/http/http_seconds.h"
 #include "rendezvous/http_route.h"
-#include "rendezvous/http_seconds.h"
 #include "rendezvous/status_json.h"
 #include "rendezvous/world/job_declaration.h"
 #include "rendezvous/world/meetings.h"

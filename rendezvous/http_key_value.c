@@ -3,8 +3,8 @@
 #include "rendezvous/http_key_value.h"
 
 #include "lib/base/status.h"
+#include "rendezvous/http/http_seconds.h"
 #include "rendezvous/http_route.h"
-#include "rendezvous/http_seconds.h"
 #include "rendezvous/world/meeting.h"
 #include "rendezvous/world/meetings.h"
 

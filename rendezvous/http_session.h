@@ -19,10 +19,10 @@
 #define RENDEZVOUS_HTTP_SESSION_H
 
 #include "lib/base/wire.h"
-#include "rendezvous/http_access.h"
+#include "rendezvous/http/http_access.h"
+#include "rendezvous/http/http_head.h"
+#include "rendezvous/http/http_request.h"
 #include "rendezvous/http_exchange.h"
-#include "rendezvous/http_head.h"
-#include "rendezvous/http_request.h"
 #include "rendezvous/http_route.h"
 
 #include <stdbool.h>

@@ -4,25 +4,15 @@
 noinst_LTLIBRARIES += rendezvous/librendezvous.la
 
 rendezvous_librendezvous_la_SOURCES = \
-	rendezvous/http_access.c rendezvous/http_access.h \
-	rendezvous/http_answer.c rendezvous/http_answer.h \
-	rendezvous/http_credentials.c rendezvous/http_credentials.h \
 	rendezvous/http_exchange.h \
-	rendezvous/http_head.c rendezvous/http_head.h \
 	rendezvous/http_jobs.c \
-	rendezvous/http_json.c rendezvous/http_json.h \
 	rendezvous/http_key_value.c rendezvous/http_key_value.h \
 	rendezvous/http_key_value_post.c \
-	rendezvous/http_loopback.c rendezvous/http_loopback.h \
 	rendezvous/http_metrics.c \
 	rendezvous/http_page.c \
 	rendezvous/http_rank_and_size.c \
-	rendezvous/http_request.c rendezvous/http_request.h \
 	rendezvous/http_route.c rendezvous/http_route.h \
-	rendezvous/http_seconds.c rendezvous/http_seconds.h \
 	rendezvous/http_session.c rendezvous/http_session.h \
-	rendezvous/http_status.c rendezvous/http_status.h \
-	rendezvous/http_text.h \
 	rendezvous/hub.c rendezvous/hub.h \
 	rendezvous/hub_impl.h \
 	rendezvous/hub_meeting.c \
@@ -41,6 +31,7 @@ rendezvous_librendezvous_la_SOURCES = \
 include rendezvous/base/local.mk
 include rendezvous/store/local.mk
 include rendezvous/world/local.mk
+include rendezvous/http/local.mk
 rendezvous_librendezvous_la_CFLAGS = $(AM_CFLAGS) $(UV_CFLAGS) $(SODIUM_CFLAGS) $(CJSON_CFLAGS)
 rendezvous_librendezvous_la_LIBADD = lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) \
 	$(CJSON_LIBS)

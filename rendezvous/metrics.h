@@ -13,7 +13,7 @@
 #define RENDEZVOUS_METRICS_H
 
 #include "lib/base/wire.h"
-#include "rendezvous/http_status.h"
+#include "rendezvous/http/http_status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
  *   or not, apart from nonces, and from its name where the client itself has a key. */
 #include "tests/support/strangers.h"
 
-#include "rendezvous/http_access.h"
+#include "rendezvous/http/http_access.h"
 
 #include <sodium.h>
 #include <stdarg.h>

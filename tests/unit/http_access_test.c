@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who may: what each Authorization, Host and Origin shows, of a job's own server and of a service,
  * and that no proof counts twice. */
-#include "rendezvous/http_access.h"
+#include "rendezvous/http/http_access.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers in JSON. */
-#ifndef RENDEZVOUS_HTTP_JSON_H
-#define RENDEZVOUS_HTTP_JSON_H
+#ifndef RENDEZVOUS_HTTP_HTTP_JSON_H
+#define RENDEZVOUS_HTTP_HTTP_JSON_H
 
-#include "rendezvous/http_answer.h"
+#include "rendezvous/http/http_answer.h"
 
 #include <cjson/cJSON.h>
 

@@ -5,12 +5,12 @@
  *   400  a scheme of ours in another form: a field that is missing, unknown, there twice or without
  *        quotes, an id that is none, a counter that is no number of 64 bits as people write it
  *   401  another scheme; a key or proof that is not 64 hexadecimal digits and so cannot be right */
-#ifndef RENDEZVOUS_HTTP_CREDENTIALS_H
-#define RENDEZVOUS_HTTP_CREDENTIALS_H
+#ifndef RENDEZVOUS_HTTP_HTTP_CREDENTIALS_H
+#define RENDEZVOUS_HTTP_HTTP_CREDENTIALS_H
 
 #include "lib/base/auth.h"
 #include "lib/base/job_id.h"
-#include "rendezvous/http_request.h"
+#include "rendezvous/http/http_request.h"
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cutting out request heads; see http_head.h. */
-#include "rendezvous/http_head.h"
+#include "rendezvous/http/http_head.h"
 
 #include <string.h>
 

@@ -11,11 +11,11 @@
  *   431  a header line, all of them, or their number beyond the limits below
  *   505  HTTP, but neither 1.0 nor 1.1
  *   500  out of memory */
-#ifndef RENDEZVOUS_HTTP_HEAD_H
-#define RENDEZVOUS_HTTP_HEAD_H
+#ifndef RENDEZVOUS_HTTP_HTTP_HEAD_H
+#define RENDEZVOUS_HTTP_HTTP_HEAD_H
 
 #include "lib/base/wire.h"
-#include "rendezvous/http_text.h"
+#include "rendezvous/http/http_text.h"
 
 #include <stdbool.h>
 #include <stddef.h>

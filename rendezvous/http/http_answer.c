@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers as bytes; see http_answer.h. */
-#include "rendezvous/http_answer.h"
+#include "rendezvous/http/http_answer.h"
 
-#include "rendezvous/http_status.h"
+#include "rendezvous/http/http_status.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -11,10 +11,10 @@
  *   413  a body longer than HTTP_BODY_MAX
  *   417  Expect, other than "100-continue"
  *   501  a method that is not in enum http_method, a chunked body */
-#ifndef RENDEZVOUS_HTTP_REQUEST_H
-#define RENDEZVOUS_HTTP_REQUEST_H
+#ifndef RENDEZVOUS_HTTP_HTTP_REQUEST_H
+#define RENDEZVOUS_HTTP_HTTP_REQUEST_H
 
-#include "rendezvous/http_head.h"
+#include "rendezvous/http/http_head.h"
 
 #include <stdbool.h>
 #include <stddef.h>

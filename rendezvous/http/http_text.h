@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A piece of a client's text: bytes that are not terminated and belong to somebody else. */
-#ifndef RENDEZVOUS_HTTP_TEXT_H
-#define RENDEZVOUS_HTTP_TEXT_H
+#ifndef RENDEZVOUS_HTTP_HTTP_TEXT_H
+#define RENDEZVOUS_HTTP_HTTP_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

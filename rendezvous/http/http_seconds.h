@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The SECONDS of a query "wait=SECONDS": digits, and up to three decimals. */
-#ifndef RENDEZVOUS_HTTP_SECONDS_H
-#define RENDEZVOUS_HTTP_SECONDS_H
+#ifndef RENDEZVOUS_HTTP_HTTP_SECONDS_H
+#define RENDEZVOUS_HTTP_HTTP_SECONDS_H
 
-#include "rendezvous/http_request.h"
+#include "rendezvous/http/http_request.h"
 
 #include <stdbool.h>
 #include <stdint.h>

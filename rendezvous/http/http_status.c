@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of statuses; see http_status.h. */
-#include "rendezvous/http_status.h"
+#include "rendezvous/http/http_status.h"
 
 static const struct {
     int status;

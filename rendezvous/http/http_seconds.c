@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading seconds; see http_seconds.h. */
-#include "rendezvous/http_seconds.h"
+#include "rendezvous/http/http_seconds.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who may; see http_access.h. */
-#include "rendezvous/http_access.h"
+#include "rendezvous/http/http_access.h"
 
-#include "rendezvous/http_credentials.h"
-#include "rendezvous/http_loopback.h"
+#include "rendezvous/http/http_credentials.h"
+#include "rendezvous/http/http_loopback.h"
 
 #include <sodium.h>
 #include <stdio.h>

@@ -22,14 +22,14 @@
  * Refused with 401: nothing shown where something must be, a scheme that is none of these, a key or
  * proof that is wrong, a counter that does not rise, no matter whether there is such a job: the
  * answers are the same. 400: an Authorization that cannot be read (http_credentials.h). */
-#ifndef RENDEZVOUS_HTTP_ACCESS_H
-#define RENDEZVOUS_HTTP_ACCESS_H
+#ifndef RENDEZVOUS_HTTP_HTTP_ACCESS_H
+#define RENDEZVOUS_HTTP_HTTP_ACCESS_H
 
 #include "lib/base/auth.h"
 #include "lib/base/job_id.h"
 #include "lib/base/rendezvous_stream.h"
 #include "rendezvous/base/keyring.h"
-#include "rendezvous/http_request.h"
+#include "rendezvous/http/http_request.h"
 
 #include <stdbool.h>
 #include <stdint.h>

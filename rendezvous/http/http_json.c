@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers in JSON; see http_json.h. */
-#include "rendezvous/http_json.h"
+#include "rendezvous/http/http_json.h"
 
 #include "rendezvous/base/json_build.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An answer, and how it becomes bytes. */
-#ifndef RENDEZVOUS_HTTP_ANSWER_H
-#define RENDEZVOUS_HTTP_ANSWER_H
+#ifndef RENDEZVOUS_HTTP_HTTP_ANSWER_H
+#define RENDEZVOUS_HTTP_HTTP_ANSWER_H
 
 #include "lib/base/wire.h"
 

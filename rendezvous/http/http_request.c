@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading request heads; see http_request.h. */
-#include "rendezvous/http_request.h"
+#include "rendezvous/http/http_request.h"
 
 enum { CONNECTION_OPTIONS_MAX = 8 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The statuses that the rendezvous answers with, in one table: words for answers, columns for
  * metrics. */
-#ifndef RENDEZVOUS_HTTP_STATUS_H
-#define RENDEZVOUS_HTTP_STATUS_H
+#ifndef RENDEZVOUS_HTTP_HTTP_STATUS_H
+#define RENDEZVOUS_HTTP_HTTP_STATUS_H
 
 enum { HTTP_STATUSES = 19 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading Authorization; see http_credentials.h. */
-#include "rendezvous/http_credentials.h"
+#include "rendezvous/http/http_credentials.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host, Origin and Sec-Fetch-Site of a client on the same host; see http_loopback.h. */
-#include "rendezvous/http_loopback.h"
+#include "rendezvous/http/http_loopback.h"
 
 #include <arpa/inet.h>
 #include <string.h>
