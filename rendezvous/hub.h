@@ -22,7 +22,7 @@
 
 #include "rendezvous/base/keyring.h"
 #include "rendezvous/http_session.h"
-#include "rendezvous/join_session.h"
+#include "rendezvous/join/join_session.h"
 #include "rendezvous/metrics.h"
 #include "rendezvous/rendezvous.h"
 #include "rendezvous/world/meetings.h"

@@ -18,7 +18,6 @@ rendezvous_librendezvous_la_SOURCES = \
 	rendezvous/hub_meeting.c \
 	rendezvous/hub_receive.c \
 	rendezvous/hub_roll_call.c \
-	rendezvous/join_session.c rendezvous/join_session.h \
 	rendezvous/metrics.c rendezvous/metrics.h \
 	rendezvous/metrics_ranks.c \
 	rendezvous/metrics_text.c \
@@ -32,6 +31,7 @@ include rendezvous/base/local.mk
 include rendezvous/store/local.mk
 include rendezvous/world/local.mk
 include rendezvous/http/local.mk
+include rendezvous/join/local.mk
 rendezvous_librendezvous_la_CFLAGS = $(AM_CFLAGS) $(UV_CFLAGS) $(SODIUM_CFLAGS) $(CJSON_CFLAGS)
 rendezvous_librendezvous_la_LIBADD = lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) \
 	$(CJSON_LIBS)

@@ -10,7 +10,7 @@
  * reply is the same; a HELLO with a wrong bit is none; a full lobby gives each worker one place,
  * those that were asked for, and the others as lobby.h says. */
 #include "lib/base/join_protocol.h"
-#include "rendezvous/join_session.h"
+#include "rendezvous/join/join_session.h"
 #include "rendezvous/world/lobby.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Workers' connections; see join_session.h. */
-#include "rendezvous/join_session.h"
+#include "rendezvous/join/join_session.h"
 
 #include <stdio.h>
 #include <string.h>

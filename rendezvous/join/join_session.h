@@ -10,8 +10,8 @@
  * order of frames, a REPORT that was not asked for, a wrong proof, a frame longer than
  * JOIN_UNPROVEN_MAX, or JOIN_PROVEN_MAX once it is proven. Only an OPEN of another version is told
  * ours. */
-#ifndef RENDEZVOUS_JOIN_SESSION_H
-#define RENDEZVOUS_JOIN_SESSION_H
+#ifndef RENDEZVOUS_JOIN_JOIN_SESSION_H
+#define RENDEZVOUS_JOIN_JOIN_SESSION_H
 
 #include "lib/base/auth.h"
 #include "lib/base/frame.h"
