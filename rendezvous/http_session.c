@@ -2,7 +2,7 @@
 /* HTTP connections; see http_session.h. */
 #include "rendezvous/http_session.h"
 
-#include "rendezvous/metrics.h"
+#include "rendezvous/api/metrics.h"
 
 #include <stdio.h>
 

@@ -19,11 +19,11 @@
 #define RENDEZVOUS_HTTP_SESSION_H
 
 #include "lib/base/wire.h"
+#include "rendezvous/api/http_exchange.h"
+#include "rendezvous/api/http_route.h"
 #include "rendezvous/http/http_access.h"
 #include "rendezvous/http/http_head.h"
 #include "rendezvous/http/http_request.h"
-#include "rendezvous/http_exchange.h"
-#include "rendezvous/http_route.h"
 
 #include <stdbool.h>
 #include <stddef.h>

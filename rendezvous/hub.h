@@ -20,10 +20,10 @@
 #ifndef RENDEZVOUS_HUB_H
 #define RENDEZVOUS_HUB_H
 
+#include "rendezvous/api/metrics.h"
 #include "rendezvous/base/keyring.h"
 #include "rendezvous/http_session.h"
 #include "rendezvous/join/join_session.h"
-#include "rendezvous/metrics.h"
 #include "rendezvous/rendezvous.h"
 #include "rendezvous/world/meetings.h"
 

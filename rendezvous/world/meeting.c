@@ -3,7 +3,7 @@
 #include "rendezvous/world/meeting.h"
 
 #include "lib/base/rank_end_text.h"
-#include "rendezvous/http_key_value.h"
+#include "rendezvous/api/http_key_value.h"
 #include "rendezvous/world/gloo_scopes.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs, metrics and the page over HTTP, mostly without a connection for the client: who may see and
  * do what, and what is answered. The workers are those of a hub in memory. */
-#include "rendezvous/http_route.h"
-#include "rendezvous/status_json.h"
+#include "rendezvous/api/http_route.h"
+#include "rendezvous/api/status_json.h"
 #include "tests/support/hub_fixture.h"
 #include "tests/support/unit.h"
 

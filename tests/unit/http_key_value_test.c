@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The key-value routes, without a connection: what a request is answered, what it is refused for,
  * how long it is held and what wakes it. */
-#include "rendezvous/http_key_value.h"
-#include "rendezvous/http_route.h"
+#include "rendezvous/api/http_key_value.h"
+#include "rendezvous/api/http_route.h"
 #include "rendezvous/store/add_request.h"
 #include "rendezvous/world/gloo_scopes.h"
 #include "rendezvous/world/meetings.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which handler answers which target, how targets are cut, and what a path allows. */
-#include "rendezvous/http_route.h"
+#include "rendezvous/api/http_route.h"
 #include "tests/support/unit.h"
 
 #include <string.h>

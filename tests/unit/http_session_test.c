@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One HTTP connection: what answers are to the byte, what a client must show before its body is
  * taken, requests that are held, pipelining and its limits, and the deadline of each phase. */
-#include "rendezvous/metrics.h"
+#include "rendezvous/api/metrics.h"
 #include "tests/support/http_fixture.h"
 #include "tests/support/unit.h"
 

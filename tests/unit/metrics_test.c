@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is counted, and that Prometheus can read it. */
-#include "rendezvous/http_route.h"
-#include "rendezvous/metrics.h"
+#include "rendezvous/api/http_route.h"
+#include "rendezvous/api/metrics.h"
 #include "rendezvous/world/meetings.h"
 #include "tests/support/prometheus.h"
 #include "tests/support/unit.h"

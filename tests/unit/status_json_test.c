@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job as JSON: as nobody has come, while it gathers, when it runs, and when it has failed. */
-#include "rendezvous/status_json.h"
+#include "rendezvous/api/status_json.h"
 
 #include "rendezvous/base/host_groups.h"
 #include "rendezvous/world/meeting.h"

@@ -3,8 +3,8 @@
  * asked what they have counted, so that nothing is sent while nobody looks. The answer is held until
  * all have answered, METRICS_ASK_MS at most; of a rank that has not, it has what was known before.
  * ?ranks=no asks nobody and leaves the ranks out. 500 when out of memory. */
-#include "rendezvous/http_route.h"
-#include "rendezvous/metrics.h"
+#include "rendezvous/api/http_route.h"
+#include "rendezvous/api/metrics.h"
 #include "rendezvous/world/meetings.h"
 
 #include <string.h>

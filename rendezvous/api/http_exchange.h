@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One request that is whole and allowed, and what its handler has at hand. */
-#ifndef RENDEZVOUS_HTTP_EXCHANGE_H
-#define RENDEZVOUS_HTTP_EXCHANGE_H
+#ifndef RENDEZVOUS_API_HTTP_EXCHANGE_H
+#define RENDEZVOUS_API_HTTP_EXCHANGE_H
 
 #include "rendezvous/base/memory_budget.h"
 #include "rendezvous/base/wait_list.h"

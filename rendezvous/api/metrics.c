@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counting; see metrics.h. What comes out is in metrics_text.c. */
-#include "rendezvous/metrics.h"
+#include "rendezvous/api/metrics.h"
 
 /* In powers of ten and what lies evenly between them: of one machine to a cluster that starts. */
 static const int bounds_ms[METRICS_JOIN_BUCKETS] = { 1,   2,   5,    10,   30,    100,

@@ -16,11 +16,11 @@
  *   409  the launcher's job cannot be declared or ended here; a job of another size
  *   500  out of memory
  *   507  too many jobs */
+#include "rendezvous/api/http_route.h"
+#include "rendezvous/api/status_json.h"
 #include "rendezvous/base/json_build.h"
 #include "rendezvous/http/http_json.h"
 #include "rendezvous/http/http_seconds.h"
-#include "rendezvous/http_route.h"
-#include "rendezvous/status_json.h"
 #include "rendezvous/world/job_declaration.h"
 #include "rendezvous/world/meetings.h"
 #include "rendezvous/world/rank_states.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job as JSON; see status_json.h. */
-#include "rendezvous/status_json.h"
+#include "rendezvous/api/status_json.h"
 
 #include "lib/base/rank_end_text.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* POST /SCOPE/KEY: adds to a number; see http_key_value.h. */
-#include "rendezvous/http_key_value.h"
-#include "rendezvous/http_route.h"
+#include "rendezvous/api/http_key_value.h"
+#include "rendezvous/api/http_route.h"
 #include "rendezvous/store/add_request.h"
 #include "rendezvous/world/meeting.h"
 

@@ -61,8 +61,8 @@
  *
  * Seconds are numbers with up to three decimals. What is not UTF-8 in the name of a host is
  * replaced by '?'. Fields may be added; none is left out. Costs O(N log N) at most. */
-#ifndef RENDEZVOUS_STATUS_JSON_H
-#define RENDEZVOUS_STATUS_JSON_H
+#ifndef RENDEZVOUS_API_STATUS_JSON_H
+#define RENDEZVOUS_API_STATUS_JSON_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

@@ -9,8 +9,8 @@
  * METRICS_RANKS_MAX ranks that have counted anything; hvd_ranks_left_out says how many are missing.
  * For each operation that a rank has used there are 17 lines of some 100 bytes: 12 MB at most if all
  * of them use two. What tells of jobs by name is for those that may see the job. */
-#ifndef RENDEZVOUS_METRICS_H
-#define RENDEZVOUS_METRICS_H
+#ifndef RENDEZVOUS_API_METRICS_H
+#define RENDEZVOUS_API_METRICS_H
 
 #include "lib/base/wire.h"
 #include "rendezvous/http/http_status.h"

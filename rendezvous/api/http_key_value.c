@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET, PUT and DELETE of a key; see http_key_value.h. */
-#include "rendezvous/http_key_value.h"
+#include "rendezvous/api/http_key_value.h"
 
 #include "lib/base/status.h"
+#include "rendezvous/api/http_route.h"
 #include "rendezvous/http/http_seconds.h"
-#include "rendezvous/http_route.h"
 #include "rendezvous/world/meeting.h"
 #include "rendezvous/world/meetings.h"
 

@@ -9,10 +9,10 @@
  * A path is what its first row in the table says: nothing can be kept under /v1/jobs or in the
  * scope rank_and_size. 404 for a path that nothing matches, 405 for a method that the path does not
  * have, 413 for a body that is longer than the route takes (GET drops its own). */
-#ifndef RENDEZVOUS_HTTP_ROUTE_H
-#define RENDEZVOUS_HTTP_ROUTE_H
+#ifndef RENDEZVOUS_API_HTTP_ROUTE_H
+#define RENDEZVOUS_API_HTTP_ROUTE_H
 
-#include "rendezvous/http_exchange.h"
+#include "rendezvous/api/http_exchange.h"
 
 struct http_route {
     const char *path; /* segments that are "*" stand for any */

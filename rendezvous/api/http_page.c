@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /: the status page. It is the same for everybody; what it shows it asks for itself, with the
  * key that is typed into it, if one is needed. */
-#include "rendezvous/http_route.h"
-#include "rendezvous/page/status_html.h"
+#include "rendezvous/api/http_route.h"
+#include "rendezvous/api/page/status_html.h"
 
 bool http_page(struct http_service *service, struct http_exchange *exchange,
                struct http_answer *answer)

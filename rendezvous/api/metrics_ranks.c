@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prometheus' text about ranks; see metrics.h. Each family needs all ranks, so what they have said is
  * read once for each. */
+#include "rendezvous/api/metrics.h"
 #include "rendezvous/base/metrics_line.h"
-#include "rendezvous/metrics.h"
 #include "rendezvous/world/meetings.h"
 #include "rendezvous/world/stalls.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prometheus' text; see metrics.h. A family is announced by HELP and TYPE, then come its samples;
  * those of one family stand together, and no two have the same labels. */
+#include "rendezvous/api/http_route.h"
+#include "rendezvous/api/metrics.h"
 #include "rendezvous/base/metrics_line.h"
-#include "rendezvous/http_route.h"
-#include "rendezvous/metrics.h"
 #include "rendezvous/world/meetings.h"
 #include "rendezvous/world/rank_states.h"
 

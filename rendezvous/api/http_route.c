@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Routes; see http_route.h. */
-#include "rendezvous/http_route.h"
+#include "rendezvous/api/http_route.h"
 
 #include "rendezvous/store/key_value.h"
 

@@ -39,7 +39,7 @@ style=$(digest style)
 
 cat <<END
 /* Made from status.html by embed.sh. */
-#include "rendezvous/page/status_html.h"
+#include "rendezvous/api/page/status_html.h"
 
 const char status_html_headers[] =
     "Content-Security-Policy: default-src 'none'; img-src data:; connect-src 'self'; "

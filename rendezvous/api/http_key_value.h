@@ -14,10 +14,10 @@
  *
  * Refused, in a line that names what is wrong: 400 a scope, key, query or body; 403 the scopes that
  * are ours; 404 a job that does not exist or is over; 405, 409, 413, 507. */
-#ifndef RENDEZVOUS_HTTP_KEY_VALUE_H
-#define RENDEZVOUS_HTTP_KEY_VALUE_H
+#ifndef RENDEZVOUS_API_HTTP_KEY_VALUE_H
+#define RENDEZVOUS_API_HTTP_KEY_VALUE_H
 
-#include "rendezvous/http_exchange.h"
+#include "rendezvous/api/http_exchange.h"
 #include "rendezvous/store/key_value.h"
 
 struct meeting;
