@@ -4,13 +4,6 @@
 noinst_LTLIBRARIES += rendezvous/librendezvous.la
 
 rendezvous_librendezvous_la_SOURCES = \
-	rendezvous/http_session.c rendezvous/http_session.h \
-	rendezvous/hub.c rendezvous/hub.h \
-	rendezvous/hub_impl.h \
-	rendezvous/hub_meeting.c \
-	rendezvous/hub_receive.c \
-	rendezvous/hub_roll_call.c \
-	rendezvous/rendezvous.c rendezvous/rendezvous.h \
 	rendezvous/tcp_address.c rendezvous/tcp_address.h \
 	rendezvous/tcp_connection.c rendezvous/tcp_connection.h \
 	rendezvous/tcp_port.c rendezvous/tcp_port.h
@@ -20,6 +13,7 @@ include rendezvous/world/local.mk
 include rendezvous/http/local.mk
 include rendezvous/join/local.mk
 include rendezvous/api/local.mk
+include rendezvous/server/local.mk
 rendezvous_librendezvous_la_CFLAGS = $(AM_CFLAGS) $(UV_CFLAGS) $(SODIUM_CFLAGS) $(CJSON_CFLAGS)
 rendezvous_librendezvous_la_LIBADD = lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) \
 	$(CJSON_LIBS)

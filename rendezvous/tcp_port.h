@@ -16,7 +16,7 @@
 #ifndef RENDEZVOUS_TCP_PORT_H
 #define RENDEZVOUS_TCP_PORT_H
 
-#include "rendezvous/rendezvous.h"
+#include "rendezvous/server/rendezvous.h"
 
 #include <stdbool.h>
 

@@ -9,7 +9,7 @@
 #include "launcher/base/private_memory.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
-#include "rendezvous/rendezvous.h"
+#include "rendezvous/server/rendezvous.h"
 #include "rendezvous/tcp_port.h"
 #include "src/daemon_log.h"
 #include "src/hvdrendezvousd_options.h"

@@ -6,7 +6,7 @@
 
 #include "launcher/job/job.h"
 #include "launcher/placement/rank_plan.h"
-#include "rendezvous/rendezvous.h"
+#include "rendezvous/server/rendezvous.h"
 
 struct job_rendezvous;
 

@@ -38,7 +38,7 @@ struct rendezvous_stream {
     bool brief;
 };
 
-/* The rendezvous, for a carrier that cannot include rendezvous/rendezvous.h, which describes these
+/* The rendezvous, for a carrier that cannot include rendezvous/server/rendezvous.h, which describes these
  * calls. */
 struct rendezvous_server {
     struct rendezvous *rendezvous; /* borrowed; NULL: there is none */

@@ -5,7 +5,7 @@
 
 #include "lib/base/rank_end_text.h"
 #include "rendezvous/base/rendezvous_job.h"
-#include "rendezvous/rendezvous.h"
+#include "rendezvous/server/rendezvous.h"
 
 #include <stdio.h>
 #include <string.h>

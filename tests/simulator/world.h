@@ -8,7 +8,7 @@
 #include "launcher/placement/rank_plan.h"
 #include "launcher/protocol/host_step.h"
 #include "lib/base/auth.h"
-#include "rendezvous/rendezvous.h"
+#include "rendezvous/server/rendezvous.h"
 #include "tests/simulator/process.h"
 #include "tests/simulator/stream.h"
 #include "tests/simulator/uv.h"

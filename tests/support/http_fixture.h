@@ -4,7 +4,7 @@
 #ifndef TESTS_SUPPORT_HTTP_FIXTURE_H
 #define TESTS_SUPPORT_HTTP_FIXTURE_H
 
-#include "rendezvous/http_session.h"
+#include "rendezvous/server/http_session.h"
 #include "rendezvous/world/meetings.h"
 
 #define HTTP_FIXTURE_JOB "train-7"

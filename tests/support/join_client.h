@@ -6,7 +6,7 @@
 
 #include "lib/base/auth.h"
 #include "lib/base/join_protocol.h"
-#include "rendezvous/rendezvous.h"
+#include "rendezvous/server/rendezvous.h"
 
 #include <stdbool.h>
 

@@ -11,7 +11,7 @@
 #include "rendezvous/world/membership.h"
 
 #include "lib/base/rank_end_text.h"
-#include "rendezvous/rendezvous.h"
+#include "rendezvous/server/rendezvous.h"
 #include "rendezvous/world/membership_text.h"
 #include "tests/support/rank_ends.h"
 #include "tests/support/unit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rendezvous on a real loop: its timer runs when something is pending and not otherwise, and it
  * may be destroyed at any moment. */
-#include "rendezvous/rendezvous.h"
+#include "rendezvous/server/rendezvous.h"
 #include "tests/support/join_client.h"
 #include "tests/support/rank_ends.h"
 #include "tests/support/unit.h"

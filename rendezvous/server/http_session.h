@@ -15,8 +15,8 @@
  * somebody who has proved nothing gets HTTP_STRANGER_BYTES, when more than HTTP_AHEAD_MAX bytes
  * come while a request is held, when a deadline passes, and when bodies and bytes ahead of all
  * clients together take more than the service's budget (503). */
-#ifndef RENDEZVOUS_HTTP_SESSION_H
-#define RENDEZVOUS_HTTP_SESSION_H
+#ifndef RENDEZVOUS_SERVER_HTTP_SESSION_H
+#define RENDEZVOUS_SERVER_HTTP_SESSION_H
 
 #include "lib/base/wire.h"
 #include "rendezvous/api/http_exchange.h"

@@ -10,8 +10,8 @@
  * the job's key, and gives places itself.
  *
  * One thread: all calls and callbacks are made on the loop's thread. */
-#ifndef RENDEZVOUS_RENDEZVOUS_H
-#define RENDEZVOUS_RENDEZVOUS_H
+#ifndef RENDEZVOUS_SERVER_RENDEZVOUS_H
+#define RENDEZVOUS_SERVER_RENDEZVOUS_H
 
 #include "lib/base/auth.h"
 #include "lib/base/rank_end.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hub from inside: what hub.c (who is connected), hub_receive.c (what comes in), hub_meeting.c
  * (what becomes of jobs) and hub_roll_call.c (what their ranks do) share. */
-#ifndef RENDEZVOUS_HUB_IMPL_H
-#define RENDEZVOUS_HUB_IMPL_H
+#ifndef RENDEZVOUS_SERVER_HUB_IMPL_H
+#define RENDEZVOUS_SERVER_HUB_IMPL_H
 
-#include "rendezvous/hub.h"
+#include "rendezvous/server/hub.h"
 
 /* Around everything that a carrier calls. The outermost call reports on ranks, lets held requests
  * go on, and frees what has been closed meanwhile. */

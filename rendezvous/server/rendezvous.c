@@ -2,9 +2,9 @@
 /* The rendezvous on a loop: the hub (hub.h), whose time is the loop's and whose deadlines are one
  * timer. The timer runs only while something is pending, so that a job at work wakes nobody. When it
  * comes late, as after a freeze of the machine, what has come meanwhile is read first. */
-#include "rendezvous/rendezvous.h"
+#include "rendezvous/server/rendezvous.h"
 
-#include "rendezvous/hub.h"
+#include "rendezvous/server/hub.h"
 
 #include <stdlib.h>
 

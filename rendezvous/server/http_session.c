@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP connections; see http_session.h. */
-#include "rendezvous/http_session.h"
+#include "rendezvous/server/http_session.h"
 
 #include "rendezvous/api/metrics.h"
 

@@ -17,14 +17,14 @@
  *
  * Everything may be called from inside the launcher's callbacks. What is closed meanwhile stays in
  * memory until the outermost call returns. */
-#ifndef RENDEZVOUS_HUB_H
-#define RENDEZVOUS_HUB_H
+#ifndef RENDEZVOUS_SERVER_HUB_H
+#define RENDEZVOUS_SERVER_HUB_H
 
 #include "rendezvous/api/metrics.h"
 #include "rendezvous/base/keyring.h"
-#include "rendezvous/http_session.h"
 #include "rendezvous/join/join_session.h"
-#include "rendezvous/rendezvous.h"
+#include "rendezvous/server/http_session.h"
+#include "rendezvous/server/rendezvous.h"
 #include "rendezvous/world/meetings.h"
 
 #include <stdbool.h>
