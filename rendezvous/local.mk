@@ -3,10 +3,7 @@
 
 noinst_LTLIBRARIES += rendezvous/librendezvous.la
 
-rendezvous_librendezvous_la_SOURCES = \
-	rendezvous/tcp_address.c rendezvous/tcp_address.h \
-	rendezvous/tcp_connection.c rendezvous/tcp_connection.h \
-	rendezvous/tcp_port.c rendezvous/tcp_port.h
+rendezvous_librendezvous_la_SOURCES =
 include rendezvous/base/local.mk
 include rendezvous/store/local.mk
 include rendezvous/world/local.mk
@@ -14,6 +11,7 @@ include rendezvous/http/local.mk
 include rendezvous/join/local.mk
 include rendezvous/api/local.mk
 include rendezvous/server/local.mk
+include rendezvous/tcp/local.mk
 rendezvous_librendezvous_la_CFLAGS = $(AM_CFLAGS) $(UV_CFLAGS) $(SODIUM_CFLAGS) $(CJSON_CFLAGS)
 rendezvous_librendezvous_la_LIBADD = lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) \
 	$(CJSON_LIBS)

@@ -10,7 +10,7 @@
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
 #include "rendezvous/server/rendezvous.h"
-#include "rendezvous/tcp_port.h"
+#include "rendezvous/tcp/tcp_port.h"
 #include "src/daemon_log.h"
 #include "src/hvdrendezvousd_options.h"
 #include "src/key_file.h"

@@ -11,7 +11,7 @@
 #include "launcher/base/xalloc.h"
 #include "lib/base/env_names.h"
 #include "lib/base/job_id.h"
-#include "rendezvous/tcp_address.h"
+#include "rendezvous/tcp/tcp_address.h"
 
 #include <stddef.h>
 #include <string.h>

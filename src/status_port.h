@@ -7,7 +7,7 @@
 #define SRC_STATUS_PORT_H
 
 #include "launcher/process/socket_owner.h"
-#include "rendezvous/tcp_port.h"
+#include "rendezvous/tcp/tcp_port.h"
 
 struct status_port {
     struct tcp_port *port; /* NULL: there is none */

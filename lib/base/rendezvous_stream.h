@@ -4,7 +4,7 @@
  *   carrier -> rendezvous    accept(), receive() for each piece, hangup()
  *   rendezvous -> carrier    send(), close()
  *
- * Carriers are a TCP socket (rendezvous/tcp_connection.c), an agent's link (launcher/
+ * Carriers are a TCP socket (rendezvous/tcp/tcp_connection.c), an agent's link (launcher/
  * job_host_relay.c) and tests. The bytes of a connection go from one side to the other in one call;
  * nothing stands between them. */
 #ifndef LIB_BASE_RENDEZVOUS_STREAM_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A port (rendezvous/tcp_port.h) and clients of it over real loopback sockets, in one thread; with a
+/* A port (rendezvous/tcp/tcp_port.h) and clients of it over real loopback sockets, in one thread; with a
  * stand-in for the rendezvous that says everything back, unless the first byte asks for something
  * else:
  *
@@ -9,7 +9,7 @@
 #ifndef TESTS_SUPPORT_TCP_CLIENTS_H
 #define TESTS_SUPPORT_TCP_CLIENTS_H
 
-#include "rendezvous/tcp_connection.h"
+#include "rendezvous/tcp/tcp_connection.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Addresses that a port can be opened at: read, refused, and written. */
-#include "rendezvous/tcp_address.h"
+#include "rendezvous/tcp/tcp_address.h"
 #include "tests/support/unit.h"
 
 #include <string.h>

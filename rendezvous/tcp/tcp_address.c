@@ -3,7 +3,7 @@
  *   take the port off at the last colon, the brackets off an IPv6 address, read both as numbers.
  * Fails on a name, on a port that is not 0 to 65535, on IPv6 without brackets or with an interface
  * that is not there, and on multicast and broadcast. */
-#include "rendezvous/tcp_address.h"
+#include "rendezvous/tcp/tcp_address.h"
 
 #include <arpa/inet.h>
 #include <net/if.h>

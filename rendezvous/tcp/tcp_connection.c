@@ -9,7 +9,7 @@
  * slowly, or too much is queued, for it or for all, or there is no memory for it: the same. Of
  * those that the rendezvous has ended no more than TCP_LINGERING_MAX may take their time to read
  * and to close, unless they have much to read. */
-#include "rendezvous/tcp_connection.h"
+#include "rendezvous/tcp/tcp_connection.h"
 
 #include <errno.h>
 #include <stdlib.h>

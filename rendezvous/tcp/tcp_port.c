@@ -5,9 +5,9 @@
  * a moment has passed. The socket's options are inherited by those it accepts. TCP_DEFER_ACCEPT is
  * not used: who says nothing would wait in the kernel's short queue, where nobody counts strangers,
  * and not here, where they are few and short-lived. */
-#include "rendezvous/tcp_port.h"
+#include "rendezvous/tcp/tcp_port.h"
 
-#include "rendezvous/tcp_connection.h"
+#include "rendezvous/tcp/tcp_connection.h"
 
 #include <errno.h>
 #include <netinet/in.h>

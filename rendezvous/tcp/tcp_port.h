@@ -13,8 +13,8 @@
  * rendezvous ends a connection, what was queued goes out first, and the client has two seconds to
  * see it. Fails when the address cannot be bound. Running out of descriptors only keeps new ones
  * waiting. */
-#ifndef RENDEZVOUS_TCP_PORT_H
-#define RENDEZVOUS_TCP_PORT_H
+#ifndef RENDEZVOUS_TCP_TCP_PORT_H
+#define RENDEZVOUS_TCP_TCP_PORT_H
 
 #include "rendezvous/server/rendezvous.h"
 

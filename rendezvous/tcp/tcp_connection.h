@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A port and its connections, seen from inside. For tcp_port.c and tcp_connection.c only. */
-#ifndef RENDEZVOUS_TCP_CONNECTION_H
-#define RENDEZVOUS_TCP_CONNECTION_H
+#ifndef RENDEZVOUS_TCP_TCP_CONNECTION_H
+#define RENDEZVOUS_TCP_TCP_CONNECTION_H
 
 #include "lib/base/wire.h"
-#include "rendezvous/tcp_address.h"
-#include "rendezvous/tcp_port.h"
+#include "rendezvous/tcp/tcp_address.h"
+#include "rendezvous/tcp/tcp_port.h"
 
 #include <stdbool.h>
 
