@@ -25,7 +25,7 @@ done
 [ "$what" = start ] || hosts=3
 build=${BUILD-build}
 case $build in /*) ;; *) build=$PWD/$build ;; esac
-hvdrun=$build/src/hvdrun
+hvdrun=$build/hvdrun
 tmp=$(mktemp -d) || exit 1
 TB_NAME=b$$ TB_SELF=$PWD/tests/testbed.sh
 . tests/testbed.sh

@@ -38,7 +38,7 @@ all_counters() {
     done <"$tmp/ranks"
 }
 
-"${build:+$build/src/}hvdrun" -np "$ranks" "${build:-build}/bench/idle" $((seconds + 5)) >"$tmp/out" &
+"${build:+$build/}hvdrun" -np "$ranks" "${build:-build}/bench/idle" $((seconds + 5)) >"$tmp/out" &
 job=$!
 while [ "$(grep -c stdout "$tmp/out")" -lt "$ranks" ] && kill -0 $job 2>/dev/null; do
     sleep 0.1

@@ -26,7 +26,7 @@ for transport in shm tcp; do
     round=0
     while [ $round -lt "$rounds" ]; do
         round=$((round + 1))
-        HVD_TRANSPORT=$transport "${build:+$build/src/}hvdrun" -np "$ranks" "${build:-build}/bench/loss" "$tmp/died" \
+        HVD_TRANSPORT=$transport "${build:+$build/}hvdrun" -np "$ranks" "${build:-build}/bench/loss" "$tmp/died" \
             2>/dev/null </dev/null | sed 's/^.*<stdout>://' >>"$tmp/$transport"
     done
     sort -n "$tmp/$transport" | awk -v transport=$transport '

@@ -24,7 +24,7 @@ while getopts n:l:r:s: option; do
     esac
 done
 build=${BUILD-build}
-hvdrun=${build:+$build/src/}hvdrun
+hvdrun=${build:+$build/}hvdrun
 program=${build:-build}/bench/lines
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT

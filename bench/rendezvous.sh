@@ -29,8 +29,8 @@ shift $((OPTIND - 1))
 [ $# -gt 0 ] || set -- join http init
 
 build=${BUILD-build}
-hvdrun=${build:+$build/src/}hvdrun
-daemon=${build:+$build/src/}hvdrendezvousd
+hvdrun=${build:+$build/}hvdrun
+daemon=${build:+$build/}hvdrendezvousd
 bench=${build:-build}/bench
 tmp=$(mktemp -d) || exit 1
 service=

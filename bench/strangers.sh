@@ -27,7 +27,7 @@ while getopts c:j:d:s: option; do
 done
 
 build=${BUILD-build}
-daemon=${build:+$build/src/}hvdrendezvousd
+daemon=${build:+$build/}hvdrendezvousd
 strangers=${build:-build}/tests/support/strangers
 tmp=$(mktemp -d) || exit 1
 trap 'kill $service 2>/dev/null; rm -rf "$tmp"' EXIT

@@ -27,7 +27,7 @@ shift $((OPTIND - 1))
 [ $# -gt 0 ] || set -- resnet50 resnet101 inception3 vgg16
 
 build=${BUILD-build}
-hvdrun=${build:+$build/src/}hvdrun
+hvdrun=${build:+$build/}hvdrun
 program=${build:-build}/examples/synthetic_benchmark
 limit_s=${LIMIT_S:-600}
 tmp=$(mktemp -d) || exit 1

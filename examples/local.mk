@@ -49,26 +49,6 @@ examples_api_tour_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 examples_api_tour_LDFLAGS = $(AM_LDFLAGS) -no-install
 examples_api_tour_LDADD = examples/libsupport.la lib/libhvd.la -lm
 
-# What is measured first on a new cluster; installed.
-noinst_LTLIBRARIES += examples/libbandwidth.la
-examples_libbandwidth_la_SOURCES = \
-	examples/bandwidth_data.c examples/bandwidth_data.h \
-	examples/bandwidth_measure.c examples/bandwidth_measure.h \
-	examples/bandwidth_memory.c examples/bandwidth_memory.h \
-	examples/bandwidth_operations.c examples/bandwidth_operations.h \
-	examples/bandwidth_options.c examples/bandwidth_options.h \
-	examples/bandwidth_report.c examples/bandwidth_report.h
-examples_libbandwidth_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-examples_libbandwidth_la_LIBADD = examples/libsupport.la -lm
-if PROGRAMS
-bin_PROGRAMS += examples/hvd-bandwidth
-examples_hvd_bandwidth_SOURCES = examples/bandwidth.c
-examples_hvd_bandwidth_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-examples_hvd_bandwidth_LDFLAGS = $(AM_LDFLAGS) $(LIBHVD_RPATH)
-examples_hvd_bandwidth_LDADD = examples/libbandwidth.la lib/libhvd.la
-dist_bin_SCRIPTS += examples/hvd-tune
-endif
-
 # Networks that are fitted to a function or a differential equation.
 noinst_LTLIBRARIES += examples/libfit.la
 examples_libfit_la_SOURCES = \

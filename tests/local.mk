@@ -270,7 +270,7 @@ tests_support_libsupport_la_SOURCES += \
 	tests/support/key_value_calls.h \
 	tests/support/prometheus.c tests/support/prometheus.h
 
-program_archives = src/libservice.la src/libhvdrun.la src/liboptions.la rendezvous/librendezvous.la launcher/liblauncher.la
+program_archives = src/service/libservice.la src/hvdrun/libhvdrun.la src/options/liboptions.la rendezvous/librendezvous.la launcher/liblauncher.la
 
 unit_tests += \
 	tests/unit/add_request_test \
@@ -406,7 +406,7 @@ support_tests = \
 	tests/unit/synthetic_models_test \
 	tests/unit/synthetic_summary_test
 tests_unit_example_bandwidth_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_example_bandwidth_test_LDADD = examples/libbandwidth.la $(LDADD) -lm
+tests_unit_example_bandwidth_test_LDADD = src/tools/libbandwidth.la $(LDADD) -lm
 tests_unit_example_fit_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
 tests_unit_example_fit_test_LDADD = examples/libfit.la $(CHECK_LIBS) -lm
 tests_unit_example_mlp_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib

@@ -7,7 +7,7 @@
  * name and is not too long; the same each time. Of what was read no variable is set twice, and what
  * the command line has said stays. */
 #include "launcher/base/bad_input.h"
-#include "src/config_file.h"
+#include "src/hvdrun/config_file.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>

@@ -9,8 +9,8 @@
  * table promises: numbers in their range, each variable for the ranks once, a command that is a
  * tail of the words. */
 #include "launcher/base/bad_input.h"
-#include "src/hvdrendezvousd_options.h"
-#include "src/hvdrun_options.h"
+#include "src/hvdrun/hvdrun_options.h"
+#include "src/service/hvdrendezvousd_options.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

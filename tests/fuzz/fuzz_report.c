@@ -13,7 +13,7 @@
 #include "launcher/output/last_words.h"
 #include "launcher/verdict/job_blame.h"
 #include "lib/base/text.h"
-#include "src/report_json.h"
+#include "src/hvdrun/report_json.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/json.h"
 

@@ -66,7 +66,7 @@ fuzz_world = tests/fuzz/answers.c tests/fuzz/answers.h tests/fuzz/world.c tests/
 fuzz_libs = rendezvous/librendezvous.la lib/base/libbase.la $(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS)
 fuzz_library_libs = lib/libhvd_internal.la lib/base/libbase.la $(SODIUM_LIBS)
 fuzz_launcher_libs = launcher/liblauncher.la lib/base/libbase.la $(SODIUM_LIBS) $(UV_LIBS) $(CRYPTO_LIBS) $(HWLOC_LIBS)
-fuzz_program_libs = src/libhvdrun.la src/libservice.la src/liboptions.la launcher/liblauncher.la $(fuzz_libs) $(YAML_LIBS)
+fuzz_program_libs = src/hvdrun/libhvdrun.la src/service/libservice.la src/options/liboptions.la launcher/liblauncher.la $(fuzz_libs) $(YAML_LIBS)
 
 tests_fuzz_fuzz_agent_SOURCES = tests/fuzz/fuzz_agent.c $(fuzz_main)
 tests_fuzz_fuzz_agent_LDADD = $(fuzz_launcher_libs)
@@ -136,7 +136,7 @@ fuzzed_sources = \
 	$(lib_base_libbase_la_SOURCES) $(lib_libhvd_internal_la_SOURCES) \
 	$(launcher_liblauncher_la_SOURCES) \
 	$(rendezvous_librendezvous_la_SOURCES) $(nodist_rendezvous_librendezvous_la_SOURCES) \
-	$(src_liboptions_la_SOURCES) $(src_libhvdrun_la_SOURCES) $(src_libservice_la_SOURCES) \
+	$(src_options_liboptions_la_SOURCES) $(src_hvdrun_libhvdrun_la_SOURCES) $(src_service_libservice_la_SOURCES) \
 	$(fuzz_image_sources) $(fuzz_world) tests/support/json.c tests/fuzz/fuzz.c
 
 FUZZ_SECONDS = 60

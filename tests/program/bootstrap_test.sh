@@ -96,7 +96,7 @@ rm "$tmp/no-network"
 : >"$tmp/installed"
 bootstrap build
 is "a build ends well" 0 "$status"
-like "and says how a job is run" 'build/src/hvdrun -np 2 ' "$tmp/err"
+like "and says how a job is run" 'build/hvdrun -np 2 ' "$tmp/err"
 like "and how to install" 'make -C build install' "$tmp/err"
 bootstrap build
 is "run again it configures nothing" "1 " "$(wc -l <"$tree/configured") $(cat "$tree/rechecked" 2>/dev/null)"

@@ -12,7 +12,7 @@
 # shellcheck shell=sh
 folder=$tmp/shim
 mkdir -p "$folder"
-cp "$builddir/src/hvdrun" "$builddir/src/hvdrun-ssh" "$folder"
+cp "$builddir/hvdrun" "$builddir/hvdrun-ssh" "$folder"
 cp "$builddir/tests/shim/hvdagent" "$folder/hvdagent"
 worker=$builddir/tests/shim/worker
 elements= # of the larger tensors; the worker's default

@@ -20,7 +20,7 @@ tests_shim_enumerate_SOURCES = \
 	tests/shim/verdict.c
 tests_shim_enumerate_LDADD = launcher/liblauncher.la lib/base/libbase.la $(SODIUM_LIBS) $(UV_LIBS)
 # Whatever hvdagent is, this one has shared libraries, and takes the shim's calls.
-tests_shim_hvdagent_SOURCES = src/hvdagent.c
+tests_shim_hvdagent_SOURCES = src/agent/hvdagent.c
 tests_shim_hvdagent_LDADD = launcher/liblauncher.la lib/base/libbase.la $(HWLOC_LIBS) $(UV_LIBS)
 tests_shim_worker_CFLAGS = $(AM_CFLAGS)
 tests_shim_worker_LDADD = lib/libhvd.la
@@ -28,7 +28,7 @@ tests_shim_worker_LDFLAGS = $(AM_LDFLAGS) -no-install
 
 TESTS += tests/shim/shim_test.sh
 SHIM_JOBS = 4
-shim: $(check_LTLIBRARIES) src/hvdrun src/hvdrun-ssh tests/shim/enumerate tests/shim/hvdagent tests/shim/worker
+shim: $(check_LTLIBRARIES) hvdrun hvdrun-ssh tests/shim/enumerate tests/shim/hvdagent tests/shim/worker
 	@srcdir='$(abs_top_srcdir)' builddir='$(abs_builddir)' CC='$(CC)' SANITIZERS='$(ENABLED_SANITIZERS)' \
 		SHIM_JOBS='$(SHIM_JOBS)' ROLE='$(ROLE)' CALL='$(CALL)' FAULT='$(FAULT)' JOB='$(JOB)' SAMPLE='$(SAMPLE)' \
 		$(SHELL) $(srcdir)/tests/shim/shim.sh

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvdrun: hosts and ranks as the seed draws them, then the real plan, rendezvous and job on one
- * loop, as src/hvdrun.c puts them together. Signals go to the job; when it is over everything is
+ * loop, as src/hvdrun/hvdrun.c puts them together. Signals go to the job; when it is over everything is
  * released, and the process ends when nothing is active on its loop. */
 #include "launcher/job/job.h"
 
 #include "launcher/connect/reach.h"
-#include "src/job_rendezvous.h"
+#include "src/hvdrun/job_rendezvous.h"
 #include "tests/simulator/clock.h"
 #include "tests/simulator/dice.h"
 #include "tests/simulator/journal.h"

@@ -37,7 +37,7 @@ tests_simulator_simulate_SOURCES = \
 	tests/simulator/worker_voice.c \
 	tests/simulator/world.h
 # Of the archives only what the simulator has not got itself comes along.
-tests_simulator_simulate_LDADD = src/libhvdrun.la launcher/liblauncher.la rendezvous/librendezvous.la \
+tests_simulator_simulate_LDADD = src/hvdrun/libhvdrun.la launcher/liblauncher.la rendezvous/librendezvous.la \
 	lib/libhvd_internal.la lib/base/libbase.la \
 	$(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS) $(HWLOC_LIBS)
 simulated_memory = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=free,--wrap=strdup,--wrap=strndup

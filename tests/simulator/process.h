@@ -64,7 +64,7 @@ struct sim_process *sim_current(void);
 void sim_exit(struct sim_process *process, int status);
 void sim_kill(struct sim_process *process, int signum);
 
-/* As src/self_stop.h has it, of the SIGTSTP that is pending: the process stops, unless there is none;
+/* As src/hvdrun/self_stop.h has it, of the SIGTSTP that is pending: the process stops, unless there is none;
  * forgets it; sees it again. */
 void sim_stop_itself(struct sim_process *process);
 void sim_stop_drop(struct sim_process *process);

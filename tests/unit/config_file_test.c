@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Configuration files: what each key sets, what gives way to the command line, and what is refused.
  * tests/bad/config.tsv has more of the last. */
-#include "src/config_file.h"
-#include "src/config_yaml.h"
+#include "src/hvdrun/config_file.h"
+#include "src/hvdrun/config_yaml.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines of hvdrendezvousd on a stderr that is a pipe of ours. */
-#include "src/daemon_log.h"
+#include "src/service/daemon_log.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>

@@ -6,11 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "examples/bandwidth_data.h"
-#include "examples/bandwidth_operations.h"
-#include "examples/bandwidth_options.h"
 #include "examples/support/element.h"
 #include "lib/reduce/half.h"
+#include "src/tools/bandwidth_data.h"
+#include "src/tools/bandwidth_operations.h"
+#include "src/tools/bandwidth_options.h"
 
 enum { COUNT = 3000, RANKS_MAX = 5 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which part of --network-interfaces concerns which host. */
-#include "src/host_interfaces.h"
+#include "src/hvdrun/host_interfaces.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of hvdrun, row by row. */
-#include "src/hvdrun_options.h"
+#include "src/hvdrun/hvdrun_options.h"
 
 #include "launcher/placement/rank_plan.h"
 #include "lib/base/settings.h"
-#include "src/interface_option.h"
+#include "src/options/interface_option.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files with the service key, in a folder of their own. */
-#include "src/key_file.h"
+#include "src/service/key_file.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of every command line, on a small table of its own. */
-#include "src/options.h"
+#include "src/options/options.h"
 
 #include "launcher/base/bad_input.h"
 #include "tests/support/unit.h"

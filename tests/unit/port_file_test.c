@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files with the port, in a folder of their own: which are replaced, and which are removed. */
-#include "src/port_file.h"
+#include "src/service/port_file.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>

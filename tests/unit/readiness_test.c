@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who started us is told on a descriptor and on a datagram socket, both ours here. */
-#include "src/readiness.h"
+#include "src/service/readiness.h"
 #include "tests/support/unit.h"
 
 #include <fcntl.h>

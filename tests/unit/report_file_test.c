@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A report is there whole or not at all. */
-#include "src/report_file.h"
+#include "src/hvdrun/report_file.h"
 #include "tests/support/unit.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report as JSON: its keys, their order, and what does not harm it. */
 #include "launcher/base/xalloc.h"
-#include "src/report_json.h"
+#include "src/hvdrun/report_json.h"
 #include "tests/support/json.h"
 #include "tests/support/unit.h"
 

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dealing out --network-interfaces; see host_interfaces.h. What a choice names is known only on its
+ * host; that it can be nothing but loopback is plain from its words. That this is of no use is plain
+ * only between this machine and an address that is not its own. */
+#include "src/hvdrun/host_interfaces.h"
+
+#include "launcher/base/bad_input.h"
+#include "launcher/base/xalloc.h"
+#include "lib/base/interfaces.h"
+#include "src/options/interface_option.h"
+
+#include <string.h>
+#include <strings.h>
+
+static const char source[] = "--network-interfaces";
+
+static int check_host(const char *host, const struct rank_plan *plan, struct err *err)
+{
+    struct shown shown;
+    for (int i = 0; i < plan->host_count; i++)
+        if (strcasecmp(host, plan->hosts[i].host->name) == 0)
+            return HVD_OK;
+    return bad_input(err, source, "no such host in this job: '%s'",
+                     show_token(&shown, host, strlen(host)));
+}
+
+/* The hosts that are named must be there. */
+static int check_hosts_named(const struct string_list *values, const struct rank_plan *plan,
+                             struct err *err)
+{
+    struct string_list named = { 0 };
+    int rc = HVD_OK;
+    interface_option_hosts(&named, values);
+    for (size_t i = 0; i < named.count && rc == HVD_OK; i++)
+        rc = check_host(named.items[i], plan, err);
+    string_list_fini(&named);
+    return rc;
+}
+
+int host_interfaces_make(struct string_list *choices, const struct string_list *values,
+                         const struct rank_plan *plan, struct err *err)
+{
+    int rc = check_hosts_named(values, plan, err);
+    for (int i = 0; rc == HVD_OK && i < plan->host_count; i++) {
+        const char *host = plan->hosts[i].host->name;
+        char *choice = interface_option_for(values, host);
+        string_list_take(choices, choice ? choice : xstrdup(""));
+        if (choice && strlen(choice) >= INTERFACE_CHOICE_SIZE)
+            rc = bad_input(err, source, "too long for %s", host);
+    }
+    return rc;
+}
+
+static bool is_apart(enum host_place a, enum host_place b)
+{
+    return (a == HOST_HERE && b == HOST_ELSEWHERE) || (a == HOST_ELSEWHERE && b == HOST_HERE);
+}
+
+static bool may_be_apart(enum host_place a, enum host_place b)
+{
+    return a != HOST_HERE || b != HOST_HERE;
+}
+
+/* A host that is not `but` and is `far` from it, or NULL. */
+static const char *other_machine(const struct rank_plan *plan, int but,
+                                 bool (*far)(enum host_place, enum host_place),
+                                 host_place_fn *place, void *context)
+{
+    enum host_place here = place(context, plan->hosts[but].host->name);
+    for (int i = 0; i < plan->host_count; i++) {
+        const char *host = plan->hosts[i].host->name;
+        if (i != but && far(here, place(context, host)))
+            return host;
+    }
+    return NULL;
+}
+
+int host_interfaces_check(const struct string_list *choices, const struct rank_plan *plan,
+                          host_place_fn *place, void *context, struct string_list *warnings,
+                          struct err *err)
+{
+    for (int i = 0; i < plan->host_count; i++) {
+        const char *choice = choices->items[i], *host = plan->hosts[i].host->name, *other;
+        struct shown shown;
+        if (!*choice || !interfaces_choice_is_loopback(choice))
+            continue;
+        show_token(&shown, choice, strlen(choice));
+        if ((other = other_machine(plan, i, is_apart, place, context)))
+            return bad_input(err, source,
+                             "only loopback on %s, which ranks on %s do not reach: '%s'", host,
+                             other, shown.text);
+        other = other_machine(plan, i, may_be_apart, place, context);
+        if (other && warnings->count == 0)
+            string_list_take(warnings, xasprintf("%s: only loopback on %s, which ranks on %s reach "
+                                                 "only if both are one machine: '%s'",
+                                                 source, host, other, shown.text));
+    }
+    return HVD_OK;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --network-interfaces (interface_option.h) dealt out to the hosts of a plan. Pure. */
+#ifndef SRC_HVDRUN_HOST_INTERFACES_H
+#define SRC_HVDRUN_HOST_INTERFACES_H
+
+#include "launcher/base/string_list.h"
+#include "launcher/placement/rank_plan.h"
+#include "lib/base/status.h"
+
+/* Adds, for each host of the plan, its choice as lib/base/interfaces.h takes it, "" for any.
+ * HVD_ERR_INVALID when a host is named that the job does not have, or a choice is too long. */
+int host_interfaces_make(struct string_list *choices, const struct string_list *values,
+                         const struct rank_plan *plan, struct err *err);
+
+/* Is a host this machine, as far as its name tells? */
+enum host_place { HOST_HERE, HOST_ELSEWHERE, HOST_UNKNOWN };
+typedef enum host_place host_place_fn(void *context, const char *host);
+
+/* HVD_ERR_INVALID when ranks on one host could be reached by loopback alone, and there are some on
+ * another that is certain to be another machine. If it only may be another, as two names may mean one
+ * machine, `warnings` gets one line. */
+int host_interfaces_check(const struct string_list *choices, const struct rank_plan *plan,
+                          host_place_fn *place, void *context, struct string_list *warnings,
+                          struct err *err);
+
+#endif

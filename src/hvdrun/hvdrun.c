@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hvdrun: starts the ranks of a job on their hosts and stays with them until the last has ended.
+ *
+ *   options -> hosts -> plan -> rendezvous -> job -> loop -> exit status
+ *                            -> hvdrun-ssh, the same with libssh2, if a host needs it
+ *
+ * Whatever is wrong with what the user said ends here with one line and status 2, before anything
+ * is started. */
+#include "launcher/base/exit_status.h"
+#include "launcher/base/private_memory.h"
+#include "launcher/base/uv_must.h"
+#include "launcher/base/xalloc.h"
+#include "launcher/cleanup/command_guard.h"
+#include "launcher/job/job.h"
+#include "launcher/placement/rank_plan.h"
+#include "src/hvdrun/agent_path.h"
+#include "src/hvdrun/check_hosts.h"
+#include "src/hvdrun/hvdrun_options.h"
+#include "src/hvdrun/job_rendezvous.h"
+#include "src/hvdrun/job_setup.h"
+#include "src/hvdrun/loop_leave.h"
+#include "src/hvdrun/report_file.h"
+#include "src/hvdrun/report_json.h"
+#include "src/hvdrun/self_stop.h"
+#include "src/hvdrun/ssh_way.h"
+#include "src/hvdrun/status_port.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const int watched[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH };
+
+enum { WATCHED = sizeof watched / sizeof *watched };
+
+/* What one run of hvdrun holds; released in reverse. */
+struct run {
+    struct hvdrun_options options;
+    struct job_setup setup;
+    bool closed[3]; /* stdin, stdout, stderr were so when we were started */
+    uv_loop_t loop;
+    uv_signal_t signals[WATCHED];
+    struct self_stop self_stop; /* SIGTSTP */
+    bool finished;              /* the job is over */
+    struct report_file report;
+    struct job_rendezvous *rendezvous;
+    struct status_port status_port;
+    struct job *job;
+    struct command_guard guard;
+    int exit_status;
+};
+
+/* A descriptor 0, 1 or 2 that is closed would be given to the next file that is opened. */
+static void fill_stdio(struct run *run)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        run->closed[fd] = fcntl(fd, F_GETFD) < 0;
+        if (run->closed[fd]) /* and closed again for hvdrun-ssh */
+            open("/dev/null", (fd == 0 ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
+    }
+}
+
+/* Prints something that was asked for. */
+static int print(const struct run *run, const char *text)
+{
+    if (run->closed[1])
+        errno = EBADF;
+    if (run->closed[1] || fputs(text, stdout) < 0 || fflush(stdout) != 0) {
+        fprintf(stderr, "hvdrun: error: stdout: %s\n", strerror(errno));
+        return STATUS_OUTPUT_LOST;
+    }
+    return EXIT_SUCCESS;
+}
+
+/* As print(), and frees the text. */
+static int print_made(const struct run *run, char *text)
+{
+    int status = print(run, text);
+    free(text);
+    return status;
+}
+
+/* These call off a stop that has not come yet. */
+static bool ends_the_job(int signum)
+{
+    return signum == SIGINT || signum == SIGTERM || signum == SIGHUP;
+}
+
+static void on_signal(uv_signal_t *handle, int signum)
+{
+    struct run *run = handle->data;
+    if (run->finished)
+        return;
+    if (ends_the_job(signum))
+        self_stop_drop(&run->self_stop);
+    if (signum == SIGUSR2)
+        job_rendezvous_ask(run->rendezvous);
+    else
+        job_signal(run->job, signum);
+    if (signum == SIGCONT)
+        self_stop_listen(&run->self_stop);
+}
+
+static void on_stop_asked(void *context)
+{
+    struct run *run = context;
+    job_signal(run->job, SIGTSTP);
+}
+
+static void on_suspended(void *context)
+{
+    struct run *run = context;
+    self_stop_now(&run->self_stop);
+}
+
+/* SIGHUP stays ignored if it was: that is what nohup asks for. */
+static void watch_signals(struct run *run)
+{
+    struct sigaction hup;
+    sigset_t none;
+    sigemptyset(&none); /* whoever started us may have blocked what we need */
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    sigaction(SIGHUP, NULL, &hup);
+    signal(SIGPIPE, SIG_IGN);
+    for (int i = 0; i < WATCHED; i++) {
+        uv_must(uv_signal_init(&run->loop, &run->signals[i]), "signals");
+        run->signals[i].data = run;
+        if (watched[i] != SIGHUP || hup.sa_handler != SIG_IGN)
+            uv_must(uv_signal_start(&run->signals[i], on_signal, watched[i]), "signals");
+    }
+    self_stop_open(&run->self_stop, &run->loop, on_stop_asked, run);
+}
+
+/* SIGUSR1 and SIGUSR2 ask for something; they may come too late, which must not change how hvdrun
+ * ends. */
+static bool is_question(int signum)
+{
+    return signum == SIGUSR1 || signum == SIGUSR2;
+}
+
+/* The job is over: the questions are heard on, and not answered, as long as there are threads. */
+static void stop_watching(struct run *run)
+{
+    run->finished = true;
+    self_stop_close(&run->self_stop);
+    for (int i = 0; i < WATCHED; i++) {
+        if (is_question(watched[i]))
+            uv_unref((uv_handle_t *)&run->signals[i]);
+        else
+            uv_close((uv_handle_t *)&run->signals[i], NULL);
+    }
+}
+
+/* Closing restores the default, which would kill us: blocked until they are ignored, by the one
+ * thread that is left. */
+static void ignore_questions(struct run *run)
+{
+    sigset_t questions, before;
+    sigemptyset(&questions);
+    sigaddset(&questions, SIGUSR1);
+    sigaddset(&questions, SIGUSR2);
+    sigprocmask(SIG_BLOCK, &questions, &before);
+    for (int i = 0; i < WATCHED; i++)
+        if (is_question(watched[i]))
+            uv_close((uv_handle_t *)&run->signals[i], NULL);
+    uv_run(&run->loop, UV_RUN_NOWAIT);
+    signal(SIGUSR1, SIG_IGN);
+    signal(SIGUSR2, SIG_IGN);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* HVD_OK or a status and `err`, which names the option. */
+static int write_report(struct run *run, const struct job_report *report, struct err *err)
+{
+    char *json = report_json(report);
+    if (!json)
+        return fail(err, HVD_ERR_NOMEM, "--report: out of memory");
+    char *text = xasprintf("%s%s", report->amid_line ? "\n" : "", json);
+    int rc = report_file_write(&run->report, text, strlen(text), err);
+    free(text);
+    free(json);
+    return rc == HVD_OK ? rc : fail_context(err, "--report");
+}
+
+static int on_report(void *context, const struct job_report *report, struct err *err)
+{
+    struct run *run = context;
+    return run->options.report ? write_report(run, report, err) : HVD_OK;
+}
+
+/* Of a job that has come to nothing before there was one. --check-hosts has no report. */
+static void report_failure(struct run *run, int exit_status, const char *text)
+{
+    struct job_report report;
+    struct err err = { 0 };
+    if (run->report.fd < 0)
+        return;
+    job_report_init(&report, &run->setup.plan, run->setup.id, run->setup.epoch_ms, 1);
+    report.exit_status = exit_status;
+    report.cause = CAUSE_JOB;
+    snprintf(report.text, sizeof report.text, "error: %s", text);
+    if (write_report(run, &report, &err) < 0)
+        fprintf(stderr, "hvdrun: warning: %s\n", err.text);
+    job_report_fini(&report);
+}
+
+static void on_finished(void *context, int exit_status)
+{
+    struct run *run = context;
+    run->exit_status = exit_status;
+    stop_watching(run);
+    job_rendezvous_destroy(run->rendezvous);
+    status_port_drain(&run->status_port);
+    job_destroy(run->job);
+    loop_leave(&run->loop);
+}
+
+/* Before anything is started. */
+static int open_status_port(struct run *run, struct err *err)
+{
+    const struct hvdrun_options *options = &run->options;
+    if (!options->status_page && options->status_port == 0)
+        return HVD_OK;
+    int rc = status_port_open(&run->status_port, &run->loop, options->status_port,
+                              job_rendezvous_itself(run->rendezvous), err);
+    return rc == HVD_OK
+               ? rc
+               : fail_context(err, options->status_port ? "--status-port" : "--status-page");
+}
+
+static void say_status_port(const struct run *run)
+{
+    char line[80];
+    if (!run->status_port.port)
+        return;
+    snprintf(line, sizeof line, "status page: http://127.0.0.1:%d/",
+             tcp_port_number(run->status_port.port));
+    job_say(run->job, line);
+}
+
+/* The rendezvous is gone with everything that has a part in it. */
+static int give_up_start(struct run *run, int exit_status)
+{
+    job_rendezvous_destroy(run->rendezvous);
+    status_port_close(&run->status_port);
+    return exit_status;
+}
+
+/* The rendezvous, then the job that leads to it. 0 or an exit status, and `err`. */
+static int start_job(struct run *run, struct err *err)
+{
+    const struct job_options *options = &run->setup.job;
+    run->rendezvous = job_rendezvous_create(&run->loop, options, &run->setup.key, err);
+    if (!run->rendezvous)
+        return STATUS_RESOURCE;
+    if (open_status_port(run, err) < 0)
+        return give_up_start(run, STATUS_RESOURCE);
+    struct job_meeting meeting = job_rendezvous_meeting(run->rendezvous);
+    static const struct job_callbacks callbacks = { on_report, on_finished, on_suspended };
+    run->job = job_create(&run->loop, options, &meeting, &callbacks, run, err);
+    if (!run->job) {
+        fail_context(err, "--output-filename: cannot create");
+        return give_up_start(run, STATUS_CANNOT_CREATE);
+    }
+    job_rendezvous_attach(run->rendezvous, run->job);
+    say_status_port(run);
+    return 0;
+}
+
+/* One line for what cannot be done. */
+static int refuse(int exit_status, const struct err *err)
+{
+    fprintf(stderr, "hvdrun: error: %s\n", err->text);
+    return exit_status;
+}
+
+static int run_job(struct run *run)
+{
+    struct err err = { 0 };
+    uv_must(uv_loop_init(&run->loop), "event loop");
+    watch_signals(run);
+    int failed = start_job(run, &err);
+    if (failed) {
+        report_failure(run, failed, err.text);
+        run->exit_status = refuse(failed, &err);
+        stop_watching(run);
+        loop_leave(&run->loop);
+    }
+    uv_run(&run->loop, UV_RUN_DEFAULT);
+    status_port_close(&run->status_port);
+    ignore_questions(run);
+    loop_close(&run->loop);
+    return run->exit_status;
+}
+
+static int try_hosts(struct run *run)
+{
+    int exit_status;
+    int printed = print_made(run, check_hosts(&run->setup.job, &exit_status));
+    return exit_status ? exit_status : printed;
+}
+
+static void say_each_warning(const struct string_list *warnings)
+{
+    for (size_t i = 0; i < warnings->count; i++)
+        fprintf(stderr, "hvdrun: warning: %s\n", warnings->items[i]);
+}
+
+static void say_warnings(const struct hvdrun_options *options, const struct job_setup *setup)
+{
+    say_each_warning(&options->warnings);
+    say_each_warning(&setup->warnings);
+    for (size_t i = 0; options->verbose && i < options->notes.count; i++)
+        fprintf(stderr, "hvdrun: %s\n", options->notes.items[i]);
+}
+
+/* hvdrun-ssh lies beside hvdagent and starts from the beginning. Returns only if it cannot. */
+static int become_ssh(char **argv, struct err *err)
+{
+    char *agent = agent_path_find();
+    if (!agent) {
+        fail(err, HVD_ERR_SYSTEM, "hvdagent and hvdrun-ssh are not where hvdrun was installed");
+        return refuse(STATUS_INTERNAL, err);
+    }
+    char *path = xasprintf("%.*shvdrun-ssh", (int)(strrchr(agent, '/') + 1 - agent), agent);
+    execv(path, argv);
+    fail_errno(err, HVD_ERR_SYSTEM, errno, "%s", path);
+    free(path);
+    free(agent);
+    return refuse(STATUS_INTERNAL, err);
+}
+
+/* Before anything is started. */
+static int open_report(struct run *run, struct err *err)
+{
+    if (!run->options.report || run->options.check_hosts)
+        return HVD_OK;
+    int rc = report_file_open(&run->report, run->options.report, run->closed, err);
+    return rc == HVD_OK ? rc : fail_context(err, "--report: cannot create");
+}
+
+/* From options that are fine to an exit status. */
+static int act(struct run *run, char **argv)
+{
+    struct err err = { 0 };
+    struct job_setup *setup = &run->setup;
+    if (job_setup_plan(setup, &run->options, &err) < 0)
+        return refuse(STATUS_USAGE, &err);
+    if (run->options.dry_run)
+        return print_made(run, rank_plan_table(&setup->plan));
+    if (!ssh_way() && job_setup_needs_ssh(setup))
+        return become_ssh(argv, &err);
+    if (open_report(run, &err) < 0)
+        return refuse(STATUS_CANNOT_CREATE, &err);
+    say_warnings(&run->options, setup);
+    int failed = job_setup_finish(setup, run->closed, &err);
+    if (failed) {
+        report_failure(run, failed, err.text);
+        return refuse(failed, &err);
+    }
+    setup->job.report_fd = run->report.own > 0 ? run->report.own : 0;
+    if (job_setup_needs_command(setup))
+        command_guard_start(&run->guard, setup->id);
+    return run->options.check_hosts ? try_hosts(run) : run_job(run);
+}
+
+int main(int argc, char **argv)
+{
+    struct run run = { .exit_status = STATUS_INTERNAL,
+                       .report.fd = -1 }; /* until somebody decides */
+    struct err err = { 0 };
+    private_memory_start();
+    uv_must_find_memory();
+    uv_must_explain_aborts();
+    signal(SIGCHLD, SIG_DFL); /* if it is ignored, no child can be waited for */
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of whoever writes it */
+    fill_stdio(&run);
+    if (hvdrun_options_parse(&run.options, argc, argv, &err) < 0)
+        return refuse(STATUS_USAGE, &err);
+    char *answer = hvdrun_options_answer(&run.options);
+    int status = answer ? print_made(&run, answer) : act(&run, argv);
+    command_guard_end(&run.guard);
+    report_file_close(&run.report);
+    job_setup_fini(&run.setup);
+    hvdrun_options_fini(&run.options);
+    private_memory_end();
+    return status;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of hvdrun:
+ *   words by table (options.c), then the configuration file, then the environment and the defaults
+ *   of the table; then what no single option can know, and what follows from several.
+ * Fails on what options.c and config_file.c refuse, on variables that the ranks would refuse, without
+ * a program, with more than one, and on a shutdown before its warning. */
+#include "src/hvdrun/hvdrun_options.h"
+
+#include "launcher/base/bad_input.h"
+#include "launcher/base/number.h"
+#include "launcher/base/xalloc.h"
+#include "lib/base/env_names.h"
+#include "lib/base/settings.h"
+#include "src/hvdrun/config_file.h"
+#include "src/hvdrun/rank_settings.h"
+#include "src/options/build_table.h"
+#include "src/options/completion.h"
+#include "src/options/option_checks.h"
+#include "src/options/option_set.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const char *given(const struct options_seen *seen, const char *name)
+{
+    return options_given(&hvdrun_option_table, seen, name);
+}
+
+/* The agent that horovodrun takes instead of ssh, in this variable and by this name only. */
+static void choose_remote_shell(struct hvdrun_options *options, const struct options_seen *seen)
+{
+    static const char variable[] = "OMPI_MCA_plm_rsh_agent", agent[] = "/etc/mpi/kubexec.sh";
+    const char *value = getenv(variable);
+    if (options->remote_shell) {
+        const char *name = given(seen, "--remote-shell");
+        options->remote_shell_source = name ? name : "$" ENV_REMOTE_SHELL;
+    } else if (value && strcmp(value, agent) == 0) {
+        options->remote_shell = "/etc/mpi/kubexec.sh %h";
+        options->remote_shell_source = "$OMPI_MCA_plm_rsh_agent";
+    }
+}
+
+static void choose_interfaces(struct hvdrun_options *options, const struct options_seen *seen)
+{
+    const char *name = given(seen, "--network-interfaces");
+    if (options->interfaces.count > 0)
+        options->interfaces_source = name ? name : "$" ENV_NETWORK_INTERFACES;
+}
+
+/* The range has been checked. Without one the variable may be there and empty, which is nothing for
+ * us, but an error for a rank that inherits it. */
+static void choose_ports(struct hvdrun_options *options)
+{
+    if (!options->port_range) {
+        unsetenv(ENV_PORT_RANGE);
+        return;
+    }
+    port_range_parse(&options->port_low, &options->port_high, options->port_range, "", NULL);
+    variable_set(&options->set, ENV_PORT_RANGE, options->port_range);
+}
+
+/* What -x was given goes over what other options have set. As mpirun does, a variable that is not
+ * set is no reason to start nothing. */
+static void export_variables(struct hvdrun_options *options)
+{
+    for (size_t i = 0; i < options->exports.count; i++) {
+        const char *text = options->exports.items[i];
+        size_t length = strcspn(text, "=");
+        char *name = xstrndup(text, length);
+        const char *value = text[length] ? text + length + 1 : getenv(name);
+        struct shown shown;
+        if (value)
+            variable_set(&options->set, name, value);
+        else
+            string_list_take(&options->warnings, xasprintf("-x: no such variable: '%s'",
+                                                           show_token(&shown, name, length)));
+        free(name);
+    }
+}
+
+/* -x may have set another one than the option, which is checked when it is read. */
+static int check_exported_ports(const struct hvdrun_options *options, struct err *err)
+{
+    const char *ports = string_list_variable(&options->set, ENV_PORT_RANGE);
+    return ports ? check_port_range(ports, "$" ENV_PORT_RANGE, err) : HVD_OK;
+}
+
+/* What was asked for, and libhvd does not do. */
+static void note_foreign(struct hvdrun_options *options, const struct options_seen *seen)
+{
+    static const char *const foreign[] = { "--gloo-timeout-seconds", "--num-nccl-streams",
+                                           "--thread-affinity", "--tcp" };
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        if (given(seen, foreign[i]))
+            string_list_take(
+                &options->notes,
+                xasprintf("%s: for Horovod and NCCL; libhvd does not read it", foreign[i]));
+}
+
+/* Where the value of an option or of its variable comes from; one that was not given has its
+ * default, and the option is named. */
+static const char *source_of(const struct options_seen *seen, const char *option,
+                             const char *variable)
+{
+    const char *source = given(seen, option);
+    if (source)
+        return source;
+    return getenv(variable + 1) ? variable : option;
+}
+
+/* rank_settings_check() would refuse this, but name variables where options or keys were given. */
+static int check_stall_times(const struct hvdrun_options *options, const struct options_seen *seen,
+                             struct err *err)
+{
+    static const char before[] = "--stall-check-warning-time-seconds";
+    static const char after[] = "--stall-check-shutdown-time-seconds";
+    const char *shutdown = rank_settings_variable(&options->set, ENV_STALL_SHUTDOWN_TIME);
+    const char *warning = rank_settings_variable(&options->set, ENV_STALL_CHECK_TIME);
+    const char *off = rank_settings_variable(&options->set, ENV_STALL_CHECK_DISABLE);
+    bool is_off = off && strcmp(off, "0") != 0 && strcasecmp(off, "false") != 0;
+    int shutdown_s = 0, warning_s = SETTINGS_STALL_CHECK_S;
+    if (warning)
+        number_parse(&warning_s, warning, strlen(warning), 1, 999999999);
+    if ((!given(seen, before) && !given(seen, after)) || !shutdown || is_off ||
+        number_parse(&shutdown_s, shutdown, strlen(shutdown), 1, warning_s - 1) != NUMBER_OK)
+        return HVD_OK;
+    struct shown shown;
+    const char *warned = source_of(seen, before, "$" ENV_STALL_CHECK_TIME);
+    return bad_input(err, source_of(seen, after, "$" ENV_STALL_SHUTDOWN_TIME),
+                     "is %d, less than %d of %s", shutdown_s, warning_s,
+                     show_source(&shown, warned));
+}
+
+/* Files have all of these, whether it is enabled or not. */
+static void note_idle_autotune(struct hvdrun_options *options, const struct options_seen *seen)
+{
+    static const char *const idle[] = { "--autotune-log-file", "--autotune-warmup-samples",
+                                        "--autotune-steps-per-sample",
+                                        "--autotune-bayes-opt-max-samples",
+                                        "--autotune-gaussian-process-noise" };
+    const char *on = rank_settings_variable(&options->set, ENV_AUTOTUNE);
+    if (on && strcmp(on, "0") != 0 && strcasecmp(on, "false") != 0)
+        return;
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
+        if (given(seen, idle[i]))
+            string_list_take(&options->notes,
+                             xasprintf("%s: without --autotune nothing is tuned", idle[i]));
+}
+
+/* "a : -np 1 b" is two programs for mpirun. A ':' that no option follows, or behind "--", may well be
+ * an argument. */
+static int check_one_program(const struct hvdrun_options *options, const struct options_seen *seen,
+                             struct err *err)
+{
+    struct shown shown;
+    for (char **at = options->command; *at && at[1] && !seen->marked; at++)
+        if (strcmp(*at, ":") == 0 && options_know(&hvdrun_option_table, at[1]))
+            return bad_input(err, "command",
+                             "':' before '%s': a job has one program, not several (MPMD); a script "
+                             "may look at HOROVOD_RANK",
+                             show_token(&shown, at[1], strlen(at[1])));
+    return HVD_OK;
+}
+
+/* Where the number of ranks stands behind the command, as "-np" or "--num-proc=4", or NULL. */
+static const char *late_np(const struct hvdrun_options *options)
+{
+    static const char *const names[] = { "-np", "--num-proc" };
+    for (char **at = options->command; *at && at[1]; at++)
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            size_t length = strlen(names[i]);
+            if (strncmp(at[1], names[i], length) == 0 && (!at[1][length] || at[1][length] == '='))
+                return at[1];
+        }
+    return NULL;
+}
+
+/* "'-np' stands behind the command './train', ...": what may be meant for hvdrun. */
+static int fail_late_np(const struct hvdrun_options *options, const char *late, struct err *err)
+{
+    struct shown word, command;
+    return bad_input(err, "-np",
+                     "missing ('%s' stands behind the command '%s'; options of hvdrun come first)",
+                     show_token(&word, late, strlen(late)),
+                     show_token(&command, options->command[0], strlen(options->command[0])));
+}
+
+/* With hosts there are ranks all the same, and the word may be meant for the command. */
+static void warn_late_np(struct hvdrun_options *options)
+{
+    const char *late = options->np == 0 ? late_np(options) : NULL;
+    struct shown shown;
+    if (late && (options->hosts || options->hostfile))
+        string_list_take(&options->warnings,
+                         xasprintf("'%s' stands behind the command and is passed to it; options of "
+                                   "hvdrun come first",
+                                   show_token(&shown, late, strlen(late))));
+}
+
+static int check_command(const struct hvdrun_options *options, struct err *err)
+{
+    if (!options->command[0])
+        return options->check_hosts
+                   ? HVD_OK
+                   : bad_input(err, NULL, "no program given (usage: " HVDRUN_USAGE ")");
+    if (!options->command[0][0])
+        return bad_input(err, "command", "empty program name: ''");
+    return HVD_OK;
+}
+
+int hvdrun_options_need_np(const struct hvdrun_options *options, struct err *err)
+{
+    const char *late = late_np(options);
+    if (options->np > 0)
+        return HVD_OK;
+    if (late)
+        return fail_late_np(options, late, err);
+    return bad_input(err, "-np",
+                     "missing (how many ranks? or -H HOST:SLOTS,... for a rank in every slot)");
+}
+
+/* Everything behind the words of the command line. */
+static int complete(struct hvdrun_options *options, struct options_seen *seen, struct err *err)
+{
+    int rc;
+    if ((rc = config_file_apply(options, seen, err)) < 0 ||
+        (rc = options_complete(&hvdrun_option_table, options, seen, err)) < 0)
+        return rc;
+    options->hosts_source = options->hosts ? given(seen, "--hosts") : NULL;
+    options->command = seen->rest;
+    if (options->check_hosts && options->np == 0)
+        options->np = 1;
+    choose_remote_shell(options, seen);
+    choose_interfaces(options, seen);
+    choose_ports(options);
+    export_variables(options);
+    note_foreign(options, seen);
+    note_idle_autotune(options, seen);
+    warn_late_np(options);
+    if ((rc = check_stall_times(options, seen, err)) < 0 ||
+        (rc = check_exported_ports(options, err)) < 0)
+        return rc;
+    if ((rc = rank_settings_check(&options->set, err)) < 0)
+        return rc;
+    if ((rc = check_command(options, err)) < 0)
+        return rc;
+    return check_one_program(options, seen, err);
+}
+
+int hvdrun_options_parse(struct hvdrun_options *options, int argc, char **argv, struct err *err)
+{
+    struct options_seen seen;
+    *options = (struct hvdrun_options){ 0 };
+    if (argc < 2)
+        return bad_input(err, NULL, "nothing to do (usage: " HVDRUN_USAGE ")");
+    int rc = options_parse_words(&hvdrun_option_table, options, &seen, argv + 1, err);
+    if (rc == HVD_OK && !seen.final && !options->completion)
+        rc = complete(options, &seen, err);
+    if (rc < 0 || seen.final || options->completion)
+        hvdrun_options_fini(options);
+    return rc;
+}
+
+void hvdrun_options_fini(struct hvdrun_options *options)
+{
+    string_list_fini(&options->identity_files);
+    string_list_fini(&options->interfaces);
+    string_list_fini(&options->set);
+    string_list_fini(&options->exports);
+    string_list_fini(&options->warnings);
+    string_list_fini(&options->notes);
+    string_list_fini(&options->sources);
+}
+
+char *hvdrun_options_answer(const struct hvdrun_options *options)
+{
+    if (options->help)
+        return hvdrun_options_help();
+    if (options->version)
+        return build_version();
+    if (options->check_build)
+        return build_table();
+    return options->completion ? completion_script(&hvdrun_option_table, options->completion)
+                               : NULL;
+}
+
+char *hvdrun_options_help(void)
+{
+    return options_help(&hvdrun_option_table);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hvdrun was asked to do: its command line over its configuration file over its environment,
+ * checked. */
+#ifndef SRC_HVDRUN_HVDRUN_OPTIONS_H
+#define SRC_HVDRUN_HVDRUN_OPTIONS_H
+
+#include "launcher/base/rank_attributes.h"
+#include "launcher/base/string_list.h"
+#include "lib/base/status.h"
+#include "src/options/options.h"
+
+#include <stdbool.h>
+
+#define HVDRUN_USAGE "hvdrun -np N [OPTION]... COMMAND [ARGUMENT]..."
+
+/* What is done when somebody stops a rank; in the order of the words. */
+enum stopped_action { STOPPED_WARN, STOPPED_FAIL };
+#define STOPPED_CHOICES "warn fail"
+
+/* Every option there is, for whoever lists them: help, completion, the man page's check. */
+extern const struct option_table hvdrun_option_table;
+
+/* Texts are borrowed from argv and the environment; lists are owned. */
+struct hvdrun_options {
+    int np;                            /* 1..WORLD_SIZE_MAX; 0: a rank in every slot */
+    const char *hosts;                 /* what -H was given; NULL if it was not */
+    const char *hosts_source;          /* the option as written, "-H" or "--hosts", for messages */
+    const char *hostfile;              /* NULL if not given; never together with hosts */
+    int map_by;                        /* enum rank_order */
+    struct rank_attributes attributes; /* umask and ignore_hup are not set */
+    bool dry_run;
+    bool check_hosts;                    /* command[0] may be missing then, and np, which is 1 */
+    bool gloo, no_cache, without_extras; /* asked for; it is so anyway */
+
+    int ssh_port;                      /* 0 if not given */
+    struct string_list identity_files; /* all can be read, and none is a public key */
+    const char *remote_shell;          /* with %h for the host; NULL for libssh2 */
+    const char *remote_shell_source;   /* the option or $VARIABLE that said so; NULL */
+    bool ssh_accept_new;
+
+    struct string_list interfaces; /* as given; ask interface_option_for() (interface_option.h) */
+    const char *interfaces_source; /* the option as written, or $VARIABLE; NULL */
+    const char *port_range;        /* "A-B", also in `set`; NULL */
+    int port_low, port_high;       /* the same; 0 if not given */
+
+    const char *output_filename;
+    const char *report; /* NULL if not given */
+    bool prefix_timestamp;
+    bool verbose;
+    bool status_page; /* on any port */
+    int status_port;  /* on this one; 0 if not given */
+
+    int start_timeout_s;
+    int heartbeat_timeout_s;
+    int stopped;   /* enum stopped_action */
+    int grace_s;   /* between SIGTERM and SIGKILL */
+    int timeout_s; /* for the whole job; 0: as long as it takes */
+
+    /* NAME=VALUE for every rank, over what is passed on from our own environment, also where a
+     * variable is not passed on otherwise. No name is there twice. */
+    struct string_list set;
+    struct string_list exports; /* what -x was given; in `set` already */
+
+    const char *config_file;
+    const char *completion; /* "bash" or "zsh", in any case: as `help` */
+    bool help, version, check_build;
+
+    struct string_list warnings; /* a line each; for people */
+    struct string_list notes;    /* the same, with --verbose */
+    struct string_list sources;  /* where each value of the configuration file stands */
+    char **command;              /* program and arguments, ended by NULL: the tail of argv */
+};
+
+/* Reads the configuration file, identity files, and the environment. Returns HVD_OK; or
+ * HVD_ERR_INVALID and one line, "-np: not a number: 'x'", and the lists are empty.
+ *
+ * With --help, --version, --check-build or --completion the rest is not checked and `command` may
+ * be NULL; hvdrun_options_answer() has what is to be printed. */
+int hvdrun_options_parse(struct hvdrun_options *options, int argc, char **argv, struct err *err);
+void hvdrun_options_fini(struct hvdrun_options *options);
+
+/* The text that was asked for instead of a job, to be printed and freed; NULL: none was. */
+char *hvdrun_options_answer(const struct hvdrun_options *options);
+
+/* np may be missing where -H, a hostfile or a batch system names the hosts. If none does:
+ * HVD_ERR_INVALID, "-np: missing (how many ranks? ...)"; HVD_OK if np is there. */
+int hvdrun_options_need_np(const struct hvdrun_options *options, struct err *err);
+
+/* The text of --help; the caller frees it. */
+char *hvdrun_options_help(void);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the launcher and the rendezvous of its job tell each other; see job_rendezvous.h. The bytes of
+ * the workers' connections do not come by here: they go from launcher/job/job_host_relay.c to the
+ * rendezvous itself. */
+#include "src/hvdrun/job_rendezvous.h"
+
+#include "launcher/base/exit_status.h"
+#include "launcher/base/shell_words.h"
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/xalloc.h"
+#include "launcher/verdict/job_report.h"
+
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct job_rendezvous {
+    struct job *job;
+    const struct rank_plan *plan;
+    struct rendezvous *rendezvous;
+};
+
+static void on_rank_started(void *context, int rank, int pid)
+{
+    struct job_rendezvous *self = context;
+    rendezvous_rank_started(self->rendezvous, rank, pid);
+}
+
+static void on_rank_ended(void *context, int rank, const struct job_rank_end *end)
+{
+    struct job_rendezvous *self = context;
+    const struct rendezvous_end told = { end->how, end->told };
+    rendezvous_tell_end(self->rendezvous, rank, &told);
+    rendezvous_rank_ended(self->rendezvous, rank, &end->how);
+}
+
+/* What those who look have not heard yet of ranks that have no end of their own. */
+static void tell_missing_ends(struct job_rendezvous *self, const struct job_report *report)
+{
+    static const enum rank_end_kind kinds[REPORT_ENDS] = {
+        [END_NOT_STARTED] = RANK_END_NOT_STARTED, [END_LEFT] = RANK_END_NOT_KILLED
+    };
+    for (int rank = 0; rank < report->nranks; rank++) {
+        const struct rendezvous_end end = { { .kind = kinds[report->ranks[rank].end] }, true };
+        if (end.how.kind != RANK_END_NONE)
+            rendezvous_tell_end(self->rendezvous, rank, &end);
+    }
+}
+
+static void on_over(void *context, const struct job_report *report)
+{
+    struct job_rendezvous *self = context;
+    const struct rendezvous_verdict verdict = { *report->text ? report->text
+                                                              : "all ranks exited with status 0",
+                                                report->exit_status, report->rank };
+    tell_missing_ends(self, report);
+    rendezvous_tell_verdict(self->rendezvous, &verdict);
+}
+
+static char *on_output(void *context, int rank, bool of_stderr, size_t nbytes)
+{
+    struct job_rendezvous *self = context;
+    return job_last_lines(self->job, rank, of_stderr, nbytes);
+}
+
+static void on_complete(void *context)
+{
+    struct job_rendezvous *self = context;
+    job_note(self->job, "every rank has called hvd_init");
+}
+
+static void on_timed_out(void *context, const char *text)
+{
+    struct job_rendezvous *self = context;
+    job_fail(self->job, STATUS_TIMEOUT, text);
+}
+
+static void on_missing(void *context, const char *text)
+{
+    struct job_rendezvous *self = context;
+    job_say(self->job, text);
+}
+
+static void on_met(void *context, int rank)
+{
+    struct job_rendezvous *self = context;
+    job_rank_met(self->job, rank);
+}
+
+static void on_parted(void *context, int rank, const struct rank_end *said)
+{
+    struct job_rendezvous *self = context;
+    job_rank_parted(self->job, rank, said);
+}
+
+static void on_origin(void *context, const struct rank_end *end)
+{
+    struct job_rendezvous *self = context;
+    job_world_failed(self->job, end);
+}
+
+static void on_broke_off(void *context, int rank)
+{
+    struct job_rendezvous *self = context;
+    job_rank_broke_off(self->job, rank);
+}
+
+static void say_line(struct job_rendezvous *self, int rank, const char *text, size_t length)
+{
+    struct text_buffer line = { 0 };
+    const char *host = self->plan->hosts[self->plan->ranks[rank].host].host->name;
+    text_buffer_printf(&line, "rank %d on %s: %.*s", rank, host, (int)length, text);
+    char *terminated = text_buffer_take(&line);
+    job_say(self->job, terminated);
+    free(terminated);
+}
+
+static void on_report(void *context, int rank, const char *text)
+{
+    struct job_rendezvous *self = context;
+    if (job_rank_told(self->job, rank, text))
+        return;
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        if (length > 0)
+            say_line(self, rank, text, length);
+        text += length + (text[length] == '\n');
+    }
+}
+
+static void on_question(void *context)
+{
+    job_rendezvous_ask(context);
+}
+
+void job_rendezvous_ask(struct job_rendezvous *self)
+{
+    struct err err;
+    if (rendezvous_ask(self->rendezvous, &err) != HVD_OK)
+        job_say(self->job, err.text);
+}
+
+/* The user by name, or by number where he has no name. */
+static char *user_name(void)
+{
+    const struct passwd *user = getpwuid(geteuid());
+    return user ? xstrdup(user->pw_name) : xasprintf("%u", (unsigned)geteuid());
+}
+
+struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct job_options *job,
+                                             const struct job_key *key, struct err *err)
+{
+    struct job_rendezvous *self = xcalloc(1, sizeof *self);
+    const struct rank_plan *plan = job->plan;
+    struct rendezvous_slot *slots = xcalloc((size_t)plan->size, sizeof *slots);
+    for (int i = 0; i < plan->size; i++)
+        slots[i] = (struct rendezvous_slot){ plan->ranks[i].place,
+                                             plan->hosts[plan->ranks[i].host].host->name };
+    char *command = shell_words(job->command), *user = user_name();
+    struct rendezvous_options options = {
+        .id = job->id,
+        .slots = slots,
+        .size = plan->size,
+        .key = key,
+        .start_timeout_ms = job->start_timeout_ms,
+        .events = { on_complete, on_timed_out, on_missing, on_report, on_met, on_parted, on_origin,
+                    on_broke_off, on_output },
+        .context = self,
+        .command = command,
+        .user = user,
+        .started_ms = job->epoch_ms,
+    };
+    self->plan = plan;
+    self->rendezvous = rendezvous_create(loop, &options, err);
+    free(slots);
+    free(command);
+    free(user);
+    if (!self->rendezvous) {
+        free(self);
+        return NULL;
+    }
+    return self;
+}
+
+void job_rendezvous_attach(struct job_rendezvous *self, struct job *job)
+{
+    self->job = job;
+}
+
+struct rendezvous *job_rendezvous_itself(struct job_rendezvous *self)
+{
+    return self->rendezvous;
+}
+
+struct job_meeting job_rendezvous_meeting(struct job_rendezvous *self)
+{
+    return (struct job_meeting){ rendezvous_server(self->rendezvous),
+                                 on_rank_started,
+                                 on_rank_ended,
+                                 on_question,
+                                 on_over,
+                                 self };
+}
+
+void job_rendezvous_destroy(struct job_rendezvous *self)
+{
+    if (!self)
+        return;
+    rendezvous_destroy(self->rendezvous);
+    free(self);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Brings together what does not know each other: the launcher, whose agents carry connections from
+ * the workers and which says things on stderr, and the rendezvous, where the workers meet. */
+#ifndef SRC_HVDRUN_JOB_RENDEZVOUS_H
+#define SRC_HVDRUN_JOB_RENDEZVOUS_H
+
+#include "launcher/job/job.h"
+#include "launcher/placement/rank_plan.h"
+#include "rendezvous/server/rendezvous.h"
+
+struct job_rendezvous;
+
+/* A rendezvous for the ranks of a job, whose options are borrowed. */
+struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct job_options *options,
+                                             const struct job_key *key, struct err *err);
+
+/* The job whose agents carry the connections; to be said before the loop runs. */
+void job_rendezvous_attach(struct job_rendezvous *self, struct job *job);
+
+/* For whoever carries connections to it besides the agents. */
+struct rendezvous *job_rendezvous_itself(struct job_rendezvous *self);
+
+/* What the launcher tells it; `self` is borrowed. */
+struct job_meeting job_rendezvous_meeting(struct job_rendezvous *self);
+
+/* Has every rank say on hvdrun's stderr what it is doing, within 2 s. */
+void job_rendezvous_ask(struct job_rendezvous *self);
+
+/* NULL is fine. */
+void job_rendezvous_destroy(struct job_rendezvous *self);
+
+#endif

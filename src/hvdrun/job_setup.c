@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Setting a job up; see job_setup.h. Fails on hosts that cannot be understood, on more ranks than
+ * slots, on interfaces of hosts that the job does not have, or by which its ranks cannot be reached,
+ * on a report in the way of other files; then when descriptors are short, the working directory is
+ * gone, or hvdagent is not there. */
+#include <config.h>
+
+#include "src/hvdrun/job_setup.h"
+
+#include "launcher/base/bad_input.h"
+#include "launcher/base/descriptors.h"
+#include "launcher/base/exit_status.h"
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/xalloc.h"
+#include "launcher/hosts/host_environment.h"
+#include "launcher/hosts/local_host.h"
+#include "launcher/process/worker_environment.h"
+#include "src/hvdrun/agent_path.h"
+#include "src/hvdrun/host_interfaces.h"
+#include "src/hvdrun/rank_files.h"
+#include "src/hvdrun/report_path.h"
+#include "src/hvdrun/ssh_way.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* How long one host may take to be reached; the time in which it is sent hvdagent does not count.
+ */
+enum { REACH_TIMEOUT_MS = 10000 };
+
+/* A batch system may say where to run. */
+static int read_given_hosts(struct job_setup *setup, struct err *err)
+{
+    const char *source;
+    int found = host_list_from_environment(&setup->hosts, getenv, &source, err);
+    if (found != 0)
+        return found < 0 ? found : HVD_OK;
+    int rc = hvdrun_options_need_np(setup->options, err);
+    if (rc == HVD_OK)
+        host_list_make_local(&setup->hosts, setup->options->np);
+    return rc;
+}
+
+static int read_hosts(struct job_setup *setup, struct err *err)
+{
+    const struct hvdrun_options *options = setup->options;
+    if (options->hostfile)
+        return host_list_read_hostfile(&setup->hosts, options->hostfile, err);
+    if (options->hosts)
+        return host_list_parse(&setup->hosts, options->hosts, strlen(options->hosts),
+                               options->hosts_source, err);
+    return read_given_hosts(setup, err);
+}
+
+static uint64_t wall_clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static enum host_place place_of(void *context, const char *host)
+{
+    if (local_host_is(context, host))
+        return HOST_HERE;
+    return local_host_is_not(context, host) ? HOST_ELSEWHERE : HOST_UNKNOWN;
+}
+
+static int deal_out_interfaces(struct job_setup *setup, struct err *err)
+{
+    struct local_host self;
+    int rc =
+        host_interfaces_make(&setup->interfaces, &setup->options->interfaces, &setup->plan, err);
+    if (rc < 0)
+        return rc;
+    local_host_init(&self);
+    rc = host_interfaces_check(&setup->interfaces, &setup->plan, place_of, &self, &setup->warnings,
+                               err);
+    local_host_fini(&self);
+    return rc;
+}
+
+/* --check-hosts writes neither. */
+static int check_report(const struct job_setup *setup, struct err *err)
+{
+    const struct hvdrun_options *options = setup->options;
+    if (!options->report || !options->output_filename || options->check_hosts)
+        return HVD_OK;
+    return report_path_check(options->report, options->output_filename, setup->plan.size, err);
+}
+
+/* Those of another machine are for rank 0 to find. */
+static void check_rank_files(struct job_setup *setup)
+{
+    const struct host_slots *host = setup->plan.hosts[setup->plan.ranks[0].host].host;
+    const struct string_list *set = &setup->options->set;
+    struct local_host self;
+    if (host->user || setup->options->check_hosts || !rank_files_any(set))
+        return;
+    local_host_init(&self);
+    if (local_host_is(&self, host->name))
+        rank_files_check(set, &setup->warnings);
+    local_host_fini(&self);
+}
+
+/* The first host of the plan that is another machine, or NULL. */
+static const struct host_slots *other_machine(const struct job_setup *setup)
+{
+    const struct host_slots *found = NULL;
+    struct local_host self;
+    local_host_init(&self);
+    for (int i = 0; i < setup->plan.host_count && !found; i++) {
+        const struct host_slots *host = setup->plan.hosts[i].host;
+        if (host->user || !local_host_is(&self, host->name))
+            found = host;
+    }
+    local_host_fini(&self);
+    return found;
+}
+
+/* What says which accelerators of this machine are to be used stays here, unless -x says more. */
+static void keep_devices(struct job_setup *setup)
+{
+    const struct host_slots *other = NULL;
+    struct text_buffer names = { 0 };
+    worker_environment_devices(&setup->devices, environ);
+    for (size_t i = 0; i < setup->devices.count; i++) {
+        char *entry = setup->devices.items[i], *name = xstrndup(entry, strcspn(entry, "="));
+        struct shown shown;
+        if (!string_list_variable(&setup->options->set, name))
+            text_buffer_printf(&names, "%s%s", names.length > 0 ? ", " : "",
+                               show_token(&shown, name, strlen(name)));
+        free(name);
+    }
+    if (names.length > 0 && !setup->options->check_hosts)
+        other = other_machine(setup);
+    char *list = text_buffer_take(&names);
+    struct shown shown;
+    if (other)
+        string_list_take(&setup->warnings,
+                         xasprintf("%s: for ranks on this machine only, not on %s (-x passes it on "
+                                   "to all)",
+                                   list, show_token(&shown, other->name, strlen(other->name))));
+    free(list);
+}
+
+int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options, struct err *err)
+{
+    setup->options = options;
+    setup->epoch_ms = wall_clock_ms();
+    int rc = read_hosts(setup, err);
+    if (rc < 0)
+        return rc;
+    int np = options->check_hosts ? 0 : options->np;
+    if ((rc = rank_plan_make(&setup->plan, &setup->hosts, np, (enum rank_order)options->map_by,
+                             err)) < 0)
+        return rc;
+    if ((rc = deal_out_interfaces(setup, err)) < 0)
+        return rc;
+    check_rank_files(setup);
+    keep_devices(setup);
+    return check_report(setup, err);
+}
+
+bool job_setup_needs_ssh(const struct job_setup *setup)
+{
+    return !setup->options->remote_shell && other_machine(setup);
+}
+
+bool job_setup_needs_command(const struct job_setup *setup)
+{
+    return setup->options->remote_shell && other_machine(setup);
+}
+
+/* Our own, links to each host, and the files of --output-filename. */
+static unsigned long descriptors_needed(const struct job_setup *setup)
+{
+    enum { OWN = 64, PER_HOST = 8 };
+    unsigned long files = setup->options->output_filename ? 2 * (unsigned long)setup->plan.size : 0;
+    return OWN + PER_HOST * (unsigned long)setup->plan.host_count + files;
+}
+
+/* What was asked for goes over what is inherited: it stands behind it. */
+static void describe_environment(struct job_setup *setup)
+{
+    const struct string_list *set = &setup->options->set;
+    worker_environment_common(&setup->environment, environ);
+    for (size_t i = 0; i < set->count; i++)
+        string_list_add(&setup->environment, set->items[i], strlen(set->items[i]));
+}
+
+/* A --start-timeout of more than the usual 30 s says that hosts are slow. */
+static uint32_t reach_timeout_ms(const struct hvdrun_options *options)
+{
+    uint32_t third_ms = (uint32_t)options->start_timeout_s * 1000 / 3;
+    return third_ms > REACH_TIMEOUT_MS ? third_ms : REACH_TIMEOUT_MS;
+}
+
+static void describe_ways(struct job_setup *setup)
+{
+    const struct hvdrun_options *options = setup->options;
+    setup->reach = (struct reach_settings){
+        .agent = setup->agent,
+        .ssh = ssh_way(),
+        .nofile = &setup->nofile,
+        .remote_shell = options->remote_shell,
+        .remote_shell_source = options->remote_shell_source,
+        .job_id = setup->id,
+        .ssh_port = options->ssh_port,
+        .identity_files = (const char *const *)options->identity_files.items,
+        .accept_new = options->ssh_accept_new,
+        .timeout_ms = reach_timeout_ms(options),
+        .silence_ms = (uint32_t)options->heartbeat_timeout_s * 1000,
+    };
+}
+
+/* Only on terminals, and not where somebody has asked for none. */
+static bool has_colour(void)
+{
+    const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(STDERR_FILENO) && !(none && *none) && term && strcmp(term, "dumb") != 0;
+}
+
+static void describe_job(struct job_setup *setup, const bool closed[3])
+{
+    const struct hvdrun_options *options = setup->options;
+    setup->job = (struct job_options){
+        .plan = &setup->plan,
+        .reach = &setup->reach,
+        .interfaces = (const char *const *)setup->interfaces.items,
+        .cwd = setup->cwd,
+        .command = options->command,
+        .environment = setup->environment.items,
+        .own_environment = setup->devices.items,
+        .id = setup->id,
+        .job_key = setup->key_text,
+        .output_directory = options->output_filename,
+        .attributes = options->attributes,
+        .timestamps = options->prefix_timestamp,
+        .verbose = options->verbose,
+        .status_line = isatty(STDERR_FILENO) && !options->verbose,
+        .colour = has_colour(),
+        .stdin_closed = closed[0],
+        .stdout_closed = closed[1],
+        .stderr_closed = closed[2],
+        .grace_ms = (uint32_t)options->grace_s * 1000,
+        .start_timeout_ms = (uint32_t)options->start_timeout_s * 1000,
+        .silence_ms = (uint32_t)options->heartbeat_timeout_s * 1000,
+        .timeout_ms = (uint64_t)options->timeout_s * 1000,
+        .epoch_ms = setup->epoch_ms,
+        .stopped_fails = options->stopped == STOPPED_FAIL,
+        .keep_lines = options->report,
+    };
+    rank_attributes_inherit(&setup->job.attributes);
+}
+
+int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *err)
+{
+    if (descriptors_allow(descriptors_needed(setup), &setup->nofile, err) < 0 || auth_init(err) < 0)
+        return STATUS_RESOURCE;
+    if (!getcwd(setup->cwd, sizeof setup->cwd)) {
+        fail_errno(err, HVD_ERR_SYSTEM, errno, "working directory");
+        return STATUS_NOT_FOUND;
+    }
+    if (!(setup->agent = agent_path_find())) {
+        fail(err, HVD_ERR_SYSTEM, "hvdagent is neither beside hvdrun nor in " AGENT_DIRECTORY);
+        return STATUS_INTERNAL;
+    }
+    job_id_generate(setup->id);
+    job_key_generate(&setup->key);
+    job_key_format(&setup->key, setup->key_text);
+    describe_environment(setup);
+    describe_ways(setup);
+    describe_job(setup, closed);
+    return 0;
+}
+
+void job_setup_fini(struct job_setup *setup)
+{
+    job_key_wipe(&setup->key);
+    explicit_bzero(setup->key_text, sizeof setup->key_text);
+    string_list_fini(&setup->environment);
+    string_list_fini(&setup->devices);
+    string_list_fini(&setup->interfaces);
+    string_list_fini(&setup->warnings);
+    free(setup->agent);
+    rank_plan_fini(&setup->plan);
+    host_list_fini(&setup->hosts);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From what the user said to what a job needs:
+ *
+ *   options -> hosts -> plan -> interfaces, environment, ways to the hosts -> struct job_options */
+#ifndef SRC_HVDRUN_JOB_SETUP_H
+#define SRC_HVDRUN_JOB_SETUP_H
+
+#include "launcher/base/string_list.h"
+#include "launcher/hosts/host_list.h"
+#include "launcher/job/job.h"
+#include "launcher/placement/rank_plan.h"
+#include "lib/base/auth.h"
+#include "lib/base/job_id.h"
+#include "src/hvdrun/hvdrun_options.h"
+
+#include <limits.h>
+#include <sys/resource.h>
+
+struct job_setup {
+    const struct hvdrun_options *options; /* borrowed */
+    struct host_list hosts;
+    struct rank_plan plan;
+    struct string_list environment, devices, interfaces;
+    struct string_list warnings; /* a line each; after job_setup_plan() */
+    char id[JOB_ID_SIZE];        /* "" before job_setup_finish() */
+    uint64_t epoch_ms;           /* when the job began: since 1970 */
+    struct job_key key;
+    char key_text[JOB_KEY_HEX_SIZE];
+    char *agent;
+    char cwd[PATH_MAX];
+    struct rlimit nofile; /* as hvdrun was started */
+    struct reach_settings reach;
+    struct job_options job;
+};
+
+/* Places the ranks; what can be known before anything is started. The job begins here. HVD_OK or
+ * HVD_ERR_INVALID. */
+int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options, struct err *err);
+
+/* Is some host reached through libssh2? */
+bool job_setup_needs_ssh(const struct job_setup *setup);
+
+/* Or by a command of the user's? */
+bool job_setup_needs_command(const struct job_setup *setup);
+
+/* The rest; `closed` tells which of stdin, stdout and stderr hvdrun was started without. 0 or an
+ * exit status, and `err`. */
+int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *err);
+
+/* Wipes the key. */
+void job_setup_fini(struct job_setup *setup);
+
+#endif

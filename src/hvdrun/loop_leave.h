@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a program's loop. */
+#ifndef SRC_HVDRUN_LOOP_LEAVE_H
+#define SRC_HVDRUN_LOOP_LEAVE_H
+
+#include <uv.h>
+
+/* Everything has been closed: the loop may run until nothing is active, but no longer than half a
+ * second. A name that is being looked up cannot be called off, and a dead name server takes long. */
+void loop_leave(uv_loop_t *loop);
+
+/* After the loop has run, once loop_leave() has been called: closes it. */
+void loop_close(uv_loop_t *loop);
+
+#endif

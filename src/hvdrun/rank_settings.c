@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking the library's tables about variables that ranks will find; see rank_settings.h. */
+#include "src/hvdrun/rank_settings.h"
+
+#include "launcher/base/bad_input.h"
+#include "lib/base/transport.h"
+
+#include <stdlib.h>
+
+static const struct string_list *over; /* while they are read, which has no context */
+
+const char *rank_settings_variable(const struct string_list *set, const char *name)
+{
+    const char *value = string_list_variable(set, name);
+    return value ? value : getenv(name);
+}
+
+static const char *get(const char *name)
+{
+    return rank_settings_variable(over, name);
+}
+
+int rank_settings_read(struct settings *settings, const struct string_list *set, struct err *err)
+{
+    over = set;
+    int rc = settings_read(settings, get, err);
+    over = NULL;
+    return rc;
+}
+
+int rank_settings_check(const struct string_list *set, struct err *err)
+{
+    struct settings settings;
+    enum transport transport;
+    struct err inner = { 0 };
+    over = set;
+    int rc = settings_read(&settings, get, &inner);
+    if (rc == HVD_OK)
+        rc = transport_read(&transport, get, &inner);
+    over = NULL;
+    return rc < 0 ? bad_input(err, NULL, "$%s", inner.text) : HVD_OK;
+}

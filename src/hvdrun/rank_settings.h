@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the ranks' variables say to libhvd, read before there are ranks: by the tables with which
+ * libhvd itself reads them (lib/base/settings.h, transport.h). */
+#ifndef SRC_HVDRUN_RANK_SETTINGS_H
+#define SRC_HVDRUN_RANK_SETTINGS_H
+
+#include "launcher/base/string_list.h"
+#include "lib/base/settings.h"
+#include "lib/base/status.h"
+
+/* The value of a variable as a rank of this job will find it, or NULL. `set` are the variables that
+ * go over those of our own environment. */
+const char *rank_settings_variable(const struct string_list *set, const char *name);
+
+/* All that the library reads of them, but for the transport; its own status and text. */
+int rank_settings_read(struct settings *settings, const struct string_list *set, struct err *err);
+
+/* HVD_ERR_INVALID and one line when hvd_init() would refuse one: "$HOROVOD_CYCLE_TIME: 'x' is not a
+ * number of milliseconds from 0 to 60000, such as 0.5". */
+int rank_settings_check(const struct string_list *set, struct err *err);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file of --report: made before anything is started, so that what cannot be made is known then,
+ * and there under its name only once it is whole. A file of that name stays as it was until
+ * then. */
+#ifndef SRC_HVDRUN_REPORT_FILE_H
+#define SRC_HVDRUN_REPORT_FILE_H
+
+#include "lib/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct report_file {
+    int fd;          /* -1: none */
+    char *path;      /* owned; where it will be */
+    char *temporary; /* owned; its name until then */
+    bool named;      /* it has that name already */
+    bool in_place;   /* a device, a pipe, our stdout or stderr: written as it is */
+    int own;         /* STDOUT_FILENO or STDERR_FILENO if it is that; else -1 */
+};
+
+/* HVD_OK, or HVD_ERR_SYSTEM and "PATH: reason". A pipe must have a reader, and a path that stands
+ * for stdin, stdout or stderr, such as /dev/stdout, must not be one that is `closed`, whatever its
+ * descriptor is used for now. The file has the rights of the one that it replaces. */
+int report_file_open(struct report_file *file, const char *path, const bool closed[3],
+                     struct err *err);
+
+/* Writes all of it and gives it its name; a pipe has two seconds for all. HVD_OK, or
+ * HVD_ERR_SYSTEM and "PATH: reason". */
+int report_file_write(struct report_file *file, const char *text, size_t length, struct err *err);
+
+/* Closes it; one that was not written whole is gone. Also where nothing was opened. */
+void report_file_close(struct report_file *file);
+
+#endif

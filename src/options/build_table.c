@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text of --check-build, in the form that scripts know from horovodrun. Does not fail. */
+#include <config.h>
+
+#include "src/options/build_table.h"
+
+#include "launcher/base/text_buffer.h"
+#include "launcher/base/xalloc.h"
+
+#include <cjson/cJSON.h>
+#include <hwloc.h>
+#include <libssh2.h>
+#include <sodium.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <uv.h>
+#include <yaml.h>
+#if defined __x86_64__ && defined __GNUC__
+#include <cpuid.h>
+#endif
+
+struct line {
+    const char *name;
+    bool have;
+};
+
+struct section {
+    const char *title;
+    struct line lines[6];
+};
+
+/* Frameworks: whose workers can meet in a job of this version; those of Horovod's bring their own
+ * Gloo. Gloo: what horovodrun offers by this name; hvdrun and libhvd do it themselves. */
+static const struct section sections[] = {
+    { "Available Frameworks",
+      { { "TensorFlow", true },
+        { "PyTorch", true },
+        { "MXNet", true },
+        { "C and C++ (libhvd)", true } } },
+    { "Available Controllers", { { "MPI", false }, { "Gloo", true } } },
+    { "Available Tensor Operations",
+      { { "NCCL", false },
+        { "DDL", false },
+        { "CCL", false },
+        { "MPI", false },
+        { "Gloo", true } } },
+};
+
+static void put_line(struct text_buffer *table, const char *name, bool have)
+{
+    text_buffer_printf(table, "    [%c] %s\n", have ? 'X' : ' ', name);
+}
+
+static void put_section(struct text_buffer *table, const struct section *section)
+{
+    text_buffer_printf(table, "\n%s:\n", section->title);
+    for (const struct line *line = section->lines; line->name; line++)
+        put_line(table, line->name, line->have);
+}
+
+static void put_libraries(struct text_buffer *table)
+{
+    text_buffer_put_string(table, "\nLibraries:\n");
+    text_buffer_printf(table, "    cJSON %s\n", cJSON_Version());
+    text_buffer_printf(table, "    hwloc %s\n", HWLOC_VERSION);
+    text_buffer_printf(table, "    libuv %s\n", uv_version_string());
+    text_buffer_printf(table, "    libssh2 %s\n", LIBSSH2_VERSION);
+    text_buffer_printf(table, "    libsodium %s\n", sodium_version_string());
+    text_buffer_printf(table, "    libyaml %s\n", yaml_get_version_string());
+}
+
+/* The same questions as lib/reduce asks in a rank; this processor answers for its own host only. */
+static void put_vectors(struct text_buffer *table)
+{
+    bool avx2 = false, avx512 = false;
+#if defined __x86_64__ && defined __GNUC__
+    unsigned a, b, c, d;
+    __builtin_cpu_init();
+    avx2 = __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+    avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#endif
+    text_buffer_put_string(table, "\nVector Paths on this machine:\n");
+    put_line(table, "AVX-512", avx512);
+    put_line(table, "AVX2", avx2);
+    put_line(table, "portable", true);
+}
+
+char *build_version(void)
+{
+    return xasprintf("hvdrun %s\n", PACKAGE_VERSION);
+}
+
+char *build_table(void)
+{
+    struct text_buffer table = { 0 };
+    text_buffer_put_string(&table, "hvdrun v" PACKAGE_VERSION ":\n");
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        put_section(&table, &sections[i]);
+    put_libraries(&table);
+    put_vectors(&table);
+    text_buffer_printf(&table, "\nSanitizers:\n    %s\n",
+                       strcmp(ENABLED_SANITIZERS, "no") == 0 ? "none" : ENABLED_SANITIZERS);
+    return text_buffer_take(&table);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What --network-interfaces takes:
+ *
+ *   value := item [ "," item ]...      item := [ HOST "=" ] ( NAME | ADDRESS | ADDRESS "/" BITS )
+ *
+ * An item with a host counts on that host; one without counts on all hosts that have none of their
+ * own. What an item matches is found out on the host (lib/base/interfaces.h). */
+#ifndef SRC_OPTIONS_INTERFACE_OPTION_H
+#define SRC_OPTIONS_INTERFACE_OPTION_H
+
+#include "launcher/base/string_list.h"
+#include "lib/base/status.h"
+
+/* An option_check_fn for one value. */
+int check_interfaces(const char *value, const char *source, struct err *err);
+
+/* The choice for a host out of all values: its own items, else those for all, with commas between;
+ * NULL if there are none. The caller frees it. `host` as in host_list.h, without brackets. */
+char *interface_option_for(const struct string_list *values, const char *host);
+
+/* Appends the hosts that are named, without brackets, for whoever knows which there are. */
+void interface_option_hosts(struct string_list *hosts, const struct string_list *values);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The nearest name, by edit distance; see nearest.h. Does not fail. */
+#include "src/options/nearest.h"
+
+#include <string.h>
+
+enum { WORD_MAX = 64, NAME_SEEN = 63 };
+
+static int min_of(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* How many bytes must be inserted, removed or changed to make `a` of `b`; `b` is short. */
+static int edit_distance(struct slice a, const char *b)
+{
+    int row[NAME_SEEN + 1];
+    int length = min_of((int)strlen(b), NAME_SEEN);
+    for (int j = 0; j <= length; j++)
+        row[j] = j;
+    for (size_t i = 0; i < a.length; i++) {
+        int diagonal = row[0]++;
+        for (int j = 1; j <= length; j++) {
+            int changed = diagonal + (a.at[i] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = min_of(changed, 1 + min_of(row[j], row[j - 1]));
+        }
+    }
+    return row[length];
+}
+
+struct nearest nearest_to(struct slice word)
+{
+    return (struct nearest){ .word = word,
+                             .distance = word.length <= WORD_MAX ? (int)word.length / 3 + 1 : 0 };
+}
+
+void nearest_try(struct nearest *nearest, const char *name)
+{
+    int distance = nearest->distance > 0 ? edit_distance(nearest->word, name) : 0;
+    if (distance >= nearest->distance)
+        return;
+    nearest->distance = distance;
+    nearest->name = name;
+}

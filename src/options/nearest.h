@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* "Did you mean ...?": which of the names that are known is next to a word that is not. */
+#ifndef SRC_OPTIONS_NEAREST_H
+#define SRC_OPTIONS_NEAREST_H
+
+#include "launcher/base/slice.h"
+
+struct nearest {
+    struct slice word; /* borrowed */
+    const char *name;  /* the best so far, borrowed; NULL if none is near */
+    int distance;
+};
+
+/* Begins; the word is near what differs in less than a third of its bytes, roughly. To one of more
+ * than 64 bytes nothing is near. */
+struct nearest nearest_to(struct slice word);
+
+void nearest_try(struct nearest *nearest, const char *name);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of options, one by one; see option_checks.h. Each fails at the first thing that is wrong
+ * with the value, quotes it and says what was expected. */
+#include "src/options/option_checks.h"
+
+#include "launcher/base/bad_input.h"
+#include "launcher/base/number.h"
+#include "lib/base/env_names.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { PATH_LIMIT = 4096, MILLISECONDS_MAX = 60000, PORT_LOW = 1, PORT_HIGH = 65535 };
+
+/* "SOURCE: PROBLEM: 'value' (HINT)" */
+static int refuse(const char *value, size_t length, const char *source, const char *problem,
+                  const char *hint, struct err *err)
+{
+    struct shown shown;
+    return bad_input(err, source, "%s: '%s' (%s)", problem, show_token(&shown, value, length),
+                     hint);
+}
+
+int check_remote_shell(const char *value, const char *source, struct err *err)
+{
+    if (strstr(value, "%h"))
+        return HVD_OK;
+    return refuse(value, strlen(value), source, "no %h for the host",
+                  "expected a command such as 'ssh %h'", err);
+}
+
+static size_t count_digits(const char *text)
+{
+    return strspn(text, "0123456789");
+}
+
+/* Digits, perhaps with a point and more digits. */
+static bool is_decimal(const char *text)
+{
+    size_t whole = count_digits(text);
+    if (whole == 0 || text[whole] != '.')
+        return whole > 0 && text[whole] == '\0';
+    size_t fraction = count_digits(text + whole + 1);
+    return fraction > 0 && text[whole + 1 + fraction] == '\0';
+}
+
+int check_milliseconds(const char *value, const char *source, struct err *err)
+{
+    static const char hint[] = "expected 0 to 60000, such as 0.5";
+    size_t whole = count_digits(value), length = strlen(value);
+    int number;
+    if (*value == '-' && is_decimal(value + 1))
+        return refuse(value, length, source, "out of range", hint, err);
+    if (!is_decimal(value))
+        return refuse(value, length, source, "not a number of milliseconds", hint, err);
+    if (number_parse(&number, value, whole, 0, MILLISECONDS_MAX) != NUMBER_OK ||
+        (number == MILLISECONDS_MAX && strspn(value + whole, ".0") != length - whole))
+        return refuse(value, length, source, "out of range", hint, err);
+    return HVD_OK;
+}
+
+int check_share(const char *value, const char *source, struct err *err)
+{
+    static const char hint[] = "expected 0 to 1, such as 0.8";
+    size_t whole = count_digits(value), length = strlen(value);
+    int number;
+    if (*value == '-' && is_decimal(value + 1))
+        return refuse(value, length, source, "out of range", hint, err);
+    if (!is_decimal(value))
+        return refuse(value, length, source, "not a number", hint, err);
+    if (number_parse(&number, value, whole, 0, 1) != NUMBER_OK ||
+        (number == 1 && strspn(value + whole, ".0") != length - whole))
+        return refuse(value, length, source, "out of range", hint, err);
+    return HVD_OK;
+}
+
+int check_cores(const char *value, const char *source, struct err *err)
+{
+    enum { CORE_MAX = 65535 };
+    const char *at = value;
+    for (;;) {
+        size_t length = strcspn(at, ",");
+        int core;
+        if (number_parse(&core, at, length, 0, CORE_MAX) != NUMBER_OK)
+            return refuse(value, strlen(value), source, "not a list of cores",
+                          "expected numbers from 0 to 65535, such as 0,1", err);
+        if (!at[length])
+            return HVD_OK;
+        at += length + 1;
+    }
+}
+
+int check_path(const char *value, const char *source, struct err *err)
+{
+    size_t length = strlen(value);
+    if (length < PATH_LIMIT)
+        return HVD_OK;
+    return refuse(value, length, source, "path is too long", "expected less than 4096 bytes", err);
+}
+
+/* What a rank is told by hvdrun and by nobody else. */
+static const char *const ours[] = {
+    ENV_HOSTNAME,        ENV_RANK,       ENV_SIZE,       ENV_LOCAL_RANK,
+    ENV_LOCAL_SIZE,      ENV_CROSS_RANK, ENV_CROSS_SIZE, ENV_RENDEZVOUS_ADDR,
+    ENV_RENDEZVOUS_PORT, ENV_RENDEZVOUS, ENV_JOB_ID,     ENV_JOB_KEY,
+};
+
+static bool is_ours(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (strlen(ours[i]) == length && memcmp(ours[i], name, length) == 0)
+            return true;
+    return false;
+}
+
+static bool is_letter(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
+}
+
+static bool is_name(const char *name, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (name[i] <= ' ' || name[i] >= 0x7f || name[i] == ',')
+            return false;
+    return length > 0 && is_letter(*name);
+}
+
+int check_variable(const char *value, const char *source, struct err *err)
+{
+    size_t length = strcspn(value, "=");
+    if (!is_name(value, length))
+        return refuse(value, strlen(value), source, "bad name of a variable",
+                      "expected NAME or NAME=VALUE, one for each -x", err);
+    if (is_ours(value, length))
+        return refuse(value, length, source, "cannot be set", "hvdrun tells it to each rank", err);
+    return HVD_OK;
+}
+
+int port_range_parse(int *low, int *high, const char *value, const char *source, struct err *err)
+{
+    static const char hint[] = "expected A-B, 1 to 65535, such as 40000-40999";
+    size_t length = strlen(value), first = strcspn(value, "-");
+    enum number_verdict a = number_parse(low, value, first, PORT_LOW, PORT_HIGH);
+    enum number_verdict b = NUMBER_MALFORMED;
+    if (value[first] == '-')
+        b = number_parse(high, value + first + 1, length - first - 1, PORT_LOW, PORT_HIGH);
+    if (a == NUMBER_MALFORMED || b == NUMBER_MALFORMED)
+        return refuse(value, length, source, "not a range of ports", hint, err);
+    if (a == NUMBER_OUT_OF_RANGE || b == NUMBER_OUT_OF_RANGE)
+        return refuse(value, length, source, "out of range", hint, err);
+    if (*low > *high)
+        return refuse(value, length, source, "range of ports is empty", hint, err);
+    return HVD_OK;
+}
+
+int check_port_range(const char *value, const char *source, struct err *err)
+{
+    int low, high;
+    return port_range_parse(&low, &high, value, source, err);
+}

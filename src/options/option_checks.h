@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the values of hvdrun's options must look like, beyond what every table knows. All are pure,
+ * fail with HVD_ERR_INVALID and one line, and are of type option_check_fn unless they say more. */
+#ifndef SRC_OPTIONS_OPTION_CHECKS_H
+#define SRC_OPTIONS_OPTION_CHECKS_H
+
+#include "lib/base/status.h"
+
+#include <stddef.h>
+
+/* A command in which %h stands for the host. */
+int check_remote_shell(const char *value, const char *source, struct err *err);
+
+/* Milliseconds as the library reads them: digits, perhaps a point and more digits; 0 to 60000. */
+int check_milliseconds(const char *value, const char *source, struct err *err);
+
+/* From 0 to 1, written likewise. */
+int check_share(const char *value, const char *source, struct err *err);
+
+/* Numbers with commas between. */
+int check_cores(const char *value, const char *source, struct err *err);
+
+/* Less than 4096 bytes. */
+int check_path(const char *value, const char *source, struct err *err);
+
+/* NAME or NAME=VALUE, where NAME begins with a letter or "_" and has no blanks, commas or control
+ * characters, and is not what hvdrun itself tells each rank. */
+int check_variable(const char *value, const char *source, struct err *err);
+
+/* Ports "A-B", 1 to 65535, A not greater than B. */
+int check_port_range(const char *value, const char *source, struct err *err);
+int port_range_parse(int *low, int *high, const char *value, const char *source, struct err *err);
+
+#endif

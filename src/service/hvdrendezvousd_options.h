@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hvdrendezvousd was asked to do: its command line over its environment, checked. */
+#ifndef SRC_SERVICE_HVDRENDEZVOUSD_OPTIONS_H
+#define SRC_SERVICE_HVDRENDEZVOUSD_OPTIONS_H
+
+#include "launcher/base/string_list.h"
+#include "lib/base/status.h"
+#include "src/options/options.h"
+
+#include <stdbool.h>
+
+/* Every option there is, for whoever lists them. */
+extern const struct option_table hvdrendezvousd_option_table;
+
+/* Texts are borrowed from argv and the environment; the list is owned. */
+struct hvdrendezvousd_options {
+    struct string_list listen; /* at least one address that tcp_port_open() understands */
+    const char *key_file;
+    const char *key_file_source; /* the option as written, for messages */
+    const char *new_key;         /* make this file, and nothing else */
+    const char *job_key;         /* print the key of this job, and nothing else */
+    const char *port_file;       /* NULL: none */
+    int ready_fd;                /* -1: none */
+    int max_jobs;
+    int max_memory_mib;
+    int start_timeout_s;
+    bool help, version;
+};
+
+/* HVD_OK; or HVD_ERR_INVALID and one line, and the list is empty. With --help and --version the
+ * rest is not checked. */
+int hvdrendezvousd_options_parse(struct hvdrendezvousd_options *options, char **argv,
+                                 struct err *err);
+void hvdrendezvousd_options_fini(struct hvdrendezvousd_options *options);
+
+/* The text that was asked for instead of a service, to be printed and freed; NULL: none was. */
+char *hvdrendezvousd_options_answer(const struct hvdrendezvousd_options *options);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The service key in a file: 64 hexadecimal digits and perhaps a newline, for its owner's eyes
+ * only. Nothing here prints or quotes what is in the file. */
+#ifndef SRC_SERVICE_KEY_FILE_H
+#define SRC_SERVICE_KEY_FILE_H
+
+#include "lib/base/auth.h"
+
+/* Reads the key. HVD_ERR_INVALID and one line that begins with `source`: the file cannot be opened,
+ * is not a regular one, belongs to neither us nor root, may be read or written by others than its
+ * owner, or does not hold just a key. A symbolic link is followed to such a file.
+ *
+ * Of a file in $CREDENTIALS_DIRECTORY, which systemd keeps, the group may be shown as a reader:
+ * that is how an access list for one user looks. */
+int key_file_read(struct job_key *key, const char *path, const char *source, struct err *err);
+
+/* Makes a file with a new key, which must not exist; on failure there is none. HVD_ERR_SYSTEM.
+ * auth_init() has been called. */
+int key_file_create(const char *path, struct err *err);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file that says which port was chosen: decimal digits and a newline, there as a whole or not at
+ * all, and gone when we are. */
+#ifndef SRC_SERVICE_PORT_FILE_H
+#define SRC_SERVICE_PORT_FILE_H
+
+#include "lib/base/status.h"
+
+#include <sys/types.h>
+
+struct port_file {
+    const char *path; /* borrowed; NULL: there is none */
+    dev_t device;     /* what we put there */
+    ino_t inode;
+    int port;
+};
+
+/* May a file of that name be put there? Only where nothing is, or a regular file that is empty or
+ * holds a port, as one that was killed leaves it. Else HVD_ERR_SYSTEM and one line. */
+int port_file_check(const char *path, struct err *err);
+
+/* Checks again and puts the file there. HVD_ERR_SYSTEM. */
+int port_file_write(struct port_file *file, const char *path, int port, struct err *err);
+
+/* Removes it, unless another has taken its place or it holds something else now. */
+void port_file_remove(struct port_file *file);
+
+#endif

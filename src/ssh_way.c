@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* hvdrun-ssh. */
-#include "src/ssh_way.h"
-
-const struct reach_way *ssh_way(void)
-{
-    return &reach_ssh_way;
-}

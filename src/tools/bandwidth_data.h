@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the ranks put in, and what must come out.
+ *
+ * Values repeat after DATA_PERIOD elements, a prime, so that one table of so many is all there is
+ * to compute, and a part that lands in the wrong place is seen all the same. They are small whole
+ * numbers, chosen by operation so that the result is exact in every type, whatever the order in
+ * which ranks are combined; averages alone are rounded. In each element one rank, another for each,
+ * has a number that the result cannot do without. */
+#ifndef SRC_TOOLS_BANDWIDTH_DATA_H
+#define SRC_TOOLS_BANDWIDTH_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hvd.h"
+
+enum { DATA_PERIOD = 1021 };
+
+struct data {
+    enum hvd_dtype dtype;
+    bool reduced;   /* else moved as it is */
+    enum hvd_op op; /* if it is reduced */
+    int ranks;
+    uint64_t seed;
+};
+
+/* Elements that repeat. */
+struct data_table {
+    unsigned char bytes[DATA_PERIOD * 8];
+};
+
+/* Can elements of this type be reduced like this? */
+bool data_can_reduce(enum hvd_dtype dtype, enum hvd_op op);
+
+/* What rank `from` puts in; for rank `to`, if each gets something else, or 0. */
+void data_input(const struct data *data, int from, int to, struct data_table *table);
+
+/* The reduction of what all ranks put in. */
+void data_reduced(const struct data *data, struct data_table *table);
+
+/* Writes elements `first` to `first + count` of the table's endless row. */
+void data_write(const struct data *data, const struct data_table *table, void *memory, size_t first,
+                size_t count);
+
+/* How many elements of `memory` differ from them. */
+size_t data_count_wrong(const struct data *data, const struct data_table *table, const void *memory,
+                        size_t first, size_t count);
+
+#endif

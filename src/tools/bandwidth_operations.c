@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of operations; see bandwidth_operations.h. The factors are those that nccl-tests derive
+ * (doc/PERFORMANCE.md there): with them every operation shows the bandwidth of the link that is
+ * busiest, whatever the number of ranks. A call fails as the library says. */
+#include "src/tools/bandwidth_operations.h"
+
+/* Every element of an allreduce is sent n-1 times on its way to the sum and n-1 times on its way to
+ * all ranks, by n links at once; of the others one or the other half is missing. */
+static double both_ways(int ranks)
+{
+    return 2.0 * (ranks - 1) / ranks;
+}
+
+static double one_way(int ranks)
+{
+    return (double)(ranks - 1) / ranks;
+}
+
+/* All of it leaves the root, unless there is nobody to send it to. */
+static double whole(int ranks)
+{
+    return ranks > 1;
+}
+
+static double nothing(int ranks)
+{
+    (void)ranks;
+    return 0;
+}
+
+static int allreduce(const struct transfer *transfer, const void *input, void *output)
+{
+    return hvd_allreduce("hvd-bandwidth.allreduce", input, output, transfer->count,
+                         transfer->data.dtype, transfer->data.op);
+}
+
+static int allgather(const struct transfer *transfer, const void *input, void *output)
+{
+    return hvd_allgather("hvd-bandwidth.allgather", input, output, transfer->count,
+                         transfer->data.dtype);
+}
+
+static int broadcast(const struct transfer *transfer, const void *input, void *output)
+{
+    (void)input;
+    return hvd_broadcast("hvd-bandwidth.broadcast", output, transfer->count, transfer->data.dtype,
+                         transfer->root);
+}
+
+static int alltoall(const struct transfer *transfer, const void *input, void *output)
+{
+    int64_t rows = (int64_t)transfer->count * transfer->data.ranks;
+    struct hvd_tensor tensor = {
+        .name = "hvd-bandwidth.alltoall",
+        .input = input,
+        .output = output,
+        .output_size = (size_t)rows * hvd_dtype_size(transfer->data.dtype),
+        .dtype = transfer->data.dtype,
+        .ndims = 1,
+        .dims = &rows,
+    };
+    return hvd_alltoall(&tensor, NULL, 0, NULL, NULL);
+}
+
+static int reducescatter(const struct transfer *transfer, const void *input, void *output)
+{
+    int64_t rows = (int64_t)transfer->count * transfer->data.ranks;
+    struct hvd_tensor tensor = {
+        .name = "hvd-bandwidth.reducescatter",
+        .input = input,
+        .output = output,
+        .output_size = transfer->count * hvd_dtype_size(transfer->data.dtype),
+        .dtype = transfer->data.dtype,
+        .ndims = 1,
+        .dims = &rows,
+    };
+    return hvd_reducescatter(&tensor, transfer->data.op, NULL);
+}
+
+static int barrier(const struct transfer *transfer, const void *input, void *output)
+{
+    (void)transfer, (void)input, (void)output;
+    return hvd_barrier();
+}
+
+const struct operation operations[] = {
+    { .name = "allreduce",
+      .busbw = "2(n-1)/n",
+      .factor = both_ways,
+      .reduces = true,
+      .places = { true, true },
+      .moves = true,
+      .call = allreduce },
+    { .name = "allgather",
+      .busbw = "(n-1)/n",
+      .factor = one_way,
+      .in_parts = true,
+      .places = { true, true },
+      .moves = true,
+      .gives_all = true,
+      .call = allgather },
+    { .name = "broadcast",
+      .busbw = "1",
+      .factor = whole,
+      .rooted = true,
+      .places = { [IN_PLACE] = true },
+      .moves = true,
+      .call = broadcast },
+    { .name = "alltoall",
+      .busbw = "(n-1)/n",
+      .factor = one_way,
+      .in_parts = true,
+      .places = { [OUT_OF_PLACE] = true },
+      .moves = true,
+      .takes_all = true,
+      .gives_all = true,
+      .call = alltoall },
+    { .name = "reducescatter",
+      .busbw = "(n-1)/n",
+      .factor = one_way,
+      .reduces = true,
+      .in_parts = true,
+      .places = { true, true },
+      .moves = true,
+      .takes_all = true,
+      .call = reducescatter },
+    { .name = "barrier",
+      .busbw = "0",
+      .factor = nothing,
+      .places = { [OUT_OF_PLACE] = true },
+      .call = barrier },
+};
+
+bool operation_can(const struct operation *operation, enum hvd_dtype dtype, enum hvd_op op)
+{
+    if (operation->call == reducescatter && op != HVD_SUM && op != HVD_AVERAGE)
+        return false;
+    return !operation->reduces || data_can_reduce(dtype, op);
+}
+
+static size_t parts(const struct operation *operation, const struct data *data, bool all)
+{
+    return operation->in_parts && all ? (size_t)data->ranks : 1;
+}
+
+size_t operation_input_count(const struct operation *operation, const struct transfer *transfer)
+{
+    return transfer->count * parts(operation, &transfer->data, operation->takes_all);
+}
+
+size_t operation_output_count(const struct operation *operation, const struct transfer *transfer)
+{
+    return transfer->count * parts(operation, &transfer->data, operation->gives_all);
+}
+
+size_t operation_size(const struct operation *operation, const struct transfer *transfer)
+{
+    return transfer->count * parts(operation, &transfer->data, true) *
+           hvd_dtype_size(transfer->data.dtype);
+}
+
+size_t operation_count(const struct operation *operation, const struct data *data, size_t size)
+{
+    if (!operation->moves)
+        return 0;
+    size_t count = size / hvd_dtype_size(data->dtype) / parts(operation, data, true);
+    return count > 0 ? count : 1;
+}
+
+void *operation_input_in(const struct operation *operation, const struct transfer *transfer,
+                         void *output)
+{
+    if (!operation->gives_all || operation->takes_all)
+        return output;
+    return (char *)output +
+           (size_t)transfer->rank * transfer->count * hvd_dtype_size(transfer->data.dtype);
+}

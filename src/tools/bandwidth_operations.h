@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operations that are measured: how each is called, what goes in and comes out, and how much of
+ * it has to pass a rank's link.
+ *
+ * Sizes are those of nccl-tests: of the data of one rank for allreduce, broadcast and alltoall, of
+ * all ranks' parts together for allgather and reducescatter. The count is that of the call: of one
+ * part, where there are parts. */
+#ifndef SRC_TOOLS_BANDWIDTH_OPERATIONS_H
+#define SRC_TOOLS_BANDWIDTH_OPERATIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "hvd.h"
+#include "src/tools/bandwidth_data.h"
+
+enum { OPERATION_COUNT = 6 };
+
+/* Where the result goes. */
+enum place { OUT_OF_PLACE, IN_PLACE, PLACES };
+
+/* What one call moves. */
+struct transfer {
+    struct data data;
+    size_t count; /* elements; of a part, where there are parts */
+    int root;     /* of a broadcast */
+    int rank;
+};
+
+struct operation {
+    const char *name;
+    const char *busbw; /* algbw times what, in words */
+    double (*factor)(int ranks);
+    bool reduces; /* has an op */
+    bool rooted;
+    bool in_parts;       /* `count` is that of a part, and there are as many as ranks */
+    bool places[PLACES]; /* what the library has of it */
+    bool moves;          /* data at all: all but barrier */
+
+    /* How many parts go in and come out, if there are parts: one or all. */
+    bool takes_all, gives_all;
+
+    /* One call, which waits. Returns the library's status. In place, `input` is the part of
+     * `output` in which the operation expects it. */
+    int (*call)(const struct transfer *transfer, const void *input, void *output);
+};
+
+/* OPERATION_COUNT of them. */
+extern const struct operation operations[];
+
+/* Can it reduce so? True for what does not reduce. */
+bool operation_can(const struct operation *operation, enum hvd_dtype dtype, enum hvd_op op);
+
+/* Elements of this rank's input and output. */
+size_t operation_input_count(const struct operation *operation, const struct transfer *transfer);
+size_t operation_output_count(const struct operation *operation, const struct transfer *transfer);
+
+/* Bytes as nccl-tests count them. */
+size_t operation_size(const struct operation *operation, const struct transfer *transfer);
+
+/* The count of a call of at most `size` bytes: whole elements, in equal parts, and at least one
+ * each. */
+size_t operation_count(const struct operation *operation, const struct data *data, size_t size);
+
+/* Where in `output` the input is when the operation works in place. */
+void *operation_input_in(const struct operation *operation, const struct transfer *transfer,
+                         void *output);
+
+#endif
