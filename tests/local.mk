@@ -28,235 +28,235 @@ LDADD = tests/support/libsupport.la $(program_archives) lib/libhvd_internal.la l
 	$(SSH2_LIBS) $(CRYPTO_LIBS) $(YAML_LIBS) $(HWLOC_LIBS) $(CHECK_LIBS)
 
 unit_tests = \
-	tests/unit/accelerator_faults_test \
-	tests/unit/accelerator_queues_test \
-	tests/unit/accelerator_test \
-	tests/unit/adasum_math_test \
-	tests/unit/adasum_schedule_test \
-	tests/unit/adasum_test \
-	tests/unit/algorithm_test \
-	tests/unit/auth_test \
-	tests/unit/average_metrics_test \
-	tests/unit/blocking_test \
-	tests/unit/broadcast_tree_test \
-	tests/unit/thresholds_file_test \
-	tests/unit/channel_test \
-	tests/unit/checkpoint_device_test \
-	tests/unit/checkpoint_fault_test \
-	tests/unit/checkpoint_file_test \
-	tests/unit/checkpoint_list_test \
-	tests/unit/checkpoint_test \
-	tests/unit/agreement_test \
-	tests/unit/counters_test \
-	tests/unit/copy_test \
-	tests/unit/thread_pool_test \
-	tests/unit/description_test \
-	tests/unit/device_copy_test \
-	tests/unit/device_ends_test \
-	tests/unit/device_ready_test \
-	tests/unit/device_reduce_test \
-	tests/unit/device_test \
-	tests/unit/direct_flow_test \
-	tests/unit/directory_test \
-	tests/unit/doubling_schedule_test \
-	tests/unit/engine_ends_test \
-	tests/unit/engine_memory_test \
-	tests/unit/engine_progress_test \
-	tests/unit/engine_threads_test \
-	tests/unit/environment_test \
-	tests/unit/exchange_alone_test \
-	tests/unit/exchange_schedule_test \
-	tests/unit/exchange_test \
-	tests/unit/extents_test \
-	tests/unit/failure_test \
-	tests/unit/frame_test \
-	tests/unit/half_test \
-	tests/unit/interfaces_test \
-	tests/unit/job_id_test \
-	tests/unit/join_client_test \
-	tests/unit/join_protocol_test \
-	tests/unit/link_connect_test \
-	tests/unit/link_handshake_test \
-	tests/unit/link_shm_hostile_test \
-	tests/unit/link_shm_process_test \
-	tests/unit/link_shm_refusal_test \
-	tests/unit/link_shm_sleep_test \
-	tests/unit/link_shm_stress_test \
-	tests/unit/link_shm_test \
-	tests/unit/link_upgrade_test \
-	tests/unit/linker_failure_test \
-	tests/unit/link_striped_test \
-	tests/unit/link_tcp_test \
-	tests/unit/linker_test \
-	tests/unit/linker_transport_test \
-	tests/unit/listener_test \
-	tests/unit/log_test \
-	tests/unit/negotiation_agree_test \
-	tests/unit/negotiation_algorithm_test \
-	tests/unit/negotiation_cache_test \
-	tests/unit/negotiation_fusion_test \
-	tests/unit/negotiation_hostile_test \
-	tests/unit/negotiation_join_test \
-	tests/unit/negotiation_memory_test \
-	tests/unit/negotiation_mismatch_test \
-	tests/unit/negotiation_random_test \
-	tests/unit/negotiation_reduce_test \
-	tests/unit/negotiation_waiting_test \
-	tests/unit/network_test \
-	tests/unit/news_test \
-	tests/unit/numerics_test \
-	tests/unit/object_test \
-	tests/unit/operation_reduction_test \
-	tests/unit/operation_rows_test \
-	tests/unit/operation_store_test \
-	tests/unit/optimizer_adasum_test \
-	tests/unit/optimizer_agreement_test \
-	tests/unit/optimizer_compression_test \
-	tests/unit/optimizer_device_test \
-	tests/unit/optimizer_end_test \
-	tests/unit/optimizer_groups_test \
-	tests/unit/optimizer_memory_test \
-	tests/unit/optimizer_options_test \
-	tests/unit/optimizer_passes_test \
-	tests/unit/optimizer_test \
-	tests/unit/optimizer_training_test \
-	tests/unit/other_launcher_test \
-	tests/unit/parameters_test \
-	tests/unit/processors_test \
-	tests/unit/rates_test \
-	tests/unit/reduce_test \
-	tests/unit/rank_end_test \
-	tests/unit/request_test \
-	tests/unit/ring_schedule_test \
-	tests/unit/sampler_test \
-	tests/unit/scale_test \
-	tests/unit/segment_test \
-	tests/unit/settings_test \
-	tests/unit/shared_heap_test \
-	tests/unit/shm_places_test \
-	tests/unit/shm_ring_test \
-	tests/unit/stall_ask_test \
-	tests/unit/stall_message_test \
-	tests/unit/stall_test \
-	tests/unit/state_test \
-	tests/unit/sum_test \
-	tests/unit/text_test \
-	tests/unit/timeline_test \
-	tests/unit/topology_test \
-	tests/unit/tree_link_test \
-	tests/unit/tuner_log_test \
-	tests/unit/tuner_test \
-	tests/unit/two_level_schedule_test \
-	tests/unit/two_level_test \
-	tests/unit/variants_test \
-	tests/unit/wire_test \
-	tests/unit/world_adasum_test \
-	tests/unit/world_arguments_test \
-	tests/unit/world_deadlock_test \
-	tests/unit/world_end_test \
-	tests/unit/world_join_test \
-	tests/unit/world_leave_test \
-	tests/unit/world_mistakes_test \
-	tests/unit/world_process_test \
-	tests/unit/world_races_test \
-	tests/unit/world_service_test \
-	tests/unit/world_values_test
+	tests/unit/examples/accelerator_faults_test \
+	tests/unit/examples/accelerator_queues_test \
+	tests/unit/examples/accelerator_test \
+	tests/unit/lib/collective/adasum_math_test \
+	tests/unit/lib/collective/adasum_schedule_test \
+	tests/unit/lib/collective/adasum_test \
+	tests/unit/lib/collective/algorithm_test \
+	tests/unit/lib/base/auth_test \
+	tests/unit/lib/training/average_metrics_test \
+	tests/unit/lib/blocking_test \
+	tests/unit/lib/collective/broadcast_tree_test \
+	tests/unit/lib/autotune/thresholds_file_test \
+	tests/unit/lib/engine/channel_test \
+	tests/unit/lib/training/checkpoint_device_test \
+	tests/unit/lib/training/checkpoint_fault_test \
+	tests/unit/lib/training/checkpoint_file_test \
+	tests/unit/lib/training/checkpoint_list_test \
+	tests/unit/lib/training/checkpoint_test \
+	tests/unit/lib/training/agreement_test \
+	tests/unit/lib/engine/counters_test \
+	tests/unit/lib/reduce/copy_test \
+	tests/unit/lib/reduce/thread_pool_test \
+	tests/unit/lib/negotiation/description_test \
+	tests/unit/lib/device/device_copy_test \
+	tests/unit/lib/device/device_ends_test \
+	tests/unit/lib/device/device_ready_test \
+	tests/unit/lib/device/device_reduce_test \
+	tests/unit/lib/device/device_test \
+	tests/unit/lib/collective/direct_flow_test \
+	tests/unit/lib/engine/directory_test \
+	tests/unit/lib/collective/doubling_schedule_test \
+	tests/unit/lib/engine/engine_ends_test \
+	tests/unit/lib/engine/engine_memory_test \
+	tests/unit/lib/engine/engine_progress_test \
+	tests/unit/lib/engine/engine_threads_test \
+	tests/unit/lib/join/environment_test \
+	tests/unit/lib/collective/exchange_alone_test \
+	tests/unit/lib/collective/exchange_schedule_test \
+	tests/unit/lib/collective/exchange_test \
+	tests/unit/lib/memory/extents_test \
+	tests/unit/lib/join/failure_test \
+	tests/unit/lib/base/frame_test \
+	tests/unit/lib/reduce/half_test \
+	tests/unit/lib/base/interfaces_test \
+	tests/unit/lib/base/job_id_test \
+	tests/unit/lib/join/join_client_test \
+	tests/unit/lib/base/join_protocol_test \
+	tests/unit/lib/link/link_connect_test \
+	tests/unit/lib/link/link_handshake_test \
+	tests/unit/lib/link/link_shm_hostile_test \
+	tests/unit/lib/link/link_shm_process_test \
+	tests/unit/lib/link/link_shm_refusal_test \
+	tests/unit/lib/link/link_shm_sleep_test \
+	tests/unit/lib/link/link_shm_stress_test \
+	tests/unit/lib/link/link_shm_test \
+	tests/unit/lib/link/link_upgrade_test \
+	tests/unit/lib/link/linker_failure_test \
+	tests/unit/lib/link/link_striped_test \
+	tests/unit/lib/link/link_tcp_test \
+	tests/unit/lib/link/linker_test \
+	tests/unit/lib/link/linker_transport_test \
+	tests/unit/lib/link/listener_test \
+	tests/unit/lib/base/log_test \
+	tests/unit/lib/negotiation/negotiation_agree_test \
+	tests/unit/lib/negotiation/negotiation_algorithm_test \
+	tests/unit/lib/negotiation/negotiation_cache_test \
+	tests/unit/lib/negotiation/negotiation_fusion_test \
+	tests/unit/lib/negotiation/negotiation_hostile_test \
+	tests/unit/lib/negotiation/negotiation_join_test \
+	tests/unit/lib/negotiation/negotiation_memory_test \
+	tests/unit/lib/negotiation/negotiation_mismatch_test \
+	tests/unit/lib/negotiation/negotiation_random_test \
+	tests/unit/lib/negotiation/negotiation_reduce_test \
+	tests/unit/lib/negotiation/negotiation_waiting_test \
+	tests/unit/lib/link/network_test \
+	tests/unit/lib/join/news_test \
+	tests/unit/lib/engine/numerics_test \
+	tests/unit/lib/training/object_test \
+	tests/unit/lib/collective/operation_reduction_test \
+	tests/unit/lib/collective/operation_rows_test \
+	tests/unit/lib/collective/operation_store_test \
+	tests/unit/lib/training/optimizer_adasum_test \
+	tests/unit/lib/training/optimizer_agreement_test \
+	tests/unit/lib/training/optimizer_compression_test \
+	tests/unit/lib/training/optimizer_device_test \
+	tests/unit/lib/training/optimizer_end_test \
+	tests/unit/lib/training/optimizer_groups_test \
+	tests/unit/lib/training/optimizer_memory_test \
+	tests/unit/lib/training/optimizer_options_test \
+	tests/unit/lib/training/optimizer_passes_test \
+	tests/unit/lib/training/optimizer_test \
+	tests/unit/lib/training/optimizer_training_test \
+	tests/unit/lib/join/other_launcher_test \
+	tests/unit/lib/training/parameters_test \
+	tests/unit/lib/engine/processors_test \
+	tests/unit/lib/training/rates_test \
+	tests/unit/lib/reduce/reduce_test \
+	tests/unit/lib/base/rank_end_test \
+	tests/unit/lib/request/request_test \
+	tests/unit/lib/collective/ring_schedule_test \
+	tests/unit/lib/training/sampler_test \
+	tests/unit/lib/reduce/scale_test \
+	tests/unit/lib/memory/segment_test \
+	tests/unit/lib/base/settings_test \
+	tests/unit/lib/memory/shared_heap_test \
+	tests/unit/lib/link/shm_places_test \
+	tests/unit/lib/link/shm_ring_test \
+	tests/unit/lib/stall/stall_ask_test \
+	tests/unit/lib/stall/stall_message_test \
+	tests/unit/lib/stall/stall_test \
+	tests/unit/lib/negotiation/state_test \
+	tests/unit/lib/base/sum_test \
+	tests/unit/lib/base/text_test \
+	tests/unit/lib/timeline/timeline_test \
+	tests/unit/lib/base/topology_test \
+	tests/unit/lib/engine/tree_link_test \
+	tests/unit/lib/autotune/tuner_log_test \
+	tests/unit/lib/autotune/tuner_test \
+	tests/unit/lib/collective/two_level_schedule_test \
+	tests/unit/lib/collective/two_level_test \
+	tests/unit/lib/negotiation/variants_test \
+	tests/unit/lib/base/wire_test \
+	tests/unit/lib/world_adasum_test \
+	tests/unit/lib/world_arguments_test \
+	tests/unit/lib/world_deadlock_test \
+	tests/unit/lib/world_end_test \
+	tests/unit/lib/world_join_test \
+	tests/unit/lib/world_leave_test \
+	tests/unit/lib/world_mistakes_test \
+	tests/unit/lib/world_process_test \
+	tests/unit/lib/world_races_test \
+	tests/unit/lib/world_service_test \
+	tests/unit/lib/world_values_test
 
 device_ranks = tests/support/device_ranks.c tests/support/device_ranks.h
-tests_unit_checkpoint_device_test_SOURCES = tests/unit/checkpoint_device_test.c $(device_ranks)
-tests_unit_checkpoint_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_checkpoint_device_test_LDADD = examples/libsupport.la $(LDADD)
-tests_unit_device_copy_test_SOURCES = tests/unit/device_copy_test.c $(device_ranks)
-tests_unit_device_copy_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_device_copy_test_LDADD = examples/libsupport.la $(LDADD)
-tests_unit_device_ends_test_SOURCES = tests/unit/device_ends_test.c $(device_ranks)
-tests_unit_device_ends_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_device_ends_test_LDADD = examples/libsupport.la $(LDADD)
-tests_unit_device_ready_test_SOURCES = tests/unit/device_ready_test.c $(device_ranks)
-tests_unit_device_ready_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_device_ready_test_LDADD = examples/libsupport.la $(LDADD)
-tests_unit_device_reduce_test_SOURCES = tests/unit/device_reduce_test.c $(device_ranks)
-tests_unit_device_reduce_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_device_reduce_test_LDADD = examples/libsupport.la $(LDADD)
-tests_unit_device_test_SOURCES = tests/unit/device_test.c $(device_ranks)
-tests_unit_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_device_test_LDADD = examples/libsupport.la $(LDADD)
-tests_unit_optimizer_device_test_SOURCES = tests/unit/optimizer_device_test.c $(device_ranks)
-tests_unit_optimizer_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_optimizer_device_test_LDADD = examples/libsupport.la $(LDADD)
+tests_unit_lib_training_checkpoint_device_test_SOURCES = tests/unit/lib/training/checkpoint_device_test.c $(device_ranks)
+tests_unit_lib_training_checkpoint_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_training_checkpoint_device_test_LDADD = examples/libsupport.la $(LDADD)
+tests_unit_lib_device_device_copy_test_SOURCES = tests/unit/lib/device/device_copy_test.c $(device_ranks)
+tests_unit_lib_device_device_copy_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_device_device_copy_test_LDADD = examples/libsupport.la $(LDADD)
+tests_unit_lib_device_device_ends_test_SOURCES = tests/unit/lib/device/device_ends_test.c $(device_ranks)
+tests_unit_lib_device_device_ends_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_device_device_ends_test_LDADD = examples/libsupport.la $(LDADD)
+tests_unit_lib_device_device_ready_test_SOURCES = tests/unit/lib/device/device_ready_test.c $(device_ranks)
+tests_unit_lib_device_device_ready_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_device_device_ready_test_LDADD = examples/libsupport.la $(LDADD)
+tests_unit_lib_device_device_reduce_test_SOURCES = tests/unit/lib/device/device_reduce_test.c $(device_ranks)
+tests_unit_lib_device_device_reduce_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_device_device_reduce_test_LDADD = examples/libsupport.la $(LDADD)
+tests_unit_lib_device_device_test_SOURCES = tests/unit/lib/device/device_test.c $(device_ranks)
+tests_unit_lib_device_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_device_device_test_LDADD = examples/libsupport.la $(LDADD)
+tests_unit_lib_training_optimizer_device_test_SOURCES = tests/unit/lib/training/optimizer_device_test.c $(device_ranks)
+tests_unit_lib_training_optimizer_device_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_lib_training_optimizer_device_test_LDADD = examples/libsupport.la $(LDADD)
 
 accelerator_fixture = tests/support/accelerator_fixture.c tests/support/accelerator_fixture.h
-tests_unit_accelerator_faults_test_SOURCES = tests/unit/accelerator_faults_test.c $(accelerator_fixture)
-tests_unit_accelerator_faults_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_accelerator_faults_test_LDADD = examples/libsupport.la $(LDADD)
-tests_unit_accelerator_queues_test_SOURCES = tests/unit/accelerator_queues_test.c $(accelerator_fixture)
-tests_unit_accelerator_queues_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_accelerator_queues_test_LDADD = examples/libsupport.la $(LDADD)
-tests_unit_accelerator_test_SOURCES = tests/unit/accelerator_test.c $(accelerator_fixture)
-tests_unit_accelerator_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_accelerator_test_LDADD = examples/libsupport.la $(LDADD)
+tests_unit_examples_accelerator_faults_test_SOURCES = tests/unit/examples/accelerator_faults_test.c $(accelerator_fixture)
+tests_unit_examples_accelerator_faults_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_examples_accelerator_faults_test_LDADD = examples/libsupport.la $(LDADD)
+tests_unit_examples_accelerator_queues_test_SOURCES = tests/unit/examples/accelerator_queues_test.c $(accelerator_fixture)
+tests_unit_examples_accelerator_queues_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_examples_accelerator_queues_test_LDADD = examples/libsupport.la $(LDADD)
+tests_unit_examples_accelerator_test_SOURCES = tests/unit/examples/accelerator_test.c $(accelerator_fixture)
+tests_unit_examples_accelerator_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_examples_accelerator_test_LDADD = examples/libsupport.la $(LDADD)
 
 # Every allocation fails in turn.
-tests_unit_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
+tests_unit_lib_link_linker_failure_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 # Somebody is another user; the kernel refuses.
-tests_unit_linker_transport_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=geteuid
-tests_unit_link_shm_hostile_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find
-tests_unit_link_shm_process_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find
-tests_unit_link_shm_refusal_test_LDFLAGS = $(AM_LDFLAGS) \
+tests_unit_lib_link_linker_transport_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=geteuid
+tests_unit_lib_link_link_shm_hostile_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find
+tests_unit_lib_link_link_shm_process_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find
+tests_unit_lib_link_link_shm_refusal_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=shared_heap_find,--wrap=mmap,--wrap=process_vm_readv
-tests_unit_link_shm_sleep_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find,--wrap=send
-tests_unit_link_shm_stress_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find
-tests_unit_link_shm_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find,--wrap=calloc
-tests_unit_link_tcp_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send
-tests_unit_link_upgrade_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=memfd_create,--wrap=sendmsg,--wrap=mmap \
+tests_unit_lib_link_link_shm_sleep_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find,--wrap=send
+tests_unit_lib_link_link_shm_stress_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find
+tests_unit_lib_link_link_shm_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=shared_heap_find,--wrap=calloc
+tests_unit_lib_link_link_tcp_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=send
+tests_unit_lib_link_link_upgrade_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=memfd_create,--wrap=sendmsg,--wrap=mmap \
 	-Wl,--wrap=segment_is_promised,--wrap=segment_populate
-tests_unit_shm_ring_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=segment_populate
+tests_unit_lib_link_shm_ring_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=segment_populate
 
 # One allocation fails.
-tests_unit_average_metrics_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=realloc
-tests_unit_object_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc
+tests_unit_lib_training_average_metrics_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc,--wrap=realloc
+tests_unit_lib_training_object_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc
 
 # Calls fail in turn.
-tests_unit_checkpoint_fault_test_LDFLAGS = $(AM_LDFLAGS) \
+tests_unit_lib_training_checkpoint_fault_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc \
 	-Wl,--wrap=write,--wrap=fsync,--wrap=rename,--wrap=close
 
 # Allocations are counted.
-tests_unit_engine_memory_test_LDFLAGS = $(AM_LDFLAGS) \
+tests_unit_lib_engine_engine_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray \
 	-Wl,--wrap=aligned_alloc,--wrap=free
 
-tests_unit_adasum_math_test_LDADD = $(LDADD) -lm
-tests_unit_adasum_test_LDADD = $(LDADD) -lm
-tests_unit_average_metrics_test_LDADD = $(LDADD) -lm
-tests_unit_exchange_alone_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
-tests_unit_exchange_test_LDADD = $(LDADD) -lm
-tests_unit_half_test_LDADD = $(LDADD) -lm
-tests_unit_operation_reduction_test_LDADD = $(LDADD) -lm
-tests_unit_operation_store_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
-tests_unit_rates_test_LDADD = $(LDADD) -lm
-tests_unit_numerics_test_LDADD = $(LDADD) -lm
-tests_unit_optimizer_adasum_test_LDADD = $(LDADD) -lm
-tests_unit_optimizer_compression_test_LDADD = $(LDADD) -lm
-tests_unit_optimizer_training_test_LDADD = $(LDADD) -lm
-tests_unit_reduce_test_LDADD = $(LDADD) -lm
-tests_unit_scale_test_LDADD = $(LDADD) -lm
-tests_unit_tuner_test_LDADD = $(LDADD) -lm
-tests_unit_world_values_test_LDADD = $(LDADD) -lm
+tests_unit_lib_collective_adasum_math_test_LDADD = $(LDADD) -lm
+tests_unit_lib_collective_adasum_test_LDADD = $(LDADD) -lm
+tests_unit_lib_training_average_metrics_test_LDADD = $(LDADD) -lm
+tests_unit_lib_collective_exchange_alone_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
+tests_unit_lib_collective_exchange_test_LDADD = $(LDADD) -lm
+tests_unit_lib_reduce_half_test_LDADD = $(LDADD) -lm
+tests_unit_lib_collective_operation_reduction_test_LDADD = $(LDADD) -lm
+tests_unit_lib_collective_operation_store_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=aligned_alloc
+tests_unit_lib_training_rates_test_LDADD = $(LDADD) -lm
+tests_unit_lib_engine_numerics_test_LDADD = $(LDADD) -lm
+tests_unit_lib_training_optimizer_adasum_test_LDADD = $(LDADD) -lm
+tests_unit_lib_training_optimizer_compression_test_LDADD = $(LDADD) -lm
+tests_unit_lib_training_optimizer_training_test_LDADD = $(LDADD) -lm
+tests_unit_lib_reduce_reduce_test_LDADD = $(LDADD) -lm
+tests_unit_lib_reduce_scale_test_LDADD = $(LDADD) -lm
+tests_unit_lib_autotune_tuner_test_LDADD = $(LDADD) -lm
+tests_unit_lib_world_values_test_LDADD = $(LDADD) -lm
 
 # Threads that cannot be started.
-tests_unit_thread_pool_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
+tests_unit_lib_reduce_thread_pool_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
 
 # A system that refuses memory, or fork()'s zeros.
-tests_unit_shared_heap_test_LDFLAGS = $(AM_LDFLAGS) \
+tests_unit_lib_memory_shared_heap_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=memfd_create,--wrap=mmap,--wrap=madvise,--wrap=fallocate
 
 # Allocations are counted, and fail in turn.
-tests_unit_negotiation_memory_test_LDFLAGS = $(AM_LDFLAGS) \
+tests_unit_lib_negotiation_negotiation_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
-tests_unit_optimizer_memory_test_LDFLAGS = $(AM_LDFLAGS) \
+tests_unit_lib_training_optimizer_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 
 if PROGRAMS
@@ -273,168 +273,168 @@ tests_support_libsupport_la_SOURCES += \
 program_archives = src/service/libservice.la src/hvdrun/libhvdrun.la src/options/liboptions.la rendezvous/librendezvous.la launcher/liblauncher.la
 
 unit_tests += \
-	tests/unit/add_request_test \
-	tests/unit/agent_binding_test \
-	tests/unit/agent_ends_test \
-	tests/unit/agent_protocol_test \
-	tests/unit/agent_relay_test \
-	tests/unit/agent_test \
-	tests/unit/binding_test \
-	tests/unit/cgroup_test \
-	tests/unit/config_file_test \
-	tests/unit/daemon_log_test \
-	tests/unit/exec_limits_test \
-	tests/unit/frame_link_test \
-	tests/unit/command_words_test \
-	tests/unit/greeting_test \
-	tests/unit/host_environment_test \
-	tests/unit/host_check_table_test \
-	tests/unit/host_interfaces_test \
-	tests/unit/host_list_test \
-	tests/unit/hostfile_read_test \
-	tests/unit/http_access_test \
-	tests/unit/http_bad_input_test \
-	tests/unit/http_jobs_test \
-	tests/unit/http_key_value_test \
-	tests/unit/http_memory_test \
-	tests/unit/http_route_test \
-	tests/unit/http_session_test \
-	tests/unit/hvdrun_options_test \
-	tests/unit/job_blame_test \
-	tests/unit/job_declaration_test \
-	tests/unit/job_host_relay_test \
-	tests/unit/job_state_test \
-	tests/unit/job_status_test \
-	tests/unit/key_value_memory_test \
-	tests/unit/key_value_random_test \
-	tests/unit/key_value_test \
-	tests/unit/known_hosts_files_test \
-	tests/unit/known_hosts_test \
-	tests/unit/key_file_test \
-	tests/unit/last_lines_test \
+	tests/unit/rendezvous/store/add_request_test \
+	tests/unit/launcher/agent/agent_binding_test \
+	tests/unit/launcher/agent/agent_ends_test \
+	tests/unit/launcher/protocol/agent_protocol_test \
+	tests/unit/launcher/agent/agent_relay_test \
+	tests/unit/launcher/agent/agent_test \
+	tests/unit/launcher/placement/binding_test \
+	tests/unit/launcher/process/cgroup_test \
+	tests/unit/src/hvdrun/config_file_test \
+	tests/unit/src/service/daemon_log_test \
+	tests/unit/launcher/process/exec_limits_test \
+	tests/unit/launcher/protocol/frame_link_test \
+	tests/unit/launcher/connect/command_words_test \
+	tests/unit/launcher/connect/greeting_test \
+	tests/unit/launcher/hosts/host_environment_test \
+	tests/unit/launcher/job/host_check_table_test \
+	tests/unit/src/hvdrun/host_interfaces_test \
+	tests/unit/launcher/hosts/host_list_test \
+	tests/unit/launcher/hosts/hostfile_read_test \
+	tests/unit/rendezvous/http/http_access_test \
+	tests/unit/rendezvous/http/http_bad_input_test \
+	tests/unit/rendezvous/api/http_jobs_test \
+	tests/unit/rendezvous/api/http_key_value_test \
+	tests/unit/rendezvous/http/http_memory_test \
+	tests/unit/rendezvous/api/http_route_test \
+	tests/unit/rendezvous/server/http_session_test \
+	tests/unit/src/hvdrun/hvdrun_options_test \
+	tests/unit/launcher/verdict/job_blame_test \
+	tests/unit/rendezvous/world/job_declaration_test \
+	tests/unit/launcher/job/job_host_relay_test \
+	tests/unit/launcher/verdict/job_state_test \
+	tests/unit/launcher/job/job_status_test \
+	tests/unit/rendezvous/store/key_value_memory_test \
+	tests/unit/rendezvous/store/key_value_random_test \
+	tests/unit/rendezvous/store/key_value_test \
+	tests/unit/launcher/ssh/known_hosts_files_test \
+	tests/unit/launcher/ssh/known_hosts_test \
+	tests/unit/src/service/key_file_test \
+	tests/unit/launcher/output/last_lines_test \
 	tests/unit/launcher/cleanup/cleanup_test \
 	tests/unit/launcher/cleanup/orphans_test \
 	tests/unit/launcher/cleanup/supervisor_test \
-	tests/unit/last_words_test \
-	tests/unit/lobby_test \
-	tests/unit/local_host_test \
-	tests/unit/metrics_test \
-	tests/unit/oom_counter_test \
-	tests/unit/options_test \
-	tests/unit/output_lines_test \
-	tests/unit/output_writer_test \
-	tests/unit/peer_clock_test \
-	tests/unit/port_file_test \
-	tests/unit/process_tree_test \
-	tests/unit/program_image_test \
-	tests/unit/rank_attributes_test \
-	tests/unit/rank_names_test \
-	tests/unit/rank_plan_test \
-	tests/unit/reach_test \
-	tests/unit/readiness_test \
-	tests/unit/rendezvous_ask_test \
-	tests/unit/rendezvous_freeze_test \
-	tests/unit/rendezvous_membership_test \
-	tests/unit/rendezvous_memory_test \
-	tests/unit/rendezvous_server_test \
-	tests/unit/rendezvous_service_test \
-	tests/unit/rendezvous_strangers_test \
-	tests/unit/rendezvous_workers_test \
-	tests/unit/report_file_test \
-	tests/unit/report_json_test \
-	tests/unit/self_stop_test \
-	tests/unit/silence_test \
-	tests/unit/socket_owner_test \
-	tests/unit/shell_words_test \
-	tests/unit/spawn_test \
-	tests/unit/ssh_agent_test \
-	tests/unit/ssh_config_test \
-	tests/unit/ssh_dial_test \
-	tests/unit/ssh_host_key_test \
-	tests/unit/ssh_keys_test \
-	tests/unit/ssh_session_test \
-	tests/unit/stalls_test \
-	tests/unit/status_json_test \
-	tests/unit/stdin_reader_test \
-	tests/unit/stop_plan_test \
-	tests/unit/tcp_acknowledged_test \
-	tests/unit/tcp_address_test \
-	tests/unit/tcp_connection_test \
-	tests/unit/tcp_port_test \
-	tests/unit/text_buffer_test \
-	tests/unit/uv_must_test \
-	tests/unit/worker_environment_test
+	tests/unit/launcher/output/last_words_test \
+	tests/unit/rendezvous/world/lobby_test \
+	tests/unit/launcher/hosts/local_host_test \
+	tests/unit/rendezvous/api/metrics_test \
+	tests/unit/launcher/process/oom_counter_test \
+	tests/unit/src/options/options_test \
+	tests/unit/launcher/output/output_lines_test \
+	tests/unit/launcher/output/output_writer_test \
+	tests/unit/launcher/protocol/peer_clock_test \
+	tests/unit/src/service/port_file_test \
+	tests/unit/launcher/process/process_tree_test \
+	tests/unit/launcher/process/program_image_test \
+	tests/unit/launcher/base/rank_attributes_test \
+	tests/unit/launcher/base/rank_names_test \
+	tests/unit/launcher/placement/rank_plan_test \
+	tests/unit/launcher/connect/reach_test \
+	tests/unit/src/service/readiness_test \
+	tests/unit/rendezvous/server/rendezvous_ask_test \
+	tests/unit/rendezvous/server/rendezvous_freeze_test \
+	tests/unit/rendezvous/world/rendezvous_membership_test \
+	tests/unit/rendezvous/server/rendezvous_memory_test \
+	tests/unit/rendezvous/server/rendezvous_server_test \
+	tests/unit/rendezvous/server/rendezvous_service_test \
+	tests/unit/rendezvous/server/rendezvous_strangers_test \
+	tests/unit/rendezvous/server/rendezvous_workers_test \
+	tests/unit/src/hvdrun/report_file_test \
+	tests/unit/src/hvdrun/report_json_test \
+	tests/unit/src/hvdrun/self_stop_test \
+	tests/unit/launcher/protocol/silence_test \
+	tests/unit/launcher/process/socket_owner_test \
+	tests/unit/launcher/base/shell_words_test \
+	tests/unit/launcher/process/spawn_test \
+	tests/unit/launcher/ssh/ssh_agent_test \
+	tests/unit/launcher/ssh/ssh_config_test \
+	tests/unit/launcher/ssh/ssh_dial_test \
+	tests/unit/launcher/ssh/ssh_host_key_test \
+	tests/unit/launcher/ssh/ssh_keys_test \
+	tests/unit/launcher/ssh/ssh_session_test \
+	tests/unit/rendezvous/world/stalls_test \
+	tests/unit/rendezvous/api/status_json_test \
+	tests/unit/launcher/output/stdin_reader_test \
+	tests/unit/launcher/process/stop_plan_test \
+	tests/unit/launcher/protocol/tcp_acknowledged_test \
+	tests/unit/rendezvous/tcp/tcp_address_test \
+	tests/unit/rendezvous/tcp/tcp_connection_test \
+	tests/unit/rendezvous/tcp/tcp_port_test \
+	tests/unit/launcher/base/text_buffer_test \
+	tests/unit/launcher/base/uv_must_test \
+	tests/unit/launcher/process/worker_environment_test
 
-tests_unit_http_jobs_test_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
-tests_unit_status_json_test_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
+tests_unit_rendezvous_api_http_jobs_test_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
+tests_unit_rendezvous_api_status_json_test_CFLAGS = $(AM_CFLAGS) $(CJSON_CFLAGS)
 
 # Counts how often the kernel is asked whose a client is.
-tests_unit_agent_relay_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=socket_owner_find
+tests_unit_launcher_agent_agent_relay_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=socket_owner_find
 
 # What is found, and by which signal.
 tests_unit_launcher_cleanup_cleanup_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=process_tree_signal,--wrap=orphans_signal
 
 # Out of memory for a frame.
-tests_unit_frame_link_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=realloc
+tests_unit_launcher_protocol_frame_link_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=realloc
 
 # Their clock is put forward; and they stand in for the rendezvous, so that no archive may have this.
 tcp_clients = tests/support/tcp_clients.c tests/support/tcp_clients.h
-tests_unit_tcp_connection_test_SOURCES = tests/unit/tcp_connection_test.c $(tcp_clients)
-tests_unit_tcp_connection_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=uv_now
-tests_unit_tcp_port_test_SOURCES = tests/unit/tcp_port_test.c $(tcp_clients)
-tests_unit_tcp_port_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=uv_now
+tests_unit_rendezvous_tcp_tcp_connection_test_SOURCES = tests/unit/rendezvous/tcp/tcp_connection_test.c $(tcp_clients)
+tests_unit_rendezvous_tcp_tcp_connection_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=uv_now
+tests_unit_rendezvous_tcp_tcp_port_test_SOURCES = tests/unit/rendezvous/tcp/tcp_port_test.c $(tcp_clients)
+tests_unit_rendezvous_tcp_tcp_port_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=uv_now
 
 # Every allocation fails in turn.
-tests_unit_http_memory_test_LDFLAGS = $(AM_LDFLAGS) \
+tests_unit_rendezvous_http_http_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
-tests_unit_key_value_memory_test_LDFLAGS = $(AM_LDFLAGS) \
+tests_unit_rendezvous_store_key_value_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=tsearch
-tests_unit_lobby_test_LDFLAGS = $(AM_LDFLAGS) \
+tests_unit_rendezvous_world_lobby_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=reallocarray,--wrap=strdup
-tests_unit_rendezvous_memory_test_LDFLAGS = $(AM_LDFLAGS) \
+tests_unit_rendezvous_server_rendezvous_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 endif
 
 # What the examples share and needs no BLAS.
 support_tests = \
-	tests/unit/example_bandwidth_test \
-	tests/unit/example_fit_test \
-	tests/unit/example_mlp_test \
-	tests/unit/example_options_test \
-	tests/unit/example_plot_test \
-	tests/unit/synthetic_compute_test \
-	tests/unit/synthetic_models_test \
-	tests/unit/synthetic_summary_test
-tests_unit_example_bandwidth_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_example_bandwidth_test_LDADD = src/tools/libbandwidth.la $(LDADD) -lm
-tests_unit_example_fit_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_example_fit_test_LDADD = examples/libfit.la $(CHECK_LIBS) -lm
-tests_unit_example_mlp_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_example_mlp_test_LDADD = examples/libsupport.la $(CHECK_LIBS) -lm
-tests_unit_example_options_test_LDADD = examples/libsupport.la $(CHECK_LIBS)
-tests_unit_example_plot_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_example_plot_test_LDADD = examples/libsupport.la $(CHECK_LIBS) -lm
-tests_unit_synthetic_compute_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_synthetic_compute_test_LDADD = examples/libsynthetic.la $(CHECK_LIBS) -lm
-tests_unit_synthetic_models_test_LDADD = examples/libmodels.la $(CHECK_LIBS)
-tests_unit_synthetic_summary_test_LDADD = examples/libsynthetic.la $(CHECK_LIBS) -lm
+	tests/unit/src/tools/example_bandwidth_test \
+	tests/unit/examples/example_fit_test \
+	tests/unit/examples/example_mlp_test \
+	tests/unit/examples/example_options_test \
+	tests/unit/examples/example_plot_test \
+	tests/unit/examples/synthetic_compute_test \
+	tests/unit/examples/synthetic_models_test \
+	tests/unit/examples/synthetic_summary_test
+tests_unit_src_tools_example_bandwidth_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_src_tools_example_bandwidth_test_LDADD = src/tools/libbandwidth.la $(LDADD) -lm
+tests_unit_examples_example_fit_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_examples_example_fit_test_LDADD = examples/libfit.la $(CHECK_LIBS) -lm
+tests_unit_examples_example_mlp_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_examples_example_mlp_test_LDADD = examples/libsupport.la $(CHECK_LIBS) -lm
+tests_unit_examples_example_options_test_LDADD = examples/libsupport.la $(CHECK_LIBS)
+tests_unit_examples_example_plot_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_examples_example_plot_test_LDADD = examples/libsupport.la $(CHECK_LIBS) -lm
+tests_unit_examples_synthetic_compute_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_examples_synthetic_compute_test_LDADD = examples/libsynthetic.la $(CHECK_LIBS) -lm
+tests_unit_examples_synthetic_models_test_LDADD = examples/libmodels.la $(CHECK_LIBS)
+tests_unit_examples_synthetic_summary_test_LDADD = examples/libsynthetic.la $(CHECK_LIBS) -lm
 
 if HAVE_ZLIB
-image_tests = tests/unit/example_softmax_test
-tests_unit_example_softmax_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_example_softmax_test_LDADD = examples/libsoftmax.la $(LDADD)
+image_tests = tests/unit/examples/example_softmax_test
+tests_unit_examples_example_softmax_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_examples_example_softmax_test_LDADD = examples/libsoftmax.la $(LDADD)
 endif
 
 if HAVE_EXAMPLES_BLAS
 example_tests = \
-	tests/unit/example_idx_test \
-	tests/unit/example_layers_test \
-	tests/unit/example_training_test
-tests_unit_example_idx_test_LDADD = examples/libfashion.la $(ZLIB_LIBS) $(CHECK_LIBS)
-tests_unit_example_layers_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
-tests_unit_example_layers_test_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS)
-tests_unit_example_layers_test_LDADD = examples/libfashion.la $(OPENBLAS_LIBS) $(CHECK_LIBS) -lm
-tests_unit_example_training_test_LDADD = examples/libfashion.la $(OPENBLAS_LIBS) $(CHECK_LIBS) -lm
+	tests/unit/examples/example_idx_test \
+	tests/unit/examples/example_layers_test \
+	tests/unit/examples/example_training_test
+tests_unit_examples_example_idx_test_LDADD = examples/libfashion.la $(ZLIB_LIBS) $(CHECK_LIBS)
+tests_unit_examples_example_layers_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/lib
+tests_unit_examples_example_layers_test_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS)
+tests_unit_examples_example_layers_test_LDADD = examples/libfashion.la $(OPENBLAS_LIBS) $(CHECK_LIBS) -lm
+tests_unit_examples_example_training_test_LDADD = examples/libfashion.la $(OPENBLAS_LIBS) $(CHECK_LIBS) -lm
 endif
 
 check_PROGRAMS += $(unit_tests) $(support_tests) $(image_tests) $(example_tests)
@@ -576,31 +576,31 @@ check-threads:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(thread_tests)' \
 		check_PROGRAMS='$(thread_programs) $(thread_support)' check_LTLIBRARIES=
 thread_programs = \
-	tests/unit/copy_test \
-	tests/unit/thread_pool_test \
-	tests/unit/accelerator_faults_test \
-	tests/unit/accelerator_queues_test \
-	tests/unit/accelerator_test \
-	tests/unit/device_copy_test \
-	tests/unit/device_ends_test \
-	tests/unit/device_ready_test \
-	tests/unit/device_reduce_test \
-	tests/unit/device_test \
-	tests/unit/engine_ends_test \
-	tests/unit/engine_progress_test \
-	tests/unit/engine_threads_test \
-	tests/unit/failure_test \
-	tests/unit/link_connect_test \
-	tests/unit/news_test \
-	tests/unit/optimizer_end_test \
-	tests/unit/shared_heap_test \
-	tests/unit/shm_ring_test \
-	tests/unit/world_end_test \
-	tests/unit/world_join_test \
-	tests/unit/world_leave_test \
-	tests/unit/world_mistakes_test \
-	tests/unit/world_process_test \
-	tests/unit/world_races_test
+	tests/unit/lib/reduce/copy_test \
+	tests/unit/lib/reduce/thread_pool_test \
+	tests/unit/examples/accelerator_faults_test \
+	tests/unit/examples/accelerator_queues_test \
+	tests/unit/examples/accelerator_test \
+	tests/unit/lib/device/device_copy_test \
+	tests/unit/lib/device/device_ends_test \
+	tests/unit/lib/device/device_ready_test \
+	tests/unit/lib/device/device_reduce_test \
+	tests/unit/lib/device/device_test \
+	tests/unit/lib/engine/engine_ends_test \
+	tests/unit/lib/engine/engine_progress_test \
+	tests/unit/lib/engine/engine_threads_test \
+	tests/unit/lib/join/failure_test \
+	tests/unit/lib/link/link_connect_test \
+	tests/unit/lib/join/news_test \
+	tests/unit/lib/training/optimizer_end_test \
+	tests/unit/lib/memory/shared_heap_test \
+	tests/unit/lib/link/shm_ring_test \
+	tests/unit/lib/world_end_test \
+	tests/unit/lib/world_join_test \
+	tests/unit/lib/world_leave_test \
+	tests/unit/lib/world_mistakes_test \
+	tests/unit/lib/world_process_test \
+	tests/unit/lib/world_races_test
 thread_tests = $(thread_programs) $(thread_scripts)
 thread_support = tests/support/act tests/support/collectives tests/support/world
 thread_scripts = \

@@ -9,7 +9,7 @@
  * line hides another; the line that is named says so by itself; revoked and known keys stand in the
  * file; a key that is of a known type is not unknown. A line that is appended is understood, and
  * hides nothing. (That lines mean to us what they mean to OpenSSH is seen by
- * tests/unit/known_hosts_files_test.c, beside ssh-keygen.) */
+ * tests/unit/launcher/ssh/known_hosts_files_test.c, beside ssh-keygen.) */
 #include "launcher/base/text_buffer.h"
 #include "launcher/ssh/known_hosts.h"
 #include "launcher/ssh/known_hosts_line.h"

@@ -160,8 +160,8 @@ fuzz-coverage: fuzz-clang $(nodist_rendezvous_librendezvous_la_SOURCES)
 
 # 667 files of 60 lines, of each of which ssh-keygen -F is asked about 15 hosts: 10 005 questions, 600 300 verdicts on lines.
 KNOWN_HOSTS_ROUNDS = 667
-known-hosts-beside-ssh: tests/unit/known_hosts_files_test
-	CK_TIMEOUT_MULTIPLIER=100 KNOWN_HOSTS_ROUNDS=$(KNOWN_HOSTS_ROUNDS) tests/unit/known_hosts_files_test
+known-hosts-beside-ssh: tests/unit/launcher/ssh/known_hosts_files_test
+	CK_TIMEOUT_MULTIPLIER=100 KNOWN_HOSTS_ROUNDS=$(KNOWN_HOSTS_ROUNDS) tests/unit/launcher/ssh/known_hosts_files_test
 endif
 
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/fuzz.mk tests/fuzz/fuzz.sh tests/fuzz/targets \

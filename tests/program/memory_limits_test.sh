@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Ranks that share memory, one of which has no descriptor, or too little address space, for the memory of the others:
-# what lies there is copied, and the results are right. What a rank has no room for is its own failure. tests/unit/link_shm_refusal_test.c has each case alone.
+# what lies there is copied, and the results are right. What a rank has no room for is its own failure. tests/unit/lib/link/link_shm_refusal_test.c has each case alone.
 . "$srcdir/tests/tap.sh"
 export HOROVOD_LOG_HIDE_TIME=1
 
