@@ -5,7 +5,6 @@
  * says it. */
 #include "launcher/agent/agent_impl.h"
 
-#include "launcher/agent/agent_impl.h"
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"

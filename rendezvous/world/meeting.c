@@ -3,7 +3,6 @@
 #include "rendezvous/world/meeting.h"
 
 #include "lib/base/rank_end_text.h"
-#include "rendezvous/api/http_key_value.h"
 #include "rendezvous/world/gloo_scopes.h"
 
 #include <stdio.h>

@@ -5,7 +5,6 @@
 
 #include "lib/base/rank_end_text.h"
 #include "rendezvous/base/rendezvous_job.h"
-#include "rendezvous/server/rendezvous.h"
 
 #include <stdio.h>
 #include <string.h>
