@@ -95,9 +95,18 @@ static void check_ask(const struct join_ask *ask)
 AGAIN(challenge)
 AGAIN(welcome)
 AGAIN(refused)
-AGAIN(news)
 AGAIN(ask)
 AGAIN(waiting)
+
+static bool news_again(struct wire_reader *reader, struct wire_writer *writer)
+{
+    struct rank_end decoded = { 0 };
+    if (join_news_decode(&decoded, reader, NULL) != HVD_OK)
+        return false;
+    check_news(&decoded);
+    rank_end_encode(writer, &decoded);
+    return true;
+}
 
 static fuzz_again_fn *const messages[] = { challenge_again, welcome_again, refused_again,
                                            news_again,      ask_again,     waiting_again };
