@@ -442,6 +442,7 @@ TESTS += $(unit_tests) $(support_tests) $(image_tests) $(example_tests)
 endif
 
 program_tests = \
+	tests/doc_test.sh \
 	tests/format_test.sh \
 	tests/layering.sh \
 	tests/program/abi_test.sh \
