@@ -75,6 +75,13 @@ missing_rooms() {
     done
 }
 
+# unused_words FILE: private words of its last table that the code does not use.
+unused_words() {
+    sed -nE '/^## Words/,$s/^\| `([a-z_]+)` \|.*/\1/p' "$1" | while read -r word; do
+        grep -rqiE "(^|[^a-z])$word([^a-z]|\$)" src launcher rendezvous lib || echo "$word"
+    done
+}
+
 # What is found, in a tree of two files
 mkdir -p "$tmp/tree/lib/base"
 printf '%s\n' 'int wire_put(void)' '{' '    return wire_get();' '}' >"$tmp/tree/lib/base/wire.c"
@@ -84,6 +91,9 @@ cat >"$tmp/tree/page.md" <<'END'
 ```
 `lib/in/a/code/block.c`
 ```
+## Words
+| `wire` |
+| `rope` |
 | it puts | `lib/base/wire.c` | `wire_put()`, `wire_get()`, `wire_find()` |
 END
 (cd "$tmp/tree" && find lib page.md -type f) >"$tmp/sources"
@@ -92,6 +102,8 @@ is "a file, folder or pattern that does not exist is found, and nothing else" \
     'gone.h lib/base/gone.c lib/g*.c lib/gone' "$(found missing_paths page.md)"
 is "a function that the file of its row does not define is found" 'wire_get() wire_find()' \
     "$(found missing_functions page.md)"
+
+is "a private word that is not used is found" rope "$(cd "$tmp/tree" && mkdir src launcher rendezvous && unused_words page.md)"
 
 # The documentation
 in_sources sources >"$tmp/sources"
@@ -102,5 +114,6 @@ done
 is "doc/architecture.md names functions where they are" '' "$(in_sources missing_functions doc/architecture.md)"
 ok "doc/architecture.md has tables of functions" [ "$(in_sources grep -c '^| .* | `.*\.c` | ' doc/architecture.md)" -gt 50 ]
 ok "the tree has rooms" [ "$(rooms | wc -l)" -gt 30 ]
+is "doc/glossary.md explains words that are in use" '' "$(in_sources unused_words doc/glossary.md)"
 is "doc/architecture.md names each room" '' "$(in_sources missing_rooms doc/architecture.md)"
 finish
