@@ -566,7 +566,9 @@ EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forb
 stage = $(abs_builddir)/tests/stage
 check_DATA = tests/stage.stamp
 tests/stage.stamp: $(bin_PROGRAMS) $(agent_PROGRAMS) $(lib_LTLIBRARIES) lib/hvd.h lib/hvd.pc.in $(man_MANS)
-	@rm -rf tests/stage && $(MAKE) $(AM_MAKEFLAGS) install DESTDIR=$(stage) >/dev/null && touch $@
+	@rm -rf tests/stage
+	@$(MAKE) $(AM_MAKEFLAGS) install DESTDIR=$(stage) >/dev/null
+	@touch $@
 CLEANFILES += tests/stage.stamp
 clean-local:
 	rm -rf tests/stage fuzz/search fuzz/coverage coverage
