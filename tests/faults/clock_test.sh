@@ -6,7 +6,7 @@
 # ---- F87: the wall clock jumps by an hour with each look at it, on hvdrun, its agents and the ranks ----
 
 # Who may look at it: for the time in a line of a log or a report, and to compare the clocks of hosts.
-shows='^(lib/base/log|lib/engine/timeline|launcher/(agent_setup|host_check|job_output)|src/hvdrun/job_setup|rendezvous/rendezvous)\.c$'
+shows='^(lib/base/log|lib/timeline/timeline|launcher/(agent/agent_setup|job/host_check|output/job_output)|src/hvdrun/job_setup|rendezvous/server/rendezvous)\.c$'
 looks='CLOCK_REALTIME|gettimeofday|uv_clock_gettime|[^_a-z]time\(NULL\)|timespec_get'
 waits='pthread_timedjoin_np|sem_timedwait|pthread_mutex_timedlock|mq_timed|CLOCK_REALTIME, *TIMER_ABSTIME|timerfd_create\(CLOCK_REALTIME'
 is "F87: the wall clock is looked at where it is shown, and nowhere else" '' \
@@ -15,7 +15,7 @@ is "F87: and nobody waits by it" '' "$(cd "$srcdir" && grep -rlE "$waits" lib la
 # A condition has the wall clock unless it is told otherwise.
 is "F87: not even for a condition" '' "$(cd "$srcdir" && grep -rlE 'pthread_cond_timedwait' lib launcher rendezvous src \
     --include='*.c' | while read -r file; do
-    grep -qE 'pthread_condattr_setclock' "$file" "$(dirname "$file")/engine.c" 2>/dev/null || echo "$file"
+    grep -qE 'pthread_condattr_setclock' "$file" "$(dirname "$file")/progress.c" 2>/dev/null || echo "$file"
 done)"
 
 cat >"$tmp/jump.c" <<-.

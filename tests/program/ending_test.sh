@@ -159,8 +159,14 @@ ok "and nothing is left of what it ran" until_true no_survivors
 # A reader who does not read must not keep a job from being stopped.
 mkfifo "$tmp/fifo"
 new_job
-env HVD_TEST_JOB="$job" "$HVDRUN" --verbose --grace 1 -np 2 sh -c '[ $HOROVOD_RANK = 0 ] || exit 3; yes' \
-    >"$tmp/fifo" 2>"$tmp/err" </dev/null &
+env HVD_TEST_JOB="$job" "$HVDRUN" --verbose --grace 1 -np 2 sh -c '
+    if [ $HOROVOD_RANK = 0 ]; then
+        yes | head -c 100000 # more than the pipe takes
+        : >"$0"
+        exec yes
+    fi
+    until [ -e "$0" ]; do sleep 0.02; done
+    exit 3' "$tmp/full" >"$tmp/fifo" 2>"$tmp/err" </dev/null &
 pid=$!
 exec 9<"$tmp/fifo"
 until_said 'rank 1 exited with status 3' "$tmp/err" && until_said 'rank 0 killed' "$tmp/err"
