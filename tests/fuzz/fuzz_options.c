@@ -91,9 +91,8 @@ static bool is_tail(char **tail, char **words, int count)
 
 static int take_hvdrun(char **words, int count, struct err *err)
 {
-    static const struct hvdrun_options before = { .start_timeout_s = 30,
-                                                  .heartbeat_timeout_s = 5,
-                                                  .grace_s = 5 };
+    /* --help ends the parsing before defaults are set. */
+    static const struct hvdrun_options before;
     struct hvdrun_options options;
     int rc = hvdrun_options_parse(&options, count + 1, words - 1, err);
     if (rc < 0) {
