@@ -22,6 +22,11 @@ bool transport_parse(const char *text, enum transport *transport)
     return false;
 }
 
+const char *transport_name(enum transport transport)
+{
+    return names[transport];
+}
+
 int transport_read(enum transport *transport, environment_get_fn *get, struct err *err)
 {
     const char *text = get(ENV_TRANSPORT);
@@ -33,12 +38,11 @@ int transport_read(enum transport *transport, environment_get_fn *get, struct er
                 quote_token(quoted, sizeof quoted, text, strlen(text)));
 }
 
-enum transport_verdict transport_judge(enum transport wanted, const char *type)
+enum transport_verdict transport_judge(enum transport wanted, enum transport is)
 {
-    if (wanted == TRANSPORT_TCP || strcmp(type, "shm") == 0)
+    if (wanted == TRANSPORT_TCP || is == TRANSPORT_SHM)
         return TRANSPORT_FINE;
     if (wanted == TRANSPORT_SHM)
         return TRANSPORT_REFUSED;
-    bool is_unix = strcmp(type, "unix") == 0;
-    return wanted == TRANSPORT_UNIX && is_unix ? TRANSPORT_FINE : TRANSPORT_LESSER;
+    return wanted == TRANSPORT_UNIX && is == TRANSPORT_UNIX ? TRANSPORT_FINE : TRANSPORT_LESSER;
 }

@@ -19,14 +19,17 @@ enum transport {
 /* "auto", "shm", "unix", "tcp", in any case; false if it is none of them. */
 bool transport_parse(const char *text, enum transport *transport);
 
+/* "shm"; for people. */
+const char *transport_name(enum transport transport);
+
 /* What HVD_TRANSPORT says; TRANSPORT_AUTO if it is not set. HVD_ERR_ENVIRONMENT, naming it and its
  * value, if it is none of them. */
 int transport_read(enum transport *transport, environment_get_fn *get, struct err *err);
 
-/* What is to be said of a link of this type (link.h: "tcp", "unix", "shm") to a rank of the same
- * host: nothing; that it is less than could be; that it is not what is insisted on. */
+/* What is to be said of a link that `is` shm, unix or tcp, to a rank of the same host: nothing; that
+ * it is less than could be; that it is not what is insisted on. */
 enum transport_verdict { TRANSPORT_FINE, TRANSPORT_LESSER, TRANSPORT_REFUSED };
 
-enum transport_verdict transport_judge(enum transport wanted, const char *type);
+enum transport_verdict transport_judge(enum transport wanted, enum transport is);
 
 #endif

@@ -2,15 +2,13 @@
 /* Frames on the tree; see tree_link.h. */
 #include "lib/engine/tree_link.h"
 
-#include <string.h>
-
 enum { KEPT_MAX = 256 * 1024 };
 
 void tree_link_init(struct tree_link *tree, struct link *link, int rank)
 {
     *tree = (struct tree_link){ .link = link, .rank = rank };
     frame_reader_init(&tree->reader, TREE_BODY_MAX);
-    tree->reader.is_summed = strcmp(link->type->name, "shm") != 0;
+    tree->reader.is_summed = link->type->transport != TRANSPORT_SHM;
 }
 
 void tree_link_fini(struct tree_link *tree)

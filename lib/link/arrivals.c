@@ -68,7 +68,7 @@ static void complain(struct arrivals *arrivals, const struct arrival *arrival)
     if (!arrivals->has_complained)
         log_line(LOG_INFO, arrivals->rank, "rank %d on %s: no %s with rank %d: %s; using %s",
                  arrivals->rank, network->host, missed, arrival->rank, arrival->why,
-                 arrival->link->type->name);
+                 transport_name(arrival->link->type->transport));
     arrivals->has_complained = true;
 }
 
@@ -78,7 +78,8 @@ int arrivals_judge(struct arrivals *arrivals, const struct join_peer *peer,
     const struct network *network = arrivals->network;
     if (!network || !network_is_same_host(network, peer))
         return HVD_OK;
-    enum transport_verdict verdict = transport_judge(network->transport, arrival->link->type->name);
+    enum transport_verdict verdict =
+        transport_judge(network->transport, arrival->link->type->transport);
     if (verdict == TRANSPORT_REFUSED)
         return fail(err, HVD_ERR_ENVIRONMENT, "%s is shm: no shared memory with rank %d on %s: %s",
                     ENV_TRANSPORT, peer->rank, peer->host, arrival->why);

@@ -13,6 +13,7 @@
 #define LIB_LINK_LINK_H
 
 #include "lib/base/status.h"
+#include "lib/base/transport.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +23,7 @@
 struct link;
 
 struct link_type {
-    const char *name; /* "tcp", "unix", "shm" */
+    enum transport transport; /* TRANSPORT_SHM, TRANSPORT_UNIX or TRANSPORT_TCP */
 
     /* Takes as many bytes of the `count` parts, in order, as can be sent at once. Returns how many,
      * 0 for none now, or a negative status; without any part only the status, of a link of which

@@ -249,7 +249,7 @@ static void shm_close(struct link *link)
 /* ---- the beginning ---- */
 
 static const struct link_type link_shm_type = {
-    .name = "shm",
+    .transport = TRANSPORT_SHM,
     .try_send = shm_try_send,
     .try_receive = link_shm_try_receive,
     .pollable = shm_pollable,

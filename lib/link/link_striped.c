@@ -177,7 +177,7 @@ static void striped_close(struct link *link)
 }
 
 static const struct link_type link_striped_type = {
-    .name = "tcp",
+    .transport = TRANSPORT_TCP,
     .try_send = striped_try_send,
     .try_receive = striped_try_receive,
     .pollable = striped_pollable,

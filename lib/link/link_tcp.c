@@ -91,7 +91,7 @@ static int unix_check(struct link *link, struct err *err)
 }
 
 static const struct link_type link_tcp_type = {
-    .name = "tcp",
+    .transport = TRANSPORT_TCP,
     .try_send = stream_try_send,
     .try_receive = stream_try_receive,
     .pollable = descriptor,
@@ -100,7 +100,7 @@ static const struct link_type link_tcp_type = {
 };
 
 static const struct link_type link_unix_type = {
-    .name = "unix",
+    .transport = TRANSPORT_UNIX,
     .try_send = stream_try_send,
     .try_receive = stream_try_receive,
     .pollable = descriptor,

@@ -148,8 +148,8 @@ static void close_link(struct link *link)
 }
 
 #define COPIES                                                                                     \
-    .name = "memory", .try_send = try_send, .try_receive = try_receive, .pollable = pollable,      \
-    .check = check_link, .close = close_link
+    .try_send = try_send, .try_receive = try_receive, .pollable = pollable, .check = check_link,   \
+    .close = close_link
 
 static const struct link_type types[] = {
     { COPIES },

@@ -234,7 +234,6 @@ static void memory_close(struct link *link)
 }
 
 static const struct link_type link_memory_type = {
-    .name = "memory",
     .try_send = memory_try_send,
     .try_receive = memory_try_receive,
     .offer = memory_offer,

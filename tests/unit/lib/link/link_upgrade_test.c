@@ -163,8 +163,8 @@ static void check_way(int from, int to)
 static void check_links(const char *type)
 {
     make_links();
-    ck_assert_str_eq(links[0]->type->name, type);
-    ck_assert_str_eq(links[1]->type->name, type);
+    ck_assert_str_eq(transport_name(links[0]->type->transport), type);
+    ck_assert_str_eq(transport_name(links[1]->type->transport), type);
     check_way(INITIATOR, ACCEPTOR);
     check_way(ACCEPTOR, INITIATOR);
     ck_assert_int_eq(link_check(links[0], &err), HVD_OK);
@@ -499,19 +499,23 @@ END_TEST
 
 static const struct {
     enum transport wanted;
-    const char *type;
+    enum transport is;
     enum transport_verdict verdict;
 } verdicts[] = {
-    { TRANSPORT_AUTO, "shm", TRANSPORT_FINE },    { TRANSPORT_AUTO, "unix", TRANSPORT_LESSER },
-    { TRANSPORT_AUTO, "tcp", TRANSPORT_LESSER },  { TRANSPORT_SHM, "shm", TRANSPORT_FINE },
-    { TRANSPORT_SHM, "unix", TRANSPORT_REFUSED }, { TRANSPORT_SHM, "tcp", TRANSPORT_REFUSED },
-    { TRANSPORT_UNIX, "unix", TRANSPORT_FINE },   { TRANSPORT_UNIX, "tcp", TRANSPORT_LESSER },
-    { TRANSPORT_TCP, "tcp", TRANSPORT_FINE },
+    { TRANSPORT_AUTO, TRANSPORT_SHM, TRANSPORT_FINE },
+    { TRANSPORT_AUTO, TRANSPORT_UNIX, TRANSPORT_LESSER },
+    { TRANSPORT_AUTO, TRANSPORT_TCP, TRANSPORT_LESSER },
+    { TRANSPORT_SHM, TRANSPORT_SHM, TRANSPORT_FINE },
+    { TRANSPORT_SHM, TRANSPORT_UNIX, TRANSPORT_REFUSED },
+    { TRANSPORT_SHM, TRANSPORT_TCP, TRANSPORT_REFUSED },
+    { TRANSPORT_UNIX, TRANSPORT_UNIX, TRANSPORT_FINE },
+    { TRANSPORT_UNIX, TRANSPORT_TCP, TRANSPORT_LESSER },
+    { TRANSPORT_TCP, TRANSPORT_TCP, TRANSPORT_FINE },
 };
 
 START_TEST(a_link_is_what_is_wanted_or_less)
 {
-    ck_assert_int_eq(transport_judge(verdicts[_i].wanted, verdicts[_i].type), verdicts[_i].verdict);
+    ck_assert_int_eq(transport_judge(verdicts[_i].wanted, verdicts[_i].is), verdicts[_i].verdict);
 }
 END_TEST
 

@@ -64,7 +64,7 @@ static void teardown(void)
 static const char *type_of(int rank, int peer, uint32_t channel)
 {
     struct link *link = linker_take(linkers[rank], peer, channel);
-    const char *type = link->type->name;
+    const char *type = transport_name(link->type->transport);
     link_close(link);
     return type;
 }
