@@ -31,6 +31,13 @@ void ssh_key_set_outcome(struct ssh_key *key, const char *outcome)
     key->outcome = xstrdup(outcome);
 }
 
+/* NULL, and nothing changes, of a kind that is usable. */
+static void set_kind_outcome(struct ssh_key *key, enum ssh_key_kind kind)
+{
+    ssh_key_set_outcome(key, ssh_key_kind_problem(kind));
+    key->rsa = kind == SSH_KEY_RSA;
+}
+
 /* ---- files ---- */
 
 /* "~/.ssh/id_ed25519" */
@@ -50,7 +57,7 @@ static void judge_file(struct ssh_key *key, int rc, const struct err *err, const
     if (rc < 0)
         ssh_key_set_outcome(key, strlen(err->text) > prefix ? err->text + prefix : err->text);
     else if (key->file.kind != SSH_KEY_RSA || !newer)
-        ssh_key_set_outcome(key, ssh_key_kind_problem(key->file.kind));
+        set_kind_outcome(key, key->file.kind);
 }
 
 int ssh_keys_add_files(struct ssh_keys *keys, const char *const *paths, size_t npaths,
@@ -109,8 +116,8 @@ static bool add_agent_key(struct ssh_keys *agent, const struct ssh_keys *files,
 {
     struct ssh_reader reader = { public.data, public.length, false };
     struct shown shown;
-    const char *problem = ssh_key_kind_problem(ssh_key_type_kind(ssh_get_string(&reader)));
-    if (!problem && is_one_too_many(agent, files)) {
+    enum ssh_key_kind kind = ssh_key_type_kind(ssh_get_string(&reader));
+    if (kind == SSH_KEY_USABLE && is_one_too_many(agent, files)) {
         agent->nuntried++;
         return false;
     }
@@ -119,7 +126,7 @@ static bool add_agent_key(struct ssh_keys *agent, const struct ssh_keys *files,
     text_buffer_put(&key->public, public.data, public.length);
     show_token(&shown, (const char *)comment.data, comment.length);
     key->name = xstrdup(shown.text);
-    ssh_key_set_outcome(key, problem);
+    set_kind_outcome(key, kind);
     return true;
 }
 
@@ -174,10 +181,9 @@ struct ssh_key *ssh_keys_next(struct ssh_keys *keys)
 
 static size_t put_key(const struct ssh_key *key, char *text, size_t size)
 {
-    bool rsa = key->outcome && strcmp(key->outcome, "RSA") == 0;
     int n = snprintf(text, size, "%s%s%s: %s", key->in_agent ? "agent's key '" : "", key->name,
                      key->in_agent ? "'" : "", key->outcome ? key->outcome : "not tried");
-    if (rsa && (size_t)n < size)
+    if (key->rsa && (size_t)n < size)
         n += snprintf(text + n, size - (size_t)n,
                       " (libssh2 %s signs with SHA-1 only; use --remote-shell 'ssh %%h')",
                       libssh2_version(0));

@@ -15,6 +15,7 @@ struct ssh_key {
     struct text_buffer public; /* empty if it is not known */
     struct ssh_key_file file;  /* of a key that is not in the agent */
     char *outcome; /* owned; why it is of no use, "not accepted"; NULL while it may be tried */
+    bool rsa;      /* of no use since it is an RSA key */
     bool refused;  /* the host did not accept it */
     bool skipped;  /* not worth a word */
 };
