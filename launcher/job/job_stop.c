@@ -97,10 +97,11 @@ static void say_verdict(struct job *job)
     hand_over_report(job, text, sizeof text);
     job->meeting.on_over(job->meeting.context, &job->report);
     say_last_words(job);
-    bool red = job->options->colour && strncmp(text, "FAILED", 6) == 0;
+    /* All verdicts but that of a job that a person has stopped begin with this word. */
+    int red = job->options->colour && state->cause != CAUSE_SIGNAL ? sizeof "FAILED" - 1 : 0;
     if (*text)
-        job_output_say(job->output, "%s%.*s%s%s", red ? "\033[1;31m" : "", red ? 6 : 0, text,
-                       red ? "\033[0m" : "", red ? text + 6 : text);
+        job_output_say(job->output, "%s%.*s%s%s", red ? "\033[1;31m" : "", red, text,
+                       red ? "\033[0m" : "", text + red);
 }
 
 /* All output is written: now the verdict, then that too. */
