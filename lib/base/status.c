@@ -14,6 +14,7 @@ int fail(struct err *err, int code, const char *format, ...)
     va_start(args, format);
     vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
+    err->errnum = 0;
     return err->code = code;
 }
 
@@ -30,6 +31,7 @@ int fail_errno(struct err *err, int code, int errnum, const char *format, ...)
         snprintf(err->text + length, sizeof err->text - (size_t)length, ": %s",
                  strerror_r(errnum, reason, sizeof reason));
     }
+    err->errnum = errnum;
     return err->code = code;
 }
 

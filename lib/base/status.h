@@ -11,6 +11,7 @@
 
 struct err {
     int code;       /* enum hvd_status; HVD_OK while nothing has failed */
+    int errnum;     /* errno's value, when a system call failed; else 0 */
     char text[500]; /* one line without a newline; control characters of foreign text are escaped */
 };
 

@@ -89,14 +89,14 @@ uint64_t link_dial_until(const struct link_dial *dial)
 
 /* ---- causes ---- */
 
+/* Of a connection that the system refused, its error alone: the address stands before it. */
 static void note(struct link_dial *dial, int address, const struct err *failure)
 {
-    const char *text = failure->text;
+    bool here = failure->code == HVD_ERR_SYSTEM; /* then its text says what this rank lacks */
+    const char *system = failure->errnum && !here ? strerrordesc_np(failure->errnum) : NULL;
     char *cause = dial->failed[address].cause;
-    if (strncmp(text, "connect: ", 9) == 0)
-        text += 9;
     dial->failed[address].status = failure->code;
-    snprintf(cause, DIAL_CAUSE_SIZE, "%.*s", DIAL_CAUSE_SIZE - 1, text);
+    snprintf(cause, DIAL_CAUSE_SIZE, "%.*s", DIAL_CAUSE_SIZE - 1, system ? system : failure->text);
     if (isupper((unsigned char)cause[0]) && islower((unsigned char)cause[1]))
         cause[0] = (char)tolower((unsigned char)cause[0]);
 }
