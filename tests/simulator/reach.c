@@ -63,7 +63,7 @@ static void on_reached(void *context)
     struct sim_process *launcher = reach->pool->loop->data;
     struct sim_host *host = reach->host;
     struct sim_end *ends[2];
-    struct reached reached = { .local = host->way == WAY_LOCAL };
+    struct reached reached = { .local = host->way == SIM_WAY_LOCAL };
     sim_stream_make(ends, launcher->host, host->index);
     struct sim_process *stands = sim_host_begin(host, launcher, ends);
     if (stands) {
@@ -101,7 +101,7 @@ static void next_step(void *context)
     }
     reach->events->on_step(reach->context, reach->step);
     if (reach->step++ < STEP_AGENT)
-        go_on(reach, host->way == WAY_LOCAL ? 100 : SIM_MS(60));
+        go_on(reach, host->way == SIM_WAY_LOCAL ? 100 : SIM_MS(60));
     else
         on_reached(reach);
 }
@@ -129,7 +129,7 @@ const char *reach_end_text(const struct reach *reach)
 uint64_t reach_acknowledged(const struct reach *reach)
 {
     int host = reach->host->index;
-    bool is_there = reach->host->way == WAY_SSH && !reach->host->vanished &&
+    bool is_there = reach->host->way == SIM_WAY_SSH && !reach->host->vanished &&
                     !sim_path_is_down(0, host) && !sim_path_is_down(host, 0) &&
                     !reach->host->supervisor->frozen;
     if (is_there)

@@ -18,7 +18,7 @@
 
 enum { SIM_RANKS_MAX = 16 };
 
-enum sim_way { WAY_LOCAL, WAY_SSH, WAY_COMMAND };
+enum sim_way { SIM_WAY_LOCAL, SIM_WAY_SSH, SIM_WAY_COMMAND };
 
 /* hosts[0] is the launcher's own machine. */
 struct sim_host {
