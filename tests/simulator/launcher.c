@@ -5,6 +5,7 @@
 #include "launcher/job/job.h"
 
 #include "launcher/connect/reach.h"
+#include "launcher/verdict/job_report.h"
 #include "src/hvdrun/job_rendezvous.h"
 #include "tests/simulator/clock.h"
 #include "tests/simulator/dice.h"
@@ -62,7 +63,9 @@ static void plan_ranks(const char *text)
 
 void sim_world_draw(uint64_t seed)
 {
-    world = (struct sim_world){ .seed = seed, .begun_us = sim_now_us() };
+    world = (struct sim_world){ .seed = seed,
+                                .begun_us = sim_now_us(),
+                                .verdict = { .rank = -1, .host = -1 } };
     world.nhosts = 1 + (int)sim_dice(SIM_HOSTS_MAX);
     for (int i = 0; i < world.nhosts; i++)
         draw_host(i);
@@ -84,6 +87,13 @@ static void on_finished(void *context, int exit_status)
     sim_log("the job has finished with status %d", exit_status);
     job_rendezvous_destroy(world.rendezvous);
     job_destroy(world.job);
+}
+
+static int on_report(void *context, const struct job_report *report, struct err *err)
+{
+    (void)context, (void)err;
+    world.verdict = (struct sim_verdict){ report->cause, report->rank, report->host };
+    return HVD_OK;
 }
 
 static void on_suspended(void *context)
@@ -147,7 +157,8 @@ static void choose_options(void)
 
 static void start_job(struct sim_process *launcher)
 {
-    static const struct job_callbacks callbacks = { .on_finished = on_finished,
+    static const struct job_callbacks callbacks = { .on_report = on_report,
+                                                    .on_finished = on_finished,
                                                     .on_suspended = on_suspended };
     const struct job_options *options = &world.options;
     struct err err = { 0 };

@@ -4,6 +4,7 @@
  *   simulate                        the kept seeds, then 2000 jobs (500 under sanitizers); TAP
  *   simulate --seeds N [--first M]  N jobs from seed M on, and the rate
  *   simulate --seed N [--log]       one job, with everything that happens
+ *   simulate --verdicts N [--first M]  what hvdrun decides in N jobs, one line each
  *
  * hvdrun (launcher/job*.c with the rendezvous) and every hvdagent are the real code, on a libuv and
  * on system calls of the simulator's own (uv.c, system.c); workers, supervisors and networks are
@@ -168,6 +169,18 @@ static int check(void)
     return failed > 0;
 }
 
+/* Numbers only, so that programs whose messages differ can be compared. */
+static int print_verdicts(uint64_t first, uint64_t count)
+{
+    for (uint64_t seed = first; seed < first + count; seed++) {
+        simulate(seed, false);
+        const struct sim_verdict *verdict = &world.verdict;
+        printf("verdict %" PRIu64 ": status %d cause %d rank %d host %d\n", seed, world.exit_status,
+               verdict->cause, verdict->rank, verdict->host);
+    }
+    return 0;
+}
+
 static double seconds(void)
 {
     struct timespec now;
@@ -191,21 +204,23 @@ static int many(uint64_t first, uint64_t count)
 
 static int usage(const char *problem, const char *token)
 {
-    fprintf(stderr, "simulate: %s: '%s' (--seed N [--log] | --seeds N [--first M])\n", problem,
-            token);
+    fprintf(stderr,
+            "simulate: %s: '%s' (--seed N [--log] | --seeds N | --verdicts N [--first M])\n",
+            problem, token);
     return 2;
 }
 
 int main(int argc, char **argv)
 {
-    uint64_t seed = 0, count = 0, first = 1;
+    uint64_t seed = 0, count = 0, verdicts = 0, first = 1;
     bool shown = false;
     for (int i = 1; i < argc; i++) {
         char *end = NULL;
-        uint64_t *number = strcmp(argv[i], "--seed") == 0    ? &seed
-                           : strcmp(argv[i], "--seeds") == 0 ? &count
-                           : strcmp(argv[i], "--first") == 0 ? &first
-                                                             : NULL;
+        uint64_t *number = strcmp(argv[i], "--seed") == 0       ? &seed
+                           : strcmp(argv[i], "--seeds") == 0    ? &count
+                           : strcmp(argv[i], "--verdicts") == 0 ? &verdicts
+                           : strcmp(argv[i], "--first") == 0    ? &first
+                                                                : NULL;
         if (strcmp(argv[i], "--log") == 0)
             shown = true;
         else if (!number)
@@ -220,5 +235,7 @@ int main(int argc, char **argv)
     auth_init(NULL);
     if (count > 0)
         return many(first, count);
+    if (verdicts > 0)
+        return print_verdicts(first, verdicts);
     return seed > 0 ? !simulate(seed, shown) : check();
 }

@@ -42,6 +42,12 @@ struct sim_console {
     size_t length, room;
 };
 
+/* What hvdrun has decided, without words; see job_report. */
+struct sim_verdict {
+    int cause;      /* enum job_cause */
+    int rank, host; /* -1: none is blamed */
+};
+
 struct sim_world {
     uint64_t seed, begun_us;
     int nhosts, nranks;
@@ -64,6 +70,7 @@ struct sim_world {
     bool finished;
     int exit_status;
     uint64_t finished_us;
+    struct sim_verdict verdict;
 };
 
 extern struct sim_world world;
