@@ -452,6 +452,7 @@ program_tests = \
 	tests/program/install_test.sh \
 	tests/program/man_test.sh \
 	tests/shell_test.sh \
+	tests/own_messages_test.sh \
 	tests/words_test.sh
 
 if PROGRAMS
@@ -560,7 +561,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forbidden_words.txt tests/function_names.sh tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp
+EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forbidden_words.txt tests/text_readers.txt tests/function_names.sh tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage
