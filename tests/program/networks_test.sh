@@ -219,6 +219,9 @@ nft_clear 0
 nft_clear 1
 
 # A host that is back at once, without the rank that was there.
+# Rank 0 may name the rendezvous' news as the cause, or its own link's error (connection reset). Two retransmissions with the
+# same timeout decide which comes first: that of rank 0's data, and that of the dead rank's FIN to the rendezvous. What is
+# recorded first stays, as other threads may have read it, so only the rank that both name is certain.
 begin
 tb_cut 1
 # shellcheck disable=SC2046  # a list of processes
