@@ -35,11 +35,6 @@ int rank_end_exit_status(const struct rank_end_how *how)
     }
 }
 
-bool rank_end_is_failure(const struct rank_end_how *how)
-{
-    return how->kind == RANK_END_KILLED || (how->kind == RANK_END_EXITED && how->code != 0);
-}
-
 void rank_end_encode(struct wire_writer *writer, const struct rank_end *end)
 {
     wire_put_u8(writer, (uint8_t)end->how.kind);

@@ -88,9 +88,6 @@ struct rank_end_how rank_end_how_of(int wait_status);
 /* What a shell calls it: the exit status, or 128 + the signal; -1 if there is neither. */
 int rank_end_exit_status(const struct rank_end_how *how);
 
-/* Its process has ended, by an exit status other than 0 or a signal. */
-bool rank_end_is_failure(const struct rank_end_how *how);
-
 static inline bool rank_end_is_clean_exit(const struct rank_end_how *how)
 {
     return how->kind == RANK_END_EXITED && how->code == 0;
