@@ -265,7 +265,7 @@ tests_support_libsupport_la_SOURCES += \
 	tests/support/agent_fixture.c tests/support/agent_fixture.h \
 	tests/support/http_fixture.c tests/support/http_fixture.h \
 	tests/support/http_rows.c tests/support/http_rows.h \
-	tests/support/hub_fixture.c tests/support/hub_fixture.h \
+	tests/support/server_fixture.c tests/support/server_fixture.h \
 	tests/support/join_client.c tests/support/join_client.h \
 	tests/support/key_value_calls.h \
 	tests/support/prometheus.c tests/support/prometheus.h
@@ -316,7 +316,7 @@ unit_tests += \
 	tests/unit/launcher/cleanup/orphans_test \
 	tests/unit/launcher/cleanup/supervisor_test \
 	tests/unit/launcher/output/last_words_test \
-	tests/unit/rendezvous/world/lobby_test \
+	tests/unit/rendezvous/world/pending_workers_test \
 	tests/unit/launcher/hosts/local_host_test \
 	tests/unit/rendezvous/api/metrics_test \
 	tests/unit/launcher/process/oom_counter_test \
@@ -338,7 +338,7 @@ unit_tests += \
 	tests/unit/rendezvous/server/rendezvous_memory_test \
 	tests/unit/rendezvous/server/rendezvous_server_test \
 	tests/unit/rendezvous/server/rendezvous_service_test \
-	tests/unit/rendezvous/server/rendezvous_strangers_test \
+	tests/unit/rendezvous/server/rendezvous_unauthenticated_test \
 	tests/unit/rendezvous/server/rendezvous_workers_test \
 	tests/unit/src/hvdrun/report_file_test \
 	tests/unit/src/hvdrun/report_json_test \
@@ -389,7 +389,7 @@ tests_unit_rendezvous_http_http_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 tests_unit_rendezvous_store_key_value_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=tsearch
-tests_unit_rendezvous_world_lobby_test_LDFLAGS = $(AM_LDFLAGS) \
+tests_unit_rendezvous_world_pending_workers_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=reallocarray,--wrap=strdup
 tests_unit_rendezvous_server_rendezvous_memory_test_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
@@ -457,7 +457,7 @@ program_tests = \
 
 if PROGRAMS
 check_PROGRAMS += tests/support/act tests/support/collectives tests/support/horovod_worker tests/support/meet \
-	tests/support/refuse tests/support/replay tests/support/strangers tests/support/stuck_fs tests/support/world
+	tests/support/refuse tests/support/replay tests/support/unauthenticated tests/support/stuck_fs tests/support/world
 tests_support_collectives_SOURCES = tests/support/collectives.c tests/support/collectives.h \
 	tests/support/collectives_errors.c \
 	tests/support/collectives_huge.c \
@@ -483,15 +483,15 @@ tests_support_replay_SOURCES = tests/support/replay.c \
 	tests/support/http_rows.c tests/support/http_rows.h
 tests_support_replay_CFLAGS = $(AM_CFLAGS)
 tests_support_replay_LDADD = lib/base/libbase.la
-tests_support_strangers_SOURCES = tests/support/strangers.c tests/support/strangers.h \
+tests_support_unauthenticated_SOURCES = tests/support/unauthenticated.c tests/support/unauthenticated.h \
 	tests/support/http_rows.c tests/support/http_rows.h \
-	tests/support/strangers_crowd.c \
-	tests/support/strangers_load.c \
-	tests/support/strangers_replay.c \
-	tests/support/strangers_requests.c \
-	tests/support/strangers_wire.c
-tests_support_strangers_CFLAGS = $(AM_CFLAGS)
-tests_support_strangers_LDADD = rendezvous/librendezvous.la lib/libhvd_internal.la lib/base/libbase.la \
+	tests/support/unauthenticated_crowd.c \
+	tests/support/unauthenticated_load.c \
+	tests/support/unauthenticated_replay.c \
+	tests/support/unauthenticated_requests.c \
+	tests/support/unauthenticated_wire.c
+tests_support_unauthenticated_CFLAGS = $(AM_CFLAGS)
+tests_support_unauthenticated_LDADD = rendezvous/librendezvous.la lib/libhvd_internal.la lib/base/libbase.la \
 	$(SODIUM_LIBS) $(UV_LIBS) $(CJSON_LIBS)
 tests_support_meet_SOURCES = tests/support/meet.c \
 	tests/support/mini_rendezvous.c tests/support/mini_rendezvous.h
@@ -539,7 +539,7 @@ program_tests += \
 	tests/program/service_test.sh \
 	tests/program/slurm_test.sh \
 	tests/program/status_page_test.sh \
-	tests/program/strangers_test.sh \
+	tests/program/unauthenticated_test.sh \
 	tests/program/synthetic_benchmark_test.sh \
 	tests/program/transport_hosts_test.sh \
 	tests/program/transport_matrix_test.sh \

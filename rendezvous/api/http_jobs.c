@@ -22,7 +22,7 @@
 #include "rendezvous/http/http_json.h"
 #include "rendezvous/http/http_seconds.h"
 #include "rendezvous/world/job_declaration.h"
-#include "rendezvous/world/meetings.h"
+#include "rendezvous/world/job_table.h"
 #include "rendezvous/world/rank_states.h"
 
 #include <string.h>

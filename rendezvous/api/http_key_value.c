@@ -5,8 +5,8 @@
 #include "lib/base/status.h"
 #include "rendezvous/api/http_route.h"
 #include "rendezvous/http/http_seconds.h"
-#include "rendezvous/world/meeting.h"
-#include "rendezvous/world/meetings.h"
+#include "rendezvous/world/job_table.h"
+#include "rendezvous/world/rendezvous_job.h"
 
 #include <stdio.h>
 #include <string.h>

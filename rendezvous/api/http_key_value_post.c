@@ -3,7 +3,7 @@
 #include "rendezvous/api/http_key_value.h"
 #include "rendezvous/api/http_route.h"
 #include "rendezvous/store/add_request.h"
-#include "rendezvous/world/meeting.h"
+#include "rendezvous/world/rendezvous_job.h"
 
 static bool read_body(const struct http_exchange *exchange, int64_t *number,
                       struct http_answer *answer)

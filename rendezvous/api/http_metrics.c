@@ -5,7 +5,7 @@
  * ?ranks=no asks nobody and leaves the ranks out. 500 when out of memory. */
 #include "rendezvous/api/http_route.h"
 #include "rendezvous/api/metrics.h"
-#include "rendezvous/world/meetings.h"
+#include "rendezvous/world/job_table.h"
 
 #include <string.h>
 

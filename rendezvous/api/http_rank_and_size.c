@@ -3,7 +3,7 @@
  * place. It takes 404 for six zeros: what is not in the plan is six times -1. */
 #include "rendezvous/api/http_key_value.h"
 #include "rendezvous/api/http_route.h"
-#include "rendezvous/world/meeting.h"
+#include "rendezvous/world/rendezvous_job.h"
 
 #include <stdio.h>
 #include <string.h>

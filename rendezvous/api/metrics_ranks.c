@@ -3,7 +3,7 @@
  * read once for each. */
 #include "rendezvous/api/metrics.h"
 #include "rendezvous/base/metrics_line.h"
-#include "rendezvous/world/meetings.h"
+#include "rendezvous/world/job_table.h"
 #include "rendezvous/world/stalls.h"
 
 #include <inttypes.h>

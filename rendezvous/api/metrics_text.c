@@ -4,7 +4,7 @@
 #include "rendezvous/api/http_route.h"
 #include "rendezvous/api/metrics.h"
 #include "rendezvous/base/metrics_line.h"
-#include "rendezvous/world/meetings.h"
+#include "rendezvous/world/job_table.h"
 #include "rendezvous/world/rank_states.h"
 
 #include <inttypes.h>

@@ -6,9 +6,9 @@
 
 #include "rendezvous/base/host_groups.h"
 #include "rendezvous/base/json_build.h"
-#include "rendezvous/world/meeting.h"
 #include "rendezvous/world/membership_text.h"
 #include "rendezvous/world/rank_states.h"
+#include "rendezvous/world/rendezvous_job.h"
 #include "rendezvous/world/stalls.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * comes late, as after a freeze of the machine, what has come meanwhile is read first. */
 #include "rendezvous/server/rendezvous.h"
 
-#include "rendezvous/server/hub.h"
+#include "rendezvous/server/server.h"
 
 #include <stdlib.h>
 

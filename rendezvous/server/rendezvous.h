@@ -17,7 +17,7 @@
 #include "lib/base/rank_end.h"
 #include "lib/base/rendezvous_stream.h"
 #include "lib/base/status.h"
-#include "rendezvous/base/rendezvous_job.h"
+#include "rendezvous/base/rendezvous_options.h"
 
 #include <stdbool.h>
 #include <stddef.h>

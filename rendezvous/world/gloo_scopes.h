@@ -3,7 +3,7 @@
 #ifndef RENDEZVOUS_WORLD_GLOO_SCOPES_H
 #define RENDEZVOUS_WORLD_GLOO_SCOPES_H
 
-#include "rendezvous/base/rendezvous_job.h"
+#include "rendezvous/base/rendezvous_options.h"
 #include "rendezvous/store/key_value.h"
 
 /* Plans `global`, `local_HOST` of every host and `cross_LOCAL_RANK`. A host whose name is none for

@@ -5,7 +5,7 @@
 #ifndef RENDEZVOUS_WORLD_LAUNCH_H
 #define RENDEZVOUS_WORLD_LAUNCH_H
 
-#include "rendezvous/base/rendezvous_job.h"
+#include "rendezvous/base/rendezvous_options.h"
 
 #include <stdbool.h>
 #include <stddef.h>

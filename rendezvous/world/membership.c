@@ -4,7 +4,7 @@
 
 #include "lib/base/rank_end_text.h"
 #include "lib/base/topology.h"
-#include "rendezvous/base/rendezvous_job.h"
+#include "rendezvous/base/rendezvous_options.h"
 #include "rendezvous/world/membership_text.h"
 
 #include <assert.h>

@@ -4,7 +4,7 @@
 #include "rendezvous/world/membership_text.h"
 
 #include "lib/base/rank_end_text.h"
-#include "rendezvous/base/rendezvous_job.h"
+#include "rendezvous/base/rendezvous_options.h"
 
 #include <stdio.h>
 #include <string.h>

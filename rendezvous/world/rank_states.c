@@ -2,7 +2,7 @@
 /* Workers by state; see rank_states.h. */
 #include "rendezvous/world/rank_states.h"
 
-#include "rendezvous/world/meeting.h"
+#include "rendezvous/world/rendezvous_job.h"
 
 #include <string.h>
 

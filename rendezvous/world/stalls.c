@@ -2,8 +2,8 @@
 /* Who waits for whom; see stalls.h. */
 #include "rendezvous/world/stalls.h"
 
-#include "rendezvous/world/meeting.h"
 #include "rendezvous/world/rank_states.h"
+#include "rendezvous/world/rendezvous_job.h"
 
 void stalls_init(struct stalls *stalls, const struct meeting *meeting)
 {

@@ -11,7 +11,7 @@
  * those that were asked for, and the others as lobby.h says. */
 #include "lib/base/join_protocol.h"
 #include "rendezvous/join/join_session.h"
-#include "rendezvous/world/lobby.h"
+#include "rendezvous/world/pending_workers.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>

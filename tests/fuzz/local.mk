@@ -41,7 +41,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_handshake \
 	tests/fuzz/fuzz_hosts \
 	tests/fuzz/fuzz_http \
-	tests/fuzz/fuzz_hub \
+	tests/fuzz/fuzz_server \
 	tests/fuzz/fuzz_job_host \
 	tests/fuzz/fuzz_join \
 	tests/fuzz/fuzz_join_client \
@@ -86,8 +86,8 @@ tests_fuzz_fuzz_hosts_SOURCES = tests/fuzz/fuzz_hosts.c $(fuzz_main)
 tests_fuzz_fuzz_hosts_LDADD = $(fuzz_launcher_libs)
 tests_fuzz_fuzz_http_SOURCES = tests/fuzz/fuzz_http.c $(fuzz_main) $(fuzz_world)
 tests_fuzz_fuzz_http_LDADD = $(fuzz_libs)
-tests_fuzz_fuzz_hub_SOURCES = tests/fuzz/fuzz_hub.c $(fuzz_main) $(fuzz_world)
-tests_fuzz_fuzz_hub_LDADD = $(fuzz_libs)
+tests_fuzz_fuzz_server_SOURCES = tests/fuzz/fuzz_server.c $(fuzz_main) $(fuzz_world)
+tests_fuzz_fuzz_server_LDADD = $(fuzz_libs)
 tests_fuzz_fuzz_job_host_SOURCES = tests/fuzz/fuzz_job_host.c $(fuzz_main)
 tests_fuzz_fuzz_job_host_LDADD = $(fuzz_launcher_libs)
 tests_fuzz_fuzz_join_SOURCES = tests/fuzz/fuzz_join.c $(fuzz_main)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rendezvous (rendezvous/server/hub.h) in memory for fuzz targets: a launcher's job of three ranks on
+/* A rendezvous (rendezvous/server/server.h) in memory for fuzz targets: a launcher's job of three ranks on
  * two hosts, or a service; a clock that the input turns; clients, whose received bytes are kept. */
 #ifndef TESTS_FUZZ_WORLD_H
 #define TESTS_FUZZ_WORLD_H
 
 #include "lib/base/auth.h"
 #include "lib/base/join_protocol.h"
-#include "rendezvous/server/hub.h"
+#include "rendezvous/server/server.h"
 
 #include <stdbool.h>
 

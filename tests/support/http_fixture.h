@@ -5,7 +5,7 @@
 #define TESTS_SUPPORT_HTTP_FIXTURE_H
 
 #include "rendezvous/server/http_session.h"
-#include "rendezvous/world/meetings.h"
+#include "rendezvous/world/job_table.h"
 
 #define HTTP_FIXTURE_JOB "train-7"
 

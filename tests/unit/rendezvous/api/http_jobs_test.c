@@ -3,7 +3,7 @@
  * do what, and what is answered. The workers are those of a hub in memory. */
 #include "rendezvous/api/http_route.h"
 #include "rendezvous/api/status_json.h"
-#include "tests/support/hub_fixture.h"
+#include "tests/support/server_fixture.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

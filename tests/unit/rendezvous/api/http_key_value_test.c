@@ -5,7 +5,7 @@
 #include "rendezvous/api/http_route.h"
 #include "rendezvous/store/add_request.h"
 #include "rendezvous/world/gloo_scopes.h"
-#include "rendezvous/world/meetings.h"
+#include "rendezvous/world/job_table.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

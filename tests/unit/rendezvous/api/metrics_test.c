@@ -2,7 +2,7 @@
 /* What is counted, and that Prometheus can read it. */
 #include "rendezvous/api/http_route.h"
 #include "rendezvous/api/metrics.h"
-#include "rendezvous/world/meetings.h"
+#include "rendezvous/world/job_table.h"
 #include "tests/support/prometheus.h"
 #include "tests/support/unit.h"
 

@@ -3,7 +3,7 @@
 #include "rendezvous/api/status_json.h"
 
 #include "rendezvous/base/host_groups.h"
-#include "rendezvous/world/meeting.h"
+#include "rendezvous/world/rendezvous_job.h"
 #include "tests/support/json.h"
 #include "tests/support/rank_ends.h"
 #include "tests/support/unit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asking every rank what it is doing: who is asked, what is said of each, and in which order. */
-#include "tests/support/hub_fixture.h"
 #include "tests/support/rank_ends.h"
+#include "tests/support/server_fixture.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A rendezvous whose machine is frozen: what came meanwhile is read before deadlines are looked at,
  * after each freeze. The loop's clock and timer are the test's. */
-#include "rendezvous/server/hub.h"
+#include "rendezvous/server/server.h"
 #include "tests/support/join_client.h"
 #include "tests/support/unit.h"
 

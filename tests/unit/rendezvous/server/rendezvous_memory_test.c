@@ -2,7 +2,7 @@
 /* The same short job again and again, each time with another allocation failing: it may not come
  * about, but nothing leaks, nothing crashes, and whoever was let in is answered or closed. Linked
  * with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc. */
-#include "rendezvous/server/hub.h"
+#include "rendezvous/server/server.h"
 #include "tests/support/join_client.h"
 #include "tests/support/rank_ends.h"
 #include "tests/support/unit.h"

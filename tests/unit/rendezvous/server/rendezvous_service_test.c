@@ -3,8 +3,8 @@
  * has planned, jobs that do not see each other, what becomes of those that come too late or not at
  * all, and requests that are held until something happens. */
 #include "lib/base/rank_end_text.h"
-#include "tests/support/hub_fixture.h"
 #include "tests/support/rank_ends.h"
+#include "tests/support/server_fixture.h"
 #include "tests/support/unit.h"
 
 #include <limits.h>

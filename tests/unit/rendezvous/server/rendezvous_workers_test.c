@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Workers at the rendezvous, on streams in memory and a clock that the test turns: who gets in, who
  * is told what, and that the launcher may do anything while it is told. */
-#include "tests/support/hub_fixture.h"
 #include "tests/support/rank_ends.h"
+#include "tests/support/server_fixture.h"
 #include "tests/support/unit.h"
 
 #include <string.h>

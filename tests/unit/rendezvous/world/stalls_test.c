@@ -2,7 +2,7 @@
 /* Who waits for whom, from what ranks say that they have submitted. */
 #include "rendezvous/world/stalls.h"
 
-#include "rendezvous/world/meeting.h"
+#include "rendezvous/world/rendezvous_job.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

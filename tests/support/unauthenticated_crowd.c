@@ -4,7 +4,7 @@
  * been there once, and at the end how many of each kind were connected, and how many of those the
  * other side ended. Nobody reads what is answered, except to see the end, and some not
  * even that. */
-#include "tests/support/strangers.h"
+#include "tests/support/unauthenticated.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

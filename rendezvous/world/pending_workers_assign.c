@@ -6,7 +6,7 @@
  *   local      counted on each host in order of rank, which makes a chain of the host's ranks
  *   cross      the chains are walked in order of their first rank: each link is the next of those
  *              with its local rank */
-#include "rendezvous/world/lobby.h"
+#include "rendezvous/world/pending_workers.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef RENDEZVOUS_SERVER_HUB_IMPL_H
 #define RENDEZVOUS_SERVER_HUB_IMPL_H
 
-#include "rendezvous/server/hub.h"
+#include "rendezvous/server/server.h"
 
 /* Around everything that a carrier calls. The outermost call reports on ranks, lets held requests
  * go on, and frees what has been closed meanwhile. */

@@ -2,11 +2,11 @@
 /* What becomes of a job when a worker says or does something, or time passes: lobby and membership
  * decide, and here their decisions are carried out on the workers' connections. A worker that a
  * message cannot be sent to for want of memory has broken off. */
-#include "rendezvous/server/hub_impl.h"
+#include "rendezvous/server/server_impl.h"
 
 #include "lib/base/rank_end_text.h"
-#include "rendezvous/world/lobby_text.h"
 #include "rendezvous/world/membership_text.h"
+#include "rendezvous/world/pending_workers_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

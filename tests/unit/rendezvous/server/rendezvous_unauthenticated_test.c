@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strangers at the rendezvous: whatever they send, however long they take and however many they
  * are, they get nothing that they should not and the world comes about beside them. */
-#include "tests/support/hub_fixture.h"
+#include "tests/support/server_fixture.h"
 #include "tests/support/unit.h"
 
 #include <string.h>

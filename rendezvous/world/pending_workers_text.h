@@ -6,7 +6,7 @@
 
 #include "lib/base/join_protocol.h"
 #include "rendezvous/base/text_line.h"
-#include "rendezvous/world/lobby.h"
+#include "rendezvous/world/pending_workers.h"
 
 #include <stdbool.h>
 

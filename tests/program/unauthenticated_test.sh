@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Strangers at the real programs: whatever they send, record or occupy, a job beside them notices nothing, and they learn
-# nothing. What they are is in tests/support/strangers.c, what they send in tests/bad/http.tsv and wire.tsv.
+# nothing. What they are is in tests/support/unauthenticated.c, what they send in tests/bad/http.tsv and wire.tsv.
 . "$srcdir/tests/tap.sh"
 . "$srcdir/tests/hosts.sh"
 . "$srcdir/tests/support/service.sh"

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # hvdrendezvousd among strangers: how many it serves, what they cost, and what those who are wanted notice.
 #
-#   [BUILD=build] bench/strangers.sh [-c CONNECTIONS] [-j WORLDS] [-d DRIPS] [-s SCANS_PER_SECOND]
+#   [BUILD=build] bench/unauthenticated.sh [-c CONNECTIONS] [-j WORLDS] [-d DRIPS] [-s SCANS_PER_SECOND]
 #
-# Needs tests/support/strangers (make tests/support/strangers). Prints a TSV, times in milliseconds:
+# Needs tests/support/unauthenticated (make tests/support/unauthenticated). Prints a TSV, times in milliseconds:
 #   gets     so many connections at once that have a key, one GET each: failures, p50, p99, max
 #   joins    worlds of two, one after the other, with nobody else there: the same
 #   crowded  the same among connections that drip a byte a second, and come back when they are sent away, and as many a

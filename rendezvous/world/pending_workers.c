@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who comes into the lobby, who is refused, and how it breaks; see lobby.h. Who sits where is
  * lobby_seat.c's. */
-#include "rendezvous/world/lobby.h"
+#include "rendezvous/world/pending_workers.h"
 
 #include "lib/base/text.h"
-#include "rendezvous/world/lobby_text.h"
+#include "rendezvous/world/pending_workers_text.h"
 
 #include <assert.h>
 #include <stdlib.h>

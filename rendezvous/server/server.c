@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections, their standing and their time; see hub.h. What they say is in hub_receive.c, what
  * that does to a job in hub_meeting.c and hub_roll_call.c. */
-#include "rendezvous/server/hub_impl.h"
+#include "rendezvous/server/server_impl.h"
 
 #include <stddef.h>
 #include <stdlib.h>

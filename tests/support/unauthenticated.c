@@ -17,7 +17,7 @@
  *       so many worlds of two, one after the other; KEY is the service's
  *
  * Fails, with what was wrong on stdout, when a stranger gets what it should not. */
-#include "tests/support/strangers.h"
+#include "tests/support/unauthenticated.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of jobs; see meetings.h. */
-#include "rendezvous/world/meetings.h"
+#include "rendezvous/world/job_table.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asking every rank; see roll_call.h. */
-#include "rendezvous/world/roll_call.h"
+#include "rendezvous/world/rank_query.h"
 
 #include "rendezvous/world/membership_text.h"
 

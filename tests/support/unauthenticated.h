@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of tests/support/strangers.c share: connections to the rendezvous under attack.
+/* What the parts of tests/support/unauthenticated.c share: connections to the rendezvous under attack.
  * All of it ends the program when something fails that is not the rendezvous' doing. */
 #ifndef TESTS_SUPPORT_STRANGERS_H
 #define TESTS_SUPPORT_STRANGERS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Workers without a planned place: who is let in, which place each is given, and how those that
  * wait are told that it comes to nothing. */
-#include "rendezvous/world/lobby.h"
+#include "rendezvous/world/pending_workers.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

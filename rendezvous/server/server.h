@@ -25,7 +25,7 @@
 #include "rendezvous/join/join_session.h"
 #include "rendezvous/server/http_session.h"
 #include "rendezvous/server/rendezvous.h"
-#include "rendezvous/world/meetings.h"
+#include "rendezvous/world/job_table.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 /* Strangers that speak HTTP: the rows of tests/bad/http.tsv with a key that is none, each on a
  * connection of its own, whose sending side is closed when all is said. Only the health check and
  * the page are there for them. */
-#include "tests/support/strangers.h"
+#include "tests/support/unauthenticated.h"
 
 #include "tests/support/http_rows.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A hub for tests; see hub_fixture.h. */
-#include "tests/support/hub_fixture.h"
+#include "tests/support/server_fixture.h"
 
 #include "lib/base/rank_end_text.h"
 

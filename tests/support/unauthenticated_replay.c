@@ -6,7 +6,7 @@
  *   at hand, and none of it changes a value or a job.
  *   alike: whatever a stranger asks about a job is answered with the same bytes whether it is there
  *   or not, apart from nonces, and from its name where the client itself has a key. */
-#include "tests/support/strangers.h"
+#include "tests/support/unauthenticated.h"
 
 #include "rendezvous/http/http_access.h"
 

@@ -15,13 +15,13 @@
 #define RENDEZVOUS_WORLD_MEETING_H
 
 #include "lib/base/job_id.h"
-#include "rendezvous/base/rendezvous_job.h"
+#include "rendezvous/base/rendezvous_options.h"
 #include "rendezvous/base/wait_list.h"
 #include "rendezvous/store/key_value.h"
 #include "rendezvous/world/launch.h"
-#include "rendezvous/world/lobby.h"
 #include "rendezvous/world/membership.h"
-#include "rendezvous/world/roll_call.h"
+#include "rendezvous/world/pending_workers.h"
+#include "rendezvous/world/rank_query.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * makes something of the rest. What a worker says goes to membership and roll call; HTTP is
  * answered at once. A connection that says what it must not say, or for which there is no memory,
  * ends. */
-#include "rendezvous/server/hub_impl.h"
+#include "rendezvous/server/server_impl.h"
 
 /* Says whether there may be more. What was wrong with a connection that ends is of no interest: a
  * stranger's mistakes are its own, a rank's end is told by its membership. */

@@ -5,7 +5,7 @@
 #ifndef RENDEZVOUS_WORLD_MEETINGS_H
 #define RENDEZVOUS_WORLD_MEETINGS_H
 
-#include "rendezvous/world/meeting.h"
+#include "rendezvous/world/rendezvous_job.h"
 
 TAILQ_HEAD(meeting_list, meeting);
 

@@ -3,7 +3,7 @@
  *   rows: what tests/bad/wire.tsv says, each on a connection of its own, all at once.
  *   mutants: OPEN and HELLO, proved with the right key, cut after each byte and with each bit
  *   changed; nothing sealed may come back, because that would mean that the proof was taken. */
-#include "tests/support/strangers.h"
+#include "tests/support/unauthenticated.h"
 
 #include <stdio.h>
 #include <stdlib.h>

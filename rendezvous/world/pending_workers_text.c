@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts about a lobby; see lobby_text.h. They need no memory: when something has gone wrong is no
  * time to run out of it. */
-#include "rendezvous/world/lobby_text.h"
+#include "rendezvous/world/pending_workers_text.h"
 
 #include "lib/base/text.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hub (rendezvous/server/hub.h) with a job of ranks on localhost, clients in memory, and a clock that
+/* A hub (rendezvous/server/server.h) with a job of ranks on localhost, clients in memory, and a clock that
  * the test turns. One per test program. */
 #ifndef TESTS_SUPPORT_HUB_FIXTURE_H
 #define TESTS_SUPPORT_HUB_FIXTURE_H
 
-#include "rendezvous/server/hub.h"
+#include "rendezvous/server/server.h"
 #include "tests/support/join_client.h"
 
 enum { FIXTURE_RANKS_MAX = 1000, FIXTURE_REPORTS_MAX = 64 * 1024, START_TIMEOUT_MS = 30000 };

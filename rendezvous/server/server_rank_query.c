@@ -3,7 +3,7 @@
  * of rank, and for those that look over HTTP, who are woken when all have been heard. One roll call
  * serves both kinds only if the launcher began it; what it asks while another one is under way
  * begins after that. A rank that cannot be asked for want of memory has broken off. */
-#include "rendezvous/server/hub_impl.h"
+#include "rendezvous/server/server_impl.h"
 
 static void ask_rank(struct meeting *meeting, int rank)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One job; see meeting.h. */
-#include "rendezvous/world/meeting.h"
+#include "rendezvous/world/rendezvous_job.h"
 
 #include "lib/base/rank_end_text.h"
 #include "rendezvous/world/gloo_scopes.h"

@@ -17,7 +17,7 @@
 
 #include "lib/base/join_protocol.h"
 #include "lib/base/status.h"
-#include "rendezvous/base/rendezvous_job.h"
+#include "rendezvous/base/rendezvous_options.h"
 
 #include <stdbool.h>
 #include <stdint.h>
