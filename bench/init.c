@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The least that a worker does: init, a barrier, shutdown. How long a job of these takes is what
- * meeting costs, beside what starting processes costs. */
+ * the rendezvous costs, beside what starting processes costs. */
 #include "hvd.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What meeting costs: worlds of simulated workers at a hvdrendezvousd, HTTP there, and worlds of real processes under hvdrun.
+# What the rendezvous costs: worlds of simulated workers at a hvdrendezvousd, HTTP there, and worlds of real processes under hvdrun.
 #
 #   [BUILD=build] bench/rendezvous.sh [-r ROUNDS] [-m MAX] [-c CONNECTIONS] [-w RANKS] [join|http|init...]
 #

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# hvdrendezvousd among strangers: how many it serves, what they cost, and what those who are wanted notice.
+# hvdrendezvousd among unauthenticated clients: how many it serves, what they cost, and what workers notice.
 #
 #   [BUILD=build] bench/unauthenticated.sh [-c CONNECTIONS] [-j WORLDS] [-d DRIPS] [-s SCANS_PER_SECOND]
 #
@@ -10,7 +10,7 @@
 #   crowded  the same among connections that drip a byte a second, and come back when they are sent away, and as many a
 #            second that come and go
 #   opened   the same among connections that say OPEN and nothing more
-#   memory   resident KiB: idle, and the most after all kinds of strangers were there for some seconds
+#   memory   resident KiB: idle, and the most after all kinds of unauthenticated clients were there for some seconds
 # The service may use 256 MiB of addresses, and all may have as many descriptors as the hard limit allows.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -28,7 +28,7 @@ done
 
 build=${BUILD-build}
 daemon=${build:+$build/}hvdrendezvousd
-strangers=${build:-build}/tests/support/strangers
+unauthenticated=${build:-build}/tests/support/unauthenticated
 tmp=$(mktemp -d) || exit 1
 trap 'kill $service 2>/dev/null; rm -rf "$tmp"' EXIT
 umask 077
@@ -64,7 +64,7 @@ crowd() {
     rm -f "$tmp/enough" "$tmp"/crowd.*
     while [ $# -gt 0 ]; do
         # shellcheck disable=SC2086  # words
-        "$strangers" 127.0.0.1 "$port" crowd "$tmp/enough" "$1" - $2 >"$tmp/crowd.$#" &
+        "$unauthenticated" 127.0.0.1 "$port" crowd "$tmp/enough" "$1" - $2 >"$tmp/crowd.$#" &
         crowd=$!
         shift 2
     done
@@ -87,23 +87,23 @@ key() {
 "$daemon" --new-key "$tmp/key" || exit 1
 say what count failures p50_ms p99_ms max_ms
 service_up
-say gets "$("$strangers" 127.0.0.1 "$port" gets "$(key)" "$connections")"
+say gets "$("$unauthenticated" 127.0.0.1 "$port" gets "$(key)" "$connections")"
 service_down
 service_up
-say joins "$("$strangers" 127.0.0.1 "$port" joins "$(key)" "$worlds")"
+say joins "$("$unauthenticated" 127.0.0.1 "$port" joins "$(key)" "$worlds")"
 service_down
 service_up
 crowd "$drips" "drip $drips" "$scans" "scan $scans"
-say crowded "$("$strangers" 127.0.0.1 "$port" joins "$(key)" "$worlds")"
+say crowded "$("$unauthenticated" 127.0.0.1 "$port" joins "$(key)" "$worlds")"
 disperse
 service_down
 service_up
 crowd "$scans" "open 2000"
-say opened "$("$strangers" 127.0.0.1 "$port" joins "$(key)" "$worlds")"
+say opened "$("$unauthenticated" 127.0.0.1 "$port" joins "$(key)" "$worlds")"
 disperse
 service_down
 service_up
-say joins "$("$strangers" 127.0.0.1 "$port" joins "$(key)" 10)"
+say joins "$("$unauthenticated" 127.0.0.1 "$port" joins "$(key)" 10)"
 idle=$(memory VmHWM)
 crowd 2000 'silent 1000 drip 5000 head 1000 frames 1000 open 1000 newlines 200 tls 200 scan 500 upload 50 unread 2000'
 sleep 20

@@ -22,7 +22,7 @@ _Static_assert((int)SETTINGS_STREAMS_MAX == (int)STREAMS_MAX &&
                "what may be asked for is what there can be");
 
 struct world {
-    struct seat seat;
+    struct rank_assignment assignment;
     struct failure failure; /* written by the news thread and the engine */
     struct news news;       /* runs unless the world has no rendezvous */
     struct engine *engine;
@@ -30,39 +30,39 @@ struct world {
 
 static bool has_rendezvous(const struct world *world)
 {
-    return world->seat.connection.fd >= 0;
+    return world->assignment.connection.fd >= 0;
 }
 
-static struct linker *make_linker(struct seat *seat, int streams, struct err *err)
+static struct linker *make_linker(struct rank_assignment *assignment, int streams, struct err *err)
 {
-    const struct join_welcome *welcome = &seat->welcome;
+    const struct join_welcome *welcome = &assignment->welcome;
     struct linker_options options = {
-        .listener = seat->listener,
+        .listener = assignment->listener,
         .rank = welcome->place.rank,
         .epoch = welcome->epoch,
         .streams = streams,
-        .key = &seat->key,
-        .network = &seat->network,
+        .key = &assignment->key,
+        .network = &assignment->network,
     };
     struct linker *linker = linker_create(&options, err);
     if (linker)
-        seat->listener = NO_LISTENER; /* taken over */
-    job_key_wipe(&seat->key);
+        assignment->listener = NO_LISTENER; /* taken over */
+    job_key_wipe(&assignment->key);
     return linker;
 }
 
 static int start_engine(struct world *world, const struct settings *settings,
                         const struct environment *environment, struct err *err)
 {
-    struct seat *seat = &world->seat;
-    struct linker *linker = make_linker(seat, settings->streams, err);
+    struct rank_assignment *assignment = &world->assignment;
+    struct linker *linker = make_linker(assignment, settings->streams, err);
     if (!linker)
         return err->code;
     struct engine_options options = {
         .settings = *settings,
-        .welcome = &seat->welcome,
+        .welcome = &assignment->welcome,
         .host = environment->host,
-        .addresses = &seat->addresses,
+        .addresses = &assignment->addresses,
         .linker = linker,
         .failure = &world->failure,
     };
@@ -74,7 +74,7 @@ static int start_engine(struct world *world, const struct settings *settings,
 static void tell_rendezvous(void *arg, const struct rank_end *end)
 {
     struct world *world = arg;
-    join_broken(&world->seat.connection, end);
+    join_broken(&world->assignment.connection, end);
 }
 
 /* News are heard while the links are made: a rank that is lost will never make its own. */
@@ -84,7 +84,7 @@ static int start(struct world *world, const struct settings *settings,
     int rc = start_engine(world, settings, environment, err);
     if (rc == HVD_OK && has_rendezvous(world)) {
         failure_listen(&world->failure, tell_rendezvous, world);
-        rc = news_start(&world->news, &world->seat.connection, &world->failure, engine_report,
+        rc = news_start(&world->news, &world->assignment.connection, &world->failure, engine_report,
                         world->engine, engine_wake_fd(world->engine), err);
     }
     return rc < 0 ? rc : engine_start(world->engine, err);
@@ -111,7 +111,7 @@ static int join(struct world *world, environment_get_fn *get, struct err *err)
     if (rc == HVD_OK) {
         log_configure(settings->log_level, settings->log_hide_time);
         warn_if_alone_among_others(get);
-        rc = bootstrap_join(&world->seat, &environment, err);
+        rc = bootstrap_join(&world->assignment, &environment, err);
     }
     if (rc == HVD_OK)
         rc = start(world, settings, &environment, err);
@@ -124,7 +124,7 @@ static void destroy(struct world *world)
 {
     news_stop(&world->news);
     engine_destroy(world->engine);
-    seat_fini(&world->seat);
+    rank_assignment_fini(&world->assignment);
     failure_fini(&world->failure);
     free(world);
 }
@@ -136,8 +136,8 @@ struct world *world_join(environment_get_fn *get, struct err *err)
         fail(err, HVD_ERR_NOMEM, "out of memory");
         return NULL;
     }
-    world->seat.connection.fd = -1;
-    world->seat.listener = NO_LISTENER;
+    world->assignment.connection.fd = -1;
+    world->assignment.listener = NO_LISTENER;
     failure_init(&world->failure);
     if (join(world, get, err) == HVD_OK)
         return world;
@@ -149,12 +149,12 @@ struct world *world_join(environment_get_fn *get, struct err *err)
 
 const struct place *world_place(const struct world *world)
 {
-    return &world->seat.welcome.place;
+    return &world->assignment.welcome.place;
 }
 
 bool world_is_homogeneous(const struct world *world)
 {
-    return world->seat.welcome.homogeneous;
+    return world->assignment.welcome.homogeneous;
 }
 
 struct engine *world_engine(struct world *world)
@@ -191,7 +191,7 @@ void world_leave(struct world *world)
         news_stop(&world->news); /* that the rendezvous hangs up after GOODBYE is no news */
         failure_listen(&world->failure, NULL, NULL); /* GOODBYE says it */
         failure_parting(&world->failure, &end);
-        join_goodbye(&world->seat.connection, &end);
+        join_goodbye(&world->assignment.connection, &end);
     }
     destroy(world);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Where workers meet; strangers to launcher/.
+# Where workers meet; launcher/ and rendezvous/ do not include each other.
 
 noinst_LTLIBRARIES += rendezvous/librendezvous.la
 

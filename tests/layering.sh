@@ -82,8 +82,8 @@ is "each room has a row" '' "$without"
 bad=$(cd "$srcdir" && grep -rHoE '^ *# *include +"[^"]+"' examples --include='*.[ch]' | sed 's/: *# *include */ /; s/"//g' |
     grep -vE ' (examples/|hvd(_[a-z]+)?\.h$)')
 is "examples include public headers only" '' "$bad"
-guests=$(cd "$srcdir" && grep -lE '^ *# *include +<(uv|libssh2|cjson|yaml|hwloc)' -r lib examples src/tools)
-is "a training process loads none of the programs' libraries" '' "$guests"
+loads=$(cd "$srcdir" && grep -lE '^ *# *include +<(uv|libssh2|cjson|yaml|hwloc)' -r lib examples src/tools)
+is "a training process loads none of the programs' libraries" '' "$loads"
 named=$(cd "$srcdir" && grep -lrE '\b(malloc|calloc|realloc|strdup)\(' launcher src/options src/hvdrun src/agent src/service --include='*.c' |
     grep -v xalloc.c)
 is "the programs ask for memory through xalloc.h" '' "$named"

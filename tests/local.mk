@@ -457,7 +457,7 @@ program_tests = \
 
 if PROGRAMS
 check_PROGRAMS += tests/support/act tests/support/collectives tests/support/horovod_worker tests/support/meet \
-	tests/support/refuse tests/support/replay tests/support/unauthenticated tests/support/stuck_fs tests/support/world
+	tests/support/refuse tests/support/replay tests/support/stuck_fs tests/support/unauthenticated tests/support/world
 tests_support_collectives_SOURCES = tests/support/collectives.c tests/support/collectives.h \
 	tests/support/collectives_errors.c \
 	tests/support/collectives_huge.c \

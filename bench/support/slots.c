@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Meeting in shared memory; see slots.h.
+/* A rendezvous in shared memory; see slots.h.
  *
  * A rank has two slots, used in turn. It may write into one again because it has seen since that
  * every other rank was writing into the other: they had read this one. */

@@ -19,7 +19,7 @@ enum { RELAY_CHUNK = 64 * 1024, RELAY_BACKLOG = 4096 };
 enum { RELAY_SEND_BUFFER = 256 * 1024 };
 
 /* Any local user can connect: so many at once, and no more. Those of the agent's own user are
- * counted apart, so that strangers take no rank's place. */
+ * counted apart, so that unauthenticated clients take no rank's place. */
 enum { RELAY_CONNECTIONS = 512, RELAY_PER_RANK = 8 };
 
 /* Accepted in one turn of the loop, which has other things to do. */

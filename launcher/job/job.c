@@ -89,14 +89,14 @@ static struct job_output *create_output(struct job *job, struct err *err)
 }
 
 struct job *job_create(uv_loop_t *loop, const struct job_options *options,
-                       const struct job_meeting *meeting, const struct job_callbacks *callbacks,
-                       void *context, struct err *err)
+                       const struct job_rendezvous_interface *rendezvous,
+                       const struct job_callbacks *callbacks, void *context, struct err *err)
 {
     const struct rank_plan *plan = options->plan;
     struct job *job = xcalloc(1, sizeof *job);
     *job = (struct job){ .loop = loop,
                          .options = options,
-                         .meeting = *meeting,
+                         .rendezvous = *rendezvous,
                          .callbacks = *callbacks,
                          .context = context,
                          .created_ms = job_now_ms() };

@@ -3,7 +3,7 @@
  * stdin, watches them, and brings everything to an end. Says in one line why a job failed.
  *
  * The connections that come in through the agents go straight to the rendezvous, of which a job
- * knows nothing else but what it tells its owner (struct job_meeting).
+ * knows nothing else but what it tells its owner (struct job_rendezvous_interface).
  *
  * One thread: all calls and callbacks are made on the loop's thread. */
 #ifndef LAUNCHER_JOB_JOB_H
@@ -61,7 +61,7 @@ struct job_rank_end {
 
 /* Where the workers meet, as far as the launcher knows: what it tells whoever owns the rendezvous.
  */
-struct job_meeting {
+struct job_rendezvous_interface {
     /* It serves the connections that come in through the agents. */
     struct rendezvous_server server;
 
@@ -98,8 +98,8 @@ struct job_callbacks {
 /* Reaches the hosts and goes on from there. NULL and `err` when an output file cannot be created.
  */
 struct job *job_create(uv_loop_t *loop, const struct job_options *options,
-                       const struct job_meeting *meeting, const struct job_callbacks *callbacks,
-                       void *context, struct err *err);
+                       const struct job_rendezvous_interface *rendezvous,
+                       const struct job_callbacks *callbacks, void *context, struct err *err);
 
 /* What the rendezvous knows of failures: a rank has come to meet the others; has left it, or its world
  * is broken, because of `end`; the failure of the rank `end->because_of` was the first and has ended

@@ -110,7 +110,7 @@ static void on_exited(void *context, const struct agent_exited *exited)
                                           exited->rank, exited->wait_status, exited->after_ms));
     struct job_rank_end end = { rank_end_how_of(exited->wait_status), exited->told };
     end.how.oom = exited->oom;
-    job->meeting.on_rank_ended(job->meeting.context, exited->rank, &end);
+    job->rendezvous.on_rank_ended(job->rendezvous.context, exited->rank, &end);
 }
 
 static void on_stopped(void *context, int rank, int signum)
@@ -147,7 +147,7 @@ static void open_host(struct job *job, struct job_host *host)
         .on_lost = job_on_host_lost,
         .on_agent_end = job_on_agent_end,
     };
-    job_host_open(host, job->pool, job->loop, job->options, &job->meeting.server, &events, job);
+    job_host_open(host, job->pool, job->loop, job->options, &job->rendezvous.server, &events, job);
 }
 
 void job_open_hosts(struct job *job)

@@ -4,7 +4,7 @@
  *   closed -> reaching -> describing -> ready -> running -> done;   any from describing on -> lost
  *   reaching -> closed, if it cannot be reached
  *
- * An agent is a stranger: a frame that is malformed, out of turn, or about a rank of another host
+ * An agent is not trusted: a frame that is malformed, out of turn, or about a rank of another host
  * loses the host. */
 #ifndef LAUNCHER_JOB_JOB_HOST_H
 #define LAUNCHER_JOB_JOB_HOST_H

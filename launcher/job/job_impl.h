@@ -71,7 +71,7 @@ struct job_processes {
 struct job {
     uv_loop_t *loop;
     const struct job_options *options;
-    struct job_meeting meeting;
+    struct job_rendezvous_interface rendezvous;
     struct job_callbacks callbacks;
     void *context;
     uint64_t created_ms;

@@ -72,7 +72,7 @@ static void give_up_ranks(struct job *job, struct job_host *host)
         if (host->ranks[i].phase == RANK_RUNNING) {
             job_state_on_rank_lost(&job->state);
             job_record_lost(job, rank);
-            job->meeting.on_rank_ended(job->meeting.context, rank, &lost);
+            job->rendezvous.on_rank_ended(job->rendezvous.context, rank, &lost);
         }
         for (int stream = 0; stream < OUTPUT_STREAMS; stream++)
             if (!host->ranks[i].output_ended[stream])

@@ -118,7 +118,7 @@ static bool waits_for_others(const void *context, int rank)
 }
 
 /* Has somebody called hvd_init whom others keep waiting? Nobody has in a job that does not use it. */
-static bool is_meeting(const struct job *job)
+static bool is_joining(const struct job *job)
 {
     char names[256];
     return rank_names_text(names, sizeof names, job->state.nranks, has_met, job) > 0 &&
@@ -141,7 +141,7 @@ static bool rank_states(const struct job *job, char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
-    for (size_t i = is_meeting(job) ? 0 : 2; i < sizeof states / sizeof *states; i++) {
+    for (size_t i = is_joining(job) ? 0 : 2; i < sizeof states / sizeof *states; i++) {
         char names[256];
         int count = rank_names_text(names, sizeof names, job->state.nranks, states[i].is_one, job);
         if (count > 0 && used < size)

@@ -88,7 +88,7 @@ void job_on_rank_started(void *context, int rank, pid_t pid)
     job_record_started(job, rank, pid);
     job->start.nstarted++;
     job_note(job, "rank %d runs (pid %d)", rank, (int)pid);
-    job->meeting.on_rank_started(job->meeting.context, rank, (int)pid);
+    job->rendezvous.on_rank_started(job->rendezvous.context, rank, (int)pid);
     job_act(job, job_state_on_rank_started(&job->state));
 }
 

@@ -95,7 +95,7 @@ static void say_verdict(struct job *job)
     else if (job_output_lost(job->output))
         lose_output(job, text, sizeof text, "output");
     hand_over_report(job, text, sizeof text);
-    job->meeting.on_over(job->meeting.context, &job->report);
+    job->rendezvous.on_over(job->rendezvous.context, &job->report);
     say_last_words(job);
     /* All verdicts but that of a job that a person has stopped begin with this word. */
     int red = job->options->colour && state->cause != CAUSE_SIGNAL ? sizeof "FAILED" - 1 : 0;

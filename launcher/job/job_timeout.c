@@ -56,7 +56,7 @@ static void on_timeout(uv_timer_t *timer)
     }
     job->timeout.asking = true;
     uv_timer_start(timer, give_up, ANSWERS_MS, 0);
-    job->meeting.on_question(job->meeting.context);
+    job->rendezvous.on_question(job->rendezvous.context);
 }
 
 static bool begins(const char *text, const char *prefix)

@@ -90,7 +90,7 @@ enum job_action job_state_on_host_lost(struct job_state *state, int host, int ex
 /* A host has nothing more to say, nor its agent. */
 enum job_action job_state_on_host_done(struct job_state *state);
 
-/* So many processes could not be killed, which is >= 0 and may be what a stranger says. */
+/* So many processes could not be killed, which is >= 0 and may be what an agent makes up. */
 void job_state_on_left(struct job_state *state, int left);
 
 /* hvdrun got a signal that asks it to stop; `text` is what there was to wait for, or "". While it is

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The descriptors of a guest: close-on-exec, nonblocking, above 2, and not inherited.
+/* Descriptors in a process that is not ours: close-on-exec, nonblocking, above 2, and not
+ * inherited.
  *
  * A host program may have closed its standard streams and write to them all the same: a socket of
  * ours must never be what it writes to. And a child that it forks at any moment, also while a world

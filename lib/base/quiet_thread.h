@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of a guest: they take none of the program's signals. */
+/* Threads in a process that is not ours: they take none of the program's signals. */
 #ifndef LIB_BASE_QUIET_THREAD_H
 #define LIB_BASE_QUIET_THREAD_H
 

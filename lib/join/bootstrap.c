@@ -20,12 +20,13 @@ static bool alone_applies(const struct environment *environment)
     return environment->place.size == 1;
 }
 
-static int alone_join(struct seat *seat, const struct environment *environment, struct err *err)
+static int alone_join(struct rank_assignment *assignment, const struct environment *environment,
+                      struct err *err)
 {
     (void)environment;
     (void)err;
-    seat->welcome.place = (struct place){ .size = 1, .local_size = 1, .cross_size = 1 };
-    seat->welcome.homogeneous = true;
+    assignment->welcome.place = (struct place){ .size = 1, .local_size = 1, .cross_size = 1 };
+    assignment->welcome.homogeneous = true;
     return HVD_OK;
 }
 
@@ -36,33 +37,35 @@ static void offer_unix(struct listener *listener, enum transport transport)
         (void)listener_open_unix(listener, NULL);
 }
 
-static int listen_for_ranks(struct seat *seat, const struct environment *environment,
-                            struct err *err)
+static int listen_for_ranks(struct rank_assignment *assignment,
+                            const struct environment *environment, struct err *err)
 {
     const struct place *place = &environment->place;
     int rank = place->rank >= 0 ? place->rank : (int)getpid();
     bool on_loopback = place->local_size == place->size;
-    if (seat->network.limited && !on_loopback)
-        return listener_open_at(&seat->listener, &environment->ports, rank,
-                                &seat->network.interfaces, err);
-    return listener_open(&seat->listener, &environment->ports, rank, on_loopback, err);
+    if (assignment->network.limited && !on_loopback)
+        return listener_open_at(&assignment->listener, &environment->ports, rank,
+                                &assignment->network.interfaces, err);
+    return listener_open(&assignment->listener, &environment->ports, rank, on_loopback, err);
 }
 
 /* Opens the port for other ranks and tells where it is. A job that is known to be on one host opens
  * none to the network; where those are that a service brings together is known too late. */
-static int offer_port(struct seat *seat, const struct environment *environment, struct err *err)
+static int offer_port(struct rank_assignment *assignment, const struct environment *environment,
+                      struct err *err)
 {
     struct interfaces all;
     int rc = interfaces_read(&all, err);
     if (rc == HVD_OK)
-        rc = network_init(&seat->network, environment->host, &all, environment->interfaces, err);
+        rc = network_init(&assignment->network, environment->host, &all, environment->interfaces,
+                          err);
     if (rc == HVD_OK)
-        rc = listen_for_ranks(seat, environment, err);
+        rc = listen_for_ranks(assignment, environment, err);
     if (rc < 0)
         return rc;
-    seat->network.transport = environment->transport;
-    offer_unix(&seat->listener, environment->transport);
-    network_addresses(&seat->network, &seat->listener, &seat->addresses);
+    assignment->network.transport = environment->transport;
+    offer_unix(&assignment->listener, environment->transport);
+    network_addresses(&assignment->network, &assignment->listener, &assignment->addresses);
     return HVD_OK;
 }
 
@@ -81,7 +84,8 @@ static int check_welcome(const struct join_welcome *welcome, const struct enviro
     return HVD_OK;
 }
 
-static int say_hello(struct seat *seat, const struct environment *environment, struct err *err)
+static int say_hello(struct rank_assignment *assignment, const struct environment *environment,
+                     struct err *err)
 {
     struct join_hello hello = {
         .rank = environment->place.rank,
@@ -89,25 +93,25 @@ static int say_hello(struct seat *seat, const struct environment *environment, s
         .pid = (int)getpid(),
     };
     memcpy(hello.host, environment->host, sizeof hello.host);
-    int rc = hello.size > 1 ? offer_port(seat, environment, err) : HVD_OK;
-    hello.addresses = seat->addresses;
+    int rc = hello.size > 1 ? offer_port(assignment, environment, err) : HVD_OK;
+    hello.addresses = assignment->addresses;
     if (rc == HVD_OK)
-        rc = join_hello(&seat->connection, &hello, err);
+        rc = join_hello(&assignment->connection, &hello, err);
     if (rc == HVD_OK)
-        rc = join_wait(&seat->connection, JOIN_ANSWER_MS, &seat->welcome, err);
+        rc = join_wait(&assignment->connection, JOIN_ANSWER_MS, &assignment->welcome, err);
     if (rc == HVD_OK)
-        rc = check_welcome(&seat->welcome, environment, err);
+        rc = check_welcome(&assignment->welcome, environment, err);
     return rc;
 }
 
 /* Who does not accept the key hangs up without a word; who does not know the job, likewise. */
-static int explain(const struct seat *seat, const struct environment *environment, int rc,
-                   struct err *err)
+static int explain(const struct rank_assignment *assignment, const struct environment *environment,
+                   int rc, struct err *err)
 {
-    if (rc == HVD_ERR_PEER_LOST && seat->connection.stage == JOIN_SEATED)
+    if (rc == HVD_ERR_PEER_LOST && assignment->connection.stage == JOIN_ASSIGNED)
         return fail_context(err, "%s hung up while this rank waited for others",
-                            seat->connection.server_name);
-    if (rc != HVD_ERR_PEER_LOST || seat->connection.stage != JOIN_SAID_HELLO)
+                            assignment->connection.server_name);
+    if (rc != HVD_ERR_PEER_LOST || assignment->connection.stage != JOIN_SAID_HELLO)
         return rc;
     if (environment->is_service)
         return fail_context(err,
@@ -118,27 +122,27 @@ static int explain(const struct seat *seat, const struct environment *environmen
                              "HVD_JOB_KEY");
 }
 
-static int attempt(struct seat *seat, const struct environment *environment, uint64_t deadline_ms,
-                   struct err *err)
+static int attempt(struct rank_assignment *assignment, const struct environment *environment,
+                   uint64_t deadline_ms, struct err *err)
 {
     struct join_target target = {
         .host = environment->rendezvous_host,
         .port = environment->rendezvous_port,
         .job = environment->job,
         .server_name = environment->is_service ? "the rendezvous" : "the launcher",
-        .key = &seat->key,
+        .key = &assignment->key,
     };
-    int rc = join_open(&seat->connection, &target, deadline_ms, err);
+    int rc = join_open(&assignment->connection, &target, deadline_ms, err);
     if (rc < 0)
         return rc;
-    rc = say_hello(seat, environment, err);
-    return explain(seat, environment, rc, err);
+    rc = say_hello(assignment, environment, err);
+    return explain(assignment, environment, rc, err);
 }
 
-static void close_all(struct seat *seat)
+static void close_all(struct rank_assignment *assignment)
 {
-    join_close(&seat->connection);
-    listener_close(&seat->listener);
+    join_close(&assignment->connection);
+    listener_close(&assignment->listener);
 }
 
 static uint32_t random_number(void)
@@ -165,19 +169,19 @@ static int tell_where(const struct environment *environment, const struct join_r
 }
 
 /* A launcher's rendezvous is there before its workers are; a service may come after them. */
-static int rendezvous_join(struct seat *seat, const struct environment *environment,
-                           struct err *err)
+static int rendezvous_join(struct rank_assignment *assignment,
+                           const struct environment *environment, struct err *err)
 {
     struct join_retry retry;
     uint64_t pause_ms, start_ms = monotonic_ms();
-    seat->key = environment->key;
+    assignment->key = environment->key;
     join_retry_init(&retry, start_ms + (uint64_t)environment->join_timeout_s * 1000,
                     environment->is_service);
     int rc;
-    while ((rc = attempt(seat, environment, retry.deadline_ms, err)) < 0 &&
-           join_retry_next(&retry, seat->connection.stage, rc, monotonic_ms(), random_number(),
-                           &pause_ms)) {
-        close_all(seat);
+    while ((rc = attempt(assignment, environment, retry.deadline_ms, err)) < 0 &&
+           join_retry_next(&retry, assignment->connection.stage, rc, monotonic_ms(),
+                           random_number(), &pause_ms)) {
+        close_all(assignment);
         poll(NULL, 0, (int)pause_ms);
     }
     return rc < 0 ? tell_where(environment, &retry, monotonic_ms() - start_ms, err) : HVD_OK;
@@ -188,17 +192,18 @@ static const struct bootstrap ways[] = {
     { "alone", alone_applies, alone_join },
 };
 
-int bootstrap_join(struct seat *seat, const struct environment *environment, struct err *err)
+int bootstrap_join(struct rank_assignment *assignment, const struct environment *environment,
+                   struct err *err)
 {
-    *seat = (struct seat){ .connection.fd = -1, .listener = NO_LISTENER };
+    *assignment = (struct rank_assignment){ .connection.fd = -1, .listener = NO_LISTENER };
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (ways[i].applies(environment))
-            return ways[i].join(seat, environment, err);
+            return ways[i].join(assignment, environment, err);
     return fail(err, HVD_ERR_ENVIRONMENT, "nothing tells how to find the other ranks");
 }
 
-void seat_fini(struct seat *seat)
+void rank_assignment_fini(struct rank_assignment *assignment)
 {
-    close_all(seat);
-    job_key_wipe(&seat->key);
+    close_all(assignment);
+    job_key_wipe(&assignment->key);
 }

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 /* A place in a world, and what is needed to take it. */
-struct seat {
+struct rank_assignment {
     struct join_welcome welcome; /* without neighbours in a world of one */
     struct job_key key;
     struct join_connection connection; /* fd -1 when no rendezvous watches over this world */
@@ -31,14 +31,16 @@ struct bootstrap {
     /* Does the environment speak of this way? */
     bool (*applies)(const struct environment *environment);
 
-    /* Takes part; may block until all ranks have come. Fills in a seat that is empty and
-     * leaves it to seat_fini() even when it fails. */
-    int (*join)(struct seat *seat, const struct environment *environment, struct err *err);
+    /* Takes part; may block until all ranks have come. Fills in an assignment that is empty and
+     * leaves it to rank_assignment_fini() even when it fails. */
+    int (*join)(struct rank_assignment *assignment, const struct environment *environment,
+                struct err *err);
 };
 
-int bootstrap_join(struct seat *seat, const struct environment *environment, struct err *err);
+int bootstrap_join(struct rank_assignment *assignment, const struct environment *environment,
+                   struct err *err);
 
 /* Closes what has not been taken over (set to -1). */
-void seat_fini(struct seat *seat);
+void rank_assignment_fini(struct rank_assignment *assignment);
 
 #endif

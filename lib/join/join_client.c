@@ -303,15 +303,15 @@ int join_wait(struct join_connection *connection, uint32_t answer_ms, struct joi
             return fell_silent(connection, &waiting, answer_ms, err);
         if (rc < 0)
             return rc;
-        bool seated = connection->stage == JOIN_SEATED;
+        bool assigned = connection->stage == JOIN_ASSIGNED;
         connection->stage = JOIN_ANSWERED;
         if ((rc = seal_check(&connection->seal, &frame, &body, err)) < 0)
             return rc;
-        if (frame.type != JOIN_WAITING || seated)
+        if (frame.type != JOIN_WAITING || assigned)
             return take_answer(&frame, welcome, &body, err);
         if ((rc = join_waiting_decode(&waiting, &body, err)) < 0)
             return rc;
-        connection->stage = JOIN_SEATED;
+        connection->stage = JOIN_ASSIGNED;
     }
 }
 

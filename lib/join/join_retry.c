@@ -24,7 +24,7 @@ static bool may_pass(bool patient, enum join_stage stage, int rc)
            (stage == JOIN_DIALLING && rc == HVD_ERR_PEER_LOST && patient) ||
            (stage == JOIN_CONNECTED && rc == HVD_ERR_PEER_LOST) ||
            (stage == JOIN_SAID_HELLO && rc == HVD_ERR_PEER_LOST) ||
-           (stage == JOIN_SEATED && rc == HVD_ERR_PEER_LOST);
+           (stage == JOIN_ASSIGNED && rc == HVD_ERR_PEER_LOST);
 }
 
 bool join_retry_next(struct join_retry *retry, enum join_stage stage, int rc, uint64_t now_ms,

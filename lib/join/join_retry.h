@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 /* How far a connection has come. */
-enum join_stage { JOIN_DIALLING, JOIN_CONNECTED, JOIN_SAID_HELLO, JOIN_SEATED, JOIN_ANSWERED };
+enum join_stage { JOIN_DIALLING, JOIN_CONNECTED, JOIN_SAID_HELLO, JOIN_ASSIGNED, JOIN_ANSWERED };
 
 enum { JOIN_HELLOS_MAX = 4 };
 enum { JOIN_PAUSE_FIRST_MS = 50, JOIN_PAUSE_MAX_MS = 1600 };

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { STRANGER_MS = 2000, DEAF_MS = 100, BATCH = PENDING_MAX / 2 };
+enum { UNAUTHENTICATED_MS = 2000, DEAF_MS = 100, BATCH = PENDING_MAX / 2 };
 
 void link_accept_init(struct link_accept *accept, int listener, uint32_t epoch, uint32_t target,
                       const struct job_key *key, link_accepted_fn *on_accepted, void *context)
@@ -118,7 +118,7 @@ static void add(struct link_accept *accept, int fd, uint64_t now_ms)
     if (accept->count == PENDING_MAX && !link_accept_shed(accept))
         drop(accept, least_welcome(accept));
     struct link_pending *pending = &accept->pending[accept->count++];
-    pending->until_ms = now_ms + STRANGER_MS;
+    pending->until_ms = now_ms + UNAUTHENTICATED_MS;
     link_connection_accept(&pending->connection, fd, accept->transport, accept->epoch,
                            accept->target, accept->key);
 }
@@ -131,7 +131,7 @@ static void hand_over(struct link_accept *accept, int index)
     accept->on_accepted(accept->context, &identity, &connection);
 }
 
-/* Hears everybody who waits. A stranger's mistakes are its own. */
+/* Hears everybody who waits. An unauthenticated peer's mistakes are its own. */
 static void hear(struct link_accept *accept, uint64_t now_ms)
 {
     for (int i = 0; i < accept->count;) {

@@ -61,8 +61,8 @@ int link_accept_pollfds(const struct link_accept *accept, struct pollfd *fds, in
 /* Goes on after what was waited for; calls on_accepted. HVD_ERR_SYSTEM if the listener is none. */
 int link_accept_move(struct link_accept *accept, uint64_t now_ms, struct err *err);
 
-/* Drops the oldest stranger that has said nothing, for want of its descriptor. False if there is
- * none. */
+/* Drops the oldest unauthenticated peer that has said nothing, for want of its descriptor. False if
+ * there is none. */
 bool link_accept_shed(struct link_accept *accept);
 
 #endif

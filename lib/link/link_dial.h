@@ -9,11 +9,12 @@
  * takes two links for one. A unix socket that exists leads to the rank, however long that takes to
  * answer: no other address is tried meanwhile, and it is dialled again, a few times, if it closes.
  *
- * A rank that closes is tried again, because it gives strangers little time and cannot tell a late
- * rank from one; so is one that does not answer in time. When strangers answer at every address
- * (HVD_ERR_AUTH, HVD_ERR_PROTOCOL), or no socket can be opened (HVD_ERR_SYSTEM), that is an error
- * at the end of the round; when only a unix socket is wanted and that is not there
- * (HVD_ERR_ENVIRONMENT), after several: the rank may have ended, which somebody else knows. */
+ * A rank that closes is tried again, because it gives unauthenticated peers little time and cannot
+ * tell a late rank from one; so is one that does not answer in time. When unauthenticated peers
+ * answer at every address (HVD_ERR_AUTH, HVD_ERR_PROTOCOL), or no socket can be opened
+ * (HVD_ERR_SYSTEM), that is an error at the end of the round; when only a unix socket is wanted and
+ * that is not there (HVD_ERR_ENVIRONMENT), after several: the rank may have ended, which somebody
+ * else knows. */
 #ifndef LIB_LINK_LINK_DIAL_H
 #define LIB_LINK_LINK_DIAL_H
 

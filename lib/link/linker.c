@@ -264,7 +264,7 @@ static int dial_context(const struct linker *linker, const struct want *want, in
 }
 
 /* 1 when the link is there, 0 if not yet, or a negative status. A dialler without a descriptor
- * comes before strangers at our own door. */
+ * comes before unauthenticated peers at our own door. */
 static int dial(struct linker *linker, struct want *want, uint64_t now_ms, struct err *err)
 {
     bool tried = is_trying(want);

@@ -3,13 +3,14 @@
  * rank dials, the higher accepts on a port that stays open as long as the world. Every link is
  * proved both ways (link_handshake.h) and belongs to a channel, so that a pair may have several.
  *
- * A link that comes in before it is wanted here is kept, up to 1024 of them; strangers never get
- * that far, and cannot make anything fail (link_accept.h). Hundreds may be wanted at a time: 32 are
- * dialled at once. Fails with HVD_ERR_TIMEOUT when a wanted link is not there after 30 seconds,
- * HVD_ERR_AUTH or HVD_ERR_PROTOCOL when the one who answers is a stranger, HVD_ERR_SYSTEM; each
- * names the rank and its host, and every address of it that was dialled with what became of that.
- * The one that is dialled waits 2 seconds longer than the one that knows why; only when it has had
- * no descriptor for 5 seconds for somebody who knocks, it is the one that knows, and says so.
+ * A link that comes in before it is wanted here is kept, up to 1024 of them; unauthenticated peers
+ * never get that far, and cannot make anything fail (link_accept.h). Hundreds may be wanted at a
+ * time: 32 are dialled at once. Fails with HVD_ERR_TIMEOUT when a wanted link is not there after 30
+ * seconds, HVD_ERR_AUTH or HVD_ERR_PROTOCOL when the one who answers is an unauthenticated peer,
+ * HVD_ERR_SYSTEM; each names the rank and its host, and every address of it that was dialled with
+ * what became of that. The one that is dialled waits 2 seconds longer than the one that knows why;
+ * only when it has had no descriptor for 5 seconds for somebody who knocks, it is the one that
+ * knows, and says so.
  *
  * Two of one host share memory, if they can, and want it (transport.h); else a unix socket is the
  * link, or TCP. That it is less than it could be is said once, in the log, with the reason; with
@@ -73,7 +74,7 @@ int linker_move(struct linker *linker, uint64_t now_ms, struct err *err);
 
 /* How many descriptors there are to wait for; fills in as many of them as `capacity` allows and
  * lowers `*until_ms` to when time must be looked at. With nothing wanted that are the listeners alone
- * and no time, unless strangers are at the door. */
+ * and no time, unless unauthenticated peers are at the door. */
 int linker_pollfds(const struct linker *linker, struct pollfd *fds, int capacity,
                    uint64_t *until_ms);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sockets of a guest (lib/base/descriptor.h); none raises SIGPIPE. descriptor_close() closes
- * them.
+/* Sockets in a process that is not ours (lib/base/descriptor.h); none raises SIGPIPE.
+ * descriptor_close() closes them.
  *
  * TCP_USER_TIMEOUT is not set on purpose: it also ends a connection whose other side merely does
  * not read, and a rank that writes a checkpoint for ten seconds is not dead. link_tcp.c looks for

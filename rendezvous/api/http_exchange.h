@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct meeting;
-struct meetings;
+struct rendezvous_job;
+struct job_table;
 struct metrics;
 struct http_service;
 
@@ -23,16 +23,16 @@ struct http_workers {
     /* Asks every rank of a job what it is doing, unless that is under way; the watchers of the job
      * are woken when all have answered. HVD_ERR_NOMEM, HVD_ERR_INVALID when places are not known
      * yet. */
-    int (*ask)(struct http_service *service, struct meeting *meeting, uint64_t now_ms);
+    int (*ask)(struct http_service *service, struct rendezvous_job *job, uint64_t now_ms);
 
     /* Ends a job of a service's. Workers that wait are refused, those that are in it are told. */
-    void (*end)(struct http_service *service, struct meeting *meeting, const char *why,
+    void (*end)(struct http_service *service, struct rendezvous_job *job, const char *why,
                 uint64_t now_ms);
 };
 
-/* What answers are made from; owned by the hub. */
+/* What answers are made from; owned by the server. */
 struct http_service {
-    struct meetings *meetings;
+    struct job_table *job_table;
     struct metrics *metrics;
     const struct http_workers *workers;
     struct memory_budget coming; /* what has come of requests that are not whole, or not begun */

@@ -28,7 +28,7 @@
 #include <string.h>
 
 /* Longer than the ranks' own time: an answer that is a little late is still taken along. */
-enum { ASK_MS = ROLL_CALL_MS + 500 };
+enum { ASK_MS = RANK_QUERY_MS + 500 };
 
 /* Requests that may wait for the end of a job; one more is answered at once. */
 enum { ONLOOKERS_MAX = 32 };
@@ -42,13 +42,13 @@ struct job_query {
 static cJSON *list(const struct http_service *service, const struct http_exchange *exchange)
 {
     struct json_build build;
-    struct meeting *own = exchange->access.level == HTTP_OF_SERVICE
-                              ? NULL
-                              : meetings_find(service->meetings, exchange->access.job);
-    struct meeting *at;
+    struct rendezvous_job *own = exchange->access.level == HTTP_OF_SERVICE
+                                     ? NULL
+                                     : job_table_find(service->job_table, exchange->access.job);
+    struct rendezvous_job *at;
     json_build_init(&build);
     cJSON *jobs = json_array(&build, build.root, "jobs");
-    TAILQ_FOREACH(at, &service->meetings->list, link)
+    TAILQ_FOREACH(at, &service->job_table->list, link)
     if (exchange->access.level == HTTP_OF_SERVICE || at == own)
         json_add(&build, jobs, status_json_job(at, service->epoch_ms, exchange->now_ms));
     return json_build_finish(&build);
@@ -75,7 +75,7 @@ static bool named(const struct http_service *service, const struct http_exchange
                   char id[JOB_ID_SIZE], struct http_answer *answer)
 {
     const struct http_text *text = &exchange->path.segments[2];
-    const struct meeting *only = service->meetings->only;
+    const struct rendezvous_job *only = service->job_table->only;
     const char *own = exchange->access.job;
     if (!job_id_valid(text->data, text->length)) {
         http_json_error(answer, 400, "the id of a job: expected " JOB_ID_EXPECTED);
@@ -91,23 +91,24 @@ static bool named(const struct http_service *service, const struct http_exchange
     return false;
 }
 
-static struct meeting *find(const struct http_service *service,
-                            const struct http_exchange *exchange, struct http_answer *answer)
+static struct rendezvous_job *find(const struct http_service *service,
+                                   const struct http_exchange *exchange, struct http_answer *answer)
 {
     char id[JOB_ID_SIZE];
     if (!named(service, exchange, id, answer))
         return NULL;
-    struct meeting *meeting = meetings_find(service->meetings, id);
-    if (!meeting)
+    struct rendezvous_job *job = job_table_find(service->job_table, id);
+    if (!job)
         http_json_error(answer, 404, "there is no job %s", id);
-    return meeting;
+    return job;
 }
 
 static void answer_in_full(const struct http_service *service, const struct http_exchange *exchange,
-                           const struct meeting *meeting, bool output, struct http_answer *answer)
+                           const struct rendezvous_job *job, bool output,
+                           struct http_answer *answer)
 {
     http_json_answer(answer, 200,
-                     status_json_job_in_full(meeting, output, service->epoch_ms, exchange->now_ms));
+                     status_json_job_in_full(job, output, service->epoch_ms, exchange->now_ms));
 }
 
 static bool word_is(struct http_text word, const char *text)
@@ -145,18 +146,18 @@ static bool read_query(struct job_query *query, struct http_text text)
 
 /* False: the ranks have been asked, and not all of them have answered. */
 static bool ask(struct http_service *service, struct http_exchange *exchange,
-                struct meeting *meeting)
+                struct rendezvous_job *job)
 {
     bool first = exchange->held_until_ms == 0;
-    if (exchange->last || !meeting->ranks)
+    if (exchange->last || !job->ranks)
         return true;
-    if (first && service->workers->ask(service, meeting, exchange->now_ms) < 0)
+    if (first && service->workers->ask(service, job, exchange->now_ms) < 0)
         return true; /* what was known before is told */
-    if (!roll_call_is_open(&meeting->roll_call))
+    if (!rank_query_is_open(&job->rank_query))
         return true;
     if (first)
         exchange->held_until_ms = exchange->now_ms + ASK_MS;
-    waiter_join(exchange->waiter, &meeting->watchers);
+    waiter_join(exchange->waiter, &job->watchers);
     return false;
 }
 
@@ -171,13 +172,14 @@ static bool has_room(const struct wait_list *list)
 
 /* False: the job goes on. Who is woken has waited for long enough: more may never be heard on that
  * connection (struct rendezvous_stream). */
-static bool wait_for_end(struct http_exchange *exchange, struct meeting *meeting, uint64_t wait_ms)
+static bool wait_for_end(struct http_exchange *exchange, struct rendezvous_job *job,
+                         uint64_t wait_ms)
 {
-    bool over = meeting->ended_ms != 0 || (meeting->launch && meeting->launch->verdict_text);
-    if (over || exchange->held_until_ms != 0 || wait_ms == 0 || !has_room(&meeting->onlookers))
+    bool over = job->ended_ms != 0 || (job->launch && job->launch->verdict_text);
+    if (over || exchange->held_until_ms != 0 || wait_ms == 0 || !has_room(&job->onlookers))
         return true;
     exchange->held_until_ms = exchange->now_ms + wait_ms;
-    waiter_join(exchange->waiter, &meeting->onlookers);
+    waiter_join(exchange->waiter, &job->onlookers);
     return false;
 }
 
@@ -191,38 +193,38 @@ bool http_job(struct http_service *service, struct http_exchange *exchange,
                         ", ?output, both with & between, or none");
         return true;
     }
-    struct meeting *meeting = find(service, exchange, answer);
-    if (!meeting)
+    struct rendezvous_job *job = find(service, exchange, answer);
+    if (!job)
         return true;
-    if (query.ask && !ask(service, exchange, meeting))
+    if (query.ask && !ask(service, exchange, job))
         return false;
-    if (query.wait && !wait_for_end(exchange, meeting, query.wait_ms))
+    if (query.wait && !wait_for_end(exchange, job, query.wait_ms))
         return false;
-    answer_in_full(service, exchange, meeting, query.output, answer);
+    answer_in_full(service, exchange, job, query.output, answer);
     return true;
 }
 
 /* There is such a job, or none was before. */
-static struct meeting *declare(struct http_service *service, const char *id,
-                               const struct job_declaration *declaration, uint64_t now_ms,
-                               struct http_answer *answer)
+static struct rendezvous_job *declare(struct http_service *service, const char *id,
+                                      const struct job_declaration *declaration, uint64_t now_ms,
+                                      struct http_answer *answer)
 {
     struct err err = { 0 };
-    struct meeting *meeting = meetings_find(service->meetings, id);
-    if (meeting && !meeting_is_over(meeting)) {
-        int size = rank_states_size(meeting);
+    struct rendezvous_job *job = job_table_find(service->job_table, id);
+    if (job && !rendezvous_job_is_over(job)) {
+        int size = rank_states_size(job);
         if (size != declaration->size) {
             http_json_error(answer, 409, "job %s has size %d", id, size);
             return NULL;
         }
-        meeting_declared(meeting, now_ms);
-        return meeting;
+        rendezvous_job_declared(job, now_ms);
+        return job;
     }
-    meeting = meetings_make(service->meetings, id, declaration->size, declaration->start_timeout_ms,
-                            now_ms, &err);
-    if (!meeting)
+    job = job_table_make(service->job_table, id, declaration->size, declaration->start_timeout_ms,
+                         now_ms, &err);
+    if (!job)
         http_json_error(answer, err.code == HVD_ERR_NOMEM ? 500 : 507, "%s", err.text);
-    return meeting;
+    return job;
 }
 
 bool http_job_put(struct http_service *service, struct http_exchange *exchange,
@@ -233,14 +235,14 @@ bool http_job_put(struct http_service *service, struct http_exchange *exchange,
     struct job_declaration declaration;
     if (has_query(exchange, answer) || !named(service, exchange, id, answer))
         return true;
-    if (service->meetings->only)
+    if (service->job_table->only)
         http_json_error(answer, 409, "this rendezvous is for the one job of a launcher");
     else if (job_declaration_parse(&declaration, exchange->body, exchange->length, &err) < 0)
         http_json_error(answer, 400, "%s", err.text);
     else {
-        struct meeting *meeting = declare(service, id, &declaration, exchange->now_ms, answer);
-        if (meeting)
-            answer_in_full(service, exchange, meeting, false, answer);
+        struct rendezvous_job *job = declare(service, id, &declaration, exchange->now_ms, answer);
+        if (job)
+            answer_in_full(service, exchange, job, false, answer);
     }
     return true;
 }
@@ -248,18 +250,19 @@ bool http_job_put(struct http_service *service, struct http_exchange *exchange,
 bool http_job_delete(struct http_service *service, struct http_exchange *exchange,
                      struct http_answer *answer)
 {
-    struct meeting *meeting = has_query(exchange, answer) ? NULL : find(service, exchange, answer);
-    if (!meeting)
+    struct rendezvous_job *job =
+        has_query(exchange, answer) ? NULL : find(service, exchange, answer);
+    if (!job)
         return true;
-    if (meeting->planned) {
+    if (job->planned) {
         http_json_error(answer, 409, "the job of a launcher ends with the launcher");
         return true;
     }
     struct json_build build;
     json_build_init(&build);
-    json_string(&build, build.root, "ended", meeting->id);
-    if (!meeting_is_over(meeting))
-        service->workers->end(service, meeting, "the job was ended (DELETE /v1/jobs)",
+    json_string(&build, build.root, "ended", job->id);
+    if (!rendezvous_job_is_over(job))
+        service->workers->end(service, job, "the job was ended (DELETE /v1/jobs)",
                               exchange->now_ms);
     http_json_answer(answer, 200, json_build_finish(&build));
     return true;

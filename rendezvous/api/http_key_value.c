@@ -44,16 +44,16 @@ static void answer_empty(struct http_answer *answer, int status)
     answer_bytes(answer, status, (struct key_value_bytes){ "", 0 });
 }
 
-struct meeting *http_key_value_meeting(const struct http_service *service,
-                                       const struct http_exchange *exchange,
-                                       struct http_answer *answer)
+struct rendezvous_job *http_key_value_job(const struct http_service *service,
+                                          const struct http_exchange *exchange,
+                                          struct http_answer *answer)
 {
     const char *id = exchange->access.job;
-    struct meeting *meeting = meetings_find(service->meetings, id);
-    if (meeting && meeting->store)
-        return meeting;
-    if (meeting)
-        http_answer_text(answer, 404, "job %s is over", meeting->id);
+    struct rendezvous_job *job = job_table_find(service->job_table, id);
+    if (job && job->store)
+        return job;
+    if (job)
+        http_answer_text(answer, 404, "job %s is over", job->id);
     else if (*id)
         http_answer_text(answer, 404, "there is no job %s", id);
     else
@@ -106,8 +106,8 @@ bool http_key_value_target(struct http_key_value_target *target, const struct ht
         !name_is_valid("scope", target->scope, KEY_VALUE_SCOPE_MAX, answer) ||
         !name_is_valid("key", target->key, KEY_VALUE_KEY_MAX, answer))
         return false;
-    target->meeting = http_key_value_meeting(service, exchange, answer);
-    return target->meeting;
+    target->job = http_key_value_job(service, exchange, answer);
+    return target->job;
 }
 
 static void refuse_query(const struct http_exchange *exchange, const char *expected,
@@ -180,7 +180,7 @@ bool http_key_value_get(struct http_service *service, struct http_exchange *exch
     if (!read_patience(exchange, &patience, answer) ||
         !http_key_value_target(&target, service, exchange, answer))
         return true;
-    struct key_value *store = target.meeting->store;
+    struct key_value *store = target.job->store;
     if (key_value_get(store, target.scope, target.key, &value) == 200) {
         answer_bytes(answer, 200, value);
         return true;
@@ -198,15 +198,15 @@ bool http_key_value_get(struct http_service *service, struct http_exchange *exch
 static void notice_gloo(const struct http_exchange *exchange,
                         const struct http_key_value_target *target)
 {
-    struct meeting *meeting = target->meeting;
-    if (!meeting->planned || !is_gloo(exchange) || !is(target->scope, "global") ||
+    struct rendezvous_job *job = target->job;
+    if (!job->planned || !is_gloo(exchange) || !is(target->scope, "global") ||
         !all_digits(target->key) || target->key.length > 5)
         return;
     int rank = 0;
     for (size_t i = 0; i < target->key.length; i++)
         rank = 10 * rank + target->key.data[i] - '0';
-    if (rank < meeting->size)
-        meeting_saw_gloo(meeting, rank);
+    if (rank < job->size)
+        rendezvous_job_saw_gloo(job, rank);
 }
 
 bool http_key_value_put(struct http_service *service, struct http_exchange *exchange,
@@ -216,7 +216,7 @@ bool http_key_value_put(struct http_service *service, struct http_exchange *exch
     if (!http_key_value_no_query(exchange, answer) ||
         !http_key_value_target(&target, service, exchange, answer))
         return true;
-    struct key_value *store = target.meeting->store;
+    struct key_value *store = target.job->store;
     int rc = key_value_put(store, target.scope, target.key, exchange->body, exchange->length);
     if (rc != 200) {
         http_key_value_refuse(answer, rc, &target);
@@ -235,7 +235,7 @@ bool http_key_value_delete(struct http_service *service, struct http_exchange *e
     if (!http_key_value_no_query(exchange, answer) ||
         !http_key_value_target(&target, service, exchange, answer))
         return true;
-    key_value_delete(target.meeting->store, target.scope, target.key);
+    key_value_delete(target.job->store, target.scope, target.key);
     answer_empty(answer, 200);
     return true;
 }

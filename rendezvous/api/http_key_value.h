@@ -20,19 +20,19 @@
 #include "rendezvous/api/http_exchange.h"
 #include "rendezvous/store/key_value.h"
 
-struct meeting;
+struct rendezvous_job;
 struct rendezvous_slot;
 
 enum { HTTP_GLOO_HOLD_MS = 1000 };
 
 /* The job that the request is about; NULL, and the answer, if there is none (any more). */
-struct meeting *http_key_value_meeting(const struct http_service *service,
-                                       const struct http_exchange *exchange,
-                                       struct http_answer *answer);
+struct rendezvous_job *http_key_value_job(const struct http_service *service,
+                                          const struct http_exchange *exchange,
+                                          struct http_answer *answer);
 
 /* What a handler of /SCOPE/KEY works with. */
 struct http_key_value_target {
-    struct meeting *meeting;
+    struct rendezvous_job *job;
     struct key_value_bytes scope, key;
 };
 

@@ -30,7 +30,7 @@ bool http_key_value_post(struct http_service *service, struct http_exchange *exc
         !http_key_value_target(&target, service, exchange, answer) ||
         !read_body(exchange, &number, answer))
         return true;
-    struct key_value *store = target.meeting->store;
+    struct key_value *store = target.job->store;
     int rc = key_value_add(store, target.scope, target.key, number, &sum);
     if (rc != 200) {
         http_key_value_refuse(answer, rc, &target);

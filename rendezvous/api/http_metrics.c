@@ -18,22 +18,22 @@ static bool wants_ranks(const struct http_exchange *exchange)
     return query->length != sizeof no - 1 || memcmp(query->data, no, sizeof no - 1) != 0;
 }
 
-static void ask_all(struct http_service *service, const char *job, uint64_t now_ms)
+static void ask_all(struct http_service *service, const char *job_id, uint64_t now_ms)
 {
-    struct meeting *at;
-    TAILQ_FOREACH(at, &service->meetings->list, link)
-    if (metrics_has_ranks(at, job) && at->connected > 0)
+    struct rendezvous_job *at;
+    TAILQ_FOREACH(at, &service->job_table->list, link)
+    if (metrics_has_ranks(at, job_id) && at->connected > 0)
         service->workers->ask(service, at,
                               now_ms); /* without memory: what was known before is told */
 }
 
-/* Joins those that wait for a roll call, as long as one is under way. */
-static bool waits(struct http_service *service, const char *job, struct waiter *waiter)
+/* Joins those that wait for a rank query, as long as one is under way. */
+static bool waits(struct http_service *service, const char *job_id, struct waiter *waiter)
 {
-    struct meeting *at;
-    TAILQ_FOREACH(at, &service->meetings->list, link)
+    struct rendezvous_job *at;
+    TAILQ_FOREACH(at, &service->job_table->list, link)
     {
-        if (!metrics_has_ranks(at, job) || !roll_call_is_open(&at->roll_call))
+        if (!metrics_has_ranks(at, job_id) || !rank_query_is_open(&at->rank_query))
             continue;
         waiter_join(waiter, &at->watchers);
         return true;
@@ -44,20 +44,20 @@ static bool waits(struct http_service *service, const char *job, struct waiter *
 bool http_metrics(struct http_service *service, struct http_exchange *exchange,
                   struct http_answer *answer)
 {
-    bool all = exchange->access.level == HTTP_OF_SERVICE || service->meetings->only;
-    const char *job = all ? NULL : exchange->access.job; /* whose ranks are shown */
+    bool all = exchange->access.level == HTTP_OF_SERVICE || service->job_table->only;
+    const char *job_id = all ? NULL : exchange->access.job; /* whose ranks are shown */
     bool ranks = wants_ranks(exchange);
     if (ranks && exchange->held_until_ms == 0) {
-        ask_all(service, job, exchange->now_ms);
+        ask_all(service, job_id, exchange->now_ms);
         exchange->held_until_ms = exchange->now_ms + METRICS_ASK_MS;
     }
-    if (ranks && !exchange->last && waits(service, job, exchange->waiter))
+    if (ranks && !exchange->last && waits(service, job_id, exchange->waiter))
         return false;
     *answer =
         (struct http_answer){ .status = 200, .type = "text/plain; version=0.0.4; charset=utf-8" };
-    metrics_write(&answer->made, service->metrics, service->meetings);
+    metrics_write(&answer->made, service->metrics, service->job_table);
     if (ranks)
-        metrics_write_ranks(&answer->made, service->meetings, job);
+        metrics_write_ranks(&answer->made, service->job_table, job_id);
     if (!answer->made.failed)
         return true;
     http_answer_fini(answer);

@@ -20,11 +20,11 @@ static bool names_slot(struct http_text text, const struct rendezvous_slot *slot
            memcmp(text.data + host, rest, (size_t)length) == 0;
 }
 
-static struct place find(const struct meeting *meeting, struct http_text text)
+static struct place find(const struct rendezvous_job *job, struct http_text text)
 {
-    for (int rank = 0; rank < meeting->size; rank++)
-        if (names_slot(text, &meeting->slots[rank]))
-            return meeting->slots[rank].place;
+    for (int rank = 0; rank < job->size; rank++)
+        if (names_slot(text, &job->slots[rank]))
+            return job->slots[rank].place;
     return (struct place){ -1, -1, -1, -1, -1, -1 };
 }
 
@@ -33,14 +33,14 @@ bool http_rank_and_size(struct http_service *service, struct http_exchange *exch
 {
     if (!http_key_value_no_query(exchange, answer))
         return true;
-    struct meeting *meeting = http_key_value_meeting(service, exchange, answer);
-    if (!meeting)
+    struct rendezvous_job *job = http_key_value_job(service, exchange, answer);
+    if (!job)
         return true;
-    if (!meeting->slots) {
-        http_answer_text(answer, 403, "job %s: its places are not known", meeting->id);
+    if (!job->slots) {
+        http_answer_text(answer, 403, "job %s: its places are not known", job->id);
         return true;
     }
-    struct place place = find(meeting, exchange->path.segments[1]);
+    struct place place = find(job, exchange->path.segments[1]);
     char text[80];
     int length = snprintf(text, sizeof text, "%d,%d,%d,%d,%d,%d", place.rank, place.size,
                           place.local_rank, place.local_size, place.cross_rank, place.cross_size);

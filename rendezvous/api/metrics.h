@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct meeting;
-struct meetings;
+struct rendezvous_job;
+struct job_table;
 
 enum {
     METRICS_ROUTES_MAX = 24,
@@ -30,7 +30,7 @@ enum {
 };
 
 /* What a connection turned out to be. */
-enum metrics_kind { METRICS_STRANGER, METRICS_HTTP, METRICS_WORKER, METRICS_KINDS };
+enum metrics_kind { METRICS_UNAUTHENTICATED, METRICS_HTTP, METRICS_WORKER, METRICS_KINDS };
 
 struct metrics {
     /* [METRICS_ROUTES_MAX - 1]: requests that no route matched or that were malformed;
@@ -38,7 +38,7 @@ struct metrics {
     uint64_t requests[METRICS_ROUTES_MAX][METRICS_CODES_MAX];
     uint64_t received_bytes, sent_bytes;
     uint64_t accepted;        /* connections, ever */
-    uint64_t turned_away;     /* strangers dropped for want of room, or when their time was over */
+    uint64_t turned_away;     /* unauthenticated, and dropped for want of room or time */
     int open[METRICS_KINDS];  /* connections now */
     uint64_t refused_workers; /* proven HELLOs that were refused */
     uint64_t join_buckets[METRICS_JOIN_BUCKETS + 1]; /* not cumulative; the last one: longer */
@@ -53,16 +53,17 @@ void metrics_request(struct metrics *metrics, int route, int status);
 /* From a job's first HELLO to its last. */
 void metrics_joined(struct metrics *metrics, uint64_t elapsed_ms);
 
-/* Appends the text: everything above, and of the meetings: jobs by state, workers by state, keys and
- * bytes in the stores. */
+/* Appends the text: everything above, and of the job table: jobs by state, workers by state, keys
+ * and bytes in the stores. */
 void metrics_write(struct wire_writer *out, const struct metrics *metrics,
-                   const struct meetings *meetings);
+                   const struct job_table *job_table);
 
 /* What the ranks had counted when they were last asked, of the job of that id, or of all (NULL). */
-void metrics_write_ranks(struct wire_writer *out, const struct meetings *meetings, const char *job);
+void metrics_write_ranks(struct wire_writer *out, const struct job_table *job_table,
+                         const char *job_id);
 
 /* Is this job one of them, with ranks that count? */
-bool metrics_has_ranks(const struct meeting *meeting, const char *job);
+bool metrics_has_ranks(const struct rendezvous_job *job, const char *job_id);
 
 /* For metrics_write() and tests: the upper bound of a bucket. */
 int metrics_bucket_ms(int bucket);

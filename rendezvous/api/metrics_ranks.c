@@ -14,7 +14,7 @@ enum { LABELS_SIZE = JOB_ID_SIZE + 32 };
 
 /* One that has series of its own. */
 struct counted_rank {
-    const struct meeting *meeting;
+    const struct rendezvous_job *job;
     int rank;
     struct rank_stats stats;
     char labels[LABELS_SIZE]; /* job="train",rank="3" */
@@ -23,34 +23,34 @@ struct counted_rank {
 /* Characters of a job's id need no escape in a label (job_id.h). */
 static void name_rank(struct counted_rank *counted)
 {
-    const struct meeting *meeting = counted->meeting;
-    if (meeting->planned)
+    const struct rendezvous_job *job = counted->job;
+    if (job->planned)
         snprintf(counted->labels, sizeof counted->labels, "rank=\"%d\"", counted->rank);
     else
-        snprintf(counted->labels, sizeof counted->labels, "job=\"%s\",rank=\"%d\"", meeting->id,
+        snprintf(counted->labels, sizeof counted->labels, "job=\"%s\",rank=\"%d\"", job->id,
                  counted->rank);
 }
 
 typedef void put_rank_fn(struct wire_writer *out, const struct counted_rank *counted);
 
-bool metrics_has_ranks(const struct meeting *meeting, const char *job)
+bool metrics_has_ranks(const struct rendezvous_job *job, const char *job_id)
 {
-    return meeting->ranks && (!job || strcmp(job, meeting->id) == 0) &&
-           (meeting->planned || !meeting_is_over(meeting));
+    return job->ranks && (!job_id || strcmp(job_id, job->id) == 0) &&
+           (job->planned || !rendezvous_job_is_over(job));
 }
 
 /* Returns how many ranks found no room. */
-static int each_rank(struct wire_writer *out, const struct meetings *meetings, const char *job,
+static int each_rank(struct wire_writer *out, const struct job_table *job_table, const char *job_id,
                      put_rank_fn *put_rank)
 {
     int count = 0;
     struct counted_rank counted;
-    TAILQ_FOREACH(counted.meeting, &meetings->list, link)
+    TAILQ_FOREACH(counted.job, &job_table->list, link)
     {
-        if (!metrics_has_ranks(counted.meeting, job))
+        if (!metrics_has_ranks(counted.job, job_id))
             continue;
-        for (counted.rank = 0; counted.rank < counted.meeting->size; counted.rank++) {
-            if (!meeting_rank_stats(counted.meeting, counted.rank, &counted.stats) ||
+        for (counted.rank = 0; counted.rank < counted.job->size; counted.rank++) {
+            if (!rendezvous_job_rank_stats(counted.job, counted.rank, &counted.stats) ||
                 count++ >= METRICS_RANKS_MAX)
                 continue;
             name_rank(&counted);
@@ -119,17 +119,18 @@ static void put_uptime(struct wire_writer *out, const struct counted_rank *count
 }
 
 /* Stalled ranks are counted by job, as one that stays away stalls all others. */
-static void put_stalled(struct wire_writer *out, const struct meetings *meetings, const char *job)
+static void put_stalled(struct wire_writer *out, const struct job_table *job_table,
+                        const char *job_id)
 {
-    const struct meeting *at;
+    const struct rendezvous_job *at;
     metrics_family(out, "hvd_stalled_ranks", "gauge",
                    "Ranks that wait for others that have not submitted a tensor.");
-    TAILQ_FOREACH(at, &meetings->list, link)
+    TAILQ_FOREACH(at, &job_table->list, link)
     {
         struct stalls stalls;
         struct rank_waits waits;
         int count = 0;
-        if (!metrics_has_ranks(at, job))
+        if (!metrics_has_ranks(at, job_id))
             continue;
         stalls_init(&stalls, at);
         for (int rank = 0; rank < at->size; rank++)
@@ -141,7 +142,8 @@ static void put_stalled(struct wire_writer *out, const struct meetings *meetings
     }
 }
 
-void metrics_write_ranks(struct wire_writer *out, const struct meetings *meetings, const char *job)
+void metrics_write_ranks(struct wire_writer *out, const struct job_table *job_table,
+                         const char *job_id)
 {
     static const struct {
         const char *name, *type, *help;
@@ -160,9 +162,9 @@ void metrics_write_ranks(struct wire_writer *out, const struct meetings *meeting
     int left_out = 0;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         metrics_family(out, families[i].name, families[i].type, families[i].help);
-        left_out = each_rank(out, meetings, job, families[i].put);
+        left_out = each_rank(out, job_table, job_id, families[i].put);
     }
-    put_stalled(out, meetings, job);
+    put_stalled(out, job_table, job_id);
     metrics_family(out, "hvd_ranks_left_out", "gauge",
                    "Ranks that have no series because there are too many.");
     metrics_line(out, "hvd_ranks_left_out %d\n", left_out);

@@ -72,11 +72,11 @@ static void put_http(struct wire_writer *out, const struct metrics *metrics)
 
 static void put_connections(struct wire_writer *out, const struct metrics *metrics)
 {
-    static const char *const kinds[METRICS_KINDS] = { "stranger", "http", "worker" };
+    static const char *const kinds[METRICS_KINDS] = { "unauthenticated", "http", "worker" };
     single(out, "hvd_connections_accepted_total", "counter", "Connections that came in.",
            metrics->accepted);
     single(out, "hvd_connections_turned_away_total", "counter",
-           "Strangers dropped for want of room, or when their time was over.",
+           "Unauthenticated clients dropped for want of room, or when their time was over.",
            metrics->turned_away);
     metrics_family(out, "hvd_connections_open", "gauge",
                    "Connections by what they turned out to be.");
@@ -109,31 +109,31 @@ static void put_join(struct wire_writer *out, const struct metrics *metrics)
 
 /* Of all jobs together. */
 struct totals {
-    int jobs[MEETING_FAILED + 1];
+    int jobs[RENDEZVOUS_JOB_FAILED + 1];
     int workers[RANK_STATES];
     uint64_t keys, bytes;
 };
 
-static void add_up(struct totals *totals, const struct meetings *meetings)
+static void add_up(struct totals *totals, const struct job_table *job_table)
 {
-    struct meeting *meeting;
-    TAILQ_FOREACH(meeting, &meetings->list, link)
+    struct rendezvous_job *job;
+    TAILQ_FOREACH(job, &job_table->list, link)
     {
-        totals->jobs[meeting_state(meeting)]++;
-        rank_states_count(meeting, totals->workers);
-        totals->keys += meeting->store ? key_value_keys(meeting->store) : 0;
-        totals->bytes += meeting->store ? key_value_size(meeting->store) : 0;
+        totals->jobs[rendezvous_job_state(job)]++;
+        rank_states_count(job, totals->workers);
+        totals->keys += job->store ? key_value_keys(job->store) : 0;
+        totals->bytes += job->store ? key_value_size(job->store) : 0;
     }
 }
 
-static void put_jobs(struct wire_writer *out, const struct meetings *meetings)
+static void put_jobs(struct wire_writer *out, const struct job_table *job_table)
 {
     struct totals totals = { 0 };
-    add_up(&totals, meetings);
+    add_up(&totals, job_table);
     metrics_family(out, "hvd_jobs", "gauge",
                    "Jobs by state; those that are over are remembered a while.");
-    for (int state = 0; state <= MEETING_FAILED; state++)
-        metrics_line(out, "hvd_jobs{state=\"%s\"} %d\n", meeting_state_name(state),
+    for (int state = 0; state <= RENDEZVOUS_JOB_FAILED; state++)
+        metrics_line(out, "hvd_jobs{state=\"%s\"} %d\n", rendezvous_job_state_name(state),
                      totals.jobs[state]);
     metrics_family(out, "hvd_workers", "gauge", "Workers of these jobs by state.");
     for (int state = 0; state < RANK_STATES; state++)
@@ -145,9 +145,9 @@ static void put_jobs(struct wire_writer *out, const struct meetings *meetings)
 }
 
 void metrics_write(struct wire_writer *out, const struct metrics *metrics,
-                   const struct meetings *meetings)
+                   const struct job_table *job_table)
 {
-    put_jobs(out, meetings);
+    put_jobs(out, job_table);
     put_http(out, metrics);
     put_connections(out, metrics);
     put_join(out, metrics);

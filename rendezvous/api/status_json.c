@@ -18,7 +18,7 @@
 /* What all parts need. */
 struct view {
     struct json_build build;
-    const struct meeting *meeting;
+    const struct rendezvous_job *job;
     uint64_t epoch_ms, now_ms;
     struct stalls stalls;
     bool output; /* the last lines of the ranks are wanted */
@@ -61,78 +61,78 @@ static void put_states(struct view *view, cJSON *parent, const int counts[RANK_S
         json_number(&view->build, states, rank_state_name(state), counts[state]);
 }
 
-/* The workers that have a name: ranks, or guests. */
-static int known(const struct meeting *meeting)
+/* The workers that have a name: ranks, or pending workers. */
+static int known(const struct rendezvous_job *job)
 {
-    return meeting->ranks ? meeting->size : meeting->lobby.count;
+    return job->ranks ? job->size : job->pending.count;
 }
 
-static const char *host_of(const struct meeting *meeting, int i)
+static const char *host_of(const struct rendezvous_job *job, int i)
 {
-    return meeting->ranks ? meeting->slots[i].host : meeting->lobby.guests[i].host;
+    return job->ranks ? job->slots[i].host : job->pending.workers[i].host;
 }
 
-static int group(const struct meeting *meeting, struct host_groups *groups)
+static int group(const struct rendezvous_job *job, struct host_groups *groups)
 {
-    int count = known(meeting);
+    int count = known(job);
     const char **names = calloc((size_t)count + 1, sizeof *names);
     if (!names)
         return HVD_ERR_NOMEM;
     for (int i = 0; i < count; i++)
-        names[i] = host_of(meeting, i);
+        names[i] = host_of(job, i);
     int rc = host_groups_init(groups, names, count);
     free(names);
     return rc;
 }
 
-static void put_times(struct view *view, cJSON *job)
+static void put_times(struct view *view, cJSON *json)
 {
-    const struct meeting *meeting = view->meeting;
-    put_instant(view, "since", view->epoch_ms + meeting->since_ms);
-    json_seconds(&view->build, job, "age_s", ago(view, meeting->since_ms));
-    if (meeting->ended_ms)
-        put_instant(view, "ended", view->epoch_ms + meeting->ended_ms);
+    const struct rendezvous_job *job = view->job;
+    put_instant(view, "since", view->epoch_ms + job->since_ms);
+    json_seconds(&view->build, json, "age_s", ago(view, job->since_ms));
+    if (job->ended_ms)
+        put_instant(view, "ended", view->epoch_ms + job->ended_ms);
     else
-        put_null(view, job, "ended");
+        put_null(view, json, "ended");
 }
 
 /* What the launcher has told. */
-static void put_launch(struct view *view, cJSON *job)
+static void put_launch(struct view *view, cJSON *json)
 {
     static const struct launch none = { 0 };
-    const struct launch *launch = view->meeting->launch ? view->meeting->launch : &none;
+    const struct launch *launch = view->job->launch ? view->job->launch : &none;
     const struct rendezvous_verdict *verdict = &launch->verdict;
     bool over = launch->verdict_text;
-    put_text(view, job, "command", launch->command);
-    put_text(view, job, "user", launch->user);
+    put_text(view, json, "command", launch->command);
+    put_text(view, json, "user", launch->user);
     if (launch->started_ms)
         put_instant(view, "started", launch->started_ms);
     else
-        put_null(view, job, "started");
-    put_text(view, job, "verdict", launch->verdict_text);
-    json_number_if(&view->build, job, "exit_status", over, verdict->exit_status);
-    json_number_if(&view->build, job, "failed_rank", over && verdict->rank >= 0, verdict->rank);
+        put_null(view, json, "started");
+    put_text(view, json, "verdict", launch->verdict_text);
+    json_number_if(&view->build, json, "exit_status", over, verdict->exit_status);
+    json_number_if(&view->build, json, "failed_rank", over && verdict->rank >= 0, verdict->rank);
 }
 
-static void put_head(struct view *view, cJSON *job, int nhosts)
+static void put_head(struct view *view, cJSON *json, int nhosts)
 {
-    const struct meeting *meeting = view->meeting;
+    const struct rendezvous_job *job = view->job;
     struct json_build *build = &view->build;
-    char cause[MEETING_CAUSE_SIZE];
-    int size = rank_states_size(meeting);
+    char cause[RENDEZVOUS_JOB_CAUSE_SIZE];
+    int size = rank_states_size(job);
     int counts[RANK_STATES] = { 0 };
-    rank_states_count(meeting, counts);
-    json_string(build, job, "id", meeting->id);
-    json_string(build, job, "state", meeting_state_name(meeting_state(meeting)));
-    json_bool(build, job, "planned", meeting->planned);
-    json_number_if(build, job, "size", size > 0, size);
-    json_number(build, job, "connected", meeting->connected);
-    json_number_if(build, job, "missing", size > 0, counts[RANK_EXPECTED]);
-    json_number(build, job, "host_count", nhosts);
-    put_states(view, job, counts);
-    put_times(view, job);
-    json_string(build, job, "cause", meeting_cause(meeting, cause));
-    put_launch(view, job);
+    rank_states_count(job, counts);
+    json_string(build, json, "id", job->id);
+    json_string(build, json, "state", rendezvous_job_state_name(rendezvous_job_state(job)));
+    json_bool(build, json, "planned", job->planned);
+    json_number_if(build, json, "size", size > 0, size);
+    json_number(build, json, "connected", job->connected);
+    json_number_if(build, json, "missing", size > 0, counts[RANK_EXPECTED]);
+    json_number(build, json, "host_count", nhosts);
+    put_states(view, json, counts);
+    put_times(view, json);
+    json_string(build, json, "cause", rendezvous_job_cause(job, cause));
+    put_launch(view, json);
 }
 
 static void put_host(struct view *view, cJSON *hosts, const int *ranks, int count)
@@ -140,11 +140,11 @@ static void put_host(struct view *view, cJSON *hosts, const int *ranks, int coun
     struct json_build *build = &view->build;
     cJSON *host = json_object(build, hosts, NULL);
     int counts[RANK_STATES] = { 0 };
-    json_string(build, host, "host", host_of(view->meeting, ranks[0]));
+    json_string(build, host, "host", host_of(view->job, ranks[0]));
     cJSON *list = json_array(build, host, "ranks");
     for (int i = 0; i < count; i++) {
         json_number(build, list, NULL, ranks[i]);
-        counts[rank_state_of(view->meeting, ranks[i])]++;
+        counts[rank_state_of(view->job, ranks[i])]++;
     }
     put_states(view, host, counts);
 }
@@ -152,7 +152,7 @@ static void put_host(struct view *view, cJSON *hosts, const int *ranks, int coun
 static void put_hosts(struct view *view, const struct host_groups *groups)
 {
     cJSON *hosts = json_array(&view->build, view->build.root, "hosts");
-    for (int h = 0; view->meeting->ranks && h < groups->count; h++)
+    for (int h = 0; view->job->ranks && h < groups->count; h++)
         put_host(view, hosts, groups->order + groups->starts[h],
                  groups->starts[h + 1] - groups->starts[h]);
 }
@@ -161,14 +161,15 @@ static void put_hosts(struct view *view, const struct host_groups *groups)
 static void put_doing(struct view *view, cJSON *object, int rank)
 {
     char absent[MEMBERSHIP_TEXT_MAX + 1];
-    const struct meeting_rank *at = &view->meeting->ranks[rank];
+    const struct rendezvous_job_rank *at = &view->job->ranks[rank];
     const char *text = at->silent ? "did not answer" : at->report ? at->report : "";
-    if (membership_text_absent(absent, &view->meeting->membership, rank))
+    if (membership_text_absent(absent, &view->job->membership, rank))
         text = absent;
     json_lines(&view->build, object, "doing", text);
 }
 
-static void put_times_of_rank(struct view *view, cJSON *object, const struct meeting_rank *rank)
+static void put_times_of_rank(struct view *view, cJSON *object,
+                              const struct rendezvous_job_rank *rank)
 {
     struct json_build *build = &view->build;
     bool joined = rank->joined;
@@ -195,7 +196,7 @@ static void put_stats(struct view *view, cJSON *object, int rank)
 {
     struct json_build *build = &view->build;
     struct rank_stats stats;
-    if (!meeting_rank_stats(view->meeting, rank, &stats)) {
+    if (!rendezvous_job_rank_stats(view->job, rank, &stats)) {
         json_number_if(build, object, "stats", false, 0);
         return;
     }
@@ -229,14 +230,14 @@ static void put_stalled(struct view *view, cJSON *object, int rank)
 
 static void put_stream(struct view *view, cJSON *output, int rank, bool of_stderr)
 {
-    char *text = launch_output(view->meeting->launch, rank, of_stderr);
+    char *text = launch_output(view->job->launch, rank, of_stderr);
     json_lines(&view->build, output, of_stderr ? "stderr" : "stdout", text ? text : "");
     free(text);
 }
 
 static void put_output(struct view *view, cJSON *object, int rank)
 {
-    if (!view->output || !view->meeting->launch) {
+    if (!view->output || !view->job->launch) {
         put_null(view, object, "output");
         return;
     }
@@ -248,7 +249,7 @@ static void put_output(struct view *view, cJSON *object, int rank)
 static void put_end(struct view *view, cJSON *object, int rank)
 {
     static const struct launch_rank none = { 0 };
-    const struct launch *launch = view->meeting->launch;
+    const struct launch *launch = view->job->launch;
     const struct launch_rank *at = launch ? &launch->ranks[rank] : &none;
     int exit_status = rank_end_exit_status(&at->how);
     char text[MEMBERSHIP_TEXT_MAX + 1];
@@ -261,15 +262,15 @@ static void put_end(struct view *view, cJSON *object, int rank)
 
 static void put_rank(struct view *view, cJSON *ranks, int rank)
 {
-    const struct rendezvous_slot *slot = &view->meeting->slots[rank];
+    const struct rendezvous_slot *slot = &view->job->slots[rank];
     struct json_build *build = &view->build;
     cJSON *object = json_object(build, ranks, NULL);
     json_number(build, object, "rank", rank);
     json_string(build, object, "host", slot->host);
     json_number(build, object, "local_rank", slot->place.local_rank);
     json_number(build, object, "cross_rank", slot->place.cross_rank);
-    json_string(build, object, "state", meeting_rank_state(view->meeting, rank));
-    put_times_of_rank(view, object, &view->meeting->ranks[rank]);
+    json_string(build, object, "state", rendezvous_job_rank_state(view->job, rank));
+    put_times_of_rank(view, object, &view->job->ranks[rank]);
     put_doing(view, object, rank);
     put_stats(view, object, rank);
     put_stalled(view, object, rank);
@@ -279,32 +280,33 @@ static void put_rank(struct view *view, cJSON *ranks, int rank)
 static void put_ranks(struct view *view)
 {
     cJSON *ranks = json_array(&view->build, view->build.root, "ranks");
-    for (int rank = 0; view->meeting->ranks && rank < view->meeting->size; rank++)
+    for (int rank = 0; view->job->ranks && rank < view->job->size; rank++)
         put_rank(view, ranks, rank);
 }
 
-static void put_guest(struct view *view, cJSON *guests, const struct lobby_guest *guest)
+static void put_pending_worker(struct view *view, cJSON *workers,
+                               const struct pending_worker *worker)
 {
     struct json_build *build = &view->build;
-    cJSON *object = json_object(build, guests, NULL);
-    json_string(build, object, "host", guest->host);
-    json_number(build, object, "pid", guest->pid);
-    json_number_if(build, object, "wanted_rank", guest->wanted >= 0, guest->wanted);
-    json_seconds(build, object, "came_s_ago", ago(view, guest->came_ms));
+    cJSON *object = json_object(build, workers, NULL);
+    json_string(build, object, "host", worker->host);
+    json_number(build, object, "pid", worker->pid);
+    json_number_if(build, object, "wanted_rank", worker->wanted >= 0, worker->wanted);
+    json_seconds(build, object, "came_s_ago", ago(view, worker->came_ms));
 }
 
-static void put_guests(struct view *view)
+static void put_pending_workers(struct view *view)
 {
-    const struct meeting *meeting = view->meeting;
-    cJSON *guests = json_array(&view->build, view->build.root, "guests");
-    for (int i = 0; !meeting->ranks && i < meeting->lobby.count; i++)
-        put_guest(view, guests, &meeting->lobby.guests[i]);
+    const struct rendezvous_job *job = view->job;
+    cJSON *workers = json_array(&view->build, view->build.root, "pending_workers");
+    for (int i = 0; !job->ranks && i < job->pending.count; i++)
+        put_pending_worker(view, workers, &job->pending.workers[i]);
 }
 
 static void put_job(struct view *view, bool in_full)
 {
     struct host_groups groups;
-    if (group(view->meeting, &groups) < 0) {
+    if (group(view->job, &groups) < 0) {
         view->build.failed = true;
         return;
     }
@@ -312,7 +314,7 @@ static void put_job(struct view *view, bool in_full)
     if (in_full) {
         put_hosts(view, &groups);
         put_ranks(view);
-        put_guests(view);
+        put_pending_workers(view);
     }
     host_groups_fini(&groups);
 }
@@ -320,22 +322,20 @@ static void put_job(struct view *view, bool in_full)
 static cJSON *make(struct view *view, bool in_full)
 {
     json_build_init(&view->build);
-    stalls_init(&view->stalls, view->meeting);
+    stalls_init(&view->stalls, view->job);
     put_job(view, in_full);
     return json_build_finish(&view->build);
 }
 
-cJSON *status_json_job(const struct meeting *meeting, uint64_t epoch_ms, uint64_t now_ms)
+cJSON *status_json_job(const struct rendezvous_job *job, uint64_t epoch_ms, uint64_t now_ms)
 {
-    struct view view = { .meeting = meeting, .epoch_ms = epoch_ms, .now_ms = now_ms };
+    struct view view = { .job = job, .epoch_ms = epoch_ms, .now_ms = now_ms };
     return make(&view, false);
 }
 
-cJSON *status_json_job_in_full(const struct meeting *meeting, bool output, uint64_t epoch_ms,
+cJSON *status_json_job_in_full(const struct rendezvous_job *job, bool output, uint64_t epoch_ms,
                                uint64_t now_ms)
 {
-    struct view view = {
-        .meeting = meeting, .epoch_ms = epoch_ms, .now_ms = now_ms, .output = output
-    };
+    struct view view = { .job = job, .epoch_ms = epoch_ms, .now_ms = now_ms, .output = output };
     return make(&view, true);
 }

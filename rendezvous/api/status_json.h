@@ -28,8 +28,8 @@
  *   ranks    [{ rank, host, local_rank, cross_rank, state, pid, joined_s_ago, heard_s_ago,
  *            doing, stats, stalled, end, exit_status, terminated, output }], in order of rank; [] as
  *            long as no places are given
- *   guests   [{ host, pid, wanted_rank, came_s_ago }], in order of arrival, of workers that have no
- *            rank yet; [] afterwards
+ *   pending_workers  [{ host, pid, wanted_rank, came_s_ago }], in order of arrival, of workers
+ *            that have no rank yet; [] afterwards
  *
  *   pid, joined_s_ago   null before hvd_init has been called; the pid is as its host counts
  *   heard_s_ago         since it last said anything, answers to ?ask among them; null if it has not
@@ -68,12 +68,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct meeting;
+struct rendezvous_job;
 
 /* `epoch_ms` is when the clock of `now_ms` said 0, since 1970. Both return NULL when out of memory;
  * what they return is the caller's. `output`: with the last lines of each rank. */
-cJSON *status_json_job(const struct meeting *meeting, uint64_t epoch_ms, uint64_t now_ms);
-cJSON *status_json_job_in_full(const struct meeting *meeting, bool output, uint64_t epoch_ms,
+cJSON *status_json_job(const struct rendezvous_job *job, uint64_t epoch_ms, uint64_t now_ms);
+cJSON *status_json_job_in_full(const struct rendezvous_job *job, bool output, uint64_t epoch_ms,
                                uint64_t now_ms);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one job of a launcher: the ranks that it plans, what it tells the rendezvous of them, and the
  * events that it hears. These are the values of rendezvous.h; the job table keeps them. */
-#ifndef RENDEZVOUS_BASE_RENDEZVOUS_JOB_H
-#define RENDEZVOUS_BASE_RENDEZVOUS_JOB_H
+#ifndef RENDEZVOUS_BASE_RENDEZVOUS_OPTIONS_H
+#define RENDEZVOUS_BASE_RENDEZVOUS_OPTIONS_H
 
 #include "lib/base/auth.h"
 #include "lib/base/join_protocol.h"

@@ -63,8 +63,8 @@ static bool count_answer(struct http_session *session, size_t length)
     session->in_one_go.bytes += length;
     return session->in_one_go.answers < HTTP_PIPELINE_MAX &&
            session->in_one_go.bytes <
-               (session->known ? HTTP_PIPELINE_BYTES : HTTP_STRANGER_BYTES) &&
-           (session->known || session->answered < HTTP_STRANGER_REQUESTS_MAX);
+               (session->known ? HTTP_PIPELINE_BYTES : HTTP_UNAUTHENTICATED_BYTES) &&
+           (session->known || session->answered < HTTP_UNAUTHENTICATED_REQUESTS_MAX);
 }
 
 /* The answer to the present request, which is over with it. False if the connection is, too. */

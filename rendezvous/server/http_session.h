@@ -9,12 +9,12 @@
  * one without a body leaves it open, so that a client which was told 401 can prove its key on it. A
  * body that a GET brings is dropped.
  *
- * Ends also after the answer that the client asked to be the last, after HTTP_STRANGER_REQUESTS_MAX
- * answers to somebody who has proved nothing, after HTTP_PIPELINE_MAX answers or
- * HTTP_PIPELINE_BYTES of them in one go (an answer that is not read stays in our memory), of which
- * somebody who has proved nothing gets HTTP_STRANGER_BYTES, when more than HTTP_AHEAD_MAX bytes
- * come while a request is held, when a deadline passes, and when bodies and bytes ahead of all
- * clients together take more than the service's budget (503). */
+ * Ends also after the answer that the client asked to be the last, after
+ * HTTP_UNAUTHENTICATED_REQUESTS_MAX answers to somebody who has proved nothing, after
+ * HTTP_PIPELINE_MAX answers or HTTP_PIPELINE_BYTES of them in one go (an answer that is not read
+ * stays in our memory), of which somebody who has proved nothing gets HTTP_UNAUTHENTICATED_BYTES,
+ * when more than HTTP_AHEAD_MAX bytes come while a request is held, when a deadline passes, and
+ * when bodies and bytes ahead of all clients together take more than the service's budget (503). */
 #ifndef RENDEZVOUS_SERVER_HTTP_SESSION_H
 #define RENDEZVOUS_SERVER_HTTP_SESSION_H
 
@@ -36,17 +36,17 @@ enum {
     HTTP_HOLD_MS = 60000 /* whatever the handler would like */
 };
 enum {
-    HTTP_STRANGER_REQUESTS_MAX = 100,
+    HTTP_UNAUTHENTICATED_REQUESTS_MAX = 100,
     HTTP_PIPELINE_MAX = 16,
     HTTP_PIPELINE_BYTES = 8 * 1024 * 1024,
-    HTTP_STRANGER_BYTES = 32 * 1024,
+    HTTP_UNAUTHENTICATED_BYTES = 32 * 1024,
     HTTP_AHEAD_MAX = 64 * 1024
 };
 
 enum http_phase { HTTP_IDLE, HTTP_HEAD_COMES, HTTP_BODY_COMES, HTTP_HELD };
 
 struct http_session {
-    struct waiter waiter; /* first: the hub finds the session by it */
+    struct waiter waiter; /* first: the server finds the session by it */
     struct http_service *service;
     struct http_gate gate;
     enum http_phase phase;
@@ -64,7 +64,7 @@ struct http_session {
         int answers;
         size_t bytes; /* of their bodies */
     } in_one_go;      /* since something was received, however often a request was held meanwhile */
-    bool known;       /* the client has proved a key, or is the job's own user: no stranger */
+    bool known;       /* the client has proved a key, or is the job's own user */
 };
 
 /* The first head must be whole at `deadline_ms`. `service` and `keyring` outlive the session. */

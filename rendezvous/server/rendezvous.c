@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rendezvous on a loop: the hub (hub.h), whose time is the loop's and whose deadlines are one
- * timer. The timer runs only while something is pending, so that a job at work wakes nobody. When it
- * comes late, as after a freeze of the machine, what has come meanwhile is read first. */
+/* The rendezvous on a loop: the server (server.h), whose time is the loop's and whose deadlines are
+ * one timer. The timer runs only while something is pending, so that a job at work wakes nobody.
+ * When it comes late, as after a freeze of the machine, what has come meanwhile is read first. */
 #include "rendezvous/server/rendezvous.h"
 
 #include "rendezvous/server/server.h"
@@ -12,9 +12,9 @@
 enum { LATE_MS = 500, READ_MS = 1000 };
 
 struct rendezvous {
-    struct hub hub;
+    struct server server;
     uv_timer_t timer;
-    uint64_t armed_ms; /* the deadline for which it runs, HUB_NEVER while it is stopped */
+    uint64_t armed_ms; /* the deadline for which it runs, SERVER_NEVER while it is stopped */
     uint64_t due_ms;   /* when it fires */
     uint64_t read_ms;  /* until then no deadline is looked at */
     bool put_off;      /* for that; a deadline once, for a loop that is always late has some, too */
@@ -35,12 +35,12 @@ static void start_timer(struct rendezvous *rendezvous, uint64_t due_ms)
 
 static void arm(struct rendezvous *rendezvous)
 {
-    uint64_t deadline_ms = hub_deadline(&rendezvous->hub), now = now_ms(rendezvous);
+    uint64_t deadline_ms = server_deadline(&rendezvous->server), now = now_ms(rendezvous);
     if (deadline_ms == rendezvous->armed_ms || uv_is_closing((uv_handle_t *)&rendezvous->timer))
         return;
     rendezvous->armed_ms = deadline_ms;
     rendezvous->put_off = false;
-    if (deadline_ms == HUB_NEVER)
+    if (deadline_ms == SERVER_NEVER)
         uv_timer_stop(&rendezvous->timer);
     else
         start_timer(rendezvous, deadline_ms > now ? deadline_ms : now);
@@ -59,8 +59,8 @@ static void on_timer(uv_timer_t *timer)
         return;
     }
     rendezvous->put_off = false;
-    rendezvous->armed_ms = HUB_NEVER;
-    hub_tick(&rendezvous->hub, now_ms(rendezvous));
+    rendezvous->armed_ms = SERVER_NEVER;
+    server_tick(&rendezvous->server, now_ms(rendezvous));
     arm(rendezvous);
 }
 
@@ -84,7 +84,7 @@ static struct rendezvous *create(struct err *err)
     return rendezvous;
 }
 
-/* NULL if the hub could not be made. */
+/* NULL if the server could not be made. */
 static struct rendezvous *start(struct rendezvous *rendezvous, uv_loop_t *loop, int rc)
 {
     if (rc != HVD_OK) {
@@ -93,7 +93,7 @@ static struct rendezvous *start(struct rendezvous *rendezvous, uv_loop_t *loop, 
     }
     uv_timer_init(loop, &rendezvous->timer);
     rendezvous->timer.data = rendezvous;
-    rendezvous->armed_ms = HUB_NEVER;
+    rendezvous->armed_ms = SERVER_NEVER;
     return rendezvous;
 }
 
@@ -104,7 +104,7 @@ struct rendezvous *rendezvous_create(uv_loop_t *loop, const struct rendezvous_op
     if (!rendezvous)
         return NULL;
     return start(rendezvous, loop,
-                 hub_init(&rendezvous->hub, options, epoch_ms(loop), uv_now(loop), err));
+                 server_init(&rendezvous->server, options, epoch_ms(loop), uv_now(loop), err));
 }
 
 struct rendezvous *rendezvous_create_service(uv_loop_t *loop,
@@ -114,13 +114,13 @@ struct rendezvous *rendezvous_create_service(uv_loop_t *loop,
     struct rendezvous *rendezvous = create(err);
     if (!rendezvous)
         return NULL;
-    hub_init_service(&rendezvous->hub, options, epoch_ms(loop), uv_now(loop));
+    server_init_service(&rendezvous->server, options, epoch_ms(loop), uv_now(loop));
     return start(rendezvous, loop, HVD_OK);
 }
 
-static struct rendezvous *owner(struct hub *hub)
+static struct rendezvous *owner(struct server *server)
 {
-    return (struct rendezvous *)((char *)hub - offsetof(struct rendezvous, hub));
+    return (struct rendezvous *)((char *)server - offsetof(struct rendezvous, server));
 }
 
 struct rendezvous_connection *rendezvous_accept(struct rendezvous *rendezvous,
@@ -128,7 +128,7 @@ struct rendezvous_connection *rendezvous_accept(struct rendezvous *rendezvous,
                                                 enum rendezvous_origin origin)
 {
     struct rendezvous_connection *connection =
-        hub_accept(&rendezvous->hub, stream, origin, now_ms(rendezvous));
+        server_accept(&rendezvous->server, stream, origin, now_ms(rendezvous));
     arm(rendezvous);
     return connection;
 }
@@ -137,15 +137,15 @@ struct rendezvous_connection *rendezvous_accept(struct rendezvous *rendezvous,
  * the loop, which runs after them. */
 void rendezvous_receive(struct rendezvous_connection *connection, const void *data, size_t length)
 {
-    struct rendezvous *rendezvous = owner(connection->hub);
-    hub_receive(connection, data, length, now_ms(rendezvous));
+    struct rendezvous *rendezvous = owner(connection->server);
+    server_receive(connection, data, length, now_ms(rendezvous));
     arm(rendezvous);
 }
 
 void rendezvous_hangup(struct rendezvous_connection *connection)
 {
-    struct rendezvous *rendezvous = owner(connection->hub);
-    hub_hangup(connection, now_ms(rendezvous));
+    struct rendezvous *rendezvous = owner(connection->server);
+    server_hangup(connection, now_ms(rendezvous));
     arm(rendezvous);
 }
 
@@ -157,31 +157,31 @@ struct rendezvous_server rendezvous_server(struct rendezvous *rendezvous)
 
 void rendezvous_rank_started(struct rendezvous *rendezvous, int rank, int pid)
 {
-    hub_rank_started(&rendezvous->hub, rank, pid);
+    server_rank_started(&rendezvous->server, rank, pid);
 }
 
 void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const struct rank_end_how *how)
 {
-    hub_rank_ended(&rendezvous->hub, rank, how, now_ms(rendezvous));
+    server_rank_ended(&rendezvous->server, rank, how, now_ms(rendezvous));
     arm(rendezvous);
 }
 
 void rendezvous_tell_end(struct rendezvous *rendezvous, int rank, const struct rendezvous_end *end)
 {
-    hub_tell_end(&rendezvous->hub, rank, end, now_ms(rendezvous));
+    server_tell_end(&rendezvous->server, rank, end, now_ms(rendezvous));
     arm(rendezvous);
 }
 
 void rendezvous_tell_verdict(struct rendezvous *rendezvous,
                              const struct rendezvous_verdict *verdict)
 {
-    hub_tell_verdict(&rendezvous->hub, verdict, now_ms(rendezvous));
+    server_tell_verdict(&rendezvous->server, verdict, now_ms(rendezvous));
     arm(rendezvous);
 }
 
 int rendezvous_ask(struct rendezvous *rendezvous, struct err *err)
 {
-    int rc = hub_ask(&rendezvous->hub, now_ms(rendezvous), err);
+    int rc = server_ask(&rendezvous->server, now_ms(rendezvous), err);
     arm(rendezvous);
     return rc;
 }
@@ -189,7 +189,7 @@ int rendezvous_ask(struct rendezvous *rendezvous, struct err *err)
 static void on_closed(uv_handle_t *timer)
 {
     struct rendezvous *rendezvous = timer->data;
-    hub_fini(&rendezvous->hub);
+    server_fini(&rendezvous->server);
     free(rendezvous);
 }
 
@@ -197,6 +197,6 @@ void rendezvous_destroy(struct rendezvous *rendezvous)
 {
     if (!rendezvous)
         return;
-    hub_close(&rendezvous->hub);
+    server_close(&rendezvous->server);
     uv_close((uv_handle_t *)&rendezvous->timer, on_closed);
 }

@@ -33,8 +33,8 @@ struct rendezvous_service_options {
      * have not come whole, the rest for values. 0: no limit but that of each job and connection. */
     size_t memory_max;
 
-    /* How many connections its carriers have descriptors for; 0: not known. Strangers leave those
-     * of it alone that workers and clients have. */
+    /* How many connections its carriers have descriptors for; 0: not known. Unauthenticated clients
+     * leave those of it alone that workers and clients have. */
     int connections_max;
 
     uint64_t start_timeout_ms; /* of jobs that are not declared with another */
@@ -54,7 +54,7 @@ struct rendezvous *rendezvous_create_service(uv_loop_t *loop,
 
 /* A connection has come in. `stream` is borrowed until close() is called on it or
  * rendezvous_hangup() returns. NULL if the connection is not wanted (out of memory, too many
- * strangers): the carrier drops it. */
+ * unauthenticated clients): the carrier drops it. */
 struct rendezvous_connection *rendezvous_accept(struct rendezvous *rendezvous,
                                                 struct rendezvous_stream *stream,
                                                 enum rendezvous_origin origin);

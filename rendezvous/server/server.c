@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections, their standing and their time; see hub.h. What they say is in hub_receive.c, what
- * that does to a job in hub_meeting.c and hub_roll_call.c. */
+/* Connections, their roles and their time; see server.h. What they say is in server_receive.c, what
+ * that does to a job in server_job.c and server_rank_query.c. */
 #include "rendezvous/server/server_impl.h"
 
 #include <stddef.h>
@@ -8,115 +8,116 @@
 #include <string.h>
 
 /* So many deadlines may be looked at after each event. */
-enum { HUB_SEARCHED_MAX = 32 };
+enum { SERVER_SEARCHED_MAX = 32 };
 
-static void init(struct hub *hub, const struct job_key *key, uint64_t epoch_ms, uint64_t now_ms)
+static void init(struct server *server, const struct job_key *key, uint64_t epoch_ms,
+                 uint64_t now_ms)
 {
-    static const struct http_workers workers = { .ask = hub_ask_meeting, .end = hub_end_meeting };
-    *hub = (struct hub){ .keyring.key = *key, .due_ms = HUB_NEVER };
-    hub->service = (struct http_service){ .meetings = &hub->meetings,
-                                          .metrics = &hub->metrics,
-                                          .workers = &workers,
-                                          .epoch_ms = epoch_ms };
-    hub->metrics.started_ms = epoch_ms + now_ms;
-    TAILQ_INIT(&hub->service.woken);
-    for (int i = 0; i < HUB_STANDINGS; i++)
-        TAILQ_INIT(&hub->connections[i]);
+    static const struct http_workers workers = { .ask = server_ask_job, .end = server_end_job };
+    *server = (struct server){ .keyring.key = *key, .due_ms = SERVER_NEVER };
+    server->service = (struct http_service){ .job_table = &server->job_table,
+                                             .metrics = &server->metrics,
+                                             .workers = &workers,
+                                             .epoch_ms = epoch_ms };
+    server->metrics.started_ms = epoch_ms + now_ms;
+    TAILQ_INIT(&server->service.woken);
+    for (int i = 0; i < SERVER_ROLES; i++)
+        TAILQ_INIT(&server->connections[i]);
 }
 
-int hub_init(struct hub *hub, const struct rendezvous_options *options, uint64_t epoch_ms,
-             uint64_t now_ms, struct err *err)
+int server_init(struct server *server, const struct rendezvous_options *options, uint64_t epoch_ms,
+                uint64_t now_ms, struct err *err)
 {
-    init(hub, options->key, epoch_ms, now_ms);
-    hub->events = options->events;
-    hub->context = options->context;
-    memcpy(hub->keyring.job, options->id, strlen(options->id) + 1);
-    meetings_init(&hub->meetings, 1, options->start_timeout_ms);
-    struct meeting *meeting = meeting_create_planned(options, now_ms, err);
-    if (!meeting) {
-        hub_fini(hub);
+    init(server, options->key, epoch_ms, now_ms);
+    server->events = options->events;
+    server->context = options->context;
+    memcpy(server->keyring.job, options->id, strlen(options->id) + 1);
+    job_table_init(&server->job_table, 1, options->start_timeout_ms);
+    struct rendezvous_job *job = rendezvous_job_create_planned(options, now_ms, err);
+    if (!job) {
+        server_fini(server);
         return HVD_ERR_NOMEM;
     }
-    meetings_add_planned(&hub->meetings, meeting);
+    job_table_add_planned(&server->job_table, job);
     return HVD_OK;
 }
 
-void hub_init_service(struct hub *hub, const struct rendezvous_service_options *options,
-                      uint64_t epoch_ms, uint64_t now_ms)
+void server_init_service(struct server *server, const struct rendezvous_service_options *options,
+                         uint64_t epoch_ms, uint64_t now_ms)
 {
-    init(hub, options->key, epoch_ms, now_ms);
-    hub->keyring.service = true;
-    hub->say = options->say;
-    hub->context = options->context;
-    meetings_init(&hub->meetings, options->max_jobs, options->start_timeout_ms);
-    hub->connections_max = options->connections_max;
-    hub->service.coming.max = options->memory_max / 4;
-    hub->meetings.values.max = options->memory_max - options->memory_max / 4;
+    init(server, options->key, epoch_ms, now_ms);
+    server->keyring.service = true;
+    server->say = options->say;
+    server->context = options->context;
+    job_table_init(&server->job_table, options->max_jobs, options->start_timeout_ms);
+    server->connections_max = options->connections_max;
+    server->service.coming.max = options->memory_max / 4;
+    server->job_table.values.max = options->memory_max - options->memory_max / 4;
 }
 
-void hub_fini(struct hub *hub)
+void server_fini(struct server *server)
 {
-    meetings_fini(&hub->meetings);
-    keyring_wipe(&hub->keyring);
+    job_table_fini(&server->job_table);
+    keyring_wipe(&server->keyring);
 }
 
-struct hub *hub_of(struct http_service *service)
+struct server *server_of(struct http_service *service)
 {
-    return (struct hub *)(void *)((char *)service - offsetof(struct hub, service));
+    return (struct server *)(void *)((char *)service - offsetof(struct server, service));
 }
 
-void hub_due(struct hub *hub, uint64_t deadline_ms)
+void server_due(struct server *server, uint64_t deadline_ms)
 {
-    if (deadline_ms < hub->due_ms)
-        hub->due_ms = deadline_ms;
+    if (deadline_ms < server->due_ms)
+        server->due_ms = deadline_ms;
 }
 
-static enum metrics_kind kind_of(enum hub_standing standing)
+static enum metrics_kind kind_of(enum server_role role)
 {
-    return standing == HUB_STRANGER ? METRICS_STRANGER
-           : standing == HUB_CLIENT ? METRICS_HTTP
-                                    : METRICS_WORKER;
+    return role == SERVER_UNAUTHENTICATED ? METRICS_UNAUTHENTICATED
+           : role == SERVER_CLIENT        ? METRICS_HTTP
+                                          : METRICS_WORKER;
 }
 
 static void stand_up(struct rendezvous_connection *connection)
 {
-    struct hub *hub = connection->hub;
-    TAILQ_REMOVE(&hub->connections[connection->standing], connection, link);
-    hub->count[connection->standing]--;
-    hub->metrics.open[kind_of(connection->standing)]--;
+    struct server *server = connection->server;
+    TAILQ_REMOVE(&server->connections[connection->role], connection, link);
+    server->count[connection->role]--;
+    server->metrics.open[kind_of(connection->role)]--;
 }
 
-static void sit_down(struct rendezvous_connection *connection, enum hub_standing standing)
+static void sit_down(struct rendezvous_connection *connection, enum server_role role)
 {
-    struct hub *hub = connection->hub;
-    connection->standing = standing;
-    TAILQ_INSERT_TAIL(&hub->connections[standing], connection, link);
-    hub->count[standing]++;
-    if (standing != HUB_DEAD)
-        hub->metrics.open[kind_of(standing)]++;
+    struct server *server = connection->server;
+    connection->role = role;
+    TAILQ_INSERT_TAIL(&server->connections[role], connection, link);
+    server->count[role]++;
+    if (role != SERVER_DEAD)
+        server->metrics.open[kind_of(role)]++;
 }
 
-void hub_stand(struct rendezvous_connection *connection, enum hub_standing standing)
+void server_set_role(struct rendezvous_connection *connection, enum server_role role)
 {
     stand_up(connection);
-    sit_down(connection, standing);
+    sit_down(connection, role);
 }
 
 static void connection_free(struct rendezvous_connection *connection)
 {
-    if (connection->language == HUB_HTTP)
+    if (connection->language == SERVER_HTTP)
         http_session_fini(&connection->http);
-    if (connection->language == HUB_FRAMES)
+    if (connection->language == SERVER_FRAMES)
         join_session_fini(&connection->join);
     free(connection);
 }
 
-static void free_dead(struct hub *hub)
+static void free_dead(struct server *server)
 {
     struct rendezvous_connection *connection;
-    while ((connection = TAILQ_FIRST(&hub->connections[HUB_DEAD]))) {
-        TAILQ_REMOVE(&hub->connections[HUB_DEAD], connection, link);
-        hub->count[HUB_DEAD]--;
+    while ((connection = TAILQ_FIRST(&server->connections[SERVER_DEAD]))) {
+        TAILQ_REMOVE(&server->connections[SERVER_DEAD], connection, link);
+        server->count[SERVER_DEAD]--;
         connection_free(connection);
     }
 }
@@ -129,73 +130,73 @@ static struct rendezvous_connection *connection_of(struct waiter *waiter)
 }
 
 /* Says whether anything has happened. */
-static bool resume_woken(struct hub *hub)
+static bool resume_woken(struct server *server)
 {
-    struct waiter *waiter = TAILQ_FIRST(&hub->service.woken);
-    if (hub->closed || !waiter)
+    struct waiter *waiter = TAILQ_FIRST(&server->service.woken);
+    if (server->closed || !waiter)
         return false;
     struct rendezvous_connection *connection = connection_of(waiter);
     struct wire_writer out = { 0 };
     waiter_leave(waiter);
-    bool goes_on = http_session_resume(&connection->http, hub->now_ms, &out);
-    hub_http_went(connection, goes_on, &out);
+    bool goes_on = http_session_resume(&connection->http, server->now_ms, &out);
+    server_http_went(connection, goes_on, &out);
     return true;
 }
 
-void hub_wake_brief(struct hub *hub, struct wait_list *waiters)
+void server_wake_brief(struct server *server, struct wait_list *waiters)
 {
     struct waiter *next;
     for (struct waiter *at = TAILQ_FIRST(waiters); at; at = next) {
         next = TAILQ_NEXT(at, link);
         if (connection_of(at)->stream->brief)
-            waiter_join(at, &hub->service.woken);
+            waiter_join(at, &server->service.woken);
     }
 }
 
-void hub_enter(struct hub *hub, uint64_t now_ms)
+void server_enter(struct server *server, uint64_t now_ms)
 {
-    if (hub->calls++ == 0)
-        hub->now_ms = now_ms;
+    if (server->calls++ == 0)
+        server->now_ms = now_ms;
 }
 
-void hub_leave(struct hub *hub)
+void server_leave(struct server *server)
 {
-    if (hub->calls == 1) {
+    if (server->calls == 1) {
         do
-            hub_report(hub);
-        while (resume_woken(hub) || hub_ask_again(hub));
+            server_report(server);
+        while (resume_woken(server) || server_ask_again(server));
     }
-    if (--hub->calls > 0)
+    if (--server->calls > 0)
         return;
-    free_dead(hub);
-    if (hub->trim)
-        meetings_trim(&hub->meetings);
-    hub->trim = false;
+    free_dead(server);
+    if (server->trim)
+        job_table_trim(&server->job_table);
+    server->trim = false;
 }
 
-/* The connection is over for us; its memory stays until hub_leave(). */
+/* The connection is over for us; its memory stays until server_leave(). */
 static void bury(struct rendezvous_connection *connection)
 {
-    if (connection->meeting)
-        hub_worker_gone(connection);
-    if (connection->language == HUB_HTTP)
+    if (connection->job)
+        server_worker_gone(connection);
+    if (connection->language == SERVER_HTTP)
         waiter_leave(&connection->http.waiter);
     connection->stream = NULL;
-    hub_stand(connection, HUB_DEAD);
+    server_set_role(connection, SERVER_DEAD);
 }
 
-void hub_end(struct rendezvous_connection *connection)
+void server_end(struct rendezvous_connection *connection)
 {
     struct rendezvous_stream *stream = connection->stream;
     bury(connection);
     stream->close(stream);
 }
 
-bool hub_flush(struct rendezvous_connection *connection, struct wire_writer *out)
+bool server_flush(struct rendezvous_connection *connection, struct wire_writer *out)
 {
     bool written = !out->failed;
     if (written && out->length > 0) {
-        connection->hub->metrics.sent_bytes += out->length;
+        connection->server->metrics.sent_bytes += out->length;
         connection->stream->send(connection->stream, out->data, out->length);
     }
     wire_writer_fini(out);
@@ -206,159 +207,165 @@ bool hub_flush(struct rendezvous_connection *connection, struct wire_writer *out
 static void over(struct rendezvous_connection *connection,
                  void (*end)(struct rendezvous_connection *connection))
 {
-    struct hub *hub = connection->hub;
-    struct meeting *meeting = connection->meeting;
-    int rank = connection->rank, guest = connection->guest;
+    struct server *server = connection->server;
+    struct rendezvous_job *job = connection->job;
+    int rank = connection->rank, pending_worker = connection->pending_worker;
     end(connection);
-    if (meeting)
-        hub_on_broken(hub, meeting, rank, guest);
+    if (job)
+        server_on_broken(server, job, rank, pending_worker);
 }
 
-void hub_send_away(struct rendezvous_connection *connection)
+void server_send_away(struct rendezvous_connection *connection)
 {
-    over(connection, hub_end);
+    over(connection, server_end);
 }
 
-void hub_hangup(struct rendezvous_connection *connection, uint64_t now_ms)
+void server_hangup(struct rendezvous_connection *connection, uint64_t now_ms)
 {
-    struct hub *hub = connection->hub;
-    hub_enter(hub, now_ms);
+    struct server *server = connection->server;
+    server_enter(server, now_ms);
     over(connection, bury);
-    hub_leave(hub);
+    server_leave(server);
 }
 
-static bool has_said_open(const struct rendezvous_connection *stranger)
+static bool has_said_open(const struct rendezvous_connection *unauthenticated)
 {
-    return stranger->language == HUB_FRAMES && stranger->join.state == JOIN_SESSION_CHALLENGED;
+    return unauthenticated->language == SERVER_FRAMES &&
+           unauthenticated->join.state == JOIN_SESSION_CHALLENGED;
 }
 
 /* Who has said OPEN is probably a worker whose HELLO is on its way. */
-static struct rendezvous_connection *least_wanted(struct hub *hub)
+static struct rendezvous_connection *least_wanted(struct server *server)
 {
     struct rendezvous_connection *at;
-    TAILQ_FOREACH(at, &hub->connections[HUB_STRANGER], link)
+    TAILQ_FOREACH(at, &server->connections[SERVER_UNAUTHENTICATED], link)
     if (!has_said_open(at))
         return at;
-    return TAILQ_FIRST(&hub->connections[HUB_STRANGER]);
+    return TAILQ_FIRST(&server->connections[SERVER_UNAUTHENTICATED]);
 }
 
 /* Workers that jobs still wait for, as many as one job may have: who declares jobs must not give
- * strangers more room than that. */
-static int expected(const struct hub *hub)
+ * unauthenticated clients more room than that. */
+static int expected(const struct server *server)
 {
     int64_t workers = 0;
-    const struct meeting *at;
-    TAILQ_FOREACH(at, &hub->meetings.list, link)
-    workers += meeting_expects(at);
+    const struct rendezvous_job *at;
+    TAILQ_FOREACH(at, &server->job_table.list, link)
+    workers += rendezvous_job_expects(at);
     return workers < WORLD_SIZE_MAX ? (int)workers : WORLD_SIZE_MAX;
 }
 
-/* For strangers. */
-static int room(const struct hub *hub)
+/* How many unauthenticated clients there may be. */
+static int room(const struct server *server)
 {
-    int wanted = HUB_STRANGERS_MAX;
-    int left = hub->connections_max - hub->count[HUB_CLIENT] - hub->count[HUB_WORKER];
-    if (hub->count[HUB_STRANGER] >= HUB_STRANGERS_MAX)
-        wanted += expected(hub);
-    if (hub->connections_max == 0 || left >= wanted)
+    int wanted = SERVER_UNAUTHENTICATED_MAX;
+    int left =
+        server->connections_max - server->count[SERVER_CLIENT] - server->count[SERVER_WORKER];
+    if (server->count[SERVER_UNAUTHENTICATED] >= SERVER_UNAUTHENTICATED_MAX)
+        wanted += expected(server);
+    if (server->connections_max == 0 || left >= wanted)
         return wanted;
-    return left > HUB_STRANGERS_MIN ? left : HUB_STRANGERS_MIN;
+    return left > SERVER_UNAUTHENTICATED_MIN ? left : SERVER_UNAUTHENTICATED_MIN;
 }
 
-static void make_room(struct hub *hub)
+static void make_room(struct server *server)
 {
-    if (hub->count[HUB_STRANGER] < HUB_STRANGERS_MIN)
+    if (server->count[SERVER_UNAUTHENTICATED] < SERVER_UNAUTHENTICATED_MIN)
         return;
-    for (int most = room(hub); hub->count[HUB_STRANGER] >= most;) {
-        hub->metrics.turned_away++;
-        hub_end(least_wanted(hub));
+    for (int most = room(server); server->count[SERVER_UNAUTHENTICATED] >= most;) {
+        server->metrics.turned_away++;
+        server_end(least_wanted(server));
     }
 }
 
-struct rendezvous_connection *hub_accept(struct hub *hub, struct rendezvous_stream *stream,
-                                         enum rendezvous_origin origin, uint64_t now_ms)
+struct rendezvous_connection *server_accept(struct server *server, struct rendezvous_stream *stream,
+                                            enum rendezvous_origin origin, uint64_t now_ms)
 {
-    struct rendezvous_connection *connection = hub->closed ? NULL : calloc(1, sizeof *connection);
+    struct rendezvous_connection *connection =
+        server->closed ? NULL : calloc(1, sizeof *connection);
     if (!connection)
         return NULL;
-    connection->hub = hub;
+    connection->server = server;
     connection->stream = stream;
     connection->origin = origin;
-    connection->rank = connection->guest = -1;
-    connection->deadline_ms = now_ms + HUB_STRANGER_MS;
-    hub_enter(hub, now_ms);
-    make_room(hub);
-    hub->metrics.accepted++;
-    sit_down(connection, HUB_STRANGER);
-    hub_due(hub, connection->deadline_ms);
-    hub_leave(hub);
+    connection->rank = connection->pending_worker = -1;
+    connection->deadline_ms = now_ms + SERVER_UNAUTHENTICATED_MS;
+    server_enter(server, now_ms);
+    make_room(server);
+    server->metrics.accepted++;
+    sit_down(connection, SERVER_UNAUTHENTICATED);
+    server_due(server, connection->deadline_ms);
+    server_leave(server);
     return connection;
 }
 
-void hub_close(struct hub *hub)
+void server_close(struct server *server)
 {
-    hub_enter(hub, hub->now_ms);
-    hub->closed = true;
-    for (int i = 0; i < HUB_DEAD; i++)
-        while (!TAILQ_EMPTY(&hub->connections[i]))
-            hub_end(TAILQ_FIRST(&hub->connections[i]));
-    hub_leave(hub);
+    server_enter(server, server->now_ms);
+    server->closed = true;
+    for (int i = 0; i < SERVER_DEAD; i++)
+        while (!TAILQ_EMPTY(&server->connections[i]))
+            server_end(TAILQ_FIRST(&server->connections[i]));
+    server_leave(server);
 }
 
 static void expire(struct rendezvous_connection *connection)
 {
     struct wire_writer out = { 0 };
-    bool goes_on = connection->language == HUB_HTTP &&
-                   http_session_expire(&connection->http, connection->hub->now_ms, &out);
-    if (!goes_on && connection->standing == HUB_STRANGER)
-        connection->hub->metrics.turned_away++;
-    hub_http_went(connection, goes_on, &out);
+    bool goes_on = connection->language == SERVER_HTTP &&
+                   http_session_expire(&connection->http, connection->server->now_ms, &out);
+    if (!goes_on && connection->role == SERVER_UNAUTHENTICATED)
+        connection->server->metrics.turned_away++;
+    server_http_went(connection, goes_on, &out);
 }
 
-static void expire_all(struct hub *hub, struct hub_connections *connections)
+static void expire_all(struct server *server, struct server_connections *connections)
 {
     struct rendezvous_connection *next;
     for (struct rendezvous_connection *at = TAILQ_FIRST(connections); at; at = next) {
         next = TAILQ_NEXT(at, link);
-        if (at->deadline_ms <= hub->now_ms)
+        if (at->deadline_ms <= server->now_ms)
             expire(at);
     }
 }
 
-static uint64_t search_deadline(const struct hub *hub)
+static uint64_t search_deadline(const struct server *server)
 {
-    static const enum hub_standing timed[] = { HUB_STRANGER, HUB_CLIENT };
-    uint64_t earliest = HUB_NEVER;
-    const struct meeting *meeting;
+    static const enum server_role timed[] = { SERVER_UNAUTHENTICATED, SERVER_CLIENT };
+    uint64_t earliest = SERVER_NEVER;
+    const struct rendezvous_job *job;
     const struct rendezvous_connection *at;
     for (size_t i = 0; i < sizeof timed / sizeof *timed; i++)
-        TAILQ_FOREACH(at, &hub->connections[timed[i]], link)
+        TAILQ_FOREACH(at, &server->connections[timed[i]], link)
     earliest = earlier_deadline(earliest, at->deadline_ms);
-    TAILQ_FOREACH(meeting, &hub->meetings.list, link)
-    earliest = earlier_deadline(earliest, meeting_deadline(meeting));
+    TAILQ_FOREACH(job, &server->job_table.list, link)
+    earliest = earlier_deadline(earliest, rendezvous_job_deadline(job));
     return earliest;
 }
 
-void hub_tick(struct hub *hub, uint64_t now_ms)
+void server_tick(struct server *server, uint64_t now_ms)
 {
-    struct meeting *at;
-    hub_enter(hub, now_ms);
-    expire_all(hub, &hub->connections[HUB_STRANGER]);
-    expire_all(hub, &hub->connections[HUB_CLIENT]);
-    TAILQ_FOREACH(at, &hub->meetings.list, link)
-    hub_meeting_tick(hub, at);
-    hub_leave(hub);
-    hub->due_ms = search_deadline(hub);
+    struct rendezvous_job *at;
+    server_enter(server, now_ms);
+    expire_all(server, &server->connections[SERVER_UNAUTHENTICATED]);
+    expire_all(server, &server->connections[SERVER_CLIENT]);
+    TAILQ_FOREACH(at, &server->job_table.list, link)
+    server_job_tick(server, at);
+    server_leave(server);
+    server->due_ms = search_deadline(server);
 }
 
 /* Searched while that is quick, so that a job at work wakes nobody. Of thousands the earliest is
  * kept, one wake-up may find nothing to do, and those that come close together share one. */
-uint64_t hub_deadline(const struct hub *hub)
+uint64_t server_deadline(const struct server *server)
 {
-    int searched = hub->count[HUB_STRANGER] + hub->count[HUB_CLIENT] + hub->meetings.count;
-    if (hub->closed)
-        return HUB_NEVER;
-    if (searched <= HUB_SEARCHED_MAX)
-        return search_deadline(hub);
-    return hub->due_ms == HUB_NEVER ? HUB_NEVER : (hub->due_ms / HUB_COARSE_MS + 1) * HUB_COARSE_MS;
+    int searched = server->count[SERVER_UNAUTHENTICATED] + server->count[SERVER_CLIENT] +
+                   server->job_table.count;
+    if (server->closed)
+        return SERVER_NEVER;
+    if (searched <= SERVER_SEARCHED_MAX)
+        return search_deadline(server);
+    return server->due_ms == SERVER_NEVER
+               ? SERVER_NEVER
+               : (server->due_ms / SERVER_COARSE_MS + 1) * SERVER_COARSE_MS;
 }

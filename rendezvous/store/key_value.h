@@ -4,8 +4,8 @@
  * Scopes of Gloo's are planned: how many members each has is known. A member that has met the
  * others deletes its key; when as many different keys have been deleted as the scope has members,
  * all of it goes, and nothing before, as Horovod's server does it. A key that is put again counts
- * as not deleted, so that a second meeting under the same names cannot be wiped by the end of the
- * first. In any other scope a key is gone when it is deleted.
+ * as not deleted, so that a second rendezvous under the same names cannot be wiped by the end of
+ * the first. In any other scope a key is gone when it is deleted.
  *
  * Fails with what http status says the same: 400 a name that is empty, too long, has other
  * characters than KEY_VALUE_CHARACTERS or is "." or ".." (clients resolve them); 404 no such key;

@@ -201,7 +201,7 @@ static struct tcp_connection *of_stream(struct rendezvous_stream *stream)
 static bool too_much_is_queued(const struct tcp_connection *connection)
 {
     size_t length = connection->queue.length - connection->sent;
-    return length > TCP_QUEUE_MAX || (length > TCP_STRANGER_QUEUE_MAX &&
+    return length > TCP_QUEUE_MAX || (length > TCP_UNAUTHENTICATED_QUEUE_MAX &&
                                       connection->port->queues > connection->port->queues_max);
 }
 
@@ -236,11 +236,12 @@ static void stream_send(struct rendezvous_stream *stream, const void *data, size
     await(connection);
 }
 
-/* Strangers are sent away as fast as they come, and may never read what they are sent. */
+/* Unauthenticated clients are sent away as fast as they come, and may never read what they are
+ * sent. */
 static bool may_linger(const struct tcp_connection *connection)
 {
     return connection->port->lingering < TCP_LINGERING_MAX ||
-           connection->queue.length - connection->sent > TCP_STRANGER_QUEUE_MAX;
+           connection->queue.length - connection->sent > TCP_UNAUTHENTICATED_QUEUE_MAX;
 }
 
 static void stream_close(struct rendezvous_stream *stream)

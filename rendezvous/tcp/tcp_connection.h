@@ -15,7 +15,7 @@ enum {
     TCP_QUEUES_MAX = 256 << 20, /* when all queues of a port take so much, no more large ones */
     TCP_LINGER_MS = 2000,       /* how long a client may take to see that we have closed */
     TCP_LINGERING_MAX = 256,    /* no more of them, with those that have not read all before */
-    TCP_STRANGER_QUEUE_MAX = 128 * 1024, /* who has more in the queue is no stranger */
+    TCP_UNAUTHENTICATED_QUEUE_MAX = 128 * 1024, /* who has more in the queue is authenticated */
     TCP_TICK_MS = 250
 };
 

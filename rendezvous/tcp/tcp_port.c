@@ -3,8 +3,8 @@
  *   bind, listen, accept up to TCP_PORT_TURN at a time and start each.
  * Without a descriptor for one more, those that come wait in the kernel until a connection ends, or
  * a moment has passed. The socket's options are inherited by those it accepts. TCP_DEFER_ACCEPT is
- * not used: who says nothing would wait in the kernel's short queue, where nobody counts strangers,
- * and not here, where they are few and short-lived. */
+ * not used: who says nothing would wait in the kernel's short queue, where nobody counts
+ * unauthenticated clients, and not here, where they are few and short-lived. */
 #include "rendezvous/tcp/tcp_port.h"
 
 #include "rendezvous/tcp/tcp_connection.h"

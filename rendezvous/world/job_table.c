@@ -1,90 +1,90 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of jobs; see meetings.h. */
+/* The list of jobs; see job_table.h. */
 #include "rendezvous/world/job_table.h"
 
 #include <string.h>
 
-void meetings_init(struct meetings *meetings, int max, uint64_t start_timeout_ms)
+void job_table_init(struct job_table *job_table, int max, uint64_t start_timeout_ms)
 {
-    *meetings = (struct meetings){ .max = max, .start_timeout_ms = start_timeout_ms };
-    TAILQ_INIT(&meetings->list);
+    *job_table = (struct job_table){ .max = max, .start_timeout_ms = start_timeout_ms };
+    TAILQ_INIT(&job_table->list);
 }
 
-static void add(struct meetings *meetings, struct meeting *meeting)
+static void add(struct job_table *job_table, struct rendezvous_job *job)
 {
-    TAILQ_INSERT_TAIL(&meetings->list, meeting, link);
-    meetings->count++;
+    TAILQ_INSERT_TAIL(&job_table->list, job, link);
+    job_table->count++;
 }
 
-void meetings_add_planned(struct meetings *meetings, struct meeting *planned)
+void job_table_add_planned(struct job_table *job_table, struct rendezvous_job *planned)
 {
-    meetings->only = planned;
-    add(meetings, planned);
+    job_table->only = planned;
+    add(job_table, planned);
 }
 
-static void forget(struct meetings *meetings, struct meeting *meeting)
+static void forget(struct job_table *job_table, struct rendezvous_job *job)
 {
-    TAILQ_REMOVE(&meetings->list, meeting, link);
-    meetings->count--;
-    meeting_destroy(meeting);
+    TAILQ_REMOVE(&job_table->list, job, link);
+    job_table->count--;
+    rendezvous_job_destroy(job);
 }
 
-void meetings_fini(struct meetings *meetings)
+void job_table_fini(struct job_table *job_table)
 {
-    while (!TAILQ_EMPTY(&meetings->list))
-        forget(meetings, TAILQ_FIRST(&meetings->list));
+    while (!TAILQ_EMPTY(&job_table->list))
+        forget(job_table, TAILQ_FIRST(&job_table->list));
 }
 
-struct meeting *meetings_find(const struct meetings *meetings, const char *id)
+struct rendezvous_job *job_table_find(const struct job_table *job_table, const char *id)
 {
-    struct meeting *at;
+    struct rendezvous_job *at;
     if (!*id)
-        return meetings->only;
-    TAILQ_FOREACH(at, &meetings->list, link)
+        return job_table->only;
+    TAILQ_FOREACH(at, &job_table->list, link)
     if (strcmp(at->id, id) == 0)
         return at;
     return NULL;
 }
 
-static void forget_over(struct meetings *meetings, int keep)
+static void forget_over(struct job_table *job_table, int keep)
 {
     int over = 0;
-    struct meeting *at, *next;
-    TAILQ_FOREACH(at, &meetings->list, link)
-    over += meeting_is_over(at);
-    for (at = TAILQ_FIRST(&meetings->list); at && over > keep; at = next) {
+    struct rendezvous_job *at, *next;
+    TAILQ_FOREACH(at, &job_table->list, link)
+    over += rendezvous_job_is_over(at);
+    for (at = TAILQ_FIRST(&job_table->list); at && over > keep; at = next) {
         next = TAILQ_NEXT(at, link);
-        if (!meeting_is_over(at))
+        if (!rendezvous_job_is_over(at))
             continue;
-        forget(meetings, at);
+        forget(job_table, at);
         over--;
     }
 }
 
-void meetings_trim(struct meetings *meetings)
+void job_table_trim(struct job_table *job_table)
 {
-    if (!meetings->only)
-        forget_over(meetings, MEETINGS_OVER_MAX);
+    if (!job_table->only)
+        forget_over(job_table, JOB_TABLE_OVER_MAX);
 }
 
-struct meeting *meetings_make(struct meetings *meetings, const char *id, int size,
-                              uint64_t start_timeout_ms, uint64_t now_ms, struct err *err)
+struct rendezvous_job *job_table_make(struct job_table *job_table, const char *id, int size,
+                                      uint64_t start_timeout_ms, uint64_t now_ms, struct err *err)
 {
-    struct meeting *same = meetings_find(meetings, id);
-    if (same && meeting_is_over(same))
-        forget(meetings, same);
-    if (meetings->count >= meetings->max)
-        forget_over(meetings, 0);
-    if (meetings->count >= meetings->max) {
+    struct rendezvous_job *same = job_table_find(job_table, id);
+    if (same && rendezvous_job_is_over(same))
+        forget(job_table, same);
+    if (job_table->count >= job_table->max)
+        forget_over(job_table, 0);
+    if (job_table->count >= job_table->max) {
         fail(err, HVD_ERR_INVALID, "this rendezvous has %d job%s already, as many as it may",
-             meetings->count, meetings->count == 1 ? "" : "s");
+             job_table->count, job_table->count == 1 ? "" : "s");
         return NULL;
     }
-    uint64_t timeout_ms = start_timeout_ms ? start_timeout_ms : meetings->start_timeout_ms;
-    struct meeting *meeting = meeting_create(id, size, timeout_ms, now_ms, err);
-    if (!meeting)
+    uint64_t timeout_ms = start_timeout_ms ? start_timeout_ms : job_table->start_timeout_ms;
+    struct rendezvous_job *job = rendezvous_job_create(id, size, timeout_ms, now_ms, err);
+    if (!job)
         return NULL;
-    key_value_share(meeting->store, &meetings->values);
-    add(meetings, meeting);
-    return meeting;
+    key_value_share(job->store, &job_table->values);
+    add(job_table, job);
+    return job;
 }

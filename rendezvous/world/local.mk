@@ -2,14 +2,14 @@
 rendezvous_librendezvous_la_SOURCES += \
 	rendezvous/world/gloo_scopes.c rendezvous/world/gloo_scopes.h \
 	rendezvous/world/job_declaration.c rendezvous/world/job_declaration.h \
+	rendezvous/world/job_table.c rendezvous/world/job_table.h \
 	rendezvous/world/launch.c rendezvous/world/launch.h \
+	rendezvous/world/membership.c rendezvous/world/membership.h \
+	rendezvous/world/membership_text.c rendezvous/world/membership_text.h \
 	rendezvous/world/pending_workers.c rendezvous/world/pending_workers.h \
 	rendezvous/world/pending_workers_assign.c \
 	rendezvous/world/pending_workers_text.c rendezvous/world/pending_workers_text.h \
-	rendezvous/world/rendezvous_job.c rendezvous/world/rendezvous_job.h \
-	rendezvous/world/job_table.c rendezvous/world/job_table.h \
-	rendezvous/world/membership.c rendezvous/world/membership.h \
-	rendezvous/world/membership_text.c rendezvous/world/membership_text.h \
-	rendezvous/world/rank_states.c rendezvous/world/rank_states.h \
 	rendezvous/world/rank_query.c rendezvous/world/rank_query.h \
+	rendezvous/world/rank_states.c rendezvous/world/rank_states.h \
+	rendezvous/world/rendezvous_job.c rendezvous/world/rendezvous_job.h \
 	rendezvous/world/stalls.c rendezvous/world/stalls.h

@@ -12,8 +12,8 @@
  *
  * Refused, with a text: another size than the first one said (or than was declared), a rank that is
  * beyond it or has been asked for already, and everybody when it is full or broken. */
-#ifndef RENDEZVOUS_WORLD_LOBBY_H
-#define RENDEZVOUS_WORLD_LOBBY_H
+#ifndef RENDEZVOUS_WORLD_PENDING_WORKERS_H
+#define RENDEZVOUS_WORLD_PENDING_WORKERS_H
 
 #include "lib/base/join_protocol.h"
 #include "lib/base/status.h"
@@ -22,60 +22,64 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LOBBY_NEVER UINT64_MAX
+#define PENDING_WORKERS_NEVER UINT64_MAX
 
-enum lobby_state { LOBBY_OPEN, LOBBY_FULL, LOBBY_BROKEN };
+enum pending_workers_state { PENDING_WORKERS_OPEN, PENDING_WORKERS_FULL, PENDING_WORKERS_BROKEN };
 
 /* One that has come, in order of arrival. */
-struct lobby_guest {
+struct pending_worker {
     int wanted; /* rank that it asked for, or -1 */
-    int rank;   /* given by lobby_seat(); -1 before */
+    int rank;   /* given by pending_workers_assign(); -1 before */
     int pid;
     uint64_t came_ms;
-    char *host;                      /* owned by the lobby, until lobby_fini() */
+    char *host;                      /* owned, until pending_workers_fini() */
     struct join_addresses addresses; /* where it listens */
     void *owner;                     /* the caller's */
 };
 
-struct lobby {
-    enum lobby_state state;
+struct pending_workers {
+    enum pending_workers_state state;
     int size; /* 0: not known before the first comes */
-    struct lobby_guest *guests;
+    struct pending_worker *workers;
     int count, capacity;
-    int *by_rank; /* guests that asked for a rank, hashed by it; -1: nobody */
+    int *by_rank; /* workers that asked for a rank, hashed by it; -1: nobody */
     int by_rank_size;
-    uint64_t start_timeout_ms, deadline_ms; /* deadline: LOBBY_NEVER before the first comes */
-    struct err cause;                       /* of LOBBY_BROKEN: what those that wait are told; one
-                                               line of at most 250 bytes, its rank means nothing */
-    const char *job;                        /* its name, for texts; borrowed */
+    uint64_t start_timeout_ms, deadline_ms; /* deadline: none before the first comes */
+    /* Of PENDING_WORKERS_BROKEN: what those that wait are told; one line of at most 250 bytes, its
+     * rank means nothing. */
+    struct err cause;
+    const char *job; /* its name, for texts; borrowed */
 };
 
 /* `size` is what was declared, or 0. Takes memory for those that come, not for the size. */
-void lobby_init(struct lobby *lobby, const char *job, int size, uint64_t start_timeout_ms);
-void lobby_fini(struct lobby *lobby);
+void pending_workers_init(struct pending_workers *pending, const char *job, int size,
+                          uint64_t start_timeout_ms);
+void pending_workers_fini(struct pending_workers *pending);
 
-/* A proven HELLO; `hello->rank` may be -1. HVD_OK and the guest's index in `*guest`, or the status
- * and text with which it must be refused (HVD_ERR_NOMEM too). Is full once the last has come. */
-int lobby_join(struct lobby *lobby, const struct join_hello *hello, void *owner, uint64_t now_ms,
-               int *guest, struct err *err);
+/* A proven HELLO; `hello->rank` may be -1. HVD_OK and the worker's index in `*worker`, or the
+ * status and text with which it must be refused (HVD_ERR_NOMEM too). Is full once the last has
+ * come. */
+int pending_workers_join(struct pending_workers *pending, const struct join_hello *hello,
+                         void *owner, uint64_t now_ms, int *worker, struct err *err);
 
-/* A guest has said GOODBYE or broken off before it was full: the lobby breaks, and `cause` names it
- * by host and pid. */
-void lobby_leave(struct lobby *lobby, int guest, bool said_goodbye);
+/* A worker has said GOODBYE or broken off before all had come: the start fails, and `cause` names
+ * the worker by host and pid. */
+void pending_workers_leave(struct pending_workers *pending, int worker, bool said_goodbye);
 
 /* Somebody in charge has ended the job; `why` is one line without its name. It breaks, whether it
  * was full or not. */
-void lobby_end(struct lobby *lobby, const char *why);
+void pending_workers_end(struct pending_workers *pending, const char *why);
 
 /* The start timeout has passed, if it has: breaks it, and `cause` says who is missing: the ranks
  * that were asked for and are not there, or how many have come from which host. */
-void lobby_tick(struct lobby *lobby, uint64_t now_ms);
+void pending_workers_tick(struct pending_workers *pending, uint64_t now_ms);
 
 /* Who has asked for `rank`, or -1. */
-int lobby_find(const struct lobby *lobby, int rank);
+int pending_workers_find(const struct pending_workers *pending, int rank);
 
-/* Full: fills in `slots[size]` in order of rank (hosts borrowed from the guests) and each guest's
+/* Full: fills in `slots[size]` in order of rank (hosts borrowed from the workers) and each worker's
  * rank. HVD_ERR_NOMEM when out of memory. O(N log N) at most. */
-int lobby_seat(struct lobby *lobby, struct rendezvous_slot *slots, struct err *err);
+int pending_workers_assign(struct pending_workers *pending, struct rendezvous_slot *slots,
+                           struct err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who sits where, once all have come; see lobby.h.
+/* Which worker has which rank, once all have come; see pending_workers.h.
  *
- *   hosts      sorted by name and arrival, each host is known by the first guest that came from it
+ *   hosts      sorted by name and arrival, each host is known by the first worker that came from it
  *   ranks      those that were asked for; then the free ones, to the others, by host and arrival
  *   local      counted on each host in order of rank, which makes a chain of the host's ranks
  *   cross      the chains are walked in order of their first rank: each link is the next of those
@@ -14,16 +14,16 @@
 
 struct arrival {
     const char *name; /* of the host */
-    int host;         /* its first guest */
-    int guest;
+    int host;         /* its first worker */
+    int worker;
 };
 
-/* All have an element for each guest, host (by its first guest), rank or local rank. */
+/* All have an element for each pending worker, host (by its first worker), rank or local rank. */
 struct plan {
     int size;
     struct arrival *arrivals;
-    int *host_of;   /* of a guest */
-    int *guest_at;  /* a rank; -1: free */
+    int *host_of;   /* of a worker */
+    int *worker_at; /* a rank; -1: free */
     int *next;      /* rank of the same host, after a rank; -1: none */
     int *last;      /* rank so far, of a host */
     int *on_host;   /* ranks so far, of a host */
@@ -34,13 +34,13 @@ static int by_name(const void *a, const void *b)
 {
     const struct arrival *one = a, *other = b;
     int order = strcmp(one->name, other->name);
-    return order ? order : one->guest - other->guest;
+    return order ? order : one->worker - other->worker;
 }
 
 static int by_host(const void *a, const void *b)
 {
     const struct arrival *one = a, *other = b;
-    return one->host != other->host ? one->host - other->host : one->guest - other->guest;
+    return one->host != other->host ? one->host - other->host : one->worker - other->worker;
 }
 
 static bool plan_init(struct plan *plan, int size)
@@ -51,7 +51,7 @@ static bool plan_init(struct plan *plan, int size)
     plan->arrivals = calloc(count, sizeof *plan->arrivals);
     if (!numbers || !plan->arrivals)
         return false;
-    plan->guest_at = numbers + count;
+    plan->worker_at = numbers + count;
     plan->next = numbers + 2 * count;
     plan->last = numbers + 3 * count;
     plan->on_host = numbers + 4 * count;
@@ -66,39 +66,39 @@ static void plan_fini(struct plan *plan)
 }
 
 /* Leaves the arrivals in order of host and, on each, of arrival. */
-static void find_hosts(struct plan *plan, const struct lobby *lobby)
+static void find_hosts(struct plan *plan, const struct pending_workers *pending)
 {
     struct arrival *at = plan->arrivals;
     for (int i = 0; i < plan->size; i++)
-        at[i] = (struct arrival){ .name = lobby->guests[i].host, .guest = i };
+        at[i] = (struct arrival){ .name = pending->workers[i].host, .worker = i };
     qsort(at, (size_t)plan->size, sizeof *at, by_name);
     for (int i = 0; i < plan->size; i++) {
         bool first = i == 0 || strcmp(at[i - 1].name, at[i].name) != 0;
-        at[i].host = first ? at[i].guest : at[i - 1].host;
-        plan->host_of[at[i].guest] = at[i].host;
+        at[i].host = first ? at[i].worker : at[i - 1].host;
+        plan->host_of[at[i].worker] = at[i].host;
     }
     qsort(at, (size_t)plan->size, sizeof *at, by_host);
 }
 
-static void give_ranks(struct plan *plan, const struct lobby *lobby)
+static void give_ranks(struct plan *plan, const struct pending_workers *pending)
 {
     int free_rank = 0;
     for (int rank = 0; rank < plan->size; rank++)
-        plan->guest_at[rank] = lobby_find(lobby, rank);
+        plan->worker_at[rank] = pending_workers_find(pending, rank);
     for (int i = 0; i < plan->size; i++) {
-        int guest = plan->arrivals[i].guest;
-        if (lobby->guests[guest].wanted >= 0)
+        int worker = plan->arrivals[i].worker;
+        if (pending->workers[worker].wanted >= 0)
             continue;
-        while (plan->guest_at[free_rank] >= 0)
+        while (plan->worker_at[free_rank] >= 0)
             free_rank++;
-        plan->guest_at[free_rank] = guest;
+        plan->worker_at[free_rank] = worker;
     }
 }
 
 static void count_local(struct plan *plan, struct rendezvous_slot *slots)
 {
     for (int rank = 0; rank < plan->size; rank++) {
-        int host = plan->host_of[plan->guest_at[rank]];
+        int host = plan->host_of[plan->worker_at[rank]];
         slots[rank].place.local_rank = plan->on_host[host]++;
         if (slots[rank].place.local_rank > 0)
             plan->next[plan->last[host]] = rank;
@@ -115,33 +115,35 @@ static void count_cross(struct plan *plan, struct rendezvous_slot *slots)
             slots[rank].place.cross_rank = plan->on_others[slots[rank].place.local_rank]++;
 }
 
-static void write_down(const struct plan *plan, struct lobby *lobby, struct rendezvous_slot *slots)
+static void write_down(const struct plan *plan, struct pending_workers *pending,
+                       struct rendezvous_slot *slots)
 {
     for (int rank = 0; rank < plan->size; rank++) {
-        int guest = plan->guest_at[rank], host = plan->host_of[guest];
+        int worker = plan->worker_at[rank], host = plan->host_of[worker];
         struct place *place = &slots[rank].place;
         place->rank = rank;
         place->size = plan->size;
         place->local_size = plan->on_host[host];
         place->cross_size = plan->on_others[place->local_rank];
-        slots[rank].host = lobby->guests[host].host;
-        lobby->guests[guest].rank = rank;
+        slots[rank].host = pending->workers[host].host;
+        pending->workers[worker].rank = rank;
     }
 }
 
-int lobby_seat(struct lobby *lobby, struct rendezvous_slot *slots, struct err *err)
+int pending_workers_assign(struct pending_workers *pending, struct rendezvous_slot *slots,
+                           struct err *err)
 {
     struct plan plan;
-    assert(lobby->state == LOBBY_FULL);
+    assert(pending->state == PENDING_WORKERS_FULL);
     int rc = HVD_ERR_NOMEM;
-    if (plan_init(&plan, lobby->size)) {
-        find_hosts(&plan, lobby);
-        give_ranks(&plan, lobby);
+    if (plan_init(&plan, pending->size)) {
+        find_hosts(&plan, pending);
+        give_ranks(&plan, pending);
         count_local(&plan, slots);
         count_cross(&plan, slots);
-        write_down(&plan, lobby, slots);
+        write_down(&plan, pending, slots);
         rc = HVD_OK;
     }
     plan_fini(&plan);
-    return rc < 0 ? fail(err, rc, "out of memory for the places of job %s", lobby->job) : rc;
+    return rc < 0 ? fail(err, rc, "out of memory for the places of job %s", pending->job) : rc;
 }

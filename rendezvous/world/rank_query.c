@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking every rank; see roll_call.h. */
+/* Asking every rank; see rank_query.h. */
 #include "rendezvous/world/rank_query.h"
 
 #include "rendezvous/world/membership_text.h"
@@ -8,46 +8,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-int roll_call_start(struct roll_call *roll_call, int size, uint64_t now_ms, struct err *err)
+int rank_query_start(struct rank_query *rank_query, int size, uint64_t now_ms, struct err *err)
 {
-    assert(!roll_call_is_open(roll_call));
-    roll_call_fini(roll_call);
-    *roll_call = (struct roll_call){
-        .answers = calloc((size_t)size, sizeof *roll_call->answers),
+    assert(!rank_query_is_open(rank_query));
+    rank_query_fini(rank_query);
+    *rank_query = (struct rank_query){
+        .answers = calloc((size_t)size, sizeof *rank_query->answers),
         .size = size,
-        .deadline_ms = now_ms + ROLL_CALL_MS,
+        .deadline_ms = now_ms + RANK_QUERY_MS,
     };
-    return roll_call->answers ? HVD_OK
-                              : fail(err, HVD_ERR_NOMEM, "out of memory for %d answers", size);
+    return rank_query->answers ? HVD_OK
+                               : fail(err, HVD_ERR_NOMEM, "out of memory for %d answers", size);
 }
 
-void roll_call_fini(struct roll_call *roll_call)
+void rank_query_fini(struct rank_query *rank_query)
 {
-    for (int rank = roll_call->next; roll_call->answers && rank < roll_call->size; rank++)
-        free(roll_call->answers[rank]);
-    free(roll_call->answers);
-    free(roll_call->taken);
-    *roll_call = (struct roll_call){ 0 };
+    for (int rank = rank_query->next; rank_query->answers && rank < rank_query->size; rank++)
+        free(rank_query->answers[rank]);
+    free(rank_query->answers);
+    free(rank_query->taken);
+    *rank_query = (struct rank_query){ 0 };
 }
 
-bool roll_call_is_open(const struct roll_call *roll_call)
+bool rank_query_is_open(const struct rank_query *rank_query)
 {
-    return roll_call->answers;
+    return rank_query->answers;
 }
 
-int roll_call_text_size(int size)
+int rank_query_text_size(int size)
 {
-    int share = ROLL_CALL_MEMORY / size;
+    int share = RANK_QUERY_MEMORY / size;
     if (share > JOIN_REPORT_MAX)
         return JOIN_REPORT_MAX;
-    return share < ROLL_CALL_TEXT_MIN ? ROLL_CALL_TEXT_MIN : share;
+    return share < RANK_QUERY_TEXT_MIN ? RANK_QUERY_TEXT_MIN : share;
 }
 
-bool roll_call_wants(const struct roll_call *roll_call, const struct membership *membership,
-                     int rank)
+bool rank_query_wants(const struct rank_query *rank_query, const struct membership *membership,
+                      int rank)
 {
-    return roll_call_is_open(roll_call) && rank >= roll_call->next && !roll_call->answers[rank] &&
-           membership_can_answer(membership, rank);
+    return rank_query_is_open(rank_query) && rank >= rank_query->next &&
+           !rank_query->answers[rank] && membership_can_answer(membership, rank);
 }
 
 /* The length of the whole lines of a text that is too long, or as much as there is room for if not
@@ -61,52 +61,52 @@ static size_t cut(const char *text, size_t size)
     return end ? (size_t)(end + 1 - text) : size - 1;
 }
 
-void roll_call_answer(struct roll_call *roll_call, int rank, const char *text)
+void rank_query_answer(struct rank_query *rank_query, int rank, const char *text)
 {
-    if (!roll_call_is_open(roll_call) || rank < roll_call->next || roll_call->answers[rank])
+    if (!rank_query_is_open(rank_query) || rank < rank_query->next || rank_query->answers[rank])
         return;
-    size_t length = cut(text, (size_t)roll_call_text_size(roll_call->size));
-    roll_call->answers[rank] = strndup(text, length); /* without memory: no answer */
+    size_t length = cut(text, (size_t)rank_query_text_size(rank_query->size));
+    rank_query->answers[rank] = strndup(text, length); /* without memory: no answer */
 }
 
-void roll_call_tick(struct roll_call *roll_call, uint64_t now_ms)
+void rank_query_tick(struct rank_query *rank_query, uint64_t now_ms)
 {
-    if (now_ms >= roll_call_deadline(roll_call))
-        roll_call->expired = true;
+    if (now_ms >= rank_query_deadline(rank_query))
+        rank_query->expired = true;
 }
 
-uint64_t roll_call_deadline(const struct roll_call *roll_call)
+uint64_t rank_query_deadline(const struct rank_query *rank_query)
 {
-    return roll_call_is_open(roll_call) && !roll_call->expired ? roll_call->deadline_ms
-                                                               : MEMBERSHIP_NEVER;
+    return rank_query_is_open(rank_query) && !rank_query->expired ? rank_query->deadline_ms
+                                                                  : MEMBERSHIP_NEVER;
 }
 
-static const char *text_of(struct roll_call *roll_call, const struct membership *membership,
+static const char *text_of(struct rank_query *rank_query, const struct membership *membership,
                            int rank)
 {
-    free(roll_call->taken);
-    roll_call->taken = roll_call->answers[rank];
-    roll_call->answers[rank] = NULL;
-    if (roll_call->taken)
-        return *roll_call->taken ? roll_call->taken : "nothing to report";
-    if (membership_text_absent(roll_call->absent, membership, rank))
-        return roll_call->absent;
-    return roll_call->expired ? "no answer within 2 s" : NULL;
+    free(rank_query->taken);
+    rank_query->taken = rank_query->answers[rank];
+    rank_query->answers[rank] = NULL;
+    if (rank_query->taken)
+        return *rank_query->taken ? rank_query->taken : "nothing to report";
+    if (membership_text_absent(rank_query->absent, membership, rank))
+        return rank_query->absent;
+    return rank_query->expired ? "no answer within 2 s" : NULL;
 }
 
-bool roll_call_next(struct roll_call *roll_call, const struct membership *membership, int *rank,
-                    const char **text)
+bool rank_query_next(struct rank_query *rank_query, const struct membership *membership, int *rank,
+                     const char **text)
 {
-    if (!roll_call_is_open(roll_call))
+    if (!rank_query_is_open(rank_query))
         return false;
-    if (roll_call->next == roll_call->size) {
-        roll_call_fini(roll_call);
+    if (rank_query->next == rank_query->size) {
+        rank_query_fini(rank_query);
         return false;
     }
-    *rank = roll_call->next;
-    *text = text_of(roll_call, membership, roll_call->next);
+    *rank = rank_query->next;
+    *text = text_of(rank_query, membership, rank_query->next);
     if (!*text)
         return false;
-    roll_call->next++;
+    rank_query->next++;
     return true;
 }

@@ -4,11 +4,11 @@
  *
  * Happy path: start, an answer from each rank that is in a complete world, and the texts are all
  * taken. For a rank that cannot answer (it has not called hvd_init, waits in it, has left or is
- * lost) the text says so at once, for one that does not, after ROLL_CALL_MS. Only one roll call is
- * under way at a time. All answers together take ROLL_CALL_MEMORY at most, and none of it is kept
- * afterwards: the larger the world, the shorter the answers. */
-#ifndef RENDEZVOUS_WORLD_ROLL_CALL_H
-#define RENDEZVOUS_WORLD_ROLL_CALL_H
+ * lost) the text says so at once, for one that does not, after RANK_QUERY_MS. Only one rank query
+ * is under way at a time. All answers together take RANK_QUERY_MEMORY at most, and none of it is
+ * kept afterwards: the larger the world, the shorter the answers. */
+#ifndef RENDEZVOUS_WORLD_RANK_QUERY_H
+#define RENDEZVOUS_WORLD_RANK_QUERY_H
 
 #include "lib/base/status.h"
 #include "rendezvous/world/membership.h"
@@ -17,10 +17,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ROLL_CALL_MS = 2000, ROLL_CALL_MEMORY = 16 << 20, ROLL_CALL_TEXT_MIN = 256 };
+enum { RANK_QUERY_MS = 2000, RANK_QUERY_MEMORY = 16 << 20, RANK_QUERY_TEXT_MIN = 256 };
 
-struct roll_call {
-    char **answers; /* of each rank, owned; NULL while no roll call is under way */
+struct rank_query {
+    char **answers; /* of each rank, owned; NULL while no rank query is under way */
     int size;       /* of the world */
     int next;       /* the rank whose text is taken next */
     uint64_t deadline_ms;
@@ -30,30 +30,30 @@ struct roll_call {
 };
 
 /* HVD_ERR_NOMEM when out of memory. Not while another is under way. */
-int roll_call_start(struct roll_call *roll_call, int size, uint64_t now_ms, struct err *err);
+int rank_query_start(struct rank_query *rank_query, int size, uint64_t now_ms, struct err *err);
 
 /* Ends what is under way, if anything is. A zeroed struct is fine. */
-void roll_call_fini(struct roll_call *roll_call);
+void rank_query_fini(struct rank_query *rank_query);
 
-bool roll_call_is_open(const struct roll_call *roll_call);
+bool rank_query_is_open(const struct rank_query *rank_query);
 
 /* How long an answer may be, in a world of `size`, with its terminating NUL. */
-int roll_call_text_size(int size);
+int rank_query_text_size(int size);
 
 /* Is it `rank`'s to answer? */
-bool roll_call_wants(const struct roll_call *roll_call, const struct membership *membership,
-                     int rank);
+bool rank_query_wants(const struct rank_query *rank_query, const struct membership *membership,
+                      int rank);
 
 /* What a rank has answered; only the first counts. Cut after a line if it is too long. */
-void roll_call_answer(struct roll_call *roll_call, int rank, const char *text);
+void rank_query_answer(struct rank_query *rank_query, int rank, const char *text);
 
 /* Time has passed; when that is wanted, or MEMBERSHIP_NEVER. */
-void roll_call_tick(struct roll_call *roll_call, uint64_t now_ms);
-uint64_t roll_call_deadline(const struct roll_call *roll_call);
+void rank_query_tick(struct rank_query *rank_query, uint64_t now_ms);
+uint64_t rank_query_deadline(const struct rank_query *rank_query);
 
 /* The next rank whose text is known, and the text, borrowed until the next call; false if there is
  * none now. To be called until then after every event. After the last rank nothing is under way. */
-bool roll_call_next(struct roll_call *roll_call, const struct membership *membership, int *rank,
-                    const char **text);
+bool rank_query_next(struct rank_query *rank_query, const struct membership *membership, int *rank,
+                     const char **text);
 
 #endif

@@ -14,34 +14,34 @@ const char *rank_state_name(enum rank_state state)
     return names[state];
 }
 
-enum rank_state rank_state_of(const struct meeting *meeting, int rank)
+enum rank_state rank_state_of(const struct rendezvous_job *job, int rank)
 {
-    const char *name = meeting_rank_state(meeting, rank);
+    const char *name = rendezvous_job_rank_state(job, rank);
     enum rank_state state = RANK_EXPECTED;
     while (state < RANK_LOST && strcmp(name, names[state]) != 0)
         state++;
     return state;
 }
 
-int rank_states_size(const struct meeting *meeting)
+int rank_states_size(const struct rendezvous_job *job)
 {
-    return meeting->size ? meeting->size : meeting->lobby.size;
+    return job->size ? job->size : job->pending.size;
 }
 
-static void count_lobby(const struct meeting *meeting, int counts[RANK_STATES])
+static void count_pending_workers(const struct rendezvous_job *job, int counts[RANK_STATES])
 {
-    bool open = meeting_state(meeting) == MEETING_GATHERING;
-    int size = rank_states_size(meeting), count = meeting->lobby.count;
+    bool open = rendezvous_job_state(job) == RENDEZVOUS_JOB_GATHERING;
+    int size = rank_states_size(job), count = job->pending.count;
     counts[open ? RANK_WAITING : RANK_LEFT] += count;
     if (size > count)
         counts[RANK_EXPECTED] += size - count;
 }
 
-void rank_states_count(const struct meeting *meeting, int counts[RANK_STATES])
+void rank_states_count(const struct rendezvous_job *job, int counts[RANK_STATES])
 {
-    if (!meeting->ranks)
-        count_lobby(meeting, counts);
+    if (!job->ranks)
+        count_pending_workers(job, counts);
     else
-        for (int rank = 0; rank < meeting->size; rank++)
-            counts[rank_state_of(meeting, rank)]++;
+        for (int rank = 0; rank < job->size; rank++)
+            counts[rank_state_of(job, rank)]++;
 }

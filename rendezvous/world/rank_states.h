@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many workers of a job are in which state: for status and metrics, under the names of
- * meeting_rank_state(). */
+ * rendezvous_job_rank_state(). */
 #ifndef RENDEZVOUS_WORLD_RANK_STATES_H
 #define RENDEZVOUS_WORLD_RANK_STATES_H
 
-struct meeting;
+struct rendezvous_job;
 
 enum rank_state {
     RANK_EXPECTED, /* has not come */
@@ -19,13 +19,13 @@ enum rank_state {
 const char *rank_state_name(enum rank_state state);
 
 /* Of a job whose places are known. */
-enum rank_state rank_state_of(const struct meeting *meeting, int rank);
+enum rank_state rank_state_of(const struct rendezvous_job *job, int rank);
 
 /* How many ranks a job has or will have; 0 while nobody has said it. */
-int rank_states_size(const struct meeting *meeting);
+int rank_states_size(const struct rendezvous_job *job);
 
-/* Adds the workers of a job to `counts`. Those that have come to its lobby are waiting; of the
+/* Adds the workers of a job to `counts`. Pending workers are waiting; of the
  * others as many are expected as its size says, if that is known. */
-void rank_states_count(const struct meeting *meeting, int counts[RANK_STATES]);
+void rank_states_count(const struct rendezvous_job *job, int counts[RANK_STATES]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One job; see meeting.h. */
+/* One job; see rendezvous_job.h. */
 #include "rendezvous/world/rendezvous_job.h"
 
 #include "lib/base/rank_end_text.h"
@@ -9,101 +9,100 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct meeting *create(const char *id, int size, uint64_t now_ms, struct err *err)
+static struct rendezvous_job *create(const char *id, int size, uint64_t now_ms, struct err *err)
 {
-    struct meeting *meeting = calloc(1, sizeof *meeting);
-    if (meeting)
-        meeting->store = key_value_create();
-    if (!meeting || !meeting->store) {
+    struct rendezvous_job *job = calloc(1, sizeof *job);
+    if (job)
+        job->store = key_value_create();
+    if (!job || !job->store) {
         fail(err, HVD_ERR_NOMEM, "out of memory for job %s", id);
-        free(meeting);
+        free(job);
         return NULL;
     }
-    snprintf(meeting->id, sizeof meeting->id, "%s", id);
-    meeting->size = size;
-    meeting->since_ms = now_ms;
-    TAILQ_INIT(&meeting->watchers);
-    TAILQ_INIT(&meeting->onlookers);
-    return meeting;
+    snprintf(job->id, sizeof job->id, "%s", id);
+    job->size = size;
+    job->since_ms = now_ms;
+    TAILQ_INIT(&job->watchers);
+    TAILQ_INIT(&job->onlookers);
+    return job;
 }
 
 /* The places are known from now on. Nothing has to be undone when it fails. */
-static int place(struct meeting *meeting, struct rendezvous_slot *slots, uint64_t start_timeout_ms,
-                 struct err *err)
+static int place(struct rendezvous_job *job, struct rendezvous_slot *slots,
+                 uint64_t start_timeout_ms, struct err *err)
 {
-    size_t size = (size_t)meeting->size;
-    struct meeting_rank *ranks = calloc(size, sizeof *ranks);
-    int rc =
-        ranks ? membership_init(&meeting->membership, slots, meeting->size, start_timeout_ms, err)
-              : fail(err, HVD_ERR_NOMEM, "out of memory for %zu ranks", size);
+    size_t size = (size_t)job->size;
+    struct rendezvous_job_rank *ranks = calloc(size, sizeof *ranks);
+    int rc = ranks ? membership_init(&job->membership, slots, job->size, start_timeout_ms, err)
+                   : fail(err, HVD_ERR_NOMEM, "out of memory for %zu ranks", size);
     if (rc < 0) {
         free(ranks);
         return rc;
     }
-    meeting->slots = slots;
-    meeting->ranks = ranks;
+    job->slots = slots;
+    job->ranks = ranks;
     return HVD_OK;
 }
 
-struct meeting *meeting_create_planned(const struct rendezvous_options *options, uint64_t now_ms,
-                                       struct err *err)
+struct rendezvous_job *rendezvous_job_create_planned(const struct rendezvous_options *options,
+                                                     uint64_t now_ms, struct err *err)
 {
     int size = options->size;
-    struct meeting *meeting = create(options->id, size, now_ms, err);
-    if (!meeting)
+    struct rendezvous_job *job = create(options->id, size, now_ms, err);
+    if (!job)
         return NULL;
     struct rendezvous_slot *own = calloc((size_t)size, sizeof *own);
     if (own)
         memcpy(own, options->slots, (size_t)size * sizeof *own);
-    meeting->planned = true;
-    meeting->launch = launch_create(options);
-    int rc = own && meeting->launch ? place(meeting, own, options->start_timeout_ms, err)
-                                    : fail(err, HVD_ERR_NOMEM, "out of memory for %d slots", size);
-    if (rc == HVD_OK && gloo_scopes_plan(meeting->store, options->slots, size) < 0)
+    job->planned = true;
+    job->launch = launch_create(options);
+    int rc = own && job->launch ? place(job, own, options->start_timeout_ms, err)
+                                : fail(err, HVD_ERR_NOMEM, "out of memory for %d slots", size);
+    if (rc == HVD_OK && gloo_scopes_plan(job->store, options->slots, size) < 0)
         rc = fail(err, HVD_ERR_NOMEM, "out of memory for the scopes of %d ranks", size);
     if (rc == HVD_OK)
-        return meeting;
-    if (!meeting->slots)
+        return job;
+    if (!job->slots)
         free(own);
-    meeting_destroy(meeting);
+    rendezvous_job_destroy(job);
     return NULL;
 }
 
-struct meeting *meeting_create(const char *id, int size, uint64_t start_timeout_ms, uint64_t now_ms,
-                               struct err *err)
+struct rendezvous_job *rendezvous_job_create(const char *id, int size, uint64_t start_timeout_ms,
+                                             uint64_t now_ms, struct err *err)
 {
-    struct meeting *meeting = create(id, size, now_ms, err);
-    if (!meeting)
+    struct rendezvous_job *job = create(id, size, now_ms, err);
+    if (!job)
         return NULL;
-    lobby_init(&meeting->lobby, meeting->id, size, start_timeout_ms);
-    meeting_declared(meeting, now_ms);
-    return meeting;
+    pending_workers_init(&job->pending, job->id, size, start_timeout_ms);
+    rendezvous_job_declared(job, now_ms);
+    return job;
 }
 
-static bool is_empty(const struct meeting *meeting)
+static bool is_empty(const struct rendezvous_job *job)
 {
-    return !meeting->slots && meeting->lobby.state == LOBBY_OPEN && meeting->lobby.count == 0;
+    return !job->slots && job->pending.state == PENDING_WORKERS_OPEN && job->pending.count == 0;
 }
 
-static uint64_t lapse_after_ms(const struct meeting *meeting)
+static uint64_t lapse_after_ms(const struct rendezvous_job *job)
 {
-    uint64_t times_ms = MEETING_LAPSE_TIMES * meeting->lobby.start_timeout_ms;
-    return times_ms > MEETING_LAPSE_MS ? times_ms : MEETING_LAPSE_MS;
+    uint64_t times_ms = RENDEZVOUS_JOB_LAPSE_TIMES * job->pending.start_timeout_ms;
+    return times_ms > RENDEZVOUS_JOB_LAPSE_MS ? times_ms : RENDEZVOUS_JOB_LAPSE_MS;
 }
 
-void meeting_declared(struct meeting *meeting, uint64_t now_ms)
+void rendezvous_job_declared(struct rendezvous_job *job, uint64_t now_ms)
 {
-    meeting->lapse_ms = now_ms + lapse_after_ms(meeting);
+    job->lapse_ms = now_ms + lapse_after_ms(job);
 }
 
-void meeting_lapse(struct meeting *meeting, uint64_t now_ms)
+void rendezvous_job_lapse(struct rendezvous_job *job, uint64_t now_ms)
 {
     char why[64];
-    if (!is_empty(meeting) || now_ms < meeting->lapse_ms)
+    if (!is_empty(job) || now_ms < job->lapse_ms)
         return;
     snprintf(why, sizeof why, "no worker has come within %llu s",
-             (unsigned long long)lapse_after_ms(meeting) / 1000);
-    lobby_end(&meeting->lobby, why);
+             (unsigned long long)lapse_after_ms(job) / 1000);
+    pending_workers_end(&job->pending, why);
 }
 
 static void send_home(struct wait_list *list)
@@ -113,92 +112,90 @@ static void send_home(struct wait_list *list)
         waiter_leave(waiter);
 }
 
-void meeting_destroy(struct meeting *meeting)
+void rendezvous_job_destroy(struct rendezvous_job *job)
 {
-    if (!meeting)
+    if (!job)
         return;
-    send_home(&meeting->watchers);
-    send_home(&meeting->onlookers);
-    launch_destroy(meeting->launch);
-    for (int rank = 0; meeting->ranks && rank < meeting->size; rank++) {
-        free(meeting->ranks[rank].report);
-        wire_writer_fini(&meeting->ranks[rank].said);
+    send_home(&job->watchers);
+    send_home(&job->onlookers);
+    launch_destroy(job->launch);
+    for (int rank = 0; job->ranks && rank < job->size; rank++) {
+        free(job->ranks[rank].report);
+        wire_writer_fini(&job->ranks[rank].said);
     }
-    roll_call_fini(&meeting->roll_call);
-    if (meeting->slots)
-        membership_fini(&meeting->membership);
-    if (!meeting->planned)
-        lobby_fini(&meeting->lobby);
-    key_value_destroy(meeting->store);
-    free(meeting->ranks);
-    free(meeting->slots);
-    free(meeting);
+    rank_query_fini(&job->rank_query);
+    if (job->slots)
+        membership_fini(&job->membership);
+    if (!job->planned)
+        pending_workers_fini(&job->pending);
+    key_value_destroy(job->store);
+    free(job->ranks);
+    free(job->slots);
+    free(job);
 }
 
-static int join_guest(struct meeting *meeting, const struct lobby_guest *guest, uint64_t now_ms,
-                      struct err *err)
+static int join_pending_worker(struct rendezvous_job *job, const struct pending_worker *worker,
+                               uint64_t now_ms, struct err *err)
 {
-    struct join_hello hello = { .rank = guest->rank, .size = meeting->size, .pid = guest->pid };
-    hello.addresses = guest->addresses;
-    snprintf(hello.host, sizeof hello.host, "%s", guest->host);
-    meeting->ranks[guest->rank] = (struct meeting_rank){ .connection = guest->owner,
-                                                         .pid = guest->pid,
-                                                         .joined = true,
-                                                         .joined_ms = guest->came_ms,
-                                                         .heard_ms = guest->came_ms };
-    return membership_join(&meeting->membership, &hello, now_ms, err);
+    struct join_hello hello = { .rank = worker->rank, .size = job->size, .pid = worker->pid };
+    hello.addresses = worker->addresses;
+    snprintf(hello.host, sizeof hello.host, "%s", worker->host);
+    job->ranks[worker->rank] = (struct rendezvous_job_rank){ .connection = worker->owner,
+                                                             .pid = worker->pid,
+                                                             .joined = true,
+                                                             .joined_ms = worker->came_ms,
+                                                             .heard_ms = worker->came_ms };
+    return membership_join(&job->membership, &hello, now_ms, err);
 }
 
-int meeting_seat(struct meeting *meeting, uint64_t now_ms, struct err *err)
+int rendezvous_job_assign(struct rendezvous_job *job, uint64_t now_ms, struct err *err)
 {
-    struct lobby *lobby = &meeting->lobby;
-    meeting->size = lobby->size;
-    struct rendezvous_slot *slots = calloc((size_t)meeting->size, sizeof *slots);
-    int rc = slots ? lobby_seat(lobby, slots, err)
-                   : fail(err, HVD_ERR_NOMEM, "out of memory for %d ranks", meeting->size);
+    struct pending_workers *pending = &job->pending;
+    job->size = pending->size;
+    struct rendezvous_slot *slots = calloc((size_t)job->size, sizeof *slots);
+    int rc = slots ? pending_workers_assign(pending, slots, err)
+                   : fail(err, HVD_ERR_NOMEM, "out of memory for %d ranks", job->size);
     if (rc == HVD_OK)
-        rc = place(meeting, slots, lobby->start_timeout_ms, err);
+        rc = place(job, slots, pending->start_timeout_ms, err);
     if (rc < 0) {
         free(slots);
         return rc;
     }
-    for (int i = 0; i < lobby->count && rc == HVD_OK; i++)
-        rc = join_guest(meeting, &lobby->guests[i], now_ms, err);
+    for (int i = 0; i < pending->count && rc == HVD_OK; i++)
+        rc = join_pending_worker(job, &pending->workers[i], now_ms, err);
     return rc;
 }
 
-int meeting_expects(const struct meeting *meeting)
+int rendezvous_job_expects(const struct rendezvous_job *job)
 {
-    if (meeting->slots)
-        return meeting->membership.world == WORLD_GATHERING
-                   ? meeting->size - meeting->membership.joined
-                   : 0;
-    return meeting->lobby.state == LOBBY_OPEN ? meeting->lobby.size - meeting->lobby.count : 0;
+    if (job->slots)
+        return job->membership.world == WORLD_GATHERING ? job->size - job->membership.joined : 0;
+    return job->pending.state == PENDING_WORKERS_OPEN ? job->pending.size - job->pending.count : 0;
 }
 
-uint64_t meeting_deadline(const struct meeting *meeting)
+uint64_t rendezvous_job_deadline(const struct rendezvous_job *job)
 {
-    uint64_t deadline_ms = roll_call_deadline(&meeting->roll_call);
-    if (meeting->slots)
-        return earlier_deadline(deadline_ms, membership_deadline(&meeting->membership));
-    if (is_empty(meeting))
-        return earlier_deadline(deadline_ms, meeting->lapse_ms);
-    return meeting->lobby.state == LOBBY_OPEN
-               ? earlier_deadline(deadline_ms, meeting->lobby.deadline_ms)
+    uint64_t deadline_ms = rank_query_deadline(&job->rank_query);
+    if (job->slots)
+        return earlier_deadline(deadline_ms, membership_deadline(&job->membership));
+    if (is_empty(job))
+        return earlier_deadline(deadline_ms, job->lapse_ms);
+    return job->pending.state == PENDING_WORKERS_OPEN
+               ? earlier_deadline(deadline_ms, job->pending.deadline_ms)
                : deadline_ms;
 }
 
-void meeting_saw_gloo(struct meeting *meeting, int rank)
+void rendezvous_job_saw_gloo(struct rendezvous_job *job, int rank)
 {
-    if (meeting->slots && rank >= 0 && rank < meeting->size)
-        membership_elsewhere(&meeting->membership, rank);
+    if (job->slots && rank >= 0 && rank < job->size)
+        membership_elsewhere(&job->membership, rank);
 }
 
-void meeting_heard(struct meeting *meeting, int rank, const struct join_report *report,
-                   uint64_t now_ms)
+void rendezvous_job_heard(struct rendezvous_job *job, int rank, const struct join_report *report,
+                          uint64_t now_ms)
 {
-    struct meeting_rank *at = &meeting->ranks[rank];
-    size_t size = (size_t)roll_call_text_size(meeting->size);
+    struct rendezvous_job_rank *at = &job->ranks[rank];
+    size_t size = (size_t)rank_query_text_size(job->size);
     at->heard_ms = now_ms;
     at->silent = false;
     free(at->report);
@@ -208,10 +205,10 @@ void meeting_heard(struct meeting *meeting, int rank, const struct join_report *
     rank_waits_encode(&at->said, &report->waits);
 }
 
-static bool read_said(const struct meeting *meeting, int rank, struct rank_stats *stats,
+static bool read_said(const struct rendezvous_job *job, int rank, struct rank_stats *stats,
                       struct rank_waits *waits)
 {
-    const struct wire_writer *said = &meeting->ranks[rank].said;
+    const struct wire_writer *said = &job->ranks[rank].said;
     struct wire_reader reader;
     if (said->failed || said->length == 0)
         return false;
@@ -221,62 +218,65 @@ static bool read_said(const struct meeting *meeting, int rank, struct rank_stats
     return true;
 }
 
-bool meeting_rank_stats(const struct meeting *meeting, int rank, struct rank_stats *stats)
+bool rendezvous_job_rank_stats(const struct rendezvous_job *job, int rank, struct rank_stats *stats)
 {
     struct rank_waits waits;
-    return read_said(meeting, rank, stats, &waits);
+    return read_said(job, rank, stats, &waits);
 }
 
-bool meeting_rank_waits(const struct meeting *meeting, int rank, struct rank_waits *waits)
+bool rendezvous_job_rank_waits(const struct rendezvous_job *job, int rank, struct rank_waits *waits)
 {
     struct rank_stats stats;
-    return read_said(meeting, rank, &stats, waits);
+    return read_said(job, rank, &stats, waits);
 }
 
-enum meeting_state meeting_state(const struct meeting *meeting)
+enum rendezvous_job_state rendezvous_job_state(const struct rendezvous_job *job)
 {
-    static const enum meeting_state of_world[] = { [WORLD_GATHERING] = MEETING_GATHERING,
-                                                   [WORLD_COMPLETE] = MEETING_RUNNING,
-                                                   [WORLD_BROKEN] = MEETING_FAILED };
-    if (meeting->launch && meeting->launch->verdict_text)
-        return meeting->launch->verdict.exit_status == 0 ? MEETING_ENDED : MEETING_FAILED;
-    if (!meeting->slots)
-        return meeting->lobby.state == LOBBY_BROKEN ? MEETING_FAILED : MEETING_GATHERING;
-    enum meeting_state state = of_world[meeting->membership.world];
-    bool gone = meeting->connected == 0 && meeting->membership.unsettled == 0 &&
-                meeting->membership.elsewhere == 0;
-    return state == MEETING_RUNNING && gone ? MEETING_ENDED : state;
+    static const enum rendezvous_job_state of_world[] = { [WORLD_GATHERING] =
+                                                              RENDEZVOUS_JOB_GATHERING,
+                                                          [WORLD_COMPLETE] = RENDEZVOUS_JOB_RUNNING,
+                                                          [WORLD_BROKEN] = RENDEZVOUS_JOB_FAILED };
+    if (job->launch && job->launch->verdict_text)
+        return job->launch->verdict.exit_status == 0 ? RENDEZVOUS_JOB_ENDED : RENDEZVOUS_JOB_FAILED;
+    if (!job->slots)
+        return job->pending.state == PENDING_WORKERS_BROKEN ? RENDEZVOUS_JOB_FAILED
+                                                            : RENDEZVOUS_JOB_GATHERING;
+    enum rendezvous_job_state state = of_world[job->membership.world];
+    bool gone =
+        job->connected == 0 && job->membership.unsettled == 0 && job->membership.elsewhere == 0;
+    return state == RENDEZVOUS_JOB_RUNNING && gone ? RENDEZVOUS_JOB_ENDED : state;
 }
 
-const char *meeting_state_name(enum meeting_state state)
+const char *rendezvous_job_state_name(enum rendezvous_job_state state)
 {
-    static const char *const names[] = { [MEETING_GATHERING] = "gathering",
-                                         [MEETING_RUNNING] = "running",
-                                         [MEETING_ENDED] = "ended",
-                                         [MEETING_FAILED] = "failed" };
+    static const char *const names[] = { [RENDEZVOUS_JOB_GATHERING] = "gathering",
+                                         [RENDEZVOUS_JOB_RUNNING] = "running",
+                                         [RENDEZVOUS_JOB_ENDED] = "ended",
+                                         [RENDEZVOUS_JOB_FAILED] = "failed" };
     return names[state];
 }
 
-const char *meeting_cause(const struct meeting *meeting, char text[MEETING_CAUSE_SIZE])
+const char *rendezvous_job_cause(const struct rendezvous_job *job,
+                                 char text[RENDEZVOUS_JOB_CAUSE_SIZE])
 {
-    const struct membership *membership = &meeting->membership;
+    const struct membership *membership = &job->membership;
     text[0] = '\0';
-    if (meeting_state(meeting) != MEETING_FAILED)
+    if (rendezvous_job_state(job) != RENDEZVOUS_JOB_FAILED)
         return text;
-    if (!meeting->slots)
-        snprintf(text, MEETING_CAUSE_SIZE, "%s", meeting->lobby.cause.text);
+    if (!job->slots)
+        snprintf(text, RENDEZVOUS_JOB_CAUSE_SIZE, "%s", job->pending.cause.text);
     else if (membership->world != WORLD_BROKEN) /* the verdict is all that is known */
-        snprintf(text, MEETING_CAUSE_SIZE, "%s", meeting->launch->verdict_text);
+        snprintf(text, RENDEZVOUS_JOB_CAUSE_SIZE, "%s", job->launch->verdict_text);
     else
-        rank_end_text(text, MEETING_CAUSE_SIZE,
+        rank_end_text(text, RENDEZVOUS_JOB_CAUSE_SIZE,
                       membership->origin.status != HVD_OK ? &membership->origin
                                                           : &membership->cause);
     return text;
 }
 
-const char *meeting_rank_state(const struct meeting *meeting, int rank)
+const char *rendezvous_job_rank_state(const struct rendezvous_job *job, int rank)
 {
-    const struct membership *membership = &meeting->membership;
+    const struct membership *membership = &job->membership;
     switch (membership->members[rank].state) {
     case MEMBER_EXPECTED:
         return "expected";
@@ -291,20 +291,20 @@ const char *meeting_rank_state(const struct meeting *meeting, int rank)
     }
 }
 
-bool meeting_is_over(const struct meeting *meeting)
+bool rendezvous_job_is_over(const struct rendezvous_job *job)
 {
-    enum meeting_state state = meeting_state(meeting);
-    return !meeting->planned && meeting->connected == 0 &&
-           (state == MEETING_ENDED || state == MEETING_FAILED);
+    enum rendezvous_job_state state = rendezvous_job_state(job);
+    return !job->planned && job->connected == 0 &&
+           (state == RENDEZVOUS_JOB_ENDED || state == RENDEZVOUS_JOB_FAILED);
 }
 
-void meeting_close(struct meeting *meeting, struct wait_list *woken, uint64_t now_ms)
+void rendezvous_job_close(struct rendezvous_job *job, struct wait_list *woken, uint64_t now_ms)
 {
-    meeting->ended_ms = now_ms;
-    wait_list_wake(&meeting->watchers, woken);
-    wait_list_wake(&meeting->onlookers, woken);
-    if (meeting->store)
-        key_value_wake_all(meeting->store, woken);
-    key_value_destroy(meeting->store);
-    meeting->store = NULL;
+    job->ended_ms = now_ms;
+    wait_list_wake(&job->watchers, woken);
+    wait_list_wake(&job->onlookers, woken);
+    if (job->store)
+        key_value_wake_all(job->store, woken);
+    key_value_destroy(job->store);
+    job->store = NULL;
 }

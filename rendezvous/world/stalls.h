@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct meeting;
+struct rendezvous_job;
 
 /* STALLED_TENSORS: different tensors that are looked at in a job; the time that it takes is so many
  * times the number of ranks. */
@@ -29,12 +29,12 @@ struct stall_found {
 };
 
 struct stalls {
-    const struct meeting *meeting; /* borrowed; unchanged as long as this is used */
+    const struct rendezvous_job *job; /* borrowed; unchanged as long as this is used */
     int count;
     struct stall_found found[STALLED_TENSORS];
 };
 
-void stalls_init(struct stalls *stalls, const struct meeting *meeting);
+void stalls_init(struct stalls *stalls, const struct rendezvous_job *job);
 
 /* NULL if `rank` is not stalled, as far as that is known; else for whom it waits, and `waits` has the
  * tensor and its age. */

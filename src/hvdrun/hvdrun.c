@@ -259,9 +259,9 @@ static int start_job(struct run *run, struct err *err)
         return STATUS_RESOURCE;
     if (open_status_port(run, err) < 0)
         return give_up_start(run, STATUS_RESOURCE);
-    struct job_meeting meeting = job_rendezvous_meeting(run->rendezvous);
+    struct job_rendezvous_interface rendezvous = job_rendezvous_interface(run->rendezvous);
     static const struct job_callbacks callbacks = { on_report, on_finished, on_suspended };
-    run->job = job_create(&run->loop, options, &meeting, &callbacks, run, err);
+    run->job = job_create(&run->loop, options, &rendezvous, &callbacks, run, err);
     if (!run->job) {
         fail_context(err, "--output-filename: cannot create");
         return give_up_start(run, STATUS_CANNOT_CREATE);

@@ -193,14 +193,14 @@ struct rendezvous *job_rendezvous_itself(struct job_rendezvous *self)
     return self->rendezvous;
 }
 
-struct job_meeting job_rendezvous_meeting(struct job_rendezvous *self)
+struct job_rendezvous_interface job_rendezvous_interface(struct job_rendezvous *self)
 {
-    return (struct job_meeting){ rendezvous_server(self->rendezvous),
-                                 on_rank_started,
-                                 on_rank_ended,
-                                 on_question,
-                                 on_over,
-                                 self };
+    return (struct job_rendezvous_interface){ rendezvous_server(self->rendezvous),
+                                              on_rank_started,
+                                              on_rank_ended,
+                                              on_question,
+                                              on_over,
+                                              self };
 }
 
 void job_rendezvous_destroy(struct job_rendezvous *self)

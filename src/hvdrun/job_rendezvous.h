@@ -21,7 +21,7 @@ void job_rendezvous_attach(struct job_rendezvous *self, struct job *job);
 struct rendezvous *job_rendezvous_itself(struct job_rendezvous *self);
 
 /* What the launcher tells it; `self` is borrowed. */
-struct job_meeting job_rendezvous_meeting(struct job_rendezvous *self);
+struct job_rendezvous_interface job_rendezvous_interface(struct job_rendezvous *self);
 
 /* Has every rank say on hvdrun's stderr what it is doing, within 2 s. */
 void job_rendezvous_ask(struct job_rendezvous *self);

@@ -113,8 +113,8 @@ static void act_grandchild(void)
     live();
 }
 
-/* Two forks and a new session; the parent waits until it is so. Zero in the stranger. */
-static int fork_stranger(void)
+/* Two forks and a new session; the parent waits until it is so. Zero in the unrelated process. */
+static int fork_unrelated(void)
 {
     int settled[2];
     char byte;
@@ -139,7 +139,7 @@ static int fork_stranger(void)
 
 static void act_daemon(void)
 {
-    if (fork_stranger() == 0) {
+    if (fork_unrelated() == 0) {
         ignore_signals();
         syscall(SYS_close_range, 3U, ~0U, 0U);
         stay();
@@ -149,7 +149,7 @@ static void act_daemon(void)
 
 static void act_closed(void)
 {
-    if (fork_stranger() == 0) {
+    if (fork_unrelated() == 0) {
         ignore_signals();
         syscall(SYS_close_range, 0U, ~0U, 0U);
         stay();
@@ -180,7 +180,7 @@ static void act_bomb(void)
  * the table of processes. */
 static void act_comet(void)
 {
-    if (fork_stranger() == 0) {
+    if (fork_unrelated() == 0) {
         ignore_signals();
         while (fork() == 0)
             usleep(10000);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two ranks that greet each other over a wire that somebody else holds (lib/link/link_handshake.c),
- * or one of them and a stranger.
+ * or one of them and a peer without the key.
  *
- *   u8: bit 0 a stranger instead of the initiator, bit 1 instead of the acceptor, bit 2 they mean different
- *   ranks, bit 3 different worlds, bit 4 different keys; then steps, each u8 what:
+ *   u8: bit 0 an unauthenticated peer instead of the initiator, bit 1 instead of the acceptor, bit
+ *   2 they mean different ranks, bit 3 different worlds, bit 4 different keys; then steps, each u8
+ *   what:
  *     0 the initiator's next bytes arrive: u8 how many   1 the acceptor's
  *     2 as 0, one byte of them changed: u8 which, u8     3 as 1, changed
  *     4 bytes made up for the acceptor: u8 how many, they   5 for the initiator
@@ -21,9 +22,9 @@ enum { INITIATOR, ACCEPTOR, SIDES };
 
 static struct side {
     struct link_handshake handshake;
-    bool stranger;     /* nobody is there: what it says is made up */
-    bool failed, lied; /* lied: was told what the other has not said, and what a proof covers */
-    size_t taken;      /* bytes */
+    bool unauthenticated; /* nobody is there: what it says is made up */
+    bool failed, lied;    /* lied: was told what the other has not said, and what a proof covers */
+    size_t taken;         /* bytes */
 } sides[SIDES];
 
 /* Bytes that a proof covers, of all that a side is told: the last one to the initiator, "ready", is
@@ -40,8 +41,8 @@ static void begin(uint8_t how)
     link_handshake_initiate(&sides[INITIATOR].handshake, &identity, &keys[0]);
     link_handshake_accept(&sides[ACCEPTOR].handshake, how & 8 ? 8 : 7, how & 4 ? 3 : 2,
                           &keys[how >> 4 & 1]);
-    sides[INITIATOR].stranger = how & 1;
-    sides[ACCEPTOR].stranger = how & 2;
+    sides[INITIATOR].unauthenticated = how & 1;
+    sides[ACCEPTOR].unauthenticated = how & 2;
 }
 
 /* As many bytes as it wants come to `side`. Returns how many. */
@@ -75,10 +76,10 @@ static void pass(int from, struct fuzz_input *input, bool change)
     if (length > 0)
         memcpy(bytes, output, length);
     uint8_t which = change ? fuzz_u8(input) : 0, mask = change ? fuzz_u8(input) : 0;
-    if (speaker->stranger || speaker->failed || length == 0)
+    if (speaker->unauthenticated || speaker->failed || length == 0)
         return;
     bytes[which % length] ^= mask;
-    if (listener->stranger) {
+    if (listener->unauthenticated) {
         link_handshake_sent(&speaker->handshake, length);
         return;
     }
@@ -94,7 +95,7 @@ static void make_up(int for_whom, struct fuzz_input *input)
     uint8_t *bytes = fuzz_bytes(input, &length);
     struct side *side = &sides[for_whom];
     size_t before = side->taken;
-    if (!side->stranger && tell(side, bytes, length) > 0)
+    if (!side->unauthenticated && tell(side, bytes, length) > 0)
         side->lied |= before < proved[for_whom];
     free(bytes);
 }
@@ -111,12 +112,12 @@ static void step(struct fuzz_input *input)
 static void check(uint8_t how)
 {
     static const size_t most[SIDES] = { LINK_CHALLENGE_SIZE + 1, LINK_HELLO_SIZE + PROOF_SIZE };
-    bool strangers = how & 3, differ = how & 28;
+    bool unauthenticated = how & 3, differ = how & 28;
     for (int i = 0; i < SIDES; i++) {
         const struct side *side = &sides[i];
         bool done = !side->failed && side->handshake.awaits == AWAITS_NOTHING;
         PROMISE(side->taken <= most[i]);
-        PROMISE(!done || (!side->lied && !strangers && !differ));
+        PROMISE(!done || (!side->lied && !unauthenticated && !differ));
         PROMISE(!done || side->taken == most[i]);
     }
     const struct link_identity *claimed = &sides[ACCEPTOR].handshake.identity;

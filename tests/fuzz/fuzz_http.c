@@ -19,7 +19,7 @@
 #include <string.h>
 
 enum { OWN_UID = 1, SERVICE = 2 };
-enum { ONE_ANSWER_MAX = 64 * 1024 }; /* to a stranger: the page */
+enum { ONE_ANSWER_MAX = 64 * 1024 }; /* to an unauthenticated client: the page */
 enum { THE_JOBS_KEY = 1, THE_SERVICES_KEY, A_PROOF, A_SECOND, A_MINUTE };
 
 static struct client client;
@@ -38,7 +38,7 @@ static void check_answers(void)
     int status;
     const struct wire_writer *all = &client.received;
     PROMISE(proved || own || piece > 0 ||
-            all->length - received <= HTTP_STRANGER_BYTES + ONE_ANSWER_MAX);
+            all->length - received <= HTTP_UNAUTHENTICATED_BYTES + ONE_ANSWER_MAX);
     if (piece == 0 && all->length > received && memcmp(all->data, "HVD1", 4) != 0)
         PROMISE(answers_check((const char *)all->data + received, all->length - received,
                               &status) <= HTTP_PIPELINE_MAX);
@@ -98,7 +98,7 @@ static void put_proof(const struct fuzz_input *input)
     char proof[HTTP_PROOF_SIZE], method[16], target[256];
     send_rest();
     if (!find_request(method, target) || !client.connection ||
-        client.connection->language != HUB_HTTP)
+        client.connection->language != SERVER_HTTP)
         return;
     struct fuzz_input body = find_body(input);
     http_proof_make(proof, &job_key, WORLD_JOB, client.connection->http.gate.nonce, ++counter,
@@ -153,10 +153,10 @@ static void check_no_key(const char *data, size_t length)
 static void fill_store(bool service)
 {
     struct key_value_bytes scope = { "global", 6 }, key = { "0", 1 };
-    struct meeting *meeting = world.meetings.only;
+    struct rendezvous_job *job = world.job_table.only;
     if (service)
-        meeting = meetings_make(&world.meetings, WORLD_JOB, 0, 0, world_ms, NULL);
-    PROMISE(meeting && key_value_put(meeting->store, scope, key, "here\r\n\0", 7) == 200);
+        job = job_table_make(&world.job_table, WORLD_JOB, 0, 0, world_ms, NULL);
+    PROMISE(job && key_value_put(job->store, scope, key, "here\r\n\0", 7) == 200);
 }
 
 /* Returns what has come back; to be freed. */
@@ -175,7 +175,8 @@ static struct wire_writer talk(uint8_t what, const uint8_t *data, size_t size, s
         put(fuzz_u8(&input), &input);
     send_rest();
     struct world_stock after = world_stock();
-    PROMISE(proved || own || world_ms >= MEETING_LAPSE_MS || world_stock_equal(&before, &after));
+    PROMISE(proved || own || world_ms >= RENDEZVOUS_JOB_LAPSE_MS ||
+            world_stock_equal(&before, &after));
     world_pass(120000); /* whoever is held is answered */
     struct wire_writer came = client.received;
     client.received = (struct wire_writer){ 0 };

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers that dial a rendezvous: their connections (join_session.h), and the lobby behind them.
+/* Workers that dial a rendezvous: their connections (join_session.h), and the pending workers
+ * behind them.
  *
  *   u8 odd: bytes of somebody without a key, u8 size of the pieces they come in
  *   u8 even: u8 size that was declared, then workers, each u8 how, and what its HELLO says:
  *     how % 4 = 0: i8 rank, u8 size, host; otherwise bytes; how & 64: a bit of the frame is wrong;
- *     how & 128: the lobby's time is over
+ *     how & 128: the start timeout is over
  *
  * Whatever comes: without the key nobody says anything, and in whatever pieces the bytes come the
- * reply is the same; a HELLO with a wrong bit is none; a full lobby gives each worker one place,
- * those that were asked for, and the others as lobby.h says. */
+ * reply is the same; a HELLO with a wrong bit is none; once all have come each worker has one
+ * place, those that were asked for, and the others as pending_workers.h says. */
 #include "lib/base/join_protocol.h"
 #include "rendezvous/join/join_session.h"
 #include "rendezvous/world/pending_workers.h"
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUESTS_MAX = 64, START_TIMEOUT_MS = 1000 };
+enum { WORKERS_MAX = 64, START_TIMEOUT_MS = 1000 };
 
 static const struct keyring keyring = { .key = { "the key of the job" }, .job = "job" };
 
@@ -43,7 +44,7 @@ static void hear(struct join_session *session, const void *data, size_t length, 
 
 /* ---- without the key ---- */
 
-static struct talk hear_stranger(struct fuzz_input input, size_t piece)
+static struct talk hear_unauthenticated(struct fuzz_input input, size_t piece)
 {
     struct join_session session;
     struct talk talk = { 0 };
@@ -57,10 +58,11 @@ static struct talk hear_stranger(struct fuzz_input input, size_t piece)
     return talk;
 }
 
-static void stranger(struct fuzz_input *input)
+static void unauthenticated(struct fuzz_input *input)
 {
     size_t piece = 1 + fuzz_u8(input) % 64U;
-    struct talk whole = hear_stranger(*input, SIZE_MAX), pieces = hear_stranger(*input, piece);
+    struct talk whole = hear_unauthenticated(*input, SIZE_MAX),
+                pieces = hear_unauthenticated(*input, piece);
     PROMISE(whole.status == pieces.status && whole.out.length == pieces.out.length);
     PROMISE(whole.out.length == 0 ||
             memcmp(whole.out.data, pieces.out.data, whole.out.length) == 0);
@@ -132,7 +134,7 @@ static bool say_hello(struct fuzz_input *input, int how, struct join_hello *hell
     return said;
 }
 
-/* ---- what a full lobby has given ---- */
+/* ---- what pending workers are given once all have come ---- */
 
 static bool same_host(const struct rendezvous_slot *a, const struct rendezvous_slot *b)
 {
@@ -171,97 +173,99 @@ static void check_place(const struct rendezvous_slot *slots, int size, int rank)
     PROMISE(place->cross_rank == cross_rank && place->cross_size == cross_size);
 }
 
-static int first_guest(const struct lobby *lobby, int guest)
+static int first_worker(const struct pending_workers *pending, int worker)
 {
     int first = 0;
-    while (strcmp(lobby->guests[first].host, lobby->guests[guest].host) != 0)
+    while (strcmp(pending->workers[first].host, pending->workers[worker].host) != 0)
         first++;
     return first;
 }
 
 /* Whether `a`, who wished for nothing, is given a place before `b`. */
-static bool goes_first(const struct lobby *lobby, int a, int b)
+static bool goes_first(const struct pending_workers *pending, int a, int b)
 {
-    int host_a = first_guest(lobby, a), host_b = first_guest(lobby, b);
+    int host_a = first_worker(pending, a), host_b = first_worker(pending, b);
     return host_a != host_b ? host_a < host_b : a < b;
 }
 
-static void check_guests(const struct lobby *lobby, const struct rendezvous_slot *slots)
+static void check_pending_workers(const struct pending_workers *pending,
+                                  const struct rendezvous_slot *slots)
 {
     bool taken[256] = { 0 };
-    for (int i = 0; i < lobby->count; i++) {
-        const struct lobby_guest *guest = &lobby->guests[i];
-        PROMISE(0 <= guest->rank && guest->rank < lobby->size && !taken[guest->rank]);
-        PROMISE(guest->wanted == -1 || guest->wanted == guest->rank);
-        PROMISE(strcmp(slots[guest->rank].host, guest->host) == 0);
-        taken[guest->rank] = true;
+    for (int i = 0; i < pending->count; i++) {
+        const struct pending_worker *worker = &pending->workers[i];
+        PROMISE(0 <= worker->rank && worker->rank < pending->size && !taken[worker->rank]);
+        PROMISE(worker->wanted == -1 || worker->wanted == worker->rank);
+        PROMISE(strcmp(slots[worker->rank].host, worker->host) == 0);
+        taken[worker->rank] = true;
         for (int other = 0; other < i; other++)
-            PROMISE(guest->wanted != -1 || lobby->guests[other].wanted != -1 ||
-                    goes_first(lobby, other, i) == (lobby->guests[other].rank < guest->rank));
+            PROMISE(worker->wanted != -1 || pending->workers[other].wanted != -1 ||
+                    goes_first(pending, other, i) == (pending->workers[other].rank < worker->rank));
     }
 }
 
-static void check_full(struct lobby *lobby)
+static void check_full(struct pending_workers *pending)
 {
-    struct rendezvous_slot slots[GUESTS_MAX];
-    PROMISE(lobby->count == lobby->size && lobby->size <= GUESTS_MAX);
-    PROMISE(lobby_seat(lobby, slots, NULL) == HVD_OK);
-    for (int rank = 0; rank < lobby->size; rank++)
-        check_place(slots, lobby->size, rank);
-    check_guests(lobby, slots);
+    struct rendezvous_slot slots[WORKERS_MAX];
+    PROMISE(pending->count == pending->size && pending->size <= WORKERS_MAX);
+    PROMISE(pending_workers_assign(pending, slots, NULL) == HVD_OK);
+    for (int rank = 0; rank < pending->size; rank++)
+        check_place(slots, pending->size, rank);
+    check_pending_workers(pending, slots);
 }
 
-/* ---- the lobby ---- */
+/* ---- pending workers ---- */
 
-static void come(struct lobby *lobby, const struct join_hello *hello, uint64_t now_ms)
+static void come(struct pending_workers *pending, const struct join_hello *hello, uint64_t now_ms)
 {
     struct err err = { 0 };
-    int guest = -1, count = lobby->count;
-    bool open = lobby->state == LOBBY_OPEN;
-    int rc = lobby_join(lobby, hello, NULL, now_ms, &guest, &err);
-    PROMISE(rc == HVD_OK || (rc < 0 && *err.text && lobby->count == count));
+    int worker = -1, count = pending->count;
+    bool open = pending->state == PENDING_WORKERS_OPEN;
+    int rc = pending_workers_join(pending, hello, NULL, now_ms, &worker, &err);
+    PROMISE(rc == HVD_OK || (rc < 0 && *err.text && pending->count == count));
     if (rc != HVD_OK)
         return;
-    PROMISE(open && guest == count && lobby->count == count + 1);
-    PROMISE(lobby->size == hello->size && lobby->count <= lobby->size);
-    PROMISE((lobby->state == LOBBY_FULL) == (lobby->count == lobby->size));
+    PROMISE(open && worker == count && pending->count == count + 1);
+    PROMISE(pending->size == hello->size && pending->count <= pending->size);
+    PROMISE((pending->state == PENDING_WORKERS_FULL) == (pending->count == pending->size));
 }
 
-static void go_wrong(struct fuzz_input *input, struct lobby *lobby, uint64_t now_ms)
+static void go_wrong(struct fuzz_input *input, struct pending_workers *pending, uint64_t now_ms)
 {
     int what = fuzz_u8(input);
-    if (lobby->state != LOBBY_OPEN)
+    if (pending->state != PENDING_WORKERS_OPEN)
         return;
-    if (what % 2 == 0 && lobby->count > 0)
-        lobby_leave(lobby, what / 2 % lobby->count, what & 128);
+    if (what % 2 == 0 && pending->count > 0)
+        pending_workers_leave(pending, what / 2 % pending->count, what & 128);
     else
-        lobby_tick(lobby, now_ms + (uint64_t)what * 10);
-    PROMISE(lobby->state != LOBBY_BROKEN || (lobby->cause.code < 0 && *lobby->cause.text));
+        pending_workers_tick(pending, now_ms + (uint64_t)what * 10);
+    PROMISE(pending->state != PENDING_WORKERS_BROKEN ||
+            (pending->cause.code < 0 && *pending->cause.text));
 }
 
 static void workers(struct fuzz_input *input)
 {
-    struct lobby lobby;
+    struct pending_workers pending;
     struct join_hello hello;
     uint64_t now_ms = 1;
-    lobby_init(&lobby, "job", fuzz_u8(input) % GUESTS_MAX, START_TIMEOUT_MS);
-    for (int i = 0; i < GUESTS_MAX && input->left > 0; i++, now_ms++) {
+    pending_workers_init(&pending, "job", fuzz_u8(input) % WORKERS_MAX, START_TIMEOUT_MS);
+    for (int i = 0; i < WORKERS_MAX && input->left > 0; i++, now_ms++) {
         int how = fuzz_u8(input);
         if (how & 128)
-            go_wrong(input, &lobby, now_ms);
+            go_wrong(input, &pending, now_ms);
         if (say_hello(input, how, &hello))
-            come(&lobby, &hello, now_ms);
-        if (lobby.state == LOBBY_FULL)
-            check_full(&lobby);
+            come(&pending, &hello, now_ms);
+        if (pending.state == PENDING_WORKERS_FULL)
+            check_full(&pending);
     }
-    lobby_fini(&lobby);
+    pending_workers_fini(&pending);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = fuzz_begin(data, size);
     if (fuzz_u8(&input) % 2)
-        stranger(&input);
+        unauthenticated(&input);
     else
         workers(&input);
     return 0;

@@ -46,12 +46,12 @@ static int ask(const char *request, const struct fuzz_input *body)
 static void declare(const struct fuzz_input *body)
 {
     int status = ask("PUT /v1/jobs/new", body);
-    const struct meeting *meeting = meetings_find(&world.meetings, "new");
-    PROMISE((status == 200) == (meeting != NULL));
-    if (!meeting)
+    const struct rendezvous_job *job = job_table_find(&world.job_table, "new");
+    PROMISE((status == 200) == (job != NULL));
+    if (!job)
         return;
-    PROMISE(1 <= meeting->lobby.size && meeting->lobby.size <= WORLD_SIZE_MAX);
-    PROMISE(1 <= meeting->lobby.start_timeout_ms && meeting->lobby.start_timeout_ms <= 86400000);
+    PROMISE(1 <= job->pending.size && job->pending.size <= WORLD_SIZE_MAX);
+    PROMISE(1 <= job->pending.start_timeout_ms && job->pending.start_timeout_ms <= 86400000);
     struct fuzz_input nothing = { (const uint8_t *)"", 0 };
     PROMISE(ask("GET /v1/jobs/new", &nothing) == 200);
     PROMISE(ask("PUT /v1/jobs/new", body) == 200);
@@ -61,7 +61,7 @@ static long long number(void)
 {
     struct key_value_bytes value = { "0", 1 };
     char text[32] = "";
-    key_value_get(world.meetings.only->store, scope, key, &value);
+    key_value_get(world.job_table.only->store, scope, key, &value);
     PROMISE(value.length < sizeof text);
     memcpy(text, value.data, value.length);
     return atoll(text);
@@ -69,7 +69,7 @@ static long long number(void)
 
 static void add(const struct fuzz_input *body, bool there)
 {
-    struct key_value *store = world.meetings.only->store;
+    struct key_value *store = world.job_table.only->store;
     PROMISE(!there || key_value_put(store, scope, key, "40", 2) == 200);
     struct world_stock before = world_stock();
     long long number_before = number();

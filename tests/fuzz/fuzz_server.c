@@ -165,7 +165,7 @@ static void on_ended(struct client *client, struct fuzz_input *input)
     (void)client;
     int rank = fuzz_u8(input) % WORLD_SIZE;
     if (!service)
-        hub_rank_ended(&world, rank, EXITED_WITH(1), world_ms);
+        server_rank_ended(&world, rank, EXITED_WITH(1), world_ms);
 }
 
 static void on_ask(struct client *client, struct fuzz_input *input)
@@ -173,7 +173,7 @@ static void on_ask(struct client *client, struct fuzz_input *input)
     (void)client;
     (void)input;
     if (!service)
-        PROMISE(hub_ask(&world, world_ms, NULL) == HVD_OK);
+        PROMISE(server_ask(&world, world_ms, NULL) == HVD_OK);
 }
 
 static void (*const operations[])(struct client *client, struct fuzz_input *input) = {
@@ -188,10 +188,10 @@ static void check_counts(void)
     int connected = 0;
     for (int i = 0; i < CLIENTS; i++)
         connected += clients[i].connection != NULL;
-    PROMISE(world.count[HUB_DEAD] == 0);
-    PROMISE(connected ==
-            world.count[HUB_STRANGER] + world.count[HUB_CLIENT] + world.count[HUB_WORKER]);
-    PROMISE(world.meetings.count <= (service ? WORLD_MAX_JOBS : 1));
+    PROMISE(world.count[SERVER_DEAD] == 0);
+    PROMISE(connected == world.count[SERVER_UNAUTHENTICATED] + world.count[SERVER_CLIENT] +
+                             world.count[SERVER_WORKER]);
+    PROMISE(world.job_table.count <= (service ? WORLD_MAX_JOBS : 1));
 }
 
 static void check_ranks(void)
@@ -199,7 +199,7 @@ static void check_ranks(void)
     for (int i = 0; i < CLIENTS; i++)
         for (int other = 0; other < i; other++)
             PROMISE(!clients[i].connection || !clients[other].connection || clients[i].rank < 0 ||
-                    clients[i].connection->meeting != clients[other].connection->meeting ||
+                    clients[i].connection->job != clients[other].connection->job ||
                     clients[i].rank != clients[other].rank);
 }
 
@@ -225,7 +225,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         operations[what](client, &input);
         check(client);
     }
-    hub_close(&world);
+    server_close(&world);
     for (int i = 0; i < CLIENTS; i++)
         client_forget(&clients[i]);
     world_end();

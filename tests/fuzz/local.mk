@@ -13,7 +13,6 @@ fuzz_targets = \
 	handshake \
 	hosts \
 	http \
-	hub \
 	job_host \
 	join \
 	join_client \
@@ -26,6 +25,7 @@ fuzz_targets = \
 	output \
 	processes \
 	report \
+	server \
 	settings \
 	shm \
 	ssh \
@@ -41,7 +41,6 @@ fuzz_programs = \
 	tests/fuzz/fuzz_handshake \
 	tests/fuzz/fuzz_hosts \
 	tests/fuzz/fuzz_http \
-	tests/fuzz/fuzz_server \
 	tests/fuzz/fuzz_job_host \
 	tests/fuzz/fuzz_join \
 	tests/fuzz/fuzz_join_client \
@@ -54,6 +53,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_output \
 	tests/fuzz/fuzz_processes \
 	tests/fuzz/fuzz_report \
+	tests/fuzz/fuzz_server \
 	tests/fuzz/fuzz_settings \
 	tests/fuzz/fuzz_shm \
 	tests/fuzz/fuzz_ssh \

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hub world;
+struct server world;
 struct job_key world_key, job_key;
 uint64_t world_ms;
 
@@ -45,7 +45,7 @@ static void begin_planned(void)
                                           .start_timeout_ms = 30000,
                                           .events = { on_complete, on_timed_out, NULL, on_report },
                                           .context = &world };
-    PROMISE(hub_init(&world, &options, 1000000, world_ms, NULL) == HVD_OK);
+    PROMISE(server_init(&world, &options, 1000000, world_ms, NULL) == HVD_OK);
     job_key = world_key;
 }
 
@@ -57,7 +57,7 @@ static void begin_service(void)
                                                   .start_timeout_ms = 30000,
                                                   .say = on_said,
                                                   .context = &world };
-    hub_init_service(&world, &options, 1000000, world_ms);
+    server_init_service(&world, &options, 1000000, world_ms);
     job_key_derive(&job_key, &world_key, WORLD_JOB);
 }
 
@@ -73,29 +73,30 @@ void world_begin(bool service)
 
 void world_end(void)
 {
-    hub_close(&world);
-    PROMISE(world.count[HUB_STRANGER] == 0 && world.count[HUB_CLIENT] == 0);
-    PROMISE(world.count[HUB_WORKER] == 0 && world.count[HUB_DEAD] == 0);
-    hub_fini(&world);
+    server_close(&world);
+    PROMISE(world.count[SERVER_UNAUTHENTICATED] == 0 && world.count[SERVER_CLIENT] == 0);
+    PROMISE(world.count[SERVER_WORKER] == 0 && world.count[SERVER_DEAD] == 0);
+    server_fini(&world);
 }
 
 void world_pass(uint64_t ms)
 {
     uint64_t end_ms = world_ms + ms;
-    for (int turns = 0; hub_deadline(&world) <= end_ms; turns++) {
+    for (int turns = 0; server_deadline(&world) <= end_ms; turns++) {
         PROMISE(turns < 10000); /* a deadline that has passed does not come back */
-        if (hub_deadline(&world) > world_ms)
-            world_ms = hub_deadline(&world);
-        hub_tick(&world, world_ms);
+        if (server_deadline(&world) > world_ms)
+            world_ms = server_deadline(&world);
+        server_tick(&world, world_ms);
     }
     world_ms = end_ms;
 }
 
 struct world_stock world_stock(void)
 {
-    struct world_stock state = { .jobs = world.meetings.count, .workers = world.count[HUB_WORKER] };
-    const struct meeting *at;
-    TAILQ_FOREACH(at, &world.meetings.list, link)
+    struct world_stock state = { .jobs = world.job_table.count,
+                                 .workers = world.count[SERVER_WORKER] };
+    const struct rendezvous_job *at;
+    TAILQ_FOREACH(at, &world.job_table.list, link)
     {
         state.keys += at->store ? key_value_keys(at->store) : 0;
         state.size += at->store ? key_value_size(at->store) : 0;
@@ -130,14 +131,14 @@ void client_dial(struct client *client, enum rendezvous_origin origin)
     client_forget(client);
     client->stream = (struct rendezvous_stream){ .send = on_send, .close = on_close };
     client->rank = -1;
-    client->connection = hub_accept(&world, &client->stream, origin, world_ms);
+    client->connection = server_accept(&world, &client->stream, origin, world_ms);
     PROMISE(client->connection);
 }
 
 void client_hang_up(struct client *client)
 {
     if (client->connection)
-        hub_hangup(client->connection, world_ms);
+        server_hangup(client->connection, world_ms);
     client->connection = NULL;
 }
 
@@ -155,7 +156,7 @@ void client_send(struct client *client, const void *data, size_t length, size_t 
         char *copy = malloc(size); /* so that a read beyond it is seen */
         PROMISE(copy);
         memcpy(copy, (const char *)data + at, size);
-        hub_receive(client->connection, copy, size, world_ms);
+        server_receive(client->connection, copy, size, world_ms);
         free(copy);
     }
 }
@@ -193,7 +194,7 @@ void client_open(struct client *client, const char *job, const struct job_key *k
     client_send(client, out.data, out.length, out.length);
     wire_writer_fini(&out);
     wire_writer_fini(&body);
-    if (!first || !client->connection || client->connection->language != HUB_FRAMES ||
+    if (!first || !client->connection || client->connection->language != SERVER_FRAMES ||
         !next_frame(client, &frame))
         return;
     wire_reader_init(&reader, frame.body, frame.length);

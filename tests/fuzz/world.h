@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rendezvous (rendezvous/server/server.h) in memory for fuzz targets: a launcher's job of three ranks on
- * two hosts, or a service; a clock that the input turns; clients, whose received bytes are kept. */
+/* A rendezvous (rendezvous/server/server.h) in memory for fuzz targets: a launcher's job of three
+ * ranks on two hosts, or a service; a clock that the input turns; clients, whose received bytes are
+ * kept. */
 #ifndef TESTS_FUZZ_WORLD_H
 #define TESTS_FUZZ_WORLD_H
 
@@ -13,7 +14,7 @@
 enum { WORLD_SIZE = 3, WORLD_MAX_JOBS = 4 };
 #define WORLD_JOB "job" /* of the launcher, and the one that clients of a service belong to */
 
-extern struct hub world;
+extern struct server world;
 extern struct job_key world_key; /* of the launcher's job, or of the service */
 extern struct job_key job_key;   /* of WORLD_JOB */
 extern uint64_t world_ms;

@@ -52,7 +52,7 @@ HOROVOD_SIZE=2
 NCCL_SOCKET_IFNAME=lo
 PYTHONUNBUFFERED=1" "$(sed 's/PORT=[1-9][0-9]*$/PORT=N/' "$tmp/found")"
 
-# Two workers, of which one does not come to the second meeting until it may.
+# Two workers, of which one does not come to the second rendezvous until it may.
 # shellcheck disable=SC2016 # for the ranks' shell
 start "$HVDRUN" -np 2 sh -c '[ "$HOROVOD_RANK" = 1 ] || env >"$0/env"; exec "$@"' "$tmp" "$HOROVOD_WORKER" init await "$tmp/go" init
 variable() {
@@ -80,13 +80,13 @@ is "nor under another name" 401 "$(code -H 'Host: example.com' "$url/global/0")"
 is "the key of the job opens it to these as well" 200 "$(code -H 'Host: example.com' -H "@$tmp/key" "$url/global/0")"
 
 # As another user.
-stranger() {
+other_user() {
     setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
 }
 strange_code() {
-    stranger curl -sS -m 20 -w '%{http_code}' "$@" 2>>"$tmp/curl" | tail -c 3
+    other_user curl -sS -m 20 -w '%{http_code}' "$@" 2>>"$tmp/curl" | tail -c 3
 }
-if [ "$(id -u)" = 0 ] && stranger true 2>/dev/null; then
+if [ "$(id -u)" = 0 ] && other_user true 2>/dev/null; then
     is "another user may not read" 401 "$(strange_code "$url/global/0" </dev/null)"
     is "nor write" 401 "$(strange_code -X PUT --data-binary evil "$url/global/1" </dev/null)"
     is "nor delete" 401 "$(strange_code -X DELETE "$url/global/0" </dev/null)"
@@ -96,7 +96,7 @@ if [ "$(id -u)" = 0 ] && stranger true 2>/dev/null; then
     grep '^HOROVOD_' "$tmp/env" >"$tmp/theirs"
     status=0
     # shellcheck disable=SC2046
-    stranger env -i $(cat "$tmp/theirs") HOROVOD_RANK=1 HOROVOD_LOCAL_RANK=1 /proc/self/fd/3 init \
+    other_user env -i $(cat "$tmp/theirs") HOROVOD_RANK=1 HOROVOD_LOCAL_RANK=1 /proc/self/fd/3 init \
         3<"$HOROVOD_WORKER" >"$tmp/strange" 2>&1 || status=$?
     is "a worker of another user does not join" 1 "$status"
     like "because it may not" 'PUT /global/rank_1: HTTP request failed, status 401' "$tmp/strange"

@@ -28,9 +28,9 @@ refuses() {
 }
 
 # Keys of users
-ssh-keygen -q -t ed25519 -N '' -f "$tmp/stranger"
-ssh_config "$tmp/config" "s|^IdentityFile.*|IdentityFile $tmp/stranger|"
-refuses "a key that is not accepted" 77 "on [^ ]+: login: .*$(id -un)@.*$tmp/stranger" "$tmp/config"
+ssh-keygen -q -t ed25519 -N '' -f "$tmp/unauthorized"
+ssh_config "$tmp/config" "s|^IdentityFile.*|IdentityFile $tmp/unauthorized|"
+refuses "a key that is not accepted" 77 "on [^ ]+: login: .*$(id -un)@.*$tmp/unauthorized" "$tmp/config"
 ssh_config "$tmp/config" "s|^IdentityFile.*|IdentityFile $tmp/none|"
 refuses "no key at all" 77 "on [^ ]+: login: " "$tmp/config"
 ssh-keygen -q -t ed25519 -N 'a passphrase' -f "$tmp/encrypted"
@@ -50,7 +50,7 @@ known_as() {
 }
 [ "$hosts_kind" = testbed ] && one_known=$one || one_known="[$one]:$ssh_port"
 host_key=$(cut -d' ' -f1,2 "$ssh_folder/host_key.pub")
-other_key=$(cut -d' ' -f1,2 "$tmp/stranger.pub")
+other_key=$(cut -d' ' -f1,2 "$tmp/unauthorized.pub")
 known_as "$tmp/known"
 cp "$tmp/known" "$tmp/known.before"
 refuses "a host that is not known" 77 "on $one: .*(ssh-keyscan|ssh ).*$one" "$tmp/config"

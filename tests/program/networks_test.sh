@@ -123,7 +123,7 @@ is "a network may be chosen by name and by address" "0 0" "$statuses"
 like "and it is used" '^203\.0\.113\.11$' "$tmp/links"
 is "the port is open there and on loopback, and nowhere else" "127.0.0.1:$here 203.0.113.10:$here" \
     "$(paste -sd " " "$tmp/doors")"
-is "a stranger on another network finds none" "yes no" "$open"
+is "an unauthenticated client on another network finds none" "yes no" "$open"
 
 for h in 0 1; do
     on $h ip -6 addr add 2001:db8::1$h/64 dev eth0 nodad 2>"$tmp/none" || rm -f "$tmp/none"
@@ -234,19 +234,19 @@ like "F74: a host that is back at once and knows no connection is an error that 
     "rank 1 on host1 (broke|was lost)" "$tmp/err"
 parted
 
-# ---- strangers ----
+# ---- unauthenticated clients ----
 
 meets 2
 rank 1 1 HVD_NETWORK_INTERFACES=eth0 HVD_PORT_RANGE=41000-41000 -- init collectives
 until_true eval '[ "$(on 1 ss -Htln "sport = :41000" | wc -l)" = 2 ]' # there and on loopback
 rm -f "$tmp/enough"
-on 2 "$builddir/tests/support/strangers" 198.51.100.11 41000 crowd "$tmp/enough" 1000 - \
+on 2 "$builddir/tests/support/unauthenticated" 198.51.100.11 41000 crowd "$tmp/enough" 1000 - \
     silent 100 scan 100 newlines 30 tls 30 frames 30 head 30 >"$tmp/crowd" 2>&1 &
 crowd=$!
 until_said '^crowded$' "$tmp/crowd"
 rank 0 0 HVD_NETWORK_INTERFACES=eth0 -- init collectives
 parted
-is "F80: ranks meet while strangers crowd at a data port" "0 0" "$statuses"
+is "F80: ranks meet while unauthenticated clients crowd at a data port" "0 0" "$statuses"
 touch "$tmp/enough"
 wait $crowd
 

@@ -22,7 +22,7 @@ is "hvdrun itself on nothing" '' "$(ss -Hlnp | grep "pid=$pid,")"
 port=$(ss -Hltnp | grep "pid=$(pgrep -P "$pid" hvdagent)," | awk '{ sub(/.*:/, "", $4); print $4 }')
 head -c 100000 /dev/urandom | curl -sS -m 20 "telnet://127.0.0.1:$port" >/dev/null 2>&1
 printf 'HVD1garbage' | curl -sS -m 5 "telnet://127.0.0.1:$port" >/dev/null 2>&1
-ok "a stranger's noise does the job no harm" kill -0 "$pid"
+ok "an unauthenticated client's noise does the job no harm" kill -0 "$pid"
 is "the rendezvous still answers" 200 "$(curl -sS -o "$tmp/body" -w '%{http_code}' "http://127.0.0.1:$port/healthz")"
 stop_with TERM
 is "and the job ends as it is told" 143 "$status"

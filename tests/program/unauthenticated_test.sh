@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Strangers at the real programs: whatever they send, record or occupy, a job beside them notices nothing, and they learn
-# nothing. What they are is in tests/support/unauthenticated.c, what they send in tests/bad/http.tsv and wire.tsv.
+# Unauthenticated clients at the real programs: whatever they send, record or occupy, a job beside them notices nothing,
+# and they learn nothing. What they are is in tests/support/unauthenticated.c, what they send in tests/bad/http.tsv and
+# wire.tsv.
 . "$srcdir/tests/tap.sh"
 . "$srcdir/tests/hosts.sh"
 . "$srcdir/tests/support/service.sh"
 rows=$srcdir/tests/bad
 replay=$builddir/tests/support/replay
-strangers=$builddir/tests/support/strangers
+unauthenticated=$builddir/tests/support/unauthenticated
 nokey=$(printf %064d 1)
 nobody='setpriv --reuid 65534 --regid 65534 --clear-groups'
-MEMORY_KIB=32768 # that strangers may cost
+MEMORY_KIB=32768 # that unauthenticated clients may cost
 export tmp
 
 # What waits for the deadline of a body takes long; a unit test has it.
@@ -34,15 +35,15 @@ kv() {
 # What must not change: the job, and what lies in its store.
 state() {
     kv GET "/v1/jobs/$id" | sed -E 's/"(age|joined|heard)(_s|_s_ago)":[0-9.]+//g'
-    for _key in known/key strangers/empty strangers/binary; do
+    for _key in known/key unauthenticated/empty unauthenticated/binary; do
         kv GET "/$_key" -w ' %{http_code}\n' | od -c
     done
 }
 
 fill_store() {
     kv PUT /known/key --data-binary known
-    kv PUT /strangers/empty --data-binary ''
-    printf '\000\001\r\n\377' | kv PUT /strangers/binary --data-binary @-
+    kv PUT /unauthenticated/empty --data-binary ''
+    printf '\000\001\r\n\377' | kv PUT /unauthenticated/binary --data-binary @-
 }
 
 # run_rows FILE COMMAND...: with the rows as its input; fills $status.
@@ -81,16 +82,16 @@ ok "a job of four has its values" grep -q '"connected":4' "$tmp/before"
 http_rows | cut -f1-4 >"$tmp/expected"
 http_rows | "$replay" 127.0.0.1 "$port" "$bearer" >"$tmp/answers"
 ok "bad requests with the job's key are answered as told" same_answers "$tmp/expected" "$tmp/answers"
-run_rows http "$strangers" 127.0.0.1 "$port" requests "$nokey"
+run_rows http "$unauthenticated" 127.0.0.1 "$port" requests "$nokey"
 is "without a key none has success" 0 "$status"
 grep -v '^#' "$rows/wire.tsv" | cut -f1-4 >"$tmp/expected"
-"$strangers" 127.0.0.1 "$port" rows train "${bearer#*:}" <"$rows/wire.tsv" >"$tmp/answers"
+"$unauthenticated" 127.0.0.1 "$port" rows train "${bearer#*:}" <"$rows/wire.tsv" >"$tmp/answers"
 ok "bad frames are answered as told" same_answers "$tmp/expected" "$tmp/answers"
-run_rows wire "$strangers" 127.0.0.1 "$port" mutants train "${bearer#*:}"
+run_rows wire "$unauthenticated" 127.0.0.1 "$port" mutants train "${bearer#*:}"
 is "a worker's bytes, cut or changed anywhere, are no worker's" 0 "$status"
-run_rows wire "$strangers" 127.0.0.1 "$port" replays train "${bearer#*:}"
+run_rows wire "$unauthenticated" 127.0.0.1 "$port" replays train "${bearer#*:}"
 is "what was recorded is worth nothing" 0 "$status"
-run_rows wire "$strangers" 127.0.0.1 "$port" alike train ghost other "$(job_key other)"
+run_rows wire "$unauthenticated" 127.0.0.1 "$port" alike train ghost other "$(job_key other)"
 is "nobody learns whether there is a job" 0 "$status"
 
 state >"$tmp/after"
@@ -124,7 +125,7 @@ limited() {
 # crowd FILE RATE AUTHORIZATION KIND COUNT...: waits until they are there.
 crowd() {
     new_job
-    HVD_TEST_JOB=$job "$strangers" 127.0.0.1 "$port" crowd "$@" >"$tmp/crowd" 2>&1 &
+    HVD_TEST_JOB=$job "$unauthenticated" 127.0.0.1 "$port" crowd "$@" >"$tmp/crowd" 2>&1 &
     crowd=$!
     until_said '^crowded$' "$tmp/crowd" || cat "$tmp/crowd" >&2
 }
@@ -151,7 +152,7 @@ comes_together() {
 on_host=limited
 service_up
 on_host=
-comes_together 2 calm >"$tmp/out" # what the first job needs is no stranger's
+comes_together 2 calm >"$tmp/out" # the first job needs this, not an unauthenticated client
 idle_kib=$(memory_kib VmHWM)
 crowd "$tmp/enough" 1000 - silent 300 drip 300 head 300 frames 100 open 100 newlines 50 tls 50 scan 50 upload 8 unread 200
 for size in 2 5 8; do
@@ -195,15 +196,15 @@ code_of() { # COMMAND...: how a request without a key ends
     "$@" curl -sS -m 10 -o "$tmp/body" -w '%{http_code}' "http://127.0.0.1:$port/known/key"
 }
 is "who runs the job needs no key on its host" 200 "$(code_of)"
-cp "$strangers" /bin/true "$tmp" && chmod 711 "$tmp"
+cp "$unauthenticated" /bin/true "$tmp" && chmod 711 "$tmp"
 # shellcheck disable=SC2086  # words
 if [ "$(id -u)" = 0 ] && $nobody "$tmp/true"; then
     is "another user of the host does" 401 "$(code_of $nobody 2>"$tmp/curl")"
-    run_rows http $nobody "$tmp/strangers" 127.0.0.1 "$port" requests "$nokey"
+    run_rows http $nobody "$tmp/unauthenticated" 127.0.0.1 "$port" requests "$nokey"
     is "none of that user's requests has success" 0 "$status"
-    run_rows wire $nobody "$tmp/strangers" 127.0.0.1 "$port" mutants "$id" "$bearer"
+    run_rows wire $nobody "$tmp/unauthenticated" 127.0.0.1 "$port" mutants "$id" "$bearer"
     is "nor do its frames" 0 "$status"
-    $nobody "$tmp/strangers" 127.0.0.1 "$port" crowd "$tmp/never" 500 - silent 300 drip 100 open 100 unread 50 >"$tmp/crowd" &
+    $nobody "$tmp/unauthenticated" 127.0.0.1 "$port" crowd "$tmp/never" 500 - silent 300 drip 100 open 100 unread 50 >"$tmp/crowd" &
     crowd=$!
     until_said '^crowded$' "$tmp/crowd"
     is "nor does a crowd keep others out" 200 "$(code_of)"
@@ -266,10 +267,10 @@ on_host=
 front=$service
 service=$(host_pids_named 0 hvdrendezvousd)
 idle_kib=$(memory_kib VmHWM)
-on 1 "$strangers" "$ip" "$port" crowd "$tmp/enough3" 1000 - unread 500 head 300 >"$tmp/crowd" 2>&1 &
+on 1 "$unauthenticated" "$ip" "$port" crowd "$tmp/enough3" 1000 - unread 500 head 300 >"$tmp/crowd" 2>&1 &
 crowd=$!
 until_said '^crowded$' "$tmp/crowd"
-run on 1 "$strangers" "$ip" "$port" joins "$(cat "$tmp/key")" 10
+run on 1 "$unauthenticated" "$ip" "$port" joins "$(cat "$tmp/key")" 10
 is "workers on another host meet beside clients that do not read" 0 "$status"
 disperse "$tmp/enough3"
 used_kib=$(($(memory_kib VmHWM) - idle_kib))

@@ -92,7 +92,7 @@ enum sim_effect sim_fire_stop_agent(struct sim_fault *fault);
 enum sim_effect sim_fire_stop_for_good(struct sim_fault *fault);
 enum sim_effect sim_fire_stop_launcher(struct sim_fault *fault);
 enum sim_effect sim_fire_stop_rank(struct sim_fault *fault);
-enum sim_effect sim_fire_stranger(struct sim_fault *fault);
+enum sim_effect sim_fire_unauthenticated(struct sim_fault *fault);
 enum sim_effect sim_fire_suspend(struct sim_fault *fault);
 enum sim_effect sim_fire_unreachable(struct sim_fault *fault);
 enum sim_effect sim_fire_withhold(struct sim_fault *fault);

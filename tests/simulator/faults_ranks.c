@@ -130,7 +130,7 @@ enum sim_effect sim_fire_double(struct sim_fault *fault)
     return MAY;
 }
 
-enum sim_effect sim_fire_stranger(struct sim_fault *fault)
+enum sim_effect sim_fire_unauthenticated(struct sim_fault *fault)
 {
     char noise[300];
     struct sim_worker *worker = actor_of(fault);

@@ -163,8 +163,8 @@ static void start_job(struct sim_process *launcher)
     const struct job_options *options = &world.options;
     struct err err = { 0 };
     world.rendezvous = job_rendezvous_create(&launcher->loop, options, &world.key, &err);
-    struct job_meeting meeting = job_rendezvous_meeting(world.rendezvous);
-    world.job = job_create(&launcher->loop, options, &meeting, &callbacks, NULL, &err);
+    struct job_rendezvous_interface rendezvous = job_rendezvous_interface(world.rendezvous);
+    world.job = job_create(&launcher->loop, options, &rendezvous, &callbacks, NULL, &err);
     job_rendezvous_attach(world.rendezvous, world.job);
 }
 

@@ -201,7 +201,7 @@ static void dial(void *context);
 static void on_hung_up(struct sim_worker *worker)
 {
     enum join_stage stage = worker->state > WORKER_WAITING ? JOIN_ANSWERED
-                            : worker->told_to_wait         ? JOIN_SEATED
+                            : worker->told_to_wait         ? JOIN_ASSIGNED
                             : worker->said_hello           ? JOIN_SAID_HELLO
                                                            : JOIN_CONNECTED;
     uint64_t pause_ms;

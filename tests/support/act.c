@@ -88,7 +88,7 @@ static void act_stay(const char *argument)
 }
 
 /* Two forks and a new session: nobody's child, in nobody's process group. */
-static int become_stranger(void)
+static int become_unrelated(void)
 {
     fflush(stdout);
     if (fork() != 0)
@@ -102,7 +102,7 @@ static int become_stranger(void)
 
 static void act_daemon(const char *argument)
 {
-    if (!become_stranger())
+    if (!become_unrelated())
         return;
     for (int fd = 0; fd < 1024; fd++)
         close(fd);
@@ -111,7 +111,7 @@ static void act_daemon(const char *argument)
 
 static void act_holder(const char *argument)
 {
-    if (become_stranger())
+    if (become_unrelated())
         act_stay(argument);
 }
 

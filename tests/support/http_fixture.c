@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An HTTP connection without a hub; see http_fixture.h. */
+/* An HTTP connection without a server; see http_fixture.h. */
 #include "tests/support/http_fixture.h"
 
 #include <check.h>
@@ -13,21 +13,21 @@ static const struct rendezvous_slot slots[] = {
     { { .rank = 1, .size = 2, .local_size = 1, .cross_rank = 1, .cross_size = 2 }, "b" },
 };
 
-static void add_meeting(struct http_fixture *fixture, bool service)
+static void add_job(struct http_fixture *fixture, bool service)
 {
     static const struct rendezvous_options options = {
         .id = HTTP_FIXTURE_JOB, .slots = slots, .size = 2, .start_timeout_ms = 60000
     };
     struct err err;
-    meetings_init(&fixture->meetings, 4, 60000);
+    job_table_init(&fixture->job_table, 4, 60000);
     if (service) {
-        fixture->meeting = meetings_make(&fixture->meetings, HTTP_FIXTURE_JOB, 2, 0, 0, &err);
+        fixture->job = job_table_make(&fixture->job_table, HTTP_FIXTURE_JOB, 2, 0, 0, &err);
     } else {
-        fixture->meeting = meeting_create_planned(&options, 0, &err);
-        ck_assert_ptr_nonnull(fixture->meeting);
-        meetings_add_planned(&fixture->meetings, fixture->meeting);
+        fixture->job = rendezvous_job_create_planned(&options, 0, &err);
+        ck_assert_ptr_nonnull(fixture->job);
+        job_table_add_planned(&fixture->job_table, fixture->job);
     }
-    ck_assert_ptr_nonnull(fixture->meeting);
+    ck_assert_ptr_nonnull(fixture->job);
 }
 
 void http_fixture_init(struct http_fixture *fixture, bool service)
@@ -37,8 +37,8 @@ void http_fixture_init(struct http_fixture *fixture, bool service)
     job_key_generate(&fixture->keyring.key);
     if (!service)
         strcpy(fixture->keyring.job, HTTP_FIXTURE_JOB);
-    add_meeting(fixture, service);
-    fixture->service.meetings = &fixture->meetings;
+    add_job(fixture, service);
+    fixture->service.job_table = &fixture->job_table;
     TAILQ_INIT(&fixture->service.woken);
     fixture->now_ms = 1000;
     http_session_init(&fixture->session, &fixture->service, &fixture->keyring, RENDEZVOUS_ELSEWHERE,
@@ -49,7 +49,7 @@ void http_fixture_init(struct http_fixture *fixture, bool service)
 void http_fixture_fini(struct http_fixture *fixture)
 {
     http_session_fini(&fixture->session);
-    meetings_fini(&fixture->meetings);
+    job_table_fini(&fixture->job_table);
     keyring_wipe(&fixture->keyring);
     wire_writer_fini(&fixture->out);
 }
@@ -132,7 +132,7 @@ const char *http_fixture_stored(const struct http_fixture *fixture, const char *
 {
     static char text[256];
     struct key_value_bytes value;
-    if (key_value_get(fixture->meeting->store, (struct key_value_bytes){ scope, strlen(scope) },
+    if (key_value_get(fixture->job->store, (struct key_value_bytes){ scope, strlen(scope) },
                       (struct key_value_bytes){ key, strlen(key) }, &value) != 200)
         return NULL;
     snprintf(text, sizeof text, "%.*s", (int)value.length, value.data);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One HTTP connection, a job that exists, and its key-value store: what a client says is answered
- * without a hub. Mistakes of a test's end it. */
+ * without a server. Mistakes of a test's end it. */
 #ifndef TESTS_SUPPORT_HTTP_FIXTURE_H
 #define TESTS_SUPPORT_HTTP_FIXTURE_H
 
@@ -11,8 +11,8 @@
 
 struct http_fixture {
     struct keyring keyring;
-    struct meetings meetings;
-    struct meeting *meeting;
+    struct job_table job_table;
+    struct rendezvous_job *job;
     struct http_service service;
     struct http_session session;
     bool goes_on; /* what the session said last */

@@ -121,23 +121,23 @@ static void fill_peer(struct server *server, struct join_peer *peer, int rank)
 }
 
 /* By the first address, or the last. */
-static int connect_stranger(const struct join_addresses *addresses, bool last)
+static int connect_unauthenticated(const struct join_addresses *addresses, bool last)
 {
     struct socket_address address;
     const char *text = addresses->text[last ? addresses->count - 1 : 0];
     require(socket_address_parse(&address, text, NULL) == HVD_OK, "address");
     int fd = socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const struct sockaddr *to = (const struct sockaddr *)&address.storage;
-    require(connect(fd, to, address.length) == 0, "connect as a stranger");
+    require(connect(fd, to, address.length) == 0, "connect without the key");
     return fd;
 }
 
-static void send_strangers(struct server *server, int rank)
+static void send_unauthenticated(struct server *server, int rank)
 {
     static const char garbage[] =
         "GET / HTTP/1.1\r\n\r\n, and more than sixty-four bytes of it....";
-    for (int i = 0; i < server->options.strangers; i++) {
-        int fd = connect_stranger(&client_of(server, rank)->hello.addresses, i % 2);
+    for (int i = 0; i < server->options.unauthenticated; i++) {
+        int fd = connect_unauthenticated(&client_of(server, rank)->hello.addresses, i % 2);
         if (i % 3 == 0)
             (void)!send(fd, garbage, sizeof garbage, MSG_NOSIGNAL);
         if (i % 3 == 1)
@@ -188,8 +188,8 @@ static void welcome_all(struct server *server)
     if (server->options.withholds)
         _exit(0);
     give_ranks(server);
-    for (int rank = 0; rank < server->options.size && server->options.strangers; rank++)
-        send_strangers(server, rank);
+    for (int rank = 0; rank < server->options.size && server->options.unauthenticated; rank++)
+        send_unauthenticated(server, rank);
     for (int rank = 0; rank < server->options.size; rank++)
         send_welcome(server, rank);
     for (int rank = 0; rank < server->options.size && server->options.forges; rank++)

@@ -17,7 +17,7 @@ struct mini_options {
     int size;
     bool silent;         /* tells no news */
     bool anywhere;       /* each rank comes from another host, as far as this can tell */
-    int strangers;       /* so many connect to each rank's data port, and its unix socket if it has
+    int unauthenticated; /* so many connect to each rank's data port, and its unix socket if it has
                             one, before WELCOME, and stay */
     int turns_away;      /* so many connections are closed as soon as they come */
     int drops;           /* so many are closed at their HELLO */

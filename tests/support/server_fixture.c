@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hub for tests; see hub_fixture.h. */
+/* A server for tests; see server_fixture.h. */
 #include "tests/support/server_fixture.h"
 
 #include "lib/base/rank_end_text.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hub hub;
+struct server server;
 struct job_key key;
 uint64_t now_ms;
 int completed, timeouts;
@@ -20,26 +20,26 @@ struct join_client clients[FIXTURE_RANKS_MAX];
 
 static void on_complete(void *context)
 {
-    ck_assert_ptr_eq(context, &hub);
+    ck_assert_ptr_eq(context, &server);
     completed++;
 }
 
 static void on_timed_out(void *context, const char *text)
 {
-    ck_assert_ptr_eq(context, &hub);
+    ck_assert_ptr_eq(context, &server);
     timeouts++;
     snprintf(timeout_text, sizeof timeout_text, "%s", text);
 }
 
 static void on_missing(void *context, const char *text)
 {
-    ck_assert_ptr_eq(context, &hub);
+    ck_assert_ptr_eq(context, &server);
     snprintf(missing_text, sizeof missing_text, "%s", text);
 }
 
 static void on_report(void *context, int rank, const char *text)
 {
-    ck_assert_ptr_eq(context, &hub);
+    ck_assert_ptr_eq(context, &server);
     size_t used = strlen(reports);
     int length = snprintf(reports + used, sizeof reports - used, "%d: %s|", rank, text);
     ck_assert_uint_lt(used + (size_t)length, sizeof reports);
@@ -47,7 +47,7 @@ static void on_report(void *context, int rank, const char *text)
 
 static void on_say(void *context, const char *job, const char *text)
 {
-    ck_assert_ptr_eq(context, &hub);
+    ck_assert_ptr_eq(context, &server);
     size_t used = strlen(service_said);
     int length = snprintf(service_said + used, sizeof service_said - used, "%s: %s|", job, text);
     ck_assert_uint_lt(used + (size_t)length, sizeof service_said);
@@ -55,7 +55,7 @@ static void on_say(void *context, const char *job, const char *text)
 
 static void deliver_whole(struct join_client *client, const void *data, size_t length)
 {
-    hub_receive(client->connection, data, length, now_ms);
+    server_receive(client->connection, data, length, now_ms);
 }
 
 void deliver_bytes(struct join_client *client, const void *data, size_t length)
@@ -63,7 +63,7 @@ void deliver_bytes(struct join_client *client, const void *data, size_t length)
     for (size_t i = 0; i < length && !client->closed; i++) {
         char *byte = malloc(1); /* so that a read beyond it is seen */
         memcpy(byte, (const char *)data + i, 1);
-        hub_receive(client->connection, byte, 1, now_ms);
+        server_receive(client->connection, byte, 1, now_ms);
         free(byte);
     }
 }
@@ -84,10 +84,10 @@ void setup(int size)
                                           .start_timeout_ms = START_TIMEOUT_MS,
                                           .events = { on_complete, on_timed_out, on_missing,
                                                       on_report },
-                                          .context = &hub };
+                                          .context = &server };
     ck_assert_int_eq(auth_init(&err), HVD_OK);
     job_key_generate(&key);
-    ck_assert_int_eq(hub_init(&hub, &options, 0, now_ms, &err), HVD_OK);
+    ck_assert_int_eq(server_init(&server, &options, 0, now_ms, &err), HVD_OK);
 }
 
 void setup_service(int max_jobs)
@@ -107,14 +107,14 @@ void setup_service_within(int max_jobs, size_t memory_max)
                                                   .memory_max = memory_max,
                                                   .start_timeout_ms = START_TIMEOUT_MS,
                                                   .say = on_say,
-                                                  .context = &hub };
-    hub_init_service(&hub, &options, 0, now_ms);
+                                                  .context = &server };
+    server_init_service(&server, &options, 0, now_ms);
 }
 
 void teardown(void)
 {
-    hub_close(&hub);
-    hub_fini(&hub);
+    server_close(&server);
+    server_fini(&server);
     for (int rank = 0; rank < FIXTURE_RANKS_MAX; rank++) {
         join_client_fini(&clients[rank]);
         clients[rank] = (struct join_client){ 0 };
@@ -125,7 +125,7 @@ static void connect_client(struct join_client *client, const struct job_key *wit
                            enum rendezvous_origin origin)
 {
     join_client_init(client, with_key, deliver_whole);
-    client->connection = hub_accept(&hub, &client->stream, origin, now_ms);
+    client->connection = server_accept(&server, &client->stream, origin, now_ms);
     ck_assert_ptr_nonnull(client->connection);
 }
 
@@ -147,14 +147,14 @@ void dial(struct join_client *client)
 void hang_up(struct join_client *client)
 {
     if (!client->closed)
-        hub_hangup(client->connection, now_ms);
+        server_hangup(client->connection, now_ms);
     client->closed = true;
 }
 
 void join(int rank)
 {
     dial(&clients[rank]);
-    join_client_join(&clients[rank], rank, hub.meetings.only->size);
+    join_client_join(&clients[rank], rank, server.job_table.only->size);
 }
 
 void join_first(int count)
@@ -166,7 +166,7 @@ void join_first(int count)
 void tick_at(uint64_t at_ms)
 {
     now_ms = at_ms;
-    hub_tick(&hub, now_ms);
+    server_tick(&server, now_ms);
 }
 
 void expect_nothing(struct join_client *client)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hub (rendezvous/server/server.h) with a job of ranks on localhost, clients in memory, and a clock that
- * the test turns. One per test program. */
-#ifndef TESTS_SUPPORT_HUB_FIXTURE_H
-#define TESTS_SUPPORT_HUB_FIXTURE_H
+/* A server (rendezvous/server/server.h) with a job of ranks on localhost, clients in memory, and a
+ * clock that the test turns. One per test program. */
+#ifndef TESTS_SUPPORT_SERVER_FIXTURE_H
+#define TESTS_SUPPORT_SERVER_FIXTURE_H
 
 #include "rendezvous/server/server.h"
 #include "tests/support/join_client.h"
 
 enum { FIXTURE_RANKS_MAX = 1000, FIXTURE_REPORTS_MAX = 64 * 1024, START_TIMEOUT_MS = 30000 };
 
-extern struct hub hub;
+extern struct server server;
 extern struct job_key key;
 extern uint64_t now_ms;
 extern int completed, timeouts; /* events that the launcher got */
@@ -47,7 +47,7 @@ void expect_refused(struct join_client *client, int status, const char *text);
 void expect_news(struct join_client *client, int status, int rank, const char *text);
 void expect_ask(struct join_client *client);
 
-/* A world of two still comes about, whatever has happened to the strangers before. */
+/* A world of two still comes about, whatever has happened to the unauthenticated clients before. */
 void expect_undisturbed(void);
 
 #endif

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strangers at a running rendezvous, and what comes of them:
+/* Unauthenticated clients at a running rendezvous, and what comes of them:
  *
- *   strangers ADDRESS PORT requests KEY < tests/bad/http.tsv   with a key that is none
- *   strangers ADDRESS PORT rows JOB KEY < tests/bad/wire.tsv   prints the same first four columns
- *   strangers ADDRESS PORT mutants JOB KEY
+ *   unauthenticated ADDRESS PORT requests KEY < tests/bad/http.tsv   with a key that is none
+ *   unauthenticated ADDRESS PORT rows JOB KEY < tests/bad/wire.tsv   prints the same first four columns
+ *   unauthenticated ADDRESS PORT mutants JOB KEY
  *       a joining worker's bytes, cut after each and with each bit changed
- *   strangers ADDRESS PORT replays JOB KEY
+ *   unauthenticated ADDRESS PORT replays JOB KEY
  *       recorded requests and HELLOs, sent again
- *   strangers ADDRESS PORT alike JOB NOJOB OTHER KEY
+ *   unauthenticated ADDRESS PORT alike JOB NOJOB OTHER KEY
  *       answers about a job that is there and one that is not, also to who has the KEY of job OTHER
- *   strangers ADDRESS PORT crowd FILE RATE AUTHORIZATION KIND COUNT...
+ *   unauthenticated ADDRESS PORT crowd FILE RATE AUTHORIZATION KIND COUNT...
  *       keeps so many connections of a kind until FILE is there
- *   strangers ADDRESS PORT gets KEY COUNT
+ *   unauthenticated ADDRESS PORT gets KEY COUNT
  *       so many connections at once, one GET on each
- *   strangers ADDRESS PORT joins KEY COUNT
+ *   unauthenticated ADDRESS PORT joins KEY COUNT
  *       so many worlds of two, one after the other; KEY is the service's
  *
- * Fails, with what was wrong on stdout, when a stranger gets what it should not. */
+ * Fails, with what was wrong on stdout, when an unauthenticated client gets what it should not. */
 #include "tests/support/unauthenticated.h"
 
 #include <arpa/inet.h>
@@ -32,14 +32,14 @@
 
 enum { LIMIT_MS = 60000, CHUNK = 16384 };
 
-const char *strangers_address;
-int strangers_port;
+const char *unauthenticated_address;
+int unauthenticated_port;
 
 void stop(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fputs("strangers: ", stderr);
+    fputs("unauthenticated: ", stderr);
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
     va_end(args);
@@ -55,10 +55,11 @@ uint64_t now_ms(void)
 
 int dial(void)
 {
-    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)strangers_port) };
+    struct sockaddr_in to = { .sin_family = AF_INET,
+                              .sin_port = htons((uint16_t)unauthenticated_port) };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (inet_pton(AF_INET, strangers_address, &to.sin_addr) != 1)
-        stop("no address: %s", strangers_address);
+    if (inet_pton(AF_INET, unauthenticated_address, &to.sin_addr) != 1)
+        stop("no address: %s", unauthenticated_address);
     if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) < 0)
         stop("connect: %m");
     return fd;
@@ -101,10 +102,10 @@ static const struct {
     int (*act)(char **arguments);
     int narguments; /* at least */
 } parts[] = {
-    { "requests", strangers_requests, 1 }, { "rows", strangers_rows, 2 },
-    { "mutants", strangers_mutants, 2 },   { "replays", strangers_replays, 2 },
-    { "alike", strangers_alike, 4 },       { "crowd", strangers_crowd, 3 },
-    { "gets", strangers_gets, 2 },         { "joins", strangers_joins, 2 },
+    { "requests", unauthenticated_requests, 1 }, { "rows", unauthenticated_rows, 2 },
+    { "mutants", unauthenticated_mutants, 2 },   { "replays", unauthenticated_replays, 2 },
+    { "alike", unauthenticated_alike, 4 },       { "crowd", unauthenticated_crowd, 3 },
+    { "gets", unauthenticated_gets, 2 },         { "joins", unauthenticated_joins, 2 },
 };
 
 int main(int argc, char **argv)
@@ -112,8 +113,8 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     if (auth_init(NULL) < 0 || argc < 4)
         stop("expected ADDRESS PORT PART ...");
-    strangers_address = argv[1];
-    strangers_port = atoi(argv[2]);
+    unauthenticated_address = argv[1];
+    unauthenticated_port = atoi(argv[2]);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strcmp(argv[3], parts[i].name) == 0 && argc - 4 >= parts[i].narguments)
             return parts[i].act(argv + 4);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of tests/support/unauthenticated.c share: connections to the rendezvous under attack.
- * All of it ends the program when something fails that is not the rendezvous' doing. */
-#ifndef TESTS_SUPPORT_STRANGERS_H
-#define TESTS_SUPPORT_STRANGERS_H
+/* What the parts of tests/support/unauthenticated.c share: connections to the rendezvous under
+ * attack. All of it ends the program when something fails that is not the rendezvous' doing. */
+#ifndef TESTS_SUPPORT_UNAUTHENTICATED_H
+#define TESTS_SUPPORT_UNAUTHENTICATED_H
 
 #include "lib/base/auth.h"
 #include "lib/base/frame.h"
@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 /* Where the rendezvous is. */
-extern const char *strangers_address;
-extern int strangers_port;
+extern const char *unauthenticated_address;
+extern int unauthenticated_port;
 
 void __attribute__((noreturn, format(printf, 1, 2))) stop(const char *format, ...);
 uint64_t now_ms(void);
@@ -61,13 +61,13 @@ enum { ANSWERS_SIZE = 128 };
 void name_answers(const struct wire_writer *received, char answers[ANSWERS_SIZE]);
 
 /* The parts; arguments are those behind the part's name. Each returns an exit status. */
-int strangers_requests(char **arguments);
-int strangers_rows(char **arguments);
-int strangers_mutants(char **arguments);
-int strangers_replays(char **arguments);
-int strangers_alike(char **arguments);
-int strangers_crowd(char **arguments);
-int strangers_gets(char **arguments);
-int strangers_joins(char **arguments);
+int unauthenticated_requests(char **arguments);
+int unauthenticated_rows(char **arguments);
+int unauthenticated_mutants(char **arguments);
+int unauthenticated_replays(char **arguments);
+int unauthenticated_alike(char **arguments);
+int unauthenticated_crowd(char **arguments);
+int unauthenticated_gets(char **arguments);
+int unauthenticated_joins(char **arguments);
 
 #endif

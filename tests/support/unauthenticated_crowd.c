@@ -76,10 +76,11 @@ static void leave(struct member *member)
 
 static void join(struct member *member)
 {
-    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)strangers_port) };
+    struct sockaddr_in to = { .sin_family = AF_INET,
+                              .sin_port = htons((uint16_t)unauthenticated_port) };
     struct epoll_event event = { .events = EPOLLOUT, .data.ptr = member };
     int size = SMALL_BUFFER;
-    inet_pton(AF_INET, strangers_address, &to.sin_addr);
+    inet_pton(AF_INET, unauthenticated_address, &to.sin_addr);
     member->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (member->fd < 0)
         stop("socket: %m");
@@ -216,7 +217,7 @@ static void enlist(const char *name, int count)
     absent += count;
 }
 
-int strangers_crowd(char **arguments)
+int unauthenticated_crowd(char **arguments)
 {
     snprintf(authorized, sizeof authorized,
              "GET /big/value HTTP/1.1\r\nHost: a\r\nAuthorization: %s\r\n\r\n", arguments[2]);

@@ -52,9 +52,10 @@ static int ntimes, nfailures;
 
 static void start_get(struct get *get, int poll_fd)
 {
-    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)strangers_port) };
+    struct sockaddr_in to = { .sin_family = AF_INET,
+                              .sin_port = htons((uint16_t)unauthenticated_port) };
     struct epoll_event event = { .events = EPOLLOUT, .data.ptr = get };
-    inet_pton(AF_INET, strangers_address, &to.sin_addr);
+    inet_pton(AF_INET, unauthenticated_address, &to.sin_addr);
     get->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     get->began_ms = now_ms();
     if (get->fd < 0 ||
@@ -89,7 +90,7 @@ static void on_get(struct get *get, int poll_fd, const char *request)
     epoll_ctl(poll_fd, EPOLL_CTL_DEL, get->fd, NULL);
 }
 
-int strangers_gets(char **arguments)
+int unauthenticated_gets(char **arguments)
 {
     int count = atoi(arguments[1]), poll_fd = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event events[EVENTS];
@@ -117,7 +118,7 @@ int strangers_gets(char **arguments)
 
 struct rank {
     struct environment environment;
-    struct seat seat;
+    struct rank_assignment assignment;
     pthread_t thread;
     int status;
     struct err err;
@@ -126,19 +127,19 @@ struct rank {
 static void *join_world(void *argument)
 {
     struct rank *rank = argument;
-    rank->status = bootstrap_join(&rank->seat, &rank->environment, &rank->err);
+    rank->status = bootstrap_join(&rank->assignment, &rank->environment, &rank->err);
     return NULL;
 }
 
 static void prepare(struct rank *rank, const struct job_key *service, const char *job)
 {
     struct environment *environment = &rank->environment;
-    *rank = (struct rank){ .seat.connection.fd = -1, .seat.listener = NO_LISTENER };
+    *rank = (struct rank){ .assignment.connection.fd = -1, .assignment.listener = NO_LISTENER };
     environment->place = (struct place){ .rank = -1, .size = 2, .local_size = 1, .cross_size = 1 };
     environment->has_rendezvous = environment->is_service = true;
     snprintf(environment->rendezvous_host, sizeof environment->rendezvous_host, "%s",
-             strangers_address);
-    environment->rendezvous_port = strangers_port;
+             unauthenticated_address);
+    environment->rendezvous_port = unauthenticated_port;
     environment->join_timeout_s = JOIN_TIMEOUT_S;
     strcpy(environment->job, job);
     strcpy(environment->host, "here");
@@ -164,14 +165,14 @@ static bool start_world(const struct job_key *service, int number)
     }
     for (int i = 0; i < 2; i++) {
         if (ranks[i].status == HVD_OK)
-            join_goodbye(&ranks[i].seat.connection,
+            join_goodbye(&ranks[i].assignment.connection,
                          &(struct rank_end){ .rank = RANK_NONE, .because_of = RANK_NONE });
-        seat_fini(&ranks[i].seat);
+        rank_assignment_fini(&ranks[i].assignment);
     }
     return joined;
 }
 
-int strangers_joins(char **arguments)
+int unauthenticated_joins(char **arguments)
 {
     struct job_key service;
     int count = atoi(arguments[1]);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strangers that have listened, or ask what there is.
+/* Unauthenticated clients that have listened, or ask what there is.
  *   replays: a proved request is sent again on its connection, on a new one, and on a new one that
  *   has its own nonce; a counter that does not rise; a HELLO that was taken, again on its
  *   connection and on a new one that begins with the same OPEN. All of it with the key of the job
  *   at hand, and none of it changes a value or a job.
- *   alike: whatever a stranger asks about a job is answered with the same bytes whether it is there
- *   or not, apart from nonces, and from its name where the client itself has a key. */
+ *   alike: whatever an unauthenticated client asks about a job is answered with the same bytes
+ *   whether it is there or not, apart from nonces, and from its name where the client itself has a
+ *   key. */
 #include "tests/support/unauthenticated.h"
 
 #include "rendezvous/http/http_access.h"
@@ -84,7 +85,7 @@ static void person_fini(struct person *person)
 static void put_request(const struct person *person, struct wire_writer *out, uint64_t counter,
                         const char *value)
 {
-    static const char target[] = "/strangers/replay";
+    static const char target[] = "/unauthenticated/replay";
     char proof[HTTP_PROOF_SIZE], head[HTTP_PROOF_SIZE + 256];
     const char *method = *value ? "PUT" : "GET";
     http_proof_make(proof, &person->key, person->job, person->nonce, counter, method, target, value,
@@ -194,7 +195,7 @@ static void replay_hello(const struct job_key *key, const char *job)
     wire_writer_fini(&hello);
 }
 
-int strangers_replays(char **arguments)
+int unauthenticated_replays(char **arguments)
 {
     struct job_key key;
     if (job_key_parse(&key, arguments[1], NULL) < 0)
@@ -225,10 +226,10 @@ static const char *const questions[] = {
     "GET /v1/jobs/@" REST "Authorization: Bearer @\r\n\r\n",
     "GET /v1/jobs/@" REST PROOF "\r\n",
     "GET /v1/jobs" REST "Authorization: Bearer @:" ZEROS "\r\n\r\n",
-    "GET /strangers/replay" REST "Authorization: Bearer @:" ZEROS "\r\n\r\n",
-    "GET /strangers/replay" REST PROOF "\r\n",
-    "DELETE /strangers/replay" REST "Authorization: Bearer @:" ZEROS "\r\n\r\n",
-    "GET /strangers/replay?wait=1" REST "Authorization: Bearer @:" ZEROS "\r\n\r\n",
+    "GET /unauthenticated/replay" REST "Authorization: Bearer @:" ZEROS "\r\n\r\n",
+    "GET /unauthenticated/replay" REST PROOF "\r\n",
+    "DELETE /unauthenticated/replay" REST "Authorization: Bearer @:" ZEROS "\r\n\r\n",
+    "GET /unauthenticated/replay?wait=1" REST "Authorization: Bearer @:" ZEROS "\r\n\r\n",
     "GET /metrics" REST "Authorization: Bearer @:" ZEROS "\r\n\r\n",
     "GET /v1/jobs/@" REST "Authorization: Bearer %s:%s\r\n\r\n",
     "GET /v1/jobs/@?ask" REST "Authorization: Bearer %s:%s\r\n\r\n",
@@ -311,7 +312,7 @@ static void answer_to_frames(const char *id, struct wire_writer *answer)
     joiner_fini(&joiner);
 }
 
-int strangers_alike(char **arguments)
+int unauthenticated_alike(char **arguments)
 {
     const char *job = arguments[0], *nojob = arguments[1], *other = arguments[2],
                *key = arguments[3];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strangers that speak HTTP: the rows of tests/bad/http.tsv with a key that is none, each on a
- * connection of its own, whose sending side is closed when all is said. Only the health check and
- * the page are there for them. */
+/* Unauthenticated clients that speak HTTP: the rows of tests/bad/http.tsv with a key that is none,
+ * each on a connection of its own, whose sending side is closed when all is said. Only the health
+ * check and the page are there for them. */
 #include "tests/support/unauthenticated.h"
 
 #include "tests/support/http_rows.h"
@@ -36,7 +36,7 @@ static void ask_row(const struct http_row *row, char answers[HTTP_ROW_TEXT_SIZE]
     close(fd);
 }
 
-int strangers_requests(char **arguments)
+int unauthenticated_requests(char **arguments)
 {
     struct http_row row;
     char answers[HTTP_ROW_TEXT_SIZE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strangers that speak the join protocol, or nearly.
+/* Unauthenticated clients that speak the join protocol, or nearly.
  *   rows: what tests/bad/wire.tsv says, each on a connection of its own, all at once.
  *   mutants: OPEN and HELLO, proved with the right key, cut after each byte and with each bit
  *   changed; nothing sealed may come back, because that would mean that the proof was taken. */
@@ -259,7 +259,7 @@ static bool read_row(struct row *row)
     return true;
 }
 
-int strangers_rows(char **arguments)
+int unauthenticated_rows(char **arguments)
 {
     static struct row rows[ROWS_MAX];
     struct job_key key;
@@ -350,7 +350,7 @@ static size_t frame_length(const struct job_key *key, const char *job, bool of_h
     return length;
 }
 
-int strangers_mutants(char **arguments)
+int unauthenticated_mutants(char **arguments)
 {
     struct job_key key;
     int tried = 0, taken = 0;

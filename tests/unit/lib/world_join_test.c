@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Worlds of several processes that come about, in spite of strangers and a rendezvous that turns
- * ranks away at first, and are used; and the ways in which none comes about. */
+/* Worlds of several processes that come about, in spite of unauthenticated clients and a rendezvous
+ * that turns ranks away at first, and are used; and the ways in which none comes about. */
 #include "lib/hvd.h"
 #include "lib/join/bootstrap.h"
 #include "tests/support/ranks.h"
@@ -130,9 +130,9 @@ START_TEST(calls_of_several_threads_do_not_mix)
 }
 END_TEST
 
-START_TEST(strangers_at_the_data_port_do_no_harm)
+START_TEST(unauthenticated_clients_at_the_data_port_do_no_harm)
 {
-    ranks_run(&(struct mini_options){ .size = 3, .strangers = _i }, use_everything);
+    ranks_run(&(struct mini_options){ .size = 3, .unauthenticated = _i }, use_everything);
 }
 END_TEST
 
@@ -273,12 +273,12 @@ static const char *get_variable(const char *name)
 
 static int join_and_die(void)
 {
-    struct seat seat;
+    struct rank_assignment assignment;
     struct environment environment;
     struct err err;
     REQUIRE(environment_read(&environment, get_variable, &err) == HVD_OK);
-    REQUIRE(bootstrap_join(&seat, &environment, &err) == HVD_OK);
-    seat_fini(&seat);
+    REQUIRE(bootstrap_join(&assignment, &environment, &err) == HVD_OK);
+    rank_assignment_fini(&assignment);
     return 0;
 }
 
@@ -312,7 +312,7 @@ int main(void)
     tcase_add_test(tcase, many_small_collectives_follow_each_other);
     tcase_add_test(tcase, what_is_sent_to_other_ranks_is_counted);
     tcase_add_test(tcase, calls_of_several_threads_do_not_mix);
-    tcase_add_loop_test(tcase, strangers_at_the_data_port_do_no_harm, 3, 6);
+    tcase_add_loop_test(tcase, unauthenticated_clients_at_the_data_port_do_no_harm, 3, 6);
     tcase_add_loop_test(tcase, who_is_turned_away_at_first_dials_again, 0, 4);
     tcase_add_test(tcase, without_a_launcher_a_process_is_a_world_of_one);
     tcase_add_test(tcase, statuses_and_the_version_have_texts);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library as a guest of the process: forks, descriptors, threads, signals, the ends of
+/* The library in a process that is not its own: forks, descriptors, threads, signals, the ends of
  * processes, and their secrets. */
 #include "lib/hvd.h"
 #include "tests/support/ranks.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An agent leaves nothing behind, whatever becomes of hvdrun: a stranger that speaks nonsense, a
+/* An agent leaves nothing behind, whatever becomes of hvdrun: a peer that speaks nonsense, a
  * silent one, one that does not read, one that is gone. */
 #include "launcher/agent/agent.h"
 #include "launcher/base/exit_status.h"

@@ -261,16 +261,16 @@ static bool may_fill_places(void)
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max >= 3 * PLACES;
 }
 
-/* Once its own is known, all the strangers' are. */
-START_TEST(strangers_leave_places_for_the_agents_own_user)
+/* Once its own is known, those of all others are. */
+START_TEST(unauthenticated_clients_leave_places_for_the_agents_own_user)
 {
-    int user = may_fill_places() ? start_user(PLACES + 30) : -1, strangers = 0;
+    int user = may_fill_places() ? start_user(PLACES + 30) : -1, unauthenticated = 0;
     if (user < 0)
         return;
     int client = dial();
     while (!next_client().own)
-        strangers++;
-    ck_assert_int_eq(strangers, PLACES);
+        unauthenticated++;
+    ck_assert_int_eq(unauthenticated, PLACES);
     close(client);
     close(user);
     wait(NULL);
@@ -406,7 +406,7 @@ int main(void)
     tcase_add_test(patient, a_client_of_the_agents_own_user_is_told);
     tcase_add_test(patient, a_client_that_has_gone_already_is_nobodys);
     tcase_add_test(patient, a_client_of_another_user_is_told);
-    tcase_add_test(patient, strangers_leave_places_for_the_agents_own_user);
+    tcase_add_test(patient, unauthenticated_clients_leave_places_for_the_agents_own_user);
     tcase_add_test(patient, the_largest_answer_waits_for_a_client_that_is_slow);
     tcase_add_test(patient, a_last_word_that_comes_twice_cuts_nothing_off);
     tcase_add_test(patient, a_client_that_asks_for_more_than_it_reads_is_hung_up_on);

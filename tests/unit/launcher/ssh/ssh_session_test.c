@@ -48,7 +48,7 @@ static void on_done(void *context, int rc)
 static const struct {
     const char *says, *text;
     bool has_banner;
-} strangers[] = {
+} unauthenticated[] = {
     { "", "ADDRESS: closed by the host before an ssh banner", false },
     { "Exceeded MaxStartups\r\n",
       "ADDRESS: closed by the host before an ssh banner; it says 'Exceeded MaxStartups'", false },
@@ -72,14 +72,14 @@ static const struct {
 START_TEST(a_host_that_hangs_up_is_told_by_what_it_said_before)
 {
     char text[300];
-    ck_assert_int_ge(write(host, strangers[_i].says, strlen(strangers[_i].says)), 0);
+    ck_assert_int_ge(write(host, unauthenticated[_i].says, strlen(unauthenticated[_i].says)), 0);
     shutdown(host, SHUT_WR); /* and still listens */
     ssh_session_run(session, try_handshake, on_done, NULL);
     uv_run(&loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(calls, 1);
     ssh_say_no_handshake(text, sizeof text, session, "ADDRESS", result);
-    ck_assert_str_eq(text, strangers[_i].text);
-    ck_assert_int_eq(ssh_session_has_banner(session), strangers[_i].has_banner);
+    ck_assert_str_eq(text, unauthenticated[_i].text);
+    ck_assert_int_eq(ssh_session_has_banner(session), unauthenticated[_i].has_banner);
     close(host);
 }
 END_TEST
@@ -200,7 +200,7 @@ int main(void)
     TCase *hosts = tcase_create("hosts");
     tcase_add_checked_fixture(hosts, setup, teardown);
     tcase_add_loop_test(hosts, a_host_that_hangs_up_is_told_by_what_it_said_before, 0,
-                        sizeof strangers / sizeof *strangers);
+                        sizeof unauthenticated / sizeof *unauthenticated);
     tcase_add_test(hosts, what_a_host_said_before_it_was_gone_is_read_although_nothing_can_be_sent);
     tcase_add_test(hosts, a_host_that_babbles_is_left);
     tcase_add_test(hosts, a_host_that_says_something_else_and_waits_is_told_by_that);

@@ -319,7 +319,7 @@ static void name_itself(struct join_welcome *message)
     message->neighbours[0].rank = message->place.rank;
 }
 
-static void name_a_stranger(struct join_welcome *message)
+static void name_an_unknown_rank(struct join_welcome *message)
 {
     message->neighbours[0].rank = 7;
 }
@@ -333,7 +333,7 @@ static void add_one(struct join_welcome *message)
 START_TEST(neighbours_that_are_not_those_of_the_place_are_refused)
 {
     static void (*const wrongs[])(struct join_welcome *) = {
-        swap_them, leave_one_out, name_one_twice, name_itself, name_a_stranger, add_one,
+        swap_them, leave_one_out, name_one_twice, name_itself, name_an_unknown_rank, add_one,
     };
     struct join_welcome message;
     fill_welcome(&message, 5, 9);

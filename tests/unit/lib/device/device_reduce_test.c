@@ -16,14 +16,14 @@
 enum { SETS = 3, ROOM = DEVICE_CHUNK / 2, LARGE = ROOM };
 
 /* Of one process set. Each round all ranks come, with what they have, take what they want, and go. */
-struct meeting {
+struct exchange {
     atomic_int came, went;
     size_t counts[3];
     float data[3][ROOM];
 };
 
 static struct {
-    struct meeting meetings[SETS];
+    struct exchange exchanges[SETS];
     atomic_int closed; /* reductions wait while it is 1; 2: they fail */
 } * hall;
 
@@ -36,32 +36,32 @@ static void wait_until(atomic_int *counter, int value)
 /* As the vendor's library would. Ranks that come with different tensors are told so. */
 static int reduce(void *arg, const struct hvd_device_allreduce *allreduce)
 {
-    struct meeting *meeting = &hall->meetings[allreduce->process_set];
+    struct exchange *exchange = &hall->exchanges[allreduce->process_set];
     const float *input = allreduce->input;
-    int size = allreduce->size, round = atomic_load(&meeting->went) / size;
+    int size = allreduce->size, round = atomic_load(&exchange->went) / size;
     double factor = allreduce->op == HVD_AVERAGE ? 1.0 / size : 1;
     (void)arg;
     while (atomic_load(&hall->closed) == 1)
         sched_yield();
     if (atomic_load(&hall->closed) == 2)
         return -8;
-    wait_until(&meeting->went, round * size);
-    meeting->counts[allreduce->rank] = allreduce->count;
+    wait_until(&exchange->went, round * size);
+    exchange->counts[allreduce->rank] = allreduce->count;
     for (size_t i = 0; i < allreduce->count; i++)
-        meeting->data[allreduce->rank][i] = input[i] * (float)allreduce->prescale;
-    atomic_fetch_add(&meeting->came, 1);
-    wait_until(&meeting->came, (round + 1) * size);
+        exchange->data[allreduce->rank][i] = input[i] * (float)allreduce->prescale;
+    atomic_fetch_add(&exchange->came, 1);
+    wait_until(&exchange->came, (round + 1) * size);
     int rc = 0;
     for (int rank = 0; rank < size; rank++)
-        rc = meeting->counts[rank] == allreduce->count ? rc : -9;
+        rc = exchange->counts[rank] == allreduce->count ? rc : -9;
     for (size_t i = 0; i < allreduce->count && rc == 0; i++) {
         float sum = 0;
         for (int rank = 0; rank < size; rank++)
-            sum += meeting->data[rank][i];
+            sum += exchange->data[rank][i];
         ((float *)allreduce->output)[i] = sum * (float)(factor * allreduce->postscale);
     }
-    atomic_fetch_add(&meeting->went, 1);
-    wait_until(&meeting->went, (round + 1) * size);
+    atomic_fetch_add(&exchange->went, 1);
+    wait_until(&exchange->went, (round + 1) * size);
     return rc;
 }
 

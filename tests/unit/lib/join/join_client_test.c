@@ -205,7 +205,7 @@ START_TEST(one_that_ends_meanwhile_is_not_waited_for)
     tell_to_wait(fd, JOIN_WAITING_MAX_MS);
     close(fd);
     ck_assert_int_eq(join_wait(&connection, 0, &welcome, NULL), HVD_ERR_PEER_LOST);
-    ck_assert_int_eq(connection.stage, JOIN_SEATED);
+    ck_assert_int_eq(connection.stage, JOIN_ASSIGNED);
     join_close(&connection);
 }
 END_TEST
@@ -236,8 +236,8 @@ static const struct {
     { "no CHALLENGE", JOIN_CONNECTED, HVD_ERR_TIMEOUT, false, false },
     { "not a rendezvous", JOIN_CONNECTED, HVD_ERR_PROTOCOL, false, false },
     { "closed after HELLO", JOIN_SAID_HELLO, HVD_ERR_PEER_LOST, true, true },
-    { "closed after WAITING", JOIN_SEATED, HVD_ERR_PEER_LOST, true, true },
-    { "silent after WAITING", JOIN_SEATED, HVD_ERR_TIMEOUT, false, false },
+    { "closed after WAITING", JOIN_ASSIGNED, HVD_ERR_PEER_LOST, true, true },
+    { "silent after WAITING", JOIN_ASSIGNED, HVD_ERR_TIMEOUT, false, false },
     { "refused because a rank was lost", JOIN_ANSWERED, HVD_ERR_PEER_LOST, false, false },
     { "refused because of a timeout", JOIN_ANSWERED, HVD_ERR_TIMEOUT, false, false },
     { "a wrong proof", JOIN_ANSWERED, HVD_ERR_AUTH, false, false },

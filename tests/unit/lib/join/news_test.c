@@ -427,7 +427,7 @@ END_TEST
 START_TEST(an_answer_arrives)
 {
     struct mini_rendezvous mini;
-    struct seat seat;
+    struct rank_assignment assignment;
     struct environment environment = { .place = { .size = 1, .local_size = 1, .cross_size = 1 },
                                        .has_rendezvous = true,
                                        .rendezvous_host = "127.0.0.1",
@@ -437,14 +437,14 @@ START_TEST(an_answer_arrives)
     mini_rendezvous_start(&mini, &(struct mini_options){ .size = 1, .asks = true });
     environment.rendezvous_port = mini.port;
     ck_assert_int_eq(job_key_parse(&environment.key, mini.key, &err), HVD_OK);
-    ck_assert_msg(bootstrap_join(&seat, &environment, &err) == HVD_OK, "%s", err.text);
-    int rc = news_start(&news, &seat.connection, &failure, report, &failure, wake_fd, &err);
+    ck_assert_msg(bootstrap_join(&assignment, &environment, &err) == HVD_OK, "%s", err.text);
+    int rc = news_start(&news, &assignment.connection, &failure, report, &failure, wake_fd, &err);
     ck_assert_msg(rc == HVD_OK, "%s", err.text);
     ck_assert_int_eq(read(mini.reports, text, sizeof text - 1), (ssize_t)strlen(said));
     ck_assert_str_eq(text, said);
-    join_goodbye(&seat.connection, &well);
+    join_goodbye(&assignment.connection, &well);
     news_stop(&news);
-    seat_fini(&seat);
+    rank_assignment_fini(&assignment);
     mini_rendezvous_stop(&mini);
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dialling and accepting one rank on real sockets, with time as the test gives it: strangers of all
- * kinds, and ranks that are slow, deaf or gone. */
+/* Dialling and accepting one rank on real sockets, with time as the test gives it: unauthenticated
+ * clients of all kinds, and ranks that are slow, deaf or gone. */
 #include "lib/base/descriptor.h"
 #include "lib/link/link_accept.h"
 #include "lib/link/link_dial.h"
@@ -72,7 +72,7 @@ static void teardown(void)
     descriptor_close(listener);
 }
 
-static int connect_stranger(void)
+static int connect_unauthenticated(void)
 {
     struct socket_address address;
     ck_assert_int_eq(socket_address_parse(&address, peer.addresses.text[0], &err), HVD_OK);
@@ -146,29 +146,29 @@ START_TEST(links_send_small_messages_at_once_and_notice_a_silent_host)
 }
 END_TEST
 
-START_TEST(a_hundred_strangers_do_not_keep_a_neighbour_out)
+START_TEST(a_hundred_unauthenticated_clients_do_not_keep_a_neighbour_out)
 {
-    int strangers[100];
+    int unauthenticated[100];
     for (int i = 0; i < 100; i++) {
-        strangers[i] = connect_stranger();
+        unauthenticated[i] = connect_unauthenticated();
         if (i % 2)
-            ck_assert_int_gt(socket_send(strangers[i], "garbage", 7, &err), 0);
+            ck_assert_int_gt(socket_send(unauthenticated[i], "garbage", 7, &err), 0);
         link_accept_move(&accepting, 0, &err);
     }
     ck_assert_int_le(accepting.count, PENDING_MAX);
     link_up(0);
     check_link();
     for (int i = 0; i < 100; i++)
-        descriptor_close(strangers[i]);
+        descriptor_close(unauthenticated[i]);
 }
 END_TEST
 
 /* One descriptor is left for whoever knocks. */
-START_TEST(strangers_that_use_up_the_descriptors_do_not_keep_a_neighbour_out)
+START_TEST(unauthenticated_clients_that_use_up_the_descriptors_do_not_keep_a_neighbour_out)
 {
-    int strangers[20];
+    int unauthenticated[20];
     for (int i = 0; i < 20; i++)
-        strangers[i] = connect_stranger();
+        unauthenticated[i] = connect_unauthenticated();
     ck_assert_int_eq(link_dial_move(&dialling, 0, &err), 0);
     int next = dup(listener);
     close(next);
@@ -178,14 +178,14 @@ START_TEST(strangers_that_use_up_the_descriptors_do_not_keep_a_neighbour_out)
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 4096, 4096 });
     check_link();
     for (int i = 0; i < 20; i++)
-        descriptor_close(strangers[i]);
+        descriptor_close(unauthenticated[i]);
 }
 END_TEST
 
 /* Nor does it wait for the listener, which would be readable all the time. */
 START_TEST(a_process_without_any_descriptor_left_tries_again_after_a_while)
 {
-    int stranger = connect_stranger();
+    int unauthenticated = connect_unauthenticated();
     int next = dup(listener);
     struct pollfd fd;
     uint64_t until = UINT64_MAX;
@@ -202,13 +202,13 @@ START_TEST(a_process_without_any_descriptor_left_tries_again_after_a_while)
     ck_assert_int_eq(link_accept_move(&accepting, 1100, &err), HVD_OK);
     ck_assert_int_eq(accepting.count, 1);
     ck_assert_int_eq(accepting.error, 0);
-    descriptor_close(stranger);
+    descriptor_close(unauthenticated);
 }
 END_TEST
 
 START_TEST(a_listener_that_is_none_is_an_error)
 {
-    accepting.listener = connect_stranger();
+    accepting.listener = connect_unauthenticated();
     ck_assert_int_eq(link_accept_move(&accepting, 0, &err), HVD_ERR_SYSTEM);
     descriptor_close(accepting.listener);
 }
@@ -223,35 +223,35 @@ static bool is_open(int fd)
 /* The first of them has said something. */
 START_TEST(a_full_pool_drops_the_oldest_that_is_silent)
 {
-    int strangers[PENDING_MAX + 1];
+    int unauthenticated[PENDING_MAX + 1];
     struct link_handshake hello;
     size_t length;
     link_handshake_initiate(&hello, &link01, &key);
     for (int i = 0; i <= PENDING_MAX; i++) {
-        strangers[i] = connect_stranger();
+        unauthenticated[i] = connect_unauthenticated();
         const void *data = link_handshake_output(&hello, &length);
         if (i == 0)
-            ck_assert_int_eq(socket_send(strangers[0], data, length, &err), 64);
+            ck_assert_int_eq(socket_send(unauthenticated[0], data, length, &err), 64);
         int before = accepting.count;
         while (accepting.count == before && i < PENDING_MAX)
             link_accept_move(&accepting, 0, &err);
     }
-    struct pollfd dropped = { .fd = strangers[1], .events = POLLIN };
+    struct pollfd dropped = { .fd = unauthenticated[1], .events = POLLIN };
     while (poll(&dropped, 1, 0) == 0)
         link_accept_move(&accepting, 0, &err);
     ck_assert_int_eq(accepting.count, PENDING_MAX);
-    ck_assert(!is_open(strangers[1]));
+    ck_assert(!is_open(unauthenticated[1]));
     for (int i = 2; i <= PENDING_MAX; i++)
-        ck_assert(is_open(strangers[i]));
+        ck_assert(is_open(unauthenticated[i]));
     ck_assert_int_ne(accepting.pending[0].connection.handshake.awaits, AWAITS_HELLO);
     for (int i = 0; i <= PENDING_MAX; i++)
-        descriptor_close(strangers[i]);
+        descriptor_close(unauthenticated[i]);
 }
 END_TEST
 
-START_TEST(a_stranger_is_given_two_seconds)
+START_TEST(an_unauthenticated_client_is_given_two_seconds)
 {
-    int stranger = connect_stranger();
+    int unauthenticated = connect_unauthenticated();
     uint64_t until = UINT64_MAX;
     struct pollfd fds[2];
     link_accept_move(&accepting, 1000, &err);
@@ -262,11 +262,11 @@ START_TEST(a_stranger_is_given_two_seconds)
     ck_assert_int_eq(accepting.count, 1);
     link_accept_move(&accepting, 3000, &err);
     ck_assert_int_eq(accepting.count, 0);
-    descriptor_close(stranger);
+    descriptor_close(unauthenticated);
 }
 END_TEST
 
-START_TEST(a_stranger_with_a_perfect_hello_and_no_key_is_closed)
+START_TEST(an_unauthenticated_client_with_a_perfect_hello_and_no_key_is_closed)
 {
     struct link_handshake hello;
     struct job_key other_key;
@@ -274,19 +274,20 @@ START_TEST(a_stranger_with_a_perfect_hello_and_no_key_is_closed)
     char byte;
     job_key_generate(&other_key);
     link_handshake_initiate(&hello, &link01, &other_key);
-    int stranger = connect_stranger();
+    int unauthenticated = connect_unauthenticated();
     const void *data = link_handshake_output(&hello, &length);
-    ck_assert_int_eq(socket_send(stranger, data, length, &err), 64);
+    ck_assert_int_eq(socket_send(unauthenticated, data, length, &err), 64);
     while (accepting.count == 0 || accepting.pending[0].connection.handshake.awaits == AWAITS_HELLO)
         link_accept_move(&accepting, 0, &err);
-    ck_assert_int_eq(socket_send(stranger, "0123456789abcdef0123456789abcdef", 32, &err), 32);
+    ck_assert_int_eq(socket_send(unauthenticated, "0123456789abcdef0123456789abcdef", 32, &err),
+                     32);
     while (accepting.count > 0)
         link_accept_move(&accepting, 0, &err);
     ck_assert_int_eq(accepted.fd, -1);
-    struct pollfd ready = { .fd = stranger, .events = POLLIN };
-    while (poll(&ready, 1, 10000) == 1 && recv(stranger, &byte, 1, 0) > 0)
+    struct pollfd ready = { .fd = unauthenticated, .events = POLLIN };
+    while (poll(&ready, 1, 10000) == 1 && recv(unauthenticated, &byte, 1, 0) > 0)
         ;
-    descriptor_close(stranger);
+    descriptor_close(unauthenticated);
     link_up(0);
     check_link();
 }
@@ -482,8 +483,8 @@ START_TEST(a_rank_without_the_key_is_an_error)
 }
 END_TEST
 
-/* It may be busy: strangers at the other addresses do not make that final. */
-START_TEST(a_stranger_at_one_address_is_no_verdict_on_the_other)
+/* It may be busy: unauthenticated clients at the other addresses do not make that final. */
+START_TEST(an_unauthenticated_client_at_one_address_is_no_verdict_on_the_other)
 {
     int decoy = put_decoy_first(), fd;
     start_accepting(&key);
@@ -563,13 +564,14 @@ int main(void)
     tcase_add_test(tcase, two_ranks_link_up_and_each_knows_which_link_it_is);
     tcase_add_test(tcase, sockets_are_above_2_and_closed_at_exec);
     tcase_add_test(tcase, links_send_small_messages_at_once_and_notice_a_silent_host);
-    tcase_add_test(tcase, a_hundred_strangers_do_not_keep_a_neighbour_out);
-    tcase_add_test(tcase, strangers_that_use_up_the_descriptors_do_not_keep_a_neighbour_out);
+    tcase_add_test(tcase, a_hundred_unauthenticated_clients_do_not_keep_a_neighbour_out);
+    tcase_add_test(tcase,
+                   unauthenticated_clients_that_use_up_the_descriptors_do_not_keep_a_neighbour_out);
     tcase_add_test(tcase, a_process_without_any_descriptor_left_tries_again_after_a_while);
     tcase_add_test(tcase, a_listener_that_is_none_is_an_error);
     tcase_add_test(tcase, a_full_pool_drops_the_oldest_that_is_silent);
-    tcase_add_test(tcase, a_stranger_is_given_two_seconds);
-    tcase_add_test(tcase, a_stranger_with_a_perfect_hello_and_no_key_is_closed);
+    tcase_add_test(tcase, an_unauthenticated_client_is_given_two_seconds);
+    tcase_add_test(tcase, an_unauthenticated_client_with_a_perfect_hello_and_no_key_is_closed);
     tcase_add_test(tcase, a_deaf_address_delays_the_next_by_a_quarter_of_a_second);
     tcase_add_test(tcase, an_address_is_given_three_seconds);
     tcase_add_test(tcase, an_address_where_nobody_listens_delays_nothing);
@@ -581,7 +583,7 @@ int main(void)
     tcase_add_test(tcase, the_causes_fit_whatever_there_are);
     tcase_add_test(tcase, a_rank_that_closes_is_dialled_again);
     tcase_add_test(tcase, a_rank_without_the_key_is_an_error);
-    tcase_add_test(tcase, a_stranger_at_one_address_is_no_verdict_on_the_other);
+    tcase_add_test(tcase, an_unauthenticated_client_at_one_address_is_no_verdict_on_the_other);
     tcase_add_test(tcase, a_rank_without_an_address_is_an_error);
     tcase_add_test(tcase, addresses_are_numeric_with_a_port);
     return unit_run(suite);

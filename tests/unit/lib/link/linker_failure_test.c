@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that are strangers, late, deaf or gone, strangers at the door, and a process that runs out
- * of descriptors or memory. Linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc. */
+/* Ranks that are unauthenticated, late, deaf or gone, unauthenticated clients at the door, and a
+ * process that runs out of descriptors or memory. Linked with
+ * -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc. */
 #include "lib/base/descriptor.h"
 #include "lib/link/socket.h"
 #include "tests/support/linkers.h"
@@ -175,36 +176,37 @@ static void limit_descriptors(int more)
 }
 
 /* Silent ones and those who say something. */
-START_TEST(strangers_keep_nobody_from_linking_up)
+START_TEST(unauthenticated_clients_keep_nobody_from_linking_up)
 {
-    int strangers[100];
+    int unauthenticated[100];
     open_linkers(2);
     want_both_ways(0, 1, 0);
     for (int i = 0; i < 100; i++) {
-        strangers[i] = knock(1);
+        unauthenticated[i] = knock(1);
         if (i % 2)
-            ck_assert_int_gt(socket_send(strangers[i], "GET / HTTP/1.1\r\n\r\n", 18, &err), 0);
+            ck_assert_int_gt(socket_send(unauthenticated[i], "GET / HTTP/1.1\r\n\r\n", 18, &err),
+                             0);
         move_all(0);
     }
     link_up();
     check_link(0, 1, 0);
     for (int i = 0; i < 100; i++)
-        descriptor_close(strangers[i]);
+        descriptor_close(unauthenticated[i]);
 }
 END_TEST
 
-START_TEST(strangers_that_use_up_the_descriptors_do_not_keep_their_host_from_dialling)
+START_TEST(unauthenticated_clients_that_use_up_the_descriptors_do_not_keep_their_host_from_dialling)
 {
-    int strangers[10];
+    int unauthenticated[10];
     open_linkers(2);
     for (int i = 0; i < 10; i++)
-        strangers[i] = knock(0);
+        unauthenticated[i] = knock(0);
     want_both_ways(0, 1, 0);
-    limit_descriptors(2); /* strangers take them first: the accepting comes before the dialling */
+    limit_descriptors(2); /* taken first: accepting comes before dialling */
     link_up();
     check_link(0, 1, 0);
     for (int i = 0; i < 10; i++)
-        descriptor_close(strangers[i]);
+        descriptor_close(unauthenticated[i]);
 }
 END_TEST
 
@@ -303,9 +305,10 @@ int main(void)
     tcase_add_test(tcase, a_rank_that_never_dials_is_given_two_seconds_more);
     tcase_add_test(tcase, a_higher_rank_does_not_dial);
     tcase_add_test(tcase, no_more_than_1024_unwanted_links_are_kept);
-    tcase_add_test(tcase, strangers_keep_nobody_from_linking_up);
-    tcase_add_test(tcase,
-                   strangers_that_use_up_the_descriptors_do_not_keep_their_host_from_dialling);
+    tcase_add_test(tcase, unauthenticated_clients_keep_nobody_from_linking_up);
+    tcase_add_test(
+        tcase,
+        unauthenticated_clients_that_use_up_the_descriptors_do_not_keep_their_host_from_dialling);
     tcase_add_test(tcase, a_dialler_without_any_descriptor_left_says_so);
     tcase_add_test(tcase,
                    an_acceptor_without_any_descriptor_left_says_so_before_the_dialler_gives_up);

@@ -291,11 +291,11 @@ END_TEST
 /* ---- users ---- */
 
 /* For who is somebody else the other one is. */
-static void move_as_strangers(int stranger)
+static void move_as_unauthenticated(int unauthenticated)
 {
     for (uint64_t i = 0; i < MANY && anybody_is_busy(); i++)
         for (int rank = 0; rank < 2; rank++) {
-            is_somebody_else = rank == stranger;
+            is_somebody_else = rank == unauthenticated;
             ck_assert_msg(linker_move(linkers[rank], i, &err) >= 0, "%s", err.text);
         }
     ck_assert(!anybody_is_busy());
@@ -307,7 +307,7 @@ START_TEST(who_dials_does_not_speak_to_a_socket_of_another_user)
     open_linker_at("node0", TRANSPORT_AUTO);
     open_linker_at("node0", TRANSPORT_AUTO);
     want_both_ways(0, 1, 0);
-    move_as_strangers(0);
+    move_as_unauthenticated(0);
     check_types("tcp");
     snprintf(expected, sizeof expected,
              "rank 0 on node0: no shared memory with rank 1: it belongs to another user (uid %lu); "
@@ -322,7 +322,7 @@ START_TEST(who_accepts_does_not_listen_to_another_user)
     open_linker_at("node0", TRANSPORT_AUTO);
     open_linker_at("node0", TRANSPORT_AUTO);
     want_both_ways(0, 1, 0);
-    move_as_strangers(1);
+    move_as_unauthenticated(1);
     check_types("tcp");
 }
 END_TEST
@@ -399,23 +399,24 @@ START_TEST(a_rank_that_is_busy_is_dialled_a_little_later)
 }
 END_TEST
 
-START_TEST(strangers_at_the_unix_socket_keep_nobody_out)
+START_TEST(unauthenticated_clients_at_the_unix_socket_keep_nobody_out)
 {
-    int strangers[100];
+    int unauthenticated[100];
     open_linker_at("node0", TRANSPORT_AUTO);
     open_linker_at("node0", TRANSPORT_AUTO);
     want_both_ways(0, 1, 0);
     for (int i = 0; i < 100; i++) {
-        strangers[i] = knock(1);
-        ck_assert_int_ge(strangers[i], 0);
+        unauthenticated[i] = knock(1);
+        ck_assert_int_ge(unauthenticated[i], 0);
         if (i % 2)
-            ck_assert_int_gt(socket_send(strangers[i], "GET / HTTP/1.1\r\n\r\n", 18, &err), 0);
+            ck_assert_int_gt(socket_send(unauthenticated[i], "GET / HTTP/1.1\r\n\r\n", 18, &err),
+                             0);
         move_all(0);
     }
     link_up();
     check_types("shm");
     for (int i = 0; i < 100; i++)
-        descriptor_close(strangers[i]);
+        descriptor_close(unauthenticated[i]);
 }
 END_TEST
 
@@ -510,7 +511,7 @@ int main(void)
     tcase_add_test(tcase, a_rank_that_is_late_is_not_dialled_over_tcp_meanwhile);
     tcase_add_test(tcase, a_rank_that_closes_is_dialled_there_again);
     tcase_add_test(tcase, a_rank_that_is_busy_is_dialled_a_little_later);
-    tcase_add_test(tcase, strangers_at_the_unix_socket_keep_nobody_out);
+    tcase_add_test(tcase, unauthenticated_clients_at_the_unix_socket_keep_nobody_out);
     tcase_add_test(tcase, a_rank_without_the_key_is_named_with_both_ways);
     tcase_add_test(tcase, twenty_ranks_of_two_hosts_link_up_all_to_all);
     tcase_add_test(tcase, waiting_for_what_the_linker_names_is_enough);

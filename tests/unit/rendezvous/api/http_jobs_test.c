@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs, metrics and the page over HTTP, mostly without a connection for the client: who may see and
- * do what, and what is answered. The workers are those of a hub in memory. */
+ * do what, and what is answered. The workers are those of a server in memory. */
 #include "rendezvous/api/http_route.h"
 #include "rendezvous/api/status_json.h"
 #include "tests/support/server_fixture.h"
@@ -36,7 +36,7 @@ static bool request_as(const char *job, http_handler_fn *handle, const char *id,
         .waiter = &waiter,
     };
     snprintf(exchange.access.job, sizeof exchange.access.job, "%s", job);
-    return handle(&hub.service, &exchange, &answer);
+    return handle(&server.service, &exchange, &answer);
 }
 
 static void take_text(void)
@@ -83,7 +83,7 @@ static void come(int client, const char *job, int size)
     join_client_join(&clients[client], -1, size);
 }
 
-/* Over a connection, with the key of the hub. */
+/* Over a connection, with the key of the server. */
 static void send_http(struct join_client *client, const char *line)
 {
     char head[512], hex[JOB_KEY_HEX_SIZE];
@@ -116,7 +116,7 @@ START_TEST(the_service_key_sees_all_jobs_and_a_jobs_key_its_own)
     expect_as("c", http_jobs, NULL, NULL, 200);
     expect_text("{\"jobs\":[]}\n");
     expect_as("b", http_job, "b", NULL, 200);
-    ck_assert(has("\"guests\":[{"));
+    ck_assert(has("\"pending_workers\":[{"));
     teardown();
 }
 END_TEST
@@ -130,7 +130,7 @@ START_TEST(a_jobs_key_learns_nothing_of_other_jobs)
     expect_text("{\"error\":\"job a is not that of the key\"}\n");
     expect_as("b", handlers[_i], "c", "{\"size\":2}", 403);
     expect_text("{\"error\":\"job c is not that of the key\"}\n");
-    ck_assert_int_eq(hub.meetings.count, 1);
+    ck_assert_int_eq(server.job_table.count, 1);
     teardown();
 }
 END_TEST
@@ -154,7 +154,7 @@ START_TEST(an_id_that_is_none_is_refused)
     expect_text(NO_ID);
     expect(http_job_put, ids[_i], "{\"size\":2}", 400);
     expect(http_job_delete, ids[_i], NULL, 400);
-    ck_assert_int_eq(hub.meetings.count, 0);
+    ck_assert_int_eq(server.job_table.count, 0);
     teardown();
 }
 END_TEST
@@ -178,7 +178,7 @@ START_TEST(a_job_is_declared_before_its_workers_come)
     setup_service(3);
     expect(http_job_put, "a", "{\"size\":2,\"start_timeout_s\":7}", 200);
     ck_assert(has("\"id\":\"a\"") && has("\"size\":2") && has("\"missing\":2"));
-    ck_assert_uint_eq(meetings_find(&hub.meetings, "a")->lobby.start_timeout_ms, 7000);
+    ck_assert_uint_eq(job_table_find(&server.job_table, "a")->pending.start_timeout_ms, 7000);
     come(0, "a", 3);
     struct join_reply reply;
     ck_assert(join_client_next(&clients[0], &reply));
@@ -212,7 +212,7 @@ START_TEST(what_is_no_declaration_makes_no_job)
     expect(http_job_put, "a", "{\"size\":0}", 400);
     expect_text("{\"error\":\"field \\\"size\\\": expected a whole number from 1 to 65536\"}\n");
     expect(http_job_put, "a", NULL, 400);
-    ck_assert_int_eq(hub.meetings.count, 0);
+    ck_assert_int_eq(server.job_table.count, 0);
     teardown();
 }
 END_TEST
@@ -334,14 +334,14 @@ START_TEST(a_rank_that_is_silent_is_not_waited_for_longer)
     expect_welcome(&clients[0], 0, 1);
     ck_assert(!request_as("", http_job, "job", "ask", NULL));
     ck_assert_uint_eq(exchange.held_until_ms, 2500);
-    ck_assert_ptr_eq(waiter.in, &hub.meetings.only->watchers);
+    ck_assert_ptr_eq(waiter.in, &server.job_table.only->watchers);
     waiter_leave(&waiter);
     exchange.now_ms = 100;
-    ck_assert(!http_job(&hub.service, &exchange, &answer)); /* woken for nothing */
+    ck_assert(!http_job(&server.service, &exchange, &answer)); /* woken for nothing */
     ck_assert_uint_eq(exchange.held_until_ms, 2500);
     exchange.now_ms = 2500;
     exchange.last = true;
-    ck_assert(http_job(&hub.service, &exchange, &answer));
+    ck_assert(http_job(&server.service, &exchange, &answer));
     take_text();
     ck_assert_int_eq(answer.status, 200);
     waiter_leave(&waiter);

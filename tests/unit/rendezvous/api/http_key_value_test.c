@@ -21,7 +21,7 @@ static const struct rendezvous_slot slots[SIZE] = {
     { { 2, 3, 0, 1, 1, 2 }, "::1" },
 };
 
-static struct meetings meetings;
+static struct job_table job_table;
 static struct http_service service;
 
 static void setup(void)
@@ -30,17 +30,17 @@ static void setup(void)
     const struct rendezvous_options options = {
         .id = "job1", .slots = slots, .size = SIZE, .start_timeout_ms = 1000
     };
-    struct meeting *planned = meeting_create_planned(&options, 0, &err);
+    struct rendezvous_job *planned = rendezvous_job_create_planned(&options, 0, &err);
     ck_assert_ptr_nonnull(planned);
-    meetings_init(&meetings, 10, 1000);
-    meetings_add_planned(&meetings, planned);
-    service = (struct http_service){ .meetings = &meetings };
+    job_table_init(&job_table, 10, 1000);
+    job_table_add_planned(&job_table, planned);
+    service = (struct http_service){ .job_table = &job_table };
     TAILQ_INIT(&service.woken);
 }
 
 static void teardown(void)
 {
-    meetings_fini(&meetings);
+    job_table_fini(&job_table);
 }
 
 /* A request under way, and its answer once there is one. */
@@ -213,7 +213,7 @@ START_TEST(what_is_wrong_is_named)
 {
     const struct refusal *row = &refusals[_i];
     expect_now(row->handle, row->target, row->body, row->status, row->text);
-    ck_assert_uint_eq(key_value_keys(meetings.only->store), 0);
+    ck_assert_uint_eq(key_value_keys(job_table.only->store), 0);
 }
 END_TEST
 
@@ -278,7 +278,7 @@ START_TEST(a_wait_of_zero_does_not_wait)
 }
 END_TEST
 
-/* The hub takes it out of the list of those that go on. */
+/* The server takes it out of the list of those that go on. */
 static void resume(struct call *call, uint64_t now_ms)
 {
     ck_assert_ptr_eq(TAILQ_FIRST(&service.woken), &call->waiter);
@@ -319,7 +319,7 @@ START_TEST(a_job_that_ends_lets_its_waiters_go)
 {
     struct call call;
     start(&call, http_key_value_get, "/s/k?wait=60", "");
-    meeting_close(meetings.only, &service.woken, NOW_MS);
+    rendezvous_job_close(job_table.only, &service.woken, NOW_MS);
     resume(&call, NOW_MS + 1);
     expect(&call, 404, "job job1 is over\n");
     expect_now(http_key_value_put, "/s/k", "value", 404, "job job1 is over\n");
@@ -376,7 +376,7 @@ START_TEST(gloo_is_seen_when_it_puts_its_address)
     go_on(&call, NOW_MS);
     expect(&call, 200, "");
     for (int rank = 0; rank < SIZE; rank++)
-        ck_assert_str_eq(meeting_rank_state(meetings.only, rank),
+        ck_assert_str_eq(rendezvous_job_rank_state(job_table.only, rank),
                          rank == sights[_i].rank ? "gloo" : "expected");
 }
 END_TEST
@@ -439,9 +439,9 @@ START_TEST(a_service_knows_its_jobs)
 {
     struct err err;
     struct call call;
-    meetings_fini(&meetings);
-    meetings_init(&meetings, 10, 1000);
-    ck_assert_ptr_nonnull(meetings_make(&meetings, "job2", 2, 0, NOW_MS, &err));
+    job_table_fini(&job_table);
+    job_table_init(&job_table, 10, 1000);
+    ck_assert_ptr_nonnull(job_table_make(&job_table, "job2", 2, 0, NOW_MS, &err));
     expect_now(http_key_value_get, "/s/k", "", 404,
                "which job? expected Authorization: Bearer ID:KEY\n");
     prepare(&call, http_key_value_put, "/s/k", "value");
@@ -471,7 +471,7 @@ static size_t left_in(const char *scope, int count)
             snprintf(target, sizeof target, "/%s/%d", scope, i);
             expect_now(pass == 0 ? http_key_value_put : http_key_value_delete, target, "", 200, "");
         }
-    return key_value_keys(meetings.only->store);
+    return key_value_keys(job_table.only->store);
 }
 
 START_TEST(the_scopes_of_the_plan_are_cleared)

@@ -10,26 +10,26 @@
 #include <string.h>
 
 static struct metrics metrics;
-static struct meetings meetings;
+static struct job_table job_table;
 static struct prometheus seen;
 
 static void setup(void)
 {
     memset(&metrics, 0, sizeof metrics);
-    meetings_init(&meetings, 4, 1000);
+    job_table_init(&job_table, 4, 1000);
 }
 
 static void teardown(void)
 {
-    meetings_fini(&meetings);
+    job_table_fini(&job_table);
 }
 
 /* Writes and reads everything. */
 static void scrape(void)
 {
     struct wire_writer out = { 0 };
-    metrics_write(&out, &metrics, &meetings);
-    metrics_write_ranks(&out, &meetings, NULL);
+    metrics_write(&out, &metrics, &job_table);
+    metrics_write_ranks(&out, &job_table, NULL);
     ck_assert(!out.failed);
     prometheus_read(&seen, (const char *)out.data, out.length);
     ck_assert_str_eq(seen.complaint, "");
@@ -51,20 +51,21 @@ static int route_of(const char *name)
     return -1;
 }
 
-static struct meeting *make(const char *id, int size)
+static struct rendezvous_job *make(const char *id, int size)
 {
     struct err err = { 0 };
-    struct meeting *meeting = meetings_make(&meetings, id, size, 0, 0, &err);
-    ck_assert_ptr_nonnull(meeting);
-    return meeting;
+    struct rendezvous_job *job = job_table_make(&job_table, id, size, 0, 0, &err);
+    ck_assert_ptr_nonnull(job);
+    return job;
 }
 
-static void come(struct meeting *meeting, int rank, int size)
+static void come(struct rendezvous_job *job, int rank, int size)
 {
     struct join_hello hello = { .rank = rank, .size = size, .host = "a", .pid = 1 };
     struct err err = { 0 };
-    int guest;
-    ck_assert_int_eq(lobby_join(&meeting->lobby, &hello, NULL, 0, &guest, &err), HVD_OK);
+    int pending_worker;
+    ck_assert_int_eq(pending_workers_join(&job->pending, &hello, NULL, 0, &pending_worker, &err),
+                     HVD_OK);
 }
 
 START_TEST(nothing_has_happened)
@@ -89,7 +90,7 @@ START_TEST(every_number_has_its_series)
     metrics.sent_bytes = 2;
     metrics.accepted = 3;
     metrics.turned_away = 4;
-    metrics.open[METRICS_STRANGER] = 5;
+    metrics.open[METRICS_UNAUTHENTICATED] = 5;
     metrics.open[METRICS_HTTP] = 6;
     metrics.open[METRICS_WORKER] = 7;
     metrics.refused_workers = 8;
@@ -99,7 +100,7 @@ START_TEST(every_number_has_its_series)
     expect("hvd_sent_bytes_total", 2);
     expect("hvd_connections_accepted_total", 3);
     expect("hvd_connections_turned_away_total", 4);
-    expect("hvd_connections_open{kind=\"stranger\"}", 5);
+    expect("hvd_connections_open{kind=\"unauthenticated\"}", 5);
     expect("hvd_connections_open{kind=\"http\"}", 6);
     expect("hvd_connections_open{kind=\"worker\"}", 7);
     expect("hvd_refused_workers_total", 8);
@@ -167,11 +168,11 @@ START_TEST(jobs_and_workers_are_counted_by_state)
     setup();
     make("declared", 8);
     come(make("gathering", 0), 1, 4);
-    struct meeting *running = make("running", 2);
+    struct rendezvous_job *running = make("running", 2);
     come(running, -1, 2);
     come(running, -1, 2);
     struct err err = { 0 };
-    ck_assert_int_eq(meeting_seat(running, 0, &err), HVD_OK);
+    ck_assert_int_eq(rendezvous_job_assign(running, 0, &err), HVD_OK);
     running->connected = 2;
     scrape();
     expect("hvd_jobs{state=\"gathering\"}", 2);
@@ -184,12 +185,12 @@ START_TEST(jobs_and_workers_are_counted_by_state)
 }
 END_TEST
 
-START_TEST(a_lobby_that_broke_has_no_waiting_workers)
+START_TEST(a_job_that_could_not_start_has_no_waiting_workers)
 {
     setup();
-    struct meeting *meeting = make("broken", 4);
-    come(meeting, 1, 4);
-    lobby_end(&meeting->lobby, "because");
+    struct rendezvous_job *job = make("broken", 4);
+    come(job, 1, 4);
+    pending_workers_end(&job->pending, "because");
     scrape();
     expect("hvd_jobs{state=\"failed\"}", 1);
     expect("hvd_workers{state=\"waiting\"}", 0);
@@ -205,8 +206,8 @@ START_TEST(keys_of_all_jobs_are_added_up)
     const char *ids[] = { "a", "b" };
     for (int i = 0; i < 2; i++) {
         struct key_value_bytes name = { ids[i], 1 };
-        struct meeting *meeting = make(ids[i], 1);
-        ck_assert_int_eq(key_value_put(meeting->store, name, name, "value", 5), 200);
+        struct rendezvous_job *job = make(ids[i], 1);
+        ck_assert_int_eq(key_value_put(job->store, name, name, "value", 5), 200);
     }
     scrape();
     expect("hvd_key_value_keys", 2);
@@ -220,7 +221,7 @@ START_TEST(a_job_that_is_over_has_no_keys)
     setup();
     struct wait_list woken;
     TAILQ_INIT(&woken);
-    meeting_close(make("over", 1), &woken, 5);
+    rendezvous_job_close(make("over", 1), &woken, 5);
     scrape();
     expect("hvd_key_value_keys", 0);
     teardown();
@@ -261,10 +262,10 @@ START_TEST(what_is_wrong_is_complained_of)
 END_TEST
 
 /* A job of `size` ranks that runs, of which the first `counting` have been asked. */
-static struct meeting *run(const char *id, int size, int counting)
+static struct rendezvous_job *run(const char *id, int size, int counting)
 {
     static struct join_report report;
-    struct meeting *meeting = make(id, size);
+    struct rendezvous_job *job = make(id, size);
     struct err err = { 0 };
     report.stats = (struct rank_stats){ .uptime_ns = 60000000000, .waiting_ns = 15000000000 };
     report.stats.operations[STATS_ALLREDUCE] =
@@ -272,12 +273,12 @@ static struct meeting *run(const char *id, int size, int counting)
     report.stats.operations[STATS_BARRIER] = (struct operation_stats){ 2, 0, 0, { 0 } };
     report.stats.operations[STATS_BARRIER].buckets[STATS_BUCKETS] = 2;
     for (int rank = 0; rank < size; rank++)
-        come(meeting, -1, size);
-    ck_assert_int_eq(meeting_seat(meeting, 0, &err), HVD_OK);
-    meeting->connected = size;
+        come(job, -1, size);
+    ck_assert_int_eq(rendezvous_job_assign(job, 0, &err), HVD_OK);
+    job->connected = size;
     for (int rank = 0; rank < counting; rank++)
-        meeting_heard(meeting, rank, &report, 1);
-    return meeting;
+        rendezvous_job_heard(job, rank, &report, 1);
+    return job;
 }
 
 START_TEST(what_ranks_have_counted_has_their_job_rank_and_operation)
@@ -312,11 +313,11 @@ START_TEST(a_job_that_is_over_has_no_series)
 {
     struct wait_list woken = TAILQ_HEAD_INITIALIZER(woken);
     setup();
-    struct meeting *meeting = run("train", 1, 1);
+    struct rendezvous_job *job = run("train", 1, 1);
     scrape();
     expect("hvd_waiting_seconds_total{job=\"train\",rank=\"0\"}", 15);
-    meeting->connected = 0;
-    meeting_close(meeting, &woken, 5);
+    job->connected = 0;
+    rendezvous_job_close(job, &woken, 5);
     scrape();
     expect("hvd_waiting_seconds_total{job=\"train\",rank=\"0\"}", -1);
     teardown();
@@ -329,7 +330,7 @@ START_TEST(who_may_see_one_job_sees_the_ranks_of_that)
     setup();
     run("mine", 1, 1);
     run("other", 1, 1);
-    metrics_write_ranks(&out, &meetings, "mine");
+    metrics_write_ranks(&out, &job_table, "mine");
     ck_assert_ptr_nonnull(memmem(out.data, out.length, "\"mine\"", 6));
     ck_assert_ptr_null(memmem(out.data, out.length, "\"other\"", 7));
     wire_writer_fini(&out);
@@ -341,7 +342,7 @@ START_TEST(a_rank_that_stays_away_stalls_the_others)
 {
     static struct join_report report;
     setup();
-    struct meeting *meeting = run("train", 3, 3);
+    struct rendezvous_job *job = run("train", 3, 3);
     report.waits = (struct rank_waits){
         .count = 1,
         .keys = { 7 },
@@ -350,8 +351,8 @@ START_TEST(a_rank_that_stays_away_stalls_the_others)
         .nmembers = 1,
         .members = { { 0, 3 } },
     };
-    meeting_heard(meeting, 0, &report, 2);
-    meeting_heard(meeting, 2, &report, 2);
+    rendezvous_job_heard(job, 0, &report, 2);
+    rendezvous_job_heard(job, 2, &report, 2);
     scrape();
     expect("hvd_stalled_ranks{job=\"train\"}", 2);
     teardown();
@@ -364,10 +365,10 @@ START_TEST(series_of_many_ranks_are_bounded)
     struct wire_writer few = { 0 }, many = { 0 };
     setup();
     run("few", 1000, 1000);
-    metrics_write_ranks(&few, &meetings, NULL);
+    metrics_write_ranks(&few, &job_table, NULL);
     ck_assert_uint_lt(few.length, 1000 * 3500);
     run("many", 4000, 4000);
-    metrics_write_ranks(&many, &meetings, NULL);
+    metrics_write_ranks(&many, &job_table, NULL);
     ck_assert_uint_lt(many.length, METRICS_RANKS_MAX * 3500);
     ck_assert_ptr_nonnull(memmem(many.data, many.length, "\nhvd_ranks_left_out 904\n", 24));
     wire_writer_fini(&few);
@@ -388,7 +389,7 @@ int main(void)
     tcase_add_test(tcase, every_route_and_code_at_once_can_be_read);
     tcase_add_test(tcase, the_time_of_joining_is_counted_in_its_bucket);
     tcase_add_test(tcase, jobs_and_workers_are_counted_by_state);
-    tcase_add_test(tcase, a_lobby_that_broke_has_no_waiting_workers);
+    tcase_add_test(tcase, a_job_that_could_not_start_has_no_waiting_workers);
     tcase_add_test(tcase, keys_of_all_jobs_are_added_up);
     tcase_add_test(tcase, a_job_that_is_over_has_no_keys);
     tcase_add_test(tcase, labels_are_escaped);

@@ -18,13 +18,13 @@
 #define EPOCH_MS 1795284478000ull /* 2026-11-21T18:07:58Z */
 
 static struct err err;
-static struct meeting *meeting;
+static struct rendezvous_job *job;
 static cJSON *json; /* what the last call of look() gave */
 
 static void setup(int size)
 {
-    meeting = meeting_create("job-1", size, 30000, 1000, &err);
-    ck_assert_ptr_nonnull(meeting);
+    job = rendezvous_job_create("job-1", size, 30000, 1000, &err);
+    ck_assert_ptr_nonnull(job);
     json = NULL;
 }
 
@@ -32,7 +32,7 @@ static void setup(int size)
 static char *written(void *context, int rank, bool of_stderr, size_t nbytes)
 {
     char *text = NULL;
-    ck_assert_ptr_eq(context, &meeting);
+    ck_assert_ptr_eq(context, &job);
     ck_assert_uint_eq(nbytes, LAUNCH_OUTPUT_MAX);
     ck_assert_int_ge(asprintf(&text, "%d: %s\nend\n", rank, of_stderr ? "err" : "out"), 0);
     return text;
@@ -50,28 +50,29 @@ static void setup_planned(const struct rendezvous_slot *slots)
                                                 .size = 2,
                                                 .start_timeout_ms = 1000,
                                                 .events.output = written,
-                                                .context = &meeting,
+                                                .context = &job,
                                                 .command = "./train 'a b'",
                                                 .user = "ada",
                                                 .started_ms = EPOCH_MS - 500 };
-    meeting = meeting_create_planned(&options, 0, &err);
-    ck_assert_ptr_nonnull(meeting);
+    job = rendezvous_job_create_planned(&options, 0, &err);
+    ck_assert_ptr_nonnull(job);
     json = NULL;
 }
 
 static void teardown(void)
 {
     cJSON_Delete(json);
-    meeting_destroy(meeting);
+    rendezvous_job_destroy(job);
 }
 
 static void come(const char *host, int wanted, int size, int pid, uint64_t now_ms)
 {
     struct join_hello hello = { .rank = wanted, .size = size, .pid = pid };
-    int guest;
+    int pending_worker;
     snprintf(hello.host, sizeof hello.host, "%s", host);
-    ck_assert_int_eq(lobby_join(&meeting->lobby, &hello, NULL, now_ms, &guest, &err), HVD_OK);
-    meeting->connected++;
+    ck_assert_int_eq(
+        pending_workers_join(&job->pending, &hello, NULL, now_ms, &pending_worker, &err), HVD_OK);
+    job->connected++;
 }
 
 /* Two hosts, two ranks each, which run. */
@@ -82,7 +83,7 @@ static void setup_running(void)
     come("b", -1, 4, 201, 3000);
     come("a", -1, 4, 102, 4000);
     come("b", -1, 4, 202, 5000);
-    ck_assert_int_eq(meeting_seat(meeting, 5000, &err), HVD_OK);
+    ck_assert_int_eq(rendezvous_job_assign(job, 5000, &err), HVD_OK);
 }
 
 static void hear(int rank, const char *text, uint64_t now_ms)
@@ -93,7 +94,7 @@ static void hear(int rank, const char *text, uint64_t now_ms)
     report.stats.operations[STATS_ALLREDUCE] = (struct operation_stats){ .count = 7, .bytes = 56 };
     report.stats.operations[STATS_BARRIER] = (struct operation_stats){ .count = 2 };
     snprintf(report.text, sizeof report.text, "%s", text);
-    meeting_heard(meeting, rank, &report, now_ms);
+    rendezvous_job_heard(job, rank, &report, now_ms);
 }
 
 /* The text is JSON by a reader that is not cJSON's. */
@@ -110,7 +111,7 @@ static void check_text(const cJSON *made)
 static void look(uint64_t now_ms)
 {
     cJSON_Delete(json);
-    json = status_json_job_in_full(meeting, false, EPOCH_MS, now_ms);
+    json = status_json_job_in_full(job, false, EPOCH_MS, now_ms);
     ck_assert_ptr_nonnull(json);
     check_text(json);
 }
@@ -151,7 +152,7 @@ START_TEST(nobody_has_come)
     ck_assert_str_eq(at("cause"), "\"\"");
     ck_assert_str_eq(at("hosts"), "[]");
     ck_assert_str_eq(at("ranks"), "[]");
-    ck_assert_str_eq(at("guests"), "[]");
+    ck_assert_str_eq(at("pending_workers"), "[]");
     teardown();
 }
 END_TEST
@@ -159,7 +160,7 @@ END_TEST
 START_TEST(a_list_has_no_ranks)
 {
     setup_running();
-    json = status_json_job(meeting, EPOCH_MS, 6000);
+    json = status_json_job(job, EPOCH_MS, 6000);
     ck_assert_str_eq(at("size"), "4");
     ck_assert_str_eq(at("host_count"), "2");
     ck_assert_str_eq(
@@ -171,7 +172,7 @@ START_TEST(a_list_has_no_ranks)
 }
 END_TEST
 
-START_TEST(guests_have_come_and_others_are_missing)
+START_TEST(workers_have_come_and_others_are_missing)
 {
     setup(5);
     come("a", 3, 5, 101, 1500);
@@ -184,11 +185,11 @@ START_TEST(guests_have_come_and_others_are_missing)
     ck_assert_str_eq(at("host_count"), "2");
     ck_assert_str_eq(at("states.waiting"), "2");
     ck_assert_str_eq(at("states.expected"), "3");
-    ck_assert_str_eq(at("guests.0"),
+    ck_assert_str_eq(at("pending_workers.0"),
                      "{\"host\":\"a\",\"pid\":101,\"wanted_rank\":3,\"came_s_ago\":0.75}");
-    ck_assert_str_eq(at("guests.1"),
+    ck_assert_str_eq(at("pending_workers.1"),
                      "{\"host\":\"b\",\"pid\":201,\"wanted_rank\":null,\"came_s_ago\":0.25}");
-    ck_assert_str_eq(at("guests.2"), "?");
+    ck_assert_str_eq(at("pending_workers.2"), "?");
     teardown();
 }
 END_TEST
@@ -199,7 +200,7 @@ START_TEST(ranks_are_told_one_by_one_and_by_host)
     look(65000);
     ck_assert_str_eq(at("state"), "\"running\"");
     ck_assert_str_eq(at("missing"), "0");
-    ck_assert_str_eq(at("guests"), "[]");
+    ck_assert_str_eq(at("pending_workers"), "[]");
     ck_assert_str_eq(
         at("ranks.2"),
         "{\"rank\":2,\"host\":\"b\",\"local_rank\":0,\"cross_rank\":1,\"state\":\"running\","
@@ -244,9 +245,9 @@ START_TEST(a_loss_is_told_with_its_cause)
 {
     setup_running();
     hear(3, "computing\n", 5500);
-    membership_broke(&meeting->membership, 3, 6000);
-    membership_tick(&meeting->membership, 7000);
-    meeting->connected--;
+    membership_broke(&job->membership, 3, 6000);
+    membership_tick(&job->membership, 7000);
+    job->connected--;
     look(8000);
     ck_assert_str_eq(at("state"), "\"failed\"");
     ck_assert_str_eq(at("cause"), "\"the connection to rank 3 on b broke\"");
@@ -254,7 +255,7 @@ START_TEST(a_loss_is_told_with_its_cause)
     ck_assert_str_eq(at("ranks.3.doing"), "[\"its connection broke\"]");
     ck_assert_str_eq(at("hosts.1.states.lost"), "1");
     ck_assert_str_eq(at("states.running"), "3");
-    meeting->ended_ms = 9000;
+    job->ended_ms = 9000;
     look(9500);
     ck_assert_str_eq(at("ended"), "\"2026-11-21T18:08:07.000Z\"");
     teardown();
@@ -264,7 +265,7 @@ END_TEST
 START_TEST(of_a_planned_job_ranks_are_known_before_they_come)
 {
     setup_planned(two);
-    meeting_saw_gloo(meeting, 1);
+    rendezvous_job_saw_gloo(job, 1);
     look(500);
     ck_assert_str_eq(at("planned"), "true");
     ck_assert_str_eq(at("size"), "2");
@@ -292,9 +293,9 @@ START_TEST(horovod_workers_wait_run_and_leave)
     };
     setup_planned(two);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        meeting_saw_gloo(meeting, steps[i].seen);
+        rendezvous_job_saw_gloo(job, steps[i].seen);
         if (steps[i].ended >= 0)
-            membership_ended(&meeting->membership, steps[i].ended, EXITED_WITH(0), 450);
+            membership_ended(&job->membership, steps[i].ended, EXITED_WITH(0), 450);
         look(500);
         ck_assert_str_eq(at("state"), steps[i].state);
         ck_assert_str_eq(at("ranks.0.state"), steps[i].of_rank_0);
@@ -308,9 +309,9 @@ END_TEST
 START_TEST(a_horovod_worker_that_is_killed_is_lost)
 {
     setup_planned(two);
-    meeting_saw_gloo(meeting, 0);
-    meeting_saw_gloo(meeting, 1);
-    membership_ended(&meeting->membership, 1, KILLED_BY(9), 450);
+    rendezvous_job_saw_gloo(job, 0);
+    rendezvous_job_saw_gloo(job, 1);
+    membership_ended(&job->membership, 1, KILLED_BY(9), 450);
     look(500);
     ck_assert_str_eq(at("state"), "\"failed\"");
     ck_assert_str_eq(at("ranks.0.state"), "\"gloo\"");
@@ -348,13 +349,13 @@ END_TEST
 START_TEST(the_end_of_a_rank_is_what_the_launcher_has_seen)
 {
     setup_planned(two);
-    ck_assert(!launch_end(meeting->launch, 1, &(struct rendezvous_end){ *KILLED_BY(9), false }));
+    ck_assert(!launch_end(job->launch, 1, &(struct rendezvous_end){ *KILLED_BY(9), false }));
     look(500);
     ck_assert_str_eq(at("ranks.1.end"), "\"was killed by signal 9 (SIGKILL)\"");
     ck_assert_str_eq(at("ranks.1.exit_status"), "137");
     ck_assert_str_eq(at("ranks.1.terminated"), "false");
     ck_assert_str_eq(at("ranks.0.end"), "null");
-    ck_assert(launch_end(meeting->launch, 0,
+    ck_assert(launch_end(job->launch, 0,
                          &(struct rendezvous_end){ { .kind = RANK_END_HOST_LOST }, true }));
     look(500);
     ck_assert_str_eq(at("ranks.0.end"), "\"was lost with its host's agent\"");
@@ -369,14 +370,14 @@ END_TEST
 START_TEST(the_verdict_decides_what_has_become_of_the_job)
 {
     setup_planned(two);
-    launch_verdict(meeting->launch, &(struct rendezvous_verdict){ "FAILED rank 1", 3, 1 });
+    launch_verdict(job->launch, &(struct rendezvous_verdict){ "FAILED rank 1", 3, 1 });
     look(500);
     ck_assert_str_eq(at("state"), "\"failed\"");
     ck_assert_str_eq(at("cause"), "\"FAILED rank 1\"");
     ck_assert_str_eq(at("verdict"), "\"FAILED rank 1\"");
     ck_assert_str_eq(at("exit_status"), "3");
     ck_assert_str_eq(at("failed_rank"), "1");
-    launch_verdict(meeting->launch, &(struct rendezvous_verdict){ "all is well", 0, -1 });
+    launch_verdict(job->launch, &(struct rendezvous_verdict){ "all is well", 0, -1 });
     look(500);
     ck_assert_str_eq(at("state"), "\"ended\"");
     ck_assert_str_eq(at("cause"), "\"\"");
@@ -392,12 +393,12 @@ START_TEST(the_last_lines_of_ranks_are_told_to_who_wants_them)
     look(500);
     ck_assert_str_eq(at("ranks.1.output"), "null");
     cJSON_Delete(json);
-    json = status_json_job_in_full(meeting, true, EPOCH_MS, 500);
+    json = status_json_job_in_full(job, true, EPOCH_MS, 500);
     ck_assert_str_eq(at("ranks.1.output"),
                      "{\"stdout\":[\"1: out\",\"end\"],\"stderr\":[\"1: err\",\"end\"]}");
     teardown();
     setup_running();
-    json = status_json_job_in_full(meeting, true, EPOCH_MS, 6000);
+    json = status_json_job_in_full(job, true, EPOCH_MS, 6000);
     ck_assert_str_eq(at("ranks.1.output"), "null");
     teardown();
 }
@@ -416,11 +417,11 @@ START_TEST(names_of_hosts_may_be_any_bytes)
 }
 END_TEST
 
-START_TEST(a_lobby_that_broke_says_why)
+START_TEST(a_job_that_could_not_start_says_why)
 {
     setup(3);
     come("a", -1, 3, 1, 1000);
-    lobby_end(&meeting->lobby, "somebody ended it");
+    pending_workers_end(&job->pending, "somebody ended it");
     look(1000);
     ck_assert_str_eq(at("state"), "\"failed\"");
     ck_assert_ptr_nonnull(strstr(at("cause"), "somebody ended it"));
@@ -453,7 +454,7 @@ START_TEST(without_memory_there_is_no_json_and_nothing_leaks)
     int count = 0;
     for (cJSON *made = NULL; !made; count++) {
         left = count;
-        made = status_json_job_in_full(meeting, false, EPOCH_MS, 7000);
+        made = status_json_job_in_full(job, false, EPOCH_MS, 7000);
         cJSON_Delete(made);
         ck_assert_int_lt(count, 10000);
         if (made)
@@ -474,8 +475,8 @@ START_TEST(the_largest_world_can_be_told)
         snprintf(host, sizeof host, "n%d", i % 997);
         come(host, i, WORLD_SIZE_MAX, i + 1, 1000);
     }
-    ck_assert_int_eq(meeting_seat(meeting, 1000, &err), HVD_OK);
-    json = status_json_job_in_full(meeting, false, EPOCH_MS, 2000);
+    ck_assert_int_eq(rendezvous_job_assign(job, 1000, &err), HVD_OK);
+    json = status_json_job_in_full(job, false, EPOCH_MS, 2000);
     ck_assert_str_eq(at("host_count"), "997");
     ck_assert_str_eq(at("states.running"), "65536");
     teardown();
@@ -505,7 +506,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_test(tcase, nobody_has_come);
     tcase_add_test(tcase, a_list_has_no_ranks);
-    tcase_add_test(tcase, guests_have_come_and_others_are_missing);
+    tcase_add_test(tcase, workers_have_come_and_others_are_missing);
     tcase_add_test(tcase, ranks_are_told_one_by_one_and_by_host);
     tcase_add_test(tcase, what_a_rank_reports_is_split_into_lines);
     tcase_add_test(tcase, what_a_rank_has_counted_is_told_once_it_was_asked);
@@ -519,7 +520,7 @@ int main(void)
     tcase_add_test(tcase, the_verdict_decides_what_has_become_of_the_job);
     tcase_add_test(tcase, the_last_lines_of_ranks_are_told_to_who_wants_them);
     tcase_add_test(tcase, names_of_hosts_may_be_any_bytes);
-    tcase_add_test(tcase, a_lobby_that_broke_says_why);
+    tcase_add_test(tcase, a_job_that_could_not_start_says_why);
     tcase_add_test(tcase, a_clock_that_is_behind_does_no_harm);
     tcase_add_test(tcase, without_memory_there_is_no_json_and_nothing_leaks);
     tcase_add_test(tcase, the_largest_world_can_be_told);

@@ -25,13 +25,13 @@ static void set_up(void)
     const struct key_value_bytes scope = { "known", 5 }, key = { "key", 3 };
     http_fixture_init(&fixture, false);
     fixture.keyring.key = key_of_all;
-    ck_assert_int_eq(key_value_put(fixture.meeting->store, scope, key, "kept", 4), 200);
+    ck_assert_int_eq(key_value_put(fixture.job->store, scope, key, "kept", 4), 200);
 }
 
 static bool store_is_unchanged(void)
 {
     const char *kept = http_fixture_stored(&fixture, "known", "key");
-    return key_value_keys(fixture.meeting->store) == 1 && kept && strcmp(kept, "kept") == 0;
+    return key_value_keys(fixture.job->store) == 1 && kept && strcmp(kept, "kept") == 0;
 }
 
 /* How the connection has ended. */

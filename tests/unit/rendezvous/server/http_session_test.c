@@ -116,7 +116,7 @@ START_TEST(an_answer_for_which_there_is_no_memory_says_so)
 }
 END_TEST
 
-START_TEST(strangers_are_told_the_same_whether_there_is_such_a_job_or_not)
+START_TEST(unauthenticated_clients_are_told_the_same_whether_there_is_such_a_job_or_not)
 {
     static const char *const requests[] = {
         "GET /v1/jobs/" HTTP_FIXTURE_JOB " HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -326,8 +326,8 @@ START_TEST(a_held_request_goes_on_when_it_is_woken)
     ck_assert_int_eq(fixture.session.phase, HTTP_HELD);
     ck_assert_uint_eq(fixture.session.deadline_ms, fixture.now_ms + 9000);
     struct key_value_bytes scope = { "a", 1 }, key = { "b", 1 };
-    ck_assert_int_eq(key_value_put(fixture.meeting->store, scope, key, "x", 1), 200);
-    key_value_wake(fixture.meeting->store, &fixture.service.woken);
+    ck_assert_int_eq(key_value_put(fixture.job->store, scope, key, "x", 1), 200);
+    key_value_wake(fixture.job->store, &fixture.service.woken);
     fixture.now_ms += 500;
     http_fixture_resume(&fixture);
     const char *answer = http_fixture_answers(&fixture);
@@ -375,8 +375,8 @@ START_TEST(who_hangs_up_waits_for_nothing)
     ask_with_key("GET /a/b?wait=9", "\r\n");
     http_fixture_connect(&fixture, RENDEZVOUS_ELSEWHERE);
     struct key_value_bytes scope = { "a", 1 }, key = { "b", 1 };
-    key_value_put(fixture.meeting->store, scope, key, "x", 1);
-    key_value_wake(fixture.meeting->store, &fixture.service.woken);
+    key_value_put(fixture.job->store, scope, key, "x", 1);
+    key_value_wake(fixture.job->store, &fixture.service.woken);
     ck_assert(TAILQ_EMPTY(&fixture.service.woken));
 }
 END_TEST
@@ -443,7 +443,7 @@ static void send_many(int count, int at_once, int *answered)
     }
 }
 
-START_TEST(pipelining_and_requests_of_strangers_are_bounded)
+START_TEST(pipelining_and_requests_of_unauthenticated_clients_are_bounded)
 {
     static const struct {
         bool known;
@@ -453,9 +453,12 @@ START_TEST(pipelining_and_requests_of_strangers_are_bounded)
         { false, 15, 15, 15, true },
         { false, 16, 16, 16, false },
         { true, 1000, 1000, 16, false },
-        { false, HTTP_STRANGER_REQUESTS_MAX - 1, 1, HTTP_STRANGER_REQUESTS_MAX - 1, true },
-        { false, HTTP_STRANGER_REQUESTS_MAX + 1, 1, HTTP_STRANGER_REQUESTS_MAX, false },
-        { true, 10 * HTTP_STRANGER_REQUESTS_MAX, 1, 10 * HTTP_STRANGER_REQUESTS_MAX, true },
+        { false, HTTP_UNAUTHENTICATED_REQUESTS_MAX - 1, 1, HTTP_UNAUTHENTICATED_REQUESTS_MAX - 1,
+          true },
+        { false, HTTP_UNAUTHENTICATED_REQUESTS_MAX + 1, 1, HTTP_UNAUTHENTICATED_REQUESTS_MAX,
+          false },
+        { true, 10 * HTTP_UNAUTHENTICATED_REQUESTS_MAX, 1, 10 * HTTP_UNAUTHENTICATED_REQUESTS_MAX,
+          true },
     };
     int answered = 0;
     if (cases[_i].known)
@@ -466,7 +469,7 @@ START_TEST(pipelining_and_requests_of_strangers_are_bounded)
 }
 END_TEST
 
-START_TEST(pages_for_strangers_that_nobody_reads_are_bounded)
+START_TEST(pages_for_unauthenticated_clients_that_nobody_reads_are_bounded)
 {
     static const char request[] = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
     struct wire_writer requests = { 0 };
@@ -476,7 +479,7 @@ START_TEST(pages_for_strangers_that_nobody_reads_are_bounded)
         wire_put_bytes(&requests, request, sizeof request - 1);
     http_fixture_send(&fixture, (char *)requests.data, requests.length, 0);
     ck_assert(!fixture.goes_on);
-    ck_assert_uint_lt(fixture.out.length, HTTP_STRANGER_BYTES + 2 * page);
+    ck_assert_uint_lt(fixture.out.length, HTTP_UNAUTHENTICATED_BYTES + 2 * page);
     wire_writer_fini(&requests);
 }
 END_TEST
@@ -487,7 +490,7 @@ START_TEST(answers_that_nobody_reads_are_bounded)
     struct wire_writer requests = { 0 };
     char request[256];
     struct key_value_bytes scope = { "a", 1 }, key = { "b", 1 };
-    ck_assert_int_eq(key_value_put(fixture.meeting->store, scope, key, value, sizeof value), 200);
+    ck_assert_int_eq(key_value_put(fixture.job->store, scope, key, value, sizeof value), 200);
     snprintf(request, sizeof request,
              "GET /a/b HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n\r\n",
              http_fixture_key(&fixture));
@@ -562,7 +565,8 @@ static Suite *suite(void)
     tcase_add_test(tcase, headers_of_an_answers_own_are_sent);
     tcase_add_test(tcase, an_answer_in_words_is_a_line);
     tcase_add_test(tcase, an_answer_for_which_there_is_no_memory_says_so);
-    tcase_add_test(tcase, strangers_are_told_the_same_whether_there_is_such_a_job_or_not);
+    tcase_add_test(tcase,
+                   unauthenticated_clients_are_told_the_same_whether_there_is_such_a_job_or_not);
     tcase_add_test(tcase, the_body_of_who_shows_nothing_is_not_read);
     tcase_add_test(tcase, who_was_told_401_can_prove_its_key_on_the_same_connection);
     tcase_add_test(tcase, a_request_that_is_replayed_changes_nothing);
@@ -585,8 +589,9 @@ static Suite *suite(void)
     tcase_add_test(tcase, one_held_request_may_follow_another);
     tcase_add_test(tcase, who_sends_too_much_ahead_is_sent_away);
     tcase_add_test(tcase, pipelined_requests_are_answered_in_order);
-    tcase_add_loop_test(tcase, pipelining_and_requests_of_strangers_are_bounded, 0, 6);
-    tcase_add_test(tcase, pages_for_strangers_that_nobody_reads_are_bounded);
+    tcase_add_loop_test(tcase, pipelining_and_requests_of_unauthenticated_clients_are_bounded, 0,
+                        6);
+    tcase_add_test(tcase, pages_for_unauthenticated_clients_that_nobody_reads_are_bounded);
     tcase_add_test(tcase, answers_that_nobody_reads_are_bounded);
     tcase_add_test(tcase, each_phase_has_its_deadline);
     tcase_add_loop_test(tcase, who_is_late_is_told_so_and_who_is_silent_is_not, 0, 4);

@@ -10,7 +10,7 @@
 static void ask(void)
 {
     struct err err;
-    ck_assert_int_eq(hub_ask(&hub, now_ms, &err), HVD_OK);
+    ck_assert_int_eq(server_ask(&server, now_ms, &err), HVD_OK);
 }
 
 /* A world of `size` at work. */
@@ -36,7 +36,7 @@ START_TEST(ranks_that_never_call_hvd_init_are_said_to)
     setup(2);
     ask();
     ck_assert_str_eq(reports, "0: has not called hvd_init|1: has not called hvd_init|");
-    ck_assert_uint_eq(hub_deadline(&hub), HUB_NEVER);
+    ck_assert_uint_eq(server_deadline(&server), SERVER_NEVER);
     teardown();
 }
 END_TEST
@@ -45,14 +45,14 @@ START_TEST(each_rank_is_asked_and_its_answer_told)
 {
     setup_complete(_i);
     ask();
-    ck_assert_uint_eq(hub_deadline(&hub), ROLL_CALL_MS);
+    ck_assert_uint_eq(server_deadline(&server), RANK_QUERY_MS);
     for (int rank = 0; rank < _i; rank++)
         answer(rank);
     char expected[200] = "";
     for (int rank = 0; rank < _i; rank++)
         sprintf(expected + strlen(expected), "%d: text of %d\n|", rank, rank);
     ck_assert_str_eq(reports, expected);
-    ck_assert_uint_eq(hub_deadline(&hub), HUB_NEVER);
+    ck_assert_uint_eq(server_deadline(&server), SERVER_NEVER);
     teardown();
 }
 END_TEST
@@ -82,7 +82,7 @@ START_TEST(who_does_not_answer_is_given_up_after_2_s)
     ck_assert_str_eq(reports, "");
     tick_at(2500);
     ck_assert_str_eq(reports, "0: no answer within 2 s|1: no answer within 2 s|2: text of 2\n|");
-    ck_assert_uint_eq(hub_deadline(&hub), HUB_NEVER);
+    ck_assert_uint_eq(server_deadline(&server), SERVER_NEVER);
     teardown();
 }
 END_TEST
@@ -157,7 +157,7 @@ START_TEST(ranks_that_were_refused_are_said_to_have_failed)
 {
     setup(3);
     join_first(2);
-    hub_rank_ended(&hub, 2, EXITED_WITH(3), now_ms);
+    server_rank_ended(&server, 2, EXITED_WITH(3), now_ms);
     ask();
     ck_assert_str_eq(reports,
                      "0: hvd_init has failed|1: hvd_init has failed|2: exited with status 3|");
@@ -171,8 +171,8 @@ START_TEST(ranks_that_are_gone_need_not_be_asked)
     join_client_leave(&clients[0]);
     hang_up(&clients[1]);
     hang_up(&clients[2]);
-    hub_rank_ended(&hub, 2, KILLED_BY(9), now_ms);
-    hub_rank_ended(&hub, 3, EXITED_WITH(1), now_ms);
+    server_rank_ended(&server, 2, KILLED_BY(9), now_ms);
+    server_rank_ended(&server, 3, EXITED_WITH(1), now_ms);
     ask();
     ck_assert_str_eq(reports, "0: has left (hvd_shutdown or exit)|1: its connection broke|"
                               "2: was killed by signal 9 (SIGKILL)|3: exited with status 1|");
@@ -188,7 +188,7 @@ START_TEST(a_rank_that_goes_instead_of_answering_is_not_waited_for)
     ck_assert_str_eq(reports, "0: has left (hvd_shutdown or exit)|");
     hang_up(&clients[1]);
     ck_assert_ptr_nonnull(strstr(reports, "|1: its connection broke|"));
-    hub_rank_ended(&hub, 2, EXITED_WITH(0), now_ms);
+    server_rank_ended(&server, 2, EXITED_WITH(0), now_ms);
     ck_assert_ptr_nonnull(strstr(reports, "|2: exited with status 0|"));
     teardown();
 }
@@ -270,13 +270,13 @@ END_TEST
 static void close_in_report(void *context, int rank, const char *text)
 {
     ck_assert_msg(rank == 0, "%s", text);
-    hub_close(context);
+    server_close(context);
 }
 
-START_TEST(the_hub_may_be_closed_while_a_rank_is_reported)
+START_TEST(the_server_may_be_closed_while_a_rank_is_reported)
 {
     setup_complete(3);
-    hub.events.report = close_in_report;
+    server.events.report = close_in_report;
     ask();
     answer(2);
     answer(1);
@@ -289,21 +289,21 @@ END_TEST
 static void ask_in_report(void *context, int rank, const char *text)
 {
     struct err err;
-    ck_assert_int_eq(hub_ask(context, now_ms, &err), HVD_OK);
-    hub_rank_ended(context, 1, EXITED_WITH(1), now_ms);
+    ck_assert_int_eq(server_ask(context, now_ms, &err), HVD_OK);
+    server_rank_ended(context, 1, EXITED_WITH(1), now_ms);
     sprintf(reports + strlen(reports), "%d: %s|", rank, text);
 }
 
 START_TEST(anything_may_happen_while_a_rank_is_reported)
 {
     setup_complete(2);
-    hub.events.report = ask_in_report;
+    server.events.report = ask_in_report;
     ask();
     answer(0);
     ck_assert_str_eq(reports, "0: text of 0\n|1: exited with status 1|");
-    ck_assert_uint_ne(hub_deadline(&hub), HUB_NEVER); /* until the loss is told */
+    ck_assert_uint_ne(server_deadline(&server), SERVER_NEVER); /* until the loss is told */
     tick_at(100);
-    ck_assert_uint_eq(hub_deadline(&hub), HUB_NEVER);
+    ck_assert_uint_eq(server_deadline(&server), SERVER_NEVER);
     teardown();
 }
 END_TEST
@@ -317,7 +317,7 @@ START_TEST(a_thousand_answers_are_told_and_forgotten)
         join_client_report(&clients[rank], "idle\n");
     }
     ck_assert_ptr_nonnull(strstr(reports, "|998: idle\n|999: idle\n|"));
-    ck_assert_ptr_null(hub.meetings.only->roll_call.answers);
+    ck_assert_ptr_null(server.job_table.only->rank_query.answers);
     teardown();
 }
 END_TEST
@@ -335,7 +335,7 @@ static const struct {
 
 START_TEST(the_larger_the_world_the_shorter_the_answers)
 {
-    ck_assert_int_eq(roll_call_text_size(shares[_i].size), shares[_i].text_size);
+    ck_assert_int_eq(rank_query_text_size(shares[_i].size), shares[_i].text_size);
 }
 END_TEST
 
@@ -350,15 +350,15 @@ static const struct {
 
 START_TEST(an_answer_that_is_too_long_is_cut)
 {
-    struct roll_call roll_call = { 0 };
+    struct rank_query rank_query = { 0 };
     char text[1000] = "";
     while (strlen(text) + 10 < sizeof text)
         strcat(text, cuts[_i].unit);
-    ck_assert_int_eq(roll_call_start(&roll_call, WORLD_SIZE_MAX, 0, NULL), HVD_OK);
-    roll_call_answer(&roll_call, 0, text);
-    ck_assert_msg(strlen(roll_call.answers[0]) == cuts[_i].length, "%s: %zu bytes",
-                  cuts[_i].sentence, strlen(roll_call.answers[0]));
-    roll_call_fini(&roll_call);
+    ck_assert_int_eq(rank_query_start(&rank_query, WORLD_SIZE_MAX, 0, NULL), HVD_OK);
+    rank_query_answer(&rank_query, 0, text);
+    ck_assert_msg(strlen(rank_query.answers[0]) == cuts[_i].length, "%s: %zu bytes",
+                  cuts[_i].sentence, strlen(rank_query.answers[0]));
+    rank_query_fini(&rank_query);
 }
 END_TEST
 
@@ -389,7 +389,7 @@ static TCase *answers(void)
     tcase_add_test(tcase, an_answer_that_nobody_asked_for_ends_the_connection);
     tcase_add_test(tcase, a_second_answer_ends_the_connection);
     tcase_add_test(tcase, what_could_harm_a_terminal_is_not_told);
-    tcase_add_test(tcase, the_hub_may_be_closed_while_a_rank_is_reported);
+    tcase_add_test(tcase, the_server_may_be_closed_while_a_rank_is_reported);
     tcase_add_test(tcase, anything_may_happen_while_a_rank_is_reported);
     tcase_add_loop_test(tcase, the_larger_the_world_the_shorter_the_answers, 0,
                         sizeof shares / sizeof *shares);

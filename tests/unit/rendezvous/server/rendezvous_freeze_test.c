@@ -125,39 +125,39 @@ static void pass(uint64_t duration_ms)
     fn(timer);
 }
 
-START_TEST(a_stranger_who_says_nothing_is_closed_in_time)
+START_TEST(an_unauthenticated_client_who_says_nothing_is_closed_in_time)
 {
-    struct join_client stranger;
-    dial(&stranger);
-    pass(HUB_STRANGER_MS - 1);
-    ck_assert(!stranger.closed);
+    struct join_client unauthenticated;
+    dial(&unauthenticated);
+    pass(SERVER_UNAUTHENTICATED_MS - 1);
+    ck_assert(!unauthenticated.closed);
     pass(1);
-    ck_assert(stranger.closed);
-    join_client_fini(&stranger);
+    ck_assert(unauthenticated.closed);
+    join_client_fini(&unauthenticated);
 }
 END_TEST
 
 START_TEST(what_came_in_a_freeze_is_read_before_a_deadline_fires)
 {
-    struct join_client stranger;
-    dial(&stranger);
+    struct join_client unauthenticated;
+    dial(&unauthenticated);
     pass(FREEZE_MS);
-    ck_assert(!stranger.closed);
-    hang_up(&stranger);
+    ck_assert(!unauthenticated.closed);
+    hang_up(&unauthenticated);
     ck_assert_ptr_null(on_timer);
 }
 END_TEST
 
 START_TEST(who_has_said_nothing_is_closed_once_that_is_read)
 {
-    struct join_client stranger;
-    dial(&stranger);
+    struct join_client unauthenticated;
+    dial(&unauthenticated);
     pass(FREEZE_MS);
     pass(READING_MS - 1);
-    ck_assert(!stranger.closed);
+    ck_assert(!unauthenticated.closed);
     pass(FREEZE_MS); /* a loop that is always late */
-    ck_assert(stranger.closed);
-    join_client_fini(&stranger);
+    ck_assert(unauthenticated.closed);
+    join_client_fini(&unauthenticated);
 }
 END_TEST
 
@@ -186,7 +186,7 @@ int main(void)
     Suite *suite = suite_create("rendezvous_freeze");
     TCase *tcase = tcase_create("freezes");
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, a_stranger_who_says_nothing_is_closed_in_time);
+    tcase_add_test(tcase, an_unauthenticated_client_who_says_nothing_is_closed_in_time);
     tcase_add_test(tcase, what_came_in_a_freeze_is_read_before_a_deadline_fires);
     tcase_add_test(tcase, who_has_said_nothing_is_closed_once_that_is_read);
     tcase_add_loop_test(tcase, a_second_freeze_is_like_the_first, 0,

@@ -16,12 +16,12 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 
-static int countdown; /* to the allocation that fails; 0 when none does */
-static bool in_hub;   /* the test's own allocations do not fail */
+static int countdown;  /* to the allocation that fails; 0 when none does */
+static bool in_server; /* the test's own allocations do not fail */
 
 static bool fails(void)
 {
-    return in_hub && countdown > 0 && --countdown == 0;
+    return in_server && countdown > 0 && --countdown == 0;
 }
 
 void *__wrap_malloc(size_t size)
@@ -39,24 +39,24 @@ void *__wrap_realloc(void *memory, size_t size)
     return fails() ? NULL : __real_realloc(memory, size);
 }
 
-static struct hub hub;
+static struct server server;
 static struct job_key key;
 static struct join_client clients[3];
 static int nreported;
 
 static void deliver(struct join_client *client, const void *data, size_t length)
 {
-    in_hub = true;
-    hub_receive(client->connection, data, length, 0);
-    in_hub = false;
+    in_server = true;
+    server_receive(client->connection, data, length, 0);
+    in_server = false;
 }
 
 /* The client's stream keeps what it is sent, which must not fail. */
 static void keep(struct rendezvous_stream *stream, const void *data, size_t length)
 {
-    in_hub = false;
+    in_server = false;
     wire_put_bytes(&((struct join_client *)stream)->received, data, length);
-    in_hub = true;
+    in_server = true;
 }
 
 static void on_complete(void *context)
@@ -72,19 +72,19 @@ static void on_timed_out(void *context, const char *text)
 static void on_report(void *context, int rank, const char *text)
 {
     (void)context;
-    in_hub = false;
+    in_server = false;
     ck_assert_int_eq(rank, nreported++);
     ck_assert_str_ne(text, "");
-    in_hub = true;
+    in_server = true;
 }
 
 static bool dial(struct join_client *client)
 {
     join_client_init(client, &key, deliver);
     client->stream.send = keep;
-    in_hub = true;
-    client->connection = hub_accept(&hub, &client->stream, RENDEZVOUS_ELSEWHERE, 0);
-    in_hub = false;
+    in_server = true;
+    client->connection = server_accept(&server, &client->stream, RENDEZVOUS_ELSEWHERE, 0);
+    in_server = false;
     client->closed = !client->connection;
     return client->connection;
 }
@@ -114,14 +114,14 @@ static void ask(void)
 {
     struct err err = { 0 };
     nreported = 0;
-    in_hub = true;
-    int rc = hub_ask(&hub, 0, &err);
-    in_hub = false;
+    in_server = true;
+    int rc = server_ask(&server, 0, &err);
+    in_server = false;
     answer(0);
     answer(1);
-    in_hub = true;
-    hub_tick(&hub, ROLL_CALL_MS);
-    in_hub = false;
+    in_server = true;
+    server_tick(&server, RANK_QUERY_MS);
+    in_server = false;
     ck_assert_int_eq(rc, nreported == 2 ? HVD_OK : HVD_ERR_NOMEM);
 }
 
@@ -133,12 +133,12 @@ static void play(void)
         join_client_send(&clients[2], request, sizeof request - 1);
     join(1);
     ask();
-    in_hub = true;
+    in_server = true;
     if (!clients[1].closed)
-        hub_hangup(clients[1].connection, ROLL_CALL_MS);
-    hub_rank_ended(&hub, 1, KILLED_BY(9), ROLL_CALL_MS);
-    hub_tick(&hub, ROLL_CALL_MS + MEMBERSHIP_SETTLE_MS);
-    in_hub = false;
+        server_hangup(clients[1].connection, RANK_QUERY_MS);
+    server_rank_ended(&server, 1, KILLED_BY(9), RANK_QUERY_MS);
+    server_tick(&server, RANK_QUERY_MS + MEMBERSHIP_SETTLE_MS);
+    in_server = false;
 }
 
 /* Whoever got a WELCOME, which ask() has read, has learned of the loss or was closed; before,
@@ -168,17 +168,17 @@ static bool run_with_failure(int which)
                                           .context = &completed };
     struct err err = { 0 };
     countdown = which;
-    in_hub = true;
-    int rc = hub_init(&hub, &options, 0, 0, &err);
-    in_hub = false;
+    in_server = true;
+    int rc = server_init(&server, &options, 0, 0, &err);
+    in_server = false;
     if (rc != HVD_OK) {
         ck_assert_int_eq(err.code, HVD_ERR_NOMEM);
         return true;
     }
     play();
     check_outcome(completed);
-    hub_close(&hub);
-    hub_fini(&hub);
+    server_close(&server);
+    server_fini(&server);
     for (int i = 0; i < 3; i++)
         join_client_fini(&clients[i]);
     return countdown == 0;

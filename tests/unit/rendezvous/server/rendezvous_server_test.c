@@ -255,21 +255,22 @@ START_TEST(it_may_be_destroyed_when_the_start_has_timed_out)
 }
 END_TEST
 
-/* Destroyed after each byte of a conversation, with a stranger and a waiting rank beside. */
+/* Destroyed after each byte of a conversation, with an unauthenticated client and a waiting rank
+ * beside. */
 START_TEST(it_may_be_destroyed_after_any_byte)
 {
     static const char request[] = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
-    struct join_client stranger;
+    struct join_client unauthenticated;
     setup(1000, count);
     join(0);
     dial(&clients[1]);
-    dial(&stranger);
+    dial(&unauthenticated);
     if (_i >= 0)
-        join_client_send(&stranger, request, (size_t)_i);
+        join_client_send(&unauthenticated, request, (size_t)_i);
     join_client_send(&clients[1], "HVD1\1\0\0\0\x22", (size_t)_i % 10);
     rendezvous_destroy(rendezvous);
-    ck_assert(stranger.closed && clients[0].closed && clients[1].closed);
-    join_client_fini(&stranger);
+    ck_assert(unauthenticated.closed && clients[0].closed && clients[1].closed);
+    join_client_fini(&unauthenticated);
     teardown();
 }
 END_TEST

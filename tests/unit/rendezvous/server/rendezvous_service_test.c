@@ -153,7 +153,7 @@ START_TEST(a_job_that_is_not_there_is_answered_like_one_that_is)
         ck_assert(clients[i].closed);
     }
     ck_assert_uint_eq(clients[1].received.length, clients[2].received.length);
-    ck_assert_ptr_null(meetings_find(&hub.meetings, "green"));
+    ck_assert_ptr_null(job_table_find(&server.job_table, "green"));
     teardown();
 }
 END_TEST
@@ -227,40 +227,40 @@ START_TEST(there_are_no_more_jobs_than_allowed)
 }
 END_TEST
 
-START_TEST(however_many_workers_are_expected_strangers_come_in)
+START_TEST(however_many_workers_are_expected_unauthenticated_clients_come_in)
 {
-    static struct join_client strangers[HUB_STRANGERS_MAX + 2];
+    static struct join_client unauthenticated[SERVER_UNAUTHENTICATED_MAX + 2];
     struct err err;
     setup_service(2);
     for (int i = 0; i < 2; i++) /* as 32768 jobs of the largest size */
         ck_assert_ptr_nonnull(
-            meetings_make(&hub.meetings, i ? "b" : "a", INT_MAX, 0, now_ms, &err));
-    for (int i = 0; i < HUB_STRANGERS_MAX + 2; i++)
-        dial(&strangers[i]);
-    ck_assert_int_eq(hub.count[HUB_STRANGER], HUB_STRANGERS_MAX + 2);
+            job_table_make(&server.job_table, i ? "b" : "a", INT_MAX, 0, now_ms, &err));
+    for (int i = 0; i < SERVER_UNAUTHENTICATED_MAX + 2; i++)
+        dial(&unauthenticated[i]);
+    ck_assert_int_eq(server.count[SERVER_UNAUTHENTICATED], SERVER_UNAUTHENTICATED_MAX + 2);
     teardown();
-    for (int i = 0; i < HUB_STRANGERS_MAX + 2; i++)
-        join_client_fini(&strangers[i]);
+    for (int i = 0; i < SERVER_UNAUTHENTICATED_MAX + 2; i++)
+        join_client_fini(&unauthenticated[i]);
 }
 END_TEST
 
-START_TEST(strangers_leave_the_descriptors_that_others_have_taken)
+START_TEST(unauthenticated_clients_leave_the_descriptors_that_others_have_taken)
 {
-    static struct join_client strangers[HUB_STRANGERS_MAX];
+    static struct join_client unauthenticated[SERVER_UNAUTHENTICATED_MAX];
     setup_service(2);
-    hub.connections_max = 102;
+    server.connections_max = 102;
     come(0, "train", "a", -1, 1000);
     come(1, "train", "a", -1, 1000);
-    for (int i = 0; i < HUB_STRANGERS_MAX; i++)
-        dial(&strangers[i]);
-    ck_assert_int_eq(hub.count[HUB_STRANGER], 100);
-    hub.connections_max = 20; /* workers of a job must be able to say HELLO, all the same */
+    for (int i = 0; i < SERVER_UNAUTHENTICATED_MAX; i++)
+        dial(&unauthenticated[i]);
+    ck_assert_int_eq(server.count[SERVER_UNAUTHENTICATED], 100);
+    server.connections_max = 20; /* workers of a job must be able to say HELLO, all the same */
     dial(&clients[2]);
-    ck_assert_int_eq(hub.count[HUB_STRANGER], HUB_STRANGERS_MIN);
-    ck_assert_int_eq(hub.count[HUB_WORKER], 2);
+    ck_assert_int_eq(server.count[SERVER_UNAUTHENTICATED], SERVER_UNAUTHENTICATED_MIN);
+    ck_assert_int_eq(server.count[SERVER_WORKER], 2);
     teardown();
-    for (int i = 0; i < HUB_STRANGERS_MAX; i++)
-        join_client_fini(&strangers[i]);
+    for (int i = 0; i < SERVER_UNAUTHENTICATED_MAX; i++)
+        join_client_fini(&unauthenticated[i]);
 }
 END_TEST
 
@@ -290,12 +290,12 @@ START_TEST(a_job_to_which_nobody_comes_has_failed_in_the_end)
     declare(&clients[0], declarations[_i].declaration);
     now_ms = 1000;
     declare(&clients[1], declarations[_i].declaration); /* it is still wanted */
-    ck_assert_uint_eq(hub_deadline(&hub), 1000 + lapse_ms);
+    ck_assert_uint_eq(server_deadline(&server), 1000 + lapse_ms);
     tick_at(1000 + lapse_ms - 1);
     ck_assert_str_eq(service_said, "");
     tick_at(1000 + lapse_ms);
     ck_assert_str_eq(service_said, declarations[_i].said);
-    ck_assert_uint_eq(hub_deadline(&hub), HUB_NEVER);
+    ck_assert_uint_eq(server_deadline(&server), SERVER_NEVER);
     come(2, "other", "a", -1, 1);
     expect_place(&clients[2], (struct place){ 0, 1, 0, 1, 0, 1 });
     teardown();
@@ -307,9 +307,9 @@ START_TEST(a_job_to_which_somebody_has_come_does_not_lapse)
     setup_service(1);
     declare(&clients[0], "{\"size\": 1}");
     come(1, "job", "a", -1, 1);
-    tick_at(MEETING_LAPSE_MS);
+    tick_at(RENDEZVOUS_JOB_LAPSE_MS);
     ck_assert_ptr_null(strstr(service_said, "failed"));
-    ck_assert_uint_eq(hub_deadline(&hub), HUB_NEVER);
+    ck_assert_uint_eq(server_deadline(&server), SERVER_NEVER);
     teardown();
 }
 END_TEST
@@ -317,15 +317,15 @@ END_TEST
 START_TEST(jobs_that_are_over_are_forgotten_in_the_end)
 {
     setup_service(1000);
-    for (int i = 0; i < MEETINGS_OVER_MAX + 10; i++) {
+    for (int i = 0; i < JOB_TABLE_OVER_MAX + 10; i++) {
         char id[16];
         snprintf(id, sizeof id, "job%d", i);
         come(i, id, "a", -1, 1);
         join_client_leave(&clients[i]);
     }
-    ck_assert_int_eq(hub.meetings.count, MEETINGS_OVER_MAX);
-    ck_assert_ptr_null(meetings_find(&hub.meetings, "job9"));
-    ck_assert_ptr_nonnull(meetings_find(&hub.meetings, "job10"));
+    ck_assert_int_eq(server.job_table.count, JOB_TABLE_OVER_MAX);
+    ck_assert_ptr_null(job_table_find(&server.job_table, "job9"));
+    ck_assert_ptr_nonnull(job_table_find(&server.job_table, "job10"));
     teardown();
 }
 END_TEST
@@ -386,7 +386,7 @@ START_TEST(one_job_does_not_use_up_the_memory_of_all)
     put_value(http, "c", QUARTER, "200 OK");
     put_value(http, "c", QUARTER + 1, "503 ");
     ck_assert(http->closed);
-    ck_assert_uint_eq(hub.service.coming.used, 0);
+    ck_assert_uint_eq(server.service.coming.used, 0);
     teardown();
 }
 END_TEST
@@ -413,7 +413,7 @@ START_TEST(nothing_goes_to_whom_has_waited_long_enough)
     setup(2);
     dial_from(&clients[0], RENDEZVOUS_OWN_UID);
     say(&clients[0], OWN_GET("/global/1"));
-    ck_assert_uint_le(hub_deadline(&hub), 1000);
+    ck_assert_uint_le(server_deadline(&server), 1000);
     tick_at(1000);
     ck_assert_ptr_nonnull(strstr(heard(&clients[0]), "404 Not Found"));
     teardown();
@@ -433,26 +433,26 @@ START_TEST(who_hangs_up_while_it_waits_is_forgotten)
 }
 END_TEST
 
-START_TEST(strangers_get_no_values)
+START_TEST(unauthenticated_clients_get_no_values)
 {
     setup(2);
     dial(&clients[0]);
     say(&clients[0], OWN_PUT("/global/1"));
     ck_assert_ptr_nonnull(strstr(heard(&clients[0]), "401 Unauthorized"));
-    ck_assert_uint_eq(key_value_keys(hub.meetings.only->store), 0);
+    ck_assert_uint_eq(key_value_keys(server.job_table.only->store), 0);
     teardown();
 }
 END_TEST
 
-START_TEST(clients_are_no_strangers)
+START_TEST(clients_are_authenticated)
 {
     setup(2);
-    for (int i = 0; i < HUB_STRANGERS_MAX + 10; i++) {
+    for (int i = 0; i < SERVER_UNAUTHENTICATED_MAX + 10; i++) {
         dial_from(&clients[i], RENDEZVOUS_OWN_UID);
         say(&clients[i], OWN_GET("/global/1"));
     }
-    ck_assert_int_eq(hub.count[HUB_CLIENT], HUB_STRANGERS_MAX + 10);
-    for (int i = 0; i < HUB_STRANGERS_MAX + 10; i++)
+    ck_assert_int_eq(server.count[SERVER_CLIENT], SERVER_UNAUTHENTICATED_MAX + 10);
+    for (int i = 0; i < SERVER_UNAUTHENTICATED_MAX + 10; i++)
         ck_assert(!clients[i].closed);
     teardown();
 }
@@ -510,7 +510,7 @@ START_TEST(a_rank_that_does_not_answer_those_who_look_is_said_to)
     dial_from(http, RENDEZVOUS_OWN_UID);
     tick_at(1000);
     say(http, OWN_GET("/v1/jobs/job?ask"));
-    tick_at(1000 + ROLL_CALL_MS);
+    tick_at(1000 + RANK_QUERY_MS);
     ck_assert_ptr_nonnull(strstr(heard(http), "did not answer"));
     join_client_report(&clients[0], "late\n");
     say(http, OWN_GET("/v1/jobs/job"));
@@ -529,7 +529,7 @@ START_TEST(the_launcher_and_those_who_look_do_not_share_an_asking)
     dial_from(http, RENDEZVOUS_OWN_UID);
     say(http, OWN_GET("/v1/jobs/job?ask"));
     expect_ask(&clients[0]);
-    ck_assert_int_eq(hub_ask(&hub, now_ms, &err), HVD_OK);
+    ck_assert_int_eq(server_ask(&server, now_ms, &err), HVD_OK);
     join_client_report(&clients[0], "first\n");
     ck_assert_ptr_nonnull(strstr(heard(http), "first"));
     expect_ask(&clients[0]);
@@ -546,9 +546,9 @@ START_TEST(who_waits_for_the_end_of_a_job_hears_the_verdict)
     struct join_client *http = &clients[9];
     dial_from(http, RENDEZVOUS_OWN_UID);
     say(http, OWN_GET("/v1/jobs/job?wait=60&output"));
-    hub_tell_end(&hub, 0, &(struct rendezvous_end){ *KILLED_BY(9), false }, now_ms);
+    server_tell_end(&server, 0, &(struct rendezvous_end){ *KILLED_BY(9), false }, now_ms);
     ck_assert_str_eq(heard(http), "");
-    hub_tell_verdict(&hub, &verdict, now_ms);
+    server_tell_verdict(&server, &verdict, now_ms);
     ck_assert_ptr_nonnull(strstr(heard(http), "\"verdict\":\"FAILED rank 1\""));
     say(http, OWN_GET("/v1/jobs/job?wait=60"));
     ck_assert_ptr_nonnull(strstr(heard(http), "\"exit_status\":137"));
@@ -564,9 +564,9 @@ START_TEST(where_the_carrier_ends_before_the_verdict_the_end_of_the_last_rank_is
     dial_from(http, RENDEZVOUS_OWN_UID);
     http->stream.brief = true;
     say(http, OWN_GET("/v1/jobs/job?wait=60"));
-    hub_tell_end(&hub, 1, &killed, now_ms);
+    server_tell_end(&server, 1, &killed, now_ms);
     ck_assert_str_eq(heard(http), "");
-    hub_tell_end(&hub, 0, &killed, now_ms);
+    server_tell_end(&server, 0, &killed, now_ms);
     ck_assert_ptr_nonnull(strstr(heard(http), "\"verdict\":null"));
     teardown();
 }
@@ -606,21 +606,21 @@ END_TEST
 START_TEST(workers_of_horovods_own_are_a_job_that_runs)
 {
     setup(2);
-    const struct meeting *meeting = hub.meetings.only;
+    const struct rendezvous_job *job = server.job_table.only;
     dial_from(&clients[0], RENDEZVOUS_OWN_UID);
     say(&clients[0], OWN_PUT("/global/0"));
-    ck_assert_str_eq(meeting_rank_state(meeting, 0), "gloo");
-    ck_assert_int_eq(meeting_state(meeting), MEETING_GATHERING);
+    ck_assert_str_eq(rendezvous_job_rank_state(job, 0), "gloo");
+    ck_assert_int_eq(rendezvous_job_state(job), RENDEZVOUS_JOB_GATHERING);
     say(&clients[0], OWN_PUT("/global/1"));
-    ck_assert_int_eq(meeting_state(meeting), MEETING_RUNNING);
-    hub_rank_ended(&hub, 0, EXITED_WITH(0), now_ms);
-    ck_assert_str_eq(meeting_rank_state(meeting, 0), "left");
-    ck_assert_int_eq(meeting_state(meeting), MEETING_RUNNING);
-    hub_rank_ended(&hub, 1, KILLED_BY(9), now_ms);
-    ck_assert_str_eq(meeting_rank_state(meeting, 1), "lost");
-    ck_assert_int_eq(meeting_state(meeting), MEETING_FAILED);
-    char cause[MEETING_CAUSE_SIZE];
-    ck_assert_str_eq(meeting_cause(meeting, cause),
+    ck_assert_int_eq(rendezvous_job_state(job), RENDEZVOUS_JOB_RUNNING);
+    server_rank_ended(&server, 0, EXITED_WITH(0), now_ms);
+    ck_assert_str_eq(rendezvous_job_rank_state(job, 0), "left");
+    ck_assert_int_eq(rendezvous_job_state(job), RENDEZVOUS_JOB_RUNNING);
+    server_rank_ended(&server, 1, KILLED_BY(9), now_ms);
+    ck_assert_str_eq(rendezvous_job_rank_state(job, 1), "lost");
+    ck_assert_int_eq(rendezvous_job_state(job), RENDEZVOUS_JOB_FAILED);
+    char cause[RENDEZVOUS_JOB_CAUSE_SIZE];
+    ck_assert_str_eq(rendezvous_job_cause(job, cause),
                      "rank 1 on localhost was killed by signal 9 (SIGKILL)");
     teardown();
 }
@@ -632,7 +632,7 @@ START_TEST(for_whom_a_worker_of_horovods_own_has_waited_is_said)
     missing_text[0] = '\0';
     dial_from(&clients[0], RENDEZVOUS_OWN_UID);
     say(&clients[0], OWN_PUT("/global/1"));
-    hub_rank_ended(&hub, 1, KILLED_BY(6), now_ms);
+    server_rank_ended(&server, 1, KILLED_BY(6), now_ms);
     ck_assert_str_eq(missing_text, "ranks 0, 2 on localhost have not called hvd.init()");
     teardown();
 }
@@ -652,8 +652,8 @@ int main(void)
     tcase_add_test(service, who_comes_too_late_is_told_so_and_may_come_to_the_next_run);
     tcase_add_test(service, who_comes_back_to_a_job_that_has_failed_is_told_why);
     tcase_add_test(service, there_are_no_more_jobs_than_allowed);
-    tcase_add_test(service, however_many_workers_are_expected_strangers_come_in);
-    tcase_add_test(service, strangers_leave_the_descriptors_that_others_have_taken);
+    tcase_add_test(service, however_many_workers_are_expected_unauthenticated_clients_come_in);
+    tcase_add_test(service, unauthenticated_clients_leave_the_descriptors_that_others_have_taken);
     tcase_add_loop_test(service, a_job_to_which_nobody_comes_has_failed_in_the_end, 0,
                         sizeof declarations / sizeof *declarations);
     tcase_add_test(service, a_job_to_which_somebody_has_come_does_not_lapse);
@@ -663,8 +663,8 @@ int main(void)
     tcase_add_test(http, a_value_goes_to_whom_waits_for_it);
     tcase_add_test(http, nothing_goes_to_whom_has_waited_long_enough);
     tcase_add_test(http, who_hangs_up_while_it_waits_is_forgotten);
-    tcase_add_test(http, strangers_get_no_values);
-    tcase_add_test(http, clients_are_no_strangers);
+    tcase_add_test(http, unauthenticated_clients_get_no_values);
+    tcase_add_test(http, clients_are_authenticated);
     tcase_add_test(http, what_ranks_do_is_asked_for_those_who_look);
     tcase_add_test(http, what_is_answered_in_one_go_is_bounded_also_if_it_is_held_in_between);
     tcase_add_test(http, the_launcher_and_those_who_look_do_not_share_an_asking);

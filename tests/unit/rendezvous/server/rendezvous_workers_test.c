@@ -135,7 +135,7 @@ START_TEST(a_hangup_that_the_launcher_explains_is_told_at_once)
     expect_welcome(&clients[0], 0, 2);
     hang_up(&clients[1]);
     expect_nothing(&clients[0]);
-    hub_rank_ended(&hub, 1, KILLED_BY(9), now_ms);
+    server_rank_ended(&server, 1, KILLED_BY(9), now_ms);
     expect_news(&clients[0], HVD_ERR_PEER_LOST, 1,
                 "rank 1 on localhost was killed by signal 9 (SIGKILL)");
     teardown();
@@ -147,12 +147,12 @@ START_TEST(a_hangup_without_explanation_is_told_after_100_ms)
     setup(2);
     join_first(2);
     expect_welcome(&clients[0], 0, 2);
-    ck_assert_uint_eq(hub_deadline(&hub), HUB_NEVER);
+    ck_assert_uint_eq(server_deadline(&server), SERVER_NEVER);
     hang_up(&clients[1]);
-    ck_assert_uint_eq(hub_deadline(&hub), 100);
+    ck_assert_uint_eq(server_deadline(&server), 100);
     tick_at(100);
     expect_news(&clients[0], HVD_ERR_PEER_LOST, 1, "the connection to rank 1 on localhost broke");
-    ck_assert_uint_eq(hub_deadline(&hub), HUB_NEVER);
+    ck_assert_uint_eq(server_deadline(&server), SERVER_NEVER);
     teardown();
 }
 END_TEST
@@ -161,7 +161,7 @@ START_TEST(an_end_before_hvd_init_refuses_those_that_wait)
 {
     setup(3);
     join_first(2);
-    hub_rank_ended(&hub, 2, EXITED_WITH(3), now_ms);
+    server_rank_ended(&server, 2, EXITED_WITH(3), now_ms);
     for (int rank = 0; rank < 2; rank++)
         expect_refused(&clients[rank], HVD_ERR_PEER_LOST,
                        "rank 2 on localhost exited with status 3 before hvd_init");
@@ -263,40 +263,40 @@ START_TEST(a_rank_has_all_the_time_of_the_world)
     join_first(2);
     tick_at(1000000000);
     ck_assert(!clients[0].closed && !clients[1].closed);
-    ck_assert_uint_eq(hub_deadline(&hub), HUB_NEVER);
+    ck_assert_uint_eq(server_deadline(&server), SERVER_NEVER);
     teardown();
 }
 END_TEST
 
 static void close_in_complete(void *context)
 {
-    hub_close(context);
+    server_close(context);
 }
 
-START_TEST(the_hub_may_be_closed_while_it_reports_completion)
+START_TEST(the_server_may_be_closed_while_it_reports_completion)
 {
     setup(2);
-    hub.events.complete = close_in_complete;
+    server.events.complete = close_in_complete;
     join_first(2);
     ck_assert(clients[0].closed && clients[1].closed);
     struct join_client late;
     join_client_init(&late, &key, deliver_bytes);
-    ck_assert_ptr_null(hub_accept(&hub, &late.stream, RENDEZVOUS_ELSEWHERE, now_ms));
+    ck_assert_ptr_null(server_accept(&server, &late.stream, RENDEZVOUS_ELSEWHERE, now_ms));
     teardown();
 }
 END_TEST
 
 static void close_in_timeout(void *context, const char *text)
 {
-    hub_rank_ended(context, 2, KILLED_BY(15), now_ms);
-    hub_close(context);
+    server_rank_ended(context, 2, KILLED_BY(15), now_ms);
+    server_close(context);
     ck_assert_ptr_nonnull(strstr(text, "rank 2 on localhost has not called"));
 }
 
-START_TEST(the_hub_may_be_closed_while_it_reports_a_timeout)
+START_TEST(the_server_may_be_closed_while_it_reports_a_timeout)
 {
     setup(3);
-    hub.events.timed_out = close_in_timeout;
+    server.events.timed_out = close_in_timeout;
     join_first(2);
     tick_at(START_TIMEOUT_MS);
     ck_assert(clients[0].closed && clients[1].closed);
@@ -307,13 +307,13 @@ END_TEST
 static void lose_rank_1(void *context)
 {
     hang_up(&clients[1]);
-    hub_rank_ended(context, 1, KILLED_BY(9), now_ms);
+    server_rank_ended(context, 1, KILLED_BY(9), now_ms);
 }
 
 START_TEST(a_rank_may_be_lost_while_completion_is_reported)
 {
     setup(2);
-    hub.events.complete = lose_rank_1;
+    server.events.complete = lose_rank_1;
     join_first(2);
     expect_welcome(&clients[0], 0, 2);
     expect_news(&clients[0], HVD_ERR_PEER_LOST, 1,
@@ -322,8 +322,8 @@ START_TEST(a_rank_may_be_lost_while_completion_is_reported)
 }
 END_TEST
 
-/* The hub is closed with connections in every state. */
-START_TEST(nothing_is_left_when_the_hub_closes_in_mid_flight)
+/* The server is closed with connections in every state. */
+START_TEST(nothing_is_left_when_the_server_closes_in_mid_flight)
 {
     struct join_client silent, opened, person, half;
     setup(3);
@@ -336,9 +336,9 @@ START_TEST(nothing_is_left_when_the_hub_closes_in_mid_flight)
     join_client_send(&person, "GET /healthz HTTP/1.1\r\nHost", 27);
     join_client_send(&half, "HVD1\1", 5);
     hang_up(&clients[1]);
-    hub_close(&hub);
+    server_close(&server);
     ck_assert(silent.closed && opened.closed && person.closed && half.closed && clients[0].closed);
-    ck_assert_uint_eq(hub_deadline(&hub), HUB_NEVER);
+    ck_assert_uint_eq(server_deadline(&server), SERVER_NEVER);
     join_client_fini(&opened);
     teardown();
 }
@@ -370,10 +370,10 @@ static TCase *workers(void)
 static TCase *callbacks(void)
 {
     TCase *tcase = tcase_create("callbacks");
-    tcase_add_test(tcase, the_hub_may_be_closed_while_it_reports_completion);
-    tcase_add_test(tcase, the_hub_may_be_closed_while_it_reports_a_timeout);
+    tcase_add_test(tcase, the_server_may_be_closed_while_it_reports_completion);
+    tcase_add_test(tcase, the_server_may_be_closed_while_it_reports_a_timeout);
     tcase_add_test(tcase, a_rank_may_be_lost_while_completion_is_reported);
-    tcase_add_test(tcase, nothing_is_left_when_the_hub_closes_in_mid_flight);
+    tcase_add_test(tcase, nothing_is_left_when_the_server_closes_in_mid_flight);
     return tcase;
 }
 

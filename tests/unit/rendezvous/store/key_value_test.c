@@ -371,14 +371,14 @@ START_TEST(a_scope_serves_again_under_its_name)
 }
 END_TEST
 
-START_TEST(a_slow_delete_does_not_wipe_the_next_meeting)
+START_TEST(a_slow_delete_does_not_wipe_the_next_rendezvous)
 {
     key_value_plan(store, "global", 2);
     meet("global", 2);
     forget("global", "0");
     put("global", "rank_0", "host");
     put("global", "0", "new");
-    forget("global", "1"); /* the slow one: of the meeting before */
+    forget("global", "1"); /* the slow one: of the rendezvous before */
     expect("global", "0", "new");
     put("global", "1", "new");
     forget("global", "0");
@@ -534,7 +534,7 @@ static Suite *suite(void)
     tcase_add_test(tcase, a_planned_scope_is_cleared_when_all_have_deleted);
     tcase_add_test(tcase, a_world_of_one_meets_itself);
     tcase_add_test(tcase, a_scope_serves_again_under_its_name);
-    tcase_add_test(tcase, a_slow_delete_does_not_wipe_the_next_meeting);
+    tcase_add_test(tcase, a_slow_delete_does_not_wipe_the_next_rendezvous);
     tcase_add_test(tcase, a_delete_that_is_repeated_counts_once);
     tcase_add_test(tcase, a_scope_that_is_done_leaves_the_others_alone);
     tcase_add_test(tcase, a_scope_that_is_not_planned_forgets_key_by_key);

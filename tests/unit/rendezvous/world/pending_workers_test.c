@@ -9,7 +9,7 @@
 
 enum { TIMEOUT_MS = 30000, NOW_MS = 5000 };
 
-static struct lobby lobby;
+static struct pending_workers pending;
 static struct err err;
 
 /* --- memory: from a certain allocation on there is none --- */
@@ -54,52 +54,52 @@ char *__wrap_strdup(const char *text)
     return may_allocate(strlen(text) + 1) ? __real_strdup(text) : NULL;
 }
 
-/* --- a lobby --- */
+/* --- pending workers --- */
 
-static void open_lobby(void)
+static void open_pending_workers(void)
 {
     allocations_left = -1;
     err = (struct err){ 0 };
-    lobby_init(&lobby, "train", 0, TIMEOUT_MS);
+    pending_workers_init(&pending, "train", 0, TIMEOUT_MS);
 }
 
-static void close_lobby(void)
+static void close_pending_workers(void)
 {
-    lobby_fini(&lobby);
+    pending_workers_fini(&pending);
 }
 
-static int try_to_come(const char *host, int wanted, int size, int *guest)
+static int try_to_come(const char *host, int wanted, int size, int *worker)
 {
-    struct join_hello hello = { .rank = wanted, .size = size, .pid = 100 + lobby.count };
+    struct join_hello hello = { .rank = wanted, .size = size, .pid = 100 + pending.count };
     snprintf(hello.host, sizeof hello.host, "%s", host);
     hello.addresses.count = 1;
-    snprintf(hello.addresses.text[0], JOIN_ADDRESS_MAX, "192.0.2.1:%d", lobby.count + 1);
-    return lobby_join(&lobby, &hello, &lobby, NOW_MS, guest, &err);
+    snprintf(hello.addresses.text[0], JOIN_ADDRESS_MAX, "192.0.2.1:%d", pending.count + 1);
+    return pending_workers_join(&pending, &hello, &pending, NOW_MS, worker, &err);
 }
 
 /* From `host`, in a job of `size`; the pid is 100 for the first and so on. */
 static int come(const char *host, int wanted, int size)
 {
-    int before = lobby.count, guest = -1;
-    int rc = try_to_come(host, wanted, size, &guest);
-    ck_assert_int_eq(lobby.count, before + (rc == HVD_OK));
-    ck_assert_int_eq(guest, rc == HVD_OK ? before : -1);
+    int before = pending.count, worker = -1;
+    int rc = try_to_come(host, wanted, size, &worker);
+    ck_assert_int_eq(pending.count, before + (rc == HVD_OK));
+    ck_assert_int_eq(worker, rc == HVD_OK ? before : -1);
     ck_assert_int_eq(err.code, rc);
     return rc;
 }
 
 /* "a b=2 a": from host a, from b wanting rank 2, from a. All are let in. */
-static int come_all(const char *guests, int size)
+static int come_all(const char *workers, int size)
 {
     char copy[512], *rest;
     int count = 0;
-    snprintf(copy, sizeof copy, "%s", guests);
+    snprintf(copy, sizeof copy, "%s", workers);
     for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
         char *wanted = strchr(word, '=');
         if (wanted)
             *wanted++ = '\0';
         int rc = come(word, wanted ? atoi(wanted) : -1, size);
-        ck_assert_msg(rc == HVD_OK, "%s: %s", guests, err.text);
+        ck_assert_msg(rc == HVD_OK, "%s: %s", workers, err.text);
         count++;
     }
     return count;
@@ -115,66 +115,66 @@ static int words_in(const char *text)
 
 /* --- coming --- */
 
-START_TEST(a_new_lobby_waits_for_ever)
+START_TEST(a_new_job_waits_for_ever)
 {
-    ck_assert_int_eq(lobby.state, LOBBY_OPEN);
-    ck_assert_int_eq(lobby.size, 0);
-    ck_assert(lobby.deadline_ms == LOBBY_NEVER);
-    ck_assert_int_eq(lobby_find(&lobby, 0), -1);
-    lobby_tick(&lobby, LOBBY_NEVER - 1);
-    ck_assert_int_eq(lobby.state, LOBBY_OPEN);
+    ck_assert_int_eq(pending.state, PENDING_WORKERS_OPEN);
+    ck_assert_int_eq(pending.size, 0);
+    ck_assert(pending.deadline_ms == PENDING_WORKERS_NEVER);
+    ck_assert_int_eq(pending_workers_find(&pending, 0), -1);
+    pending_workers_tick(&pending, PENDING_WORKERS_NEVER - 1);
+    ck_assert_int_eq(pending.state, PENDING_WORKERS_OPEN);
 }
 END_TEST
 
 START_TEST(the_first_says_the_size_and_starts_the_clock)
 {
     ck_assert_int_eq(come("a", -1, 3), HVD_OK);
-    ck_assert_int_eq(lobby.size, 3);
-    ck_assert_uint_eq(lobby.deadline_ms, NOW_MS + TIMEOUT_MS);
+    ck_assert_int_eq(pending.size, 3);
+    ck_assert_uint_eq(pending.deadline_ms, NOW_MS + TIMEOUT_MS);
     ck_assert_int_eq(come("a", -1, 3), HVD_OK);
-    ck_assert_uint_eq(lobby.deadline_ms, NOW_MS + TIMEOUT_MS);
-    ck_assert_int_eq(lobby.state, LOBBY_OPEN);
+    ck_assert_uint_eq(pending.deadline_ms, NOW_MS + TIMEOUT_MS);
+    ck_assert_int_eq(pending.state, PENDING_WORKERS_OPEN);
 }
 END_TEST
 
 START_TEST(the_last_fills_it)
 {
     come_all("a b=1 a", 3);
-    ck_assert_int_eq(lobby.state, LOBBY_FULL);
-    ck_assert(lobby.deadline_ms == LOBBY_NEVER);
-    lobby_tick(&lobby, LOBBY_NEVER - 1);
-    ck_assert_int_eq(lobby.state, LOBBY_FULL);
+    ck_assert_int_eq(pending.state, PENDING_WORKERS_FULL);
+    ck_assert(pending.deadline_ms == PENDING_WORKERS_NEVER);
+    pending_workers_tick(&pending, PENDING_WORKERS_NEVER - 1);
+    ck_assert_int_eq(pending.state, PENDING_WORKERS_FULL);
 }
 END_TEST
 
-START_TEST(what_a_guest_says_is_kept)
+START_TEST(what_a_pending_worker_says_is_kept)
 {
     come_all("a b=1", 3);
-    const struct lobby_guest *guest = &lobby.guests[1];
-    ck_assert_str_eq(guest->host, "b");
-    ck_assert_int_eq(guest->wanted, 1);
-    ck_assert_int_eq(guest->rank, -1);
-    ck_assert_int_eq(guest->pid, 101);
-    ck_assert_uint_eq(guest->came_ms, NOW_MS);
-    ck_assert_str_eq(guest->addresses.text[0], "192.0.2.1:2");
-    ck_assert_ptr_eq(guest->owner, &lobby);
-    ck_assert_int_eq(lobby_find(&lobby, 1), 1);
-    ck_assert_int_eq(lobby_find(&lobby, 0), -1);
+    const struct pending_worker *worker = &pending.workers[1];
+    ck_assert_str_eq(worker->host, "b");
+    ck_assert_int_eq(worker->wanted, 1);
+    ck_assert_int_eq(worker->rank, -1);
+    ck_assert_int_eq(worker->pid, 101);
+    ck_assert_uint_eq(worker->came_ms, NOW_MS);
+    ck_assert_str_eq(worker->addresses.text[0], "192.0.2.1:2");
+    ck_assert_ptr_eq(worker->owner, &pending);
+    ck_assert_int_eq(pending_workers_find(&pending, 1), 1);
+    ck_assert_int_eq(pending_workers_find(&pending, 0), -1);
 }
 END_TEST
 
 START_TEST(a_host_is_a_name_that_a_terminal_shows)
 {
     come_all("a\x1b[2J\xff", 2);
-    ck_assert_str_eq(lobby.guests[0].host, "a?[2J?");
+    ck_assert_str_eq(pending.workers[0].host, "a?[2J?");
 }
 END_TEST
 
 START_TEST(a_start_timeout_may_be_without_end)
 {
-    lobby_init(&lobby, "train", 0, LOBBY_NEVER);
+    pending_workers_init(&pending, "train", 0, PENDING_WORKERS_NEVER);
     come_all("a", 2);
-    ck_assert(lobby.deadline_ms == LOBBY_NEVER);
+    ck_assert(pending.deadline_ms == PENDING_WORKERS_NEVER);
 }
 END_TEST
 
@@ -182,9 +182,9 @@ END_TEST
 
 static const struct {
     int declared;
-    const char *guests; /* in a job of 4 */
-    int wanted, size;   /* of the next one, from host c */
-    const char *text;   /* NULL: welcome */
+    const char *workers; /* in a job of 4 */
+    int wanted, size;    /* of the next one, from host c */
+    const char *text;    /* NULL: welcome */
 } newcomers[] = {
     { 0, "a b=2", -1, 4, NULL },
     { 0, "a b=2", 0, 4, NULL },
@@ -203,23 +203,23 @@ static const struct {
 
 START_TEST(who_does_not_fit_is_refused_with_the_reason)
 {
-    lobby_init(&lobby, "train", newcomers[_i].declared, TIMEOUT_MS);
-    come_all(newcomers[_i].guests, 4);
-    enum lobby_state before = lobby.state;
+    pending_workers_init(&pending, "train", newcomers[_i].declared, TIMEOUT_MS);
+    come_all(newcomers[_i].workers, 4);
+    enum pending_workers_state before = pending.state;
     int rc = come("c", newcomers[_i].wanted, newcomers[_i].size);
     ck_assert_int_eq(rc, newcomers[_i].text ? HVD_ERR_ENVIRONMENT : HVD_OK);
     if (newcomers[_i].text)
         ck_assert_str_eq(err.text, newcomers[_i].text);
-    ck_assert_int_eq(lobby.state, before);
-    ck_assert_int_eq(lobby.size, 4);
+    ck_assert_int_eq(pending.state, before);
+    ck_assert_int_eq(pending.size, 4);
 }
 END_TEST
 
 START_TEST(who_is_refused_first_does_not_start_the_clock)
 {
-    lobby_init(&lobby, "train", 4, TIMEOUT_MS);
+    pending_workers_init(&pending, "train", 4, TIMEOUT_MS);
     ck_assert_int_lt(come("a", -1, 8), 0);
-    ck_assert(lobby.deadline_ms == LOBBY_NEVER);
+    ck_assert(pending.deadline_ms == PENDING_WORKERS_NEVER);
 }
 END_TEST
 
@@ -229,45 +229,45 @@ START_TEST(who_breaks_off_breaks_it_for_all)
 {
     bool said_goodbye = _i;
     come_all("a node1=2", 4);
-    lobby_leave(&lobby, 1, said_goodbye);
-    ck_assert_int_eq(lobby.state, LOBBY_BROKEN);
-    ck_assert(lobby.deadline_ms == LOBBY_NEVER);
-    ck_assert_int_eq(lobby.cause.code, said_goodbye ? HVD_ERR_PEER_LEFT : HVD_ERR_PEER_LOST);
-    ck_assert_str_eq(lobby.cause.text,
+    pending_workers_leave(&pending, 1, said_goodbye);
+    ck_assert_int_eq(pending.state, PENDING_WORKERS_BROKEN);
+    ck_assert(pending.deadline_ms == PENDING_WORKERS_NEVER);
+    ck_assert_int_eq(pending.cause.code, said_goodbye ? HVD_ERR_PEER_LEFT : HVD_ERR_PEER_LOST);
+    ck_assert_str_eq(pending.cause.text,
                      said_goodbye ? "worker on node1 (pid 101) left before all had come"
                                   : "worker on node1 (pid 101) broke off before all had come");
-    ck_assert_int_eq(come("a", -1, 4), lobby.cause.code);
-    ck_assert_str_eq(err.text, lobby.cause.text);
+    ck_assert_int_eq(come("a", -1, 4), pending.cause.code);
+    ck_assert_str_eq(err.text, pending.cause.text);
 }
 END_TEST
 
 START_TEST(the_first_cause_is_kept)
 {
     come_all("a b", 4);
-    lobby_leave(&lobby, 1, false);
-    struct err cause = lobby.cause;
-    lobby_leave(&lobby, 0, true);
-    lobby_end(&lobby, "was ended");
-    lobby_tick(&lobby, LOBBY_NEVER - 1);
-    ck_assert_mem_eq(&lobby.cause, &cause, sizeof cause);
+    pending_workers_leave(&pending, 1, false);
+    struct err cause = pending.cause;
+    pending_workers_leave(&pending, 0, true);
+    pending_workers_end(&pending, "was ended");
+    pending_workers_tick(&pending, PENDING_WORKERS_NEVER - 1);
+    ck_assert_mem_eq(&pending.cause, &cause, sizeof cause);
 }
 END_TEST
 
 START_TEST(who_leaves_a_full_one_breaks_nothing)
 {
     come_all("a b", 2);
-    lobby_leave(&lobby, 1, false);
-    ck_assert_int_eq(lobby.state, LOBBY_FULL);
+    pending_workers_leave(&pending, 1, false);
+    ck_assert_int_eq(pending.state, PENDING_WORKERS_FULL);
 }
 END_TEST
 
 START_TEST(somebody_in_charge_ends_it)
 {
     come_all("a b", 2 + _i);
-    lobby_end(&lobby, "ended by\nthe owner");
-    ck_assert_int_eq(lobby.state, LOBBY_BROKEN);
-    ck_assert_int_eq(lobby.cause.code, HVD_ERR_PEER_LOST);
-    ck_assert_str_eq(lobby.cause.text, "ended by?the owner");
+    pending_workers_end(&pending, "ended by\nthe owner");
+    ck_assert_int_eq(pending.state, PENDING_WORKERS_BROKEN);
+    ck_assert_int_eq(pending.cause.code, HVD_ERR_PEER_LOST);
+    ck_assert_str_eq(pending.cause.text, "ended by?the owner");
 }
 END_TEST
 
@@ -276,7 +276,7 @@ END_TEST
 #define NAME_80 NAME_50 "a-name-of-a-host-that-is-as-lo"
 
 static const struct {
-    const char *guests;
+    const char *workers;
     int size;
     uint64_t timeout_ms;
     const char *text;
@@ -302,14 +302,14 @@ static const struct {
 
 START_TEST(a_timeout_tells_who_is_missing)
 {
-    lobby_init(&lobby, "train", 0, timeouts[_i].timeout_ms);
-    come_all(timeouts[_i].guests, timeouts[_i].size);
-    lobby_tick(&lobby, NOW_MS + timeouts[_i].timeout_ms - 1);
-    ck_assert_int_eq(lobby.state, LOBBY_OPEN);
-    lobby_tick(&lobby, NOW_MS + timeouts[_i].timeout_ms);
-    ck_assert_int_eq(lobby.state, LOBBY_BROKEN);
-    ck_assert_int_eq(lobby.cause.code, HVD_ERR_TIMEOUT);
-    ck_assert_str_eq(lobby.cause.text, timeouts[_i].text);
+    pending_workers_init(&pending, "train", 0, timeouts[_i].timeout_ms);
+    come_all(timeouts[_i].workers, timeouts[_i].size);
+    pending_workers_tick(&pending, NOW_MS + timeouts[_i].timeout_ms - 1);
+    ck_assert_int_eq(pending.state, PENDING_WORKERS_OPEN);
+    pending_workers_tick(&pending, NOW_MS + timeouts[_i].timeout_ms);
+    ck_assert_int_eq(pending.state, PENDING_WORKERS_BROKEN);
+    ck_assert_int_eq(pending.cause.code, HVD_ERR_TIMEOUT);
+    ck_assert_str_eq(pending.cause.text, timeouts[_i].text);
     ck_assert_int_eq(come("a", -1, timeouts[_i].size), HVD_ERR_TIMEOUT);
 }
 END_TEST
@@ -319,11 +319,11 @@ START_TEST(what_is_missing_is_one_line_however_much_it_is)
     static const char beginning[] = "ranks 1, 3, 5, 7, ";
     for (int rank = 0; rank < 4096; rank += 2)
         ck_assert_int_eq(come("a", rank, 4096), HVD_OK);
-    lobby_tick(&lobby, NOW_MS + TIMEOUT_MS);
-    ck_assert_mem_eq(lobby.cause.text, beginning, sizeof beginning - 1);
-    ck_assert_ptr_nonnull(strstr(lobby.cause.text, " others of 4096 have not come within 30 s"));
-    ck_assert_uint_le(strlen(lobby.cause.text), 250);
-    ck_assert_uint_ge(strlen(lobby.cause.text), 230);
+    pending_workers_tick(&pending, NOW_MS + TIMEOUT_MS);
+    ck_assert_mem_eq(pending.cause.text, beginning, sizeof beginning - 1);
+    ck_assert_ptr_nonnull(strstr(pending.cause.text, " others of 4096 have not come within 30 s"));
+    ck_assert_uint_le(strlen(pending.cause.text), 250);
+    ck_assert_uint_ge(strlen(pending.cause.text), 230);
 }
 END_TEST
 
@@ -331,8 +331,8 @@ END_TEST
 
 /* In order of rank: host and arrival, local rank and size, cross rank and size. */
 static const struct {
-    const char *guests, *places;
-} seatings[] = {
+    const char *workers, *places;
+} assignments[] = {
     { "a", "a0:0/1:0/1" },
     { "a a", "a0:0/2:0/1 a1:1/2:0/1" },
     { "a a b b", "a0:0/2:0/2 a1:1/2:0/2 b2:0/2:1/2 b3:1/2:1/2" },
@@ -353,56 +353,56 @@ START_TEST(places_go_by_wish_by_host_and_by_arrival)
 {
     struct rendezvous_slot slots[8];
     char text[512] = "";
-    int size = come_all(seatings[_i].guests, words_in(seatings[_i].guests));
-    ck_assert_int_eq(lobby_seat(&lobby, slots, &err), HVD_OK);
+    int size = come_all(assignments[_i].workers, words_in(assignments[_i].workers));
+    ck_assert_int_eq(pending_workers_assign(&pending, slots, &err), HVD_OK);
     for (int rank = 0; rank < size; rank++) {
         const struct place *place = &slots[rank].place;
-        int guest = 0;
-        while (lobby.guests[guest].rank != rank)
-            guest++;
+        int worker = 0;
+        while (pending.workers[worker].rank != rank)
+            worker++;
         ck_assert(place->rank == rank && place->size == size);
-        ck_assert_str_eq(slots[rank].host, lobby.guests[guest].host);
+        ck_assert_str_eq(slots[rank].host, pending.workers[worker].host);
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s%d:%d/%d:%d/%d",
-                 rank > 0 ? " " : "", slots[rank].host, guest, place->local_rank, place->local_size,
-                 place->cross_rank, place->cross_size);
+                 rank > 0 ? " " : "", slots[rank].host, worker, place->local_rank,
+                 place->local_size, place->cross_rank, place->cross_size);
     }
-    ck_assert_str_eq(text, seatings[_i].places);
+    ck_assert_str_eq(text, assignments[_i].places);
 }
 END_TEST
 
 /* --- the same, as the header says it, without a thought of how long it takes --- */
 
-static int first_guest_of(const char *host)
+static int first_worker_of(const char *host)
 {
-    int guest = 0;
-    while (strcmp(lobby.guests[guest].host, host) != 0)
-        guest++;
-    return guest;
+    int worker = 0;
+    while (strcmp(pending.workers[worker].host, host) != 0)
+        worker++;
+    return worker;
 }
 
 /* Whether free ranks are given to `a` before `b`. */
 static bool is_before(int a, int b)
 {
-    int first_a = first_guest_of(lobby.guests[a].host);
-    int first_b = first_guest_of(lobby.guests[b].host);
+    int first_a = first_worker_of(pending.workers[a].host);
+    int first_b = first_worker_of(pending.workers[b].host);
     return first_a < first_b || (first_a == first_b && a < b);
 }
 
 static bool is_wanted(int rank)
 {
-    for (int i = 0; i < lobby.count; i++)
-        if (lobby.guests[i].wanted == rank)
+    for (int i = 0; i < pending.count; i++)
+        if (pending.workers[i].wanted == rank)
             return true;
     return false;
 }
 
-static int naive_rank(int guest)
+static int naive_rank(int worker)
 {
     int before = 0, rank = 0;
-    if (lobby.guests[guest].wanted >= 0)
-        return lobby.guests[guest].wanted;
-    for (int i = 0; i < lobby.count; i++)
-        before += lobby.guests[i].wanted < 0 && is_before(i, guest);
+    if (pending.workers[worker].wanted >= 0)
+        return pending.workers[worker].wanted;
+    for (int i = 0; i < pending.count; i++)
+        before += pending.workers[i].wanted < 0 && is_before(i, worker);
     for (; is_wanted(rank) || before > 0; rank++)
         before -= !is_wanted(rank);
     return rank;
@@ -423,12 +423,12 @@ static int first_rank_of(const struct rendezvous_slot *slots, int of)
 
 static struct place naive_place(const struct rendezvous_slot *slots, int rank)
 {
-    struct place place = { .rank = rank, .size = lobby.size };
-    for (int other = 0; other < lobby.size; other++) {
+    struct place place = { .rank = rank, .size = pending.size };
+    for (int other = 0; other < pending.size; other++) {
         place.local_size += on_one_host(slots, rank, other);
         place.local_rank += other < rank && on_one_host(slots, rank, other);
     }
-    for (int other = 0; other < lobby.size; other++) {
+    for (int other = 0; other < pending.size; other++) {
         if (slots[other].place.local_rank != place.local_rank)
             continue;
         place.cross_size++;
@@ -460,23 +460,23 @@ static void come_at_random(int size)
     }
 }
 
-START_TEST(any_world_is_seated_as_the_rules_say)
+START_TEST(any_world_is_given_ranks_as_the_rules_say)
 {
     for (int round = 0; round < 300; round++) {
         struct rendezvous_slot slots[64];
         int size = 1 + (int)dice(40);
-        open_lobby();
+        open_pending_workers();
         come_at_random(size);
-        ck_assert_int_eq(lobby_seat(&lobby, slots, &err), HVD_OK);
+        ck_assert_int_eq(pending_workers_assign(&pending, slots, &err), HVD_OK);
         for (int i = 0; i < size; i++)
-            ck_assert_int_eq(lobby.guests[i].rank, naive_rank(i));
+            ck_assert_int_eq(pending.workers[i].rank, naive_rank(i));
         for (int rank = 0; rank < size; rank++) {
             struct place place = naive_place(slots, rank);
             ck_assert_mem_eq(&slots[rank].place, &place, sizeof place);
         }
-        lobby_fini(&lobby);
+        pending_workers_fini(&pending);
     }
-    open_lobby();
+    open_pending_workers();
 }
 END_TEST
 
@@ -485,25 +485,26 @@ END_TEST
 /* Half of them want a rank, from the end; a host has seven. Returns how many were let in. */
 static int crowd_in(int size)
 {
-    int guest, count = 0;
+    int worker, count = 0;
     for (int i = 0; i < size; i++) {
         char host[16];
         snprintf(host, sizeof host, "h%d", i / 7);
-        count += try_to_come(host, i % 2 ? size - 1 - i : -1, size, &guest) == HVD_OK;
+        count += try_to_come(host, i % 2 ? size - 1 - i : -1, size, &worker) == HVD_OK;
     }
     return count;
 }
 
-START_TEST(a_large_world_is_seated)
+START_TEST(a_large_world_is_given_ranks)
 {
     static const int sizes[] = { 4096, WORLD_SIZE_MAX };
     int size = sizes[_i], right = 0;
     struct rendezvous_slot *slots = calloc((size_t)size, sizeof *slots);
     ck_assert_int_eq(crowd_in(size), size);
-    ck_assert_int_eq(lobby.state, LOBBY_FULL);
-    ck_assert_int_eq(lobby_seat(&lobby, slots, &err), HVD_OK);
+    ck_assert_int_eq(pending.state, PENDING_WORKERS_FULL);
+    ck_assert_int_eq(pending_workers_assign(&pending, slots, &err), HVD_OK);
     for (int i = 0; i < size; i++)
-        right += slots[i].place.rank == i && (i % 2 == 0 || lobby.guests[i].rank == size - 1 - i);
+        right +=
+            slots[i].place.rank == i && (i % 2 == 0 || pending.workers[i].rank == size - 1 - i);
     ck_assert_int_eq(right, size);
     free(slots);
 }
@@ -520,26 +521,26 @@ END_TEST
 /* With so many allocations left. Nothing has changed if they were too few. */
 static int come_with(int allocations, int i)
 {
-    struct lobby before = lobby;
-    int guest;
+    struct pending_workers before = pending;
+    int worker;
     allocations_left = allocations;
-    int rc = try_to_come(i % 3 ? "a" : "b", i % 2 ? 39 - i : -1, 40, &guest);
+    int rc = try_to_come(i % 3 ? "a" : "b", i % 2 ? 39 - i : -1, 40, &worker);
     allocations_left = -1;
     if (rc == HVD_OK)
         return rc;
     ck_assert_int_eq(rc, HVD_ERR_NOMEM);
-    ck_assert(lobby.count == before.count && lobby.size == before.size);
-    ck_assert(lobby.state == LOBBY_OPEN && lobby.deadline_ms == before.deadline_ms);
+    ck_assert(pending.count == before.count && pending.size == before.size);
+    ck_assert(pending.state == PENDING_WORKERS_OPEN && pending.deadline_ms == before.deadline_ms);
     return rc;
 }
 
-static int seat_with(int allocations, struct rendezvous_slot *slots)
+static int assign_with(int allocations, struct rendezvous_slot *slots)
 {
     allocations_left = allocations;
-    int rc = lobby_seat(&lobby, slots, &err);
+    int rc = pending_workers_assign(&pending, slots, &err);
     allocations_left = -1;
     ck_assert(rc == HVD_OK || rc == HVD_ERR_NOMEM);
-    ck_assert_int_eq(lobby.state, LOBBY_FULL);
+    ck_assert_int_eq(pending.state, PENDING_WORKERS_FULL);
     return rc;
 }
 
@@ -550,19 +551,19 @@ START_TEST(who_finds_no_memory_can_come_again)
     for (int i = 0; i < 40; i++, allocations = 0)
         while (come_with(allocations, i) != HVD_OK)
             allocations++;
-    while (seat_with(allocations, slots) != HVD_OK)
+    while (assign_with(allocations, slots) != HVD_OK)
         allocations++;
     ck_assert_int_gt(allocations, 0);
     for (int i = 1; i < 40; i += 2)
-        ck_assert_int_eq(lobby.guests[i].rank, 39 - i);
+        ck_assert_int_eq(pending.workers[i].rank, 39 - i);
 }
 END_TEST
 
 START_TEST(what_is_not_used_can_be_ended)
 {
-    lobby_fini(&lobby);
-    lobby_fini(&lobby);
-    ck_assert_int_eq(lobby.state, LOBBY_BROKEN);
+    pending_workers_fini(&pending);
+    pending_workers_fini(&pending);
+    ck_assert_int_eq(pending.state, PENDING_WORKERS_BROKEN);
 }
 END_TEST
 
@@ -570,15 +571,15 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("lobby");
-    TCase *tcase = tcase_create("lobby");
+    Suite *suite = suite_create("pending workers");
+    TCase *tcase = tcase_create("pending workers");
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, open_lobby, close_lobby);
-    tcase_add_test(tcase, a_new_lobby_waits_for_ever);
+    tcase_add_checked_fixture(tcase, open_pending_workers, close_pending_workers);
+    tcase_add_test(tcase, a_new_job_waits_for_ever);
     tcase_add_test(tcase, the_first_says_the_size_and_starts_the_clock);
     tcase_add_test(tcase, the_last_fills_it);
-    tcase_add_test(tcase, what_a_guest_says_is_kept);
+    tcase_add_test(tcase, what_a_pending_worker_says_is_kept);
     tcase_add_test(tcase, a_host_is_a_name_that_a_terminal_shows);
     tcase_add_test(tcase, a_start_timeout_may_be_without_end);
     tcase_add_loop_test(tcase, who_does_not_fit_is_refused_with_the_reason, 0, ROWS(newcomers));
@@ -589,9 +590,9 @@ int main(void)
     tcase_add_loop_test(tcase, somebody_in_charge_ends_it, 0, 2);
     tcase_add_loop_test(tcase, a_timeout_tells_who_is_missing, 0, ROWS(timeouts));
     tcase_add_test(tcase, what_is_missing_is_one_line_however_much_it_is);
-    tcase_add_loop_test(tcase, places_go_by_wish_by_host_and_by_arrival, 0, ROWS(seatings));
-    tcase_add_test(tcase, any_world_is_seated_as_the_rules_say);
-    tcase_add_loop_test(tcase, a_large_world_is_seated, 0, 2);
+    tcase_add_loop_test(tcase, places_go_by_wish_by_host_and_by_arrival, 0, ROWS(assignments));
+    tcase_add_test(tcase, any_world_is_given_ranks_as_the_rules_say);
+    tcase_add_loop_test(tcase, a_large_world_is_given_ranks, 0, 2);
     tcase_add_test(tcase, a_large_size_alone_takes_no_memory);
     tcase_add_test(tcase, who_finds_no_memory_can_come_again);
     tcase_add_test(tcase, what_is_not_used_can_be_ended);

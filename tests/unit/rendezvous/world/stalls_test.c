@@ -10,25 +10,26 @@
 
 enum { SIZE = 20, SET = 1000, A = 1, B = 2 };
 
-static struct meeting *meeting;
+static struct rendezvous_job *job;
 static struct err err;
 
 static void setup(void)
 {
-    meeting = meeting_create("job-1", SIZE, 30000, 0, &err);
-    ck_assert_ptr_nonnull(meeting);
+    job = rendezvous_job_create("job-1", SIZE, 30000, 0, &err);
+    ck_assert_ptr_nonnull(job);
     for (int i = 0; i < SIZE; i++) {
         struct join_hello hello = { .rank = i, .size = SIZE, .host = "a", .pid = 1 };
-        int guest;
-        ck_assert_int_eq(lobby_join(&meeting->lobby, &hello, NULL, 0, &guest, &err), HVD_OK);
-        meeting->connected++;
+        int pending_worker;
+        ck_assert_int_eq(
+            pending_workers_join(&job->pending, &hello, NULL, 0, &pending_worker, &err), HVD_OK);
+        job->connected++;
     }
-    ck_assert_int_eq(meeting_seat(meeting, 0, &err), HVD_OK);
+    ck_assert_int_eq(rendezvous_job_assign(job, 0, &err), HVD_OK);
 }
 
 static void teardown(void)
 {
-    meeting_destroy(meeting);
+    rendezvous_job_destroy(job);
 }
 
 static struct join_report report; /* of the rank that says something next */
@@ -54,7 +55,7 @@ static void waits(uint64_t key, uint32_t age_ms)
 static void say(int first, int end)
 {
     for (int rank = first; rank < end; rank++)
-        meeting_heard(meeting, rank, &report, 1000);
+        rendezvous_job_heard(job, rank, &report, 1000);
 }
 
 /* For whom a rank waits: "1 2", with "..." for those beyond the limit; "" if it is not stalled. */
@@ -63,7 +64,7 @@ static const char *waits_for(int rank)
     static char text[128];
     struct stalls stalls;
     struct rank_waits own;
-    stalls_init(&stalls, meeting);
+    stalls_init(&stalls, job);
     const struct stall_found *found = stalls_find(&stalls, rank, &own);
     text[0] = '\0';
     for (int i = 0; found && i < found->count; i++) {
@@ -173,7 +174,7 @@ START_TEST(a_rank_that_does_not_answer_is_named_when_nobody_else_is_missing)
     setup();
     waits(A, 9000);
     say(0, SIZE);
-    meeting->ranks[5].silent = true;
+    job->ranks[5].silent = true;
     ck_assert_str_eq(waits_for(0), "5");
     ck_assert_str_eq(waits_for(5), "");
     nothing();
@@ -188,11 +189,11 @@ START_TEST(nobody_is_named_as_long_as_answers_may_come)
     setup();
     waits(A, 9000);
     say(0, SIZE);
-    meeting->asked_ms = 2000;
-    ck_assert_int_eq(roll_call_start(&meeting->roll_call, SIZE, 2000, &err), HVD_OK);
-    meeting_heard(meeting, 0, &report, 2001);
+    job->asked_ms = 2000;
+    ck_assert_int_eq(rank_query_start(&job->rank_query, SIZE, 2000, &err), HVD_OK);
+    rendezvous_job_heard(job, 0, &report, 2001);
     ck_assert_str_eq(waits_for(0), "");
-    roll_call_fini(&meeting->roll_call);
+    rank_query_fini(&job->rank_query);
     ck_assert_str_eq(waits_for(0), "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 ...3");
     teardown();
 }
@@ -223,7 +224,7 @@ START_TEST(data_that_does_not_come_is_waited_for_where_nobody_answers)
     nothing();
     say(1, 2); /* it has all of it already */
     ck_assert_str_eq(waits_for(0), "");
-    meeting->ranks[4].silent = true;
+    job->ranks[4].silent = true;
     ck_assert_str_eq(waits_for(0), "4");
     teardown();
 }
@@ -238,7 +239,7 @@ START_TEST(more_tensors_than_are_looked_at_do_no_harm)
         waits((uint64_t)rank + 1, 9000);
         say(rank, rank + 1);
     }
-    stalls_init(&stalls, meeting);
+    stalls_init(&stalls, job);
     for (int rank = 0; rank < SIZE; rank++)
         ck_assert_int_eq(stalls_find(&stalls, rank, &own) != NULL, rank < STALLED_TENSORS);
     teardown();
