@@ -6,7 +6,7 @@
 #ifndef LIB_WORLD_H
 #define LIB_WORLD_H
 
-#include "lib/base/place.h"
+#include "lib/base/rank_info.h"
 #include "lib/base/status.h"
 #include "lib/engine/engine.h"
 #include "lib/join/environment.h"

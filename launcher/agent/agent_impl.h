@@ -25,7 +25,7 @@
 #include "launcher/process/stop_plan.h"
 #include "launcher/protocol/agent_protocol.h"
 #include "launcher/protocol/frame_link.h"
-#include "launcher/protocol/silence.h"
+#include "launcher/protocol/heartbeat_timeout.h"
 #include "lib/base/interfaces.h"
 
 #include <stdbool.h>

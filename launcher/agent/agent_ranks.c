@@ -12,7 +12,7 @@
 #include "launcher/process/program_image.h"
 #include "launcher/process/spawn.h"
 #include "launcher/process/worker_environment.h"
-#include "lib/base/place.h"
+#include "lib/base/rank_info.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #define LAUNCHER_AGENT_AGENT_RELAY_H
 
 #include "launcher/process/socket_owner.h"
-#include "launcher/protocol/silence.h"
+#include "launcher/protocol/heartbeat_timeout.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 launcher_liblauncher_la_SOURCES += \
 	launcher/connect/command_words.c launcher/connect/command_words.h \
-	launcher/connect/greeting.c launcher/connect/greeting.h \
-	launcher/connect/greeting_run.c launcher/connect/greeting_run.h \
-	launcher/connect/greeting_script.c \
-	launcher/connect/reach.c launcher/connect/reach.h \
-	launcher/connect/reach_command.c \
-	launcher/connect/reach_impl.h \
-	launcher/connect/reach_local.c \
-	launcher/connect/reach_pool.c \
-	launcher/connect/reach_ssh.c \
-	launcher/connect/reach_stderr.c launcher/connect/reach_stderr.h \
-	launcher/connect/reach_way.h
+	launcher/connect/agent_bootstrap.c launcher/connect/agent_bootstrap.h \
+	launcher/connect/agent_bootstrap_run.c launcher/connect/agent_bootstrap_run.h \
+	launcher/connect/agent_bootstrap_script.c \
+	launcher/connect/host_connect.c launcher/connect/host_connect.h \
+	launcher/connect/transport_command.c \
+	launcher/connect/host_connect_impl.h \
+	launcher/connect/transport_local.c \
+	launcher/connect/connect_pool.c \
+	launcher/connect/transport_ssh.c \
+	launcher/connect/connect_stderr.c launcher/connect/connect_stderr.h \
+	launcher/connect/host_transport.h

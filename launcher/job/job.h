@@ -10,7 +10,7 @@
 #define LAUNCHER_JOB_JOB_H
 
 #include "launcher/base/rank_attributes.h"
-#include "launcher/connect/reach.h"
+#include "launcher/connect/host_connect.h"
 #include "launcher/placement/rank_plan.h"
 #include "lib/base/rank_end.h"
 #include "lib/base/rendezvous_stream.h"

@@ -9,12 +9,12 @@
 #ifndef LAUNCHER_JOB_JOB_HOST_H
 #define LAUNCHER_JOB_JOB_HOST_H
 
-#include "launcher/connect/reach.h"
+#include "launcher/connect/host_connect.h"
 #include "launcher/job/job.h"
 #include "launcher/protocol/agent_protocol.h"
+#include "launcher/protocol/clock_offset.h"
 #include "launcher/protocol/frame_link.h"
-#include "launcher/protocol/peer_clock.h"
-#include "launcher/protocol/silence.h"
+#include "launcher/protocol/heartbeat_timeout.h"
 #include "launcher/verdict/link_history.h"
 
 enum host_phase {

@@ -12,7 +12,7 @@
 #define LAUNCHER_PLACEMENT_RANK_PLAN_H
 
 #include "launcher/hosts/host_list.h"
-#include "lib/base/place.h"
+#include "lib/base/rank_info.h"
 #include "lib/base/status.h"
 
 #include <stdbool.h>

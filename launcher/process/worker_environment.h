@@ -13,7 +13,7 @@
 #define LAUNCHER_PROCESS_WORKER_ENVIRONMENT_H
 
 #include "launcher/base/string_list.h"
-#include "lib/base/place.h"
+#include "lib/base/rank_info.h"
 
 /* Appends what ranks on the same machine get of an environment that is ended by NULL. Left out, as
  * horovodrun does: BASH_FUNC_*, OLDPWD, _HOROVOD_SECRET_KEY; and whatever is set by us, so that an

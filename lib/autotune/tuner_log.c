@@ -3,8 +3,8 @@
 #include "lib/autotune/tuner_log.h"
 
 #include "lib/base/descriptor.h"
-#include "lib/base/hush.h"
 #include "lib/base/log.h"
+#include "lib/base/signal_block.h"
 
 #include <errno.h>
 #include <inttypes.h>

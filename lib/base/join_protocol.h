@@ -36,8 +36,8 @@
 
 #include "lib/base/auth.h"
 #include "lib/base/job_id.h"
-#include "lib/base/place.h"
 #include "lib/base/rank_end.h"
+#include "lib/base/rank_info.h"
 #include "lib/base/rank_stats.h"
 #include "lib/base/rank_waits.h"
 #include "lib/base/status.h"

@@ -8,14 +8,14 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/descriptor.c lib/base/descriptor.h \
 	lib/base/env_names.h \
 	lib/base/frame.c lib/base/frame.h \
-	lib/base/hush.c lib/base/hush.h \
+	lib/base/signal_block.c lib/base/signal_block.h \
 	lib/base/interface_choice.c \
 	lib/base/interfaces.c lib/base/interfaces.h \
 	lib/base/job_id.c lib/base/job_id.h \
 	lib/base/join_protocol.c lib/base/join_protocol.h \
 	lib/base/least.h \
 	lib/base/log.c lib/base/log.h \
-	lib/base/place.h \
+	lib/base/rank_info.h \
 	lib/base/quiet_thread.c lib/base/quiet_thread.h \
 	lib/base/rank_end.c lib/base/rank_end.h \
 	lib/base/rank_end_text.c lib/base/rank_end_text.h \

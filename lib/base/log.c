@@ -4,7 +4,7 @@
  * ends in "...". What cannot be written is lost, and nothing else happens. */
 #include "lib/base/log.h"
 
-#include "lib/base/hush.h"
+#include "lib/base/signal_block.h"
 #include "lib/base/text.h"
 
 #include <errno.h>

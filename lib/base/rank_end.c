@@ -2,7 +2,7 @@
 /* The record of an end on the wire; see rank_end.h. */
 #include "lib/base/rank_end.h"
 
-#include "lib/base/place.h"
+#include "lib/base/rank_info.h"
 #include "lib/base/text.h"
 
 #include <signal.h>

@@ -2,7 +2,7 @@
 /* What a rank has submitted; see rank_waits.h. */
 #include "lib/base/rank_waits.h"
 
-#include "lib/base/place.h"
+#include "lib/base/rank_info.h"
 #include "lib/base/text.h"
 
 bool rank_waits_has(const struct rank_waits *waits, uint64_t key, uint64_t set_key)

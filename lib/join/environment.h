@@ -16,7 +16,7 @@
 #include "lib/base/env_names.h"
 #include "lib/base/interfaces.h"
 #include "lib/base/join_protocol.h"
-#include "lib/base/place.h"
+#include "lib/base/rank_info.h"
 #include "lib/base/status.h"
 #include "lib/base/transport.h"
 #include "lib/link/listener.h"

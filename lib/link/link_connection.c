@@ -3,7 +3,7 @@
 #include "lib/link/link_connection.h"
 
 #include "lib/base/descriptor.h"
-#include "lib/link/link_greet.h"
+#include "lib/link/link_handshake_run.h"
 #include "lib/link/link_tcp.h"
 #include "lib/link/socket.h"
 

@@ -3,8 +3,8 @@
 #include "lib/timeline/timeline_file.h"
 
 #include "lib/base/descriptor.h"
-#include "lib/base/hush.h"
 #include "lib/base/log.h"
+#include "lib/base/signal_block.h"
 #include "lib/base/text.h"
 
 #include <errno.h>

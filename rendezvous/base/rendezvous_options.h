@@ -6,8 +6,8 @@
 
 #include "lib/base/auth.h"
 #include "lib/base/join_protocol.h"
-#include "lib/base/place.h"
 #include "lib/base/rank_end.h"
+#include "lib/base/rank_info.h"
 
 #include <stdbool.h>
 #include <stddef.h>

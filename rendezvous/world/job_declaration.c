@@ -2,7 +2,7 @@
 /* Reading a declaration; see job_declaration.h. */
 #include "rendezvous/world/job_declaration.h"
 
-#include "lib/base/place.h"
+#include "lib/base/rank_info.h"
 #include "rendezvous/base/json_text.h"
 
 #include <cjson/cJSON.h>

@@ -11,7 +11,7 @@
 #include "launcher/base/text_buffer.h"
 #include "launcher/base/xalloc.h"
 #include "src/hvdrun/config_yaml.h"
-#include "src/options/nearest.h"
+#include "src/options/suggestion.h"
 
 #include <errno.h>
 #include <fcntl.h>

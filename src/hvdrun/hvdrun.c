@@ -22,7 +22,7 @@
 #include "src/hvdrun/report_file.h"
 #include "src/hvdrun/report_json.h"
 #include "src/hvdrun/self_stop.h"
-#include "src/hvdrun/ssh_way.h"
+#include "src/hvdrun/ssh_transport.h"
 #include "src/hvdrun/status_port.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 #include "launcher/placement/rank_plan.h"
 #include "lib/base/env_names.h"
-#include "lib/base/place.h"
+#include "lib/base/rank_info.h"
 #include "lib/base/settings.h"
 #include "src/hvdrun/identity_file.h"
 #include "src/hvdrun/refused_options.h"

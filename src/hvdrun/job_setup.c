@@ -19,7 +19,7 @@
 #include "src/hvdrun/host_interfaces.h"
 #include "src/hvdrun/rank_files.h"
 #include "src/hvdrun/report_path.h"
-#include "src/hvdrun/ssh_way.h"
+#include "src/hvdrun/ssh_transport.h"
 
 #include <errno.h>
 #include <stdlib.h>

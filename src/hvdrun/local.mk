@@ -29,10 +29,10 @@ src_hvdrun_libhvdrun_la_CPPFLAGS = $(AM_CPPFLAGS) -DAGENT_DIRECTORY='"$(agentdir
 
 # Twice the same program: loading libssh2 and its libcrypto takes longer than all the rest of a small job's start,
 # so hvdrun becomes hvdrun-ssh only when a host needs it.
-hvdrun_SOURCES = src/hvdrun/hvdrun.c src/hvdrun/ssh_way.h src/hvdrun/ssh_way_none.c
+hvdrun_SOURCES = src/hvdrun/hvdrun.c src/hvdrun/ssh_transport.h src/hvdrun/ssh_transport_none.c
 hvdrun_LDADD = src/hvdrun/libhvdrun.la src/options/liboptions.la launcher/liblauncher.la rendezvous/librendezvous.la \
 	lib/base/libbase.la $(UV_LIBS) $(SODIUM_LIBS) $(CJSON_LIBS) $(YAML_LIBS)
-hvdrun_ssh_SOURCES = src/hvdrun/hvdrun.c src/hvdrun/ssh_way.h src/hvdrun/ssh_way.c
+hvdrun_ssh_SOURCES = src/hvdrun/hvdrun.c src/hvdrun/ssh_transport.h src/hvdrun/ssh_transport.c
 hvdrun_ssh_LDADD = $(hvdrun_LDADD) $(SSH2_LIBS) $(CRYPTO_LIBS)
 
 # What shells complete; made by hvdrun itself, where bash and zsh look for it.

@@ -5,7 +5,7 @@ src_options_liboptions_la_SOURCES = \
 	src/options/build_table.c src/options/build_table.h \
 	src/options/completion.c src/options/completion.h \
 	src/options/interface_option.c src/options/interface_option.h \
-	src/options/nearest.c src/options/nearest.h \
+	src/options/suggestion.c src/options/suggestion.h \
 	src/options/option_checks.c src/options/option_checks.h \
 	src/options/option_dash.c src/options/option_dash.h \
 	src/options/option_find.c src/options/option_find.h \

@@ -8,7 +8,7 @@
 #include "launcher/base/bad_input.h"
 #include "launcher/base/slice.h"
 #include "launcher/base/text_buffer.h"
-#include "src/options/nearest.h"
+#include "src/options/suggestion.h"
 
 #include <stdio.h>
 #include <stdlib.h>

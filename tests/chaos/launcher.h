@@ -4,7 +4,7 @@
 #ifndef TESTS_CHAOS_LAUNCHER_H
 #define TESTS_CHAOS_LAUNCHER_H
 
-#include "tests/chaos/place.h"
+#include "tests/chaos/testbed.h"
 
 #include <stdbool.h>
 

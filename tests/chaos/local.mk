@@ -11,7 +11,7 @@ tests_chaos_chaos_SOURCES = \
 	tests/chaos/members.c tests/chaos/members.h \
 	tests/chaos/options.c tests/chaos/options.h \
 	tests/chaos/oracle.c tests/chaos/oracle.h \
-	tests/chaos/place.c tests/chaos/place.h \
+	tests/chaos/testbed.c tests/chaos/testbed.h \
 	tests/chaos/plan.c tests/chaos/plan.h \
 	tests/chaos/tally.c tests/chaos/tally.h \
 	tests/chaos/trial.c tests/chaos/trial.h \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What agents say to hvdrun, from the greeting of /bin/sh on (launcher/connect/greeting.c) to the last
+/* What agents say to hvdrun, from the greeting of /bin/sh on (launcher/connect/agent_bootstrap.c) to the last
  * frame (launcher/job/job_host_frames.c), with what hvdrun does meanwhile.
  *
  *   steps: u8 what, then
@@ -12,7 +12,7 @@
  * run, more output than was asked for, anything behind the end of a stream, DONE while a rank runs.
  * The rendezvous hears only of connections that it has, and of the end of each, once.
  * A greeting ends in one of its ways, and keeps no more than it may. */
-#include "launcher/connect/greeting.h"
+#include "launcher/connect/agent_bootstrap.h"
 #include "launcher/job/job_host_impl.h"
 #include "lib/base/text.h"
 #include "tests/fuzz/fuzz.h"

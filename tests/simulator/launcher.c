@@ -4,7 +4,7 @@
  * released, and the process ends when nothing is active on its loop. */
 #include "launcher/job/job.h"
 
-#include "launcher/connect/reach.h"
+#include "launcher/connect/host_connect.h"
 #include "launcher/verdict/job_report.h"
 #include "src/hvdrun/job_rendezvous.h"
 #include "tests/simulator/clock.h"

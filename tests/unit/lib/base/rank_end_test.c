@@ -2,8 +2,8 @@
 /* The record of an end: as it travels, and in words. */
 #include "lib/base/rank_end.h"
 
-#include "lib/base/place.h"
 #include "lib/base/rank_end_text.h"
+#include "lib/base/rank_info.h"
 #include "tests/support/unit.h"
 
 #include <signal.h>

@@ -2,7 +2,7 @@
 /* The hosts of a job that are being reached: who is local, and whose turn it is. A turn begins when
  * fewer than REACH_AT_ONCE hosts have theirs, in the order in which hosts came, and ends when the
  * host is reached, has failed, or is given up. Nothing fails here. */
-#include "launcher/connect/reach_impl.h"
+#include "launcher/connect/host_connect_impl.h"
 
 #include "launcher/base/xalloc.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The nearest name, by edit distance; see nearest.h. Does not fail. */
-#include "src/options/nearest.h"
+#include "src/options/suggestion.h"
 
 #include <string.h>
 

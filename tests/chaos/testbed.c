@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entering hosts; see place.h. */
-#include "tests/chaos/place.h"
+#include "tests/chaos/testbed.h"
 
 #include "tests/chaos/census.h"
 

@@ -3,7 +3,7 @@
  * another. What is local is reached then; elsewhere /bin/sh is greeted first (greeting_run.h).
  * Fails when the way does, when the greeting does or its stream ends, and at the deadline, naming
  * the step, unless hvdagent is being sent by then. A way is closed in a turn of its own, since it may be inside one of its calls to us. */
-#include "launcher/connect/reach_impl.h"
+#include "launcher/connect/host_connect_impl.h"
 
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"

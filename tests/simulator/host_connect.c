@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How simulated hosts are reached (launcher/connect/reach.h), and what stands for them:
+/* How simulated hosts are reached (launcher/connect/host_connect.h), and what stands for them:
  *   local    a supervisor, child of the launcher, and its agent, on a socket pair
  *   ssh      a stream to an agent on another machine, under a supervisor whose parent is sshd
  *   command  the same through a local process, whose death cuts the stream
  * Steps take their time, and fail where the seed's faults say so. */
-#include "launcher/connect/reach.h"
+#include "launcher/connect/host_connect.h"
 
 #include "launcher/base/exit_status.h"
 #include "launcher/process/children.h"

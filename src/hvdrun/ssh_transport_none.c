@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvdrun. */
-#include "src/hvdrun/ssh_way.h"
+#include "src/hvdrun/ssh_transport.h"
 
 #include <stddef.h>
 

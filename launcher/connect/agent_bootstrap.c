@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What /bin/sh on another machine answers, line by line; see greeting.h. */
-#include "launcher/connect/greeting.h"
+#include "launcher/connect/agent_bootstrap.h"
 
 #include "launcher/base/xalloc.h"
 #include "lib/base/text.h"

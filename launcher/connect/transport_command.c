@@ -12,7 +12,7 @@
 #include "launcher/base/wait_status.h"
 #include "launcher/base/xalloc.h"
 #include "launcher/connect/command_words.h"
-#include "launcher/connect/reach_way.h"
+#include "launcher/connect/host_transport.h"
 #include "launcher/process/children.h"
 #include "launcher/process/program_find.h"
 #include "launcher/process/spawn.h"

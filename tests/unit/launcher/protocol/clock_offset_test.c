@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What another machine's clock says on ours, and how sure that is. */
-#include "launcher/protocol/peer_clock.h"
+#include "launcher/protocol/clock_offset.h"
 #include "tests/support/unit.h"
 
 #define SECOND ((uint64_t)1000000)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Another machine's clock on ours; see peer_clock.h. */
-#include "launcher/protocol/peer_clock.h"
+#include "launcher/protocol/clock_offset.h"
 
 /* Quartz is right within 100 millionths, on either side. */
 enum { DRIFT_ONE_IN = 5000 };

@@ -8,7 +8,7 @@
 #ifndef LAUNCHER_CONNECT_REACH_WAY_H
 #define LAUNCHER_CONNECT_REACH_WAY_H
 
-#include "launcher/connect/reach.h"
+#include "launcher/connect/host_connect.h"
 
 /* What a way is asked for; borrowed until it is closed. */
 struct reach_job {

@@ -5,7 +5,7 @@
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/connect/reach_way.h"
+#include "launcher/connect/host_transport.h"
 #include "launcher/process/cgroup.h"
 #include "launcher/process/children.h"
 #include "launcher/process/spawn.h"

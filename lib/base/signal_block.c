@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A signal is held back and taken away again; see hush.h. */
-#include "lib/base/hush.h"
+#include "lib/base/signal_block.h"
 
 #include <errno.h>
 #include <time.h>

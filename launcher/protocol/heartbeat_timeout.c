@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Watching for silence; see silence.h. */
-#include "launcher/protocol/silence.h"
+#include "launcher/protocol/heartbeat_timeout.h"
 
 void silence_start(struct silence *silence, uint64_t limit_ms, uint64_t now_ms)
 {

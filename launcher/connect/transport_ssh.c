@@ -12,7 +12,7 @@
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/connect/reach_way.h"
+#include "launcher/connect/host_transport.h"
 #include "launcher/hosts/resolve.h"
 #include "launcher/process/children.h"
 #include "launcher/protocol/tcp_acknowledged.h"

@@ -3,9 +3,9 @@
 #ifndef LAUNCHER_CONNECT_REACH_IMPL_H
 #define LAUNCHER_CONNECT_REACH_IMPL_H
 
-#include "launcher/connect/greeting_run.h"
-#include "launcher/connect/reach_stderr.h"
-#include "launcher/connect/reach_way.h"
+#include "launcher/connect/agent_bootstrap_run.h"
+#include "launcher/connect/connect_stderr.h"
+#include "launcher/connect/host_transport.h"
 #include "launcher/hosts/local_host.h"
 
 /* Between their turn and reached, at once. */

@@ -12,7 +12,7 @@
  *   ls without "+" (busybox) leaves one case open: a list on what belongs to root and group 0.
  * Being in that folder, and having no symbolic link before us, nobody can put another one there between
  * the look and the exec. Otherwise our own is sent. */
-#include "launcher/connect/greeting.h"
+#include "launcher/connect/agent_bootstrap.h"
 
 #include "launcher/base/text_buffer.h"
 

@@ -4,7 +4,7 @@
 #ifndef SRC_HVDRUN_SSH_WAY_H
 #define SRC_HVDRUN_SSH_WAY_H
 
-#include "launcher/connect/reach_way.h"
+#include "launcher/connect/host_transport.h"
 
 /* NULL if this program has none. */
 const struct reach_way *ssh_way(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What /bin/sh on another machine may answer, also in pieces, and what it must not. */
 #include "launcher/base/text_buffer.h"
-#include "launcher/connect/greeting.h"
+#include "launcher/connect/agent_bootstrap.h"
 #include "tests/support/unit.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When the silence of the other side has lasted too long. */
-#include "launcher/protocol/silence.h"
+#include "launcher/protocol/heartbeat_timeout.h"
 #include "tests/support/unit.h"
 
 enum { LIMIT_MS = 5000, LONGEST_MS = 6 * LIMIT_MS };

@@ -3,10 +3,10 @@
  * greeting.c; the script, and then hvdagent if it is asked for, is written as the stream takes it.
  * Fails when there are no descriptors, when hvdagent cannot be read here, or changes while it is
  * sent. A stream that takes nothing more has ended, which the half that reads will see. */
-#include "launcher/connect/greeting_run.h"
+#include "launcher/connect/agent_bootstrap_run.h"
 
 #include "launcher/base/xalloc.h"
-#include "launcher/connect/greeting.h"
+#include "launcher/connect/agent_bootstrap.h"
 #include "launcher/process/program_image.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a host says on stderr; see reach_stderr.h. */
-#include "launcher/connect/reach_stderr.h"
+#include "launcher/connect/connect_stderr.h"
 
 #include <string.h>
 

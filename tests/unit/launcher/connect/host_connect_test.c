@@ -3,7 +3,7 @@
  * script stands in for hvdagent. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/xalloc.h"
-#include "launcher/connect/reach_impl.h"
+#include "launcher/connect/host_connect_impl.h"
 #include "launcher/process/children.h"
 #include "tests/support/unit.h"
 

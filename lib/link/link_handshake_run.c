@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handshakes over sockets; see link_greet.h. */
-#include "lib/link/link_greet.h"
+#include "lib/link/link_handshake_run.h"
 
 #include "lib/link/socket.h"
 
