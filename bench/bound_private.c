@@ -28,7 +28,7 @@ static const char *const algorithms[] = {
 };
 
 /* What the ranks know of each other. */
-struct place {
+struct outbox {
     _Alignas(128) atomic_uint given; /* pieces of which all shares were given */
     _Alignas(128) atomic_uint summed;
     _Alignas(128) atomic_uint taken;
@@ -38,7 +38,7 @@ struct place {
 };
 
 static struct world world;
-static struct place *places;
+static struct outbox *outboxes;
 static reduce_fn *add;
 static bool may_fetch;
 
@@ -47,7 +47,7 @@ static bool may_fetch;
 static bool fetch(void *to, int rank, const void *from, size_t nbytes)
 {
     struct iovec local = { to, nbytes }, remote = { (void *)(size_t)from, nbytes };
-    return process_vm_readv(places[rank].pid, &local, 1, &remote, 1, 0) == (ssize_t)nbytes;
+    return process_vm_readv(outboxes[rank].pid, &local, 1, &remote, 1, 0) == (ssize_t)nbytes;
 }
 
 static void must_fetch(void *to, int rank, const void *from, size_t nbytes)
@@ -59,7 +59,7 @@ static void must_fetch(void *to, int rank, const void *from, size_t nbytes)
 static bool try_fetch(void)
 {
     pid_t pid = -1;
-    struct place *mine = &places[world.rank];
+    struct outbox *mine = &outboxes[world.rank];
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
     mine->pid = getpid();
     world_barrier();
@@ -77,7 +77,7 @@ static void fetch_and_add(float *data, size_t begin, size_t count)
     static float incoming[BLOCK];
     for (int i = 1; i < world.size; i++) {
         int rank = (world.rank + i) % world.size;
-        must_fetch(incoming, rank, places[rank].data + begin, count * sizeof *data);
+        must_fetch(incoming, rank, outboxes[rank].data + begin, count * sizeof *data);
         add(data + begin, data + begin, incoming, count);
     }
 }
@@ -85,7 +85,7 @@ static void fetch_and_add(float *data, size_t begin, size_t count)
 static void allreduce_fetch(float *data, size_t count)
 {
     size_t begin = share_begin(count, world.rank), end = share_begin(count, world.rank + 1);
-    places[world.rank].data = data;
+    outboxes[world.rank].data = data;
     slots_meet(&world);
     for (size_t at = begin; at < end; at += BLOCK)
         fetch_and_add(data, at, end - at < BLOCK ? end - at : BLOCK);
@@ -93,7 +93,7 @@ static void allreduce_fetch(float *data, size_t count)
     for (int i = 1; i < world.size; i++) {
         int rank = (world.rank + i) % world.size;
         size_t other = share_begin(count, rank);
-        must_fetch(data + other, rank, places[rank].data + other,
+        must_fetch(data + other, rank, outboxes[rank].data + other,
                    (share_begin(count, rank + 1) - other) * sizeof *data);
     }
     slots_meet(&world);
@@ -119,13 +119,13 @@ static float *block(const struct piece *piece, int rank, size_t *count)
 static void wait_for_all(size_t counter, unsigned value)
 {
     for (int i = 0; i < world.size; i++)
-        slots_wait(&world, (atomic_uint *)((char *)&places[i] + counter), value);
+        slots_wait(&world, (atomic_uint *)((char *)&outboxes[i] + counter), value);
 }
 
 static void give(const struct piece *piece)
 {
-    struct place *mine = &places[world.rank];
-    wait_for_all(offsetof(struct place, taken), piece->number - STAGES);
+    struct outbox *mine = &outboxes[world.rank];
+    wait_for_all(offsetof(struct outbox, taken), piece->number - STAGES);
     for (int i = 1; i < world.size; i++) {
         size_t count;
         int rank = (world.rank + i) % world.size;
@@ -138,10 +138,10 @@ static void give(const struct piece *piece)
 static void sum(const struct piece *piece)
 {
     size_t count;
-    struct place *mine = &places[world.rank];
+    struct outbox *mine = &outboxes[world.rank];
     float *own = block(piece, world.rank, &count);
     for (int i = 1; i < world.size; i++) {
-        struct place *other = &places[(world.rank + i) % world.size];
+        struct outbox *other = &outboxes[(world.rank + i) % world.size];
         slots_wait(&world, &other->given, piece->number);
         add(own, own, other->stages[piece->number % STAGES][world.rank], count);
     }
@@ -155,10 +155,10 @@ static void take(const struct piece *piece)
         size_t count;
         int rank = (world.rank + i) % world.size;
         float *to = block(piece, rank, &count);
-        slots_wait(&world, &places[rank].summed, piece->number);
-        memcpy(to, places[rank].stages[piece->number % STAGES][rank], count * sizeof *to);
+        slots_wait(&world, &outboxes[rank].summed, piece->number);
+        memcpy(to, outboxes[rank].stages[piece->number % STAGES][rank], count * sizeof *to);
     }
-    atomic_store_explicit(&places[world.rank].taken, piece->number, memory_order_release);
+    atomic_store_explicit(&outboxes[world.rank].taken, piece->number, memory_order_release);
 }
 
 static struct piece piece_at(unsigned first, size_t index, float *data, size_t count)
@@ -214,9 +214,9 @@ int main(int argc, char **argv)
     peer_check_arguments(argc, argv);
     add = reduce_function(HVD_FLOAT32, HVD_SUM);
     slots_init();
-    places = world_memory((size_t)size * sizeof *places);
+    outboxes = world_memory((size_t)size * sizeof *outboxes);
     for (int i = 0; i < size; i++)
-        places[i].given = places[i].summed = places[i].taken = STAGES;
+        outboxes[i].given = outboxes[i].summed = outboxes[i].taken = STAGES;
     world_fork(&world, size);
     may_fetch = try_fetch();
     struct peer peer = { .name = argv[1],

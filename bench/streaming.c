@@ -142,7 +142,7 @@ int main(int argc, char **argv)
         sides[i].output = memory + LARGEST;
         sides[i].ring = memory + 2 * (size_t)LARGEST;
     }
-    printf("way_ns\twhat\tbytes\tplain_us\tstreaming_us\tratio\n");
+    printf("one_way_ns\twhat\tbytes\tplain_us\tstreaming_us\tratio\n");
     for (nbytes = 256 << 10; nbytes <= LARGEST; nbytes *= 4) {
         compare_stores("direct", direct, rounds);
         compare_stores("staged", staged, rounds);

@@ -34,7 +34,7 @@ struct fit_equation {
     double (*exact)(const struct fit_place *place, double x);
     const char *(*formula)(const struct fit_place *place); /* of the exact solution */
 
-    bool in_parts;          /* as for fit_place_of() */
+    bool in_parts;          /* as for fit_place_for() */
     long points[FIT_MODES]; /* of each rank, unless there are fewer together than `least` */
     long least;
     size_t compared; /* points at which a network is compared with the exact solution */

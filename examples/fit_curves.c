@@ -20,7 +20,7 @@ enum { NETWORKS = 7 };
 static void place_rank(struct fit_curves *curves, const struct fit *fit, int rank)
 {
     const struct fit_equation *equation = fit->equation;
-    struct fit_place place = fit_place_of(fit->place.mode, equation->in_parts, rank, curves->size);
+    struct fit_place place = fit_place_for(fit->place.mode, equation->in_parts, rank, curves->size);
     double *x = curves->x + (size_t)rank * curves->stride;
     double *sample_x = curves->sample_x + (size_t)rank * fit->points;
     double *sample_y = curves->sample_y + (size_t)rank * fit->points;

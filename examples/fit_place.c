@@ -4,7 +4,7 @@
 
 static const struct interval whole = { -1, 1 };
 
-struct fit_place fit_place_of(enum fit_mode mode, bool in_parts, int rank, int size)
+struct fit_place fit_place_for(enum fit_mode mode, bool in_parts, int rank, int size)
 {
     struct interval part = { -1 + 2.0 * rank / size, -1 + 2.0 * (rank + 1) / size };
     bool alone = mode == FIT_ENSEMBLE;

@@ -23,7 +23,7 @@ struct fit_place {
 /* Data-parallel, rank r has the points of the r-th of `size` equal parts, and the network is for
  * all of them. In an ensemble each rank has a domain of its own and all points of it: its part if
  * `in_parts`, else the whole. */
-struct fit_place fit_place_of(enum fit_mode mode, bool in_parts, int rank, int size);
+struct fit_place fit_place_for(enum fit_mode mode, bool in_parts, int rank, int size);
 
 /* Evenly spaced points of the place, `count` for each rank. In its domain they go from end to end:
  * all those of a data-parallel training together, so that two ranks with 16 have the points of one

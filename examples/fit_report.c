@@ -42,7 +42,7 @@ static void print_table(const struct fit *fit, const double *errors)
     printf("rank  points in        error on         relative L2  exact solution\n");
     for (int rank = 0; rank < fit->place.size; rank++) {
         struct fit_place place =
-            fit_place_of(fit->place.mode, fit->equation->in_parts, rank, fit->place.size);
+            fit_place_for(fit->place.mode, fit->equation->in_parts, rank, fit->place.size);
         printf("%4d  [%5.2f, %5.2f]  [%5.2f, %5.2f]  %11.2e  %s\n", rank, place.points.low,
                place.points.high, place.domain.low, place.domain.high, errors[rank],
                fit->equation->formula(&place));

@@ -36,7 +36,7 @@ int fit_init(struct fit *fit, const struct fit_options *options, struct problem 
     *fit = (struct fit){
         .options = options,
         .equation = options->equation,
-        .place = fit_place_of(options->mode, options->equation->in_parts, rank, size),
+        .place = fit_place_for(options->mode, options->equation->in_parts, rank, size),
         .points = (size_t)fit_points(options, size),
     };
     struct mlp_shape shape = network_shape(fit);

@@ -39,39 +39,39 @@ static int fact(size_t offset)
     struct world *world = process_enter(&err);
     if (!world)
         return process_answer(err.code, &err);
-    int value = *(const int *)((const char *)world_place(world) + offset);
+    int value = *(const int *)((const char *)world_rank_info(world) + offset);
     process_exit();
     return value;
 }
 
 int hvd_rank(void)
 {
-    return fact(offsetof(struct place, rank));
+    return fact(offsetof(struct rank_info, rank));
 }
 
 int hvd_size(void)
 {
-    return fact(offsetof(struct place, size));
+    return fact(offsetof(struct rank_info, size));
 }
 
 int hvd_local_rank(void)
 {
-    return fact(offsetof(struct place, local_rank));
+    return fact(offsetof(struct rank_info, local_rank));
 }
 
 int hvd_local_size(void)
 {
-    return fact(offsetof(struct place, local_size));
+    return fact(offsetof(struct rank_info, local_size));
 }
 
 int hvd_cross_rank(void)
 {
-    return fact(offsetof(struct place, cross_rank));
+    return fact(offsetof(struct rank_info, cross_rank));
 }
 
 int hvd_cross_size(void)
 {
-    return fact(offsetof(struct place, cross_size));
+    return fact(offsetof(struct rank_info, cross_size));
 }
 
 int hvd_is_homogeneous(void)

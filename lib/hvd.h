@@ -85,7 +85,7 @@ enum hvd_status {
 };
 
 /* Element types. The numbers are those of Horovod's DataType, which has no bfloat16. float16 and
- * bfloat16 are combined two at a time in float32, each result rounded to nearest, ties to even. */
+ * bfloat16 are combined two at a time in float32, each result rounded half to even. */
 enum hvd_dtype {
     HVD_UINT8 = 0,
     HVD_INT8 = 1,

@@ -38,7 +38,7 @@ static struct linker *make_linker(struct rank_assignment *assignment, int stream
     const struct join_welcome *welcome = &assignment->welcome;
     struct linker_options options = {
         .listener = assignment->listener,
-        .rank = welcome->place.rank,
+        .rank = welcome->rank_info.rank,
         .epoch = welcome->epoch,
         .streams = streams,
         .key = &assignment->key,
@@ -147,9 +147,9 @@ struct world *world_join(environment_get_fn *get, struct err *err)
     return NULL;
 }
 
-const struct place *world_place(const struct world *world)
+const struct rank_info *world_rank_info(const struct world *world)
 {
-    return &world->assignment.welcome.place;
+    return &world->assignment.welcome.rank_info;
 }
 
 bool world_is_homogeneous(const struct world *world)
@@ -180,7 +180,7 @@ void world_leave(struct world *world)
     struct rank_end end;
     if (has_lost_descriptors(world)) {
         log_line(
-            LOG_WARNING, world_place(world)->rank,
+            LOG_WARNING, world_rank_info(world)->rank,
             "hvd_shutdown: the program has closed descriptors of the library (closefrom or close): "
             "its threads stay, and the other ranks are not told");
         news_abandon(&world->news);

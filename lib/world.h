@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A world that this process belongs to: its place, the thread that listens for news, and the engine.
- * The API shows one; nothing here is global.
+/* A world that this process belongs to: the rank info, the thread that listens for news, and the
+ * engine. The API shows one; nothing here is global.
  *
  *   join (environment, bootstrap), listen for news, link up; collectives; stop; leave. */
 #ifndef LIB_WORLD_H
@@ -18,7 +18,7 @@ struct world;
 /* Blocks until all ranks have come. NULL and `err` on failure. */
 struct world *world_join(environment_get_fn *get, struct err *err);
 
-const struct place *world_place(const struct world *world);
+const struct rank_info *world_rank_info(const struct world *world);
 bool world_is_homogeneous(const struct world *world);
 struct engine *world_engine(struct world *world);
 

@@ -275,18 +275,21 @@ program_archives = src/service/libservice.la src/hvdrun/libhvdrun.la src/options
 unit_tests += \
 	tests/unit/rendezvous/store/add_request_test \
 	tests/unit/launcher/agent/agent_binding_test \
+	tests/unit/launcher/connect/agent_bootstrap_test \
 	tests/unit/launcher/agent/agent_ends_test \
 	tests/unit/launcher/protocol/agent_protocol_test \
 	tests/unit/launcher/agent/agent_relay_test \
 	tests/unit/launcher/agent/agent_test \
 	tests/unit/launcher/placement/binding_test \
 	tests/unit/launcher/process/cgroup_test \
+	tests/unit/launcher/protocol/clock_offset_test \
 	tests/unit/src/hvdrun/config_file_test \
 	tests/unit/src/service/daemon_log_test \
 	tests/unit/launcher/process/exec_limits_test \
 	tests/unit/launcher/protocol/frame_link_test \
 	tests/unit/launcher/connect/command_words_test \
-	tests/unit/launcher/connect/agent_bootstrap_test \
+	tests/unit/launcher/protocol/heartbeat_timeout_test \
+	tests/unit/launcher/connect/host_connect_test \
 	tests/unit/launcher/hosts/host_environment_test \
 	tests/unit/launcher/job/host_check_table_test \
 	tests/unit/src/hvdrun/host_interfaces_test \
@@ -323,14 +326,12 @@ unit_tests += \
 	tests/unit/src/options/options_test \
 	tests/unit/launcher/output/output_lines_test \
 	tests/unit/launcher/output/output_writer_test \
-	tests/unit/launcher/protocol/clock_offset_test \
 	tests/unit/src/service/port_file_test \
 	tests/unit/launcher/process/process_tree_test \
 	tests/unit/launcher/process/program_image_test \
 	tests/unit/launcher/base/rank_attributes_test \
 	tests/unit/launcher/base/rank_names_test \
 	tests/unit/launcher/placement/rank_plan_test \
-	tests/unit/launcher/connect/host_connect_test \
 	tests/unit/src/service/readiness_test \
 	tests/unit/rendezvous/server/rendezvous_ask_test \
 	tests/unit/rendezvous/server/rendezvous_freeze_test \
@@ -343,7 +344,6 @@ unit_tests += \
 	tests/unit/src/hvdrun/report_file_test \
 	tests/unit/src/hvdrun/report_json_test \
 	tests/unit/src/hvdrun/self_stop_test \
-	tests/unit/launcher/protocol/heartbeat_timeout_test \
 	tests/unit/launcher/process/socket_owner_test \
 	tests/unit/launcher/base/shell_words_test \
 	tests/unit/launcher/process/spawn_test \

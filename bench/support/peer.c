@@ -78,7 +78,7 @@ static void call_packed(const struct work *work)
         memcpy(work->output + at, work->packed + at, work->set->counts[i] * sizeof(float));
 }
 
-static void call_own_way(const struct work *work)
+static void call_own(const struct work *work)
 {
     work->peer->reduce_set(work->peer, work->set, work->output);
 }
@@ -208,8 +208,8 @@ static void measure_operation(struct peer *peer, enum peer_operation operation, 
     give_memory(peer, work.input);
 }
 
-static void measure_way(struct work *work, const char *way, void (*call)(const struct work *work),
-                        const struct pace *pace)
+static void measure_method(struct work *work, const char *way,
+                           void (*call)(const struct work *work), const struct pace *pace)
 {
     char name[NAME_SIZE];
     const char *algorithm = work->peer->algorithms[work->peer->algorithm];
@@ -227,15 +227,15 @@ static void measure_set(struct peer *peer, const struct gradient_set *set, const
     work.nbytes = set->count * sizeof(float);
     work.input = work.output = take_memory(peer, set->count);
     if (peer->reduce_set)
-        measure_way(&work, peer->way, call_own_way, pace);
+        measure_method(&work, peer->way, call_own, pace);
     else
         work.packed = take_memory(peer, set->count);
     for (int i = 0; !peer->reduce_set && peer->algorithms[i]; i++) {
         peer->algorithm = i;
         if (!peer->can_reduce_set || peer->can_reduce_set(peer, false))
-            measure_way(&work, "each", call_each, pace);
+            measure_method(&work, "each", call_each, pace);
         if (!peer->can_reduce_set || peer->can_reduce_set(peer, true))
-            measure_way(&work, "packed", call_packed, pace);
+            measure_method(&work, "packed", call_packed, pace);
     }
     if (peer->forget)
         peer->forget();

@@ -14,7 +14,7 @@ struct slot {
     float data[SLOTS_ELEMENTS];
 };
 
-static struct place {
+static struct rank_slots {
     _Alignas(128) atomic_uint met;
     struct slot slots[2];
 } * places;

@@ -20,7 +20,7 @@ int agent_binding_plan(struct agent *agent, struct err *err)
 const struct binding_place *agent_binding_of(const struct agent_rank *rank)
 {
     const struct binding_places *places = &rank->agent->places;
-    return places->count > 0 ? binding_place_of(places, rank->local_rank) : NULL;
+    return places->count > 0 ? binding_place_for(places, rank->local_rank) : NULL;
 }
 
 void agent_binding_report(const struct agent_rank *rank)

@@ -118,7 +118,7 @@ struct agent_streams {
 /* agent_watch.c: is hvdrun still there? */
 struct agent_watch {
     uv_timer_t timer; /* runs while hvdrun must not be silent */
-    struct silence silence;
+    struct heartbeat_timeout heartbeat;
 };
 
 struct agent {

@@ -42,8 +42,8 @@ struct relay_connection {
     bool closing;
     bool behind; /* it has not read all that it was sent, and nothing is read from it */
     uint64_t given,
-        taken; /* bytes for it, and what of them had left this process at the last look */
-    struct silence unread;                  /* while it is behind: since it has read something */
+        taken; /* bytes for it, and what of them had left this process at the last check */
+    struct heartbeat_timeout unread;        /* while it is behind: since it has read something */
     struct relay_connection *next, **link;  /* of all; link: what points at this one */
     struct relay_connection *next_in_table; /* of those with the same remainder */
 };

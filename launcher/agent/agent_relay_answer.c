@@ -29,14 +29,14 @@ static size_t queued(const struct relay_connection *connection)
 static bool has_stalled(struct relay_connection *connection, uint64_t now_ms)
 {
     uint64_t taken = connection->given - queued(connection);
-    if (taken != connection->taken || connection->agent->watch.silence.paused)
-        silence_heard(&connection->unread, now_ms);
+    if (taken != connection->taken || connection->agent->watch.heartbeat.paused)
+        heartbeat_timeout_heard(&connection->unread, now_ms);
     connection->taken = taken;
-    return silence_look(&connection->unread, now_ms);
+    return heartbeat_timeout_check(&connection->unread, now_ms);
 }
 
 /* One timer for all, while somebody is behind. */
-static void on_look(uv_timer_t *timer)
+static void on_unread_timer(uv_timer_t *timer)
 {
     struct agent *agent = timer->data;
     struct relay_connection *next;
@@ -63,9 +63,10 @@ static void look_whether_behind(struct relay_connection *connection)
     relay_connection_listen(connection);
     if (!behind)
         return;
-    silence_start(&connection->unread, agent->relay.stall_ms, uv_now(agent->loop));
+    heartbeat_timeout_start(&connection->unread, agent->relay.stall_ms, uv_now(agent->loop));
     if (!uv_is_active((uv_handle_t *)&agent->relay.stall))
-        uv_timer_start(&agent->relay.stall, on_look, SILENCE_LOOK_MS, SILENCE_LOOK_MS);
+        uv_timer_start(&agent->relay.stall, on_unread_timer, HEARTBEAT_CHECK_MS,
+                       HEARTBEAT_CHECK_MS);
 }
 
 /* A client that has gone may have said its last word before, which has still to be read: then

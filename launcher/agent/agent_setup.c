@@ -67,7 +67,7 @@ static int enter_directory(struct agent *agent, struct err *err)
     return STATUS_NOT_FOUND;
 }
 
-static int look_at_command(struct agent *agent, struct err *err)
+static int check_command(struct agent *agent, struct err *err)
 {
     agent_environment_inherit(agent);
     return program_find(agent->setup.arguments.items[0],
@@ -75,10 +75,10 @@ static int look_at_command(struct agent *agent, struct err *err)
                         &agent->setup.program, err);
 }
 
-static int look_at_libraries(struct agent *agent, struct err *err)
+static int check_libraries(struct agent *agent, struct err *err)
 {
     char text[256];
-    if (!agent->setup.job.look_at_libraries || !agent_library_missing(agent, text, sizeof text))
+    if (!agent->setup.job.check_libraries || !agent_library_missing(agent, text, sizeof text))
         return 0;
     fail(err, HVD_ERR_SYSTEM, "command %s", text);
     return STATUS_NOT_FOUND;
@@ -100,9 +100,9 @@ static const struct {
     int (*look)(struct agent *agent, struct err *err);
     enum host_step step;
 } looks[] = {
-    { enter_directory, STEP_DIRECTORY },        { look_at_command, STEP_COMMAND },
+    { enter_directory, STEP_DIRECTORY },        { check_command, STEP_COMMAND },
     { take_resources, STEP_RESOURCES },         { agent_environment_choose_network, STEP_NETWORK },
-    { agent_environment_finish, STEP_COMMAND }, { look_at_libraries, STEP_COMMAND },
+    { agent_environment_finish, STEP_COMMAND }, { check_libraries, STEP_COMMAND },
     { agent_binding_plan, STEP_BINDING },
 };
 

@@ -63,7 +63,7 @@ static bool has_more(const struct agent_pump *pump)
            ioctl(fd, FIONREAD, &nbytes) == 0 && nbytes > 0;
 }
 
-static void pump_reach_end(struct agent_pump *pump)
+static void pump_drain(struct agent_pump *pump)
 {
     if (!has_more(pump)) {
         pump_end(pump);
@@ -78,7 +78,7 @@ static void on_pump_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf
     struct agent_pump *pump = stream->data;
     struct agent *agent = pump->rank->agent;
     if (nread == UV_EOF)
-        pump_reach_end(pump);
+        pump_drain(pump);
     else if (nread < 0)
         pump_end(pump);
     if (nread <= 0)
@@ -149,7 +149,7 @@ int agent_on_credit(struct agent *agent, struct wire_reader *body, struct err *e
 }
 
 /* The ranks have ended. What they wrote last may still be in the pipe when the timer fires, however
- * long ago it was written: so a pump is ended only when it was idle at two looks, with the loop
+ * long ago it was written: so a pump is ended only when it was idle at two checks, with the loop
  * having read what there was in between. */
 static bool pump_settled(struct agent_pump *pump, uint64_t now_ms, uint64_t since_ms)
 {

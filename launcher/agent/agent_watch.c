@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signs of life between hvdrun and the agent. A heartbeat is echoed as soon as it is read, behind
- * at most AGENT_LINK_QUEUE_MAX bytes of output that wait in this process. Silence of hvdrun for as
- * long as JOB says ends the agent as if the link had ended, since that is what a cut cable looks
- * like. Silence is in order from SIGNAL SIGSTOP, which says that hvdrun stops too, until SIGNAL
- * SIGCONT or STOP: meanwhile only the end of the link counts. Other signals are passed on to the
- * ranks and change nothing, because hvdrun may pass one on and stop itself right after it. */
+ * at most AGENT_LINK_QUEUE_MAX bytes of output that wait in this process. When nothing comes from
+ * hvdrun for JOB's heartbeat timeout, the agent ends as if the link had ended, since that is what a
+ * cut cable looks like. The timeout does not run from SIGNAL SIGSTOP, which says that hvdrun stops
+ * too, until SIGNAL SIGCONT or STOP: meanwhile only the end of the link counts. Other signals are
+ * passed on to the ranks and change nothing, because hvdrun may pass one on and stop itself right
+ * after it. */
 #include "launcher/agent/agent_impl.h"
 
 #include <stdio.h>
@@ -14,16 +15,16 @@ static uint64_t now_ms(void)
     return uv_hrtime() / 1000000;
 }
 
-static void on_look(uv_timer_t *timer)
+static void on_watch_timer(uv_timer_t *timer)
 {
     struct agent *agent = timer->data;
     char text[128];
-    if (!silence_look(&agent->watch.silence, now_ms()))
+    if (!heartbeat_timeout_check(&agent->watch.heartbeat, now_ms()))
         return;
     uv_timer_stop(timer);
     snprintf(text, sizeof text,
              "host lost: nothing came from hvdrun for %.3g s (--heartbeat-timeout)",
-             (double)agent->watch.silence.limit_ms / 1000);
+             (double)agent->watch.heartbeat.limit_ms / 1000);
     agent_give_up(agent, text);
 }
 
@@ -40,23 +41,24 @@ void agent_watch_close(struct agent *agent)
 
 void agent_watch_start(struct agent *agent)
 {
-    silence_start(&agent->watch.silence, agent->setup.job.silence_ms, now_ms());
-    if (agent->setup.job.silence_ms > 0)
-        uv_timer_start(&agent->watch.timer, on_look, SILENCE_LOOK_MS, SILENCE_LOOK_MS);
+    heartbeat_timeout_start(&agent->watch.heartbeat, agent->setup.job.heartbeat_timeout_ms,
+                            now_ms());
+    if (agent->setup.job.heartbeat_timeout_ms > 0)
+        uv_timer_start(&agent->watch.timer, on_watch_timer, HEARTBEAT_CHECK_MS, HEARTBEAT_CHECK_MS);
 }
 
 void agent_watch_heard(void *context)
 {
     struct agent *agent = context;
-    silence_heard(&agent->watch.silence, now_ms());
+    heartbeat_timeout_heard(&agent->watch.heartbeat, now_ms());
 }
 
 void agent_watch_told(struct agent *agent, int signum)
 {
     if (signum == SIGSTOP)
-        silence_pause(&agent->watch.silence);
+        heartbeat_timeout_pause(&agent->watch.heartbeat);
     else if (signum == SIGCONT)
-        silence_resume(&agent->watch.silence, now_ms());
+        heartbeat_timeout_resume(&agent->watch.heartbeat, now_ms());
 }
 
 /* To a hvdrun that asks and asks but does not read, nothing is said. */

@@ -18,24 +18,24 @@
  *
  * Fails when there is more noise than that (quoting its first line), at a mark "fail", when the
  * machine is of another kind than ours, and at a mark that is out of turn or comes again. */
-#ifndef LAUNCHER_CONNECT_GREETING_H
-#define LAUNCHER_CONNECT_GREETING_H
+#ifndef LAUNCHER_CONNECT_AGENT_BOOTSTRAP_H
+#define LAUNCHER_CONNECT_AGENT_BOOTSTRAP_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { GREETING_NONCE_SIZE = 17, GREETING_NOISE_MAX = 64 * 1024 };
+enum { BOOTSTRAP_NONCE_SIZE = 17, BOOTSTRAP_NOISE_MAX = 64 * 1024 };
 
-enum greeting_action {
-    GREETING_WAIT,   /* for more bytes */
-    GREETING_SEND,   /* hvdagent has to be sent */
-    GREETING_DONE,   /* the stream is the agent's; nothing came behind the mark */
-    GREETING_FAILED, /* greeting->error says why */
+enum agent_bootstrap_action {
+    BOOTSTRAP_WAIT,   /* for more bytes */
+    BOOTSTRAP_SEND,   /* hvdagent has to be sent */
+    BOOTSTRAP_DONE,   /* the stream is the agent's; nothing came behind the mark */
+    BOOTSTRAP_FAILED, /* bootstrap->error says why */
 };
 
 /* Pure: bytes in, actions out. */
-struct greeting {
-    char nonce[GREETING_NONCE_SIZE];
+struct agent_bootstrap {
+    char nonce[BOOTSTRAP_NONCE_SIZE];
     char machine[64]; /* ours, as "uname -sm" has it */
     char *line;       /* the part of a line that has come, owned */
     size_t length, capacity;
@@ -46,18 +46,21 @@ struct greeting {
     char error[500];
 };
 
-void greeting_init(struct greeting *greeting, const char *nonce, const char *machine);
-void greeting_fini(struct greeting *greeting);
+void agent_bootstrap_init(struct agent_bootstrap *bootstrap, const char *nonce,
+                          const char *machine);
+void agent_bootstrap_fini(struct agent_bootstrap *bootstrap);
 
 /* Takes all of what has come. */
-enum greeting_action greeting_take(struct greeting *greeting, const char *data, size_t length);
+enum agent_bootstrap_action agent_bootstrap_take(struct agent_bootstrap *bootstrap,
+                                                 const char *data, size_t length);
 
 /* The stream has ended: what the host said instead of an answer, its first line; "" for nothing.
  * Borrowed. */
-const char *greeting_end(struct greeting *greeting);
+const char *agent_bootstrap_end(struct agent_bootstrap *bootstrap);
 
-/* greeting_script.c: the script; `agent` is the path that is looked for, `size` how many bytes would
- * be sent. The caller frees it. */
-char *greeting_script(const struct greeting *greeting, const char *agent, size_t size);
+/* agent_bootstrap_script.c: the script; `agent` is the path that is looked for, `size` how many
+ * bytes would be sent. The caller frees it. */
+char *agent_bootstrap_script(const struct agent_bootstrap *bootstrap, const char *agent,
+                             size_t size);
 
 #endif

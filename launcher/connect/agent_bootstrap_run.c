@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The greeting on a stream; see greeting_run.h. Two halves: what comes is read and given to
- * greeting.c; the script, and then hvdagent if it is asked for, is written as the stream takes it.
- * Fails when there are no descriptors, when hvdagent cannot be read here, or changes while it is
- * sent. A stream that takes nothing more has ended, which the half that reads will see. */
+/* The bootstrap of hvdagent on a stream; see agent_bootstrap_run.h. Two halves: what comes is read
+ * and given to agent_bootstrap.c; the script, and then hvdagent if it is asked for, is written as
+ * the stream takes it. Fails when there are no descriptors, when hvdagent cannot be read here, or
+ * changes while it is sent. A stream that takes nothing more has ended, which the half that reads
+ * will see. */
 #include "launcher/connect/agent_bootstrap_run.h"
 
 #include "launcher/base/xalloc.h"
@@ -20,10 +21,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-struct greeting_run {
-    struct greeting greeting;
+struct agent_bootstrap_run {
+    struct agent_bootstrap bootstrap;
     const char *agent;
-    struct greeting_run_events events;
+    struct agent_bootstrap_run_events events;
     void *context;
     uv_poll_t reading, writing;
     int input, output; /* `output` is a copy of our own: it may be the same socket as `input` */
@@ -35,21 +36,21 @@ struct greeting_run {
     bool stopped;
 };
 
-static void release(struct greeting_run *run)
+static void release(struct agent_bootstrap_run *run)
 {
-    greeting_fini(&run->greeting);
+    agent_bootstrap_fini(&run->bootstrap);
     free(run->script);
     free(run);
 }
 
 static void on_handle_closed(uv_handle_t *handle)
 {
-    struct greeting_run *run = handle->data;
+    struct agent_bootstrap_run *run = handle->data;
     if (--run->open_handles == 0)
         release(run);
 }
 
-void greeting_run_stop(struct greeting_run *run)
+void agent_bootstrap_run_stop(struct agent_bootstrap_run *run)
 {
     if (!run || run->stopped)
         return;
@@ -66,7 +67,7 @@ void greeting_run_stop(struct greeting_run *run)
         release(run);
 }
 
-static void fail_here(struct greeting_run *run, int errnum)
+static void fail_here(struct agent_bootstrap_run *run, int errnum)
 {
     struct err err = { 0 };
     fail_errno(&err, HVD_ERR_SYSTEM, errnum, "%s", run->agent);
@@ -76,7 +77,7 @@ static void fail_here(struct greeting_run *run, int errnum)
 /* ---- what is written ---- */
 
 /* 0, or an errno. */
-static int make_script(struct greeting_run *run)
+static int make_script(struct agent_bootstrap_run *run)
 {
     int fd = open(run->agent, O_RDONLY | O_CLOEXEC);
     int errnum = fd < 0 ? errno : program_image_size(fd, &run->size);
@@ -84,12 +85,12 @@ static int make_script(struct greeting_run *run)
         close(fd);
     if (errnum != 0)
         return errnum;
-    run->script = greeting_script(&run->greeting, run->agent, run->size);
+    run->script = agent_bootstrap_script(&run->bootstrap, run->agent, run->size);
     run->script_length = strlen(run->script);
     return 0;
 }
 
-static void write_script(struct greeting_run *run)
+static void write_script(struct agent_bootstrap_run *run)
 {
     ssize_t n = write(run->output, run->script + run->written, run->script_length - run->written);
     if (n > 0)
@@ -98,7 +99,7 @@ static void write_script(struct greeting_run *run)
         uv_poll_stop(&run->writing);
 }
 
-static void write_agent(struct greeting_run *run)
+static void write_agent(struct agent_bootstrap_run *run)
 {
     ssize_t n = sendfile(run->output, run->agent_fd, NULL, run->left);
     if (n > 0)
@@ -111,7 +112,7 @@ static void write_agent(struct greeting_run *run)
 
 static void on_writable(uv_poll_t *poll, int status, int events)
 {
-    struct greeting_run *run = poll->data;
+    struct agent_bootstrap_run *run = poll->data;
     (void)events;
     int errnum = run->script ? 0 : make_script(run);
     if (errnum != 0)
@@ -124,7 +125,7 @@ static void on_writable(uv_poll_t *poll, int status, int events)
         write_script(run);
 }
 
-static void send_agent(struct greeting_run *run)
+static void send_agent(struct agent_bootstrap_run *run)
 {
     run->agent_fd = open(run->agent, O_RDONLY | O_CLOEXEC);
     if (run->agent_fd < 0) {
@@ -138,25 +139,25 @@ static void send_agent(struct greeting_run *run)
 
 /* ---- what is read ---- */
 
-static void take(struct greeting_run *run, const char *data, size_t length)
+static void take(struct agent_bootstrap_run *run, const char *data, size_t length)
 {
-    bool answered = run->greeting.answered;
-    enum greeting_action action = greeting_take(&run->greeting, data, length);
-    if (run->greeting.answered && !answered)
+    bool answered = run->bootstrap.answered;
+    enum agent_bootstrap_action action = agent_bootstrap_take(&run->bootstrap, data, length);
+    if (run->bootstrap.answered && !answered)
         run->events.on_answer(run->context);
     if (run->stopped)
         return;
     switch (action) {
-    case GREETING_WAIT:
+    case BOOTSTRAP_WAIT:
         break;
-    case GREETING_SEND:
+    case BOOTSTRAP_SEND:
         send_agent(run);
         break;
-    case GREETING_DONE:
+    case BOOTSTRAP_DONE:
         run->events.on_done(run->context);
         break;
-    case GREETING_FAILED:
-        run->events.on_failed(run->context, run->greeting.error);
+    case BOOTSTRAP_FAILED:
+        run->events.on_failed(run->context, run->bootstrap.error);
         break;
     }
 }
@@ -164,7 +165,7 @@ static void take(struct greeting_run *run, const char *data, size_t length)
 /* An error of the stream, `status`, comes before what can still be read. */
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
-    struct greeting_run *run = poll->data;
+    struct agent_bootstrap_run *run = poll->data;
     char data[16 * 1024];
     ssize_t n = 1;
     (void)events;
@@ -176,22 +177,22 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     if (run->stopped || (n < 0 && status == 0 && (errno == EAGAIN || errno == EINTR)))
         return;
     uv_poll_stop(poll);
-    run->events.on_end(run->context, greeting_end(&run->greeting));
+    run->events.on_end(run->context, agent_bootstrap_end(&run->bootstrap));
 }
 
 /* ---- */
 
-static void make_nonce(char nonce[GREETING_NONCE_SIZE])
+static void make_nonce(char nonce[BOOTSTRAP_NONCE_SIZE])
 {
     uint64_t bits = 0;
     if (getrandom(&bits, sizeof bits, 0) < 0)
         bits = uv_hrtime();
-    snprintf(nonce, GREETING_NONCE_SIZE, "%016" PRIx64, bits);
+    snprintf(nonce, BOOTSTRAP_NONCE_SIZE, "%016" PRIx64, bits);
 }
 
 /* 0, or an errno of libuv's. */
-static int watch(struct greeting_run *run, uv_loop_t *loop, uv_poll_t *poll, int fd, int events,
-                 uv_poll_cb on_event)
+static int watch(struct agent_bootstrap_run *run, uv_loop_t *loop, uv_poll_t *poll, int fd,
+                 int events, uv_poll_cb on_event)
 {
     int rc = uv_poll_init(loop, poll, fd);
     if (rc < 0)
@@ -201,7 +202,7 @@ static int watch(struct greeting_run *run, uv_loop_t *loop, uv_poll_t *poll, int
     return uv_poll_start(poll, events, on_event);
 }
 
-static int open_streams(struct greeting_run *run, uv_loop_t *loop, int output)
+static int open_streams(struct agent_bootstrap_run *run, uv_loop_t *loop, int output)
 {
     run->output = fcntl(output, F_DUPFD_CLOEXEC, 3);
     if (run->output < 0)
@@ -210,17 +211,18 @@ static int open_streams(struct greeting_run *run, uv_loop_t *loop, int output)
     return rc < 0 ? rc : watch(run, loop, &run->writing, run->output, UV_WRITABLE, on_writable);
 }
 
-struct greeting_run *greeting_run_start(uv_loop_t *loop, int input, int output, const char *agent,
-                                        const struct greeting_run_events *events, void *context,
-                                        struct err *err)
+struct agent_bootstrap_run *
+agent_bootstrap_run_start(uv_loop_t *loop, int input, int output, const char *agent,
+                          const struct agent_bootstrap_run_events *events, void *context,
+                          struct err *err)
 {
-    struct greeting_run *run = xcalloc(1, sizeof *run);
-    char nonce[GREETING_NONCE_SIZE], machine[sizeof run->greeting.machine];
+    struct agent_bootstrap_run *run = xcalloc(1, sizeof *run);
+    char nonce[BOOTSTRAP_NONCE_SIZE], machine[sizeof run->bootstrap.machine];
     struct utsname ours;
     uname(&ours);
     snprintf(machine, sizeof machine, "%.30s %.30s", ours.sysname, ours.machine);
     make_nonce(nonce);
-    greeting_init(&run->greeting, nonce, machine);
+    agent_bootstrap_init(&run->bootstrap, nonce, machine);
     run->agent = agent;
     run->events = *events;
     run->context = context;
@@ -230,6 +232,6 @@ struct greeting_run *greeting_run_start(uv_loop_t *loop, int input, int output, 
     if (rc == 0)
         return run;
     fail_errno(err, HVD_ERR_SYSTEM, -rc, "streams");
-    greeting_run_stop(run);
+    agent_bootstrap_run_stop(run);
     return NULL;
 }

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The greeting (greeting.h) on a stream: writes the script, reads what comes, sends hvdagent when it
- * is asked for, without what of it is not needed to run (program_image.h). */
-#ifndef LAUNCHER_CONNECT_GREETING_RUN_H
-#define LAUNCHER_CONNECT_GREETING_RUN_H
+/* The bootstrap of hvdagent (agent_bootstrap.h) on a stream: writes the script, reads what comes,
+ * sends hvdagent when it is asked for, without what of it is not needed to run
+ * (program_image.h). */
+#ifndef LAUNCHER_CONNECT_AGENT_BOOTSTRAP_RUN_H
+#define LAUNCHER_CONNECT_AGENT_BOOTSTRAP_RUN_H
 
 #include "lib/base/status.h"
 
 #include <uv.h>
 
-struct greeting_run;
+struct agent_bootstrap_run;
 
-/* Not called from inside greeting_run_start(). After the first two, one of the others is called, once. */
-struct greeting_run_events {
+/* Not called from inside agent_bootstrap_run_start(). After the first two, one of the others is
+ * called, once. */
+struct agent_bootstrap_run_events {
     /* /bin/sh is there. */
     void (*on_answer)(void *context);
 
@@ -29,14 +31,15 @@ struct greeting_run_events {
 };
 
 /* `agent` is the path of hvdagent, here and there; borrowed, as the descriptors are, until
- * greeting_run_stop(). They must be non-blocking. The process must ignore SIGPIPE. NULL if there are
- * no descriptors left. */
-struct greeting_run *greeting_run_start(uv_loop_t *loop, int input, int output, const char *agent,
-                                        const struct greeting_run_events *events, void *context,
-                                        struct err *err);
+ * agent_bootstrap_run_stop(). They must be non-blocking. The process must ignore SIGPIPE. NULL if
+ * there are no descriptors left. */
+struct agent_bootstrap_run *
+agent_bootstrap_run_start(uv_loop_t *loop, int input, int output, const char *agent,
+                          const struct agent_bootstrap_run_events *events, void *context,
+                          struct err *err);
 
 /* Lets go of the descriptors at once; also from inside an event. The memory is freed later. NULL is
  * fine. */
-void greeting_run_stop(struct greeting_run *run);
+void agent_bootstrap_run_stop(struct agent_bootstrap_run *run);
 
 #endif

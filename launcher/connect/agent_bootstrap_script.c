@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /bin/sh on another machine is told; see greeting.h. For any shell that keeps to POSIX, with
- * head -c, mktemp and uname. All of it is one compound command, which a shell has to read to its end
- * before it does anything: nothing of what is sent later is taken for the script.
+/* What /bin/sh on another machine is told; see agent_bootstrap.h. For any shell that keeps to
+ * POSIX, with head -c, mktemp and uname. All of it is one compound command, which a shell has to
+ * read to its end before it does anything: nothing of what is sent later is taken for the script.
  *
  * A program at the path of ours may be anybody's, as below /tmp: it is run only if it, its folder and
  * all folders above belong to root or to us, and nobody else may write to them, as sshd asks it of
@@ -107,12 +107,13 @@ static void put_quoted(struct text_buffer *script, const char *text)
     text_buffer_put_string(script, "'\n");
 }
 
-char *greeting_script(const struct greeting *greeting, const char *agent, size_t size)
+char *agent_bootstrap_script(const struct agent_bootstrap *bootstrap, const char *agent,
+                             size_t size)
 {
     struct text_buffer script;
     text_buffer_init(&script);
     text_buffer_put_string(&script, script_begin);
-    text_buffer_printf(&script, "nonce=%s\nsize=%zu\nagent=", greeting->nonce, size);
+    text_buffer_printf(&script, "nonce=%s\nsize=%zu\nagent=", bootstrap->nonce, size);
     put_quoted(&script, agent);
     text_buffer_put_string(&script, script_rest);
     return text_buffer_take(&script);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hosts of a job that are being reached: who is local, and whose turn it is. A turn begins when
- * fewer than REACH_AT_ONCE hosts have theirs, in the order in which hosts came, and ends when the
- * host is reached, has failed, or is given up. Nothing fails here. */
+/* The hosts of a job that are being connected: who is local, and whose turn it is. A turn begins
+ * when fewer than CONNECT_AT_ONCE hosts have theirs, in the order in which hosts came, and ends
+ * when the host is connected, has failed, or is given up. Nothing fails here. */
 #include "launcher/connect/host_connect_impl.h"
 
 #include "launcher/base/xalloc.h"
@@ -9,10 +9,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
-struct reach_pool *reach_pool_create(uv_loop_t *loop, const struct reach_settings *settings,
-                                     struct children *children)
+struct connect_pool *connect_pool_create(uv_loop_t *loop, const struct connect_settings *settings,
+                                         struct children *children)
 {
-    struct reach_pool *pool = xcalloc(1, sizeof *pool);
+    struct connect_pool *pool = xcalloc(1, sizeof *pool);
     pool->loop = loop;
     pool->settings = settings;
     pool->children = children;
@@ -21,7 +21,7 @@ struct reach_pool *reach_pool_create(uv_loop_t *loop, const struct reach_setting
     return pool;
 }
 
-void reach_pool_destroy(struct reach_pool *pool)
+void connect_pool_destroy(struct connect_pool *pool)
 {
     if (!pool)
         return;
@@ -30,53 +30,53 @@ void reach_pool_destroy(struct reach_pool *pool)
     free(pool);
 }
 
-const struct reach_way *reach_pool_choose(struct reach_pool *pool,
-                                          const struct reach_target *target)
+const struct host_transport *connect_pool_choose(struct connect_pool *pool,
+                                                 const struct connect_target *target)
 {
     if (!target->user && local_host_is(&pool->self, target->host))
-        return &reach_local_way;
-    return pool->settings->remote_shell ? &reach_command_way : pool->settings->ssh;
+        return &transport_local;
+    return pool->settings->remote_shell ? &transport_command : pool->settings->ssh;
 }
 
-static void give_turn(struct reach_pool *pool, struct reach *reach)
+static void give_turn(struct connect_pool *pool, struct host_connect *connect)
 {
     pool->nturns++;
-    reach->has_turn = true;
-    reach_begin(reach);
+    connect->has_turn = true;
+    host_connect_begin(connect);
 }
 
-static void unlink_waiting(struct reach_pool *pool, struct reach *reach)
+static void unlink_waiting(struct connect_pool *pool, struct host_connect *connect)
 {
-    for (struct reach **at = &pool->first_waiting; *at; at = &(*at)->next_waiting) {
-        if (*at != reach)
+    for (struct host_connect **at = &pool->first_waiting; *at; at = &(*at)->next_waiting) {
+        if (*at != connect)
             continue;
-        *at = reach->next_waiting;
+        *at = connect->next_waiting;
         if (!*at)
             pool->end_of_waiting = at;
         return;
     }
 }
 
-void reach_pool_add(struct reach_pool *pool, struct reach *reach)
+void connect_pool_add(struct connect_pool *pool, struct host_connect *connect)
 {
     pool->nopen++;
-    if (pool->nturns < REACH_AT_ONCE) {
-        give_turn(pool, reach);
+    if (pool->nturns < CONNECT_AT_ONCE) {
+        give_turn(pool, connect);
         return;
     }
-    *pool->end_of_waiting = reach;
-    pool->end_of_waiting = &reach->next_waiting;
+    *pool->end_of_waiting = connect;
+    pool->end_of_waiting = &connect->next_waiting;
 }
 
-void reach_pool_turn_over(struct reach_pool *pool, struct reach *reach)
+void connect_pool_turn_over(struct connect_pool *pool, struct host_connect *connect)
 {
-    if (!reach->has_turn) {
-        unlink_waiting(pool, reach);
+    if (!connect->has_turn) {
+        unlink_waiting(pool, connect);
         return;
     }
-    reach->has_turn = false;
+    connect->has_turn = false;
     pool->nturns--;
-    struct reach *next = pool->first_waiting;
+    struct host_connect *next = pool->first_waiting;
     if (!next)
         return;
     unlink_waiting(pool, next);

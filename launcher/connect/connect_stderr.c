@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a host says on stderr; see reach_stderr.h. */
+/* What a host says on stderr; see connect_stderr.h. */
 #include "launcher/connect/connect_stderr.h"
 
 #include <string.h>
 
 /* Keeps the line that goes by, if there is something in it, and begins the next. False if there is
  * not. */
-static bool end_line(struct reach_stderr *self)
+static bool end_line(struct connect_stderr *self)
 {
     const char *text = last_words_text(&self->line);
     if (!*text)
@@ -16,8 +16,8 @@ static bool end_line(struct reach_stderr *self)
     return true;
 }
 
-void reach_stderr_feed(struct reach_stderr *self, const char *data, size_t length,
-                       void (*on_line)(void *context, const char *line), void *context)
+void connect_stderr_feed(struct connect_stderr *self, const char *data, size_t length,
+                         void (*on_line)(void *context, const char *line), void *context)
 {
     while (length > 0) {
         const char *end = memchr(data, '\n', length);
@@ -31,7 +31,7 @@ void reach_stderr_feed(struct reach_stderr *self, const char *data, size_t lengt
     }
 }
 
-const char *reach_stderr_last(struct reach_stderr *self)
+const char *connect_stderr_last(struct connect_stderr *self)
 {
     end_line(self);
     return self->last;

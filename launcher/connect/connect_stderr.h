@@ -3,22 +3,22 @@
  *
  * A line has at most LAST_WORDS_MAX bytes, the rest of a longer one is dropped; control characters
  * become blanks; empty lines are left out. */
-#ifndef LAUNCHER_CONNECT_REACH_STDERR_H
-#define LAUNCHER_CONNECT_REACH_STDERR_H
+#ifndef LAUNCHER_CONNECT_CONNECT_STDERR_H
+#define LAUNCHER_CONNECT_CONNECT_STDERR_H
 
 #include "launcher/output/last_words.h"
 
 /* All zero to begin with. */
-struct reach_stderr {
+struct connect_stderr {
     struct last_words line; /* the one that goes by */
     char last[LAST_WORDS_MAX + 1];
 };
 
 /* Takes some bytes and calls `on_line` for each line that is complete now. */
-void reach_stderr_feed(struct reach_stderr *self, const char *data, size_t length,
-                       void (*on_line)(void *context, const char *line), void *context);
+void connect_stderr_feed(struct connect_stderr *self, const char *data, size_t length,
+                         void (*on_line)(void *context, const char *line), void *context);
 
 /* The last line, complete or not; "" if nothing was said. Borrowed. */
-const char *reach_stderr_last(struct reach_stderr *self);
+const char *connect_stderr_last(struct connect_stderr *self);
 
 #endif

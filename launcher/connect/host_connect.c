@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reaching one host; see reach.h. When its turn comes a way is opened; a way may hand over to
- * another. What is local is reached then; elsewhere /bin/sh is greeted first (greeting_run.h).
- * Fails when the way does, when the greeting does or its stream ends, and at the deadline, naming
- * the step, unless hvdagent is being sent by then. A way is closed in a turn of its own, since it may be inside one of its calls to us. */
+/* Connecting to one host; see host_connect.h. When its turn comes a transport is opened; a
+ * transport may hand over to another. A local host is connected then; elsewhere the bootstrap of
+ * hvdagent follows (agent_bootstrap_run.h). Fails when the transport does, when the bootstrap does
+ * or its stream ends, and at the deadline, naming the step, unless hvdagent is being sent by then.
+ * A transport is closed in a turn of its own, since it may be inside one of its calls to us. */
 #include "launcher/connect/host_connect_impl.h"
 
 #include "launcher/base/exit_status.h"
@@ -14,140 +15,140 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long the end of a way is waited for that has broken its stream off; how many lines that a host
+/* How long to wait for the end of a transport whose stream has ended; how many lines that a host
  * says on stderr are told. */
-enum { WAY_END_MS = 1000, LINES_TOLD = 200 };
+enum { TRANSPORT_END_MS = 1000, LINES_TOLD = 200 };
 
-/* ---- the way ---- */
+/* ---- the transport ---- */
 
-static bool is_under_way(const struct reach *reach)
+static bool is_under_way(const struct host_connect *connect)
 {
-    return reach->phase == REACH_OPENING || reach->phase == REACH_GREETING;
+    return connect->phase == CONNECT_OPENING || connect->phase == CONNECT_BOOTSTRAP;
 }
 
-static void set_step(struct reach *reach, enum host_step step)
+static void set_step(struct host_connect *connect, enum host_step step)
 {
-    if (step == reach->step)
+    if (step == connect->step)
         return;
-    reach->step = step;
-    reach->events.on_step(reach->context, step);
+    connect->step = step;
+    connect->events.on_step(connect->context, step);
 }
 
-static void open_way(struct reach *reach, const struct reach_way *way)
+static void open_transport(struct host_connect *connect, const struct host_transport *transport)
 {
-    reach->way = way;
-    reach->next = NULL;
-    reach->way_state = way->open(&reach->job);
+    connect->transport = transport;
+    connect->next = NULL;
+    connect->transport_state = transport->open(&connect->job);
 }
 
 static void on_timer_closed(uv_handle_t *handle)
 {
-    struct reach *reach = handle->data;
-    if (--reach->open_timers > 0)
+    struct host_connect *connect = handle->data;
+    if (--connect->open_timers > 0)
         return;
-    void (*on_closed)(void *context) = reach->on_closed;
-    void *context = reach->closed_context;
-    reach->pool->nopen--;
-    free(reach->command);
-    free(reach);
+    void (*on_closed)(void *context) = connect->on_closed;
+    void *context = connect->closed_context;
+    connect->pool->nopen--;
+    free(connect->command);
+    free(connect);
     if (on_closed)
         on_closed(context);
 }
 
-static void free_later(struct reach *reach)
+static void free_later(struct host_connect *connect)
 {
-    uv_close((uv_handle_t *)&reach->turn, on_timer_closed);
-    uv_close((uv_handle_t *)&reach->deadline, on_timer_closed);
+    uv_close((uv_handle_t *)&connect->turn, on_timer_closed);
+    uv_close((uv_handle_t *)&connect->deadline, on_timer_closed);
 }
 
 static void on_turn(uv_timer_t *timer)
 {
-    struct reach *reach = timer->data;
-    void *state = reach->way_state;
-    reach->way_state = NULL;
+    struct host_connect *connect = timer->data;
+    void *state = connect->transport_state;
+    connect->transport_state = NULL;
     if (state)
-        reach->way->close(state);
-    else if (!reach->way && reach->phase == REACH_CLOSING)
-        free_later(reach);
+        connect->transport->close(state);
+    else if (!connect->transport && connect->phase == CONNECT_CLOSING)
+        free_later(connect);
 }
 
 /* `next` is what follows, or NULL. */
-static void close_way(struct reach *reach, const struct reach_way *next)
+static void close_transport(struct host_connect *connect, const struct host_transport *next)
 {
-    reach->next = next;
-    if (!uv_is_closing((uv_handle_t *)&reach->turn))
-        uv_timer_start(&reach->turn, on_turn, 0, 0);
+    connect->next = next;
+    if (!uv_is_closing((uv_handle_t *)&connect->turn))
+        uv_timer_start(&connect->turn, on_turn, 0, 0);
 }
 
-void reach_way_closed(struct reach *reach)
+void host_transport_closed(struct host_connect *connect)
 {
-    reach->way = NULL;
-    if (reach->next && reach->phase == REACH_OPENING)
-        open_way(reach, reach->next);
-    else if (reach->phase == REACH_CLOSING)
-        free_later(reach);
+    connect->transport = NULL;
+    if (connect->next && connect->phase == CONNECT_OPENING)
+        open_transport(connect, connect->next);
+    else if (connect->phase == CONNECT_CLOSING)
+        free_later(connect);
 }
 
 /* ---- how it ends ---- */
 
-static void close_stream(struct reach *reach)
+static void close_stream(struct host_connect *connect)
 {
-    if (!reach->owns_stream)
+    if (!connect->owns_stream)
         return;
-    reach->owns_stream = false;
-    close(reach->reached.input);
-    if (reach->reached.output != reach->reached.input)
-        close(reach->reached.output);
+    connect->owns_stream = false;
+    close(connect->stream.input);
+    if (connect->stream.output != connect->stream.input)
+        close(connect->stream.output);
 }
 
-/* Nothing more is done to reach it. */
-static void give_up(struct reach *reach, enum reach_phase phase)
+/* Nothing more is done to connect to it. */
+static void give_up(struct host_connect *connect, enum connect_phase phase)
 {
-    reach->phase = phase;
-    greeting_run_stop(reach->greeting);
-    reach->greeting = NULL;
-    close_stream(reach);
-    uv_timer_stop(&reach->deadline);
-    close_way(reach, NULL);
-    reach_pool_turn_over(reach->pool, reach);
+    connect->phase = phase;
+    agent_bootstrap_run_stop(connect->bootstrap);
+    connect->bootstrap = NULL;
+    close_stream(connect);
+    uv_timer_stop(&connect->deadline);
+    close_transport(connect, NULL);
+    connect_pool_turn_over(connect->pool, connect);
 }
 
-static void fail_reach(struct reach *reach, int exit_status, const char *text)
+static void fail_connect(struct host_connect *connect, int exit_status, const char *text)
 {
-    enum host_step step = reach->step;
-    give_up(reach, REACH_FAILED);
-    reach->events.on_failed(reach->context, step, exit_status, text);
+    enum host_step step = connect->step;
+    give_up(connect, CONNECT_FAILED);
+    connect->events.on_failed(connect->context, step, exit_status, text);
 }
 
 static void on_deadline(uv_timer_t *timer)
 {
-    struct reach *reach = timer->data;
+    struct host_connect *connect = timer->data;
     char text[200];
     snprintf(text, sizeof text, "not reached within %g s",
-             (double)reach->pool->settings->timeout_ms / 1000);
-    fail_reach(reach, STATUS_UNREACHABLE, text);
+             (double)connect->pool->settings->timeout_ms / 1000);
+    fail_connect(connect, STATUS_UNREACHABLE, text);
 }
 
-static void tell_process_end(struct reach *reach)
+static void tell_process_end(struct host_connect *connect)
 {
-    if (reach->phase == REACH_REACHED && reach->process_ended)
-        reach->events.on_process_end(reach->context, reach->process_status);
+    if (connect->phase == CONNECT_DONE && connect->process_ended)
+        connect->events.on_process_end(connect->context, connect->process_status);
 }
 
-static void succeed(struct reach *reach)
+static void succeed(struct host_connect *connect)
 {
-    reach->phase = REACH_REACHED;
-    reach->owns_stream = false;
-    reach->handed_over = true;
-    reach->said = (struct reach_stderr){ 0 }; /* what is said from now on is hvdagent's */
-    reach->nlines = 0;
-    uv_timer_stop(&reach->deadline);
-    reach_pool_turn_over(reach->pool, reach);
-    reach->events.on_reached(reach->context, &reach->reached);
-    tell_process_end(reach);
+    connect->phase = CONNECT_DONE;
+    connect->owns_stream = false;
+    connect->handed_over = true;
+    connect->said = (struct connect_stderr){ 0 }; /* what is said from now on is hvdagent's */
+    connect->nlines = 0;
+    uv_timer_stop(&connect->deadline);
+    connect_pool_turn_over(connect->pool, connect);
+    connect->events.on_connected(connect->context, &connect->stream);
+    tell_process_end(connect);
 }
 
-/* ---- the greeting ---- */
+/* ---- the bootstrap ---- */
 
 /* A command has reached the host, as we see now. */
 static void on_answer(void *context)
@@ -158,211 +159,220 @@ static void on_answer(void *context)
 /* At its own pace: only the caller's time for all hosts counts now. */
 static void on_send(void *context)
 {
-    struct reach *reach = context;
-    uv_timer_stop(&reach->deadline);
+    struct host_connect *connect = context;
+    uv_timer_stop(&connect->deadline);
 }
 
-static void on_greeted(void *context)
+static void on_bootstrap_done(void *context)
 {
-    struct reach *reach = context;
-    greeting_run_stop(reach->greeting);
-    reach->greeting = NULL;
-    succeed(reach);
+    struct host_connect *connect = context;
+    agent_bootstrap_run_stop(connect->bootstrap);
+    connect->bootstrap = NULL;
+    succeed(connect);
 }
 
-static void on_greeting_failed(void *context, const char *text)
+static void on_bootstrap_failed(void *context, const char *text)
 {
-    fail_reach(context, STATUS_UNREACHABLE, text);
+    fail_connect(context, STATUS_UNREACHABLE, text);
 }
 
-/* Both the stream and the way have ended, or the way takes too long over it. */
-static void fail_at_end(struct reach *reach)
+/* Both the stream and the transport have ended, or the transport takes too long over it. */
+static void fail_at_end(struct host_connect *connect)
 {
     char text[1000];
-    const char *why = reach->end_text;
+    const char *why = connect->end_text;
     if (!*why)
-        why = reach_stderr_last(&reach->said);
-    const char *what = reach->step == STEP_AGENT ? "hvdagent was not started" : "not reached";
+        why = connect_stderr_last(&connect->said);
+    const char *what = connect->step == STEP_AGENT ? "hvdagent was not started" : "not reached";
     snprintf(text, sizeof text, "%s%s%s%s%s%s", what, *why ? ": " : "", why,
-             *reach->answer ? "; the host says '" : "", reach->answer, *reach->answer ? "'" : "");
-    fail_reach(reach, STATUS_UNREACHABLE, text);
+             *connect->answer ? "; the host says '" : "", connect->answer,
+             *connect->answer ? "'" : "");
+    fail_connect(connect, STATUS_UNREACHABLE, text);
 }
 
-static void on_way_late(uv_timer_t *timer)
+static void on_transport_late(uv_timer_t *timer)
 {
     fail_at_end(timer->data);
 }
 
-static void on_greeting_end(void *context, const char *said)
+static void on_bootstrap_end(void *context, const char *said)
 {
-    struct reach *reach = context;
-    snprintf(reach->answer, sizeof reach->answer, "%s", said);
-    reach->stream_ended = true;
-    if (reach->way_ended)
-        fail_at_end(reach);
+    struct host_connect *connect = context;
+    snprintf(connect->answer, sizeof connect->answer, "%s", said);
+    connect->stream_ended = true;
+    if (connect->transport_ended)
+        fail_at_end(connect);
     else
-        uv_timer_start(&reach->deadline, on_way_late, WAY_END_MS, 0);
+        uv_timer_start(&connect->deadline, on_transport_late, TRANSPORT_END_MS, 0);
 }
 
-/* ---- what a way tells ---- */
+/* ---- what a transport tells ---- */
 
-void reach_way_step(struct reach *reach, enum host_step step)
+void host_transport_step(struct host_connect *connect, enum host_step step)
 {
-    if (reach->phase == REACH_OPENING)
-        set_step(reach, step);
+    if (connect->phase == CONNECT_OPENING)
+        set_step(connect, step);
 }
 
-void reach_way_note(struct reach *reach, bool important, const char *text)
+void host_transport_note(struct host_connect *connect, bool important, const char *text)
 {
-    if (is_under_way(reach) || reach->phase == REACH_REACHED)
-        reach->events.on_note(reach->context, important, text);
+    if (is_under_way(connect) || connect->phase == CONNECT_DONE)
+        connect->events.on_note(connect->context, important, text);
 }
 
-void reach_way_opened(struct reach *reach, const struct reached *reached)
+void host_transport_opened(struct host_connect *connect, const struct host_stream *stream)
 {
-    static const struct greeting_run_events events = { on_answer, on_send, on_greeted,
-                                                       on_greeting_failed, on_greeting_end };
-    reach->reached = *reached;
-    reach->owns_stream = true;
-    if (reach->phase != REACH_OPENING) {
-        close_stream(reach);
+    static const struct agent_bootstrap_run_events events = { on_answer, on_send, on_bootstrap_done,
+                                                              on_bootstrap_failed,
+                                                              on_bootstrap_end };
+    connect->stream = *stream;
+    connect->owns_stream = true;
+    if (connect->phase != CONNECT_OPENING) {
+        close_stream(connect);
         return;
     }
-    reach->phase = REACH_GREETING;
-    if (reached->local || !reached->pid) /* else a command still connects */
-        set_step(reach, STEP_AGENT);
-    if (reach->phase != REACH_GREETING) /* closed while it heard that */
+    connect->phase = CONNECT_BOOTSTRAP;
+    if (stream->local || !stream->pid) /* else a command still connects */
+        set_step(connect, STEP_AGENT);
+    if (connect->phase != CONNECT_BOOTSTRAP) /* closed while it heard that */
         return;
-    if (reached->local) {
-        succeed(reach);
+    if (stream->local) {
+        succeed(connect);
         return;
     }
     struct err err = { 0 };
-    reach->greeting = greeting_run_start(reach->pool->loop, reached->input, reached->output,
-                                         reach->pool->settings->agent, &events, reach, &err);
-    if (!reach->greeting)
-        fail_reach(reach, STATUS_RESOURCE, err.text);
+    connect->bootstrap =
+        agent_bootstrap_run_start(connect->pool->loop, stream->input, stream->output,
+                                  connect->pool->settings->agent, &events, connect, &err);
+    if (!connect->bootstrap)
+        fail_connect(connect, STATUS_RESOURCE, err.text);
 }
 
 /* With what was said last, if there is something. */
-void reach_way_failed(struct reach *reach, int exit_status, const char *text)
+void host_transport_failed(struct host_connect *connect, int exit_status, const char *text)
 {
     char longer[800];
-    const char *said = reach_stderr_last(&reach->said);
-    if (reach->phase != REACH_OPENING)
+    const char *said = connect_stderr_last(&connect->said);
+    if (connect->phase != CONNECT_OPENING)
         return;
     snprintf(longer, sizeof longer, "%s%s%s", text, *said ? ": " : "", said);
-    fail_reach(reach, exit_status, longer);
+    fail_connect(connect, exit_status, longer);
 }
 
 static void on_stderr_line(void *context, const char *line)
 {
-    struct reach *reach = context;
-    if (reach->nlines > LINES_TOLD)
+    struct host_connect *connect = context;
+    if (connect->nlines > LINES_TOLD)
         return;
-    if (reach->nlines++ == LINES_TOLD)
+    if (connect->nlines++ == LINES_TOLD)
         line = "says more on stderr, which is not shown";
-    reach_way_note(reach, reach->phase == REACH_REACHED, line);
+    host_transport_note(connect, connect->phase == CONNECT_DONE, line);
 }
 
-void reach_way_stderr(struct reach *reach, const char *data, size_t length)
+void host_transport_stderr(struct host_connect *connect, const char *data, size_t length)
 {
-    reach_stderr_feed(&reach->said, data, length, on_stderr_line, reach);
+    connect_stderr_feed(&connect->said, data, length, on_stderr_line, connect);
 }
 
-void reach_way_ended(struct reach *reach, const char *text)
+void host_transport_ended(struct host_connect *connect, const char *text)
 {
-    reach_way_stderr(reach, "\n", 1);
-    const char *said = reach_stderr_last(&reach->said);
-    reach->way_ended = true;
-    snprintf(reach->end_text, sizeof reach->end_text, "%s%s%s", text, *text && *said ? ": " : "",
-             said);
-    if (reach->phase == REACH_GREETING && reach->stream_ended)
-        fail_at_end(reach);
+    host_transport_stderr(connect, "\n", 1);
+    const char *said = connect_stderr_last(&connect->said);
+    connect->transport_ended = true;
+    snprintf(connect->end_text, sizeof connect->end_text, "%s%s%s", text,
+             *text && *said ? ": " : "", said);
+    if (connect->phase == CONNECT_BOOTSTRAP && connect->stream_ended)
+        fail_at_end(connect);
 }
 
-void reach_way_process_end(struct reach *reach, int wait_status)
+void host_transport_process_end(struct host_connect *connect, int wait_status)
 {
-    reach->process_ended = true;
-    reach->process_status = wait_status;
-    tell_process_end(reach);
+    connect->process_ended = true;
+    connect->process_status = wait_status;
+    tell_process_end(connect);
 }
 
-void reach_way_is_local(struct reach *reach)
+void host_transport_is_local(struct host_connect *connect)
 {
-    if (reach->phase == REACH_OPENING)
-        close_way(reach, &reach_local_way);
+    if (connect->phase == CONNECT_OPENING)
+        close_transport(connect, &transport_local);
 }
 
-void reach_way_needs_command(struct reach *reach, const char *command, const char *why)
+void host_transport_needs_command(struct host_connect *connect, const char *command,
+                                  const char *why)
 {
-    if (reach->phase != REACH_OPENING)
+    if (connect->phase != CONNECT_OPENING)
         return;
-    free(reach->command);
-    reach->command = xstrdup(command);
-    close_way(reach, &reach_command_way);
-    reach->events.on_note(reach->context, true, why);
+    free(connect->command);
+    connect->command = xstrdup(command);
+    close_transport(connect, &transport_command);
+    connect->events.on_note(connect->context, true, why);
 }
 
-const char *reach_way_command(const struct reach *reach, bool *users_own)
+const char *host_transport_command_text(const struct host_connect *connect, bool *users_own)
 {
-    *users_own = !reach->command;
-    return reach->command ? reach->command : reach->pool->settings->remote_shell;
+    *users_own = !connect->command;
+    return connect->command ? connect->command : connect->pool->settings->remote_shell;
 }
 
-bool reach_way_is_reached(const struct reach *reach)
+bool host_transport_is_connected(const struct host_connect *connect)
 {
-    return reach->handed_over;
+    return connect->handed_over;
 }
 
-bool reach_way_is_own_address(struct reach *reach, const struct sockaddr *address)
+bool host_transport_is_own_address(struct host_connect *connect, const struct sockaddr *address)
 {
-    return local_host_has_address(&reach->pool->self, address);
+    return local_host_has_address(&connect->pool->self, address);
 }
 
 /* ---- what the user of hosts asks for ---- */
 
-void reach_begin(struct reach *reach)
+void host_connect_begin(struct host_connect *connect)
 {
-    reach->phase = REACH_OPENING;
-    uv_timer_start(&reach->deadline, on_deadline, reach->pool->settings->timeout_ms, 0);
-    open_way(reach, reach_pool_choose(reach->pool, &reach->target));
+    connect->phase = CONNECT_OPENING;
+    uv_timer_start(&connect->deadline, on_deadline, connect->pool->settings->timeout_ms, 0);
+    open_transport(connect, connect_pool_choose(connect->pool, &connect->target));
 }
 
-struct reach *reach_start(struct reach_pool *pool, const struct reach_target *target,
-                          const struct reach_events *events, void *context)
+struct host_connect *host_connect_start(struct connect_pool *pool,
+                                        const struct connect_target *target,
+                                        const struct connect_events *events, void *context)
 {
-    struct reach *reach = xcalloc(1, sizeof *reach);
-    reach->pool = pool;
-    reach->target = *target;
-    reach->job =
-        (struct reach_job){ pool->loop, pool->settings, &reach->target, pool->children, reach };
-    reach->events = *events;
-    reach->context = context;
-    uv_must(uv_timer_init(pool->loop, &reach->turn), "timers");
-    uv_must(uv_timer_init(pool->loop, &reach->deadline), "timers");
-    reach->turn.data = reach->deadline.data = reach;
-    reach->open_timers = 2;
-    reach_pool_add(pool, reach);
-    return reach;
+    struct host_connect *connect = xcalloc(1, sizeof *connect);
+    connect->pool = pool;
+    connect->target = *target;
+    connect->job = (struct host_transport_job){ pool->loop, pool->settings, &connect->target,
+                                                pool->children, connect };
+    connect->events = *events;
+    connect->context = context;
+    uv_must(uv_timer_init(pool->loop, &connect->turn), "timers");
+    uv_must(uv_timer_init(pool->loop, &connect->deadline), "timers");
+    connect->turn.data = connect->deadline.data = connect;
+    connect->open_timers = 2;
+    connect_pool_add(pool, connect);
+    return connect;
 }
 
-const char *reach_end_text(const struct reach *reach)
+const char *host_connect_end_text(const struct host_connect *connect)
 {
-    return reach->end_text;
+    return connect->end_text;
 }
 
-uint64_t reach_acknowledged(const struct reach *reach)
+uint64_t host_connect_acknowledged(const struct host_connect *connect)
 {
-    bool knows = reach->phase == REACH_REACHED && reach->way && reach->way->acknowledged;
-    return knows && reach->way_state ? reach->way->acknowledged(reach->way_state) : 0;
+    bool knows =
+        connect->phase == CONNECT_DONE && connect->transport && connect->transport->acknowledged;
+    return knows && connect->transport_state
+               ? connect->transport->acknowledged(connect->transport_state)
+               : 0;
 }
 
-void reach_close(struct reach *reach, void (*on_closed)(void *context), void *context)
+void host_connect_close(struct host_connect *connect, void (*on_closed)(void *context),
+                        void *context)
 {
-    if (!reach)
+    if (!connect)
         return;
-    reach->on_closed = on_closed;
-    reach->closed_context = context;
-    give_up(reach, REACH_CLOSING);
+    connect->on_closed = on_closed;
+    connect->closed_context = context;
+    give_up(connect, CONNECT_CLOSING);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a host is reached: something that runs hvdagent there and gives a byte stream to it.
+/* Connecting to a host: a transport runs hvdagent there and gives a byte stream to it.
  *
- *   waiting -> local:    a child process                                  -> reached -> ended
- *           -> ssh:      a session of libssh2, /bin/sh there, hvdagent    -> reached -> ended
- *           -> command:  the user's own command, /bin/sh, hvdagent        -> reached -> ended
+ *   waiting -> local:    a child process                                  -> done -> ended
+ *           -> ssh:      a session of libssh2, /bin/sh there, hvdagent    -> done -> ended
+ *           -> command:  the user's own command, /bin/sh, hvdagent        -> done -> ended
  *   any but ended -> failed
  *
  * A host is local when its name or address is this machine's and no user was named for it. Other
@@ -11,8 +11,8 @@
  * external ssh when its configuration asks for a proxy.
  *
  * One thread: all calls and callbacks are made on the loop's thread. */
-#ifndef LAUNCHER_CONNECT_REACH_H
-#define LAUNCHER_CONNECT_REACH_H
+#ifndef LAUNCHER_CONNECT_HOST_CONNECT_H
+#define LAUNCHER_CONNECT_HOST_CONNECT_H
 
 #include "launcher/protocol/host_step.h"
 #include "lib/base/status.h"
@@ -23,31 +23,31 @@
 #include <sys/types.h>
 #include <uv.h>
 
-struct reach_way;
+struct host_transport;
 
-/* For all hosts of a job; borrowed until reach_pool_destroy(). */
-struct reach_settings {
+/* For all hosts of a job; borrowed until connect_pool_destroy(). */
+struct connect_settings {
     const char *agent;           /* path of hvdagent on this machine, and looked for elsewhere */
     const struct rlimit *nofile; /* the user's limit on descriptors, for local agents */
-    const struct reach_way *ssh; /* the way by libssh2, unless remote_shell says another */
-    const char *remote_shell;    /* "ssh -q %h", or NULL for libssh2 */
-    const char *remote_shell_source; /* the option or variable that said so, for messages */
-    const char *job_id;              /* for the commands' environment */
-    int ssh_port;                    /* 0: what the configuration says, else 22 */
+    const struct host_transport *ssh; /* by libssh2, unless remote_shell says another */
+    const char *remote_shell;         /* "ssh -q %h", or NULL for libssh2 */
+    const char *remote_shell_source;  /* the option or variable that said so, for messages */
+    const char *job_id;               /* for the commands' environment */
+    int ssh_port;                     /* 0: what the configuration says, else 22 */
     const char *const
         *identity_files; /* ended by NULL; NULL or empty: what the configuration says */
     bool accept_new;     /* unknown host keys are added to known_hosts */
     uint32_t timeout_ms; /* for one host, from its turn until it is reached, or until hvdagent is
                             being sent, which may take as long as it takes */
-    uint32_t silence_ms; /* a connection that acknowledges nothing for so long is dead */
+    uint32_t heartbeat_timeout_ms; /* a connection that acknowledges nothing for so long is dead */
 };
 
-struct reach_target {
+struct connect_target {
     const char *host; /* borrowed, as the user wrote it, without brackets */
     const char *user; /* borrowed; or NULL */
 };
 
-struct reached {
+struct host_stream {
     int input,
         output; /* descriptors of the stream; one and the same, or two. The receiver's to close */
     pid_t pid;  /* of the local process that stands for the host; on_process_end() tells of its end;
@@ -55,7 +55,7 @@ struct reached {
     bool local; /* the agent is a child process on this machine */
 };
 
-struct reach_events {
+struct connect_events {
     /* It is about to do this now. */
     void (*on_step)(void *context, enum host_step step);
 
@@ -64,41 +64,43 @@ struct reach_events {
     void (*on_note)(void *context, bool important, const char *text);
 
     /* Once: hvdagent runs and waits for its first frame. Or: it will not; `text` names the cause,
-     * `exit_status` is what that means for hvdrun. Never from inside reach_start(). */
-    void (*on_reached)(void *context, const struct reached *reached);
+     * `exit_status` is what that means for hvdrun. Never from inside host_connect_start(). */
+    void (*on_connected)(void *context, const struct host_stream *stream);
     void (*on_failed)(void *context, enum host_step step, int exit_status, const char *text);
 
-    /* The local process of `reached` has ended; as waitpid() says it. */
+    /* The local process of the stream has ended; as waitpid() says it. */
     void (*on_process_end)(void *context, int wait_status);
 };
 
 struct children;
-struct reach_pool;
-struct reach;
+struct connect_pool;
+struct host_connect;
 
 /* Decides how many hosts are reached at once, and who is local. `children` is borrowed: whoever
  * starts a local process watches it there (children.h), never with waitpid(). */
-struct reach_pool *reach_pool_create(uv_loop_t *loop, const struct reach_settings *settings,
-                                     struct children *children);
+struct connect_pool *connect_pool_create(uv_loop_t *loop, const struct connect_settings *settings,
+                                         struct children *children);
 
 /* To be called when no host of the pool is open any more. NULL is fine. */
-void reach_pool_destroy(struct reach_pool *pool);
+void connect_pool_destroy(struct connect_pool *pool);
 
-/* Begins. `events` and `context` must stay until reach_close() has called back. */
-struct reach *reach_start(struct reach_pool *pool, const struct reach_target *target,
-                          const struct reach_events *events, void *context);
+/* Begins. `events` and `context` must stay until host_connect_close() has called back. */
+struct host_connect *host_connect_start(struct connect_pool *pool,
+                                        const struct connect_target *target,
+                                        const struct connect_events *events, void *context);
 
-/* Why a stream that was reached has ended, as far as the way to the host knows: "ssh connection to
- * 198.51.100.11 port 22: connection reset"; "" if it does not. Valid until reach_close(). */
-const char *reach_end_text(const struct reach *reach);
+/* Why a stream that was reached has ended, as far as the transport knows: "ssh connection to
+ * 198.51.100.11 port 22: connection reset"; "" if it does not. Valid until host_connect_close(). */
+const char *host_connect_end_text(const struct host_connect *connect);
 
 /* How many bytes of what was sent to a host that was reached its kernel has acknowledged: more than
- * at the last call if it is there, whatever becomes of its processes. 0 if the way does not know: only
- * libssh2 has a connection of its own. */
-uint64_t reach_acknowledged(const struct reach *reach);
+ * at the last call if it is there, whatever becomes of its processes. 0 if the transport does not
+ * know: only libssh2 has a connection of its own. */
+uint64_t host_connect_acknowledged(const struct host_connect *connect);
 
 /* Gives up, or hangs up. Nothing is called any more but `on_closed`, later, which may be NULL. A
  * local process that stands for a host is not killed: its stream ends. NULL is fine. */
-void reach_close(struct reach *reach, void (*on_closed)(void *context), void *context);
+void host_connect_close(struct host_connect *connect, void (*on_closed)(void *context),
+                        void *context);
 
 #endif

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 launcher_liblauncher_la_SOURCES += \
-	launcher/connect/command_words.c launcher/connect/command_words.h \
 	launcher/connect/agent_bootstrap.c launcher/connect/agent_bootstrap.h \
 	launcher/connect/agent_bootstrap_run.c launcher/connect/agent_bootstrap_run.h \
 	launcher/connect/agent_bootstrap_script.c \
-	launcher/connect/host_connect.c launcher/connect/host_connect.h \
-	launcher/connect/transport_command.c \
-	launcher/connect/host_connect_impl.h \
-	launcher/connect/transport_local.c \
+	launcher/connect/command_words.c launcher/connect/command_words.h \
 	launcher/connect/connect_pool.c \
-	launcher/connect/transport_ssh.c \
 	launcher/connect/connect_stderr.c launcher/connect/connect_stderr.h \
-	launcher/connect/host_transport.h
+	launcher/connect/host_connect.c launcher/connect/host_connect.h \
+	launcher/connect/host_connect_impl.h \
+	launcher/connect/host_transport.h \
+	launcher/connect/transport_command.c \
+	launcher/connect/transport_local.c \
+	launcher/connect/transport_ssh.c

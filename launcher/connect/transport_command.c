@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host that is reached by a command: the user's own (--remote-shell), or the external ssh where a
+/* The transport by a command: the user's own (--remote-shell), or the external ssh where a
  * host's configuration asks for what libssh2 cannot do. "COMMAND HOST /bin/sh" runs as a child, in a
  * session of its own so that it cannot ask a terminal, with a socketpair for stdin and stdout and a
  * pipe for stderr.
  * Fails when the command's words are malformed, when it is not found or cannot be executed, and
  * when there are no descriptors or processes left. What it says on stderr and the status with which
- * it ends are told. One that has not reached its host when it is given up is killed; otherwise the
+ * it ends are told. One that has not connected when it is given up is killed; otherwise the
  * end of its stdin ends it. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"
@@ -33,11 +33,11 @@ extern char **environ;
  * as much as a pipe holds. */
 enum { GIVEN_UP_GRACE_MS = 300, READS_IN_TURN = 16 };
 
-struct reach_command {
-    const struct reach_job *job;
+struct command_transport {
+    const struct host_transport_job *job;
     struct string_list words;
     struct spawned spawned; /* pid 0: it could not be */
-    uv_timer_t timer;       /* looks at the exec; and later kills */
+    uv_timer_t timer;       /* checks the exec; and later kills */
     uv_poll_t errors_poll;
     int stream;      /* our end; -1 when it was handed over */
     int errors;      /* its stderr, to be read */
@@ -62,11 +62,11 @@ static void insert_words(struct string_list *words, size_t at, char **added, siz
 
 /* The options that hvdrun was given for ssh, that it must not ask anybody, and that it runs our
  * command and gives us its streams as they are, whatever its configuration says. */
-static void add_ssh_options(struct reach_command *command)
+static void add_ssh_options(struct command_transport *command)
 {
     static const char *const always[] = { "-T", "-oBatchMode=yes", "-oRemoteCommand=none",
                                           "-oClearAllForwardings=yes" };
-    const struct reach_settings *settings = command->job->settings;
+    const struct connect_settings *settings = command->job->settings;
     struct string_list options = { 0 };
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
         string_list_take(&options, xstrdup(always[i]));
@@ -80,11 +80,11 @@ static void add_ssh_options(struct reach_command *command)
     free(options.items); /* the texts have moved */
 }
 
-static int make_words(struct reach_command *command)
+static int make_words(struct command_transport *command)
 {
-    const struct reach_job *job = command->job;
+    const struct host_transport_job *job = command->job;
     bool users_own;
-    const char *text = reach_way_command(job->reach, &users_own);
+    const char *text = host_transport_command_text(job->connect, &users_own);
     int rc = command_words_make(&command->words, text, job->settings->remote_shell_source,
                                 job->target->host, job->target->user, &command->err);
     if (rc < 0) {
@@ -109,7 +109,8 @@ static void describe_environment(struct string_list *list, const char *job_id)
     string_list_take(list, xasprintf("%s%s", name, job_id));
 }
 
-static int spawn_command(struct reach_command *command, const char *path, int stream, int errors)
+static int spawn_command(struct command_transport *command, const char *path, int stream,
+                         int errors)
 {
     struct string_list environment = { 0 };
     describe_environment(&environment, command->job->settings->job_id);
@@ -129,7 +130,7 @@ static int spawn_command(struct reach_command *command, const char *path, int st
 
 static void on_process_end(void *context, pid_t pid, int wait_status);
 
-static void spawn_with_streams(struct reach_command *command, const char *path)
+static void spawn_with_streams(struct command_transport *command, const char *path)
 {
     int pair[2], errors[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
@@ -150,7 +151,7 @@ static void spawn_with_streams(struct reach_command *command, const char *path)
     close(pair[1]);
 }
 
-static void start(struct reach_command *command)
+static void start(struct command_transport *command)
 {
     command->exit_status = STATUS_RESOURCE;
     if (make_words(command) < 0)
@@ -167,14 +168,14 @@ static void start(struct reach_command *command)
 
 /* ---- while it runs ---- */
 
-static void read_errors(struct reach_command *command)
+static void read_errors(struct command_transport *command)
 {
     char data[4096];
     ssize_t n = 1;
     for (int i = 0; i < READS_IN_TURN && n > 0; i++) {
         n = read(command->errors, data, sizeof data);
         if (n > 0)
-            reach_way_stderr(command->job->reach, data, (size_t)n);
+            host_transport_stderr(command->job->connect, data, (size_t)n);
     }
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         uv_poll_stop(&command->errors_poll);
@@ -187,7 +188,7 @@ static void on_errors(uv_poll_t *poll, int status, int events)
     read_errors(poll->data);
 }
 
-static void watch_errors(struct reach_command *command)
+static void watch_errors(struct command_transport *command)
 {
     uv_must(uv_poll_init(command->job->loop, &command->errors_poll, command->errors), "streams");
     command->errors_poll.data = command;
@@ -195,7 +196,7 @@ static void watch_errors(struct reach_command *command)
     uv_must(uv_poll_start(&command->errors_poll, UV_READABLE, on_errors), "streams");
 }
 
-static void tell_end(struct reach_command *command)
+static void tell_end(struct command_transport *command)
 {
     char how[96] = "", text[200] = "";
     if (command->errors >= 0)
@@ -203,37 +204,37 @@ static void tell_end(struct reach_command *command)
     wait_status_text(how, sizeof how, command->wait_status);
     if (command->wait_status != 0)
         snprintf(text, sizeof text, "'%.60s' %s", command->words.items[0], how);
-    reach_way_ended(command->job->reach, text);
-    reach_way_process_end(command->job->reach, command->wait_status);
+    host_transport_ended(command->job->connect, text);
+    host_transport_process_end(command->job->connect, command->wait_status);
 }
 
 /* It runs its program now, or never will; that it has ended may be known already. */
 static void on_turn(uv_timer_t *timer)
 {
-    struct reach_command *command = timer->data;
-    struct reach *reach = command->job->reach;
+    struct command_transport *command = timer->data;
+    struct host_connect *connect = command->job->connect;
     int code = command->spawned.pid > 0 ? spawn_confirm(&command->spawned) : 0;
-    reach_way_step(reach, STEP_CONNECT);
+    host_transport_step(connect, STEP_CONNECT);
     if (code != 0) {
         command->exit_status = STATUS_UNREACHABLE;
         fail_errno(&command->err, HVD_ERR_SYSTEM, code, "remote shell: '%s'",
                    command->words.items[0]);
     }
     if (command->err.code != HVD_OK) {
-        reach_way_failed(reach, command->exit_status, command->err.text);
+        host_transport_failed(connect, command->exit_status, command->err.text);
         return;
     }
-    struct reached reached = { command->stream, command->stream, command->spawned.pid, false };
+    struct host_stream stream = { command->stream, command->stream, command->spawned.pid, false };
     command->stream = -1;
     watch_errors(command);
-    reach_way_opened(reach, &reached);
+    host_transport_opened(connect, &stream);
     if (command->ended && !command->closing)
         tell_end(command);
 }
 
-static void *open_command(const struct reach_job *job)
+static void *open_command(const struct host_transport_job *job)
 {
-    struct reach_command *command = xcalloc(1, sizeof *command);
+    struct command_transport *command = xcalloc(1, sizeof *command);
     command->job = job;
     command->stream = command->errors = command->spawned.report = -1;
     uv_must(uv_timer_init(job->loop, &command->timer), "timers");
@@ -248,16 +249,16 @@ static void *open_command(const struct reach_job *job)
 
 static void on_handle_closed(uv_handle_t *handle)
 {
-    struct reach_command *command = handle->data;
-    struct reach *reach = command->job->reach;
+    struct command_transport *command = handle->data;
+    struct host_connect *connect = command->job->connect;
     if (--command->open_handles > 0)
         return;
     string_list_fini(&command->words);
     free(command);
-    reach_way_closed(reach);
+    host_transport_closed(connect);
 }
 
-static void finish(struct reach_command *command)
+static void finish(struct command_transport *command)
 {
     if (command->open_handles == 2)
         uv_close((uv_handle_t *)&command->errors_poll, on_handle_closed);
@@ -268,7 +269,7 @@ static void finish(struct reach_command *command)
 
 static void on_process_end(void *context, pid_t pid, int wait_status)
 {
-    struct reach_command *command = context;
+    struct command_transport *command = context;
     (void)pid;
     command->ended = true;
     command->wait_status = wait_status;
@@ -278,7 +279,7 @@ static void on_process_end(void *context, pid_t pid, int wait_status)
         tell_end(command);
 }
 
-static void kill_command(const struct reach_command *command, int signum)
+static void kill_command(const struct command_transport *command, int signum)
 {
     if (kill(-command->spawned.pid, signum) < 0) /* it may not have its session yet */
         kill(command->spawned.pid, signum);
@@ -286,20 +287,20 @@ static void kill_command(const struct reach_command *command, int signum)
 
 static void on_grace_over(uv_timer_t *timer)
 {
-    struct reach_command *command = timer->data;
+    struct command_transport *command = timer->data;
     kill_command(command, SIGKILL); /* and on_process_end() follows */
 }
 
-static void close_command(void *way)
+static void close_command(void *transport)
 {
-    struct reach_command *command = way;
+    struct command_transport *command = transport;
     bool lives = command->spawned.pid > 0 && !command->ended;
     command->closing = true;
     if (command->stream >= 0)
         close(command->stream);
     if (command->spawned.report >= 0)
         close(command->spawned.report);
-    if (!lives || reach_way_is_reached(command->job->reach)) {
+    if (!lives || host_transport_is_connected(command->job->connect)) {
         if (lives)
             children_forget(command->job->children, command->spawned.pid);
         finish(command);
@@ -309,4 +310,4 @@ static void close_command(void *way)
     uv_timer_start(&command->timer, on_grace_over, GIVEN_UP_GRACE_MS, 0);
 }
 
-const struct reach_way reach_command_way = { "command", open_command, close_command, NULL };
+const struct host_transport transport_command = { "command", open_command, close_command, NULL };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An agent on this machine, as a child process on a socketpair; see reach_way.h. It is forked at
- * once and has executed hvdagent by the next turn of the loop, when we look.
+/* The transport on this machine, a child process on a socketpair; see host_transport.h. It is
+ * forked at once and has executed hvdagent by the next turn of the loop, when we check.
  * Fails when there are no descriptors or processes left, or hvdagent cannot be executed. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"
@@ -19,8 +19,8 @@
 
 extern char **environ;
 
-struct reach_local {
-    const struct reach_job *job;
+struct local_transport {
+    const struct host_transport_job *job;
     uv_timer_t turn;
     struct spawned spawned; /* pid 0: it could not be */
     int stream;             /* our end; -1 when it was handed over */
@@ -28,7 +28,7 @@ struct reach_local {
     struct err err;
 };
 
-static int spawn_agent(struct reach_local *local, int stream)
+static int spawn_agent(struct local_transport *local, int stream)
 {
     char name[] = "hvdagent";
     char *argv[] = { name, NULL };
@@ -45,14 +45,14 @@ static int spawn_agent(struct reach_local *local, int stream)
 
 static void on_process_end(void *context, pid_t pid, int wait_status)
 {
-    struct reach_local *local = context;
+    struct local_transport *local = context;
     local->ended = true;
     cgroup_kill_of(pid); /* of an agent that was killed */
-    reach_way_process_end(local->job->reach, wait_status);
-    reach_way_ended(local->job->reach, "");
+    host_transport_process_end(local->job->connect, wait_status);
+    host_transport_ended(local->job->connect, "");
 }
 
-static void start(struct reach_local *local)
+static void start(struct local_transport *local)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
@@ -68,24 +68,24 @@ static void start(struct reach_local *local)
 
 static void on_turn(uv_timer_t *timer)
 {
-    struct reach_local *local = timer->data;
+    struct local_transport *local = timer->data;
     int code = local->spawned.pid > 0 ? spawn_confirm(&local->spawned) : 0;
     if (code != 0) {
         children_forget(local->job->children, local->spawned.pid);
         fail_errno(&local->err, HVD_ERR_SYSTEM, code, "%s", local->job->settings->agent);
     }
     if (local->err.code != HVD_OK) {
-        reach_way_failed(local->job->reach, STATUS_RESOURCE, local->err.text);
+        host_transport_failed(local->job->connect, STATUS_RESOURCE, local->err.text);
         return;
     }
-    struct reached reached = { local->stream, local->stream, local->spawned.pid, true };
+    struct host_stream stream = { local->stream, local->stream, local->spawned.pid, true };
     local->stream = -1;
-    reach_way_opened(local->job->reach, &reached);
+    host_transport_opened(local->job->connect, &stream);
 }
 
-static void *open_local(const struct reach_job *job)
+static void *open_local(const struct host_transport_job *job)
 {
-    struct reach_local *local = xcalloc(1, sizeof *local);
+    struct local_transport *local = xcalloc(1, sizeof *local);
     local->job = job;
     local->stream = -1;
     uv_must(uv_timer_init(job->loop, &local->turn), "timers");
@@ -97,15 +97,15 @@ static void *open_local(const struct reach_job *job)
 
 static void on_closed(uv_handle_t *handle)
 {
-    struct reach_local *local = handle->data;
-    struct reach *reach = local->job->reach;
+    struct local_transport *local = handle->data;
+    struct host_connect *connect = local->job->connect;
     free(local);
-    reach_way_closed(reach);
+    host_transport_closed(connect);
 }
 
-static void close_local(void *way)
+static void close_local(void *transport)
 {
-    struct reach_local *local = way;
+    struct local_transport *local = transport;
     if (local->ended)
         cgroup_remove_of(local->spawned.pid);
     else if (local->spawned.pid > 0)
@@ -117,4 +117,4 @@ static void close_local(void *way)
     uv_close((uv_handle_t *)&local->turn, on_closed);
 }
 
-const struct reach_way reach_local_way = { "local", open_local, close_local, NULL };
+const struct host_transport transport_local = { "local", open_local, close_local, NULL };

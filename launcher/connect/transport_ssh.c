@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host that is reached by libssh2, without any child process but `ssh -G`:
+/* The transport by libssh2, without any child process but `ssh -G`:
  *
  *   ask ssh's configuration -> resolve -> connect, banner, exchange of keys -> is it the host?
  *     -> login -> one channel, /bin/sh -> pump
  *
- * An address of this machine goes over to the local way, a proxy to the external ssh.
+ * An address of this machine goes over to the local transport, a proxy to the external ssh.
  * Fails when the configuration is bad, the name is unknown, no address answers, the host does not
  * speak ssh, its key is not the known one, no key of ours is accepted, or it takes too long; each
- * names the address and what was under way. Afterwards the way ends with the channel or when the
- * connection is lost. */
+ * names the address and what was under way. Afterwards the transport ends with the channel or when
+ * the connection is lost. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
@@ -30,8 +30,8 @@
 
 enum { RESOLVE_MS = 5000, RESERVE_MS = 100 };
 
-struct ssh_way {
-    const struct reach_job *job;
+struct ssh_transport {
+    const struct host_transport_job *job;
     struct ssh_config config;
     struct ssh_trust *trust;
     struct addrinfo *addresses;
@@ -46,174 +46,176 @@ struct ssh_way {
     char peer[100]; /* "198.51.100.11 port 22" */
     uv_timer_t deadline, turn;
     int open_handles;
-    bool over; /* failed, or handed over to another way */
+    bool over; /* failed, or handed over to another transport */
 };
 
 /* ---- how it ends before it is opened ---- */
 
 /* Nothing goes on; the memory is released by close(). */
-static void stop(struct ssh_way *way)
+static void stop(struct ssh_transport *transport)
 {
-    way->over = true;
-    uv_timer_stop(&way->deadline);
-    uv_timer_stop(&way->turn);
-    ssh_config_cancel(way->query);
-    resolve_cancel(way->resolve);
-    ssh_connect_cancel(way->connect);
-    way->query = NULL;
-    way->resolve = NULL;
-    way->connect = NULL;
-    if (way->session)
-        ssh_session_stop(way->session);
+    transport->over = true;
+    uv_timer_stop(&transport->deadline);
+    uv_timer_stop(&transport->turn);
+    ssh_config_cancel(transport->query);
+    resolve_cancel(transport->resolve);
+    ssh_connect_cancel(transport->connect);
+    transport->query = NULL;
+    transport->resolve = NULL;
+    transport->connect = NULL;
+    if (transport->session)
+        ssh_session_stop(transport->session);
 }
 
-static void fail_way(struct ssh_way *way, int exit_status, const char *text)
+static void fail_transport(struct ssh_transport *transport, int exit_status, const char *text)
 {
-    stop(way);
-    reach_way_failed(way->job->reach, exit_status, text);
+    stop(transport);
+    host_transport_failed(transport->job->connect, exit_status, text);
 }
 
 static void on_deadline(uv_timer_t *timer)
 {
-    struct ssh_way *way = timer->data;
+    struct ssh_transport *transport = timer->data;
     const struct ssh_situation situation = {
-        .stage = way->stage,
-        .host = way->job->target->host,
-        .user = way->config.user,
-        .peer = way->peer,
-        .timeout_ms = way->job->settings->timeout_ms,
+        .stage = transport->stage,
+        .host = transport->job->target->host,
+        .user = transport->config.user,
+        .peer = transport->peer,
+        .timeout_ms = transport->job->settings->timeout_ms,
     };
     char text[400], connect[300] = "";
-    if (way->connect)
-        ssh_connect_describe(way->connect, connect, sizeof connect);
+    if (transport->connect)
+        ssh_connect_describe(transport->connect, connect, sizeof connect);
     ssh_say_late(text, sizeof text, &situation, connect);
-    fail_way(way, STATUS_UNREACHABLE, text);
+    fail_transport(transport, STATUS_UNREACHABLE, text);
 }
 
 /* ---- the channel ---- */
 
 static void on_stderr(void *context, const char *data, size_t length)
 {
-    struct ssh_way *way = context;
-    reach_way_stderr(way->job->reach, data, length);
+    struct ssh_transport *transport = context;
+    host_transport_stderr(transport->job->connect, data, length);
 }
 
 static void on_pump_end(void *context, const char *text, bool lost)
 {
-    struct ssh_way *way = context;
+    struct ssh_transport *transport = context;
     char longer[400];
-    snprintf(longer, sizeof longer, "ssh connection to %s: %s", way->peer, text);
-    reach_way_ended(way->job->reach, lost ? longer : text);
+    snprintf(longer, sizeof longer, "ssh connection to %s: %s", transport->peer, text);
+    host_transport_ended(transport->job->connect, lost ? longer : text);
 }
 
-static void open_stream(struct ssh_way *way)
+static void open_stream(struct ssh_transport *transport)
 {
     static const struct ssh_pump_events events = { on_stderr, on_pump_end };
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0) {
-        fail_way(way, STATUS_RESOURCE, "socketpair: no descriptor is left");
+        fail_transport(transport, STATUS_RESOURCE, "socketpair: no descriptor is left");
         return;
     }
-    uv_timer_stop(&way->deadline);
-    struct reached reached = { .input = pair[0], .output = pair[0] };
-    reach_way_opened(way->job->reach, &reached);
-    way->pump = ssh_pump_start(way->job->loop, way->session, way->channel, pair[1], &events, way);
+    uv_timer_stop(&transport->deadline);
+    struct host_stream stream = { .input = pair[0], .output = pair[0] };
+    host_transport_opened(transport->job->connect, &stream);
+    transport->pump = ssh_pump_start(transport->job->loop, transport->session, transport->channel,
+                                     pair[1], &events, transport);
 }
 
-static void fail_channel(struct ssh_way *way)
+static void fail_channel(struct ssh_transport *transport)
 {
-    const char *lost = ssh_session_lost(way->session);
+    const char *lost = ssh_session_lost(transport->session);
     char text[400];
-    snprintf(text, sizeof text, "ssh connection to %s: /bin/sh: %s", way->peer,
-             lost ? lost : ssh_session_problem(way->session));
-    fail_way(way, STATUS_UNREACHABLE, text);
+    snprintf(text, sizeof text, "ssh connection to %s: /bin/sh: %s", transport->peer,
+             lost ? lost : ssh_session_problem(transport->session));
+    fail_transport(transport, STATUS_UNREACHABLE, text);
 }
 
 static int try_exec(void *context, LIBSSH2_SESSION *ssh)
 {
-    struct ssh_way *way = context;
+    struct ssh_transport *transport = context;
     (void)ssh;
-    return libssh2_channel_exec(way->channel, "/bin/sh");
+    return libssh2_channel_exec(transport->channel, "/bin/sh");
 }
 
 static void on_exec(void *context, int rc)
 {
-    struct ssh_way *way = context;
+    struct ssh_transport *transport = context;
     if (rc == 0)
-        open_stream(way);
+        open_stream(transport);
     else
-        fail_channel(way);
+        fail_channel(transport);
 }
 
 static int try_channel(void *context, LIBSSH2_SESSION *ssh)
 {
     static const char type[] = "session";
-    struct ssh_way *way = context;
-    way->channel = libssh2_channel_open_ex(ssh, type, sizeof type - 1, SSH_PUMP_WINDOW,
-                                           SSH_PUMP_PACKET, NULL, 0);
-    return way->channel ? 0 : libssh2_session_last_errno(ssh);
+    struct ssh_transport *transport = context;
+    transport->channel = libssh2_channel_open_ex(ssh, type, sizeof type - 1, SSH_PUMP_WINDOW,
+                                                 SSH_PUMP_PACKET, NULL, 0);
+    return transport->channel ? 0 : libssh2_session_last_errno(ssh);
 }
 
 static void on_channel(void *context, int rc)
 {
-    struct ssh_way *way = context;
+    struct ssh_transport *transport = context;
     if (rc != 0) {
-        fail_channel(way);
+        fail_channel(transport);
         return;
     }
-    ssh_session_set_channel(way->session, way->channel);
-    ssh_session_run(way->session, try_exec, on_exec, way);
+    ssh_session_set_channel(transport->session, transport->channel);
+    ssh_session_run(transport->session, try_exec, on_exec, transport);
 }
 
 /* ---- host key and login ---- */
 
 static void on_login_note(void *context, const char *text)
 {
-    struct ssh_way *way = context;
-    reach_way_note(way->job->reach, false, text);
+    struct ssh_transport *transport = context;
+    host_transport_note(transport->job->connect, false, text);
 }
 
 static void on_login(void *context, const char *problem, bool lost)
 {
-    struct ssh_way *way = context;
-    if (way->over)
+    struct ssh_transport *transport = context;
+    if (transport->over)
         return;
     if (problem) {
-        fail_way(way, lost ? STATUS_UNREACHABLE : STATUS_REFUSED, problem);
+        fail_transport(transport, lost ? STATUS_UNREACHABLE : STATUS_REFUSED, problem);
         return;
     }
-    way->stage = SSH_STAGE_CHANNEL;
-    reach_way_step(way->job->reach, STEP_AGENT);
-    ssh_session_run(way->session, try_channel, on_channel, way);
+    transport->stage = SSH_STAGE_CHANNEL;
+    host_transport_step(transport->job->connect, STEP_AGENT);
+    ssh_session_run(transport->session, try_channel, on_channel, transport);
 }
 
-static void login(struct ssh_way *way)
+static void login(struct ssh_transport *transport)
 {
     static const struct ssh_login_events events = { on_login_note, on_login };
     const struct ssh_login_request request = {
-        .session = way->session,
-        .host = way->job->target->host,
-        .config = &way->config,
-        .files = way->job->settings->identity_files,
+        .session = transport->session,
+        .host = transport->job->target->host,
+        .config = &transport->config,
+        .files = transport->job->settings->identity_files,
     };
-    way->stage = SSH_STAGE_LOGIN;
-    reach_way_step(way->job->reach, STEP_LOGIN);
-    way->login = ssh_login_start(way->job->loop, &request, &events, way);
+    transport->stage = SSH_STAGE_LOGIN;
+    host_transport_step(transport->job->connect, STEP_LOGIN);
+    transport->login = ssh_login_start(transport->job->loop, &request, &events, transport);
 }
 
-/* True if the host is the one that it says it is; otherwise the way has failed. */
-static bool trust_host(struct ssh_way *way)
+/* True if the host is the one that it says it is; otherwise the transport has failed. */
+static bool trust_host(struct ssh_transport *transport)
 {
     size_t nbytes;
     int type;
     char text[700];
-    const char *blob = libssh2_session_hostkey(ssh_session_libssh2(way->session), &nbytes, &type);
+    const char *blob =
+        libssh2_session_hostkey(ssh_session_libssh2(transport->session), &nbytes, &type);
     enum ssh_host_key_answer answer =
-        ssh_trust_judge(way->trust, (const unsigned char *)blob, nbytes, text, sizeof text);
+        ssh_trust_judge(transport->trust, (const unsigned char *)blob, nbytes, text, sizeof text);
     if (answer == SSH_HOST_KEY_REFUSE)
-        fail_way(way, STATUS_REFUSED, text);
+        fail_transport(transport, STATUS_REFUSED, text);
     else if (answer == SSH_HOST_KEY_ADD)
-        reach_way_note(way->job->reach, true, text);
+        host_transport_note(transport->job->connect, true, text);
     return answer != SSH_HOST_KEY_REFUSE;
 }
 
@@ -221,75 +223,75 @@ static bool trust_host(struct ssh_way *way)
 
 static void on_connected(void *context, struct ssh_session *session, const char *text)
 {
-    struct ssh_way *way = context;
-    way->connect = NULL;
-    way->session = session;
+    struct ssh_transport *transport = context;
+    transport->connect = NULL;
+    transport->session = session;
     if (!session) {
-        fail_way(way, STATUS_UNREACHABLE, text);
+        fail_transport(transport, STATUS_UNREACHABLE, text);
         return;
     }
-    snprintf(way->peer, sizeof way->peer, "%s", text);
-    reach_way_step(way->job->reach, STEP_HOST_KEY);
-    if (trust_host(way))
-        login(way);
+    snprintf(transport->peer, sizeof transport->peer, "%s", text);
+    host_transport_step(transport->job->connect, STEP_HOST_KEY);
+    if (trust_host(transport))
+        login(transport);
 }
 
-static void connect_host(struct ssh_way *way)
+static void connect_host(struct ssh_transport *transport)
 {
     const struct ssh_connect_request request = {
-        .addresses = way->addresses,
-        .known_types = ssh_trust_types(way->trust),
-        .silence_ms = way->job->settings->silence_ms,
+        .addresses = transport->addresses,
+        .known_types = ssh_trust_types(transport->trust),
+        .heartbeat_timeout_ms = transport->job->settings->heartbeat_timeout_ms,
     };
-    way->stage = SSH_STAGE_CONNECT;
-    reach_way_step(way->job->reach, STEP_CONNECT);
-    way->connect = ssh_connect_start(way->job->loop, &request, on_connected, way);
+    transport->stage = SSH_STAGE_CONNECT;
+    host_transport_step(transport->job->connect, STEP_CONNECT);
+    transport->connect = ssh_connect_start(transport->job->loop, &request, on_connected, transport);
 }
 
-static void read_known_hosts(struct ssh_way *way)
+static void read_known_hosts(struct ssh_transport *transport)
 {
     struct string_list warnings = { 0 };
-    way->trust = ssh_trust_create(way->job->target->host, &way->config,
-                                  way->job->settings->accept_new, &warnings);
+    transport->trust = ssh_trust_create(transport->job->target->host, &transport->config,
+                                        transport->job->settings->accept_new, &warnings);
     for (size_t i = 0; i < warnings.count; i++)
-        reach_way_note(way->job->reach, false, warnings.items[i]);
+        host_transport_note(transport->job->connect, false, warnings.items[i]);
     string_list_fini(&warnings);
 }
 
 /* ---- configuration and name ---- */
 
 /* Nothing distinguishes the host from this machine. */
-static bool is_this_machine(const struct ssh_way *way)
+static bool is_this_machine(const struct ssh_transport *transport)
 {
-    if (way->job->target->user || way->config.port != 22)
+    if (transport->job->target->user || transport->config.port != 22)
         return false;
-    for (const struct addrinfo *at = way->addresses; at; at = at->ai_next)
-        if (!reach_way_is_own_address(way->job->reach, at->ai_addr))
+    for (const struct addrinfo *at = transport->addresses; at; at = at->ai_next)
+        if (!host_transport_is_own_address(transport->job->connect, at->ai_addr))
             return false;
-    return ssh_is_own_user(way->config.user);
+    return ssh_is_own_user(transport->config.user);
 }
 
 static void on_resolved(void *context, struct addrinfo *addresses, const char *problem)
 {
-    struct ssh_way *way = context;
-    way->resolve = NULL;
-    way->addresses = addresses;
+    struct ssh_transport *transport = context;
+    transport->resolve = NULL;
+    transport->addresses = addresses;
     if (problem) {
         char text[400];
-        ssh_say_unresolved(text, sizeof text, way->job->target->host, way->config.host_name,
-                           problem);
-        fail_way(way, STATUS_UNREACHABLE, text);
-    } else if (is_this_machine(way)) {
-        stop(way);
-        reach_way_is_local(way->job->reach);
+        ssh_say_unresolved(text, sizeof text, transport->job->target->host,
+                           transport->config.host_name, problem);
+        fail_transport(transport, STATUS_UNREACHABLE, text);
+    } else if (is_this_machine(transport)) {
+        stop(transport);
+        host_transport_is_local(transport->job->connect);
     } else {
-        read_known_hosts(way);
-        connect_host(way);
+        read_known_hosts(transport);
+        connect_host(transport);
     }
 }
 
-/* With what its configuration may say otherwise, as far as it knows that; see reach_command.c for
- * the rest. */
+/* With what its configuration may say otherwise, as far as it knows that; see transport_command.c
+ * for the rest. */
 static const char *external_ssh(const struct ssh_config *config)
 {
     return config->has_session_type ? "ssh -oSessionType=default -oStdinNull=no "
@@ -299,83 +301,85 @@ static const char *external_ssh(const struct ssh_config *config)
 
 static void on_config(void *context, struct ssh_config *config, const struct err *err)
 {
-    struct ssh_way *way = context;
+    struct ssh_transport *transport = context;
     char text[400];
-    way->query = NULL;
+    transport->query = NULL;
     if (err->code != HVD_OK) {
         snprintf(text, sizeof text, "%.390s", err->text);
-        fail_way(way, err->code == HVD_ERR_SYSTEM ? STATUS_RESOURCE : STATUS_UNREACHABLE, text);
+        fail_transport(transport,
+                       err->code == HVD_ERR_SYSTEM ? STATUS_RESOURCE : STATUS_UNREACHABLE, text);
         return;
     }
-    way->config = *config;
+    transport->config = *config;
     if (config->proxy) {
         snprintf(text, sizeof text, "reached by the external ssh: %.200s", config->proxy);
-        stop(way);
-        reach_way_needs_command(way->job->reach, external_ssh(config), text);
+        stop(transport);
+        host_transport_needs_command(transport->job->connect, external_ssh(config), text);
         return;
     }
-    way->stage = SSH_STAGE_RESOLVE;
-    way->resolve = resolve_start(way->job->loop, config->host_name, config->port, config->family,
-                                 RESOLVE_MS, on_resolved, way);
+    transport->stage = SSH_STAGE_RESOLVE;
+    transport->resolve = resolve_start(transport->job->loop, config->host_name, config->port,
+                                       config->family, RESOLVE_MS, on_resolved, transport);
 }
 
 /* ---- open and close ---- */
 
 static void on_first_turn(uv_timer_t *timer)
 {
-    struct ssh_way *way = timer->data;
-    const struct reach_job *job = way->job;
-    reach_way_step(job->reach, STEP_RESOLVE);
-    way->query = ssh_config_ask(job->loop, job->children, job->target->host, job->target->user,
-                                job->settings->ssh_port, on_config, way);
+    struct ssh_transport *transport = timer->data;
+    const struct host_transport_job *job = transport->job;
+    host_transport_step(job->connect, STEP_RESOLVE);
+    transport->query =
+        ssh_config_ask(job->loop, job->children, job->target->host, job->target->user,
+                       job->settings->ssh_port, on_config, transport);
     ssh_session_prepare(); /* meanwhile */
 }
 
-static void *open_ssh(const struct reach_job *job)
+static void *open_ssh(const struct host_transport_job *job)
 {
-    struct ssh_way *way = xcalloc(1, sizeof *way);
+    struct ssh_transport *transport = xcalloc(1, sizeof *transport);
     uint32_t timeout_ms = job->settings->timeout_ms;
-    way->job = job;
-    uv_must(uv_timer_init(job->loop, &way->deadline), "timers");
-    uv_must(uv_timer_init(job->loop, &way->turn), "timers");
-    way->deadline.data = way->turn.data = way;
-    way->open_handles = 2;
-    uv_timer_start(&way->turn, on_first_turn, 0, 0);
-    /* Before reach.c gives up by the same clock, which cannot say what was under way. */
-    uv_timer_start(&way->deadline, on_deadline,
+    transport->job = job;
+    uv_must(uv_timer_init(job->loop, &transport->deadline), "timers");
+    uv_must(uv_timer_init(job->loop, &transport->turn), "timers");
+    transport->deadline.data = transport->turn.data = transport;
+    transport->open_handles = 2;
+    uv_timer_start(&transport->turn, on_first_turn, 0, 0);
+    /* Before host_connect.c gives up by the same clock, which cannot say what was under way. */
+    uv_timer_start(&transport->deadline, on_deadline,
                    timeout_ms > 10 * RESERVE_MS ? timeout_ms - RESERVE_MS : timeout_ms, 0);
-    return way;
+    return transport;
 }
 
 static void on_closed(uv_handle_t *handle)
 {
-    struct ssh_way *way = handle->data;
-    struct reach *reach = way->job->reach;
-    if (--way->open_handles > 0)
+    struct ssh_transport *transport = handle->data;
+    struct host_connect *connect = transport->job->connect;
+    if (--transport->open_handles > 0)
         return;
-    free(way);
-    reach_way_closed(reach);
+    free(transport);
+    host_transport_closed(connect);
 }
 
 static void close_ssh(void *state)
 {
-    struct ssh_way *way = state;
-    ssh_pump_close(way->pump);
-    stop(way);
-    ssh_session_close(way->session);
-    ssh_login_close(way->login);
-    ssh_trust_destroy(way->trust);
-    if (way->addresses)
-        uv_freeaddrinfo(way->addresses);
-    ssh_config_fini(&way->config);
-    uv_close((uv_handle_t *)&way->deadline, on_closed);
-    uv_close((uv_handle_t *)&way->turn, on_closed);
+    struct ssh_transport *transport = state;
+    ssh_pump_close(transport->pump);
+    stop(transport);
+    ssh_session_close(transport->session);
+    ssh_login_close(transport->login);
+    ssh_trust_destroy(transport->trust);
+    if (transport->addresses)
+        uv_freeaddrinfo(transport->addresses);
+    ssh_config_fini(&transport->config);
+    uv_close((uv_handle_t *)&transport->deadline, on_closed);
+    uv_close((uv_handle_t *)&transport->turn, on_closed);
 }
 
 static uint64_t acknowledged_ssh(const void *state)
 {
-    const struct ssh_way *way = state;
-    return way->session ? tcp_acknowledged(ssh_session_socket(way->session)) : 0;
+    const struct ssh_transport *transport = state;
+    return transport->session ? tcp_acknowledged(ssh_session_socket(transport->session)) : 0;
 }
 
-const struct reach_way reach_ssh_way = { "ssh", open_ssh, close_ssh, acknowledged_ssh };
+const struct host_transport transport_ssh = { "ssh", open_ssh, close_ssh, acknowledged_ssh };

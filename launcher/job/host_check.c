@@ -35,7 +35,7 @@ struct host_check {
     struct host_check_callbacks callbacks;
     void *context;
     struct children *children;
-    struct reach_pool *pool;
+    struct connect_pool *pool;
     struct checked_host *hosts;
     int nhosts, nover, open_parts;
     uv_timer_t deadline, late;
@@ -98,7 +98,7 @@ static void on_note(void *context, int host, bool important, const char *text)
     free(line);
 }
 
-static void on_unreached(void *context, int host, int exit_status, const char *text)
+static void on_connect_failed(void *context, int host, int exit_status, const char *text)
 {
     struct host_check *check = context;
     judge(check, host, check->hosts[host].host.step, exit_status, text);
@@ -125,7 +125,7 @@ static void on_ready(void *context, int index)
     struct checked_host *checked = &check->hosts[index];
     checked->row.facts = checked->host.facts;
     checked->row.clock_ms = (int64_t)checked->host.facts.clock_ms - clock_now_ms();
-    job_host_beat(&checked->host);
+    job_host_send_heartbeat(&checked->host);
 }
 
 static void on_alive(void *context, int index)
@@ -144,10 +144,10 @@ static void on_lost(void *context, int index)
 {
     struct host_check *check = context;
     struct job_host *host = &check->hosts[index].host;
-    const char *way = reach_end_text(host->reach);
+    const char *end_text = host_connect_end_text(host->connect);
     char text[600];
     snprintf(text, sizeof text, "host lost: %s%s%s", host->lost_reason,
-             *host->lost_reason && *way ? "; " : "", way);
+             *host->lost_reason && *end_text ? "; " : "", end_text);
     judge(check, index, host->step, host->lost_status, text);
     host_over(check, index);
 }
@@ -185,7 +185,7 @@ static void on_deadline(uv_timer_t *timer)
     for (int i = check->nhosts - 1; i >= 0; i--) { /* those that wait for their turn get none */
         struct checked_host *checked = &check->hosts[i];
         judge(check, i, checked->host.step, STATUS_TIMEOUT, "not ready in time (--start-timeout)");
-        if (!checked->over && checked->host.phase == HOST_REACHING)
+        if (!checked->over && checked->host.phase == HOST_CONNECTING)
             job_host_stop(&checked->host, SIGKILL, 0);
         else
             host_over(check, i);
@@ -198,7 +198,7 @@ static void open_host(struct host_check *check, int index)
     static const struct job_host_events events = {
         .on_step = on_step,
         .on_note = on_note,
-        .on_unreached = on_unreached,
+        .on_connect_failed = on_connect_failed,
         .on_ready = on_ready,
         .on_failed = on_failed,
         .on_alive = on_alive,
@@ -223,13 +223,13 @@ struct host_check *host_check_start(uv_loop_t *loop, const struct job_options *o
                                   .callbacks = *callbacks,
                                   .context = context,
                                   .nhosts = options->plan->host_count };
-    check->options.look_at_libraries = options->command[0] != NULL;
+    check->options.check_libraries = options->command[0] != NULL;
     uv_timer_init(loop, &check->deadline);
     uv_timer_init(loop, &check->late);
     check->deadline.data = check->late.data = check;
     process_tree_adopt();
     check->children = children_create(loop);
-    check->pool = reach_pool_create(loop, options->reach, check->children);
+    check->pool = connect_pool_create(loop, options->connect, check->children);
     check->hosts = xcalloc((size_t)check->nhosts, sizeof *check->hosts);
     for (int i = 0; i < check->nhosts; i++)
         open_host(check, i);
@@ -242,7 +242,7 @@ static void on_part_closed(void *context)
     struct host_check *check = context;
     if (--check->open_parts > 0)
         return;
-    reach_pool_destroy(check->pool);
+    connect_pool_destroy(check->pool);
     children_destroy(check->children);
     free(check->hosts);
     free(check);

@@ -24,15 +24,15 @@
 struct job;
 
 struct job_options {
-    const struct rank_plan *plan;       /* borrowed, as everything here, until job_destroy() */
-    const struct reach_settings *reach; /* how hosts are reached */
+    const struct rank_plan *plan;           /* borrowed, as everything here, until job_destroy() */
+    const struct connect_settings *connect; /* how hosts are reached */
     const char *const
         *interfaces; /* for each host of the plan, what --network-interfaces says of it;
                                       "" for anything */
     const char *cwd;
     char *const *command;         /* ended by NULL */
     char *const *environment;     /* NAME=VALUE for every rank, ended by NULL */
-    bool look_at_libraries;       /* of the program, before it would start */
+    bool check_libraries;         /* of the program, before it would start */
     char *const *own_environment; /* below it for ranks on this machine, ended by NULL; or NULL */
     const char *id;               /* value of HVD_JOB_ID */
     const char *job_key;          /* value of HVD_JOB_KEY; never shown */
@@ -48,7 +48,7 @@ struct job_options {
     bool stopped_fails;  /* a rank that somebody stops is a failure */
     bool keep_lines;     /* what ranks say last is wanted in the report, all that there is */
     int report_fd;       /* STDOUT_FILENO or STDERR_FILENO if it goes there; else 0 */
-    uint32_t silence_ms; /* a host from which nothing comes for so long is lost */
+    uint32_t heartbeat_timeout_ms; /* a host from which nothing comes for so long is lost */
 };
 
 struct job_report;

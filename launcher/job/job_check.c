@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a job looks at every SILENCE_LOOK_MS: hosts from which nothing comes, and every limit that
- * counts time in which this process ran. Asks hosts for heartbeats. */
+/* What a job looks at every HEARTBEAT_CHECK_MS: hosts from which nothing comes, and every limit
+ * that counts time in which this process ran. Asks hosts for heartbeats. */
 #include "launcher/job/job_impl.h"
 
 /* How many heartbeats may be missed. */
@@ -10,9 +10,9 @@ enum { HEARTBEATS_MISSED = 5 };
 static void check_count_time(struct job *job)
 {
     uint64_t now_ms = uv_now(job->loop), passed_ms = now_ms - job->check.checked_ms;
-    bool late = passed_ms > SILENCE_LOOK_MS + SILENCE_LATE_MS;
+    bool late = passed_ms > HEARTBEAT_CHECK_MS + HEARTBEAT_LATE_MS;
     job->check.checked_ms = now_ms;
-    job->check.ran_ms += late ? SILENCE_LOOK_MS : passed_ms;
+    job->check.ran_ms += late ? HEARTBEAT_CHECK_MS : passed_ms;
 }
 
 /* Hosts are asked for a heartbeat so often that several may be missed. */
@@ -20,19 +20,19 @@ static void on_job_check(uv_timer_t *timer)
 {
     struct job *job = timer->data;
     check_count_time(job);
-    uint32_t between_ms = job->options->silence_ms / HEARTBEATS_MISSED;
-    bool beat = (uint32_t)++job->check.nchecks * SILENCE_LOOK_MS >= between_ms;
+    uint32_t between_ms = job->options->heartbeat_timeout_ms / HEARTBEATS_MISSED;
+    bool is_due = (uint32_t)++job->check.nchecks * HEARTBEAT_CHECK_MS >= between_ms;
     for (int i = 0; i < job->state.nhosts; i++) {
-        job_host_look(&job->hosts[i]);
-        if (beat)
-            job_host_beat(&job->hosts[i]);
+        job_host_heartbeat_check(&job->hosts[i]);
+        if (is_due)
+            job_host_send_heartbeat(&job->hosts[i]);
     }
-    if (beat)
+    if (is_due)
         job->check.nchecks = 0;
-    job_look_at_ends(job);
-    job_look_at_stop(job);
-    job_look_at_start(job);
-    job_look_at_suspension(job);
+    job_ends_check(job);
+    job_stop_check(job);
+    job_start_check(job);
+    job_suspension_check(job);
 }
 
 void job_check_start(struct job *job)
@@ -40,7 +40,7 @@ void job_check_start(struct job *job)
     uv_timer_init(job->loop, &job->check.timer);
     job->check.timer.data = job;
     job->check.checked_ms = uv_now(job->loop);
-    uv_timer_start(&job->check.timer, on_job_check, SILENCE_LOOK_MS, SILENCE_LOOK_MS);
+    uv_timer_start(&job->check.timer, on_job_check, HEARTBEAT_CHECK_MS, HEARTBEAT_CHECK_MS);
 }
 
 void job_check_close(struct job *job)

@@ -26,7 +26,7 @@ static void on_note(void *context, int host, bool important, const char *text)
 }
 
 /* No agent there, and there will be none. With status 0 it was given up. */
-static void on_unreached(void *context, int host, int exit_status, const char *text)
+static void on_connect_failed(void *context, int host, int exit_status, const char *text)
 {
     struct job *job = context;
     char where[800];
@@ -132,7 +132,7 @@ static void open_host(struct job *job, struct job_host *host)
     static const struct job_host_events events = {
         .on_step = on_step,
         .on_note = on_note,
-        .on_unreached = on_unreached,
+        .on_connect_failed = on_connect_failed,
         .on_ready = on_ready,
         .on_failed = on_failed,
         .on_alive = job_on_alive,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of hvdrun's end of one agent: it is reached, described, watched, told to stop, hung up
  * on; see job_host.h. What is said to it first is in job_host_describe.c, what it says in
- * job_host_frames.c, the connections that it relays in job_host_relay.c, how long it may say nothing in job_host_silence.c. */
+ * job_host_frames.c, the connections that it relays in job_host_relay.c, how long it may say
+ * nothing in job_host_heartbeat.c. */
 #include "launcher/job/job_host_impl.h"
 
 #include "launcher/base/exit_status.h"
@@ -23,7 +24,7 @@ static void on_bytes(void *context)
 {
     struct job_host *host = context;
     uint64_t now_ms = uv_now(host->loop);
-    silence_heard(&host->silence, now_ms);
+    heartbeat_timeout_heard(&host->heartbeat, now_ms);
     host->starved = false;
     link_history_heard(&host->history, job_host_worth_telling_ms(host), now_ms);
 }
@@ -40,7 +41,7 @@ static void on_link_closed(void *context)
     struct job_host *host = context;
     host->linked = false;
     if (host->on_closed)
-        reach_close(host->reach, on_everything_closed, host);
+        host_connect_close(host->connect, on_everything_closed, host);
 }
 
 /* The other side reads the end. Why the way to it ended, if it did, can still be asked. */
@@ -94,7 +95,7 @@ static void on_link_end(void *context, const struct err *err)
         agent_end(host);
 }
 
-/* ---- reaching it ---- */
+/* ---- connecting ---- */
 
 static void on_step(void *context, enum host_step step)
 {
@@ -108,20 +109,21 @@ static void on_note(void *context, bool important, const char *text)
         host->events->on_note(host->context, host->index, important, text);
 }
 
-static void on_reached(void *context, const struct reached *reached)
+static void on_connected(void *context, const struct host_stream *stream)
 {
     static const struct frame_link_events events = { job_host_on_frame, on_link_end, NULL,
                                                      on_bytes };
     struct job_host *host = context;
     struct err err = { 0 };
-    host->agent = reached->pid;
-    host->local = reached->local;
+    host->agent = stream->pid;
+    host->local = stream->local;
     host->phase = HOST_DESCRIBING;
-    silence_start(&host->silence, host->options->silence_ms, uv_now(host->loop));
+    heartbeat_timeout_start(&host->heartbeat, host->options->heartbeat_timeout_ms,
+                            uv_now(host->loop));
     link_history_reached(&host->history, uv_now(host->loop));
     job_host_take_step(host, STEP_DIRECTORY);
     host->linked = true;
-    if (frame_link_open(&host->link, host->loop, reached->input, reached->output, &events, host,
+    if (frame_link_open(&host->link, host->loop, stream->input, stream->output, &events, host,
                         &err) < 0) {
         on_link_end(host, &err);
         return;
@@ -130,15 +132,16 @@ static void on_reached(void *context, const struct reached *reached)
     if (!host->suspended)
         return;
     job_host_signal(host, SIGSTOP);
-    job_host_beat(host);
+    job_host_send_heartbeat(host);
 }
 
-static void on_unreached(void *context, enum host_step step, int exit_status, const char *text)
+static void on_host_connect_failed(void *context, enum host_step step, int exit_status,
+                                   const char *text)
 {
     struct job_host *host = context;
     job_host_take_step(host, step);
     host->phase = HOST_CLOSED;
-    host->events->on_unreached(host->context, host->index, exit_status, text);
+    host->events->on_connect_failed(host->context, host->index, exit_status, text);
 }
 
 static void on_process_end(void *context, int wait_status)
@@ -149,25 +152,25 @@ static void on_process_end(void *context, int wait_status)
         agent_end(host);
 }
 
-void job_host_open(struct job_host *host, struct reach_pool *pool, uv_loop_t *loop,
+void job_host_open(struct job_host *host, struct connect_pool *pool, uv_loop_t *loop,
                    const struct job_options *options, const struct rendezvous_server *rendezvous,
                    const struct job_host_events *events, void *context)
 {
-    static const struct reach_events reach_events = { on_step, on_note, on_reached, on_unreached,
-                                                      on_process_end };
-    struct reach_target target = { host->where->host->name, host->where->host->user };
+    static const struct connect_events connect_events = { on_step, on_note, on_connected,
+                                                          on_host_connect_failed, on_process_end };
+    struct connect_target target = { host->where->host->name, host->where->host->user };
     host->loop = loop;
     host->options = options;
     host->rendezvous = rendezvous;
     host->events = events;
     host->context = context;
-    host->phase = HOST_REACHING;
+    host->phase = HOST_CONNECTING;
     host->step_since_ms = uv_hrtime() / 1000000;
     host->ranks = xcalloc((size_t)host->where->local_size, sizeof *host->ranks);
     for (int i = 0; i < host->where->local_size; i++)
         for (int stream = 0; stream < OUTPUT_STREAMS; stream++)
             host->ranks[i].window[stream] = STREAM_WINDOW;
-    host->reach = reach_start(pool, &target, &reach_events, host);
+    host->connect = host_connect_start(pool, &target, &connect_events, host);
 }
 
 void job_host_start(struct job_host *host, const char *own_address)
@@ -191,7 +194,7 @@ bool job_host_is_watched(const struct job_host *host)
     return host->phase >= HOST_DESCRIBING && host->phase < HOST_DONE;
 }
 
-void job_host_beat(struct job_host *host)
+void job_host_send_heartbeat(struct job_host *host)
 {
     if (!job_host_is_watched(host))
         return;
@@ -224,17 +227,17 @@ bool job_host_is_starting(const struct job_host *host)
 static void on_given_up(void *context)
 {
     struct job_host *host = context;
-    host->reach = NULL;
+    host->connect = NULL;
     host->phase = HOST_CLOSED;
-    host->events->on_unreached(host->context, host->index, 0, "");
+    host->events->on_connect_failed(host->context, host->index, 0, "");
 }
 
 void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms)
 {
     struct agent_stop stop = { signum, grace_ms };
-    if (host->phase == HOST_REACHING && !host->stopping) {
+    if (host->phase == HOST_CONNECTING && !host->stopping) {
         host->stopping = true;
-        reach_close(host->reach, on_given_up, host);
+        host_connect_close(host->connect, on_given_up, host);
     }
     if (!job_host_is_open(host))
         return;
@@ -298,7 +301,7 @@ void job_host_end_agent(struct job_host *host)
 
 uint64_t job_host_time(const struct job_host *host, uint64_t agent_us, uint64_t *at_us)
 {
-    return peer_clock_time(&host->clock, agent_us, uv_hrtime() / 1000, at_us);
+    return clock_offset_time(&host->clock, agent_us, uv_hrtime() / 1000, at_us);
 }
 
 bool job_host_has_read(const struct job_host *host, uint64_t until_us)
@@ -314,8 +317,8 @@ void job_host_close(struct job_host *host, void (*on_closed)(void *context), voi
     host->phase = HOST_CLOSED; /* and what is heard until the way is closed is not told */
     if (host->linked)
         hang_up(host);
-    else if (host->reach)
-        reach_close(host->reach, on_everything_closed, host);
+    else if (host->connect)
+        host_connect_close(host->connect, on_everything_closed, host);
     else
         on_everything_closed(host);
 }

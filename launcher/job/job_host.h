@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvdrun's end of one agent: describes the job to it and turns its frames into calls.
  *
- *   closed -> reaching -> describing -> ready -> running -> done;   any from describing on -> lost
- *   reaching -> closed, if it cannot be reached
+ *   closed -> connecting -> describing -> ready -> running -> done;   any from describing on -> lost
+ *   connecting -> closed, if it cannot be reached
  *
  * An agent is not trusted: a frame that is malformed, out of turn, or about a rank of another host
  * loses the host. */
@@ -19,7 +19,7 @@
 
 enum host_phase {
     HOST_CLOSED,
-    HOST_REACHING,
+    HOST_CONNECTING,
     HOST_DESCRIBING,
     HOST_READY,
     HOST_RUNNING,
@@ -35,12 +35,12 @@ struct job_host_events {
     void (*on_note)(void *context, int host, bool important, const char *text);
 
     /* There will be no agent on it; the host is closed. The exit status and the text say why. */
-    void (*on_unreached)(void *context, int host, int exit_status, const char *text);
+    void (*on_connect_failed)(void *context, int host, int exit_status, const char *text);
 
     void (*on_ready)(void *context, int host);
     void (*on_failed)(void *context, int host, const struct agent_failed *failed);
 
-    /* It has answered job_host_beat(): round_trip_us. May be NULL. */
+    /* It has answered job_host_send_heartbeat(): round_trip_us. May be NULL. */
     void (*on_alive)(void *context, int host);
 
     /* What a rank is bound to, in a line; before it is started. */
@@ -87,7 +87,7 @@ struct job_host {
     uint64_t step_since_ms;
     bool stopping;  /* it was told to stop: some ranks may never have run */
     bool suspended; /* hvdrun is about to stop for a while */
-    struct reach *reach;
+    struct host_connect *connect;
     struct frame_link link;
     bool linked;        /* `link` is not closed yet */
     bool local;         /* the agent is a child of ours */
@@ -98,22 +98,23 @@ struct job_host {
     uint64_t end_by_ms; /* the job's: when the rest of it should have ended too, as ran_ms; or 0 */
     int agent_status;   /* of the process, as waitpid() gave it */
     struct link_history history; /* as uv_now() says it */
-    struct silence silence;      /* since something came, or something that waited was taken */
-    uint64_t taken;              /* bytes that had left for the agent at the last look */
-    bool behind;                 /* and more was waiting */
-    uint64_t acknowledged;       /* as reach_acknowledged() had it at the last look */
-    bool starved;                /* silent for too long, excused, and that was told */
-    struct peer_clock clock;     /* the agent's uv_hrtime() */
-    int nnotes;                  /* that it has sent */
-    int unanswered;              /* heartbeats since one was answered */
-    uint64_t unanswered_us;      /* the first of them was sent then: uv_hrtime() */
-    uint64_t round_trip_us;      /* of the last heartbeat; 0 if there was none */
-    uint64_t echoed_us;          /* the last one that was answered was sent then: uv_hrtime() */
-    struct agent_ready facts;    /* once it is ready */
-    char lost_reason[500];       /* why its link broke; "" for an end of file */
-    int lost_status;             /* what that means for hvdrun: an enum exit_status */
-    uint32_t stdin_window;       /* bytes of stdin that may still be sent */
-    struct host_rank *ranks;     /* by local_rank */
+    struct heartbeat_timeout
+        heartbeat;             /* since something came, or something that waited was taken */
+    uint64_t taken;            /* bytes that had left for the agent at the last check */
+    bool behind;               /* and more was waiting */
+    uint64_t acknowledged;     /* as host_connect_acknowledged() had it at the last check */
+    bool starved;              /* silent for too long, excused, and that was told */
+    struct clock_offset clock; /* the agent's uv_hrtime() */
+    int nnotes;                /* that it has sent */
+    int unanswered;            /* heartbeats since one was answered */
+    uint64_t unanswered_us;    /* the first of them was sent then: uv_hrtime() */
+    uint64_t round_trip_us;    /* of the last heartbeat; 0 if there was none */
+    uint64_t echoed_us;        /* the last one that was answered was sent then: uv_hrtime() */
+    struct agent_ready facts;  /* once it is ready */
+    char lost_reason[500];     /* why its link broke; "" for an end of file */
+    int lost_status;           /* what that means for hvdrun: an enum exit_status */
+    uint32_t stdin_window;     /* bytes of stdin that may still be sent */
+    struct host_rank *ranks;   /* by local_rank */
     const struct rendezvous_server *rendezvous;    /* borrowed */
     struct relayed *relayed[JOB_HOST_RELAY_LISTS]; /* its connections, by number */
     uv_loop_t *loop;
@@ -126,7 +127,7 @@ struct job_host {
 
 /* Reaches the host and sends it everything up to PREPARE. Connections that come in through it go to
  * `rendezvous`. Does not call back before it returns. */
-void job_host_open(struct job_host *host, struct reach_pool *pool, uv_loop_t *loop,
+void job_host_open(struct job_host *host, struct connect_pool *pool, uv_loop_t *loop,
                    const struct job_options *options, const struct rendezvous_server *rendezvous,
                    const struct job_host_events *events, void *context);
 
@@ -134,14 +135,14 @@ void job_host_open(struct job_host *host, struct reach_pool *pool, uv_loop_t *lo
 void job_host_start(struct job_host *host, const char *own_address);
 
 /* Asks for a sign of life. */
-void job_host_beat(struct job_host *host);
+void job_host_send_heartbeat(struct job_host *host);
 
-/* To be called every SILENCE_LOOK_MS: a host that has been silent for too long, or does not read
+/* To be called every HEARTBEAT_CHECK_MS: a host that has been silent for too long, or does not read
  * what it is sent, is lost. Until it is ready, and again until its ranks run, it may be silent:
  * whoever waits for that has a limit. So it may while it reads what has piled up for it: its
  * heartbeats come behind.
  */
-void job_host_look(struct job_host *host);
+void job_host_heartbeat_check(struct job_host *host);
 
 /* The first rank there that has not been started, or -1; was the host told to start them? */
 int job_host_waiting_rank(const struct job_host *host);
@@ -153,7 +154,8 @@ bool job_host_rank_is_stopped(const struct job_host *host, int rank);
 uint64_t job_host_silent_ms(const struct job_host *host);
 bool job_host_is_starting(const struct job_host *host);
 
-/* Stops what runs there; a host that is still being reached is given up (on_unreached() with status
+/* Stops what runs there; a host that is still being reached is given up (on_connect_failed() with
+ * status
  * 0, later). */
 void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms);
 

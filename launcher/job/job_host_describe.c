@@ -23,7 +23,7 @@ static void send_texts(struct job_host *host, uint16_t type, char *const *texts)
             wire_put_string(body, *texts++);
         while (*texts && body->length - begin + strlen(*texts) < TEXTS_PER_FRAME);
         frame_link_send(&host->link);
-        job_host_beat(host);
+        job_host_send_heartbeat(host);
     }
 }
 
@@ -31,13 +31,13 @@ static void send_ranks(struct job_host *host, const struct job_options *options)
 {
     const struct rank_plan *plan = options->plan;
     for (int i = 0; i < host->where->local_size; i++) {
-        const struct place *place = &plan->ranks[host->where->ranks[i]].place;
+        const struct rank_info *rank_info = &plan->ranks[host->where->ranks[i]].rank_info;
         struct string_list own = { 0 };
-        worker_environment_rank(&own, place, host->where->host->name, options->id,
+        worker_environment_rank(&own, rank_info, host->where->host->name, options->id,
                                 options->job_key);
         struct wire_writer *body = frame_link_begin(&host->link, AGENT_RANK);
         body->secret = true; /* the key of the job */
-        wire_put_i32(body, place->rank);
+        wire_put_i32(body, rank_info->rank);
         for (size_t n = 0; n < own.count; n++)
             wire_put_string(body, own.items[n]);
         frame_link_send(&host->link);
@@ -53,10 +53,10 @@ void job_host_describe(struct job_host *host, const struct job_options *options)
     struct agent_job job = { .version = AGENT_VERSION };
     job.own_environment = !host->local;
     job.one_machine = host->where->local_size == options->plan->size;
-    job.silence_ms = host->local ? 0 : options->silence_ms;
-    job.answer_ms = options->silence_ms;
+    job.heartbeat_timeout_ms = host->local ? 0 : options->heartbeat_timeout_ms;
+    job.answer_ms = options->heartbeat_timeout_ms;
     job.attributes = options->attributes;
-    job.look_at_libraries = options->look_at_libraries;
+    job.check_libraries = options->check_libraries;
     snprintf(job.interfaces, sizeof job.interfaces, "%s", options->interfaces[host->index]);
     snprintf(job.cwd, sizeof job.cwd, "%s", options->cwd);
     agent_job_encode(frame_link_begin(&host->link, AGENT_JOB), &job);

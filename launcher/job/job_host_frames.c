@@ -20,7 +20,7 @@ struct host_rank *job_host_find_rank(struct job_host *host, int rank)
     const struct rank_plan *plan = host->options->plan;
     if (rank < 0 || rank >= plan->size || plan->ranks[rank].host != host->index)
         return NULL;
-    return &host->ranks[plan->ranks[rank].place.local_rank];
+    return &host->ranks[plan->ranks[rank].rank_info.local_rank];
 }
 
 static int not_here(int rank, struct err *err)
@@ -190,7 +190,7 @@ static int on_heartbeat(struct job_host *host, struct wire_reader *body, struct 
     if (rc < 0)
         return rc;
     if (echo.stamp <= now && echo.clock_us <= CLOCK_MAX_MS)
-        peer_clock_compare(&host->clock, echo.stamp, echo.clock_us, now);
+        clock_offset_compare(&host->clock, echo.stamp, echo.clock_us, now);
     host->round_trip_us = echo.stamp <= now ? now - echo.stamp : 0;
     host->echoed_us = echo.stamp;
     host->unanswered = 0;

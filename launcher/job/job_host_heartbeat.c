@@ -3,7 +3,7 @@
  *
  *   heard -> silent -> starved -> lost;   from silent and starved back to heard
  *
- * Silence for as long as --heartbeat-timeout says loses the host, unless something shows that the
+ * A host from which nothing comes for --heartbeat-timeout is lost, unless something shows that the
  * agent is there and only does not get to answer:
  * - On this machine the kernel tells of the agent's end at once, and what state it is in. While it
  *   wants to run (R) or waits inside the kernel (D), it is waited for without a limit. One that is
@@ -32,12 +32,12 @@ enum { QUEUE_MIB = 64, QUEUE_RANK_MIB = 5 };
 /* Two heartbeats of five have been missed. */
 uint64_t job_host_worth_telling_ms(const struct job_host *host)
 {
-    return host->options->silence_ms * (uint64_t)2 / 5;
+    return host->options->heartbeat_timeout_ms * (uint64_t)2 / 5;
 }
 
 uint64_t job_host_silent_ms(const struct job_host *host)
 {
-    uint64_t silent_ms = silence_lasts_ms(&host->silence, uv_now(host->loop));
+    uint64_t silent_ms = heartbeat_timeout_elapsed_ms(&host->heartbeat, uv_now(host->loop));
     return host->phase == HOST_RUNNING && silent_ms >= job_host_worth_telling_ms(host) ? silent_ms
                                                                                        : 0;
 }
@@ -49,7 +49,7 @@ static bool may_be_silent(const struct job_host *host)
 }
 
 /* Whoever asks the rendezvous there, and reads no answers, must not fill our memory. */
-static void look_at_queue(struct job_host *host)
+static void check_queue(struct job_host *host)
 {
     size_t limit = ((size_t)QUEUE_MIB + QUEUE_RANK_MIB * (size_t)host->where->local_size) << 20;
     if (job_host_is_watched(host) && frame_link_queued(&host->link) > limit)
@@ -81,16 +81,16 @@ static bool is_stopped(const struct job_host *host)
 static bool has_acknowledged(struct job_host *host)
 {
     uint64_t before = host->acknowledged;
-    host->acknowledged = reach_acknowledged(host->reach);
+    host->acknowledged = host_connect_acknowledged(host->connect);
     return host->acknowledged > before;
 }
 
 static uint64_t longest_ms(const struct job_host *host)
 {
-    return host->local ? 0 : STARVED_TIMES * (uint64_t)host->options->silence_ms;
+    return host->local ? 0 : STARVED_TIMES * (uint64_t)host->options->heartbeat_timeout_ms;
 }
 
-/* Once for each silence. */
+/* Once until something comes again. */
 static void tell_starved(struct job_host *host, uint64_t silent_ms)
 {
     char text[200];
@@ -111,13 +111,13 @@ static void tell_starved(struct job_host *host, uint64_t silent_ms)
 static void look_for_excuse(struct job_host *host)
 {
     uint64_t now_ms = uv_now(host->loop);
-    uint64_t silent_ms = silence_lasts_ms(&host->silence, now_ms);
+    uint64_t silent_ms = heartbeat_timeout_elapsed_ms(&host->heartbeat, now_ms);
     bool acknowledged = !host->local && has_acknowledged(host);
     if (silent_ms < job_host_worth_telling_ms(host) ||
         !(host->local ? wants_to_run(host) : acknowledged))
         return;
-    silence_excuse(&host->silence, longest_ms(host), now_ms);
-    if (silent_ms < host->options->silence_ms || host->starved)
+    heartbeat_timeout_excuse(&host->heartbeat, longest_ms(host), now_ms);
+    if (silent_ms < host->options->heartbeat_timeout_ms || host->starved)
         return;
     host->starved = true;
     tell_starved(host, silent_ms);
@@ -126,8 +126,8 @@ static void look_for_excuse(struct job_host *host)
 static void lose_silent(struct job_host *host)
 {
     char text[160];
-    uint64_t silent_ms = uv_now(host->loop) - host->silence.heard_ms;
-    uint64_t limit_ms = host->options->silence_ms;
+    uint64_t silent_ms = uv_now(host->loop) - host->heartbeat.heard_ms;
+    uint64_t limit_ms = host->options->heartbeat_timeout_ms;
     bool starved = !host->local && host->starved && silent_ms >= longest_ms(host);
     snprintf(text, sizeof text, "no sign of life for %.3g s (--heartbeat-timeout)%s",
              (double)(starved ? longest_ms(host) : limit_ms) / 1000,
@@ -137,15 +137,15 @@ static void lose_silent(struct job_host *host)
     job_host_lose(host, STATUS_HOST_LOST, text);
 }
 
-void job_host_look(struct job_host *host)
+void job_host_heartbeat_check(struct job_host *host)
 {
     uint64_t now_ms = uv_now(host->loop);
     if (job_host_is_watched(host) && (has_read(host) || may_be_silent(host)))
-        silence_heard(&host->silence, now_ms);
-    look_at_queue(host);
+        heartbeat_timeout_heard(&host->heartbeat, now_ms);
+    check_queue(host);
     if (!job_host_is_watched(host))
         return;
     look_for_excuse(host);
-    if (silence_look(&host->silence, now_ms))
+    if (heartbeat_timeout_check(&host->heartbeat, now_ms))
         lose_silent(host);
 }

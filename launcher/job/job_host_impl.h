@@ -17,7 +17,8 @@ bool job_host_is_watched(const struct job_host *host);
 /* job_host.c: can anything be sent to it? */
 bool job_host_is_open(const struct job_host *host);
 
-/* job_host_silence.c: a silence that people want to know of, two heartbeats of five. */
+/* job_host_heartbeat.c: after how long people want to know that nothing comes: two heartbeats of
+ * five. */
 uint64_t job_host_worth_telling_ms(const struct job_host *host);
 
 /* job_host_describe.c: everything up to PREPARE. */

@@ -78,7 +78,7 @@ struct job {
     struct job_state state;
     struct job_report report; /* of ranks as they start and end; the rest is filled in at the end */
     struct job_host *hosts;
-    struct reach_pool *pool;
+    struct connect_pool *pool;
     struct job_output *output;
     struct stdin_reader *stdin_reader;
     struct job_check check;
@@ -110,7 +110,7 @@ void job_check_close(struct job *job);
 void job_suspension_init(struct job *job);
 void job_suspension_close(struct job *job);
 void job_on_alive(void *context, int host);
-void job_look_at_suspension(struct job *job); /* every SILENCE_LOOK_MS */
+void job_suspension_check(struct job *job); /* every HEARTBEAT_CHECK_MS */
 
 /* job_start.c */
 void job_start_init(struct job *job); /* shows the status line, if somebody wants it */
@@ -118,7 +118,7 @@ void job_start_close(struct job *job);
 void job_start_ranks(struct job *job); /* every host is ready */
 void job_end_status_line(struct job *job);
 void job_on_rank_started(void *context, int rank, pid_t pid);
-void job_look_at_start(struct job *job); /* every SILENCE_LOOK_MS */
+void job_start_check(struct job *job); /* every HEARTBEAT_CHECK_MS */
 
 /* A host is about to count as failed. */
 void job_tell_failure(struct job *job, int host, const char *text);
@@ -127,9 +127,9 @@ void job_tell_failure(struct job *job, int host, const char *text);
 void job_stop_init(struct job *job);
 void job_stop_close(struct job *job);
 void job_stop_hosts(struct job *job);
-void job_look_at_stop(struct job *job); /* every SILENCE_LOOK_MS */
-void job_stop_finish(struct job *job);  /* every host is done */
-void job_stop_watch(struct job *job);   /* something has changed */
+void job_stop_check(struct job *job);  /* every HEARTBEAT_CHECK_MS */
+void job_stop_finish(struct job *job); /* every host is done */
+void job_stop_watch(struct job *job);  /* something has changed */
 void job_stop_discard(struct job *job);
 void job_on_output_finished(void *context);
 
@@ -142,7 +142,7 @@ void job_on_host_done(void *context, int host, int left);
 /* The way to it was cut before the job began to stop, in one direction or both. */
 bool job_host_was_away(const struct job *job, const struct job_host *host);
 void job_on_agent_end(void *context, int host);
-void job_look_at_ends(struct job *job); /* every SILENCE_LOOK_MS */
+void job_ends_check(struct job *job); /* every HEARTBEAT_CHECK_MS */
 void job_kill_agents(struct job *job, enum host_phase least, enum host_phase most);
 
 /* job_standing.c. Each in one line, cut if need be; `size` is at least 300. */

@@ -17,11 +17,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How long an agent may take to end that is done or lost its link: half a second, and a look. */
-enum { AGENT_END_MS = 500 + SILENCE_LOOK_MS };
+/* How long an agent may take to end that is done or lost its link: half a second, and a check. */
+enum { AGENT_END_MS = 500 + HEARTBEAT_CHECK_MS };
 
 /* So many heartbeats of the five that may be missed are no chance. */
-enum { DEAF_BEATS = 3 };
+enum { UNANSWERED_HEARTBEATS = 3 };
 
 /* Something has ended: the rest has AGENT_END_MS. */
 static void await_end(struct job *job, struct job_host *host)
@@ -45,7 +45,7 @@ bool job_check_orphans(struct job *job)
         if (host->sweep_pid > 0)
             spared[count++] = host->sweep_pid;
     }
-    count = adopted_append_foreign(&job->processes.adopted, job->options->reach->job_id, &spared,
+    count = adopted_append_foreign(&job->processes.adopted, job->options->connect->job_id, &spared,
                                    count);
     const struct cleanup_search search = { .spared = spared, .nspared = count };
     bool goes_on = cleanup_check(&job->processes.cleanup, &search, uv_now(job->loop));
@@ -108,28 +108,30 @@ static void local_end_text(const struct job_host *host, char *text, size_t size)
 /* Of another machine's, only what the way there and the link know. */
 static void remote_end_text(const struct job_host *host, char *text, size_t size)
 {
-    const char *reason = host->lost_reason, *way = reach_end_text(host->reach);
-    snprintf(text, size, "host lost: %s%s%s", *reason ? reason : way, *reason && *way ? "; " : "",
-             *reason ? way
-             : *way  ? ""
-                     : "its agent has ended");
+    const char *reason = host->lost_reason, *end_text = host_connect_end_text(host->connect);
+    snprintf(text, size, "host lost: %s%s%s", *reason ? reason : end_text,
+             *reason && *end_text ? "; " : "",
+             *reason     ? end_text
+             : *end_text ? ""
+                         : "its agent has ended");
 }
 
 /* It has echoed nothing that was sent since before the job began to stop, for as long as it waits
  * for us; one that was reached then has had less time. */
 static bool is_deaf(const struct job *job, const struct job_host *host)
 {
-    uint64_t now_us = uv_hrtime() / 1000, limit_us = (uint64_t)job->options->silence_ms * 1000;
+    uint64_t now_us = uv_hrtime() / 1000,
+             limit_us = (uint64_t)job->options->heartbeat_timeout_ms * 1000;
     uint64_t reached_us = host->history.reached_ms * 1000;
     uint64_t since_us = host->echoed_us > reached_us ? host->echoed_us : reached_us;
     return since_us <= job->stop.since_ms * 1000 &&
-           now_us - since_us >= limit_us - SILENCE_LATE_MS * 1000;
+           now_us - since_us >= limit_us - HEARTBEAT_LATE_MS * 1000;
 }
 
 bool job_host_was_away(const struct job *job, const struct job_host *host)
 {
     return job->stop.since_ms > 0 &&
-           (host->silence.heard_ms <= job->stop.since_ms || is_deaf(job, host));
+           (host->heartbeat.heard_ms <= job->stop.since_ms || is_deaf(job, host));
 }
 
 /* It may be heard all the time, and have ended well: its ranks have lost the others, and these it,
@@ -138,7 +140,7 @@ bool job_host_was_away(const struct job *job, const struct job_host *host)
 static void look_whether_deaf(struct job *job, const struct job_host *host)
 {
     job->report.hosts[host->index].deaf = job->stop.since_ms > 0 &&
-                                          host->unanswered >= DEAF_BEATS &&
+                                          host->unanswered >= UNANSWERED_HEARTBEATS &&
                                           host->unanswered_us <= job->stop.since_ms * 1000;
 }
 
@@ -164,7 +166,7 @@ static void lose_host(struct job *job, struct job_host *host)
 
 /* Agents that are done or lost their links should have ended; links whose agents have ended should
  * have ended too, but somebody else may hold them open. */
-static void look_at_end(struct job *job, struct job_host *host)
+static void check_end(struct job *job, struct job_host *host)
 {
     if (host->end_by_ms == 0 || job->check.ran_ms < host->end_by_ms)
         return;
@@ -174,10 +176,10 @@ static void look_at_end(struct job *job, struct job_host *host)
         lose_host(job, host);
 }
 
-void job_look_at_ends(struct job *job)
+void job_ends_check(struct job *job)
 {
     for (int i = 0; i < job->state.nhosts; i++)
-        look_at_end(job, &job->hosts[i]);
+        check_end(job, &job->hosts[i]);
 }
 
 void job_on_host_done(void *context, int host, int left)

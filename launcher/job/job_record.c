@@ -45,13 +45,13 @@ void job_record_reason(struct job *job, int host, const char *text)
         snprintf(record->reason, sizeof record->reason, "%s", text);
 }
 
-static enum report_way way_of(const struct job_host *host)
+static enum report_transport host_transport_of(const struct job_host *host)
 {
     if (host->history.reached_ms == 0)
-        return WAY_NONE;
+        return HOST_TRANSPORT_NONE;
     if (host->local)
-        return WAY_LOCAL;
-    return host->agent > 0 ? WAY_COMMAND : WAY_SSH;
+        return HOST_TRANSPORT_LOCAL;
+    return host->agent > 0 ? HOST_TRANSPORT_COMMAND : HOST_TRANSPORT_SSH;
 }
 
 void job_rank_met(struct job *job, int rank)
@@ -149,7 +149,7 @@ void job_record_finish(struct job *job)
 {
     struct job_report *report = &job->report;
     for (int i = 0; i < report->nhosts; i++) {
-        report->hosts[i].way = way_of(&job->hosts[i]);
+        report->hosts[i].transport = host_transport_of(&job->hosts[i]);
         report->hosts[i].agent = (int)job->hosts[i].agent;
         report->hosts[i].history = job->hosts[i].history;
     }

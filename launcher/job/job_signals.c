@@ -55,7 +55,7 @@ static void suspend_soon(struct job *job)
 }
 
 /* When every agent knows, hvdrun may stop itself: what has only left for a connection stops with
- * us, and agents that are not told take our silence for the end. */
+ * us, and agents that are not told take hvdrun for gone. */
 void job_on_alive(void *context, int host)
 {
     struct job *job = context;
@@ -64,7 +64,7 @@ void job_on_alive(void *context, int host)
         suspend_soon(job);
 }
 
-void job_look_at_suspension(struct job *job)
+void job_suspension_check(struct job *job)
 {
     if (job->suspension.since_us && job->check.ran_ms >= job->suspension.by_ms)
         suspend_soon(job);
@@ -82,7 +82,7 @@ static void suspend(struct job *job)
     job->suspension.by_ms = job->check.ran_ms + SUSPEND_MS;
     signal_ranks(job, SIGSTOP);
     for (int i = 0; i < job->state.nhosts; i++)
-        job_host_beat(&job->hosts[i]);
+        job_host_send_heartbeat(&job->hosts[i]);
     job_on_alive(job, -1);
 }
 

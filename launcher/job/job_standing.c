@@ -17,7 +17,7 @@ enum { MORE_ROOM = 24, HOSTS_ROOM = 100 };
 
 static bool is_missing(const struct job_host *host)
 {
-    return host->phase == HOST_REACHING || host->phase == HOST_DESCRIBING ||
+    return host->phase == HOST_CONNECTING || host->phase == HOST_DESCRIBING ||
            job_host_is_starting(host);
 }
 

@@ -100,7 +100,7 @@ static void fail_start(struct job *job)
     job_fail(job, STATUS_TIMEOUT, text);
 }
 
-void job_look_at_start(struct job *job)
+void job_start_check(struct job *job)
 {
     const struct job_state *state = &job->state;
     if (job->check.ran_ms >= job->options->start_timeout_ms &&

@@ -169,7 +169,7 @@ void job_stop_watch(struct job *job)
         job_stop_discard(job);
 }
 
-static void look_at_stubborn(struct job *job)
+static void check_stubborn(struct job *job)
 {
     char ranks[300];
     if (job->stop.stubborn_by_ms == 0 || job->check.ran_ms < job->stop.stubborn_by_ms)
@@ -180,9 +180,9 @@ static void look_at_stubborn(struct job *job)
 }
 
 /* An agent that is stopped, or hangs, has had its time; its ranks end with it. */
-void job_look_at_stop(struct job *job)
+void job_stop_check(struct job *job)
 {
-    look_at_stubborn(job);
+    check_stubborn(job);
     if (job->stop.kill_by_ms == 0 || job->check.ran_ms < job->stop.kill_by_ms)
         return;
     job->stop.kill_by_ms = 0;

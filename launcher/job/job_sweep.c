@@ -3,7 +3,7 @@
  * instant has left behind what ranks had started. hvdrun connects once more, and a second agent ends
  * what is known by its environment to be of this job and host (launcher/cleanup/cleanup.h).
  *
- *   reach -> JOB, SWEEP -> DONE, so many are left -> hang up -> the host is done
+ *   connect -> JOB, SWEEP -> DONE, so many are left -> hang up -> the host is done
  *
  * Fails, and then nothing is said of what may be left, when the host cannot be reached or takes too
  * long. A host that was silent is not tried: it would not answer now, and its agent ends everything
@@ -23,7 +23,7 @@ enum { JOB_SWEEP_MS = 5000 };
 struct job_sweep {
     struct job *job;
     struct job_host *host;
-    struct reach *reach;
+    struct host_connect *connect;
     struct frame_link link;
     bool linked;
     uv_timer_t end; /* when it must be over, or now */
@@ -39,7 +39,7 @@ static void on_timer_closed(uv_handle_t *handle)
     free(sweep);
 }
 
-static void on_reach_closed(void *context)
+static void on_sweep_connect_closed(void *context)
 {
     struct job_sweep *sweep = context;
     uv_close((uv_handle_t *)&sweep->end, on_timer_closed);
@@ -48,7 +48,7 @@ static void on_reach_closed(void *context)
 static void on_link_closed(void *context)
 {
     struct job_sweep *sweep = context;
-    reach_close(sweep->reach, on_reach_closed, sweep);
+    host_connect_close(sweep->connect, on_sweep_connect_closed, sweep);
 }
 
 static void on_end(uv_timer_t *timer)
@@ -111,14 +111,14 @@ static void send_sweep(struct job_sweep *sweep)
     free(name);
 }
 
-static void on_reached(void *context, const struct reached *reached)
+static void on_sweep_connected(void *context, const struct host_stream *stream)
 {
     static const struct frame_link_events events = { on_frame, on_link_end, NULL, NULL };
     struct job_sweep *sweep = context;
     struct err err = { 0 };
-    sweep->host->sweep_pid = reached->pid;
+    sweep->host->sweep_pid = stream->pid;
     sweep->linked = true;
-    if (frame_link_open(&sweep->link, sweep->job->loop, reached->input, reached->output, &events,
+    if (frame_link_open(&sweep->link, sweep->job->loop, stream->input, stream->output, &events,
                         sweep, &err) < 0)
         end(sweep);
     else
@@ -158,15 +158,15 @@ static void on_process_end(void *context, int wait_status)
 /* It was heard a moment ago: two of five heartbeats may have been missed. */
 static bool may_answer(const struct job *job, const struct job_host *host)
 {
-    uint64_t limit_ms = host->silence.limit_ms;
-    return limit_ms == 0 || uv_now(job->loop) - host->silence.heard_ms < limit_ms / 5 * 2;
+    uint64_t limit_ms = host->heartbeat.limit_ms;
+    return limit_ms == 0 || uv_now(job->loop) - host->heartbeat.heard_ms < limit_ms / 5 * 2;
 }
 
 bool job_sweep_start(struct job *job, struct job_host *host)
 {
-    static const struct reach_events events = { on_step, on_note, on_reached, on_failed,
-                                                on_process_end };
-    struct reach_target target = { host->where->host->name, host->where->host->user };
+    static const struct connect_events events = { on_step, on_note, on_sweep_connected, on_failed,
+                                                  on_process_end };
+    struct connect_target target = { host->where->host->name, host->where->host->user };
     if (host->local || job->start.started_ms == 0 || !may_answer(job, host))
         return false;
     struct job_sweep *sweep = xcalloc(1, sizeof *sweep);
@@ -175,6 +175,6 @@ bool job_sweep_start(struct job *job, struct job_host *host)
     uv_must(uv_timer_init(job->loop, &sweep->end), "timers");
     sweep->end.data = sweep;
     uv_timer_start(&sweep->end, on_end, JOB_SWEEP_MS, 0);
-    sweep->reach = reach_start(job->pool, &target, &events, sweep);
+    sweep->connect = host_connect_start(job->pool, &target, &events, sweep);
     return true;
 }

@@ -8,9 +8,9 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/job/job_host.c launcher/job/job_host.h \
 	launcher/job/job_host_describe.c \
 	launcher/job/job_host_frames.c \
+	launcher/job/job_host_heartbeat.c \
 	launcher/job/job_host_impl.h \
 	launcher/job/job_host_relay.c \
-	launcher/job/job_host_heartbeat.c \
 	launcher/job/job_impl.h \
 	launcher/job/job_lost.c \
 	launcher/job/job_record.c \

@@ -25,7 +25,7 @@ char *output_file_path(const char *directory, int rank, int nranks, const char *
 }
 
 /* Names what could not be made. */
-static int name_place(struct err *err, const char *path, size_t length)
+static int name_path(struct err *err, const char *path, size_t length)
 {
     struct shown shown;
     return fail_context(err, "'%s'", show_token(&shown, path, length));
@@ -36,16 +36,15 @@ int output_file_create(const char *directory, int rank, int nranks, const char *
 {
     int top = own_path_directory(AT_FDCWD, directory, err);
     if (top < 0)
-        return name_place(err, directory, strlen(directory));
+        return name_path(err, directory, strlen(directory));
     char *path = output_file_path(directory, rank, nranks, stream);
     char *name = strrchr(path, '/');
     *name = '\0';
     int folder = own_path_directory(top, strrchr(path, '/') + 1, err);
-    int fd =
-        folder < 0 ? name_place(err, path, strlen(path)) : own_path_create(folder, stream, err);
+    int fd = folder < 0 ? name_path(err, path, strlen(path)) : own_path_create(folder, stream, err);
     *name = '/';
     if (folder >= 0 && fd < 0)
-        name_place(err, path, strlen(path));
+        name_path(err, path, strlen(path));
     if (folder >= 0)
         close(folder);
     close(top);

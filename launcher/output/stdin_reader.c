@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STDIN_CHUNK = 32 * 1024, BACKGROUND_LOOK_MS = 200 };
+enum { STDIN_CHUNK = 32 * 1024, BACKGROUND_CHECK_MS = 200 };
 
 struct stdin_reader {
     int fd;
@@ -45,7 +45,7 @@ static void wait_a_moment(struct stdin_reader *reader)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += BACKGROUND_LOOK_MS * 1000000L;
+    until.tv_nsec += BACKGROUND_CHECK_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_cond_timedwait(&reader->changed, &reader->lock, &until);

@@ -25,7 +25,7 @@ struct binding binding_of(int bind_to)
     return bindings[bind_to];
 }
 
-const struct binding_place *binding_place_of(const struct binding_places *places, int local_rank)
+const struct binding_place *binding_place_for(const struct binding_places *places, int local_rank)
 {
     return &places->at[local_rank % places->count];
 }

@@ -37,7 +37,7 @@ struct binding_places {
 };
 
 /* Where a rank runs. There is a place. */
-const struct binding_place *binding_place_of(const struct binding_places *places, int local_rank);
+const struct binding_place *binding_place_for(const struct binding_places *places, int local_rank);
 
 /* HVD_OK if `nranks` ranks have room; else HVD_ERR_INVALID, "--bind-to core: 3 ranks, but 2 cores"
  * or "--bind-to socket: 5 ranks for socket 0, but 4 cores", and what could be done. */

@@ -154,7 +154,7 @@ static void number_ranks(struct rank_plan *plan, int host, int *owners)
 {
     const struct rank_host *at = &plan->hosts[host];
     for (int local = 0; local < at->local_size; local++)
-        plan->ranks[at->ranks[local]].place = (struct place){
+        plan->ranks[at->ranks[local]].rank_info = (struct rank_info){
             .rank = at->ranks[local],
             .size = plan->size,
             .local_rank = local,
@@ -169,7 +169,7 @@ static void place_ranks(struct rank_plan *plan)
     for (int host = 0; host < plan->host_count; host++)
         number_ranks(plan, host, owners);
     for (int rank = 0; rank < plan->size; rank++)
-        plan->ranks[rank].place.cross_size = owners[plan->ranks[rank].place.local_rank];
+        plan->ranks[rank].rank_info.cross_size = owners[plan->ranks[rank].rank_info.local_rank];
     free(owners);
 }
 
@@ -208,10 +208,10 @@ char *rank_plan_table(const struct rank_plan *plan)
     text_buffer_printf(&table, "%5s  %-*s  %10s  %10s  %10s  %10s\n", "rank", width, "host",
                        "local_rank", "local_size", "cross_rank", "cross_size");
     for (int rank = 0; rank < plan->size; rank++) {
-        const struct place *place = &plan->ranks[rank].place;
-        text_buffer_printf(&table, "%5d  %-*s  %10d  %10d  %10d  %10d\n", place->rank, width,
-                           plan->hosts[plan->ranks[rank].host].host->name, place->local_rank,
-                           place->local_size, place->cross_rank, place->cross_size);
+        const struct rank_info *rank_info = &plan->ranks[rank].rank_info;
+        text_buffer_printf(&table, "%5d  %-*s  %10d  %10d  %10d  %10d\n", rank_info->rank, width,
+                           plan->hosts[plan->ranks[rank].host].host->name, rank_info->local_rank,
+                           rank_info->local_size, rank_info->cross_rank, rank_info->cross_size);
     }
     return text_buffer_take(&table);
 }

@@ -23,7 +23,7 @@ enum rank_order { RANKS_BY_SLOT, RANKS_BY_NODE };
 
 /* A rank: where it stands and on which host. */
 struct rank_slot {
-    struct place place;
+    struct rank_info rank_info;
     int host; /* index into the plan's hosts */
 };
 
@@ -35,7 +35,7 @@ struct rank_host {
 };
 
 struct rank_plan {
-    struct rank_slot *ranks; /* owned; ranks[r].place.rank == r */
+    struct rank_slot *ranks; /* owned; ranks[r].rank_info.rank == r */
     int size;
     int *by_host;            /* owned; the ranks again, those of the first host first */
     struct rank_host *hosts; /* owned; rank 0 is on the first */

@@ -87,19 +87,19 @@ void worker_environment_common(struct string_list *list, char *const *environmen
     string_list_take(list, xstrdup(ENV_CPU_OPERATIONS "=gloo"));
 }
 
-void worker_environment_rank(struct string_list *list, const struct place *place, const char *host,
-                             const char *job_id, const char *job_key)
+void worker_environment_rank(struct string_list *list, const struct rank_info *rank_info,
+                             const char *host, const char *job_id, const char *job_key)
 {
     const struct {
         const char *name;
         int value;
     } numbers[] = {
-        { ENV_RANK, place->rank },
-        { ENV_SIZE, place->size },
-        { ENV_LOCAL_RANK, place->local_rank },
-        { ENV_LOCAL_SIZE, place->local_size },
-        { ENV_CROSS_RANK, place->cross_rank },
-        { ENV_CROSS_SIZE, place->cross_size },
+        { ENV_RANK, rank_info->rank },
+        { ENV_SIZE, rank_info->size },
+        { ENV_LOCAL_RANK, rank_info->local_rank },
+        { ENV_LOCAL_SIZE, rank_info->local_size },
+        { ENV_CROSS_RANK, rank_info->cross_rank },
+        { ENV_CROSS_SIZE, rank_info->cross_size },
     };
     string_list_take(list, xasprintf(ENV_HOSTNAME "=%s", host));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

@@ -28,8 +28,8 @@ void worker_environment_common(struct string_list *list, char *const *environmen
 void worker_environment_devices(struct string_list *list, char *const *environment);
 
 /* Appends what one rank gets, except the address of the rendezvous, which its agent knows. */
-void worker_environment_rank(struct string_list *list, const struct place *place, const char *host,
-                             const char *job_id, const char *job_key);
+void worker_environment_rank(struct string_list *list, const struct rank_info *rank_info,
+                             const char *host, const char *job_id, const char *job_key);
 
 /* Sorts the list by name; of entries with the same name only the last one stays. */
 void worker_environment_settle(struct string_list *list);

@@ -48,10 +48,10 @@ void agent_job_encode(struct wire_writer *writer, const struct agent_job *messag
     wire_put_string(writer, message->cwd);
     wire_put_u8(writer, message->own_environment);
     wire_put_u8(writer, message->one_machine);
-    wire_put_u32(writer, message->silence_ms);
+    wire_put_u32(writer, message->heartbeat_timeout_ms);
     wire_put_u32(writer, message->answer_ms);
     wire_put_string(writer, message->interfaces);
-    wire_put_u8(writer, message->look_at_libraries);
+    wire_put_u8(writer, message->check_libraries);
     rank_attributes_encode(writer, &message->attributes);
 }
 
@@ -65,10 +65,10 @@ int agent_job_decode(struct agent_job *message, struct wire_reader *reader, stru
     wire_get_string(reader, message->cwd, sizeof message->cwd);
     message->own_environment = wire_get_u8(reader) != 0;
     message->one_machine = wire_get_u8(reader) != 0;
-    message->silence_ms = wire_get_u32(reader);
+    message->heartbeat_timeout_ms = wire_get_u32(reader);
     message->answer_ms = wire_get_u32(reader);
     wire_get_string(reader, message->interfaces, sizeof message->interfaces);
-    message->look_at_libraries = wire_get_u8(reader) != 0;
+    message->check_libraries = wire_get_u8(reader) != 0;
     int rc = rank_attributes_decode(&message->attributes, reader, err);
     return rc < 0 ? rc : agent_frame_finished(reader, AGENT_JOB, err);
 }

@@ -44,10 +44,10 @@
  *                                      <-  DONE
  *
  * The agent kills whatever it started when the stream ends, or, on another machine, when nothing
- * has come for JOB's silence_ms; not from SIGNAL SIGSTOP, which announces that hvdrun stops too,
- * until SIGNAL SIGCONT or STOP. hvdrun gives up a host from which nothing has come for as long.
- * Both sides treat the other's frames as foreign bytes: one that is malformed, or out of turn,
- * breaks the link.
+ * has come for JOB's heartbeat_timeout_ms; not from SIGNAL SIGSTOP, which announces that hvdrun
+ * stops too, until SIGNAL SIGCONT or STOP. hvdrun gives up a host from which nothing has come for
+ * as long. Both sides treat the other's frames as foreign bytes: one that is malformed, or out of
+ * turn, breaks the link.
  *
  * The same in every version from 2 on: JOB begins with the version, and an agent that speaks
  * another one answers with FAILED, whose layout stays, and ends the link. */
@@ -106,15 +106,15 @@ enum output_stream { STREAM_STDOUT, STREAM_STDERR, OUTPUT_STREAMS };
 
 struct agent_job {
     uint16_t version;
-    char cwd[4096];        /* where the ranks run */
-    bool own_environment;  /* another machine: its own variables lie below those of ENVIRONMENT */
-    bool one_machine;      /* every rank of the job runs on this machine: lo connects them all */
-    uint32_t silence_ms;   /* how long hvdrun may be silent; 0: for ever */
+    char cwd[4096];       /* where the ranks run */
+    bool own_environment; /* another machine: its own variables lie below those of ENVIRONMENT */
+    bool one_machine;     /* every rank of the job runs on this machine: lo connects them all */
+    uint32_t heartbeat_timeout_ms; /* how long hvdrun may be silent; 0: for ever */
     uint32_t answer_ms;    /* hvdrun loses a host whose ranks run and that is silent for so long */
     char interfaces[1024]; /* of --network-interfaces, what concerns this host: names, addresses and
                               CIDRs with commas; "": any */
     struct rank_attributes attributes;
-    bool look_at_libraries; /* FAILED if one that the program needs is not found */
+    bool check_libraries; /* FAILED if one that the program needs is not found */
 };
 
 /* READY: what the host is like. */

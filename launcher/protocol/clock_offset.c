@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another machine's clock on ours; see peer_clock.h. */
+/* Another machine's clock on ours; see clock_offset.h. */
 #include "launcher/protocol/clock_offset.h"
 
 /* Quartz is right within 100 millionths, on either side. */
 enum { DRIFT_ONE_IN = 5000 };
 
-static uint64_t slack_at(const struct peer_clock *clock, uint64_t at_us)
+static uint64_t slack_at(const struct clock_offset *clock, uint64_t at_us)
 {
     uint64_t age_us = at_us > clock->taken_us ? at_us - clock->taken_us : clock->taken_us - at_us;
     return clock->slack_us + age_us / DRIFT_ONE_IN;
@@ -16,21 +16,21 @@ static uint64_t difference(int64_t a, int64_t b)
     return a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
 }
 
-void peer_clock_compare(struct peer_clock *clock, uint64_t sent_us, uint64_t their_us,
-                        uint64_t now_us)
+void clock_offset_compare(struct clock_offset *clock, uint64_t sent_us, uint64_t their_us,
+                          uint64_t now_us)
 {
     uint64_t half_us = (now_us - sent_us) / 2, slack_us = slack_at(clock, now_us);
     int64_t ahead_us = (int64_t)(sent_us + half_us) - (int64_t)their_us;
     bool agrees = difference(ahead_us, clock->ahead_us) <= slack_us + half_us;
     if (clock->known && agrees && half_us > slack_us)
         return;
-    *clock = (struct peer_clock){
+    *clock = (struct clock_offset){
         .known = true, .ahead_us = ahead_us, .slack_us = half_us, .taken_us = now_us
     };
 }
 
-uint64_t peer_clock_time(const struct peer_clock *clock, uint64_t their_us, uint64_t now_us,
-                         uint64_t *at_us)
+uint64_t clock_offset_time(const struct clock_offset *clock, uint64_t their_us, uint64_t now_us,
+                           uint64_t *at_us)
 {
     int64_t mapped_us = (int64_t)their_us + clock->ahead_us;
     *at_us = now_us;

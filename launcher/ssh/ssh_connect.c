@@ -148,7 +148,7 @@ static void begin(struct ssh_connect *connect)
 {
     connect->attempts++;
     connect->dial = ssh_dial_start(connect->loop, connect->request.addresses,
-                                   connect->request.silence_ms, on_dialled, connect);
+                                   connect->request.heartbeat_timeout_ms, on_dialled, connect);
 }
 
 struct ssh_connect *ssh_connect_start(uv_loop_t *loop, const struct ssh_connect_request *request,

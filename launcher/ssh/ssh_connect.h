@@ -20,7 +20,7 @@ struct ssh_connect;
 struct ssh_connect_request {
     const struct addrinfo *addresses;
     const struct string_list *known_types; /* of host keys; see ssh_host_key_prefer() */
-    uint32_t silence_ms;
+    uint32_t heartbeat_timeout_ms;
 };
 
 /* Once, later: the session, which the receiver closes, and its address as "198.51.100.11 port 22";

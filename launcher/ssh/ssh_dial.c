@@ -38,7 +38,7 @@ struct ssh_dial {
     uv_timer_t timer; /* of the next address */
     struct address_try tries[ADDRESSES];
     int count, begun, open_handles;
-    uint32_t silence_ms;
+    uint32_t heartbeat_timeout_ms;
     ssh_dial_fn *on_end;
     void *context;
 };
@@ -139,10 +139,10 @@ static void give_up(struct ssh_dial *dial)
     dial->on_end(dial->context, &dialled);
 }
 
-static void set_options(int fd, uint32_t silence_ms)
+static void set_options(int fd, uint32_t heartbeat_timeout_ms)
 {
     int one = 1, idle_s = 1, interval_s = 1, probes = 3;
-    unsigned timeout_ms = silence_ms + LAST_TRY_MS;
+    unsigned timeout_ms = heartbeat_timeout_ms + LAST_TRY_MS;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
@@ -158,7 +158,7 @@ static void win(struct address_try *try)
     put_name(try, text, sizeof text);
     struct ssh_dialled dialled = { .fd = try->fd, .text = text };
     try->fd = -1;
-    set_options(dialled.fd, dial->silence_ms);
+    set_options(dialled.fd, dial->heartbeat_timeout_ms);
     ssh_dial_cancel(dial);
     dial->on_end(dial->context, &dialled);
 }
@@ -228,11 +228,11 @@ static void begin_next(struct ssh_dial *dial)
 }
 
 struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresses,
-                                uint32_t silence_ms, ssh_dial_fn *on_end, void *context)
+                                uint32_t heartbeat_timeout_ms, ssh_dial_fn *on_end, void *context)
 {
     struct ssh_dial *dial = xcalloc(1, sizeof *dial);
     dial->loop = loop;
-    dial->silence_ms = silence_ms;
+    dial->heartbeat_timeout_ms = heartbeat_timeout_ms;
     dial->on_end = on_end;
     dial->context = context;
     for (; addresses && dial->count < ADDRESSES; addresses = addresses->ai_next) {

@@ -22,10 +22,10 @@ struct ssh_dialled {
 typedef void ssh_dial_fn(void *context, const struct ssh_dialled *dialled);
 
 /* Does not end by itself while an address stays silent. A connection on which the host acknowledges
- * nothing for `silence_ms` is broken by the kernel within another second, also while it is idle.
- * `addresses` is borrowed for the call. */
+ * nothing for `heartbeat_timeout_ms` is broken by the kernel within another second, also while it
+ * is idle. `addresses` is borrowed for the call. */
 struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresses,
-                                uint32_t silence_ms, ssh_dial_fn *on_end, void *context);
+                                uint32_t heartbeat_timeout_ms, ssh_dial_fn *on_end, void *context);
 
 /* What stands so far, as ssh_dialled.text: addresses that have not answered are listed without a
  * cause. */

@@ -17,14 +17,14 @@ const char *report_end_name(enum report_end end)
     return names[end];
 }
 
-const char *report_way_name(enum report_way way)
+const char *report_transport_name(enum report_transport transport)
 {
-    static const char *const names[REPORT_WAYS] = {
-        [WAY_LOCAL] = "local",
-        [WAY_SSH] = "ssh",
-        [WAY_COMMAND] = "command",
+    static const char *const names[REPORT_TRANSPORTS] = {
+        [HOST_TRANSPORT_LOCAL] = "local",
+        [HOST_TRANSPORT_SSH] = "ssh",
+        [HOST_TRANSPORT_COMMAND] = "command",
     };
-    return names[way];
+    return names[transport];
 }
 
 void job_report_init(struct job_report *report, const struct rank_plan *plan, const char *id,

@@ -44,11 +44,17 @@ struct report_rank {
 };
 
 /* How a host is reached. */
-enum report_way { WAY_NONE, WAY_LOCAL, WAY_SSH, WAY_COMMAND, REPORT_WAYS };
+enum report_transport {
+    HOST_TRANSPORT_NONE,
+    HOST_TRANSPORT_LOCAL,
+    HOST_TRANSPORT_SSH,
+    HOST_TRANSPORT_COMMAND,
+    REPORT_TRANSPORTS
+};
 
 struct report_host {
     const char *name; /* borrowed */
-    enum report_way way;
+    enum report_transport transport;
     int agent;        /* the local process that stands for it; 0: none */
     char reason[600]; /* why it was not reached, or lost; "" */
     bool deaf;        /* it has answered nothing for a while, from before the job began to stop */
@@ -81,6 +87,7 @@ void job_report_fini(struct job_report *report);
 
 /* The words for them. */
 const char *report_end_name(enum report_end end);
-const char *report_way_name(enum report_way way); /* NULL for WAY_NONE */
+const char *
+report_transport_name(enum report_transport transport); /* NULL for HOST_TRANSPORT_NONE */
 
 #endif

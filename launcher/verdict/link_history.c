@@ -6,10 +6,9 @@ static void add(struct link_history *history, uint64_t worth_ms, uint64_t until_
 {
     if (history->heard_ms == 0 || now_ms - history->heard_ms < worth_ms)
         return;
-    if (history->nsilences < LINK_SILENCES)
-        history->silences[history->nsilences] =
-            (struct link_silence){ history->heard_ms, until_ms };
-    history->nsilences++;
+    if (history->ngaps < HEARTBEAT_GAPS)
+        history->gaps[history->ngaps] = (struct heartbeat_gap){ history->heard_ms, until_ms };
+    history->ngaps++;
 }
 
 void link_history_reached(struct link_history *history, uint64_t now_ms)

@@ -7,17 +7,17 @@
 #include <stdint.h>
 
 /* So many silent periods are kept, the first ones. */
-enum { LINK_SILENCES = 16 };
+enum { HEARTBEAT_GAPS = 16 };
 
-struct link_silence {
+struct heartbeat_gap {
     uint64_t since_ms, until_ms; /* until: 0 if nothing has come any more */
 };
 
 struct link_history {
     uint64_t reached_ms, ready_ms, done_ms, lost_ms;
     uint64_t heard_ms; /* something came last */
-    struct link_silence silences[LINK_SILENCES];
-    int nsilences; /* all of them, kept or not */
+    struct heartbeat_gap gaps[HEARTBEAT_GAPS];
+    int ngaps; /* all of them, kept or not */
 };
 
 void link_history_reached(struct link_history *history, uint64_t now_ms);

@@ -36,12 +36,12 @@ void tuner_log_line(char *text, size_t size, bool cache, const struct tuner_repo
 
 static int write_line(const struct tuner_log *log, const char *line)
 {
-    struct hush hush;
+    struct signal_block blocked;
     size_t length = strlen(line);
-    hush_begin(&hush, SIGXFSZ);
+    signal_block_begin(&blocked, SIGXFSZ);
     ssize_t done = write(log->fd, line, length);
     int error = done < 0 ? errno : done < (ssize_t)length ? ENOSPC : 0;
-    hush_end(&hush);
+    signal_block_end(&blocked);
     return error;
 }
 

@@ -139,27 +139,27 @@ void join_peer_decode(struct join_peer *peer, struct wire_reader *reader)
     join_addresses_decode(&peer->addresses, reader);
 }
 
-static void place_encode(struct wire_writer *writer, const struct place *place)
+static void rank_info_encode(struct wire_writer *writer, const struct rank_info *rank_info)
 {
-    wire_put_i32(writer, place->rank);
-    wire_put_i32(writer, place->size);
-    wire_put_i32(writer, place->local_rank);
-    wire_put_i32(writer, place->local_size);
-    wire_put_i32(writer, place->cross_rank);
-    wire_put_i32(writer, place->cross_size);
+    wire_put_i32(writer, rank_info->rank);
+    wire_put_i32(writer, rank_info->size);
+    wire_put_i32(writer, rank_info->local_rank);
+    wire_put_i32(writer, rank_info->local_size);
+    wire_put_i32(writer, rank_info->cross_rank);
+    wire_put_i32(writer, rank_info->cross_size);
 }
 
-static bool place_decode(struct place *place, struct wire_reader *reader)
+static bool rank_info_decode(struct rank_info *rank_info, struct wire_reader *reader)
 {
-    place->rank = wire_get_i32(reader);
-    place->size = wire_get_i32(reader);
-    place->local_rank = wire_get_i32(reader);
-    place->local_size = wire_get_i32(reader);
-    place->cross_rank = wire_get_i32(reader);
-    place->cross_size = wire_get_i32(reader);
-    return rank_valid(place->rank, place->size) &&
-           rank_valid(place->local_rank, place->local_size) &&
-           rank_valid(place->cross_rank, place->cross_size);
+    rank_info->rank = wire_get_i32(reader);
+    rank_info->size = wire_get_i32(reader);
+    rank_info->local_rank = wire_get_i32(reader);
+    rank_info->local_size = wire_get_i32(reader);
+    rank_info->cross_rank = wire_get_i32(reader);
+    rank_info->cross_size = wire_get_i32(reader);
+    return rank_valid(rank_info->rank, rank_info->size) &&
+           rank_valid(rank_info->local_rank, rank_info->local_size) &&
+           rank_valid(rank_info->cross_rank, rank_info->cross_size);
 }
 
 /* Who they are is known beforehand; where they are is not. */
@@ -167,7 +167,7 @@ static bool neighbours_decode(struct join_welcome *message, struct wire_reader *
 {
     int ranks[NEIGHBOURS_MAX];
     bool valid = true;
-    message->nneighbours = neighbours(ranks, message->place.rank, message->place.size);
+    message->nneighbours = neighbours(ranks, message->rank_info.rank, message->rank_info.size);
     if (wire_get_u8(reader) != message->nneighbours)
         return false;
     for (int i = 0; i < message->nneighbours; i++) {
@@ -179,7 +179,7 @@ static bool neighbours_decode(struct join_welcome *message, struct wire_reader *
 
 void join_welcome_encode(struct wire_writer *writer, const struct join_welcome *message)
 {
-    place_encode(writer, &message->place);
+    rank_info_encode(writer, &message->rank_info);
     wire_put_u8(writer, message->homogeneous);
     wire_put_u32(writer, message->epoch);
     wire_put_u8(writer, (uint8_t)message->nneighbours);
@@ -189,7 +189,7 @@ void join_welcome_encode(struct wire_writer *writer, const struct join_welcome *
 
 int join_welcome_decode(struct join_welcome *message, struct wire_reader *reader, struct err *err)
 {
-    bool valid = place_decode(&message->place, reader);
+    bool valid = rank_info_decode(&message->rank_info, reader);
     message->homogeneous = wire_get_u8(reader) != 0;
     message->epoch = wire_get_u32(reader);
     message->nneighbours = 0;

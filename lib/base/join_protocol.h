@@ -110,7 +110,7 @@ struct join_peer {
 };
 
 struct join_welcome {
-    struct place place;
+    struct rank_info rank_info;
     bool homogeneous;
     uint32_t epoch; /* of the world's membership; 0 for the first */
     int nneighbours;

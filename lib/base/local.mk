@@ -8,21 +8,21 @@ lib_base_libbase_la_SOURCES = \
 	lib/base/descriptor.c lib/base/descriptor.h \
 	lib/base/env_names.h \
 	lib/base/frame.c lib/base/frame.h \
-	lib/base/signal_block.c lib/base/signal_block.h \
 	lib/base/interface_choice.c \
 	lib/base/interfaces.c lib/base/interfaces.h \
 	lib/base/job_id.c lib/base/job_id.h \
 	lib/base/join_protocol.c lib/base/join_protocol.h \
 	lib/base/least.h \
 	lib/base/log.c lib/base/log.h \
-	lib/base/rank_info.h \
 	lib/base/quiet_thread.c lib/base/quiet_thread.h \
 	lib/base/rank_end.c lib/base/rank_end.h \
 	lib/base/rank_end_text.c lib/base/rank_end_text.h \
+	lib/base/rank_info.h \
 	lib/base/rank_stats.c lib/base/rank_stats.h \
 	lib/base/rank_waits.c lib/base/rank_waits.h \
 	lib/base/rendezvous_stream.h \
 	lib/base/settings.c lib/base/settings.h \
+	lib/base/signal_block.c lib/base/signal_block.h \
 	lib/base/standard_streams.c lib/base/standard_streams.h \
 	lib/base/status.c lib/base/status.h \
 	lib/base/sum.h \

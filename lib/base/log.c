@@ -73,12 +73,12 @@ static size_t cut(char *line, size_t length)
 
 static void put_out(const char *line, size_t length)
 {
-    struct hush hush;
+    struct signal_block blocked;
     int error = errno;
-    hush_begin(&hush, SIGPIPE);
+    signal_block_begin(&blocked, SIGPIPE);
     while (write(STDERR_FILENO, line, length) < 0 && errno == EINTR)
         ;
-    hush_end(&hush);
+    signal_block_end(&blocked);
     errno = error;
 }
 

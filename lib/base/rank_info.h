@@ -5,10 +5,10 @@
  *   rank, size               among all processes of the job, 0 <= rank < size
  *   local_rank, local_size   among the processes of the same host
  *   cross_rank, cross_size   among the processes with the same local_rank, in order of host */
-#ifndef LIB_BASE_PLACE_H
-#define LIB_BASE_PLACE_H
+#ifndef LIB_BASE_RANK_INFO_H
+#define LIB_BASE_RANK_INFO_H
 
-struct place {
+struct rank_info {
     int rank, size;
     int local_rank, local_size;
     int cross_rank, cross_size;

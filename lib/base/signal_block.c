@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A signal is held back and taken away again; see hush.h. */
+/* A signal is blocked, and discarded if it came meanwhile; see signal_block.h. */
 #include "lib/base/signal_block.h"
 
 #include <errno.h>
@@ -19,25 +19,25 @@ static void only(sigset_t *set, int signal)
     sigaddset(set, signal);
 }
 
-void hush_begin(struct hush *hush, int signal)
+void signal_block_begin(struct signal_block *block, int signal)
 {
     sigset_t set;
     int error = errno;
     only(&set, signal);
-    *hush = (struct hush){ .signal = signal, .was_pending = is_pending(signal) };
-    pthread_sigmask(SIG_BLOCK, &set, &hush->before);
+    *block = (struct signal_block){ .signal = signal, .was_pending = is_pending(signal) };
+    pthread_sigmask(SIG_BLOCK, &set, &block->before);
     errno = error;
 }
 
-void hush_end(struct hush *hush)
+void signal_block_end(struct signal_block *block)
 {
     sigset_t set;
     int error = errno;
-    only(&set, hush->signal);
+    only(&set, block->signal);
     /* One that was pending before is the host's own, and stays. */
-    if (!hush->was_pending && is_pending(hush->signal))
+    if (!block->was_pending && is_pending(block->signal))
         while (sigtimedwait(&set, NULL, &(struct timespec){ 0 }) < 0 && errno == EINTR)
             ;
-    pthread_sigmask(SIG_SETMASK, &hush->before, NULL);
+    pthread_sigmask(SIG_SETMASK, &block->before, NULL);
     errno = error;
 }

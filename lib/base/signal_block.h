@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A write that fails may raise a signal (SIGPIPE: nobody reads stderr; SIGXFSZ: the file may not grow)
  * that ends the host program. Between begin and end it does not: the write just fails. */
-#ifndef LIB_BASE_HUSH_H
-#define LIB_BASE_HUSH_H
+#ifndef LIB_BASE_SIGNAL_BLOCK_H
+#define LIB_BASE_SIGNAL_BLOCK_H
 
 #include <signal.h>
 #include <stdbool.h>
 
-struct hush {
+struct signal_block {
     int signal;
     bool was_pending;
     sigset_t before;
@@ -15,7 +15,7 @@ struct hush {
 
 /* In the same thread. The signal is one that the kernel sends to the thread that writes. errno is
  * kept. */
-void hush_begin(struct hush *hush, int signal);
-void hush_end(struct hush *hush);
+void signal_block_begin(struct signal_block *block, int signal);
+void signal_block_end(struct signal_block *block);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * What a and b agree on counts once, what they do not, twice: two equal vectors give themselves, two
  * orthogonal ones their sum. Dot products are sums of doubles. Halves are combined in float32 and
- * rounded once, to nearest, ties to even; float32 is combined in double and rounded once. Addresses
+ * rounded once, half to even; float32 is combined in double and rounded once. Addresses
  * need no alignment. Results are the same to the bit on every instruction set. */
 #ifndef LIB_COLLECTIVE_ADASUM_MATH_H
 #define LIB_COLLECTIVE_ADASUM_MATH_H

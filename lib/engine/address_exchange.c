@@ -67,7 +67,7 @@ void address_exchange_fini(struct engine *engine)
     directory_destroy(engine->exchange.directory);
 }
 
-bool reach_find(const struct engine *engine, int rank, struct join_peer *peer)
+bool address_exchange_find(const struct engine *engine, int rank, struct join_peer *peer)
 {
     for (int i = 0; i < engine->exchange.nneighbours; i++)
         if (engine->exchange.neighbours[i].rank == rank) {

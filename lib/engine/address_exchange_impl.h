@@ -36,7 +36,7 @@ int address_exchange_learn(struct engine *engine, const void *records, size_t nb
                            struct err *err);
 
 /* Where a rank of the world is; false if nobody has said that. */
-bool reach_find(const struct engine *engine, int rank, struct join_peer *peer);
+bool address_exchange_find(const struct engine *engine, int rank, struct join_peer *peer);
 
 /* On top, if data is to be moved. Nothing happens if everybody knows, or has been asked already. */
 int address_exchange_ask(struct process_set *world, struct err *err);

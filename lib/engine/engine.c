@@ -60,23 +60,23 @@ struct engine *engine_create(const struct engine_options *options, struct err *e
         return NULL;
     }
     engine->settings = options->settings;
-    engine->rank = options->welcome->place.rank;
-    engine->size = options->welcome->place.size;
-    engine->one_host = options->welcome->place.local_size == engine->size;
+    engine->rank = options->welcome->rank_info.rank;
+    engine->size = options->welcome->rank_info.size;
+    engine->one_host = options->welcome->rank_info.local_size == engine->size;
     engine->failure = options->failure;
     engine->linker = options->linker;
     sets_init(engine);
-    int rc = progress_init(engine, options->welcome->place.local_size, err);
+    int rc = progress_init(engine, options->welcome->rank_info.local_size, err);
     if (rc == HVD_OK)
         rc = open_timeline(engine, err);
     if (rc == HVD_OK)
-        rc = make_thread_pool(engine, options->welcome->place.local_size, err);
+        rc = make_thread_pool(engine, options->welcome->rank_info.local_size, err);
     if (rc == HVD_OK)
         rc = address_exchange_init(engine, options, err);
     if (rc == HVD_OK)
         rc = make_world(engine, err);
     if (rc == HVD_OK)
-        rc = tune_init(engine, options->welcome->place.local_size == engine->size, err);
+        rc = tune_init(engine, options->welcome->rank_info.local_size == engine->size, err);
     if (rc == HVD_OK)
         return engine;
     engine_destroy(engine);

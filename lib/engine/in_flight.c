@@ -9,7 +9,7 @@
 
 enum { PLACE_BITS = 24, TICKETS_FIRST = 64 };
 
-static int place_of(int64_t number)
+static int ticket_index(int64_t number)
 {
     return (int)(number & ((1 << PLACE_BITS) - 1));
 }
@@ -48,7 +48,7 @@ struct ticket *in_flight_ticket(struct in_flight *in_flight, int count)
         ticket->number = in_flight->tickets_count;
         in_flight->tickets[in_flight->tickets_count++] = ticket;
     }
-    int place = place_of(ticket->number);
+    int place = ticket_index(ticket->number);
     if (count > 1 && count > ticket->many_capacity) {
         struct hvd_result *many = reallocarray(ticket->many, (size_t)count, sizeof *many);
         if (!many) {
@@ -70,14 +70,14 @@ struct ticket *in_flight_ticket(struct in_flight *in_flight, int count)
 
 void in_flight_release(struct in_flight *in_flight, struct ticket *ticket)
 {
-    put_back(in_flight, ticket, place_of(ticket->number));
+    put_back(in_flight, ticket, ticket_index(ticket->number));
 }
 
 struct ticket *in_flight_find(const struct in_flight *in_flight, int64_t number)
 {
-    if (number < 1 << PLACE_BITS || place_of(number) >= in_flight->tickets_count)
+    if (number < 1 << PLACE_BITS || ticket_index(number) >= in_flight->tickets_count)
         return NULL;
-    struct ticket *ticket = in_flight->tickets[place_of(number)];
+    struct ticket *ticket = in_flight->tickets[ticket_index(number)];
     return ticket->number == number ? ticket : NULL;
 }
 

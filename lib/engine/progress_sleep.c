@@ -7,7 +7,7 @@
  * said that they sleep, and forgets that when it is used (link.h).
  *
  * Links that do not fit into the array when memory is short are looked at after a moment. When the
- * host program has closed the eventfd, news is seen at the next look. */
+ * host program has closed the eventfd, news is seen at the next pass. */
 #include "lib/engine/engine_impl.h"
 
 #include <stdlib.h>
@@ -137,7 +137,7 @@ void progress_pause(struct engine *engine, enum driver self, uint64_t until_ns)
     engine->progress.check_all = true;
     if (ready > 0 && engine->progress.sleep.fds[whose][0].revents & POLLNVAL)
         engine->progress.sleep.wake_fd =
-            -1; /* the host program has closed it; news is seen at the next look */
+            -1; /* the host program has closed it; news is seen at the next pass */
     else if (ready > 0 && engine->progress.sleep.fds[whose][0].revents & POLLIN &&
              !engine->progress.stopping)
         eventfd_read(engine->progress.sleep.wake_fd, &value);

@@ -61,7 +61,7 @@ int ready_offer(struct tensor *tensor, struct err *err)
     }
     if (is_made(tensor, &later) > 0)
         return submit_offer(tensor, err);
-    trace_waits(tensor); /* a failure is seen at the next look, which breaks the world */
+    trace_waits(tensor); /* a failure is seen at the next pass, which breaks the world */
     append(&set->ready.unmade, tensor);
     return HVD_OK;
 }

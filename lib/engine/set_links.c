@@ -29,7 +29,7 @@ static int want(struct process_set *set, int rank, int purpose, struct err *err)
 {
     int rc = HVD_OK;
     struct join_peer peer;
-    if (!reach_find(set->engine, set->ranks[rank], &peer))
+    if (!address_exchange_find(set->engine, set->ranks[rank], &peer))
         return fail(err, HVD_ERR_PROTOCOL, "nothing tells where rank %d is", set->ranks[rank]);
     int streams = purpose == DATA_CHANNEL ? streams_to(set, &peer) : 1;
     for (int i = 0; rc == HVD_OK && i < streams; i++)
@@ -121,7 +121,8 @@ static int take_data(struct process_set *set, int rank, struct link **link, stru
 {
     struct link *links[STREAMS_MAX];
     struct join_peer peer;
-    if (!streams_are_there(set, rank, 1) || !reach_find(set->engine, set->ranks[rank], &peer))
+    if (!streams_are_there(set, rank, 1) ||
+        !address_exchange_find(set->engine, set->ranks[rank], &peer))
         return 0;
     int streams = streams_to(set, &peer);
     if (!streams_are_there(set, rank, streams))
@@ -225,7 +226,7 @@ int set_broke(struct process_set *set, int rank, struct err *err)
     struct join_peer peer;
     if (err->code == HVD_ERR_SYSTEM || err->code == HVD_ERR_NOMEM)
         return err->code;
-    if (!reach_find(set->engine, rank, &peer))
+    if (!address_exchange_find(set->engine, rank, &peer))
         strcpy(peer.host, "?");
     set->links.broken = !set_is_over(set);
     return fail_context(err, "connection to rank %d on %s broke", rank, peer.host);
@@ -238,7 +239,7 @@ void set_lost_link(struct process_set *set, int rank, const struct err *err, str
     end->how.kind = RANK_END_UNREACHABLE;
     end->status = err->code;
     end->rank = rank;
-    if (reach_find(set->engine, rank, &peer))
+    if (address_exchange_find(set->engine, rank, &peer))
         memcpy(end->host, peer.host, sizeof end->host);
     snprintf(end->words, sizeof end->words, "%s", err->text);
     set->links.broken = !set_is_over(set);

@@ -17,7 +17,7 @@ static bool rendezvous_applies(const struct environment *environment)
 
 static bool alone_applies(const struct environment *environment)
 {
-    return environment->place.size == 1;
+    return environment->rank_info.size == 1;
 }
 
 static int alone_join(struct rank_assignment *assignment, const struct environment *environment,
@@ -25,7 +25,8 @@ static int alone_join(struct rank_assignment *assignment, const struct environme
 {
     (void)environment;
     (void)err;
-    assignment->welcome.place = (struct place){ .size = 1, .local_size = 1, .cross_size = 1 };
+    assignment->welcome.rank_info =
+        (struct rank_info){ .size = 1, .local_size = 1, .cross_size = 1 };
     assignment->welcome.homogeneous = true;
     return HVD_OK;
 }
@@ -40,9 +41,9 @@ static void offer_unix(struct listener *listener, enum transport transport)
 static int listen_for_ranks(struct rank_assignment *assignment,
                             const struct environment *environment, struct err *err)
 {
-    const struct place *place = &environment->place;
-    int rank = place->rank >= 0 ? place->rank : (int)getpid();
-    bool on_loopback = place->local_size == place->size;
+    const struct rank_info *rank_info = &environment->rank_info;
+    int rank = rank_info->rank >= 0 ? rank_info->rank : (int)getpid();
+    bool on_loopback = rank_info->local_size == rank_info->size;
     if (assignment->network.limited && !on_loopback)
         return listener_open_at(&assignment->listener, &environment->ports, rank,
                                 &assignment->network.interfaces, err);
@@ -73,14 +74,14 @@ static int offer_port(struct rank_assignment *assignment, const struct environme
 static int check_welcome(const struct join_welcome *welcome, const struct environment *environment,
                          struct err *err)
 {
-    int rank = welcome->place.rank, size = welcome->place.size;
-    bool any = environment->place.rank < 0;
-    if (any && size != environment->place.size)
+    int rank = welcome->rank_info.rank, size = welcome->rank_info.size;
+    bool any = environment->rank_info.rank < 0;
+    if (any && size != environment->rank_info.size)
         return fail(err, HVD_ERR_PROTOCOL, "asked for a size of %d, was given %d",
-                    environment->place.size, size);
-    if (!any && (rank != environment->place.rank || size != environment->place.size))
+                    environment->rank_info.size, size);
+    if (!any && (rank != environment->rank_info.rank || size != environment->rank_info.size))
         return fail(err, HVD_ERR_PROTOCOL, "asked for rank %d of %d, was given %d of %d",
-                    environment->place.rank, environment->place.size, rank, size);
+                    environment->rank_info.rank, environment->rank_info.size, rank, size);
     return HVD_OK;
 }
 
@@ -88,8 +89,8 @@ static int say_hello(struct rank_assignment *assignment, const struct environmen
                      struct err *err)
 {
     struct join_hello hello = {
-        .rank = environment->place.rank,
-        .size = environment->place.size,
+        .rank = environment->rank_info.rank,
+        .size = environment->rank_info.size,
         .pid = (int)getpid(),
     };
     memcpy(hello.host, environment->host, sizeof hello.host);

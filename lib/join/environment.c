@@ -16,12 +16,12 @@ struct number {
 };
 
 static const struct number numbers[] = {
-    { ENV_RANK, 0, WORLD_SIZE_MAX - 1, offsetof(struct environment, place.rank) },
-    { ENV_SIZE, 1, WORLD_SIZE_MAX, offsetof(struct environment, place.size) },
-    { ENV_LOCAL_RANK, 0, WORLD_SIZE_MAX - 1, offsetof(struct environment, place.local_rank) },
-    { ENV_LOCAL_SIZE, 1, WORLD_SIZE_MAX, offsetof(struct environment, place.local_size) },
-    { ENV_CROSS_RANK, 0, WORLD_SIZE_MAX - 1, offsetof(struct environment, place.cross_rank) },
-    { ENV_CROSS_SIZE, 1, WORLD_SIZE_MAX, offsetof(struct environment, place.cross_size) },
+    { ENV_RANK, 0, WORLD_SIZE_MAX - 1, offsetof(struct environment, rank_info.rank) },
+    { ENV_SIZE, 1, WORLD_SIZE_MAX, offsetof(struct environment, rank_info.size) },
+    { ENV_LOCAL_RANK, 0, WORLD_SIZE_MAX - 1, offsetof(struct environment, rank_info.local_rank) },
+    { ENV_LOCAL_SIZE, 1, WORLD_SIZE_MAX, offsetof(struct environment, rank_info.local_size) },
+    { ENV_CROSS_RANK, 0, WORLD_SIZE_MAX - 1, offsetof(struct environment, rank_info.cross_rank) },
+    { ENV_CROSS_SIZE, 1, WORLD_SIZE_MAX, offsetof(struct environment, rank_info.cross_size) },
     { ENV_RENDEZVOUS_PORT, 1, 65535, offsetof(struct environment, rendezvous_port) },
 };
 
@@ -66,15 +66,16 @@ static const struct {
     size_t smaller_offset, larger_offset;
     bool may_be_equal;
 } limits[] = {
-    { ENV_RANK, ENV_SIZE, offsetof(struct place, rank), offsetof(struct place, size), false },
-    { ENV_LOCAL_RANK, ENV_LOCAL_SIZE, offsetof(struct place, local_rank),
-      offsetof(struct place, local_size), false },
-    { ENV_CROSS_RANK, ENV_CROSS_SIZE, offsetof(struct place, cross_rank),
-      offsetof(struct place, cross_size), false },
-    { ENV_LOCAL_SIZE, ENV_SIZE, offsetof(struct place, local_size), offsetof(struct place, size),
-      true },
-    { ENV_CROSS_SIZE, ENV_SIZE, offsetof(struct place, cross_size), offsetof(struct place, size),
-      true },
+    { ENV_RANK, ENV_SIZE, offsetof(struct rank_info, rank), offsetof(struct rank_info, size),
+      false },
+    { ENV_LOCAL_RANK, ENV_LOCAL_SIZE, offsetof(struct rank_info, local_rank),
+      offsetof(struct rank_info, local_size), false },
+    { ENV_CROSS_RANK, ENV_CROSS_SIZE, offsetof(struct rank_info, cross_rank),
+      offsetof(struct rank_info, cross_size), false },
+    { ENV_LOCAL_SIZE, ENV_SIZE, offsetof(struct rank_info, local_size),
+      offsetof(struct rank_info, size), true },
+    { ENV_CROSS_SIZE, ENV_SIZE, offsetof(struct rank_info, cross_size),
+      offsetof(struct rank_info, size), true },
 };
 
 /* At most 9 digits, so that it cannot overflow; -1 if there is anything else. */
@@ -137,12 +138,12 @@ static int check_companions(environment_get_fn *get, struct err *err)
     return HVD_OK;
 }
 
-static int check_limits(const struct place *place, struct err *err)
+static int check_limits(const struct rank_info *rank_info, struct err *err)
 {
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         int smaller, larger;
-        memcpy(&smaller, (const char *)place + limits[i].smaller_offset, sizeof smaller);
-        memcpy(&larger, (const char *)place + limits[i].larger_offset, sizeof larger);
+        memcpy(&smaller, (const char *)rank_info + limits[i].smaller_offset, sizeof smaller);
+        memcpy(&larger, (const char *)rank_info + limits[i].larger_offset, sizeof larger);
         if (smaller > larger || (smaller == larger && !limits[i].may_be_equal))
             return fail(err, HVD_ERR_ENVIRONMENT, "%s is %d but %s is %d", limits[i].smaller,
                         smaller, limits[i].larger, larger);
@@ -268,7 +269,7 @@ static int read_service(struct environment *environment, environment_get_fn *get
 {
     environment->is_service = true;
     if (!is_set(get, ENV_RANK))
-        environment->place.rank = -1;
+        environment->rank_info.rank = -1;
     const char *text = get(ENV_RENDEZVOUS);
     char quoted[QUOTED_SIZE];
     if (!parse_service(environment, text))
@@ -288,9 +289,9 @@ static int read_rendezvous(struct environment *environment, environment_get_fn *
 {
     bool is_service = is_set(get, ENV_RENDEZVOUS);
     environment->has_rendezvous = is_service || is_set(get, ENV_RENDEZVOUS_ADDR);
-    if (!environment->has_rendezvous && environment->place.size > 1)
+    if (!environment->has_rendezvous && environment->rank_info.size > 1)
         return fail(err, HVD_ERR_ENVIRONMENT, "%s is %d but %s is not set", ENV_SIZE,
-                    environment->place.size, ENV_RENDEZVOUS_ADDR);
+                    environment->rank_info.size, ENV_RENDEZVOUS_ADDR);
     if (!environment->has_rendezvous)
         return HVD_OK;
     int rc = is_service ? read_service(environment, get, err) : read_address(environment, get, err);
@@ -301,7 +302,7 @@ int environment_read(struct environment *environment, environment_get_fn *get, s
 {
     int rc;
     *environment = (struct environment){
-        .place = { .size = 1, .local_size = 1, .cross_size = 1 },
+        .rank_info = { .size = 1, .local_size = 1, .cross_size = 1 },
         .join_timeout_s = JOIN_TIMEOUT_S,
     };
     if ((rc = check_contradictions(get, err)) < 0)
@@ -310,7 +311,7 @@ int environment_read(struct environment *environment, environment_get_fn *get, s
         return rc;
     if ((rc = check_companions(get, err)) < 0)
         return rc;
-    if ((rc = check_limits(&environment->place, err)) < 0)
+    if ((rc = check_limits(&environment->rank_info, err)) < 0)
         return rc;
     if ((rc = read_host(environment, get, err)) < 0)
         return rc;

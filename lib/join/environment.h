@@ -26,9 +26,10 @@
 enum { JOIN_TIMEOUT_S = 30, JOIN_TIMEOUT_MAX_S = 86400 };
 
 struct environment {
-    struct place place;  /* sizes 1 and ranks 0 where nothing is said; with `is_service` the rank is
+    struct rank_info
+        rank_info;       /* sizes 1 and ranks 0 where nothing is said; with `is_service` the rank is
                             -1 if none is wanted, and only the size counts besides */
-    bool has_rendezvous; /* if not, place.size is 1 and host, port and key are empty */
+    bool has_rendezvous; /* if not, rank_info.size is 1 and host, port and key are empty */
     bool is_service;     /* it is that of HVD_RENDEZVOUS */
     char rendezvous_host[JOIN_HOST_MAX]; /* a name or a numeric address, without brackets */
     int rendezvous_port;

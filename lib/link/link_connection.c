@@ -58,9 +58,9 @@ static bool may_offer(const struct link_connection *connection)
 }
 
 /* As link_connection_move(). */
-static int greet(struct link_connection *connection, struct err *err)
+static int move_handshake(struct link_connection *connection, struct err *err)
 {
-    int rc = link_greet(&connection->handshake, connection->fd, err);
+    int rc = link_handshake_run(&connection->handshake, connection->fd, err);
     connection->proved = rc > 0;
     if (rc < 0 || !connection->is_unix)
         return rc;
@@ -73,7 +73,7 @@ static int greet(struct link_connection *connection, struct err *err)
 
 int link_connection_move(struct link_connection *connection, struct err *err)
 {
-    int rc = connection->proved ? 1 : greet(connection, err);
+    int rc = connection->proved ? 1 : move_handshake(connection, err);
     if (rc <= 0 || !connection->is_unix)
         return rc;
     return link_upgrade_move(&connection->upgrade, connection->fd, err);
@@ -84,7 +84,7 @@ short link_connection_events(const struct link_connection *connection)
     bool says = connection->upgrading && connection->upgrade.state == UPGRADE_SAYS;
     if (says || (connection->upgrading && connection->proved))
         return link_upgrade_events(&connection->upgrade);
-    return link_greet_events(&connection->handshake);
+    return link_handshake_run_events(&connection->handshake);
 }
 
 struct link *link_connection_link(struct link_connection *connection, struct err *err)

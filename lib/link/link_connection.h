@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection on its way to become a link, seen from either side:
  *
- *   greeting (link_handshake.h) -> upgrading (link_upgrade.h), on a unix socket alone -> made
+ *   handshake (link_handshake.h) -> upgrading (link_upgrade.h), on a unix socket alone -> made
  *
  * Who initiates makes its offer together with its own proof, when the other side has proved itself.
  * Nonblocking. Fails as those two do; the connection is then to be closed. */
@@ -15,7 +15,7 @@ struct link_connection {
     int fd;
     bool is_unix;
     bool initiates;
-    bool proved;    /* greeting is over */
+    bool proved;    /* the handshake is over */
     bool upgrading; /* has begun */
     enum transport transport;
     struct link_handshake handshake;

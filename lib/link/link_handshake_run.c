@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handshakes over sockets; see link_greet.h. */
+/* Handshakes over sockets; see link_handshake_run.h. */
 #include "lib/link/link_handshake_run.h"
 
 #include "lib/link/socket.h"
@@ -32,7 +32,7 @@ static ssize_t listen_to(struct link_handshake *handshake, int fd, struct err *e
     return rc < 0 ? rc : nbytes;
 }
 
-int link_greet(struct link_handshake *handshake, int fd, struct err *err)
+int link_handshake_run(struct link_handshake *handshake, int fd, struct err *err)
 {
     ssize_t said, heard;
     do {
@@ -44,7 +44,7 @@ int link_greet(struct link_handshake *handshake, int fd, struct err *err)
     return link_handshake_done(handshake);
 }
 
-short link_greet_events(const struct link_handshake *handshake)
+short link_handshake_run_events(const struct link_handshake *handshake)
 {
     size_t length;
     link_handshake_output(handshake, &length);

@@ -183,7 +183,7 @@ static uint64_t shm_taken(struct link *link)
 {
     struct link_shm *shm = link_shm_of(link);
     link_shm_fill(shm);
-    return shm->seen = link_shm_look_at_taken(shm);
+    return shm->seen = link_shm_read_taken(shm);
 }
 
 /* ---- waiting ---- */
@@ -204,7 +204,7 @@ static bool is_there(const struct link_shm *shm, short wanted)
     if (!(wanted & POLLOUT))
         return false;
     return (waits_for_room && shm_writer_has_room(&shm->out)) ||
-           link_shm_look_at_taken(shm) != shm->seen || link_shm_is_asked(shm);
+           link_shm_read_taken(shm) != shm->seen || link_shm_is_asked(shm);
 }
 
 static bool shm_sleep(struct link *link, short wanted, short *events)
@@ -238,7 +238,7 @@ static int shm_check(struct link *link, struct err *err)
 static void shm_close(struct link *link)
 {
     struct link_shm *shm = link_shm_of(link);
-    bool all_taken = link_shm_look_at_taken(shm) == shm->offered;
+    bool all_taken = link_shm_read_taken(shm) == shm->offered;
     atomic_store(&shm->doorbell.own->ending, all_taken ? SHM_CLOSED : SHM_GIVEN_UP);
     shm_doorbell_fini(&shm->doorbell);
     shm_imported_fini(&shm->imported);

@@ -52,7 +52,7 @@ void link_shm_fill(struct link_shm *shm)
     if (!link_shm_is_asked(shm) || shm->failure.code)
         return;
     uint32_t asked = atomic_load(&shm->doorbell.other->asked);
-    const unsigned char *data = find_offer(shm, link_shm_look_at_taken(shm), &nbytes);
+    const unsigned char *data = find_offer(shm, link_shm_read_taken(shm), &nbytes);
     if (!data) {
         fail(&shm->failure, HVD_ERR_PROTOCOL, "shared memory: asked for what was not offered");
         return;
@@ -103,7 +103,7 @@ bool link_shm_waits_for_fill(const struct link_shm *shm)
     return is_to_be_filled(shm) && atomic_load(&shm->doorbell.other->filled) != shm->asked;
 }
 
-const unsigned char *link_shm_look_at_fill(const struct link_shm *shm, size_t *nbytes)
+const unsigned char *link_shm_find_fill(const struct link_shm *shm, size_t *nbytes)
 {
     bool is_there = is_to_be_filled(shm) && !link_shm_waits_for_fill(shm);
     *nbytes = is_there ? shm->fill_end - shm->fill_at : 0;

@@ -67,7 +67,7 @@ bool link_shm_is_gone(const struct link_shm *shm);
 
 /* What the other side says to have taken; it cannot be more than was offered, nor less than it
  * was. */
-static inline uint64_t link_shm_look_at_taken(const struct link_shm *shm)
+static inline uint64_t link_shm_read_taken(const struct link_shm *shm)
 {
     uint64_t taken = atomic_load(&shm->doorbell.other->taken);
     return taken - shm->seen <= shm->offered - shm->seen ? taken : shm->seen;
@@ -105,7 +105,7 @@ void link_shm_ask(struct link_shm *shm);
 bool link_shm_waits_for_fill(const struct link_shm *shm);
 
 /* What is left of the piece; NULL: none is there, or none is needed. */
-const unsigned char *link_shm_look_at_fill(const struct link_shm *shm, size_t *nbytes);
+const unsigned char *link_shm_find_fill(const struct link_shm *shm, size_t *nbytes);
 
 /* link_shm_receive.c: members of the link_type. */
 ssize_t link_shm_try_receive(struct link *link, const struct iovec *parts, int count,

@@ -147,7 +147,7 @@ static const unsigned char *look(const struct link_shm *shm, size_t *nbytes)
     if (shm->in.kind == SHM_BYTES)
         return shm_reader_look(&shm->in, nbytes);
     if (shm->in.kind == SHM_PRIVATE)
-        return link_shm_look_at_fill(shm, nbytes);
+        return link_shm_find_fill(shm, nbytes);
     *nbytes = shm->lies ? (size_t)least(shm->in.reference.nbytes, MAPPED_PIECE) : 0;
     return shm->lies;
 }

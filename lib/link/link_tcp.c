@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { SILENCE_MS = 3500, UNANSWERED = 3 };
+enum { UNACKNOWLEDGED_MS = 3500, UNANSWERED = 3 };
 
 /* Of a unix socket, which does not grow it as TCP does; the kernel doubles it. With the usual 208
  * KiB two ranks that exchange much wait for each other twice as long; with more than this what is
@@ -71,7 +71,7 @@ static int tcp_check(struct link *link, struct err *err)
     if (getsockopt(descriptor(link), IPPROTO_TCP, TCP_INFO, &info, &length) < 0)
         return HVD_OK;
     bool unanswered = info.tcpi_retransmits >= UNANSWERED || info.tcpi_probes >= UNANSWERED;
-    if (unanswered && info.tcpi_last_ack_recv > SILENCE_MS)
+    if (unanswered && info.tcpi_last_ack_recv > UNACKNOWLEDGED_MS)
         return fail(err, HVD_ERR_PEER_LOST, "no acknowledgement for %u ms",
                     info.tcpi_last_ack_recv);
     return HVD_OK;

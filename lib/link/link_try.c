@@ -11,7 +11,7 @@ int link_try_begin(struct link_try *try, const struct socket_address *address, u
 {
     int fd = socket_connect(address, err);
     try->connection.fd = fd;
-    try->greeting = false;
+    try->handshaking = false;
     try->until_ms = now_ms + TRY_MS;
     return fd < 0 ? fd : HVD_OK;
 }
@@ -30,7 +30,7 @@ static int connect_on(struct link_try *try, enum transport transport,
     if (rc < 0)
         return rc;
     link_connection_initiate(&try->connection, fd, transport, identity, key);
-    try->greeting = true;
+    try->handshaking = true;
     return 0;
 }
 
@@ -38,8 +38,8 @@ int link_try_move(struct link_try *try, enum transport transport,
                   const struct link_identity *identity, const struct job_key *key, uint64_t now_ms,
                   struct err *err)
 {
-    int rc = try->greeting ? 0 : connect_on(try, transport, identity, key, err);
-    if (rc == 0 && try->greeting)
+    int rc = try->handshaking ? 0 : connect_on(try, transport, identity, key, err);
+    if (rc == 0 && try->handshaking)
         rc = link_connection_move(&try->connection, err);
     if (rc == 0 && (link_try_is_committed(try) || link_try_is_sure(try)))
         try->until_ms = UINT64_MAX;
@@ -50,24 +50,24 @@ int link_try_move(struct link_try *try, enum transport transport,
 
 bool link_try_is_committed(const struct link_try *try)
 {
-    return try->greeting && try->connection.handshake.awaits >= AWAITS_READY;
+    return try->handshaking && try->connection.handshake.awaits >= AWAITS_READY;
 }
 
 bool link_try_is_sure(const struct link_try *try)
 {
-    return try->greeting && try->connection.is_unix;
+    return try->handshaking && try->connection.is_unix;
 }
 
 struct pollfd link_try_pollfd(const struct link_try *try)
 {
     return (struct pollfd){ .fd = try->connection.fd,
-                            .events = try->greeting ? link_connection_events(&try->connection)
-                                                    : POLLOUT };
+                            .events = try->handshaking ? link_connection_events(&try->connection)
+                                                       : POLLOUT };
 }
 
 void link_try_end(struct link_try *try)
 {
-    if (try->greeting)
+    if (try->handshaking)
         link_connection_close(&try->connection);
     else
         descriptor_close(try->connection.fd);

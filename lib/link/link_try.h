@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One try to dial a rank at one address:
  *
- *   connecting -> greeting, upgrading (link_connection.h) -> done;  each but the last may fail
+ *   connecting -> handshake, upgrading (link_connection.h) -> done;  each but the last may fail
  *
  * It has 3 seconds to connect and to prove itself. Whoever has proved to be the rank that is dialled
  * may hold the link for ready once it has our proof, so its answer is waited for as long as the
@@ -16,7 +16,7 @@
 #include <poll.h>
 
 struct link_try {
-    bool greeting;                     /* not connecting any more */
+    bool handshaking;                  /* not connecting any more */
     uint64_t until_ms;                 /* when it is given up */
     struct link_connection connection; /* only its descriptor, while it is connecting */
 };

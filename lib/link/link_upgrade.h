@@ -15,8 +15,8 @@
  * and reason is zero when the answer is no; what follows the version is believed only when the version
  * is ours. The offer may follow the initiator's proof at once, so that all of this costs no time of its
  * own. Both say yes, or the socket itself is the link, and both know why. Nonblocking, as
- * link_greet.h. Fails with HVD_ERR_PEER_LOST or HVD_ERR_PROTOCOL; that no memory can be shared is no
- * failure. */
+ * link_handshake_run.h. Fails with HVD_ERR_PEER_LOST or HVD_ERR_PROTOCOL; that no memory can be
+ * shared is no failure. */
 #ifndef LIB_LINK_LINK_UPGRADE_H
 #define LIB_LINK_LINK_UPGRADE_H
 

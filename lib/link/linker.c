@@ -34,7 +34,7 @@ struct linker {
     struct listener listener;
     struct link_accept accept; /* on it */
     struct want *wants;        /* in the order in which they were wanted */
-    int dials;                 /* of them are connecting or greeting */
+    int dials;                 /* of them are connecting or in the handshake */
     struct arrivals arrivals;
     bool came;         /* a wanted link has come, and linker_move() has not said so */
     struct err failed; /* an accepted link could not be kept, or may not be */

@@ -5,8 +5,8 @@ lib_libhvd_internal_la_SOURCES += \
 	lib/link/link_accept.c lib/link/link_accept.h \
 	lib/link/link_connection.c lib/link/link_connection.h \
 	lib/link/link_dial.c lib/link/link_dial.h \
-	lib/link/link_handshake_run.c lib/link/link_handshake_run.h \
 	lib/link/link_handshake.c lib/link/link_handshake.h \
+	lib/link/link_handshake_run.c lib/link/link_handshake_run.h \
 	lib/link/link_shm.c lib/link/link_shm.h lib/link/link_shm_impl.h \
 	lib/link/link_shm_fill.c lib/link/link_shm_receive.c \
 	lib/link/link_striped.c lib/link/link_striped.h \

@@ -111,8 +111,8 @@ enum preference {
 };
 
 /* The interface that leads there directly, as routing would choose it, or NULL. */
-static const struct interface *way_to(const struct network *network,
-                                      const struct sockaddr_storage *address)
+static const struct interface *interface_to(const struct network *network,
+                                            const struct sockaddr_storage *address)
 {
     const struct interface *best = NULL;
     for (int i = 0; i < network->interfaces.count; i++) {
@@ -135,7 +135,7 @@ static enum preference prefer(const struct network *network, bool same_host, con
         return OTHER_LOOPBACK;
     if (address_is_loopback(&address.storage))
         return same_host ? OWN_LOOPBACK : OTHER_LOOPBACK;
-    const struct interface *way = way_to(network, &address.storage);
+    const struct interface *way = interface_to(network, &address.storage);
     if (!way)
         return ELSEWHERE;
     bool leads_to_us = !same_host && has_address(&network->interfaces, &address.storage);

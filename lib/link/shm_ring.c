@@ -49,7 +49,7 @@ void shm_writer_populates(struct shm_writer *writer)
 }
 
 /* Looks how far the reader is: never beyond the writer, never back. */
-static int look_at_reader(struct shm_writer *writer, struct err *err)
+static int check_reader(struct shm_writer *writer, struct err *err)
 {
     uint32_t read = atomic_load_explicit(writer->read, memory_order_acquire);
     if (writer->entries - read > writer->entries - writer->seen)
@@ -145,7 +145,7 @@ static int find_room(struct shm_writer *writer, size_t *nbytes, struct err *err)
     bool is_small = fits_small(&parts[SHM_SMALL], *nbytes);
     bool is_large = *nbytes >= LARGE_LEAST && lines_of(*nbytes) <= free_lines(&parts[SHM_LARGE]);
     if (!has_entry(writer) || !(is_small || is_large)) {
-        int rc = look_at_reader(writer, err);
+        int rc = check_reader(writer, err);
         if (rc < 0)
             return rc;
         is_small = fits_small(&parts[SHM_SMALL], *nbytes);
@@ -213,7 +213,7 @@ ssize_t shm_writer_put(struct shm_writer *writer, struct parts *parts, struct er
 int shm_writer_refer(struct shm_writer *writer, enum shm_kind kind,
                      const struct shm_reference *reference, struct err *err)
 {
-    int rc = has_entry(writer) ? HVD_OK : look_at_reader(writer, err);
+    int rc = has_entry(writer) ? HVD_OK : check_reader(writer, err);
     if (rc < 0 || !has_entry(writer))
         return rc;
     memcpy(next_entry(writer)->bytes, reference, sizeof *reference);

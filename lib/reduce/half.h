@@ -2,7 +2,7 @@
 /* The two types of half a float, one element at a time: float16 (IEEE 754 binary16) and bfloat16
  * (the upper half of a float).
  *
- * Widening is exact, denormals included. Narrowing rounds to nearest, ties to even; what is too
+ * Widening is exact, denormals included. Narrowing rounds half to even; what is too
  * large becomes infinite. A NaN stays a NaN, with its sign and as much of its payload as fits, and
  * narrowing makes it quiet. These are the rules of the F16C instructions, without a branch and
  * without a table: so compilers vectorise loops of them, and neither flush-to-zero nor

@@ -2,9 +2,9 @@
 /* Combining elements: the inner loops, by element type and operation, and the names of both.
  *
  * Integers wrap around. The least or greatest of floating point numbers is NaN if either is.
- * float16 and bfloat16 are widened to float32, combined there, and rounded once, to nearest, ties
- * to even. Of a bool any value but 0 is true, and what comes out is 0 or 1. Addresses need no
- * alignment. Results are the same to the bit on every instruction set; reduce_path.h has them. */
+ * float16 and bfloat16 are widened to float32, combined there, and rounded once, half to even. Of a
+ * bool any value but 0 is true, and what comes out is 0 or 1. Addresses need no alignment. Results
+ * are the same to the bit on every instruction set; reduce_path.h has them. */
 #ifndef LIB_REDUCE_REDUCE_H
 #define LIB_REDUCE_REDUCE_H
 
@@ -22,7 +22,7 @@ typedef void reduce_fn(void *out, const void *left, const void *right, size_t co
 typedef void divide_fn(void *out, const void *left, const void *right, size_t count, int divisor);
 
 /* out[i] = in[i] * factor. Integers are multiplied as double and truncated toward zero; what does not
- * fit becomes the nearest value that does, NaN becomes 0. float16, bfloat16 and float32 are
+ * fit becomes the closest value that does, NaN becomes 0. float16, bfloat16 and float32 are
  * multiplied in float32 by the factor rounded to float32. `out` may be equal to `in`. */
 typedef void scale_fn(void *out, const void *in, size_t count, double factor);
 

@@ -33,14 +33,14 @@ struct stall {
     struct tree_position tree;
     uint64_t interval_ns; /* between two alerts about the same */
     struct overdue_list overdue;
-    uint64_t look_ns; /* when to look at what is waiting here; 0: nothing is */
+    uint64_t self_check_ns; /* when to look at what is waiting here; 0: nothing is */
 
     struct stall_round rounds[STALL_ROUNDS];
     uint64_t asked_ns; /* when the inspector's began, also when it is over; 0: never */
 
     /* The question of a deadlock, on top. */
-    uint64_t stuck_look_ns; /* when to ask next; 0: when names are overdue */
-    bool all_were_stuck;    /* in the last round, which began after `decisions` */
+    uint64_t stuck_check_ns; /* when to ask next; 0: when names are overdue */
+    bool all_were_stuck;     /* in the last round, which began after `decisions` */
     uint64_t decisions;
     uint64_t asked_after; /* so many decisions the round began that is under way */
 
@@ -204,7 +204,7 @@ static void judge_deadlock(struct stall *stall, uint64_t now_ns)
     }
     stall->all_were_stuck = all;
     stall->decisions = stall->asked_after;
-    stall->stuck_look_ns = now_ns + (all ? STUCK_AGAIN_NS : STUCK_LATER_NS);
+    stall->stuck_check_ns = now_ns + (all ? STUCK_AGAIN_NS : STUCK_LATER_NS);
 }
 
 static uint64_t ask_deadlock_at(const struct stall *stall)
@@ -212,7 +212,7 @@ static uint64_t ask_deadlock_at(const struct stall *stall)
     if (!stall->options.view.stuck || stall->rounds[ROUND_OF_INSPECTOR].asking || stall->aborted ||
         stall->overdue.count == 0)
         return UINT64_MAX;
-    return later(stall->stuck_look_ns, overdue_first(&stall->overdue) + STUCK_AGAIN_NS);
+    return later(stall->stuck_check_ns, overdue_first(&stall->overdue) + STUCK_AGAIN_NS);
 }
 
 /* ---- a round ---- */
@@ -280,7 +280,7 @@ static void ask_who_is_not_stuck(struct stall *stall, uint64_t now_ns)
 {
     struct stall_probe *probe = &stall->rounds[ROUND_OF_INSPECTOR].probe;
     uint64_t asked_ns = stall->asked_ns;
-    stall->stuck_look_ns = now_ns + STUCK_LATER_NS;
+    stall->stuck_check_ns = now_ns + STUCK_LATER_NS;
     if (!stall_self_is_stuck(&stall->options.view))
         return;
     probe->id = stall_round_next_id(probe->id, ROUND_OF_INSPECTOR) | STALL_ASKS_WHO_IS_NOT_STUCK;
@@ -359,11 +359,11 @@ uint64_t stall_deadline(struct stall *stall, uint64_t now_ns)
     const struct stall_options *options = &stall->options;
     uint64_t at_ns = UINT64_MAX;
     if (options->check_ns == 0 || options->view.waiting_count(options->view.arg) == 0)
-        stall->look_ns = 0;
-    else if (stall->look_ns == 0)
-        stall->look_ns = now_ns + stall_self_patience_ns(options);
-    if (stall->look_ns)
-        at_ns = stall->look_ns;
+        stall->self_check_ns = 0;
+    else if (stall->self_check_ns == 0)
+        stall->self_check_ns = now_ns + stall_self_patience_ns(options);
+    if (stall->self_check_ns)
+        at_ns = stall->self_check_ns;
     for (int i = 0; i < stall->overdue.count; i++)
         at_ns = earlier(at_ns, stall->overdue.at[i].heard_ns + 2 * stall->interval_ns);
     for (int i = 0; i < STALL_ROUNDS; i++)
@@ -378,8 +378,8 @@ uint64_t stall_deadline(struct stall *stall, uint64_t now_ns)
 void stall_tick(struct stall *stall, uint64_t now_ns)
 {
     overdue_expire(&stall->overdue, now_ns, 2 * stall->interval_ns);
-    if (stall->look_ns && stall->look_ns <= now_ns)
-        stall->look_ns = stall_self_look(&stall->options, &stall->overdue, now_ns);
+    if (stall->self_check_ns && stall->self_check_ns <= now_ns)
+        stall->self_check_ns = stall_self_check(&stall->options, &stall->overdue, now_ns);
     for (int i = 0; i < STALL_ROUNDS; i++)
         if (stall_round_is_over(&stall->rounds[i], now_ns))
             end_round(stall, (enum stall_round_kind)i, now_ns);

@@ -24,8 +24,8 @@ uint64_t stall_self_patience_ns(const struct stall_options *options)
     return options->view.stuck && options->check_ns > second ? second : options->check_ns;
 }
 
-uint64_t stall_self_look(const struct stall_options *options, struct overdue_list *overdue,
-                         uint64_t now_ns)
+uint64_t stall_self_check(const struct stall_options *options, struct overdue_list *overdue,
+                          uint64_t now_ns)
 {
     const struct stall_view *view = &options->view;
     uint64_t check_ns =

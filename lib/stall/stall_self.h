@@ -19,8 +19,8 @@ uint64_t stall_self_patience_ns(const struct stall_options *options);
 /* Enters the names that have waited for the check time, or as soon as that if this rank is stuck.
  * Returns when to look again: when one more would be overdue, or those that are should be
  * confirmed. */
-uint64_t stall_self_look(const struct stall_options *options, struct overdue_list *overdue,
-                         uint64_t now_ns);
+uint64_t stall_self_check(const struct stall_options *options, struct overdue_list *overdue,
+                          uint64_t now_ns);
 
 /* The answer to a probe, of this rank alone. */
 void stall_self_answer(const struct stall_options *options, const struct stall_probe *probe,

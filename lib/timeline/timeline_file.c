@@ -40,14 +40,14 @@ static int write_all(int fd, const char *bytes, size_t length, off_t at)
 /* What is there stays; a bracket where one was before needs no new space. */
 static int write_kept(struct timeline_file *file)
 {
-    struct hush hush;
-    hush_begin(&hush, SIGXFSZ);
+    struct signal_block blocked;
+    signal_block_begin(&blocked, SIGXFSZ);
     memcpy(file->kept + file->nkept, tail, TAIL_SIZE);
     int error = write_all(file->fd, file->kept, file->nkept + TAIL_SIZE, file->end);
     if (error && file->end > 0 && write_all(file->fd, tail, TAIL_SIZE, file->end) == 0 &&
         ftruncate(file->fd, file->end + TAIL_SIZE) < 0)
         error = errno;
-    hush_end(&hush);
+    signal_block_end(&blocked);
     if (!error)
         file->end += (off_t)file->nkept;
     file->nkept = 0;

@@ -271,8 +271,8 @@ static int agree(const char *what, int process_set, const struct err *own, const
     return rc;
 }
 
-int agreement_reach(const char *what, int process_set, const struct err *own, const char *lines,
-                    struct err *err)
+int agreement_conclude(const char *what, int process_set, const struct err *own, const char *lines,
+                       struct err *err)
 {
     return call_own_mistake_first(agree(what, process_set, own, lines, err), own, err);
 }
@@ -280,5 +280,5 @@ int agreement_reach(const char *what, int process_set, const struct err *own, co
 int agreement_compare(const char *what, int process_set, const char *lines, struct err *err)
 {
     const struct err well = { .code = HVD_OK };
-    return agreement_reach(what, process_set, &well, lines, err);
+    return agreement_conclude(what, process_set, &well, lines, err);
 }

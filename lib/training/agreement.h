@@ -28,7 +28,7 @@ int agreement_compare(const char *what, int process_set, const char *lines, stru
 
 /* Both in one message when all is well: first as agreement_complete(), then as agreement_compare().
  * `lines` is not looked at on a rank with a mistake. */
-int agreement_reach(const char *what, int process_set, const struct err *own, const char *lines,
-                    struct err *err);
+int agreement_conclude(const char *what, int process_set, const struct err *own, const char *lines,
+                       struct err *err);
 
 #endif

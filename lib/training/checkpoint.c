@@ -44,7 +44,7 @@ static int fail_file(struct err *err, const char *path)
     return fail_context(err, "%s", checkpoint_path_text(shown, path));
 }
 
-static int look_at(struct job *job, const struct hvd_checkpoint *checkpoint, struct err *err)
+static int check_own_list(struct job *job, const struct hvd_checkpoint *checkpoint, struct err *err)
 {
     if (!job->path || job->path[0] == '\0')
         return fail(err, HVD_ERR_INVALID, "the file has no name");
@@ -59,7 +59,7 @@ static int job_init(struct job *job, const char *path, const struct hvd_checkpoi
 {
     *own = (struct err){ .code = HVD_OK };
     *job = (struct job){ .path = path, .process_set = process_set };
-    look_at(job, checkpoint, own);
+    check_own_list(job, checkpoint, own);
     job->first = call_first_rank(process_set, err);
     if (job->first < 0)
         return call_own_mistake_first(job->first, own, err);
@@ -135,7 +135,7 @@ static int compare_lists(const struct job *job, struct err *own, struct err *err
     if (lines.failed && own->code == HVD_OK)
         fail(own, HVD_ERR_NOMEM, "out of memory");
     const char *text = lines.failed ? "" : (const char *)lines.data;
-    int rc = agreement_reach("checkpoint", job->process_set, own, text, err);
+    int rc = agreement_conclude("checkpoint", job->process_set, own, text, err);
     wire_writer_fini(&lines);
     return rc;
 }

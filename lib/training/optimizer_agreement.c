@@ -75,7 +75,7 @@ int optimizer_agree(const struct hvd_optimizer *optimizer, int process_set, cons
         put_lines(&lines, optimizer);
     if (lines.failed)
         fail(&mistake, HVD_ERR_NOMEM, "out of memory");
-    int rc = agreement_reach("optimizer", process_set, &mistake, (const char *)lines.data, err);
+    int rc = agreement_conclude("optimizer", process_set, &mistake, (const char *)lines.data, err);
     wire_writer_fini(&lines);
     return rc;
 }

@@ -166,8 +166,8 @@ static int broadcast(struct state *state, struct err *err)
 {
     struct err own = { .code = HVD_OK };
     prepare(state, &own);
-    int rc = agreement_reach(state->call, state->process_set, &own, (const char *)state->lines.data,
-                             err);
+    int rc = agreement_conclude(state->call, state->process_set, &own,
+                                (const char *)state->lines.data, err);
     if (rc == HVD_OK)
         rc = run(state, err);
     state_fini(state);

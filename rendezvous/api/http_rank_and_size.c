@@ -15,17 +15,17 @@ static bool names_slot(struct http_text text, const struct rendezvous_slot *slot
     if (text.length <= host || memcmp(text.data, slot->host, host) != 0)
         return false;
     char rest[16];
-    int length = snprintf(rest, sizeof rest, ":%d", slot->place.local_rank);
+    int length = snprintf(rest, sizeof rest, ":%d", slot->rank_info.local_rank);
     return text.length - host == (size_t)length &&
            memcmp(text.data + host, rest, (size_t)length) == 0;
 }
 
-static struct place find(const struct rendezvous_job *job, struct http_text text)
+static struct rank_info find(const struct rendezvous_job *job, struct http_text text)
 {
     for (int rank = 0; rank < job->size; rank++)
         if (names_slot(text, &job->slots[rank]))
-            return job->slots[rank].place;
-    return (struct place){ -1, -1, -1, -1, -1, -1 };
+            return job->slots[rank].rank_info;
+    return (struct rank_info){ -1, -1, -1, -1, -1, -1 };
 }
 
 bool http_rank_and_size(struct http_service *service, struct http_exchange *exchange,
@@ -40,10 +40,11 @@ bool http_rank_and_size(struct http_service *service, struct http_exchange *exch
         http_answer_text(answer, 403, "job %s: its places are not known", job->id);
         return true;
     }
-    struct place place = find(job, exchange->path.segments[1]);
+    struct rank_info rank_info = find(job, exchange->path.segments[1]);
     char text[80];
-    int length = snprintf(text, sizeof text, "%d,%d,%d,%d,%d,%d", place.rank, place.size,
-                          place.local_rank, place.local_size, place.cross_rank, place.cross_size);
+    int length = snprintf(text, sizeof text, "%d,%d,%d,%d,%d,%d", rank_info.rank, rank_info.size,
+                          rank_info.local_rank, rank_info.local_size, rank_info.cross_rank,
+                          rank_info.cross_size);
     wire_put_bytes(&answer->made, text, (size_t)length);
     answer->status = 200;
     return true;

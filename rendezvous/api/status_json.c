@@ -267,8 +267,8 @@ static void put_rank(struct view *view, cJSON *ranks, int rank)
     cJSON *object = json_object(build, ranks, NULL);
     json_number(build, object, "rank", rank);
     json_string(build, object, "host", slot->host);
-    json_number(build, object, "local_rank", slot->place.local_rank);
-    json_number(build, object, "cross_rank", slot->place.cross_rank);
+    json_number(build, object, "local_rank", slot->rank_info.local_rank);
+    json_number(build, object, "cross_rank", slot->rank_info.cross_rank);
     json_string(build, object, "state", rendezvous_job_rank_state(view->job, rank));
     put_times_of_rank(view, object, &view->job->ranks[rank]);
     put_doing(view, object, rank);

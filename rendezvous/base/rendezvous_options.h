@@ -15,7 +15,7 @@
 
 /* A rank that is expected, in order of rank. */
 struct rendezvous_slot {
-    struct place place;
+    struct rank_info rank_info;
     const char *host; /* borrowed for the life of the rendezvous */
 };
 

@@ -15,7 +15,7 @@
 static bool all_hosts_alike(const struct rendezvous_slot *slots, int size)
 {
     for (int rank = 1; rank < size; rank++)
-        if (slots[rank].place.local_size != slots[0].place.local_size)
+        if (slots[rank].rank_info.local_size != slots[0].rank_info.local_size)
             return false;
     return true;
 }
@@ -373,7 +373,7 @@ static void peer_of(const struct membership *membership, int rank, struct join_p
 void membership_welcome(const struct membership *membership, int rank, struct join_welcome *welcome)
 {
     int ranks[NEIGHBOURS_MAX];
-    welcome->place = membership->slots[rank].place;
+    welcome->rank_info = membership->slots[rank].rank_info;
     welcome->homogeneous = membership->homogeneous;
     welcome->epoch = 0;
     welcome->nneighbours = neighbours(ranks, rank, membership->size);

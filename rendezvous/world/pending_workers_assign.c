@@ -99,8 +99,8 @@ static void count_local(struct plan *plan, struct rendezvous_slot *slots)
 {
     for (int rank = 0; rank < plan->size; rank++) {
         int host = plan->host_of[plan->worker_at[rank]];
-        slots[rank].place.local_rank = plan->on_host[host]++;
-        if (slots[rank].place.local_rank > 0)
+        slots[rank].rank_info.local_rank = plan->on_host[host]++;
+        if (slots[rank].rank_info.local_rank > 0)
             plan->next[plan->last[host]] = rank;
         plan->next[rank] = -1;
         plan->last[host] = rank;
@@ -110,9 +110,9 @@ static void count_local(struct plan *plan, struct rendezvous_slot *slots)
 static void count_cross(struct plan *plan, struct rendezvous_slot *slots)
 {
     for (int first = 0; first < plan->size; first++)
-        for (int rank = slots[first].place.local_rank == 0 ? first : -1; rank >= 0;
+        for (int rank = slots[first].rank_info.local_rank == 0 ? first : -1; rank >= 0;
              rank = plan->next[rank])
-            slots[rank].place.cross_rank = plan->on_others[slots[rank].place.local_rank]++;
+            slots[rank].rank_info.cross_rank = plan->on_others[slots[rank].rank_info.local_rank]++;
 }
 
 static void write_down(const struct plan *plan, struct pending_workers *pending,
@@ -120,11 +120,11 @@ static void write_down(const struct plan *plan, struct pending_workers *pending,
 {
     for (int rank = 0; rank < plan->size; rank++) {
         int worker = plan->worker_at[rank], host = plan->host_of[worker];
-        struct place *place = &slots[rank].place;
-        place->rank = rank;
-        place->size = plan->size;
-        place->local_size = plan->on_host[host];
-        place->cross_size = plan->on_others[place->local_rank];
+        struct rank_info *rank_info = &slots[rank].rank_info;
+        rank_info->rank = rank;
+        rank_info->size = plan->size;
+        rank_info->local_size = plan->on_host[host];
+        rank_info->cross_size = plan->on_others[rank_info->local_rank];
         slots[rank].host = pending->workers[host].host;
         pending->workers[worker].rank = rank;
     }

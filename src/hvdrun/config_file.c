@@ -112,16 +112,16 @@ static bool is_option(const char *key, char *name, size_t size)
     return false;
 }
 
-/* The key that was meant: the same one in its own section, else the nearest. */
+/* The key that was meant: the same one in its own section, else the closest. */
 static const char *meant(const char *path)
 {
-    struct nearest nearest = nearest_to((struct slice){ path, strlen(path) });
+    struct suggestion suggestion = suggestion_for((struct slice){ path, strlen(path) });
     for (int i = 0; i < ROWS; i++) {
         if (strcmp(last_part(rows[i].path), last_part(path)) == 0)
             return rows[i].path;
-        nearest_try(&nearest, rows[i].path);
+        suggestion_try(&suggestion, rows[i].path);
     }
-    return nearest.name;
+    return suggestion.name;
 }
 
 static int fail_unknown(const struct config_node *node, struct err *err)

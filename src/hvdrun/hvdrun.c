@@ -352,7 +352,7 @@ static int act(struct run *run, char **argv)
         return refuse(STATUS_USAGE, &err);
     if (run->options.dry_run)
         return print_made(run, rank_plan_table(&setup->plan));
-    if (!ssh_way() && job_setup_needs_ssh(setup))
+    if (!ssh_transport() && job_setup_needs_ssh(setup))
         return become_ssh(argv, &err);
     if (open_report(run, &err) < 0)
         return refuse(STATUS_CANNOT_CREATE, &err);

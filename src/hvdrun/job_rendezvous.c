@@ -155,7 +155,7 @@ struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct job_o
     const struct rank_plan *plan = job->plan;
     struct rendezvous_slot *slots = xcalloc((size_t)plan->size, sizeof *slots);
     for (int i = 0; i < plan->size; i++)
-        slots[i] = (struct rendezvous_slot){ plan->ranks[i].place,
+        slots[i] = (struct rendezvous_slot){ plan->ranks[i].rank_info,
                                              plan->hosts[plan->ranks[i].host].host->name };
     char *command = shell_words(job->command), *user = user_name();
     struct rendezvous_options options = {

@@ -31,7 +31,7 @@ extern char **environ;
 
 /* How long one host may take to be reached; the time in which it is sent hvdagent does not count.
  */
-enum { REACH_TIMEOUT_MS = 10000 };
+enum { CONNECT_TIMEOUT_MS = 10000 };
 
 /* A batch system may say where to run. */
 static int read_given_hosts(struct job_setup *setup, struct err *err)
@@ -64,7 +64,7 @@ static uint64_t wall_clock_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static enum host_place place_of(void *context, const char *host)
+static enum host_place find_host_place(void *context, const char *host)
 {
     if (local_host_is(context, host))
         return HOST_HERE;
@@ -79,8 +79,8 @@ static int deal_out_interfaces(struct job_setup *setup, struct err *err)
     if (rc < 0)
         return rc;
     local_host_init(&self);
-    rc = host_interfaces_check(&setup->interfaces, &setup->plan, place_of, &self, &setup->warnings,
-                               err);
+    rc = host_interfaces_check(&setup->interfaces, &setup->plan, find_host_place, &self,
+                               &setup->warnings, err);
     local_host_fini(&self);
     return rc;
 }
@@ -195,18 +195,18 @@ static void describe_environment(struct job_setup *setup)
 }
 
 /* A --start-timeout of more than the usual 30 s says that hosts are slow. */
-static uint32_t reach_timeout_ms(const struct hvdrun_options *options)
+static uint32_t connect_timeout_ms(const struct hvdrun_options *options)
 {
     uint32_t third_ms = (uint32_t)options->start_timeout_s * 1000 / 3;
-    return third_ms > REACH_TIMEOUT_MS ? third_ms : REACH_TIMEOUT_MS;
+    return third_ms > CONNECT_TIMEOUT_MS ? third_ms : CONNECT_TIMEOUT_MS;
 }
 
 static void describe_ways(struct job_setup *setup)
 {
     const struct hvdrun_options *options = setup->options;
-    setup->reach = (struct reach_settings){
+    setup->connect = (struct connect_settings){
         .agent = setup->agent,
-        .ssh = ssh_way(),
+        .ssh = ssh_transport(),
         .nofile = &setup->nofile,
         .remote_shell = options->remote_shell,
         .remote_shell_source = options->remote_shell_source,
@@ -214,8 +214,8 @@ static void describe_ways(struct job_setup *setup)
         .ssh_port = options->ssh_port,
         .identity_files = (const char *const *)options->identity_files.items,
         .accept_new = options->ssh_accept_new,
-        .timeout_ms = reach_timeout_ms(options),
-        .silence_ms = (uint32_t)options->heartbeat_timeout_s * 1000,
+        .timeout_ms = connect_timeout_ms(options),
+        .heartbeat_timeout_ms = (uint32_t)options->heartbeat_timeout_s * 1000,
     };
 }
 
@@ -231,7 +231,7 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
     const struct hvdrun_options *options = setup->options;
     setup->job = (struct job_options){
         .plan = &setup->plan,
-        .reach = &setup->reach,
+        .connect = &setup->connect,
         .interfaces = (const char *const *)setup->interfaces.items,
         .cwd = setup->cwd,
         .command = options->command,
@@ -250,7 +250,7 @@ static void describe_job(struct job_setup *setup, const bool closed[3])
         .stderr_closed = closed[2],
         .grace_ms = (uint32_t)options->grace_s * 1000,
         .start_timeout_ms = (uint32_t)options->start_timeout_s * 1000,
-        .silence_ms = (uint32_t)options->heartbeat_timeout_s * 1000,
+        .heartbeat_timeout_ms = (uint32_t)options->heartbeat_timeout_s * 1000,
         .timeout_ms = (uint64_t)options->timeout_s * 1000,
         .epoch_ms = setup->epoch_ms,
         .stopped_fails = options->stopped == STOPPED_FAIL,

@@ -29,7 +29,7 @@ struct job_setup {
     char *agent;
     char cwd[PATH_MAX];
     struct rlimit nofile; /* as hvdrun was started */
-    struct reach_settings reach;
+    struct connect_settings connect;
     struct job_options job;
 };
 

@@ -126,18 +126,18 @@ static void add_rank(struct json_build *build, cJSON *ranks, const struct job_re
 
 /* ---- hosts ---- */
 
-static void add_silences(struct json_build *build, cJSON *parent, const struct job_report *report,
-                         const struct link_history *history)
+static void add_heartbeat_gaps(struct json_build *build, cJSON *parent,
+                               const struct job_report *report, const struct link_history *history)
 {
-    cJSON *array = json_array(build, parent, "silences");
-    for (int i = 0; i < history->nsilences && i < LINK_SILENCES && !build->failed; i++) {
-        const struct link_silence *silence = &history->silences[i];
+    cJSON *array = json_array(build, parent, "heartbeat_gaps");
+    for (int i = 0; i < history->ngaps && i < HEARTBEAT_GAPS && !build->failed; i++) {
+        const struct heartbeat_gap *gap = &history->gaps[i];
         cJSON *object = json_object(build, array, NULL);
-        json_seconds(build, object, "since", since_begin_ms(report, silence->since_ms));
-        json_seconds_if(build, object, "until", silence->until_ms > 0,
-                        since_begin_ms(report, silence->until_ms));
+        json_seconds(build, object, "since", since_begin_ms(report, gap->since_ms));
+        json_seconds_if(build, object, "until", gap->until_ms > 0,
+                        since_begin_ms(report, gap->until_ms));
     }
-    json_number(build, parent, "silences_count", history->nsilences);
+    json_number(build, parent, "heartbeat_gaps_count", history->ngaps);
 }
 
 static void add_host(struct json_build *build, cJSON *hosts, const struct job_report *report,
@@ -147,14 +147,14 @@ static void add_host(struct json_build *build, cJSON *hosts, const struct job_re
     const struct link_history *history = &host->history;
     cJSON *object = json_object(build, hosts, NULL);
     add_text(build, object, "host", host->name);
-    add_text(build, object, "way", report_way_name(host->way));
+    add_text(build, object, "way", report_transport_name(host->transport));
     json_number_if(build, object, "agent_pid", host->agent > 0, host->agent);
     add_time(build, object, "reached", "reached_at", report, history->reached_ms);
     add_time(build, object, "ready", "ready_at", report, history->ready_ms);
     add_time(build, object, "done", "done_at", report, history->done_ms);
     add_time(build, object, "lost", "lost_at", report, history->lost_ms);
     add_text(build, object, "reason", host->reason);
-    add_silences(build, object, report, history);
+    add_heartbeat_gaps(build, object, report, history);
 }
 
 static cJSON *build_report(const struct job_report *report)

@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *place_of(const char *path);
+static char *resolve_path(const char *path);
 
 /* Where `name` is in the folder that `path` begins with, up to `length`. */
 static char *place_below(const char *path, size_t length, const char *name)
 {
     char *folder = length > 0 ? xstrndup(path, length) : xstrdup(*path == '/' ? "/" : ".");
-    char *place = place_of(folder), *slash = place ? strrchr(place, '/') : NULL;
+    char *place = resolve_path(folder), *slash = place ? strrchr(place, '/') : NULL;
     free(folder);
     if (!place || strcmp(name, ".") == 0)
         return place;
@@ -33,7 +33,7 @@ static char *place_below(const char *path, size_t length, const char *name)
 }
 
 /* From the root, without links as far as it is there; the caller frees it. NULL: nobody knows. */
-static char *place_of(const char *path)
+static char *resolve_path(const char *path)
 {
     char *real = realpath(path, NULL);
     if (real || !*path || strcmp(path, ".") == 0 || strcmp(path, "/") == 0)
@@ -73,7 +73,7 @@ static char *file_below(const char *report, const char *directory, int nranks)
 int report_path_check(const char *report, const char *directory, int nranks, struct err *err)
 {
     struct shown path, file;
-    char *report_place = place_of(report), *directory_place = place_of(directory);
+    char *report_place = resolve_path(report), *directory_place = resolve_path(directory);
     char *taken =
         report_place && directory_place ? file_below(report_place, directory_place, nranks) : NULL;
     int rc = HVD_OK;

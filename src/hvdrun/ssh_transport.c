@@ -2,7 +2,7 @@
 /* hvdrun-ssh. */
 #include "src/hvdrun/ssh_transport.h"
 
-const struct reach_way *ssh_way(void)
+const struct host_transport *ssh_transport(void)
 {
-    return &reach_ssh_way;
+    return &transport_ssh;
 }

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-const struct reach_way *ssh_way(void)
+const struct host_transport *ssh_transport(void)
 {
     return NULL;
 }

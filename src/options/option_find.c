@@ -94,18 +94,18 @@ static int fail_ambiguous(struct rows rows, struct slice word, struct err *err)
 }
 
 /* The name that `word` was probably meant to be, or NULL. */
-static const char *nearest_name(struct rows rows, struct slice word)
+static const char *suggested_name(struct rows rows, struct slice word)
 {
-    struct nearest nearest = nearest_to(word);
+    struct suggestion suggestion = suggestion_for(word);
     for (int i = 0; i < rows.count; i++)
         for (int j = 0; j < OPTION_NAMES && rows.at[i].names[j]; j++)
-            nearest_try(&nearest, rows.at[i].names[j]);
-    return nearest.name;
+            suggestion_try(&suggestion, rows.at[i].names[j]);
+    return suggestion.name;
 }
 
 static int fail_unknown(struct rows rows, struct slice word, struct err *err)
 {
-    const char *near = nearest_name(rows, word);
+    const char *near = suggested_name(rows, word);
     struct shown shown;
     show_token(&shown, word.at, word.length);
     if (near)

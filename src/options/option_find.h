@@ -12,7 +12,7 @@ struct option_found {
 };
 
 /* Finds the option that `word`, which begins with '-', names: in full, shortened, with "=VALUE", or
- * as a letter with its value. Fails if there is none, with the nearest name if one is near, or if
+ * as a letter with its value. Fails if there is none, with the closest name if one is close, or if
  * there are several. */
 int option_find(struct option_found *found, const struct option_table *table, const char *word,
                 struct err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The nearest name, by edit distance; see nearest.h. Does not fail. */
+/* The closest name, by edit distance; see suggestion.h. Does not fail. */
 #include "src/options/suggestion.h"
 
 #include <string.h>
@@ -29,17 +29,18 @@ static int edit_distance(struct slice a, const char *b)
     return row[length];
 }
 
-struct nearest nearest_to(struct slice word)
+struct suggestion suggestion_for(struct slice word)
 {
-    return (struct nearest){ .word = word,
-                             .distance = word.length <= WORD_MAX ? (int)word.length / 3 + 1 : 0 };
+    return (struct suggestion){ .word = word,
+                                .distance =
+                                    word.length <= WORD_MAX ? (int)word.length / 3 + 1 : 0 };
 }
 
-void nearest_try(struct nearest *nearest, const char *name)
+void suggestion_try(struct suggestion *suggestion, const char *name)
 {
-    int distance = nearest->distance > 0 ? edit_distance(nearest->word, name) : 0;
-    if (distance >= nearest->distance)
+    int distance = suggestion->distance > 0 ? edit_distance(suggestion->word, name) : 0;
+    if (distance >= suggestion->distance)
         return;
-    nearest->distance = distance;
-    nearest->name = name;
+    suggestion->distance = distance;
+    suggestion->name = name;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* "Did you mean ...?": which of the names that are known is next to a word that is not. */
-#ifndef SRC_OPTIONS_NEAREST_H
-#define SRC_OPTIONS_NEAREST_H
+#ifndef SRC_OPTIONS_SUGGESTION_H
+#define SRC_OPTIONS_SUGGESTION_H
 
 #include "launcher/base/slice.h"
 
-struct nearest {
+struct suggestion {
     struct slice word; /* borrowed */
     const char *name;  /* the best so far, borrowed; NULL if none is near */
     int distance;
@@ -13,8 +13,8 @@ struct nearest {
 
 /* Begins; the word is near what differs in less than a third of its bytes, roughly. To one of more
  * than 64 bytes nothing is near. */
-struct nearest nearest_to(struct slice word);
+struct suggestion suggestion_for(struct slice word);
 
-void nearest_try(struct nearest *nearest, const char *name);
+void suggestion_try(struct suggestion *suggestion, const char *name);
 
 #endif

@@ -81,7 +81,7 @@ static void add(struct census *census, const struct process *process)
     census->list[census->count++] = *process;
 }
 
-static void look_at(struct census *census, int proc, const char *pid)
+static void check_process(struct census *census, int proc, const char *pid)
 {
     struct process process = { 0 };
     unsigned long long start = 0;
@@ -107,7 +107,7 @@ void census_take(struct census *census)
         return;
     for (struct dirent *entry; (entry = readdir(dir));)
         if (isdigit((unsigned char)entry->d_name[0]))
-            look_at(census, dirfd(dir), entry->d_name);
+            check_process(census, dirfd(dir), entry->d_name);
     closedir(dir);
     if (census->count > 0)
         qsort(census->list, census->count, sizeof *census->list, by_pid);

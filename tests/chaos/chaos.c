@@ -19,7 +19,7 @@
 
 /* How long to wait between looks at all processes, which take some milliseconds: with one trial at
  * a time what counts is when it is over, with several what is left of the machine. */
-enum { LOOK_AGAIN_US = 1000, LOOK_LAZILY_US = 6000, JOBS_MAX = 64 };
+enum { CHECK_AGAIN_US = 1000, CHECK_LAZILY_US = 6000, JOBS_MAX = 64 };
 
 struct campaign {
     struct options options;
@@ -116,7 +116,7 @@ static void look_around(struct campaign *campaign)
         if (campaign->running[i].state == TRIAL_OVER || told_to_stop)
             finish_one(campaign, i);
     }
-    usleep(campaign->options.jobs == 1 ? LOOK_AGAIN_US : LOOK_LAZILY_US);
+    usleep(campaign->options.jobs == 1 ? CHECK_AGAIN_US : CHECK_LAZILY_US);
 }
 
 static void run(struct campaign *campaign)
@@ -142,7 +142,7 @@ static int prepare(struct options *options)
         fprintf(stderr, "chaos: --uncontained: %s\n", strerror(errno));
         return 3;
     }
-    if (!place_adopt(&options->setting.place)) {
+    if (!testbed_adopt(&options->setting.testbed)) {
         fprintf(stderr, "chaos: --host: %s\n", strerror(errno));
         return 3;
     }

@@ -26,17 +26,17 @@ static void add(char *words[LAUNCHER_WORDS_MAX], const char *const *added)
 
 #define ADD(words, ...) add(words, (const char *const[]){ __VA_ARGS__, NULL })
 
-static int slots(const struct place *place, int host)
+static int slots(const struct testbed *testbed, int host)
 {
-    return host == 0 || host == place->nhosts - 1 ? 1 : 2;
+    return host == 0 || host == testbed->nhosts - 1 ? 1 : 2;
 }
 
-int launcher_np(const struct place *place)
+int launcher_np(const struct testbed *testbed)
 {
     int count = 0;
-    for (int i = 0; i < place->nhosts; i++)
-        count += slots(place, i);
-    return place->nhosts ? count : LOCAL_NP;
+    for (int i = 0; i < testbed->nhosts; i++)
+        count += slots(testbed, i);
+    return testbed->nhosts ? count : LOCAL_NP;
 }
 
 /* "host0:1,host1:2" */
@@ -44,9 +44,9 @@ static void list_hosts(struct job_words *job)
 {
     size_t used = 0;
     job->hosts[0] = '\0';
-    for (int i = 0; i < job->place->nhosts && used < sizeof job->hosts; i++)
+    for (int i = 0; i < job->testbed->nhosts && used < sizeof job->hosts; i++)
         used += (size_t)snprintf(job->hosts + used, sizeof job->hosts - used, "%s%s:%d",
-                                 i ? "," : "", job->place->hosts[i].name, slots(job->place, i));
+                                 i ? "," : "", job->testbed->hosts[i].name, slots(job->testbed, i));
 }
 
 static const char *number(int value)
@@ -59,9 +59,9 @@ static const char *number(int value)
 static void put_hvdrun(struct job_words *job, char *words[LAUNCHER_WORDS_MAX])
 {
     ADD(words, job->program, "--grace", "1", "-np", number(job->np));
-    if (job->place->nhosts > 0)
+    if (job->testbed->nhosts > 0)
         ADD(words, "-H", job->hosts);
-    if (job->place->nhosts > 0 && job->remote_shell)
+    if (job->testbed->nhosts > 0 && job->remote_shell)
         ADD(words, "--remote-shell", "ssh %h");
 }
 
@@ -69,7 +69,7 @@ static void put_mpirun(struct job_words *job, char *words[LAUNCHER_WORDS_MAX])
 {
     ADD(words, job->program, "--allow-run-as-root", "--oversubscribe", "-np", number(job->np), "-x",
         job->token);
-    if (job->place->nhosts > 0)
+    if (job->testbed->nhosts > 0)
         ADD(words, "--host", job->hosts, "--mca", "oob_tcp_if_include", "eth0", "--mca",
             "btl_tcp_if_include", "eth0");
 }
@@ -77,7 +77,7 @@ static void put_mpirun(struct job_words *job, char *words[LAUNCHER_WORDS_MAX])
 static void put_hydra(struct job_words *job, char *words[LAUNCHER_WORDS_MAX])
 {
     ADD(words, job->program, "-n", number(job->np));
-    if (job->place->nhosts > 0)
+    if (job->testbed->nhosts > 0)
         ADD(words, "-hosts", job->hosts, "-launcher", "ssh", "-iface", "eth0");
 }
 

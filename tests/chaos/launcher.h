@@ -13,7 +13,7 @@ enum { LAUNCHER_WORDS_MAX = 40 };
 /* What a job is, whoever starts it. */
 struct job_words {
     const char *program; /* of the launcher */
-    const struct place *place;
+    const struct testbed *testbed;
     int np;
     bool remote_shell;  /* hosts are reached with ssh, where that can be chosen */
     const char *token;  /* "NAME=VALUE", which is in the launcher's environment */
@@ -38,7 +38,7 @@ const struct launcher *launcher_find(const char *name);
 void launcher_words(const struct launcher *launcher, struct job_words *job,
                     char *words[LAUNCHER_WORDS_MAX]);
 
-/* So many ranks a job has in that place. */
-int launcher_np(const struct place *place);
+/* So many ranks a job has on that testbed. */
+int launcher_np(const struct testbed *testbed);
 
 #endif

@@ -11,9 +11,9 @@ tests_chaos_chaos_SOURCES = \
 	tests/chaos/members.c tests/chaos/members.h \
 	tests/chaos/options.c tests/chaos/options.h \
 	tests/chaos/oracle.c tests/chaos/oracle.h \
-	tests/chaos/testbed.c tests/chaos/testbed.h \
 	tests/chaos/plan.c tests/chaos/plan.h \
 	tests/chaos/tally.c tests/chaos/tally.h \
+	tests/chaos/testbed.c tests/chaos/testbed.h \
 	tests/chaos/trial.c tests/chaos/trial.h \
 	tests/chaos/trial_job.c tests/chaos/trial_job.h
 tests_chaos_chaos_LDADD =

@@ -10,12 +10,13 @@
 
 bool members_has(const struct members *members, const struct process *process)
 {
-    return process->token == members->token || place_of(members->place, process->namespace) >= 0;
+    return process->token == members->token ||
+           testbed_find_host(members->testbed, process->namespace) >= 0;
 }
 
 int members_host(const struct members *members, const struct process *process)
 {
-    int host = place_of(members->place, process->namespace);
+    int host = testbed_find_host(members->testbed, process->namespace);
     return host < 0 ? 0 : host;
 }
 

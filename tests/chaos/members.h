@@ -27,7 +27,7 @@ enum member_role {
  * only one trial runs at a time. */
 struct members {
     const struct census *census;
-    const struct place *place;
+    const struct testbed *testbed;
     const struct launcher *launcher;
     unsigned long token;
     pid_t launcher_pid;

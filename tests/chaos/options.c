@@ -86,7 +86,7 @@ static bool take_worker(struct options *options, const char *text)
 static bool take_host(struct options *options, const char *text)
 {
     options->choices.hosts = true;
-    return place_add(&options->setting.place, text);
+    return testbed_add(&options->setting.testbed, text);
 }
 
 static bool take_watch(struct options *options, const char *text)
@@ -202,7 +202,7 @@ static int complete(struct options *options)
         options->jobs = choices->hosts ? 1 : 8;
     if (choices->hosts && options->jobs > 1)
         return refuse("--jobs", "1 on hosts");
-    if (choices->fault >= 0 && faults[choices->fault].hosts_only && setting->place.nhosts < 2)
+    if (choices->fault >= 0 && faults[choices->fault].hosts_only && setting->testbed.nhosts < 2)
         return refuse(faults[choices->fault].name, "--host twice");
     return -1;
 }

@@ -35,7 +35,7 @@ static bool parse(struct watched *watched, char *text)
     return true;
 }
 
-static void look_at(struct watched *watched, double done)
+static void check_watched(struct watched *watched, double done)
 {
     struct usage usage;
     if (!watched->ended && !usage_take(&usage, watched->pid))
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
     double began = seconds_now(), passed = 0;
     for (; passed < seconds; passed = seconds_now() - began) {
         for (int i = 0; i < count; i++)
-            look_at(&watched[i], passed / seconds);
+            check_watched(&watched[i], passed / seconds);
         sleep(1);
     }
     printf("%-24s %-12s %8s %8s %8s\n", "process", "what", "first", "last", "most");

@@ -30,7 +30,7 @@ static void add_time(struct tally_row *row, double ms)
 void tally_add(struct tally *tally, const struct trial *trial)
 {
     struct tally_row *row = &tally->rows[trial->plan.fault - faults];
-    bool hosts = trial->setting->place.nhosts > 0;
+    bool hosts = trial->setting->testbed.nhosts > 0;
     tally->trials++;
     row->trials++;
     row->hit += trial->outcome.hit;

@@ -24,7 +24,7 @@ uint64_t trial_now_us(void)
 static struct members members_of(const struct trial *trial, const struct census *census)
 {
     const struct trial_setting *setting = trial->setting;
-    return (struct members){ census, &setting->place, setting->launcher, trial->token,
+    return (struct members){ census, &setting->testbed, setting->launcher, trial->token,
                              trial->launcher };
 }
 
@@ -46,7 +46,7 @@ static bool choose_victims(struct trial *trial, const struct members *members)
     const struct fault *fault = trial->plan.fault;
     pid_t found[TRIAL_VICTIMS_MAX];
     int count = 0, from = fault->remote_only ? 1 : 0;
-    for (int host = from; host == from || host < members->place->nhosts; host++)
+    for (int host = from; host == from || host < members->testbed->nhosts; host++)
         count +=
             members_list(members, fault->victim, host, found + count, TRIAL_VICTIMS_MAX - count);
     if (count == 0)
@@ -54,7 +54,8 @@ static bool choose_victims(struct trial *trial, const struct members *members)
     pid_t victim = found[trial->plan.pick % (unsigned)count];
     const struct process *process = census_find(members->census, victim);
     int host = process ? members_host(members, process) : 0;
-    trial->outcome.host = members->place->nhosts ? members->place->hosts[host].name : "localhost";
+    trial->outcome.host =
+        members->testbed->nhosts ? members->testbed->hosts[host].name : "localhost";
     trial->victims[0] = victim;
     trial->nvictims = 1;
     return take_along(trial, members, host);
@@ -147,7 +148,7 @@ static void judge(struct trial *trial, bool alone)
 static bool patience_is_over(const struct trial *trial)
 {
     uint64_t since_us = trial->hit_us ? trial->hit_us : trial->started_us;
-    int limit_ms = oracle_patience_ms(&trial->plan, trial->setting->place.nhosts > 0);
+    int limit_ms = oracle_patience_ms(&trial->plan, trial->setting->testbed.nhosts > 0);
     return trial_now_us() - since_us > (uint64_t)limit_ms * 1000;
 }
 
@@ -211,7 +212,7 @@ bool trial_start(struct trial *trial, struct trial_setting *setting, const struc
     bool early = plan->phase == PHASE_BEGIN &&
                  (plan->fault->victim == MEMBER_LAUNCHER || plan->fault->victim == MEMBER_AGENT);
     bool agent = plan->fault->victim == MEMBER_AGENT || plan->fault->also == MEMBER_AGENT;
-    if (early && (!agent || (setting->place.nhosts == 0 && setting->launcher->ours)))
+    if (early && (!agent || (setting->testbed.nhosts == 0 && setting->launcher->ours)))
         hit_early(trial);
     return true;
 }

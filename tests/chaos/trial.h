@@ -17,7 +17,7 @@ struct trial_setting {
     const char *program; /* of the launcher */
     const char *worker;
     const char *folder; /* trials have folders of their own in it */
-    struct place place;
+    struct testbed testbed;
     struct leftovers leftovers; /* judged when only one trial runs */
 };
 

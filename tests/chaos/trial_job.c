@@ -66,8 +66,8 @@ static void run_launcher(const struct trial *trial)
     snprintf(life, sizeof life, "%d", PLAN_LIFE_MS);
     struct job_words job = {
         .program = trial->setting->program,
-        .place = &trial->setting->place,
-        .np = launcher_np(&trial->setting->place),
+        .testbed = &trial->setting->testbed,
+        .np = launcher_np(&trial->setting->testbed),
         .remote_shell = trial->plan.remote_shell,
         .token = token,
         .worker = trial->setting->worker,
@@ -81,7 +81,7 @@ static void run_launcher(const struct trial *trial)
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* the job ends with us */
     prepare_environment(trial, token);
     if (null >= 0 && dup2(null, 0) == 0 && redirect(trial, "out", 1) && redirect(trial, "err", 2) &&
-        place_enter(&trial->setting->place))
+        testbed_enter(&trial->setting->testbed))
         execvp(words[0], words);
     fprintf(stderr, "chaos: cannot run '%s': %s\n", words[0], strerror(errno));
     _exit(127);
@@ -146,7 +146,7 @@ bool trial_job_is_up(const struct trial *trial)
     for (const char *at = text; (at = strstr(at, "up\n")); at++)
         count++;
     free(text);
-    return count >= launcher_np(&trial->setting->place);
+    return count >= launcher_np(&trial->setting->testbed);
 }
 
 void trial_job_last_line(const struct trial *trial, char *line, size_t size)

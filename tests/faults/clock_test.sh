@@ -75,7 +75,7 @@ else
     unset LD_PRELOAD
 fi
 
-# ---- F88, F89: everything is frozen for longer than a silence may last, and thaws in the worst order ----
+# ---- F88, F89: everything is frozen for longer than the heartbeat timeout, and thaws in the worst order ----
 
 members() {
     grep -lsza "^HVD_TEST_JOB=$job\$" /proc/[0-9]*/environ | sed 's,/proc/\([0-9]*\)/.*,\1,'

@@ -166,7 +166,7 @@ static uint16_t put_job(struct wire_writer *body, struct fuzz_input *input)
         strcpy(job.cwd, "/nonexistent");
     if ((flags & 192) == 192)
         strcpy(job.interfaces, "nonexistent");
-    job.silence_ms = 60000;
+    job.heartbeat_timeout_ms = 60000;
     agent_job_encode(body, &job);
     return AGENT_JOB;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two ranks that greet each other over a wire that somebody else holds (lib/link/link_handshake.c),
+/* The handshake of two ranks over a wire that somebody else holds (lib/link/link_handshake.c),
  * or one of them and a peer without the key.
  *
  *   u8: bit 0 an unauthenticated peer instead of the initiator, bit 1 instead of the acceptor, bit

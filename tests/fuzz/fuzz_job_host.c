@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What agents say to hvdrun, from the greeting of /bin/sh on (launcher/connect/agent_bootstrap.c) to the last
- * frame (launcher/job/job_host_frames.c), with what hvdrun does meanwhile.
+/* What agents say to hvdrun, from the bootstrap by /bin/sh on (launcher/connect/agent_bootstrap.c)
+ * to the last frame (launcher/job/job_host_frames.c), with what hvdrun does meanwhile.
  *
  *   steps: u8 what, then
  *     0 to 9 a frame that is well formed, of the step's own kind, with numbers from the input
  *     10 a frame: u8 type, bytes      11 START      12 STOP      13 CREDIT: u8 rank, u8 stream
- *     14 bytes of a login shell (a greeting of its own; all that follow are of the same)
+ *     14 bytes of a login shell (a bootstrap of its own; all that follow are of the same)
  *
  * Whatever they say: a frame is taken or breaks the link with a protocol error, in one line that
  * can be read; no event comes that could not be: of a rank of another host, of one that does not
  * run, more output than was asked for, anything behind the end of a stream, DONE while a rank runs.
  * The rendezvous hears only of connections that it has, and of the end of each, once.
- * A greeting ends in one of its ways, and keeps no more than it may. */
+ * A bootstrap ends in one of its ways, and keeps no more than it may. */
 #include "launcher/connect/agent_bootstrap.h"
 #include "launcher/job/job_host_impl.h"
 #include "lib/base/text.h"
@@ -51,8 +51,8 @@ static struct {
 
 static struct job_host host;
 static struct host_rank host_ranks[LOCAL];
-static struct greeting greeting;
-static enum greeting_action greeted;
+static struct agent_bootstrap bootstrap;
+static enum agent_bootstrap_action bootstrapped;
 
 /* ---- events ---- */
 
@@ -354,16 +354,16 @@ static void give_credit(struct fuzz_input *input)
     heard.owed[rank][stream] += given;
 }
 
-static void greet(struct fuzz_input *input)
+static void feed_bootstrap(struct fuzz_input *input)
 {
     size_t length;
     uint8_t *bytes = fuzz_bytes(input, &length);
-    if (greeted == GREETING_WAIT || (greeted == GREETING_SEND && length > 0)) {
-        greeted = greeting_take(&greeting, (const char *)bytes, length);
-        check_text(greeting.error);
-        check_text(greeting.first_noise);
-        PROMISE((greeted == GREETING_FAILED) == (*greeting.error != '\0'));
-        PROMISE(greeting.capacity <= 4 * (GREETING_NOISE_MAX + 64));
+    if (bootstrapped == BOOTSTRAP_WAIT || (bootstrapped == BOOTSTRAP_SEND && length > 0)) {
+        bootstrapped = agent_bootstrap_take(&bootstrap, (const char *)bytes, length);
+        check_text(bootstrap.error);
+        check_text(bootstrap.first_noise);
+        PROMISE((bootstrapped == BOOTSTRAP_FAILED) == (*bootstrap.error != '\0'));
+        PROMISE(bootstrap.capacity <= 4 * (BOOTSTRAP_NOISE_MAX + 64));
     }
     free(bytes);
 }
@@ -386,8 +386,8 @@ static void begin(void)
     for (int i = 0; i < LOCAL; i++)
         for (int stream = 0; stream < OUTPUT_STREAMS; stream++)
             heard.owed[ranks_here[i]][stream] = host_ranks[i].window[stream] = STREAM_WINDOW;
-    greeting_init(&greeting, "0123456789abcdef", "Linux x86_64");
-    greeted = GREETING_WAIT;
+    agent_bootstrap_init(&bootstrap, "0123456789abcdef", "Linux x86_64");
+    bootstrapped = BOOTSTRAP_WAIT;
 }
 
 /* False: the link is broken, and nothing comes any more. */
@@ -410,7 +410,7 @@ static bool step(struct fuzz_input *input)
         give_credit(input);
         return true;
     default:
-        greet(input);
+        feed_bootstrap(input);
         return true;
     }
 }
@@ -423,8 +423,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         PROMISE((host.phase == HOST_DONE) == heard.done);
     job_host_hang_up_relay(&host);
     PROMISE(heard.connections == 0);
-    check_text(greeting_end(&greeting));
-    greeting_fini(&greeting);
+    check_text(agent_bootstrap_end(&bootstrap));
+    agent_bootstrap_fini(&bootstrap);
     wire_writer_fini(&host.link.next);
     wire_writer_fini(&host.link.flying);
     return 0;

@@ -159,18 +159,18 @@ static int on_host(const struct rendezvous_slot *slots, int rank, int end)
 
 static void check_place(const struct rendezvous_slot *slots, int size, int rank)
 {
-    const struct place *place = &slots[rank].place;
+    const struct rank_info *rank_info = &slots[rank].rank_info;
     int cross_rank = 0, cross_size = 0;
     for (int other = 0; other < size; other++) {
-        if (on_host(slots, other, other) != place->local_rank)
+        if (on_host(slots, other, other) != rank_info->local_rank)
             continue; /* not the one with this local rank on its host */
         cross_size++;
         cross_rank += first_rank(slots, other) < first_rank(slots, rank);
     }
-    PROMISE(place->rank == rank && place->size == size);
-    PROMISE(place->local_rank == on_host(slots, rank, rank));
-    PROMISE(place->local_size == on_host(slots, rank, size));
-    PROMISE(place->cross_rank == cross_rank && place->cross_size == cross_size);
+    PROMISE(rank_info->rank == rank && rank_info->size == size);
+    PROMISE(rank_info->local_rank == on_host(slots, rank, rank));
+    PROMISE(rank_info->local_size == on_host(slots, rank, size));
+    PROMISE(rank_info->cross_rank == cross_rank && rank_info->cross_size == cross_size);
 }
 
 static int first_worker(const struct pending_workers *pending, int worker)

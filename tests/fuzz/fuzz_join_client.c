@@ -24,11 +24,12 @@ static void check_text(const char *text, size_t size)
     PROMISE(memchr(text, '\0', size) != NULL);
 }
 
-static void check_place(const struct place *place)
+static void check_rank_info(const struct rank_info *rank_info)
 {
-    PROMISE(0 <= place->rank && place->rank < place->size && place->size <= WORLD_SIZE_MAX);
-    PROMISE(0 <= place->local_rank && place->local_rank < place->local_size);
-    PROMISE(0 <= place->cross_rank && place->cross_rank < place->cross_size);
+    PROMISE(0 <= rank_info->rank && rank_info->rank < rank_info->size &&
+            rank_info->size <= WORLD_SIZE_MAX);
+    PROMISE(0 <= rank_info->local_rank && rank_info->local_rank < rank_info->local_size);
+    PROMISE(0 <= rank_info->cross_rank && rank_info->cross_rank < rank_info->cross_size);
 }
 
 static void check_addresses(const struct join_addresses *addresses)
@@ -45,12 +46,12 @@ static void check_challenge(const struct join_challenge *challenge)
 
 static void check_welcome(const struct join_welcome *welcome)
 {
-    check_place(&welcome->place);
+    check_rank_info(&welcome->rank_info);
     PROMISE(0 <= welcome->nneighbours && welcome->nneighbours <= NEIGHBOURS_MAX);
     for (int i = 0; i < welcome->nneighbours; i++) {
         const struct join_peer *peer = &welcome->neighbours[i];
-        PROMISE(0 <= peer->rank && peer->rank < welcome->place.size);
-        PROMISE(peer->rank != welcome->place.rank);
+        PROMISE(0 <= peer->rank && peer->rank < welcome->rank_info.size);
+        PROMISE(peer->rank != welcome->rank_info.rank);
         check_text(peer->host, sizeof peer->host);
         check_addresses(&peer->addresses);
     }

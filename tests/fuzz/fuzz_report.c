@@ -113,7 +113,8 @@ static void draw_host(struct fuzz_input *input, int number)
     struct report_host *host = &hosts[number];
     fuzz_text(input, names[number], sizeof names[number]);
     *host = (struct report_host){ .name = names[number],
-                                  .way = (enum report_way)(fuzz_u8(input) % REPORT_WAYS),
+                                  .transport =
+                                      (enum report_transport)(fuzz_u8(input) % REPORT_TRANSPORTS),
                                   .agent = fuzz_i32(input) };
     fuzz_text(input, host->reason, sizeof host->reason);
     uint64_t now_ms = fuzz_u16(input) + 1U;

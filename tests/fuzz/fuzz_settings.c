@@ -58,19 +58,20 @@ static void check_settings(const struct settings *settings)
     PROMISE(settings->log_level <= LOG_FATAL);
 }
 
-static void check_place(const struct place *place, bool given)
+static void check_rank_info(const struct rank_info *rank_info, bool given)
 {
-    PROMISE(place->size >= 1 && place->size <= WORLD_SIZE_MAX);
-    PROMISE(place->rank < place->size && (place->rank >= 0 || (!given && place->rank == -1)));
-    PROMISE(place->local_rank >= 0 && place->local_rank < place->local_size);
-    PROMISE(place->cross_rank >= 0 && place->cross_rank < place->cross_size);
-    PROMISE(place->local_size <= place->size && place->cross_size <= place->size);
+    PROMISE(rank_info->size >= 1 && rank_info->size <= WORLD_SIZE_MAX);
+    PROMISE(rank_info->rank < rank_info->size &&
+            (rank_info->rank >= 0 || (!given && rank_info->rank == -1)));
+    PROMISE(rank_info->local_rank >= 0 && rank_info->local_rank < rank_info->local_size);
+    PROMISE(rank_info->cross_rank >= 0 && rank_info->cross_rank < rank_info->cross_size);
+    PROMISE(rank_info->local_size <= rank_info->size && rank_info->cross_size <= rank_info->size);
 }
 
 static void check_environment(const struct environment *environment)
 {
-    check_place(&environment->place, !environment->is_service);
-    PROMISE(environment->has_rendezvous || environment->place.size == 1);
+    check_rank_info(&environment->rank_info, !environment->is_service);
+    PROMISE(environment->has_rendezvous || environment->rank_info.size == 1);
     PROMISE(!environment->has_rendezvous || *environment->rendezvous_host);
     PROMISE(!environment->has_rendezvous ||
             (environment->rendezvous_port >= 1 && environment->rendezvous_port <= 65535));

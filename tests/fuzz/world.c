@@ -219,7 +219,7 @@ static void on_welcome(struct client *client, struct wire_reader *payload)
     static struct join_welcome welcome;
     PROMISE(join_welcome_decode(&welcome, payload, NULL) == HVD_OK);
     PROMISE(client->rank == -1); /* once */
-    client->rank = welcome.place.rank;
+    client->rank = welcome.rank_info.rank;
 }
 
 static void on_frame(struct client *client, const struct frame *frame)

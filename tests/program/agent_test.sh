@@ -58,7 +58,7 @@ lost "success without a rank that ran" 76 'rank 0 in a wrong way' "${ready}HVD1\
 lost "more stdin asked for than there is room" 76 'stdin that is not its' \
     "${ready}HVD1\\016\\000\\000\\000\\004\\000\\000\\000\\001\\000\\001\\000"
 lost "an end at once" 68 'its agent \(pid [0-9]+\) exited with status 3' '' 'exit 3'
-lost "silence" 75 "not ready in time \\(--start-timeout\\): localhost at step 'directory'" ''
+lost "an agent that says nothing" 75 "not ready in time \\(--start-timeout\\): localhost at step 'directory'" ''
 lost "ranks that never start" 75 'not ready in time \(--start-timeout\): localhost has not started rank 0' "$ready"
 
 agent_says "HVD1\\007\\000\\000\\000\\020\\000\\000\\000\\377\\377\\377\\377\\006\\177\\000\\000\\000\\003\\000\\000\\000boo"

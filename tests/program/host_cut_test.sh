@@ -73,7 +73,7 @@ is "F70: and a busy one" 0 "$status"
 clean "nothing is left"
 
 # Told to stop before the host is lost: 4 s are unusual, 10 s are the end. Again where hvdrun itself did not run for a while:
-# silence is counted from then on.
+# the heartbeat timeout is counted from then on.
 for _ in 1 2 3 4 5; do
     start_world "$idle" --heartbeat-timeout 10 --grace 0
     tb_cut 1

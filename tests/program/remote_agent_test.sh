@@ -63,7 +63,7 @@ elsewhere="sh -c 'shift; while dd bs=8192 count=1 2>/dev/null >$tmp/piece && [ -
 value=$(head -c 3000 /dev/zero | tr '\0' x)
 # shellcheck disable=SC2046
 on_host --heartbeat-timeout 3 $(for i in $(seq 100); do echo "-x V$i=$value"; done) sh -c 'echo ${#V100}'
-is "a slow link is no silence" "0 2" "$status $(grep -c ':3000$' "$tmp/out")"
+is "a host behind a slow link is not lost" "0 2" "$status $(grep -c ':3000$' "$tmp/out")"
 
 # Somebody there writes to stderr and does not end.
 elsewhere="sh -c 'shift; (until [ -e $tmp/go ]; do sleep 0.1; done; seq 5000 >&2; : >$tmp/said) & exec \"\$@\"' sh %h"

@@ -36,7 +36,7 @@ static const char usage[] =
     "  --verbose                            a line for each\n";
 
 static const char *const kind_names[TRIAL_KINDS] = { "agent", "rendezvous", "data", "tree" };
-static const char *const way_names[RELAY_WAYS] = { "there", "back" };
+static const char *const direction_names[RELAY_WAYS] = { "there", "back" };
 
 /* What is tried at each offset; the last one is the stall without an end. */
 static const char *const faults[] = { "cut",      "reset",  "flip=0",    "flip=3",    "flip=7",
@@ -108,7 +108,7 @@ static void take_option(int option)
         options.kind = find("--kind", optarg, kind_names, TRIAL_KINDS);
         break;
     case 'w':
-        options.way = find("--way", optarg, way_names, RELAY_WAYS);
+        options.way = find("--way", optarg, direction_names, RELAY_WAYS);
         break;
     case 'f':
         options.fault = optarg;
@@ -265,7 +265,7 @@ static void print_trial(const struct trial *trial, const struct trial_result *re
     static const char *const ends[] = { "well", "ended", "false", "bad" };
     const char *name = wire_act_name(trial->fault.act);
     printf("%s: --kind %s --way %s --from %llu --to %llu --fault %s=%llu  %u ms  %s\n",
-           ends[result->end], kind_names[trial->kind], way_names[trial->way],
+           ends[result->end], kind_names[trial->kind], direction_names[trial->way],
            (unsigned long long)trial->fault.offset, (unsigned long long)trial->fault.offset + 1,
            name, (unsigned long long)trial->fault.argument, result->elapsed_ms, result->said);
     fflush(stdout);

@@ -15,7 +15,7 @@
 
 #include <signal.h>
 
-enum { SUPERVISOR_SWEEP_MS = 5000, LOOK_MS = 200 };
+enum { SUPERVISOR_SWEEP_MS = 5000, STDIN_CHECK_MS = 200 };
 
 /* ---- the supervisor ---- */
 
@@ -65,7 +65,7 @@ static bool on_supervisors_signal(struct sim_process *process, int signum)
     return passed_on || signum == SIGCONT;
 }
 
-static void look_at_stdin(void *context)
+static void check_stdin(void *context)
 {
     struct supervisor *supervisor = context;
     if (supervisor->sweeping_us > 0)
@@ -79,7 +79,7 @@ static void look_at_stdin(void *context)
         sim_kill(supervisor->agent, SIGKILL);
         return;
     }
-    sim_timer(supervisor->process, SIM_MS(LOOK_MS), look_at_stdin, supervisor);
+    sim_timer(supervisor->process, SIM_MS(STDIN_CHECK_MS), check_stdin, supervisor);
 }
 
 static struct supervisor *begin_supervisor(struct sim_host *host, struct sim_process *parent,
@@ -92,7 +92,7 @@ static struct supervisor *begin_supervisor(struct sim_host *host, struct sim_pro
     supervisor->process->adopts = true;
     supervisor->process->on_signal = on_supervisors_signal;
     supervisor->process->on_child_end = on_supervisors_child;
-    sim_timer(supervisor->process, SIM_MS(LOOK_MS), look_at_stdin, supervisor);
+    sim_timer(supervisor->process, SIM_MS(STDIN_CHECK_MS), check_stdin, supervisor);
     return supervisor;
 }
 
@@ -139,38 +139,38 @@ static bool has_ended(const struct sim_end *end)
     return end->holders == 0 && end->peer->in_flight == 0;
 }
 
-static void look_at_stream(void *context)
+static void check_stream(void *context)
 {
     const struct carrier *carrier = context;
     if (has_ended(carrier->link) || has_ended(carrier->link->peer))
         sim_exit(carrier->process, 0);
     else
-        sim_timer(carrier->process, SIM_MS(20), look_at_stream, context);
+        sim_timer(carrier->process, SIM_MS(20), check_stream, context);
 }
 
 static struct sim_process *begin_carrier(struct sim_process *launcher, struct sim_end *link)
 {
     struct carrier *carrier = sim_new(sizeof *carrier);
-    carrier->process = sim_process_add(SIM_WAY, launcher->host, launcher);
+    carrier->process = sim_process_add(SIM_CARRIER, launcher->host, launcher);
     carrier->link = link;
     carrier->process->script = carrier;
     carrier->process->on_death = on_carriers_death;
     carrier->process->death_signal = SIGTERM;
-    sim_timer(carrier->process, SIM_MS(20), look_at_stream, carrier);
+    sim_timer(carrier->process, SIM_MS(20), check_stream, carrier);
     return carrier->process;
 }
 
 struct sim_process *sim_host_begin(struct sim_host *host, struct sim_process *launcher,
                                    struct sim_end *ends[2])
 {
-    bool local = host->way == SIM_WAY_LOCAL, again = host->supervisor;
+    bool local = host->transport == SIM_WAY_LOCAL, again = host->supervisor;
     struct supervisor *supervisor = begin_supervisor(host, local ? launcher : NULL, ends[1]);
     struct sim_process *stands = NULL;
     begin_agent(supervisor, ends[1]);
     if (local) {
         sim_hold(supervisor->process, ends[1]);
         stands = supervisor->process;
-    } else if (host->way == SIM_WAY_COMMAND) {
+    } else if (host->transport == SIM_WAY_COMMAND) {
         stands = begin_carrier(launcher, ends[0]);
     }
     if (again) /* faults know the first */

@@ -17,15 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct reach_pool {
+struct connect_pool {
     struct children *children;
     uv_loop_t *loop;
 };
 
-struct reach {
-    struct reach_pool *pool;
+struct host_connect {
+    struct connect_pool *pool;
     struct sim_host *host;
-    const struct reach_events *events;
+    const struct connect_events *events;
     void *context;
     struct sim_event *event;
     enum host_step step;
@@ -35,122 +35,125 @@ struct reach {
     void *closed_context;
 };
 
-struct reach_pool *reach_pool_create(uv_loop_t *loop, const struct reach_settings *settings,
-                                     struct children *children)
+struct connect_pool *connect_pool_create(uv_loop_t *loop, const struct connect_settings *settings,
+                                         struct children *children)
 {
-    struct reach_pool *pool = sim_new(sizeof *pool);
+    struct connect_pool *pool = sim_new(sizeof *pool);
     (void)settings;
-    *pool = (struct reach_pool){ children, loop };
+    *pool = (struct connect_pool){ children, loop };
     return pool;
 }
 
-void reach_pool_destroy(struct reach_pool *pool)
+void connect_pool_destroy(struct connect_pool *pool)
 {
     (void)pool;
 }
 
 static void on_process_end(void *context, pid_t pid, int wait_status)
 {
-    struct reach *reach = context;
+    struct host_connect *connect = context;
     (void)pid;
-    if (!reach->closed)
-        reach->events->on_process_end(reach->context, wait_status);
+    if (!connect->closed)
+        connect->events->on_process_end(connect->context, wait_status);
 }
 
-static void on_reached(void *context)
+static void on_connected(void *context)
 {
-    struct reach *reach = context;
-    struct sim_process *launcher = reach->pool->loop->data;
-    struct sim_host *host = reach->host;
+    struct host_connect *connect = context;
+    struct sim_process *launcher = connect->pool->loop->data;
+    struct sim_host *host = connect->host;
     struct sim_end *ends[2];
-    struct reached reached = { .local = host->way == SIM_WAY_LOCAL };
+    struct host_stream stream = { .local = host->transport == SIM_WAY_LOCAL };
     sim_stream_make(ends, launcher->host, host->index);
     struct sim_process *stands = sim_host_begin(host, launcher, ends);
     if (stands) {
-        reached.pid = stands->pid;
-        children_watch(reach->pool->children, stands->pid, on_process_end, reach);
+        stream.pid = stands->pid;
+        children_watch(connect->pool->children, stands->pid, on_process_end, connect);
     }
-    reached.input = reached.output = sim_descriptor(launcher, ends[0]);
+    stream.input = stream.output = sim_descriptor(launcher, ends[0]);
     host->reached = true;
-    reach->events->on_reached(reach->context, &reached);
+    connect->events->on_connected(connect->context, &stream);
 }
 
 static void next_step(void *context);
 
-static void go_on(struct reach *reach, uint64_t most_us)
+static void go_on(struct host_connect *connect, uint64_t most_us)
 {
-    reach->event = sim_after(reach->pool->loop->data, sim_between(10, most_us), next_step, reach);
+    connect->event =
+        sim_after(connect->pool->loop->data, sim_between(10, most_us), next_step, connect);
 }
 
 static void next_step(void *context)
 {
-    struct reach *reach = context;
-    struct sim_host *host = reach->host;
+    struct host_connect *connect = context;
+    struct sim_host *host = connect->host;
     if (sim_path_is_down(0, host->index) || sim_path_is_down(host->index, 0)) {
-        go_on(reach, SIM_MS(200)); /* it tries again */
+        go_on(connect, SIM_MS(200)); /* it tries again */
         return;
     }
-    if (host->fails_at == reach->step) {
+    if (host->fails_at == connect->step) {
         host->failed = true;
-        reach->events->on_failed(reach->context, reach->step, host->fails_with, "it fails here");
+        connect->events->on_failed(connect->context, connect->step, host->fails_with,
+                                   "it fails here");
         return;
     }
-    if (host->hangs_at == reach->step) {
+    if (host->hangs_at == connect->step) {
         sim_log("host %d hangs while it is being reached", host->index);
         return;
     }
-    reach->events->on_step(reach->context, reach->step);
-    if (reach->step++ < STEP_AGENT)
-        go_on(reach, host->way == SIM_WAY_LOCAL ? 100 : SIM_MS(60));
+    connect->events->on_step(connect->context, connect->step);
+    if (connect->step++ < STEP_AGENT)
+        go_on(connect, host->transport == SIM_WAY_LOCAL ? 100 : SIM_MS(60));
     else
-        on_reached(reach);
+        on_connected(connect);
 }
 
-struct reach *reach_start(struct reach_pool *pool, const struct reach_target *target,
-                          const struct reach_events *events, void *context)
+struct host_connect *host_connect_start(struct connect_pool *pool,
+                                        const struct connect_target *target,
+                                        const struct connect_events *events, void *context)
 {
-    struct reach *reach = sim_new(sizeof *reach);
-    *reach = (struct reach){ .pool = pool,
-                             .host = &world.hosts[atoi(target->host + 1)],
-                             .events = events,
-                             .context = context };
-    reach->step = STEP_RESOLVE;
-    go_on(reach, SIM_MS(1));
-    return reach;
+    struct host_connect *connect = sim_new(sizeof *connect);
+    *connect = (struct host_connect){ .pool = pool,
+                                      .host = &world.hosts[atoi(target->host + 1)],
+                                      .events = events,
+                                      .context = context };
+    connect->step = STEP_RESOLVE;
+    go_on(connect, SIM_MS(1));
+    return connect;
 }
 
-const char *reach_end_text(const struct reach *reach)
+const char *host_connect_end_text(const struct host_connect *connect)
 {
-    (void)reach;
+    (void)connect;
     return "";
 }
 
 /* There is always a heartbeat that the kernel of a host which is there acknowledges. */
-uint64_t reach_acknowledged(const struct reach *reach)
+uint64_t host_connect_acknowledged(const struct host_connect *connect)
 {
-    int host = reach->host->index;
-    bool is_there = reach->host->way == SIM_WAY_SSH && !reach->host->vanished &&
+    int host = connect->host->index;
+    bool is_there = connect->host->transport == SIM_WAY_SSH && !connect->host->vanished &&
                     !sim_path_is_down(0, host) && !sim_path_is_down(host, 0) &&
-                    !reach->host->supervisor->frozen;
+                    !connect->host->supervisor->frozen;
     if (is_there)
-        ((struct reach *)reach)->acknowledged++;
-    return reach->acknowledged;
+        ((struct host_connect *)connect)->acknowledged++;
+    return connect->acknowledged;
 }
 
 static void on_closed(void *context)
 {
-    struct reach *reach = context;
-    if (reach->on_closed)
-        reach->on_closed(reach->closed_context);
+    struct host_connect *connect = context;
+    if (connect->on_closed)
+        connect->on_closed(connect->closed_context);
 }
 
-void reach_close(struct reach *reach, void (*fn)(void *context), void *context)
+void host_connect_close(struct host_connect *connect, void (*fn)(void *context), void *context)
 {
-    if (!reach)
+    if (!connect)
         return;
-    sim_cancel(reach->event);
-    reach->closed = true;
-    reach->on_closed = fn;
-    reach->closed_context = context;
-    sim_after(reach->pool->loop->data, sim_between(5, 500), on_closed, reach);
+    sim_cancel(connect->event);
+    connect->closed = true;
+    connect->on_closed = fn;
+    connect->closed_context = context;
+    sim_after(connect->pool->loop->data, sim_between(5, 500), on_closed, connect);
 }

@@ -31,7 +31,7 @@ static void draw_host(int index)
     host->index = index;
     host->slots = 1 + (int)sim_dice(4);
     host->clock_us = sim_between(0, SIM_MS(1000000000));
-    host->way = index == 0 ? SIM_WAY_LOCAL : sim_once_in(3) ? SIM_WAY_COMMAND : SIM_WAY_SSH;
+    host->transport = index == 0 ? SIM_WAY_LOCAL : sim_once_in(3) ? SIM_WAY_COMMAND : SIM_WAY_SSH;
 }
 
 /* "h0:2,h1:4": with or without the launcher's own machine. */
@@ -58,7 +58,7 @@ static void plan_ranks(const char *text)
         rank_plan_make(&world.plan, &world.list, world.nranks, order, &err) < 0)
         sim_broken("no plan for %d ranks on %s: %s", world.nranks, text, err.text);
     else
-        sim_places_check(order == RANKS_BY_NODE);
+        sim_rank_infos_check(order == RANKS_BY_NODE);
 }
 
 void sim_world_draw(uint64_t seed)
@@ -136,12 +136,12 @@ static void choose_options(void)
     static char *const command[] = { (char *)(uintptr_t) "train", NULL };
     static char *const environment[] = { (char *)(uintptr_t) "PATH=/bin", NULL };
     static const char *const interfaces[SIM_HOSTS_MAX] = { "", "", "", "", "", "" };
-    static const struct reach_settings reach = { 0 };
+    static const struct connect_settings connect = { 0 };
     static char key[JOB_KEY_HEX_SIZE];
     memset(&world.key, (int)world.seed, sizeof world.key);
     job_key_format(&world.key, key);
     world.options = (struct job_options){ .plan = &world.plan,
-                                          .reach = &reach,
+                                          .connect = &connect,
                                           .interfaces = interfaces,
                                           .cwd = "/",
                                           .attributes.umask = 022,
@@ -152,7 +152,7 @@ static void choose_options(void)
                                           .stdin_closed = true,
                                           .grace_ms = 5000,
                                           .start_timeout_ms = 30000,
-                                          .silence_ms = 5000 };
+                                          .heartbeat_timeout_ms = 5000 };
 }
 
 static void start_job(struct sim_process *launcher)

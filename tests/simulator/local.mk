@@ -14,15 +14,15 @@ tests_simulator_simulate_SOURCES = \
 	tests/simulator/faults_ranks.c \
 	tests/simulator/faults_table.c \
 	tests/simulator/host.c \
+	tests/simulator/host_connect.c \
 	tests/simulator/journal.c tests/simulator/journal.h \
 	tests/simulator/launcher.c \
 	tests/simulator/memory.c tests/simulator/memory.h \
 	tests/simulator/oracles.c tests/simulator/oracles.h \
 	tests/simulator/output.c \
-	tests/simulator/rank_infos.c \
 	tests/simulator/pool.c tests/simulator/pool.h \
 	tests/simulator/process.c tests/simulator/process.h \
-	tests/simulator/host_connect.c \
+	tests/simulator/rank_infos.c \
 	tests/simulator/simulate.c \
 	tests/simulator/stream.c tests/simulator/stream.h \
 	tests/simulator/system.c tests/simulator/system.h \

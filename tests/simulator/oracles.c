@@ -72,7 +72,7 @@ static void check_grace(void)
 
 /* It has no power; or its agent is stopped, and has no supervisor; or is stopped, or waits for a
  * launcher that said it would be away, and nobody can tell it or its supervisor anything. */
-static bool is_beyond_reach(const struct sim_host *host)
+static bool is_unreachable(const struct sim_host *host)
 {
     bool cut = sim_path_is_down(0, host->index), stopped = host->agent && host->agent->stopped;
     return host->vanished || (stopped && !host->supervisor->alive) ||
@@ -84,7 +84,7 @@ static void check_processes(void)
     for (const struct sim_process *at = sim_processes(); at; at = at->next) {
         bool is_unswept = at->kind == SIM_ORPHAN && world.hosts[at->host].unguarded &&
                           sim_faults_are_two(); /* the way back there may be gone too */
-        if (at->alive && !is_unswept && !is_beyond_reach(&world.hosts[at->host]) &&
+        if (at->alive && !is_unswept && !is_unreachable(&world.hosts[at->host]) &&
             at != world.launcher)
             sim_broken("%s (pid %d) on host %d is left after %s", sim_process_name(at), at->pid,
                        at->host, sim_faults_text());

@@ -44,8 +44,8 @@ struct sim_process *sim_process_add(enum sim_kind kind, int host, struct sim_pro
 
 const char *sim_process_name(const struct sim_process *process)
 {
-    static const char *const names[] = { "launcher", "way",    "supervisor",
-                                         "agent",    "worker", "orphan" };
+    static const char *const names[] = { "launcher", "carrier", "supervisor",
+                                         "agent",    "worker",  "orphan" };
     return process ? names[process->kind] : "nobody";
 }
 

@@ -13,7 +13,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
-enum sim_kind { SIM_LAUNCHER, SIM_WAY, SIM_SUPERVISOR, SIM_AGENT, SIM_WORKER, SIM_ORPHAN };
+enum sim_kind { SIM_LAUNCHER, SIM_CARRIER, SIM_SUPERVISOR, SIM_AGENT, SIM_WORKER, SIM_ORPHAN };
 
 struct sim_event;
 struct sim_end;

@@ -26,21 +26,22 @@ static int next_host(const int counts[SIM_HOSTS_MAX], bool by_node)
 static void check_place(int rank, int host, const int before[SIM_HOSTS_MAX],
                         const int counts[SIM_HOSTS_MAX])
 {
-    const struct place *place = &world.plan.ranks[rank].place;
+    const struct rank_info *rank_info = &world.plan.ranks[rank].rank_info;
     int local = before[host], cross_rank = 0, cross_size = 0;
     for (int other = 0; other < world.list.count; other++) {
         cross_rank += other < host && counts[other] > local;
         cross_size += counts[other] > local;
     }
-    if (world.plan.ranks[rank].host != host || place->rank != rank || place->size != world.nranks ||
-        place->local_rank != local || place->local_size != counts[host] ||
-        place->cross_rank != cross_rank || place->cross_size != cross_size)
+    if (world.plan.ranks[rank].host != host || rank_info->rank != rank ||
+        rank_info->size != world.nranks || rank_info->local_rank != local ||
+        rank_info->local_size != counts[host] || rank_info->cross_rank != cross_rank ||
+        rank_info->cross_size != cross_size)
         sim_broken("rank %d is planned as local rank %d of %d, cross rank %d of %d on host %d",
-                   rank, place->local_rank, place->local_size, place->cross_rank, place->cross_size,
-                   world.plan.ranks[rank].host);
+                   rank, rank_info->local_rank, rank_info->local_size, rank_info->cross_rank,
+                   rank_info->cross_size, world.plan.ranks[rank].host);
 }
 
-void sim_places_check(bool by_node)
+void sim_rank_infos_check(bool by_node)
 {
     int hosts[SIM_RANKS_MAX], counts[SIM_HOSTS_MAX] = { 0 }, before[SIM_HOSTS_MAX] = { 0 };
     for (int rank = 0; rank < world.nranks; rank++) {

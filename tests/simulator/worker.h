@@ -72,7 +72,7 @@ struct sim_worker {
         unsigned char *bytes;
         size_t length;
     } hello;
-    struct place place; /* of WELCOME */
+    struct rank_info rank_info; /* of WELCOME */
 
     struct negotiation *negotiation;
     struct tree_position tree;

@@ -101,12 +101,12 @@ static void on_challenge(struct sim_worker *worker, struct wire_reader *body)
 static void on_welcome(struct sim_worker *worker, struct wire_reader *body)
 {
     struct join_welcome welcome;
-    const struct place *planned = &world.plan.ranks[worker->rank].place;
+    const struct rank_info *planned = &world.plan.ranks[worker->rank].rank_info;
     if (join_welcome_decode(&welcome, body, NULL) < 0 || worker->state != WORKER_WAITING)
         sim_broken("rank %d gets a WELCOME that is none", worker->rank);
-    if (memcmp(&welcome.place, planned, sizeof *planned) != 0)
+    if (memcmp(&welcome.rank_info, planned, sizeof *planned) != 0)
         sim_broken("rank %d is given another place than was planned", worker->rank);
-    worker->place = welcome.place;
+    worker->rank_info = welcome.rank_info;
     worker->state = WORKER_RUNNING;
     sim_log("rank %d is in the world", worker->rank);
     sim_links_begin(worker);

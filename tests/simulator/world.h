@@ -18,13 +18,13 @@
 
 enum { SIM_RANKS_MAX = 16 };
 
-enum sim_way { SIM_WAY_LOCAL, SIM_WAY_SSH, SIM_WAY_COMMAND };
+enum sim_transport { SIM_WAY_LOCAL, SIM_WAY_SSH, SIM_WAY_COMMAND };
 
 /* hosts[0] is the launcher's own machine. */
 struct sim_host {
     int index, slots;
     uint64_t clock_us; /* how far its clock is ahead */
-    enum sim_way way;
+    enum sim_transport transport;
     enum host_step fails_at; /* 0: nowhere */
     int fails_with;
     enum host_step hangs_at;
@@ -80,8 +80,8 @@ extern struct sim_world world;
 struct sim_process *sim_host_begin(struct sim_host *host, struct sim_process *launcher,
                                    struct sim_end *ends[2]);
 
-/* places.c: is every rank planned where it belongs? */
-void sim_places_check(bool by_node);
+/* rank_infos.c: is every rank planned where it belongs? */
+void sim_rank_infos_check(bool by_node);
 
 /* launcher.c: draws hosts and ranks; starts hvdrun. */
 void sim_world_draw(uint64_t seed);

@@ -147,13 +147,13 @@ static void *make_input(const struct trial *trial, const struct sizes *sizes)
 }
 
 /* Where the data of a trial is, on the host or on the device. */
-struct place {
+struct operands {
     void *input, *output;
 };
 
 /* In one piece of memory for both, if it is to be done in place: where an allgather has its own. */
-static struct place make_place(const struct trial *trial, const struct sizes *sizes,
-                               const void *input, bool on_device)
+static struct operands make_operands(const struct trial *trial, const struct sizes *sizes,
+                                     const void *input, bool on_device)
 {
     size_t room = sizes->input > sizes->output ? sizes->input : sizes->output;
     size_t own = 0;
@@ -163,15 +163,15 @@ static struct place make_place(const struct trial *trial, const struct sizes *si
     bool together = trial->in_place || trial->kind == COLLECTIVE_BROADCAST;
     unsigned char *image = calloc(room + 1, 1);
     memcpy(image + (together ? own : 0), input, sizes->input);
-    struct place place = { .input = on_device ? device_put(image, room) : image };
-    place.output = place.input;
+    struct operands operands = { .input = on_device ? device_put(image, room) : image };
+    operands.output = operands.input;
     if (together)
-        place.input = (unsigned char *)place.input + own;
+        operands.input = (unsigned char *)operands.input + own;
     else
-        place.output = on_device ? device_put(NULL, room) : calloc(room + 1, 1);
+        operands.output = on_device ? device_put(NULL, room) : calloc(room + 1, 1);
     if (on_device)
         free(image);
-    return place;
+    return operands;
 }
 
 static void free_memory(void *memory, bool on_device)
@@ -188,10 +188,10 @@ void *trial_run(const struct trial *trial, bool on_device, size_t *nbytes)
     int64_t handle;
     struct hvd_result result;
     void *input = make_input(trial, &sizes);
-    struct place place = make_place(trial, &sizes, input, on_device);
+    struct operands operands = make_operands(trial, &sizes, input, on_device);
     const struct hvd_tensor tensor = { .name = on_device ? "device" : "host",
-                                       .input = place.input,
-                                       .output = place.output,
+                                       .input = operands.input,
+                                       .output = operands.output,
                                        .output_size = sizes.output,
                                        .dtype = trial->dtype,
                                        .ndims = 2,
@@ -199,17 +199,17 @@ void *trial_run(const struct trial *trial, bool on_device, size_t *nbytes)
                                        .device = on_device ? device : 0 };
     REQUIRE_STATUS(submit(trial, &tensor, &sizes, &handle), HVD_OK);
     REQUIRE_STATUS(hvd_wait_result(handle, &result), HVD_OK);
-    REQUIRE(result.data == place.output && result.size == sizes.output);
+    REQUIRE(result.data == operands.output && result.size == sizes.output);
     hvd_result_free(&result);
     unsigned char *output = malloc(sizes.output + 1);
     if (on_device)
-        device_get(output, place.output, sizes.output);
+        device_get(output, operands.output, sizes.output);
     else
-        memcpy(output, place.output, sizes.output);
+        memcpy(output, operands.output, sizes.output);
     bool together = trial->in_place || trial->kind == COLLECTIVE_BROADCAST;
     if (!together)
-        free_memory(place.input, on_device);
-    free_memory(place.output, on_device);
+        free_memory(operands.input, on_device);
+    free_memory(operands.output, on_device);
     free(input);
     *nbytes = sizes.output;
     return output;

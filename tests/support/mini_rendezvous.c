@@ -149,12 +149,12 @@ static void send_welcome(struct server *server, int rank)
 {
     int size = server->options.size;
     struct join_welcome welcome = {
-        .place = { rank, size, rank, size, 0, 1 },
+        .rank_info = { rank, size, rank, size, 0, 1 },
         .homogeneous = true,
         .epoch = 1,
     };
     if (server->options.anywhere)
-        welcome.place = (struct place){ rank, size, 0, 1, rank, size };
+        welcome.rank_info = (struct rank_info){ rank, size, 0, 1, rank, size };
     int ranks[NEIGHBOURS_MAX];
     struct wire_writer body = { 0 };
     welcome.nneighbours = neighbours(ranks, rank, size);

@@ -182,8 +182,8 @@ void expect_welcome(struct join_client *client, int rank, int size)
     ck_assert_int_eq(reply.type, JOIN_WELCOME);
     const struct join_welcome *welcome = &reply.welcome;
     int ranks[NEIGHBOURS_MAX];
-    ck_assert_int_eq(welcome->place.rank, rank);
-    ck_assert_int_eq(welcome->place.local_size, size);
+    ck_assert_int_eq(welcome->rank_info.rank, rank);
+    ck_assert_int_eq(welcome->rank_info.local_size, size);
     ck_assert(welcome->homogeneous);
     ck_assert_uint_eq(welcome->epoch, 0);
     ck_assert_int_eq(welcome->nneighbours, neighbours(ranks, rank, size));

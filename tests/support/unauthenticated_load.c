@@ -135,7 +135,8 @@ static void prepare(struct rank *rank, const struct job_key *service, const char
 {
     struct environment *environment = &rank->environment;
     *rank = (struct rank){ .assignment.connection.fd = -1, .assignment.listener = NO_LISTENER };
-    environment->place = (struct place){ .rank = -1, .size = 2, .local_size = 1, .cross_size = 1 };
+    environment->rank_info =
+        (struct rank_info){ .rank = -1, .size = 2, .local_size = 1, .cross_size = 1 };
     environment->has_rendezvous = environment->is_service = true;
     snprintf(environment->rendezvous_host, sizeof environment->rendezvous_host, "%s",
              unauthenticated_address);

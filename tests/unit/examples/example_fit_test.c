@@ -12,13 +12,13 @@ START_TEST(data_parallel_ranks_together_have_the_points_of_one)
 {
     enum { TOTAL = 48 };
     double all[TOTAL], part[TOTAL];
-    struct fit_place alone = fit_place_of(FIT_DATA_PARALLEL, true, 0, 1);
+    struct fit_place alone = fit_place_for(FIT_DATA_PARALLEL, true, 0, 1);
     fit_place_points(&alone, TOTAL, all);
     ck_assert(all[0] == -1 && all[TOTAL - 1] == 1);
     for (int size = 1; size <= 4; size++) {
         size_t count = (size_t)(TOTAL / size);
         for (int rank = 0; rank < size; rank++) {
-            struct fit_place place = fit_place_of(FIT_DATA_PARALLEL, true, rank, size);
+            struct fit_place place = fit_place_for(FIT_DATA_PARALLEL, true, rank, size);
             fit_place_points(&place, count, part);
             ck_assert_mem_eq(part, all + (size_t)rank * count, count * sizeof *part);
             ck_assert(part[0] >= place.points.low && part[count - 1] <= place.points.high);
@@ -32,7 +32,7 @@ START_TEST(ranks_of_an_ensemble_have_their_parts_from_end_to_end)
 {
     double x[16];
     for (int rank = 0; rank < 4; rank++) {
-        struct fit_place place = fit_place_of(FIT_ENSEMBLE, true, rank, 4);
+        struct fit_place place = fit_place_for(FIT_ENSEMBLE, true, rank, 4);
         fit_place_points(&place, 16, x);
         ck_assert_double_eq(x[0], -1 + 0.5 * rank);
         ck_assert_double_eq(x[15], -0.5 + 0.5 * rank);
@@ -45,7 +45,7 @@ END_TEST
 START_TEST(or_all_of_them_the_whole)
 {
     double x[3];
-    struct fit_place place = fit_place_of(FIT_ENSEMBLE, false, 2, 3);
+    struct fit_place place = fit_place_for(FIT_ENSEMBLE, false, 2, 3);
     fit_place_points(&place, 3, x);
     ck_assert(x[0] == -1 && x[1] == 0 && x[2] == 1);
 }

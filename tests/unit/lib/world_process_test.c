@@ -187,7 +187,7 @@ START_TEST(what_a_program_writes_to_closed_standard_streams_reaches_no_link)
 END_TEST
 
 /* Whatever is open and was not before. */
-static int look_at_what_is_opened(int rank)
+static int check_what_is_opened(int rank)
 {
     (void)rank;
     bool before[FD_PROBES];
@@ -210,7 +210,7 @@ static int look_at_what_is_opened(int rank)
 
 START_TEST(an_exec_of_the_program_inherits_nothing_from_us)
 {
-    ranks_run(&(struct mini_options){ .size = 2 }, look_at_what_is_opened);
+    ranks_run(&(struct mini_options){ .size = 2 }, check_what_is_opened);
 }
 END_TEST
 

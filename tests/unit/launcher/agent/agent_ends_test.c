@@ -265,10 +265,10 @@ START_TEST(who_asks_and_does_not_read_is_not_answered_for_ever)
 }
 END_TEST
 
-static const struct agent_fixture_job impatient = { .job.silence_ms = 1000,
+static const struct agent_fixture_job impatient = { .job.heartbeat_timeout_ms = 1000,
                                                     .arguments = COMMAND("sleep", "1000") };
 
-START_TEST(silence_ends_the_agent_and_its_ranks)
+START_TEST(a_missing_heartbeat_ends_the_agent_and_its_ranks)
 {
     struct agent_failed failed;
     struct frame frame;
@@ -285,7 +285,7 @@ START_TEST(silence_ends_the_agent_and_its_ranks)
 }
 END_TEST
 
-START_TEST(silence_before_the_start_ends_the_agent)
+START_TEST(a_missing_heartbeat_before_the_start_ends_the_agent)
 {
     agent_fixture_start(&agent, NULL);
     agent_fixture_describe(&agent, &impatient);
@@ -343,8 +343,8 @@ int main(void)
     tcase_add_test(tcase, a_heartbeat_overtakes_what_ranks_write);
     tcase_add_test(tcase, the_end_of_a_rank_does_not_wait_for_a_flood_of_another);
     tcase_add_test(tcase, who_asks_and_does_not_read_is_not_answered_for_ever);
-    tcase_add_test(tcase, silence_ends_the_agent_and_its_ranks);
-    tcase_add_test(tcase, silence_before_the_start_ends_the_agent);
+    tcase_add_test(tcase, a_missing_heartbeat_ends_the_agent_and_its_ranks);
+    tcase_add_test(tcase, a_missing_heartbeat_before_the_start_ends_the_agent);
     tcase_add_test(tcase, a_hvdrun_that_is_stopped_may_be_silent);
     tcase_add_loop_test(tcase, a_signal_that_is_passed_on_does_not_end_the_pause, 0, 2);
     suite_add_tcase(suite, tcase);

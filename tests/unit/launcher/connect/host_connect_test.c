@@ -20,11 +20,11 @@ extern char **environ;
 
 /* A host as one test sees it. */
 struct seen {
-    struct reach *reach;
+    struct host_connect *connect;
     enum host_step steps[16];
     int nsteps;
     char notes[2000];
-    struct reached reached;
+    struct host_stream reached;
     bool is_reached, has_failed, has_ended, is_closed;
     enum host_step failed_step;
     int exit_status, wait_status;
@@ -34,8 +34,8 @@ struct seen {
 static char folder[64], agent[100];
 static uv_loop_t loop;
 static struct children *children;
-static struct reach_settings settings;
-static struct reach_pool *pool;
+static struct connect_settings settings;
+static struct connect_pool *pool;
 static struct seen host;
 
 static void (*on_each_step)(void);
@@ -65,7 +65,7 @@ static void on_note(void *context, bool important, const char *text)
     snprintf(seen->notes + used, sizeof seen->notes - used, "%c%s\n", important ? '!' : ' ', text);
 }
 
-static void on_reached(void *context, const struct reached *reached)
+static void on_connected(void *context, const struct host_stream *reached)
 {
     struct seen *seen = context;
     ck_assert(!seen->is_reached && !seen->has_failed);
@@ -97,8 +97,8 @@ static void on_closed(void *context)
     seen->is_closed = true;
 }
 
-static const struct reach_events events = { on_step, on_note, on_reached, on_failed,
-                                            on_process_end };
+static const struct connect_events events = { on_step, on_note, on_connected, on_failed,
+                                              on_process_end };
 
 static void write_file(const char *path, const char *text)
 {
@@ -119,7 +119,7 @@ static void make_agent(const char *body)
 
 static void set_up(void)
 {
-    snprintf(folder, sizeof folder, "/tmp/reach_test.XXXXXX");
+    snprintf(folder, sizeof folder, "/tmp/host_connect_test.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(agent, sizeof agent, "%s/bin", folder);
     mkdir(agent, 0755);
@@ -130,18 +130,18 @@ static void set_up(void)
     children = children_create(&loop);
     host = (struct seen){ 0 };
     on_each_step = NULL;
-    settings = (struct reach_settings){ .agent = agent,
-                                        .job_id = "0123456789",
-                                        .remote_shell = "sh -c 'shift; exec \"$@\"' sh",
-                                        .remote_shell_source = "--remote-shell",
-                                        .timeout_ms = 60000 };
-    pool = reach_pool_create(&loop, &settings, children);
+    settings = (struct connect_settings){ .agent = agent,
+                                          .job_id = "0123456789",
+                                          .remote_shell = "sh -c 'shift; exec \"$@\"' sh",
+                                          .remote_shell_source = "--remote-shell",
+                                          .timeout_ms = 60000 };
+    pool = connect_pool_create(&loop, &settings, children);
 }
 
 static void start(const char *name)
 {
-    struct reach_target target = { name, NULL };
-    host.reach = reach_start(pool, &target, &events, &host);
+    struct connect_target target = { name, NULL };
+    host.connect = host_connect_start(pool, &target, &events, &host);
     ck_assert(!host.is_reached && !host.has_failed && host.nsteps == 0);
 }
 
@@ -162,10 +162,10 @@ static void tear_down(void)
 {
     if (host.is_reached)
         close(host.reached.input);
-    reach_close(host.reach, on_closed, &host);
-    if (host.reach)
+    host_connect_close(host.connect, on_closed, &host);
+    if (host.connect)
         run_until(&host.is_closed);
-    reach_pool_destroy(pool);
+    connect_pool_destroy(pool);
     children_destroy(children);
     uv_run(&loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(uv_loop_close(&loop), 0);
@@ -273,7 +273,8 @@ START_TEST(what_the_agent_says_on_stderr_is_noted_and_explains_its_end)
     run_until(&host.has_ended);
     ck_assert_int_eq(WEXITSTATUS(host.wait_status), 5);
     ck_assert_str_eq(host.notes, "!out of order\n");
-    ck_assert_str_eq(reach_end_text(host.reach), "'sh' exited with status 5: out of order");
+    ck_assert_str_eq(host_connect_end_text(host.connect),
+                     "'sh' exited with status 5: out of order");
 }
 END_TEST
 
@@ -297,7 +298,7 @@ static const struct {
     { "ssh '", "--remote-shell: a quote is not closed", STATUS_USAGE },
 };
 
-START_TEST(a_command_that_does_not_reach_its_host_is_explained)
+START_TEST(a_command_that_cannot_connect_to_its_host_is_explained)
 {
     settings.remote_shell = failures[_i].shell;
     start("node2");
@@ -314,7 +315,7 @@ START_TEST(a_host_that_says_nothing_fails_at_the_deadline_which_names_the_step)
 }
 END_TEST
 
-/* The stream took the last one; the greeting wants one more. */
+/* The stream took the last one; the bootstrap wants one more. */
 START_TEST(a_host_for_which_no_descriptor_is_left_fails_alone)
 {
     struct rlimit before;
@@ -332,7 +333,7 @@ START_TEST(a_host_whose_ssh_client_cannot_be_started_for_want_of_resources_fails
     struct rlimit before;
     getrlimit(RLIMIT_NOFILE, &before);
     settings.remote_shell = NULL;
-    settings.ssh = &reach_ssh_way;
+    settings.ssh = &transport_ssh;
     take_all_descriptors();
     start("node2");
     run_until_decided();
@@ -445,7 +446,7 @@ START_TEST(the_deadline_does_not_count_while_hvdagent_is_sent)
     make_agent_for_elsewhere(300000);
     settings.remote_shell = machine;
     start("node2");
-    while (uv_is_active((uv_handle_t *)&host.reach->deadline))
+    while (uv_is_active((uv_handle_t *)&host.connect->deadline))
         uv_run(&loop, UV_RUN_ONCE);
     ck_assert(!host.is_reached);
     ck_assert_msg(!host.has_failed, "%s", host.text);
@@ -462,7 +463,7 @@ static const struct {
     const char *name, *body, *text;
 } refusals[] = {
     { "mktemp", "echo no place in $2 >&2; exit 1", "no place in " },
-    { "mktemp", "echo no place in $2 >&2; exit 1", "for a copy (tried /tmp/reach_test." },
+    { "mktemp", "echo no place in $2 >&2; exit 1", "for a copy (tried /tmp/host_connect_test." },
     { "uname", "echo Plan9 vax", "a copy of ours, for Linux " },
     { "uname", "echo Plan9 vax", ", cannot run on Plan9 vax" },
     { "head", "[ $# = 3 ] || set -- -c 100; PATH=/usr/bin:/bin; exec head $@",
@@ -519,21 +520,21 @@ START_TEST(at_most_64_hosts_have_their_turn_at_once)
 {
     static struct seen many[70];
     settings.remote_shell = "sh -c 'exec sleep 1000'";
-    struct reach_target target = { "node2", NULL };
+    struct connect_target target = { "node2", NULL };
     for (int i = 0; i < 70; i++)
-        many[i].reach = reach_start(pool, &target, &events, &many[i]);
+        many[i].connect = host_connect_start(pool, &target, &events, &many[i]);
     uv_run(&loop, UV_RUN_NOWAIT);
     for (int i = 0; i < 70; i++)
         ck_assert_int_eq(many[i].nsteps, i < 64);
-    reach_close(many[66].reach, on_closed, &many[66]); /* it has had no turn */
-    reach_close(many[0].reach, on_closed, &many[0]);
+    host_connect_close(many[66].connect, on_closed, &many[66]); /* it has had no turn */
+    host_connect_close(many[0].connect, on_closed, &many[0]);
     run_until(&many[0].is_closed);
     uv_run(&loop, UV_RUN_NOWAIT);
     ck_assert_int_eq(many[64].nsteps, 1);
     ck_assert_int_eq(many[65].nsteps, 0);
     for (int i = 1; i < 70; i++)
         if (i != 66)
-            reach_close(many[i].reach, on_closed, &many[i]);
+            host_connect_close(many[i].connect, on_closed, &many[i]);
     for (int i = 0; i < 70; i++)
         run_until(&many[i].is_closed);
 }
@@ -541,7 +542,7 @@ END_TEST
 
 static Suite *suite(void)
 {
-    Suite *suite = suite_create("reach");
+    Suite *suite = suite_create("host_connect");
     TCase *local = tcase_create("local"), *command = tcase_create("command"),
           *sent = tcase_create("sent"), *many = tcase_create("many");
     TCase *all[] = { local, command, sent, many };
@@ -557,7 +558,7 @@ static Suite *suite(void)
     tcase_add_test(command, a_command_reaches_a_host_whose_agent_has_the_same_path);
     tcase_add_test(command, a_login_shell_may_talk_and_the_host_be_noisy);
     tcase_add_test(command, what_the_agent_says_on_stderr_is_noted_and_explains_its_end);
-    tcase_add_loop_test(command, a_command_that_does_not_reach_its_host_is_explained, 0,
+    tcase_add_loop_test(command, a_command_that_cannot_connect_to_its_host_is_explained, 0,
                         sizeof failures / sizeof *failures);
     tcase_add_test(command, a_host_that_says_nothing_fails_at_the_deadline_which_names_the_step);
     tcase_add_test(command, a_host_for_which_no_descriptor_is_left_fails_alone);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a reader who does not read keeps waiting: late is only what was there at the last look. What
- * cannot be written stays pending until whoever asked was told that it is lost. */
+/* What a reader who does not read keeps waiting: late is only what was there at the last check.
+ * What cannot be written stays pending until whoever asked was told that it is lost. */
 #include "launcher/output/output_writer.h"
 
 #include "tests/support/unit.h"
@@ -60,7 +60,7 @@ static void read_bytes(size_t count)
     }
 }
 
-START_TEST(what_was_there_at_the_last_look_is_late)
+START_TEST(what_was_there_at_the_last_check_is_late)
 {
     ck_assert(!output_writer_is_late(writer));
     output_sink_write(sink, much, MUCH);
@@ -122,7 +122,7 @@ int main(void)
     Suite *suite = suite_create("output_writer");
     TCase *late = tcase_create("late");
     tcase_add_checked_fixture(late, set_up, tear_down);
-    tcase_add_test(late, what_was_there_at_the_last_look_is_late);
+    tcase_add_test(late, what_was_there_at_the_last_check_is_late);
     tcase_add_test(late, what_was_written_since_is_not_late);
     suite_add_tcase(suite, late);
     TCase *lost = tcase_create("lost");

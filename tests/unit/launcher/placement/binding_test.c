@@ -41,10 +41,10 @@ static void find_all(const char *machine, enum binding_kind kind)
     ck_assert_int_eq(find(machine, kind, 0, 128, 0), HVD_OK);
 }
 
-static void expect_place(int local_rank, enum binding_kind kind, const char *expected)
+static void expect_rank_info(int local_rank, enum binding_kind kind, const char *expected)
 {
     char text[256];
-    binding_text(text, sizeof text, kind, binding_place_of(&places, local_rank));
+    binding_text(text, sizeof text, kind, binding_place_for(&places, local_rank));
     ck_assert_str_eq(text, expected);
 }
 
@@ -79,7 +79,7 @@ static const struct {
 START_TEST(ranks_take_the_places_in_turn)
 {
     find_all(rows[_i].machine, rows[_i].kind);
-    expect_place(rows[_i].local_rank, rows[_i].kind, rows[_i].text);
+    expect_rank_info(rows[_i].local_rank, rows[_i].kind, rows[_i].text);
 }
 END_TEST
 
@@ -87,16 +87,16 @@ START_TEST(what_may_not_be_used_is_left_out_and_numbers_stay)
 {
     ck_assert_int_eq(find(two_sockets, BIND_CORE, 9, 12, 0), HVD_OK);
     ck_assert_int_eq(places.count, 2);
-    expect_place(0, BIND_CORE, "bound to core 4 (cpu 9)");
-    expect_place(1, BIND_CORE, "bound to core 5 (cpus 10-11)");
+    expect_rank_info(0, BIND_CORE, "bound to core 4 (cpu 9)");
+    expect_rank_info(1, BIND_CORE, "bound to core 5 (cpus 10-11)");
     ck_assert_int_eq(find(two_sockets, BIND_SOCKET, 12, 16, 1 | 1 << 3), HVD_OK);
-    expect_place(0, BIND_SOCKET, "bound to socket 0 (cpus 0,3)");
-    expect_place(1, BIND_SOCKET, "bound to socket 1 (cpus 12-15)");
+    expect_rank_info(0, BIND_SOCKET, "bound to socket 0 (cpus 0,3)");
+    expect_rank_info(1, BIND_SOCKET, "bound to socket 1 (cpus 12-15)");
     ck_assert_int_eq(places.at[0].ncores, 2);
     ck_assert_int_eq(places.at[1].ncores, 2);
     ck_assert_int_eq(find(two_sockets, BIND_NUMA, 12, 16, 0), HVD_OK);
     ck_assert_int_eq(places.count, 1);
-    expect_place(3, BIND_NUMA, "bound to NUMA node 1 (cpus 12-15)");
+    expect_rank_info(3, BIND_NUMA, "bound to NUMA node 1 (cpus 12-15)");
 }
 END_TEST
 
@@ -104,7 +104,7 @@ START_TEST(a_machine_that_does_not_tell_has_a_core_per_processor_and_one_socket)
 {
     find_all("pu:4", BIND_CORE);
     ck_assert_int_eq(places.count, 4);
-    expect_place(3, BIND_CORE, "bound to core 3 (cpu 3)");
+    expect_rank_info(3, BIND_CORE, "bound to core 3 (cpu 3)");
     find_all("pu:4", BIND_SOCKET);
     ck_assert_int_eq(places.count, 1);
     ck_assert_int_eq(places.at[0].ncores, 4);
@@ -117,8 +117,8 @@ START_TEST(memory_of_another_kind_is_no_second_place)
 {
     find_all("package:2 [numa(memory=1GB)] [numa(memory=2GB)] core:2 pu:1", BIND_NUMA);
     ck_assert_int_eq(places.count, 2);
-    expect_place(0, BIND_NUMA, "bound to NUMA node 0 (cpus 0-1)");
-    expect_place(1, BIND_NUMA, "bound to NUMA node 2 (cpus 2-3)");
+    expect_rank_info(0, BIND_NUMA, "bound to NUMA node 0 (cpus 0-1)");
+    expect_rank_info(1, BIND_NUMA, "bound to NUMA node 2 (cpus 2-3)");
 }
 END_TEST
 

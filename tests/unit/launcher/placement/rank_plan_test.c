@@ -34,17 +34,17 @@ static void expect_plan(const struct expected_rank *expected, size_t count)
 {
     ck_assert_uint_eq((size_t)plan.size, count);
     for (size_t i = 0; i < count; i++) {
-        const struct place *place = &plan.ranks[i].place;
+        const struct rank_info *rank_info = &plan.ranks[i].rank_info;
         const struct rank_host *host = &plan.hosts[plan.ranks[i].host];
-        ck_assert_uint_eq((size_t)place->rank, i);
-        ck_assert_uint_eq((size_t)place->size, count);
+        ck_assert_uint_eq((size_t)rank_info->rank, i);
+        ck_assert_uint_eq((size_t)rank_info->size, count);
         ck_assert_str_eq(host->host->name, expected[i].host);
-        ck_assert_int_eq(place->local_rank, expected[i].local_rank);
-        ck_assert_int_eq(place->local_size, expected[i].local_size);
-        ck_assert_int_eq(place->cross_rank, expected[i].cross_rank);
-        ck_assert_int_eq(place->cross_size, expected[i].cross_size);
-        ck_assert_int_eq(host->local_size, place->local_size);
-        ck_assert_int_eq(host->ranks[place->local_rank], place->rank);
+        ck_assert_int_eq(rank_info->local_rank, expected[i].local_rank);
+        ck_assert_int_eq(rank_info->local_size, expected[i].local_size);
+        ck_assert_int_eq(rank_info->cross_rank, expected[i].cross_rank);
+        ck_assert_int_eq(rank_info->cross_size, expected[i].cross_size);
+        ck_assert_int_eq(host->local_size, rank_info->local_size);
+        ck_assert_int_eq(host->ranks[rank_info->local_rank], rank_info->rank);
     }
 }
 
@@ -187,11 +187,11 @@ START_TEST(the_largest_world_on_the_most_hosts_adds_up)
     ck_assert_int_eq(rank_plan_make(&plan, &hosts, 65528, orders[_i], &err), HVD_OK);
     long cross = 0;
     for (int rank = 0; rank < plan.size; rank++) {
-        const struct place *place = &plan.ranks[rank].place;
-        ck_assert_int_eq(place->rank, rank);
-        ck_assert_int_lt(place->local_rank, place->local_size);
-        ck_assert_int_lt(place->cross_rank, place->cross_size);
-        cross += place->cross_rank == 0; /* one for each local rank that exists */
+        const struct rank_info *rank_info = &plan.ranks[rank].rank_info;
+        ck_assert_int_eq(rank_info->rank, rank);
+        ck_assert_int_lt(rank_info->local_rank, rank_info->local_size);
+        ck_assert_int_lt(rank_info->cross_rank, rank_info->cross_size);
+        cross += rank_info->cross_rank == 0; /* one for each local rank that exists */
     }
     ck_assert_int_eq(cross, 7);
 }

@@ -127,7 +127,7 @@ START_TEST(a_process_with_the_number_of_one_that_was_stopped_is_left_alone)
 END_TEST
 
 /* A handle that was opened before the number went to another process. */
-START_TEST(a_handle_does_not_reach_who_has_the_number_now)
+START_TEST(a_handle_never_signals_who_has_the_number_now)
 {
     struct process_handle handle;
     pid_t child = start_child();
@@ -203,7 +203,7 @@ static Suite *suite(void)
     tcase_set_timeout(numbers, 60);
     tcase_add_test(numbers, what_was_stopped_goes_on);
     tcase_add_test(numbers, a_process_with_the_number_of_one_that_was_stopped_is_left_alone);
-    tcase_add_test(numbers, a_handle_does_not_reach_who_has_the_number_now);
+    tcase_add_test(numbers, a_handle_never_signals_who_has_the_number_now);
     tcase_add_test(numbers, nobody_has_no_handle);
     tcase_add_loop_test(numbers, without_pidfds_descendants_are_signalled_by_number, 0, 2);
     tcase_add_test(numbers, who_has_left_the_session_and_lost_its_parent_is_a_descendant);

@@ -34,9 +34,9 @@ static void teardown(void)
     close(listener);
 }
 
-static void take_way(int way)
+static void take_variant(int variant)
 {
-    if (way == 1)
+    if (variant == 1)
         socket_owner_fini(&owner);
 }
 
@@ -68,7 +68,7 @@ static bool is_anybodys(int server)
 
 START_TEST(a_connection_of_this_process_is_ours)
 {
-    take_way(_i);
+    take_variant(_i);
     int client = dial(), server = take();
     ck_assert(is_ours(server));
     ck_assert(is_ours(client)); /* seen from the other side, too */
@@ -82,7 +82,7 @@ START_TEST(a_client_of_ipv6_that_speaks_ipv4_is_found)
 {
     struct sockaddr_in6 mapped = { .sin6_family = AF_INET6, .sin6_port = address.sin_port };
     memcpy(&mapped.sin6_addr, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f\0\0\1", 16);
-    take_way(_i);
+    take_variant(_i);
     int client = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (client < 0)
         return; /* there is no IPv6 here */
@@ -96,7 +96,7 @@ END_TEST
 
 START_TEST(a_client_that_says_no_more_is_still_ours)
 {
-    take_way(_i);
+    take_variant(_i);
     int client = dial(), server = take();
     shutdown(client, SHUT_WR);
     ck_assert(is_ours(server));
@@ -109,7 +109,7 @@ END_TEST
 
 START_TEST(a_client_that_has_closed_is_nobodys)
 {
-    take_way(_i);
+    take_variant(_i);
     int first = dial(), client = dial(), server = take(), second = take();
     ck_assert(is_ours(server));
     close(client);
@@ -125,7 +125,7 @@ END_TEST
 /* Before anything else was asked: an answer that there is none is not trusted yet. */
 START_TEST(a_client_that_has_closed_is_nobodys_at_once)
 {
-    take_way(_i);
+    take_variant(_i);
     close(dial());
     int server = take();
     ck_assert(!is_anybodys(server));
@@ -136,7 +136,7 @@ END_TEST
 START_TEST(a_connection_that_was_reset_is_nobodys)
 {
     struct linger reset = { 1, 0 };
-    take_way(_i);
+    take_variant(_i);
     int client = dial(), server = take();
     setsockopt(client, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     close(client);
@@ -162,7 +162,7 @@ START_TEST(who_listens_at_the_clients_port_is_not_the_client)
     struct sockaddr_in port = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     struct linger reset = { 1, 0 };
     int again = -1;
-    take_way(_i);
+    take_variant(_i);
     for (int tries = 0; again < 0 && tries < 100; tries++) {
         socklen_t length = sizeof port;
         int client = dial(), server = take();
@@ -182,7 +182,7 @@ END_TEST
 START_TEST(what_is_no_connection_is_nobodys)
 {
     int pair[2];
-    take_way(_i);
+    take_variant(_i);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     ck_assert(!is_anybodys(pair[0]));
     ck_assert(!is_anybodys(listener));
@@ -207,7 +207,7 @@ START_TEST(another_users_client_is_not_ours)
 {
     int said[2];
     char connected;
-    take_way(_i);
+    take_variant(_i);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, said), 0);
     pid_t pid = fork();
     if (pid == 0) {

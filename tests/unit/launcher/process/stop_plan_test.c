@@ -38,7 +38,7 @@ START_TEST(who_ignores_sigint_gets_sigterm_before_sigkill)
 }
 END_TEST
 
-START_TEST(no_grace_is_sigkill_at_the_next_look)
+START_TEST(no_grace_is_sigkill_at_the_next_check)
 {
     ck_assert_int_eq(stop_plan_ask(&plan, SIGTERM, 0, 7), SIGTERM);
     ck_assert_int_eq(stop_plan_advance(&plan, 7), SIGKILL);
@@ -74,7 +74,7 @@ int main(void)
     tcase_add_test(tcase, nothing_is_signalled_before_somebody_asks);
     tcase_add_test(tcase, sigterm_then_after_the_grace_sigkill_until_given_up);
     tcase_add_test(tcase, who_ignores_sigint_gets_sigterm_before_sigkill);
-    tcase_add_test(tcase, no_grace_is_sigkill_at_the_next_look);
+    tcase_add_test(tcase, no_grace_is_sigkill_at_the_next_check);
     tcase_add_test(tcase, sigkill_is_sent_at_once);
     tcase_add_test(tcase,
                    a_harsher_request_shortens_the_grace_and_a_milder_one_does_not_lengthen_it);

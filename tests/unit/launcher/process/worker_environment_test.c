@@ -141,8 +141,8 @@ END_TEST
 
 START_TEST(every_rank_is_told_its_place_and_its_job)
 {
-    struct place place = { 5, 7, 3, 4, 0, 1 };
-    worker_environment_rank(&list, &place, "h2", "job-7", "c0ffee");
+    struct rank_info rank_info = { 5, 7, 3, 4, 0, 1 };
+    worker_environment_rank(&list, &rank_info, "h2", "job-7", "c0ffee");
     ck_assert_str_eq(string_list_variable(&list, "HOROVOD_HOSTNAME"), "h2");
     ck_assert_str_eq(string_list_variable(&list, "HOROVOD_RANK"), "5");
     ck_assert_str_eq(string_list_variable(&list, "HOROVOD_SIZE"), "7");

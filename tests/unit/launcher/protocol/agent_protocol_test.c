@@ -38,11 +38,11 @@ START_TEST(job_is_read_as_it_was_written)
         .cwd = "/some where",
         .own_environment = _i & 1,
         .one_machine = _i & 2,
-        .silence_ms = 5000,
+        .heartbeat_timeout_ms = 5000,
         .answer_ms = 6000,
         .interfaces = "eth0,198.51.100.0/24",
         .attributes = { .umask = 027, .bind_to = _i },
-        .look_at_libraries = _i & 1,
+        .check_libraries = _i & 1,
     };
     struct agent_job read;
     agent_job_encode(&out, &job);
@@ -51,11 +51,11 @@ START_TEST(job_is_read_as_it_was_written)
     ck_assert_int_eq(read.own_environment, job.own_environment);
     ck_assert_int_eq(read.one_machine, job.one_machine);
     ck_assert_uint_eq(read.attributes.umask, 027);
-    ck_assert_uint_eq(read.silence_ms, 5000);
+    ck_assert_uint_eq(read.heartbeat_timeout_ms, 5000);
     ck_assert_uint_eq(read.answer_ms, 6000);
     ck_assert_str_eq(read.interfaces, "eth0,198.51.100.0/24");
     ck_assert_int_eq(read.attributes.bind_to, _i);
-    ck_assert_int_eq(read.look_at_libraries, job.look_at_libraries);
+    ck_assert_int_eq(read.check_libraries, job.check_libraries);
     CHECK_LENGTHS(agent_job_decode, &read);
 }
 END_TEST

@@ -179,7 +179,7 @@ START_TEST(time_that_is_up_later_changes_no_verdict)
 }
 END_TEST
 
-START_TEST(time_may_be_up_while_only_output_is_on_its_way)
+START_TEST(time_may_be_up_while_only_output_is_in_transit)
 {
     for (int rank = 0; rank < 4; rank++)
         job_state_on_rank_exited(&state, 0, rank, exited(0), 10);
@@ -455,7 +455,7 @@ int main(void)
     tcase_add_test(tcase, a_reader_that_went_away_may_turn_out_at_the_very_end);
     tcase_add_test(tcase, a_job_that_has_had_its_time_is_stopped);
     tcase_add_test(tcase, time_that_is_up_later_changes_no_verdict);
-    tcase_add_test(tcase, time_may_be_up_while_only_output_is_on_its_way);
+    tcase_add_test(tcase, time_may_be_up_while_only_output_is_in_transit);
     tcase_add_test(tcase, a_rank_that_is_stopped_may_be_a_failure);
     tcase_add_test(tcase, a_rank_killed_for_want_of_memory_is_told_so);
     tcase_add_test(tcase, what_has_failed_in_a_rank_is_told);

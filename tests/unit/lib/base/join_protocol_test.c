@@ -15,7 +15,7 @@ static struct join_hello hello = {
     .rank = 2, .size = 3, .host = "node1", .pid = 77, .addresses = { 1, { "192.0.2.1:80" } }
 };
 static struct join_welcome welcome = {
-    .place = { 1, 3, 1, 2, 0, 2 },
+    .rank_info = { 1, 3, 1, 2, 0, 2 },
     .homogeneous = true,
     .epoch = 9,
     .nneighbours = 2,
@@ -204,7 +204,7 @@ static void check_end(const struct rank_end *end)
 static void check_decoded(const void *original)
 {
     if (original == &welcome) {
-        ck_assert_int_eq(decoded.welcome.place.rank, 1);
+        ck_assert_int_eq(decoded.welcome.rank_info.rank, 1);
         ck_assert_int_eq(decoded.welcome.nneighbours, 2);
         ck_assert_int_eq(decoded.welcome.neighbours[0].rank, 0);
         ck_assert_int_eq(decoded.welcome.neighbours[1].rank, 2);
@@ -272,7 +272,7 @@ static int decode_welcome_of(const struct join_welcome *message)
 static void fill_welcome(struct join_welcome *message, int rank, int size)
 {
     int ranks[NEIGHBOURS_MAX];
-    *message = (struct join_welcome){ .place = { rank, size, rank, size, 0, 1 } };
+    *message = (struct join_welcome){ .rank_info = { rank, size, rank, size, 0, 1 } };
     message->nneighbours = neighbours(ranks, rank, size);
     for (int i = 0; i < message->nneighbours; i++) {
         struct join_peer *peer = &message->neighbours[i];
@@ -316,7 +316,7 @@ static void name_one_twice(struct join_welcome *message)
 
 static void name_itself(struct join_welcome *message)
 {
-    message->neighbours[0].rank = message->place.rank;
+    message->neighbours[0].rank = message->rank_info.rank;
 }
 
 static void name_an_unknown_rank(struct join_welcome *message)

@@ -213,7 +213,7 @@ START_TEST(large_vectors_are_right_to_the_bit)
 }
 END_TEST
 
-START_TEST(many_ways_to_move_bytes_give_the_same_bits)
+START_TEST(all_algorithms_give_the_same_bits)
 {
     struct reduction reduction;
     reduction_init(&reduction, 7, HVD_FLOAT64, HVD_SUM, 101);
@@ -333,7 +333,7 @@ int main(void)
     tcase_add_loop_test(tcase, every_size_and_count_is_right_to_the_bit, 0, ALGORITHM_CASES);
     tcase_add_loop_test(tcase, every_type_and_operation_is_right_to_the_bit, 0, ALGORITHM_CASES);
     tcase_add_loop_test(tcase, large_vectors_are_right_to_the_bit, 0, ALGORITHM_CASES);
-    tcase_add_loop_test(tcase, many_ways_to_move_bytes_give_the_same_bits, 0, ALGORITHM_CASES);
+    tcase_add_loop_test(tcase, all_algorithms_give_the_same_bits, 0, ALGORITHM_CASES);
     tcase_add_loop_test(tcase, reduce_scatter_gives_every_rank_its_rows, 0, 2);
     tcase_add_loop_test(tcase, allgather_puts_rows_in_order_of_rank, 0, 2);
     return unit_run(suite);

@@ -124,7 +124,7 @@ START_TEST(allgather_puts_rows_in_order_of_rank)
 }
 END_TEST
 
-struct place {
+struct row_memory {
     unsigned char *output;
     int64_t rows[WORLD_RANKS_MAX];
     size_t row_size;
@@ -132,11 +132,11 @@ struct place {
     int calls;
 };
 
-static struct place places[WORLD_RANKS_MAX];
+static struct row_memory places[WORLD_RANKS_MAX];
 
 static void *place_rows(void *arg, const int64_t *rows)
 {
-    struct place *place = arg;
+    struct row_memory *place = arg;
     size_t sum = 0;
     for (int rank = 0; rank < world_size; rank++)
         sum += (size_t)(place->rows[rank] = rows[rank]);
@@ -147,7 +147,7 @@ static void *place_rows(void *arg, const int64_t *rows)
 static void prepare_alltoall(int rank, const void *input, size_t row, enum hvd_dtype dtype,
                              const int64_t *splits)
 {
-    places[rank] = (struct place){ .row_size = row * hvd_dtype_size(dtype) };
+    places[rank] = (struct row_memory){ .row_size = row * hvd_dtype_size(dtype) };
     world_tasks[rank] = (struct operation_task){ .kind = OPERATION_ALLTOALL,
                                                  .algorithm = ALGORITHM_PAIRWISE,
                                                  .dtype = dtype,

@@ -156,7 +156,7 @@ static int mix_in_threads(int rank)
     return leave_world();
 }
 
-START_TEST(threads_mix_all_ways_to_wait)
+START_TEST(threads_mix_all_kinds_of_waiting)
 {
     ranks_run(&(struct mini_options){ .size = RANKS }, mix_in_threads);
 }
@@ -320,7 +320,7 @@ int main(void)
     TCase *tcase = tcase_create("engine_threads");
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, threads_mix_all_ways_to_wait);
+    tcase_add_test(tcase, threads_mix_all_kinds_of_waiting);
     tcase_add_test(tcase, one_of_those_who_wait_for_a_handle_gets_it);
     tcase_add_test(tcase, process_sets_come_and_go_while_others_reduce);
     tcase_add_test(tcase, shutdown_ends_all_waits_of_all_threads);

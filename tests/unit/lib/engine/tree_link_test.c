@@ -82,7 +82,7 @@ START_TEST(what_was_said_before_the_end_is_heard_though_nothing_can_be_sent)
 }
 END_TEST
 
-START_TEST(what_there_was_no_memory_to_say_is_an_error_and_not_silence)
+START_TEST(what_there_was_no_memory_to_say_is_an_error_and_not_lost)
 {
     start(CAPACITY);
     ends[0].out.failed = true;
@@ -158,7 +158,7 @@ int main(void)
                         sizeof steps / sizeof *steps);
     tcase_add_loop_test(tcase, what_was_said_before_the_end_is_heard_though_nothing_can_be_sent, 0,
                         sizeof steps / sizeof *steps);
-    tcase_add_test(tcase, what_there_was_no_memory_to_say_is_an_error_and_not_silence);
+    tcase_add_test(tcase, what_there_was_no_memory_to_say_is_an_error_and_not_lost);
     tcase_add_test(tcase, an_ended_link_swallows_what_is_put);
     tcase_add_test(tcase, what_is_no_frame_is_refused);
     tcase_add_test(tcase, a_frame_of_which_any_bit_was_changed_is_refused);

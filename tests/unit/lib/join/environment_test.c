@@ -44,8 +44,8 @@ START_TEST(an_empty_environment_is_a_world_of_one)
     struct err err;
     ck_assert_int_eq(read_it("", &environment, &err), HVD_OK);
     ck_assert(!environment.has_rendezvous);
-    ck_assert_int_eq(environment.place.size, 1);
-    ck_assert_int_eq(environment.place.rank, 0);
+    ck_assert_int_eq(environment.rank_info.size, 1);
+    ck_assert_int_eq(environment.rank_info.rank, 0);
     ck_assert_str_ne(environment.host, "");
 }
 END_TEST
@@ -62,11 +62,11 @@ START_TEST(a_place_and_a_rendezvous_are_read)
     ck_assert(environment.has_rendezvous);
     ck_assert_str_eq(environment.rendezvous_host, "127.0.0.1");
     ck_assert_int_eq(environment.rendezvous_port, 4242);
-    ck_assert_int_eq(environment.place.rank, 1);
-    ck_assert_int_eq(environment.place.size, 4);
-    ck_assert_int_eq(environment.place.local_rank, 1);
-    ck_assert_int_eq(environment.place.local_size, 2);
-    ck_assert_int_eq(environment.place.cross_size, 2);
+    ck_assert_int_eq(environment.rank_info.rank, 1);
+    ck_assert_int_eq(environment.rank_info.size, 4);
+    ck_assert_int_eq(environment.rank_info.local_rank, 1);
+    ck_assert_int_eq(environment.rank_info.local_size, 2);
+    ck_assert_int_eq(environment.rank_info.cross_size, 2);
     ck_assert_str_eq(environment.host, "node1");
     ck_assert_uint_eq(environment.key.bytes[1], 0x11);
 }
@@ -81,8 +81,8 @@ START_TEST(a_service_gives_the_place)
     ck_assert_str_eq(environment.rendezvous_host, "node1");
     ck_assert_int_eq(environment.rendezvous_port, 4242);
     ck_assert_str_eq(environment.job, "train");
-    ck_assert_int_eq(environment.place.rank, -1);
-    ck_assert_int_eq(environment.place.size, 4);
+    ck_assert_int_eq(environment.rank_info.rank, -1);
+    ck_assert_int_eq(environment.rank_info.size, 4);
     ck_assert_int_eq(environment.join_timeout_s, 30);
     ck_assert_uint_eq(environment.key.bytes[1], 0x11);
 }
@@ -95,7 +95,7 @@ START_TEST(of_a_service_a_rank_may_be_wanted)
     ck_assert_int_eq(read_it(SERVICE " HOROVOD_RANK=3 HOROVOD_HOSTNAME=b HOROVOD_START_TIMEOUT=90",
                              &environment, &err),
                      HVD_OK);
-    ck_assert_int_eq(environment.place.rank, 3);
+    ck_assert_int_eq(environment.rank_info.rank, 3);
     ck_assert_int_eq(environment.join_timeout_s, 90);
     ck_assert_str_eq(environment.host, "b");
 }

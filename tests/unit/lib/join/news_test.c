@@ -428,7 +428,7 @@ START_TEST(an_answer_arrives)
 {
     struct mini_rendezvous mini;
     struct rank_assignment assignment;
-    struct environment environment = { .place = { .size = 1, .local_size = 1, .cross_size = 1 },
+    struct environment environment = { .rank_info = { .size = 1, .local_size = 1, .cross_size = 1 },
                                        .has_rendezvous = true,
                                        .rendezvous_host = "127.0.0.1",
                                        .join_timeout_s = JOIN_TIMEOUT_S,

@@ -354,7 +354,7 @@ static const struct {
 } decoys[] = {
     { "closes", "", 0 },
     { "says little", "220 mail.example.com ESMTP", 26 },
-    { "says much", "220 mail.example.com ESMTP, and what else belongs to a long greeting of it",
+    { "says much", "220 mail.example.com ESMTP, and what else belongs to a long preamble of it",
       74 },
 };
 
@@ -396,14 +396,14 @@ START_TEST(another_rank_of_the_job_is_no_link_to_this_one)
 END_TEST
 
 /* Both addresses are the rank's own, and both connections are there when it begins to hear them. */
-START_TEST(of_two_ways_to_a_rank_one_becomes_the_link)
+START_TEST(of_two_connections_to_a_rank_one_becomes_the_link)
 {
     memcpy(peer.addresses.text[1], peer.addresses.text[0], JOIN_ADDRESS_MAX);
     peer.addresses.count = 2;
-    for (int i = 0; i < MANY && (dialling.count < 2 || !dialling.tries[1].try.greeting); i++)
+    for (int i = 0; i < MANY && (dialling.count < 2 || !dialling.tries[1].try.handshaking); i++)
         ck_assert_int_eq(link_dial_move(&dialling, 250, &err), 0);
     ck_assert_int_eq(link_dial_move(&dialling, 500, &err), 0);
-    for (int i = 0; i < MANY && (dialling.count < 2 || !dialling.tries[1].try.greeting); i++)
+    for (int i = 0; i < MANY && (dialling.count < 2 || !dialling.tries[1].try.handshaking); i++)
         ck_assert_int_eq(link_dial_move(&dialling, 500, &err), 0);
     ck_assert_int_eq(dialling.count, 2);
     link_up(500); /* on_accepted() would not take a second one */
@@ -578,7 +578,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_decoy_neither_fails_nor_hangs_anybody, 0,
                         sizeof decoys / sizeof *decoys);
     tcase_add_test(tcase, another_rank_of_the_job_is_no_link_to_this_one);
-    tcase_add_test(tcase, of_two_ways_to_a_rank_one_becomes_the_link);
+    tcase_add_test(tcase, of_two_connections_to_a_rank_one_becomes_the_link);
     tcase_add_test(tcase, many_deaf_addresses_are_tried_four_at_a_time);
     tcase_add_test(tcase, the_causes_fit_whatever_there_are);
     tcase_add_test(tcase, a_rank_that_closes_is_dialled_again);

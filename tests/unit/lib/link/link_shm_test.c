@@ -35,7 +35,7 @@ static uint64_t send_vector(const unsigned char *data, size_t size)
 
 /* ---- bytes ---- */
 
-START_TEST(bytes_go_both_ways_in_parts)
+START_TEST(bytes_go_in_both_directions_in_parts)
 {
     struct iovec words[] = { { (char[]){ "he" }, 2 }, { NULL, 0 }, { (char[]){ "llo" }, 3 } };
     char first[2], second[5] = "";
@@ -336,7 +336,7 @@ int main(void)
     Suite *suite = suite_create("link_shm");
     TCase *tcase = tcase_create("link_shm");
     tcase_add_checked_fixture(tcase, shm_setup, shm_teardown);
-    tcase_add_test(tcase, bytes_go_both_ways_in_parts);
+    tcase_add_test(tcase, bytes_go_in_both_directions_in_parts);
     tcase_add_test(tcase, what_was_sent_is_counted);
     tcase_add_test(tcase, several_entries_are_received_at_once);
     tcase_add_test(tcase, a_full_ring_takes_a_part);

@@ -146,7 +146,7 @@ static void make_links(void)
     }
 }
 
-static void check_way(int from, int to)
+static void check_direction(int from, int to)
 {
     char text[6] = "";
     size_t heard = 0;
@@ -165,8 +165,8 @@ static void check_links(const char *type)
     make_links();
     ck_assert_str_eq(transport_name(links[0]->type->transport), type);
     ck_assert_str_eq(transport_name(links[1]->type->transport), type);
-    check_way(INITIATOR, ACCEPTOR);
-    check_way(ACCEPTOR, INITIATOR);
+    check_direction(INITIATOR, ACCEPTOR);
+    check_direction(ACCEPTOR, INITIATOR);
     ck_assert_int_eq(link_check(links[0], &err), HVD_OK);
 }
 

@@ -28,7 +28,7 @@ START_TEST(each_segment_gets_a_slot_and_keeps_it)
 }
 END_TEST
 
-START_TEST(the_segment_that_was_needed_least_lately_gives_way)
+START_TEST(the_segment_that_was_used_least_recently_is_released)
 {
     for (uint64_t i = 0; i < SHM_SLOTS; i++)
         export(i + 1);
@@ -106,7 +106,7 @@ int main(void)
     Suite *suite = suite_create("shm_places");
     TCase *tcase = tcase_create("shm_places");
     tcase_add_test(tcase, each_segment_gets_a_slot_and_keeps_it);
-    tcase_add_test(tcase, the_segment_that_was_needed_least_lately_gives_way);
+    tcase_add_test(tcase, the_segment_that_was_used_least_recently_is_released);
     tcase_add_test(tcase, a_slot_is_used_once_the_other_side_has_said_what_became_of_its_segment);
     tcase_add_test(tcase, more_answers_than_segments_are_none);
     tcase_add_test(tcase, pieces_behind_one_another_are_one_vector);

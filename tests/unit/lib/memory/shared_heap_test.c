@@ -77,7 +77,7 @@ static unsigned char *get(size_t nbytes)
     return memory;
 }
 
-static struct shared_place place_of(const void *memory, size_t nbytes)
+static struct shared_place shared_place_at(const void *memory, size_t nbytes)
 {
     struct shared_place place;
     ck_assert(shared_heap_find(memory, nbytes, &place));
@@ -114,7 +114,7 @@ START_TEST(what_is_allocated_is_found_and_the_descriptor_shows_the_same_bytes)
     static const size_t sizes[] = { 0, 1, 64, 4095, 4096, 100000, 8 * MIB, 8 * MIB + 1, 100 * MIB };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         unsigned char *memory = get(sizes[i]);
-        struct shared_place place = place_of(memory, sizes[i]);
+        struct shared_place place = shared_place_at(memory, sizes[i]);
         char seen;
         if (sizes[i] > 0) {
             memory[sizes[i] - 1] = (unsigned char)(i + 1);
@@ -122,7 +122,7 @@ START_TEST(what_is_allocated_is_found_and_the_descriptor_shows_the_same_bytes)
             ck_assert_int_eq(pread(place.fd, &seen, 1, last), 1);
             ck_assert_int_eq(seen, (char)(i + 1));
             ck_assert(is_shared(memory + sizes[i] - 1, 1));
-            ck_assert_uint_eq(place_of(memory + sizes[i] / 2, 0).offset,
+            ck_assert_uint_eq(shared_place_at(memory + sizes[i] / 2, 0).offset,
                               place.offset + sizes[i] / 2);
         }
         ck_assert(!is_shared(memory, place.size - place.offset + 1));
@@ -158,9 +158,9 @@ END_TEST
 
 START_TEST(hundreds_of_small_tensors_take_one_segment)
 {
-    uint64_t segment = place_of(get(1000), 1000).segment;
+    uint64_t segment = shared_place_at(get(1000), 1000).segment;
     for (int i = 0; i < 600; i++)
-        ck_assert_uint_eq(place_of(get(1000), 1000).segment, segment);
+        ck_assert_uint_eq(shared_place_at(get(1000), 1000).segment, segment);
 }
 END_TEST
 
@@ -169,7 +169,7 @@ START_TEST(thousands_of_large_ones_take_some_dozen_segments)
 {
     uint64_t last = 0;
     for (int i = 0; i < 2048; i++) {
-        uint64_t segment = place_of(get(16 * MIB), 16 * MIB).segment;
+        uint64_t segment = shared_place_at(get(16 * MIB), 16 * MIB).segment;
         last = segment > last ? segment : last;
     }
     ck_assert_uint_le(last, 100);
@@ -195,11 +195,11 @@ START_TEST(what_is_freed_is_used_again)
     static const size_t sizes[] = { 100, 1 * MIB, 20 * MIB };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         unsigned char *memory = get(sizes[i]);
-        uint64_t segment = place_of(memory, sizes[i]).segment;
+        uint64_t segment = shared_place_at(memory, sizes[i]).segment;
         memory[0] = 1;
         shared_heap_free(memory);
         ck_assert_ptr_eq(get(sizes[i]), memory);
-        ck_assert_uint_eq(place_of(memory, sizes[i]).segment, segment);
+        ck_assert_uint_eq(shared_place_at(memory, sizes[i]).segment, segment);
     }
 }
 END_TEST
@@ -213,8 +213,8 @@ START_TEST(freed_pages_go_back_to_the_system_although_others_have_them_mapped)
     for (int i = 0; i < COUNT; i++) {
         pieces[i] = get(SIZE);
         memset(pieces[i], 1, SIZE);
-        struct shared_place place = place_of(pieces[i], SIZE);
-        int seen = i > 0 && place.segment == place_of(pieces[i - 1], SIZE).segment;
+        struct shared_place place = shared_place_at(pieces[i], SIZE);
+        int seen = i > 0 && place.segment == shared_place_at(pieces[i - 1], SIZE).segment;
         fds[i] = seen ? -1 : dup(place.fd);
     }
     for (int i = 0; i < COUNT; i++)
@@ -249,8 +249,8 @@ START_TEST(no_more_goes_back_than_is_too_much)
             memset(pieces[i] = get(MIB / 2), 1, MIB / 2);
         unsigned char *large = get(40 * MIB);
         memset(large, 1, 40 * MIB);
-        int fds[] = { place_of(pieces[0], 1).fd, place_of(large, 1).fd };
-        ck_assert_int_eq(place_of(pieces[COUNT - 1], 1).fd, fds[0]);
+        int fds[] = { shared_place_at(pieces[0], 1).fd, shared_place_at(large, 1).fd };
+        ck_assert_int_eq(shared_place_at(pieces[COUNT - 1], 1).fd, fds[0]);
         shared_heap_free(large);
         for (int i = 0; i < COUNT; i++)
             shared_heap_free(pieces[i]);
@@ -281,7 +281,7 @@ static size_t resident_of(unsigned char *const *pieces, int count)
     size_t sum = 0;
     int last = -1;
     for (int i = 0; i < count; i++) {
-        int fd = place_of(pieces[i], 1).fd;
+        int fd = shared_place_at(pieces[i], 1).fd;
         sum += fd != last ? resident(fd) : 0;
         last = fd;
     }
@@ -308,13 +308,13 @@ END_TEST
 START_TEST(a_large_one_that_is_freed_gives_pages_back_and_its_segment_serves_the_next)
 {
     unsigned char *memory = get(100 * MIB);
-    struct shared_place place = place_of(memory, 100 * MIB);
+    struct shared_place place = shared_place_at(memory, 100 * MIB);
     for (int round = 0; round < 3; round++) {
         memset(memory, 1, 100 * MIB);
         shared_heap_free(memory);
         ck_assert_uint_le(resident(place.fd), 64 * MIB);
         memory = get(90 * MIB);
-        ck_assert_uint_eq(place_of(memory, 90 * MIB).segment, place.segment);
+        ck_assert_uint_eq(shared_place_at(memory, 90 * MIB).segment, place.segment);
     }
 }
 END_TEST
@@ -324,19 +324,19 @@ START_TEST(a_large_one_that_nobody_wants_again_is_gone_and_its_number_never_come
 {
     enum { COUNT = 16 };
     unsigned char *memory = get(100 * MIB), *others[COUNT];
-    struct shared_place place = place_of(memory, 100 * MIB);
+    struct shared_place place = shared_place_at(memory, 100 * MIB);
     uint64_t last = 0;
     int fd = dup(place.fd);
     memset(memory, 1, 100 * MIB);
     shared_heap_free(memory);
     for (size_t i = 0; i < COUNT; i++)
-        last = place_of(others[i] = get((200 + i) * MIB), 1).segment;
+        last = shared_place_at(others[i] = get((200 + i) * MIB), 1).segment;
     for (size_t i = 0; i < COUNT; i++)
         shared_heap_free(others[i]);
     ck_assert(!is_shared(memory, 1));
     ck_assert_uint_eq(resident(fd), 0);
     close(fd);
-    ck_assert_uint_gt(place_of(get(100 * MIB), 1).segment, last);
+    ck_assert_uint_gt(shared_place_at(get(100 * MIB), 1).segment, last);
 }
 END_TEST
 
@@ -549,7 +549,7 @@ static void *churn(void *arg)
 /* Looks at one that stays, whatever the others do. */
 static void *look(void *arg)
 {
-    struct shared_place first = place_of(arg, 100);
+    struct shared_place first = shared_place_at(arg, 100);
     while (!is_over) {
         struct shared_place place;
         if (!shared_heap_find(arg, 100, &place) || place.segment != first.segment ||

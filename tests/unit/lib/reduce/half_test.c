@@ -77,7 +77,7 @@ START_TEST(every_value_survives_widening_and_narrowing)
 }
 END_TEST
 
-START_TEST(what_lies_between_two_values_goes_to_the_nearest_and_ties_to_the_even_one)
+START_TEST(what_lies_between_two_values_goes_to_the_closest_and_ties_to_the_even_one)
 {
     const struct half *half = &halves[_i];
     for (unsigned int value = 0; value < half->infinite; value++) {
@@ -277,7 +277,7 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, every_value_survives_widening_and_narrowing, 0, HALVES);
     tcase_add_loop_test(tcase,
-                        what_lies_between_two_values_goes_to_the_nearest_and_ties_to_the_even_one,
+                        what_lies_between_two_values_goes_to_the_closest_and_ties_to_the_even_one,
                         0, HALVES);
     tcase_add_loop_test(tcase, random_floats_are_narrowed_as_the_reference_does, 0, HALVES);
     tcase_add_loop_test(tcase, every_value_with_chosen_ones_is_right_on_every_path, 0, HALVES);

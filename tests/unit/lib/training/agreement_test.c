@@ -30,8 +30,8 @@ static int all_is_well(int rank)
         REQUIRE(agreement_complete("test", 0, &well, &err) == HVD_OK);
         REQUIRE(agreement_compare("test", 0, "a float32 [3]\nb int8 []\n", &err) == HVD_OK);
         REQUIRE(agreement_compare("test", 0, "", &err) == HVD_OK);
-        REQUIRE(agreement_reach("test", 0, &well, "a\n", &err) == HVD_OK);
-        REQUIRE(agreement_reach(NULL, 0, &well, "a\n", &err) == HVD_OK);
+        REQUIRE(agreement_conclude("test", 0, &well, "a\n", &err) == HVD_OK);
+        REQUIRE(agreement_conclude(NULL, 0, &well, "a\n", &err) == HVD_OK);
     }
     return leave_world();
 }
@@ -71,14 +71,15 @@ static int mistakes_and_differences(int rank)
     struct err err;
     const char *lines = rank > 0 ? "b\n" : "a\n";
     init_world();
-    int rc = agreement_reach("test", 0, &well, lines, &err);
+    int rc = agreement_conclude("test", 0, &well, lines, &err);
     require_err(rc, &err, HVD_ERR_MISMATCH, "rank 1 lacks 'a', which rank 0 has");
-    rc = agreement_reach("test", 0, rank == 2 ? &bad_name : &well, rank == 2 ? NULL : lines, &err);
+    rc = agreement_conclude("test", 0, rank == 2 ? &bad_name : &well, rank == 2 ? NULL : lines,
+                            &err);
     if (rank == 2)
         require_err(rc, &err, bad_name.code, bad_name.text);
     else
         require_err(rc, &err, HVD_ERR_MISMATCH, "rank 2: parameter 'w': no name");
-    rc = agreement_reach(NULL, 0, rank == 0 ? &bad_name : &well, lines, &err);
+    rc = agreement_conclude(NULL, 0, rank == 0 ? &bad_name : &well, lines, &err);
     REQUIRE(rc == (rank == 0 ? HVD_ERR_INVALID : HVD_ERR_MISMATCH));
     return leave_world();
 }

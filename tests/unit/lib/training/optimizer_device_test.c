@@ -73,7 +73,7 @@ static void require_gradient(int parameter, float value)
         REQUIRE(values[i] == value);
 }
 
-static int look_at_events(void *unused)
+static int check_events(void *unused)
 {
     (void)unused;
     all_passed = true;
@@ -105,7 +105,7 @@ static struct hvd_optimizer *create(const struct hvd_optimizer_options *options)
 {
     struct hvd_optimizer *optimizer;
     REQUIRE_STATUS(
-        hvd_optimizer_create(parameters, PARAMETERS, options, look_at_events, NULL, &optimizer),
+        hvd_optimizer_create(parameters, PARAMETERS, options, check_events, NULL, &optimizer),
         HVD_OK);
     return optimizer;
 }
@@ -238,7 +238,7 @@ static int refuse(int rank)
         parameters[HOST].device = device;
     struct hvd_optimizer *optimizer = NULL;
     REQUIRE_STATUS(
-        hvd_optimizer_create(parameters, PARAMETERS, NULL, look_at_events, NULL, &optimizer),
+        hvd_optimizer_create(parameters, PARAMETERS, NULL, check_events, NULL, &optimizer),
         HVD_ERR_MISMATCH);
     require_text("optimizer: rank 1 has 'host float32 [9] in device memory', rank 0 has 'host "
                  "float32 [9]'");

@@ -143,7 +143,7 @@ static int complete_a_group(int rank)
     return leave_world();
 }
 
-START_TEST(a_group_is_on_its_way_when_its_last_gradient_is_ready)
+START_TEST(a_group_is_sent_when_its_last_gradient_is_ready)
 {
     ranks_run(&(struct mini_options){ .size = 2 }, complete_a_group);
 }
@@ -189,7 +189,7 @@ int main(void)
     tcase_add_test(tcase, groups_are_as_given_or_equal_pieces_and_the_rest_is_alone);
     tcase_add_test(tcase, groups_change_nothing_in_what_comes_out);
     tcase_add_test(tcase, ranks_may_give_a_group_in_different_orders);
-    tcase_add_test(tcase, a_group_is_on_its_way_when_its_last_gradient_is_ready);
+    tcase_add_test(tcase, a_group_is_sent_when_its_last_gradient_is_ready);
     tcase_add_test(tcase, gradients_that_are_missing_in_groups_are_zeros);
     return unit_run(suite);
 }

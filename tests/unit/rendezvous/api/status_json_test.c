@@ -39,8 +39,8 @@ static char *written(void *context, int rank, bool of_stderr, size_t nbytes)
 }
 
 /* Two ranks on one host. */
-static const struct rendezvous_slot two[2] = { { .place = { 0, 2, 0, 2, 0, 1 }, .host = "a" },
-                                               { .place = { 1, 2, 1, 2, 0, 1 }, .host = "a" } };
+static const struct rendezvous_slot two[2] = { { .rank_info = { 0, 2, 0, 2, 0, 1 }, .host = "a" },
+                                               { .rank_info = { 1, 2, 1, 2, 0, 1 }, .host = "a" } };
 
 /* The job of a launcher, of two ranks. */
 static void setup_planned(const struct rendezvous_slot *slots)
@@ -406,8 +406,10 @@ END_TEST
 
 START_TEST(names_of_hosts_may_be_any_bytes)
 {
-    struct rendezvous_slot slots[2] = { { .place = { 0, 2, 0, 1, 0, 2 }, .host = "\xff\"\\\n\x01" },
-                                        { .place = { 1, 2, 0, 1, 1, 2 }, .host = "k\xc3\xb6ln" } };
+    struct rendezvous_slot slots[2] = {
+        { .rank_info = { 0, 2, 0, 1, 0, 2 }, .host = "\xff\"\\\n\x01" },
+        { .rank_info = { 1, 2, 0, 1, 1, 2 }, .host = "k\xc3\xb6ln" }
+    };
     setup_planned(slots);
     look(1000);
     ck_assert_str_eq(at("ranks.0.host"), "\"?\\\"\\\\??\"");

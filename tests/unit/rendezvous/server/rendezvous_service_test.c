@@ -29,12 +29,12 @@ static struct join_client *come(int index, const char *job, const char *host, in
     return client;
 }
 
-static void expect_place(struct join_client *client, struct place place)
+static void expect_rank_info(struct join_client *client, struct rank_info rank_info)
 {
     struct join_reply reply;
     ck_assert(join_client_next(client, &reply));
     ck_assert_int_eq(reply.type, JOIN_WELCOME);
-    ck_assert_mem_eq(&reply.welcome.place, &place, sizeof place);
+    ck_assert_mem_eq(&reply.welcome.rank_info, &rank_info, sizeof rank_info);
 }
 
 static void expect_told(struct join_client *client, uint16_t type, const char *part)
@@ -87,10 +87,10 @@ START_TEST(places_are_given_by_host_and_arrival)
     come(2, "train", "b", -1, 4);
     expect_nothing(&clients[0]);
     come(3, "train", "a", -1, 4);
-    expect_place(&clients[0], (struct place){ 0, 4, 0, 2, 0, 2 });
-    expect_place(&clients[2], (struct place){ 1, 4, 1, 2, 0, 2 });
-    expect_place(&clients[1], (struct place){ 2, 4, 0, 2, 1, 2 });
-    expect_place(&clients[3], (struct place){ 3, 4, 1, 2, 1, 2 });
+    expect_rank_info(&clients[0], (struct rank_info){ 0, 4, 0, 2, 0, 2 });
+    expect_rank_info(&clients[2], (struct rank_info){ 1, 4, 1, 2, 0, 2 });
+    expect_rank_info(&clients[1], (struct rank_info){ 2, 4, 0, 2, 1, 2 });
+    expect_rank_info(&clients[3], (struct rank_info){ 3, 4, 1, 2, 1, 2 });
     ck_assert_ptr_nonnull(strstr(service_said, "train: all 4 workers have come|"));
     teardown();
 }
@@ -101,8 +101,8 @@ START_TEST(a_rank_that_is_asked_for_is_given)
     setup_service(8);
     come(0, "train", "a", 1, 2);
     come(1, "train", "a", -1, 2);
-    expect_place(&clients[0], (struct place){ 1, 2, 1, 2, 0, 1 });
-    expect_place(&clients[1], (struct place){ 0, 2, 0, 2, 0, 1 });
+    expect_rank_info(&clients[0], (struct rank_info){ 1, 2, 1, 2, 0, 1 });
+    expect_rank_info(&clients[1], (struct rank_info){ 0, 2, 0, 2, 0, 1 });
     teardown();
 }
 END_TEST
@@ -113,11 +113,11 @@ START_TEST(jobs_do_not_see_each_other)
     come(0, "red", "a", -1, 2);
     come(1, "blue", "a", -1, 2);
     come(2, "red", "a", -1, 2);
-    expect_place(&clients[2], (struct place){ 1, 2, 1, 2, 0, 1 });
+    expect_rank_info(&clients[2], (struct rank_info){ 1, 2, 1, 2, 0, 1 });
     expect_nothing(&clients[1]);
     hang_up(&clients[0]);
     tick_at(MEMBERSHIP_SETTLE_MS);
-    expect_place(&clients[0], (struct place){ 0, 2, 0, 2, 0, 1 });
+    expect_rank_info(&clients[0], (struct rank_info){ 0, 2, 0, 2, 0, 1 });
     expect_told(&clients[2], JOIN_NEWS, "rank 0 on a");
     expect_nothing(&clients[1]);
     teardown();
@@ -188,7 +188,7 @@ START_TEST(who_comes_too_late_is_told_so_and_may_come_to_the_next_run)
 {
     setup_service(8);
     come(0, "train", "a", -1, 1);
-    expect_place(&clients[0], (struct place){ 0, 1, 0, 1, 0, 1 });
+    expect_rank_info(&clients[0], (struct rank_info){ 0, 1, 0, 1, 0, 1 });
     come(1, "train", "a", -1, 1);
     expect_told(&clients[1], JOIN_REFUSED, "1 of 1 workers already");
     ck_assert_ptr_nonnull(strstr(service_said, "train: refused a worker on a (pid -1): "));
@@ -196,7 +196,7 @@ START_TEST(who_comes_too_late_is_told_so_and_may_come_to_the_next_run)
     join_client_leave(&clients[0]);
     ck_assert_ptr_nonnull(strstr(service_said, "train: ended"));
     come(2, "train", "a", -1, 1);
-    expect_place(&clients[2], (struct place){ 0, 1, 0, 1, 0, 1 });
+    expect_rank_info(&clients[2], (struct rank_info){ 0, 1, 0, 1, 0, 1 });
     teardown();
 }
 END_TEST
@@ -222,7 +222,7 @@ START_TEST(there_are_no_more_jobs_than_allowed)
     expect_told(&clients[1], JOIN_REFUSED, "1 job");
     hang_up(&clients[0]);
     come(2, "two", "a", -1, 1);
-    expect_place(&clients[2], (struct place){ 0, 1, 0, 1, 0, 1 });
+    expect_rank_info(&clients[2], (struct rank_info){ 0, 1, 0, 1, 0, 1 });
     teardown();
 }
 END_TEST
@@ -297,7 +297,7 @@ START_TEST(a_job_to_which_nobody_comes_has_failed_in_the_end)
     ck_assert_str_eq(service_said, declarations[_i].said);
     ck_assert_uint_eq(server_deadline(&server), SERVER_NEVER);
     come(2, "other", "a", -1, 1);
-    expect_place(&clients[2], (struct place){ 0, 1, 0, 1, 0, 1 });
+    expect_rank_info(&clients[2], (struct rank_info){ 0, 1, 0, 1, 0, 1 });
     teardown();
 }
 END_TEST
@@ -337,7 +337,7 @@ START_TEST(a_job_is_ended_over_http)
     come(0, "train", "a", -1, 2);
     come(1, "wait", "a", -1, 2);
     come(2, "train", "a", -1, 2);
-    expect_place(&clients[0], (struct place){ 0, 2, 0, 2, 0, 1 });
+    expect_rank_info(&clients[0], (struct rank_info){ 0, 2, 0, 2, 0, 1 });
     dial(http);
     request(http, &key, "DELETE /v1/jobs/train", "");
     ck_assert_ptr_nonnull(strstr(heard(http), "200 OK"));

@@ -77,9 +77,9 @@ END_TEST
 /* Until the next look at deadlines, if there is one. */
 static void put_forward(uint64_t ms)
 {
-    uint64_t look_ms = __real_uv_now(&port_loop) + uv_timer_get_due_in(&port->tick);
+    uint64_t check_ms = __real_uv_now(&port_loop) + uv_timer_get_due_in(&port->tick);
     port_ahead_ms += ms;
-    while (__real_uv_now(&port_loop) < look_ms && uv_is_active((uv_handle_t *)&port->tick))
+    while (__real_uv_now(&port_loop) < check_ms && uv_is_active((uv_handle_t *)&port->tick))
         uv_run(&port_loop, UV_RUN_ONCE);
 }
 

@@ -356,15 +356,15 @@ START_TEST(places_go_by_wish_by_host_and_by_arrival)
     int size = come_all(assignments[_i].workers, words_in(assignments[_i].workers));
     ck_assert_int_eq(pending_workers_assign(&pending, slots, &err), HVD_OK);
     for (int rank = 0; rank < size; rank++) {
-        const struct place *place = &slots[rank].place;
+        const struct rank_info *rank_info = &slots[rank].rank_info;
         int worker = 0;
         while (pending.workers[worker].rank != rank)
             worker++;
-        ck_assert(place->rank == rank && place->size == size);
+        ck_assert(rank_info->rank == rank && rank_info->size == size);
         ck_assert_str_eq(slots[rank].host, pending.workers[worker].host);
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s%d:%d/%d:%d/%d",
-                 rank > 0 ? " " : "", slots[rank].host, worker, place->local_rank,
-                 place->local_size, place->cross_rank, place->cross_size);
+                 rank > 0 ? " " : "", slots[rank].host, worker, rank_info->local_rank,
+                 rank_info->local_size, rank_info->cross_rank, rank_info->cross_size);
     }
     ck_assert_str_eq(text, assignments[_i].places);
 }
@@ -421,20 +421,20 @@ static int first_rank_of(const struct rendezvous_slot *slots, int of)
     return rank;
 }
 
-static struct place naive_place(const struct rendezvous_slot *slots, int rank)
+static struct rank_info naive_rank_info(const struct rendezvous_slot *slots, int rank)
 {
-    struct place place = { .rank = rank, .size = pending.size };
+    struct rank_info rank_info = { .rank = rank, .size = pending.size };
     for (int other = 0; other < pending.size; other++) {
-        place.local_size += on_one_host(slots, rank, other);
-        place.local_rank += other < rank && on_one_host(slots, rank, other);
+        rank_info.local_size += on_one_host(slots, rank, other);
+        rank_info.local_rank += other < rank && on_one_host(slots, rank, other);
     }
     for (int other = 0; other < pending.size; other++) {
-        if (slots[other].place.local_rank != place.local_rank)
+        if (slots[other].rank_info.local_rank != rank_info.local_rank)
             continue;
-        place.cross_size++;
-        place.cross_rank += first_rank_of(slots, other) < first_rank_of(slots, rank);
+        rank_info.cross_size++;
+        rank_info.cross_rank += first_rank_of(slots, other) < first_rank_of(slots, rank);
     }
-    return place;
+    return rank_info;
 }
 
 static unsigned dice(unsigned sides)
@@ -471,8 +471,8 @@ START_TEST(any_world_is_given_ranks_as_the_rules_say)
         for (int i = 0; i < size; i++)
             ck_assert_int_eq(pending.workers[i].rank, naive_rank(i));
         for (int rank = 0; rank < size; rank++) {
-            struct place place = naive_place(slots, rank);
-            ck_assert_mem_eq(&slots[rank].place, &place, sizeof place);
+            struct rank_info rank_info = naive_rank_info(slots, rank);
+            ck_assert_mem_eq(&slots[rank].rank_info, &rank_info, sizeof rank_info);
         }
         pending_workers_fini(&pending);
     }
@@ -504,7 +504,7 @@ START_TEST(a_large_world_is_given_ranks)
     ck_assert_int_eq(pending_workers_assign(&pending, slots, &err), HVD_OK);
     for (int i = 0; i < size; i++)
         right +=
-            slots[i].place.rank == i && (i % 2 == 0 || pending.workers[i].rank == size - 1 - i);
+            slots[i].rank_info.rank == i && (i % 2 == 0 || pending.workers[i].rank == size - 1 - i);
     ck_assert_int_eq(right, size);
     free(slots);
 }

@@ -200,9 +200,10 @@ static void world_init(int size, uint64_t start_timeout_ms)
     for (int rank = 0; rank < size; rank++) {
         snprintf(hosts[rank / 2], sizeof hosts[0], "node%d", rank / 2);
         int local_size = rank / 2 * 2 + 2 <= size ? 2 : 1;
-        slots[rank] = (struct rendezvous_slot){ .place = { rank, size, rank % 2, local_size,
-                                                           rank / 2, (size + 1 - rank % 2) / 2 },
-                                                .host = hosts[rank / 2] };
+        slots[rank] =
+            (struct rendezvous_slot){ .rank_info = { rank, size, rank % 2, local_size, rank / 2,
+                                                     (size + 1 - rank % 2) / 2 },
+                                      .host = hosts[rank / 2] };
     }
     struct err err;
     ck_assert_int_eq(membership_init(&world, slots, size, start_timeout_ms, &err), HVD_OK);
@@ -420,9 +421,9 @@ static void check_welcome(int rank, int size)
 {
     struct join_welcome welcome;
     membership_welcome(&world, rank, &welcome);
-    ck_assert_int_eq(welcome.place.rank, rank);
-    ck_assert_int_eq(welcome.place.size, size);
-    ck_assert_int_eq(welcome.place.local_rank, rank % 2);
+    ck_assert_int_eq(welcome.rank_info.rank, rank);
+    ck_assert_int_eq(welcome.rank_info.size, size);
+    ck_assert_int_eq(welcome.rank_info.local_rank, rank % 2);
     ck_assert_int_eq(welcome.homogeneous, size % 2 == 0 || size == 1);
     int ranks[NEIGHBOURS_MAX];
     ck_assert_int_eq(welcome.nneighbours, neighbours(ranks, rank, size));

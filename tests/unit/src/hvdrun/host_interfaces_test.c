@@ -74,7 +74,7 @@ START_TEST(a_choice_that_is_too_long_is_refused)
 END_TEST
 
 /* B is this machine, c an address of another, a anything. */
-static enum host_place place_of(void *context, const char *host)
+static enum host_place find_host_place(void *context, const char *host)
 {
     (void)context;
     return *host == 'B' ? HOST_HERE : *host == 'c' ? HOST_ELSEWHERE : HOST_UNKNOWN;
@@ -124,11 +124,11 @@ static void check_words(const char *text, const char *wanted)
     ck_assert_str_eq(text, line);
 }
 
-START_TEST(a_host_that_others_cannot_reach_is_refused_or_if_they_may_warned_of)
+START_TEST(a_host_that_others_cannot_connect_to_is_refused_or_if_they_may_warned_of)
 {
     const char *refused = loopback_rows[_i].refused;
     ck_assert_int_eq(make(loopback_rows[_i].items), HVD_OK);
-    ck_assert_int_eq(host_interfaces_check(&choices, &plan, place_of, NULL, &warnings, &err),
+    ck_assert_int_eq(host_interfaces_check(&choices, &plan, find_host_place, NULL, &warnings, &err),
                      refused ? HVD_ERR_INVALID : HVD_OK);
     check_words(err.text, refused);
     check_words(warnings.count > 0 ? warnings.items[0] : "", loopback_rows[_i].warning);
@@ -158,8 +158,9 @@ int main(void)
     TCase *tcase = tcase_create("host_interfaces");
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, a_host_that_others_cannot_reach_is_refused_or_if_they_may_warned_of,
-                        0, (int)(sizeof loopback_rows / sizeof *loopback_rows));
+    tcase_add_loop_test(tcase,
+                        a_host_that_others_cannot_connect_to_is_refused_or_if_they_may_warned_of, 0,
+                        (int)(sizeof loopback_rows / sizeof *loopback_rows));
     tcase_add_test(tcase, of_several_hosts_that_may_not_be_reached_one_is_named);
     tcase_add_test(tcase, on_one_machine_loopback_will_do);
     tcase_add_loop_test(tcase, what_is_said_of_a_host_comes_before_what_is_said_of_all, 0,

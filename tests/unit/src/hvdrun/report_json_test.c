@@ -26,7 +26,7 @@ static void setup(void)
                                      .started_ms = 1500,
                                      .ended_ms = 2750 };
     ranks[1] = (struct report_rank){ .host = 1 };
-    hosts[0] = (struct report_host){ .name = "a", .way = WAY_LOCAL, .agent = 42 };
+    hosts[0] = (struct report_host){ .name = "a", .transport = HOST_TRANSPORT_LOCAL, .agent = 42 };
     hosts[1] = (struct report_host){ .name = "b" };
     report = (struct job_report){ .job = "0123456789",
                                   .began_ms = 1000,
@@ -76,7 +76,8 @@ START_TEST(keys_are_always_there_in_one_order)
         "\"last_lines\":[]}");
     has("\"hosts\":[{\"host\":\"a\",\"way\":\"local\",\"agent_pid\":42,\"reached\":null,"
         "\"reached_at\":null,\"ready\":null,\"ready_at\":null,\"done\":null,\"done_at\":null,"
-        "\"lost\":null,\"lost_at\":null,\"reason\":null,\"silences\":[],\"silences_count\":0},");
+        "\"lost\":null,\"lost_at\":null,\"reason\":null,\"heartbeat_gaps\":[],\"heartbeat_gaps_"
+        "count\":0},");
 }
 END_TEST
 
@@ -117,11 +118,11 @@ START_TEST(silent_periods_are_told_up_to_a_limit)
     link_history_heard(&hosts[1].history, 100, 2050); /* not worth it */
     link_history_heard(&hosts[1].history, 100, 2150);
     link_history_lost(&hosts[1].history, 100, 3000);
-    has("\"silences\":[{\"since\":1.05,\"until\":1.15}, {\"since\":1.15,\"until\":null}],"
-        "\"silences_count\":2}");
+    has("\"heartbeat_gaps\":[{\"since\":1.05,\"until\":1.15}, {\"since\":1.15,\"until\":null}],"
+        "\"heartbeat_gaps_count\":2}");
     for (int i = 0; i < 100; i++)
         link_history_heard(&hosts[1].history, 100, 4000 + 200 * (uint64_t)i);
-    has("\"silences_count\":102}");
+    has("\"heartbeat_gaps_count\":102}");
 }
 END_TEST
 

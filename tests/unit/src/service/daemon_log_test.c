@@ -50,7 +50,7 @@ START_TEST(a_line_has_the_programs_name)
 }
 END_TEST
 
-START_TEST(what_would_harm_a_terminal_does_not_reach_it)
+START_TEST(what_would_harm_a_terminal_is_kept_from_it)
 {
     char heard[100];
     daemon_log("job %s", "a\033[2J\nb");
@@ -97,7 +97,7 @@ int main(void)
     TCase *tcase = tcase_create("daemon_log");
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, a_line_has_the_programs_name);
-    tcase_add_test(tcase, what_would_harm_a_terminal_does_not_reach_it);
+    tcase_add_test(tcase, what_would_harm_a_terminal_is_kept_from_it);
     tcase_add_test(tcase, a_long_line_is_cut);
     tcase_add_test(tcase, who_does_not_read_holds_nothing_up_and_learns_what_was_missed);
     suite_add_tcase(suite, tcase);
