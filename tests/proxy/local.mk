@@ -18,7 +18,7 @@ tests_proxy_wire_faults_CFLAGS = $(AM_CFLAGS)
 tests_proxy_wire_faults_LDADD = lib/libhvd_internal.la lib/base/libbase.la $(SODIUM_LIBS)
 tests_proxy_wire_worker_LDADD = lib/libhvd.la
 tests_proxy_wire_worker_LDFLAGS = $(AM_LDFLAGS) -no-install
-TESTS += tests/proxy/weather_test.sh tests/proxy/wire_faults_test.sh
+TESTS += tests/proxy/lossy_network_test.sh tests/proxy/wire_faults_test.sh
 
 # Every byte and every fault takes hours; WIRE_FAULTS='--sample 2000' less.
 WIRE_FAULTS = --jobs 8
@@ -33,7 +33,7 @@ weather: tests/stage.stamp tests/support/world
 	$(AM_TESTS_ENVIRONMENT) WEATHER_S=$(WEATHER_S) sh $(srcdir)/tests/proxy/weather_test.sh
 endif
 
-EXTRA_DIST += tests/proxy/weather_test.sh tests/proxy/wire_faults_test.sh
+EXTRA_DIST += tests/proxy/lossy_network_test.sh tests/proxy/wire_faults_test.sh
 
 if HAVE_CHECK
 check_PROGRAMS += tests/proxy/link_wire_test tests/proxy/wire_fault_test
