@@ -41,7 +41,7 @@ static double solution(double x, double n)
  * smoothest when its tanh bend in many places. With Glorot's start alone all of them bend in the
  * middle of the domain; biases spread over +-2 and an input of +-8 put the bends all along it. The
  * rate is large enough to find the fast sine from any start, and bears being multiplied by 4;
- * falling to 2 % of itself it lets the parameters settle. An ensemble averages nothing and so has
+ * falling to 2 % of itself it lets the parameters converge. An ensemble averages nothing and so has
  * no reason to multiply it. 8000 steps take less than a second. Over seeds 1 to 10, 1 to 4 ranks
  * and both modes no error was above 1.2e-2, and most are near 4e-3. */
 static const struct fit_equation equation = {

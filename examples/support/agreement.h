@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks must settle together: whether one of them has a problem, so that all stop and the
+/* What the ranks must agree on: whether one of them has a problem, so that all stop and the
  * reason is printed once; and whether all of them hold the same bytes. */
 #ifndef EXAMPLES_SUPPORT_AGREEMENT_H
 #define EXAMPLES_SUPPORT_AGREEMENT_H

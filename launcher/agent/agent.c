@@ -67,16 +67,16 @@ static void apply(struct agent *agent, int signum)
  * too. */
 static void sweep(struct agent *agent, bool children, uint64_t now)
 {
-    bool settled = agent_pumps_settled(agent, now);
+    bool ended = agent_pumps_ended(agent, now);
     bool given_up = agent->ending.stop.phase == STOP_GIVEN_UP;
-    if ((!children || given_up) && settled)
+    if ((!children || given_up) && ended)
         send_done(agent);
     else if (children && agent->ending.stop.phase <= STOP_ASKING &&
-             (settled || now - agent->ending.sweeping_since_ms >= AGENT_OUTPUT_WAIT_MS))
+             (ended || now - agent->ending.sweeping_since_ms >= AGENT_OUTPUT_WAIT_MS))
         apply(agent, stop_plan_ask(&agent->ending.stop, SIGTERM, AGENT_LEFTOVER_GRACE_MS, now));
 }
 
-static void settle(struct agent *agent)
+static void advance_ending(struct agent *agent)
 {
     uint64_t now = uv_now(agent->loop);
     bool children = agent_reap(agent);
@@ -99,7 +99,7 @@ static void on_tick(uv_timer_t *timer)
     int signum = stop_plan_advance(&agent->ending.stop, uv_now(agent->loop));
     if (signum != 0)
         agent_signal_everything(agent, signum);
-    settle(agent);
+    advance_ending(agent);
 }
 
 static void stop(struct agent *agent, int signum, uint64_t grace_ms)
@@ -108,7 +108,7 @@ static void stop(struct agent *agent, int signum, uint64_t grace_ms)
     apply(agent, stop_plan_ask(&agent->ending.stop, signum, grace_ms, uv_now(agent->loop)));
     if (agent->phase <= AGENT_IS_READY) /* nothing was started: nothing will be */
         agent->phase = AGENT_SWEEPING;
-    settle(agent);
+    advance_ending(agent);
 }
 
 static void orphan(struct agent *agent)
@@ -117,7 +117,7 @@ static void orphan(struct agent *agent)
     agent_streams_close(agent);
     apply(agent,
           stop_plan_ask(&agent->ending.stop, SIGTERM, AGENT_ORPHAN_GRACE_MS, uv_now(agent->loop)));
-    settle(agent);
+    advance_ending(agent);
 }
 
 void agent_give_up(struct agent *agent, const char *text)
@@ -144,7 +144,7 @@ static void on_signal(uv_signal_t *handle, int signum)
 {
     struct agent *agent = handle->data;
     if (signum == SIGCHLD)
-        settle(agent);
+        advance_ending(agent);
     else
         on_told_to_end(agent, signum);
 }

@@ -32,7 +32,7 @@ void agent_environment_inherit(struct agent *agent)
     for (size_t i = 0; i < agent->environment.common.count; i++)
         string_list_take(&layers, agent->environment.common.items[i]);
     free(agent->environment.common.items);
-    worker_environment_settle(&layers);
+    worker_environment_finish(&layers);
     agent->environment.common = layers;
 }
 
@@ -116,7 +116,7 @@ void agent_environment_name_network(struct agent *agent, const char *address)
         use_address(agent, &here, address);
     add_unless_there(agent, ENV_GLOO_IFACE, agent->environment.interface);
     add_unless_there(agent, ENV_NCCL_SOCKET_IFNAME, agent->environment.interface);
-    worker_environment_settle(&agent->environment.common);
+    worker_environment_finish(&agent->environment.common);
 }
 
 int agent_environment_finish(struct agent *agent, struct err *err)
@@ -125,7 +125,7 @@ int agent_environment_finish(struct agent *agent, struct err *err)
     struct exec_limits limits;
     string_list_take(common, xstrdup(ENV_RENDEZVOUS_ADDR "=127.0.0.1"));
     string_list_take(common, xasprintf(ENV_RENDEZVOUS_PORT "=%d", agent->relay.port));
-    worker_environment_settle(common);
+    worker_environment_finish(common);
     char **envp =
         worker_environment_over(common, &agent->ranks.list[agent->ranks.count - 1]->environment);
     exec_limits_read(&limits);

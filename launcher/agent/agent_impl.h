@@ -203,7 +203,7 @@ void agent_stdin_start(struct agent *agent, int fd);
 
 /* Ends the pumps that wait for an end of file that does not come (a process that is none of ours
  * holds the pipe). False while some pump is still open. */
-bool agent_pumps_settled(struct agent *agent, uint64_t now_ms);
+bool agent_pumps_ended(struct agent *agent, uint64_t now_ms);
 void agent_pumps_give_up(struct agent *agent); /* those of ranks that cannot be killed */
 void agent_pumps_resume(struct agent *agent);  /* the link is free again */
 void agent_streams_close(struct agent *agent);

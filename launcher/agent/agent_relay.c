@@ -165,7 +165,7 @@ void agent_relay_resume(struct agent *agent)
     listen_to_all(agent);
 }
 
-/* Its end, too, which tells of a rank that breaks off; an error libuv will see. */
+/* Its end, too, which tells of a rank that disconnects; an error libuv will see. */
 static void take_rest(struct relay_connection *connection)
 {
     static char chunk[RELAY_CHUNK];

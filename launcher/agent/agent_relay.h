@@ -35,10 +35,10 @@ struct relay_connection {
     uv_tcp_t socket;
     struct agent *agent;
     uint32_t id;
-    bool own;      /* its other end belongs to the agent's user */
-    bool said_end; /* to hvdrun: the client sends no more */
-    bool deaf;     /* the client reads no more; what it has said before is still read */
-    bool ending;   /* hvdrun has said its own last word */
+    bool own;         /* its other end belongs to the agent's user */
+    bool said_end;    /* to hvdrun: the client sends no more */
+    bool reader_gone; /* the client reads no more; what it has said before is still read */
+    bool ending;      /* hvdrun has said its own last word */
     bool closing;
     bool behind; /* it has not read all that it was sent, and nothing is read from it */
     uint64_t given,

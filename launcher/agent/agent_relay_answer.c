@@ -73,7 +73,7 @@ static void look_whether_behind(struct relay_connection *connection)
  * reading finds the end. */
 static void on_unread(struct relay_connection *connection)
 {
-    connection->deaf = true;
+    connection->reader_gone = true;
     if (connection->said_end && !connection->closing)
         relay_connection_end(connection);
 }
@@ -108,7 +108,7 @@ int agent_on_relay_data(struct agent *agent, struct wire_reader *body, struct er
         return fail(err, HVD_ERR_PROTOCOL, "malformed RELAY_DATA frame");
     struct relay_connection *connection = relay_connection_find(agent, id);
     size_t length = body->left;
-    if (!connection || connection->deaf || length == 0)
+    if (!connection || connection->reader_gone || length == 0)
         return HVD_OK; /* it has ended meanwhile */
     if (queued(connection) > RELAY_QUEUE_MAX)
         relay_connection_end(connection);

@@ -151,7 +151,7 @@ int agent_on_credit(struct agent *agent, struct wire_reader *body, struct err *e
 /* The ranks have ended. What they wrote last may still be in the pipe when the timer fires, however
  * long ago it was written: so a pump is ended only when it was idle at two checks, with the loop
  * having read what there was in between. */
-static bool pump_settled(struct agent_pump *pump, uint64_t now_ms, uint64_t since_ms)
+static bool pump_has_ended(struct agent_pump *pump, uint64_t now_ms, uint64_t since_ms)
 {
     uint64_t idle_since = pump->last_progress_ms > since_ms ? pump->last_progress_ms : since_ms;
     if (pump->ended || !pump->reading || now_ms - idle_since < AGENT_OUTPUT_WAIT_MS)
@@ -162,14 +162,14 @@ static bool pump_settled(struct agent_pump *pump, uint64_t now_ms, uint64_t sinc
     return pump->ended;
 }
 
-bool agent_pumps_settled(struct agent *agent, uint64_t now_ms)
+bool agent_pumps_ended(struct agent *agent, uint64_t now_ms)
 {
-    bool settled = true;
+    bool ended = true;
     for (int i = 0; i < agent->ranks.count; i++)
         for (int stream = 0; stream < OUTPUT_STREAMS && agent->ranks.list[i]->pid; stream++)
-            settled &= pump_settled(&agent->ranks.list[i]->pumps[stream], now_ms,
+            ended &= pump_has_ended(&agent->ranks.list[i]->pumps[stream], now_ms,
                                     agent->ending.sweeping_since_ms);
-    return settled;
+    return ended;
 }
 
 void agent_pumps_give_up(struct agent *agent)

@@ -24,8 +24,8 @@ void adopted_fini(struct adopted *adopted)
     *adopted = (struct adopted){ 0 };
 }
 
-int adopted_append_foreign(const struct adopted *adopted, const char *job_id, pid_t **pids,
-                           int count)
+int adopted_append_not_ours(const struct adopted *adopted, const char *job_id, pid_t **pids,
+                            int count)
 {
     pid_t *children;
     int nchildren = process_tree_children(&children);

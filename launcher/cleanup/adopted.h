@@ -21,7 +21,7 @@ void adopted_fini(struct adopted *adopted);
 /* Appends the children that no rank has started to `*pids`, which has `count` and is reallocated.
  * `job_id` is the value of ENV_COMMAND_OF for commands of this job. Returns how many there are then.
  */
-int adopted_append_foreign(const struct adopted *adopted, const char *job_id, pid_t **pids,
-                           int count);
+int adopted_append_not_ours(const struct adopted *adopted, const char *job_id, pid_t **pids,
+                            int count);
 
 #endif

@@ -37,7 +37,7 @@ static bool is_name_byte(char byte)
 }
 
 /* The first byte that may not stand in a name, or NULL. */
-static const char *foreign_byte(struct slice text)
+static const char *invalid_byte(struct slice text)
 {
     for (size_t i = 0; i < text.length; i++)
         if (!is_name_byte(text.at[i]))
@@ -65,7 +65,7 @@ static bool take_user(struct host_spec *spec, struct slice *rest, struct slice t
     rest->length -= spec->user.length + 1;
     rest->at = at + 1;
     if (spec->user.length == 0 || spec->user.length > USER_MAX_BYTES || *spec->user.at == '-' ||
-        foreign_byte(spec->user))
+        invalid_byte(spec->user))
         return host_fault(fault, spec->user.at, token, "bad user name", NULL);
     return true;
 }
@@ -135,9 +135,9 @@ static bool check_name(struct slice name, struct slice token, struct host_fault 
         return host_fault(fault, name.at, token, "missing host name", NULL);
     if (*name.at == '-')
         return host_fault(fault, name.at, token, "host name may not start with '-'", NULL);
-    const char *foreign = foreign_byte(name);
-    if (foreign)
-        return bad_byte(fault, foreign, token);
+    const char *invalid = invalid_byte(name);
+    if (invalid)
+        return bad_byte(fault, invalid, token);
     if (name.length > NAME_MAX_BYTES)
         return host_fault(fault, name.at, token, "host name is too long", "at most 253 bytes");
     return check_labels(name, token, fault);
@@ -155,7 +155,7 @@ static bool is_bare_ipv6(struct slice text)
 static bool is_zone(struct slice zone)
 {
     return zone.length > 0 && zone.length <= ZONE_MAX_BYTES && *zone.at != '-' &&
-           !foreign_byte(zone);
+           !invalid_byte(zone);
 }
 
 static bool check_ipv6(struct slice name, struct slice token, struct host_fault *fault)

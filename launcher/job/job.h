@@ -71,7 +71,7 @@ struct job_rendezvous_interface {
     /* A rank has ended, or is lost. Borrowed for the call. */
     void (*on_rank_ended)(void *context, int rank, const struct job_rank_end *end);
 
-    /* What is every rank doing? job_rank_told() brings the answers, in order of rank. */
+    /* Asks every rank for its status text. job_rank_told() brings the answers, in order of rank. */
     void (*on_question)(void *context);
 
     /* The job has ended, and this is what is said of it. The last call. */
@@ -105,9 +105,9 @@ struct job *job_create(uv_loop_t *loop, const struct job_options *options,
  * is broken, because of `end`; the failure of the rank `end->because_of` was the first and has ended
  * the ranks' world; the connection of a rank has ended without a word. */
 void job_rank_met(struct job *job, int rank);
-void job_rank_parted(struct job *job, int rank, const struct rank_end *end);
+void job_rank_left(struct job *job, int rank, const struct rank_end *end);
 void job_world_failed(struct job *job, const struct rank_end *end);
-void job_rank_broke_off(struct job *job, int rank);
+void job_rank_disconnected(struct job *job, int rank);
 
 /* What a rank is doing, in its own words, or why it does not say so. False: the job has not asked
  * for that, and somebody else may want to know. */

@@ -2,7 +2,7 @@
 /* A job from inside: what job.c (its life), job_events.c (what hosts say), job_check.c (what is looked
  * at again and again), job_start.c (until all ranks run), job_stop.c (bringing it to an end),
  * job_lost.c (agents that end too early), job_signals.c (those to hvdrun), job_timeout.c (--timeout)
- * and job_standing.c (how far it is, in words) share. */
+ * and job_progress.c (how far it is, in words) share. */
 #ifndef LAUNCHER_JOB_JOB_IMPL_H
 #define LAUNCHER_JOB_JOB_IMPL_H
 
@@ -145,10 +145,10 @@ void job_on_agent_end(void *context, int host);
 void job_ends_check(struct job *job); /* every HEARTBEAT_CHECK_MS */
 void job_kill_agents(struct job *job, enum host_phase least, enum host_phase most);
 
-/* job_standing.c. Each in one line, cut if need be; `size` is at least 300. */
+/* job_progress.c. Each in one line, cut if need be; `size` is at least 300. */
 int job_missing_hosts(const struct job *job, char *text, size_t size); /* which, and their steps */
 int job_running_ranks(const struct job *job, char *text, size_t size); /* how many, and which */
-void job_standing_text(const struct job *job, char *text, size_t size);
+void job_progress_text(const struct job *job, char *text, size_t size);
 void job_interrupted_text(const struct job *job, char *text, size_t size); /* "": all is well */
 
 /* job_timeout.c */

@@ -45,8 +45,8 @@ bool job_check_orphans(struct job *job)
         if (host->sweep_pid > 0)
             spared[count++] = host->sweep_pid;
     }
-    count = adopted_append_foreign(&job->processes.adopted, job->options->connect->job_id, &spared,
-                                   count);
+    count = adopted_append_not_ours(&job->processes.adopted, job->options->connect->job_id, &spared,
+                                    count);
     const struct cleanup_search search = { .spared = spared, .nspared = count };
     bool goes_on = cleanup_check(&job->processes.cleanup, &search, uv_now(job->loop));
     free(spared);
@@ -118,7 +118,7 @@ static void remote_end_text(const struct job_host *host, char *text, size_t size
 
 /* It has echoed nothing that was sent since before the job began to stop, for as long as it waits
  * for us; one that was reached then has had less time. */
-static bool is_deaf(const struct job *job, const struct job_host *host)
+static bool is_unresponsive(const struct job *job, const struct job_host *host)
 {
     uint64_t now_us = uv_hrtime() / 1000,
              limit_us = (uint64_t)job->options->heartbeat_timeout_ms * 1000;
@@ -131,17 +131,17 @@ static bool is_deaf(const struct job *job, const struct job_host *host)
 bool job_host_was_away(const struct job *job, const struct job_host *host)
 {
     return job->stop.since_ms > 0 &&
-           (host->heartbeat.heard_ms <= job->stop.since_ms || is_deaf(job, host));
+           (host->heartbeat.heard_ms <= job->stop.since_ms || is_unresponsive(job, host));
 }
 
 /* It may be heard all the time, and have ended well: its ranks have lost the others, and these it,
  * before hvdrun could. Counted, for time in which this machine was frozen says nothing; from before
  * the stop on, for what is slow to stop may be slow to answer. */
-static void look_whether_deaf(struct job *job, const struct job_host *host)
+static void check_unresponsive(struct job *job, const struct job_host *host)
 {
-    job->report.hosts[host->index].deaf = job->stop.since_ms > 0 &&
-                                          host->unanswered >= UNANSWERED_HEARTBEATS &&
-                                          host->unanswered_us <= job->stop.since_ms * 1000;
+    job->report.hosts[host->index].unresponsive = job->stop.since_ms > 0 &&
+                                                  host->unanswered >= UNANSWERED_HEARTBEATS &&
+                                                  host->unanswered_us <= job->stop.since_ms * 1000;
 }
 
 /* Both the link and the agent have ended, too early. */
@@ -152,7 +152,7 @@ static void lose_host(struct job *job, struct job_host *host)
     job_record_reason(job, host->index, text);
     int status = ran_out(host) ? STATUS_RESOURCE : host->lost_status;
     bool silent = job_host_was_away(job, host);
-    look_whether_deaf(job, host);
+    check_unresponsive(job, host);
     job_act(job, job_state_on_host_lost(&job->state, host->index, status, text, silent));
     job_host_hang_up_relay(host);
     give_up_ranks(job, host);
@@ -187,7 +187,7 @@ void job_on_host_done(void *context, int host, int left)
     struct job *job = context;
     job_note(job, "%s is done", job_host_name(job, host));
     job_state_on_left(&job->state, left);
-    look_whether_deaf(job, &job->hosts[host]);
+    check_unresponsive(job, &job->hosts[host]);
     if (job->hosts[host].agent_ended)
         job_act(job, job_state_on_host_done(&job->state));
     else

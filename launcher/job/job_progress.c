@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a job stands, in words, when somebody or the time gives it up: the hosts that are not ready
- * and the step at which each of them is, whoever is there for longest first; then the ranks that
- * still run, what is known of them (who keeps others waiting in hvd_init, who was stopped, who has said
- * that it waits for others), and the host that has not been heard for longest. Only looks. */
+/* The progress of a job, in words, when somebody or the time gives it up: the hosts that are not
+ * ready and the step at which each of them is, whoever is there for longest first; then the ranks
+ * that still run, what is known of them (who keeps others waiting in hvd_init, who was stopped, who
+ * has said that it waits for others), and the host that has not been heard for longest. Only
+ * looks. */
 #include "launcher/job/job_impl.h"
 
 #include "launcher/base/rank_names.h"
@@ -102,7 +103,7 @@ static bool has_met(const void *context, int rank)
 static bool waits_to_meet(const void *context, int rank)
 {
     const struct job *job = context;
-    return has_met(job, rank) && !job->report.ranks[rank].parted;
+    return has_met(job, rank) && !job->report.ranks[rank].left_because;
 }
 
 static bool is_stopped(const void *context, int rank)
@@ -198,16 +199,16 @@ static bool silent_host(const struct job *job, char *text, size_t size)
 
 static void running_text(const struct job *job, const char *ranks, char *text, size_t size)
 {
-    char hosts[400], doing[600], silent[320];
+    char hosts[400], state_text[600], silent[320];
     running_hosts(job, hosts, sizeof hosts);
-    bool is_known = rank_states(job, doing, sizeof doing);
+    bool is_known = rank_states(job, state_text, sizeof state_text);
     bool is_silent = silent_host(job, silent, sizeof silent);
     snprintf(text, size, "while %s on %s still ran%s%s%s%s", ranks, hosts,
-             is_known ? ", of which " : "", doing, is_silent ? ", and " : "",
+             is_known ? ", of which " : "", state_text, is_silent ? ", and " : "",
              is_silent ? silent : "");
 }
 
-void job_standing_text(const struct job *job, char *text, size_t size)
+void job_progress_text(const struct job *job, char *text, size_t size)
 {
     char hosts[400], ranks[256];
     if (job_missing_hosts(job, hosts, sizeof hosts) > 0)
@@ -224,13 +225,13 @@ void job_standing_text(const struct job *job, char *text, size_t size)
 
 void job_interrupted_text(const struct job *job, char *text, size_t size)
 {
-    char doing[600], silent[320];
+    char state_text[600], silent[320];
     bool is_silent = silent_host(job, silent, sizeof silent);
     text[0] = '\0';
     if (job->start.nstarted < job->state.nranks && job->state.phase <= JOB_RUNNING)
-        job_standing_text(job, text, size);
-    else if (rank_states(job, doing, sizeof doing))
-        snprintf(text, size, "when %s%s%s", doing, is_silent ? " and " : "",
+        job_progress_text(job, text, size);
+    else if (rank_states(job, state_text, sizeof state_text))
+        snprintf(text, size, "when %s%s%s", state_text, is_silent ? " and " : "",
                  is_silent ? silent : "");
     else if (is_silent)
         snprintf(text, size, "when %s", silent);

@@ -59,14 +59,14 @@ void job_rank_met(struct job *job, int rank)
     job->report.ranks[rank].met = true;
 }
 
-void job_rank_parted(struct job *job, int rank, const struct rank_end *end)
+void job_rank_left(struct job *job, int rank, const struct rank_end *end)
 {
     struct report_rank *record = &job->report.ranks[rank];
-    if (record->parted)
+    if (record->left_because)
         return;
-    record->parted = xcalloc(1, sizeof *record->parted);
-    *record->parted = *end;
-    record->parted_ms = job_now_ms();
+    record->left_because = xcalloc(1, sizeof *record->left_because);
+    *record->left_because = *end;
+    record->left_ms = job_now_ms();
 }
 
 void job_world_failed(struct job *job, const struct rank_end *end)
@@ -80,17 +80,18 @@ void job_world_failed(struct job *job, const struct rank_end *end)
         job->state.cause == CAUSE_NONE && report->ranks[end->because_of].ended_us == 0;
 }
 
-void job_rank_broke_off(struct job *job, int rank)
+void job_rank_disconnected(struct job *job, int rank)
 {
     struct report_rank *record = &job->report.ranks[rank];
-    record->broke_off = job->state.cause == CAUSE_NONE && record->ended_us == 0 && !record->parted;
+    record->disconnected =
+        job->state.cause == CAUSE_NONE && record->ended_us == 0 && !record->left_because;
 }
 
 static void blame_host(struct job *job, const struct job_blame *blame)
 {
     struct job_state *state = &job->state;
     char text[JOB_BLAME_TEXT_SIZE];
-    if (blame->reason == BLAME_HOST_DEAF) {
+    if (blame->reason == BLAME_HOST_UNRESPONSIVE) {
         job_record_reason(job, blame->host, job_blame_text(text, blame));
         job_state_blame_host(state, blame->host, STATUS_HOST_LOST, text);
     } else {
@@ -102,7 +103,7 @@ static void blame_host(struct job *job, const struct job_blame *blame)
 static int status_of_left(const struct job_report *report, const struct job_blame *blame)
 {
     return blame->reason == BLAME_NAMED
-               ? wait_status_exit(report->ranks[blame->witness].wait_status)
+               ? wait_status_exit(report->ranks[blame->reporter].wait_status)
                : STATUS_PROTOCOL;
 }
 
@@ -121,8 +122,8 @@ void job_record_blame(struct job *job)
     }
     const struct report_rank *rank = &job->report.ranks[blame.rank];
     job_blame_text(text, &blame);
-    if (blame.witness >= 0)
-        job_state_blame_left(state, rank->host, blame.rank, blame.witness, rank->terminated,
+    if (blame.reporter >= 0)
+        job_state_blame_left(state, rank->host, blame.rank, blame.reporter, rank->terminated,
                              status_of_left(&job->report, &blame), text);
     else
         job_state_blame(state, rank->host, blame.rank, rank->wait_status, rank->after_ms, rank->oom,

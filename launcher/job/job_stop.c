@@ -48,7 +48,7 @@ static void say_last_words(struct job *job)
 {
     const struct job_state *state = &job->state;
     int rank = state->cause == CAUSE_RANK   ? state->cause_rank
-               : state->cause == CAUSE_LEFT ? state->cause_witness
+               : state->cause == CAUSE_LEFT ? state->cause_reporter
                                             : -1;
     const char *last = rank >= 0 ? job_output_last_words(job->output, rank) : "";
     if (*last && !job_output_shows_last_words(job->output, rank))

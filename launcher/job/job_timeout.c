@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time that a whole job may take, --timeout: then ranks that have met are asked what they are
- * doing, and when all have answered, or none more does, the ranks are stopped as by SIGTERM, and the
- * verdict says which of them still ran, or why none did. Of a job that is being stopped already it
- * only ends the wait for a reader that does not read, as a signal does; and of one whose ranks have
- * ended it drops the output that is not written. */
+/* The time that a whole job may take, --timeout: then ranks that have met are asked for their
+ * status text, and when all have answered, or none more does, the ranks are stopped as by SIGTERM,
+ * and the verdict says which of them still ran, or why none did. Of a job that is being stopped
+ * already it only ends the wait for a reader that does not read, as a signal does; and of one whose
+ * ranks have ended it drops the output that is not written. */
 #include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"
@@ -19,11 +19,11 @@ static const char waiting[] = "waiting for ", not_submitted[] = "not yet submitt
 
 static void timeout_text(const struct job *job, char *text, size_t size)
 {
-    char standing[720] = "before all output was written";
+    char progress[720] = "before all output was written";
     if (job->state.phase != JOB_FINISHED)
-        job_standing_text(job, standing, sizeof standing);
+        job_progress_text(job, progress, sizeof progress);
     snprintf(text, size, "%.10g s have passed (--timeout) %s",
-             (double)job->options->timeout_ms / 1000, standing);
+             (double)job->options->timeout_ms / 1000, progress);
 }
 
 static void give_up(uv_timer_t *timer)

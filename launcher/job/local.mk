@@ -13,9 +13,9 @@ launcher_liblauncher_la_SOURCES += \
 	launcher/job/job_host_relay.c \
 	launcher/job/job_impl.h \
 	launcher/job/job_lost.c \
+	launcher/job/job_progress.c \
 	launcher/job/job_record.c \
 	launcher/job/job_signals.c \
-	launcher/job/job_progress.c \
 	launcher/job/job_start.c \
 	launcher/job/job_status.c launcher/job/job_status.h \
 	launcher/job/job_stop.c \

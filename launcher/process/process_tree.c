@@ -80,7 +80,7 @@ static bool is_spared(pid_t pid, const pid_t *spared, int nspared)
     return false;
 }
 
-static bool is_below(const struct process_table *table, pid_t parent, pid_t self)
+static bool is_descendant(const struct process_table *table, pid_t parent, pid_t self)
 {
     if (parent == self)
         return true;
@@ -99,7 +99,7 @@ static void mark_descendants(struct process_table *table, const pid_t *spared, i
         changed = false;
         for (size_t i = 0; i < table->count; i++)
             if (!table->list[i].below && !is_spared(table->list[i].pid, spared, nspared) &&
-                is_below(table, table->list[i].parent, self))
+                is_descendant(table, table->list[i].parent, self))
                 table->list[i].below = changed = true;
     }
 }
@@ -138,7 +138,7 @@ static void signal_seen(const struct process_table *table, const struct process 
         return;
     snprintf(path, sizeof path, "/proc/%d", (int)seen->pid);
     if (process_read(&now, AT_FDCWD, path) && now.started == seen->started &&
-        is_below(table, now.parent, getpid()))
+        is_descendant(table, now.parent, getpid()))
         process_handle_signal(&handle, signum);
     process_handle_close(&handle);
 }

@@ -108,7 +108,7 @@ static bool runs_here(unsigned machine)
 
 /* execve() hands a file that it does not understand back, and we give it to /bin/sh: not if it is
  * binary. */
-static bool is_foreign_binary(const char *path)
+static bool is_unsupported_binary(const char *path)
 {
     char head[128];
     size_t nbytes = read_head(path, head, sizeof head);
@@ -151,7 +151,7 @@ int program_find(const char *name, const char *path, char **file, struct err *er
     quote_token(quoted, sizeof quoted, name, strlen(name));
     *file = NULL;
     int rc = look_up(name, path, file);
-    if (rc == 0 && is_foreign_binary(*file))
+    if (rc == 0 && is_unsupported_binary(*file))
         rc = ENOEXEC;
     bool mute = rc == 0 && is_mute_python(*file);
     if (rc == 0 && !mute)

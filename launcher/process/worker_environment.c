@@ -129,7 +129,7 @@ static int by_name_then_place(const void *a, const void *b)
     return order ? order : (x->place > y->place) - (x->place < y->place);
 }
 
-void worker_environment_settle(struct string_list *list)
+void worker_environment_finish(struct string_list *list)
 {
     struct placed *placed = xcalloc(list->count + 1, sizeof *placed);
     for (size_t i = 0; i < list->count; i++)

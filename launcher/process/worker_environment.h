@@ -32,9 +32,9 @@ void worker_environment_rank(struct string_list *list, const struct rank_info *r
                              const char *host, const char *job_id, const char *job_key);
 
 /* Sorts the list by name; of entries with the same name only the last one stays. */
-void worker_environment_settle(struct string_list *list);
+void worker_environment_finish(struct string_list *list);
 
-/* What execve() gets: `common`, which is settled, and `own` instead of what has the same name. The
+/* What execve() gets: `common`, which is finished, and `own` instead of what has the same name. The
  * array is to be freed; its texts are borrowed from the lists. */
 char **worker_environment_over(const struct string_list *common, const struct string_list *own);
 

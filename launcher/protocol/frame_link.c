@@ -50,7 +50,7 @@ static void on_ending(uv_timer_t *ending)
 /* Who sends is in the midst of something: it is told when the loop goes on, or later. */
 static void end_soon(struct frame_link *link, uint64_t after_ms)
 {
-    link->deaf = true;
+    link->reader_gone = true;
     forget(&link->next);
     link->ending_ms = uv_now(link->ending.loop) + after_ms;
     if (!link->ended)
@@ -180,7 +180,7 @@ static void flush(struct frame_link *link)
 
 void frame_link_send(struct frame_link *link)
 {
-    if (link->ended || link->deaf) {
+    if (link->ended || link->reader_gone) {
         forget(&link->next);
         return;
     }

@@ -44,7 +44,7 @@ struct frame_link {
     void (*on_closed)(void *context);
     int open_handles;
     bool writing, ended, closing;
-    bool deaf; /* the other side reads no more */
+    bool reader_gone; /* the other side reads no more */
 };
 
 /* Takes both descriptors, which may be one and the same number, also when it fails.

@@ -263,7 +263,7 @@ static void expand_files(struct string_list *to, const struct string_list *from,
 }
 
 /* "SSH_AUTH_SOCK", "none", "$NAME", or a path. */
-static void settle_agent(struct ssh_config *config, const struct ssh_words *words)
+static void choose_agent(struct ssh_config *config, const struct ssh_words *words)
 {
     char *written = config->identity_agent;
     if (!written)
@@ -281,7 +281,7 @@ static void settle_agent(struct ssh_config *config, const struct ssh_words *word
     free(written);
 }
 
-static void settle(struct reading *reading)
+static void finish_reading(struct reading *reading)
 {
     struct ssh_config *config = &reading->config;
     if (!config->user)
@@ -297,7 +297,7 @@ static void settle(struct reading *reading)
     expand_files(&config->known_hosts, &reading->user_files, &words);
     config->nuser_files = config->known_hosts.count;
     expand_files(&config->known_hosts, &reading->global_files, &words);
-    settle_agent(config, &words);
+    choose_agent(config, &words);
 }
 
 static void fini_reading(struct reading *reading)
@@ -313,7 +313,7 @@ int ssh_config_parse(struct ssh_config *config, const char *text, size_t length,
     struct reading reading = { .config = { .port = SSH_PORT, .strict = STRICT_YES } };
     int rc = read_lines(&reading, (struct slice){ text, length }, err);
     if (rc == HVD_OK)
-        settle(&reading);
+        finish_reading(&reading);
     else
         ssh_config_fini(&reading.config);
     fini_reading(&reading);
@@ -332,7 +332,7 @@ void ssh_config_default(struct ssh_config *config, const char *host, const char 
     reading.config.host_name = xstrdup(host);
     reading.config.user = xstrdup(user);
     read_lines(&reading, (struct slice){ text, sizeof text - 1 }, NULL);
-    settle(&reading);
+    finish_reading(&reading);
     fini_reading(&reading);
     *config = reading.config;
 }

@@ -29,8 +29,8 @@ static const struct {
     { "-----BEGIN PUBLIC KEY-----", SSH_KEY_PUBLIC },
     { "-----BEGIN RSA PUBLIC KEY-----", SSH_KEY_PUBLIC },
     { "---- BEGIN SSH2 PUBLIC KEY ----", SSH_KEY_PUBLIC },
-    { "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----", SSH_KEY_FOREIGN },
-    { "PuTTY-User-Key-File-", SSH_KEY_FOREIGN },
+    { "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----", SSH_KEY_OTHER_FORMAT },
+    { "PuTTY-User-Key-File-", SSH_KEY_OTHER_FORMAT },
     { "ssh-", SSH_KEY_PUBLIC },
     { "ecdsa-sha2-", SSH_KEY_PUBLIC },
     { "sk-", SSH_KEY_PUBLIC },
@@ -44,7 +44,7 @@ const char *ssh_key_kind_problem(enum ssh_key_kind kind)
         [SSH_KEY_HARDWARE] = "on a hardware token, which libssh2 cannot ask",
         [SSH_KEY_OTHER] = "of a type that libssh2 cannot use",
         [SSH_KEY_PUBLIC] = "a public key; the private one is needed",
-        [SSH_KEY_FOREIGN] = "not in OpenSSH's format (ssh-keygen -i converts it)",
+        [SSH_KEY_OTHER_FORMAT] = "not in OpenSSH's format (ssh-keygen -i converts it)",
         [SSH_KEY_GARBAGE] = "not a private key",
     };
     return problems[kind];

@@ -13,10 +13,10 @@ enum ssh_key_kind {
     SSH_KEY_USABLE,
     SSH_KEY_ENCRYPTED,
     SSH_KEY_RSA,
-    SSH_KEY_HARDWARE, /* sk-...: a token signs */
-    SSH_KEY_OTHER,    /* DSA, certificates, what comes */
-    SSH_KEY_PUBLIC,   /* the other half */
-    SSH_KEY_FOREIGN,  /* PuTTY, ssh.com */
+    SSH_KEY_HARDWARE,     /* sk-...: a token signs */
+    SSH_KEY_OTHER,        /* DSA, certificates, what comes */
+    SSH_KEY_PUBLIC,       /* the other half */
+    SSH_KEY_OTHER_FORMAT, /* PuTTY, ssh.com */
     SSH_KEY_GARBAGE,
     SSH_KEY_KINDS
 };

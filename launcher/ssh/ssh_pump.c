@@ -29,7 +29,7 @@ struct ssh_pump {
     int fd, events, open_handles;
     struct piece up, down; /* to the host, and from it */
     bool up_ended;         /* the descriptor gives no more */
-    bool down_deaf;        /* nor takes any */
+    bool down_ended;       /* nor takes any */
     bool said_end;         /* to the host */
     bool last_word, timer_runs;
     struct ssh_pump_events call;
@@ -56,10 +56,10 @@ static bool write_descriptor(struct ssh_pump *pump)
 {
     struct piece *down = &pump->down;
     ssize_t n = (ssize_t)held(down);
-    if (!pump->down_deaf)
+    if (!pump->down_ended)
         n = send(pump->fd, down->data + down->begin, held(down), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
-        pump->down_deaf = true;
+        pump->down_ended = true;
         n = (ssize_t)held(down);
     }
     if (n > 0)

@@ -27,22 +27,23 @@ static bool may_precede(const struct report_rank *rank, const struct report_rank
     return rank->ended_us <= other->ended_us + slack_us;
 }
 
-static int parted_status(const struct report_rank *rank)
+static int left_status(const struct report_rank *rank)
 {
-    return rank->parted ? rank->parted->status : HVD_OK;
+    return rank->left_because ? rank->left_because->status : HVD_OK;
 }
 
 /* Without a rank that has left one may go on, and fail for a reason of its own later. */
 static bool fell_with_departure(const struct report_rank *rank)
 {
-    return parted_status(rank) == HVD_ERR_PEER_LEFT &&
-           rank->ended_us / 1000 <= rank->parted_ms + FOLLOWS_WITHIN_MS;
+    return left_status(rank) == HVD_ERR_PEER_LEFT &&
+           rank->ended_us / 1000 <= rank->left_ms + FOLLOWS_WITHIN_MS;
 }
 
 /* It has said that its world was broken by the failure of another. */
 static bool names_another(const struct report_rank *rank, int number)
 {
-    return rank->parted && rank->parted->because_of >= 0 && rank->parted->because_of != number;
+    return rank->left_because && rank->left_because->because_of >= 0 &&
+           rank->left_because->because_of != number;
 }
 
 static int origin_rank(const struct job_report *report)
@@ -61,7 +62,7 @@ static bool knew_origin(const struct job_report *report, const struct report_ran
 static bool has_followed(const struct job_report *report, int number)
 {
     const struct report_rank *rank = &report->ranks[number];
-    if (parted_status(rank) == HVD_ERR_PEER_LOST || fell_with_departure(rank) ||
+    if (left_status(rank) == HVD_ERR_PEER_LOST || fell_with_departure(rank) ||
         names_another(rank, number))
         return true;
     return origin_rank(report) >= 0 && origin_rank(report) != number && rank->met &&
@@ -100,14 +101,14 @@ static int find_first(const struct job_report *report, bool followed)
 /* The rank did not wait for the others: blames it, if it did not fail itself. */
 static bool blame_who_left(struct job_blame *blame, const struct job_report *report)
 {
-    const struct rank_end *parted = report->ranks[blame->rank].parted;
-    if (!parted || parted->how.kind != RANK_END_LEFT || parted->rank < 0 ||
-        parted->rank >= report->nranks || parted->rank == blame->rank)
+    const struct rank_end *left_because = report->ranks[blame->rank].left_because;
+    if (!left_because || left_because->how.kind != RANK_END_LEFT || left_because->rank < 0 ||
+        left_because->rank >= report->nranks || left_because->rank == blame->rank)
         return false;
     blame->reason = BLAME_LEFT;
-    blame->said = parted;
-    blame->witness = blame->rank;
-    blame->rank = parted->rank;
+    blame->said = left_because;
+    blame->reporter = blame->rank;
+    blame->rank = left_because->rank;
     return true;
 }
 
@@ -116,7 +117,7 @@ static void blame_gone(struct job_blame *blame, const struct job_report *report,
 {
     blame->reason = reason;
     blame->said = &report->origin;
-    blame->witness = blame->rank;
+    blame->reporter = blame->rank;
     blame->rank = origin_rank(report);
 }
 
@@ -143,11 +144,11 @@ static bool blame_who_ended(struct job_blame *blame, const struct job_report *re
 static bool ran_on(const struct job_report *report, const struct report_rank *rank)
 {
     return report->origin_ran_on ? rank->end != END_LOST
-                                 : rank->broke_off && rank->end == END_TERMINATED;
+                                 : rank->disconnected && rank->end == END_TERMINATED;
 }
 
 /* And of one that ran on, as another program maybe, when its connection had ended. */
-static bool blame_who_broke_off(struct job_blame *blame, const struct job_report *report)
+static bool blame_who_disconnected(struct job_blame *blame, const struct job_report *report)
 {
     const struct report_rank *gone = origin_gone(report);
     if (!gone || !ran_on(report, gone) || origin_rank(report) == blame->rank)
@@ -160,77 +161,80 @@ static bool blame_who_broke_off(struct job_blame *blame, const struct job_report
 /* The rank, which has ended in failure, was broken by its own. */
 static void quote_own(struct job_blame *blame, const struct job_report *report)
 {
-    const struct rank_end *parted = report->ranks[blame->rank].parted;
-    if (parted && parted->because_of == blame->rank)
-        blame->said = parted;
+    const struct rank_end *left_because = report->ranks[blame->rank].left_because;
+    if (left_because && left_because->because_of == blame->rank)
+        blame->said = left_because;
 }
 
 /* The rank that a failed one has named did not end in failure by itself. */
 static bool blame_named(struct job_blame *blame, const struct job_report *report)
 {
-    const struct report_rank *witness = &report->ranks[blame->rank];
-    int status = parted_status(witness);
+    const struct report_rank *reporter = &report->ranks[blame->rank];
+    int status = left_status(reporter);
     if (status == HVD_ERR_PEER_LOST || status == HVD_ERR_PEER_LEFT ||
-        !names_another(witness, blame->rank) || witness->parted->because_of >= report->nranks)
+        !names_another(reporter, blame->rank) ||
+        reporter->left_because->because_of >= report->nranks)
         return false;
-    blame->witness = blame->rank;
-    blame->rank = witness->parted->because_of;
+    blame->reporter = blame->rank;
+    blame->rank = reporter->left_because->because_of;
     blame->reason = BLAME_NAMED;
-    blame->said = witness->parted;
+    blame->said = reporter->left_because;
     return true;
 }
 
 /* -1: none. */
-static int find_deaf(const struct job_report *report)
+static int find_unresponsive(const struct job_report *report)
 {
     for (int i = 0; i < report->nhosts; i++)
-        if (report->hosts[i].deaf)
+        if (report->hosts[i].unresponsive)
             return i;
     return -1;
 }
 
-/* One that is deaf, or else the one that was lost; -1: none. */
+/* One that is unresponsive, or else the one that was lost; -1: none. */
 static int find_host(const struct job_report *report)
 {
-    int host = find_deaf(report);
+    int host = find_unresponsive(report);
     for (int i = 0; i < report->nhosts && host < 0; i++)
         if (report->hosts[i].lost)
             host = i;
     return host;
 }
 
-/* Of those that have lost each other, the first is the witness. */
+/* Of those that have lost each other, the first is the reporter. */
 static bool blame_host(struct job_blame *blame, const struct job_report *report)
 {
     blame->host = find_host(report);
     if (blame->host < 0)
         return false;
-    blame->reason = report->hosts[blame->host].deaf ? BLAME_HOST_DEAF : BLAME_HOST_LOST;
-    blame->said = report->ranks[blame->rank].parted;
-    blame->witness = blame->rank;
+    blame->reason =
+        report->hosts[blame->host].unresponsive ? BLAME_HOST_UNRESPONSIVE : BLAME_HOST_LOST;
+    blame->said = report->ranks[blame->rank].left_because;
+    blame->reporter = blame->rank;
     blame->rank = -1;
     return true;
 }
 
 static void blame_another(struct job_blame *blame, const struct job_report *report)
 {
-    int parted = parted_status(&report->ranks[blame->rank]);
-    bool left = parted == HVD_ERR_PEER_LEFT;
-    if (blame_named(blame, report) || (left && find_deaf(report) >= 0 && blame_host(blame, report)))
+    int status = left_status(&report->ranks[blame->rank]);
+    bool left = status == HVD_ERR_PEER_LEFT;
+    if (blame_named(blame, report) ||
+        (left && find_unresponsive(report) >= 0 && blame_host(blame, report)))
         return;
     if (left)
         blame_who_left(blame, report);
     else if (!blame_who_ended(blame, report) &&
-             (parted != HVD_ERR_PEER_LOST || !blame_host(blame, report)))
-        blame_who_broke_off(blame, report);
+             (status != HVD_ERR_PEER_LOST || !blame_host(blame, report)))
+        blame_who_disconnected(blame, report);
 }
 
 /* A host may be lost because of the stop, too, as one whose agent hangs then: so it comes last. One
- * that was deaf before was not; ranks that have lost it know no better than that somebody left, if
- * somebody has. */
+ * that was unresponsive before was not; ranks that have lost it know no better than that somebody
+ * left, if somebody has. */
 bool job_blame_choose(struct job_blame *blame, const struct job_report *report)
 {
-    *blame = (struct job_blame){ .rank = find_first(report, false), .host = -1, .witness = -1 };
+    *blame = (struct job_blame){ .rank = find_first(report, false), .host = -1, .reporter = -1 };
     if (blame->rank >= 0) {
         quote_own(blame, report);
         return true;

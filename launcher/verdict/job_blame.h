@@ -5,10 +5,10 @@
  * left the rendezvous (if it was a departure, not long before), or it gave up after the rendezvous,
  * where it was, had told of the origin. Of the rest the first is, by the agents' clocks; where
  * these cannot tell, one that was killed comes before one that exited. When all have followed the
- * rank at the origin, which has said that it failed, or has ended well, or left, or broken off too
- * early, it is that rank, also if it was told to end before it did; but a host that heard nothing
- * any more, though it may still have been heard, comes before a rank that left. When they have lost
- * each other, it is such a host, or one of whose loss hvdrun heard only later. Pure. */
+ * rank at the origin, which has said that it failed, or has ended well, or left, or disconnected
+ * too early, it is that rank, also if it was told to end before it did; but a host that heard
+ * nothing any more, though it may still have been heard, comes before a rank that left. When they
+ * have lost each other, it is such a host, or one of whose loss hvdrun heard only later. Pure. */
 #ifndef LAUNCHER_VERDICT_JOB_BLAME_H
 #define LAUNCHER_VERDICT_JOB_BLAME_H
 
@@ -17,19 +17,19 @@
 /* Why it is to blame; job_blame_text.h has the words. */
 enum blame_reason {
     BLAME_OWN_END,    /* its process has ended in failure; said: what had failed in it, or NULL */
-    BLAME_LEFT,       /* it left while the witness needed it; said: of that */
+    BLAME_LEFT,       /* it left while the reporter needed it; said: of that */
     BLAME_ENDED_WELL, /* it exited with status 0 without a word; said: its end */
     BLAME_LEFT_EARLY, /* it left before all had come */
-    BLAME_RAN_ON,     /* it has broken off, and runs on */
-    BLAME_NAMED,      /* what failed in it is known from the witness; said: that */
-    BLAME_HOST_DEAF,  /* the host heard nothing; said: of whom the witness lost, or NULL */
-    BLAME_HOST_LOST,  /* the host was lost, in words that hvdrun has already */
+    BLAME_RAN_ON,     /* it has disconnected, and runs on */
+    BLAME_NAMED,      /* what failed in it is known from the reporter; said: that */
+    BLAME_HOST_UNRESPONSIVE, /* the host heard nothing; said: of whom the reporter lost, or NULL */
+    BLAME_HOST_LOST,         /* the host was lost, in words that hvdrun has already */
 };
 
 struct job_blame {
     int rank;
-    int host;    /* to blame instead of a rank, which is -1; or -1 */
-    int witness; /* the rank that failed because of `host`, or of `rank`; -1: `rank` has ended in
+    int host;     /* to blame instead of a rank, which is -1; or -1 */
+    int reporter; /* the rank that failed because of `host`, or of `rank`; -1: `rank` has ended in
                      failure itself */
     enum blame_reason reason;
     const struct rank_end *said; /* borrowed from the report */

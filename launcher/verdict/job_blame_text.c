@@ -26,9 +26,10 @@ static void say_left(char text[JOB_BLAME_TEXT_SIZE], const struct job_blame *bla
     if (said->collective)
         snprintf(text, JOB_BLAME_TEXT_SIZE, "left before %s, for which rank %d waited",
                  collective_label(label, said->collective, *said->tensor ? said->tensor : NULL),
-                 blame->witness);
+                 blame->reporter);
     else
-        snprintf(text, JOB_BLAME_TEXT_SIZE, "left before rank %d, which needed it", blame->witness);
+        snprintf(text, JOB_BLAME_TEXT_SIZE, "left before rank %d, which needed it",
+                 blame->reporter);
 }
 
 /* Of one that exited with status 0 the rendezvous knows what the others missed, if it saw that. */
@@ -40,17 +41,18 @@ static void say_ended_well(char text[JOB_BLAME_TEXT_SIZE], const struct job_blam
         rank_end_missed_text(how, sizeof how, blame->said);
     else
         rank_end_how_text(how, sizeof how, &clean, RANK_END_PASSIVE);
-    snprintf(text, JOB_BLAME_TEXT_SIZE, "%s, and rank %d needed it", how, blame->witness);
+    snprintf(text, JOB_BLAME_TEXT_SIZE, "%s, and rank %d needed it", how, blame->reporter);
 }
 
-static void say_deaf(char text[JOB_BLAME_TEXT_SIZE], const struct job_blame *blame)
+static void say_unresponsive(char text[JOB_BLAME_TEXT_SIZE], const struct job_blame *blame)
 {
     char words[QUOTED_WORDS] = "a peer was lost";
     if (blame->said && blame->said->status == HVD_ERR_PEER_LEFT)
         snprintf(words, sizeof words, "waited in vain");
     else if (blame->said)
         rank_end_text(words, sizeof words, blame->said);
-    snprintf(text, JOB_BLAME_TEXT_SIZE, "host lost: no answer; rank %d: %s", blame->witness, words);
+    snprintf(text, JOB_BLAME_TEXT_SIZE, "host lost: no answer; rank %d: %s", blame->reporter,
+             words);
 }
 
 char *job_blame_text(char text[JOB_BLAME_TEXT_SIZE], const struct job_blame *blame)
@@ -70,19 +72,20 @@ char *job_blame_text(char text[JOB_BLAME_TEXT_SIZE], const struct job_blame *bla
         break;
     case BLAME_LEFT_EARLY:
         snprintf(text, JOB_BLAME_TEXT_SIZE, "left before all had come, and rank %d needed it",
-                 blame->witness);
+                 blame->reporter);
         break;
     case BLAME_RAN_ON:
         snprintf(text, JOB_BLAME_TEXT_SIZE,
-                 "broke off without hvd_shutdown and ran on (exec?), and rank %d needed it",
-                 blame->witness);
+                 "disconnected without hvd_shutdown and ran on (exec?), and rank %d needed it",
+                 blame->reporter);
         break;
     case BLAME_NAMED:
         quote_words(words, sizeof words, blame);
-        snprintf(text, JOB_BLAME_TEXT_SIZE, "%s, and rank %d failed for it", words, blame->witness);
+        snprintf(text, JOB_BLAME_TEXT_SIZE, "%s, and rank %d failed for it", words,
+                 blame->reporter);
         break;
-    case BLAME_HOST_DEAF:
-        say_deaf(text, blame);
+    case BLAME_HOST_UNRESPONSIVE:
+        say_unresponsive(text, blame);
         break;
     case BLAME_HOST_LOST:
         break;

@@ -53,7 +53,7 @@ void job_report_fini(struct job_report *report)
 {
     for (int i = 0; i < report->nranks; i++) {
         free(report->ranks[i].said);
-        free(report->ranks[i].parted);
+        free(report->ranks[i].left_because);
     }
     free(report->ranks);
     free(report->hosts);

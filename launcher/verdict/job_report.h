@@ -33,14 +33,13 @@ struct report_rank {
     bool terminated;               /* it ended, or was lost, when there was a verdict already */
     bool met;                      /* it has come to meet the others */
     bool waits;                    /* for others, in a collective, as it has said itself */
-    struct rank_end *parted; /* owned; the end because of which its world was broken, or it left
-                                      the rendezvous; NULL */
-    uint64_t parted_ms;      /* and when */
-    bool broke_off;          /* from the rendezvous, without a word, before it had ended, or
+    struct rank_end *left_because; /* owned; why its world was broken, or it left; NULL */
+    uint64_t left_ms;              /* and when */
+    bool disconnected;             /* from the rendezvous, without a word, before it had ended, or
                                       any rank in failure */
-    bool oom;                /* killed, and the kernel has killed for want of memory */
-    char *said;              /* owned; last_lines_text(), or NULL */
-    bool said_on_stdout;     /* it said nothing on stderr */
+    bool oom;                      /* killed, and the kernel has killed for want of memory */
+    char *said;                    /* owned; last_lines_text(), or NULL */
+    bool said_on_stdout;           /* it said nothing on stderr */
 };
 
 /* How a host is reached. */
@@ -55,10 +54,10 @@ enum report_transport {
 struct report_host {
     const char *name; /* borrowed */
     enum report_transport transport;
-    int agent;        /* the local process that stands for it; 0: none */
-    char reason[600]; /* why it was not reached, or lost; "" */
-    bool deaf;        /* it has answered nothing for a while, from before the job began to stop */
-    bool lost;        /* it was lost, the first to be so, when the job had begun to stop */
+    int agent;         /* the local process that stands for it; 0: none */
+    char reason[600];  /* why it was not reached, or lost; "" */
+    bool unresponsive; /* it has answered nothing for a while, from before the job began to stop */
+    bool lost;         /* it was lost, the first to be so, when the job had begun to stop */
     struct link_history history;
 };
 

@@ -188,8 +188,8 @@ void job_state_blame(struct job_state *state, int host, int rank, int wait_statu
     snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
 }
 
-void job_state_blame_left(struct job_state *state, int host, int rank, int witness, bool terminated,
-                          int exit_status, const char *text)
+void job_state_blame_left(struct job_state *state, int host, int rank, int reporter,
+                          bool terminated, int exit_status, const char *text)
 {
     if (is_stop(state))
         return;
@@ -198,7 +198,7 @@ void job_state_blame_left(struct job_state *state, int host, int rank, int witne
     state->cause = CAUSE_LEFT;
     state->cause_host = host;
     state->cause_rank = rank;
-    state->cause_witness = witness;
+    state->cause_reporter = reporter;
     state->exit_status = exit_status;
     snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
 }

@@ -31,7 +31,7 @@ enum job_cause {
     CAUSE_NONE,
     CAUSE_RANK,    /* a rank ended with a failure: cause_rank, cause_wait_status, cause_after_ms */
     CAUSE_LEFT,    /* a rank has left, or ended well, while another needed it: cause_rank,
-                      cause_witness, text */
+                      cause_reporter, text */
     CAUSE_HOST,    /* something could not be done on a host, or for a rank there: cause_host,
                      cause_rank or -1, text */
     CAUSE_SIGNAL,  /* hvdrun was told to stop: stop_signal, text if there is more to say */
@@ -50,7 +50,7 @@ struct job_state {
     int cause_rank, cause_host, cause_wait_status; /* cause_host: of a rank, too */
     uint64_t cause_after_ms;
     bool cause_oom;
-    int cause_witness;
+    int cause_reporter;
     char cause_text[800];
     int lost_host; /* the first that was lost when there was a verdict already; -1 */
     int lost_status;
@@ -112,10 +112,10 @@ enum job_action job_state_on_timeout(struct job_state *state, int exit_status, c
 void job_state_blame(struct job_state *state, int host, int rank, int wait_status,
                      uint64_t after_ms, bool oom, const char *text);
 
-/* Or nobody would have failed if `rank` had not left, or failed without ending: `witness` has.
+/* Or nobody would have failed if `rank` had not left, or failed without ending: `reporter` has.
  * `terminated`: it has ended, or was lost, after the verdict. */
-void job_state_blame_left(struct job_state *state, int host, int rank, int witness, bool terminated,
-                          int exit_status, const char *text);
+void job_state_blame_left(struct job_state *state, int host, int rank, int reporter,
+                          bool terminated, int exit_status, const char *text);
 
 /* Or nobody would have failed if `host` had heard the others. */
 void job_state_blame_host(struct job_state *state, int host, int exit_status, const char *text);

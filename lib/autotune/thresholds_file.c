@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading borders; see thresholds_file.h. */
+/* Reading thresholds; see thresholds_file.h. */
 #include "lib/autotune/thresholds_file.h"
 
 #include "lib/base/env_names.h"

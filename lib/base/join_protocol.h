@@ -10,7 +10,7 @@
  *                                     <-  WELCOME    your place and neighbours, when all have come
  *                                     <-  REFUSED    instead of WELCOME: status and text
  *                                     <-  NEWS       a rank was lost or has left; after WELCOME
- *                                     <-  ASK        what are you doing? after WELCOME
+ *                                     <-  ASK        for the status text; after WELCOME
  *   REPORT   what I do and have done  ->             to each ASK, one; the next ASK waits for it
  *   BROKEN   why my world is broken   ->             once, before the program learns it
  *   GOODBYE  why I leave              ->             and closes

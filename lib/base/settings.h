@@ -48,7 +48,7 @@ struct settings {
     int streams; /* of a data link between hosts, 1 to SETTINGS_STREAMS_MAX */
     enum log_level log_level;
     bool log_hide_time;
-    char tuning[SETTINGS_PATH_MAX]; /* a file of borders; "": none */
+    char tuning[SETTINGS_PATH_MAX]; /* a file of thresholds; "": none */
     bool autotune;
     char autotune_log[SETTINGS_PATH_MAX]; /* "": none */
     int autotune_warmup, autotune_steps, autotune_samples;

@@ -12,7 +12,7 @@ int ring_right(int rank, int size)
     return (rank + 1) % size;
 }
 
-/* What lies below the top of a range, cut into as equal parts as can be; each part's first is a
+/* What lies below the root of a range, cut into as equal parts as can be; each part's first is a
  * child. */
 static void cut(struct tree_position *position, int rank, int end)
 {
@@ -34,14 +34,14 @@ void tree_position(struct tree_position *position, int rank, int size)
 {
     position->parent = -1;
     cut(position, 0, size);
-    for (int top = 0; top != rank;) {
+    for (int root = 0; root != rank;) {
         int i = 0;
         while (tree_child_end(position, i) <= rank)
             i++;
         int child = position->children[i];
-        position->parent = top;
+        position->parent = root;
         cut(position, child, tree_child_end(position, i));
-        top = child;
+        root = child;
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is whose neighbour in a world, or a process set, of `size` ranks: arithmetic, nothing else.
  *
- * The ring goes from each rank to the next. The tree has rank 0 on top; below each rank lies a
+ * The ring goes from each rank to the next. The root of the tree is rank 0; below each rank lies a
  * contiguous range of ranks, [rank, tree_end), so that ranks of one host, which are consecutive,
  * lie close together, and what is gathered up the tree is in order of rank by itself. */
 #ifndef LIB_BASE_TOPOLOGY_H
@@ -16,7 +16,7 @@ int ring_left(int rank, int size);
 int ring_right(int rank, int size);
 
 struct tree_position {
-    int parent; /* -1 on top */
+    int parent; /* -1 at the root */
     int end;    /* the ranks below and including this one are [rank, end) */
     int nchildren;
     int children[TREE_CHILDREN_MAX]; /* ascending; the range of child i ends where that of child

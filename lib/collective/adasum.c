@@ -30,7 +30,7 @@ static struct incoming *find_incoming(const struct adasum *adasum, int peer)
 }
 
 /* Leaves behind the steps of which everything has come, and those in which nothing does. */
-static void settle(const struct adasum *adasum, struct incoming *incoming)
+static void skip_completed_steps(const struct adasum *adasum, struct incoming *incoming)
 {
     while (incoming->step.phase != ADASUM_DONE &&
            incoming->done == adasum_awaited(adasum, incoming->step).nbytes) {
@@ -182,7 +182,7 @@ static int adasum_received(struct operation *operation, int peer, size_t nbytes,
     if (!incoming || nbytes > adasum_awaited(adasum, incoming->step).nbytes - incoming->done)
         return fail(err, HVD_ERR_PROTOCOL, "%zu bytes too many of an Adasum", nbytes);
     incoming->done += nbytes;
-    settle(adasum, incoming);
+    skip_completed_steps(adasum, incoming);
     advance(adasum);
     return HVD_OK;
 }
@@ -212,7 +212,7 @@ static void await_peers(struct adasum *adasum)
             peer = rank - core;
         adasum->incoming[i] =
             (struct incoming){ peer, adasum_step_with(first, peer, rank, size), 0 };
-        settle(adasum, &adasum->incoming[i]);
+        skip_completed_steps(adasum, &adasum->incoming[i]);
     }
 }
 

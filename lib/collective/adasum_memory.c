@@ -16,7 +16,7 @@ struct area adasum_part(const struct adasum *adasum, const unsigned char *vector
 }
 
 /* Elements of the halves of the levels below `level`. */
-static size_t halves_below(size_t count, int rank, int level)
+static size_t halves_of_lower_levels(size_t count, int rank, int level)
 {
     size_t sum = 0;
     for (int below = 0; below < level; below++)
@@ -26,7 +26,8 @@ static size_t halves_below(size_t count, int rank, int level)
 
 struct area adasum_half(const struct adasum *adasum, int level)
 {
-    size_t below = halves_below(adasum->count, adasum->rank, level) * adasum->element_size;
+    size_t below =
+        halves_of_lower_levels(adasum->count, adasum->rank, level) * adasum->element_size;
     return (struct area){ adasum->halves + below,
                           adasum_part(adasum, adasum->halves, adasum->rank, level + 1).nbytes };
 }
@@ -88,7 +89,7 @@ static struct layout lay_out(const struct operation_task *task)
     bool is_given = !extra && task->rank + adasum_core_size(task->size) < task->size;
     size_t levels = (size_t)adasum_levels(task->size);
     size_t element_size = dtype_size((int)task->dtype);
-    size_t halves = extra ? 0 : halves_below(task->count, task->rank, (int)levels);
+    size_t halves = extra ? 0 : halves_of_lower_levels(task->count, task->rank, (int)levels);
     struct layout layout = { .incoming = operation_align(sizeof(struct adasum)) };
     layout.heard = layout.incoming + operation_align((levels + 1) * sizeof(struct incoming));
     layout.halves = layout.heard + operation_align(levels * levels * sizeof(struct adasum_sums));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which algorithm a collective uses. One table chooses, by operation, bytes, ranks and hosts; the
- * top of a set's tree asks it, and its answer travels with the decision, so that all ranks do the
- * same. HVD_ALGORITHM at the top forces one wherever it can do what is asked for. */
+ * root of a set's tree asks it, and its answer travels with the decision, so that all ranks do the
+ * same. HVD_ALGORITHM at the root forces one wherever it can do what is asked for. */
 #ifndef LIB_COLLECTIVE_ALGORITHM_H
 #define LIB_COLLECTIVE_ALGORITHM_H
 

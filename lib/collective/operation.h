@@ -47,7 +47,7 @@ struct operation_task {
     const int64_t
         *splits;   /* allgather: rows of each rank, output has their sum; alltoall: rows that
                               go to each rank, from the input in order */
-    int algorithm; /* enum algorithm, as the top has chosen */
+    int algorithm; /* enum algorithm, as the root has chosen */
     const struct placing *placing; /* for ALGORITHM_TWO_LEVEL: the hosts of the set's ranks */
     void *staging; /* OPERATION_STAGING bytes, 64-byte aligned, for this operation alone */
     struct thread_pool *pool; /* helps with large reductions; NULL: nobody does */

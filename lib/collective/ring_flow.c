@@ -13,7 +13,7 @@ static size_t chunk_size(const struct ring_flow *flow, const struct ring_cursor 
 }
 
 /* Leaves behind the chunks that are complete, and the empty ones. */
-static void settle(const struct ring_flow *flow, struct ring_cursor *cursor)
+static void skip_completed_chunks(const struct ring_flow *flow, struct ring_cursor *cursor)
 {
     while (cursor->step < cursor->end && cursor->done == chunk_size(flow, cursor)) {
         cursor->step++;
@@ -30,15 +30,15 @@ static void advance(const struct ring_flow *flow, struct ring_cursor *cursor, si
         size_t part = nbytes < left ? nbytes : left;
         cursor->done += part;
         nbytes -= part;
-        settle(flow, cursor);
+        skip_completed_chunks(flow, cursor);
     }
 }
 
 void ring_flow_begin(struct ring_flow *flow)
 {
     flow->staged = 0;
-    settle(flow, &flow->out);
-    settle(flow, &flow->in);
+    skip_completed_chunks(flow, &flow->out);
+    skip_completed_chunks(flow, &flow->in);
 }
 
 /* How many bytes of an outgoing chunk may have been sent by now. */
@@ -125,7 +125,7 @@ void ring_flow_received(struct ring_flow *flow, size_t nbytes)
         nbytes = combine_staged(flow);
     }
     flow->in.done += nbytes;
-    settle(flow, &flow->in);
+    skip_completed_chunks(flow, &flow->in);
 }
 
 size_t ring_flow_take(struct ring_flow *flow, const void *data, size_t nbytes)
@@ -138,7 +138,7 @@ size_t ring_flow_take(struct ring_flow *flow, const void *data, size_t nbytes)
         return 0;
     combine(flow, data, count);
     flow->in.done += count * flow->reduction.element_size;
-    settle(flow, &flow->in);
+    skip_completed_chunks(flow, &flow->in);
     return count * flow->reduction.element_size;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Everybody gets to know where everybody is (directory.h), once, over the world's tree:
  *
- *   the top has data to let be moved, and nobody knows -> WHERE goes down -> each rank says where it
- *   is, behind it those below, once they have (RECORDS) -> the top has all, and DIRECTORY goes down,
+ *   the root has data to let be moved, and nobody knows -> WHERE goes down -> each rank says where it
+ *   is, behind it those below, once they have (RECORDS) -> the root has all, and DIRECTORY goes down,
  *   in front of the decisions that rely on it.
  *
- * Until then the top decides on no data. So a world that moves none pays nothing; one of up to three
- * ranks knows everybody from the start; and who adds a process set says it as well (sets.c),
- * whichever comes first. Then the top chooses algorithms by where the ranks of a set are.
+ * Until then the root decides on no data. So a world that moves none pays nothing; one of up to
+ * three ranks knows everybody from the start; and who adds a process set says it as well (sets.c),
+ * whichever comes first. Then the root chooses algorithms by where the ranks of a set are.
  *
  * Fails with HVD_ERR_PROTOCOL when frames come that nobody asked for, or say what cannot be,
  * HVD_ERR_NOMEM. */

@@ -38,7 +38,8 @@ int address_exchange_learn(struct engine *engine, const void *records, size_t nb
 /* Where a rank of the world is; false if nobody has said that. */
 bool address_exchange_find(const struct engine *engine, int rank, struct join_peer *peer);
 
-/* On top, if data is to be moved. Nothing happens if everybody knows, or has been asked already. */
+/* At the root, if data is to be moved. Nothing happens if everybody knows, or has been asked
+ * already. */
 int address_exchange_ask(struct process_set *world, struct err *err);
 int address_exchange_receive(struct process_set *set, enum tree_frame type, int child,
                              const struct frame *frame, struct err *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs: each waits in line, becomes an operation in the window, and settles its tensors when that is
- * done.
+/* Runs: each waits in line, becomes an operation in the window, and completes its tensors when that
+ * is done.
  *
  *   queued -> (the links that it needs; on devices, data that is here) -> under way
  *   -> done;  any -> failed

@@ -112,8 +112,8 @@ static int complete_debts(struct channel *channel, const struct operation_window
         const struct channel_debt *debt = debt_at(channel, 0);
         size_t nbytes = debt->nbytes;
         if (debt->offered) {
-            nbytes = least(nbytes, (size_t)(taken - channel->settled));
-            channel->settled += nbytes;
+            nbytes = least(nbytes, (size_t)(taken - channel->completed));
+            channel->completed += nbytes;
         }
         if (nbytes == 0)
             break;

@@ -56,7 +56,7 @@ struct channel {
     /* A queue in a ring; of the first so much has been taken off already. */
     struct channel_debt debts[CHANNEL_DEBTS];
     unsigned first_debt, debt_count;
-    uint64_t settled; /* of the bytes that were ever offered: those that were heard of */
+    uint64_t completed; /* of the bytes that were ever offered: those that were heard of */
 
     /* The frame that is being sent: out_left bytes of its data are missing. */
     unsigned char out_header[CHANNEL_HEADER];

@@ -31,7 +31,7 @@ static int make_world(struct engine *engine, struct err *err)
     return set_want_links(world, err);
 }
 
-/* A crew of one is none. */
+/* One thread needs no pool. */
 static int make_thread_pool(struct engine *engine, int local_size, struct err *err)
 {
     int threads = engine->settings.threads;

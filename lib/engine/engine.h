@@ -2,10 +2,11 @@
 /* What carries out the collectives of a world: its process sets, what is in flight in them, and who
  * moves it all.
  *
- * Whoever waits drives: one waiting thread moves everything, spins for about as long as a wake-up
- * takes, then sleeps in poll(); the others sleep until it is done or leaves the wheel to them. The
- * engine's own thread drives when nobody waits: it sleeps in poll() without a timeout while there
- * is nothing to do, and keeps out of the way of callers that come back within milliseconds.
+ * Whoever waits runs the progress engine: one waiting thread moves everything, spins for about as
+ * long as a wake-up takes, then sleeps in poll(); the others sleep until it is done or leaves the
+ * progress engine to them. The engine's own thread runs it when nobody waits: it sleeps in poll()
+ * without a timeout while there is nothing to do, and keeps out of the way of callers that come
+ * back within milliseconds.
  *
  * A rank that has left ends the sets it belonged to; anything worse breaks the world: every tensor
  * in flight and every later call fails with that. A link that breaks is a symptom: for a second the

@@ -69,7 +69,7 @@ struct engine {
     struct thread_pool *pool; /* helps with large reductions; NULL: nobody does */
     struct timeline *timeline;
     struct tune *tune;                      /* NULL: not tuned, or not here */
-    struct algorithm_thresholds thresholds; /* tune.c; the top's are those that count */
+    struct algorithm_thresholds thresholds; /* tune.c; the root's are those that count */
     uint64_t bytes_sent;                    /* to other ranks */
     struct counters counters;
     struct numerics numerics;
@@ -83,7 +83,7 @@ struct engine {
     struct breakage breakage;
 };
 
-/* Who drives lets go of the lock between two looks when somebody wants it. */
+/* Who runs the progress engine lets go of the lock between two looks when somebody wants it. */
 static inline void engine_lock(struct engine *engine)
 {
     if (pthread_mutex_trylock(&engine->progress.lock) != 0)
@@ -126,7 +126,7 @@ bool ready_has(const struct process_set *set, const char *name);
 int ready_waiting(const struct process_set *set, int index, struct waiting *waiting);
 int ready_waiting_count(const struct process_set *set);
 
-/* tune.c: autotuning, on the world's top; one_host: every rank is on this one */
+/* tune.c: autotuning, at the world's root; one_host: every rank is on this one */
 int tune_init(struct engine *engine, bool one_host, struct err *err);
 void tune_fini(struct engine *engine);
 void tune_tensor_done(const struct tensor *tensor, uint64_t now_ns);
@@ -138,8 +138,8 @@ int inspect_receive(struct process_set *set, enum tree_frame type, int child,
                     const struct frame *frame, struct err *err);
 uint64_t inspect_deadline(const struct process_set *set);
 void inspect_tick(struct process_set *set);
-/* For a person: asks the ranks of the sets that this rank is the top of what they wait for; false if
- * nothing does. It is over when all have answered, after STALL_PERSON_MS, or with the world. */
+/* For a person: asks the ranks of the sets that this rank is the root of what they wait for; false
+ * if nothing does. It is over when all have answered, after STALL_PERSON_MS, or with the world. */
 bool inspect_ask(struct engine *engine);
 bool inspect_has_told(const void *engine);
 

@@ -102,7 +102,8 @@ int engine_submit(struct engine *engine, const struct submission *submission, in
     return rc;
 }
 
-/* Whoever drives is woken before we wait for it, otherwise nobody has to drive but us. */
+/* Whoever runs the progress engine is woken before we wait for it, otherwise nobody has to run it
+ * but us. */
 int engine_run(struct engine *engine, const struct submission *submission,
                struct hvd_result *results, struct err *err)
 {

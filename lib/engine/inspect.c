@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stall inspector (stall.h) in a process set: what it sees, its messages over the tree, what it
- * wants done. And questions for people, of the sets whose top this rank is.
+ * wants done. And questions for people, of the sets whose root this rank is.
  *
  * Why a deadlock that is told is one. A rank is stuck in a set (is_stuck()) when
  *   1. each thread of its process waits in a call without a time limit, for a handle that is not done;
  *   2. all tensors that the rank has in flight have still to be agreed on in this set;
- *   3. on the top: nothing lies there that could be decided.
+ *   3. at the root: nothing lies there that could be decided.
  * Threads are not those that have called the library before, but all that the kernel counts in the
  * process, less the library's own. So a rank is not stuck while any thread of its own computes, polls,
  * waits with a time limit, has just come back from a call, well or with an error, has not called the
@@ -17,8 +17,8 @@
  * When all ranks were stuck in a round, and in another one that began later, and nothing was decided
  * from the beginning of the first until the end of the second (judge_deadlock() in stall.c), then from
  * the end of the first round on all of them were stuck at once. What they had submitted by then is on
- * its way up in front of their answers (send_messages()), so the top has all of it and, by 3, cannot
- * decide any of it. Nobody will submit anything else.
+ * its way up in front of their answers (send_messages()), so the root has all of it and, by 3,
+ * cannot decide any of it. Nobody will submit anything else.
  *
  * What is not proved this way is waited for: a deadlock of programs that have threads of their own which
  * do not wait, or of ranks that wait in several sets. */
@@ -76,8 +76,8 @@ static bool all_threads_wait(const struct engine *engine)
            tasks.st_nlink == 2 + waiting + (unsigned)quiet_thread_count();
 }
 
-/* What the program waits for is to be agreed on in this set, and this rank, if it is the top, holds
- * nothing back that all have submitted (HOROVOD_CYCLE_TIME). */
+/* What the program waits for is to be agreed on in this set, and this rank, if it is the root,
+ * holds nothing back that all have submitted (HOROVOD_CYCLE_TIME). */
 static bool is_stuck(void *arg)
 {
     const struct process_set *set = arg;

@@ -5,11 +5,11 @@
  *   nobody -> the thread (nobody has waited for some milliseconds, or it is wanted) -> nobody
  *
  * A caller that waits spins for about a wake-up's time and then sleeps in poll() (progress_sleep.c).
- * One at a time drives, the others sleep on a condition until they are done or nobody drives. The
- * thread (progress_thread.c) keeps away while callers come and go.
+ * One thread at a time runs the progress engine, the others sleep on a condition until they are
+ * done or nobody runs it. The thread (progress_thread.c) keeps away while callers come and go.
  *
- * Whoever stops driving calls progress_leave(), so that nobody sleeps over what is left to do. What
- * fails in a look breaks the world, or is a symptom (breakage.c). */
+ * Whoever stops running the progress engine calls progress_leave(), so that nobody sleeps over what
+ * is left to do. What fails in a look breaks the world, or is a symptom (breakage.c). */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/base/cpu_pause.h"
@@ -245,8 +245,9 @@ static bool is_busy(const struct engine *engine)
     return false;
 }
 
-/* A caller goes: another one drives, or the thread, if there is anything left to do. If not, the
- * thread still has to look at what has changed since it fell asleep: links, deadlines. */
+/* A caller goes: another one runs the progress engine, or the thread, if there is anything left to
+ * do. If not, the thread still has to look at what has changed since it fell asleep: links,
+ * deadlines. */
 static void progress_leave(struct engine *engine)
 {
     if (engine->progress.driver != NOBODY)

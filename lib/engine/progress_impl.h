@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who moves the engine, and where that thread sleeps:
  *
- *   progress.c         one look at everything, and callers that drive
+ *   progress.c         one look at everything, and callers that run the progress engine
  *   progress_sleep.c   what is slept on
  *   progress_thread.c  the engine's own thread */
 #ifndef LIB_ENGINE_PROGRESS_IMPL_H
@@ -36,14 +36,14 @@ struct progress_thread {
     pthread_t id;
     bool exists;
     bool wanted; /* it must not rest */
-    bool polls;  /* it is in poll(), though a caller may have begun to drive since */
+    bool polls;  /* it is in poll(), though a caller may have taken over since */
     bool parked; /* it waits to be told that a caller has gone */
 };
 
 struct progress {
     pthread_mutex_t lock;   /* the engine's */
     atomic_int entering;    /* threads that wait for the lock */
-    pthread_cond_t changed; /* something is done, or nobody drives */
+    pthread_cond_t changed; /* something is done, or nobody runs the progress engine */
     pthread_cond_t rest;    /* the thread is wanted, or to stop */
     enum driver driver;
     int waiters;          /* callers asleep on `changed` */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the thread that drives sleeps: in poll(), on all links that there are, an eventfd and what the
- * linker waits for, until something comes or a time.
+/* Where the thread that runs the progress engine sleeps: in poll(), on all links that there are, an
+ * eventfd and what the linker waits for, until something comes or a time.
  *
- * Nobody may sleep over what is left to do. Whoever moves things without driving (hvd_poll(), a
- * submission) calls progress_wake() afterwards. A link over shared memory wakes only those who have
- * said that they sleep, and forgets that when it is used (link.h).
+ * Nobody may sleep over what is left to do. Whoever moves things without running the progress
+ * engine (hvd_poll(), a submission) calls progress_wake() afterwards. A link over shared memory
+ * wakes only those who have said that they sleep, and forgets that when it is used (link.h).
  *
  * Links that do not fit into the array when memory is short are looked at after a moment. When the
  * host program has closed the eventfd, news is seen at the next pass. */

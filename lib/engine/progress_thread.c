@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine's own thread: it drives when nobody has waited for some milliseconds, or when it is wanted.
+/* The engine's own thread: it runs the progress engine when nobody has waited for some
+ * milliseconds, or when it is wanted.
  *
  * It keeps away while callers come and go: it costs them neither a wake-up nor a look at it. When a
- * caller begins to drive while the thread is in poll(), the thread stays there until something comes or
- * the caller goes, finds that it does not drive any more, and rests. It is told again when it may have
- * missed that it is wanted. */
+ * caller begins to run the progress engine while the thread is in poll(), the thread stays there
+ * until something comes or the caller goes, finds that it does not run it any more, and rests. It
+ * is told again when it may have missed that it is wanted. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/base/quiet_thread.h"
@@ -23,7 +24,7 @@ void progress_hand_over(struct engine *engine)
     engine->progress.thread.wanted = true;
     if (engine->progress.thread.polls)
         eventfd_write(engine->progress.sleep.wake_fd,
-                      1); /* it has not noticed yet that it does not drive */
+                      1); /* it has not noticed yet that it does not run the progress engine */
     else
         pthread_cond_signal(&engine->progress.rest);
 }
@@ -42,7 +43,7 @@ static void thread_park(struct engine *engine)
     engine->progress.thread.parked = false;
 }
 
-/* True when the thread may drive now; otherwise it has rested. */
+/* True when the thread may run the progress engine now; otherwise it has rested. */
 static bool thread_has_rested(struct engine *engine)
 {
     uint64_t now = monotonic_ns();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process set as this rank sees it, and one look at it: hear children and parent, report, decide,
- * settle, move data. Its links are in set_links.c, what goes over them in set_tree.c and
+ * complete, move data. Its links are in set_links.c, what goes over them in set_tree.c and
  * set_data.c. Fails with HVD_ERR_PROTOCOL when a neighbour sends what it must not,
  * HVD_ERR_NOMEM. */
 #include "lib/engine/engine_impl.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUNS_AHEAD = 2 }; /* decided by the top before earlier ones are done; more can be fused */
+enum { RUNS_AHEAD = 2 }; /* decided by the root before earlier ones are done; more can be fused */
 
 static int rank_in_set(const int *ranks, int size, int rank)
 {
@@ -112,7 +112,7 @@ static bool has_data_to_decide(const struct process_set *set)
            negotiation_has_data(set->negotiation);
 }
 
-/* Should the top let data be moved now, or wait for more to be fused with it? */
+/* Should the root let data be moved now, or wait for more to be fused with it? */
 static bool may_move_data(struct process_set *set)
 {
     if (!has_data_to_decide(set))
@@ -151,7 +151,7 @@ static int decide(struct process_set *set, struct err *err)
     return moved;
 }
 
-/* The top decides, if there is anything to decide on; the others report. */
+/* The root decides, if there is anything to decide on; the others report. */
 static int agree(struct process_set *set, struct err *err)
 {
     if (set->ended.code != HVD_OK)

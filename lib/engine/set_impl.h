@@ -41,8 +41,8 @@ struct set_decided {
     struct wire_writer body;
     uint64_t last_ns;       /* when something was decided last */
     uint64_t count;         /* how often something was */
-    uint64_t cycle_time_us; /* top: how long data may wait for more to be fused with */
-    uint64_t data_since_ns; /* top: since when data could be moved, for the cycle time; 0: not */
+    uint64_t cycle_time_us; /* root: how long data may wait for more to be fused with */
+    uint64_t data_since_ns; /* root: since when data could be moved, for the cycle time; 0: not */
     int64_t *rows;          /* room for a number from each rank */
 };
 

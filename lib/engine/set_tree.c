@@ -52,7 +52,7 @@ static int decode_end(const struct process_set *set, struct rank_end *end,
     return HVD_OK;
 }
 
-/* A rank below has left: everybody is told, in order after what has been decided, from the top. */
+/* A rank below has left: everybody is told, in order after what has been decided, from the root. */
 static int on_child_left(struct process_set *set, const struct frame *frame, struct err *err)
 {
     struct rank_end end;

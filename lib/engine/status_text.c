@@ -2,9 +2,9 @@
 /* What this rank is doing, in words, for SIGUSR2 to hvdrun and for the stall inspector: what its own
  * tensors wait for, what waits for it, what it did last.
  *
- * For whom a set waits is asked of all its ranks, by its top: nobody else is told to have submitted
- * nothing but those that say so. Where that was not asked, or a rank has not answered, only what is
- * certain is said: some of a range of ranks have not, or nothing is known of them. */
+ * For whom a set waits is asked of all its ranks, by its root: nobody else is told to have
+ * submitted nothing but those that say so. Where that was not asked, or a rank has not answered,
+ * only what is certain is said: some of a range of ranks have not, or nothing is known of them. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/negotiation/list_text.h"

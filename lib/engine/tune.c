@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was measured before (thresholds_file.h), and autotuning of the world (tuner.h): on its top, who
- * decides what is fused, when, and by which algorithm; nobody else has to know. Tensors that are done
- * go in, and the numbers that come out are used from the next decision on. What the user has said in
- * so many words is left alone.
+/* What was measured before (thresholds_file.h), and autotuning of the world (tuner.h): at its root,
+ * who decides what is fused, when, and by which algorithm; nobody else has to know. Tensors that
+ * are done go in, and the numbers that come out are used from the next decision on. What the user
+ * has said in so many words is left alone.
  * Fails at the beginning, when out of memory, when the file of HVD_TUNING is not as it must be, or
  * when the log cannot be made. */
 #include "lib/engine/engine_impl.h"
@@ -21,7 +21,7 @@ struct tune {
     struct tuner_log log;
 };
 
-/* The border of large ones is between algorithms for several hosts. */
+/* The threshold of large ones is between algorithms for several hosts. */
 static unsigned find_varying(const struct settings *settings, bool one_host)
 {
     unsigned varying = TUNE_FUSED_MAX;
@@ -79,7 +79,7 @@ static int start(struct engine *engine, bool one_host, struct err *err)
     return tune->tuner ? HVD_OK : err->code;
 }
 
-/* Rank 0 is the world's top; others are at most that of a process set, and may lack the file. */
+/* Rank 0 is the world's root; others are at most that of a process set, and may lack the file. */
 int tune_init(struct engine *engine, bool one_host, struct err *err)
 {
     const struct settings *settings = &engine->settings;

@@ -18,7 +18,7 @@
 /* Is told why the world is broken, by the thread that has recorded it. */
 typedef void failure_told_fn(void *arg, const struct rank_end *end);
 
-/* Written by the news thread and by whoever drives. */
+/* Written by the news thread and by whoever runs the progress engine. */
 struct failure {
     atomic_bool broken;
     pthread_mutex_t recording; /* one records at a time; guards the listener */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread that listens to the rendezvous: it sleeps until a rank is lost or leaves or the launcher
- * ends, records that (failure.h), and wakes whoever drives. Asked by the rendezvous what this rank
- * is doing, it answers, also when the program has hung. An idle world wakes nobody. */
+ * ends, records that (failure.h), and wakes whoever runs the progress engine. Asked by the
+ * rendezvous what this rank is doing, it answers, also when the program has hung. An idle world
+ * wakes nobody. */
 #ifndef LIB_JOIN_NEWS_H
 #define LIB_JOIN_NEWS_H
 

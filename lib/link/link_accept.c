@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { UNAUTHENTICATED_MS = 2000, DEAF_MS = 100, BATCH = PENDING_MAX / 2 };
+enum { UNAUTHENTICATED_MS = 2000, PAUSE_MS = 100, BATCH = PENDING_MAX / 2 };
 
 void link_accept_init(struct link_accept *accept, int listener, uint32_t epoch, uint32_t target,
                       const struct job_key *key, link_accepted_fn *on_accepted, void *context)
@@ -26,7 +26,7 @@ void link_accept_init(struct link_accept *accept, int listener, uint32_t epoch, 
     accept->on_accepted = on_accepted;
     accept->context = context;
     accept->count = accept->error = 0;
-    accept->deaf_until_ms = 0;
+    accept->paused_until_ms = 0;
 }
 
 static void forget(struct link_accept *accept, int index)
@@ -70,15 +70,15 @@ int link_accept_pollfds(const struct link_accept *accept, struct pollfd *fds, in
                         uint64_t *until_ms)
 {
     struct poll_list list = { .fds = fds, .capacity = capacity };
-    bool deaf = accept->deaf_until_ms > 0;
-    if (deaf)
-        earlier(until_ms, accept->deaf_until_ms);
+    bool paused = accept->paused_until_ms > 0;
+    if (paused)
+        earlier(until_ms, accept->paused_until_ms);
     if (accept->listener >= 0)
-        wait_for(&list, deaf ? -1 : accept->listener, POLLIN);
+        wait_for(&list, paused ? -1 : accept->listener, POLLIN);
     for (int i = 0; i < accept->nothers; i++)
-        wait_for(&list, deaf ? -1 : accept->others[i], POLLIN);
+        wait_for(&list, paused ? -1 : accept->others[i], POLLIN);
     if (accept->unix_listener >= 0)
-        wait_for(&list, deaf ? -1 : accept->unix_listener, POLLIN);
+        wait_for(&list, paused ? -1 : accept->unix_listener, POLLIN);
     for (int i = 0; i < accept->count; i++) {
         const struct link_pending *pending = &accept->pending[i];
         earlier(until_ms, pending->until_ms);
@@ -164,7 +164,7 @@ static int make_room(struct link_accept *accept, int listener, uint64_t now_ms, 
     if (link_accept_shed(accept))
         return 1;
     accept->error = error;
-    accept->deaf_until_ms = now_ms + DEAF_MS;
+    accept->paused_until_ms = now_ms + PAUSE_MS;
     return 0;
 }
 
@@ -211,7 +211,7 @@ static int admit(struct link_accept *accept, int listener, uint64_t now_ms, stru
  * a neighbour away unheard. */
 static int open_door(struct link_accept *accept, int listener, uint64_t now_ms, struct err *err)
 {
-    int rc = listener >= 0 && !accept->deaf_until_ms, count = 0;
+    int rc = listener >= 0 && !accept->paused_until_ms, count = 0;
     while (rc == 1 && count < BATCH) {
         rc = admit(accept, listener, now_ms, err);
         count += rc == 1;
@@ -224,8 +224,8 @@ static int open_door(struct link_accept *accept, int listener, uint64_t now_ms, 
 int link_accept_move(struct link_accept *accept, uint64_t now_ms, struct err *err)
 {
     bool was_shut = accept->error;
-    if (now_ms >= accept->deaf_until_ms) {
-        accept->deaf_until_ms = 0;
+    if (now_ms >= accept->paused_until_ms) {
+        accept->paused_until_ms = 0;
         accept->error = 0; /* unless it still is so */
     }
     hear(accept, now_ms);

@@ -44,9 +44,9 @@ struct link_accept {
     void *context;
     int count;
     struct link_pending pending[PENDING_MAX]; /* oldest first */
-    int error;              /* why nobody can be let in though somebody knocks, or 0 */
-    uint64_t shut_ms;       /* since when; valid with `error` */
-    uint64_t deaf_until_ms; /* nobody is let in until then; 0: now */
+    int error;                /* why nobody can be let in though somebody knocks, or 0 */
+    uint64_t shut_ms;         /* since when; valid with `error` */
+    uint64_t paused_until_ms; /* nobody is let in until then; 0: now */
 };
 
 void link_accept_init(struct link_accept *accept, int listener, uint32_t epoch, uint32_t target,

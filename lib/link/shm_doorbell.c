@@ -4,8 +4,8 @@
  * What goes over the socket is a byte: to wake, or beside a descriptor, which is always the last
  * byte of what recvmsg() gives out at once. A full socket has bytes that will wake the other side
  * anyway. A descriptor that cannot be passed (the socket is full, too many are under way) is none of
- * the bell's failures; a side that passes more than it may, or whose socket fails, counts as gone, and
- * the first reason is kept. */
+ * the doorbell's failures; a side that passes more than it may, or whose socket fails, counts as
+ * gone, and the first reason is kept. */
 #include "lib/link/shm_doorbell.h"
 
 #include "lib/link/socket.h"

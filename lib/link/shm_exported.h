@@ -11,14 +11,14 @@
 
 enum { SHM_SLOTS = 64 };
 
-/* Zeros: nothing is lent. */
+/* Zeros: nothing is exported. */
 struct shm_exported {
     uint64_t segments[SHM_SLOTS]; /* shared_heap.h; 0 for none */
     uint64_t needed[SHM_SLOTS];   /* when, on a clock that ticks with each need */
     uint64_t now;
     int last;                  /* the slot that was needed last */
-    uint32_t order[SHM_SLOTS]; /* its segment was lent as the first, second and so on */
-    uint32_t count;            /* lent, ever */
+    uint32_t order[SHM_SLOTS]; /* its segment was exported as the first, second and so on */
+    uint32_t count;            /* exported, ever */
 };
 
 /* The slot of `segment`, which is needed now, or -1. */
@@ -28,8 +28,8 @@ int shm_exported_find(struct shm_exported *exported, uint64_t segment);
 int shm_exported_choose(const struct shm_exported *exported);
 void shm_exported_set(struct shm_exported *exported, int slot, uint64_t segment);
 
-/* So many have the other side's answer, in the order in which they were lent: has this slot's? And
- * how many have not? */
+/* So many have the other side's answer, in the order in which they were exported: has this slot's?
+ * And how many have not? */
 bool shm_exported_is_answered(const struct shm_exported *exported, int slot, uint32_t answered);
 uint32_t shm_exported_open(const struct shm_exported *exported, uint32_t answered);
 

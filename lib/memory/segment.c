@@ -88,7 +88,7 @@ int segment_create(struct segment *segment, size_t size, struct err *err)
 
 /* Only a memfd has these seals: asked for those of another file, the kernel says EINVAL, or that it
  * can never be sealed. */
-static int check_foreign(int fd, size_t least, size_t most, size_t *size, struct err *err)
+static int check_imported(int fd, size_t least, size_t most, size_t *size, struct err *err)
 {
     struct stat status;
     int seals = fcntl(fd, F_GET_SEALS);
@@ -107,7 +107,7 @@ int segment_adopt(struct segment *segment, int fd, size_t least, size_t most, st
 {
     size_t size = 0;
     *segment = (struct segment){ .fd = -1 };
-    int rc = check_foreign(fd, least, most, &size, err);
+    int rc = check_imported(fd, least, most, &size, err);
     if (rc == HVD_OK)
         rc = map(segment, fd, size, err);
     if (rc == HVD_OK)

@@ -13,8 +13,8 @@
  * Where a segment cannot be had the span is private memory; NULL when that cannot be had either.
  *
  * The heap lies in pages that fork() replaces with zeros in the child, and zeros are an empty heap:
- * a child begins anew, whatever its parent's threads were doing. Where the kernel cannot do that
- * (before Linux 4.14), malloc() serves. */
+ * a child begins anew, whatever its parent's threads were in the midst of. Where the kernel cannot
+ * do that (before Linux 4.14), malloc() serves. */
 #include "lib/memory/shared_heap.h"
 
 #include "lib/memory/spans.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A contributor, this rank or a child, gives what it has to a name:
- *   kept; when all of the subtree have given, the name is queued for the parent, or ready on top.
+ *   kept; when all of the subtree have given, the name is queued for the parent, or ready at the root.
  * Fails (HVD_ERR_PROTOCOL) when it has given already, or when nothing was asked for. */
 #include "lib/negotiation/contribution.h"
 #include "lib/negotiation/state.h"
@@ -157,7 +157,7 @@ static void drop_useless(struct negotiation *negotiation, struct pending *entry)
         pending_drop_parts(entry, &negotiation->pool);
 }
 
-/* Tells whoever watches the top. */
+/* Tells whoever watches the root. */
 static void observe(const struct negotiation *negotiation, const struct pending *entry,
                     const struct contribution *contribution)
 {

@@ -34,8 +34,8 @@ const unsigned char *contribution_get_list(struct wire_reader *reader, size_t nr
                                            size_t *nbytes);
 
 /* Reduces what there is, in order of rank, into the first part that there is, whose bytes are
- * returned (NULL: empty tensors). On top `size` is that of the set, for the last steps: ranks that
- * are absent give zeros, and an average is divided; below, `size` is 0. */
+ * returned (NULL: empty tensors). At the root `size` is that of the set, for the last steps: ranks
+ * that are absent give zeros, and an average is divided; below, `size` is 0. */
 const unsigned char *contribution_reduce(struct pending *entry,
                                          const struct description *description, int size,
                                          bool absent);

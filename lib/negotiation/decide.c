@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On top: what is ready becomes records of a message down (message.h):
+/* At the root: what is ready becomes records of a message down (message.h):
  *   done and failed names first, then those whose data is moved, fused where they go together; then,
  *   when nothing else is left, that all ranks have joined; and which cache slots are to be retired.
  * Names get their cache slots here; that takes effect when the message is applied.

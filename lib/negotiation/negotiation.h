@@ -4,7 +4,7 @@
  * thread, no clock.
  *
  *   a rank submits; once its own and its children's ranks have all submitted a name it tells its
- *   parent, in one message for all names that are ready (up); when the top knows that all ranks
+ *   parent, in one message for all names that are ready (up); when the root knows that all ranks
  *   have, it decides, and one message goes down the same to all, which all apply alike.
  *
  * A name that was agreed on before is one bit of the message up, and a slot number down. The data
@@ -32,7 +32,7 @@
 struct negotiation;
 
 struct negotiation_settings {
-    struct fusion_limits fusion; /* the top's count; 0 together: nothing is fused */
+    struct fusion_limits fusion; /* the root's count; 0 together: nothing is fused */
     size_t inline_max;           /* bytes of a tensor that travel with the agreement at most */
     int cache_capacity;          /* names remembered at most; 0 for none */
     bool group_fusion;           /* false: groups are not fused with tensors outside of them */
@@ -77,7 +77,7 @@ int negotiation_submit(struct negotiation *negotiation, const struct offer *offe
                        struct err *err);
 bool negotiation_in_flight(const struct negotiation *negotiation, const char *name);
 
-/* Is there something to tell the parent? False on top. */
+/* Is there something to tell the parent? False at the root. */
 bool negotiation_has_report(const struct negotiation *negotiation);
 
 /* If so appends the body of one message, of 1 MiB about at most; to be called again until it says
@@ -88,10 +88,10 @@ bool negotiation_report(struct negotiation *negotiation, struct wire_writer *bod
 int negotiation_receive(struct negotiation *negotiation, int index, const void *body, size_t nbytes,
                         uint64_t now_ns, struct err *err);
 
-/* On top: if something can be decided, appends the body of one message for all ranks; to be called
- * again until it says no. With `data` false only what needs no data transfer of its own is decided,
- * so that tensors pile up and can be fused. Each message is applied before the next one is made:
- * until then the answer is no. */
+/* At the root: if something can be decided, appends the body of one message for all ranks; to be
+ * called again until it says no. With `data` false only what needs no data transfer of its own is
+ * decided, so that tensors pile up and can be fused. Each message is applied before the next one is
+ * made: until then the answer is no. */
 bool negotiation_decide(struct negotiation *negotiation, bool data, struct wire_writer *body);
 
 /* From the next decision on. */
@@ -145,9 +145,9 @@ struct decision {
  * are left out. */
 int negotiation_next(struct negotiation *negotiation, struct decision *decision, struct err *err);
 
-/* On top, who chooses the algorithm of what is RUN: that of tensors like `first`, of `nbytes` in
- * all (allgather: of all ranks; alltoall: not known). Without anybody, or with NULL, it is one that
- * needs to know nothing of where ranks are. */
+/* At the root, who chooses the algorithm of what is RUN: that of tensors like `first`, of `nbytes`
+ * in all (allgather: of all ranks; alltoall: not known). Without anybody, or with NULL, it is one
+ * that needs to know nothing of where ranks are. */
 typedef enum algorithm negotiation_choose_fn(void *arg, const struct description *first,
                                              size_t nbytes);
 void negotiation_choose_with(struct negotiation *negotiation, negotiation_choose_fn *choose,
@@ -168,7 +168,7 @@ struct waiting {
 int negotiation_waiting(const struct negotiation *negotiation, int index, struct waiting *waiting);
 int negotiation_waiting_count(const struct negotiation *negotiation);
 
-/* Who wants to know how far a name is. Called on top only; `arg` comes back. */
+/* Who wants to know how far a name is. Called at the root only; `arg` comes back. */
 struct negotiation_observer {
     void (*ready)(void *arg, const char *name, enum collective_kind kind, int first, int end);
     void (*decided)(void *arg, const char *name, enum collective_kind kind);

@@ -15,11 +15,11 @@
 /* waiting -> ready -> told; gone with the decision */
 enum pending_state {
     PENDING_WAITING, /* for somebody in this subtree */
-    PENDING_READY,   /* in the queue of what is told to the parent, or on top, decided */
+    PENDING_READY,   /* in the queue of what is told to the parent, or at the root, decided */
     PENDING_TOLD
 };
 
-/* On top: why it has come to nothing. */
+/* At the root: why it has come to nothing. */
 enum pending_failure { PENDING_GOOD, PENDING_MISMATCH, PENDING_JOINED, PENDING_GROUP };
 
 /* Who contributes: this rank is number 0, child i number i + 1. */

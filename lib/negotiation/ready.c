@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On top, a name that all ranks have submitted:
+/* At the root, a name that all ranks have submitted:
  *   do they agree? -> is its group complete? -> done, if the data has come with it, or to be run.
  * Names that have failed, or are done, are decided at once; the others may wait to be fused. */
 #include "lib/negotiation/contribution.h"

@@ -2,7 +2,7 @@
 /* Slots of names that are not used any more are given to other names, once nobody can mean the old
  * ones:
  *   RETIRE comes down, and each rank stops using the slots -> when all of a subtree have, it says so
- *   up, behind the reports that used them -> the top has the slots back.
+ *   up, behind the reports that used them -> the root has the slots back.
  * Fails (HVD_ERR_PROTOCOL) when a slot is not in use, or nobody was asked. */
 #include "lib/negotiation/state.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is behind a struct negotiation; for the files that implement it, nobody else.
  *
- *   submit, receive -> contribute.c: entry complete? -> below the top, a queue for report.c
- *                                              -> on top, ready.c: queues for decide.c
+ *   submit, receive -> contribute.c: entry complete? -> below the root, a queue for report.c
+ *                                              -> at the root, ready.c: queues for decide.c
  *   apply.c: takes decided entries out of the table, and changes the cache */
 #ifndef LIB_NEGOTIATION_STATE_H
 #define LIB_NEGOTIATION_STATE_H
@@ -40,7 +40,7 @@ struct retirement {
     bool to_tell; /* the parent: the subtree has carried it out */
 };
 
-/* What only the top has. */
+/* What only the root has. */
 struct negotiation_root {
     struct slot_book slots;
     struct groups groups;
@@ -71,7 +71,7 @@ struct negotiation {
     size_t nwords;
     struct joins joins;
     struct retirement retirement;
-    struct pending_queue ready;    /* below the top: to be reported */
+    struct pending_queue ready;    /* below the root: to be reported */
     struct negotiation_root *root; /* NULL below */
 
     struct wire_reader down; /* the rest of the message that is applied */
@@ -103,7 +103,7 @@ struct pending *negotiation_entry(struct negotiation *negotiation, const char *n
 /* Takes it out of the table; it must not be in a queue. */
 void negotiation_forget(struct negotiation *negotiation, struct pending *entry);
 
-/* All of the subtree have given: it is told to the parent, or ready on top. */
+/* All of the subtree have given: it is told to the parent, or ready at the root. */
 int negotiation_advance(struct negotiation *negotiation, struct pending *entry, struct err *err);
 
 /* Ranks of the set behind a contributor. */
@@ -136,7 +136,7 @@ int negotiation_end_joins(struct negotiation *negotiation, struct err *err);
 void negotiation_reset_joins(struct negotiation *negotiation);
 void negotiation_free_held(struct held *held);
 
-/* retire.c: the top's request, and what comes back. */
+/* retire.c: the root's request, and what comes back. */
 int negotiation_retire(struct negotiation *negotiation, uint32_t number, struct wire_reader *slots,
                        struct err *err);
 int negotiation_child_retired(struct negotiation *negotiation, int index, uint32_t number,
@@ -150,11 +150,11 @@ int negotiation_check_data(const struct agreed *agreed, bool done, int flags, st
 /* Did all that have submitted `entry` here submit what was agreed on? */
 int negotiation_check_agreed(const struct negotiation *negotiation, const struct pending *entry,
                              const struct agreed *agreed, struct err *err);
-/* Can these be carried out as one, with that algorithm? Thresholds are the top's business. */
+/* Can these be carried out as one, with that algorithm? Thresholds are the root's business. */
 int negotiation_check_run(int algorithm, const struct agreed *agreed, size_t count,
                           struct err *err);
 
-/* ready.c, on top: all ranks have submitted `entry`, or have joined. */
+/* ready.c, at the root: all ranks have submitted `entry`, or have joined. */
 int negotiation_ready(struct negotiation *negotiation, struct pending *entry, struct err *err);
 void negotiation_all_joined(struct negotiation *negotiation);
 /* Blocks that negotiation_ready() may take, so that it cannot fail. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which ranks have submitted what under one name: usually one description and one range of ranks.
- * Pure values: they are merged up the tree, and turned into the text of a mismatch on top. */
+ * Pure values: they are merged up the tree, and turned into the text of a mismatch at the root. */
 #ifndef LIB_NEGOTIATION_VARIANTS_H
 #define LIB_NEGOTIATION_VARIANTS_H
 

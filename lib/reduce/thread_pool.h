@@ -4,7 +4,7 @@
  *
  * The caller works as well and takes whatever nobody has begun, so a helper that comes late costs
  * nothing. Helpers start with the first large reduction, spin for some microseconds after one, since
- * another mostly follows, and then sleep: an idle crew does nothing. Where a thread cannot be
+ * another mostly follows, and then sleep: an idle pool does nothing. Where a thread cannot be
  * started the others do its part. */
 #ifndef LIB_REDUCE_THREAD_POOL_H
 #define LIB_REDUCE_THREAD_POOL_H
@@ -24,7 +24,7 @@ struct thread_pool *thread_pool_create(int threads);
 /* Ends the threads. NULL is fine. */
 void thread_pool_destroy(struct thread_pool *pool);
 
-/* As `reduce` and `divide`, of elements of `size` bytes. One caller at a time. Without a crew, and
+/* As `reduce` and `divide`, of elements of `size` bytes. One caller at a time. Without a pool, and
  * for what is small, a plain call. */
 void thread_pool_reduce(struct thread_pool *pool, reduce_fn *reduce, void *out, const void *left,
                         const void *right, size_t count, size_t size);

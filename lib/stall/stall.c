@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who waits for whom; see stall.h. Everything is found out in rounds (stall_round.h), from a probe to
- * the last answer: the inspector's, which the top begins when names are overdue, and those for a
+ * the last answer: the inspector's, which the root begins when names are overdue, and those for a
  * person, which it begins when it is asked. */
 #include "lib/stall/stall.h"
 
@@ -38,7 +38,7 @@ struct stall {
     struct stall_round rounds[STALL_ROUNDS];
     uint64_t asked_ns; /* when the inspector's began, also when it is over; 0: never */
 
-    /* The question of a deadlock, on top. */
+    /* The question of a deadlock, at the root. */
     uint64_t stuck_check_ns; /* when to ask next; 0: when names are overdue */
     bool all_were_stuck;     /* in the last round, which began after `decisions` */
     uint64_t decisions;
@@ -121,7 +121,7 @@ enum stall_action stall_act(struct stall *stall, const char **text)
     return action;
 }
 
-/* ---- the top: what a round has shown ---- */
+/* ---- the root: what a round has shown ---- */
 
 /* The names that still wait for somebody. The others are forgotten: somebody has them overdue by
  * mistake, or had; who still has will say so again. */
@@ -187,7 +187,7 @@ static bool is_about_deadlock(const struct stall *stall)
 
 /* All are stuck, twice, and in all that time nothing was decided: what came in before the first
  * answer would have been. What has come in together with the last answer is not decided yet: then the
- * top is not stuck any more. */
+ * root is not stuck any more. */
 static void judge_deadlock(struct stall *stall, uint64_t now_ns)
 {
     const struct stall_options *options = &stall->options;
@@ -217,7 +217,7 @@ static uint64_t ask_deadlock_at(const struct stall *stall)
 
 /* ---- a round ---- */
 
-/* What the inspector's round has shown to the top. */
+/* What the inspector's round has shown to the root. */
 static void judge_round(struct stall *stall, uint64_t now_ns)
 {
     if (is_about_deadlock(stall)) {
@@ -253,13 +253,13 @@ static void begin_round(struct stall *stall, enum stall_round_kind kind, uint64_
     stall_probe_encode(compose(stall, kind, STALL_PROBE), &below);
 }
 
-/* How long the top waits for others, to tell of what came about together at once. */
+/* How long the root waits for others, to tell of what came about together at once. */
 static uint64_t grace_ns(const struct stall *stall)
 {
     return earlier(SECOND, stall->options.check_ns / 8);
 }
 
-/* When the top begins the next round: for a warning, or to abort. */
+/* When the root begins the next round: for a warning, or to abort. */
 static uint64_t ask_at(const struct stall *stall)
 {
     const struct stall_options *options = &stall->options;
@@ -300,9 +300,9 @@ static void ask(struct stall *stall, uint64_t now_ns)
     begin_round(stall, ROUND_OF_INSPECTOR, now_ns);
 }
 
-/* ---- rank 1: a top that says nothing ---- */
+/* ---- rank 1: a root that says nothing ---- */
 
-static uint64_t give_up_top_at(const struct stall *stall)
+static uint64_t give_up_root_at(const struct stall *stall)
 {
     const struct stall_options *options = &stall->options;
     if (options->rank != 1 || options->check_ns == 0 || stall->aborted || stall->overdue.count == 0)
@@ -312,7 +312,7 @@ static uint64_t give_up_top_at(const struct stall *stall)
     return stall->warned_ns ? later(at_ns, stall->warned_ns + options->check_ns) : at_ns;
 }
 
-/* As if all of a round but the top's own answer were there, as far as this rank knows. */
+/* As if all of a round but the root's own answer were there, as far as this rank knows. */
 static void speak_for_root(struct stall *stall, uint64_t now_ns)
 {
     struct stall_round *round = &stall->rounds[ROUND_OF_INSPECTOR];
@@ -350,7 +350,7 @@ static void go_on(struct stall *stall, uint64_t now_ns)
         return;
     }
     tell_parent(stall, now_ns);
-    if (give_up_top_at(stall) <= now_ns)
+    if (give_up_root_at(stall) <= now_ns)
         speak_for_root(stall, now_ns);
 }
 
@@ -372,7 +372,7 @@ uint64_t stall_deadline(struct stall *stall, uint64_t now_ns)
     if (is_root(stall))
         return earlier(at_ns, earlier(ask_at(stall), ask_deadlock_at(stall)));
     at_ns = earlier(at_ns, overdue_tell_at(&stall->overdue, stall->interval_ns));
-    return earlier(at_ns, give_up_top_at(stall));
+    return earlier(at_ns, give_up_root_at(stall));
 }
 
 void stall_tick(struct stall *stall, uint64_t now_ns)

@@ -4,13 +4,13 @@
  *
  *   a rank on which a name has waited for the check time tells its parent (ALERT, with the names);
  *   a parent passes on what it had not told in the last check time;
- *   the top, once it knows of one, asks all (PROBE: do you miss these names?);
+ *   the root, once it knows of one, asks all (PROBE: do you miss these names?);
  *   answers are gathered on the way up (PROBED: who misses what, and what some of them are doing);
- *   the top warns, and asks again after the check time as long as there is something to warn of.
+ *   the root warns, and asks again after the check time as long as there is something to warn of.
  *
  * A deadlock is not waited out: where each rank's program can do nothing but wait in this set
  * (struct stall_view.stuck), nobody will ever submit what the others miss. A rank that is stuck
- * tells of its names after a second, the top asks all who is not stuck (a PROBE whose id has its
+ * tells of its names after a second, the root asks all who is not stuck (a PROBE whose id has its
  * highest bit; who is not counts as silent), asks once more, and aborts if nobody is and nothing
  * was decided in between.
  *
@@ -21,7 +21,7 @@
  *
  * A rank that does not answer (stopped, its host swapping) does not stop the others: a node waits
  * for its children for a part of the time that it has itself, and then names those below as silent.
- * When it is the top that says nothing for twice the check time, rank 1 warns and aborts instead.
+ * When it is the root that says nothing for twice the check time, rank 1 warns and aborts instead.
  *
  * Fails with HVD_ERR_PROTOCOL on malformed messages. A message for which there is no memory is left
  * out, and the next round has it again.
@@ -118,7 +118,7 @@ enum stall_action { STALL_NOTHING, STALL_WARN, STALL_ABORT };
 
 /* For a person who asks what the set waits for (SIGUSR2 to hvdrun, --timeout, the status page): asks
  * all ranks which of them miss the names that wait here. False, and nothing is asked, on ranks other
- * than the top, and when no name waits. */
+ * than the root, and when no name waits. */
 bool stall_ask(struct stall *stall, uint64_t now_ns);
 
 /* Answers may still come: for STALL_PERSON_MS at most. */

@@ -63,7 +63,7 @@ void stall_answer_encode(struct wire_writer *writer, const struct stall_answer *
 }
 
 /* A number that must be below `end`; what is not makes the reader fail. */
-static int get_below(struct wire_reader *reader, uint32_t value, int end)
+static int get_less_than(struct wire_reader *reader, uint32_t value, int end)
 {
     if (value < (uint32_t)end)
         return (int)value;
@@ -73,7 +73,7 @@ static int get_below(struct wire_reader *reader, uint32_t value, int end)
 
 static int get_count(struct wire_reader *reader, int max)
 {
-    return get_below(reader, wire_get_u8(reader), max + 1);
+    return get_less_than(reader, wire_get_u8(reader), max + 1);
 }
 
 static int finish(const struct wire_reader *reader, const char *what, struct err *err)
@@ -88,7 +88,7 @@ static void get_names(struct wire_reader *reader, struct stall_names *names)
     names->count = get_count(reader, STALL_NAMES_MAX);
     for (int i = 0; i < names->count; i++) {
         names->at[i].kind =
-            (enum collective_kind)get_below(reader, wire_get_u8(reader), COLLECTIVE_KINDS);
+            (enum collective_kind)get_less_than(reader, wire_get_u8(reader), COLLECTIVE_KINDS);
         names->at[i].age_ms = wire_get_u32(reader);
         wire_get_string(reader, names->at[i].text, sizeof names->at[i].text);
         reader->failed |= names->at[i].kind == 0 || names->at[i].text[0] == '\0';
@@ -117,13 +117,13 @@ int stall_probe_decode(struct stall_probe *probe, const void *body, size_t nbyte
 static void get_ranges(struct wire_reader *reader, struct rank_ranges *ranges, int first, int end)
 {
     *ranges = (struct rank_ranges){ .count = get_count(reader, VARIANT_RANGES_MAX) };
-    ranges->closed = get_below(reader, wire_get_u8(reader), 2) > 0;
+    ranges->closed = get_less_than(reader, wire_get_u8(reader), 2) > 0;
     reader->failed |= ranges->closed && ranges->count == 0;
     int least = first;
     for (int i = 0; i < ranges->count; i++) {
         struct rank_range *range = &ranges->range[i];
-        range->first = get_below(reader, wire_get_u32(reader), end);
-        range->end = get_below(reader, wire_get_u32(reader), end + 1);
+        range->first = get_less_than(reader, wire_get_u32(reader), end);
+        range->end = get_less_than(reader, wire_get_u32(reader), end + 1);
         reader->failed |= range->first < least || range->end <= range->first;
         least = range->end + 1;
     }
@@ -134,7 +134,7 @@ static void get_ranks(struct wire_reader *reader, struct stall_answer *answer, i
     answer->nranks = get_count(reader, STALL_RANKS_MAX);
     for (int i = 0; i < answer->nranks; i++) {
         struct stall_rank *rank = &answer->ranks[i];
-        rank->rank = get_below(reader, wire_get_u32(reader), end);
+        rank->rank = get_less_than(reader, wire_get_u32(reader), end);
         rank->missing = wire_get_u8(reader);
         wire_get_string(reader, rank->text, sizeof rank->text);
         stall_clean(rank->text);

@@ -5,8 +5,8 @@
  *   answered, or time is up: the ranks below those that have not are silent)
  *
  * A rank takes part in two rounds at a time at most: one of the stall inspector and one for a person,
- * told apart by the probe's id. A new probe while asking begins anew: the top has given the old one
- * up. */
+ * told apart by the probe's id. A new probe while asking begins anew: the root has given the old
+ * one up. */
 #ifndef LIB_STALL_STALL_ROUND_H
 #define LIB_STALL_STALL_ROUND_H
 

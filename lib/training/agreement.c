@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ranks find out together; see agreement.h.
  *
- *   settle: the greatest of "nothing wrong" (0) and "rank r has a mistake" (more, the lower r is);
- *           if there is a mistake, its text is broadcast by the lowest rank that has one.
- *   agree:  whether any has a mistake; if so, as above. And the greatest digest and the least: if
- *           they differ the first rank broadcasts its lines, each rank looks for its own
- *           difference, and the lowest that has one broadcasts it.
+ *   complete: the greatest of "nothing wrong" (0) and "rank r has a mistake" (larger for lower r);
+ *             if there is a mistake, its text is broadcast by the lowest rank that has one.
+ *   agree:    whether any has a mistake; if so, as above. And the greatest digest and the least: if
+ *             they differ the first rank broadcasts its lines, each rank looks for its own
+ *             difference, and the lowest that has one broadcasts it.
  *
  * A rank that has joined (hvd_join()) counts as one without a mistake. Fails with what the
  * collectives fail with, and on all ranks when one has no memory for the lines of the first. */
@@ -78,7 +78,8 @@ static int share_text(const struct agreement *agreement, int lowest, struct err 
     return rc;
 }
 
-static int settle(const struct agreement *agreement, const struct err *own, struct err *err)
+static int agree_on_mistakes(const struct agreement *agreement, const struct err *own,
+                             struct err *err)
 {
     int lowest;
     struct err text = *own;
@@ -97,7 +98,7 @@ int agreement_complete(const char *what, int process_set, const struct err *own,
     struct agreement agreement;
     int rc = agreement_init(&agreement, what, process_set, err);
     if (rc == HVD_OK)
-        rc = settle(&agreement, own, err);
+        rc = agree_on_mistakes(&agreement, own, err);
     return call_own_mistake_first(rc, own, err);
 }
 
@@ -136,7 +137,7 @@ static char *get_reference(const struct agreement *agreement, const char *lines,
         fail(&own, HVD_ERR_NOMEM, "no memory for %llu bytes to compare", (unsigned long long)size);
     else if (agreement->rank == agreement->first)
         memcpy(reference, lines, size);
-    int rc = settle(agreement, &own, err);
+    int rc = agree_on_mistakes(agreement, &own, err);
     if (rc == HVD_OK)
         rc = broadcast(agreement, "lines", reference, size, agreement->first, err);
     if (rc == HVD_OK)
@@ -265,7 +266,7 @@ static int agree(const char *what, int process_set, const struct err *own, const
     rc = call_max(make_name(&name, &agreement, "summary"), process_set, &summary, sizeof summary,
                   HVD_UINT8, err);
     if (rc == HVD_OK && summary.mistaken)
-        rc = settle(&agreement, own, err);
+        rc = agree_on_mistakes(&agreement, own, err);
     else if (rc == HVD_OK && !is_equal(&summary))
         rc = name_difference(&agreement, lines, err);
     return rc;

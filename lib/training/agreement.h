@@ -5,8 +5,8 @@
  * a mistake (HVD_ERR_INVALID), which gets its own.
  *
  * `what` names the call, e.g. "optimizer", in the names of tensors: "hvd.optimizer.mistake", which
- * no tensor of a program's own may have; NULL: they are nameless. One call under a name is in
- * flight at a time. Texts do not have it: that is for the caller to put in front. */
+ * no tensor of a program's own may have; NULL: they are nameless. At any time, at most one call
+ * under a name is in flight. Texts do not have it: that is for the caller to put in front. */
 #ifndef LIB_TRAINING_AGREEMENT_H
 #define LIB_TRAINING_AGREEMENT_H
 

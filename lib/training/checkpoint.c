@@ -89,8 +89,8 @@ static int tell(const struct job *job, const struct err *own, struct err *err)
 
 /* ---- save ---- */
 
-static int give_data(void *arg, size_t entry, uint64_t at, void *bytes, size_t nbytes,
-                     struct err *err)
+static int copy_entry(void *arg, size_t entry, uint64_t at, void *bytes, size_t nbytes,
+                      struct err *err)
 {
     const struct checkpoint_list *list = arg;
     const struct checkpoint_memory *memory = &list->memory[entry];
@@ -105,7 +105,7 @@ static int save(struct job *job, struct err *err)
 {
     struct err own = { .code = HVD_OK };
     if (job->has_it)
-        checkpoint_file_write(job->path, job->list.entries, job->list.count, give_data, &job->list,
+        checkpoint_file_write(job->path, job->list.entries, job->list.count, copy_entry, &job->list,
                               &own);
     return tell(job, &own, err);
 }

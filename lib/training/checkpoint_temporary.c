@@ -22,7 +22,7 @@ enum { BOOT_DIGITS = 8, RANDOM_DIGITS = 8, ATTEMPTS = 100 };
 
 static const char mark[] = ".tmp-";
 
-int checkpoint_above_streams(int fd)
+int checkpoint_move_off_streams(int fd)
 {
     if (fd < 0 || fd > STDERR_FILENO)
         return fd;
@@ -80,7 +80,7 @@ static bool is_abandoned(int directory, const char *name, int fd, bool own_kerne
 static void remove_abandoned(int directory, const char *name, bool own_kernel,
                              const struct stat *now)
 {
-    int fd = checkpoint_above_streams(
+    int fd = checkpoint_move_off_streams(
         openat(directory, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (fd < 0)
         return;
@@ -127,7 +127,7 @@ static bool is_taken(int fd, struct stat *status)
 static int try_make(const char *temporary, struct stat *status)
 {
     int fd =
-        checkpoint_above_streams(open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+        checkpoint_move_off_streams(open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (fd < 0 || !is_taken(fd, status))
         return fd;
     unlink(temporary); /* whoever has it locked may leave it, as it is young */

@@ -23,6 +23,6 @@ enum { CHECKPOINT_TEMPORARY_AGE_S = 24 * 60 * 60 };
 int checkpoint_temporary_make(const char *target, char **temporary, struct err *err);
 
 /* A descriptor that is no standard stream's, in place of `fd`; -1 with errno if there is none. */
-int checkpoint_above_streams(int fd);
+int checkpoint_move_off_streams(int fd);
 
 #endif

@@ -173,8 +173,8 @@ static int flush_directory(const char *target, struct err *err)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     if (slash)
         slash[slash == directory] = '\0';
-    int fd =
-        checkpoint_above_streams(open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    int fd = checkpoint_move_off_streams(
+        open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     free(directory);
     bool good = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP);
     int errnum = errno;

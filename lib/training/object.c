@@ -61,7 +61,7 @@ static const char *bytes_name(const struct parcel *parcel)
     return parcel->what ? parcel->bytes_name : NULL;
 }
 
-static int settle(const struct parcel *parcel, const struct err *own, struct err *err)
+static int agree_on_mistakes(const struct parcel *parcel, const struct err *own, struct err *err)
 {
     return agreement_complete(parcel->what ? parcel->agreement_name : NULL, parcel->process_set,
                               own, err);
@@ -109,7 +109,7 @@ static int broadcast_bytes(const struct parcel *parcel, const struct hvd_object 
     if (!parcel->is_root)
         received->data = receive(size, &own);
     received->size = (size_t)size;
-    rc = settle(parcel, &own, err);
+    rc = agree_on_mistakes(parcel, &own, err);
     if (rc < 0 || size == 0)
         return rc;
     return call_broadcast_bytes(bytes_name(parcel), parcel->process_set, received->data,
@@ -260,7 +260,7 @@ static int gather_bytes(const struct parcel *parcel, const void *data, size_t si
     if (own.code == HVD_OK)
         block_init(block, &sizes, &own);
     hvd_result_free(&sizes);
-    rc = settle(parcel, &own, err);
+    rc = agree_on_mistakes(parcel, &own, err);
     if (rc < 0)
         return rc;
     if (block->packed_size > 0)

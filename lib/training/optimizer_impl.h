@@ -157,9 +157,9 @@ int groups_make(struct hvd_optimizer *optimizer, const struct hvd_optimizer_opti
 /* Starts the reduction of a group. */
 int group_submit(struct hvd_optimizer *optimizer, struct group *group, struct err *err);
 
-/* Submits the groups that are complete, or all, unless they are in flight; and waits for those in
- * flight, so that none is afterwards. Both try every one: `first` stays what it is if it is a
- * failure already, and else becomes the first that there is. */
+/* Submits the groups that are complete, or all, unless they are in flight; and waits until none is
+ * in flight. Both try every one: `first` stays what it is if it is a failure already, and else
+ * becomes the first that there is. */
 void groups_submit(struct hvd_optimizer *optimizer, bool all, struct err *first);
 void groups_wait(struct hvd_optimizer *optimizer, struct err *first);
 

@@ -158,14 +158,14 @@ static void put_hosts(struct view *view, const struct host_groups *groups)
 }
 
 /* Why it cannot say itself what it is doing is known better here. */
-static void put_doing(struct view *view, cJSON *object, int rank)
+static void put_status_text(struct view *view, cJSON *object, int rank)
 {
     char absent[MEMBERSHIP_TEXT_MAX + 1];
     const struct rendezvous_job_rank *at = &view->job->ranks[rank];
     const char *text = at->silent ? "did not answer" : at->report ? at->report : "";
     if (membership_text_absent(absent, &view->job->membership, rank))
         text = absent;
-    json_lines(&view->build, object, "doing", text);
+    json_lines(&view->build, object, "status_text", text);
 }
 
 static void put_times_of_rank(struct view *view, cJSON *object,
@@ -271,7 +271,7 @@ static void put_rank(struct view *view, cJSON *ranks, int rank)
     json_number(build, object, "cross_rank", slot->rank_info.cross_rank);
     json_string(build, object, "state", rendezvous_job_rank_state(view->job, rank));
     put_times_of_rank(view, object, &view->job->ranks[rank]);
-    put_doing(view, object, rank);
+    put_status_text(view, object, rank);
     put_stats(view, object, rank);
     put_stalled(view, object, rank);
     put_end(view, object, rank);

@@ -26,14 +26,14 @@
  *
  *   hosts    [{ host, ranks: [numbers, ascending], states: as above }], in order of first rank
  *   ranks    [{ rank, host, local_rank, cross_rank, state, pid, joined_s_ago, heard_s_ago,
- *            doing, stats, stalled, end, exit_status, terminated, output }], in order of rank; [] as
+ *            status_text, stats, stalled, end, exit_status, terminated, output }], in order of rank; [] as
  *            long as no places are given
  *   pending_workers  [{ host, pid, wanted_rank, came_s_ago }], in order of arrival, of workers
  *            that have no rank yet; [] afterwards
  *
  *   pid, joined_s_ago   null before hvd_init has been called; the pid is as its host counts
  *   heard_s_ago         since it last said anything, answers to ?ask among them; null if it has not
- *   doing               lines: what it waits for as it last said, or why it cannot say; [] if it
+ *   status_text         lines: what it waits for as it last said, or why it cannot say; [] if it
  *                       was never asked
  *   stats               what it had counted when it was last asked (lib/base/rank_stats.h); null if
  *                       it was never asked, or cannot say

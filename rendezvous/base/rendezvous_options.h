@@ -46,7 +46,7 @@ struct rendezvous_events {
     /* The world of a rank is broken, or it has left because of a failure, or because another has
      * left: the end because of which, as it has said with BROKEN and GOODBYE. Borrowed for the call.
      * May be NULL. */
-    void (*parted)(void *context, int rank, const struct rank_end *said);
+    void (*left)(void *context, int rank, const struct rank_end *said);
 
     /* The first failure, which has broken the world, is that of the rank `end->because_of`, which is
      * in the world: it was lost (HVD_ERR_PEER_LOST), has left before all had come
@@ -56,7 +56,7 @@ struct rendezvous_events {
 
     /* The connection of a rank that was there has ended without GOODBYE; if its process has ended,
      * that is not known yet. May be NULL. */
-    void (*broke_off)(void *context, int rank);
+    void (*disconnected)(void *context, int rank);
 
     /* Somebody wants to see the last lines that `rank` has written to stdout or stderr: at most
      * `nbytes`, each line ended by a newline. The caller frees it; NULL: none. May be NULL. */

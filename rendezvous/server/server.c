@@ -79,7 +79,7 @@ static enum metrics_kind kind_of(enum server_role role)
                                           : METRICS_WORKER;
 }
 
-static void stand_up(struct rendezvous_connection *connection)
+static void connections_remove(struct rendezvous_connection *connection)
 {
     struct server *server = connection->server;
     TAILQ_REMOVE(&server->connections[connection->role], connection, link);
@@ -87,7 +87,7 @@ static void stand_up(struct rendezvous_connection *connection)
     server->metrics.open[kind_of(connection->role)]--;
 }
 
-static void sit_down(struct rendezvous_connection *connection, enum server_role role)
+static void connections_add(struct rendezvous_connection *connection, enum server_role role)
 {
     struct server *server = connection->server;
     connection->role = role;
@@ -99,8 +99,8 @@ static void sit_down(struct rendezvous_connection *connection, enum server_role 
 
 void server_set_role(struct rendezvous_connection *connection, enum server_role role)
 {
-    stand_up(connection);
-    sit_down(connection, role);
+    connections_remove(connection);
+    connections_add(connection, role);
 }
 
 static void connection_free(struct rendezvous_connection *connection)
@@ -203,7 +203,7 @@ bool server_flush(struct rendezvous_connection *connection, struct wire_writer *
     return written;
 }
 
-/* Its worker, if it is one, has broken off. */
+/* Its worker, if it is one, has disconnected. */
 static void over(struct rendezvous_connection *connection,
                  void (*end)(struct rendezvous_connection *connection))
 {
@@ -293,7 +293,7 @@ struct rendezvous_connection *server_accept(struct server *server, struct rendez
     server_enter(server, now_ms);
     make_room(server);
     server->metrics.accepted++;
-    sit_down(connection, SERVER_UNAUTHENTICATED);
+    connections_add(connection, SERVER_UNAUTHENTICATED);
     server_due(server, connection->deadline_ms);
     server_leave(server);
     return connection;

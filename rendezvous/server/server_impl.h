@@ -28,8 +28,8 @@ void server_set_role(struct rendezvous_connection *connection, enum server_role 
 /* Sends and frees what was written; false if it could not be written for want of memory. */
 bool server_flush(struct rendezvous_connection *connection, struct wire_writer *out);
 
-/* Ends a connection after what was sent; the second also says that its worker, if it has one, broke
- * off. Its memory stays until server_leave(). */
+/* Ends a connection after what was sent; the second also says that its worker, if it has one,
+ * disconnected. Its memory stays until server_leave(). */
 void server_end(struct rendezvous_connection *connection);
 void server_send_away(struct rendezvous_connection *connection);
 
@@ -55,9 +55,9 @@ void server_worker_gone(struct rendezvous_connection *connection);
 /* Time has passed for a job. */
 void server_job_tick(struct server *server, struct rendezvous_job *job);
 
-/* Tells the texts of rank queries as far as they are known: whatever has happened may have settled
- * some. Then, once those that watched have their answer, begins what the launcher asked meanwhile;
- * says whether it did. */
+/* Tells the texts of rank queries as far as they are known: whatever has happened may have
+ * completed some. Then, once those that watched have their answer, begins what the launcher asked
+ * meanwhile; says whether it did. */
 void server_report(struct server *server);
 bool server_ask_again(struct server *server);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What becomes of a job when a worker says or does something, or time passes: pending workers and
  * membership decide, and here their decisions are carried out on the workers' connections. A worker
- * that a message cannot be sent to for want of memory has broken off. */
+ * that a message cannot be sent to for want of memory has disconnected. */
 #include "rendezvous/server/server_impl.h"
 
 #include "lib/base/rank_end_text.h"
@@ -142,7 +142,7 @@ static void assign_ranks(struct server *server, struct rendezvous_job *job)
 }
 
 /* It can tell then that we have fallen silent, and what it waited for. One that cannot be told has
- * broken off. */
+ * disconnected. */
 static void tell_to_wait(struct rendezvous_connection *connection, uint64_t until_ms,
                          struct join_waiting *waiting)
 {
@@ -293,8 +293,8 @@ void server_on_word(struct rendezvous_connection *connection, const struct rank_
         server_send_away(connection);
         return;
     }
-    if (server->events.parted)
-        server->events.parted(server->context, rank, word);
+    if (server->events.left)
+        server->events.left(server->context, rank, word);
     membership_word(&job->membership, rank, word);
     carry_out(server, job);
 }
@@ -309,8 +309,8 @@ void server_on_goodbye(struct rendezvous_connection *connection, const struct ra
         pending_worker_lost(server, job, pending_worker, true);
         return;
     }
-    if (goodbye->status != HVD_OK && server->events.parted)
-        server->events.parted(server->context, rank, goodbye);
+    if (goodbye->status != HVD_OK && server->events.left)
+        server->events.left(server->context, rank, goodbye);
     membership_goodbye(&job->membership, rank, goodbye);
     carry_out(server, job);
 }
@@ -323,8 +323,8 @@ void server_on_broken(struct server *server, struct rendezvous_job *job, int ran
         return;
     }
     membership_broke(&job->membership, rank, server->now_ms);
-    if (job->membership.members[rank].state == MEMBER_BROKEN && server->events.broke_off)
-        server->events.broke_off(server->context, rank);
+    if (job->membership.members[rank].state == MEMBER_BROKEN && server->events.disconnected)
+        server->events.disconnected(server->context, rank);
     carry_out(server, job);
 }
 

@@ -2,7 +2,7 @@
 /* Asking the ranks of a job what they are doing: for the launcher, which hears each answer in order
  * of rank, and for those that look over HTTP, who are woken when all have been heard. One rank
  * query serves both kinds only if the launcher began it; what it asks while another one is under
- * way begins after that. A rank that cannot be asked for want of memory has broken off. */
+ * way begins after that. A rank that cannot be asked for want of memory has disconnected. */
 #include "rendezvous/server/server_impl.h"
 
 static void ask_rank(struct rendezvous_job *job, int rank)

@@ -134,7 +134,7 @@ static void scope_destroy(void *scope)
 }
 
 /* After every change: the limit was looked at before it. */
-static void settle(struct key_value *store)
+static void update_budget(struct key_value *store)
 {
     store->budget->used += store->size - store->taken;
     store->taken = store->size;
@@ -155,7 +155,7 @@ void key_value_share(struct key_value *store, struct memory_budget *budget)
     memory_budget_give(store->budget, store->taken);
     store->taken = 0;
     store->budget = budget;
-    settle(store);
+    update_budget(store);
 }
 
 void key_value_destroy(struct key_value *store)
@@ -186,7 +186,7 @@ int key_value_plan(struct key_value *store, const char *scope, int members)
         store->unplanned--;
     planned->members = members;
     clear_if_all_deleted(store, planned);
-    settle(store);
+    update_budget(store);
     return 0;
 }
 
@@ -284,7 +284,7 @@ int key_value_put(struct key_value *store, struct key_value_bytes scope, struct 
         free(item);
         return FULL;
     }
-    settle(store);
+    update_budget(store);
     wait_table_mark(&store->waiting, hash_both(scope, key));
     return OK;
 }
@@ -330,7 +330,7 @@ int key_value_delete(struct key_value *store, struct key_value_bytes scope,
         (*node)->deleted = true;
         clear_if_all_deleted(store, home);
     }
-    settle(store);
+    update_budget(store);
     return OK;
 }
 

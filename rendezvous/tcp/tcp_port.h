@@ -54,7 +54,7 @@ void tcp_port_stop(struct tcp_port *port);
 void tcp_port_drain(struct tcp_port *port);
 
 /* Stops, hangs up on everybody, and frees itself when the loop has run once more: at once after
- * rendezvous_destroy(), or else the rendezvous takes them for broken off. NULL is fine. */
+ * rendezvous_destroy(), or else the rendezvous takes them for disconnected. NULL is fine. */
 void tcp_port_close(struct tcp_port *port);
 
 #endif

@@ -31,7 +31,7 @@ int membership_init(struct membership *membership, const struct rendezvous_slot 
         .members = calloc(count, sizeof *membership->members),
         .addresses = calloc(count, sizeof *membership->addresses),
         .homogeneous = all_hosts_alike(slots, size),
-        .settle_ms = MEMBERSHIP_NEVER,
+        .grace_end_ms = MEMBERSHIP_NEVER,
         .start_timeout_ms = start_timeout_ms,
         .start_deadline_ms = MEMBERSHIP_NEVER,
     };
@@ -72,18 +72,18 @@ static void break_world(struct membership *membership)
 static void move(struct membership *membership, int rank, enum member_state state, uint64_t now_ms)
 {
     struct member *member = &membership->members[rank];
-    bool was_unsettled = member->state == MEMBER_BROKEN || member->state == MEMBER_ENDED;
-    bool is_unsettled = state == MEMBER_BROKEN || state == MEMBER_ENDED;
-    membership->unsettled += is_unsettled - was_unsettled;
+    bool was_in_grace = member->state == MEMBER_BROKEN || member->state == MEMBER_ENDED;
+    bool is_in_grace = state == MEMBER_BROKEN || state == MEMBER_ENDED;
+    membership->in_grace += is_in_grace - was_in_grace;
     membership->elsewhere += (state == MEMBER_ELSEWHERE) - (member->state == MEMBER_ELSEWHERE);
     member->state = state;
-    if (is_unsettled) {
-        member->settle_ms = now_ms + MEMBERSHIP_SETTLE_MS;
-        if (member->settle_ms < membership->settle_ms)
-            membership->settle_ms = member->settle_ms;
+    if (is_in_grace) {
+        member->grace_end_ms = now_ms + MEMBERSHIP_GRACE_MS;
+        if (member->grace_end_ms < membership->grace_end_ms)
+            membership->grace_end_ms = member->grace_end_ms;
     }
-    if (membership->unsettled == 0)
-        membership->settle_ms = MEMBERSHIP_NEVER;
+    if (membership->in_grace == 0)
+        membership->grace_end_ms = MEMBERSHIP_NEVER;
 }
 
 /* The first stays it. */
@@ -103,7 +103,7 @@ static int known_origin(const struct membership *membership)
 /* One whose connection has ended without any word; -1: none. */
 static int find_silent(const struct membership *membership)
 {
-    for (int rank = 0; rank < membership->size && membership->unsettled > 0; rank++)
+    for (int rank = 0; rank < membership->size && membership->in_grace > 0; rank++)
         if (membership->members[rank].state == MEMBER_BROKEN && !membership->members[rank].broken)
             return rank;
     return -1;
@@ -281,24 +281,24 @@ void membership_end(struct membership *membership, const char *why)
     break_world(membership);
 }
 
-static void settle(struct membership *membership, uint64_t now_ms)
+static void end_grace(struct membership *membership, uint64_t now_ms)
 {
-    membership->settle_ms = MEMBERSHIP_NEVER;
+    membership->grace_end_ms = MEMBERSHIP_NEVER;
     for (int rank = 0; rank < membership->size; rank++) {
         struct member *member = &membership->members[rank];
         if (member->state != MEMBER_BROKEN && member->state != MEMBER_ENDED)
             continue;
-        if (member->settle_ms <= now_ms)
+        if (member->grace_end_ms <= now_ms)
             lose(membership, rank);
-        else if (member->settle_ms < membership->settle_ms)
-            membership->settle_ms = member->settle_ms;
+        else if (member->grace_end_ms < membership->grace_end_ms)
+            membership->grace_end_ms = member->grace_end_ms;
     }
 }
 
 void membership_tick(struct membership *membership, uint64_t now_ms)
 {
-    if (now_ms >= membership->settle_ms)
-        settle(membership, now_ms);
+    if (now_ms >= membership->grace_end_ms)
+        end_grace(membership, now_ms);
     if (now_ms < membership->start_deadline_ms)
         return;
     membership->cause = rank_end_none();
@@ -311,7 +311,7 @@ void membership_tick(struct membership *membership, uint64_t now_ms)
 
 uint64_t membership_deadline(const struct membership *membership)
 {
-    return earlier_deadline(membership->settle_ms, membership->start_deadline_ms);
+    return earlier_deadline(membership->grace_end_ms, membership->start_deadline_ms);
 }
 
 static bool for_launcher(enum membership_act act)

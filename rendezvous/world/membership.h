@@ -3,9 +3,9 @@
  * a clock. Events and time go in, actions come out.
  *
  * Happy path: every rank joins, all are welcomed, each leaves. Of a world that cannot be complete
- * any more those that wait are refused, as is whoever still comes: a rank has ended, broken off or
- * left before all were there, or the start timeout has passed. From a complete world a loss is told
- * once, to all that are there.
+ * any more those that wait are refused, as is whoever still comes: a rank has ended, disconnected
+ * or left before all were there, or the start timeout has passed. From a complete world a loss is
+ * told once, to all that are there.
  *
  *   expected -> joined -> left       said GOODBYE
  *               joined -> broken     its connection is gone; the launcher may still say why
@@ -39,7 +39,7 @@ struct rendezvous_slot;
 
 /* How long a broken connection waits for the launcher's explanation, and an ended process for the
  * bytes that it has sent. */
-enum { MEMBERSHIP_SETTLE_MS = 100 };
+enum { MEMBERSHIP_GRACE_MS = 100 };
 
 #define MEMBERSHIP_NEVER UINT64_MAX
 
@@ -62,7 +62,7 @@ struct member {
     enum member_state state;
     bool failed;             /* has left because of a failure */
     bool broken;             /* has said that its world is broken */
-    uint64_t settle_ms;      /* when BROKEN or ENDED becomes LOST */
+    uint64_t grace_end_ms;   /* when BROKEN or ENDED becomes LOST */
     struct rank_end_how how; /* what the launcher said of its end; NONE: nothing */
 };
 
@@ -93,10 +93,10 @@ struct membership {
     bool homogeneous;
 
     enum world_state world;
-    int joined;         /* ranks that have ever said HELLO */
-    int elsewhere;      /* members that are ELSEWHERE */
-    int unsettled;      /* members that are BROKEN or ENDED */
-    uint64_t settle_ms; /* not later than the first of them settles */
+    int joined;            /* ranks that have ever said HELLO */
+    int elsewhere;         /* members that are ELSEWHERE */
+    int in_grace;          /* members that are BROKEN or ENDED */
+    uint64_t grace_end_ms; /* not later than the first of their graces ends */
     uint64_t start_timeout_ms, start_deadline_ms;
     bool told_departure, told_failure; /* of ranks that left a complete world */
     struct rank_end cause;             /* what was announced last; why the world is broken */

@@ -3,7 +3,7 @@
  * I/O: HELLOs and time go in, refusals and places come out.
  *
  *   open -> full      as many have come as they all say there are
- *   open -> broken    one has left or broken off, or the start timeout has passed
+ *   open -> broken    one has left or disconnected, or the start timeout has passed
  *
  * Ranks that were asked for are given as asked; the others get the free ones, host by host in order
  * of each host's first arrival, and on a host in order of arrival. local_rank counts the ranks of a
@@ -62,7 +62,7 @@ void pending_workers_fini(struct pending_workers *pending);
 int pending_workers_join(struct pending_workers *pending, const struct join_hello *hello,
                          void *owner, uint64_t now_ms, int *worker, struct err *err);
 
-/* A worker has said GOODBYE or broken off before all had come: the start fails, and `cause` names
+/* A worker has said GOODBYE or disconnected before all had come: the start fails, and `cause` names
  * the worker by host and pid. */
 void pending_workers_leave(struct pending_workers *pending, int worker, bool said_goodbye);
 

@@ -80,7 +80,7 @@ static void find_hosts(struct plan *plan, const struct pending_workers *pending)
     qsort(at, (size_t)plan->size, sizeof *at, by_host);
 }
 
-static void give_ranks(struct plan *plan, const struct pending_workers *pending)
+static void choose_ranks(struct plan *plan, const struct pending_workers *pending)
 {
     int free_rank = 0;
     for (int rank = 0; rank < plan->size; rank++)
@@ -138,7 +138,7 @@ int pending_workers_assign(struct pending_workers *pending, struct rendezvous_sl
     int rc = HVD_ERR_NOMEM;
     if (plan_init(&plan, pending->size)) {
         find_hosts(&plan, pending);
-        give_ranks(&plan, pending);
+        choose_ranks(&plan, pending);
         count_local(&plan, slots);
         count_cross(&plan, slots);
         write_down(&plan, pending, slots);

@@ -18,7 +18,7 @@ void pending_workers_text_left(char text[JOIN_TEXT_MAX], const struct pending_wo
     const struct pending_worker *who = &pending->workers[worker];
     struct text_line line = { 0 };
     text_line_add(&line, "worker on %.*s (pid %d) %s before all had come", HOST_SHOWN_MAX,
-                  who->host, who->pid, said_goodbye ? "left" : "broke off");
+                  who->host, who->pid, said_goodbye ? "left" : "disconnected");
     write_line(text, &line);
 }
 

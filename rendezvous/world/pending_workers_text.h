@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* "worker on node1 (pid 4242) broke off before all had come" */
+/* "worker on node1 (pid 4242) disconnected before all had come" */
 void pending_workers_text_left(char text[JOIN_TEXT_MAX], const struct pending_workers *pending,
                                int worker, bool said_goodbye);
 

@@ -243,7 +243,7 @@ enum rendezvous_job_state rendezvous_job_state(const struct rendezvous_job *job)
                                                             : RENDEZVOUS_JOB_GATHERING;
     enum rendezvous_job_state state = of_world[job->membership.world];
     bool gone =
-        job->connected == 0 && job->membership.unsettled == 0 && job->membership.elsewhere == 0;
+        job->connected == 0 && job->membership.in_grace == 0 && job->membership.elsewhere == 0;
     return state == RENDEZVOUS_JOB_RUNNING && gone ? RENDEZVOUS_JOB_ENDED : state;
 }
 

@@ -87,15 +87,15 @@ static int check_exported_ports(const struct hvdrun_options *options, struct err
 }
 
 /* What was asked for, and libhvd does not do. */
-static void note_foreign(struct hvdrun_options *options, const struct options_seen *seen)
+static void note_unsupported(struct hvdrun_options *options, const struct options_seen *seen)
 {
-    static const char *const foreign[] = { "--gloo-timeout-seconds", "--num-nccl-streams",
-                                           "--thread-affinity", "--tcp" };
-    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-        if (given(seen, foreign[i]))
+    static const char *const unsupported[] = { "--gloo-timeout-seconds", "--num-nccl-streams",
+                                               "--thread-affinity", "--tcp" };
+    for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++)
+        if (given(seen, unsupported[i]))
             string_list_take(
                 &options->notes,
-                xasprintf("%s: for Horovod and NCCL; libhvd does not read it", foreign[i]));
+                xasprintf("%s: for Horovod and NCCL; libhvd does not read it", unsupported[i]));
 }
 
 /* Where the value of an option or of its variable comes from; one that was not given has its
@@ -235,7 +235,7 @@ static int complete(struct hvdrun_options *options, struct options_seen *seen, s
     choose_interfaces(options, seen);
     choose_ports(options);
     export_variables(options);
-    note_foreign(options, seen);
+    note_unsupported(options, seen);
     note_idle_autotune(options, seen);
     warn_late_np(options);
     if ((rc = check_stall_times(options, seen, err)) < 0 ||

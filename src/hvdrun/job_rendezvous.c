@@ -88,10 +88,10 @@ static void on_met(void *context, int rank)
     job_rank_met(self->job, rank);
 }
 
-static void on_parted(void *context, int rank, const struct rank_end *said)
+static void on_left(void *context, int rank, const struct rank_end *said)
 {
     struct job_rendezvous *self = context;
-    job_rank_parted(self->job, rank, said);
+    job_rank_left(self->job, rank, said);
 }
 
 static void on_origin(void *context, const struct rank_end *end)
@@ -100,10 +100,10 @@ static void on_origin(void *context, const struct rank_end *end)
     job_world_failed(self->job, end);
 }
 
-static void on_broke_off(void *context, int rank)
+static void on_disconnected(void *context, int rank)
 {
     struct job_rendezvous *self = context;
-    job_rank_broke_off(self->job, rank);
+    job_rank_disconnected(self->job, rank);
 }
 
 static void say_line(struct job_rendezvous *self, int rank, const char *text, size_t length)
@@ -164,8 +164,8 @@ struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct job_o
         .size = plan->size,
         .key = key,
         .start_timeout_ms = job->start_timeout_ms,
-        .events = { on_complete, on_timed_out, on_missing, on_report, on_met, on_parted, on_origin,
-                    on_broke_off, on_output },
+        .events = { on_complete, on_timed_out, on_missing, on_report, on_met, on_left, on_origin,
+                    on_disconnected, on_output },
         .context = self,
         .command = command,
         .user = user,

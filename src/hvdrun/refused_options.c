@@ -9,14 +9,14 @@
     }
 
 /* As long as it is written in full, so that it makes nothing of ours ambiguous. */
-#define FOREIGN_OF(launcher, instead, ...)                                                         \
+#define OF_PROGRAM(launcher, instead, ...)                                                         \
     {                                                                                              \
-        .names = { __VA_ARGS__ }, .kind = OPTION_FOREIGN,                                          \
+        .names = { __VA_ARGS__ }, .kind = OPTION_OTHER_PROGRAM,                                    \
         .help = "not an option of hvdrun: " instead " (see COMING FROM " launcher " in hvdrun(1))" \
     }
 
-#define FOREIGN(instead, ...) FOREIGN_OF("MPIRUN", instead, __VA_ARGS__)
-#define OF_TORCHRUN(instead, ...) FOREIGN_OF("TORCHRUN", instead, __VA_ARGS__)
+#define OF_MPIRUN(instead, ...) OF_PROGRAM("MPIRUN", instead, __VA_ARGS__)
+#define OF_TORCHRUN(instead, ...) OF_PROGRAM("TORCHRUN", instead, __VA_ARGS__)
 
 static const char no_elastic[] = "elastic jobs are not supported yet";
 static const char no_algorithm[] = "libhvd chooses the algorithm itself";
@@ -39,43 +39,43 @@ const struct option_row refused_options[] = {
     REFUSED(no_mpi, "--mpi-threads-disable"),
     REFUSED(no_mpi, "--binding-args"),
     REFUSED(no_jsrun, "--jsrun"),
-    FOREIGN("use -np", "-c"),
-    FOREIGN("use -H", "-host", "--host", "-hosts"),
-    FOREIGN("use --hostfile", "-f", "-machinefile", "--machinefile", "--default-hostfile"),
-    FOREIGN("use -H HOST:N, with N ranks for each host", "-ppn", "-N", "--npernode", "-npernode"),
-    FOREIGN("use -H HOST:N, with N ranks for each host", "--ppn", "-perhost", "--pernode",
-            "-pernode"),
-    FOREIGN("ranks are numbered as --map-by places them", "--rank-by", "-rank-by"),
-    FOREIGN("use --map-by node", "--bynode", "-bynode"),
-    FOREIGN("use --map-by slot", "--byslot", "-byslot"),
-    FOREIGN("the order of the hosts is that of the ranks", "--rankfile", "-rankfile", "-rf"),
-    FOREIGN("use --bind-to core", "--bind-to-core", "-bind-to-core"),
-    FOREIGN("use --bind-to socket", "--bind-to-socket", "-bind-to-socket"),
-    FOREIGN("use --bind-to none", "--bind-to-none", "-bind-to-none"),
-    FOREIGN("--bind-to binds; the command may use taskset(1)", "--cpu-set", "-cpu-set"),
-    FOREIGN("not needed: slots are what -H says they are", "--use-hwthread-cpus"),
-    FOREIGN("slots are what -H says they are", "--nooversubscribe", "-nooversubscribe"),
-    FOREIGN("use --dry-run", "--display-map", "-display-map", "--display-allocation"),
-    FOREIGN("use -x NAME=VALUE", "-genv", "--genv", "-env", "--env"),
-    FOREIGN("not needed: the environment is passed on", "-genvall", "-genvlist", "-envall",
-            "-envlist"),
-    FOREIGN("the environment is passed on", "-genvnone", "-envnone"),
-    FOREIGN("change to the directory before, all hosts follow", "-wdir", "--wdir", "-wd", "--wd"),
-    FOREIGN("not needed: hvdagent is found or sent, PATH and LD_LIBRARY_PATH are passed on",
-            "-prefix", "--prefix"),
-    FOREIGN("the program must be on every host", "--preload-binary", "-preload-binary"),
-    FOREIGN("not needed: every line has a prefix", "-l", "-prepend-rank", "--prepend-rank"),
-    FOREIGN("use -prefix-timestamp", "--timestamp-output", "-timestamp-output"),
-    FOREIGN("use --output-filename", "-output-filename", "-outfile-pattern", "-errfile-pattern"),
-    FOREIGN("not needed: rank 0 alone reads the standard input", "--stdin", "-stdin", "-s"),
-    FOREIGN("--remote-shell, --network-interfaces and --port-range are what is there of it",
-            "--mca", "-mca", "--gmca", "-gmca"),
-    FOREIGN("use --remote-shell", "-launcher", "-launcher-exec", "-bootstrap", "-bootstrap-exec"),
-    FOREIGN("use --network-interfaces", "-iface", "--iface"),
-    FOREIGN("use --timeout", "-timeout"),
-    FOREIGN("use --verbose", "-verbose"),
-    FOREIGN("use --version", "-V"),
-    FOREIGN("there is one command; it may look at HOROVOD_RANK", "--app", "-app", "-configfile"),
+    OF_MPIRUN("use -np", "-c"),
+    OF_MPIRUN("use -H", "-host", "--host", "-hosts"),
+    OF_MPIRUN("use --hostfile", "-f", "-machinefile", "--machinefile", "--default-hostfile"),
+    OF_MPIRUN("use -H HOST:N, with N ranks for each host", "-ppn", "-N", "--npernode", "-npernode"),
+    OF_MPIRUN("use -H HOST:N, with N ranks for each host", "--ppn", "-perhost", "--pernode",
+              "-pernode"),
+    OF_MPIRUN("ranks are numbered as --map-by places them", "--rank-by", "-rank-by"),
+    OF_MPIRUN("use --map-by node", "--bynode", "-bynode"),
+    OF_MPIRUN("use --map-by slot", "--byslot", "-byslot"),
+    OF_MPIRUN("the order of the hosts is that of the ranks", "--rankfile", "-rankfile", "-rf"),
+    OF_MPIRUN("use --bind-to core", "--bind-to-core", "-bind-to-core"),
+    OF_MPIRUN("use --bind-to socket", "--bind-to-socket", "-bind-to-socket"),
+    OF_MPIRUN("use --bind-to none", "--bind-to-none", "-bind-to-none"),
+    OF_MPIRUN("--bind-to binds; the command may use taskset(1)", "--cpu-set", "-cpu-set"),
+    OF_MPIRUN("not needed: slots are what -H says they are", "--use-hwthread-cpus"),
+    OF_MPIRUN("slots are what -H says they are", "--nooversubscribe", "-nooversubscribe"),
+    OF_MPIRUN("use --dry-run", "--display-map", "-display-map", "--display-allocation"),
+    OF_MPIRUN("use -x NAME=VALUE", "-genv", "--genv", "-env", "--env"),
+    OF_MPIRUN("not needed: the environment is passed on", "-genvall", "-genvlist", "-envall",
+              "-envlist"),
+    OF_MPIRUN("the environment is passed on", "-genvnone", "-envnone"),
+    OF_MPIRUN("change to the directory before, all hosts follow", "-wdir", "--wdir", "-wd", "--wd"),
+    OF_MPIRUN("not needed: hvdagent is found or sent, PATH and LD_LIBRARY_PATH are passed on",
+              "-prefix", "--prefix"),
+    OF_MPIRUN("the program must be on every host", "--preload-binary", "-preload-binary"),
+    OF_MPIRUN("not needed: every line has a prefix", "-l", "-prepend-rank", "--prepend-rank"),
+    OF_MPIRUN("use -prefix-timestamp", "--timestamp-output", "-timestamp-output"),
+    OF_MPIRUN("use --output-filename", "-output-filename", "-outfile-pattern", "-errfile-pattern"),
+    OF_MPIRUN("not needed: rank 0 alone reads the standard input", "--stdin", "-stdin", "-s"),
+    OF_MPIRUN("--remote-shell, --network-interfaces and --port-range are what is there of it",
+              "--mca", "-mca", "--gmca", "-gmca"),
+    OF_MPIRUN("use --remote-shell", "-launcher", "-launcher-exec", "-bootstrap", "-bootstrap-exec"),
+    OF_MPIRUN("use --network-interfaces", "-iface", "--iface"),
+    OF_MPIRUN("use --timeout", "-timeout"),
+    OF_MPIRUN("use --verbose", "-verbose"),
+    OF_MPIRUN("use --version", "-V"),
+    OF_MPIRUN("there is one command; it may look at HOROVOD_RANK", "--app", "-app", "-configfile"),
     OF_TORCHRUN("use -np N; on several hosts -H HOST:N,...", "--nproc_per_node",
                 "--nproc-per-node"),
     OF_TORCHRUN("use -H HOST:N,... or --hostfile, which name the hosts", "--nnodes"),

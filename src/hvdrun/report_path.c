@@ -16,7 +16,7 @@
 static char *resolve_path(const char *path);
 
 /* Where `name` is in the folder that `path` begins with, up to `length`. */
-static char *place_below(const char *path, size_t length, const char *name)
+static char *place_in_folder(const char *path, size_t length, const char *name)
 {
     char *folder = length > 0 ? xstrndup(path, length) : xstrdup(*path == '/' ? "/" : ".");
     char *place = resolve_path(folder), *slash = place ? strrchr(place, '/') : NULL;
@@ -45,7 +45,7 @@ static char *resolve_path(const char *path)
     while (start > 0 && path[start - 1] != '/')
         start--;
     char *name = xstrndup(path + start, length - start);
-    char *place = place_below(path, start > 0 ? start - 1 : 0, name);
+    char *place = place_in_folder(path, start > 0 ? start - 1 : 0, name);
     free(name);
     return place;
 }
@@ -58,7 +58,7 @@ static bool leads_to(const char *path, const char *place)
 }
 
 /* The first file of a rank that is `report`, or below it; NULL: none. The caller frees it. */
-static char *file_below(const char *report, const char *directory, int nranks)
+static char *rank_file_in(const char *report, const char *directory, int nranks)
 {
     static const char *const streams[] = { "stdout", "stderr" };
     for (int i = 0; i < 2 * nranks; i++) {
@@ -74,8 +74,9 @@ int report_path_check(const char *report, const char *directory, int nranks, str
 {
     struct shown path, file;
     char *report_place = resolve_path(report), *directory_place = resolve_path(directory);
-    char *taken =
-        report_place && directory_place ? file_below(report_place, directory_place, nranks) : NULL;
+    char *taken = report_place && directory_place
+                      ? rank_file_in(report_place, directory_place, nranks)
+                      : NULL;
     int rc = HVD_OK;
     if (taken)
         rc = bad_input(err, "--report", "in the way of --output-filename: '%s' (%s will be there)",

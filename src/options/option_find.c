@@ -32,14 +32,14 @@ static bool fits_in_full(const struct option_row *row, const char *name, struct 
 /* With one dash a word is too likely another program's option: "-c 4" is not "-cb". */
 static bool fits_shortened(const struct option_row *row, const char *name, struct slice word)
 {
-    return row->kind != OPTION_FOREIGN && word.length > 2 && word.at[1] == '-' &&
+    return row->kind != OPTION_OTHER_PROGRAM && word.length > 2 && word.at[1] == '-' &&
            strncmp(name, word.at, word.length) == 0;
 }
 
 /* Does the row's letter take what stands behind it? */
 static bool takes(const struct option_row *row, const char *value, size_t length)
 {
-    if (row->kind == OPTION_FOREIGN)
+    if (row->kind == OPTION_OTHER_PROGRAM)
         return strspn(value, "0123456789") >= length;
     if (row->kind == OPTION_INT) /* else "-nosuch" would be -n with a strange number */
         return *value >= '0' && *value <= '9';

@@ -122,7 +122,7 @@ static int refuse(const struct option_row *row, void *member, const char *value,
 static set_fn *const set_kind[] = {
     [OPTION_FLAG] = set_flag,     [OPTION_FINAL] = set_flag, [OPTION_INT] = set_int,
     [OPTION_TEXT] = set_text,     [OPTION_LIST] = set_list,  [OPTION_SETS] = set_variable,
-    [OPTION_CHOICE] = set_choice, [OPTION_REFUSED] = refuse, [OPTION_FOREIGN] = refuse,
+    [OPTION_CHOICE] = set_choice, [OPTION_REFUSED] = refuse, [OPTION_OTHER_PROGRAM] = refuse,
 };
 
 int option_set(const struct option_row *row, void *target, const char *value, const char *source,

@@ -18,7 +18,7 @@
 
 static bool is_refused(const struct option_row *row)
 {
-    return row->kind == OPTION_REFUSED || row->kind == OPTION_FOREIGN;
+    return row->kind == OPTION_REFUSED || row->kind == OPTION_OTHER_PROGRAM;
 }
 
 /* Takes the value out of the next word if it did not come with the name. */
@@ -149,7 +149,7 @@ bool options_know(const struct option_table *table, const char *word)
 bool options_has(const struct option_table *table, const char *name)
 {
     struct option_found found;
-    return option_find_named(&found, table, name) && found.row->kind != OPTION_FOREIGN;
+    return option_find_named(&found, table, name) && found.row->kind != OPTION_OTHER_PROGRAM;
 }
 
 const char *options_given(const struct option_table *table, const struct options_seen *seen,

@@ -34,7 +34,7 @@ enum option_kind {
     OPTION_LIST,    /* a struct string_list, to which a copy of each value is appended; not empty */
     OPTION_SETS,    /* a struct string_list of NAME=VALUE; `sets` is a variable for the ranks */
     OPTION_REFUSED, /* known but not available; `help` is the reason */
-    OPTION_FOREIGN  /* the same for another program's option, which is none of ours */
+    OPTION_OTHER_PROGRAM /* the same for another program's option, which is none of ours */
 };
 
 /* What a shell offers for the value. */

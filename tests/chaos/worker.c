@@ -116,9 +116,9 @@ static void act_grandchild(void)
 /* Two forks and a new session; the parent waits until it is so. Zero in the unrelated process. */
 static int fork_unrelated(void)
 {
-    int settled[2];
+    int done_pipe[2];
     char byte;
-    if (pipe(settled) < 0)
+    if (pipe(done_pipe) < 0)
         return -1;
     pid_t pid = fork();
     if (pid == 0) {
@@ -126,14 +126,14 @@ static int fork_unrelated(void)
         setsid();
         if (fork() != 0)
             _exit(0);
-        close(settled[0]);
-        close(settled[1]);
+        close(done_pipe[0]);
+        close(done_pipe[1]);
         return 0;
     }
-    close(settled[1]);
-    ssize_t ignored = read(settled[0], &byte, 1);
+    close(done_pipe[1]);
+    ssize_t ignored = read(done_pipe[0], &byte, 1);
     (void)ignored;
-    close(settled[0]);
+    close(done_pipe[0]);
     return pid;
 }
 

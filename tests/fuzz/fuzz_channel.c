@@ -254,7 +254,7 @@ static void drop(uint32_t number)
 }
 
 /* As the engine does: what is done leaves the window. */
-static void settle(void)
+static void drop_completed(void)
 {
     for (uint32_t number = window.first; number != window.end; number++) {
         struct operation *operation = window.at[number % WINDOW_SIZE];
@@ -319,7 +319,7 @@ static int move(struct fuzz_input *input)
         PROMISE(turns <= 4 * WIRE_MAX); /* nothing moves for ever */
         rc = channel_move(&channel, &window, &err);
         PROMISE(reported <= wire.data_sent);
-        settle();
+        drop_completed();
     }
     PROMISE(rc == 0 || rc == HVD_ERR_PROTOCOL || (wire.revoked && rc == HVD_ERR_PEER_LOST));
     if (rc < 0)

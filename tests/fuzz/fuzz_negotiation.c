@@ -4,7 +4,7 @@
  *   u8: bits 0 and 1 how many ranks besides 2, bit 2 no cache, bit 3 a cache of two, bit 4 no fusion
  *   then steps, u8 what, u8 which rank, and
  *     0 to 2 it submits: u8 name, u8 what, u8 how many elements, u8 root, type and operation
- *     3 it reports      4 its report arrives      5 a decision arrives      6 the top decides: u8 also data
+ *     3 it reports      4 its report arrives      5 a decision arrives      6 the root decides: u8 data too
  *     7 everything that can happen happens
  *     8 its oldest report is changed: u8 where, u8 mask   9 the same of the decision that is on its way to it
  *     10 its report is replaced: u8 how many bytes, they   11 the decision on its way to it
@@ -189,16 +189,16 @@ static bool arrive_down(struct rank *rank)
 static bool decide(bool data)
 {
     struct wire_writer made = { 0 };
-    struct rank *top = &ranks[0];
-    bool decided = !top->broken && children_have_room(top) &&
-                   negotiation_decide(top->negotiation, data, &made);
+    struct rank *root = &ranks[0];
+    bool decided = !root->broken && children_have_room(root) &&
+                   negotiation_decide(root->negotiation, data, &made);
     if (decided)
-        apply(top, &made);
+        apply(root, &made);
     wire_writer_fini(&made);
     return decided;
 }
 
-static void settle(void)
+static void finish_rounds(void)
 {
     bool happened = true;
     for (int turns = 0; happened; turns++) {
@@ -212,7 +212,7 @@ static void settle(void)
 
 static void check_logs(void)
 {
-    settle();
+    finish_rounds();
     for (int i = 1; i < size && !changed && !joins; i++) {
         PROMISE(ranks[i].decisions == ranks[0].decisions);
         PROMISE(ranks[i].log == ranks[0].log);

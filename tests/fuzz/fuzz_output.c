@@ -119,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t how = fuzz_u8(&input);
     size_t piece = 1 + fuzz_u8(&input), filler = how >> 1 == 127 ? OUTPUT_RECORD_MAX - 1 : 0;
     const char *with_stamp = how & 1 ? stamp : NULL;
-    if (filler > 0) { /* a record at the border of what fits */
+    if (filler > 0) { /* a record at the limit of what fits */
         memset(text_buffer_reserve(&text, filler), 'x', filler);
         text.length += filler;
         piece *= 8192;

@@ -8,7 +8,7 @@
  * Whatever it is: the report is one JSON value, by a strict reader; each text comes back as it was
  * but for what is not printable; the last lines are the same however they came in pieces, few,
  * printable, and something that was said; who is blamed is a rank, and one that failed unless there
- * is a witness. */
+ * is a reporter. */
 #include "launcher/output/last_lines.h"
 #include "launcher/output/last_words.h"
 #include "launcher/verdict/job_blame.h"
@@ -27,7 +27,7 @@ static struct report_rank ranks[RANKS_MAX];
 static struct report_host hosts[HOSTS_MAX];
 static struct job_report report;
 static char names[HOSTS_MAX][NAME_SIZE], id[NAME_SIZE];
-static struct rank_end parted[RANKS_MAX];
+static struct rank_end left_because[RANKS_MAX];
 
 /* ---- what ranks said ---- */
 
@@ -90,7 +90,7 @@ static void draw_end(struct fuzz_input *input, struct rank_end *end)
 static void draw_rank(struct fuzz_input *input, int number)
 {
     struct report_rank *rank = &ranks[number];
-    draw_end(input, &parted[number]);
+    draw_end(input, &left_because[number]);
     *rank = (struct report_rank){
         .host = report.nhosts > 0 ? fuzz_u8(input) % report.nhosts : -1,
         .end = (enum report_end)(fuzz_u8(input) % REPORT_ENDS),
@@ -101,7 +101,7 @@ static void draw_rank(struct fuzz_input *input, int number)
         .ended_us = fuzz_u16(input),
         .slack_us = fuzz_u8(input),
         .met = fuzz_u8(input) & 1,
-        .parted = fuzz_u8(input) & 1 ? &parted[number] : NULL,
+        .left_because = fuzz_u8(input) & 1 ? &left_because[number] : NULL,
         .oom = fuzz_u8(input) & 1,
         .said_on_stdout = fuzz_u8(input) & 1,
     };
@@ -158,8 +158,8 @@ static void check_blame(void)
     struct job_blame blame;
     if (!job_blame_choose(&blame, &report))
         return;
-    int failed = blame.witness >= 0 ? blame.witness : blame.rank;
-    PROMISE(blame.rank >= 0 && blame.rank < report.nranks && blame.rank != blame.witness);
+    int failed = blame.reporter >= 0 ? blame.reporter : blame.rank;
+    PROMISE(blame.rank >= 0 && blame.rank < report.nranks && blame.rank != blame.reporter);
     PROMISE(failed < report.nranks && ranks[failed].end == END_BY_ITSELF);
     PROMISE(ranks[failed].wait_status != 0);
 }

@@ -36,7 +36,7 @@ static void check_file(const char *text, size_t length, int rc,
     char path[32];
     struct algorithm_thresholds from_file = before;
     struct err err = { .code = HVD_OK };
-    int fd = memfd_create("borders", MFD_CLOEXEC);
+    int fd = memfd_create("thresholds", MFD_CLOEXEC);
     PROMISE(fd >= 0 && write(fd, text, length) == (ssize_t)length);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     PROMISE(thresholds_file_read(&from_file, path, false, &err) == rc);

@@ -42,7 +42,7 @@ rank() {
 }
 
 # Waits for the ranks and fills $statuses; then the rendezvous goes.
-parted() {
+wait_for_ranks() {
     statuses=
     for _r in $ranks; do
         eval "_p=\$pid$_r"
@@ -86,7 +86,7 @@ rank 1 1 -- init barriers 10 stream "$tmp/end"
 until_rank 0 streaming
 links_of 0 >"$tmp/links"
 touch "$tmp/end"
-parted
+wait_for_ranks
 is "two hosts with two networks and a decoy on each meet without a flag" "0 0" "$statuses"
 unlike "not over the decoy" '^172\.17\.' "$tmp/links"
 
@@ -94,7 +94,7 @@ meets 4
 for r in 0 1 2 3; do
     rank $r $((r % 2)) HVD_PORT_RANGE=41000-41001 -- init collectives
 done
-parted
+wait_for_ranks
 is "four ranks with the same two ports on both hosts" "0 0 0 0" "$statuses"
 
 meets 3
@@ -106,7 +106,7 @@ until_rank 2 world:
 cp "$tmp/rank2.err" "$tmp/err"
 like "a third one on one of them is told" "HVD_PORT_RANGE: no port from 41000 to 41001 is free" "$tmp/err"
 exec 9>&- # nobody else will come
-parted
+wait_for_ranks
 
 meets 2
 rank 0 0 HVD_NETWORK_INTERFACES=eth1 -- init stream "$tmp/end"
@@ -118,7 +118,7 @@ here=$(sed -n 's/^203\.0\.113\.10://p' "$tmp/doors")
 on 1 bash -c "exec 3<>/dev/tcp/203.0.113.10/$here" 2>"$tmp/none" && open=yes || open=no
 on 1 bash -c "exec 3<>/dev/tcp/198.51.100.10/$here" 2>"$tmp/none" && open="$open yes" || open="$open no"
 touch "$tmp/end"
-parted
+wait_for_ranks
 is "a network may be chosen by name and by address" "0 0" "$statuses"
 like "and it is used" '^203\.0\.113\.11$' "$tmp/links"
 is "the port is open there and on loopback, and nowhere else" "127.0.0.1:$here 203.0.113.10:$here" \
@@ -135,7 +135,7 @@ if [ -e "$tmp/none" ]; then
     until_rank 0 streaming
     links_of 0 >"$tmp/links"
     touch "$tmp/end"
-    parted
+    wait_for_ranks
     is "and IPv6 alone will do" "0 0" "$statuses"
     like "between the two" '^2001:db8::11$' "$tmp/links"
     for h in 0 1; do
@@ -152,14 +152,14 @@ until_rank 0 world:
 cp "$tmp/rank0.err" "$tmp/err"
 like "one that is not there is named with the host" \
     "HVD_NETWORK_INTERFACES on host0: no interface 'ib0' \(have: .*eth0 198.51.100.10" "$tmp/err"
-ranks=0 && parted
+ranks=0 && wait_for_ranks
 
 # The first network leads nowhere; the rendezvous is reached all the same.
 meets 2
 nft_drop 1 'ip saddr 198.51.100.10'
 rank 0 0 -- init barriers 10
 rank 1 1 -- init barriers 10
-parted
+wait_for_ranks
 is "a network that swallows everything is passed over for the other" "0 0" "$statuses"
 nft_clear 1
 
@@ -181,7 +181,7 @@ took "F68 seen"
 cp "$tmp/rank0.err" "$tmp/err"
 like "a host that vanishes while data moves is an error that names it" \
     "connection to rank 1 on host1 broke: no acknowledgement" "$tmp/err"
-parted
+wait_for_ranks
 is "for both sides" "1 1" "$statuses"
 tb_mend 1
 
@@ -192,7 +192,7 @@ for _ in 1 2 3 4 5; do # again where a busy machine made it last until after TCP
     tb_mend 1
     lasted_ms=$(($(now_ms) - then_ms))
     touch "$tmp/end"
-    parted
+    wait_for_ranks
     [ "$statuses" != "0 0" ] && [ $lasted_ms -gt 2700 ] || break
 done
 is "F70: a host that is back after 2 seconds was never gone" "0 0" "$statuses"
@@ -201,7 +201,7 @@ begin
 nft_drop 1 'ip saddr 198.51.100.10'
 until_rank 0 world: && until_rank 1 world:
 took "F71 seen by both"
-parted
+wait_for_ranks
 is "F71: one direction is as good as none" "1 1" "$statuses"
 cat "$tmp"/rank*.err >"$tmp/err"
 like "and one of the two says why" "connection to rank [01] on host[01] broke: no acknowledgement" "$tmp/err"
@@ -214,7 +214,7 @@ until_rank 0 world: && until_rank 1 world:
 took "F72 seen by both"
 cat "$tmp/rank0.err" "$tmp/rank1.err" >"$tmp/err"
 like "F72: two that do not reach each other name the pair" "rank [01] on host[01]" "$tmp/err"
-parted
+wait_for_ranks
 nft_clear 0
 nft_clear 1
 
@@ -232,7 +232,7 @@ took "F74 seen"
 cp "$tmp/rank0.err" "$tmp/err"
 like "F74: a host that is back at once and knows no connection is an error that names the rank" \
     "rank 1 on host1 (broke|was lost)" "$tmp/err"
-parted
+wait_for_ranks
 
 # ---- unauthenticated clients ----
 
@@ -245,7 +245,7 @@ on 2 "$builddir/tests/support/unauthenticated" 198.51.100.11 41000 crowd "$tmp/e
 crowd=$!
 until_said '^crowded$' "$tmp/crowd"
 rank 0 0 HVD_NETWORK_INTERFACES=eth0 -- init collectives
-parted
+wait_for_ranks
 is "F80: ranks meet while unauthenticated clients crowd at a data port" "0 0" "$statuses"
 touch "$tmp/enough"
 wait $crowd
@@ -264,7 +264,7 @@ took "a silent host seen by one who waits"
 cp "$tmp/rank0.err" "$tmp/err"
 like "a host that vanishes while another waits for it is named, too" "rank 1 on host1 broke" "$tmp/err"
 touch "$tmp/end"
-parted
+wait_for_ranks
 tb_mend 1
 
 # ---- nothing works ----
@@ -279,6 +279,6 @@ like "a rank that nothing leads to is named with each address and cause" \
     "no link to rank 1 on host1 within 30 s: 198.51.100.11:[0-9]*: no answer; 203.0.113.11:[0-9]*: no answer; 172.17.0.1:[0-9]*: " \
     "$tmp/err"
 is "in one line" 1 "$(wc -l <"$tmp/err")"
-parted
+wait_for_ranks
 nft_clear 1
 finish

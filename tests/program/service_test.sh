@@ -106,7 +106,7 @@ come 1
 worker b HOROVOD_SIZE=3 -- init
 come 2
 kill -KILL "$pid_b"
-ends "who waits learns that another has gone" a 1 'worker on here \(pid [0-9]+\) broke off before all had come'
+ends "who waits learns that another has gone" a 1 'worker on here \(pid [0-9]+\) disconnected before all had come'
 ended b
 worker a HOROVOD_RANK=0 -- init barriers 1 die 9
 worker b HOROVOD_RANK=1 -- init barriers 1 expect PEER_LOST
@@ -145,7 +145,7 @@ come 1
 worker b HOROVOD_SIZE=3 -- init barriers 1 shutdown
 come 2
 service_down
-is "a service that stops does not blame those that wait" "" "$(grep 'broke off' "$tmp/service")"
+is "a service that stops does not blame those that wait" "" "$(grep 'disconnected' "$tmp/service")"
 listen=127.0.0.1:$port
 service_up
 unset listen

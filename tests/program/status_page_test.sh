@@ -116,19 +116,19 @@ on '.cell:nth-child(2)' click
 page "a cell that is clicked says what its rank does" \
     "document.querySelector('#which').textContent === 'rank 1 on node0: running' && \
     document.querySelector('#place').textContent.includes('pid ${pid_1-}') && \
-    document.querySelector('#doing').textContent.length > 0 && \
-    document.querySelector('#doing').textContent !== 'is being asked ...'"
+    document.querySelector('#status-text').textContent.length > 0 && \
+    document.querySelector('#status-text').textContent !== 'is being asked ...'"
 
 kill -9 "${pid_2-}"
 page "the rank that was killed is lost" "document.querySelectorAll('.cell')[2].dataset.state === 'lost'"
 page "the job has failed, and the page says why" "document.querySelector('#about').textContent.startsWith('failed') && \
     document.querySelector('#cause').textContent.includes('rank 2 on node1')"
 page "the others are still there, and have been told" "document.querySelectorAll('.cell.running').length === 3 && \
-    document.querySelector('#doing').textContent.startsWith('the world is broken: the connection to rank 2 on node1')"
+    document.querySelector('#status-text').textContent.startsWith('the world is broken: the connection to rank 2 on node1')"
 js "document.querySelectorAll('.cell')[2].focus()" >/dev/null
 page "a cell that is focused says what is known of its rank" \
     "document.querySelector('#which').textContent === 'rank 2 on node1: lost' && \
-    document.querySelector('#doing').textContent === 'its connection broke'"
+    document.querySelector('#status-text').textContent === 'its connection broke'"
 
 kill "$daemon"
 page "a rendezvous that is gone is said to be" "!document.querySelector('#banner').hidden && \

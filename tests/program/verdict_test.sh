@@ -122,7 +122,7 @@ for victim in 'expect PEER_LOST return 5' 'barriers 1'; do # with hvd_shutdown, 
     run "$HVDRUN" -np 3 "$WORLD" init barriers 1 only 2 become 'exec sleep 1000' all $victim
     is "F7: a rank that leaves by exec while others wait for it is status 76 ($victim)" 76 "$status"
     like "F7: and is named, not who failed for it" \
-        '^hvdrun: FAILED rank 2 on localhost \(pid [0-9]+\): broke off without hvd_shutdown and ran on \(exec\?\), and rank [01] needed it; 2 other ranks terminated, 0 left$' "$tmp/err"
+        '^hvdrun: FAILED rank 2 on localhost \(pid [0-9]+\): disconnected without hvd_shutdown and ran on \(exec\?\), and rank [01] needed it; 2 other ranks terminated, 0 left$' "$tmp/err"
 done
 
 # A rank has no descriptor for the link that a collective needs, and all others are told.

@@ -27,10 +27,10 @@ wire-faults: tests/stage.stamp tests/proxy/wire_faults tests/proxy/wire_worker t
 	PROXY='$(abs_builddir)/tests/proxy/proxy' WIRE_WORKER='$(abs_builddir)/tests/proxy/wire_worker' \
 		tests/proxy/wire_faults $(WIRE_FAULTS)
 
-# An hour of rain
-WEATHER_S = 3600
-weather: tests/stage.stamp tests/support/world
-	$(AM_TESTS_ENVIRONMENT) WEATHER_S=$(WEATHER_S) sh $(srcdir)/tests/proxy/weather_test.sh
+# An hour of lost packets
+LOSSY_NETWORK_S = 3600
+lossy-network: tests/stage.stamp tests/support/world
+	$(AM_TESTS_ENVIRONMENT) LOSSY_NETWORK_S=$(LOSSY_NETWORK_S) sh $(srcdir)/tests/proxy/lossy_network_test.sh
 endif
 
 EXTRA_DIST += tests/proxy/lossy_network_test.sh tests/proxy/wire_faults_test.sh

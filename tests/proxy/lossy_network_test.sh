@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Networks that lose packets, and firewalls that forget: a job goes on as if nothing were. WEATHER_S=3600 makes the
-# rain last an hour ("make weather").
+# Networks that lose packets, and firewalls that forget: a job goes on as if nothing were. LOSSY_NETWORK_S=3600 makes
+# the loss last an hour ("make lossy-network").
 . "$srcdir/tests/tap.sh"
 . "$srcdir/tests/hosts.sh"
 [ "${SANITIZERS:-no}" = no ] || skip_all "nothing here is about memory"
 hosts_up 2 || skip_all "$hosts_reason"
 links || skip_all "$no_links"
 command -v nft >/dev/null || skip_all "no nft"
-: "${WEATHER_S:=3}"
-PATIENCE_S=$((PATIENCE_S + WEATHER_S))
+: "${LOSSY_NETWORK_S:=3}"
+PATIENCE_S=$((PATIENCE_S + LOSSY_NETWORK_S))
 
 # goes_on SENTENCE ACT...: a job on both hosts ends well, and hvdrun has nothing to say.
 goes_on() {
@@ -21,14 +21,14 @@ goes_on() {
     ok "and nobody is suspected" [ ! -s "$tmp/said" ]
 }
 
-# ---- rain ----
+# ---- packets are lost ----
 
 percents='1 5'
-[ "$WEATHER_S" -ge 60 ] || percents=5
+[ "$LOSSY_NETWORK_S" -ge 60 ] || percents=5
 for percent in $percents; do
     tb_loss 0 "$percent"
     tb_loss 1 "$percent"
-    { sleep "$WEATHER_S"; touch "$tmp/end$percent"; } &
+    { sleep "$LOSSY_NETWORK_S"; touch "$tmp/end$percent"; } &
     goes_on "F73: $percent % of all packets are lost each way" init barriers 20 stream "$tmp/end$percent" shutdown
 done
 tb_loss 0 0

@@ -16,13 +16,13 @@ enum { DTYPES = sizeof dtypes / sizeof *dtypes, OPS = sizeof ops / sizeof *ops }
 /* Nothing, little, odd, and now and then much. */
 static int64_t some_rows(uint64_t *state)
 {
-    switch (random_below(state, 8)) {
+    switch (random_less_than(state, 8)) {
     case 0:
         return 0;
     case 1:
-        return (int64_t)random_below(state, LARGE);
+        return (int64_t)random_less_than(state, LARGE);
     default:
-        return (int64_t)random_below(state, 40);
+        return (int64_t)random_less_than(state, 40);
     }
 }
 
@@ -33,19 +33,19 @@ static bool reduces(const struct step *step)
 
 static void make_step(struct step *step, uint64_t *state, const struct members *members)
 {
-    *step = (struct step){ .kind = (enum kind)random_below(state, KINDS),
-                           .dtype = dtypes[random_below(state, DTYPES)],
-                           .op = ops[random_below(state, OPS)],
+    *step = (struct step){ .kind = (enum kind)random_less_than(state, KINDS),
+                           .dtype = dtypes[random_less_than(state, DTYPES)],
+                           .op = ops[random_less_than(state, OPS)],
                            .rows = some_rows(state),
-                           .width = 1 + (int64_t)random_below(state, 3),
-                           .salt = (unsigned)random_below(state, 1000),
+                           .width = 1 + (int64_t)random_less_than(state, 3),
+                           .salt = (unsigned)random_less_than(state, 1000),
                            .members = members,
                            .odd_rank = -1 };
     if (step->kind == REDUCESCATTER)
         step->op = HVD_SUM;
-    step->root = members->ranks[random_below(state, (size_t)members->count)];
-    if (random_below(state, 6) == 0 && members->count > 1)
-        step->odd_rank = members->ranks[random_below(state, (size_t)members->count)];
+    step->root = members->ranks[random_less_than(state, (size_t)members->count)];
+    if (random_less_than(state, 6) == 0 && members->count > 1)
+        step->odd_rank = members->ranks[random_less_than(state, (size_t)members->count)];
 }
 
 /* Different names in one program, but the same ones again in the next. */
@@ -54,11 +54,11 @@ void plan_make(struct plan *plan, uint64_t seed, int number, const struct member
     uint64_t state = seed * 1000003 + (uint64_t)number * 7919 + 1;
     for (int i = 0; i < 8; i++)
         next_random(&state);
-    plan->count = 1 + (int)random_below(&state, STEPS_MAX);
-    size_t name = random_below(&state, NAMES);
+    plan->count = 1 + (int)random_less_than(&state, STEPS_MAX);
+    size_t name = random_less_than(&state, NAMES);
     for (int i = 0; i < plan->count; i++) {
         struct step *step = &plan->steps[i];
-        make_step(step, &state, &sets[random_below(&state, (size_t)nsets)]);
+        make_step(step, &state, &sets[random_less_than(&state, (size_t)nsets)]);
         snprintf(step->name, sizeof step->name, "name.%zu", (name + (size_t)i) % NAMES);
     }
 }

@@ -42,7 +42,7 @@ static void on_alarm(int signum)
 static void shuffle(int *order, int count, uint64_t *state)
 {
     for (int i = 0; i < count; i++) {
-        size_t at = random_below(state, (size_t)i + 1);
+        size_t at = random_less_than(state, (size_t)i + 1);
         order[i] = order[at];
         order[at] = i;
     }
@@ -66,11 +66,11 @@ static void run_program(const struct plan *plan, int program, uint64_t *state)
     shuffle(order, plan->count, state);
     for (int i = 0; i < plan->count; i++)
         takes_part[order[i]] = attempt_submit(&attempts[order[i]], &plan->steps[order[i]], rank,
-                                              random_below(state, 2) == 0);
+                                              random_less_than(state, 2) == 0);
     shuffle(order, plan->count, state);
     for (int i = 0; i < plan->count; i++) {
         if (takes_part[order[i]])
-            finish(&attempts[order[i]], program, order[i], (int)random_below(state, 3));
+            finish(&attempts[order[i]], program, order[i], (int)random_less_than(state, 3));
         mismatches += plan->steps[order[i]].odd_rank >= 0;
     }
     collectives += plan->count;

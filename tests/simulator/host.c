@@ -38,7 +38,7 @@ static void sweep(void *context)
     }
     for (struct sim_process *at = sim_processes(), *next; at; at = next) {
         next = at->next;
-        if (at->alive && sim_is_below(at, supervisor->process))
+        if (at->alive && sim_is_descendant(at, supervisor->process))
             sim_kill(at, SIGKILL);
     }
     sim_timer(supervisor->process, SIM_MS(CLEANUP_CHECK_MS), sweep, supervisor);

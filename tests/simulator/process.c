@@ -277,7 +277,7 @@ pid_t sim_wait(struct sim_process *process, int *status, bool stopped_too)
     return children ? 0 : -1;
 }
 
-bool sim_is_below(const struct sim_process *process, const struct sim_process *ancestor)
+bool sim_is_descendant(const struct sim_process *process, const struct sim_process *ancestor)
 {
     for (const struct sim_process *up = process->parent; up; up = up->parent)
         if (up == ancestor)

@@ -82,6 +82,6 @@ void sim_freeze(int host, bool frozen);
 /* As waitpid(-1, status, WNOHANG), or with WUNTRACED. */
 pid_t sim_wait(struct sim_process *process, int *status, bool stopped_too);
 
-bool sim_is_below(const struct sim_process *process, const struct sim_process *ancestor);
+bool sim_is_descendant(const struct sim_process *process, const struct sim_process *ancestor);
 
 #endif

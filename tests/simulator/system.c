@@ -160,7 +160,7 @@ int process_tree_signal(int signum, const pid_t *spared, int nspared)
     int count = 0;
     for (struct sim_process *at = sim_processes(), *next; at; at = next) {
         next = at->next;
-        if (!at->alive || !sim_is_below(at, self) || is_spared(at, spared, nspared))
+        if (!at->alive || !sim_is_descendant(at, self) || is_spared(at, spared, nspared))
             continue;
         count++;
         sim_kill(at, signum);

@@ -151,7 +151,7 @@ static void shuffle(size_t *order, size_t count, uint64_t *random)
     for (size_t i = 0; i < count; i++)
         order[i] = i;
     for (size_t i = count; i > 1; i--) {
-        size_t other = random_below(random, i), kept = order[i - 1];
+        size_t other = random_less_than(random, i), kept = order[i - 1];
         order[i - 1] = order[other];
         order[other] = kept;
     }

@@ -265,7 +265,7 @@ static void fill_cube(enum hvd_dtype dtype, void *data, size_t count)
 {
     uint64_t state = 1234;
     for (size_t i = 0; i < count; i++)
-        element_put(dtype, data, i, (double)random_below(&state, 200) - 100);
+        element_put(dtype, data, i, (double)random_less_than(&state, 200) - 100);
 }
 
 static const int64_t cube[] = { 17, 17, 17 };

@@ -101,7 +101,7 @@ uint64_t next_random(uint64_t *state)
     return *state ^= *state << 17;
 }
 
-size_t random_below(uint64_t *state, size_t limit)
+size_t random_less_than(uint64_t *state, size_t limit)
 {
     return (size_t)(next_random(state) >> 16) % limit;
 }

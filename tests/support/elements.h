@@ -20,7 +20,7 @@ double element_rounding(enum hvd_dtype dtype);
 uint64_t next_random(uint64_t *state);
 
 /* From 0 to below `limit`, which is not 0. */
-size_t random_below(uint64_t *state, size_t limit);
+size_t random_less_than(uint64_t *state, size_t limit);
 
 /* From -1 to below 1. */
 double random_number(uint64_t *state);

@@ -95,7 +95,7 @@ static bool is_taken(const struct server *server, int rank)
     return false;
 }
 
-static void give_ranks(struct server *server)
+static void choose_ranks(struct server *server)
 {
     int rank = 0;
     for (int i = 0; i < server->count; i++) {
@@ -187,7 +187,7 @@ static void welcome_all(struct server *server)
 {
     if (server->options.withholds)
         _exit(0);
-    give_ranks(server);
+    choose_ranks(server);
     for (int rank = 0; rank < server->options.size && server->options.unauthenticated; rank++)
         send_unauthenticated(server, rank);
     for (int rank = 0; rank < server->options.size; rank++)

@@ -257,13 +257,13 @@ static bool deliver_down(struct net *net, int at)
 
 static bool decide(struct net *net, bool data)
 {
-    struct net_rank *top = &net->ranks[0];
-    top->made.length = 0;
-    if (!children_have_room(net, top) || !negotiation_decide(top->negotiation, data, &top->made))
+    struct net_rank *root = &net->ranks[0];
+    root->made.length = 0;
+    if (!children_have_room(net, root) || !negotiation_decide(root->negotiation, data, &root->made))
         return false;
-    check(net, 0, top->made.failed ? HVD_ERR_NOMEM : HVD_OK, &(struct err){ 0 });
+    check(net, 0, root->made.failed ? HVD_ERR_NOMEM : HVD_OK, &(struct err){ 0 });
     if (net->broken == HVD_OK)
-        apply(net, 0, &top->made);
+        apply(net, 0, &root->made);
     return true;
 }
 

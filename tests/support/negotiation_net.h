@@ -24,7 +24,7 @@ struct net_rank {
     int index;               /* among the parent's children */
     struct net_queue up;     /* to the parent */
     struct net_queue down;   /* from the parent */
-    struct wire_writer made; /* by the top */
+    struct wire_writer made; /* by the root */
     struct wire_writer log;  /* lines of text: what was decided, the same on all ranks */
 };
 

@@ -18,14 +18,14 @@ static size_t least(size_t a, size_t b)
 
 static bool chance(struct operation_net *net, size_t one_in)
 {
-    return random_below(&net->random, one_in) == 0;
+    return random_less_than(&net->random, one_in) == 0;
 }
 
 /* At least 1 and at most `limit`, which is not 0; often all that may move. */
 static size_t some(struct operation_net *net, size_t limit)
 {
     size_t most = least(limit, net->step);
-    return chance(net, 3) ? most : 1 + random_below(&net->random, most);
+    return chance(net, 3) ? most : 1 + random_less_than(&net->random, most);
 }
 
 void operation_net_init(struct operation_net *net, uint64_t seed)
@@ -165,7 +165,7 @@ void operation_net_start(struct operation_net *net, int size, operation_start_fn
 bool operation_net_move(struct operation_net *net)
 {
     int pairs = net->size * net->size;
-    int first = (int)random_below(&net->random, (size_t)pairs);
+    int first = (int)random_less_than(&net->random, (size_t)pairs);
     bool moved = false;
     for (int i = 0; i < pairs; i++) {
         int from = (first + i) % pairs / net->size, to = (first + i) % pairs % net->size;

@@ -33,7 +33,7 @@ static uint32_t next_random(void)
     return (uint32_t)(random_state >> 33);
 }
 
-static size_t random_below(size_t bound)
+static size_t random_less_than(size_t bound)
 {
     return next_random() % bound;
 }
@@ -61,7 +61,7 @@ void world_choose_pace(size_t nbytes)
         size_t capacity, step;
     } paces[] = { { 1, 1 }, { 7, 5 }, { 64, 64 }, { 5000, 3000 }, { PIPE_MAX, PIPE_MAX } };
     size_t first = nbytes > 100000 ? 3 : nbytes > 1000 ? 1 : 0;
-    size_t pace = first + random_below(sizeof paces / sizeof *paces - first);
+    size_t pace = first + random_less_than(sizeof paces / sizeof *paces - first);
     pipe_capacity = paces[pace].capacity;
     step_max = paces[pace].step;
 }
@@ -72,7 +72,7 @@ static bool push(int from, int to)
     size_t nbytes = 0, room = pipe_capacity - pipe->length;
     const unsigned char *data =
         world_operations[from]->type->output(world_operations[from], to, 0, &nbytes);
-    nbytes = least(least(nbytes, room), 1 + random_below(step_max));
+    nbytes = least(least(nbytes, room), 1 + random_less_than(step_max));
     if (nbytes == 0)
         return false;
     if (!pipe->data)
@@ -93,7 +93,7 @@ static int pull(int from, int to, struct err *err)
     if (pipe->length == 0)
         return 0;
     unsigned char *space = world_operations[to]->type->space(world_operations[to], from, &room);
-    size_t nbytes = least(least(room, pipe->length), 1 + random_below(step_max));
+    size_t nbytes = least(least(room, pipe->length), 1 + random_less_than(step_max));
     if (nbytes == 0)
         return 0;
     memcpy(space, pipe->data + pipe->start, nbytes);
@@ -106,7 +106,7 @@ static int pull(int from, int to, struct err *err)
 /* One round over all pairs, beginning anywhere; likewise. */
 static int move_all(struct err *err)
 {
-    int pairs = world_size * world_size, start = (int)random_below((size_t)pairs), moved = 0;
+    int pairs = world_size * world_size, start = (int)random_less_than((size_t)pairs), moved = 0;
     for (int i = 0; i < pairs; i++) {
         int from = (start + i) % pairs / world_size, to = (start + i) % pairs % world_size;
         if (from == to)

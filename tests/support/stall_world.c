@@ -30,7 +30,7 @@ static uint64_t see_decided(void *arg)
     return ((struct stall_world_rank *)arg)->decided_ns;
 }
 
-static void see_doing(void *arg, char *text, size_t room)
+static void see_status_text(void *arg, char *text, size_t room)
 {
     snprintf(text, room, "reading file %d\x1b",
              (int)((struct stall_world_rank *)arg - stall_world.ranks));
@@ -71,7 +71,7 @@ void stall_world_make_with(int count, uint64_t check_ns, uint64_t shutdown_ns)
             .host = rank->host,
             .check_ns = check_ns,
             .shutdown_ns = shutdown_ns,
-            .view = { see_waiting, see_waiting_count, see_decided, see_doing, rank, see_stuck,
+            .view = { see_waiting, see_waiting_count, see_decided, see_status_text, rank, see_stuck,
                       see_decisions },
         };
         rank->stall = stall_create(&options, &err);

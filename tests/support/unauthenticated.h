@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the parts of tests/support/unauthenticated.c share: connections to the rendezvous under
- * attack. All of it ends the program when something fails that is not the rendezvous' doing. */
+ * attack. All of it ends the program when something fails that is not the rendezvous' fault. */
 #ifndef TESTS_SUPPORT_UNAUTHENTICATED_H
 #define TESTS_SUPPORT_UNAUTHENTICATED_H
 

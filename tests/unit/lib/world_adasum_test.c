@@ -42,7 +42,7 @@ static double value(const struct step *step, int rank, int64_t i)
     uint64_t state = step->seed + (uint64_t)rank * 977 + (uint64_t)i * 31 + 1;
     for (int k = 0; k < 4; k++)
         next_random(&state);
-    return ((double)random_below(&state, 4096) - 2048) / 64;
+    return ((double)random_less_than(&state, 4096) - 2048) / 64;
 }
 
 /* ---- the reference ---- */
@@ -87,12 +87,12 @@ static void require_adasum(const struct step *step)
 
 static void make_step(struct step *step, int number, uint64_t *state)
 {
-    step->adasum = random_below(state, 2) == 0;
-    step->first = (int)random_below(state, 2);
-    step->count = (int64_t)(random_below(state, 2) == 0 ? 1 : 1 + random_below(state, FEW));
+    step->adasum = random_less_than(state, 2) == 0;
+    step->first = (int)random_less_than(state, 2);
+    step->count = (int64_t)(random_less_than(state, 2) == 0 ? 1 : 1 + random_less_than(state, FEW));
     if (!step->adasum)
-        step->count = (int64_t)random_below(state, MANY);
-    step->dtype = random_below(state, 2) == 0 ? HVD_FLOAT16 : HVD_BFLOAT16;
+        step->count = (int64_t)random_less_than(state, MANY);
+    step->dtype = random_less_than(state, 2) == 0 ? HVD_FLOAT16 : HVD_BFLOAT16;
     step->seed = next_random(state);
     snprintf(step->name, sizeof step->name, "step.%d", number);
 }

@@ -159,7 +159,7 @@ static int count(const char *text, const char *what)
     return found;
 }
 
-START_TEST(the_agents_own_environment_lies_below_hvdruns)
+START_TEST(the_agents_own_environment_yields_to_hvdruns)
 {
     struct agent_job job = { .own_environment = true, .one_machine = true };
     char *found =
@@ -357,7 +357,7 @@ int main(void)
     tcase_add_loop_test(tcase, what_cannot_be_done_is_said_before_anything_runs, 0,
                         sizeof refusals / sizeof *refusals);
     tcase_add_test(tcase, an_agent_of_another_version_says_so_and_ends);
-    tcase_add_test(tcase, the_agents_own_environment_lies_below_hvdruns);
+    tcase_add_test(tcase, the_agents_own_environment_yields_to_hvdruns);
     tcase_add_test(tcase, on_hvdruns_own_machine_the_ranks_get_hvdruns_environment_alone);
     tcase_add_test(tcase, a_large_environment_arrives_whole);
     tcase_add_loop_test(tcase, ranks_are_told_the_interfaces_that_were_chosen, 0,

@@ -53,7 +53,7 @@ START_TEST(every_step_of_every_host_has_its_cell)
 }
 END_TEST
 
-START_TEST(what_failed_is_told_below)
+START_TEST(what_failed_is_told_after_the_table)
 {
     char *table = host_check_table(rows, ROWS, true);
     ck_assert_str_eq(line(table, 6), "b: login: no key is accepted");
@@ -77,7 +77,7 @@ int main(void)
     TCase *tcase = tcase_create("host_check_table");
     suite_add_tcase(suite, tcase);
     tcase_add_test(tcase, every_step_of_every_host_has_its_cell);
-    tcase_add_test(tcase, what_failed_is_told_below);
+    tcase_add_test(tcase, what_failed_is_told_after_the_table);
     tcase_add_test(tcase, without_a_command_none_was_looked_for);
     return unit_run(suite);
 }

@@ -100,21 +100,21 @@ START_TEST(of_a_name_that_comes_again_the_last_one_stays)
 {
     static const char *const entries[] = { "B=1", "A=1",      "B=2",     "AB=1",
                                            "A=",  "A=\n\xff", "BYTES==", "B=3" };
-    static const char *const settled[] = { "A=\n\xff", "AB=1", "B=3", "BYTES==" };
+    static const char *const finished[] = { "A=\n\xff", "AB=1", "B=3", "BYTES==" };
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
         add(&list, entries[i]);
-    worker_environment_settle(&list);
+    worker_environment_finish(&list);
     ck_assert_uint_eq(list.count, 4);
     for (size_t i = 0; i < list.count; i++)
-        ck_assert_str_eq(list.items[i], settled[i]);
+        ck_assert_str_eq(list.items[i], finished[i]);
     ck_assert_ptr_null(list.items[4]);
 }
 END_TEST
 
-START_TEST(nothing_settles_as_nothing)
+START_TEST(an_empty_environment_stays_empty)
 {
     struct string_list own = { 0 };
-    worker_environment_settle(&list);
+    worker_environment_finish(&list);
     char **envp = worker_environment_over(&list, &own);
     ck_assert_ptr_null(envp[0]);
     free(envp);
@@ -126,7 +126,7 @@ START_TEST(what_a_rank_has_itself_replaces_what_all_have)
     struct string_list own = { 0 };
     add(&list, "C=all");
     add(&list, "A=all");
-    worker_environment_settle(&list);
+    worker_environment_finish(&list);
     add(&own, "B=own");
     add(&own, "C=own");
     char **envp = worker_environment_over(&list, &own);
@@ -166,7 +166,7 @@ int main(void)
     tcase_add_test(tcase, accelerators_are_those_of_one_machine);
     tcase_add_test(tcase, interfaces_are_chosen_where_the_rank_runs);
     tcase_add_test(tcase, of_a_name_that_comes_again_the_last_one_stays);
-    tcase_add_test(tcase, nothing_settles_as_nothing);
+    tcase_add_test(tcase, an_empty_environment_stays_empty);
     tcase_add_test(tcase, what_a_rank_has_itself_replaces_what_all_have);
     tcase_add_test(tcase, every_rank_is_told_its_place_and_its_job);
     suite_add_tcase(suite, tcase);

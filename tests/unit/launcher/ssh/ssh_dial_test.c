@@ -104,9 +104,9 @@ END_TEST
 
 START_TEST(the_next_address_is_tried_when_one_refuses)
 {
-    struct sockaddr_in deaf, good;
-    int fds[] = { make_socket(false, &deaf), make_socket(true, &good) };
-    struct addrinfo second = list_of(&good, NULL), first = list_of(&deaf, &second);
+    struct sockaddr_in refusing, good;
+    int fds[] = { make_socket(false, &refusing), make_socket(true, &good) };
+    struct addrinfo second = list_of(&good, NULL), first = list_of(&refusing, &second);
     ssh_dial_start(&loop, &first, 3000, on_dialled, NULL);
     uv_run(&loop, UV_RUN_DEFAULT);
     ck_assert_int_eq(calls, 1);

@@ -108,8 +108,8 @@ static const struct {
       SSH_KEY_RSA },
     { "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI me@laptop\n", SSH_KEY_PUBLIC },
     { "ecdsa-sha2-nistp256 AAAA\n", SSH_KEY_PUBLIC },
-    { "PuTTY-User-Key-File-3: ssh-ed25519\n", SSH_KEY_FOREIGN },
-    { "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\n", SSH_KEY_FOREIGN },
+    { "PuTTY-User-Key-File-3: ssh-ed25519\n", SSH_KEY_OTHER_FORMAT },
+    { "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\n", SSH_KEY_OTHER_FORMAT },
 };
 
 START_TEST(other_forms_are_told_by_their_beginning)

@@ -16,7 +16,7 @@ enum { RANKS = 4 };
 static struct report_rank ranks[RANKS];
 static struct report_host hosts[2];
 static struct job_report report;
-static struct rank_end parted[RANKS];
+static struct rank_end left_because[RANKS];
 static char text[JOB_BLAME_TEXT_SIZE];
 
 static void setup(void)
@@ -57,8 +57,8 @@ static const struct rank_end_how disconnected = { .kind = RANK_END_DISCONNECTED 
 /* As it said when it left the rendezvous, or its world broke. */
 static void parts(int rank, struct rank_end end)
 {
-    parted[rank] = end;
-    ranks[rank].parted = &parted[rank];
+    left_because[rank] = end;
+    ranks[rank].left_because = &left_because[rank];
 }
 
 /* It has lost another rank, and whose failure that was nobody knows. */
@@ -96,12 +96,12 @@ static void parts_by(int rank, int origin, int said_of, const char *words)
     parts(rank, end);
 }
 
-static void blamed(int rank, int witness)
+static void blamed(int rank, int reporter)
 {
     struct job_blame blame;
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.rank, rank);
-    ck_assert_int_eq(blame.witness, witness);
+    ck_assert_int_eq(blame.reporter, reporter);
 }
 
 /* Two that fail; who of them is to blame. */
@@ -204,11 +204,11 @@ START_TEST(when_all_have_lost_each_other_a_host_that_heard_nothing_is_to_blame)
     struct job_blame blame;
     fails(2, EXITED(1), 1000, 0); /* its own rank may be the first to notice */
     parts_from(2, 0, "a");
-    hosts[1].deaf = true;
+    hosts[1].unresponsive = true;
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.host, 1);
     ck_assert_int_eq(blame.rank, -1);
-    ck_assert_int_eq(blame.witness, 2);
+    ck_assert_int_eq(blame.reporter, 2);
     ck_assert_str_eq(job_blame_text(text, &blame),
                      "host lost: no answer; rank 2: connection to rank 0 on a broke");
 }
@@ -235,12 +235,12 @@ START_TEST(a_host_that_heard_nothing_is_to_blame_before_a_rank_that_left)
     parts_after(0, 1, COLLECTIVE_ALLREDUCE, "grad");
     hosts[1].lost = true; /* maybe because of the stop */
     blamed(1, 0);
-    hosts[1].deaf = true;
+    hosts[1].unresponsive = true;
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.host, 1);
     ck_assert_int_eq(blame.rank, -1);
-    ck_assert_int_eq(blame.witness, 0);
-    ck_assert_int_eq(blame.reason, BLAME_HOST_DEAF);
+    ck_assert_int_eq(blame.reporter, 0);
+    ck_assert_int_eq(blame.reason, BLAME_HOST_UNRESPONSIVE);
     ck_assert_str_eq(job_blame_text(text, &blame), "host lost: no answer; rank 0: waited in vain");
 }
 END_TEST
@@ -249,7 +249,7 @@ START_TEST(a_failure_of_ones_own_is_no_hosts_fault)
 {
     struct job_blame blame;
     fails(2, EXITED(1), 1000, 0);
-    hosts[1].deaf = hosts[0].lost = true;
+    hosts[1].unresponsive = hosts[0].lost = true;
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.host, -1);
     ck_assert_int_eq(blame.rank, 2);
@@ -280,7 +280,7 @@ START_TEST(who_left_while_it_was_needed_is_to_blame)
     parts_after(0, departures[_i].left, departures[_i].collective, departures[_i].tensor);
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.rank, departures[_i].text ? departures[_i].left : 0);
-    ck_assert_int_eq(blame.witness, departures[_i].text ? 0 : -1);
+    ck_assert_int_eq(blame.reporter, departures[_i].text ? 0 : -1);
     ck_assert_int_eq(blame.reason, departures[_i].text ? BLAME_LEFT : BLAME_OWN_END);
     if (departures[_i].text)
         ck_assert_str_eq(job_blame_text(text, &blame), departures[_i].text);
@@ -291,9 +291,9 @@ START_TEST(who_went_on_after_a_departure_has_failed_by_itself)
 {
     fails(0, EXITED(3), 3600 * 1000000ull, 0);
     parts_after(0, 2, COLLECTIVE_ALLREDUCE, "next");
-    ranks[0].parted_ms = 1000;
+    ranks[0].left_ms = 1000;
     blamed(0, -1);
-    ranks[0].parted_ms = 3590 * 1000;
+    ranks[0].left_ms = 3590 * 1000;
     blamed(2, 0);
 }
 END_TEST
@@ -316,7 +316,7 @@ START_TEST(who_ended_well_without_a_word_is_to_blame)
     fails(1, EXITED(1), 1000, 0);
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.rank, 2);
-    ck_assert_int_eq(blame.witness, 1);
+    ck_assert_int_eq(blame.reporter, 1);
     ck_assert_int_eq(blame.reason, BLAME_ENDED_WELL);
     ck_assert_str_eq(job_blame_text(text, &blame),
                      "exited with status 0 without hvd_shutdown, and rank 1 needed it");
@@ -352,7 +352,7 @@ static void all_know_of_rank_2(int wait_status, uint64_t at_us)
     fails(2, wait_status, at_us, 0);
     parts_by(1, 2, 2, FULL);
     parts_by(2, 2, 2, FULL);
-    report.origin = parted[2];
+    report.origin = left_because[2];
     report.origin_us = 900;
     report.origin_ran_on = true;
 }
@@ -363,7 +363,7 @@ START_TEST(who_failed_first_is_to_blame_though_another_ended_first)
     all_know_of_rank_2(EXITED(5), 2000);
     ck_assert(job_blame_choose(&blame, &report));
     ck_assert_int_eq(blame.rank, 2);
-    ck_assert_int_eq(blame.witness, -1);
+    ck_assert_int_eq(blame.reporter, -1);
     ck_assert_str_eq(job_blame_text(text, &blame), FULL);
 }
 END_TEST
@@ -378,7 +378,7 @@ START_TEST(who_failed_first_is_to_blame_though_it_did_not_end_in_failure)
         ranks[2].wait_status = i ? EXITED(0) : SIGTERM;
         ck_assert(job_blame_choose(&blame, &report));
         ck_assert_int_eq(blame.rank, 2);
-        ck_assert_int_eq(blame.witness, 1);
+        ck_assert_int_eq(blame.reporter, 1);
         ck_assert_int_eq(blame.reason, BLAME_NAMED);
         ck_assert_str_eq(job_blame_text(text, &blame), FULL ", and rank 1 failed for it");
     }
@@ -388,7 +388,7 @@ END_TEST
 START_TEST(who_was_not_heard_but_ended_after_the_origin_was_known_is_not_to_blame)
 {
     all_know_of_rank_2(EXITED(5), 2000);
-    ranks[1].parted = NULL;
+    ranks[1].left_because = NULL;
     blamed(2, -1);
     fails(1, EXITED(3), 800, 50);
     blamed(1, -1); /* it was before that */
@@ -419,7 +419,7 @@ START_TEST(an_origin_that_does_not_exist_is_not_to_blame)
 END_TEST
 
 /* As another program, after exec. */
-START_TEST(who_broke_off_and_ran_on_is_to_blame)
+START_TEST(who_disconnected_and_ran_on_is_to_blame)
 {
     struct job_blame blame;
     loses(2, 900, disconnected);
@@ -431,7 +431,7 @@ START_TEST(who_broke_off_and_ran_on_is_to_blame)
     ck_assert_int_eq(blame.rank, 2);
     ck_assert_int_eq(blame.reason, BLAME_RAN_ON);
     ck_assert_str_eq(job_blame_text(text, &blame),
-                     "broke off without hvd_shutdown and ran on (exec?), and rank 1 needed it");
+                     "disconnected without hvd_shutdown and ran on (exec?), and rank 1 needed it");
     fails(2, EXITED(7), 3000, 0);
     blamed(2, -1);
 }
@@ -454,7 +454,7 @@ START_TEST(who_left_before_all_had_come_is_to_blame)
 }
 END_TEST
 
-START_TEST(who_broke_off_because_it_was_told_to_end_is_not_to_blame)
+START_TEST(who_disconnected_because_it_was_told_to_end_is_not_to_blame)
 {
     fails(1, EXITED(3), 1000, 0);
     parts_from(1, 2, "node1");
@@ -467,7 +467,7 @@ START_TEST(who_broke_off_because_it_was_told_to_end_is_not_to_blame)
 }
 END_TEST
 
-START_TEST(who_broke_off_before_the_first_failed_is_to_blame_though_it_is_known_later)
+START_TEST(who_disconnected_before_the_first_failed_is_to_blame_though_it_is_known_later)
 {
     fails(1, EXITED(3), 1000, 0);
     parts_from(1, 2, "node1");
@@ -475,7 +475,7 @@ START_TEST(who_broke_off_before_the_first_failed_is_to_blame_though_it_is_known_
     ranks[2].ended_us = 1090;
     ranks[2].end = END_TERMINATED;
     blamed(1, -1);
-    ranks[2].broke_off = true;
+    ranks[2].disconnected = true;
     blamed(2, 1);
     ranks[2].end = END_LOST;
     blamed(1, -1);
@@ -512,11 +512,11 @@ int main(void)
     tcase_add_test(tcase, who_was_not_heard_but_ended_after_the_origin_was_known_is_not_to_blame);
     tcase_add_test(tcase, who_was_killed_before_is_to_blame_whatever_a_rank_says_of_itself);
     tcase_add_test(tcase, an_origin_that_does_not_exist_is_not_to_blame);
-    tcase_add_test(tcase, who_broke_off_and_ran_on_is_to_blame);
+    tcase_add_test(tcase, who_disconnected_and_ran_on_is_to_blame);
     tcase_add_test(tcase, who_left_before_all_had_come_is_to_blame);
-    tcase_add_test(tcase, who_broke_off_because_it_was_told_to_end_is_not_to_blame);
+    tcase_add_test(tcase, who_disconnected_because_it_was_told_to_end_is_not_to_blame);
     tcase_add_test(tcase,
-                   who_broke_off_before_the_first_failed_is_to_blame_though_it_is_known_later);
+                   who_disconnected_before_the_first_failed_is_to_blame_though_it_is_known_later);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

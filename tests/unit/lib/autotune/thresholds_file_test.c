@@ -128,7 +128,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("borders_file");
+    Suite *suite = suite_create("thresholds_file");
     TCase *tcase = tcase_create("file");
     tcase_add_loop_test(tcase, what_is_said_is_changed, 0, COUNT(good));
     tcase_add_loop_test(tcase, anything_else_is_refused_and_changes_nothing, 0, COUNT(bad));

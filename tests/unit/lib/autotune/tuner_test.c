@@ -251,7 +251,7 @@ static double likes_to_fuse(const struct tuning *tuning)
     return 500 + 150 * distance((double)tuning->fused_max, 512 << 10);
 }
 
-/* A cliff behind a border. */
+/* A cliff behind a threshold. */
 static double has_a_cliff(const struct tuning *tuning)
 {
     return tuning->small > 200 << 10 ? 600 : tuning->small > 16 << 10 ? 1000 : 3000;

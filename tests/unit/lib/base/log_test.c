@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stderr is a socket that keeps the borders of what is written: one datagram is one write(). */
+/* Stderr is a socket that keeps the boundaries of what is written: one datagram is one write(). */
 #include "lib/base/log.h"
 
 #include "tests/support/unit.h"
@@ -68,7 +68,7 @@ START_TEST(a_level_is_a_word_in_any_case)
 }
 END_TEST
 
-START_TEST(what_is_below_the_level_is_not_said)
+START_TEST(messages_of_lower_levels_are_not_written)
 {
     log_line(LOG_INFO, 0, "quiet");
     log_line(LOG_WARNING, 0, "loud");
@@ -175,7 +175,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_loop_test(tcase, a_level_is_a_word_in_any_case, 0, sizeof words / sizeof *words);
-    tcase_add_test(tcase, what_is_below_the_level_is_not_said);
+    tcase_add_test(tcase, messages_of_lower_levels_are_not_written);
     tcase_add_test(tcase, the_rank_can_be_left_out);
     tcase_add_test(tcase, the_time_comes_first);
     tcase_add_test(tcase, each_text_is_one_write);

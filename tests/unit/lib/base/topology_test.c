@@ -18,7 +18,7 @@ START_TEST(left_and_right_are_inverse)
 }
 END_TEST
 
-START_TEST(children_share_what_is_below_their_parent)
+START_TEST(children_share_the_descendants_of_their_parent)
 {
     for (int size = 1; size < SIZES; size++)
         for (int rank = 0; rank < size; rank++) {
@@ -37,13 +37,13 @@ START_TEST(children_share_what_is_below_their_parent)
 }
 END_TEST
 
-START_TEST(rank_zero_is_on_top_of_all)
+START_TEST(rank_zero_is_the_root_of_all)
 {
-    struct tree_position top;
+    struct tree_position root;
     for (int size = 1; size < SIZES; size++) {
-        tree_position(&top, 0, size);
-        ck_assert_int_eq(top.parent, -1);
-        ck_assert_int_eq(top.end, size);
+        tree_position(&root, 0, size);
+        ck_assert_int_eq(root.parent, -1);
+        ck_assert_int_eq(root.end, size);
     }
 }
 END_TEST
@@ -99,8 +99,8 @@ int main(void)
     TCase *tcase = tcase_create("topology");
     suite_add_tcase(suite, tcase);
     tcase_add_test(tcase, left_and_right_are_inverse);
-    tcase_add_test(tcase, children_share_what_is_below_their_parent);
-    tcase_add_test(tcase, rank_zero_is_on_top_of_all);
+    tcase_add_test(tcase, children_share_the_descendants_of_their_parent);
+    tcase_add_test(tcase, rank_zero_is_the_root_of_all);
     tcase_add_test(tcase, the_tree_is_as_low_as_its_width_allows);
     tcase_add_test(tcase, neighbours_are_mutual_ascending_and_not_oneself);
     tcase_add_test(tcase, two_ranks_are_one_neighbour_each);

@@ -19,7 +19,7 @@ static void fill(unsigned char *data, enum hvd_dtype dtype, size_t count, uint64
 {
     for (size_t i = 0; i < count; i++) {
         double value = random_number(&seed);
-        element_put(dtype, data, i, random_below(&seed, 16) == 0 ? value * 1e-6 : value);
+        element_put(dtype, data, i, random_less_than(&seed, 16) == 0 ? value * 1e-6 : value);
     }
 }
 

@@ -82,7 +82,7 @@ static bool carry(struct world *world, int from, int to, bool everything)
         return false;
     ck_assert_msg(room > 0, "rank %d lets rank %d wait", to, from);
     size_t most = offered < room ? offered : room;
-    size_t nbytes = everything ? most : 1 + random_below(&world->random, most);
+    size_t nbytes = everything ? most : 1 + random_less_than(&world->random, most);
     struct err err = { .code = HVD_OK };
     memcpy(space, data, nbytes);
     world->operation[from]->type->sent(world->operation[from], to, nbytes);
@@ -104,7 +104,7 @@ static void carry_all(struct world *world)
 {
     for (int pass = 0; !all_done(world); pass++) {
         bool moved = false;
-        int first = (int)random_below(&world->random, (size_t)world->size);
+        int first = (int)random_less_than(&world->random, (size_t)world->size);
         for (int i = 0; i < world->size; i++)
             for (int to = 0; to < world->size; to++) {
                 int from = (first + i) % world->size;

@@ -120,7 +120,7 @@ static void check_broadcast(int size, int root, enum hvd_dtype dtype, size_t cou
                                                    .output = outputs[rank],
                                                    .count = count };
     }
-    net.step = nbytes / 3 + 1 + random_below(&net.random, nbytes + 1);
+    net.step = nbytes / 3 + 1 + random_less_than(&net.random, nbytes + 1);
     operation_net_run(&net, size, broadcast_tree_start);
     for (int rank = 0; rank < size; rank++) {
         ck_assert(nbytes == 0 || memcmp(outputs[rank], expected, nbytes) == 0);

@@ -88,8 +88,8 @@ static void join(int self)
     both = both < reduced ? both : reduced;
     if (both == a->released)
         return;
-    size_t end =
-        a->released + sizeof(int32_t) * (1 + random_below(&net.random, (both - a->released) / 4));
+    size_t end = a->released +
+                 sizeof(int32_t) * (1 + random_less_than(&net.random, (both - a->released) / 4));
     int32_t *of_a = (void *)a->result, *of_b = (void *)b->result;
     for (size_t i = a->released / sizeof *of_a; i < end / sizeof *of_a; i++)
         of_a[i] = of_b[i] = of_a[i] + of_b[i];
@@ -180,9 +180,9 @@ static void feed_some(int rank, size_t nbytes)
 {
     struct direct_flow *flow = &((struct fed *)(void *)net.operations[rank])->flow;
     int32_t *input = (void *)net.tasks[rank].input;
-    if (flow->fed == nbytes || random_below(&net.random, 2) == 0)
+    if (flow->fed == nbytes || random_less_than(&net.random, 2) == 0)
         return;
-    size_t end = flow->fed + 4 * (1 + random_below(&net.random, (nbytes - flow->fed) / 4));
+    size_t end = flow->fed + 4 * (1 + random_less_than(&net.random, (nbytes - flow->fed) / 4));
     for (size_t i = flow->fed / 4; i < end / 4; i++)
         input[i] = (int32_t)i * (rank + 1);
     direct_flow_feed(flow, end);

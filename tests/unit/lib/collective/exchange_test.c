@@ -33,7 +33,7 @@ static void choose_pace(size_t nbytes)
 {
     static const size_t paces[] = { 1, 5, 64, 3000, 100000, 1000000 };
     size_t first = nbytes > 100000 ? 4 : nbytes > 1000 ? 2 : 0;
-    net.step = paces[first + random_below(&net.random, sizeof paces / sizeof *paces - first)];
+    net.step = paces[first + random_less_than(&net.random, sizeof paces / sizeof *paces - first)];
 }
 
 /* Memory of exactly so many bytes, so that a step beyond is seen. */

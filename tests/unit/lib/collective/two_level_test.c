@@ -111,7 +111,7 @@ static void run(const struct reduction *reduction, bool in_place)
                                                    .output = outputs[rank],
                                                    .count = reduction->count };
     }
-    net.step = nbytes / 5 + 1 + random_below(&net.random, nbytes + 1);
+    net.step = nbytes / 5 + 1 + random_less_than(&net.random, nbytes + 1);
     operation_net_run(&net, size, allreduce_two_level_start);
     for (int rank = 0; rank < size; rank++) {
         ck_assert_msg(nbytes == 0 || memcmp(outputs[rank], reduction->expected, nbytes) == 0,

@@ -25,7 +25,7 @@ static uint32_t next_random(void)
     return (uint32_t)(random_state >> 33);
 }
 
-static int random_below(int bound)
+static int random_less_than(int bound)
 {
     return (int)(next_random() % (uint32_t)bound);
 }
@@ -79,13 +79,13 @@ static int64_t rows_of(const struct job *job, int rank)
 
 static void make_job(struct job *job, int rows_max)
 {
-    job->kind = (enum operation_kind)random_below(KINDS);
-    job->rows = (size_t)random_below(rows_max + 1);
-    job->row = (size_t)random_below(4);
-    job->root = random_below(world_size);
+    job->kind = (enum operation_kind)random_less_than(KINDS);
+    job->rows = (size_t)random_less_than(rows_max + 1);
+    job->row = (size_t)random_less_than(4);
+    job->root = random_less_than(world_size);
     for (int from = 0; from < world_size; from++)
         for (int to = 0; to < world_size; to++)
-            job->splits[from][to] = random_below(rows_max / world_size + 2);
+            job->splits[from][to] = random_less_than(rows_max / world_size + 2);
     for (int from = 1; from < world_size && job->kind == OPERATION_ALLGATHER; from++)
         memcpy(job->splits[from], job->splits[0], sizeof job->splits[0]);
 }
@@ -212,12 +212,12 @@ static bool move_rank(int rank)
     struct rank *own = &ranks[rank];
     bool moved = false;
     if (own->started < OPERATIONS && own->window.end - own->window.first < WINDOW_SIZE &&
-        random_below(4) == 0) {
+        random_less_than(4) == 0) {
         start_next(rank);
         moved = true;
     }
     for (int peer = 0; peer < world_size; peer++) {
-        if (peer == rank || random_below(3) == 0)
+        if (peer == rank || random_less_than(3) == 0)
             continue;
         short events = channel_events(&own->channels[peer], &own->window);
         int rc = channel_move(&own->channels[peer], &own->window, &err);
@@ -291,7 +291,7 @@ static void run_world(int size, size_t step, size_t capacity, int rows_max)
     for (int idle = 0; idle < PATIENCE;) {
         bool moved = false;
         for (int i = 0; i < size; i++)
-            moved |= move_rank(random_below(size));
+            moved |= move_rank(random_less_than(size));
         idle = moved ? 0 : idle + 1;
     }
     check_quiet();

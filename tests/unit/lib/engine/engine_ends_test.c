@@ -213,7 +213,7 @@ static void see_that_it_is_decided(int rank, int set)
 
 /* Of 6 ranks, 1 is between 0 and 2, the root, who may or may not hear that the broadcast has been
  * decided. It stays, and nobody waits for it. */
-static int broadcast_from_below(int rank)
+static int broadcast_from_a_descendant(int rank)
 {
     static float data[LARGE];
     int64_t handle;
@@ -240,10 +240,10 @@ static int broadcast_from_below(int rank)
     return leave_world();
 }
 
-START_TEST(a_rank_below_a_leaver_does_not_hold_up_the_others)
+START_TEST(a_descendant_of_a_leaver_does_not_hold_up_the_others)
 {
     for (int i = 0; i < 10; i++)
-        run_directed(6, broadcast_from_below, leave_late);
+        run_directed(6, broadcast_from_a_descendant, leave_late);
 }
 END_TEST
 
@@ -433,7 +433,7 @@ int main(void)
     tcase_add_test(tcase, a_set_without_the_leaver_goes_on);
     tcase_add_test(tcase, ranks_that_leave_after_the_last_collective_fail_nobody);
     tcase_add_test(tcase, a_leaver_while_a_set_is_linked_ends_the_adding);
-    tcase_add_test(tcase, a_rank_below_a_leaver_does_not_hold_up_the_others);
+    tcase_add_test(tcase, a_descendant_of_a_leaver_does_not_hold_up_the_others);
     tcase_add_test(tcase, a_set_is_removed_though_a_rank_is_late);
     tcase_add_test(tcase, adding_and_removing_in_different_orders_is_a_mismatch);
     tcase_add_loop_test(tcase, a_tensor_named_barrier_is_no_barrier, 0, NAMESAKES);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nobody waits for is done all the same, by the library's own thread: whatever it was doing
- * when the last caller went away, and however many calls came before. The callers here look at the
- * memory that the results are written to and call nothing meanwhile. */
+/* What nobody waits for is done all the same, by the library's own thread: whatever it did when the
+ * last caller went away, and however many calls came before. The callers here look at the memory
+ * that the results are written to and call nothing meanwhile. */
 #include "lib/hvd.h"
 #include "tests/support/ranks.h"
 #include "tests/support/unit.h"
@@ -113,7 +113,7 @@ END_TEST
 
 /* ---- links that the sleeping thread has not seen ---- */
 
-/* Only rank 0, at the top of the new set, can tell that rank 1 waits for it. */
+/* Only rank 0, at the root of the new set, can tell that rank 1 waits for it. */
 static int stall_in_a_new_set(int rank)
 {
     setenv("HOROVOD_STALL_CHECK_TIME_SECONDS", "1", 1);

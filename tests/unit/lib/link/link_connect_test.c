@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dialling and accepting one rank on real sockets, with time as the test gives it: unauthenticated
- * clients of all kinds, and ranks that are slow, deaf or gone. */
+ * clients of all kinds, and ranks that are slow, unresponsive or gone. */
 #include "lib/base/descriptor.h"
 #include "lib/link/link_accept.h"
 #include "lib/link/link_dial.h"
@@ -121,7 +121,7 @@ START_TEST(two_ranks_link_up_and_each_knows_which_link_it_is)
 }
 END_TEST
 
-START_TEST(sockets_are_above_2_and_closed_at_exec)
+START_TEST(sockets_are_greater_than_2_and_closed_at_exec)
 {
     link_up(0);
     int fds[] = { listener, dialling.made.fd, accepted.fd };
@@ -301,9 +301,9 @@ static int put_decoy_first(void)
     return listen_anew(peer.addresses.text[0]);
 }
 
-START_TEST(a_deaf_address_delays_the_next_by_a_quarter_of_a_second)
+START_TEST(an_unresponsive_address_delays_the_next_by_a_quarter_of_a_second)
 {
-    int deaf = put_decoy_first();
+    int unresponsive = put_decoy_first();
     ck_assert_int_eq(link_dial_move(&dialling, 1000, &err), 0);
     ck_assert_uint_eq(link_dial_until(&dialling), 1250);
     ck_assert_int_eq(link_dial_move(&dialling, 1249, &err), 0);
@@ -313,13 +313,13 @@ START_TEST(a_deaf_address_delays_the_next_by_a_quarter_of_a_second)
     link_up(1250);
     ck_assert_int_eq(dialling.count, 0);
     check_link();
-    descriptor_close(deaf);
+    descriptor_close(unresponsive);
 }
 END_TEST
 
 START_TEST(an_address_is_given_three_seconds)
 {
-    int deaf = put_decoy_first();
+    int unresponsive = put_decoy_first();
     descriptor_close(listener);
     listener = -1;
     ck_assert_int_eq(link_dial_move(&dialling, 0, &err), 0);
@@ -334,7 +334,7 @@ START_TEST(an_address_is_given_three_seconds)
     snprintf(expected, sizeof expected, "%s: no answer; %s: connection refused",
              peer.addresses.text[0], peer.addresses.text[1]);
     ck_assert_str_eq(causes, expected);
-    descriptor_close(deaf);
+    descriptor_close(unresponsive);
 }
 END_TEST
 
@@ -414,13 +414,13 @@ START_TEST(of_two_connections_to_a_rank_one_becomes_the_link)
 }
 END_TEST
 
-/* More than are tried at a time, all of them deaf but the last. */
-START_TEST(many_deaf_addresses_are_tried_four_at_a_time)
+/* More than are tried at a time, all of them unresponsive but the last. */
+START_TEST(many_unresponsive_addresses_are_tried_four_at_a_time)
 {
-    int deaf[6];
+    int unresponsive[6];
     memcpy(peer.addresses.text[6], peer.addresses.text[0], JOIN_ADDRESS_MAX);
     for (int i = 0; i < 6; i++)
-        deaf[i] = listen_anew(peer.addresses.text[i]);
+        unresponsive[i] = listen_anew(peer.addresses.text[i]);
     peer.addresses.count = 7;
     for (uint64_t now_ms = 0; now_ms < 3000; now_ms += 250)
         ck_assert_int_eq(link_dial_move(&dialling, now_ms, &err), 0);
@@ -430,7 +430,7 @@ START_TEST(many_deaf_addresses_are_tried_four_at_a_time)
     link_up(3500);
     check_link();
     for (int i = 0; i < 6; i++)
-        descriptor_close(deaf[i]);
+        descriptor_close(unresponsive[i]);
 }
 END_TEST
 
@@ -562,7 +562,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, two_ranks_link_up_and_each_knows_which_link_it_is);
-    tcase_add_test(tcase, sockets_are_above_2_and_closed_at_exec);
+    tcase_add_test(tcase, sockets_are_greater_than_2_and_closed_at_exec);
     tcase_add_test(tcase, links_send_small_messages_at_once_and_notice_a_silent_host);
     tcase_add_test(tcase, a_hundred_unauthenticated_clients_do_not_keep_a_neighbour_out);
     tcase_add_test(tcase,
@@ -572,14 +572,14 @@ int main(void)
     tcase_add_test(tcase, a_full_pool_drops_the_oldest_that_is_silent);
     tcase_add_test(tcase, an_unauthenticated_client_is_given_two_seconds);
     tcase_add_test(tcase, an_unauthenticated_client_with_a_perfect_hello_and_no_key_is_closed);
-    tcase_add_test(tcase, a_deaf_address_delays_the_next_by_a_quarter_of_a_second);
+    tcase_add_test(tcase, an_unresponsive_address_delays_the_next_by_a_quarter_of_a_second);
     tcase_add_test(tcase, an_address_is_given_three_seconds);
     tcase_add_test(tcase, an_address_where_nobody_listens_delays_nothing);
     tcase_add_loop_test(tcase, a_decoy_neither_fails_nor_hangs_anybody, 0,
                         sizeof decoys / sizeof *decoys);
     tcase_add_test(tcase, another_rank_of_the_job_is_no_link_to_this_one);
     tcase_add_test(tcase, of_two_connections_to_a_rank_one_becomes_the_link);
-    tcase_add_test(tcase, many_deaf_addresses_are_tried_four_at_a_time);
+    tcase_add_test(tcase, many_unresponsive_addresses_are_tried_four_at_a_time);
     tcase_add_test(tcase, the_causes_fit_whatever_there_are);
     tcase_add_test(tcase, a_rank_that_closes_is_dialled_again);
     tcase_add_test(tcase, a_rank_without_the_key_is_an_error);

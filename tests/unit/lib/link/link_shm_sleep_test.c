@@ -13,7 +13,7 @@
 
 static struct err err;
 
-/* What the kernel says to who rings a bell; 0: it is rung. */
+/* What the kernel says to who rings a doorbell; 0: it is rung. */
 static int refusal;
 ssize_t __real_send(int fd, const void *data, size_t size, int flags);
 ssize_t __wrap_send(int fd, const void *data, size_t size, int flags);
@@ -125,7 +125,7 @@ START_TEST(bytes_that_woke_nobody_wake_once)
 }
 END_TEST
 
-START_TEST(a_bell_that_is_full_rings_all_the_same)
+START_TEST(a_doorbell_that_is_full_rings_all_the_same)
 {
     char bytes[4096] = "";
     while (send(link_pollable(ends[0]), bytes, sizeof bytes, MSG_DONTWAIT) > 0)
@@ -235,7 +235,7 @@ static const struct {
     { EPIPE, "closed by the other side" },
 };
 
-START_TEST(why_a_bell_could_not_be_rung_is_told_though_the_other_side_closes_later)
+START_TEST(why_a_doorbell_could_not_be_rung_is_told_though_the_other_side_closes_later)
 {
     ck_assert(shm_may_sleep(ends[1], POLLIN));
     refusal = refusals[_i].error;
@@ -275,15 +275,15 @@ int main(void)
     tcase_add_test(tcase, a_reader_that_sleeps_has_told_how_far_it_is);
     tcase_add_test(tcase, who_waits_for_what_was_offered_is_woken_when_it_was_taken);
     tcase_add_test(tcase, bytes_that_woke_nobody_wake_once);
-    tcase_add_test(tcase, a_bell_that_is_full_rings_all_the_same);
+    tcase_add_test(tcase, a_doorbell_that_is_full_rings_all_the_same);
     tcase_add_test(tcase, what_was_sent_before_the_end_arrives);
     tcase_add_test(tcase, who_sleeps_is_woken_by_the_end);
     tcase_add_test(tcase, what_is_sent_to_the_end_is_lost_until_all_was_read);
     tcase_add_test(tcase, who_has_no_room_at_the_end_does_not_wait);
     tcase_add_loop_test(tcase, an_offer_that_was_given_up_is_not_believed, 0, 3);
     tcase_add_loop_test(tcase,
-                        why_a_bell_could_not_be_rung_is_told_though_the_other_side_closes_later, 0,
-                        sizeof refusals / sizeof *refusals);
+                        why_a_doorbell_could_not_be_rung_is_told_though_the_other_side_closes_later,
+                        0, sizeof refusals / sizeof *refusals);
     tcase_add_test(tcase, a_side_that_closes_has_closed_though_standard_input_has_too);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

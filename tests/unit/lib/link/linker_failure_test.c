@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that are unauthenticated, late, deaf or gone, unauthenticated clients at the door, and a
- * process that runs out of descriptors or memory. Linked with
+/* Ranks that are unauthenticated, late, unresponsive or gone, unauthenticated clients at the door,
+ * and a process that runs out of descriptors or memory. Linked with
  * -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc. */
 #include "lib/base/descriptor.h"
 #include "lib/link/socket.h"

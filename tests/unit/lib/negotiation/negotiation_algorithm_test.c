@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The top chooses the algorithm of what is run, and all ranks hear of it: whatever way a name is
+/* The root chooses the algorithm of what is run, and all ranks hear of it: whatever way a name is
  * told, and whoever has joined. */
 #include "tests/support/negotiation_net.h"
 #include "tests/support/unit.h"
@@ -10,7 +10,7 @@
 
 static struct net net;
 
-/* What the top was asked last. */
+/* What the root was asked last. */
 static struct {
     int times;
     enum operation_kind kind;
@@ -38,7 +38,7 @@ static enum algorithm choose(void *arg, const struct description *first, size_t 
     }
 }
 
-/* Every rank has somebody; but only the top's is asked. */
+/* Every rank has somebody; but only the root's is asked. */
 static void start(int size)
 {
     net_init(&net, size, &net_defaults, 1);
@@ -66,7 +66,7 @@ static void check_chosen(const char *name, enum algorithm algorithm)
         ck_assert_int_eq(net.seen[i].algorithm, algorithm);
 }
 
-START_TEST(all_ranks_hear_what_the_top_has_chosen)
+START_TEST(all_ranks_hear_what_the_root_has_chosen)
 {
     static const struct {
         enum collective_kind kind;
@@ -188,7 +188,7 @@ int main(void)
 {
     Suite *suite = suite_create("negotiation_algorithm");
     TCase *tests = tcase_create("algorithm");
-    tcase_add_loop_test(tests, all_ranks_hear_what_the_top_has_chosen, 1, 10);
+    tcase_add_loop_test(tests, all_ranks_hear_what_the_root_has_chosen, 1, 10);
     tcase_add_loop_test(tests, what_is_fused_counts_together, 1, 10);
     tcase_add_loop_test(tests, of_an_allgather_the_rows_of_all_count, 1, 30);
     tcase_add_loop_test(tests, a_rank_that_has_joined_hears_it_too, 2, 10);

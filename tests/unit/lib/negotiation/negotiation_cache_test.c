@@ -114,8 +114,8 @@ START_TEST(old_names_make_room_for_new_ones)
 }
 END_TEST
 
-/* A name that waits is not retired on top, but may be below: rank 1 hears of the retirement between
- * the submissions of others. */
+/* A name that waits is not retired at the root, but may be below: rank 1 hears of the retirement
+ * between the submissions of others. */
 START_TEST(names_in_flight_outlive_the_retirement_of_their_slots)
 {
     char name[24];

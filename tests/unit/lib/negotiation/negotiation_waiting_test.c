@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank knows of who is waited for can be asked on every rank, and the top can be watched. */
+/* What a rank knows of who is waited for can be asked on every rank, and the root can be
+ * watched. */
 #include "tests/support/negotiation_net.h"
 #include "tests/support/unit.h"
 
@@ -86,7 +87,7 @@ START_TEST(nobody_is_said_to_miss_what_it_has_submitted)
 }
 END_TEST
 
-/* What the top's observer saw. */
+/* What the root's observer saw. */
 static int ranks_ready, names_decided;
 
 static void on_ready(void *arg, const char *name, enum collective_kind kind, int first, int end)

@@ -75,7 +75,7 @@ START_TEST(results_are_those_of_the_loops_for_any_number_of_threads)
 }
 END_TEST
 
-START_TEST(without_a_crew_it_is_a_plain_call)
+START_TEST(without_a_pool_it_is_a_plain_call)
 {
     for (size_t s = 0; s < SIZES; s++)
         check(NULL, HVD_INT16, sizes[s]);
@@ -210,11 +210,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("crew");
-    TCase *tcase = tcase_create("crew");
+    Suite *suite = suite_create("thread_pool");
+    TCase *tcase = tcase_create("thread_pool");
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, results_are_those_of_the_loops_for_any_number_of_threads);
-    tcase_add_test(tcase, without_a_crew_it_is_a_plain_call);
+    tcase_add_test(tcase, without_a_pool_it_is_a_plain_call);
     tcase_add_test(tcase, threads_start_with_the_first_large_reduction_and_only_then);
     tcase_add_test(tcase, where_threads_cannot_be_started_the_others_do_it_all);
     tcase_add_test(tcase, many_jobs_in_a_row_are_each_complete);

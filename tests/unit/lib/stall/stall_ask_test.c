@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void ask_top(void)
+static void ask_root(void)
 {
     ck_assert(stall_ask(stall_world.ranks[0].stall, stall_world.now_ns));
     stall_world_take(0);
@@ -42,7 +42,7 @@ START_TEST(whoever_pauses_is_the_only_one_to_be_named)
             stall_world_submit(0, "a", COLLECTIVE_ALLREDUCE);
             stall_world.ranks[0].submitted[0].own = false;
         }
-        ask_top();
+        ask_root();
         snprintf(who, sizeof who, "rank %d", paused);
         check_told("a", who, "");
         stall_world_end();
@@ -59,7 +59,7 @@ START_TEST(several_that_pause_are_named_and_nobody_else)
     for (int i = 0; i < stall_world.size; i++)
         if (i != 5)
             stall_world_submit(i, "b", COLLECTIVE_BROADCAST);
-    ask_top();
+    ask_root();
     check_told("a", "ranks 2, 17, 40-41, 63", "");
     check_told("b", "rank 5", "");
     stall_world_end();
@@ -73,7 +73,7 @@ START_TEST(a_person_is_told_of_no_rank_that_has_joined)
     for (int i = 0; i < stall_world.size; i++)
         if (i != 6 && i != 2)
             stall_world_submit(i, "a", COLLECTIVE_ALLREDUCE);
-    ask_top();
+    ask_root();
     check_told("a", "rank 2", "");
     stall_world_end();
 }
@@ -85,7 +85,7 @@ START_TEST(a_person_is_told_the_ranks_of_the_world)
     for (int i = 0; i < stall_world.size; i++)
         stall_world.world_ranks[i] = 3 * i + 1;
     stall_world_submit_but(2, "a");
-    ask_top();
+    ask_root();
     check_told("a", "rank 7", "");
     stall_world_end();
 }
@@ -98,7 +98,7 @@ START_TEST(a_person_is_told_that_nothing_is_known_of_who_does_not_answer)
     stall_world.ranks[2].stopped = true;
     stall_world_submit_but(2, "a");
     stall_world_submit_but(9, "b");
-    ask_top();
+    ask_root();
     ck_assert(stall_is_asked(stall_world.ranks[0].stall));
     for (int i = 0; i < 20 && stall_is_asked(stall_world.ranks[0].stall); i++) {
         stall_world.now_ns += STALL_PERSON_MS * 1000000 / 20;
@@ -122,7 +122,7 @@ START_TEST(a_person_does_not_disturb_the_inspector)
     stall_world.ranks[4].stopped = true;
     stall_world_submit_but(17, "a");
     for (int second = 0; second < 70; second++) {
-        ask_top();
+        ask_root();
         stall_world_run(1);
     }
     ck_assert_int_eq(stall_world.nspoken, 1);
@@ -139,7 +139,7 @@ START_TEST(where_nothing_waits_nobody_is_asked)
     ck_assert(!stall_ask(stall_world.ranks[0].stall, stall_world.now_ns));
     stall_world_submit_but(3, "a");
     ck_assert(!stall_ask(stall_world.ranks[1].stall, stall_world.now_ns));
-    ask_top();
+    ask_root();
     ck_assert(stall_told(stall_world.ranks[0].stall, 0, &told));
     stall_world_finish_all();
     ck_assert(!stall_ask(stall_world.ranks[0].stall, stall_world.now_ns));
@@ -152,7 +152,7 @@ START_TEST(a_person_is_answered_without_the_check)
 {
     stall_world_make_with(16, 0, 0);
     stall_world_submit_but(7, "a");
-    ask_top();
+    ask_root();
     check_told("a", "rank 7", "");
     ck_assert_int_eq(stall_world.nspoken, 0);
     stall_world_end();

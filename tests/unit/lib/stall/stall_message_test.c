@@ -102,7 +102,7 @@ static void other_rank(struct stall_answer *answer)
 {
     answer->ranks[0].rank = 3;
 }
-static void rank_below(struct stall_answer *answer)
+static void lower_rank(struct stall_answer *answer)
 {
     answer->ranks[0].rank = 0;
 }
@@ -148,7 +148,7 @@ static void other_number_of_names(struct stall_answer *answer)
 }
 
 static void (*const spoilers[])(struct stall_answer *) = {
-    other_rank,     rank_below,       same_rank_twice,       name_that_was_not_asked,
+    other_rank,     lower_rank,       same_rank_twice,       name_that_was_not_asked,
     other_range,    empty_range,      negative_range,        ranges_that_touch,
     too_many_names, closed_and_empty, other_number_of_names,
 };
@@ -201,7 +201,7 @@ START_TEST(names_that_cannot_be_are_refused)
 }
 END_TEST
 
-START_TEST(a_probe_from_below_is_refused)
+START_TEST(a_probe_from_a_child_is_refused)
 {
     struct wire_writer writer = { 0 };
     struct err err = { 0 };
@@ -259,7 +259,7 @@ int main(void)
                         sizeof spoilers / sizeof *spoilers);
     tcase_add_loop_test(tcase, names_that_cannot_be_are_refused, 0,
                         sizeof bad_names / sizeof *bad_names);
-    tcase_add_test(tcase, a_probe_from_below_is_refused);
+    tcase_add_test(tcase, a_probe_from_a_child_is_refused);
     tcase_add_test(tcase, alerts_without_end_do_not_fill_anything);
     tcase_add_test(tcase, of_many_answers_the_lowest_ranks_are_kept);
     return unit_run(suite);

@@ -300,7 +300,7 @@ START_TEST(a_rank_that_answers_late_does_no_harm)
 }
 END_TEST
 
-START_TEST(a_top_that_does_not_answer_is_named_by_rank_1)
+START_TEST(a_root_that_does_not_answer_is_named_by_rank_1)
 {
     stall_world_make_with(9, STALL_WORLD_CHECK_NS, 5 * STALL_WORLD_CHECK_NS);
     stall_world.ranks[0].stopped = true;
@@ -374,7 +374,7 @@ START_TEST(a_decision_between_the_questions_is_seen_whatever_its_time)
 }
 END_TEST
 
-/* The last report comes with the last answer, and the top has not decided yet. */
+/* The last report comes with the last answer, and the root has not decided yet. */
 START_TEST(what_comes_with_the_last_answer_is_not_overlooked)
 {
     stall_world_make(3);
@@ -492,7 +492,7 @@ int main(void)
     tcase_add_test(tcase, a_stall_that_ends_ends_no_world);
     tcase_add_loop_test(tcase, a_rank_that_does_not_answer_is_named, 1, SIZES);
     tcase_add_test(tcase, a_rank_that_answers_late_does_no_harm);
-    tcase_add_test(tcase, a_top_that_does_not_answer_is_named_by_rank_1);
+    tcase_add_test(tcase, a_root_that_does_not_answer_is_named_by_rank_1);
     tcase_add_loop_test(tcase, ranks_that_are_all_stuck_are_told, 2, 10);
     tcase_add_loop_test(tcase, one_rank_that_is_not_stuck_is_no_deadlock, 2, 10);
     tcase_add_test(tcase, a_decision_between_the_questions_is_seen_whatever_its_time);

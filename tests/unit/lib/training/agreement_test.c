@@ -164,14 +164,14 @@ static int in_a_set(int rank)
     init_world();
     int set = hvd_add_process_set((const int[]){ 3, 1 }, 2);
     REQUIRE(set > 0);
-    int settled = agreement_complete("test", set, rank == 1 ? &bad_name : &well, &err);
+    int completed = agreement_complete("test", set, rank == 1 ? &bad_name : &well, &err);
     if (rank == 3)
-        require_err(settled, &err, HVD_ERR_MISMATCH, "rank 1: parameter 'w': no name");
+        require_err(completed, &err, HVD_ERR_MISMATCH, "rank 1: parameter 'w': no name");
     int compared = agreement_compare("test", set, rank == 3 ? "b\n" : "a\n", &err);
     if (rank % 2 == 1)
         require_err(compared, &err, HVD_ERR_MISMATCH, "rank 3 lacks 'a', which rank 1 has");
     else
-        REQUIRE(settled == HVD_ERR_INVALID && compared == HVD_ERR_INVALID);
+        REQUIRE(completed == HVD_ERR_INVALID && compared == HVD_ERR_INVALID);
     return leave_world();
 }
 
@@ -233,7 +233,7 @@ static int broken_world(int rank)
     return leave_world();
 }
 
-START_TEST(without_one_of_the_ranks_there_is_no_consent)
+START_TEST(without_one_of_the_ranks_there_is_no_agreement)
 {
     ranks_run(&(struct mini_options){ .size = 3 }, broken_world);
 }
@@ -241,8 +241,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("consent");
-    TCase *tcase = tcase_create("consent");
+    Suite *suite = suite_create("agreement");
+    TCase *tcase = tcase_create("agreement");
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, ranks_without_mistakes_that_mean_the_same_go_on, 1, 5);
@@ -253,6 +253,6 @@ int main(void)
     tcase_add_test(tcase, in_a_process_set_its_first_rank_is_the_reference);
     tcase_add_test(tcase, a_difference_far_behind_is_found);
     tcase_add_test(tcase, a_rank_that_has_joined_has_no_mistake);
-    tcase_add_test(tcase, without_one_of_the_ranks_there_is_no_consent);
+    tcase_add_test(tcase, without_one_of_the_ranks_there_is_no_agreement);
     return unit_run(suite);
 }

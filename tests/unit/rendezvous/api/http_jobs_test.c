@@ -307,8 +307,8 @@ START_TEST(ranks_are_asked_and_the_answer_waits_for_theirs)
     wire_put_u8(&client->received, 0);
     const char *got = (const char *)client->received.data;
     ck_assert_ptr_eq(strstr(got, "HTTP/1.1 200 OK\r\n"), got);
-    ck_assert_ptr_nonnull(strstr(got, "\"doing\":[\"zero\"]"));
-    ck_assert_ptr_nonnull(strstr(got, "\"doing\":[\"one\"]"));
+    ck_assert_ptr_nonnull(strstr(got, "\"status_text\":[\"zero\"]"));
+    ck_assert_ptr_nonnull(strstr(got, "\"status_text\":[\"one\"]"));
     teardown();
 }
 END_TEST

@@ -204,7 +204,7 @@ START_TEST(ranks_are_told_one_by_one_and_by_host)
     ck_assert_str_eq(
         at("ranks.2"),
         "{\"rank\":2,\"host\":\"b\",\"local_rank\":0,\"cross_rank\":1,\"state\":\"running\","
-        "\"pid\":201,\"joined_s_ago\":62,\"heard_s_ago\":62,\"doing\":[]," NO_END "}");
+        "\"pid\":201,\"joined_s_ago\":62,\"heard_s_ago\":62,\"status_text\":[]," NO_END "}");
     ck_assert_str_eq(at("ranks.4"), "?");
     ck_assert_str_eq(at("hosts.0.host"), "\"a\"");
     ck_assert_str_eq(at("hosts.0.ranks"), "[0,1]");
@@ -220,9 +220,9 @@ START_TEST(what_a_rank_reports_is_split_into_lines)
     setup_running();
     hear(1, "first\n\nlast without end", 64500);
     look(65000);
-    ck_assert_str_eq(at("ranks.1.doing"), "[\"first\",\"\",\"last without end\"]");
+    ck_assert_str_eq(at("ranks.1.status_text"), "[\"first\",\"\",\"last without end\"]");
     ck_assert_str_eq(at("ranks.1.heard_s_ago"), "0.5");
-    ck_assert_str_eq(at("ranks.0.doing"), "[]");
+    ck_assert_str_eq(at("ranks.0.status_text"), "[]");
     teardown();
 }
 END_TEST
@@ -252,7 +252,7 @@ START_TEST(a_loss_is_told_with_its_cause)
     ck_assert_str_eq(at("state"), "\"failed\"");
     ck_assert_str_eq(at("cause"), "\"the connection to rank 3 on b broke\"");
     ck_assert_str_eq(at("ranks.3.state"), "\"lost\"");
-    ck_assert_str_eq(at("ranks.3.doing"), "[\"its connection broke\"]");
+    ck_assert_str_eq(at("ranks.3.status_text"), "[\"its connection broke\"]");
     ck_assert_str_eq(at("hosts.1.states.lost"), "1");
     ck_assert_str_eq(at("states.running"), "3");
     job->ended_ms = 9000;
@@ -273,7 +273,7 @@ START_TEST(of_a_planned_job_ranks_are_known_before_they_come)
     ck_assert_str_eq(at("ranks.0"),
                      "{\"rank\":0,\"host\":\"a\",\"local_rank\":0,\"cross_rank\":0,\"state\":"
                      "\"expected\",\"pid\":null,\"joined_s_ago\":null,\"heard_s_ago\":null,"
-                     "\"doing\":[\"has not called hvd_init\"]," NO_END "}");
+                     "\"status_text\":[\"has not called hvd_init\"]," NO_END "}");
     ck_assert_str_eq(at("ranks.1.state"), "\"gloo\"");
     ck_assert_str_eq(at("ranks.1.heard_s_ago"), "null");
     teardown();
@@ -284,7 +284,7 @@ START_TEST(horovod_workers_wait_run_and_leave)
 {
     static const struct {
         int seen, ended;
-        const char *state, *of_rank_0, *doing;
+        const char *state, *of_rank_0, *status_text;
     } steps[] = {
         { 0, -1, "\"gathering\"", "\"gloo\"", "[\"waits in hvd.init() for the other ranks\"]" },
         { 1, -1, "\"running\"", "\"gloo\"", "[\"has called hvd.init(), and cannot be asked\"]" },
@@ -299,7 +299,7 @@ START_TEST(horovod_workers_wait_run_and_leave)
         look(500);
         ck_assert_str_eq(at("state"), steps[i].state);
         ck_assert_str_eq(at("ranks.0.state"), steps[i].of_rank_0);
-        ck_assert_str_eq(at("ranks.0.doing"), steps[i].doing);
+        ck_assert_str_eq(at("ranks.0.status_text"), steps[i].status_text);
         ck_assert_str_eq(at("cause"), "\"\"");
     }
     teardown();

@@ -137,7 +137,7 @@ static void play(void)
     if (!clients[1].closed)
         server_hangup(clients[1].connection, RANK_QUERY_MS);
     server_rank_ended(&server, 1, KILLED_BY(9), RANK_QUERY_MS);
-    server_tick(&server, RANK_QUERY_MS + MEMBERSHIP_SETTLE_MS);
+    server_tick(&server, RANK_QUERY_MS + MEMBERSHIP_GRACE_MS);
     in_server = false;
 }
 

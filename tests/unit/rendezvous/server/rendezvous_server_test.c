@@ -16,7 +16,7 @@ static int completed;
 static char timeout_text[JOIN_TEXT_MAX];
 static int nreported;
 static char reported[JOIN_TEXT_MAX]; /* the last */
-static int broke_off;                /* the rank; -1: none */
+static int disconnected;             /* the rank; -1: none */
 static struct join_client clients[2];
 
 static void on_complete(void *context)
@@ -38,11 +38,11 @@ static void on_report(void *context, int rank, const char *text)
     snprintf(reported, sizeof reported, "%s", text);
 }
 
-static void on_broke_off(void *context, int rank)
+static void on_disconnected(void *context, int rank)
 {
     (void)context;
-    ck_assert_int_eq(broke_off, -1);
-    broke_off = rank;
+    ck_assert_int_eq(disconnected, -1);
+    disconnected = rank;
 }
 
 static void deliver(struct join_client *client, const void *data, size_t length)
@@ -62,7 +62,7 @@ static void setup(uint64_t start_timeout_ms, struct rendezvous_events events)
                                           .events = events };
     struct err err;
     completed = nreported = 0;
-    broke_off = -1;
+    disconnected = -1;
     timeout_text[0] = '\0';
     ck_assert_int_eq(auth_init(&err), HVD_OK);
     job_key_generate(&key);
@@ -74,7 +74,7 @@ static void setup(uint64_t start_timeout_ms, struct rendezvous_events events)
 static const struct rendezvous_events count = { .complete = on_complete,
                                                 .timed_out = on_timed_out,
                                                 .report = on_report,
-                                                .broke_off = on_broke_off };
+                                                .disconnected = on_disconnected };
 
 /* The loop has nothing left of the rendezvous. */
 static void teardown(void)
@@ -144,7 +144,7 @@ START_TEST(an_unexplained_loss_is_told_by_itself)
     join(0);
     join(1);
     rendezvous_hangup(clients[1].connection);
-    ck_assert_int_eq(broke_off, 1);
+    ck_assert_int_eq(disconnected, 1);
     int sends = clients[0].sends;
     uint64_t before = uv_now(&loop);
     uv_run(&loop, UV_RUN_DEFAULT);
@@ -162,7 +162,7 @@ START_TEST(a_loss_that_is_explained_before_it_is_seen_is_no_breaking_off)
     join(1);
     rendezvous_rank_ended(rendezvous, 1, KILLED_BY(9));
     rendezvous_hangup(clients[1].connection);
-    ck_assert_int_eq(broke_off, -1);
+    ck_assert_int_eq(disconnected, -1);
     rendezvous_destroy(rendezvous);
     teardown();
 }

@@ -116,7 +116,7 @@ START_TEST(jobs_do_not_see_each_other)
     expect_rank_info(&clients[2], (struct rank_info){ 1, 2, 1, 2, 0, 1 });
     expect_nothing(&clients[1]);
     hang_up(&clients[0]);
-    tick_at(MEMBERSHIP_SETTLE_MS);
+    tick_at(MEMBERSHIP_GRACE_MS);
     expect_rank_info(&clients[0], (struct rank_info){ 0, 2, 0, 2, 0, 1 });
     expect_told(&clients[2], JOIN_NEWS, "rank 0 on a");
     expect_nothing(&clients[1]);
@@ -207,7 +207,7 @@ START_TEST(who_comes_back_to_a_job_that_has_failed_is_told_why)
     come(0, "train", "a", -1, 2);
     come(1, "train", "b", -1, 2);
     hang_up(&clients[0]);
-    tick_at(MEMBERSHIP_SETTLE_MS);
+    tick_at(MEMBERSHIP_GRACE_MS);
     come(2, "train", "a", -1, 2);
     expect_told(&clients[2], JOIN_REFUSED, "the connection to rank 0 on a broke");
     teardown();

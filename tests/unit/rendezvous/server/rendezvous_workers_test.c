@@ -323,7 +323,7 @@ START_TEST(a_rank_may_be_lost_while_completion_is_reported)
 END_TEST
 
 /* The server is closed with connections in every state. */
-START_TEST(nothing_is_left_when_the_server_closes_in_mid_flight)
+START_TEST(nothing_is_left_when_the_server_closes_with_requests_in_flight)
 {
     struct join_client silent, opened, person, half;
     setup(3);
@@ -373,7 +373,7 @@ static TCase *callbacks(void)
     tcase_add_test(tcase, the_server_may_be_closed_while_it_reports_completion);
     tcase_add_test(tcase, the_server_may_be_closed_while_it_reports_a_timeout);
     tcase_add_test(tcase, a_rank_may_be_lost_while_completion_is_reported);
-    tcase_add_test(tcase, nothing_is_left_when_the_server_closes_in_mid_flight);
+    tcase_add_test(tcase, nothing_is_left_when_the_server_closes_with_requests_in_flight);
     return tcase;
 }
 

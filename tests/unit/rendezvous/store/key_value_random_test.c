@@ -15,7 +15,7 @@ static struct model_value {
 static const char *const scopes[SCOPES] = { "a", "b", "c", "aa", "ab", "ba" };
 static const char *const keys[KEYS] = { "0", "1", "2", "rank_0", "x", "xx", "00" };
 
-static uint32_t random_below(uint32_t limit)
+static uint32_t random_less_than(uint32_t limit)
 {
     static uint64_t state = 20260101;
     state = state * 6364136223846793005U + 1442695040888963407U;
@@ -44,12 +44,12 @@ static void model_delete(int scope, int key)
 
 static void step(void)
 {
-    int scope = (int)random_below(SCOPES);
-    int key = (int)random_below(KEYS);
+    int scope = (int)random_less_than(SCOPES);
+    int key = (int)random_less_than(KEYS);
     const char *there = model[scope][key].there ? model[scope][key].value : "0";
     char value[24];
     int64_t sum;
-    switch (random_below(4)) {
+    switch (random_less_than(4)) {
     case 0:
         forget(scopes[scope], keys[key]);
         model_delete(scope, key);
@@ -60,7 +60,7 @@ static void step(void)
         model_put(scope, key, value);
         break;
     default:
-        snprintf(value, sizeof value, "%d", (int)random_below(1U << random_below(31)));
+        snprintf(value, sizeof value, "%d", (int)random_less_than(1U << random_less_than(31)));
         put(scopes[scope], keys[key], value);
         model_put(scope, key, value);
     }

@@ -235,7 +235,7 @@ START_TEST(who_breaks_off_breaks_it_for_all)
     ck_assert_int_eq(pending.cause.code, said_goodbye ? HVD_ERR_PEER_LEFT : HVD_ERR_PEER_LOST);
     ck_assert_str_eq(pending.cause.text,
                      said_goodbye ? "worker on node1 (pid 101) left before all had come"
-                                  : "worker on node1 (pid 101) broke off before all had come");
+                                  : "worker on node1 (pid 101) disconnected before all had come");
     ck_assert_int_eq(come("a", -1, 4), pending.cause.code);
     ck_assert_str_eq(err.text, pending.cause.text);
 }

@@ -73,7 +73,7 @@ static const struct {
     { "a waiting rank that leaves refuses the others", 3, "j0 j1 g1 j2",
       "refuse 0 -11: rank 1 on node0 left (hvd_shutdown or exit)\n"
       "refused -11: rank 1 on node0 left (hvd_shutdown or exit)\n" },
-    { "a rank that breaks off and comes again is refused", 2, "j0 b0 j0",
+    { "a rank that disconnects and comes again is refused", 2, "j0 b0 j0",
       "refused -3: HOROVOD_RANK is 0, but rank 0 has joined already\n" },
 
     { "a broken connection is explained by the launcher", 3,

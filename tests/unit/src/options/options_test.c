@@ -67,7 +67,7 @@ static const struct option_row rows[] = {
 static const struct option_row refused[] = {
     { .names = { "--fly", "--float" }, .help = "it is too heavy", .kind = OPTION_REFUSED },
     { .names = { "-p", "--port" }, .help = "no port", .kind = OPTION_REFUSED },
-    { .names = { "-n", "--numb", "--zebra" }, .help = "not ours", .kind = OPTION_FOREIGN },
+    { .names = { "-n", "--numb", "--zebra" }, .help = "not ours", .kind = OPTION_OTHER_PROGRAM },
 };
 
 static const struct option_table table = {
