@@ -96,7 +96,7 @@ enum sim_effect sim_fire_stop_agent(struct sim_fault *fault)
     struct sim_host *host = sim_fault_host(fault);
     if (!host || !host->agent->alive)
         return NOTHING;
-    bool acknowledges = host->transport == SIM_WAY_SSH;
+    bool acknowledges = host->transport == SIM_TRANSPORT_SSH;
     enum sim_effect effect =
         lost_within(fault, host, LEARN_OF_HOST_MS + (acknowledges ? ACKNOWLEDGED_MS : 0));
     if (acknowledges) /* who waits for its ranks may give up first */
@@ -114,7 +114,7 @@ static void feed(void *context)
 enum sim_effect sim_fire_starve_agent(struct sim_fault *fault)
 {
     struct sim_host *host = sim_fault_host(fault);
-    if (!host || !host->agent->alive || host->transport == SIM_WAY_COMMAND)
+    if (!host || !host->agent->alive || host->transport == SIM_TRANSPORT_COMMAND)
         return NOTHING;
     if (sim_faults_are_two()) { /* when the job is stopped the agent may not end in time */
         host->lost = true;
@@ -128,10 +128,10 @@ enum sim_effect sim_fire_starve_agent(struct sim_fault *fault)
 enum sim_effect sim_fire_cut_link(struct sim_fault *fault)
 {
     struct sim_host *host = sim_fault_host(fault);
-    if (!host || host->transport == SIM_WAY_LOCAL || !host->agent->alive)
+    if (!host || host->transport == SIM_TRANSPORT_LOCAL || !host->agent->alive)
         return NOTHING;
     enum sim_effect effect = lost(fault, host);
-    if (host->transport == SIM_WAY_COMMAND)
+    if (host->transport == SIM_TRANSPORT_COMMAND)
         sim_kill(host->stands, SIGKILL);
     else
         sim_stream_break(host->link, sim_once_in(2) ? ECONNRESET : 0);
@@ -170,7 +170,7 @@ static void cut_paths(struct sim_fault *fault, bool outwards, bool inwards, uint
 static struct sim_host *remote_host_of(const struct sim_fault *fault)
 {
     struct sim_host *host = sim_fault_host(fault);
-    return host && host->transport != SIM_WAY_LOCAL && host->agent->alive ? host : NULL;
+    return host && host->transport != SIM_TRANSPORT_LOCAL && host->agent->alive ? host : NULL;
 }
 
 enum sim_effect sim_fire_cable(struct sim_fault *fault)

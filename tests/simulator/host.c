@@ -163,14 +163,14 @@ static struct sim_process *begin_carrier(struct sim_process *launcher, struct si
 struct sim_process *sim_host_begin(struct sim_host *host, struct sim_process *launcher,
                                    struct sim_end *ends[2])
 {
-    bool local = host->transport == SIM_WAY_LOCAL, again = host->supervisor;
+    bool local = host->transport == SIM_TRANSPORT_LOCAL, again = host->supervisor;
     struct supervisor *supervisor = begin_supervisor(host, local ? launcher : NULL, ends[1]);
     struct sim_process *stands = NULL;
     begin_agent(supervisor, ends[1]);
     if (local) {
         sim_hold(supervisor->process, ends[1]);
         stands = supervisor->process;
-    } else if (host->transport == SIM_WAY_COMMAND) {
+    } else if (host->transport == SIM_TRANSPORT_COMMAND) {
         stands = begin_carrier(launcher, ends[0]);
     }
     if (again) /* faults know the first */

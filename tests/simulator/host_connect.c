@@ -63,7 +63,7 @@ static void on_connected(void *context)
     struct sim_process *launcher = connect->pool->loop->data;
     struct sim_host *host = connect->host;
     struct sim_end *ends[2];
-    struct host_stream stream = { .local = host->transport == SIM_WAY_LOCAL };
+    struct host_stream stream = { .local = host->transport == SIM_TRANSPORT_LOCAL };
     sim_stream_make(ends, launcher->host, host->index);
     struct sim_process *stands = sim_host_begin(host, launcher, ends);
     if (stands) {
@@ -103,7 +103,7 @@ static void next_step(void *context)
     }
     connect->events->on_step(connect->context, connect->step);
     if (connect->step++ < STEP_AGENT)
-        go_on(connect, host->transport == SIM_WAY_LOCAL ? 100 : SIM_MS(60));
+        go_on(connect, host->transport == SIM_TRANSPORT_LOCAL ? 100 : SIM_MS(60));
     else
         on_connected(connect);
 }
@@ -132,7 +132,7 @@ const char *host_connect_end_text(const struct host_connect *connect)
 uint64_t host_connect_acknowledged(const struct host_connect *connect)
 {
     int host = connect->host->index;
-    bool is_there = connect->host->transport == SIM_WAY_SSH && !connect->host->vanished &&
+    bool is_there = connect->host->transport == SIM_TRANSPORT_SSH && !connect->host->vanished &&
                     !sim_path_is_down(0, host) && !sim_path_is_down(host, 0) &&
                     !connect->host->supervisor->frozen;
     if (is_there)

@@ -18,7 +18,7 @@
 
 enum { SIM_RANKS_MAX = 16 };
 
-enum sim_transport { SIM_WAY_LOCAL, SIM_WAY_SSH, SIM_WAY_COMMAND };
+enum sim_transport { SIM_TRANSPORT_LOCAL, SIM_TRANSPORT_SSH, SIM_TRANSPORT_COMMAND };
 
 /* hosts[0] is the launcher's own machine. */
 struct sim_host {

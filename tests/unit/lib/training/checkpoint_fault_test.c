@@ -77,7 +77,7 @@ static struct checkpoint_file file;
 static int give(void *arg, size_t entry, uint64_t at, void *out, size_t nbytes, struct err *error)
 {
     if (arg) {
-        *error = (struct err){ HVD_ERR_SYSTEM, "the device is gone" };
+        *error = (struct err){ .code = HVD_ERR_SYSTEM, .text = "the device is gone" };
         return HVD_ERR_SYSTEM;
     }
     memcpy(out, (const char *)&numbers[entry] + at, nbytes);
