@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 /* What is this rank's own mistake whatever the collective. */
-static int check(const struct submission *submission, struct err *err)
+static int hvd_collectives_check(const struct submission *submission, struct err *err)
 {
     const char *call = collective_name(submission->kind);
     bool whole = submission->kind == COLLECTIVE_BARRIER || submission->kind == COLLECTIVE_JOIN;
@@ -26,10 +26,10 @@ static int check(const struct submission *submission, struct err *err)
     return HVD_OK;
 }
 
-static int start(const struct submission *submission, int64_t *handle)
+static int hvd_collectives_start(const struct submission *submission, int64_t *handle)
 {
     struct err err;
-    int rc = check(submission, &err);
+    int rc = hvd_collectives_check(submission, &err);
     if (rc == HVD_OK && !handle)
         rc = fail(&err, HVD_ERR_INVALID, "%s: there is no place for the handle",
                   collective_name(submission->kind));
@@ -58,10 +58,10 @@ static int check_output(const struct submission *submission, const struct hvd_re
     return HVD_OK;
 }
 
-static int run(const struct submission *submission, struct hvd_result *results)
+static int hvd_collectives_run(const struct submission *submission, struct hvd_result *results)
 {
     struct err err;
-    int rc = check(submission, &err);
+    int rc = hvd_collectives_check(submission, &err);
     if (rc == HVD_OK && collective_has_own_rows(submission->kind))
         rc = check_output(submission, results, &err);
     if (rc == HVD_OK) {
@@ -93,7 +93,7 @@ int hvd_allreduce(const char *name, const void *input, void *output, size_t coun
     const struct submission submission = {
         .kind = COLLECTIVE_ALLREDUCE, .tensors = &tensor, .count = 1, .op = op
     };
-    return run(&submission, NULL);
+    return hvd_collectives_run(&submission, NULL);
 }
 
 int hvd_broadcast(const char *name, void *data, size_t count, enum hvd_dtype dtype, int root)
@@ -105,7 +105,7 @@ int hvd_broadcast(const char *name, void *data, size_t count, enum hvd_dtype dty
     const struct submission submission = {
         .kind = COLLECTIVE_BROADCAST, .tensors = &tensor, .count = 1, .root = root
     };
-    return run(&submission, NULL);
+    return hvd_collectives_run(&submission, NULL);
 }
 
 /* The output has room for `count` elements of each rank, and without a world of this one. */
@@ -136,20 +136,20 @@ int hvd_allgather(const char *name, const void *input, void *output, size_t coun
     const struct submission submission = {
         .kind = COLLECTIVE_ALLGATHER, .tensors = &tensor, .count = 1, .without_rows = true
     };
-    return run(&submission, NULL);
+    return hvd_collectives_run(&submission, NULL);
 }
 
 int hvd_barrier(void)
 {
     const struct submission submission = { .kind = COLLECTIVE_BARRIER, .count = 1 };
-    return run(&submission, NULL);
+    return hvd_collectives_run(&submission, NULL);
 }
 
 int hvd_join(int *last_rank)
 {
     const struct submission submission = { .kind = COLLECTIVE_JOIN, .count = 1 };
     struct hvd_result result = { 0 };
-    int rc = run(&submission, &result);
+    int rc = hvd_collectives_run(&submission, &result);
     if (rc == HVD_OK && last_rank)
         *last_rank = result.last_rank;
     return rc;
@@ -186,14 +186,14 @@ int hvd_allreduce_async(const struct hvd_tensor *tensor, enum hvd_op op,
                         const struct hvd_options *options, int64_t *handle)
 {
     const struct submission submission = long_form(COLLECTIVE_ALLREDUCE, tensor, 1, op, options);
-    return start(&submission, handle);
+    return hvd_collectives_start(&submission, handle);
 }
 
 int hvd_grouped_allreduce_async(const struct hvd_tensor *tensors, int count, enum hvd_op op,
                                 const struct hvd_options *options, int64_t *handle)
 {
     const struct submission submission = group(COLLECTIVE_ALLREDUCE, tensors, count, op, options);
-    return start(&submission, handle);
+    return hvd_collectives_start(&submission, handle);
 }
 
 int hvd_reducescatter_async(const struct hvd_tensor *tensor, enum hvd_op op,
@@ -201,7 +201,7 @@ int hvd_reducescatter_async(const struct hvd_tensor *tensor, enum hvd_op op,
 {
     const struct submission submission =
         long_form(COLLECTIVE_REDUCESCATTER, tensor, 1, op, options);
-    return start(&submission, handle);
+    return hvd_collectives_start(&submission, handle);
 }
 
 int hvd_grouped_reducescatter_async(const struct hvd_tensor *tensors, int count, enum hvd_op op,
@@ -209,21 +209,21 @@ int hvd_grouped_reducescatter_async(const struct hvd_tensor *tensors, int count,
 {
     const struct submission submission =
         group(COLLECTIVE_REDUCESCATTER, tensors, count, op, options);
-    return start(&submission, handle);
+    return hvd_collectives_start(&submission, handle);
 }
 
 int hvd_allgather_async(const struct hvd_tensor *tensor, const struct hvd_options *options,
                         int64_t *handle)
 {
     const struct submission submission = long_form(COLLECTIVE_ALLGATHER, tensor, 1, 0, options);
-    return start(&submission, handle);
+    return hvd_collectives_start(&submission, handle);
 }
 
 int hvd_grouped_allgather_async(const struct hvd_tensor *tensors, int count,
                                 const struct hvd_options *options, int64_t *handle)
 {
     const struct submission submission = group(COLLECTIVE_ALLGATHER, tensors, count, 0, options);
-    return start(&submission, handle);
+    return hvd_collectives_start(&submission, handle);
 }
 
 int hvd_broadcast_async(const struct hvd_tensor *tensor, int root,
@@ -231,26 +231,26 @@ int hvd_broadcast_async(const struct hvd_tensor *tensor, int root,
 {
     struct submission submission = long_form(COLLECTIVE_BROADCAST, tensor, 1, 0, options);
     submission.root = root;
-    return start(&submission, handle);
+    return hvd_collectives_start(&submission, handle);
 }
 
 int hvd_alltoall_async(const struct hvd_tensor *tensor, const int64_t *splits, int nsplits,
                        const struct hvd_options *options, int64_t *handle)
 {
     const struct submission submission = exchange(tensor, splits, nsplits, options);
-    return start(&submission, handle);
+    return hvd_collectives_start(&submission, handle);
 }
 
 int hvd_barrier_async(const struct hvd_options *options, int64_t *handle)
 {
     const struct submission submission = long_form(COLLECTIVE_BARRIER, NULL, 1, 0, options);
-    return start(&submission, handle);
+    return hvd_collectives_start(&submission, handle);
 }
 
 int hvd_join_async(const struct hvd_options *options, int64_t *handle)
 {
     const struct submission submission = long_form(COLLECTIVE_JOIN, NULL, 1, 0, options);
-    return start(&submission, handle);
+    return hvd_collectives_start(&submission, handle);
 }
 
 /* ---- the long forms, waiting ---- */
@@ -259,21 +259,21 @@ int hvd_grouped_allreduce(const struct hvd_tensor *tensors, int count, enum hvd_
                           const struct hvd_options *options)
 {
     const struct submission submission = group(COLLECTIVE_ALLREDUCE, tensors, count, op, options);
-    return run(&submission, NULL);
+    return hvd_collectives_run(&submission, NULL);
 }
 
 int hvd_grouped_allgather(const struct hvd_tensor *tensors, int count,
                           const struct hvd_options *options, struct hvd_result *results)
 {
     const struct submission submission = group(COLLECTIVE_ALLGATHER, tensors, count, 0, options);
-    return run(&submission, results);
+    return hvd_collectives_run(&submission, results);
 }
 
 int hvd_alltoall(const struct hvd_tensor *tensor, const int64_t *splits, int nsplits,
                  const struct hvd_options *options, struct hvd_result *result)
 {
     const struct submission submission = exchange(tensor, splits, nsplits, options);
-    return run(&submission, result);
+    return hvd_collectives_run(&submission, result);
 }
 
 int hvd_reducescatter(const struct hvd_tensor *tensor, enum hvd_op op,
@@ -281,7 +281,7 @@ int hvd_reducescatter(const struct hvd_tensor *tensor, enum hvd_op op,
 {
     const struct submission submission =
         long_form(COLLECTIVE_REDUCESCATTER, tensor, 1, op, options);
-    return run(&submission, NULL);
+    return hvd_collectives_run(&submission, NULL);
 }
 
 int hvd_grouped_reducescatter(const struct hvd_tensor *tensors, int count, enum hvd_op op,
@@ -289,7 +289,7 @@ int hvd_grouped_reducescatter(const struct hvd_tensor *tensors, int count, enum 
 {
     const struct submission submission =
         group(COLLECTIVE_REDUCESCATTER, tensors, count, op, options);
-    return run(&submission, NULL);
+    return hvd_collectives_run(&submission, NULL);
 }
 
 int64_t hvd_share(int64_t rows, int size, int rank)

@@ -12,7 +12,7 @@
 
 typedef int ask_fn(struct engine *engine, int id, struct err *err);
 
-static int ask(ask_fn *question, int id)
+static int hvd_process_sets_ask(ask_fn *question, int id)
 {
     struct err err;
     struct world *world = process_enter(&err);
@@ -24,17 +24,17 @@ static int ask(ask_fn *question, int id)
 
 int hvd_process_set_rank(int process_set)
 {
-    return ask(engine_set_rank, process_set);
+    return hvd_process_sets_ask(engine_set_rank, process_set);
 }
 
 int hvd_process_set_size(int process_set)
 {
-    return ask(engine_set_size, process_set);
+    return hvd_process_sets_ask(engine_set_size, process_set);
 }
 
 int hvd_process_set_included(int process_set)
 {
-    return ask(engine_set_included, process_set);
+    return hvd_process_sets_ask(engine_set_included, process_set);
 }
 
 int hvd_remove_process_set(int process_set)
@@ -43,7 +43,7 @@ int hvd_remove_process_set(int process_set)
     if (process_set == 0)
         return process_answer(
             fail(&err, HVD_ERR_INVALID, "process set 0 is the world, it cannot be removed"), &err);
-    return ask(engine_remove_set, process_set);
+    return hvd_process_sets_ask(engine_remove_set, process_set);
 }
 
 int hvd_add_process_set(const int *ranks, int count)

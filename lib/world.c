@@ -78,8 +78,8 @@ static void tell_rendezvous(void *arg, const struct rank_end *end)
 }
 
 /* News are heard while the links are made: a rank that is lost will never make its own. */
-static int start(struct world *world, const struct settings *settings,
-                 const struct environment *environment, struct err *err)
+static int world_start(struct world *world, const struct settings *settings,
+                       const struct environment *environment, struct err *err)
 {
     int rc = start_engine(world, settings, environment, err);
     if (rc == HVD_OK && has_rendezvous(world)) {
@@ -114,7 +114,7 @@ static int join(struct world *world, environment_get_fn *get, struct err *err)
         rc = bootstrap_join(&world->assignment, &environment, err);
     }
     if (rc == HVD_OK)
-        rc = start(world, settings, &environment, err);
+        rc = world_start(world, settings, &environment, err);
     job_key_wipe(&environment.key);
     free(settings);
     return rc;

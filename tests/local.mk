@@ -444,6 +444,7 @@ endif
 program_tests = \
 	tests/doc_test.sh \
 	tests/format_test.sh \
+	tests/function_names.sh \
 	tests/layering.sh \
 	tests/program/abi_test.sh \
 	tests/program/bootstrap_test.sh \
@@ -561,7 +562,7 @@ endif
 endif
 
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forbidden_words.txt tests/text_readers.txt tests/function_names.sh tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp
+EXTRA_DIST += $(program_tests) tests/coverage.sh tests/support/abi.sh tests/forbidden_words.txt tests/text_readers.txt tests/tap.sh tests/hosts.sh tests/support/fit.sh tests/support/service.sh tests/support/sources.sh tests/testbed.sh tests/slurm-testbed.sh tests/libssh2.supp
 
 # The installation that is tested
 stage = $(abs_builddir)/tests/stage

@@ -102,7 +102,7 @@ static void on_tick(uv_timer_t *timer)
     advance_ending(agent);
 }
 
-static void stop(struct agent *agent, int signum, uint64_t grace_ms)
+static void agent_stop_ranks(struct agent *agent, int signum, uint64_t grace_ms)
 {
     agent_reap(agent); /* what has ended before did so by itself */
     apply(agent, stop_plan_ask(&agent->ending.stop, signum, grace_ms, uv_now(agent->loop)));
@@ -137,10 +137,10 @@ static void on_told_to_end(struct agent *agent, int signum)
     snprintf(text, sizeof text, "host lost: its agent (pid %d) was stopped by signal %d (SIG%s)",
              (int)getpid(), signum, sigabbrev_np(signum));
     agent_send_failed(agent, -1, STEP_READY, STATUS_HOST_LOST, text);
-    stop(agent, SIGTERM, AGENT_ORPHAN_GRACE_MS);
+    agent_stop_ranks(agent, SIGTERM, AGENT_ORPHAN_GRACE_MS);
 }
 
-static void on_signal(uv_signal_t *handle, int signum)
+static void on_agent_signal(uv_signal_t *handle, int signum)
 {
     struct agent *agent = handle->data;
     if (signum == SIGCHLD)
@@ -158,7 +158,7 @@ static int on_stop(struct agent *agent, struct wire_reader *body, struct err *er
     if (stop_frame.signum <= 0 || stop_frame.signum >= NSIG)
         return fail(err, HVD_ERR_PROTOCOL, "STOP with signal %d", stop_frame.signum);
     agent_watch_told(agent, SIGCONT);
-    stop(agent, stop_frame.signum, stop_frame.grace_ms);
+    agent_stop_ranks(agent, stop_frame.signum, stop_frame.grace_ms);
     return HVD_OK;
 }
 
@@ -185,7 +185,7 @@ static const struct {
     [AGENT_HEARTBEAT] = { agent_on_heartbeat, AGENT_RECEIVING, AGENT_IS_DONE },
 };
 
-static int on_frame(void *context, const struct frame *frame, struct err *err)
+static int on_agent_frame(void *context, const struct frame *frame, struct err *err)
 {
     struct agent *agent = context;
     if (agent->phase >= AGENT_REFUSED)
@@ -199,7 +199,7 @@ static int on_frame(void *context, const struct frame *frame, struct err *err)
     return handlers[frame->type].handle(agent, &body, err);
 }
 
-static void on_link_end(void *context, const struct err *err)
+static void on_agent_link_end(void *context, const struct err *err)
 {
     struct agent *agent = context;
     if (err->code == HVD_ERR_PROTOCOL || err->code == HVD_ERR_NOMEM)
@@ -227,7 +227,7 @@ void agent_send_failed(struct agent *agent, int rank, enum host_step step, int e
     frame_link_send(&agent->link);
 }
 
-static void watch_signals(struct agent *agent)
+static void agent_watch_signals(struct agent *agent)
 {
     static const int watched[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP };
     _Static_assert(sizeof watched / sizeof *watched ==
@@ -239,7 +239,8 @@ static void watch_signals(struct agent *agent)
         uv_must(uv_signal_init(agent->loop, &agent->ending.signals[i]), "signals");
         agent->ending.signals[i].data = agent;
         if (watched[i] != SIGHUP || hup.sa_handler != SIG_IGN) /* nohup */
-            uv_must(uv_signal_start(&agent->ending.signals[i], on_signal, watched[i]), "signals");
+            uv_must(uv_signal_start(&agent->ending.signals[i], on_agent_signal, watched[i]),
+                    "signals");
     }
 }
 
@@ -255,13 +256,13 @@ void agent_release(struct agent *agent)
 struct agent *agent_open(uv_loop_t *loop, int input, int output, uint32_t relay_stall_ms,
                          struct err *err)
 {
-    static const struct frame_link_events events = { on_frame, on_link_end, on_link_drained,
-                                                     agent_watch_heard };
+    static const struct frame_link_events events = { on_agent_frame, on_agent_link_end,
+                                                     on_link_drained, agent_watch_heard };
     struct agent *agent = xcalloc(1, sizeof *agent);
     agent->loop = loop;
     agent->relay.stall_ms = relay_stall_ms;
     process_tree_adopt();
-    watch_signals(agent);
+    agent_watch_signals(agent);
     uv_timer_init(loop, &agent->ending.tick);
     agent->ending.tick.data = agent;
     agent_watch_init(agent);

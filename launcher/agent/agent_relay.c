@@ -90,7 +90,7 @@ void relay_connection_close(struct relay_connection *connection)
     uv_close((uv_handle_t *)&connection->socket, on_connection_closed);
 }
 
-static void say_end(struct relay_connection *connection)
+static void agent_relay_say_end(struct relay_connection *connection)
 {
     struct agent *agent = connection->agent;
     if (connection->said_end)
@@ -102,7 +102,7 @@ static void say_end(struct relay_connection *connection)
 
 void relay_connection_end(struct relay_connection *connection)
 {
-    say_end(connection);
+    agent_relay_say_end(connection);
     relay_connection_close(connection);
 }
 
@@ -121,7 +121,8 @@ static void listen_to_all(struct agent *agent)
         relay_connection_listen(c);
 }
 
-static void pass_on(const struct relay_connection *connection, const void *data, size_t length)
+static void agent_relay_pass_on(const struct relay_connection *connection, const void *data,
+                                size_t length)
 {
     struct agent *agent = connection->agent;
     struct wire_writer *body = frame_link_begin(&agent->link, AGENT_RELAY_DATA);
@@ -136,12 +137,12 @@ static void on_relay_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *bu
     struct relay_connection *connection = stream->data;
     struct agent *agent = connection->agent;
     if (nread == UV_EOF)
-        say_end(connection); /* libuv has stopped reading */
+        agent_relay_say_end(connection); /* libuv has stopped reading */
     else if (nread < 0)
         relay_connection_end(connection);
     if (nread <= 0)
         return;
-    pass_on(connection, buffer->base, (size_t)nread);
+    agent_relay_pass_on(connection, buffer->base, (size_t)nread);
     if (frame_link_queued(&agent->link) <= AGENT_RELAY_QUEUE_MAX || agent->relay.paused)
         return;
     agent->relay.paused = true;
@@ -176,9 +177,9 @@ static void take_rest(struct relay_connection *connection)
         return;
     while (frame_link_queued(&agent->link) <= AGENT_RELAY_QUEUE_MAX &&
            (n = recv(fd, chunk, sizeof chunk, MSG_DONTWAIT)) > 0)
-        pass_on(connection, chunk, (size_t)n);
+        agent_relay_pass_on(connection, chunk, (size_t)n);
     if (n == 0) {
-        say_end(connection);
+        agent_relay_say_end(connection);
         relay_connection_listen(connection);
     }
 }
@@ -200,7 +201,7 @@ static bool is_own(struct relay_connection *connection)
            socket_owner_find(&connection->agent->relay.owner, fd, &uid) && uid == geteuid();
 }
 
-static void begin(struct relay_connection *connection)
+static void agent_relay_begin(struct relay_connection *connection)
 {
     struct agent *agent = connection->agent;
     struct agent_relay_client client = { .own = connection->own };
@@ -232,13 +233,13 @@ static void accept_one(struct agent *agent)
     connection->socket.data = connection;
     int rc = uv_accept((uv_stream_t *)&agent->relay.listener, (uv_stream_t *)&connection->socket);
     if (rc == 0 && may_begin(connection))
-        begin(connection);
+        agent_relay_begin(connection);
     else
         uv_close((uv_handle_t *)&connection->socket, on_connection_closed);
 }
 
 /* The next turn: accepts the one for which the last had no room, and so lets others come. */
-static void on_turn(uv_idle_t *turn)
+static void on_agent_relay_turn(uv_idle_t *turn)
 {
     struct agent *agent = turn->data;
     bool full = agent->relay.accepted == RELAY_TURN;
@@ -253,7 +254,7 @@ static void on_connection(uv_stream_t *listener, int status)
     struct agent *agent = listener->data;
     if (status < 0)
         return;
-    uv_idle_start(&agent->relay.turn, on_turn);
+    uv_idle_start(&agent->relay.turn, on_agent_relay_turn);
     if (++agent->relay.accepted < RELAY_TURN) /* libuv holds back until it is taken */
         accept_one(agent);
 }

@@ -78,7 +78,7 @@ static void on_unread(struct relay_connection *connection)
         relay_connection_end(connection);
 }
 
-static void on_written(uv_write_t *write, int status)
+static void on_agent_relay_answer_written(uv_write_t *write, int status)
 {
     struct relay_connection *connection = write->handle->data;
     free(write);
@@ -87,12 +87,14 @@ static void on_written(uv_write_t *write, int status)
     look_whether_behind(connection);
 }
 
-static void answer(struct relay_connection *connection, const void *bytes, size_t length)
+static void agent_relay_answer_write(struct relay_connection *connection, const void *bytes,
+                                     size_t length)
 {
     struct relay_write *piece = xmalloc(sizeof *piece + length);
     uv_buf_t buffer = uv_buf_init(piece->bytes, (unsigned)length);
     memcpy(piece->bytes, bytes, length);
-    if (uv_write(&piece->write, (uv_stream_t *)&connection->socket, &buffer, 1, on_written) < 0) {
+    if (uv_write(&piece->write, (uv_stream_t *)&connection->socket, &buffer, 1,
+                 on_agent_relay_answer_written) < 0) {
         free(piece);
         relay_connection_end(connection);
         return;
@@ -113,7 +115,7 @@ int agent_on_relay_data(struct agent *agent, struct wire_reader *body, struct er
     if (queued(connection) > RELAY_QUEUE_MAX)
         relay_connection_end(connection);
     else
-        answer(connection, wire_get_bytes(body, length), length);
+        agent_relay_answer_write(connection, wire_get_bytes(body, length), length);
     return HVD_OK;
 }
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static bool all_digits(const char *text, size_t length)
+static bool number_all_digits(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)
         if (text[i] < '0' || text[i] > '9')
@@ -17,9 +17,9 @@ static bool all_digits(const char *text, size_t length)
 
 enum number_verdict number_parse(int *value, const char *text, size_t length, int min, int max)
 {
-    if (length > 1 && text[0] == '-' && all_digits(text + 1, length - 1))
+    if (length > 1 && text[0] == '-' && number_all_digits(text + 1, length - 1))
         return NUMBER_OUT_OF_RANGE;
-    if (!all_digits(text, length))
+    if (!number_all_digits(text, length))
         return NUMBER_MALFORMED;
     if (length > 9)
         return NUMBER_OUT_OF_RANGE;

@@ -145,7 +145,8 @@ static int empty_file(int fd, struct err *err)
     return HVD_OK;
 }
 
-static int create(int directory, const char *name, struct own_walk *walked, struct err *err);
+static int own_path_create_last(int directory, const char *name, struct own_walk *walked,
+                                struct err *err);
 
 /* Where a link in `directory` leads: that of its directories, and the name there. */
 static int create_behind_link(int directory, const char *name, struct own_walk *walked,
@@ -169,12 +170,13 @@ static int create_behind_link(int directory, const char *name, struct own_walk *
     int parent = walk(directory, folder, walked, err);
     if (parent < 0)
         return parent;
-    rc = create(parent, last, walked, err);
+    rc = own_path_create_last(parent, last, walked, err);
     close(parent);
     return rc;
 }
 
-static int create(int directory, const char *name, struct own_walk *walked, struct err *err)
+static int own_path_create_last(int directory, const char *name, struct own_walk *walked,
+                                struct err *err)
 {
     /* O_NONBLOCK: a FIFO that nobody reads is an error (ENXIO), not something to wait for */
     int fd = openat(directory, name,
@@ -193,7 +195,7 @@ static int create(int directory, const char *name, struct own_walk *walked, stru
 int own_path_create(int directory, const char *name, struct err *err)
 {
     struct own_walk walked = { .make = true };
-    return create(directory, name, &walked, err);
+    return own_path_create_last(directory, name, &walked, err);
 }
 
 int own_path_check(const char *path, struct err *err)

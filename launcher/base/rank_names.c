@@ -12,7 +12,7 @@ struct ranges {
     int found;        /* ranks, named or not */
 };
 
-static void add(struct ranges *ranges, int first, int end)
+static void rank_names_add(struct ranges *ranges, int first, int end)
 {
     ranges->found += end - first;
     if (ranges->shown == RANK_NAMES_SHOWN)
@@ -37,7 +37,7 @@ int rank_names_text(char *text, size_t size, int nranks,
         while (rank < nranks && is_one(context, rank))
             rank++;
         if (rank > first)
-            add(&ranges, first, rank);
+            rank_names_add(&ranges, first, rank);
     }
     int others = ranges.found - ranges.named;
     if (others > 0)

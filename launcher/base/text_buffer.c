@@ -21,7 +21,7 @@ void text_buffer_fini(struct text_buffer *buffer)
     text_buffer_init(buffer);
 }
 
-static void grow(struct text_buffer *buffer, size_t nbytes)
+static void text_buffer_grow(struct text_buffer *buffer, size_t nbytes)
 {
     size_t wanted = buffer->length + nbytes;
     size_t doubled = buffer->capacity * 2;
@@ -34,7 +34,7 @@ static void grow(struct text_buffer *buffer, size_t nbytes)
 char *text_buffer_reserve(struct text_buffer *buffer, size_t nbytes)
 {
     if (!buffer->data || nbytes > buffer->capacity - buffer->length)
-        grow(buffer, nbytes);
+        text_buffer_grow(buffer, nbytes);
     return buffer->data + buffer->length;
 }
 

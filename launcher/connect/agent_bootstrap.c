@@ -24,8 +24,8 @@ void agent_bootstrap_fini(struct agent_bootstrap *bootstrap)
     *bootstrap = (struct agent_bootstrap){ 0 };
 }
 
-static enum agent_bootstrap_action refuse(struct agent_bootstrap *bootstrap, const char *what,
-                                          const char *text)
+static enum agent_bootstrap_action agent_bootstrap_refuse(struct agent_bootstrap *bootstrap,
+                                                          const char *what, const char *text)
 {
     snprintf(bootstrap->error, sizeof bootstrap->error, "%s%s", what, text);
     text_make_line(bootstrap->error);
@@ -36,7 +36,7 @@ static enum agent_bootstrap_action on_here(struct agent_bootstrap *bootstrap, co
 {
     (void)rest;
     if (bootstrap->answered) /* a mark is no noise, so nothing else would bound them */
-        return refuse(bootstrap, "/bin/sh says twice that it is there", "");
+        return agent_bootstrap_refuse(bootstrap, "/bin/sh says twice that it is there", "");
     bootstrap->answered = true;
     return BOOTSTRAP_WAIT;
 }
@@ -48,23 +48,25 @@ static enum agent_bootstrap_action on_run(struct agent_bootstrap *bootstrap, con
     return BOOTSTRAP_DONE;
 }
 
-static enum agent_bootstrap_action on_send(struct agent_bootstrap *bootstrap, const char *machine)
+static enum agent_bootstrap_action on_agent_bootstrap_send(struct agent_bootstrap *bootstrap,
+                                                           const char *machine)
 {
     char what[160];
     if (bootstrap->sent)
-        return refuse(bootstrap, "/bin/sh asks for hvdagent twice", "");
+        return agent_bootstrap_refuse(bootstrap, "/bin/sh asks for hvdagent twice", "");
     bootstrap->sent = true;
     if (strcmp(machine, bootstrap->machine) == 0)
         return BOOTSTRAP_SEND;
     snprintf(what, sizeof what,
              "hvdagent is not installed there, and a copy of ours, for %s, cannot run on ",
              bootstrap->machine);
-    return refuse(bootstrap, what, machine);
+    return agent_bootstrap_refuse(bootstrap, what, machine);
 }
 
 static enum agent_bootstrap_action on_fail(struct agent_bootstrap *bootstrap, const char *text)
 {
-    return refuse(bootstrap, "hvdagent is not installed there, and cannot be sent: ", text);
+    return agent_bootstrap_refuse(bootstrap,
+                                  "hvdagent is not installed there, and cannot be sent: ", text);
 }
 
 /* What stands behind "hvd-NONCE "; a word, and what follows it. */
@@ -73,19 +75,21 @@ static enum agent_bootstrap_action take_mark(struct agent_bootstrap *bootstrap, 
     static const struct {
         const char *word;
         enum agent_bootstrap_action (*take)(struct agent_bootstrap *bootstrap, const char *rest);
-    } marks[] = {
-        { "here", on_here }, { "run", on_run }, { "send", on_send }, { "fail", on_fail }
-    };
+    } marks[] = { { "here", on_here },
+                  { "run", on_run },
+                  { "send", on_agent_bootstrap_send },
+                  { "fail", on_fail } };
     size_t length = strlen(mark);
     if (length > 0 && mark[length - 1] == '\r')
-        return refuse(bootstrap, "/bin/sh is given a terminal there; leave out -t", "");
+        return agent_bootstrap_refuse(bootstrap, "/bin/sh is given a terminal there; leave out -t",
+                                      "");
     char *rest = mark + strcspn(mark, " ");
     if (*rest)
         *rest++ = '\0';
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (strcmp(marks[i].word, mark) == 0)
             return marks[i].take(bootstrap, rest);
-    return refuse(bootstrap, "/bin/sh answers what it was not told: ", mark);
+    return agent_bootstrap_refuse(bootstrap, "/bin/sh answers what it was not told: ", mark);
 }
 
 static enum agent_bootstrap_action too_noisy(struct agent_bootstrap *bootstrap)
@@ -125,7 +129,8 @@ static bool is_noisy(const struct agent_bootstrap *bootstrap)
     return noise > BOOTSTRAP_NOISE_MAX + 1;
 }
 
-static void append(struct agent_bootstrap *bootstrap, const char *data, size_t length)
+static void agent_bootstrap_append(struct agent_bootstrap *bootstrap, const char *data,
+                                   size_t length)
 {
     if (bootstrap->length + length + 1 > bootstrap->capacity) {
         bootstrap->capacity = 2 * (bootstrap->length + length + 1);
@@ -143,7 +148,7 @@ enum agent_bootstrap_action agent_bootstrap_take(struct agent_bootstrap *bootstr
     while (length > 0 && action == BOOTSTRAP_WAIT) {
         const char *end = memchr(data, '\n', length);
         size_t piece = end ? (size_t)(end - data) : length;
-        append(bootstrap, data, piece);
+        agent_bootstrap_append(bootstrap, data, piece);
         piece += end != NULL;
         data += piece;
         length -= piece;
@@ -155,7 +160,7 @@ enum agent_bootstrap_action agent_bootstrap_take(struct agent_bootstrap *bootstr
             action = too_noisy(bootstrap);
     }
     if (length > 0 && (action == BOOTSTRAP_DONE || action == BOOTSTRAP_SEND))
-        return refuse(bootstrap, "/bin/sh goes on where hvdagent should wait", "");
+        return agent_bootstrap_refuse(bootstrap, "/bin/sh goes on where hvdagent should wait", "");
     return action;
 }
 

@@ -36,18 +36,18 @@ struct agent_bootstrap_run {
     bool stopped;
 };
 
-static void release(struct agent_bootstrap_run *run)
+static void agent_bootstrap_run_release(struct agent_bootstrap_run *run)
 {
     agent_bootstrap_fini(&run->bootstrap);
     free(run->script);
     free(run);
 }
 
-static void on_handle_closed(uv_handle_t *handle)
+static void on_agent_bootstrap_run_handle_closed(uv_handle_t *handle)
 {
     struct agent_bootstrap_run *run = handle->data;
     if (--run->open_handles == 0)
-        release(run);
+        agent_bootstrap_run_release(run);
 }
 
 void agent_bootstrap_run_stop(struct agent_bootstrap_run *run)
@@ -56,15 +56,15 @@ void agent_bootstrap_run_stop(struct agent_bootstrap_run *run)
         return;
     run->stopped = true;
     if (run->reading.data)
-        uv_close((uv_handle_t *)&run->reading, on_handle_closed);
+        uv_close((uv_handle_t *)&run->reading, on_agent_bootstrap_run_handle_closed);
     if (run->writing.data)
-        uv_close((uv_handle_t *)&run->writing, on_handle_closed);
+        uv_close((uv_handle_t *)&run->writing, on_agent_bootstrap_run_handle_closed);
     if (run->output >= 0)
         close(run->output);
     if (run->agent_fd >= 0)
         close(run->agent_fd);
     if (run->open_handles == 0)
-        release(run);
+        agent_bootstrap_run_release(run);
 }
 
 static void fail_here(struct agent_bootstrap_run *run, int errnum)
@@ -139,7 +139,8 @@ static void send_agent(struct agent_bootstrap_run *run)
 
 /* ---- what is read ---- */
 
-static void take(struct agent_bootstrap_run *run, const char *data, size_t length)
+static void agent_bootstrap_run_take(struct agent_bootstrap_run *run, const char *data,
+                                     size_t length)
 {
     bool answered = run->bootstrap.answered;
     enum agent_bootstrap_action action = agent_bootstrap_take(&run->bootstrap, data, length);
@@ -163,7 +164,7 @@ static void take(struct agent_bootstrap_run *run, const char *data, size_t lengt
 }
 
 /* An error of the stream, `status`, comes before what can still be read. */
-static void on_readable(uv_poll_t *poll, int status, int events)
+static void on_agent_bootstrap_run_readable(uv_poll_t *poll, int status, int events)
 {
     struct agent_bootstrap_run *run = poll->data;
     char data[16 * 1024];
@@ -172,7 +173,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     while (n > 0 && !run->stopped) {
         n = read(run->input, data, sizeof data);
         if (n > 0)
-            take(run, data, (size_t)n);
+            agent_bootstrap_run_take(run, data, (size_t)n);
     }
     if (run->stopped || (n < 0 && status == 0 && (errno == EAGAIN || errno == EINTR)))
         return;
@@ -191,8 +192,8 @@ static void make_nonce(char nonce[BOOTSTRAP_NONCE_SIZE])
 }
 
 /* 0, or an errno of libuv's. */
-static int watch(struct agent_bootstrap_run *run, uv_loop_t *loop, uv_poll_t *poll, int fd,
-                 int events, uv_poll_cb on_event)
+static int agent_bootstrap_run_watch(struct agent_bootstrap_run *run, uv_loop_t *loop,
+                                     uv_poll_t *poll, int fd, int events, uv_poll_cb on_event)
 {
     int rc = uv_poll_init(loop, poll, fd);
     if (rc < 0)
@@ -207,8 +208,11 @@ static int open_streams(struct agent_bootstrap_run *run, uv_loop_t *loop, int ou
     run->output = fcntl(output, F_DUPFD_CLOEXEC, 3);
     if (run->output < 0)
         return -errno;
-    int rc = watch(run, loop, &run->reading, run->input, UV_READABLE, on_readable);
-    return rc < 0 ? rc : watch(run, loop, &run->writing, run->output, UV_WRITABLE, on_writable);
+    int rc = agent_bootstrap_run_watch(run, loop, &run->reading, run->input, UV_READABLE,
+                                       on_agent_bootstrap_run_readable);
+    return rc < 0 ? rc
+                  : agent_bootstrap_run_watch(run, loop, &run->writing, run->output, UV_WRITABLE,
+                                              on_writable);
 }
 
 struct agent_bootstrap_run *

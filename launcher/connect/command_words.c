@@ -16,14 +16,14 @@ struct command {
     bool has_host, has_user; /* the command says where they go */
 };
 
-static int refuse(const struct command *command, const char *problem, struct err *err)
+static int command_words_refuse(const struct command *command, const char *problem, struct err *err)
 {
     struct shown shown;
     return bad_input(err, command->source, "%s: '%s'", problem,
                      show_token(&shown, command->text, strlen(command->text)));
 }
 
-static void put_host(const struct command *command, struct text_buffer *word)
+static void command_words_put_host(const struct command *command, struct text_buffer *word)
 {
     if (*command->user && !command->has_user)
         text_buffer_printf(word, "%s@", command->user);
@@ -35,13 +35,13 @@ static int put_value(const struct command *command, char letter, struct text_buf
                      struct err *err)
 {
     if (letter == 'h')
-        put_host(command, word);
+        command_words_put_host(command, word);
     else if (letter == 'u')
         text_buffer_put_string(word, command->user);
     else if (letter == '%')
         text_buffer_put_string(word, "%");
     else
-        return refuse(command, "expected %h, %u or %% where a percent is", err);
+        return command_words_refuse(command, "expected %h, %u or %% where a percent is", err);
     return HVD_OK;
 }
 
@@ -62,7 +62,7 @@ static int read_word(const struct command *command, const char **at, struct text
             text_buffer_put(word, &byte, 1);
         }
     }
-    return quote ? refuse(command, "a quote is not closed", err) : HVD_OK;
+    return quote ? command_words_refuse(command, "a quote is not closed", err) : HVD_OK;
 }
 
 /* %h and %u, not as part of %%. */
@@ -104,11 +104,11 @@ int command_words_make(struct string_list *words, const char *command_text, cons
     if (rc < 0)
         return rc;
     if (words->count == 0 || !*words->items[0])
-        return refuse(&command, "expected a command that reaches a host", err);
+        return command_words_refuse(&command, "expected a command that reaches a host", err);
     if (!command.has_host) {
         struct text_buffer word;
         text_buffer_init(&word);
-        put_host(&command, &word);
+        command_words_put_host(&command, &word);
         string_list_take(words, text_buffer_take(&word));
     }
     return HVD_OK;

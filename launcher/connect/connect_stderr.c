@@ -6,7 +6,7 @@
 
 /* Keeps the line that goes by, if there is something in it, and begins the next. False if there is
  * not. */
-static bool end_line(struct connect_stderr *self)
+static bool connect_stderr_end_line(struct connect_stderr *self)
 {
     const char *text = last_words_text(&self->line);
     if (!*text)
@@ -23,7 +23,7 @@ void connect_stderr_feed(struct connect_stderr *self, const char *data, size_t l
         const char *end = memchr(data, '\n', length);
         size_t piece = end ? (size_t)(end - data) : length;
         last_words_feed(&self->line, data, piece);
-        if (end && end_line(self))
+        if (end && connect_stderr_end_line(self))
             on_line(context, self->last);
         piece += end != NULL;
         data += piece;
@@ -33,6 +33,6 @@ void connect_stderr_feed(struct connect_stderr *self, const char *data, size_t l
 
 const char *connect_stderr_last(struct connect_stderr *self)
 {
-    end_line(self);
+    connect_stderr_end_line(self);
     return self->last;
 }

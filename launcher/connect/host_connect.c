@@ -41,7 +41,7 @@ static void open_transport(struct host_connect *connect, const struct host_trans
     connect->transport_state = transport->open(&connect->job);
 }
 
-static void on_timer_closed(uv_handle_t *handle)
+static void on_host_connect_timer_closed(uv_handle_t *handle)
 {
     struct host_connect *connect = handle->data;
     if (--connect->open_timers > 0)
@@ -57,11 +57,11 @@ static void on_timer_closed(uv_handle_t *handle)
 
 static void free_later(struct host_connect *connect)
 {
-    uv_close((uv_handle_t *)&connect->turn, on_timer_closed);
-    uv_close((uv_handle_t *)&connect->deadline, on_timer_closed);
+    uv_close((uv_handle_t *)&connect->turn, on_host_connect_timer_closed);
+    uv_close((uv_handle_t *)&connect->deadline, on_host_connect_timer_closed);
 }
 
-static void on_turn(uv_timer_t *timer)
+static void on_host_connect_turn(uv_timer_t *timer)
 {
     struct host_connect *connect = timer->data;
     void *state = connect->transport_state;
@@ -77,7 +77,7 @@ static void close_transport(struct host_connect *connect, const struct host_tran
 {
     connect->next = next;
     if (!uv_is_closing((uv_handle_t *)&connect->turn))
-        uv_timer_start(&connect->turn, on_turn, 0, 0);
+        uv_timer_start(&connect->turn, on_host_connect_turn, 0, 0);
 }
 
 void host_transport_closed(struct host_connect *connect)
@@ -102,7 +102,7 @@ static void close_stream(struct host_connect *connect)
 }
 
 /* Nothing more is done to connect to it. */
-static void give_up(struct host_connect *connect, enum connect_phase phase)
+static void host_connect_give_up(struct host_connect *connect, enum connect_phase phase)
 {
     connect->phase = phase;
     agent_bootstrap_run_stop(connect->bootstrap);
@@ -116,11 +116,11 @@ static void give_up(struct host_connect *connect, enum connect_phase phase)
 static void fail_connect(struct host_connect *connect, int exit_status, const char *text)
 {
     enum host_step step = connect->step;
-    give_up(connect, CONNECT_FAILED);
+    host_connect_give_up(connect, CONNECT_FAILED);
     connect->events.on_failed(connect->context, step, exit_status, text);
 }
 
-static void on_deadline(uv_timer_t *timer)
+static void on_host_connect_deadline(uv_timer_t *timer)
 {
     struct host_connect *connect = timer->data;
     char text[200];
@@ -151,13 +151,13 @@ static void succeed(struct host_connect *connect)
 /* ---- the bootstrap ---- */
 
 /* A command has reached the host, as we see now. */
-static void on_answer(void *context)
+static void on_host_connect_answer(void *context)
 {
     set_step(context, STEP_AGENT);
 }
 
 /* At its own pace: only the caller's time for all hosts counts now. */
-static void on_send(void *context)
+static void on_host_connect_send(void *context)
 {
     struct host_connect *connect = context;
     uv_timer_stop(&connect->deadline);
@@ -222,9 +222,10 @@ void host_transport_note(struct host_connect *connect, bool important, const cha
 
 void host_transport_opened(struct host_connect *connect, const struct host_stream *stream)
 {
-    static const struct agent_bootstrap_run_events events = { on_answer, on_send, on_bootstrap_done,
-                                                              on_bootstrap_failed,
-                                                              on_bootstrap_end };
+    static const struct agent_bootstrap_run_events events = {
+        on_host_connect_answer, on_host_connect_send, on_bootstrap_done, on_bootstrap_failed,
+        on_bootstrap_end
+    };
     connect->stream = *stream;
     connect->owns_stream = true;
     if (connect->phase != CONNECT_OPENING) {
@@ -330,7 +331,8 @@ bool host_transport_is_own_address(struct host_connect *connect, const struct so
 void host_connect_begin(struct host_connect *connect)
 {
     connect->phase = CONNECT_OPENING;
-    uv_timer_start(&connect->deadline, on_deadline, connect->pool->settings->timeout_ms, 0);
+    uv_timer_start(&connect->deadline, on_host_connect_deadline,
+                   connect->pool->settings->timeout_ms, 0);
     open_transport(connect, connect_pool_choose(connect->pool, &connect->target));
 }
 
@@ -374,5 +376,5 @@ void host_connect_close(struct host_connect *connect, void (*on_closed)(void *co
         return;
     connect->on_closed = on_closed;
     connect->closed_context = context;
-    give_up(connect, CONNECT_CLOSING);
+    host_connect_give_up(connect, CONNECT_CLOSING);
 }

@@ -128,7 +128,7 @@ static int spawn_command(struct command_transport *command, const char *path, in
     return rc;
 }
 
-static void on_process_end(void *context, pid_t pid, int wait_status);
+static void on_transport_command_process_end(void *context, pid_t pid, int wait_status);
 
 static void spawn_with_streams(struct command_transport *command, const char *path)
 {
@@ -145,13 +145,14 @@ static void spawn_with_streams(struct command_transport *command, const char *pa
         command->errors = errors[0];
         fcntl(errors[0], F_SETFL, O_RDONLY | O_NONBLOCK);
         if (spawn_command(command, path, pair[1], errors[1]) == HVD_OK)
-            children_watch(command->job->children, command->spawned.pid, on_process_end, command);
+            children_watch(command->job->children, command->spawned.pid,
+                           on_transport_command_process_end, command);
         close(errors[1]);
     }
     close(pair[1]);
 }
 
-static void start(struct command_transport *command)
+static void transport_command_start(struct command_transport *command)
 {
     command->exit_status = STATUS_RESOURCE;
     if (make_words(command) < 0)
@@ -209,7 +210,7 @@ static void tell_end(struct command_transport *command)
 }
 
 /* It runs its program now, or never will; that it has ended may be known already. */
-static void on_turn(uv_timer_t *timer)
+static void on_transport_command_turn(uv_timer_t *timer)
 {
     struct command_transport *command = timer->data;
     struct host_connect *connect = command->job->connect;
@@ -240,14 +241,14 @@ static void *open_command(const struct host_transport_job *job)
     uv_must(uv_timer_init(job->loop, &command->timer), "timers");
     command->timer.data = command;
     command->open_handles = 1;
-    start(command);
-    uv_timer_start(&command->timer, on_turn, 0, 0);
+    transport_command_start(command);
+    uv_timer_start(&command->timer, on_transport_command_turn, 0, 0);
     return command;
 }
 
 /* ---- its end ---- */
 
-static void on_handle_closed(uv_handle_t *handle)
+static void on_transport_command_handle_closed(uv_handle_t *handle)
 {
     struct command_transport *command = handle->data;
     struct host_connect *connect = command->job->connect;
@@ -258,24 +259,24 @@ static void on_handle_closed(uv_handle_t *handle)
     host_transport_closed(connect);
 }
 
-static void finish(struct command_transport *command)
+static void transport_command_finish(struct command_transport *command)
 {
     if (command->open_handles == 2)
-        uv_close((uv_handle_t *)&command->errors_poll, on_handle_closed);
-    uv_close((uv_handle_t *)&command->timer, on_handle_closed);
+        uv_close((uv_handle_t *)&command->errors_poll, on_transport_command_handle_closed);
+    uv_close((uv_handle_t *)&command->timer, on_transport_command_handle_closed);
     if (command->errors >= 0)
         close(command->errors);
 }
 
-static void on_process_end(void *context, pid_t pid, int wait_status)
+static void on_transport_command_process_end(void *context, pid_t pid, int wait_status)
 {
     struct command_transport *command = context;
     (void)pid;
     command->ended = true;
     command->wait_status = wait_status;
     if (command->closing)
-        finish(command);
-    else if (command->open_handles == 2) /* else on_turn() tells */
+        transport_command_finish(command);
+    else if (command->open_handles == 2) /* else on_transport_command_turn() tells */
         tell_end(command);
 }
 
@@ -288,7 +289,7 @@ static void kill_command(const struct command_transport *command, int signum)
 static void on_grace_over(uv_timer_t *timer)
 {
     struct command_transport *command = timer->data;
-    kill_command(command, SIGKILL); /* and on_process_end() follows */
+    kill_command(command, SIGKILL); /* and on_transport_command_process_end() follows */
 }
 
 static void close_command(void *transport)
@@ -303,7 +304,7 @@ static void close_command(void *transport)
     if (!lives || host_transport_is_connected(command->job->connect)) {
         if (lives)
             children_forget(command->job->children, command->spawned.pid);
-        finish(command);
+        transport_command_finish(command);
         return;
     }
     kill_command(command, SIGTERM);

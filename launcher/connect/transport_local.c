@@ -43,7 +43,7 @@ static int spawn_agent(struct local_transport *local, int stream)
     return spawn_start(&request, &local->spawned, &local->err);
 }
 
-static void on_process_end(void *context, pid_t pid, int wait_status)
+static void on_transport_local_process_end(void *context, pid_t pid, int wait_status)
 {
     struct local_transport *local = context;
     local->ended = true;
@@ -52,7 +52,7 @@ static void on_process_end(void *context, pid_t pid, int wait_status)
     host_transport_ended(local->job->connect, "");
 }
 
-static void start(struct local_transport *local)
+static void transport_local_start(struct local_transport *local)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
@@ -62,11 +62,12 @@ static void start(struct local_transport *local)
     local->stream = pair[0];
     fcntl(pair[0], F_SETFL, O_RDWR | O_NONBLOCK);
     if (spawn_agent(local, pair[1]) == HVD_OK)
-        children_watch(local->job->children, local->spawned.pid, on_process_end, local);
+        children_watch(local->job->children, local->spawned.pid, on_transport_local_process_end,
+                       local);
     close(pair[1]);
 }
 
-static void on_turn(uv_timer_t *timer)
+static void on_transport_local_turn(uv_timer_t *timer)
 {
     struct local_transport *local = timer->data;
     int code = local->spawned.pid > 0 ? spawn_confirm(&local->spawned) : 0;
@@ -90,12 +91,12 @@ static void *open_local(const struct host_transport_job *job)
     local->stream = -1;
     uv_must(uv_timer_init(job->loop, &local->turn), "timers");
     local->turn.data = local;
-    start(local);
-    uv_timer_start(&local->turn, on_turn, 0, 0);
+    transport_local_start(local);
+    uv_timer_start(&local->turn, on_transport_local_turn, 0, 0);
     return local;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_transport_local_closed(uv_handle_t *handle)
 {
     struct local_transport *local = handle->data;
     struct host_connect *connect = local->job->connect;
@@ -114,7 +115,7 @@ static void close_local(void *transport)
         close(local->spawned.report);
     if (local->stream >= 0)
         close(local->stream);
-    uv_close((uv_handle_t *)&local->turn, on_closed);
+    uv_close((uv_handle_t *)&local->turn, on_transport_local_closed);
 }
 
 const struct host_transport transport_local = { "local", open_local, close_local, NULL };

@@ -52,7 +52,7 @@ struct ssh_transport {
 /* ---- how it ends before it is opened ---- */
 
 /* Nothing goes on; the memory is released by close(). */
-static void stop(struct ssh_transport *transport)
+static void transport_ssh_stop(struct ssh_transport *transport)
 {
     transport->over = true;
     uv_timer_stop(&transport->deadline);
@@ -69,11 +69,11 @@ static void stop(struct ssh_transport *transport)
 
 static void fail_transport(struct ssh_transport *transport, int exit_status, const char *text)
 {
-    stop(transport);
+    transport_ssh_stop(transport);
     host_transport_failed(transport->job->connect, exit_status, text);
 }
 
-static void on_deadline(uv_timer_t *timer)
+static void on_transport_ssh_deadline(uv_timer_t *timer)
 {
     struct ssh_transport *transport = timer->data;
     const struct ssh_situation situation = {
@@ -282,7 +282,7 @@ static void on_resolved(void *context, struct addrinfo *addresses, const char *p
                            transport->config.host_name, problem);
         fail_transport(transport, STATUS_UNREACHABLE, text);
     } else if (is_this_machine(transport)) {
-        stop(transport);
+        transport_ssh_stop(transport);
         host_transport_is_local(transport->job->connect);
     } else {
         read_known_hosts(transport);
@@ -313,7 +313,7 @@ static void on_config(void *context, struct ssh_config *config, const struct err
     transport->config = *config;
     if (config->proxy) {
         snprintf(text, sizeof text, "reached by the external ssh: %.200s", config->proxy);
-        stop(transport);
+        transport_ssh_stop(transport);
         host_transport_needs_command(transport->job->connect, external_ssh(config), text);
         return;
     }
@@ -346,12 +346,12 @@ static void *open_ssh(const struct host_transport_job *job)
     transport->open_handles = 2;
     uv_timer_start(&transport->turn, on_first_turn, 0, 0);
     /* Before host_connect.c gives up by the same clock, which cannot say what was under way. */
-    uv_timer_start(&transport->deadline, on_deadline,
+    uv_timer_start(&transport->deadline, on_transport_ssh_deadline,
                    timeout_ms > 10 * RESERVE_MS ? timeout_ms - RESERVE_MS : timeout_ms, 0);
     return transport;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_transport_ssh_closed(uv_handle_t *handle)
 {
     struct ssh_transport *transport = handle->data;
     struct host_connect *connect = transport->job->connect;
@@ -365,15 +365,15 @@ static void close_ssh(void *state)
 {
     struct ssh_transport *transport = state;
     ssh_pump_close(transport->pump);
-    stop(transport);
+    transport_ssh_stop(transport);
     ssh_session_close(transport->session);
     ssh_login_close(transport->login);
     ssh_trust_destroy(transport->trust);
     if (transport->addresses)
         uv_freeaddrinfo(transport->addresses);
     ssh_config_fini(&transport->config);
-    uv_close((uv_handle_t *)&transport->deadline, on_closed);
-    uv_close((uv_handle_t *)&transport->turn, on_closed);
+    uv_close((uv_handle_t *)&transport->deadline, on_transport_ssh_closed);
+    uv_close((uv_handle_t *)&transport->turn, on_transport_ssh_closed);
 }
 
 static uint64_t acknowledged_ssh(const void *state)

@@ -19,7 +19,7 @@ typedef int take_line_fn(struct host_tally *tally, struct slice line,
                          const struct host_source *source, struct err *err);
 
 /* Takes the next word off `rest`; empty at the end. */
-static struct slice next_word(struct slice *rest)
+static struct slice host_environment_next_word(struct slice *rest)
 {
     const char *at = rest->at, *end = slice_end(*rest);
     while (at < end && (is_blank(*at) || *at == '\r'))
@@ -36,7 +36,7 @@ static int take_slots(struct host_tally *tally, struct slice line, const struct 
                       struct err *err)
 {
     struct slice host;
-    while ((host = next_word(&line)).length > 0)
+    while ((host = host_environment_next_word(&line)).length > 0)
         if (host_tally_add(tally, host, 1, source, err) < 0)
             return HVD_ERR_INVALID;
     return HVD_OK;
@@ -47,7 +47,7 @@ static int take_pair(struct host_tally *tally, struct slice *rest, const struct 
                      bool *found, struct err *err)
 {
     struct host_fault fault;
-    struct slice host = next_word(rest), count = next_word(rest);
+    struct slice host = host_environment_next_word(rest), count = host_environment_next_word(rest);
     int slots;
     *found = host.length > 0;
     if (!*found)

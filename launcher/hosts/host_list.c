@@ -58,7 +58,7 @@ int host_source_fail(const struct host_source *source, const struct host_fault *
 }
 
 /* The capacity is the next power of two. */
-static struct host_slots *append(struct host_list *list)
+static struct host_slots *host_list_append(struct host_list *list)
 {
     bool full = (list->count & (list->count - 1)) == 0;
     if (full)
@@ -71,7 +71,7 @@ int host_list_add(struct host_list *list, const struct host_spec *spec,
 {
     if (list->count == HOST_COUNT_MAX)
         return bad_input(err, source->name, "more than %d hosts", HOST_COUNT_MAX);
-    *append(list) = (struct host_slots){
+    *host_list_append(list) = (struct host_slots){
         .name = xstrndup(spec->name.at, spec->name.length),
         .user = spec->user.length ? xstrndup(spec->user.at, spec->user.length) : NULL,
         .slots = spec->slots ? spec->slots : 1,
@@ -84,7 +84,8 @@ int host_list_add(struct host_list *list, const struct host_spec *spec,
 void host_list_make_local(struct host_list *list, int slots)
 {
     *list = (struct host_list){ 0 };
-    *append(list) = (struct host_slots){ .name = xstrdup("localhost"), .slots = slots, .line = 1 };
+    *host_list_append(list) =
+        (struct host_slots){ .name = xstrdup("localhost"), .slots = slots, .line = 1 };
 }
 
 /* A host under the name that all its spellings share. */
@@ -157,7 +158,7 @@ int host_list_check_unique(const struct host_list *list, const struct host_sourc
 }
 
 /* Cuts the text up to the next comma off `rest`, whose start is NULL after the last entry. */
-static struct slice next_entry(struct slice *rest)
+static struct slice host_list_next_entry(struct slice *rest)
 {
     const char *comma = memchr(rest->at, ',', rest->length);
     struct slice entry = { rest->at, comma ? (size_t)(comma - rest->at) : rest->length };
@@ -172,7 +173,7 @@ static int parse_entries(struct host_list *list, struct slice text,
     struct slice rest = text;
     struct shown shown;
     for (int position = 1; rest.at; position++) {
-        struct slice entry = next_entry(&rest);
+        struct slice entry = host_list_next_entry(&rest);
         struct host_spec spec;
         struct host_fault fault;
         if (entry.length == 0)

@@ -25,7 +25,7 @@ bool host_fault(struct host_fault *fault, const char *at, struct slice token, co
     return false;
 }
 
-static bool is_word(char byte)
+static bool host_spec_is_word(char byte)
 {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
            (byte >= '0' && byte <= '9') || byte == '_';
@@ -33,7 +33,7 @@ static bool is_word(char byte)
 
 static bool is_name_byte(char byte)
 {
-    return is_word(byte) || byte == '.' || byte == '-';
+    return host_spec_is_word(byte) || byte == '.' || byte == '-';
 }
 
 /* The first byte that may not stand in a name, or NULL. */
@@ -95,7 +95,7 @@ static bool is_address(int family, struct slice name)
     return inet_pton(family, text, bytes) == 1;
 }
 
-static bool all_digits(struct slice text)
+static bool host_spec_all_digits(struct slice text)
 {
     for (size_t i = 0; i < text.length; i++)
         if (text.at[i] < '0' || text.at[i] > '9')
@@ -108,7 +108,7 @@ static bool all_digits(struct slice text)
 static bool check_last_label(struct slice label, struct slice name, struct slice token,
                              struct host_fault *fault)
 {
-    if (!all_digits(label) || is_address(AF_INET, name))
+    if (!host_spec_all_digits(label) || is_address(AF_INET, name))
         return true;
     return host_fault(fault, name.at, token, "neither a host name nor an IPv4 address", NULL);
 }

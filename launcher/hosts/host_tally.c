@@ -39,7 +39,7 @@ void host_tally_fini(struct host_tally *tally)
     tally->names = NULL;
 }
 
-static struct host_slots *find(const struct host_tally *tally, char *name)
+static struct host_slots *host_tally_find(const struct host_tally *tally, char *name)
 {
     struct tally_name key = { .name = name };
     void *found = tfind(&key, &tally->names, compare_names);
@@ -56,8 +56,8 @@ static void remember_last(struct host_tally *tally, char *folded)
 }
 
 /* A host that is not there yet, whose folded name it takes over. */
-static int add(struct host_tally *tally, const struct host_spec *spec, char *folded,
-               const struct host_source *source, struct err *err)
+static int host_tally_add_host(struct host_tally *tally, const struct host_spec *spec, char *folded,
+                               const struct host_source *source, struct err *err)
 {
     int rc = host_list_add(tally->list, spec, source, err);
     if (rc < 0)
@@ -84,11 +84,11 @@ int host_tally_add(struct host_tally *tally, struct slice name, int slots,
     if (!parse_name(&spec, name, &fault))
         return host_source_fail(source, &fault, err);
     char *text = xstrndup(spec.name.at, spec.name.length), *folded = host_name_fold(text);
-    struct host_slots *host = find(tally, folded);
+    struct host_slots *host = host_tally_find(tally, folded);
     free(text);
     if (!host) {
         spec.slots = slots;
-        return add(tally, &spec, folded, source, err);
+        return host_tally_add_host(tally, &spec, folded, source, err);
     }
     free(folded);
     if (host->slots > HOST_SLOTS_MAX - slots) {

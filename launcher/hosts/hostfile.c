@@ -13,7 +13,7 @@
 #include <strings.h>
 
 /* Takes the next word off `rest`; "=" is a word of its own. Empty at the end. */
-static struct slice next_word(struct slice *rest)
+static struct slice hostfile_next_word(struct slice *rest)
 {
     const char *at = rest->at, *end = slice_end(*rest);
     while (at < end && is_blank(*at))
@@ -53,9 +53,9 @@ static enum key find_key(struct slice word)
 static bool parse_setting(int values[KEY_COUNT], struct slice name, struct slice *rest,
                           struct host_fault *fault)
 {
-    if (is_equals(name) || !is_equals(next_word(rest)))
+    if (is_equals(name) || !is_equals(hostfile_next_word(rest)))
         return host_fault(fault, name.at, name, "unexpected word", "expected slots=N");
-    struct slice value = next_word(rest);
+    struct slice value = hostfile_next_word(rest);
     struct slice setting = slice_between(name.at, slice_end(value));
     enum key key = find_key(name);
     if (key == KEY_COUNT)
@@ -68,15 +68,15 @@ static bool parse_setting(int values[KEY_COUNT], struct slice name, struct slice
     return true;
 }
 
-static bool parse_host(struct host_spec *spec, struct slice text, struct host_fault *fault)
+static bool hostfile_parse_host(struct host_spec *spec, struct slice text, struct host_fault *fault)
 {
     struct slice rest = text;
-    struct slice host = next_word(&rest);
+    struct slice host = hostfile_next_word(&rest);
     if (!host_spec_parse(spec, host, fault))
         return false;
     int values[KEY_COUNT] = { [KEY_SLOTS] = spec->slots };
     struct slice word;
-    while ((word = next_word(&rest)).length > 0)
+    while ((word = hostfile_next_word(&rest)).length > 0)
         if (!parse_setting(values, word, &rest, fault))
             return false;
     spec->slots = values[KEY_SLOTS] ? values[KEY_SLOTS] : 1;
@@ -116,7 +116,7 @@ static int parse_line(struct host_list *list, struct slice line, const struct ho
     struct slice text = trim_line(line);
     if (text.length == 0)
         return HVD_OK;
-    if (!parse_host(&spec, text, &fault))
+    if (!hostfile_parse_host(&spec, text, &fault))
         return host_source_fail(source, &fault, err);
     return host_list_add(list, &spec, source, err);
 }

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int cannot(struct err *err, const char *name, const char *what)
+static int hostfile_read_cannot(struct err *err, const char *name, const char *what)
 {
     return bad_input(err, name, "cannot %s: %s", what, strerror(errno));
 }
@@ -26,7 +26,7 @@ static int check_kind(int fd, const char *path, bool *is_fifo, struct err *err)
 {
     struct stat status;
     if (fstat(fd, &status) < 0)
-        return cannot(err, path, "stat");
+        return hostfile_read_cannot(err, path, "stat");
     if (S_ISDIR(status.st_mode))
         return bad_input(err, path, "is a directory, not a hostfile");
     *is_fifo = S_ISFIFO(status.st_mode);
@@ -37,7 +37,7 @@ static int check_kind(int fd, const char *path, bool *is_fifo, struct err *err)
     return HVD_OK;
 }
 
-static long now_ms(void)
+static long hostfile_read_now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -50,18 +50,18 @@ static int wait_for_writer(int fd, long deadline_ms, const char *path, struct er
     struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
     int rc;
     do {
-        long left = deadline_ms - now_ms();
+        long left = deadline_ms - hostfile_read_now_ms();
         rc = poll(&poll_fd, 1, left > 0 ? (int)left : 0);
     } while (rc < 0 && errno == EINTR);
     if (rc < 0)
-        return cannot(err, path, "read");
+        return hostfile_read_cannot(err, path, "read");
     if (rc == 0)
         return bad_input(err, path, "still unfinished after %d s", HOSTFILE_WAIT_MS / 1000);
     return HVD_OK;
 }
 
 /* Appends up to 64 KiB. Returns how many; 0 at the end; -1 with errno. */
-static ssize_t read_some(int fd, struct text_buffer *text)
+static ssize_t hostfile_read_some(int fd, struct text_buffer *text)
 {
     enum { PIECE = 1 << 16 };
     ssize_t n = read(fd, text_buffer_reserve(text, PIECE), PIECE);
@@ -74,14 +74,14 @@ static ssize_t read_some(int fd, struct text_buffer *text)
  * came, or if poll() says so, which happens after a writer was there. */
 static int read_fifo(int fd, struct text_buffer *text, const char *path, struct err *err)
 {
-    long deadline_ms = now_ms() + HOSTFILE_WAIT_MS;
+    long deadline_ms = hostfile_read_now_ms() + HOSTFILE_WAIT_MS;
     bool waited = false;
     while (text->length <= HOSTFILE_SIZE_MAX) {
-        ssize_t n = read_some(fd, text);
+        ssize_t n = hostfile_read_some(fd, text);
         if (n == 0 && (waited || text->length > 0))
             return HVD_OK;
         if (n < 0 && errno != EAGAIN && errno != EINTR)
-            return cannot(err, path, "read");
+            return hostfile_read_cannot(err, path, "read");
         waited = n <= 0;
         if (waited && wait_for_writer(fd, deadline_ms, path, err) < 0)
             return HVD_ERR_INVALID;
@@ -92,13 +92,13 @@ static int read_fifo(int fd, struct text_buffer *text, const char *path, struct 
 static int read_regular(int fd, struct text_buffer *text, const char *path, struct err *err)
 {
     ssize_t n;
-    while ((n = read_some(fd, text)) != 0 && text->length <= HOSTFILE_SIZE_MAX)
+    while ((n = hostfile_read_some(fd, text)) != 0 && text->length <= HOSTFILE_SIZE_MAX)
         if (n < 0 && errno != EINTR)
-            return cannot(err, path, "read");
+            return hostfile_read_cannot(err, path, "read");
     return HVD_OK;
 }
 
-static int read_all(int fd, struct text_buffer *text, const char *path, struct err *err)
+static int hostfile_read_all(int fd, struct text_buffer *text, const char *path, struct err *err)
 {
     bool is_fifo = false;
     int rc = check_kind(fd, path, &is_fifo, err);
@@ -113,8 +113,8 @@ int hostfile_read(struct text_buffer *text, const char *path, const char *name, 
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return cannot(err, name, "open");
-    int rc = read_all(fd, text, name, err);
+        return hostfile_read_cannot(err, name, "open");
+    int rc = hostfile_read_all(fd, text, name, err);
     close(fd);
     return rc;
 }

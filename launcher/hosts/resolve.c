@@ -38,7 +38,7 @@ struct resolve {
 
 /* ---- the thread ---- */
 
-static void release(struct question *question)
+static void resolve_release(struct question *question)
 {
     if (question->addresses)
         freeaddrinfo(question->addresses);
@@ -47,7 +47,7 @@ static void release(struct question *question)
     free(question);
 }
 
-static void *ask(void *argument)
+static void *resolve_ask(void *argument)
 {
     struct question *question = argument;
     question->code =
@@ -60,13 +60,13 @@ static void *ask(void *argument)
         uv_async_send(question->wake);
     pthread_mutex_unlock(&question->lock);
     if (!wanted)
-        release(question);
+        resolve_release(question);
     return NULL;
 }
 
 /* ---- the loop ---- */
 
-static void on_closed(uv_handle_t *handle)
+static void on_resolve_closed(uv_handle_t *handle)
 {
     struct resolve *resolve = handle->data;
     if (--resolve->open_handles == 0)
@@ -86,12 +86,12 @@ void resolve_cancel(struct resolve *resolve)
         pthread_mutex_unlock(&question->lock);
     }
     if (answered)
-        release(question);
-    uv_close((uv_handle_t *)&resolve->wake, on_closed);
-    uv_close((uv_handle_t *)&resolve->timer, on_closed);
+        resolve_release(question);
+    uv_close((uv_handle_t *)&resolve->wake, on_resolve_closed);
+    uv_close((uv_handle_t *)&resolve->timer, on_resolve_closed);
 }
 
-static void end(struct resolve *resolve, struct addrinfo *addresses, const char *problem)
+static void resolve_end(struct resolve *resolve, struct addrinfo *addresses, const char *problem)
 {
     resolve_fn *on_end = resolve->on_end;
     void *context = resolve->context;
@@ -99,7 +99,7 @@ static void end(struct resolve *resolve, struct addrinfo *addresses, const char 
     on_end(context, addresses, problem);
 }
 
-static void on_answer(uv_async_t *wake)
+static void on_resolve_answer(uv_async_t *wake)
 {
     struct resolve *resolve = wake->data;
     struct question *question = resolve->question;
@@ -109,7 +109,7 @@ static void on_answer(uv_async_t *wake)
     question->addresses = NULL;
     const char *problem =
         question->code == EAI_SYSTEM ? strerror(question->errnum) : gai_strerror(question->code);
-    end(resolve, addresses, question->code == 0 ? NULL : problem);
+    resolve_end(resolve, addresses, question->code == 0 ? NULL : problem);
 }
 
 static void on_timeout(uv_timer_t *timer)
@@ -117,10 +117,11 @@ static void on_timeout(uv_timer_t *timer)
     struct resolve *resolve = timer->data;
     char text[64];
     snprintf(text, sizeof text, "no answer within %u s", resolve->timeout_ms / 1000);
-    end(resolve, NULL, resolve->question ? text : "not a name");
+    resolve_end(resolve, NULL, resolve->question ? text : "not a name");
 }
 
-static struct question *start(const char *name, int port, int family, uv_async_t *wake)
+static struct question *resolve_start_question(const char *name, int port, int family,
+                                               uv_async_t *wake)
 {
     pthread_t thread;
     struct question *question = xcalloc(1, sizeof *question);
@@ -129,7 +130,7 @@ static struct question *start(const char *name, int port, int family, uv_async_t
     question->name = xstrdup(name);
     question->hints = (struct addrinfo){ .ai_family = family, .ai_socktype = SOCK_STREAM };
     snprintf(question->service, sizeof question->service, "%d", port);
-    blocking_thread_start(&thread, ask, question);
+    blocking_thread_start(&thread, resolve_ask, question);
     pthread_detach(thread);
     return question;
 }
@@ -142,11 +143,11 @@ struct resolve *resolve_start(uv_loop_t *loop, const char *name, int port, int f
     resolve->context = context;
     resolve->timeout_ms = timeout_ms;
     resolve->open_handles = 2;
-    uv_must(uv_async_init(loop, &resolve->wake, on_answer), "wakeup");
+    uv_must(uv_async_init(loop, &resolve->wake, on_resolve_answer), "wakeup");
     uv_must(uv_timer_init(loop, &resolve->timer), "timer");
     resolve->wake.data = resolve->timer.data = resolve;
     if (strlen(name) <= NAME_LENGTH)
-        resolve->question = start(name, port, family, &resolve->wake);
+        resolve->question = resolve_start_question(name, port, family, &resolve->wake);
     uv_timer_start(&resolve->timer, on_timeout, resolve->question ? timeout_ms : 0, 0);
     return resolve;
 }

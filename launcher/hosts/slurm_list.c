@@ -19,7 +19,7 @@ enum { NUMBER_MAX = 999999999, NAME_ROOM = 256 };
 
 /* Cuts the text up to the next comma that stands outside of brackets off `rest`, whose start is
  * NULL after the last entry. */
-static struct slice next_entry(struct slice *rest)
+static struct slice slurm_list_next_entry(struct slice *rest)
 {
     const char *at = rest->at, *end = slice_end(*rest);
     for (bool inside = false; at < end && (inside || *at != ','); at++)
@@ -40,8 +40,8 @@ struct expansion {
     size_t length;
 };
 
-static int refuse(const struct expansion *expansion, const char *at, const char *problem,
-                  const char *hint, struct err *err)
+static int slurm_list_refuse(const struct expansion *expansion, const char *at, const char *problem,
+                             const char *hint, struct err *err)
 {
     struct host_fault fault;
     host_fault(&fault, at, expansion->entry, problem, hint);
@@ -49,7 +49,7 @@ static int refuse(const struct expansion *expansion, const char *at, const char 
 }
 
 /* False if there is no room: no host has so long a name. */
-static bool put(struct expansion *expansion, struct slice part)
+static bool slurm_list_put(struct expansion *expansion, struct slice part)
 {
     if (part.length > sizeof expansion->name - expansion->length)
         return false;
@@ -68,9 +68,9 @@ static int add_name(struct expansion *expansion, struct err *err)
                                   .line = 1,
                                   .line_start = expansion->name };
     if (!host_spec_parse(&spec, name, &fault))
-        return refuse(expansion, at, fault.problem, fault.hint, err);
+        return slurm_list_refuse(expansion, at, fault.problem, fault.hint, err);
     if (spec.user.length > 0 || spec.slots > 0)
-        return refuse(expansion, at, "bad character in host name", NULL, err);
+        return slurm_list_refuse(expansion, at, "bad character in host name", NULL, err);
     return host_list_add(expansion->list, &spec, &source, err);
 }
 
@@ -88,11 +88,14 @@ static int parse_range(const struct expansion *expansion, struct range *range, s
     range->width = (int)first.length;
     if (number_parse(&range->first, first.at, first.length, 0, NUMBER_MAX) != NUMBER_OK ||
         number_parse(&range->last, last.at, last.length, 0, NUMBER_MAX) != NUMBER_OK)
-        return refuse(expansion, text.at, "bad range", "expected NUMBER or FIRST-LAST", err);
+        return slurm_list_refuse(expansion, text.at, "bad range", "expected NUMBER or FIRST-LAST",
+                                 err);
     if (range->last < range->first)
-        return refuse(expansion, text.at, "range goes backwards", "expected FIRST-LAST", err);
+        return slurm_list_refuse(expansion, text.at, "range goes backwards", "expected FIRST-LAST",
+                                 err);
     if (range->last - range->first >= HOST_COUNT_MAX)
-        return refuse(expansion, text.at, "range is too large", "at most 16384 hosts", err);
+        return slurm_list_refuse(expansion, text.at, "range is too large", "at most 16384 hosts",
+                                 err);
     return HVD_OK;
 }
 
@@ -107,8 +110,9 @@ static int expand_range(struct expansion *expansion, const struct range *range, 
     for (int number = range->first; rc == HVD_OK && number <= range->last; number++) {
         char digits[16];
         int length = snprintf(digits, sizeof digits, "%0*d", range->width, number);
-        if (!put(expansion, (struct slice){ digits, (size_t)length }))
-            return refuse(expansion, rest.at, "host name is too long", "at most 253 bytes", err);
+        if (!slurm_list_put(expansion, (struct slice){ digits, (size_t)length }))
+            return slurm_list_refuse(expansion, rest.at, "host name is too long",
+                                     "at most 253 bytes", err);
         rc = expand(expansion, rest, err);
         expansion->length = before;
     }
@@ -120,12 +124,12 @@ static int expand_bracket(struct expansion *expansion, struct slice rest, struct
 {
     const char *close = memchr(rest.at, ']', rest.length);
     if (!close)
-        return refuse(expansion, rest.at - 1, "'[' without ']'", NULL, err);
+        return slurm_list_refuse(expansion, rest.at - 1, "'[' without ']'", NULL, err);
     struct slice ranges = slice_between(rest.at, close);
     struct slice behind = slice_between(close + 1, slice_end(rest));
     while (ranges.at) {
         struct range range;
-        if (parse_range(expansion, &range, next_entry(&ranges), err) < 0 ||
+        if (parse_range(expansion, &range, slurm_list_next_entry(&ranges), err) < 0 ||
             expand_range(expansion, &range, behind, err) < 0)
             return HVD_ERR_INVALID;
     }
@@ -137,8 +141,9 @@ static int expand(struct expansion *expansion, struct slice rest, struct err *er
 {
     const char *open = memchr(rest.at, '[', rest.length);
     size_t before = expansion->length;
-    if (!put(expansion, slice_between(rest.at, open ? open : slice_end(rest))))
-        return refuse(expansion, rest.at, "host name is too long", "at most 253 bytes", err);
+    if (!slurm_list_put(expansion, slice_between(rest.at, open ? open : slice_end(rest))))
+        return slurm_list_refuse(expansion, rest.at, "host name is too long", "at most 253 bytes",
+                                 err);
     int rc = open ? expand_bracket(expansion, slice_between(open + 1, slice_end(rest)), err)
                   : add_name(expansion, err);
     expansion->length = before;
@@ -152,9 +157,10 @@ int slurm_list_add_hosts(struct host_list *list, const char *text, const char *s
     struct slice rest = { text, strlen(text) };
     while (rest.at) {
         struct expansion expansion = { .list = list, .source = &at };
-        expansion.entry = next_entry(&rest);
+        expansion.entry = slurm_list_next_entry(&rest);
         if (expansion.entry.length == 0)
-            return refuse(&expansion, expansion.entry.at, "empty entry", "expected a host", err);
+            return slurm_list_refuse(&expansion, expansion.entry.at, "empty entry",
+                                     "expected a host", err);
         if (expand(&expansion, expansion.entry, err) < 0)
             return HVD_ERR_INVALID;
     }
@@ -185,7 +191,7 @@ int slurm_list_set_slots(struct host_list *list, const char *text, const char *s
     struct shown shown;
     int next = 0, count, times;
     while (rest.at) {
-        struct slice entry = next_entry(&rest);
+        struct slice entry = slurm_list_next_entry(&rest);
         struct host_fault fault;
         if (!parse_count(&count, &times, entry)) {
             host_fault(&fault, entry.at, entry, "bad slot count",

@@ -41,7 +41,7 @@ struct host_check {
     uv_timer_t deadline, late;
 };
 
-static void finish(uv_timer_t *timer)
+static void host_check_finish(uv_timer_t *timer)
 {
     struct host_check *check = timer->data;
     int exit_status = 0;
@@ -64,12 +64,12 @@ static void host_over(struct host_check *check, int index)
         return;
     checked->over = true;
     if (++check->nover == check->nhosts)
-        uv_timer_start(&check->late, finish, 0, 0);
+        uv_timer_start(&check->late, host_check_finish, 0, 0);
 }
 
 /* The first thing that is said of a host counts. */
-static void judge(struct host_check *check, int index, enum host_step step, int exit_status,
-                  const char *text)
+static void host_check_judge(struct host_check *check, int index, enum host_step step,
+                             int exit_status, const char *text)
 {
     struct checked_host *checked = &check->hosts[index];
     if (checked->judged)
@@ -83,12 +83,12 @@ static void judge(struct host_check *check, int index, enum host_step step, int 
     checked->row.text = checked->text;
 }
 
-static void on_step(void *context, int host, enum host_step step)
+static void on_host_check_step(void *context, int host, enum host_step step)
 {
     (void)context, (void)host, (void)step;
 }
 
-static void on_note(void *context, int host, bool important, const char *text)
+static void on_host_check_note(void *context, int host, bool important, const char *text)
 {
     struct host_check *check = context;
     if (!important && !check->options.verbose)
@@ -101,14 +101,14 @@ static void on_note(void *context, int host, bool important, const char *text)
 static void on_connect_failed(void *context, int host, int exit_status, const char *text)
 {
     struct host_check *check = context;
-    judge(check, host, check->hosts[host].host.step, exit_status, text);
+    host_check_judge(check, host, check->hosts[host].host.step, exit_status, text);
     host_over(check, host);
 }
 
-static void on_failed(void *context, int host, const struct agent_failed *failed)
+static void on_host_check_failed(void *context, int host, const struct agent_failed *failed)
 {
     struct host_check *check = context;
-    judge(check, host, (enum host_step)failed->step, failed->exit_status, failed->text);
+    host_check_judge(check, host, (enum host_step)failed->step, failed->exit_status, failed->text);
     job_host_stop(&check->hosts[host].host, SIGKILL, 0);
 }
 
@@ -119,7 +119,7 @@ static int64_t clock_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_usec / 1000;
 }
 
-static void on_ready(void *context, int index)
+static void on_host_check_ready(void *context, int index)
 {
     struct host_check *check = context;
     struct checked_host *checked = &check->hosts[index];
@@ -136,7 +136,7 @@ static void on_alive(void *context, int index)
         return;
     checked->row.round_trip_us = checked->host.round_trip_us;
     checked->row.clock_ms += (int64_t)checked->host.round_trip_us / 2000;
-    judge(check, index, STEP_READY, 0, "");
+    host_check_judge(check, index, STEP_READY, 0, "");
     job_host_stop(&checked->host, SIGKILL, 0);
 }
 
@@ -148,7 +148,7 @@ static void on_lost(void *context, int index)
     char text[600];
     snprintf(text, sizeof text, "host lost: %s%s%s", host->lost_reason,
              *host->lost_reason && *end_text ? "; " : "", end_text);
-    judge(check, index, host->step, host->lost_status, text);
+    host_check_judge(check, index, host->step, host->lost_status, text);
     host_over(check, index);
 }
 
@@ -160,7 +160,7 @@ static void on_late(uv_timer_t *timer)
             job_host_end_agent(&check->hosts[i].host);
 }
 
-static void on_done(void *context, int index, int left)
+static void on_host_check_done(void *context, int index, int left)
 {
     struct host_check *check = context;
     (void)left;
@@ -179,12 +179,13 @@ static void on_agent_end(void *context, int index)
         on_lost(check, index);
 }
 
-static void on_deadline(uv_timer_t *timer)
+static void on_host_check_deadline(uv_timer_t *timer)
 {
     struct host_check *check = timer->data;
     for (int i = check->nhosts - 1; i >= 0; i--) { /* those that wait for their turn get none */
         struct checked_host *checked = &check->hosts[i];
-        judge(check, i, checked->host.step, STATUS_TIMEOUT, "not ready in time (--start-timeout)");
+        host_check_judge(check, i, checked->host.step, STATUS_TIMEOUT,
+                         "not ready in time (--start-timeout)");
         if (!checked->over && checked->host.phase == HOST_CONNECTING)
             job_host_stop(&checked->host, SIGKILL, 0);
         else
@@ -196,13 +197,13 @@ static void open_host(struct host_check *check, int index)
 {
     static const struct rendezvous_server no_server = { 0 };
     static const struct job_host_events events = {
-        .on_step = on_step,
-        .on_note = on_note,
+        .on_step = on_host_check_step,
+        .on_note = on_host_check_note,
         .on_connect_failed = on_connect_failed,
-        .on_ready = on_ready,
-        .on_failed = on_failed,
+        .on_ready = on_host_check_ready,
+        .on_failed = on_host_check_failed,
         .on_alive = on_alive,
-        .on_done = on_done,
+        .on_done = on_host_check_done,
         .on_lost = on_lost,
         .on_agent_end = on_agent_end,
     };
@@ -233,7 +234,7 @@ struct host_check *host_check_start(uv_loop_t *loop, const struct job_options *o
     check->hosts = xcalloc((size_t)check->nhosts, sizeof *check->hosts);
     for (int i = 0; i < check->nhosts; i++)
         open_host(check, i);
-    uv_timer_start(&check->deadline, on_deadline, options->start_timeout_ms, 0);
+    uv_timer_start(&check->deadline, on_host_check_deadline, options->start_timeout_ms, 0);
     return check;
 }
 
@@ -248,7 +249,7 @@ static void on_part_closed(void *context)
     free(check);
 }
 
-static void on_timer_closed(uv_handle_t *handle)
+static void on_host_check_timer_closed(uv_handle_t *handle)
 {
     on_part_closed(handle->data);
 }
@@ -258,8 +259,8 @@ void host_check_destroy(struct host_check *check)
     if (!check)
         return;
     check->open_parts = 2 + check->nhosts;
-    uv_close((uv_handle_t *)&check->deadline, on_timer_closed);
-    uv_close((uv_handle_t *)&check->late, on_timer_closed);
+    uv_close((uv_handle_t *)&check->deadline, on_host_check_timer_closed);
+    uv_close((uv_handle_t *)&check->late, on_host_check_timer_closed);
     for (int i = 0; i < check->nhosts; i++)
         job_host_close(&check->hosts[i].host, on_part_closed, check);
 }

@@ -141,7 +141,7 @@ static void on_part_closed(void *context)
     free(job);
 }
 
-static void on_handle_closed(uv_handle_t *handle)
+static void on_job_handle_closed(uv_handle_t *handle)
 {
     on_part_closed(handle->data);
 }
@@ -149,7 +149,7 @@ static void on_handle_closed(uv_handle_t *handle)
 void job_close_handle(struct job *job, uv_handle_t *handle)
 {
     job->open_parts++;
-    uv_close(handle, on_handle_closed);
+    uv_close(handle, on_job_handle_closed);
 }
 
 void job_destroy(struct job *job)

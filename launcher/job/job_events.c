@@ -10,13 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void on_step(void *context, int host, enum host_step step)
+static void on_job_events_step(void *context, int host, enum host_step step)
 {
     struct job *job = context;
     job_note(job, "%s: %s", job_host_name(job, host), host_step_name(step));
 }
 
-static void on_note(void *context, int host, bool important, const char *text)
+static void on_job_events_note(void *context, int host, bool important, const char *text)
 {
     struct job *job = context;
     if (important)
@@ -39,7 +39,7 @@ static void on_connect_failed(void *context, int host, int exit_status, const ch
     job_act(job, job_state_on_host_done(&job->state));
 }
 
-static void on_ready(void *context, int host)
+static void on_job_events_ready(void *context, int host)
 {
     struct job *job = context;
     job_note(job, "host %s: rendezvous and status page at http://127.0.0.1:%u/",
@@ -47,7 +47,7 @@ static void on_ready(void *context, int host)
     job_act(job, job_state_on_host_ready(&job->state));
 }
 
-static void on_failed(void *context, int host, const struct agent_failed *failed)
+static void on_job_events_failed(void *context, int host, const struct agent_failed *failed)
 {
     struct job *job = context;
     if (failed->rank == -1)
@@ -68,8 +68,8 @@ static void on_bound(void *context, int rank, const char *text)
     job_output_say(job->output, "rank %d on %s: %s", rank, job_host_name(job, host), text);
 }
 
-static void on_output(void *context, int rank, enum output_stream stream, const char *data,
-                      size_t length)
+static void on_job_events_output(void *context, int rank, enum output_stream stream,
+                                 const char *data, size_t length)
 {
     struct job *job = context;
     job_output_take(job->output, rank, stream, data, length);
@@ -130,15 +130,15 @@ static void on_stopped(void *context, int rank, int signum)
 static void open_host(struct job *job, struct job_host *host)
 {
     static const struct job_host_events events = {
-        .on_step = on_step,
-        .on_note = on_note,
+        .on_step = on_job_events_step,
+        .on_note = on_job_events_note,
         .on_connect_failed = on_connect_failed,
-        .on_ready = on_ready,
-        .on_failed = on_failed,
+        .on_ready = on_job_events_ready,
+        .on_failed = on_job_events_failed,
         .on_alive = job_on_alive,
         .on_bound = on_bound,
         .on_started = job_on_rank_started,
-        .on_output = on_output,
+        .on_output = on_job_events_output,
         .on_output_end = on_output_end,
         .on_stdin_credit = on_stdin_credit,
         .on_exited = on_exited,

@@ -76,7 +76,7 @@ void job_host_lose(struct job_host *host, int status, const char *reason)
     host->events->on_lost(host->context, host->index);
 }
 
-static void on_link_end(void *context, const struct err *err)
+static void on_job_host_link_end(void *context, const struct err *err)
 {
     struct job_host *host = context;
     bool nonsense = err->code == HVD_ERR_PROTOCOL;
@@ -97,12 +97,12 @@ static void on_link_end(void *context, const struct err *err)
 
 /* ---- connecting ---- */
 
-static void on_step(void *context, enum host_step step)
+static void on_job_host_step(void *context, enum host_step step)
 {
     job_host_take_step(context, step);
 }
 
-static void on_note(void *context, bool important, const char *text)
+static void on_job_host_note(void *context, bool important, const char *text)
 {
     struct job_host *host = context;
     if (host->phase != HOST_CLOSED)
@@ -111,7 +111,7 @@ static void on_note(void *context, bool important, const char *text)
 
 static void on_connected(void *context, const struct host_stream *stream)
 {
-    static const struct frame_link_events events = { job_host_on_frame, on_link_end, NULL,
+    static const struct frame_link_events events = { job_host_on_frame, on_job_host_link_end, NULL,
                                                      on_bytes };
     struct job_host *host = context;
     struct err err = { 0 };
@@ -125,7 +125,7 @@ static void on_connected(void *context, const struct host_stream *stream)
     host->linked = true;
     if (frame_link_open(&host->link, host->loop, stream->input, stream->output, &events, host,
                         &err) < 0) {
-        on_link_end(host, &err);
+        on_job_host_link_end(host, &err);
         return;
     }
     job_host_describe(host, host->options);
@@ -144,7 +144,7 @@ static void on_host_connect_failed(void *context, enum host_step step, int exit_
     host->events->on_connect_failed(host->context, host->index, exit_status, text);
 }
 
-static void on_process_end(void *context, int wait_status)
+static void on_job_host_process_end(void *context, int wait_status)
 {
     struct job_host *host = context;
     host->agent_status = wait_status;
@@ -156,8 +156,9 @@ void job_host_open(struct job_host *host, struct connect_pool *pool, uv_loop_t *
                    const struct job_options *options, const struct rendezvous_server *rendezvous,
                    const struct job_host_events *events, void *context)
 {
-    static const struct connect_events connect_events = { on_step, on_note, on_connected,
-                                                          on_host_connect_failed, on_process_end };
+    static const struct connect_events connect_events = { on_job_host_step, on_job_host_note,
+                                                          on_connected, on_host_connect_failed,
+                                                          on_job_host_process_end };
     struct connect_target target = { host->where->host->name, host->where->host->user };
     host->loop = loop;
     host->options = options;

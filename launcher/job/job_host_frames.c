@@ -35,7 +35,8 @@ void job_host_take_step(struct job_host *host, enum host_step step)
     host->events->on_step(host->context, host->index, step);
 }
 
-static int on_ready(struct job_host *host, struct wire_reader *body, struct err *err)
+static int on_job_host_frames_ready(struct job_host *host, struct wire_reader *body,
+                                    struct err *err)
 {
     int rc = agent_ready_decode(&host->facts, body, err);
     if (rc < 0)
@@ -50,7 +51,8 @@ static int on_ready(struct job_host *host, struct wire_reader *body, struct err 
     return HVD_OK;
 }
 
-static int on_failed(struct job_host *host, struct wire_reader *body, struct err *err)
+static int on_job_host_frames_failed(struct job_host *host, struct wire_reader *body,
+                                     struct err *err)
 {
     struct agent_failed failed;
     int rc = agent_failed_decode(&failed, body, err);
@@ -96,7 +98,8 @@ static int on_started(struct job_host *host, struct wire_reader *body, struct er
     return HVD_OK;
 }
 
-static int on_output(struct job_host *host, struct wire_reader *body, struct err *err)
+static int on_job_host_frames_output(struct job_host *host, struct wire_reader *body,
+                                     struct err *err)
 {
     int number = wire_get_i32(body);
     uint8_t stream = wire_get_u8(body);
@@ -170,7 +173,7 @@ static int on_stopped(struct job_host *host, struct wire_reader *body, struct er
 }
 
 /* What it says more than NOTES_MAX times nobody wants to read. */
-static int on_note(struct job_host *host, struct wire_reader *body, struct err *err)
+static int on_job_host_frames_note(struct job_host *host, struct wire_reader *body, struct err *err)
 {
     struct agent_note note;
     int rc = agent_note_decode(&note, body, err);
@@ -199,7 +202,7 @@ static int on_heartbeat(struct job_host *host, struct wire_reader *body, struct 
     return HVD_OK;
 }
 
-static int on_done(struct job_host *host, struct wire_reader *body, struct err *err)
+static int on_job_host_frames_done(struct job_host *host, struct wire_reader *body, struct err *err)
 {
     int left = wire_get_i32(body);
     int rc = agent_frame_finished(body, AGENT_DONE, err);
@@ -225,11 +228,11 @@ static const struct {
     frame_fn handle;
     enum host_phase first, last;
 } handlers[AGENT_FRAME_TYPES] = {
-    [AGENT_READY] = { on_ready, HOST_DESCRIBING, HOST_DESCRIBING },
-    [AGENT_FAILED] = { on_failed, HOST_DESCRIBING, HOST_RUNNING },
+    [AGENT_READY] = { on_job_host_frames_ready, HOST_DESCRIBING, HOST_DESCRIBING },
+    [AGENT_FAILED] = { on_job_host_frames_failed, HOST_DESCRIBING, HOST_RUNNING },
     [AGENT_BOUND] = { on_bound, HOST_RUNNING, HOST_RUNNING },
     [AGENT_STARTED] = { on_started, HOST_RUNNING, HOST_RUNNING },
-    [AGENT_OUTPUT] = { on_output, HOST_RUNNING, HOST_RUNNING },
+    [AGENT_OUTPUT] = { on_job_host_frames_output, HOST_RUNNING, HOST_RUNNING },
     [AGENT_OUTPUT_END] = { on_output_end, HOST_RUNNING, HOST_RUNNING },
     [AGENT_STDIN_CREDIT] = { on_stdin_credit, HOST_RUNNING, HOST_RUNNING },
     [AGENT_STOPPED] = { on_stopped, HOST_RUNNING, HOST_RUNNING },
@@ -238,8 +241,8 @@ static const struct {
     [AGENT_RELAY_DATA] = { job_host_on_relay_data, HOST_READY, HOST_DONE },
     [AGENT_RELAY_END] = { job_host_on_relay_end, HOST_READY, HOST_DONE },
     [AGENT_HEARTBEAT] = { on_heartbeat, HOST_DESCRIBING, HOST_DONE },
-    [AGENT_NOTE] = { on_note, HOST_RUNNING, HOST_RUNNING },
-    [AGENT_DONE] = { on_done, HOST_DESCRIBING, HOST_RUNNING },
+    [AGENT_NOTE] = { on_job_host_frames_note, HOST_RUNNING, HOST_RUNNING },
+    [AGENT_DONE] = { on_job_host_frames_done, HOST_DESCRIBING, HOST_RUNNING },
 };
 
 int job_host_on_frame(void *context, const struct frame *frame, struct err *err)

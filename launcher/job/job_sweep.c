@@ -30,7 +30,7 @@ struct job_sweep {
     int left;
 };
 
-static void on_timer_closed(uv_handle_t *handle)
+static void on_job_sweep_timer_closed(uv_handle_t *handle)
 {
     struct job_sweep *sweep = handle->data;
     struct job *job = sweep->job;
@@ -42,7 +42,7 @@ static void on_timer_closed(uv_handle_t *handle)
 static void on_sweep_connect_closed(void *context)
 {
     struct job_sweep *sweep = context;
-    uv_close((uv_handle_t *)&sweep->end, on_timer_closed);
+    uv_close((uv_handle_t *)&sweep->end, on_job_sweep_timer_closed);
 }
 
 static void on_link_closed(void *context)
@@ -63,13 +63,13 @@ static void on_end(uv_timer_t *timer)
 }
 
 /* In a turn of its own: nothing is closed from inside what it calls. */
-static void end(struct job_sweep *sweep)
+static void job_sweep_end(struct job_sweep *sweep)
 {
     if (!uv_is_closing((uv_handle_t *)&sweep->end) && !sweep->link.closing)
         uv_timer_start(&sweep->end, on_end, 0, 0);
 }
 
-static int on_frame(void *context, const struct frame *frame, struct err *err)
+static int on_job_sweep_frame(void *context, const struct frame *frame, struct err *err)
 {
     struct job_sweep *sweep = context;
     struct wire_reader body;
@@ -84,14 +84,14 @@ static int on_frame(void *context, const struct frame *frame, struct err *err)
                  left);
     else
         job_note(sweep->job, "%s is not swept", job_host_name(sweep->job, sweep->host->index));
-    end(sweep);
+    job_sweep_end(sweep);
     return HVD_OK;
 }
 
-static void on_link_end(void *context, const struct err *err)
+static void on_job_sweep_link_end(void *context, const struct err *err)
 {
     (void)err;
-    end(context);
+    job_sweep_end(context);
 }
 
 /* What every process of this job has there, and nobody else. */
@@ -113,42 +113,44 @@ static void send_sweep(struct job_sweep *sweep)
 
 static void on_sweep_connected(void *context, const struct host_stream *stream)
 {
-    static const struct frame_link_events events = { on_frame, on_link_end, NULL, NULL };
+    static const struct frame_link_events events = { on_job_sweep_frame, on_job_sweep_link_end,
+                                                     NULL, NULL };
     struct job_sweep *sweep = context;
     struct err err = { 0 };
     sweep->host->sweep_pid = stream->pid;
     sweep->linked = true;
     if (frame_link_open(&sweep->link, sweep->job->loop, stream->input, stream->output, &events,
                         sweep, &err) < 0)
-        end(sweep);
+        job_sweep_end(sweep);
     else
         send_sweep(sweep);
 }
 
-static void on_step(void *context, enum host_step step)
+static void on_job_sweep_step(void *context, enum host_step step)
 {
     (void)context;
     (void)step;
 }
 
-static void on_note(void *context, bool important, const char *text)
+static void on_job_sweep_note(void *context, bool important, const char *text)
 {
     struct job_sweep *sweep = context;
     (void)important;
     job_note(sweep->job, "%s: %s", job_host_name(sweep->job, sweep->host->index), text);
 }
 
-static void on_failed(void *context, enum host_step step, int exit_status, const char *text)
+static void on_job_sweep_failed(void *context, enum host_step step, int exit_status,
+                                const char *text)
 {
     struct job_sweep *sweep = context;
     (void)step;
     (void)exit_status;
     job_note(sweep->job, "%s is not swept: %s", job_host_name(sweep->job, sweep->host->index),
              text);
-    end(sweep);
+    job_sweep_end(sweep);
 }
 
-static void on_process_end(void *context, int wait_status)
+static void on_job_sweep_process_end(void *context, int wait_status)
 {
     struct job_sweep *sweep = context;
     (void)wait_status;
@@ -164,8 +166,9 @@ static bool may_answer(const struct job *job, const struct job_host *host)
 
 bool job_sweep_start(struct job *job, struct job_host *host)
 {
-    static const struct connect_events events = { on_step, on_note, on_sweep_connected, on_failed,
-                                                  on_process_end };
+    static const struct connect_events events = { on_job_sweep_step, on_job_sweep_note,
+                                                  on_sweep_connected, on_job_sweep_failed,
+                                                  on_job_sweep_process_end };
     struct connect_target target = { host->where->host->name, host->where->host->user };
     if (host->local || job->start.started_ms == 0 || !may_answer(job, host))
         return false;

@@ -26,7 +26,7 @@ static void timeout_text(const struct job *job, char *text, size_t size)
              (double)job->options->timeout_ms / 1000, progress);
 }
 
-static void give_up(uv_timer_t *timer)
+static void job_timeout_give_up(uv_timer_t *timer)
 {
     struct job *job = timer->data;
     char text[800];
@@ -51,11 +51,11 @@ static void on_timeout(uv_timer_t *timer)
 {
     struct job *job = timer->data;
     if (job->state.phase != JOB_RUNNING || !has_met(job)) {
-        give_up(timer);
+        job_timeout_give_up(timer);
         return;
     }
     job->timeout.asking = true;
-    uv_timer_start(timer, give_up, ANSWERS_MS, 0);
+    uv_timer_start(timer, job_timeout_give_up, ANSWERS_MS, 0);
     job->rendezvous.on_question(job->rendezvous.context);
 }
 
@@ -84,7 +84,7 @@ bool job_rank_told(struct job *job, int rank, const char *text)
     else if (rank == 0 && begins(text, not_submitted))
         quote_rank(job, rank, text);
     if (rank == job->state.nranks - 1)
-        uv_timer_start(&job->timeout.timer, give_up, 0, 0);
+        uv_timer_start(&job->timeout.timer, job_timeout_give_up, 0, 0);
     return true;
 }
 

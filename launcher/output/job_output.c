@@ -84,7 +84,7 @@ static void on_progress(void *context)
     }
 }
 
-static void on_broken(void *context, struct output_sink *sink, int errnum)
+static void on_job_output_broken(void *context, struct output_sink *sink, int errnum)
 {
     struct job_output *output = context;
     bool is_stdout = sink == output->consoles[STREAM_STDOUT]->sink;
@@ -332,7 +332,7 @@ bool job_output_lost(const struct job_output *output)
 
 static void open_console(struct job_output *output, enum output_stream stream, uv_loop_t *loop)
 {
-    static const struct output_writer_events events = { on_progress, on_broken };
+    static const struct output_writer_events events = { on_progress, on_job_output_broken };
     bool is_stdout = stream == STREAM_STDOUT;
     struct console *console = &output->own[stream];
     console->writer = output_writer_create(loop, &events, output);
@@ -362,7 +362,7 @@ static void open_consoles(struct job_output *output, uv_loop_t *loop)
 
 static int open_files(struct job_output *output, uv_loop_t *loop, struct err *err)
 {
-    static const struct output_writer_events events = { on_progress, on_broken };
+    static const struct output_writer_events events = { on_progress, on_job_output_broken };
     const struct job_output_options *options = &output->options;
     output->files = output_writer_create(loop, &events, output);
     for (int rank = 0; rank < options->nranks; rank++) {

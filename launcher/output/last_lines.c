@@ -49,7 +49,7 @@ static size_t begin_of(const struct last_lines *lines, size_t end)
     return end;
 }
 
-static void put_line(struct text_buffer *text, const char *line, size_t length, bool cut)
+static void last_lines_put_line(struct text_buffer *text, const char *line, size_t length, bool cut)
 {
     struct last_words words = { 0 };
     last_words_feed(&words, line, length);
@@ -58,7 +58,7 @@ static void put_line(struct text_buffer *text, const char *line, size_t length, 
         text_buffer_printf(text, "%s%s\n", cut ? "..." : "", said);
 }
 
-static bool is_blank(const char *line, size_t length)
+static bool last_lines_is_blank(const char *line, size_t length)
 {
     for (size_t i = 0; i < length; i++)
         if ((unsigned char)line[i] > ' ')
@@ -73,7 +73,7 @@ static size_t find_first(const struct last_lines *lines, int count)
     for (int found = 0; begin > 0 && found < count;) {
         size_t end = begin;
         begin = begin_of(lines, end);
-        found += !is_blank(lines->bytes + begin, end - begin);
+        found += !last_lines_is_blank(lines->bytes + begin, end - begin);
         if (begin > 0 && found < count)
             begin--; /* what ended the line before */
     }
@@ -87,7 +87,7 @@ static char *make_text(const struct last_lines *lines, int count)
         size_t end = at;
         while (end < lines->length && !ends_line(lines->bytes[end]))
             end++;
-        put_line(&text, lines->bytes + at, end - at, lines->cut && at == 0);
+        last_lines_put_line(&text, lines->bytes + at, end - at, lines->cut && at == 0);
         at = end + 1;
     }
     return text_buffer_take(&text);

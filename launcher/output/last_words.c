@@ -17,7 +17,7 @@ static void mark_cut(char *line, size_t most)
 }
 
 /* Keeps the current line, if there is something in it, and begins the next. */
-static void end_line(struct last_words *words)
+static void last_words_end_line(struct last_words *words)
 {
     words->current[words->length] = '\0';
     text_make_line(words->current);
@@ -29,10 +29,10 @@ static void end_line(struct last_words *words)
     words->in_escape = words->cut = false;
 }
 
-static void take(struct last_words *words, unsigned char byte)
+static void last_words_take(struct last_words *words, unsigned char byte)
 {
     if (byte == '\n' || byte == '\r') {
-        end_line(words);
+        last_words_end_line(words);
     } else if (byte == 0x1b) {
         words->in_escape = true;
     } else if (words->in_escape) { /* up to the letter that ends it */
@@ -49,17 +49,17 @@ void last_words_feed(struct last_words *words, const char *data, size_t length)
 {
     enum { TAIL = 16 * 1024 };
     if (length > TAIL) {
-        end_line(words);
+        last_words_end_line(words);
         data += length - TAIL;
         length = TAIL;
     }
     for (size_t i = 0; i < length; i++)
-        take(words, (unsigned char)data[i]);
+        last_words_take(words, (unsigned char)data[i]);
 }
 
 const char *last_words_whole(struct last_words *words)
 {
-    end_line(words);
+    last_words_end_line(words);
     return words->last;
 }
 

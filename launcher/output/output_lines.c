@@ -38,7 +38,7 @@ struct sink {
     struct text_buffer *out;
 };
 
-static char *append(char *to, const void *data, size_t nbytes)
+static char *output_lines_append(char *to, const void *data, size_t nbytes)
 {
     if (nbytes > 0)
         memcpy(to, data, nbytes);
@@ -52,11 +52,11 @@ static void put_record(const struct sink *sink, const char *text, size_t length,
     size_t mark_length = strlen(mark);
     char *start = text_buffer_reserve(sink->out, sink->stamp_length + lines->prefix_length +
                                                      lines->partial.length + length + mark_length);
-    char *to = append(start, sink->stamp, sink->stamp_length);
-    to = append(to, lines->prefix, lines->prefix_length);
-    to = append(to, lines->partial.data, lines->partial.length);
-    to = append(to, text, length);
-    to = append(to, mark, mark_length);
+    char *to = output_lines_append(start, sink->stamp, sink->stamp_length);
+    to = output_lines_append(to, lines->prefix, lines->prefix_length);
+    to = output_lines_append(to, lines->partial.data, lines->partial.length);
+    to = output_lines_append(to, text, length);
+    to = output_lines_append(to, mark, mark_length);
     sink->out->length += (size_t)(to - start);
     lines->partial.length = 0;
     if (lines->partial.capacity > PARTIAL_IDLE_MAX)
@@ -76,13 +76,13 @@ static size_t put_pieces(const struct sink *sink, const char *text, size_t lengt
     return taken;
 }
 
-static void put_line(const struct sink *sink, const char *text, size_t length)
+static void output_lines_put_line(const struct sink *sink, const char *text, size_t length)
 {
     size_t taken = put_pieces(sink, text, length - 1);
     put_record(sink, text + taken, length - taken, "");
 }
 
-static void keep(const struct sink *sink, const char *text, size_t length)
+static void output_lines_keep(const struct sink *sink, const char *text, size_t length)
 {
     size_t taken = put_pieces(sink, text, length);
     text_buffer_put(&sink->lines->partial, text + taken, length - taken);
@@ -105,14 +105,14 @@ void output_lines_feed(struct output_lines *lines, const char *data, size_t leng
     const char *newline = search(at, end, '\n'), *carriage = search(at, end, '\r');
     while (newline < end || carriage < end) {
         const char *next = (newline < carriage ? newline : carriage) + 1;
-        put_line(&sink, at, (size_t)(next - at));
+        output_lines_put_line(&sink, at, (size_t)(next - at));
         at = next;
         if (newline < at)
             newline = search(at, end, '\n');
         if (carriage < at)
             carriage = search(at, end, '\r');
     }
-    keep(&sink, at, (size_t)(end - at));
+    output_lines_keep(&sink, at, (size_t)(end - at));
 }
 
 void output_lines_end(struct output_lines *lines, const char *stamp, struct text_buffer *out)

@@ -125,7 +125,7 @@ static struct output_sink *await_work(struct output_writer *writer)
     return sink;
 }
 
-static void *run(void *argument)
+static void *output_writer_run(void *argument)
 {
     for (struct output_sink *sink; (sink = await_work(argument));)
         write_out(sink);
@@ -167,7 +167,7 @@ struct output_writer *output_writer_create(uv_loop_t *loop,
     pthread_cond_init(&writer->work, NULL);
     uv_must(uv_async_init(loop, &writer->async, on_async), "event loop");
     writer->async.data = writer;
-    blocking_thread_start(&writer->thread, run, writer);
+    blocking_thread_start(&writer->thread, output_writer_run, writer);
     return writer;
 }
 

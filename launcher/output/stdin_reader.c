@@ -83,7 +83,7 @@ static bool may_read_again(struct stdin_reader *reader, bool *last)
     return true;
 }
 
-static ssize_t read_some(struct stdin_reader *reader, size_t size)
+static ssize_t stdin_reader_read_some(struct stdin_reader *reader, size_t size)
 {
     for (bool last = false;;) {
         ssize_t n = read(reader->fd, reader->chunk, size);
@@ -98,7 +98,7 @@ static ssize_t read_some(struct stdin_reader *reader, size_t size)
     }
 }
 
-static void hand_over(struct stdin_reader *reader, ssize_t length)
+static void stdin_reader_hand_over(struct stdin_reader *reader, ssize_t length)
 {
     pthread_mutex_lock(&reader->lock);
     reader->full = true;
@@ -108,13 +108,13 @@ static void hand_over(struct stdin_reader *reader, ssize_t length)
     uv_async_send(&reader->async);
 }
 
-static void *run(void *argument)
+static void *stdin_reader_run(void *argument)
 {
     struct stdin_reader *reader = argument;
     ssize_t n = 1;
     for (size_t wanted; n > 0 && (wanted = wait_for_want(reader)) > 0;) {
-        n = read_some(reader, wanted);
-        hand_over(reader, n);
+        n = stdin_reader_read_some(reader, wanted);
+        stdin_reader_hand_over(reader, n);
     }
     return NULL;
 }
@@ -156,7 +156,7 @@ struct stdin_reader *stdin_reader_create(uv_loop_t *loop, int fd, stdin_read_fn 
     init_condition(&reader->changed);
     uv_must(uv_async_init(loop, &reader->async, on_async), "event loop");
     reader->async.data = reader;
-    blocking_thread_start(&reader->thread, run, reader);
+    blocking_thread_start(&reader->thread, stdin_reader_run, reader);
     return reader;
 }
 

@@ -30,8 +30,8 @@ const struct binding_place *binding_place_for(const struct binding_places *place
     return &places->at[local_rank % places->count];
 }
 
-static int refuse(enum binding_kind kind, const char *where, int nranks, int ncores,
-                  struct err *err)
+static int binding_refuse(enum binding_kind kind, const char *where, int nranks, int ncores,
+                          struct err *err)
 {
     return fail(err, HVD_ERR_INVALID,
                 "--bind-to %s: %d ranks%s, but %d core%s (%s:overload-allowed binds them even so)",
@@ -45,19 +45,20 @@ int binding_check(struct binding binding, const struct binding_places *places, i
     if (binding.overload || binding.kind == BIND_NONE)
         return HVD_OK;
     if (binding.kind == BIND_CORE)
-        return nranks <= places->count ? HVD_OK : refuse(BIND_CORE, "", nranks, places->count, err);
+        return nranks <= places->count ? HVD_OK
+                                       : binding_refuse(BIND_CORE, "", nranks, places->count, err);
     for (int i = 0; i < places->count; i++) {
         const struct binding_place *place = &places->at[i];
         int here = nranks / places->count + (i < nranks % places->count);
         snprintf(where, sizeof where, " for %s %d", names[binding.kind], place->number);
         if (here > place->ncores)
-            return refuse(binding.kind, where, here, place->ncores, err);
+            return binding_refuse(binding.kind, where, here, place->ncores, err);
     }
     return HVD_OK;
 }
 
 /* Appends as much as fits. */
-static void append(char *text, size_t size, const char *more)
+static void binding_append(char *text, size_t size, const char *more)
 {
     size_t length = strlen(text);
     snprintf(text + length, size - length, "%s", more);
@@ -79,9 +80,9 @@ void binding_text(char *text, size_t size, enum binding_kind kind,
             snprintf(range, sizeof range, "%s%d", before, cpu);
         else
             snprintf(range, sizeof range, "%s%d-%d", before, cpu, end - 1);
-        append(text, size, range);
+        binding_append(text, size, range);
     }
-    append(text, size, ")");
+    binding_append(text, size, ")");
 }
 
 void binding_places_fini(struct binding_places *places)

@@ -23,7 +23,7 @@ void rank_plan_fini(struct rank_plan *plan)
 enum { HOSTS_LISTED = 4 }; /* enough of a list to recognise it */
 
 /* "user@a:2" or "[::1]:2", as -H and a hostfile take it. */
-static void put_host(struct text_buffer *text, const struct host_slots *host, int slots)
+static void rank_plan_put_host(struct text_buffer *text, const struct host_slots *host, int slots)
 {
     struct shown user, name;
     bool brackets = strchr(host->name, ':');
@@ -40,7 +40,7 @@ static void list_hosts(struct text_buffer *text, const struct host_list *hosts, 
     for (int i = 0; i < hosts->count && i < HOSTS_LISTED; i++) {
         int slots = hosts->hosts[i].slots;
         text_buffer_put_string(text, i ? comma : "");
-        put_host(text, &hosts->hosts[i], slots > least ? slots : least);
+        rank_plan_put_host(text, &hosts->hosts[i], slots > least ? slots : least);
     }
     if (hosts->count > HOSTS_LISTED)
         text_buffer_printf(text, "%s...", comma);

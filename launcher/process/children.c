@@ -23,7 +23,7 @@ struct children {
 };
 
 /* Takes a child out of the list. False if nobody watches it. */
-static bool take(struct children *children, pid_t pid, struct child *child)
+static bool children_take(struct children *children, pid_t pid, struct child *child)
 {
     for (size_t i = 0; i < children->count; i++) {
         if (children->watched[i].pid != pid)
@@ -42,7 +42,7 @@ static void on_sigchld(uv_signal_t *handle, int signum)
     pid_t pid;
     (void)signum;
     for (int status; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
-        if (take(children, pid, &child))
+        if (children_take(children, pid, &child))
             child.on_end(child.context, pid, status);
 }
 
@@ -68,10 +68,10 @@ void children_watch(struct children *children, pid_t pid, child_fn *on_end, void
 void children_forget(struct children *children, pid_t pid)
 {
     struct child ignored;
-    take(children, pid, &ignored);
+    children_take(children, pid, &ignored);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_children_closed(uv_handle_t *handle)
 {
     struct children *children = handle->data;
     free(children->watched);
@@ -81,5 +81,5 @@ static void on_closed(uv_handle_t *handle)
 void children_destroy(struct children *children)
 {
     if (children)
-        uv_close((uv_handle_t *)&children->sigchld, on_closed);
+        uv_close((uv_handle_t *)&children->sigchld, on_children_closed);
 }

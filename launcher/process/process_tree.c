@@ -110,7 +110,7 @@ static bool is_alive(const struct process *process)
 }
 
 /* All processes, with those marked that are meant; list to be freed. */
-static struct process_table look(const pid_t *spared, int nspared)
+static struct process_table process_tree_look(const pid_t *spared, int nspared)
 {
     struct process_table table = { 0 };
     read_table(&table);
@@ -167,7 +167,7 @@ static void freeze(struct process_table *table, const pid_t *spared, int nspared
 {
     for (int pass = 0; pass < FREEZE_PASSES && stop_all(table) > 0; pass++) {
         free(table->list);
-        *table = look(spared, nspared);
+        *table = process_tree_look(spared, nspared);
     }
 }
 
@@ -201,7 +201,7 @@ static int kill_children(const pid_t *spared, int nspared)
 
 int process_tree_signal(int signum, const pid_t *spared, int nspared)
 {
-    struct process_table table = look(spared, nspared);
+    struct process_table table = process_tree_look(spared, nspared);
     int count = 0;
     if (signum == SIGKILL && count_alive(&table) >= FREEZE_FROM)
         freeze(&table, spared, nspared);
@@ -244,13 +244,13 @@ static int remember(struct stopped_process **list, int count, const struct proce
 /* Who was told to stop may take a moment, and have forked before: looked at again. */
 int process_tree_stop(struct stopped_process **stopped)
 {
-    struct process_table table = look(NULL, 0);
+    struct process_table table = process_tree_look(NULL, 0);
     int count = 0;
     *stopped = NULL;
     for (int pass = 0; pass < FREEZE_PASSES && stop_all(&table) > 0; pass++) {
         count = remember(stopped, count, &table);
         free(table.list);
-        table = look(NULL, 0);
+        table = process_tree_look(NULL, 0);
     }
     free(table.list);
     return count;
@@ -267,7 +267,7 @@ void process_tree_continue(const struct stopped_process *stopped, int count)
 {
     struct process_table table = { 0 };
     if (count > 0)
-        table = look(NULL, 0);
+        table = process_tree_look(NULL, 0);
     for (size_t i = 0; i < table.count; i++)
         if (is_alive(&table.list[i]) && was_stopped(&table.list[i], stopped, count))
             signal_seen(&table, &table.list[i], SIGCONT);
@@ -275,7 +275,7 @@ void process_tree_continue(const struct stopped_process *stopped, int count)
 }
 
 /* The first line of a small file of /proc, printable; "" if it cannot be read. */
-static void read_line(pid_t pid, const char *file, char *text, size_t size)
+static void process_tree_read_line(pid_t pid, const char *file, char *text, size_t size)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
@@ -288,22 +288,22 @@ static void read_line(pid_t pid, const char *file, char *text, size_t size)
     text_make_ascii(text);
 }
 
-static void describe(const struct process *process, struct stuck_process *stuck)
+static void process_tree_describe(const struct process *process, struct stuck_process *stuck)
 {
     stuck->pid = process->pid;
-    read_line(process->pid, "comm", stuck->name, sizeof stuck->name);
-    read_line(process->pid, "wchan", stuck->where, sizeof stuck->where);
+    process_tree_read_line(process->pid, "comm", stuck->name, sizeof stuck->name);
+    process_tree_read_line(process->pid, "wchan", stuck->where, sizeof stuck->where);
     if (*stuck->where == '\0' || strcmp(stuck->where, "0") == 0) /* not for us to know */
         snprintf(stuck->where, sizeof stuck->where, "state %c", process->state);
 }
 
 int process_tree_stuck(struct stuck_process *list, int max)
 {
-    struct process_table table = look(NULL, 0);
+    struct process_table table = process_tree_look(NULL, 0);
     int count = 0;
     for (size_t i = 0; i < table.count && count < max; i++)
         if (is_alive(&table.list[i]))
-            describe(&table.list[i], &list[count++]);
+            process_tree_describe(&table.list[i], &list[count++]);
     free(table.list);
     return count;
 }

@@ -30,7 +30,7 @@ static int check_program(const char *path)
 }
 
 /* 0 and the file, or an errno. */
-static int look_up(const char *name, const char *path, char **file)
+static int program_find_look_up(const char *name, const char *path, char **file)
 {
     if (!*name)
         return ENOENT;
@@ -150,7 +150,7 @@ int program_find(const char *name, const char *path, char **file, struct err *er
     char quoted[QUOTED_SIZE], hint[QUOTED_SIZE + 32], reason[128];
     quote_token(quoted, sizeof quoted, name, strlen(name));
     *file = NULL;
-    int rc = look_up(name, path, file);
+    int rc = program_find_look_up(name, path, file);
     if (rc == 0 && is_unsupported_binary(*file))
         rc = ENOEXEC;
     bool mute = rc == 0 && is_mute_python(*file);

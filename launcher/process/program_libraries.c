@@ -55,7 +55,7 @@ static bool find_loader(const char *path, char *loader, size_t size)
     return found;
 }
 
-static uint64_t now_ms(void)
+static uint64_t program_libraries_now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -63,12 +63,12 @@ static uint64_t now_ms(void)
 }
 
 /* Reads to the end; false if that does not come in time. */
-static bool read_list(int fd, struct text_buffer *list, uint32_t timeout_ms)
+static bool program_libraries_read_list(int fd, struct text_buffer *list, uint32_t timeout_ms)
 {
-    uint64_t deadline_ms = now_ms() + timeout_ms;
+    uint64_t deadline_ms = program_libraries_now_ms() + timeout_ms;
     char bytes[4096];
     while (list->length < LIST_MAX) {
-        uint64_t now = now_ms();
+        uint64_t now = program_libraries_now_ms();
         struct pollfd ready = { .fd = fd, .events = POLLIN };
         int rc = now < deadline_ms ? poll(&ready, 1, (int)(deadline_ms - now)) : 0;
         if (rc < 0 && errno == EINTR)
@@ -136,7 +136,7 @@ static void list_libraries(const char *loader, const char *path, char *const *en
     bool started = start_loader(loader, path, envp, (int[]){ null, fds[1], null }, &spawned);
     close(fds[1]);
     close(null);
-    if (started && !read_list(fds[0], list, timeout_ms)) {
+    if (started && !program_libraries_read_list(fds[0], list, timeout_ms)) {
         kill(spawned.pid, SIGKILL); /* and whoever waits for all children waits for it */
         list->length = 0;
     } else if (started) {
@@ -146,7 +146,8 @@ static void list_libraries(const char *loader, const char *path, char *const *en
 }
 
 /* The line without its end, "\tlibhvd.so.0 => not found". */
-static void read_line(struct program_libraries *libraries, const char *line, size_t length)
+static void program_libraries_read_line(struct program_libraries *libraries, const char *line,
+                                        size_t length)
 {
     static const char lost[] = " => not found";
     const size_t tail = sizeof lost - 1;
@@ -172,7 +173,7 @@ void program_libraries_look(struct program_libraries *libraries, const char *pat
     text_buffer_put_string(&list, "\n");
     char *text = text_buffer_take(&list);
     for (char *at = text; *at; at += strcspn(at, "\n") + 1)
-        read_line(libraries, at, strcspn(at, "\n"));
+        program_libraries_read_line(libraries, at, strcspn(at, "\n"));
     free(text);
 }
 

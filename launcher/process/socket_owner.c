@@ -106,7 +106,8 @@ static bool is_client(const struct inet_diag_msg *socket, const struct ends *end
 }
 
 /* ENOENT also says that the kernel lacks what would look for it. */
-static enum answer ask(struct socket_owner *self, const struct ends *ends, struct seen *seen)
+static enum answer socket_owner_ask(struct socket_owner *self, const struct ends *ends,
+                                    struct seen *seen)
 {
     struct reply reply;
     size_t length = send_question(self, ends) ? receive_reply(self, &reply) : 0;
@@ -124,7 +125,7 @@ static enum answer ask(struct socket_owner *self, const struct ends *ends, struc
 /* ---- /proc ---- */
 
 /* `ends` as the table writes them, behind the number of the line. */
-static enum answer look_up(const char *path, const char *ends, struct seen *seen)
+static enum answer socket_owner_look_up(const char *path, const char *ends, struct seen *seen)
 {
     char line[512];
     enum answer answer = NOT_THERE;
@@ -153,7 +154,7 @@ static enum answer read_tables(const struct ends *ends, struct seen *seen)
         snprintf(text, sizeof text, "%s%08X:%04X %s%08X:%04X ", formats[i][1],
                  ends->client.sin_addr.s_addr, ntohs(ends->client.sin_port), formats[i][1],
                  ends->server.sin_addr.s_addr, ntohs(ends->server.sin_port));
-        answer = look_up(formats[i][0], text, seen);
+        answer = socket_owner_look_up(formats[i][0], text, seen);
     }
     return answer;
 }
@@ -196,7 +197,7 @@ bool socket_owner_find(struct socket_owner *self, int fd, uid_t *uid)
     struct seen seen;
     if (!read_ends(fd, &ends))
         return false;
-    enum answer answer = self->netlink < 0 ? DONT_KNOW : ask(self, &ends, &seen);
+    enum answer answer = self->netlink < 0 ? DONT_KNOW : socket_owner_ask(self, &ends, &seen);
     if (answer == DONT_KNOW)
         answer = read_tables(&ends, &seen);
     if (answer != FOUND || seen.inode == 0 || !is_connected(seen.state) || !is_alive(fd))

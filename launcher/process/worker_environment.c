@@ -149,7 +149,7 @@ void worker_environment_finish(struct string_list *list)
     free(placed);
 }
 
-static int by_name(const void *a, const void *b)
+static int worker_environment_by_name(const void *a, const void *b)
 {
     return compare_names(*(char *const *)a, *(char *const *)b);
 }
@@ -161,7 +161,8 @@ char **worker_environment_over(const struct string_list *common, const struct st
     if (common->count > 0)
         memcpy(envp, common->items, common->count * sizeof *envp);
     for (size_t i = 0; i < own->count; i++) {
-        char **same = bsearch(&own->items[i], envp, common->count, sizeof *envp, by_name);
+        char **same =
+            bsearch(&own->items[i], envp, common->count, sizeof *envp, worker_environment_by_name);
         if (same)
             *same = own->items[i];
         else

@@ -14,7 +14,7 @@
  * process was stopped, and has not read what came meanwhile. */
 enum { LAST_WORDS_MS = 2000, LATE_MS = 500 };
 
-static void end(struct frame_link *link, const struct err *err)
+static void frame_link_end(struct frame_link *link, const struct err *err)
 {
     if (link->ended)
         return;
@@ -25,7 +25,7 @@ static void end(struct frame_link *link, const struct err *err)
 }
 
 /* What was sent, or never will be. */
-static void forget(struct wire_writer *writer)
+static void frame_link_forget(struct wire_writer *writer)
 {
     if (writer->secret && writer->length > 0)
         explicit_bzero(writer->data, writer->length);
@@ -43,7 +43,7 @@ static void on_ending(uv_timer_t *ending)
         link->put_off = true;
         end_soon(link, LAST_WORDS_MS);
     } else {
-        end(link, &link->why);
+        frame_link_end(link, &link->why);
     }
 }
 
@@ -51,13 +51,13 @@ static void on_ending(uv_timer_t *ending)
 static void end_soon(struct frame_link *link, uint64_t after_ms)
 {
     link->reader_gone = true;
-    forget(&link->next);
+    frame_link_forget(&link->next);
     link->ending_ms = uv_now(link->ending.loop) + after_ms;
     if (!link->ended)
         uv_timer_start(&link->ending, on_ending, after_ms, 0);
 }
 
-static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+static void on_frame_link_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
     struct frame_link *link = handle->data;
     size_t size = 0;
@@ -75,7 +75,7 @@ static void deliver_frames(struct frame_link *link)
         if ((rc = link->events.on_frame(link->context, &frame, &err)) < 0)
             break;
     if (rc < 0)
-        end(link, &err);
+        frame_link_end(link, &err);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buffer)
@@ -89,10 +89,10 @@ static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buffer)
             link->events.on_bytes(link->context);
         deliver_frames(link);
     } else if (nread == UV_EOF) {
-        end(link, &err);
+        frame_link_end(link, &err);
     } else if (nread < 0) {
         fail(&err, HVD_ERR_SYSTEM, "read: %s", uv_strerror((int)nread));
-        end(link, &err);
+        frame_link_end(link, &err);
     }
 }
 
@@ -136,7 +136,7 @@ int frame_link_open(struct frame_link *link, uv_loop_t *loop, int input, int out
     }
     if ((rc = open_handle(&link->input, input, err)) < 0)
         return rc;
-    uv_read_start((uv_stream_t *)&link->input, on_alloc, on_read);
+    uv_read_start((uv_stream_t *)&link->input, on_frame_link_alloc, on_read);
     return HVD_OK;
 }
 
@@ -146,25 +146,25 @@ struct wire_writer *frame_link_begin(struct frame_link *link, uint16_t type)
     return &link->next;
 }
 
-static void flush(struct frame_link *link);
+static void frame_link_flush(struct frame_link *link);
 
-static void on_written(uv_write_t *write, int status)
+static void on_frame_link_written(uv_write_t *write, int status)
 {
     struct frame_link *link = write->data;
     link->writing = false;
-    forget(&link->flying);
+    frame_link_forget(&link->flying);
     if (link->closing)
         return;
     if (status < 0) {
         fail(&link->why, HVD_ERR_SYSTEM, "write: %s", uv_strerror(status));
         end_soon(link, LAST_WORDS_MS);
     } else if (link->next.length > 0)
-        flush(link);
+        frame_link_flush(link);
     else if (link->events.on_drained)
         link->events.on_drained(link->context);
 }
 
-static void flush(struct frame_link *link)
+static void frame_link_flush(struct frame_link *link)
 {
     struct wire_writer empty = link->flying;
     link->flying = link->next;
@@ -173,15 +173,16 @@ static void flush(struct frame_link *link)
     link->write.data = link;
     link->writing = true;
     link->flown += link->flying.length;
-    int rc = uv_write(&link->write, (uv_stream_t *)&link->output, &buffer, 1, on_written);
+    int rc =
+        uv_write(&link->write, (uv_stream_t *)&link->output, &buffer, 1, on_frame_link_written);
     if (rc < 0)
-        on_written(&link->write, rc);
+        on_frame_link_written(&link->write, rc);
 }
 
 void frame_link_send(struct frame_link *link)
 {
     if (link->ended || link->reader_gone) {
-        forget(&link->next);
+        frame_link_forget(&link->next);
         return;
     }
     if (link->next.failed) {
@@ -192,7 +193,7 @@ void frame_link_send(struct frame_link *link)
     }
     frame_end(&link->next, link->frame_begin);
     if (!link->writing)
-        flush(link);
+        frame_link_flush(link);
 }
 
 size_t frame_link_queued(const struct frame_link *link)
@@ -207,7 +208,7 @@ uint64_t frame_link_written(const struct frame_link *link, bool *waits)
     return link->flown - left;
 }
 
-static void on_handle_closed(uv_handle_t *handle)
+static void on_frame_link_handle_closed(uv_handle_t *handle)
 {
     struct frame_link *link = handle->data;
     if (--link->open_handles > 0)
@@ -223,7 +224,7 @@ void frame_link_close(struct frame_link *link, void (*on_closed)(void *context))
 {
     link->closing = link->ended = true;
     link->on_closed = on_closed;
-    uv_close((uv_handle_t *)&link->input, on_handle_closed);
-    uv_close((uv_handle_t *)&link->output, on_handle_closed);
-    uv_close((uv_handle_t *)&link->ending, on_handle_closed);
+    uv_close((uv_handle_t *)&link->input, on_frame_link_handle_closed);
+    uv_close((uv_handle_t *)&link->output, on_frame_link_handle_closed);
+    uv_close((uv_handle_t *)&link->ending, on_frame_link_handle_closed);
 }

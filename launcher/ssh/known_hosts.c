@@ -167,7 +167,7 @@ struct question {
 };
 
 /* What one line says. */
-static enum known_hosts_verdict judge(enum known_marker marker, bool same)
+static enum known_hosts_verdict known_hosts_judge(enum known_marker marker, bool same)
 {
     switch (marker) {
     case MARKER_REVOKED:
@@ -203,7 +203,7 @@ static void weigh_line(struct known_hosts_found *found, const struct cursor *cur
         return;
     bool same = nbytes == question->nbytes && memcmp(blob, question->blob, nbytes) == 0;
     free(blob);
-    struct known_hosts_found next = { judge(line->marker, same),
+    struct known_hosts_found next = { known_hosts_judge(line->marker, same),
                                       cursor->known->files[cursor->file].path, cursor->line_number,
                                       type };
     if (outweighs(&next, found, question->type))

@@ -85,7 +85,7 @@ static bool take_back(int fd, off_t nbytes)
 }
 
 /* A line that is written in part is taken away again. */
-static int append(int fd, const char *line, const char *path, struct err *err)
+static int known_hosts_add_append(int fd, const char *line, const char *path, struct err *err)
 {
     const char *text = line + (lacks_newline(fd) ? 0 : 1);
     size_t length = strlen(text);
@@ -110,7 +110,7 @@ static int append_to(const char *path, const char *line, struct err *err)
     int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
     if (fd < 0)
         return fail_errno(err, HVD_ERR_SYSTEM, errno, "open %s", path);
-    rc = append(fd, line, path, err);
+    rc = known_hosts_add_append(fd, line, path, err);
     if (close(fd) < 0 && rc == HVD_OK)
         rc = fail_errno(err, HVD_ERR_SYSTEM, errno, "write %s", path);
     return rc;

@@ -41,7 +41,7 @@ void known_name_hash(char text[HASHED_NAME_SIZE], const unsigned char salt[HOST_
     snprintf(text, HASHED_NAME_SIZE, "|1|%s|%s", salt_text, hash_text);
 }
 
-static bool decode(unsigned char bytes[HOST_HASH_BYTES], struct slice text)
+static bool known_hosts_match_decode(unsigned char bytes[HOST_HASH_BYTES], struct slice text)
 {
     size_t nbytes = 0;
     const char *end = NULL;
@@ -58,8 +58,8 @@ static bool match_hashed(struct slice names, const char *name)
         return false;
     struct slice rest = slice_between(names.at + 3, slice_end(names));
     const char *bar = memchr(rest.at, '|', rest.length);
-    if (!bar || !decode(salt, slice_between(rest.at, bar)) ||
-        !decode(wanted, slice_between(bar + 1, slice_end(rest))))
+    if (!bar || !known_hosts_match_decode(salt, slice_between(rest.at, bar)) ||
+        !known_hosts_match_decode(wanted, slice_between(bar + 1, slice_end(rest))))
         return false;
     hash_name(hash, salt, name);
     return memcmp(hash, wanted, sizeof hash) == 0;

@@ -28,7 +28,7 @@ struct ssh_agent_question {
 
 /* ---- the end ---- */
 
-static void on_closed(uv_handle_t *handle)
+static void on_ssh_agent_closed(uv_handle_t *handle)
 {
     struct ssh_agent_question *question = handle->data;
     if (--question->open_handles > 0)
@@ -43,11 +43,11 @@ void ssh_agent_cancel(struct ssh_agent_question *question)
     if (!question)
         return;
     question->on_answer = NULL;
-    uv_close((uv_handle_t *)&question->pipe, on_closed);
-    uv_close((uv_handle_t *)&question->timer, on_closed);
+    uv_close((uv_handle_t *)&question->pipe, on_ssh_agent_closed);
+    uv_close((uv_handle_t *)&question->timer, on_ssh_agent_closed);
 }
 
-static void end(struct ssh_agent_question *question, const char *problem)
+static void ssh_agent_end(struct ssh_agent_question *question, const char *problem)
 {
     ssh_agent_fn *on_answer = question->on_answer;
     struct ssh_reader reader = { (unsigned char *)question->answer.data, question->answer.length,
@@ -59,15 +59,15 @@ static void end(struct ssh_agent_question *question, const char *problem)
     on_answer(question->context, answer, problem);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_ssh_agent_timer(uv_timer_t *timer)
 {
     struct ssh_agent_question *question = timer->data;
-    end(question, question->problem ? question->problem : "no answer within 2 s");
+    ssh_agent_end(question, question->problem ? question->problem : "no answer within 2 s");
 }
 
 /* ---- asking ---- */
 
-static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+static void on_ssh_agent_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
     struct ssh_agent_question *question = handle->data;
     (void)suggested;
@@ -87,21 +87,22 @@ static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buffer)
     struct ssh_agent_question *question = stream->data;
     (void)buffer;
     if (nread < 0) {
-        end(question, nread == UV_EOF ? "hung up without an answer" : uv_strerror((int)nread));
+        ssh_agent_end(question,
+                      nread == UV_EOF ? "hung up without an answer" : uv_strerror((int)nread));
         return;
     }
     question->answer.length += (size_t)nread;
     size_t length = wanted(&question->answer);
     if (length > ANSWER_BYTES)
-        end(question, "an answer that is too long");
+        ssh_agent_end(question, "an answer that is too long");
     else if (length > 0 && question->answer.length >= length)
-        end(question, NULL);
+        ssh_agent_end(question, NULL);
 }
 
-static void on_written(uv_write_t *write, int status)
+static void on_ssh_agent_written(uv_write_t *write, int status)
 {
     if (status < 0)
-        end(write->data, uv_strerror(status));
+        ssh_agent_end(write->data, uv_strerror(status));
 }
 
 static void on_connect(uv_connect_t *connect, int status)
@@ -110,15 +111,15 @@ static void on_connect(uv_connect_t *connect, int status)
     if (!question->on_answer)
         return;
     if (status < 0) {
-        end(question, uv_strerror(status));
+        ssh_agent_end(question, uv_strerror(status));
         return;
     }
     uv_buf_t buffer = uv_buf_init(question->question.data, (unsigned)question->question.length);
     uv_stream_t *stream = (uv_stream_t *)&question->pipe;
-    uv_read_start(stream, on_alloc, on_read);
-    int rc = uv_write(&question->write, stream, &buffer, 1, on_written);
+    uv_read_start(stream, on_ssh_agent_alloc, on_read);
+    int rc = uv_write(&question->write, stream, &buffer, 1, on_ssh_agent_written);
     if (rc < 0)
-        end(question, uv_strerror(rc));
+        ssh_agent_end(question, uv_strerror(rc));
 }
 
 static struct ssh_agent_question *question_create(uv_loop_t *loop, ssh_agent_fn *on_answer,
@@ -135,7 +136,8 @@ static struct ssh_agent_question *question_create(uv_loop_t *loop, ssh_agent_fn 
     return question;
 }
 
-static struct ssh_agent_question *ask(struct ssh_agent_question *question, const char *path)
+static struct ssh_agent_question *ssh_agent_ask(struct ssh_agent_question *question,
+                                                const char *path)
 {
     unsigned deadline_ms = DEADLINE_MS;
     struct sockaddr_un address;
@@ -145,7 +147,7 @@ static struct ssh_agent_question *ask(struct ssh_agent_question *question, const
     } else {
         uv_pipe_connect(&question->connect, &question->pipe, path, on_connect);
     }
-    uv_timer_start(&question->timer, on_timer, deadline_ms, 0);
+    uv_timer_start(&question->timer, on_ssh_agent_timer, deadline_ms, 0);
     return question;
 }
 
@@ -155,7 +157,7 @@ struct ssh_agent_question *ssh_agent_ask_keys(uv_loop_t *loop, const char *path,
     struct ssh_agent_question *question = question_create(loop, on_answer, context);
     ssh_put_u32(&question->question, 1);
     ssh_put_u8(&question->question, ASK_KEYS);
-    return ask(question, path);
+    return ssh_agent_ask(question, path);
 }
 
 struct ssh_agent_question *ssh_agent_ask_signature(uv_loop_t *loop, const char *path,
@@ -169,7 +171,7 @@ struct ssh_agent_question *ssh_agent_ask_signature(uv_loop_t *loop, const char *
     ssh_put_string(buffer, public.data, public.length);
     ssh_put_string(buffer, data.data, data.length);
     ssh_put_u32(buffer, 0);
-    return ask(question, path);
+    return ssh_agent_ask(question, path);
 }
 
 /* ---- answers ---- */

@@ -26,7 +26,7 @@ struct reading {
 
 /* ---- values ---- */
 
-static bool is_word(struct slice text, const char *word)
+static bool ssh_config_is_word(struct slice text, const char *word)
 {
     return text.length == strlen(word) && strncasecmp(text.at, word, text.length) == 0;
 }
@@ -49,7 +49,7 @@ struct choice {
 static bool choose(int *field, struct slice value, const struct choice *choices)
 {
     for (; choices->word; choices++) {
-        if (!is_word(value, choices->word))
+        if (!ssh_config_is_word(value, choices->word))
             continue;
         *field = choices->value;
         return true;
@@ -71,7 +71,7 @@ static bool set_flag(bool *field, struct slice value)
 
 static bool add_file(struct string_list *files, struct slice value)
 {
-    if (value.length > 0 && !is_word(value, "none"))
+    if (value.length > 0 && !ssh_config_is_word(value, "none"))
         string_list_add(files, value.at, value.length);
     return value.length > 0;
 }
@@ -92,7 +92,7 @@ static bool add_files(struct string_list *files, struct slice value)
 /* "ProxyJump bastion": as one would write it, for people. */
 static bool set_proxy(struct reading *reading, const char *keyword, struct slice value)
 {
-    if (value.length == 0 || is_word(value, "none"))
+    if (value.length == 0 || ssh_config_is_word(value, "none"))
         return true;
     free(reading->config.proxy);
     reading->config.proxy = xasprintf("%s %.*s", keyword, (int)value.length, value.at);
@@ -223,7 +223,7 @@ static const struct keyword {
 
 /* ---- lines ---- */
 
-static bool read_line(struct reading *reading, struct slice line)
+static bool ssh_config_read_line(struct reading *reading, struct slice line)
 {
     size_t length = 0;
     while (length < line.length && !is_blank(line.at[length]))
@@ -231,7 +231,7 @@ static bool read_line(struct reading *reading, struct slice line)
     struct slice word = { line.at, length };
     struct slice value = slice_trim(slice_between(slice_end(word), slice_end(line)));
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-        if (is_word(word, keywords[i].name))
+        if (ssh_config_is_word(word, keywords[i].name))
             return !memchr(line.at, '\0', line.length) && keywords[i].set(reading, value);
     return true;
 }
@@ -243,7 +243,7 @@ static int read_lines(struct reading *reading, struct slice rest, struct err *er
         const char *end = memchr(rest.at, '\n', rest.length);
         struct slice line = slice_trim(slice_between(rest.at, end ? end : slice_end(rest)));
         rest = slice_between(end ? end + 1 : slice_end(rest), slice_end(rest));
-        if (!read_line(reading, line))
+        if (!ssh_config_read_line(reading, line))
             return fail(err, HVD_ERR_PROTOCOL, "line %d of what ssh -G printed: '%s'", number,
                         show_token(&shown, line.at, line.length));
     }

@@ -17,7 +17,7 @@ enum { PASSWD_BYTES = 1 << 16, HOST_NAME_BYTES = 256 };
 
 /* A field of the user data base, owned by the caller; `name` NULL is this user. NULL if there is no
  * such user. */
-static char *look_up(const char *name, char *(*field)(const struct passwd *entry))
+static char *ssh_config_expand_look_up(const char *name, char *(*field)(const struct passwd *entry))
 {
     struct passwd entry, *found = NULL;
     char *bytes = xmalloc(PASSWD_BYTES);
@@ -30,7 +30,7 @@ static char *look_up(const char *name, char *(*field)(const struct passwd *entry
     return text;
 }
 
-static char *name_of(const struct passwd *entry)
+static char *ssh_config_expand_name_of(const struct passwd *entry)
 {
     return entry->pw_name;
 }
@@ -43,7 +43,7 @@ static char *home_of(const struct passwd *entry)
 /* In a container without an entry for this user, the environment may tell. */
 static char *look_up_self(char *(*field)(const struct passwd *entry), const char *variable)
 {
-    char *text = look_up(NULL, field);
+    char *text = ssh_config_expand_look_up(NULL, field);
     const char *instead = getenv(variable);
     if (text)
         return text;
@@ -52,7 +52,7 @@ static char *look_up_self(char *(*field)(const struct passwd *entry), const char
 
 char *ssh_config_local_user(void)
 {
-    char *user = look_up_self(name_of, "USER");
+    char *user = look_up_self(ssh_config_expand_name_of, "USER");
     return user ? user : xasprintf("%u", (unsigned)getuid());
 }
 
@@ -116,7 +116,7 @@ static void expand_tilde(struct text_buffer *out, struct slice *text)
     const char *slash = memchr(text->at, '/', text->length);
     struct slice user = slice_between(text->at + 1, slash ? slash : slice_end(*text));
     char *name = xstrndup(user.at, user.length);
-    char *home = *name ? look_up(name, home_of) : ssh_config_home();
+    char *home = *name ? ssh_config_expand_look_up(name, home_of) : ssh_config_home();
     free(name);
     if (!home)
         return;

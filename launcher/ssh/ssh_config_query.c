@@ -60,7 +60,7 @@ static int make_file(const char *name, off_t size)
     return -1;
 }
 
-static void add(struct string_list *argv, const char *text)
+static void ssh_config_query_add(struct string_list *argv, const char *text)
 {
     string_list_add(argv, text, strlen(text));
 }
@@ -68,22 +68,22 @@ static void add(struct string_list *argv, const char *text)
 static struct string_list make_argv(const struct ssh_config_query *query)
 {
     struct string_list argv = { 0 };
-    add(&argv, "ssh");
-    add(&argv, "-G");
+    ssh_config_query_add(&argv, "ssh");
+    ssh_config_query_add(&argv, "-G");
     if (query->port > 0) {
-        add(&argv, "-p");
+        ssh_config_query_add(&argv, "-p");
         string_list_take(&argv, xasprintf("%d", query->port));
     }
     if (query->user) {
-        add(&argv, "-l");
-        add(&argv, query->user);
+        ssh_config_query_add(&argv, "-l");
+        ssh_config_query_add(&argv, query->user);
     }
-    add(&argv, "--");
-    add(&argv, query->host);
+    ssh_config_query_add(&argv, "--");
+    ssh_config_query_add(&argv, query->host);
     return argv;
 }
 
-static int run(struct ssh_config_query *query, const char *program, int null)
+static int ssh_config_query_run(struct ssh_config_query *query, const char *program, int null)
 {
     struct spawned spawned;
     struct string_list argv = make_argv(query);
@@ -105,7 +105,7 @@ static int run(struct ssh_config_query *query, const char *program, int null)
     return HVD_OK;
 }
 
-static int start(struct ssh_config_query *query, const char *program)
+static int ssh_config_query_start(struct ssh_config_query *query, const char *program)
 {
     query->output = make_file("ssh -G", OUTPUT_MAX);
     query->errors = make_file("ssh -G errors", ERRORS_MAX);
@@ -114,7 +114,7 @@ static int start(struct ssh_config_query *query, const char *program)
     if (query->output < 0 || query->errors < 0 || null < 0)
         rc = fail_errno(&query->err, HVD_ERR_SYSTEM, errno, "run %s", program);
     else
-        rc = run(query, program, null);
+        rc = ssh_config_query_run(query, program, null);
     if (null >= 0)
         close(null);
     return rc;
@@ -122,7 +122,7 @@ static int start(struct ssh_config_query *query, const char *program)
 
 /* ---- the end of it ---- */
 
-static void on_closed(uv_handle_t *handle)
+static void on_ssh_config_query_closed(uv_handle_t *handle)
 {
     struct ssh_config_query *query = handle->data;
     free(query->host);
@@ -148,7 +148,7 @@ static void close_query(struct ssh_config_query *query)
         close(query->output);
     if (query->errors >= 0)
         close(query->errors);
-    uv_close((uv_handle_t *)&query->timer, on_closed);
+    uv_close((uv_handle_t *)&query->timer, on_ssh_config_query_closed);
 }
 
 /* What was written to a file in memory, owned by the caller. The descriptor's place is shared with
@@ -211,7 +211,8 @@ static int understand(const struct ssh_config_query *query, int wait_status,
 }
 
 /* Closes the query before the receiver is called, so that it may do what it likes. */
-static void answer(struct ssh_config_query *query, struct ssh_config *config, const struct err *err)
+static void ssh_config_query_answer(struct ssh_config_query *query, struct ssh_config *config,
+                                    const struct err *err)
 {
     ssh_config_fn *on_answer = query->on_answer;
     void *context = query->context;
@@ -227,11 +228,11 @@ static void on_end(void *context, pid_t pid, int wait_status)
     (void)pid;
     query->pid = 0;
     understand(query, wait_status, &config, &err);
-    answer(query, &config, &err);
+    ssh_config_query_answer(query, &config, &err);
 }
 
 /* Its time is up, or it does not run at all. */
-static void on_timer(uv_timer_t *timer)
+static void on_ssh_config_query_timer(uv_timer_t *timer)
 {
     struct ssh_config_query *query = timer->data;
     struct ssh_config config = { 0 };
@@ -242,7 +243,7 @@ static void on_timer(uv_timer_t *timer)
     } else if (query->pid > 0) {
         fail(&err, HVD_ERR_TIMEOUT, "ssh -G has not ended after %d s", LIMIT_MS / 1000);
     }
-    answer(query, &config, &err);
+    ssh_config_query_answer(query, &config, &err);
 }
 
 struct ssh_config_query *ssh_config_ask(uv_loop_t *loop, struct children *children,
@@ -262,13 +263,13 @@ struct ssh_config_query *ssh_config_ask(uv_loop_t *loop, struct children *childr
     };
     char *program = NULL;
     query->without_client = program_find("ssh", getenv("PATH"), &program, NULL) != 0;
-    bool runs = !query->without_client && start(query, program) == HVD_OK;
+    bool runs = !query->without_client && ssh_config_query_start(query, program) == HVD_OK;
     free(program);
     if (runs)
         children_watch(children, query->pid, on_end, query);
     uv_must(uv_timer_init(loop, &query->timer), "timers");
     query->timer.data = query;
-    uv_timer_start(&query->timer, on_timer, runs ? LIMIT_MS : 0, 0);
+    uv_timer_start(&query->timer, on_ssh_config_query_timer, runs ? LIMIT_MS : 0, 0);
     return query;
 }
 

@@ -30,7 +30,7 @@ struct ssh_connect {
 
 /* ---- the end ---- */
 
-static void on_closed(uv_handle_t *handle)
+static void on_ssh_connect_closed(uv_handle_t *handle)
 {
     free(handle->data);
 }
@@ -41,7 +41,7 @@ void ssh_connect_cancel(struct ssh_connect *connect)
         return;
     ssh_dial_cancel(connect->dial);
     ssh_session_close(connect->session);
-    uv_close((uv_handle_t *)&connect->pause, on_closed);
+    uv_close((uv_handle_t *)&connect->pause, on_ssh_connect_closed);
 }
 
 static void succeed(struct ssh_connect *connect)
@@ -52,7 +52,7 @@ static void succeed(struct ssh_connect *connect)
     connect->on_end(connect->context, session, connect->peer);
 }
 
-static void give_up(struct ssh_connect *connect, const char *problem)
+static void ssh_connect_give_up(struct ssh_connect *connect, const char *problem)
 {
     char text[400];
     char times[32] = "";
@@ -79,11 +79,11 @@ void ssh_connect_describe(const struct ssh_connect *connect, char *text, size_t 
 
 /* ---- an attempt ---- */
 
-static void begin(struct ssh_connect *connect);
+static void ssh_connect_begin(struct ssh_connect *connect);
 
 static void on_pause_over(uv_timer_t *timer)
 {
-    begin(timer->data);
+    ssh_connect_begin(timer->data);
 }
 
 /* Turned away: again later, or not any more. */
@@ -98,7 +98,7 @@ static void try_again(struct ssh_connect *connect, enum ssh_turned_away how)
     if (pause_ms >= 0)
         uv_timer_start(&connect->pause, on_pause_over, (uint64_t)pause_ms, 0);
     else
-        give_up(connect, connect->problem);
+        ssh_connect_give_up(connect, connect->problem);
 }
 
 static int try_handshake(void *context, LIBSSH2_SESSION *ssh)
@@ -119,7 +119,7 @@ static void on_handshake(void *context, int rc)
     if (ssh_session_lost(session) && !ssh_session_has_banner(session))
         try_again(connect, SSH_CLOSED);
     else
-        give_up(connect, connect->problem);
+        ssh_connect_give_up(connect, connect->problem);
 }
 
 static void on_dialled(void *context, const struct ssh_dialled *dialled)
@@ -132,19 +132,19 @@ static void on_dialled(void *context, const struct ssh_dialled *dialled)
         if (dialled->refused)
             try_again(connect, SSH_REFUSED);
         else
-            give_up(connect, connect->problem);
+            ssh_connect_give_up(connect, connect->problem);
         return;
     }
     snprintf(connect->peer, sizeof connect->peer, "%s", dialled->text);
     connect->session = ssh_session_create(connect->loop, dialled->fd);
     LIBSSH2_SESSION *ssh = ssh_session_libssh2(connect->session);
     if (ssh_host_key_prefer(ssh, connect->request.known_types, &err) < 0)
-        give_up(connect, err.text);
+        ssh_connect_give_up(connect, err.text);
     else
         ssh_session_run(connect->session, try_handshake, on_handshake, connect);
 }
 
-static void begin(struct ssh_connect *connect)
+static void ssh_connect_begin(struct ssh_connect *connect)
 {
     connect->attempts++;
     connect->dial = ssh_dial_start(connect->loop, connect->request.addresses,
@@ -161,6 +161,6 @@ struct ssh_connect *ssh_connect_start(uv_loop_t *loop, const struct ssh_connect_
     connect->context = context;
     uv_must(uv_timer_init(loop, &connect->pause), "timers");
     connect->pause.data = connect;
-    begin(connect);
+    ssh_connect_begin(connect);
     return connect;
 }

@@ -89,7 +89,7 @@ void ssh_dial_describe(const struct ssh_dial *dial, char *text, size_t size)
 
 /* ---- the end ---- */
 
-static void on_closed(uv_handle_t *handle)
+static void on_ssh_dial_closed(uv_handle_t *handle)
 {
     struct ssh_dial *dial = handle->data;
     if (--dial->open_handles == 0)
@@ -100,7 +100,7 @@ static void on_poll_closed(uv_handle_t *handle)
 {
     struct address_try *try = handle->data;
     handle->data = try->dial;
-    on_closed(handle);
+    on_ssh_dial_closed(handle);
 }
 
 static void let_go(struct address_try *try)
@@ -119,7 +119,7 @@ void ssh_dial_cancel(struct ssh_dial *dial)
         return;
     for (int i = 0; i < dial->begun; i++)
         let_go(&dial->tries[i]);
-    uv_close((uv_handle_t *)&dial->timer, on_closed);
+    uv_close((uv_handle_t *)&dial->timer, on_ssh_dial_closed);
 }
 
 static bool all_refused(const struct ssh_dial *dial)
@@ -130,7 +130,7 @@ static bool all_refused(const struct ssh_dial *dial)
     return true;
 }
 
-static void give_up(struct ssh_dial *dial)
+static void ssh_dial_give_up(struct ssh_dial *dial)
 {
     char text[300];
     ssh_dial_describe(dial, text, sizeof text);
@@ -139,7 +139,7 @@ static void give_up(struct ssh_dial *dial)
     dial->on_end(dial->context, &dialled);
 }
 
-static void set_options(int fd, uint32_t heartbeat_timeout_ms)
+static void ssh_dial_set_options(int fd, uint32_t heartbeat_timeout_ms)
 {
     int one = 1, idle_s = 1, interval_s = 1, probes = 3;
     unsigned timeout_ms = heartbeat_timeout_ms + LAST_TRY_MS;
@@ -158,7 +158,7 @@ static void win(struct address_try *try)
     put_name(try, text, sizeof text);
     struct ssh_dialled dialled = { .fd = try->fd, .text = text };
     try->fd = -1;
-    set_options(dialled.fd, dial->heartbeat_timeout_ms);
+    ssh_dial_set_options(dialled.fd, dial->heartbeat_timeout_ms);
     ssh_dial_cancel(dial);
     dial->on_end(dial->context, &dialled);
 }
@@ -167,7 +167,7 @@ static void win(struct address_try *try)
 
 static void begin_next(struct ssh_dial *dial);
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void on_ssh_dial_poll(uv_poll_t *poll, int status, int events)
 {
     struct address_try *try = poll->data;
     socklen_t length = sizeof try->error;
@@ -184,7 +184,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 }
 
 /* False, with the cause in try->error, if it has failed already. */
-static bool begin(struct address_try *try)
+static bool ssh_dial_begin(struct address_try *try)
 {
     struct ssh_dial *dial = try->dial;
     try->state = TRY_FAILED;
@@ -198,7 +198,7 @@ static bool begin(struct address_try *try)
     try->poll.data = try;
     try->has_poll = true;
     dial->open_handles++;
-    uv_must(uv_poll_start(&try->poll, UV_WRITABLE, on_poll), "socket");
+    uv_must(uv_poll_start(&try->poll, UV_WRITABLE, on_ssh_dial_poll), "socket");
     try->state = TRY_TRYING;
     return true;
 }
@@ -211,7 +211,7 @@ static bool any_trying(const struct ssh_dial *dial)
     return false;
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_ssh_dial_timer(uv_timer_t *timer)
 {
     begin_next(timer->data);
 }
@@ -219,12 +219,12 @@ static void on_timer(uv_timer_t *timer)
 static void begin_next(struct ssh_dial *dial)
 {
     while (dial->begun < dial->count)
-        if (begin(&dial->tries[dial->begun++]))
+        if (ssh_dial_begin(&dial->tries[dial->begun++]))
             break;
     if (!any_trying(dial))
-        give_up(dial);
+        ssh_dial_give_up(dial);
     else if (dial->begun < dial->count)
-        uv_timer_start(&dial->timer, on_timer, NEXT_MS, 0);
+        uv_timer_start(&dial->timer, on_ssh_dial_timer, NEXT_MS, 0);
 }
 
 struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresses,
@@ -245,6 +245,6 @@ struct ssh_dial *ssh_dial_start(uv_loop_t *loop, const struct addrinfo *addresse
     uv_must(uv_timer_init(loop, &dial->timer), "timer");
     dial->timer.data = dial;
     dial->open_handles = 1;
-    uv_timer_start(&dial->timer, on_timer, 0, 0);
+    uv_timer_start(&dial->timer, on_ssh_dial_timer, 0, 0);
     return dial;
 }

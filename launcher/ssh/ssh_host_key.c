@@ -203,7 +203,8 @@ static void say_other_type(char *text, size_t size, const struct ssh_host_key *k
 }
 
 /* What removes the known key; `path` is the file that has it. */
-static void forget(char *text, size_t size, const struct ssh_host_key *key, const char *path)
+static void ssh_host_key_forget(char *text, size_t size, const struct ssh_host_key *key,
+                                const char *path)
 {
     char shown[200], file[240] = "";
     int port;
@@ -226,7 +227,7 @@ static void say_changed(char *text, size_t size, const struct ssh_host_key *key,
         return;
     }
     char line[600];
-    forget(line, sizeof line, key, found->path);
+    ssh_host_key_forget(line, sizeof line, key, found->path);
     snprintf(
         text, size,
         "HAS CHANGED: %s %s is not the one in %s:%d. Somebody may be listening in, or the host "

@@ -16,7 +16,7 @@ static struct ssh_bytes public_of(const struct ssh_key *key)
     return (struct ssh_bytes){ (const unsigned char *)key->public.data, key->public.length };
 }
 
-static struct ssh_key *append(struct ssh_keys *keys)
+static struct ssh_key *ssh_keys_append(struct ssh_keys *keys)
 {
     keys->items = xreallocarray(keys->items, keys->count + 1, sizeof *keys->items);
     keys->items[keys->count] = (struct ssh_key){ 0 };
@@ -73,7 +73,7 @@ int ssh_keys_add_files(struct ssh_keys *keys, const char *const *paths, size_t n
                 return fail(err, HVD_ERR_INVALID, "identity file %s", problem.text);
             continue;
         }
-        struct ssh_key *key = append(keys);
+        struct ssh_key *key = ssh_keys_append(keys);
         keys->nfiles++;
         key->name = short_path(paths[i]);
         key->file = file;
@@ -121,7 +121,7 @@ static bool add_agent_key(struct ssh_keys *agent, const struct ssh_keys *files,
         agent->nuntried++;
         return false;
     }
-    struct ssh_key *key = append(agent);
+    struct ssh_key *key = ssh_keys_append(agent);
     key->in_agent = true;
     text_buffer_put(&key->public, public.data, public.length);
     show_token(&shown, (const char *)comment.data, comment.length);
@@ -162,7 +162,7 @@ int ssh_keys_add_agent(struct ssh_keys *keys, struct ssh_bytes answer, bool only
     if (!only_files)
         add_agent_keys(&agent, keys, answer, false);
     for (size_t i = 0; i < keys->count; i++)
-        *append(&agent) = keys->items[i];
+        *ssh_keys_append(&agent) = keys->items[i];
     free(keys->items);
     agent.nfiles = keys->nfiles;
     *keys = agent;

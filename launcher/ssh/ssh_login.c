@@ -95,7 +95,7 @@ static const char *agent_path(const struct ssh_login *login)
     return path ? path : getenv("SSH_AUTH_SOCK");
 }
 
-static struct ssh_bytes bytes_of(const struct text_buffer *buffer)
+static struct ssh_bytes ssh_login_bytes_of(const struct text_buffer *buffer)
 {
     return (struct ssh_bytes){ (const unsigned char *)buffer->data, buffer->length };
 }
@@ -103,7 +103,7 @@ static struct ssh_bytes bytes_of(const struct text_buffer *buffer)
 static void on_signature(void *context, struct ssh_bytes answer, const char *problem)
 {
     struct ssh_login *login = context;
-    struct ssh_bytes public = bytes_of(&login->trying->public);
+    struct ssh_bytes public = ssh_login_bytes_of(&login->trying->public);
     struct ssh_reader reader = { public.data, public.length, false };
     struct ssh_bytes signature = ssh_agent_read_signature(answer, ssh_get_string(&reader));
     login->question = NULL;
@@ -137,7 +137,7 @@ static int on_sign(LIBSSH2_SESSION *ssh, unsigned char **signature, size_t *leng
         return give_signature(login, signature, length);
     if (!login->question)
         login->question = ssh_agent_ask_signature(
-            login->loop, agent_path(login), bytes_of(&login->trying->public),
+            login->loop, agent_path(login), ssh_login_bytes_of(&login->trying->public),
             (struct ssh_bytes){ data, nbytes }, on_signature, login);
     return LIBSSH2_ERROR_EAGAIN;
 }

@@ -108,7 +108,7 @@ static int write_channel(struct ssh_pump *pump)
     return n > 0 || n == LIBSSH2_ERROR_EAGAIN ? n > 0 : (int)n;
 }
 
-static int say_end(struct ssh_pump *pump)
+static int ssh_pump_say_end(struct ssh_pump *pump)
 {
     int rc = libssh2_channel_send_eof(pump->channel);
     pump->said_end = rc == 0;
@@ -124,12 +124,12 @@ static int move_up(struct ssh_pump *pump)
         read_descriptor(pump);
     if (held(&pump->up) > 0)
         return write_channel(pump);
-    return pump->up_ended && !pump->said_end ? say_end(pump) : 0;
+    return pump->up_ended && !pump->said_end ? ssh_pump_say_end(pump) : 0;
 }
 
 /* ---- turns ---- */
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void on_ssh_pump_poll(uv_poll_t *poll, int status, int events)
 {
     struct ssh_pump *pump = poll->data;
     (void)events;
@@ -151,7 +151,7 @@ static void watch_descriptor(struct ssh_pump *pump)
     if (events == 0)
         uv_poll_stop(&pump->poll);
     else
-        uv_must(uv_poll_start(&pump->poll, events, on_poll), "socket");
+        uv_must(uv_poll_start(&pump->poll, events, on_ssh_pump_poll), "socket");
 }
 
 /* Until nothing was moved, and nothing came that might be. */
@@ -169,7 +169,7 @@ static int move_all(struct ssh_pump *pump)
     return down < 0 ? down : up < 0 ? up : 0;
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_ssh_pump_timer(uv_timer_t *timer)
 {
     struct ssh_pump *pump = timer->data;
     pump->last_word = true;
@@ -183,7 +183,7 @@ static int wait_for_status(struct ssh_pump *pump)
     if (rc != LIBSSH2_ERROR_EAGAIN || pump->last_word)
         return 0;
     if (!pump->timer_runs)
-        uv_timer_start(&pump->timer, on_timer, LAST_WORD_MS, 0);
+        uv_timer_start(&pump->timer, on_ssh_pump_timer, LAST_WORD_MS, 0);
     pump->timer_runs = true;
     return LIBSSH2_ERROR_EAGAIN;
 }
@@ -219,7 +219,7 @@ static void describe_status(struct ssh_pump *pump, char *text, size_t size)
     libssh2_free(ssh_session_libssh2(pump->session), signal);
 }
 
-static void on_done(void *context, int rc)
+static void on_ssh_pump_done(void *context, int rc)
 {
     struct ssh_pump *pump = context;
     char text[200];
@@ -238,7 +238,7 @@ static void on_done(void *context, int rc)
     close(fd);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_ssh_pump_closed(uv_handle_t *handle)
 {
     struct ssh_pump *pump = handle->data;
     if (--pump->open_handles == 0)
@@ -250,8 +250,8 @@ void ssh_pump_close(struct ssh_pump *pump)
     if (!pump)
         return;
     ssh_session_stop(pump->session);
-    uv_close((uv_handle_t *)&pump->poll, on_closed);
-    uv_close((uv_handle_t *)&pump->timer, on_closed);
+    uv_close((uv_handle_t *)&pump->poll, on_ssh_pump_closed);
+    uv_close((uv_handle_t *)&pump->timer, on_ssh_pump_closed);
     if (pump->fd >= 0)
         close(pump->fd);
 }
@@ -270,6 +270,6 @@ struct ssh_pump *ssh_pump_start(uv_loop_t *loop, struct ssh_session *session,
     uv_must(uv_timer_init(loop, &pump->timer), "timer");
     pump->poll.data = pump->timer.data = pump;
     pump->open_handles = 2;
-    ssh_session_run(session, pump_try, on_done, pump);
+    ssh_session_run(session, pump_try, on_ssh_pump_done, pump);
     return pump;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libssh2 without its waiting; see ssh_session.h. libssh2 calls on_send() and on_receive() for all
+/* libssh2 without its waiting; see ssh_session.h. libssh2 calls on_ssh_session_send() and on_receive() for all
  * its bytes. A lost connection looks to it like one that is slow, until everything that had come is
  * used up; then the operation is done. */
 #include "launcher/ssh/ssh_session.h"
@@ -67,7 +67,7 @@ static const char *say_errno(int errnum)
 
 /* ---- what libssh2 calls ---- */
 
-static void *on_alloc(size_t size, void **abstract)
+static void *on_ssh_session_alloc(size_t size, void **abstract)
 {
     struct ssh_session *session = *abstract;
     return ssh_memory_get(&session->memory, size);
@@ -99,8 +99,8 @@ static size_t send_now(struct ssh_session *session, const void *data, size_t len
     return length;
 }
 
-static ssize_t on_send(libssh2_socket_t fd, const void *data, size_t length, int flags,
-                       void **abstract)
+static ssize_t on_ssh_session_send(libssh2_socket_t fd, const void *data, size_t length, int flags,
+                                   void **abstract)
 {
     struct ssh_session *session = *abstract;
     (void)fd, (void)flags;
@@ -204,9 +204,9 @@ static void on_disconnect(LIBSSH2_SESSION *ssh, int reason, const char *message,
 
 /* ---- the driver ---- */
 
-static void on_poll(uv_poll_t *poll, int status, int events);
+static void on_ssh_session_poll(uv_poll_t *poll, int status, int events);
 
-static void watch(struct ssh_session *session)
+static void ssh_session_watch(struct ssh_session *session)
 {
     int events = 0;
     if (session->try && !session->waits && !session->lost)
@@ -219,7 +219,7 @@ static void watch(struct ssh_session *session)
     if (events == 0)
         uv_poll_stop(&session->poll);
     else
-        uv_must(uv_poll_start(&session->poll, events, on_poll), "socket");
+        uv_must(uv_poll_start(&session->poll, events, on_ssh_session_poll), "socket");
 }
 
 /* The last thing that is done with the session: done() may close it. */
@@ -229,33 +229,33 @@ static void attempt(struct ssh_session *session)
     int rc = session->try(session->context, session->ssh);
     session->waits = rc == SSH_WAIT;
     if (session->waits || (rc == LIBSSH2_ERROR_EAGAIN && !session->lost)) {
-        watch(session);
+        ssh_session_watch(session);
         return;
     }
     ssh_done_fn *done = session->done;
     session->try = NULL;
-    watch(session);
+    ssh_session_watch(session);
     done(session->context, rc == LIBSSH2_ERROR_EAGAIN ? LIBSSH2_ERROR_SOCKET_DISCONNECT : rc);
 }
 
-static void flush(struct ssh_session *session)
+static void ssh_session_flush(struct ssh_session *session)
 {
     text_buffer_consume(&session->unsent,
                         send_now(session, session->unsent.data, session->unsent.length));
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void on_ssh_session_poll(uv_poll_t *poll, int status, int events)
 {
     struct ssh_session *session = poll->data;
     (void)events;
     if (status < 0)
         session->events = 0; /* libuv has stopped it; reading finds out why */
     if (session->unsent.length > 0)
-        flush(session);
+        ssh_session_flush(session);
     if (session->try)
         attempt(session);
     else
-        watch(session);
+        ssh_session_watch(session);
 }
 
 void ssh_session_prepare(void)
@@ -278,7 +278,7 @@ static void set_callbacks(LIBSSH2_SESSION *ssh)
         LIBSSH2_DISCONNECT_FUNC((*disconnect));
         void *pointer;
     } function; /* libssh2 takes them all as one kind of pointer */
-    function.send = on_send;
+    function.send = on_ssh_session_send;
     libssh2_session_callback_set(ssh, LIBSSH2_CALLBACK_SEND, function.pointer);
     function.receive = on_receive;
     libssh2_session_callback_set(ssh, LIBSSH2_CALLBACK_RECV, function.pointer);
@@ -291,7 +291,7 @@ struct ssh_session *ssh_session_create(uv_loop_t *loop, int fd)
     ssh_session_prepare();
     struct ssh_session *session = xcalloc(1, sizeof *session);
     session->fd = fd;
-    session->ssh = libssh2_session_init_ex(on_alloc, on_free, on_realloc, session);
+    session->ssh = libssh2_session_init_ex(on_ssh_session_alloc, on_free, on_realloc, session);
     if (!session->ssh)
         xalloc_failed();
     libssh2_session_set_blocking(session->ssh, 0);
@@ -318,7 +318,7 @@ void ssh_session_again(struct ssh_session *session)
 void ssh_session_stop(struct ssh_session *session)
 {
     session->try = NULL;
-    watch(session);
+    ssh_session_watch(session);
 }
 
 void ssh_session_set_channel(struct ssh_session *session, LIBSSH2_CHANNEL *channel)
@@ -405,7 +405,7 @@ static void clean_up_libssh2(struct ssh_session *session)
     libssh2_session_free(session->ssh);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_ssh_session_closed(uv_handle_t *handle)
 {
     free(handle->data);
 }
@@ -418,6 +418,6 @@ void ssh_session_close(struct ssh_session *session)
     clean_up_libssh2(session);
     ssh_memory_fini(&session->memory);
     text_buffer_fini(&session->unsent);
-    uv_close((uv_handle_t *)&session->poll, on_closed);
+    uv_close((uv_handle_t *)&session->poll, on_ssh_session_closed);
     close(session->fd);
 }

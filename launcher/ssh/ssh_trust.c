@@ -50,8 +50,9 @@ const struct string_list *ssh_trust_types(const struct ssh_trust *trust)
     return &trust->types;
 }
 
-static enum ssh_host_key_answer look_up(const struct ssh_trust *trust, struct ssh_host_key *key,
-                                        struct known_hosts_found *found)
+static enum ssh_host_key_answer ssh_trust_look_up(const struct ssh_trust *trust,
+                                                  struct ssh_host_key *key,
+                                                  struct known_hosts_found *found)
 {
     int port;
     const char *name = ssh_host_key_name(trust->config, &port);
@@ -73,10 +74,10 @@ enum ssh_host_key_answer ssh_trust_judge(struct ssh_trust *trust, const unsigned
         snprintf(text, size, "libssh2 does not give it");
         return SSH_HOST_KEY_REFUSE;
     }
-    enum ssh_host_key_answer answer = look_up(trust, &key, &found);
+    enum ssh_host_key_answer answer = ssh_trust_look_up(trust, &key, &found);
     if (answer == SSH_HOST_KEY_ADD) {
         read_files(trust, NULL);
-        answer = look_up(trust, &key, &found);
+        answer = ssh_trust_look_up(trust, &key, &found);
     }
     if (answer == SSH_HOST_KEY_REFUSE)
         ssh_host_key_refusal(text, size, &key, &found);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const unsigned char *take(struct ssh_reader *reader, size_t length)
+static const unsigned char *ssh_wire_take(struct ssh_reader *reader, size_t length)
 {
     if (reader->failed || length > reader->left) {
         reader->failed = true;
@@ -18,13 +18,13 @@ static const unsigned char *take(struct ssh_reader *reader, size_t length)
 
 uint8_t ssh_get_u8(struct ssh_reader *reader)
 {
-    const unsigned char *at = take(reader, 1);
+    const unsigned char *at = ssh_wire_take(reader, 1);
     return at ? *at : 0;
 }
 
 uint32_t ssh_get_u32(struct ssh_reader *reader)
 {
-    const unsigned char *at = take(reader, 4);
+    const unsigned char *at = ssh_wire_take(reader, 4);
     if (!at)
         return 0;
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
@@ -33,7 +33,7 @@ uint32_t ssh_get_u32(struct ssh_reader *reader)
 struct ssh_bytes ssh_get_string(struct ssh_reader *reader)
 {
     size_t length = ssh_get_u32(reader);
-    const unsigned char *at = take(reader, length);
+    const unsigned char *at = ssh_wire_take(reader, length);
     return (struct ssh_bytes){ at, at ? length : 0 };
 }
 

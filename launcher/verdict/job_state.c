@@ -19,8 +19,8 @@ void job_state_init(struct job_state *state, int nhosts, int nranks)
 }
 
 /* Records the verdict if there is none yet, and stops the job. */
-static enum job_action stop(struct job_state *state, enum job_cause cause, int exit_status,
-                            int signum)
+static enum job_action job_state_stop(struct job_state *state, enum job_cause cause,
+                                      int exit_status, int signum)
 {
     if (state->cause == CAUSE_NONE) {
         state->cause = cause;
@@ -55,7 +55,7 @@ static enum job_action fail_rank(struct job_state *state, int host, int rank, in
     state->cause_rank = rank;
     state->cause_wait_status = wait_status;
     state->cause_after_ms = after_ms;
-    return stop(state, CAUSE_RANK, wait_status_exit(wait_status), SIGTERM);
+    return job_state_stop(state, CAUSE_RANK, wait_status_exit(wait_status), SIGTERM);
 }
 
 enum job_action job_state_on_rank_exited(struct job_state *state, int host, int rank,
@@ -95,7 +95,7 @@ enum job_action job_state_on_host_failed(struct job_state *state, int host, int 
         state->cause_rank = rank;
         snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
     }
-    return stop(state, CAUSE_HOST, exit_status, SIGTERM);
+    return job_state_stop(state, CAUSE_HOST, exit_status, SIGTERM);
 }
 
 /* It failed by itself, and not on that host. */
@@ -142,7 +142,7 @@ enum job_action job_state_on_told_to_stop(struct job_state *state, int signum, c
     if (state->cause == CAUSE_NONE)
         snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
     if (state->phase != JOB_STOPPING)
-        return stop(state, CAUSE_SIGNAL, STATUS_SIGNAL + signum, signum);
+        return job_state_stop(state, CAUSE_SIGNAL, STATUS_SIGNAL + signum, signum);
     int harsher = signum == SIGINT ? SIGKILL : SIGTERM;
     if (state->stop_signal == SIGKILL || state->stop_signal == harsher)
         return JOB_WAIT;
@@ -157,7 +157,7 @@ enum job_action job_state_on_failed(struct job_state *state, enum job_cause caus
         return JOB_WAIT;
     if (state->cause == CAUSE_NONE)
         snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
-    return stop(state, cause, exit_status, SIGTERM);
+    return job_state_stop(state, cause, exit_status, SIGTERM);
 }
 
 enum job_action job_state_on_timeout(struct job_state *state, int exit_status, const char *text)
@@ -165,7 +165,7 @@ enum job_action job_state_on_timeout(struct job_state *state, int exit_status, c
     state->told_to_stop = true;
     if (state->cause == CAUSE_NONE)
         snprintf(state->cause_text, sizeof state->cause_text, "%s", text);
-    return stop(state, CAUSE_TIMEOUT, exit_status, SIGTERM);
+    return job_state_stop(state, CAUSE_TIMEOUT, exit_status, SIGTERM);
 }
 
 /* Whom somebody has stopped did not end: no other's end explains that. */

@@ -33,22 +33,22 @@ struct slice {
     size_t length;
 };
 
-static bool is_blank(char byte)
+static bool thresholds_file_is_blank(char byte)
 {
     return byte == ' ' || byte == '\t' || byte == '\r';
 }
 
 static struct slice trim(struct slice text)
 {
-    while (text.length > 0 && is_blank(*text.at))
+    while (text.length > 0 && thresholds_file_is_blank(*text.at))
         text.at++, text.length--;
-    while (text.length > 0 && is_blank(text.at[text.length - 1]))
+    while (text.length > 0 && thresholds_file_is_blank(text.at[text.length - 1]))
         text.length--;
     return text;
 }
 
 /* Takes what comes before `mark`, or all; false if there is no mark. */
-static bool cut(struct slice *rest, char mark, struct slice *before)
+static bool thresholds_file_cut(struct slice *rest, char mark, struct slice *before)
 {
     const char *at = rest->length > 0 ? memchr(rest->at, mark, rest->length) : NULL;
     size_t length = at ? (size_t)(at - rest->at) : rest->length;
@@ -66,7 +66,7 @@ static const struct row *find_row(struct slice name)
     return NULL;
 }
 
-static bool read_number(struct slice text, uint64_t high, uint64_t *value)
+static bool thresholds_file_read_number(struct slice text, uint64_t high, uint64_t *value)
 {
     *value = 0;
     for (size_t i = 0; i < text.length; i++) {
@@ -80,21 +80,21 @@ static bool read_number(struct slice text, uint64_t high, uint64_t *value)
 }
 
 /* A line that is not empty. */
-static int read_line(struct algorithm_thresholds *thresholds, struct slice line, unsigned *seen,
-                     struct err *err)
+static int thresholds_file_read_line(struct algorithm_thresholds *thresholds, struct slice line,
+                                     unsigned *seen, struct err *err)
 {
     char quoted[QUOTED_SIZE];
     struct slice name;
     uint64_t value;
     quote_token(quoted, sizeof quoted, line.at, line.length);
-    if (!cut(&line, '=', &name))
+    if (!thresholds_file_cut(&line, '=', &name))
         return fail(err, HVD_ERR_ENVIRONMENT, "expected NAME = NUMBER: '%s'", quoted);
     const struct row *row = find_row(trim(name));
     if (!row)
         return fail(err, HVD_ERR_ENVIRONMENT, "expected small, large, tree or few: '%s'", quoted);
     if (*seen & 1u << (row - rows))
         return fail(err, HVD_ERR_ENVIRONMENT, "%s is there twice", row->name);
-    if (!read_number(trim(line), row->high, &value))
+    if (!thresholds_file_read_number(trim(line), row->high, &value))
         return fail(err, HVD_ERR_ENVIRONMENT, "expected a number from 0 to %llu: '%s'",
                     (unsigned long long)row->high, quoted);
     *seen |= 1u << (row - rows);
@@ -112,10 +112,10 @@ int thresholds_parse(struct algorithm_thresholds *thresholds, const char *text, 
     struct slice rest = { text, length }, line, content;
     unsigned seen = 0;
     for (int number = 1; rest.length > 0; number++) {
-        cut(&rest, '\n', &line);
-        cut(&line, '#', &content);
+        thresholds_file_cut(&rest, '\n', &line);
+        thresholds_file_cut(&line, '#', &content);
         content = trim(content);
-        if (content.length == 0 || read_line(&read, content, &seen, err) == HVD_OK)
+        if (content.length == 0 || thresholds_file_read_line(&read, content, &seen, err) == HVD_OK)
             continue;
         return fail_context(err, ENV_TUNING ": %.200s:%d", name, number);
     }
@@ -123,24 +123,24 @@ int thresholds_parse(struct algorithm_thresholds *thresholds, const char *text, 
     return HVD_OK;
 }
 
-static int cannot(const char *name, const char *what, struct err *err)
+static int thresholds_file_cannot(const char *name, const char *what, struct err *err)
 {
     fail_errno(err, HVD_ERR_ENVIRONMENT, errno, "%s", what);
     return fail_context(err, ENV_TUNING ": %.200s", name);
 }
 
 /* The whole file; one that is larger fills more than THRESHOLDS_FILE_MAX bytes. */
-static int read_all(int fd, char text[THRESHOLDS_FILE_MAX + 1], size_t *length, const char *name,
-                    struct err *err)
+static int thresholds_file_read_all(int fd, char text[THRESHOLDS_FILE_MAX + 1], size_t *length,
+                                    const char *name, struct err *err)
 {
     struct stat status;
     if (fstat(fd, &status) < 0)
-        return cannot(name, "stat", err);
+        return thresholds_file_cannot(name, "stat", err);
     if (!S_ISREG(status.st_mode))
         return fail(err, HVD_ERR_ENVIRONMENT, ENV_TUNING ": %.200s: is not a regular file", name);
     for (ssize_t n = 1; n > 0 && *length <= THRESHOLDS_FILE_MAX; *length += (size_t)n)
         if ((n = read(fd, text + *length, THRESHOLDS_FILE_MAX + 1 - *length)) < 0)
-            return cannot(name, "read", err);
+            return thresholds_file_cannot(name, "read", err);
     if (*length > THRESHOLDS_FILE_MAX)
         return fail(err, HVD_ERR_ENVIRONMENT, ENV_TUNING ": %.200s: is larger than %d bytes", name,
                     THRESHOLDS_FILE_MAX);
@@ -154,8 +154,9 @@ int thresholds_file_read(struct algorithm_thresholds *thresholds, const char *na
     size_t length = 0;
     int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return missing_is_fine && errno == ENOENT ? HVD_OK : cannot(name, "open", err);
-    int rc = read_all(fd, text, &length, name, err);
+        return missing_is_fine && errno == ENOENT ? HVD_OK
+                                                  : thresholds_file_cannot(name, "open", err);
+    int rc = thresholds_file_read_all(fd, text, &length, name, err);
     close(fd);
     return rc < 0 ? rc : thresholds_parse(thresholds, text, length, name, err);
 }

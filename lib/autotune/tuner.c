@@ -245,7 +245,7 @@ static enum tuner_event search(struct tuner *tuner, double rate)
     return TUNER_SAMPLED;
 }
 
-static enum tuner_event compare(struct tuner *tuner, double rate)
+static enum tuner_event tuner_compare(struct tuner *tuner, double rate)
 {
     int who = tuner->compared % tuner->nfinalists, round = tuner->compared / tuner->nfinalists;
     tuner->finalists[who].rates[round] = rate;
@@ -267,5 +267,5 @@ enum tuner_event tuner_tensor_done(struct tuner *tuner, uint64_t name, size_t nb
     *report = (struct tuner_report){ tuner->tuning, rate };
     if (tuner->phase == WARMING_UP)
         return warm(tuner);
-    return tuner->phase == SEARCHING ? search(tuner, rate) : compare(tuner, rate);
+    return tuner->phase == SEARCHING ? search(tuner, rate) : tuner_compare(tuner, rate);
 }

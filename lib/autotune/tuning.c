@@ -19,7 +19,7 @@ static const struct axis {
     { offsetof(struct tuning, large), 4 * UNIT, 4096 * UNIT },
 };
 
-static double place(const struct axis *axis, uint64_t value)
+static double tuning_place(const struct axis *axis, uint64_t value)
 {
     double at = axis->low > 0 ? log((double)value / axis->low) / log(axis->high / axis->low)
                               : cbrt((double)value / axis->high);
@@ -42,7 +42,8 @@ void tuning_point(double *point, const struct tuning *tuning, unsigned varying)
 {
     for (int i = 0; i < TUNING_DIMENSIONS; i++)
         if (varying & 1u << i)
-            *point++ = place(&axes[i], *(const uint64_t *)((const char *)tuning + axes[i].offset));
+            *point++ =
+                tuning_place(&axes[i], *(const uint64_t *)((const char *)tuning + axes[i].offset));
 }
 
 struct tuning tuning_at(const double *point, const struct tuning *fixed, unsigned varying)

@@ -43,7 +43,7 @@ static void watch_forks(void)
     pthread_atfork(lock, unlock, close_copies);
 }
 
-static void begin(struct standard_streams *held)
+static void descriptor_begin(struct standard_streams *held)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
@@ -51,7 +51,7 @@ static void begin(struct standard_streams *held)
     standard_streams_hold(held);
 }
 
-static void end(struct standard_streams *held)
+static void descriptor_end(struct standard_streams *held)
 {
     standard_streams_release(held);
     unlock();
@@ -65,7 +65,7 @@ static int discard(int fd, int error)
     return -1;
 }
 
-static bool grow(void)
+static bool descriptor_grow(void)
 {
     int capacity = ours.capacity ? 2 * ours.capacity : 64;
     int *fds = realloc(ours.fds, (size_t)capacity * sizeof *fds);
@@ -77,12 +77,12 @@ static bool grow(void)
 }
 
 /* Under the lock. */
-static int keep(int fd)
+static int descriptor_keep(int fd)
 {
     fd = standard_streams_lift(fd);
     if (fd < 0)
         return fd;
-    if (ours.count == ours.capacity && !grow())
+    if (ours.count == ours.capacity && !descriptor_grow())
         return discard(fd, ENOMEM);
     ours.fds[ours.count++] = fd;
     return fd;
@@ -91,27 +91,27 @@ static int keep(int fd)
 int descriptor_socket(int family)
 {
     struct standard_streams held;
-    begin(&held);
-    int fd = keep(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    end(&held);
+    descriptor_begin(&held);
+    int fd = descriptor_keep(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    descriptor_end(&held);
     return fd;
 }
 
 int descriptor_accept(int listener)
 {
     struct standard_streams held;
-    begin(&held);
-    int fd = keep(accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    end(&held);
+    descriptor_begin(&held);
+    int fd = descriptor_keep(accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    descriptor_end(&held);
     return fd;
 }
 
 int descriptor_event(void)
 {
     struct standard_streams held;
-    begin(&held);
-    int fd = keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    end(&held);
+    descriptor_begin(&held);
+    int fd = descriptor_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    descriptor_end(&held);
     return fd;
 }
 
@@ -125,9 +125,9 @@ bool descriptor_is_event(int fd)
 int descriptor_epoll(void)
 {
     struct standard_streams held;
-    begin(&held);
-    int fd = keep(epoll_create1(EPOLL_CLOEXEC));
-    end(&held);
+    descriptor_begin(&held);
+    int fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
+    descriptor_end(&held);
     return fd;
 }
 
@@ -135,9 +135,9 @@ int descriptor_file(const char *name)
 {
     int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     struct standard_streams held;
-    begin(&held);
-    int fd = keep(open(name, flags, 0666));
-    end(&held);
+    descriptor_begin(&held);
+    int fd = descriptor_keep(open(name, flags, 0666));
+    descriptor_end(&held);
     return fd;
 }
 

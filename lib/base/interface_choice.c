@@ -80,7 +80,7 @@ static bool parse_network(struct item *item, const char *slash)
 }
 
 /* What the kernel accepts as a name, without what would be hard to read. */
-static bool is_name(const char *text)
+static bool interface_choice_is_name(const char *text)
 {
     size_t length = strlen(text);
     for (size_t i = 0; i < length; i++)
@@ -99,7 +99,7 @@ static int parse_item(struct item *item, const char *text, size_t length, struct
     const char *slash = strchr(item->text, '/');
     if (parse_network(item, slash))
         return HVD_OK;
-    item->is_name = !slash && is_name(item->text);
+    item->is_name = !slash && interface_choice_is_name(item->text);
     return item->is_name ? HVD_OK : no_item(err, text, length);
 }
 
@@ -110,7 +110,7 @@ static bool matches(const struct item *item, const struct interface *interface)
     return address_in_network(&interface->address, &item->network, item->bits);
 }
 
-static void put(struct interfaces *chosen, const struct interface *interface)
+static void interface_choice_put(struct interfaces *chosen, const struct interface *interface)
 {
     for (int i = 0; i < chosen->count; i++)
         if (address_equal(&chosen->at[i].address, &interface->address))
@@ -181,7 +181,7 @@ static int choose_item(void *context, const struct item *item, struct err *err)
     bool found = false;
     for (int i = 0; i < choosing->from->count; i++)
         if (matches(item, &choosing->from->at[i])) {
-            put(&choosing->to, &choosing->from->at[i]);
+            interface_choice_put(&choosing->to, &choosing->from->at[i]);
             found = true;
         }
     return found ? HVD_OK : no_match(choosing->from, item, err);

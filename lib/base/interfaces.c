@@ -20,7 +20,7 @@ struct bytes {
     unsigned count;
 };
 
-static struct bytes bytes_of(const struct sockaddr_storage *address)
+static struct bytes interfaces_bytes_of(const struct sockaddr_storage *address)
 {
     if (address->ss_family == AF_INET) {
         const struct sockaddr_in *in = (const struct sockaddr_in *)address;
@@ -36,7 +36,7 @@ static struct bytes bytes_of(const struct sockaddr_storage *address)
 bool address_in_network(const struct sockaddr_storage *address,
                         const struct sockaddr_storage *network, unsigned bits)
 {
-    struct bytes left = bytes_of(address), right = bytes_of(network);
+    struct bytes left = interfaces_bytes_of(address), right = interfaces_bytes_of(network);
     if (left.count == 0 || left.count != right.count || bits > 8 * left.count)
         return false;
     unsigned whole = bits / 8, rest = bits % 8;
@@ -47,12 +47,12 @@ bool address_in_network(const struct sockaddr_storage *address,
 
 bool address_equal(const struct sockaddr_storage *left, const struct sockaddr_storage *right)
 {
-    return address_in_network(left, right, 8 * bytes_of(left).count);
+    return address_in_network(left, right, 8 * interfaces_bytes_of(left).count);
 }
 
 bool address_is_loopback(const struct sockaddr_storage *address)
 {
-    struct bytes bytes = bytes_of(address);
+    struct bytes bytes = interfaces_bytes_of(address);
     if (bytes.count == 4)
         return bytes.at[0] == 127;
     return bytes.count == 16 && memcmp(bytes.at, &in6addr_loopback, 16) == 0;
@@ -106,7 +106,7 @@ static unsigned prefix_bits(const struct ifaddrs *told)
         return told->ifa_addr->sa_family == AF_INET ? 32 : 128;
     copy_address(&mask, told->ifa_netmask);
     mask.ss_family = told->ifa_addr->sa_family;
-    struct bytes bytes = bytes_of(&mask);
+    struct bytes bytes = interfaces_bytes_of(&mask);
     while (bits < 8 * bytes.count && bytes.at[bits / 8] & (0x80u >> bits % 8))
         bits++;
     return bits;
@@ -120,7 +120,7 @@ static bool is_there(const struct interfaces *interfaces, const struct sockaddr_
     return false;
 }
 
-static void add(struct interfaces *interfaces, const struct ifaddrs *told)
+static void interfaces_add(struct interfaces *interfaces, const struct ifaddrs *told)
 {
     struct interface new = { .kind = kind_of(told), .prefix_bits = prefix_bits(told) };
     snprintf(new.name, sizeof new.name, "%s", told->ifa_name);
@@ -143,7 +143,7 @@ static void add_all(struct interfaces *interfaces, const struct ifaddrs *told, i
     for (; told; told = told->ifa_next)
         if (is_usable(told) && told->ifa_addr->sa_family == family &&
             strcmp(told->ifa_name, name) == 0)
-            add(interfaces, told);
+            interfaces_add(interfaces, told);
 }
 
 /* The kernel tells all IPv4 addresses before all of IPv6; an interface stands where it is told

@@ -62,7 +62,7 @@ static size_t put_prefix(char *line, size_t size, enum log_level level, int rank
 }
 
 /* Ends a text that was too long, not within a character of UTF-8. Returns the new length. */
-static size_t cut(char *line, size_t length)
+static size_t log_cut(char *line, size_t length)
 {
     length -= 3;
     while (length > 0 && ((unsigned char)line[length] & 0xc0) == 0x80)
@@ -95,7 +95,7 @@ void log_line(enum log_level level, int rank, const char *format, ...)
     if (wanted < 0)
         return;
     bool whole = (size_t)wanted < room;
-    size_t length = whole ? prefix + (size_t)wanted : cut(line, sizeof line - 1);
+    size_t length = whole ? prefix + (size_t)wanted : log_cut(line, sizeof line - 1);
     line[length] = '\0';
     text_make_lines(line + prefix);
     line[length] = '\n';

@@ -19,7 +19,7 @@ int quiet_thread_count(void)
     return atomic_load(&count);
 }
 
-static void *run(void *arg)
+static void *quiet_thread_run(void *arg)
 {
     struct start start = *(struct start *)arg;
     free(arg);
@@ -38,7 +38,7 @@ int quiet_thread_start(pthread_t *thread, const char *name, void *(*body)(void *
     *start = (struct start){ body, arg };
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(thread, NULL, run, start);
+    int error = pthread_create(thread, NULL, quiet_thread_run, start);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error)
         free(start);

@@ -69,7 +69,7 @@ static bool is_rank_or_none(int rank)
     return rank >= RANK_NONE && rank < WORLD_SIZE_MAX;
 }
 
-static bool is_possible(const struct rank_end *end, int flags)
+static bool rank_end_is_possible(const struct rank_end *end, int flags)
 {
     bool killed = end->how.kind == RANK_END_KILLED;
     return end->how.kind < RANK_END_KINDS && (flags & ~ALL_FLAGS) == 0 &&
@@ -95,7 +95,7 @@ void rank_end_decode(struct rank_end *end, struct wire_reader *reader)
     wire_get_string(reader, end->host, sizeof end->host);
     wire_get_string(reader, end->tensor, sizeof end->tensor);
     wire_get_string(reader, end->words, sizeof end->words);
-    if (reader->failed || !is_possible(end, flags)) {
+    if (reader->failed || !rank_end_is_possible(end, flags)) {
         *end = rank_end_none();
         reader->failed = true;
         return;

@@ -72,7 +72,7 @@ static const char *read_digits(uint64_t *value, const char *text)
     return text > start ? text : NULL;
 }
 
-static bool read_number(uint64_t *value, const char *text, const struct row *row)
+static bool settings_read_number(uint64_t *value, const char *text, const struct row *row)
 {
     const char *end = read_digits(value, text);
     return end && *end == '\0' && *value >= row->low && *value <= row->high;
@@ -81,7 +81,7 @@ static bool read_number(uint64_t *value, const char *text, const struct row *row
 static bool read_size(void *field, const char *text, const struct row *row)
 {
     uint64_t value;
-    bool good = read_number(&value, text, row);
+    bool good = settings_read_number(&value, text, row);
     if (good)
         *(size_t *)field = (size_t)value;
     return good;
@@ -90,7 +90,7 @@ static bool read_size(void *field, const char *text, const struct row *row)
 static bool read_seconds(void *field, const char *text, const struct row *row)
 {
     uint64_t value;
-    bool good = read_number(&value, text, row);
+    bool good = settings_read_number(&value, text, row);
     if (good)
         *(uint64_t *)field = value;
     return good;
@@ -99,7 +99,7 @@ static bool read_seconds(void *field, const char *text, const struct row *row)
 static bool read_int(void *field, const char *text, const struct row *row)
 {
     uint64_t value;
-    bool good = read_number(&value, text, row);
+    bool good = settings_read_number(&value, text, row);
     if (good)
         *(int *)field = (int)value;
     return good;
@@ -184,7 +184,7 @@ static bool read_check(void *field, const char *text, const struct row *row)
     return false;
 }
 
-static int refuse(const struct row *row, const char *text, struct err *err)
+static int settings_refuse(const struct row *row, const char *text, struct err *err)
 {
     char quoted[QUOTED_SIZE], range[64];
     snprintf(range, sizeof range, "a number from %" PRIu64 " to %" PRIu64, row->low, row->high);
@@ -200,7 +200,7 @@ static int read_row(struct settings *settings, const struct row *row, environmen
     void *field = (char *)settings + row->offset;
     if (!text || row->read(field, text, row))
         return HVD_OK;
-    return refuse(row, text, err);
+    return settings_refuse(row, text, err);
 }
 
 /* Who is to be ended must have been warned. */

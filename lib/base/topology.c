@@ -14,7 +14,7 @@ int ring_right(int rank, int size)
 
 /* What lies below the root of a range, cut into as equal parts as can be; each part's first is a
  * child. */
-static void cut(struct tree_position *position, int rank, int end)
+static void topology_cut(struct tree_position *position, int rank, int end)
 {
     int below = end - rank - 1;
     position->end = end;
@@ -33,19 +33,19 @@ int tree_child_end(const struct tree_position *position, int index)
 void tree_position(struct tree_position *position, int rank, int size)
 {
     position->parent = -1;
-    cut(position, 0, size);
+    topology_cut(position, 0, size);
     for (int root = 0; root != rank;) {
         int i = 0;
         while (tree_child_end(position, i) <= rank)
             i++;
         int child = position->children[i];
         position->parent = root;
-        cut(position, child, tree_child_end(position, i));
+        topology_cut(position, child, tree_child_end(position, i));
         root = child;
     }
 }
 
-static int add(int *list, int count, int rank)
+static int topology_add(int *list, int count, int rank)
 {
     int at = count;
     for (int i = 0; i < count; i++)
@@ -64,11 +64,11 @@ int neighbours(int ranks[NEIGHBOURS_MAX], int rank, int size)
     if (size < 2)
         return 0;
     tree_position(&tree, rank, size);
-    count = add(ranks, count, ring_left(rank, size));
-    count = add(ranks, count, ring_right(rank, size));
+    count = topology_add(ranks, count, ring_left(rank, size));
+    count = topology_add(ranks, count, ring_right(rank, size));
     if (tree.parent >= 0)
-        count = add(ranks, count, tree.parent);
+        count = topology_add(ranks, count, tree.parent);
     for (int i = 0; i < tree.nchildren; i++)
-        count = add(ranks, count, tree.children[i]);
+        count = topology_add(ranks, count, tree.children[i]);
     return count;
 }

@@ -88,7 +88,7 @@ static void take_dots(struct adasum *adasum)
     }
 }
 
-static void combine(struct adasum *adasum)
+static void adasum_combine_blocks(struct adasum *adasum)
 {
     const struct operands of = operands(adasum);
     adasum->math->combine(of.out, of.a, of.b, of.count, adasum_factors(&adasum->sums));
@@ -121,7 +121,7 @@ static void finish_step(struct adasum *adasum)
     bool summed = step.phase == ADASUM_SUM && step.round == step.level;
     bool folded = step.phase == ADASUM_FOLD && takes_dots(adasum);
     if (summed || folded)
-        combine(adasum);
+        adasum_combine_blocks(adasum);
 }
 
 static bool step_is_over(struct adasum *adasum)
@@ -131,7 +131,7 @@ static bool step_is_over(struct adasum *adasum)
 }
 
 /* Does what can be done with what has come. */
-static void advance(struct adasum *adasum)
+static void adasum_advance(struct adasum *adasum)
 {
     while (adasum->step.phase != ADASUM_DONE) {
         if (takes_dots(adasum))
@@ -160,7 +160,7 @@ static void adasum_sent(struct operation *operation, int peer, size_t nbytes)
     assert(peer == adasum_peer(adasum->step, adasum->rank, adasum->size));
     (void)peer;
     adasum->sent += nbytes;
-    advance(adasum);
+    adasum_advance(adasum);
 }
 
 static void *adasum_space(struct operation *operation, int peer, size_t *nbytes)
@@ -183,7 +183,7 @@ static int adasum_received(struct operation *operation, int peer, size_t nbytes,
         return fail(err, HVD_ERR_PROTOCOL, "%zu bytes too many of an Adasum", nbytes);
     incoming->done += nbytes;
     skip_completed_steps(adasum, incoming);
-    advance(adasum);
+    adasum_advance(adasum);
     return HVD_OK;
 }
 
@@ -227,6 +227,6 @@ struct operation *adasum_start(struct operation_store *store, const struct opera
     adasum->operation.type = &adasum_type;
     adasum->step = adasum_first_step(task->rank, task->size);
     await_peers(adasum);
-    advance(adasum);
+    adasum_advance(adasum);
     return &adasum->operation;
 }

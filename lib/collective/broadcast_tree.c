@@ -20,20 +20,20 @@ static size_t no_operands(const struct exchange_flow *flow, int index)
 }
 
 /* The root has all of them. */
-static size_t results_ready(const struct exchange_flow *flow, int index)
+static size_t broadcast_tree_results_ready(const struct exchange_flow *flow, int index)
 {
     const struct exchange *above = &flow->exchanges[0];
     return above->place_size > 0 ? above->placed : flow->exchanges[index].results_size;
 }
 
 static const struct exchange_rules rules = { .operands_ready = no_operands,
-                                             .results_ready = results_ready,
+                                             .results_ready = broadcast_tree_results_ready,
                                              .turn = no_operands };
 
 static const struct operation_type type = EXCHANGE_OPERATION_TYPE("tree");
 
-static void fill(struct exchange *exchange, const struct operation_task *task, int peer,
-                 bool is_parent)
+static void broadcast_tree_fill(struct exchange *exchange, const struct operation_task *task,
+                                int peer, bool is_parent)
 {
     size_t nbytes = task->count * dtype_size((int)task->dtype);
     *exchange = (struct exchange){ .peer = peer };
@@ -67,7 +67,8 @@ struct operation *broadcast_tree_start(struct operation_store *store,
                                          .piece = EXCHANGE_IN_SEQUENCE,
                                          .staging = task->staging };
     for (int i = 0; i < count; i++)
-        fill(&tree->exchanges[i], task, peers[i], i == 0 && task->rank != task->root);
+        broadcast_tree_fill(&tree->exchanges[i], task, peers[i],
+                            i == 0 && task->rank != task->root);
     exchange_flow_begin(&tree->flow);
     return &tree->base.operation;
 }

@@ -19,8 +19,9 @@ struct direct {
 static const struct operation_type type = EXCHANGE_OPERATION_TYPE("direct");
 
 /* With room for the bounds of the shares behind the exchanges. */
-static struct direct *create(struct operation_store *store, const struct operation_task *task,
-                             size_t **bounds, struct err *err)
+static struct direct *direct_create(struct operation_store *store,
+                                    const struct operation_task *task, size_t **bounds,
+                                    struct err *err)
 {
     size_t size = (size_t)task->size;
     struct direct *direct =
@@ -41,15 +42,15 @@ static struct direct *create(struct operation_store *store, const struct operati
 }
 
 /* Cuts `count` things of `size` bytes. */
-static void cut(size_t *bounds, const struct operation_task *task, size_t count, size_t size)
+static void direct_cut(size_t *bounds, const struct operation_task *task, size_t count, size_t size)
 {
     for (int rank = 0; rank <= task->size; rank++)
         bounds[rank] = chunk_start(count, task->size, rank) * size;
 }
 
 /* The plan has everything but what is the same for all. */
-static struct operation *begin(struct direct *direct, const struct operation_task *task,
-                               struct direct_plan *plan, struct err *err)
+static struct operation *direct_begin(struct direct *direct, const struct operation_task *task,
+                                      struct direct_plan *plan, struct err *err)
 {
     plan->self = task->rank;
     plan->members = task->size;
@@ -69,10 +70,10 @@ struct operation *allreduce_direct_start(struct operation_store *store,
                                          const struct operation_task *task, struct err *err)
 {
     size_t *bounds;
-    struct direct *direct = create(store, task, &bounds, err);
+    struct direct *direct = direct_create(store, task, &bounds, err);
     if (!direct)
         return NULL;
-    cut(bounds, task, task->count, dtype_size((int)task->dtype));
+    direct_cut(bounds, task, task->count, dtype_size((int)task->dtype));
     unsigned char *output = task->output;
     struct direct_plan plan = {
         .bounds = bounds,
@@ -80,17 +81,17 @@ struct operation *allreduce_direct_start(struct operation_store *store,
         .result = task->count > 0 ? output + bounds[task->rank] : output,
         .output = output,
     };
-    return begin(direct, task, &plan, err);
+    return direct_begin(direct, task, &plan, err);
 }
 
 struct operation *reduce_scatter_direct_start(struct operation_store *store,
                                               const struct operation_task *task, struct err *err)
 {
     size_t *bounds;
-    struct direct *direct = create(store, task, &bounds, err);
+    struct direct *direct = direct_create(store, task, &bounds, err);
     if (!direct)
         return NULL;
-    cut(bounds, task, (size_t)task->rows, task->row_count * dtype_size((int)task->dtype));
+    direct_cut(bounds, task, (size_t)task->rows, task->row_count * dtype_size((int)task->dtype));
     unsigned char *output = task->output;
     size_t start = bounds[task->rank], nbytes = bounds[task->rank + 1] - start;
     bool moves = task->output == task->input && start > 0 && nbytes > 0;
@@ -101,7 +102,7 @@ struct operation *reduce_scatter_direct_start(struct operation_store *store,
     };
     if (moves)
         direct->base.last_move = (struct last_move){ output, output + start, nbytes };
-    return begin(direct, task, &plan, err);
+    return direct_begin(direct, task, &plan, err);
 }
 
 static void place_own_rows(const struct operation_task *task, unsigned char *to, size_t nbytes)
@@ -114,7 +115,7 @@ struct operation *allgather_direct_start(struct operation_store *store,
                                          const struct operation_task *task, struct err *err)
 {
     size_t *bounds, row_size = task->row_count * dtype_size((int)task->dtype);
-    struct direct *direct = create(store, task, &bounds, err);
+    struct direct *direct = direct_create(store, task, &bounds, err);
     if (!direct)
         return NULL;
     bounds[0] = 0;
@@ -125,5 +126,5 @@ struct operation *allgather_direct_start(struct operation_store *store,
     unsigned char *own = nbytes > 0 ? output + start : output;
     place_own_rows(task, own, nbytes);
     struct direct_plan plan = { .bounds = bounds, .result = own, .output = output };
-    return begin(direct, task, &plan, err);
+    return direct_begin(direct, task, &plan, err);
 }

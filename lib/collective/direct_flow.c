@@ -26,12 +26,12 @@ static size_t fed(const struct direct_flow *direct, const unsigned char *operand
     return direct->fed > start ? direct->fed - start : 0;
 }
 
-static size_t operands_ready(const struct exchange_flow *flow, int index)
+static size_t direct_flow_operands_ready(const struct exchange_flow *flow, int index)
 {
     return fed(direct_of(flow), flow->exchanges[index].operands);
 }
 
-static size_t results_ready(const struct exchange_flow *flow, int index)
+static size_t direct_flow_results_ready(const struct exchange_flow *flow, int index)
 {
     const struct direct_flow *direct = direct_of(flow);
     (void)index;
@@ -44,7 +44,7 @@ static int own_exchange(const struct direct_flow *direct)
     return direct->self > 0 ? direct->self - 1 : 0;
 }
 
-static size_t turn(const struct exchange_flow *flow, int index)
+static size_t direct_flow_turn(const struct exchange_flow *flow, int index)
 {
     const struct direct_flow *direct = direct_of(flow);
     size_t before = index == 0 ? flow->exchanges[0].awaited : flow->exchanges[index - 1].used;
@@ -86,8 +86,8 @@ static void combine_behind(const struct direct_flow *direct, int member, size_t 
                    member == direct->members - 1);
 }
 
-static void combine(struct exchange_flow *flow, int index, size_t offset, const unsigned char *data,
-                    size_t nbytes)
+static void direct_flow_combine(struct exchange_flow *flow, int index, size_t offset,
+                                const unsigned char *data, size_t nbytes)
 {
     struct direct_flow *direct = direct_of(flow);
     int member = direct_member(index, direct->self);
@@ -99,7 +99,8 @@ static void combine(struct exchange_flow *flow, int index, size_t offset, const 
         direct->released = offset + nbytes;
 }
 
-static const struct exchange_rules rules = { operands_ready, results_ready, turn, combine };
+static const struct exchange_rules rules = { direct_flow_operands_ready, direct_flow_results_ready,
+                                             direct_flow_turn, direct_flow_combine };
 
 /* Does what the members before have need a place of its own, since the own operands, which come
  * after it, lie where the result goes? */
@@ -120,7 +121,7 @@ size_t direct_flow_scratch(const struct direct_plan *plan)
     return plan->input ? slots * operation_align(share_size(plan, plan->self)) : 0;
 }
 
-static void fill(const struct direct_plan *plan, struct exchange *exchange, int member)
+static void direct_flow_fill(const struct direct_plan *plan, struct exchange *exchange, int member)
 {
     size_t own_size = share_size(plan, plan->self), its_size = share_size(plan, member);
     *exchange = (struct exchange){ .peer = plan->ranks ? plan->ranks[member] : member };
@@ -179,7 +180,7 @@ void direct_flow_begin(struct direct_flow *direct, const struct direct_plan *pla
     if (plan->input && plan->bounds[plan->members] > 0)
         direct->input = plan->input + plan->bounds[0];
     for (int i = 0; i < direct->flow.count; i++)
-        fill(plan, &exchanges[i], direct_member(i, plan->self));
+        direct_flow_fill(plan, &exchanges[i], direct_member(i, plan->self));
     if (plan->input && own_size > 0) {
         direct->own = plan->input + plan->bounds[plan->self];
         divide_scratch(direct, plan, scratch);

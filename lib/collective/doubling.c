@@ -21,7 +21,7 @@ static void fold(struct doubling *doubling, struct exchange *exchange)
     }
 }
 
-static void fill(struct doubling *doubling, const struct operation_task *task)
+static void doubling_fill(struct doubling *doubling, const struct operation_task *task)
 {
     int peers[DOUBLING_PEERS_MAX];
     doubling->flow.count = doubling_peers(task->rank, task->size, peers);
@@ -64,7 +64,7 @@ struct doubling *doubling_create(struct operation_store *store, const struct ope
         .levels = doubling_levels(task->size),
         .folds = doubling_fold_peer(task->rank, task->size) >= 0,
     };
-    fill(doubling, task);
+    doubling_fill(doubling, task);
     return doubling;
 }
 

@@ -8,7 +8,7 @@ static struct exchange_operation *exchange_of(const struct operation *operation)
 }
 
 /* Exchanges with all the others are mostly in order of rank. */
-static int find(const struct exchange_operation *own, int peer)
+static int exchange_find(const struct exchange_operation *own, int peer)
 {
     return exchange_flow_find(own->flow, peer, peer < own->rank ? peer : peer - 1);
 }
@@ -22,7 +22,7 @@ static void finish_if_done(struct exchange_operation *own)
 const void *exchange_output(struct operation *operation, int peer, size_t ahead, size_t *nbytes)
 {
     struct exchange_operation *own = exchange_of(operation);
-    int index = find(own, peer);
+    int index = exchange_find(own, peer);
     *nbytes = 0;
     return index < 0 ? NULL : exchange_flow_output(own->flow, index, ahead, nbytes);
 }
@@ -30,14 +30,14 @@ const void *exchange_output(struct operation *operation, int peer, size_t ahead,
 void exchange_sent(struct operation *operation, int peer, size_t nbytes)
 {
     struct exchange_operation *own = exchange_of(operation);
-    exchange_flow_sent(own->flow, find(own, peer), nbytes);
+    exchange_flow_sent(own->flow, exchange_find(own, peer), nbytes);
     finish_if_done(own);
 }
 
 void *exchange_space(struct operation *operation, int peer, size_t *nbytes)
 {
     struct exchange_operation *own = exchange_of(operation);
-    int index = find(own, peer);
+    int index = exchange_find(own, peer);
     *nbytes = 0;
     return index < 0 ? NULL : exchange_flow_space(own->flow, index, nbytes);
 }
@@ -45,7 +45,7 @@ void *exchange_space(struct operation *operation, int peer, size_t *nbytes)
 int exchange_received(struct operation *operation, int peer, size_t nbytes, struct err *err)
 {
     struct exchange_operation *own = exchange_of(operation);
-    int index = find(own, peer);
+    int index = exchange_find(own, peer);
     if (index < 0)
         return fail(err, HVD_ERR_PROTOCOL, "nothing is awaited from rank %d of the set", peer);
     int rc = exchange_flow_received(own->flow, index, nbytes, err);
@@ -57,7 +57,7 @@ ssize_t exchange_take(struct operation *operation, int peer, const void *data, s
                       struct err *err)
 {
     struct exchange_operation *own = exchange_of(operation);
-    int index = find(own, peer);
+    int index = exchange_find(own, peer);
     (void)err;
     if (index < 0)
         return 0;

@@ -76,7 +76,7 @@ static struct stretch next_stretch(const struct exchange_flow *flow,
 }
 
 /* Whole elements. */
-static size_t turn(const struct exchange_flow *flow, int index)
+static size_t exchange_flow_turn(const struct exchange_flow *flow, int index)
 {
     size_t nbytes = least(flow->rules->turn(flow, index), flow->exchanges[index].awaited);
     return nbytes - nbytes % flow->element_size;
@@ -88,7 +88,8 @@ static unsigned char *pending(struct exchange *exchange)
     return exchange->slot ? exchange->slot + exchange->used : exchange->carry;
 }
 
-static void combine(struct exchange_flow *flow, int index, const unsigned char *data, size_t nbytes)
+static void exchange_flow_combine(struct exchange_flow *flow, int index, const unsigned char *data,
+                                  size_t nbytes)
 {
     struct exchange *exchange = &flow->exchanges[index];
     flow->rules->combine(flow, index, exchange->used, data, nbytes);
@@ -101,15 +102,15 @@ static bool combine_pending(struct exchange_flow *flow, int index)
 {
     struct exchange *exchange = &flow->exchanges[index];
     size_t whole = exchange->have - exchange->have % flow->element_size;
-    size_t end = least(turn(flow, index), whole);
+    size_t end = least(exchange_flow_turn(flow, index), whole);
     if (end <= exchange->used)
         return false;
-    combine(flow, index, pending(exchange), least(end - exchange->used, flow->block));
+    exchange_flow_combine(flow, index, pending(exchange), least(end - exchange->used, flow->block));
     return true;
 }
 
 /* Something of exchange `index` has been combined: so can be what waited for it. */
-static void pass_on(struct exchange_flow *flow, int index)
+static void exchange_flow_pass_on(struct exchange_flow *flow, int index)
 {
     while (++index < flow->count && combine_pending(flow, index))
         ;
@@ -118,7 +119,7 @@ static void pass_on(struct exchange_flow *flow, int index)
 void exchange_flow_advance(struct exchange_flow *flow, int index)
 {
     while (combine_pending(flow, index))
-        pass_on(flow, index);
+        exchange_flow_pass_on(flow, index);
 }
 
 /* `data` are whole elements, and it is their turn. */
@@ -127,8 +128,8 @@ static void combine_all(struct exchange_flow *flow, int index, const unsigned ch
 {
     for (size_t done = 0; done < nbytes;) {
         size_t block = least(nbytes - done, flow->block);
-        combine(flow, index, data + done, block);
-        pass_on(flow, index);
+        exchange_flow_combine(flow, index, data + done, block);
+        exchange_flow_pass_on(flow, index);
         done += block;
     }
 }
@@ -146,7 +147,7 @@ void exchange_flow_sent(struct exchange_flow *flow, int index, size_t nbytes)
 static size_t staging_room(const struct exchange_flow *flow, int index, size_t left)
 {
     const struct exchange *exchange = &flow->exchanges[index];
-    size_t until = exchange->stays ? 0 : turn(flow, index);
+    size_t until = exchange->stays ? 0 : exchange_flow_turn(flow, index);
     size_t room = until > exchange->have ? least(until - exchange->have, left) : 0;
     if (room < left && room < LEAST_STAGED)
         return 0;
@@ -202,7 +203,8 @@ int exchange_flow_received(struct exchange_flow *flow, int index, size_t nbytes,
 }
 
 /* Keeps a part of an element until the rest of it comes. */
-static size_t keep(struct exchange *exchange, const unsigned char *data, size_t nbytes)
+static size_t exchange_flow_keep(struct exchange *exchange, const unsigned char *data,
+                                 size_t nbytes)
 {
     if (nbytes > 0)
         memcpy(pending(exchange) + exchange->have - exchange->used, data, nbytes);
@@ -211,14 +213,14 @@ static size_t keep(struct exchange *exchange, const unsigned char *data, size_t 
 }
 
 /* Completes the element of which a part has come. Returns how many bytes of `data` that takes. */
-static size_t complete(struct exchange_flow *flow, int index, const unsigned char *data,
-                       size_t nbytes)
+static size_t exchange_flow_complete(struct exchange_flow *flow, int index,
+                                     const unsigned char *data, size_t nbytes)
 {
     struct exchange *exchange = &flow->exchanges[index];
     size_t waiting = exchange->have - exchange->used;
     if (waiting == 0)
         return 0;
-    size_t kept = keep(exchange, data, least(flow->element_size - waiting, nbytes));
+    size_t kept = exchange_flow_keep(exchange, data, least(flow->element_size - waiting, nbytes));
     if (waiting + kept == flow->element_size)
         combine_all(flow, index, pending(exchange), flow->element_size);
     return kept;
@@ -230,14 +232,14 @@ size_t exchange_flow_take(struct exchange_flow *flow, int index, const void *dat
     struct stretch stretch = next_stretch(flow, exchange);
     if (stretch.of_results || stretch.nbytes == 0)
         return 0;
-    size_t until = turn(flow, index);
+    size_t until = exchange_flow_turn(flow, index);
     if (until <= exchange->have)
         return 0;
     nbytes = least(least(nbytes, stretch.nbytes), until - exchange->have);
     const unsigned char *bytes = data;
-    size_t taken = complete(flow, index, bytes, nbytes);
+    size_t taken = exchange_flow_complete(flow, index, bytes, nbytes);
     size_t rest = (nbytes - taken) % flow->element_size, whole = nbytes - taken - rest;
     exchange->have += whole;
     combine_all(flow, index, bytes + taken, whole);
-    return taken + whole + keep(exchange, bytes + taken + whole, rest);
+    return taken + whole + exchange_flow_keep(exchange, bytes + taken + whole, rest);
 }

@@ -19,14 +19,14 @@ static size_t behind(size_t start, size_t ready)
     return ready > start ? ready - start : 0;
 }
 
-static size_t operands_ready(const struct exchange_flow *flow, int index)
+static size_t halving_doubling_operands_ready(const struct exchange_flow *flow, int index)
 {
     const struct doubling *doubling = doubling_of(flow);
     bool upper = doubling_is_left(doubling, index);
     return behind(upper ? flow->exchanges[index].awaited : 0, ready_before(doubling, index));
 }
 
-static size_t turn(const struct exchange_flow *flow, int index)
+static size_t halving_doubling_turn(const struct exchange_flow *flow, int index)
 {
     const struct doubling *doubling = doubling_of(flow);
     bool lower = doubling_is_left(doubling, index);
@@ -35,7 +35,7 @@ static size_t turn(const struct exchange_flow *flow, int index)
 
 /* How much of the result is complete, from the front of what goes out in exchange `index`: of the
  * own piece, and those that have been put next to it since. */
-static size_t results_ready(const struct exchange_flow *flow, int index)
+static size_t halving_doubling_results_ready(const struct exchange_flow *flow, int index)
 {
     const struct doubling *doubling = doubling_of(flow);
     size_t ready = flow->exchanges[flow->count - 1].used;
@@ -49,8 +49,8 @@ static size_t results_ready(const struct exchange_flow *flow, int index)
     return ready;
 }
 
-static void combine(struct exchange_flow *flow, int index, size_t offset, const unsigned char *data,
-                    size_t nbytes)
+static void halving_doubling_combine(struct exchange_flow *flow, int index, size_t offset,
+                                     const unsigned char *data, size_t nbytes)
 {
     const struct doubling *doubling = doubling_of(flow);
     int level = doubling_level(doubling, index);
@@ -62,10 +62,12 @@ static void combine(struct exchange_flow *flow, int index, size_t offset, const 
                    left ? data : own + offset, nbytes, doubling_is_last(doubling, index));
 }
 
-static const struct exchange_rules rules = { operands_ready, results_ready, turn, combine };
+static const struct exchange_rules rules = { halving_doubling_operands_ready,
+                                             halving_doubling_results_ready, halving_doubling_turn,
+                                             halving_doubling_combine };
 static const struct operation_type type = EXCHANGE_OPERATION_TYPE("halving-doubling");
 
-static void fill(struct doubling *doubling, int index)
+static void halving_doubling_fill(struct doubling *doubling, int index)
 {
     struct exchange *exchange = &doubling->exchanges[index];
     int level = doubling_level(doubling, index);
@@ -87,7 +89,7 @@ static int fill_all(struct doubling *doubling, struct err *err)
 {
     size_t scratch = 0;
     for (int i = doubling->folds; i < doubling->flow.count; i++) {
-        fill(doubling, i);
+        halving_doubling_fill(doubling, i);
         scratch += i == 0 ? 0 : operation_align(doubling->exchanges[i].awaited);
     }
     int rc = doubling_allocate(doubling, scratch, err);

@@ -35,7 +35,7 @@ static void unlink_block(struct operation_store *store, struct block **link)
     store->count--;
 }
 
-static void release(struct operation_store *store, struct block **link)
+static void operation_store_release(struct operation_store *store, struct block **link)
 {
     struct block *block = *link;
     unlink_block(store, link);
@@ -45,7 +45,7 @@ static void release(struct operation_store *store, struct block **link)
 void operation_store_destroy(struct operation_store *store)
 {
     while (store && store->free)
-        release(store, &store->free);
+        operation_store_release(store, &store->free);
     free(store);
 }
 
@@ -94,7 +94,7 @@ static void drop_oldest(struct operation_store *store)
     struct block **link = &store->free;
     while ((*link)->next)
         link = &(*link)->next;
-    release(store, link);
+    operation_store_release(store, link);
 }
 
 void operation_free(struct operation_store *store, void *memory)

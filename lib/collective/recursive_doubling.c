@@ -24,25 +24,25 @@ static size_t ready_before(const struct doubling *doubling, int index)
     return index == 0 ? doubling->nbytes : doubling->exchanges[index - 1].used;
 }
 
-static size_t operands_ready(const struct exchange_flow *flow, int index)
+static size_t recursive_doubling_operands_ready(const struct exchange_flow *flow, int index)
 {
     return ready_before(doubling_of(flow), index);
 }
 
-static size_t results_ready(const struct exchange_flow *flow, int index)
+static size_t recursive_doubling_results_ready(const struct exchange_flow *flow, int index)
 {
     (void)index;
     return flow->exchanges[flow->count - 1].used;
 }
 
-static size_t turn(const struct exchange_flow *flow, int index)
+static size_t recursive_doubling_turn(const struct exchange_flow *flow, int index)
 {
     size_t ready = ready_before(doubling_of(flow), index), sent = flow->exchanges[0].sent;
     return flow->waits_for_sent && index == flow->count - 1 && sent < ready ? sent : ready;
 }
 
-static void combine(struct exchange_flow *flow, int index, size_t offset, const unsigned char *data,
-                    size_t nbytes)
+static void recursive_doubling_combine(struct exchange_flow *flow, int index, size_t offset,
+                                       const unsigned char *data, size_t nbytes)
 {
     const struct doubling *doubling = doubling_of(flow);
     const unsigned char *own = vector_before(doubling, index) + offset;
@@ -51,10 +51,12 @@ static void combine(struct exchange_flow *flow, int index, size_t offset, const 
                    left ? data : own, nbytes, doubling_is_last(doubling, index));
 }
 
-static const struct exchange_rules rules = { operands_ready, results_ready, turn, combine };
+static const struct exchange_rules rules = { recursive_doubling_operands_ready,
+                                             recursive_doubling_results_ready,
+                                             recursive_doubling_turn, recursive_doubling_combine };
 static const struct operation_type type = EXCHANGE_OPERATION_TYPE("recursive-doubling");
 
-static void fill(struct doubling *doubling, int index, unsigned char *slot)
+static void recursive_doubling_fill(struct doubling *doubling, int index, unsigned char *slot)
 {
     struct exchange *exchange = &doubling->exchanges[index];
     exchange->slot = slot;
@@ -76,7 +78,7 @@ static int fill_all(struct doubling *doubling, struct err *err)
     unsigned char *slot = doubling->base.scratch;
     for (int i = 0; i < doubling->flow.count; i++) {
         bool in_output = doubling_is_last(doubling, i) && !in_place;
-        fill(doubling, i, in_output ? doubling->output : slot);
+        recursive_doubling_fill(doubling, i, in_output ? doubling->output : slot);
         slot = in_output ? slot : slot + slot_size;
     }
     doubling->flow.waits_for_sent = in_place && !doubling->folds;

@@ -23,7 +23,8 @@ static void skip_completed_chunks(const struct ring_flow *flow, struct ring_curs
 }
 
 /* Past so many bytes, of one chunk or several. */
-static void advance(const struct ring_flow *flow, struct ring_cursor *cursor, size_t nbytes)
+static void ring_flow_advance(const struct ring_flow *flow, struct ring_cursor *cursor,
+                              size_t nbytes)
 {
     while (nbytes > 0) {
         size_t left = chunk_size(flow, cursor) - cursor->done;
@@ -54,7 +55,7 @@ const void *ring_flow_output(const struct ring_flow *flow, size_t ahead, size_t 
 {
     struct ring_cursor out = flow->out;
     *nbytes = 0;
-    advance(flow, &out, ahead);
+    ring_flow_advance(flow, &out, ahead);
     if (out.step == out.end)
         return NULL;
     *nbytes = sendable(flow, &out) - out.done;
@@ -64,7 +65,7 @@ const void *ring_flow_output(const struct ring_flow *flow, size_t ahead, size_t 
 
 void ring_flow_sent(struct ring_flow *flow, size_t nbytes)
 {
-    advance(flow, &flow->out, nbytes);
+    ring_flow_advance(flow, &flow->out, nbytes);
 }
 
 static bool is_reducing(const struct ring_flow *flow)
@@ -90,7 +91,7 @@ void *ring_flow_space(const struct ring_flow *flow, size_t *nbytes)
     return flow->reduction.staging + flow->staged;
 }
 
-static void combine(const struct ring_flow *flow, const void *incoming, size_t count)
+static void ring_flow_combine(const struct ring_flow *flow, const void *incoming, size_t count)
 {
     const struct ring_reduction *reduction = &flow->reduction;
     size_t chunk = flow->bounds[flow->in.chunk], done = flow->in.done;
@@ -111,7 +112,7 @@ static size_t combine_staged(struct ring_flow *flow)
     unsigned char *staging = flow->reduction.staging;
     size_t rest = flow->staged % flow->reduction.element_size, whole = flow->staged - rest;
     if (whole > 0)
-        combine(flow, staging, whole / flow->reduction.element_size);
+        ring_flow_combine(flow, staging, whole / flow->reduction.element_size);
     memmove(staging, staging + whole, rest);
     flow->staged = rest;
     return whole;
@@ -136,7 +137,7 @@ size_t ring_flow_take(struct ring_flow *flow, const void *data, size_t nbytes)
     size_t count = (nbytes < left ? nbytes : left) / flow->reduction.element_size;
     if (count == 0)
         return 0;
-    combine(flow, data, count);
+    ring_flow_combine(flow, data, count);
     flow->in.done += count * flow->reduction.element_size;
     skip_completed_chunks(flow, &flow->in);
     return count * flow->reduction.element_size;

@@ -49,7 +49,7 @@ static struct two_level *two_level_of(const struct operation *operation)
 
 /* What has been reduced inside is there for the flows between hosts, all of it where there is nobody
  * else inside; what these have finished is given to all inside. */
-static void pass_on(struct two_level *two_level)
+static void two_level_pass_on(struct two_level *two_level)
 {
     struct direct_flow *inside = two_level->inside ? &two_level->flows[0].direct : NULL;
     size_t reduced = inside ? direct_flow_reduced(inside) : SIZE_MAX, start = 0, finished = 0;
@@ -117,7 +117,7 @@ static void two_level_sent(struct operation *operation, int peer, size_t nbytes)
             exchange_flow_sent(flow_at(two_level, route), route->exchange, part);
         nbytes -= part;
     }
-    pass_on(two_level);
+    two_level_pass_on(two_level);
 }
 
 /* Where what comes next from a peer belongs; NULL when everything has come. */
@@ -147,7 +147,7 @@ static int two_level_received(struct operation *operation, int peer, size_t nbyt
     if (!route)
         return fail(err, HVD_ERR_PROTOCOL, "nothing is awaited from rank %d of the set", peer);
     int rc = exchange_flow_received(flow_at(two_level, route), route->exchange, nbytes, err);
-    pass_on(two_level);
+    two_level_pass_on(two_level);
     return rc;
 }
 
@@ -160,7 +160,7 @@ static ssize_t two_level_take(struct operation *operation, int peer, const void 
     if (!route)
         return 0;
     size_t taken = exchange_flow_take(flow_at(two_level, route), route->exchange, data, nbytes);
-    pass_on(two_level);
+    two_level_pass_on(two_level);
     return (ssize_t)taken;
 }
 
@@ -337,7 +337,8 @@ static struct counts count_all(const struct operation_task *task, bool inside)
                             .ranks = nhosts };
 }
 
-static struct two_level *create(struct operation_store *store, const struct operation_task *task)
+static struct two_level *two_level_create(struct operation_store *store,
+                                          const struct operation_task *task)
 {
     const struct placing *placing = task->placing;
     bool inside = placing_count(placing, placing->host[task->rank]) > 1;
@@ -367,7 +368,7 @@ static struct two_level *create(struct operation_store *store, const struct oper
 struct operation *allreduce_two_level_start(struct operation_store *store,
                                             const struct operation_task *task, struct err *err)
 {
-    struct two_level *two_level = create(store, task);
+    struct two_level *two_level = two_level_create(store, task);
     if (!two_level) {
         fail(err, HVD_ERR_NOMEM, "no memory for an operation of %d ranks", task->size);
         return NULL;
@@ -379,6 +380,6 @@ struct operation *allreduce_two_level_start(struct operation_store *store,
         return NULL;
     }
     begin_flows(task, two_level);
-    pass_on(two_level);
+    two_level_pass_on(two_level);
     return &two_level->operation;
 }

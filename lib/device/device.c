@@ -70,7 +70,7 @@ int device_register(const struct hvd_device *table, struct err *err)
 }
 
 /* Where the device of a number is linked from; what it points to is NULL if there is none. */
-static struct device **find(int number)
+static struct device **device_find(int number)
 {
     struct device **link = &devices.first;
     while (*link && (*link)->number != number)
@@ -81,7 +81,7 @@ static struct device **find(int number)
 struct device *device_hold(int number, struct err *err)
 {
     pthread_mutex_lock(&devices.lock);
-    struct device *device = *find(number);
+    struct device *device = *device_find(number);
     if (device)
         device->held++;
     pthread_mutex_unlock(&devices.lock);
@@ -102,7 +102,7 @@ void device_release(struct device *device)
 int device_unregister(int number, struct err *err)
 {
     pthread_mutex_lock(&devices.lock);
-    struct device **link = find(number), *device = *link;
+    struct device **link = device_find(number), *device = *link;
     int rc = HVD_OK;
     if (!device)
         rc = fail(err, HVD_ERR_INVALID, "unregister device: there is no device %d", number);

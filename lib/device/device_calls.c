@@ -5,7 +5,8 @@
 
 #include <stdatomic.h>
 
-static int answer(const struct device *device, int rc, const char *what, struct err *err)
+static int device_calls_answer(const struct device *device, int rc, const char *what,
+                               struct err *err)
 {
     if (rc >= 0)
         return HVD_OK;
@@ -39,7 +40,7 @@ int device_copy_to_host(struct device *device, void *host, const void *memory, s
 {
     const struct hvd_device *table = &device->table;
     int rc = table->copy_to_host(table->context, host, memory, nbytes);
-    return answer(device, rc, "copy to the host", err);
+    return device_calls_answer(device, rc, "copy to the host", err);
 }
 
 int device_copy_from_host(struct device *device, void *memory, const void *host, size_t nbytes,
@@ -47,7 +48,7 @@ int device_copy_from_host(struct device *device, void *memory, const void *host,
 {
     const struct hvd_device *table = &device->table;
     int rc = table->copy_from_host(table->context, memory, host, nbytes);
-    return answer(device, rc, "copy from the host", err);
+    return device_calls_answer(device, rc, "copy from the host", err);
 }
 
 int device_record(struct device_buffer *buffer, enum hvd_device_queue queue, struct err *err)
@@ -55,7 +56,7 @@ int device_record(struct device_buffer *buffer, enum hvd_device_queue queue, str
     struct device *device = buffer->device;
     const struct hvd_device *table = &device->table;
     int rc = table->record_event(table->context, buffer->event, queue);
-    return answer(device, rc, "record an event", err);
+    return device_calls_answer(device, rc, "record an event", err);
 }
 
 int device_passed(struct device *device, void *event, const char *what, struct err *err)
@@ -64,7 +65,7 @@ int device_passed(struct device *device, void *event, const char *what, struct e
     device_begin(device);
     int rc = table->query_event(table->context, event);
     device_end(device);
-    return rc < 0 ? answer(device, rc, what, err) : rc > 0;
+    return rc < 0 ? device_calls_answer(device, rc, what, err) : rc > 0;
 }
 
 bool device_can_reduce(struct device *device, enum hvd_dtype dtype, enum hvd_op op, int process_set)
@@ -83,5 +84,5 @@ int device_reduce(struct device *device, const struct hvd_device_allreduce *allr
 {
     const struct hvd_device *table = &device->table;
     int rc = table->allreduce(table->context, allreduce);
-    return answer(device, rc, "reduce", err);
+    return device_calls_answer(device, rc, "reduce", err);
 }

@@ -13,8 +13,8 @@ static void pause_shortly(void)
     nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
 }
 
-static int copy(int number, enum hvd_device_queue queue, void *host, const void *memory,
-                size_t nbytes, struct err *err)
+static int device_copy_bytes(int number, enum hvd_device_queue queue, void *host,
+                             const void *memory, size_t nbytes, struct err *err)
 {
     struct transfer transfer;
     struct device *device = device_hold(number, err);
@@ -33,10 +33,10 @@ static int copy(int number, enum hvd_device_queue queue, void *host, const void 
 
 int device_read(int device, void *host, const void *memory, size_t nbytes, struct err *err)
 {
-    return copy(device, HVD_DEVICE_TO_HOST, host, memory, nbytes, err);
+    return device_copy_bytes(device, HVD_DEVICE_TO_HOST, host, memory, nbytes, err);
 }
 
 int device_write(int device, void *memory, const void *host, size_t nbytes, struct err *err)
 {
-    return copy(device, HVD_DEVICE_FROM_HOST, (void *)host, memory, nbytes, err);
+    return device_copy_bytes(device, HVD_DEVICE_FROM_HOST, (void *)host, memory, nbytes, err);
 }

@@ -72,7 +72,7 @@ static struct device_buffer *make_buffer(struct device *device, bool pinned, str
     return NULL;
 }
 
-static struct device_buffer *take(struct device *device, bool pinned, struct err *err)
+static struct device_buffer *device_memory_take(struct device *device, bool pinned, struct err *err)
 {
     device_begin(device);
     struct device_buffer **list = pinned ? &device->free : &device->events;
@@ -90,12 +90,12 @@ static struct device_buffer *take(struct device *device, bool pinned, struct err
 
 struct device_buffer *device_take_buffer(struct device *device, struct err *err)
 {
-    return take(device, true, err);
+    return device_memory_take(device, true, err);
 }
 
 struct device_buffer *device_take_event(struct device *device, struct err *err)
 {
-    return take(device, false, err);
+    return device_memory_take(device, false, err);
 }
 
 void device_put_buffer(struct device_buffer *buffer)

@@ -82,7 +82,8 @@ bool address_exchange_find(const struct engine *engine, int rank, struct join_pe
 /* ---- asking ---- */
 
 /* All below have said where they are. */
-static int pass_on(struct process_set *world, struct wire_writer *all, struct err *err)
+static int address_exchange_pass_on(struct process_set *world, struct wire_writer *all,
+                                    struct err *err)
 {
     struct engine *engine = world->engine;
     address_exchange_put_own(engine, all);
@@ -99,17 +100,17 @@ static int pass_on(struct process_set *world, struct wire_writer *all, struct er
     return address_exchange_learn(engine, all->data, all->length, err);
 }
 
-static int go_on(struct process_set *world, struct err *err)
+static int address_exchange_go_on(struct process_set *world, struct err *err)
 {
     struct wire_writer all = { 0 };
     if (world->engine->exchange.waiting != 0)
         return HVD_OK;
-    int rc = pass_on(world, &all, err);
+    int rc = address_exchange_pass_on(world, &all, err);
     wire_writer_fini(&all);
     return rc;
 }
 
-static int ask(struct process_set *world, struct err *err)
+static int address_exchange_ask_children(struct process_set *world, struct err *err)
 {
     struct address_exchange *exchange = &world->engine->exchange;
     if (exchange->asked)
@@ -117,14 +118,16 @@ static int ask(struct process_set *world, struct err *err)
     exchange->asked = true;
     exchange->waiting = (1u << world->tree.position.nchildren) - 1;
     set_put_down(world, TREE_WHERE, NULL, 0);
-    return go_on(world, err);
+    return address_exchange_go_on(world, err);
 }
 
 int address_exchange_ask(struct process_set *set, struct err *err)
 {
     const struct engine *engine = set->engine;
     bool wanted = !engine->exchange.directory && !engine->exchange.asked;
-    return wanted && negotiation_has_data(set->negotiation) ? ask(set, err) : HVD_OK;
+    return wanted && negotiation_has_data(set->negotiation)
+               ? address_exchange_ask_children(set, err)
+               : HVD_OK;
 }
 
 static int on_records(struct process_set *world, int child, const struct frame *frame,
@@ -142,7 +145,7 @@ static int on_records(struct process_set *world, int child, const struct frame *
     exchange->waiting &= ~(1u << child);
     if (exchange->records[child].failed)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
-    return go_on(world, err);
+    return address_exchange_go_on(world, err);
 }
 
 int address_exchange_receive(struct process_set *set, enum tree_frame type, int child,
@@ -151,7 +154,7 @@ int address_exchange_receive(struct process_set *set, enum tree_frame type, int 
     if (set->id != 0)
         return fail(err, HVD_ERR_PROTOCOL, "frame of type %u in process set %d", type, set->id);
     if (type == TREE_WHERE)
-        return ask(set, err);
+        return address_exchange_ask_children(set, err);
     if (type == TREE_RECORDS)
         return on_records(set, child, frame, err);
     set_put_down(set, TREE_DIRECTORY, frame->body, frame->length);

@@ -28,7 +28,7 @@ void channel_header_encode(unsigned char header[CHANNEL_HEADER], uint32_t number
 }
 
 /* NULL when it is done, or has not been started here. */
-static struct operation *find(const struct operation_window *window, uint32_t number)
+static struct operation *channel_find(const struct operation_window *window, uint32_t number)
 {
     bool inside = number - window->first < window->end - window->first;
     return inside ? window->at[number % WINDOW_SIZE] : NULL;
@@ -91,7 +91,7 @@ static bool may_owe(const struct channel *channel)
 static void pay(struct channel *channel, const struct operation_window *window, size_t nbytes)
 {
     struct channel_debt *debt = debt_at(channel, 0);
-    struct operation *operation = find(window, debt->number);
+    struct operation *operation = channel_find(window, debt->number);
     debt->nbytes -= nbytes;
     if (debt->nbytes == 0) {
         channel->first_debt = (channel->first_debt + 1) % CHANNEL_DEBTS;
@@ -170,8 +170,8 @@ static void forget_frame(struct channel *channel)
 
 /* Copies what is missing of the header, and data behind it. Returns as link_try_send() does, of the
  * data alone; `*sent` is how much of both was sent. */
-static ssize_t copy(struct channel *channel, const void *data, size_t nbytes, ssize_t *sent,
-                    struct err *err)
+static ssize_t channel_copy(struct channel *channel, const void *data, size_t nbytes, ssize_t *sent,
+                            struct err *err)
 {
     size_t missing = CHANNEL_HEADER - channel->out_header_sent;
     struct iovec parts[] = {
@@ -188,13 +188,13 @@ static ssize_t copy(struct channel *channel, const void *data, size_t nbytes, ss
 }
 
 /* Hands over data of the frame whose header is on its way: 1 if anything moved, 0, or a status. */
-static int hand_over(struct channel *channel, struct operation *operation, const void *data,
-                     size_t nbytes, struct err *err)
+static int channel_hand_over(struct channel *channel, struct operation *operation, const void *data,
+                             size_t nbytes, struct err *err)
 {
     bool large = nbytes >= CHANNEL_OFFER_LEAST && channel->link->type->offer;
     ssize_t sent = 0, offered = 0, copied = 0;
     if (large && channel->out_header_sent < CHANNEL_HEADER)
-        copied = copy(channel, NULL, 0, &sent, err);
+        copied = channel_copy(channel, NULL, 0, &sent, err);
     if (copied >= 0 && channel->out_header_sent == CHANNEL_HEADER && large)
         offered = link_offer(channel->link, data, nbytes, err);
     if (copied < 0 || offered < 0)
@@ -205,7 +205,7 @@ static int hand_over(struct channel *channel, struct operation *operation, const
         return 1;
     }
     bool had_header = sent > 0;
-    copied = copy(channel, data, nbytes, &sent, err);
+    copied = channel_copy(channel, data, nbytes, &sent, err);
     if (copied < 0)
         return (int)copied;
     channel->out_left -= (size_t)copied;
@@ -230,11 +230,11 @@ static int send_some(struct channel *channel, const struct operation_window *win
             return 0;
         begin_frame(channel, number, nbytes);
     }
-    struct operation *operation = find(window, channel->out_number);
+    struct operation *operation = channel_find(window, channel->out_number);
     assert(operation);
     if (!fresh)
         data = output_of(channel, operation, channel->out_number, &nbytes);
-    int rc = hand_over(channel, operation, data, least(nbytes, channel->out_left), err);
+    int rc = channel_hand_over(channel, operation, data, least(nbytes, channel->out_left), err);
     if (rc == 0 && fresh)
         forget_frame(channel);
     return rc;
@@ -262,7 +262,7 @@ static int take_header(struct channel *channel, struct err *err)
 /* Does data wait for an operation that is done, on this rank? */
 static bool is_too_much(const struct channel *channel, const struct operation_window *window)
 {
-    const struct operation *operation = find(window, channel->in_number);
+    const struct operation *operation = channel_find(window, channel->in_number);
     return operation ? operation->type->done(operation) : has_started(window, channel->in_number);
 }
 
@@ -279,7 +279,7 @@ static int wait_with_frame(const struct channel *channel, const struct operation
 static void *find_space(const struct channel *channel, const struct operation_window *window,
                         size_t *nbytes)
 {
-    struct operation *operation = find(window, channel->in_number);
+    struct operation *operation = channel_find(window, channel->in_number);
     *nbytes = 0;
     return operation ? operation->type->space(operation, channel->peer, nbytes) : NULL;
 }
@@ -310,7 +310,8 @@ static int receive_some(struct channel *channel, const struct operation_window *
     void *space = left > 0 ? find_space(channel, window, &room) : NULL;
     if (left > 0 && room == 0)
         return wait_with_frame(channel, window, err);
-    ssize_t used = left > 0 ? use_in_place(channel, find(window, channel->in_number), err) : 0;
+    ssize_t used =
+        left > 0 ? use_in_place(channel, channel_find(window, channel->in_number), err) : 0;
     if (used != 0)
         return used < 0 ? (int)used : 1;
     room = least(room, left);
@@ -322,7 +323,7 @@ static int receive_some(struct channel *channel, const struct operation_window *
     size_t of_data = least((size_t)nbytes, room);
     channel->in_left -= of_data;
     channel->in_header_received += (size_t)nbytes - of_data;
-    struct operation *operation = find(window, channel->in_number);
+    struct operation *operation = channel_find(window, channel->in_number);
     int rc = HVD_OK;
     if (of_data > 0)
         rc = operation->type->received(operation, channel->peer, of_data, err);

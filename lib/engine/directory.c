@@ -99,7 +99,7 @@ static int enter_all(struct directory *directory, struct err *err)
     return check_end(&reader, err);
 }
 
-static bool make_room(struct directory *directory, const void *records)
+static bool directory_make_room(struct directory *directory, const void *records)
 {
     size_t size = (size_t)directory->size;
     directory->records = malloc(directory->nbytes + 1);
@@ -117,7 +117,7 @@ struct directory *directory_create(const void *records, size_t nbytes, int size,
     struct directory *directory = malloc(sizeof *directory);
     if (directory) {
         *directory = (struct directory){ .size = size, .nbytes = nbytes, .everywhere = true };
-        if (make_room(directory, records)) {
+        if (directory_make_room(directory, records)) {
             if (enter_all(directory, err) == HVD_OK)
                 return directory;
             directory_destroy(directory);

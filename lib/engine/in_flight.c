@@ -14,7 +14,7 @@ static int ticket_index(int64_t number)
     return (int)(number & ((1 << PLACE_BITS) - 1));
 }
 
-static bool make_room(struct in_flight *in_flight)
+static bool in_flight_make_room(struct in_flight *in_flight)
 {
     if (in_flight->tickets_count < in_flight->tickets_capacity)
         return true;
@@ -43,7 +43,7 @@ struct ticket *in_flight_ticket(struct in_flight *in_flight, int count)
     if (ticket) {
         in_flight->free_tickets = ticket->next;
     } else {
-        if (!make_room(in_flight) || !(ticket = calloc(1, sizeof *ticket)))
+        if (!in_flight_make_room(in_flight) || !(ticket = calloc(1, sizeof *ticket)))
             return NULL;
         ticket->number = in_flight->tickets_count;
         in_flight->tickets[in_flight->tickets_count++] = ticket;
@@ -113,7 +113,7 @@ static void take_out(struct in_flight *in_flight, struct tensor *tensor)
     in_flight->count--;
 }
 
-static void keep(struct in_flight *in_flight, struct tensor *tensor)
+static void in_flight_keep(struct in_flight *in_flight, struct tensor *tensor)
 {
     tensor->next = in_flight->free_tensors;
     in_flight->free_tensors = tensor;
@@ -122,18 +122,18 @@ static void keep(struct in_flight *in_flight, struct tensor *tensor)
 void in_flight_drop(struct in_flight *in_flight, struct tensor *tensor)
 {
     take_out(in_flight, tensor);
-    keep(in_flight, tensor);
+    in_flight_keep(in_flight, tensor);
 }
 
 bool in_flight_done(struct in_flight *in_flight, struct tensor *tensor, bool well)
 {
     take_out(in_flight, tensor);
     if (well && in_flight->last_done)
-        keep(in_flight, in_flight->last_done);
+        in_flight_keep(in_flight, in_flight->last_done);
     if (well)
         in_flight->last_done = tensor;
     else
-        keep(in_flight, tensor);
+        in_flight_keep(in_flight, tensor);
     return --tensor->ticket->missing == 0;
 }
 
@@ -142,7 +142,7 @@ void in_flight_fini(struct in_flight *in_flight)
     while (in_flight->first)
         in_flight_drop(in_flight, in_flight->first);
     if (in_flight->last_done)
-        keep(in_flight, in_flight->last_done);
+        in_flight_keep(in_flight, in_flight->last_done);
     for (struct tensor *next; in_flight->free_tensors; in_flight->free_tensors = next) {
         next = in_flight->free_tensors->next;
         free(in_flight->free_tensors->splits);

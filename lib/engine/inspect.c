@@ -139,7 +139,7 @@ static void abort_world(struct engine *engine, const char *text)
     failure_record(engine->failure, &end);
 }
 
-static void act(struct process_set *set)
+static void inspect_act(struct process_set *set)
 {
     const char *text;
     send_messages(set);
@@ -170,7 +170,7 @@ int inspect_receive(struct process_set *set, enum tree_frame type, int child,
     int rc =
         stall_receive(set->stall, message, child, frame->body, frame->length, monotonic_ns(), err);
     if (rc == HVD_OK)
-        act(set);
+        inspect_act(set);
     return rc;
 }
 
@@ -186,7 +186,7 @@ void inspect_tick(struct process_set *set)
     if (!set->stall || set->ended.code != HVD_OK || stall_deadline(set->stall, now) > now)
         return;
     stall_tick(set->stall, now);
-    act(set);
+    inspect_act(set);
 }
 
 bool inspect_ask(struct engine *engine)
@@ -197,7 +197,7 @@ bool inspect_ask(struct engine *engine)
             !stall_ask(set->stall, monotonic_ns()))
             continue;
         engine->inspect.asking = true;
-        act(set);
+        inspect_act(set);
     }
     return engine->inspect.asking;
 }

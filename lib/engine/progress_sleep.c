@@ -21,7 +21,7 @@ struct pollset {
     bool is_awake; /* something is there without poll() */
 };
 
-static void watch(struct pollset *pollset, int fd, short events)
+static void progress_sleep_watch(struct pollset *pollset, int fd, short events)
 {
     if (pollset->count < pollset->capacity)
         pollset->fds[pollset->count] = (struct pollfd){ .fd = fd, .events = events };
@@ -34,7 +34,7 @@ static void watch_link(struct pollset *pollset, struct link *link, short wanted)
     short events;
     if (!link_sleep(link, wanted, &events))
         pollset->is_awake = true;
-    watch(pollset, link_pollable(link), events);
+    progress_sleep_watch(pollset, link_pollable(link), events);
 }
 
 static void watch_tree(struct pollset *pollset, const struct tree_link *tree)
@@ -64,7 +64,7 @@ static int watch_all(struct engine *engine, struct pollset *pollset, uint64_t *u
     pollset->count = 0;
     pollset->is_awake = false;
     engine->progress.sleep.unwatched = false;
-    watch(pollset, engine->progress.sleep.wake_fd, POLLIN);
+    progress_sleep_watch(pollset, engine->progress.sleep.wake_fd, POLLIN);
     pollset->count += linker_pollfds(engine->linker, pollset->fds + (pollset->capacity ? 1 : 0),
                                      pollset->capacity ? pollset->capacity - 1 : 0, &until_ms);
     for (int id = 0; id < engine->sets.count; id++)

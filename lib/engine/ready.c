@@ -19,7 +19,7 @@
 
 enum { LOOKS_MAX = 64 };
 
-static void append(struct tensor_list *list, struct tensor *tensor)
+static void ready_append(struct tensor_list *list, struct tensor *tensor)
 {
     tensor->behind = NULL;
     if (list->last)
@@ -30,7 +30,7 @@ static void append(struct tensor_list *list, struct tensor *tensor)
     list->count++;
 }
 
-static struct tensor *take(struct tensor_list *list)
+static struct tensor *ready_take(struct tensor_list *list)
 {
     struct tensor *tensor = list->first;
     list->first = tensor->behind;
@@ -56,23 +56,23 @@ int ready_offer(struct tensor *tensor, struct err *err)
     struct process_set *set = tensor->set;
     bool is_join = tensor->description.kind == COLLECTIVE_JOIN;
     if (set->ready.postponed.first || (is_join && set->ready.unmade.first)) {
-        append(&set->ready.postponed, tensor);
+        ready_append(&set->ready.postponed, tensor);
         return HVD_OK;
     }
     if (is_made(tensor, &later) > 0)
         return submit_offer(tensor, err);
     trace_waits(tensor); /* a failure is seen at the next pass, which breaks the world */
-    append(&set->ready.unmade, tensor);
+    ready_append(&set->ready.unmade, tensor);
     return HVD_OK;
 }
 
-static int look(struct tensor *tensor, struct err *err)
+static int ready_look(struct tensor *tensor, struct err *err)
 {
     int rc = is_made(tensor, err);
     if (rc < 0)
         return engine_context(tensor->description.kind, tensor->name, err);
     if (rc == 0) {
-        append(&tensor->set->ready.unmade, tensor);
+        ready_append(&tensor->set->ready.unmade, tensor);
         return 0;
     }
     trace_made(tensor);
@@ -86,7 +86,7 @@ static int offer_postponed(struct process_set *set, struct err *err)
     struct tensor_list list = set->ready.postponed;
     set->ready.postponed = (struct tensor_list){ 0 };
     while (list.first) {
-        int rc = ready_offer(take(&list), err);
+        int rc = ready_offer(ready_take(&list), err);
         if (rc < 0)
             return rc;
     }
@@ -98,7 +98,7 @@ int ready_move(struct process_set *set, struct err *err)
     int moved = 0,
         looks = set->ready.unmade.count < LOOKS_MAX ? set->ready.unmade.count : LOOKS_MAX;
     for (; looks > 0; looks--) {
-        int rc = look(take(&set->ready.unmade), err);
+        int rc = ready_look(ready_take(&set->ready.unmade), err);
         if (rc < 0)
             return rc;
         moved |= rc;

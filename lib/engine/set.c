@@ -167,7 +167,7 @@ static int agree(struct process_set *set, struct err *err)
 }
 
 /* Notes what a step of a look returns; false when it has failed. */
-static inline bool note(int *moved, int rc)
+static inline bool set_note(int *moved, int rc)
 {
     *moved = rc < 0 ? rc : *moved | rc;
     return rc >= 0;
@@ -177,23 +177,24 @@ static inline bool note(int *moved, int rc)
 int set_move(struct process_set *set, struct err *err)
 {
     int moved = 0;
-    if (set->tree.position.nchildren > 0 && !note(&moved, set_receive_from_children(set, err)))
+    if (set->tree.position.nchildren > 0 && !set_note(&moved, set_receive_from_children(set, err)))
         return moved;
     bool has_unoffered = set->ready.unmade.first || set->ready.postponed.first;
-    if (has_unoffered && !note(&moved, ready_move(set, err)))
+    if (has_unoffered && !set_note(&moved, ready_move(set, err)))
         return moved;
-    if (!note(&moved, agree(set, err)) || !note(&moved, set_say(set, err)))
+    if (!set_note(&moved, agree(set, err)) || !set_note(&moved, set_say(set, err)))
         return moved;
-    if (set->tree.up.link && !note(&moved, set_receive_from_parent(set, err)))
+    if (set->tree.up.link && !set_note(&moved, set_receive_from_parent(set, err)))
         return moved;
 
     const struct operation_window *window = &set->batches.window;
     bool has_data = set->stages.count > 0 || set->batches.queue || window->first != window->end ||
                     set->engine->progress.check_all;
     if (has_data) {
-        if (set->stages.count > 0 && !note(&moved, stage_move(set, err)))
+        if (set->stages.count > 0 && !set_note(&moved, stage_move(set, err)))
             return moved;
-        if (!note(&moved, batches_start(set, err)) || !note(&moved, set_move_data(set, err)))
+        if (!set_note(&moved, batches_start(set, err)) ||
+            !set_note(&moved, set_move_data(set, err)))
             return moved;
         moved |= batches_finish(set);
     }

@@ -245,7 +245,8 @@ void set_lost_link(struct process_set *set, int rank, const struct err *err, str
     set->links.broken = !set_is_over(set);
 }
 
-static int check(struct process_set *set, struct link *link, int rank, struct rank_end *end)
+static int set_links_check(struct process_set *set, struct link *link, int rank,
+                           struct rank_end *end)
 {
     struct err err;
     if (!link || link_check(link, &err) == HVD_OK)
@@ -256,12 +257,12 @@ static int check(struct process_set *set, struct link *link, int rank, struct ra
 
 int set_check_links(struct process_set *set, struct rank_end *end)
 {
-    int rc = check(set, set->tree.up.link, set->tree.up.rank, end);
+    int rc = set_links_check(set, set->tree.up.link, set->tree.up.rank, end);
     for (int i = 0; rc == HVD_OK && i < set->tree.position.nchildren; i++)
-        rc = check(set, set->tree.down[i].link, set->tree.down[i].rank, end);
+        rc = set_links_check(set, set->tree.down[i].link, set->tree.down[i].rank, end);
     for (int i = 0; rc == HVD_OK && i < set->links.npeers; i++) {
         const struct channel *channel = set->links.channels[set->links.peers[i]];
-        rc = check(set, channel->link, set->ranks[channel->peer], end);
+        rc = set_links_check(set, channel->link, set->ranks[channel->peer], end);
     }
     return rc;
 }

@@ -79,7 +79,7 @@ static int on_parent_left(struct process_set *set, const struct frame *frame, st
     return HVD_OK;
 }
 
-static int on_broken(struct process_set *set, const struct frame *frame, struct err *err)
+static int on_set_tree_broken(struct process_set *set, const struct frame *frame, struct err *err)
 {
     struct rank_end end;
     int rc = decode_end(set, &end, frame, err);
@@ -101,7 +101,7 @@ static int on_frame_from_child(struct process_set *set, int index, const struct 
     case TREE_PROBED:
         return inspect_receive(set, frame->type, index, frame, err);
     case TREE_BROKEN:
-        return on_broken(set, frame, err);
+        return on_set_tree_broken(set, frame, err);
     case TREE_RECORDS:
         return address_exchange_receive(set, frame->type, index, frame, err);
     default:
@@ -125,7 +125,7 @@ static int on_frame_from_parent(struct process_set *set, const struct frame *fra
     case TREE_PROBE:
         return inspect_receive(set, frame->type, 0, frame, err);
     case TREE_BROKEN:
-        return on_broken(set, frame, err);
+        return on_set_tree_broken(set, frame, err);
     case TREE_WHERE:
     case TREE_DIRECTORY:
         return address_exchange_receive(set, frame->type, 0, frame, err);
@@ -135,7 +135,8 @@ static int on_frame_from_parent(struct process_set *set, const struct frame *fra
 }
 
 /* Everything that has come over one link; `index` -1 for the parent's. 1, 0 or a status. */
-static int hear(struct process_set *set, struct tree_link *tree, int index, struct err *err)
+static int set_tree_hear(struct process_set *set, struct tree_link *tree, int index,
+                         struct err *err)
 {
     struct frame frame;
     int moved = tree_link_receive(tree, err);
@@ -157,7 +158,7 @@ int set_receive_from_children(struct process_set *set, struct err *err)
 {
     int moved = 0;
     for (int i = 0; moved >= 0 && i < set->tree.position.nchildren; i++) {
-        int rc = hear(set, &set->tree.down[i], i, err);
+        int rc = set_tree_hear(set, &set->tree.down[i], i, err);
         moved = rc < 0 ? rc : moved | rc;
     }
     return moved;
@@ -166,7 +167,7 @@ int set_receive_from_children(struct process_set *set, struct err *err)
 /* What is to be passed on is not kept until the next look. */
 int set_receive_from_parent(struct process_set *set, struct err *err)
 {
-    int moved = hear(set, &set->tree.up, -1, err);
+    int moved = set_tree_hear(set, &set->tree.up, -1, err);
     int rc = moved > 0 ? set_say(set, err) : 0;
     return rc < 0 ? rc : moved;
 }

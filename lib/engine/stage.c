@@ -127,7 +127,7 @@ static int come_all(struct process_set *set, struct err *err)
 /* ---- the way back ---- */
 
 /* Nothing uses its tensors' memory any more. */
-static void finish(struct process_set *set, struct batch *batch, bool quiet)
+static void stage_finish(struct process_set *set, struct batch *batch, bool quiet)
 {
     stage_free(batch, quiet); /* who has no tensor in flight any more may unregister the device */
     for (int i = 0; i < batch->count; i++)
@@ -152,7 +152,7 @@ static int return_all(struct process_set *set)
             batch_list_append(&set->stages.returning, batch);
             continue;
         }
-        finish(set, batch, true);
+        stage_finish(set, batch, true);
         moved = 1;
     }
     if (!set->stages.returning.first)
@@ -165,7 +165,7 @@ void stage_return(struct process_set *set, struct batch *batch)
     trace_stage(batch, PHASE_OUT);
     batch->stage.step = STAGE_GOING;
     if (stage_begin_out(batch))
-        finish(set, batch, true);
+        stage_finish(set, batch, true);
     else
         batch_list_append(&set->stages.returning, batch);
 }
@@ -194,7 +194,7 @@ void stage_fail(struct process_set *set, struct batch *batch, const struct err *
 {
     doom(batch, reason);
     if (stage_is_quiet(batch)) {
-        finish(set, batch, true);
+        stage_finish(set, batch, true);
         return;
     }
     batch->stage.step = STAGE_DOOMED;
@@ -211,7 +211,7 @@ void stage_fail_all(struct process_set *set, const struct err *reason)
 }
 
 /* The vendor may still use what it was given: that is left to it. */
-static void give_up(struct process_set *set)
+static void stage_give_up(struct process_set *set)
 {
     while (set->stages.returning.first) {
         struct err reason;
@@ -219,7 +219,7 @@ static void give_up(struct process_set *set)
         fail(&reason, HVD_ERR_TIMEOUT, "the device does not finish copying");
         stage_context(batch, &reason);
         doom(batch, &reason);
-        finish(set, batch, false);
+        stage_finish(set, batch, false);
     }
     set->stages.drain_until_ns = 0;
 }
@@ -231,7 +231,7 @@ int stage_drain(struct process_set *set)
     int moved = return_all(set);
     if (set->stages.drain_until_ns == 0 || monotonic_ns() < set->stages.drain_until_ns)
         return moved;
-    give_up(set);
+    stage_give_up(set);
     return 1;
 }
 

@@ -7,7 +7,7 @@
 
 #include "lib/engine/trace.h"
 
-static int begin(struct process_set *set, struct batch *batch, struct err *err)
+static int stage_reduce_begin(struct process_set *set, struct batch *batch, struct err *err)
 {
     const struct tensor *own = batch->tensors[0].own;
     const struct description *description = &own->description;
@@ -44,7 +44,7 @@ static int begin_all(struct process_set *set, struct err *err)
     for (struct batch *batch = set->stages.reducing.first; batch; batch = batch->next) {
         if (batch->stage.step == STAGE_REDUCING)
             continue;
-        if (begin(set, batch, err) < 0)
+        if (stage_reduce_begin(set, batch, err) < 0)
             return stage_context(batch, err);
         moved = 1;
     }

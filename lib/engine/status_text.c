@@ -180,7 +180,7 @@ static void put_batch(struct page *page, const struct batch *batch)
 }
 
 /* Of a tensor's chunks, the first. */
-static void put_line(struct page *page, const struct batch *first)
+static void status_text_put_line(struct page *page, const struct batch *first)
 {
     const struct tensor *last = NULL;
     for (const struct batch *batch = first; batch; batch = batch->next) {
@@ -202,9 +202,9 @@ static void put_set(struct page *page, const struct process_set *set)
     for (uint32_t n = set->batches.window.first; n != set->batches.window.end; n++)
         if (set->batches.running[n % WINDOW_SIZE])
             put_batch(page, set->batches.running[n % WINDOW_SIZE]);
-    put_line(page, set->batches.queue);
-    put_line(page, set->stages.returning.first);
-    put_line(page, set->stages.reducing.first);
+    status_text_put_line(page, set->batches.queue);
+    status_text_put_line(page, set->stages.returning.first);
+    status_text_put_line(page, set->stages.reducing.first);
 }
 
 static void put_last(struct page *page, const struct engine *engine)

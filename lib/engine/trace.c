@@ -24,7 +24,8 @@ static const struct {
 enum { TRACE_NAME = HVD_NAME_MAX + 32, SPAN_NAME = 64 };
 
 /* Names are scoped by set; the world's stand alone. Returns `text`, or the name itself. */
-static const char *name_of(char text[TRACE_NAME], const struct process_set *set, const char *name)
+static const char *trace_name_of(char text[TRACE_NAME], const struct process_set *set,
+                                 const char *name)
 {
     if (set->id == 0)
         return name_shown(name);
@@ -32,15 +33,16 @@ static const char *name_of(char text[TRACE_NAME], const struct process_set *set,
     return text;
 }
 
-static void on_ready(void *arg, const char *name, enum collective_kind kind, int first, int end)
+static void on_trace_ready(void *arg, const char *name, enum collective_kind kind, int first,
+                           int trace_end)
 {
     const struct process_set *set = arg;
     struct timeline *timeline = set->engine->timeline;
     char text[TRACE_NAME];
-    name = name_of(text, set, name);
+    name = trace_name_of(text, set, name);
     if (!timeline_is_open(timeline, name))
         timeline_begin(timeline, name, names[kind].negotiate);
-    for (int rank = first; rank < end; rank++)
+    for (int rank = first; rank < trace_end; rank++)
         timeline_ready(timeline, name, set->ranks[rank]);
 }
 
@@ -49,12 +51,12 @@ static void on_decided(void *arg, const char *name, enum collective_kind kind)
     const struct process_set *set = arg;
     char text[TRACE_NAME];
     (void)kind;
-    timeline_end(set->engine->timeline, name_of(text, set, name));
+    timeline_end(set->engine->timeline, trace_name_of(text, set, name));
 }
 
 void trace_observe(struct process_set *set)
 {
-    set->observer = (struct negotiation_observer){ on_ready, on_decided, set };
+    set->observer = (struct negotiation_observer){ on_trace_ready, on_decided, set };
     if (set->rank == 0)
         negotiation_observe(set->negotiation, set->engine->timeline ? &set->observer : NULL);
 }
@@ -65,22 +67,22 @@ static struct timeline *timeline_of(const struct batch *batch)
 }
 
 /* On each tensor of the run that this rank has. */
-static void begin(const struct batch *batch, const char *span)
+static void trace_begin(const struct batch *batch, const char *span)
 {
     char text[TRACE_NAME];
     for (int i = 0; i < batch->count; i++)
         if (batch->tensors[i].own)
             timeline_begin(timeline_of(batch),
-                           name_of(text, batch->set, batch->tensors[i].own->name), span);
+                           trace_name_of(text, batch->set, batch->tensors[i].own->name), span);
 }
 
-static void end(const struct batch *batch)
+static void trace_end(const struct batch *batch)
 {
     char text[TRACE_NAME];
     for (int i = 0; i < batch->count; i++)
         if (batch->tensors[i].own)
             timeline_end(timeline_of(batch),
-                         name_of(text, batch->set, batch->tensors[i].own->name));
+                         trace_name_of(text, batch->set, batch->tensors[i].own->name));
 }
 
 static bool is_staged(const struct batch *batch)
@@ -128,7 +130,7 @@ static void enter_phase(const struct batch *batch, struct tensor *own, enum trac
 {
     char text[TRACE_NAME], span[SPAN_NAME];
     struct timeline *timeline = timeline_of(batch);
-    const char *name = name_of(text, batch->set, own->name);
+    const char *name = trace_name_of(text, batch->set, own->name);
     const struct timeline_args args = {
         .algorithm = batch->operation ? batch->operation->type->algorithm : NULL,
         .nbytes = description_bytes(&own->description),
@@ -159,7 +161,7 @@ void trace_unstaged(struct tensor *tensor)
     char text[TRACE_NAME];
     struct timeline *timeline = tensor->set->engine->timeline;
     if (timeline && is_open(tensor))
-        timeline_end(timeline, name_of(text, tensor->set, tensor->name));
+        timeline_end(timeline, trace_name_of(text, tensor->set, tensor->name));
     tensor->phase = PHASE_NONE;
 }
 
@@ -168,7 +170,7 @@ void trace_waits(const struct tensor *tensor)
     char text[TRACE_NAME];
     struct timeline *timeline = tensor->set->engine->timeline;
     if (timeline)
-        timeline_begin(timeline, name_of(text, tensor->set, tensor->name), "WAIT_FOR_DATA");
+        timeline_begin(timeline, trace_name_of(text, tensor->set, tensor->name), "WAIT_FOR_DATA");
 }
 
 void trace_made(const struct tensor *tensor)
@@ -176,7 +178,7 @@ void trace_made(const struct tensor *tensor)
     char text[TRACE_NAME];
     struct timeline *timeline = tensor->set->engine->timeline;
     if (timeline)
-        timeline_end(timeline, name_of(text, tensor->set, tensor->name));
+        timeline_end(timeline, trace_name_of(text, tensor->set, tensor->name));
 }
 
 void trace_queued(const struct batch *batch)
@@ -185,17 +187,17 @@ void trace_queued(const struct batch *batch)
         trace_stage(batch, PHASE_QUEUE);
         return;
     }
-    begin(batch, names[batch->description.kind].span);
-    begin(batch, "QUEUE");
+    trace_begin(batch, names[batch->description.kind].span);
+    trace_begin(batch, "QUEUE");
 }
 
 void trace_packing(const struct batch *batch)
 {
     if (is_staged(batch))
         return;
-    end(batch);
+    trace_end(batch);
     if (batch->count > 1)
-        begin(batch, "MEMCPY_IN_FUSION_BUFFER");
+        trace_begin(batch, "MEMCPY_IN_FUSION_BUFFER");
 }
 
 void trace_moving(const struct batch *batch)
@@ -206,8 +208,8 @@ void trace_moving(const struct batch *batch)
         return;
     }
     if (batch->count > 1)
-        end(batch);
-    begin(batch, span_of(span, batch, PHASE_MOVING));
+        trace_end(batch);
+    trace_begin(batch, span_of(span, batch, PHASE_MOVING));
 }
 
 void trace_moved(const struct batch *batch)
@@ -224,9 +226,9 @@ void trace_moved(const struct batch *batch)
     for (int i = 0; i < batch->count; i++)
         if (batch->tensors[i].own)
             timeline_end_with(timeline_of(batch),
-                              name_of(text, batch->set, batch->tensors[i].own->name), &args);
+                              trace_name_of(text, batch->set, batch->tensors[i].own->name), &args);
     if (batch->count > 1)
-        begin(batch, "MEMCPY_OUT_FUSION_BUFFER");
+        trace_begin(batch, "MEMCPY_OUT_FUSION_BUFFER");
 }
 
 void trace_done(const struct tensor *tensor, bool failed)
@@ -236,7 +238,7 @@ void trace_done(const struct tensor *tensor, bool failed)
     if (!timeline)
         return;
     char text[TRACE_NAME];
-    const char *name = name_of(text, tensor->set, tensor->name);
+    const char *name = trace_name_of(text, tensor->set, tensor->name);
     if (failed) {
         while (timeline_is_open(timeline, name))
             timeline_end(timeline, name);
@@ -257,5 +259,5 @@ void trace_unpacked(const struct tensor *tensor)
 {
     char text[TRACE_NAME];
     if (tensor->set->engine->timeline)
-        timeline_end(tensor->set->engine->timeline, name_of(text, tensor->set, tensor->name));
+        timeline_end(tensor->set->engine->timeline, trace_name_of(text, tensor->set, tensor->name));
 }

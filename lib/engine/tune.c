@@ -58,7 +58,7 @@ static void use(struct engine *engine, const struct tuning *tuning)
     engine->thresholds.large = tuning->large;
 }
 
-static int start(struct engine *engine, bool one_host, struct err *err)
+static int tune_start(struct engine *engine, bool one_host, struct err *err)
 {
     const struct settings *settings = &engine->settings;
     const struct tuner_options options = {
@@ -87,7 +87,7 @@ int tune_init(struct engine *engine, bool one_host, struct err *err)
     if (*settings->tuning &&
         thresholds_file_read(&engine->thresholds, settings->tuning, engine->rank != 0, err) < 0)
         return err->code;
-    return settings->autotune && engine->rank == 0 ? start(engine, one_host, err) : HVD_OK;
+    return settings->autotune && engine->rank == 0 ? tune_start(engine, one_host, err) : HVD_OK;
 }
 
 void tune_fini(struct engine *engine)
@@ -100,7 +100,7 @@ void tune_fini(struct engine *engine)
     engine->tune = NULL;
 }
 
-static void say(const struct tune *tune, const char *what, const struct tuner_report *report)
+static void tune_say(const struct tune *tune, const char *what, const struct tuner_report *report)
 {
     char line[256];
     tuner_log_line(line, sizeof line, tune->log.cache, report);
@@ -125,15 +125,15 @@ void tune_tensor_done(const struct tensor *tensor, uint64_t now_ns)
     if (event == TUNER_NOTHING)
         return;
     if (event == TUNER_WARMED) {
-        say(tune, "warming up", &report);
+        tune_say(tune, "warming up", &report);
         return;
     }
     use(engine, tuner_tuning(tune->tuner));
-    say(tune, "a sample", &report);
+    tune_say(tune, "a sample", &report);
     tuner_log_write(&tune->log, &report);
     if (event != TUNER_DONE)
         return;
     report = tuner_result(tune->tuner);
-    say(tune, "done, this stays", &report);
+    tune_say(tune, "done, this stays", &report);
     tuner_log_write(&tune->log, &report);
 }

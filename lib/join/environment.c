@@ -90,8 +90,8 @@ static int parse_digits(const char *text)
     return *text ? -1 : value;
 }
 
-static int read_number(struct environment *environment, const struct number *number,
-                       environment_get_fn *get, struct err *err)
+static int environment_read_number(struct environment *environment, const struct number *number,
+                                   environment_get_fn *get, struct err *err)
 {
     const char *text = get(number->name);
     if (!text)
@@ -110,7 +110,7 @@ static int read_numbers(struct environment *environment, environment_get_fn *get
 {
     int rc = HVD_OK;
     for (size_t i = 0; rc == HVD_OK && i < sizeof numbers / sizeof *numbers; i++)
-        rc = read_number(environment, &numbers[i], get, err);
+        rc = environment_read_number(environment, &numbers[i], get, err);
     return rc;
 }
 
@@ -152,7 +152,7 @@ static int check_limits(const struct rank_info *rank_info, struct err *err)
 }
 
 /* What may stand in an address or a message: 1 to 255 printable bytes without blanks. */
-static bool is_name(const char *text, size_t length)
+static bool environment_is_name(const char *text, size_t length)
 {
     bool good = length > 0 && length < JOIN_HOST_MAX;
     for (size_t i = 0; i < length; i++)
@@ -164,7 +164,7 @@ static int read_name(char out[JOIN_HOST_MAX], const char *name, const char *text
 {
     size_t length = strlen(text);
     char quoted[QUOTED_SIZE];
-    if (!is_name(text, length))
+    if (!environment_is_name(text, length))
         return fail(err, HVD_ERR_ENVIRONMENT, "%s: '%s' is not the name of a host", name,
                     quote_token(quoted, sizeof quoted, text, length));
     memcpy(out, text, length + 1);
@@ -256,7 +256,7 @@ static bool parse_service(struct environment *environment, const char *text)
     char *host = environment->rendezvous_host;
     const char *colon = strrchr(text, ':');
     size_t length = colon ? (size_t)(colon - text) : 0;
-    if (!is_name(text, length))
+    if (!environment_is_name(text, length))
         return false;
     bool bracketed = length > 2 && text[0] == '[' && text[length - 1] == ']';
     memcpy(host, bracketed ? text + 1 : text, bracketed ? length - 2 : length);
@@ -275,7 +275,7 @@ static int read_service(struct environment *environment, environment_get_fn *get
     if (!parse_service(environment, text))
         return fail(err, HVD_ERR_ENVIRONMENT, "%s: '%s' is not HOST:PORT or [ADDRESS]:PORT",
                     ENV_RENDEZVOUS, quote_token(quoted, sizeof quoted, text, strlen(text)));
-    return read_number(environment, &start_timeout, get, err);
+    return environment_read_number(environment, &start_timeout, get, err);
 }
 
 static int read_address(struct environment *environment, environment_get_fn *get, struct err *err)

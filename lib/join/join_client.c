@@ -366,8 +366,8 @@ void join_report(struct join_connection *connection, const struct join_report *r
     send_soon(connection, JOIN_REPORT, &body);
 }
 
-static void say_end(struct join_connection *connection, enum join_type type,
-                    const struct rank_end *end)
+static void join_client_say_end(struct join_connection *connection, enum join_type type,
+                                const struct rank_end *end)
 {
     struct wire_writer body = { 0 };
     rank_end_encode(&body, end);
@@ -376,12 +376,12 @@ static void say_end(struct join_connection *connection, enum join_type type,
 
 void join_broken(struct join_connection *connection, const struct rank_end *end)
 {
-    say_end(connection, JOIN_BROKEN, end);
+    join_client_say_end(connection, JOIN_BROKEN, end);
 }
 
 void join_goodbye(struct join_connection *connection, const struct rank_end *end)
 {
-    say_end(connection, JOIN_GOODBYE, end);
+    join_client_say_end(connection, JOIN_GOODBYE, end);
 }
 
 void join_close(struct join_connection *connection)

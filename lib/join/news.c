@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 
-static void answer(struct news *news, const struct join_ask *ask)
+static void news_answer(struct news *news, const struct join_ask *ask)
 {
     struct join_report report = { .text = "" };
     news->report(news->report_arg, &report, (size_t)ask->size);
@@ -33,7 +33,7 @@ static void record_lost_rendezvous(struct news *news, const struct err *err)
 }
 
 /* As join_receive(), whose message is dealt with. */
-static int receive(struct news *news)
+static int news_receive(struct news *news)
 {
     struct err err = { 0 };
     struct join_message message;
@@ -41,7 +41,7 @@ static int receive(struct news *news)
     if (rc < 0)
         record_lost_rendezvous(news, &err);
     else if (rc > 0 && message.type == JOIN_ASK)
-        answer(news, &message.ask);
+        news_answer(news, &message.ask);
     else if (rc > 0)
         record(news, &message.news);
     return rc;
@@ -55,7 +55,7 @@ static void *listen_to_rendezvous(void *argument)
         { .fd = news->connection->fd, .events = POLLIN },
         { .fd = news->stop_fd, .events = POLLIN },
     };
-    for (int rc; !fds[1].revents && (rc = receive(news)) >= 0;)
+    for (int rc; !fds[1].revents && (rc = news_receive(news)) >= 0;)
         if (poll(fds, 2, rc > 0 ? 0 : -1) < 0 && errno != EINTR)
             break;
     return NULL;

@@ -25,7 +25,7 @@ struct arrival *arrivals_find(const struct arrivals *arrivals, int rank, uint32_
     return NULL;
 }
 
-static struct arrival *add(struct arrivals *arrivals)
+static struct arrival *arrivals_add(struct arrivals *arrivals)
 {
     if (arrivals->count == arrivals->capacity) {
         int capacity = arrivals->capacity ? 2 * arrivals->capacity : 8;
@@ -50,7 +50,7 @@ const struct arrival *arrivals_keep(struct arrivals *arrivals, int rank, uint32_
     if (arrival)
         link_close(arrival->link);
     else
-        arrival = add(arrivals);
+        arrival = arrivals_add(arrivals);
     if (!arrival) {
         link_close(link);
         fail(err, HVD_ERR_NOMEM, "out of memory");

@@ -29,23 +29,23 @@ void link_accept_init(struct link_accept *accept, int listener, uint32_t epoch, 
     accept->paused_until_ms = 0;
 }
 
-static void forget(struct link_accept *accept, int index)
+static void link_accept_forget(struct link_accept *accept, int index)
 {
     accept->count--;
     memmove(&accept->pending[index], &accept->pending[index + 1],
             (size_t)(accept->count - index) * sizeof accept->pending[0]);
 }
 
-static void drop(struct link_accept *accept, int index)
+static void link_accept_drop(struct link_accept *accept, int index)
 {
     link_connection_close(&accept->pending[index].connection);
-    forget(accept, index);
+    link_accept_forget(accept, index);
 }
 
 void link_accept_fini(struct link_accept *accept)
 {
     while (accept->count > 0)
-        drop(accept, accept->count - 1);
+        link_accept_drop(accept, accept->count - 1);
 }
 
 static void earlier(uint64_t *until_ms, uint64_t at_ms)
@@ -100,7 +100,7 @@ bool link_accept_shed(struct link_accept *accept)
     int index = oldest_silent(accept);
     if (index < 0)
         return false;
-    drop(accept, index);
+    link_accept_drop(accept, index);
     return true;
 }
 
@@ -113,26 +113,26 @@ static int least_welcome(const struct link_accept *accept)
     return 0;
 }
 
-static void add(struct link_accept *accept, int fd, uint64_t now_ms)
+static void link_accept_add(struct link_accept *accept, int fd, uint64_t now_ms)
 {
     if (accept->count == PENDING_MAX && !link_accept_shed(accept))
-        drop(accept, least_welcome(accept));
+        link_accept_drop(accept, least_welcome(accept));
     struct link_pending *pending = &accept->pending[accept->count++];
     pending->until_ms = now_ms + UNAUTHENTICATED_MS;
     link_connection_accept(&pending->connection, fd, accept->transport, accept->epoch,
                            accept->target, accept->key);
 }
 
-static void hand_over(struct link_accept *accept, int index)
+static void link_accept_hand_over(struct link_accept *accept, int index)
 {
     struct link_connection connection = accept->pending[index].connection;
     struct link_identity identity = connection.handshake.identity;
-    forget(accept, index);
+    link_accept_forget(accept, index);
     accept->on_accepted(accept->context, &identity, &connection);
 }
 
 /* Hears everybody who waits. An unauthenticated peer's mistakes are its own. */
-static void hear(struct link_accept *accept, uint64_t now_ms)
+static void link_accept_hear(struct link_accept *accept, uint64_t now_ms)
 {
     for (int i = 0; i < accept->count;) {
         struct link_pending *pending = &accept->pending[i];
@@ -140,9 +140,9 @@ static void hear(struct link_accept *accept, uint64_t now_ms)
         if (pending->connection.proved)
             pending->until_ms = UINT64_MAX;
         if (rc > 0)
-            hand_over(accept, i);
+            link_accept_hand_over(accept, i);
         else if (rc < 0 || now_ms >= pending->until_ms)
-            drop(accept, i);
+            link_accept_drop(accept, i);
         else
             i++;
     }
@@ -156,11 +156,12 @@ static bool somebody_knocks(int listener)
 
 /* No descriptor is left; accept() says so also when nobody is there. The pending are heard before
  * one is dropped. Returns as admit(). */
-static int make_room(struct link_accept *accept, int listener, uint64_t now_ms, int error)
+static int link_accept_make_room(struct link_accept *accept, int listener, uint64_t now_ms,
+                                 int error)
 {
     if (!somebody_knocks(listener))
         return 0;
-    hear(accept, now_ms);
+    link_accept_hear(accept, now_ms);
     if (link_accept_shed(accept))
         return 1;
     accept->error = error;
@@ -184,7 +185,7 @@ static int admit(struct link_accept *accept, int listener, uint64_t now_ms, stru
     if (fd >= 0) {
         accept->shut_ms = now_ms;
         if (is_for_us(accept, listener, fd))
-            add(accept, fd, now_ms);
+            link_accept_add(accept, fd, now_ms);
         else
             descriptor_close(fd);
         return 1;
@@ -197,7 +198,7 @@ static int admit(struct link_accept *accept, int listener, uint64_t now_ms, stru
     case ENFILE:
     case ENOBUFS:
     case ENOMEM:
-        return make_room(accept, listener, now_ms, error);
+        return link_accept_make_room(accept, listener, now_ms, error);
     case EBADF:
     case EINVAL:
     case ENOTSOCK:
@@ -217,7 +218,7 @@ static int open_door(struct link_accept *accept, int listener, uint64_t now_ms, 
         count += rc == 1;
     }
     if (count > 0)
-        hear(accept, now_ms);
+        link_accept_hear(accept, now_ms);
     return rc;
 }
 
@@ -228,7 +229,7 @@ int link_accept_move(struct link_accept *accept, uint64_t now_ms, struct err *er
         accept->paused_until_ms = 0;
         accept->error = 0; /* unless it still is so */
     }
-    hear(accept, now_ms);
+    link_accept_hear(accept, now_ms);
     int rc = open_door(accept, accept->unix_listener, now_ms, err);
     if (rc >= 0)
         rc = open_door(accept, accept->listener, now_ms, err);

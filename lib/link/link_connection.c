@@ -7,7 +7,8 @@
 #include "lib/link/link_tcp.h"
 #include "lib/link/socket.h"
 
-static void begin(struct link_connection *connection, int fd, enum transport transport)
+static void link_connection_begin(struct link_connection *connection, int fd,
+                                  enum transport transport)
 {
     connection->fd = fd;
     connection->is_unix = socket_is_unix(fd);
@@ -20,7 +21,7 @@ static void begin(struct link_connection *connection, int fd, enum transport tra
 void link_connection_initiate(struct link_connection *connection, int fd, enum transport transport,
                               const struct link_identity *identity, const struct job_key *key)
 {
-    begin(connection, fd, transport);
+    link_connection_begin(connection, fd, transport);
     connection->initiates = true;
     link_handshake_initiate(&connection->handshake, identity, key);
 }
@@ -28,7 +29,7 @@ void link_connection_initiate(struct link_connection *connection, int fd, enum t
 void link_connection_accept(struct link_connection *connection, int fd, enum transport transport,
                             uint32_t epoch, uint32_t target, const struct job_key *key)
 {
-    begin(connection, fd, transport);
+    link_connection_begin(connection, fd, transport);
     link_handshake_accept(&connection->handshake, epoch, target, key);
 }
 

@@ -23,7 +23,7 @@ void link_dial_init(struct link_dial *dial, const struct join_peer *peer,
                                 .made.fd = -1 };
 }
 
-static void drop(struct link_dial *dial, int index)
+static void link_dial_drop(struct link_dial *dial, int index)
 {
     link_try_end(&dial->tries[index].try);
     dial->count--;
@@ -34,15 +34,15 @@ static void drop(struct link_dial *dial, int index)
 static void drop_others(struct link_dial *dial, int index)
 {
     while (dial->count > index + 1)
-        drop(dial, dial->count - 1);
+        link_dial_drop(dial, dial->count - 1);
     while (dial->count > 1)
-        drop(dial, 0);
+        link_dial_drop(dial, 0);
 }
 
 void link_dial_fini(struct link_dial *dial)
 {
     while (dial->count > 0)
-        drop(dial, dial->count - 1);
+        link_dial_drop(dial, dial->count - 1);
     if (dial->made.fd >= 0)
         link_connection_close(&dial->made);
 }
@@ -90,7 +90,7 @@ uint64_t link_dial_until(const struct link_dial *dial)
 /* ---- causes ---- */
 
 /* Of a connection that the system refused, its error alone: the address stands before it. */
-static void note(struct link_dial *dial, int address, const struct err *failure)
+static void link_dial_note(struct link_dial *dial, int address, const struct err *failure)
 {
     bool here = failure->code == HVD_ERR_SYSTEM; /* then its text says what this rank lacks */
     const char *system = failure->errnum && !here ? strerrordesc_np(failure->errnum) : NULL;
@@ -146,7 +146,7 @@ static int weightier(int status, int other)
 }
 
 /* What one address has to say may be another machine's; what all have is the end. */
-static int judge(const struct link_dial *dial)
+static int link_dial_judge(const struct link_dial *dial)
 {
     int status = HVD_ERR_SYSTEM;
     for (int i = 0; i < dial->peer->addresses.count; i++) {
@@ -164,7 +164,7 @@ static int end_round(struct link_dial *dial, uint64_t now_ms, struct err *err)
     dial->until_ms = now_ms + dial->pause_ms;
     if (dial->pause_ms < PAUSE_MAX_MS)
         dial->pause_ms *= 2;
-    int status = judge(dial);
+    int status = link_dial_judge(dial);
     if (status == 0)
         return 0;
     link_dial_causes(dial, causes);
@@ -185,7 +185,7 @@ static void begin_try(struct link_dial *dial, uint64_t now_ms)
         dial->until_ms = now_ms + PAUSE_FIRST_MS;
     }
     if (rc < 0) {
-        note(dial, which, &failure);
+        link_dial_note(dial, which, &failure);
         return;
     }
     dial->tries[dial->count++].address = which;
@@ -206,11 +206,11 @@ static int move_try(struct link_dial *dial, int index, uint64_t now_ms)
     bool committed = link_try_is_committed(try);
     int rc = link_try_move(try, dial->transport, &dial->identity, dial->key, now_ms, &failure);
     if (rc < 0) {
-        note(dial, dial->tries[index].address, &failure);
+        link_dial_note(dial, dial->tries[index].address, &failure);
         dial->until_ms = now_ms; /* for the next */
         if (rc == HVD_ERR_PEER_LOST && deserves_another(dial, try, committed))
             dial->next = dial->peer->addresses.count;
-        drop(dial, index);
+        link_dial_drop(dial, index);
         return -1;
     }
     if (link_try_is_committed(try))

@@ -54,7 +54,7 @@ void link_handshake_sent(struct link_handshake *handshake, size_t nbytes)
     assert(handshake->out_start <= handshake->out_end);
 }
 
-static void say(struct link_handshake *handshake, const void *data, size_t length)
+static void link_handshake_say(struct link_handshake *handshake, const void *data, size_t length)
 {
     if (handshake->out_start == handshake->out_end)
         handshake->out_start = handshake->out_end = 0;
@@ -109,8 +109,8 @@ static int on_hello(struct link_handshake *handshake, struct err *err)
     nonce_generate(handshake->nonce);
     unsigned char proof[PROOF_SIZE];
     make_proof(handshake, "hvd1 acceptor", proof);
-    say(handshake, handshake->nonce, NONCE_SIZE);
-    say(handshake, proof, PROOF_SIZE);
+    link_handshake_say(handshake, handshake->nonce, NONCE_SIZE);
+    link_handshake_say(handshake, proof, PROOF_SIZE);
     handshake->awaits = AWAITS_PROOF;
     return HVD_OK;
 }
@@ -123,7 +123,7 @@ static int on_challenge(struct link_handshake *handshake, struct err *err)
         return rc;
     unsigned char proof[PROOF_SIZE];
     make_proof(handshake, "hvd1 initiator", proof);
-    say(handshake, proof, PROOF_SIZE);
+    link_handshake_say(handshake, proof, PROOF_SIZE);
     handshake->awaits = AWAITS_READY;
     return HVD_OK;
 }
@@ -133,12 +133,12 @@ static int on_proof(struct link_handshake *handshake, struct err *err)
     int rc = check_proof(handshake, "hvd1 initiator", handshake->in, err);
     if (rc < 0)
         return rc;
-    say(handshake, "\1", 1);
+    link_handshake_say(handshake, "\1", 1);
     handshake->awaits = AWAITS_NOTHING;
     return HVD_OK;
 }
 
-static int on_ready(struct link_handshake *handshake, struct err *err)
+static int on_link_handshake_ready(struct link_handshake *handshake, struct err *err)
 {
     if (handshake->in[0] != 1)
         return fail(err, HVD_ERR_PROTOCOL, "it is not ready");
@@ -153,7 +153,7 @@ static const struct {
     [AWAITS_HELLO] = { LINK_HELLO_SIZE, on_hello },
     [AWAITS_CHALLENGE] = { LINK_CHALLENGE_SIZE, on_challenge },
     [AWAITS_PROOF] = { PROOF_SIZE, on_proof },
-    [AWAITS_READY] = { 1, on_ready },
+    [AWAITS_READY] = { 1, on_link_handshake_ready },
     [AWAITS_NOTHING] = { 0, NULL },
 };
 

@@ -28,7 +28,7 @@ enum {
 /* ---- opening an entry ---- */
 
 /* The other side looks at `refused` after `answered`. */
-static void answer(struct shm_side *own, uint64_t slot, bool refused)
+static void link_shm_receive_answer(struct shm_side *own, uint64_t slot, bool refused)
 {
     uint64_t bit = UINT64_C(1) << slot;
     if (refused)
@@ -60,7 +60,7 @@ static int map_segment(struct link_shm *shm)
         complain_once(&why);
     else if (rc < 0)
         return fail(&shm->failure, rc, "%s", why.text);
-    answer(shm->doorbell.own, reference->slot, rc < 0);
+    link_shm_receive_answer(shm->doorbell.own, reference->slot, rc < 0);
     return HVD_OK;
 }
 
@@ -104,7 +104,7 @@ static int open_entry(struct link_shm *shm)
 /* ---- using it ---- */
 
 /* How far we have read, when it is much, or all that there is. */
-static void tell(struct link_shm *shm, bool only_much)
+static void link_shm_receive_tell(struct link_shm *shm, bool only_much)
 {
     if (shm_reader_tell(&shm->in, only_much))
         shm_doorbell_ring(&shm->doorbell, SHM_WAITS_FOR_ROOM);
@@ -116,7 +116,7 @@ static bool is_given_up(const struct link_shm *shm)
 }
 
 /* So many bytes of the open offer have been read. Were they what was offered? */
-static int take(struct link_shm *shm, size_t nbytes)
+static int link_shm_receive_take(struct link_shm *shm, size_t nbytes)
 {
     struct shm_side *own = shm->doorbell.own;
     shm->in.reference.at += nbytes;
@@ -138,11 +138,11 @@ static int take(struct link_shm *shm, size_t nbytes)
 static void skip(struct link_shm *shm, size_t nbytes)
 {
     shm_reader_skip(&shm->in, nbytes);
-    tell(shm, true);
+    link_shm_receive_tell(shm, true);
 }
 
 /* The next bytes that lie in one piece; NULL: only a system call gets them, or they are asked for. */
-static const unsigned char *look(const struct link_shm *shm, size_t *nbytes)
+static const unsigned char *link_shm_receive_look(const struct link_shm *shm, size_t *nbytes)
 {
     if (shm->in.kind == SHM_BYTES)
         return shm_reader_look(&shm->in, nbytes);
@@ -155,7 +155,7 @@ static const unsigned char *look(const struct link_shm *shm, size_t *nbytes)
 static int use(struct link_shm *shm, size_t nbytes)
 {
     if (shm->in.kind != SHM_BYTES)
-        return take(shm, nbytes);
+        return link_shm_receive_take(shm, nbytes);
     skip(shm, nbytes);
     return HVD_OK;
 }
@@ -166,8 +166,9 @@ const void *link_shm_peek(struct link *link, size_t *nbytes)
     link_shm_wake(shm);
     *nbytes = 0;
     if (!shm->failure.code && open_entry(shm) > 0)
-        return shm->in.kind != SHM_BYTES && is_given_up(shm) ? NULL : look(shm, nbytes);
-    tell(shm, false);
+        return shm->in.kind != SHM_BYTES && is_given_up(shm) ? NULL
+                                                             : link_shm_receive_look(shm, nbytes);
+    link_shm_receive_tell(shm, false);
     return NULL;
 }
 
@@ -199,14 +200,14 @@ static ssize_t fetch_private(struct link_shm *shm, struct parts *rest)
         shm->failure = reason;
         return got;
     }
-    int rc = take(shm, (size_t)got);
+    int rc = link_shm_receive_take(shm, (size_t)got);
     return rc < 0 ? rc : got;
 }
 
 static ssize_t copy_piece(struct link_shm *shm, struct parts *rest)
 {
     size_t nbytes;
-    const unsigned char *piece = look(shm, &nbytes);
+    const unsigned char *piece = link_shm_receive_look(shm, &nbytes);
     if (!piece)
         return shm->declines ? 0 : fetch_private(shm, rest);
     nbytes = parts_size(rest, nbytes);
@@ -218,7 +219,7 @@ static ssize_t copy_piece(struct link_shm *shm, struct parts *rest)
 /* Nothing was there. It may have come before the other side ended, and after we looked. */
 static ssize_t find_nothing(struct link_shm *shm, struct err *err)
 {
-    tell(shm, false);
+    link_shm_receive_tell(shm, false);
     if (!link_shm_is_gone(shm) || link_shm_has_bytes(shm))
         return 0;
     shm_doorbell_lost(&shm->doorbell, &shm->failure);

@@ -61,7 +61,8 @@ static int slice(struct iovec pieces[PIECES], const struct iovec *parts, int cou
     return used;
 }
 
-static void advance(const struct link_striped *striped, struct turn *turn, size_t nbytes)
+static void link_striped_advance(const struct link_striped *striped, struct turn *turn,
+                                 size_t nbytes)
 {
     turn->left -= nbytes;
     if (turn->left > 0)
@@ -86,7 +87,7 @@ static ssize_t move(struct link_striped *striped, struct turn *turn, move_fn *mo
         if (moved <= 0)
             return (ssize_t)done; /* a failure is there the next time, too */
         done += (size_t)moved;
-        advance(striped, turn, (size_t)moved);
+        link_striped_advance(striped, turn, (size_t)moved);
         if ((size_t)moved < size)
             return (ssize_t)done;
     }
@@ -126,7 +127,7 @@ static int striped_check(struct link *link, struct err *err)
     return rc;
 }
 
-static void watch(struct link_striped *striped, int stream, uint32_t events)
+static void link_striped_watch(struct link_striped *striped, int stream, uint32_t events)
 {
     struct epoll_event event = { .events = events };
     if (striped->watched[stream] == events || striped->dropped[stream])
@@ -155,7 +156,7 @@ static bool striped_sleep(struct link *link, short wanted, short *events)
     for (int i = 0; i < striped->count; i++) {
         bool receives = wanted & POLLIN && i == striped->in.stream;
         bool sends = wanted & POLLOUT && i == striped->out.stream;
-        watch(striped, i, (receives ? EPOLLIN : 0u) | (sends ? EPOLLOUT : 0u));
+        link_striped_watch(striped, i, (receives ? EPOLLIN : 0u) | (sends ? EPOLLOUT : 0u));
     }
     drop_broken(striped);
     *events = POLLIN;

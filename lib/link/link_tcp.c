@@ -108,7 +108,7 @@ static const struct link_type link_unix_type = {
     .close = stream_close,
 };
 
-static struct link *create(int fd, const struct link_type *type)
+static struct link *link_tcp_create_typed(int fd, const struct link_type *type)
 {
     struct link_tcp *tcp = malloc(sizeof *tcp);
     if (!tcp)
@@ -141,12 +141,12 @@ struct link *link_tcp_create(int fd)
 {
     if (stays_within_host(fd))
         (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, WITHIN_HOST, strlen(WITHIN_HOST));
-    return create(fd, &link_tcp_type);
+    return link_tcp_create_typed(fd, &link_tcp_type);
 }
 
 struct link *link_unix_create(int fd)
 {
     int size = UNIX_BUFFER;
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
-    return create(fd, &link_unix_type);
+    return link_tcp_create_typed(fd, &link_unix_type);
 }

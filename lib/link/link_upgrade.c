@@ -57,7 +57,7 @@ static void say_no(struct link_upgrade *upgrade, enum upgrade_reason reason, con
     encode(upgrade, reason);
 }
 
-static void begin(struct link_upgrade *upgrade, int fd, bool initiates)
+static void link_upgrade_begin(struct link_upgrade *upgrade, int fd, bool initiates)
 {
     uid_t uid;
     *upgrade = (struct link_upgrade){ .initiates = initiates, .segment.fd = -1, .passed = -1 };
@@ -72,7 +72,7 @@ static bool may_share(enum transport own)
 void link_upgrade_initiate(struct link_upgrade *upgrade, int fd, enum transport own)
 {
     struct err err;
-    begin(upgrade, fd, true);
+    link_upgrade_begin(upgrade, fd, true);
     if (!may_share(own)) {
         say_no(upgrade, UPGRADE_TRANSPORT, "HVD_TRANSPORT wants none");
     } else if (segment_create(&upgrade->segment, link_shm_size(), &err) < 0 ||
@@ -86,7 +86,7 @@ void link_upgrade_initiate(struct link_upgrade *upgrade, int fd, enum transport 
 
 void link_upgrade_accept(struct link_upgrade *upgrade, int fd, enum transport own)
 {
-    begin(upgrade, fd, false);
+    link_upgrade_begin(upgrade, fd, false);
     upgrade->shares = may_share(own);
 }
 
@@ -107,7 +107,7 @@ struct message {
     uint32_t reason;
 };
 
-static int decode(struct message *message, const unsigned char *bytes, struct err *err)
+static int link_upgrade_decode(struct message *message, const unsigned char *bytes, struct err *err)
 {
     struct wire_reader reader;
     wire_reader_init(&reader, bytes, UPGRADE_SIZE);
@@ -146,7 +146,7 @@ static int on_offer(struct link_upgrade *upgrade, struct err *err)
 {
     struct message offer = { 0 };
     struct err reason;
-    int rc = decode(&offer, upgrade->message, err);
+    int rc = link_upgrade_decode(&offer, upgrade->message, err);
     if (rc < 0)
         return rc;
     upgrade->peer.token = offer.peer.token;
@@ -166,10 +166,10 @@ static int on_offer(struct link_upgrade *upgrade, struct err *err)
     return HVD_OK;
 }
 
-static int on_answer(struct link_upgrade *upgrade, struct err *err)
+static int on_link_upgrade_answer(struct link_upgrade *upgrade, struct err *err)
 {
     struct message answer = { 0 };
-    int rc = decode(&answer, upgrade->message, err);
+    int rc = link_upgrade_decode(&answer, upgrade->message, err);
     if (rc < 0)
         return rc;
     upgrade->state = UPGRADE_DONE;
@@ -190,7 +190,7 @@ static int on_answer(struct link_upgrade *upgrade, struct err *err)
 
 /* ---- moving ---- */
 
-static ssize_t say(struct link_upgrade *upgrade, int fd, struct err *err)
+static ssize_t link_upgrade_say(struct link_upgrade *upgrade, int fd, struct err *err)
 {
     const unsigned char *rest = upgrade->message + upgrade->moved;
     size_t length = UPGRADE_SIZE - upgrade->moved;
@@ -206,7 +206,7 @@ static ssize_t say(struct link_upgrade *upgrade, int fd, struct err *err)
 }
 
 /* Only an offer brings a descriptor, and only one. */
-static ssize_t hear(struct link_upgrade *upgrade, int fd, struct err *err)
+static ssize_t link_upgrade_hear(struct link_upgrade *upgrade, int fd, struct err *err)
 {
     unsigned char *rest = upgrade->message + upgrade->moved;
     size_t length = UPGRADE_SIZE - upgrade->moved;
@@ -222,12 +222,12 @@ static ssize_t hear(struct link_upgrade *upgrade, int fd, struct err *err)
 }
 
 /* The message is through. */
-static int turn(struct link_upgrade *upgrade, struct err *err)
+static int link_upgrade_turn(struct link_upgrade *upgrade, struct err *err)
 {
     bool said = upgrade->state == UPGRADE_SAYS;
     upgrade->moved = 0;
     if (!said)
-        return upgrade->initiates ? on_answer(upgrade, err) : on_offer(upgrade, err);
+        return upgrade->initiates ? on_link_upgrade_answer(upgrade, err) : on_offer(upgrade, err);
     upgrade->state = upgrade->initiates ? UPGRADE_HEARS : UPGRADE_DONE;
     return HVD_OK;
 }
@@ -235,12 +235,12 @@ static int turn(struct link_upgrade *upgrade, struct err *err)
 /* 1, 0 when the socket must be waited for, or a negative status. */
 static int step(struct link_upgrade *upgrade, int fd, struct err *err)
 {
-    ssize_t nbytes =
-        upgrade->state == UPGRADE_SAYS ? say(upgrade, fd, err) : hear(upgrade, fd, err);
+    ssize_t nbytes = upgrade->state == UPGRADE_SAYS ? link_upgrade_say(upgrade, fd, err)
+                                                    : link_upgrade_hear(upgrade, fd, err);
     if (nbytes <= 0)
         return (int)nbytes;
     upgrade->moved += (size_t)nbytes;
-    int rc = upgrade->moved < UPGRADE_SIZE ? HVD_OK : turn(upgrade, err);
+    int rc = upgrade->moved < UPGRADE_SIZE ? HVD_OK : link_upgrade_turn(upgrade, err);
     return rc < 0 ? rc : 1;
 }
 

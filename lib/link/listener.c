@@ -37,7 +37,7 @@ static struct socket_address any_address(int family, bool on_loopback)
     return address;
 }
 
-static bool set_options(int fd, int family)
+static bool listener_set_options(int fd, int family)
 {
     int on = 1, off = 0;
     return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
@@ -57,7 +57,7 @@ static int take_address(struct socket_address *address)
     int fd = descriptor_socket(address->storage.ss_family);
     if (fd < 0)
         return -1;
-    if (set_options(fd, address->storage.ss_family) &&
+    if (listener_set_options(fd, address->storage.ss_family) &&
         bind(fd, (struct sockaddr *)&address->storage, address->length) == 0 &&
         listen(fd, SOMAXCONN) == 0 && socket_local_address(fd, address))
         return fd;
@@ -155,7 +155,7 @@ static bool take_all_chosen(struct listener *listener, const struct interfaces *
 
 /* ---- which port ---- */
 
-static bool take(struct listener *listener, const struct interfaces *chosen, uint16_t port)
+static bool listener_take(struct listener *listener, const struct interfaces *chosen, uint16_t port)
 {
     return chosen ? take_all_chosen(listener, chosen, port) : take_all_networks(listener, port);
 }
@@ -163,7 +163,7 @@ static bool take(struct listener *listener, const struct interfaces *chosen, uin
 static int open_any(struct listener *listener, const struct interfaces *chosen, struct err *err)
 {
     for (int i = 0; i < CHOSEN_TRIES; i++) {
-        if (take(listener, chosen, 0))
+        if (listener_take(listener, chosen, 0))
             return HVD_OK;
         if (errno != EADDRINUSE)
             break;
@@ -178,7 +178,7 @@ static int open_port(struct listener *listener, const struct port_range *range, 
         return open_any(listener, chosen, err);
     int count = range->last - range->first + 1;
     for (int i = 0; i < count; i++) {
-        if (take(listener, chosen, (uint16_t)(range->first + (rank + i) % count)))
+        if (listener_take(listener, chosen, (uint16_t)(range->first + (rank + i) % count)))
             return HVD_OK;
         if (errno != EADDRINUSE && errno != EACCES)
             break;

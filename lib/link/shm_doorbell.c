@@ -31,7 +31,7 @@ void shm_doorbell_fini(struct shm_doorbell *doorbell)
     socket_close_gently(doorbell->fd);
 }
 
-static void give_up(struct shm_doorbell *doorbell, const char *what, const char *why)
+static void shm_doorbell_give_up(struct shm_doorbell *doorbell, const char *what, const char *why)
 {
     if (!doorbell->dead)
         snprintf(doorbell->why, sizeof doorbell->why, "%s: %s", what, why);
@@ -45,7 +45,7 @@ static void on_failure(struct shm_doorbell *doorbell, int error, const char *wha
     if (error == 0 || error == EPIPE || error == ECONNRESET)
         doorbell->dead = true;
     else
-        give_up(doorbell, what, strerror_r(error, why, sizeof why));
+        shm_doorbell_give_up(doorbell, what, strerror_r(error, why, sizeof why));
 }
 
 int shm_doorbell_lost(const struct shm_doorbell *doorbell, struct err *err)
@@ -74,7 +74,7 @@ void shm_doorbell_sleep(struct shm_doorbell *doorbell, uint32_t waits)
     atomic_store(&doorbell->own->waits, waits);
 }
 
-static void keep(struct shm_doorbell *doorbell, int passed)
+static void shm_doorbell_keep(struct shm_doorbell *doorbell, int passed)
 {
     if (doorbell->passed_count < SHM_PASSED_MAX) {
         doorbell->passed[(doorbell->first_passed + doorbell->passed_count++) % SHM_PASSED_MAX] =
@@ -83,12 +83,12 @@ static void keep(struct shm_doorbell *doorbell, int passed)
     }
     if (passed >= 0)
         close(passed);
-    give_up(doorbell, "the other side", "passes more descriptors than it may");
+    shm_doorbell_give_up(doorbell, "the other side", "passes more descriptors than it may");
 }
 
 /* Reads everything that has come, also from a side that is gone; one that never stops sending is
  * heard again later. */
-static void hear(struct shm_doorbell *doorbell)
+static void shm_doorbell_hear(struct shm_doorbell *doorbell)
 {
     enum { ROUNDS = 2 * SHM_PASSED_MAX };
     unsigned char bytes[64];
@@ -102,7 +102,7 @@ static void hear(struct shm_doorbell *doorbell)
         if (nbytes <= 0)
             return;
         if (bytes[nbytes - 1] == DESCRIPTOR)
-            keep(doorbell, passed);
+            shm_doorbell_keep(doorbell, passed);
         else if (passed >= 0)
             close(passed);
     }
@@ -112,7 +112,7 @@ void shm_doorbell_wake(struct shm_doorbell *doorbell)
 {
     atomic_store(&doorbell->own->waits, 0);
     doorbell->asleep = false;
-    hear(doorbell);
+    shm_doorbell_hear(doorbell);
 }
 
 bool shm_doorbell_check(struct shm_doorbell *doorbell)
@@ -136,7 +136,7 @@ bool shm_doorbell_pass(struct shm_doorbell *doorbell, int fd)
 int shm_doorbell_take(struct shm_doorbell *doorbell)
 {
     if (doorbell->passed_count == 0)
-        hear(doorbell);
+        shm_doorbell_hear(doorbell);
     if (doorbell->passed_count == 0)
         return -1;
     int passed = doorbell->passed[doorbell->first_passed++ % SHM_PASSED_MAX];

@@ -21,7 +21,7 @@ void shm_imported_fini(struct shm_imported *imported)
 }
 
 /* Nothing of ours writes there; and what a forked child holds on to, would never be free. */
-static void keep(struct shm_imported *imported, uint64_t slot, struct segment *segment)
+static void shm_imported_keep(struct shm_imported *imported, uint64_t slot, struct segment *segment)
 {
     mprotect(segment->memory, segment->size, PROT_READ);
     madvise(segment->memory, segment->size, MADV_DONTFORK);
@@ -50,7 +50,7 @@ int shm_imported_map(struct shm_imported *imported, uint64_t slot, uint64_t size
     if (rc == HVD_OK)
         rc = segment_adopt(&segment, fd, size, size, err);
     if (rc == HVD_OK)
-        keep(imported, slot, &segment);
+        shm_imported_keep(imported, slot, &segment);
     else if (fd >= 0)
         close(fd);
     return rc;

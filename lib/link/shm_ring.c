@@ -85,7 +85,7 @@ bool shm_writer_has_room(const struct shm_writer *writer)
 }
 
 /* Lines of the part up to `end` may be written. */
-static bool may_use(const struct shm_part *part, uint32_t end)
+static bool shm_ring_may_use(const struct shm_part *part, uint32_t end)
 {
     struct segment bulk = { -1, part->bulk, SHM_BULK };
     size_t offset = (size_t)(part->first + part->lines) * SHM_LINE;
@@ -94,10 +94,10 @@ static bool may_use(const struct shm_part *part, uint32_t end)
 }
 
 /* At the end of a lap, when what is not read yet lies right before: the next goes farther. */
-static void grow(struct shm_part *part)
+static void shm_ring_grow(struct shm_part *part)
 {
     uint32_t lines = (uint32_t)least(2 * part->lines, part->most);
-    if (may_use(part, lines))
+    if (shm_ring_may_use(part, lines))
         part->lines = lines;
     else
         part->most = part->lines;
@@ -109,7 +109,7 @@ static void use_lines(struct shm_part *part, uint32_t lines)
     part->at += lines;
     part->used += lines;
     if (part->at == part->lines && ++part->laps >= SHM_LAPS)
-        grow(part);
+        shm_ring_grow(part);
     if (part->at == part->lines)
         part->at = 0;
 }
@@ -122,7 +122,7 @@ static void want_more(struct shm_part *part)
     if (part->at > 0 || part->lines == part->most)
         return;
     uint32_t lines = part->lines;
-    grow(part);
+    shm_ring_grow(part);
     part->at = part->lines > lines ? lines : 0;
 }
 
@@ -157,7 +157,7 @@ static int find_room(struct shm_writer *writer, size_t *nbytes, struct err *err)
     return part;
 }
 
-static struct shm_entry *next_entry(const struct shm_writer *writer)
+static struct shm_entry *shm_ring_next_entry(const struct shm_writer *writer)
 {
     return &writer->ring->entries[writer->entries % SHM_ENTRIES];
 }
@@ -165,7 +165,7 @@ static struct shm_entry *next_entry(const struct shm_writer *writer)
 static void publish(struct shm_writer *writer, enum shm_kind kind, size_t inline_size,
                     size_t bulk_size, size_t line)
 {
-    struct shm_entry *entry = next_entry(writer);
+    struct shm_entry *entry = shm_ring_next_entry(writer);
     for (int i = 0; i < SHM_PARTS; i++)
         writer->ends[writer->entries % SHM_ENTRIES][i] = writer->parts[i].used;
     uint64_t word = (uint16_t)++writer->entries;
@@ -204,7 +204,7 @@ ssize_t shm_writer_put(struct shm_writer *writer, struct parts *parts, struct er
         return part;
     if (!has_entry(writer) || inline_size + bulk_size == 0)
         return 0;
-    parts_gather(parts, next_entry(writer)->bytes, inline_size);
+    parts_gather(parts, shm_ring_next_entry(writer)->bytes, inline_size);
     size_t line = bulk_size ? put_bulk(writer, &writer->parts[part], parts, bulk_size) : 0;
     publish(writer, SHM_BYTES, inline_size, bulk_size, line);
     return (ssize_t)(inline_size + bulk_size);
@@ -216,7 +216,7 @@ int shm_writer_refer(struct shm_writer *writer, enum shm_kind kind,
     int rc = has_entry(writer) ? HVD_OK : check_reader(writer, err);
     if (rc < 0 || !has_entry(writer))
         return rc;
-    memcpy(next_entry(writer)->bytes, reference, sizeof *reference);
+    memcpy(shm_ring_next_entry(writer)->bytes, reference, sizeof *reference);
     publish(writer, kind, sizeof *reference, 0, 0);
     return 1;
 }
@@ -234,7 +234,7 @@ static struct shm_entry *current_entry(const struct shm_reader *reader)
 }
 
 /* The word of the next entry, or 0 when it has not come. */
-static uint64_t next_word(const struct shm_reader *reader)
+static uint64_t shm_ring_next_word(const struct shm_reader *reader)
 {
     uint64_t word = atomic_load(&current_entry(reader)->word);
     return (uint16_t)word == (uint16_t)(reader->entries + 1) ? word : 0;
@@ -242,7 +242,7 @@ static uint64_t next_word(const struct shm_reader *reader)
 
 bool shm_reader_has_entry(const struct shm_reader *reader)
 {
-    return reader->open || next_word(reader) != 0;
+    return reader->open || shm_ring_next_word(reader) != 0;
 }
 
 static uint32_t field(uint64_t word, int at, int end)
@@ -250,7 +250,7 @@ static uint32_t field(uint64_t word, int at, int end)
     return (uint32_t)(word >> at & ((UINT64_C(1) << (end - at)) - 1));
 }
 
-static bool is_possible(const struct shm_reader *reader)
+static bool shm_ring_is_possible(const struct shm_reader *reader)
 {
     if (reader->kind != SHM_BYTES)
         return reader->inline_left == sizeof reader->reference && reader->bulk_left == 0;
@@ -260,7 +260,7 @@ static bool is_possible(const struct shm_reader *reader)
 
 int shm_reader_open(struct shm_reader *reader, struct err *err)
 {
-    uint64_t word = reader->open ? 0 : next_word(reader);
+    uint64_t word = reader->open ? 0 : shm_ring_next_word(reader);
     if (word == 0)
         return reader->open;
     reader->kind = (enum shm_kind)field(word, KIND_AT, INLINE_AT);
@@ -268,7 +268,7 @@ int shm_reader_open(struct shm_reader *reader, struct err *err)
     reader->bulk_left = field(word, BULK_AT, LINE_AT);
     reader->inline_at = 0;
     reader->bulk_at = field(word, LINE_AT, END_AT) * SHM_LINE;
-    if (!is_possible(reader))
+    if (!shm_ring_is_possible(reader))
         return fail(err, HVD_ERR_PROTOCOL, "shared memory: an entry that cannot be (%016llx)",
                     (unsigned long long)word);
     if (reader->kind != SHM_BYTES)

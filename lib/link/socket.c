@@ -120,7 +120,7 @@ static int refuse_unix(int error, struct err *err)
     return fail_errno(err, HVD_ERR_ENVIRONMENT, error, "connect");
 }
 
-static int refuse(int family, int error, struct err *err)
+static int socket_refuse(int family, int error, struct err *err)
 {
     return family == AF_UNIX ? refuse_unix(error, err)
                              : fail_errno(err, HVD_ERR_PEER_LOST, error, "connect");
@@ -137,7 +137,7 @@ int socket_connect(const struct socket_address *address, struct err *err)
         return fd;
     int error = errno;
     descriptor_close(fd);
-    return refuse(address->storage.ss_family, error, err);
+    return socket_refuse(address->storage.ss_family, error, err);
 }
 
 int socket_connect_result(int fd, struct err *err)

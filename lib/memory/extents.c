@@ -13,7 +13,7 @@ void extents_init(struct extents *extents, uint32_t size)
 }
 
 /* The part that `offset` lies in. */
-static int find(const struct extents *extents, uint32_t offset)
+static int extents_find(const struct extents *extents, uint32_t offset)
 {
     int low = 0, high = extents->count;
     while (high - low > 1) {
@@ -45,9 +45,9 @@ static bool find_room(const struct extents *extents, uint32_t size, uint32_t ali
 }
 
 /* The part that begins at `offset`, if need be by cutting one in two. */
-static int cut(struct extents *extents, uint32_t offset)
+static int extents_cut(struct extents *extents, uint32_t offset)
 {
-    int index = find(extents, offset);
+    int index = extents_find(extents, offset);
     struct extent *extent = &extents->list[index];
     uint32_t before = offset - extent->offset;
     if (before == 0)
@@ -75,7 +75,7 @@ bool extents_take(struct extents *extents, uint32_t size, uint32_t alignment, ui
 {
     if (extents->count + 2 > EXTENTS_MAX || !find_room(extents, size, alignment, offset))
         return false;
-    int first = cut(extents, *offset), end = cut(extents, *offset + size);
+    int first = extents_cut(extents, *offset), end = extents_cut(extents, *offset + size);
     for (int i = first; i < end; i++)
         if (extents->list[i].state == EXTENT_USED)
             extents->used -= extents->list[i].size;
@@ -96,7 +96,7 @@ static void become(struct extents *extents, int index, int state)
 
 uint32_t extents_give(struct extents *extents, uint32_t offset)
 {
-    int index = find(extents, offset);
+    int index = extents_find(extents, offset);
     const struct extent *extent = &extents->list[index];
     uint32_t size = extent->size;
     if (extent->offset != offset || extent->state != EXTENT_TAKEN)
@@ -119,7 +119,7 @@ static uint32_t tail(const struct extent *extent, uint32_t least, uint32_t align
 /* Up to the multiples of `alignment` around it, as far as the part goes in which it lies. */
 static void widen(const struct extents *extents, uint32_t alignment, struct extent *extent)
 {
-    const struct extent *whole = &extents->list[find(extents, extent->offset)];
+    const struct extent *whole = &extents->list[extents_find(extents, extent->offset)];
     uint64_t begin = extent->offset / alignment * alignment, end = extent->offset + extent->size;
     uint64_t whole_end = (uint64_t)whole->offset + whole->size;
     end = (end + alignment - 1) / alignment * alignment;
@@ -135,7 +135,7 @@ bool extents_refresh(struct extents *extents, int index, uint32_t least, uint32_
     if (extent->state != EXTENT_USED)
         return false;
     if (extents->count < EXTENTS_MAX)
-        index = cut(extents, tail(extent, least, alignment));
+        index = extents_cut(extents, tail(extent, least, alignment));
     *refreshed = extents->list[index];
     extents->used -= refreshed->size;
     become(extents, index, EXTENT_FRESH);

@@ -73,8 +73,8 @@ void segment_index_remove(struct segment_index *index, const void *memory)
 }
 
 /* One look, which may have been at half of a change. */
-static bool look(struct segment_index *index, uintptr_t address, size_t nbytes,
-                 struct shared_place *place)
+static bool segment_index_look(struct segment_index *index, uintptr_t address, size_t nbytes,
+                               struct shared_place *place)
 {
     int at = rows_up_to(index, address) - 1;
     if (at < 0)
@@ -90,7 +90,7 @@ bool segment_index_find(struct segment_index *index, const void *data, size_t nb
 {
     for (;; sched_yield()) {
         unsigned int changes = LOAD(index->changes);
-        bool found = look(index, (uintptr_t)data, nbytes, place);
+        bool found = segment_index_look(index, (uintptr_t)data, nbytes, place);
         if (changes % 2 == 0 &&
             atomic_load_explicit(&index->changes, memory_order_relaxed) == changes)
             return found;

@@ -60,7 +60,7 @@ static size_t pool_size(const struct heap *heap)
     return size < POOL_LEAST ? POOL_LEAST : size > POOL_MOST ? POOL_MOST : size;
 }
 
-static void *take(struct heap *heap, struct span *span, size_t nbytes)
+static void *shared_heap_take(struct heap *heap, struct span *span, size_t nbytes)
 {
     return span ? spans_take(&heap->spans, span, nbytes) : NULL;
 }
@@ -69,11 +69,11 @@ static void *alloc_in_pool(struct heap *heap, size_t nbytes)
 {
     for (int at = 0; at < heap->spans.count; at++) {
         struct span *span = &heap->spans.list[at];
-        void *memory = span->pool ? take(heap, span, nbytes) : NULL;
+        void *memory = span->pool ? shared_heap_take(heap, span, nbytes) : NULL;
         if (memory)
             return memory;
     }
-    return take(heap, spans_open(&heap->spans, pool_size(heap), true), nbytes);
+    return shared_heap_take(heap, spans_open(&heap->spans, pool_size(heap), true), nbytes);
 }
 
 /* One that is kept, unless it is much too large; or another. */
@@ -83,7 +83,7 @@ static void *alloc_alone(struct heap *heap, size_t nbytes)
         struct span *span = &heap->spans.list[at];
         size_t size = span->segment.size;
         bool fits = !span->pool && size >= nbytes && size - nbytes <= size / 4;
-        void *memory = fits ? take(heap, span, nbytes) : NULL;
+        void *memory = fits ? shared_heap_take(heap, span, nbytes) : NULL;
         if (memory)
             return memory;
     }

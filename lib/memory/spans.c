@@ -38,7 +38,7 @@ int spans_find(const struct spans *spans, const void *memory)
     return (uintptr_t)memory - (uintptr_t)segment->memory < segment->size ? at : -1;
 }
 
-static struct span *add(struct spans *spans, const struct span *span)
+static struct span *spans_add(struct spans *spans, const struct span *span)
 {
     const struct segment *segment = &span->segment;
     int at = spans_up_to(spans, segment->memory);
@@ -66,7 +66,7 @@ static bool get_memory(struct spans *spans, struct segment *segment, size_t size
 }
 
 /* The pages may still be mapped elsewhere. */
-static void give_up(struct span *span)
+static void spans_give_up(struct span *span)
 {
     if (span->pool)
         munmap(span->pool, sizeof *span->pool);
@@ -82,9 +82,9 @@ struct span *spans_open(struct spans *spans, size_t size, bool is_pool)
         return NULL;
     if (spans->count == SEGMENTS_MAX)
         spans_close_free(spans, 0);
-    struct span *added = get_memory(spans, &span.segment, size) ? add(spans, &span) : NULL;
+    struct span *added = get_memory(spans, &span.segment, size) ? spans_add(spans, &span) : NULL;
     if (!added) {
-        give_up(&span);
+        spans_give_up(&span);
         return NULL;
     }
     if (is_pool) {
@@ -113,7 +113,7 @@ static void close_span(struct spans *spans, int at)
             (size_t)(--spans->count - at) * sizeof *spans->list);
     spans->total -= span.segment.size;
     spans->kept -= kept_of(&span);
-    give_up(&span);
+    spans_give_up(&span);
 }
 
 /* What is a page or more gets whole pages: they can be given back. */
@@ -171,7 +171,7 @@ bool spans_give(struct spans *spans, int at, const void *memory)
 }
 
 /* The end of what it keeps: the next is carved from the beginning. */
-static void drop(struct span *span, size_t excess)
+static void spans_drop_excess(struct span *span, size_t excess)
 {
     size_t kept = span->kept;
     if (!span->pool) {
@@ -199,7 +199,7 @@ void spans_drop(struct spans *spans, size_t most)
             close_span(spans, at);
             continue;
         }
-        drop(span, spans->kept - most);
+        spans_drop_excess(span, spans->kept - most);
         spans->kept -= before - kept_of(span);
     }
 }

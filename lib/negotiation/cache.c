@@ -56,7 +56,7 @@ static void enter(struct cache *cache, int slot)
 }
 
 /* Room for one more slot. */
-static bool grow(struct cache *cache)
+static bool cache_grow(struct cache *cache)
 {
     if (cache->count < cache->capacity)
         return true;
@@ -82,7 +82,7 @@ static int take_name(struct cache *cache, struct pool *pool, int at,
 {
     if (cache_find(cache, change->name, change->length, change->hash) >= 0)
         return fail(err, HVD_ERR_PROTOCOL, "slot %d is given to a name that has one", at);
-    if (at == cache->count && !grow(cache))
+    if (at == cache->count && !cache_grow(cache))
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     char *name = pool_get(pool, change->length + 1);
     if (!name)

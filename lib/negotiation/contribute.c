@@ -130,8 +130,8 @@ static void drop_part(struct negotiation *negotiation, struct pending *entry, in
     entry->filled &= ~(1u << contributor);
 }
 
-static bool add(struct negotiation *negotiation, struct pending *entry,
-                const struct contribution *contribution)
+static bool contribute_add(struct negotiation *negotiation, struct pending *entry,
+                           const struct contribution *contribution)
 {
     if (!add_part(negotiation, entry, contribution))
         return false;
@@ -184,9 +184,9 @@ int negotiation_advance(struct negotiation *negotiation, struct pending *entry, 
     return HVD_OK;
 }
 
-static int take(struct negotiation *negotiation, struct pending *entry,
-                const struct contribution *contribution, const struct description *description,
-                struct err *err)
+static int contribute_take(struct negotiation *negotiation, struct pending *entry,
+                           const struct contribution *contribution,
+                           const struct description *description, struct err *err)
 {
     bool plain = !entry->variants && !contribution->variants && description->group == 0;
     if (entry->state != PENDING_WAITING || entry->given & 1u << contribution->contributor)
@@ -194,7 +194,7 @@ static int take(struct negotiation *negotiation, struct pending *entry,
                     collective_name(description->kind), entry->name,
                     negotiation_range(negotiation, contribution->contributor).first);
     if ((negotiation->root && !plain && !negotiation_ready_reserve(negotiation)) ||
-        !add(negotiation, entry, contribution))
+        !contribute_add(negotiation, entry, contribution))
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     return HVD_OK;
 }
@@ -205,7 +205,7 @@ int negotiation_contribute(struct negotiation *negotiation, struct pending *entr
     const struct description *description =
         contribution->variants ? &contribution->variants->variant[0].description
                                : &negotiation->cache.slots[entry->slot].description;
-    int rc = take(negotiation, entry, contribution, description, err);
+    int rc = contribute_take(negotiation, entry, contribution, description, err);
     if (rc != HVD_OK) {
         if (entry->given == 0)
             negotiation_forget(negotiation, entry);

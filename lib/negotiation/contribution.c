@@ -26,7 +26,7 @@ static uint32_t length_at(const unsigned char *lengths, size_t rank)
     return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-static uint32_t cut(uint32_t length, bool whole)
+static uint32_t contribution_cut(uint32_t length, bool whole)
 {
     return whole || length < ROWS_BYTES ? length : ROWS_BYTES;
 }
@@ -45,7 +45,7 @@ static void put_lengths(struct wire_writer *writer, struct part part, size_t nra
         wire_put_bytes(writer, part.bytes, 4 * nranks);
     else
         for (size_t i = 0; i < nranks; i++)
-            wire_put_u32(writer, cut(length_at(part.bytes, i), false));
+            wire_put_u32(writer, contribution_cut(length_at(part.bytes, i), false));
 }
 
 static void put_bodies(struct wire_writer *writer, struct part part, size_t nranks, bool whole)
@@ -58,7 +58,7 @@ static void put_bodies(struct wire_writer *writer, struct part part, size_t nran
         return;
     }
     for (size_t i = 0; i < nranks; i++) {
-        wire_put_bytes(writer, body, cut(length_at(part.bytes, i), false));
+        wire_put_bytes(writer, body, contribution_cut(length_at(part.bytes, i), false));
         body += length_at(part.bytes, i);
     }
 }
@@ -101,7 +101,7 @@ void contribution_put_list(struct wire_writer *writer, const struct pending *ent
                            const struct tree_position *tree, bool whole)
 {
     struct part own = pending_part(entry, 0);
-    uint32_t own_nbytes = cut((uint32_t)own.nbytes, whole);
+    uint32_t own_nbytes = contribution_cut((uint32_t)own.nbytes, whole);
     wire_put_u32(writer, own_nbytes);
     for (int i = 0; i < tree->nchildren; i++)
         put_lengths(writer, pending_part(entry, i + 1), child_ranks(tree, i), whole);

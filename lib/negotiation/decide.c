@@ -59,7 +59,7 @@ static void put_tensor(struct negotiation *negotiation, struct wire_writer *body
     description_encode(body, negotiation_description(negotiation, entry));
 }
 
-static void finish(struct negotiation *negotiation, struct pending *entry)
+static void decide_finish(struct negotiation *negotiation, struct pending *entry)
 {
     const struct negotiation_observer *observer = negotiation->observer;
     entry->state = PENDING_TOLD;
@@ -147,7 +147,7 @@ static void decide_small(struct negotiation *negotiation, struct wire_writer *bo
         put_done(negotiation, body, entry);
     else
         put_failed(negotiation, body, entry);
-    finish(negotiation, entry);
+    decide_finish(negotiation, entry);
 }
 
 /* Moves from the queue what is fused with the plan's first. Returns how many there are with it. */
@@ -203,7 +203,7 @@ static void decide_run(struct negotiation *negotiation, struct wire_writer *body
     wire_put_u32(body, count);
     for (struct pending *entry = first; entry; entry = pending_pop(&fused)) {
         put_list_tensor(negotiation, body, entry);
-        finish(negotiation, entry);
+        decide_finish(negotiation, entry);
     }
 }
 

@@ -2,7 +2,7 @@
 /* Tensors that wait for the rest of their group; see groups.h. */
 #include "lib/negotiation/groups.h"
 
-static struct group **find(struct groups *groups, const struct description *description)
+static struct group **groups_find(struct groups *groups, const struct description *description)
 {
     struct group **link = &groups->buckets[description->group % GROUP_BUCKETS];
     while (*link &&
@@ -11,7 +11,7 @@ static struct group **find(struct groups *groups, const struct description *desc
     return link;
 }
 
-static void end(struct group **link, struct pool *pool, struct pending_queue *out)
+static void groups_end_one(struct group **link, struct pool *pool, struct pending_queue *out)
 {
     struct group *group = *link;
     *link = group->chain;
@@ -23,7 +23,7 @@ static void end(struct group **link, struct pool *pool, struct pending_queue *ou
 int groups_arrive(struct groups *groups, struct pool *pool, const struct description *description,
                   struct pending *entry, struct pending_queue *complete)
 {
-    struct group **link = find(groups, description);
+    struct group **link = groups_find(groups, description);
     if (!*link) {
         struct group *group = pool_get(pool, sizeof *group);
         if (!group)
@@ -34,7 +34,7 @@ int groups_arrive(struct groups *groups, struct pool *pool, const struct descrip
     if (entry)
         pending_push(&(*link)->members, entry);
     if (++(*link)->arrived >= (*link)->size)
-        end(link, pool, complete);
+        groups_end_one(link, pool, complete);
     return HVD_OK;
 }
 
@@ -42,5 +42,5 @@ void groups_end(struct groups *groups, struct pool *pool, struct pending_queue *
 {
     for (int i = 0; i < GROUP_BUCKETS; i++)
         while (groups->buckets[i])
-            end(&groups->buckets[i], pool, rest);
+            groups_end_one(&groups->buckets[i], pool, rest);
 }

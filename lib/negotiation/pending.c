@@ -72,7 +72,7 @@ struct pending *pending_find(const struct pending_table *table, const char *name
 }
 
 /* Room for one more name. */
-static bool grow(struct pending_table *table)
+static bool pending_grow(struct pending_table *table)
 {
     if (table->count < table->nbuckets)
         return true;
@@ -97,7 +97,7 @@ static bool grow(struct pending_table *table)
 struct pending *pending_add(struct pending_table *table, struct pool *pool, const char *name,
                             size_t length, uint64_t hash)
 {
-    struct pending *entry = grow(table) ? pool_get(pool, sizeof *entry) : NULL;
+    struct pending *entry = pending_grow(table) ? pool_get(pool, sizeof *entry) : NULL;
     if (!entry)
         return NULL;
     struct pending **bucket = bucket_of(table, hash);
@@ -142,7 +142,7 @@ void pending_drop_parts(struct pending *entry, struct pool *pool)
     }
 }
 
-static void release(struct pending *entry, struct pool *pool)
+static void pending_release(struct pending *entry, struct pool *pool)
 {
     pending_drop_parts(entry, pool);
     pool_put(pool, entry->variants, sizeof *entry->variants);
@@ -160,13 +160,13 @@ void pending_remove(struct pending_table *table, struct pool *pool, struct pendi
     struct pending *last = table->all[--table->count];
     table->all[entry->position] = last;
     last->position = entry->position;
-    release(entry, pool);
+    pending_release(entry, pool);
 }
 
 void pending_table_fini(struct pending_table *table, struct pool *pool)
 {
     for (size_t i = 0; i < table->count; i++)
-        release(table->all[i], pool);
+        pending_release(table->all[i], pool);
     free(table->all);
     free(table->buckets);
     *table = (struct pending_table){ 0 };

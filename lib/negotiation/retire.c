@@ -6,7 +6,7 @@
  * Fails (HVD_ERR_PROTOCOL) when a slot is not in use, or nobody was asked. */
 #include "lib/negotiation/state.h"
 
-static void finish(struct negotiation *negotiation)
+static void retire_finish(struct negotiation *negotiation)
 {
     struct retirement *retirement = &negotiation->retirement;
     if (retirement->waiting != 0)
@@ -49,7 +49,7 @@ int negotiation_retire(struct negotiation *negotiation, uint32_t number, struct 
     *retirement = (struct retirement){ .number = number,
                                        .waiting = negotiation->everybody & ~1u,
                                        .under_way = true };
-    finish(negotiation);
+    retire_finish(negotiation);
     return HVD_OK;
 }
 
@@ -62,6 +62,6 @@ int negotiation_child_retired(struct negotiation *negotiation, int index, uint32
         return fail(err, HVD_ERR_PROTOCOL, "retirement %u is confirmed, which was not asked for",
                     number);
     retirement->waiting &= ~bit;
-    finish(negotiation);
+    retire_finish(negotiation);
     return HVD_OK;
 }

@@ -23,7 +23,7 @@ void slot_book_fini(struct slot_book *book)
     *book = (struct slot_book){ 0 };
 }
 
-static void append(struct slot_book *book, int slot)
+static void slot_book_append(struct slot_book *book, int slot)
 {
     book->links[slot] = (struct slot_link){ .older = book->newest, .newer = -1 };
     if (book->newest >= 0)
@@ -54,7 +54,7 @@ int slot_book_take(struct slot_book *book)
     else if (book->fresh < book->capacity)
         slot = book->fresh++;
     if (slot >= 0)
-        append(book, slot);
+        slot_book_append(book, slot);
     return slot;
 }
 
@@ -63,7 +63,7 @@ void slot_book_touch(struct slot_book *book, int slot)
     if (slot == book->newest)
         return;
     unlink_slot(book, slot);
-    append(book, slot);
+    slot_book_append(book, slot);
 }
 
 int slot_book_retire(struct slot_book *book, bool (*busy)(void *arg, int slot), void *arg)

@@ -20,7 +20,7 @@ static void stream_line(unsigned char *to, const unsigned char *from)
 }
 
 /* Such stores may be seen after later ones. */
-static void finish(void)
+static void copy_finish(void)
 {
     _mm_sfence();
 }
@@ -30,7 +30,7 @@ static void stream_line(unsigned char *to, const unsigned char *from)
     memcpy(to, from, LINE);
 }
 
-static void finish(void) {}
+static void copy_finish(void) {}
 #endif
 
 /* Lines that are written in part are read first anyway. */
@@ -46,13 +46,13 @@ static void stream(unsigned char *to, const unsigned char *from, size_t nbytes)
 void copy_streaming(void *to, const void *from, size_t nbytes)
 {
     stream(to, from, nbytes);
-    finish();
+    copy_finish();
 }
 
 /* One of the two functions is NULL. */
-static void combine(reduce_fn *reduce, divide_fn *divide, int divisor, unsigned char *out,
-                    const unsigned char *left, const unsigned char *right, size_t nbytes,
-                    size_t size)
+static void copy_combine(reduce_fn *reduce, divide_fn *divide, int divisor, unsigned char *out,
+                         const unsigned char *left, const unsigned char *right, size_t nbytes,
+                         size_t size)
 {
     unsigned char block[BLOCK] __attribute__((aligned(LINE)));
     for (size_t done = 0, piece; done < nbytes; done += piece) {
@@ -63,17 +63,17 @@ static void combine(reduce_fn *reduce, divide_fn *divide, int divisor, unsigned 
             divide(block, left + done, right + done, piece / size, divisor);
         stream(out + done, block, piece);
     }
-    finish();
+    copy_finish();
 }
 
 void reduce_streaming(reduce_fn *reduce, void *out, const void *left, const void *right,
                       size_t count, size_t size)
 {
-    combine(reduce, NULL, 0, out, left, right, count * size, size);
+    copy_combine(reduce, NULL, 0, out, left, right, count * size, size);
 }
 
 void divide_streaming(divide_fn *divide, void *out, const void *left, const void *right,
                       size_t count, int divisor, size_t size)
 {
-    combine(NULL, divide, divisor, out, left, right, count * size, size);
+    copy_combine(NULL, divide, divisor, out, left, right, count * size, size);
 }

@@ -159,7 +159,7 @@ static bool has_helpers(struct thread_pool *pool, size_t nbytes)
     return pool->running > 0;
 }
 
-static void run(struct thread_pool *pool, const struct job *job, uint32_t parts)
+static void thread_pool_run(struct thread_pool *pool, const struct job *job, uint32_t parts)
 {
     uint64_t ticket = thread_pool_ticket_after(atomic_load(&pool->ticket), parts);
     pool->job = *job;
@@ -179,7 +179,7 @@ static void split(struct thread_pool *pool, struct job *job)
         return;
     }
     job->part = PART / job->size;
-    run(pool, job, (uint32_t)((job->count + job->part - 1) / job->part));
+    thread_pool_run(pool, job, (uint32_t)((job->count + job->part - 1) / job->part));
 }
 
 void thread_pool_reduce(struct thread_pool *pool, reduce_fn *reduce, void *out, const void *left,

@@ -23,8 +23,8 @@ static int check_option_set(const struct submission *submission, struct err *err
     return check_set(label, submission->options ? submission->options->process_set : 0, err);
 }
 
-static int describe(struct description *descriptions, const struct submission *submission,
-                    struct err *err)
+static int arguments_describe(struct description *descriptions, const struct submission *submission,
+                              struct err *err)
 {
     int rc = HVD_OK;
     for (int i = 0; rc == HVD_OK && i < submission->count; i++) {
@@ -41,7 +41,7 @@ static int check_tensors(const struct submission *submission, struct err *err)
     struct description *descriptions = calloc((size_t)submission->count, sizeof *descriptions);
     if (!descriptions)
         return HVD_OK;
-    int rc = describe(descriptions, submission, err);
+    int rc = arguments_describe(descriptions, submission, err);
     if (rc == HVD_OK && submission->grouped)
         rc = request_group(descriptions, submission->tensors, submission->count, submission->kind,
                            err);
@@ -53,7 +53,7 @@ static int check_tensors(const struct submission *submission, struct err *err)
 }
 
 /* Hands out what is wrong, if anything. */
-static int answer(int rc, const struct err *own, struct err *err)
+static int arguments_answer(int rc, const struct err *own, struct err *err)
 {
     if (own->code != HVD_ERR_INVALID)
         return rc;
@@ -69,7 +69,7 @@ int arguments_first(int rc, const struct submission *submission, struct err *err
     own.code = HVD_OK;
     if (check_tensors(submission, &own) == HVD_OK)
         check_option_set(submission, &own);
-    return answer(rc, &own, err);
+    return arguments_answer(rc, &own, err);
 }
 
 int arguments_first_handle(int rc, int64_t handle, struct err *err)
@@ -78,7 +78,7 @@ int arguments_first_handle(int rc, int64_t handle, struct err *err)
     own.code = HVD_OK;
     if (rc < 0 && handle < 1)
         fail(&own, HVD_ERR_INVALID, "there is no handle %lld", (long long)handle);
-    return answer(rc, &own, err);
+    return arguments_answer(rc, &own, err);
 }
 
 int arguments_first_set(int rc, int process_set, struct err *err)
@@ -87,7 +87,7 @@ int arguments_first_set(int rc, int process_set, struct err *err)
     own.code = HVD_OK;
     if (rc < 0)
         check_set("process set", process_set, &own);
-    return answer(rc, &own, err);
+    return arguments_answer(rc, &own, err);
 }
 
 int arguments_first_ranks(int rc, const int *ranks, int count, struct err *err)
@@ -97,5 +97,5 @@ int arguments_first_ranks(int rc, const int *ranks, int count, struct err *err)
     if (sorted)
         request_ranks(sorted, ranks, count, INT_MAX, &own);
     free(sorted);
-    return answer(rc, &own, err);
+    return arguments_answer(rc, &own, err);
 }

@@ -225,7 +225,7 @@ static int check_overlap(const struct request *request, size_t nbytes, size_t ou
 }
 
 /* Where the memory is, and what the device does itself. */
-static int check_device(struct request *request, struct err *err)
+static int request_check_device(struct request *request, struct err *err)
 {
     const struct hvd_tensor *tensor = request->tensor;
     struct description *description = request->description;
@@ -277,7 +277,7 @@ static int check_tensor(struct request *request, enum hvd_op op, int root, struc
     if (rc == HVD_OK)
         rc = check_root(request, root, err);
     if (rc == HVD_OK)
-        rc = check_device(request, err);
+        rc = request_check_device(request, err);
     return rc < 0 ? rc : check_memory(request, err);
 }
 

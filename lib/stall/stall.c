@@ -125,7 +125,7 @@ enum stall_action stall_act(struct stall *stall, const char **text)
 
 /* The names that still wait for somebody. The others are forgotten: somebody has them overdue by
  * mistake, or had; who still has will say so again. */
-static unsigned judge(struct stall *stall, uint64_t now_ns)
+static unsigned stall_judge(struct stall *stall, uint64_t now_ns)
 {
     const struct stall_round *round = &stall->rounds[ROUND_OF_INSPECTOR];
     const struct stall_answer *answer = &round->answer;
@@ -224,7 +224,7 @@ static void judge_round(struct stall *stall, uint64_t now_ns)
         judge_deadlock(stall, now_ns);
         return;
     }
-    unsigned stalled = judge(stall, now_ns);
+    unsigned stalled = stall_judge(stall, now_ns);
     if (stalled)
         speak(stall, stalled);
 }
@@ -291,7 +291,7 @@ static void ask_who_is_not_stuck(struct stall *stall, uint64_t now_ns)
     stall->asked_ns = asked_ns;
 }
 
-static void ask(struct stall *stall, uint64_t now_ns)
+static void stall_ask_inspector(struct stall *stall, uint64_t now_ns)
 {
     struct stall_probe *probe = &stall->rounds[ROUND_OF_INSPECTOR].probe;
     probe->id = stall_round_next_id(probe->id, ROUND_OF_INSPECTOR);
@@ -340,11 +340,11 @@ static void tell_parent(struct stall *stall, uint64_t now_ns)
     stall_names_encode(compose(stall, ROUND_OF_INSPECTOR, STALL_ALERT), &names);
 }
 
-static void go_on(struct stall *stall, uint64_t now_ns)
+static void stall_go_on(struct stall *stall, uint64_t now_ns)
 {
     if (is_root(stall)) {
         if (ask_at(stall) <= now_ns)
-            ask(stall, now_ns);
+            stall_ask_inspector(stall, now_ns);
         if (ask_deadlock_at(stall) <= now_ns)
             ask_who_is_not_stuck(stall, now_ns);
         return;
@@ -383,7 +383,7 @@ void stall_tick(struct stall *stall, uint64_t now_ns)
     for (int i = 0; i < STALL_ROUNDS; i++)
         if (stall_round_is_over(&stall->rounds[i], now_ns))
             end_round(stall, (enum stall_round_kind)i, now_ns);
-    go_on(stall, now_ns);
+    stall_go_on(stall, now_ns);
 }
 
 /* ---- messages that come in ---- */
@@ -398,7 +398,7 @@ static int receive_alert(struct stall *stall, const void *body, size_t nbytes, u
     for (int i = 0; i < names.count; i++)
         overdue_note(&stall->overdue, names.at[i].text, names.at[i].kind,
                      now_ns - earlier(now_ns, names.at[i].age_ms * MS), now_ns);
-    go_on(stall, now_ns);
+    stall_go_on(stall, now_ns);
     return HVD_OK;
 }
 
@@ -431,7 +431,7 @@ static int receive_answer(struct stall *stall, int child, const void *body, size
         return rc;
     if (stall_round_is_over(&stall->rounds[kind], now_ns))
         end_round(stall, kind, now_ns);
-    go_on(stall, now_ns);
+    stall_go_on(stall, now_ns);
     return HVD_OK;
 }
 

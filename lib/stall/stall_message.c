@@ -76,7 +76,7 @@ static int get_count(struct wire_reader *reader, int max)
     return get_less_than(reader, wire_get_u8(reader), max + 1);
 }
 
-static int finish(const struct wire_reader *reader, const char *what, struct err *err)
+static int stall_message_finish(const struct wire_reader *reader, const char *what, struct err *err)
 {
     if (wire_reader_finished(reader))
         return HVD_OK;
@@ -100,7 +100,7 @@ int stall_names_decode(struct stall_names *names, const void *body, size_t nbyte
     struct wire_reader reader;
     wire_reader_init(&reader, body, nbytes);
     get_names(&reader, names);
-    return finish(&reader, "an alert", err);
+    return stall_message_finish(&reader, "an alert", err);
 }
 
 int stall_probe_decode(struct stall_probe *probe, const void *body, size_t nbytes, struct err *err)
@@ -110,7 +110,7 @@ int stall_probe_decode(struct stall_probe *probe, const void *body, size_t nbyte
     probe->id = wire_get_u32(&reader);
     probe->budget_ms = wire_get_u32(&reader);
     get_names(&reader, &probe->names);
-    return finish(&reader, "a probe", err);
+    return stall_message_finish(&reader, "a probe", err);
 }
 
 /* Of ranks first, ..., end - 1. */
@@ -156,7 +156,7 @@ int stall_answer_decode(struct stall_answer *answer, int first, int end, const v
     }
     get_ranges(&reader, &answer->silent, first, end);
     get_ranks(&reader, answer, first, end);
-    return finish(&reader, "an answer", err);
+    return stall_message_finish(&reader, "an answer", err);
 }
 
 void stall_answer_add_rank(struct stall_answer *answer, const struct stall_rank *rank)

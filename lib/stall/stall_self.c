@@ -76,8 +76,8 @@ static unsigned find_missing(const struct stall_view *view, const struct stall_n
     return missing;
 }
 
-static void describe(const struct stall_options *options, struct stall_answer *answer,
-                     unsigned missing)
+static void stall_self_describe(const struct stall_options *options, struct stall_answer *answer,
+                                unsigned missing)
 {
     struct stall_rank self = { .rank = options->rank, .missing = (uint8_t)missing };
     char status_text[STALL_TEXT_MAX + 1] = "";
@@ -96,7 +96,7 @@ void stall_self_answer(const struct stall_options *options, const struct stall_p
         if (missing >> i & 1)
             rank_ranges_add(&answer->name[i].missing, options->rank, options->rank + 1);
     if (missing)
-        describe(options, answer, missing);
+        stall_self_describe(options, answer, missing);
     if (probe->id & STALL_ASKS_WHO_IS_NOT_STUCK && !stall_self_is_stuck(&options->view))
         rank_ranges_add(&answer->silent, options->rank, options->rank + 1);
 }

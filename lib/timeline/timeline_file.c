@@ -15,14 +15,14 @@
 static const char tail[] = "\n]\n";
 enum { TAIL_SIZE = sizeof tail - 1 };
 
-static void put(struct timeline_file *file, const char *bytes, size_t length)
+static void timeline_file_put(struct timeline_file *file, const char *bytes, size_t length)
 {
     memcpy(file->kept + file->nkept, bytes, length);
     file->nkept += length;
 }
 
 /* One pwrite() unless it is cut short: then the next one says why. 0 or an errno. */
-static int write_all(int fd, const char *bytes, size_t length, off_t at)
+static int timeline_file_write_all(int fd, const char *bytes, size_t length, off_t at)
 {
     while (length > 0) {
         ssize_t done = pwrite(fd, bytes, length, at);
@@ -43,8 +43,9 @@ static int write_kept(struct timeline_file *file)
     struct signal_block blocked;
     signal_block_begin(&blocked, SIGXFSZ);
     memcpy(file->kept + file->nkept, tail, TAIL_SIZE);
-    int error = write_all(file->fd, file->kept, file->nkept + TAIL_SIZE, file->end);
-    if (error && file->end > 0 && write_all(file->fd, tail, TAIL_SIZE, file->end) == 0 &&
+    int error = timeline_file_write_all(file->fd, file->kept, file->nkept + TAIL_SIZE, file->end);
+    if (error && file->end > 0 &&
+        timeline_file_write_all(file->fd, tail, TAIL_SIZE, file->end) == 0 &&
         ftruncate(file->fd, file->end + TAIL_SIZE) < 0)
         error = errno;
     signal_block_end(&blocked);
@@ -84,7 +85,7 @@ static int open_file(struct timeline_file *file, struct err *err)
     file->fd = descriptor_file(file->name);
     if (file->fd < 0)
         return fail_errno(err, HVD_ERR_SYSTEM, errno, "timeline '%s'", file->name);
-    put(file, "[", 1);
+    timeline_file_put(file, "[", 1);
     int error = write_kept(file);
     return error ? fail_errno(err, HVD_ERR_SYSTEM, error, "timeline '%s'", file->name) : HVD_OK;
 }
@@ -121,7 +122,7 @@ void timeline_file_begin(struct timeline_file *file)
 
 void timeline_file_json(struct timeline_file *file, const char *json)
 {
-    put(file, json, strlen(json));
+    timeline_file_put(file, json, strlen(json));
 }
 
 void timeline_file_number(struct timeline_file *file, uint64_t number)
@@ -131,7 +132,7 @@ void timeline_file_number(struct timeline_file *file, uint64_t number)
     do
         digits[--at] = (char)('0' + number % 10);
     while ((number /= 10) > 0);
-    put(file, digits + at, sizeof digits - at);
+    timeline_file_put(file, digits + at, sizeof digits - at);
 }
 
 /* Escapes one character; returns how many bytes of the text it was. */
@@ -143,11 +144,11 @@ static size_t put_character(struct timeline_file *file, const char *text)
     if (length == 0)
         timeline_file_json(file, "\\ufffd");
     else if (byte < 0x20 || byte == 0x7f)
-        put(file, (char[]){ '\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15] }, 6);
+        timeline_file_put(file, (char[]){ '\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15] }, 6);
     else if (byte == '"' || byte == '\\')
-        put(file, (char[]){ '\\', *text }, 2);
+        timeline_file_put(file, (char[]){ '\\', *text }, 2);
     else
-        put(file, text, length);
+        timeline_file_put(file, text, length);
     return length ? length : 1;
 }
 

@@ -16,8 +16,8 @@ static uint32_t hash_of(const char *text)
 }
 
 /* Where the name is, or the free place where it belongs. There is one. */
-static struct timeline_name *place(struct timeline_name *at, size_t capacity, const char *text,
-                                   uint32_t hash)
+static struct timeline_name *timeline_names_place(struct timeline_name *at, size_t capacity,
+                                                  const char *text, uint32_t hash)
 {
     size_t i = hash & (capacity - 1);
     while (at[i].text && (at[i].hash != hash || strcmp(at[i].text, text) != 0))
@@ -29,7 +29,8 @@ struct timeline_name *timeline_names_find(const struct timeline_names *names, co
 {
     if (names->capacity == 0)
         return NULL;
-    struct timeline_name *name = place(names->at, names->capacity, text, hash_of(text));
+    struct timeline_name *name =
+        timeline_names_place(names->at, names->capacity, text, hash_of(text));
     return name->text ? name : NULL;
 }
 
@@ -47,7 +48,7 @@ static bool rebuild(struct timeline_names *names, size_t capacity, bool forget)
             free(name->text);
             names->count--;
         } else
-            *place(at, capacity, name->text, name->hash) = *name;
+            *timeline_names_place(at, capacity, name->text, name->hash) = *name;
     }
     free(names->at);
     names->at = at;
@@ -55,7 +56,7 @@ static bool rebuild(struct timeline_names *names, size_t capacity, bool forget)
     return true;
 }
 
-static bool make_room(struct timeline_names *names)
+static bool timeline_names_make_room(struct timeline_names *names)
 {
     if (names->count == TIMELINE_NAMES_MAX)
         return rebuild(names, names->capacity, true) && names->count < TIMELINE_NAMES_MAX;
@@ -66,13 +67,13 @@ static bool make_room(struct timeline_names *names)
 
 struct timeline_name *timeline_names_add(struct timeline_names *names, const char *text)
 {
-    if (!make_room(names))
+    if (!timeline_names_make_room(names))
         return NULL;
     char *copy = strdup(text);
     if (!copy)
         return NULL;
     uint32_t hash = hash_of(text);
-    struct timeline_name *name = place(names->at, names->capacity, text, hash);
+    struct timeline_name *name = timeline_names_place(names->at, names->capacity, text, hash);
     *name = (struct timeline_name){ .text = copy, .hash = hash, .number = ++names->last };
     names->count++;
     return name;

@@ -49,8 +49,8 @@ static const char *make_name(struct name *name, const struct agreement *agreemen
     return name->text;
 }
 
-static int broadcast(const struct agreement *agreement, const char *part, void *data, size_t size,
-                     int root, struct err *err)
+static int agreement_broadcast(const struct agreement *agreement, const char *part, void *data,
+                               size_t size, int root, struct err *err)
 {
     struct name name;
     return call_broadcast_bytes(make_name(&name, agreement, part), agreement->process_set, data,
@@ -72,7 +72,7 @@ static int find_mistake(const struct agreement *agreement, bool mine, int *lowes
 static int share_text(const struct agreement *agreement, int lowest, struct err *text,
                       struct err *err)
 {
-    int rc = broadcast(agreement, "text", text->text, sizeof text->text, lowest, err);
+    int rc = agreement_broadcast(agreement, "text", text->text, sizeof text->text, lowest, err);
     text->text[sizeof text->text - 1] = '\0';
     text_make_line(text->text);
     return rc;
@@ -130,7 +130,7 @@ static char *get_reference(const struct agreement *agreement, const char *lines,
 {
     struct err own = { .code = HVD_OK };
     uint64_t size = strlen(lines);
-    if (broadcast(agreement, "size", &size, sizeof size, agreement->first, err) < 0)
+    if (agreement_broadcast(agreement, "size", &size, sizeof size, agreement->first, err) < 0)
         return NULL;
     char *reference = size < SIZE_MAX ? calloc(size + 1, 1) : NULL;
     if (!reference)
@@ -139,7 +139,7 @@ static char *get_reference(const struct agreement *agreement, const char *lines,
         memcpy(reference, lines, size);
     int rc = agree_on_mistakes(agreement, &own, err);
     if (rc == HVD_OK)
-        rc = broadcast(agreement, "lines", reference, size, agreement->first, err);
+        rc = agreement_broadcast(agreement, "lines", reference, size, agreement->first, err);
     if (rc == HVD_OK)
         return reference;
     free(reference);

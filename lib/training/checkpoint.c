@@ -73,7 +73,7 @@ static void job_fini(struct job *job)
 }
 
 /* The first rank has done its part, or found out why not. All get that. */
-static int tell(const struct job *job, const struct err *own, struct err *err)
+static int checkpoint_tell(const struct job *job, const struct err *own, struct err *err)
 {
     struct err told = *own;
     int rc = call_broadcast_bytes("hvd.checkpoint.told", job->process_set, &told, sizeof told,
@@ -107,7 +107,7 @@ static int save(struct job *job, struct err *err)
     if (job->has_it)
         checkpoint_file_write(job->path, job->list.entries, job->list.count, copy_entry, &job->list,
                               &own);
-    return tell(job, &own, err);
+    return checkpoint_tell(job, &own, err);
 }
 
 int hvd_checkpoint_save(const char *file, const struct hvd_checkpoint *checkpoint, int process_set)
@@ -208,16 +208,16 @@ static int take_over(struct job *job, struct source *source, struct err *err)
     struct err own = { .code = HVD_OK };
     if (job->has_it)
         source_open(source, job, &own);
-    int rc = tell(job, &own, err);
+    int rc = checkpoint_tell(job, &own, err);
     if (rc < 0)
         return rc;
     if (job->has_it)
         read_data(source, &job->list, &own);
-    return tell(job, &own, err);
+    return checkpoint_tell(job, &own, err);
 }
 
-static int broadcast(const struct job *job, const struct hvd_checkpoint *checkpoint,
-                     struct err *err)
+static int checkpoint_broadcast(const struct job *job, const struct hvd_checkpoint *checkpoint,
+                                struct err *err)
 {
     int rc = hvd_broadcast_optimizer_state(checkpoint->tensors, checkpoint->ntensors,
                                            checkpoint->scalars, checkpoint->nscalars, job->first,
@@ -230,7 +230,7 @@ static int restore(struct job *job, const struct hvd_checkpoint *checkpoint, str
     struct source source = { .file = { .fd = -1 } };
     int rc = take_over(job, &source, err);
     source_close(&source);
-    return rc < 0 ? rc : broadcast(job, checkpoint, err);
+    return rc < 0 ? rc : checkpoint_broadcast(job, checkpoint, err);
 }
 
 int hvd_checkpoint_restore(const char *file, const struct hvd_checkpoint *checkpoint,

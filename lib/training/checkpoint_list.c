@@ -29,18 +29,20 @@ static void take_scalar(struct checkpoint_list *list, const struct hvd_scalar *s
     list->entries[list->count - 1].kind = CHECKPOINT_SCALAR;
 }
 
-static int make_room(struct checkpoint_list *list, size_t count, struct err *err)
+static int checkpoint_list_make_room(struct checkpoint_list *list, size_t count, struct err *err)
 {
     list->entries = calloc(count + 1, sizeof *list->entries);
     list->memory = calloc(count + 1, sizeof *list->memory);
     return list->entries && list->memory ? HVD_OK : fail(err, HVD_ERR_NOMEM, "out of memory");
 }
 
-static int fill(struct checkpoint_list *list, const struct hvd_checkpoint *checkpoint,
-                const struct named *tensors, const struct named *scalars, struct err *err)
+static int checkpoint_list_fill(struct checkpoint_list *list,
+                                const struct hvd_checkpoint *checkpoint,
+                                const struct named *tensors, const struct named *scalars,
+                                struct err *err)
 {
     size_t count = (size_t)checkpoint->ntensors + (size_t)checkpoint->nscalars;
-    int rc = make_room(list, count, err);
+    int rc = checkpoint_list_make_room(list, count, err);
     for (int i = 0; rc == HVD_OK && i < checkpoint->ntensors; i++)
         take_tensor(list, &checkpoint->tensors[tensors[i].place]);
     for (int i = 0; rc == HVD_OK && i < checkpoint->nscalars; i++)
@@ -57,7 +59,7 @@ int checkpoint_list_init(struct checkpoint_list *list, const struct hvd_checkpoi
     if (rc == HVD_OK)
         rc = scalars_sort(checkpoint->scalars, checkpoint->nscalars, &scalars, err);
     if (rc == HVD_OK)
-        rc = fill(list, checkpoint, tensors, scalars, err);
+        rc = checkpoint_list_fill(list, checkpoint, tensors, scalars, err);
     free(tensors);
     free(scalars);
     if (rc < 0)

@@ -13,7 +13,7 @@
 
 typedef const struct checkpoint_entry *entry_pointer;
 
-static int compare(entry_pointer a, entry_pointer b)
+static int checkpoint_match_compare(entry_pointer a, entry_pointer b)
 {
     if (a->kind != b->kind)
         return a->kind < b->kind ? -1 : 1;
@@ -22,7 +22,7 @@ static int compare(entry_pointer a, entry_pointer b)
 
 static int compare_pointers(const void *a, const void *b)
 {
-    return compare(*(const entry_pointer *)a, *(const entry_pointer *)b);
+    return checkpoint_match_compare(*(const entry_pointer *)a, *(const entry_pointer *)b);
 }
 
 /* For free(); NULL when out of memory. */
@@ -88,7 +88,7 @@ static int check_pair(entry_pointer expected, entry_pointer found, struct err *e
 /* Of the next of each, NULL at its end, the later one is not looked at yet. */
 static void keep_first(entry_pointer *expected, entry_pointer *found)
 {
-    int order = *expected && *found ? compare(*expected, *found) : 0;
+    int order = *expected && *found ? checkpoint_match_compare(*expected, *found) : 0;
     if (order < 0)
         *found = NULL;
     if (order > 0)

@@ -61,8 +61,8 @@ static int read_checked_head(struct checkpoint_file *file, struct checkpoint_hea
 
 /* ---- the file ---- */
 
-static int read_list(struct checkpoint_file *file, const struct checkpoint_head *head,
-                     struct err *err)
+static int checkpoint_read_list(struct checkpoint_file *file, const struct checkpoint_head *head,
+                                struct err *err)
 {
     unsigned char *list = malloc(head->list_size + (size_t)1);
     file->entries = calloc(head->count + (size_t)1, sizeof *file->entries);
@@ -76,7 +76,7 @@ static int read_list(struct checkpoint_file *file, const struct checkpoint_head 
     return rc;
 }
 
-static int read_all(struct checkpoint_file *file, struct err *err)
+static int checkpoint_read_all(struct checkpoint_file *file, struct err *err)
 {
     struct checkpoint_head head;
     /* Opening a pipe must not wait for its other end. */
@@ -88,7 +88,7 @@ static int read_all(struct checkpoint_file *file, struct err *err)
         rc = check_digest(file, &head, err);
     if (rc == HVD_OK)
         rc = read_checked_head(file, &head, err);
-    return rc < 0 ? rc : read_list(file, &head, err);
+    return rc < 0 ? rc : checkpoint_read_list(file, &head, err);
 }
 
 int checkpoint_file_open(struct checkpoint_file *file, const char *path, struct err *err)
@@ -98,7 +98,7 @@ int checkpoint_file_open(struct checkpoint_file *file, const char *path, struct 
     file->path = path;
     int rc = auth_init(err);
     if (rc == HVD_OK)
-        rc = read_all(file, err);
+        rc = checkpoint_read_all(file, err);
     if (rc < 0) {
         fail_context(err, "%s", checkpoint_path_text(shown, path));
         checkpoint_file_close(file);

@@ -46,7 +46,7 @@ const char *checkpoint_path_text(char text[CHECKPOINT_PATH_SHOWN + 1], const cha
 
 /* ---- bytes ---- */
 
-static int write_all(int fd, const unsigned char *bytes, size_t nbytes, struct err *err)
+static int checkpoint_write_all(int fd, const unsigned char *bytes, size_t nbytes, struct err *err)
 {
     while (nbytes > 0) {
         ssize_t written = write(fd, bytes, nbytes);
@@ -58,15 +58,16 @@ static int write_all(int fd, const unsigned char *bytes, size_t nbytes, struct e
     return HVD_OK;
 }
 
-static int flush(struct output *output, struct err *err)
+static int checkpoint_write_flush(struct output *output, struct err *err)
 {
     size_t used = output->used;
     output->used = 0;
     crypto_generichash_update(&output->digest, output->buffer, used);
-    return write_all(output->fd, output->buffer, used, err);
+    return checkpoint_write_all(output->fd, output->buffer, used, err);
 }
 
-static int put(struct output *output, const unsigned char *bytes, size_t nbytes, struct err *err)
+static int checkpoint_write_put(struct output *output, const unsigned char *bytes, size_t nbytes,
+                                struct err *err)
 {
     int rc = HVD_OK;
     while (nbytes > 0 && rc == HVD_OK) {
@@ -76,7 +77,7 @@ static int put(struct output *output, const unsigned char *bytes, size_t nbytes,
         bytes += part;
         nbytes -= part;
         if (output->used == BUFFER_SIZE)
-            rc = flush(output, err);
+            rc = checkpoint_write_flush(output, err);
     }
     return rc;
 }
@@ -92,7 +93,7 @@ static int put_data(struct output *output, const struct checkpoint_entry *entrie
         output->used += part;
         at += part;
         if (rc == HVD_OK && output->used == BUFFER_SIZE)
-            rc = flush(output, err);
+            rc = checkpoint_write_flush(output, err);
     }
     return rc;
 }
@@ -100,18 +101,18 @@ static int put_data(struct output *output, const struct checkpoint_entry *entrie
 static int put_digest(struct output *output, struct err *err)
 {
     unsigned char digest[CHECKPOINT_DIGEST_SIZE];
-    int rc = flush(output, err);
+    int rc = checkpoint_write_flush(output, err);
     crypto_generichash_final(&output->digest, digest, sizeof digest);
-    return rc < 0 ? rc : write_all(output->fd, digest, sizeof digest, err);
+    return rc < 0 ? rc : checkpoint_write_all(output->fd, digest, sizeof digest, err);
 }
 
-static int put_head(struct output *output, const struct checkpoint_entry *entries, size_t count,
-                    struct err *err)
+static int checkpoint_write_put_head(struct output *output, const struct checkpoint_entry *entries,
+                                     size_t count, struct err *err)
 {
     struct wire_writer head = { 0 };
     int rc = checkpoint_layout_encode(&head, entries, count, err);
     if (rc == HVD_OK)
-        rc = put(output, head.data, head.length, err);
+        rc = checkpoint_write_put(output, head.data, head.length, err);
     wire_writer_fini(&head);
     return rc;
 }
@@ -123,7 +124,7 @@ static int put_all(int fd, const struct checkpoint_entry *entries, size_t count,
     if (!output.buffer)
         return fail(err, HVD_ERR_NOMEM, "out of memory");
     crypto_generichash_init(&output.digest, NULL, 0, CHECKPOINT_DIGEST_SIZE);
-    int rc = put_head(&output, entries, count, err);
+    int rc = checkpoint_write_put_head(&output, entries, count, err);
     for (size_t i = 0; i < count && rc == HVD_OK; i++)
         rc = put_data(&output, entries, i, source, arg, err);
     if (rc == HVD_OK)

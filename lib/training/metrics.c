@@ -34,7 +34,7 @@ struct average {
 
 /* ---- giving ---- */
 
-static int prepare(struct average *average, struct err *err)
+static int metrics_prepare(struct average *average, struct err *err)
 {
     int count = average->count;
     if (count < 0 || (count > 0 && !average->metrics))
@@ -69,7 +69,7 @@ static struct hvd_metric *metric_at(const struct average *average, int k)
     return &average->metrics[average->order[k].place];
 }
 
-static void put(struct average *average, const struct err *own)
+static void metrics_put(struct average *average, const struct err *own)
 {
     uint64_t bits;
     wire_put_u8(&average->message, own->code < 0);
@@ -88,7 +88,7 @@ static int exchange(struct average *average, struct err *own, struct err *err)
     static const char exhausted[] = "\1\xd\0\0\0out of memory";
     const void *message = exhausted;
     size_t size = sizeof exhausted - 1;
-    put(average, own);
+    metrics_put(average, own);
     if (average->message.failed) {
         fail(own, HVD_ERR_NOMEM, "out of memory");
     } else {
@@ -134,7 +134,7 @@ struct entry {
     double value;
 };
 
-static struct entry next_entry(struct wire_reader *reader)
+static struct entry metrics_next_entry(struct wire_reader *reader)
 {
     struct entry entry = { .there = reader->left > 0 };
     if (!entry.there)
@@ -164,14 +164,14 @@ static int quote_difference(const struct entry *entry, int rank, int other, stru
 }
 
 /* Adds the values of the set's k-th rank, as long as its names are those of the first. */
-static int add(struct average *average, int k, struct err *err)
+static int metrics_add(struct average *average, int k, struct err *err)
 {
     int first = average->ranks[0], rank = average->ranks[k];
     struct wire_reader reference = message_of(average, 0), reader = message_of(average, k);
     wire_get_u8(&reference);
     wire_get_u8(&reader);
     for (int n = 0; reference.left > 0 || reader.left > 0; n++) {
-        struct entry expected = next_entry(&reference), entry = next_entry(&reader);
+        struct entry expected = metrics_next_entry(&reference), entry = metrics_next_entry(&reader);
         if (reference.failed || reader.failed)
             return fail(err, HVD_ERR_PROTOCOL, "rank %d sent no list of metrics",
                         reference.failed ? first : rank);
@@ -185,12 +185,12 @@ static int add(struct average *average, int k, struct err *err)
     return HVD_OK;
 }
 
-static int take(struct average *average, const struct err *own, struct err *err)
+static int metrics_take(struct average *average, const struct err *own, struct err *err)
 {
     int size = average->messages.nrows;
     int rc = check_mistakes(average, own, err);
     for (int k = 0; rc == HVD_OK && k < size; k++)
-        rc = add(average, k, err);
+        rc = metrics_add(average, k, err);
     for (int n = 0; rc == HVD_OK && n < average->count; n++)
         metric_at(average, n)->value = average->sums[n] / size;
     return rc;
@@ -209,12 +209,12 @@ int hvd_average_metrics(struct hvd_metric *metrics, int count, int process_set)
 {
     struct err own = { .code = HVD_OK }, err;
     struct average average = { .metrics = metrics, .count = count, .process_set = process_set };
-    prepare(&average, &own);
+    metrics_prepare(&average, &own);
     int rc = find_ranks(&average, &own, &err);
     if (rc == HVD_OK)
         rc = exchange(&average, &own, &err);
     if (rc == HVD_OK)
-        rc = take(&average, &own, &err);
+        rc = metrics_take(&average, &own, &err);
     rc = call_own_mistake_first(rc, &own, &err);
     average_fini(&average);
     if (rc < 0)

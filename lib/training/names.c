@@ -35,7 +35,7 @@ int name_check(const char *name, struct err *err)
     return HVD_OK;
 }
 
-static int compare(const void *left, const void *right)
+static int names_compare(const void *left, const void *right)
 {
     const struct named *a = left, *b = right;
     return strcmp(a->name, b->name);
@@ -48,7 +48,7 @@ int names_sort(const char *kind, struct named *names, int count, struct err *err
         if (name_check(names[i].name, err) < 0)
             return fail_context(err, "%s %d", kind, names[i].place);
     if (count > 0)
-        qsort(names, (size_t)count, sizeof *names, compare);
+        qsort(names, (size_t)count, sizeof *names, names_compare);
     for (int i = 1; i < count; i++)
         if (strcmp(names[i - 1].name, names[i].name) == 0)
             return fail(err, HVD_ERR_INVALID, "%s is given twice",

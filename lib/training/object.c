@@ -85,7 +85,7 @@ static int no_memory(uint64_t size, struct err *err)
 /* ---- broadcast ---- */
 
 /* Memory for what comes. */
-static void *receive(uint64_t size, struct err *own)
+static void *object_receive(uint64_t size, struct err *own)
 {
     void *data = size > 0 && size <= OBJECT_MAX ? malloc((size_t)size) : NULL;
     if (size > 0 && !data && own->code == HVD_OK)
@@ -107,7 +107,7 @@ static int broadcast_bytes(const struct parcel *parcel, const struct hvd_object 
     if (rc < 0)
         return call_own_mistake_first(rc, &own, err);
     if (!parcel->is_root)
-        received->data = receive(size, &own);
+        received->data = object_receive(size, &own);
     received->size = (size_t)size;
     rc = agree_on_mistakes(parcel, &own, err);
     if (rc < 0 || size == 0)
@@ -116,8 +116,8 @@ static int broadcast_bytes(const struct parcel *parcel, const struct hvd_object 
                                 received->size, parcel->root, err);
 }
 
-static int broadcast(const char *name, struct hvd_object *object, int root, int process_set,
-                     struct err *err)
+static int object_broadcast(const char *name, struct hvd_object *object, int root, int process_set,
+                            struct err *err)
 {
     struct parcel parcel;
     struct hvd_object received = { 0 };
@@ -151,7 +151,7 @@ static int broadcast(const char *name, struct hvd_object *object, int root, int 
 int hvd_broadcast_object(const char *name, struct hvd_object *object, int root, int process_set)
 {
     struct err err;
-    int rc = broadcast(name, object, root, process_set, &err);
+    int rc = object_broadcast(name, object, root, process_set, &err);
     if (rc < 0)
         fail_context(&err, "broadcast object");
     return process_answer(rc, &err);
@@ -212,8 +212,8 @@ static int block_init(struct block *block, const struct hvd_result *sizes, struc
     return HVD_OK;
 }
 
-static int fill(const struct parcel *parcel, const struct block *block, const void *data,
-                size_t size, struct err *err)
+static int object_fill(const struct parcel *parcel, const struct block *block, const void *data,
+                       size_t size, struct err *err)
 {
     const struct hvd_options options = { .process_set = parcel->process_set };
     const int64_t dim = (int64_t)size;
@@ -264,7 +264,7 @@ static int gather_bytes(const struct parcel *parcel, const void *data, size_t si
     if (rc < 0)
         return rc;
     if (block->packed_size > 0)
-        rc = fill(parcel, block, data, size, err);
+        rc = object_fill(parcel, block, data, size, err);
     if (rc == HVD_OK)
         spread(block);
     return rc;

@@ -75,7 +75,7 @@ static struct hvd_optimizer *make(const struct plan *plan, struct err *err)
     return NULL;
 }
 
-static int check(const struct plan *plan, bool has_place, struct err *err)
+static int optimizer_create_check(const struct plan *plan, bool has_place, struct err *err)
 {
     if (!has_place)
         return fail(err, HVD_ERR_INVALID, "there is no place for the optimizer");
@@ -94,12 +94,13 @@ static int stands_alone(int process_set, struct err *err)
     return size < 0 ? size : size == 1;
 }
 
-static int create(struct plan *plan, struct hvd_optimizer **out, struct err *err)
+static int optimizer_create_from_plan(struct plan *plan, struct hvd_optimizer **out,
+                                      struct err *err)
 {
     struct err own = { .code = HVD_OK };
     struct hvd_optimizer *optimizer = NULL;
     int process_set = plan->options->process_set;
-    check(plan, out != NULL, &own);
+    optimizer_create_check(plan, out != NULL, &own);
     int rc = stands_alone(process_set, err);
     if (rc < 0)
         return call_own_mistake_first(rc, &own, err);
@@ -127,7 +128,7 @@ int hvd_optimizer_create(const struct hvd_parameter *parameters, int count,
     struct plan plan = { parameters, count, options ? options : &defaults, update, arg, false };
     if (optimizer)
         *optimizer = NULL;
-    return optimizer_answer(create(&plan, optimizer, &err), &err);
+    return optimizer_answer(optimizer_create_from_plan(&plan, optimizer, &err), &err);
 }
 
 void hvd_optimizer_destroy(struct hvd_optimizer *optimizer)

@@ -101,8 +101,8 @@ struct hvd_tensor gradient_tensor(const struct gradient *gradient, enum hvd_comp
 /* ---- passes ---- */
 
 /* out = left + right, or the average of as many passes as the divisor says. */
-static void combine(void *out, const void *left, const void *right, size_t count,
-                    enum hvd_dtype dtype, int divisor)
+static void optimizer_gradient_combine(void *out, const void *left, const void *right, size_t count,
+                                       enum hvd_dtype dtype, int divisor)
 {
     if (divisor > 1)
         divide_function(dtype)(out, left, right, count, divisor);
@@ -119,7 +119,8 @@ static void combine_halves(const struct gradient *gradient, bool back, int divis
     for (size_t at = 0, count; at < gradient->count; at += count) {
         count = gradient->count - at < BLOCK ? gradient->count - at : BLOCK;
         widen_function(dtype)(block, halves + at, count);
-        combine(back ? block : sum + at, sum + at, block, count, HVD_FLOAT32, divisor);
+        optimizer_gradient_combine(back ? block : sum + at, sum + at, block, count, HVD_FLOAT32,
+                                   divisor);
         if (back)
             narrow_function(dtype)(halves + at, block, count);
     }
@@ -135,14 +136,14 @@ static void take_first(const struct gradient *gradient)
 }
 
 /* To the sum, or, if it is the last, with the sum back into the gradient. */
-static void add(const struct gradient *gradient, bool last, int divisor)
+static void optimizer_gradient_add(const struct gradient *gradient, bool last, int divisor)
 {
     const struct hvd_parameter *parameter = &gradient->parameter;
     if (is_half(parameter->dtype))
         combine_halves(gradient, last, divisor);
     else
-        combine(last ? parameter->gradient : gradient->sum, gradient->sum, parameter->gradient,
-                gradient->count, parameter->dtype, divisor);
+        optimizer_gradient_combine(last ? parameter->gradient : gradient->sum, gradient->sum,
+                                   parameter->gradient, gradient->count, parameter->dtype, divisor);
 }
 
 void gradient_take_pass(struct gradient *gradient, const struct optimizer_settings *settings)
@@ -152,7 +153,8 @@ void gradient_take_pass(struct gradient *gradient, const struct optimizer_settin
     if (first && !last)
         take_first(gradient);
     else if (!first)
-        add(gradient, last, last && settings->average_passes ? settings->passes : 1);
+        optimizer_gradient_add(gradient, last,
+                               last && settings->average_passes ? settings->passes : 1);
 }
 
 int gradient_fill_up(struct gradient *gradient, const struct optimizer_settings *settings,

@@ -31,8 +31,9 @@ static int check_dtype(const struct hvd_parameter *parameter,
 }
 
 /* That there is such a device is known by now. */
-static int check_device(const struct hvd_parameter *parameter,
-                        const struct hvd_optimizer_options *options, struct err *err)
+static int optimizer_parameters_check_device(const struct hvd_parameter *parameter,
+                                             const struct hvd_optimizer_options *options,
+                                             struct err *err)
 {
     if (parameter->device == 0)
         return HVD_OK;
@@ -47,13 +48,13 @@ static int check_device(const struct hvd_parameter *parameter,
     return HVD_OK;
 }
 
-static int check(const struct hvd_parameter *parameter, const struct hvd_optimizer_options *options,
-                 struct err *err)
+static int optimizer_parameters_check(const struct hvd_parameter *parameter,
+                                      const struct hvd_optimizer_options *options, struct err *err)
 {
     if (!parameter->gradient && parameter_elements(parameter) > 0)
         return fail(err, HVD_ERR_INVALID, "gradient is NULL");
     int rc = check_dtype(parameter, options, err);
-    return rc < 0 ? rc : check_device(parameter, options, err);
+    return rc < 0 ? rc : optimizer_parameters_check_device(parameter, options, err);
 }
 
 /* ---- memory that is shared ---- */
@@ -110,7 +111,7 @@ int optimizer_check_parameters(const struct hvd_parameter *parameters, int count
     int rc = parameters_sort(parameters, count, &order, err);
     free(order);
     for (int i = 0; rc == HVD_OK && i < count; i++)
-        if ((rc = check(&parameters[i], options, err)) < 0)
+        if ((rc = optimizer_parameters_check(&parameters[i], options, err)) < 0)
             fail_context(err, "%s", name_label(label, "parameter", parameters[i].name));
     if (rc == HVD_OK)
         rc = check_overlap(parameters, count, false, err);

@@ -8,7 +8,7 @@
 #include "lib/training/optimizer_impl.h"
 
 /* Under the lock. */
-static int begin(struct hvd_optimizer *optimizer, bool step, struct err *err)
+static int optimizer_reduction_begin(struct hvd_optimizer *optimizer, bool step, struct err *err)
 {
     if (optimizer->reducing || (step && optimizer->stepping))
         return fail(err, HVD_ERR_INVALID, "a step or synchronization is under way");
@@ -22,7 +22,7 @@ static int begin(struct hvd_optimizer *optimizer, bool step, struct err *err)
 int optimizer_begin(struct hvd_optimizer *optimizer, struct err *err)
 {
     pthread_mutex_lock(&optimizer->lock);
-    int rc = begin(optimizer, true, err);
+    int rc = optimizer_reduction_begin(optimizer, true, err);
     pthread_mutex_unlock(&optimizer->lock);
     return rc;
 }
@@ -30,7 +30,7 @@ int optimizer_begin(struct hvd_optimizer *optimizer, struct err *err)
 int optimizer_begin_reducing(struct hvd_optimizer *optimizer, struct err *err)
 {
     pthread_mutex_lock(&optimizer->lock);
-    int rc = begin(optimizer, false, err);
+    int rc = optimizer_reduction_begin(optimizer, false, err);
     pthread_mutex_unlock(&optimizer->lock);
     return rc;
 }

@@ -47,7 +47,7 @@ static int check_shape(const struct hvd_parameter *parameter, struct err *err)
     return HVD_OK;
 }
 
-static int check_device(int number, struct err *err)
+static int parameters_check_device(int number, struct err *err)
 {
     int rc = number == 0 ? HVD_OK : process_check_caller(err);
     if (rc < 0 || number == 0)
@@ -57,14 +57,14 @@ static int check_device(int number, struct err *err)
     return device ? HVD_OK : err->code;
 }
 
-static int check(const struct hvd_parameter *parameter, struct err *err)
+static int parameters_check(const struct hvd_parameter *parameter, struct err *err)
 {
     if (dtype_size((int)parameter->dtype) == 0)
         return fail(err, HVD_ERR_INVALID, "dtype %d is not an element type", (int)parameter->dtype);
     int rc = check_shape(parameter, err);
     if (rc == HVD_OK && !parameter->data && parameter_elements(parameter) > 0)
         return fail(err, HVD_ERR_INVALID, "data is NULL");
-    return rc < 0 ? rc : check_device(parameter->device, err);
+    return rc < 0 ? rc : parameters_check_device(parameter->device, err);
 }
 
 /* Room for the names of a list that is there. */
@@ -100,7 +100,7 @@ int parameters_sort(const struct hvd_parameter *parameters, int count, struct na
         names[i] = (struct named){ parameters[i].name, i };
     int rc = names_sort("parameter", names, count, err);
     for (int i = 0; rc == HVD_OK && i < count; i++)
-        if ((rc = check(&parameters[i], err)) < 0)
+        if ((rc = parameters_check(&parameters[i], err)) < 0)
             fail_context(err, "%s", name_label(label, "parameter", parameters[i].name));
     return give_order(order, names, rc);
 }

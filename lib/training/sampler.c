@@ -68,8 +68,8 @@ static void shuffle(uint32_t *order, uint32_t count, uint64_t state)
 
 /* ---- making ---- */
 
-static int check(const struct hvd_sampler_options *options, struct hvd_sampler **sampler,
-                 struct err *err)
+static int sampler_check(const struct hvd_sampler_options *options, struct hvd_sampler **sampler,
+                         struct err *err)
 {
     if (!options || !sampler)
         return fail(err, HVD_ERR_INVALID, "there %s",
@@ -92,7 +92,7 @@ static int find_place(int *rank, int *size, struct err *err)
     return HVD_OK;
 }
 
-static struct hvd_sampler *allocate(uint64_t count, bool in_order, struct err *err)
+static struct hvd_sampler *sampler_allocate(uint64_t count, bool in_order, struct err *err)
 {
     struct hvd_sampler *sampler = calloc(1, sizeof *sampler);
     if (sampler && !in_order)
@@ -104,16 +104,16 @@ static struct hvd_sampler *allocate(uint64_t count, bool in_order, struct err *e
     return NULL;
 }
 
-static int create(const struct hvd_sampler_options *options, struct hvd_sampler **sampler,
-                  struct err *err)
+static int sampler_create(const struct hvd_sampler_options *options, struct hvd_sampler **sampler,
+                          struct err *err)
 {
-    int rc = check(options, sampler, err);
+    int rc = sampler_check(options, sampler, err);
     if (rc < 0)
         return rc;
     int rank = options->rank, size = options->size;
     if ((rc = find_place(&rank, &size, err)) < 0)
         return rc;
-    struct hvd_sampler *made = allocate(options->count, options->in_order, err);
+    struct hvd_sampler *made = sampler_allocate(options->count, options->in_order, err);
     if (!made)
         return err->code;
     made->count = options->count;
@@ -130,7 +130,7 @@ int hvd_sampler_create(const struct hvd_sampler_options *options, struct hvd_sam
     struct err err;
     if (sampler)
         *sampler = NULL;
-    int rc = create(options, sampler, &err);
+    int rc = sampler_create(options, sampler, &err);
     if (rc < 0)
         fail_context(&err, "sampler");
     return process_answer(rc, &err);

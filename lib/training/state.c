@@ -80,7 +80,7 @@ static void pack(const struct state *state, bool back)
     }
 }
 
-static int allocate(struct state *state, struct err *err)
+static int state_allocate(struct state *state, struct err *err)
 {
     for (int k = 0; k < state->nscalars; k++)
         state->packed_size += dtype_size((int)scalar_at(state, k)->dtype);
@@ -93,31 +93,31 @@ static int allocate(struct state *state, struct err *err)
     return HVD_OK;
 }
 
-static int prepare(struct state *state, struct err *err)
+static int state_prepare(struct state *state, struct err *err)
 {
     int rc = parameters_sort(state->tensors, state->ntensors, &state->tensor_order, err);
     if (rc == HVD_OK)
         rc = scalars_sort(state->scalars, state->nscalars, &state->scalar_order, err);
     if (rc == HVD_OK)
         rc = call_check_root(state->process_set, state->root, err);
-    return rc < 0 ? rc : allocate(state, err);
+    return rc < 0 ? rc : state_allocate(state, err);
 }
 
 /* ---- the broadcasts ---- */
 
 /* Remembers the first failure. */
-static void note(struct err *first, int rc)
+static void state_note(struct err *first, int rc)
 {
     if (rc < 0 && first->code == HVD_OK)
         call_answer(rc, first);
 }
 
-static void start(struct state *state, const struct hvd_tensor *tensor, struct err *first)
+static void state_start(struct state *state, const struct hvd_tensor *tensor, struct err *first)
 {
     const struct hvd_options options = { .process_set = state->process_set };
     int rc = hvd_broadcast_async(tensor, state->root, &options, &state->handles[state->nhandles]);
     state->nhandles += rc == HVD_OK;
-    note(first, rc);
+    state_note(first, rc);
 }
 
 static void start_tensor(struct state *state, int k, struct err *first)
@@ -131,7 +131,7 @@ static void start_tensor(struct state *state, int k, struct err *first)
                                        .dims = parameter->dims,
                                        .device = parameter->device };
     snprintf(name, sizeof name, "broadcast.%s", parameter->name);
-    start(state, &tensor, first);
+    state_start(state, &tensor, first);
 }
 
 static void start_scalars(struct state *state, struct err *first)
@@ -143,11 +143,11 @@ static void start_scalars(struct state *state, struct err *first)
     };
     snprintf(name, sizeof name, "hvd.%s.scalars", state->call);
     pack(state, false);
-    start(state, &tensor, first);
+    state_start(state, &tensor, first);
 }
 
 /* Whatever fails, all the rest is started and waited for: other ranks have it in flight, too. */
-static int run(struct state *state, struct err *err)
+static int state_run(struct state *state, struct err *err)
 {
     struct err first = { .code = HVD_OK };
     for (int k = 0; k < state->ntensors; k++)
@@ -155,21 +155,21 @@ static int run(struct state *state, struct err *err)
     if (state->nscalars > 0)
         start_scalars(state, &first);
     for (int i = 0; i < state->nhandles; i++)
-        note(&first, hvd_wait(state->handles[i]));
+        state_note(&first, hvd_wait(state->handles[i]));
     if (first.code < 0)
         return fail(err, first.code, "%s", first.text);
     pack(state, true);
     return HVD_OK;
 }
 
-static int broadcast(struct state *state, struct err *err)
+static int state_broadcast(struct state *state, struct err *err)
 {
     struct err own = { .code = HVD_OK };
-    prepare(state, &own);
+    state_prepare(state, &own);
     int rc = agreement_conclude(state->call, state->process_set, &own,
                                 (const char *)state->lines.data, err);
     if (rc == HVD_OK)
-        rc = run(state, err);
+        rc = state_run(state, err);
     state_fini(state);
     return rc;
 }
@@ -183,7 +183,7 @@ int hvd_broadcast_parameters(const struct hvd_parameter *parameters, int count, 
                            .process_set = process_set,
                            .tensors = parameters,
                            .ntensors = count };
-    int rc = broadcast(&state, &err);
+    int rc = state_broadcast(&state, &err);
     if (rc < 0)
         fail_context(&err, "broadcast parameters");
     return process_answer(rc, &err);
@@ -201,7 +201,7 @@ int hvd_broadcast_optimizer_state(const struct hvd_parameter *tensors, int ntens
                            .ntensors = ntensors,
                            .scalars = scalars,
                            .nscalars = nscalars };
-    int rc = broadcast(&state, &err);
+    int rc = state_broadcast(&state, &err);
     if (rc < 0)
         fail_context(&err, "broadcast optimizer state");
     return process_answer(rc, &err);

@@ -91,8 +91,9 @@ static bool named(const struct http_service *service, const struct http_exchange
     return false;
 }
 
-static struct rendezvous_job *find(const struct http_service *service,
-                                   const struct http_exchange *exchange, struct http_answer *answer)
+static struct rendezvous_job *http_jobs_find(const struct http_service *service,
+                                             const struct http_exchange *exchange,
+                                             struct http_answer *answer)
 {
     char id[JOB_ID_SIZE];
     if (!named(service, exchange, id, answer))
@@ -145,8 +146,8 @@ static bool read_query(struct job_query *query, struct http_text text)
 }
 
 /* False: the ranks have been asked, and not all of them have answered. */
-static bool ask(struct http_service *service, struct http_exchange *exchange,
-                struct rendezvous_job *job)
+static bool http_jobs_ask(struct http_service *service, struct http_exchange *exchange,
+                          struct rendezvous_job *job)
 {
     bool first = exchange->held_until_ms == 0;
     if (exchange->last || !job->ranks)
@@ -161,7 +162,7 @@ static bool ask(struct http_service *service, struct http_exchange *exchange,
     return false;
 }
 
-static bool has_room(const struct wait_list *list)
+static bool http_jobs_has_room(const struct wait_list *list)
 {
     const struct waiter *at;
     int count = 0;
@@ -176,7 +177,8 @@ static bool wait_for_end(struct http_exchange *exchange, struct rendezvous_job *
                          uint64_t wait_ms)
 {
     bool over = job->ended_ms != 0 || (job->launch && job->launch->verdict_text);
-    if (over || exchange->held_until_ms != 0 || wait_ms == 0 || !has_room(&job->onlookers))
+    if (over || exchange->held_until_ms != 0 || wait_ms == 0 ||
+        !http_jobs_has_room(&job->onlookers))
         return true;
     exchange->held_until_ms = exchange->now_ms + wait_ms;
     waiter_join(exchange->waiter, &job->onlookers);
@@ -193,10 +195,10 @@ bool http_job(struct http_service *service, struct http_exchange *exchange,
                         ", ?output, both with & between, or none");
         return true;
     }
-    struct rendezvous_job *job = find(service, exchange, answer);
+    struct rendezvous_job *job = http_jobs_find(service, exchange, answer);
     if (!job)
         return true;
-    if (query.ask && !ask(service, exchange, job))
+    if (query.ask && !http_jobs_ask(service, exchange, job))
         return false;
     if (query.wait && !wait_for_end(exchange, job, query.wait_ms))
         return false;
@@ -251,7 +253,7 @@ bool http_job_delete(struct http_service *service, struct http_exchange *exchang
                      struct http_answer *answer)
 {
     struct rendezvous_job *job =
-        has_query(exchange, answer) ? NULL : find(service, exchange, answer);
+        has_query(exchange, answer) ? NULL : http_jobs_find(service, exchange, answer);
     if (!job)
         return true;
     if (job->planned) {

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool all_digits(struct key_value_bytes text)
+static bool http_key_value_all_digits(struct key_value_bytes text)
 {
     for (size_t i = 0; i < text.length; i++)
         if (text.data[i] < '0' || text.data[i] > '9')
@@ -24,7 +24,7 @@ static bool is(struct key_value_bytes text, const char *word)
     return text.length == strlen(word) && memcmp(text.data, word, text.length) == 0;
 }
 
-static struct key_value_bytes bytes_of(struct http_text text)
+static struct key_value_bytes http_key_value_bytes_of(struct http_text text)
 {
     return (struct key_value_bytes){ text.data, text.length };
 }
@@ -71,7 +71,7 @@ static const struct {
     { "rank_and_size", 405, "GET, HEAD" },
 };
 
-static bool may_use(struct key_value_bytes scope, struct http_answer *answer)
+static bool http_key_value_may_use(struct key_value_bytes scope, struct http_answer *answer)
 {
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
         if (!is(scope, reserved[i].scope))
@@ -100,9 +100,9 @@ static bool name_is_valid(const char *what, struct key_value_bytes name, int max
 bool http_key_value_target(struct http_key_value_target *target, const struct http_service *service,
                            const struct http_exchange *exchange, struct http_answer *answer)
 {
-    target->scope = bytes_of(exchange->path.segments[0]);
-    target->key = bytes_of(exchange->path.segments[1]);
-    if (!may_use(target->scope, answer) ||
+    target->scope = http_key_value_bytes_of(exchange->path.segments[0]);
+    target->key = http_key_value_bytes_of(exchange->path.segments[1]);
+    if (!http_key_value_may_use(target->scope, answer) ||
         !name_is_valid("scope", target->scope, KEY_VALUE_SCOPE_MAX, answer) ||
         !name_is_valid("key", target->key, KEY_VALUE_KEY_MAX, answer))
         return false;
@@ -160,7 +160,8 @@ static bool read_patience(const struct http_exchange *exchange, struct patience 
                           struct http_answer *answer)
 {
     struct http_text query = exchange->path.query;
-    bool gloo = is_gloo(exchange) && all_digits(bytes_of(exchange->path.segments[1]));
+    bool gloo = is_gloo(exchange) &&
+                http_key_value_all_digits(http_key_value_bytes_of(exchange->path.segments[1]));
     *patience = (struct patience){ gloo ? HTTP_GLOO_HOLD_MS : 0, 404 };
     if (!query.data)
         return true;
@@ -200,7 +201,7 @@ static void notice_gloo(const struct http_exchange *exchange,
 {
     struct rendezvous_job *job = target->job;
     if (!job->planned || !is_gloo(exchange) || !is(target->scope, "global") ||
-        !all_digits(target->key) || target->key.length > 5)
+        !http_key_value_all_digits(target->key) || target->key.length > 5)
         return;
     int rank = 0;
     for (size_t i = 0; i < target->key.length; i++)

@@ -20,7 +20,8 @@ static bool names_slot(struct http_text text, const struct rendezvous_slot *slot
            memcmp(text.data + host, rest, (size_t)length) == 0;
 }
 
-static struct rank_info find(const struct rendezvous_job *job, struct http_text text)
+static struct rank_info http_rank_and_size_find(const struct rendezvous_job *job,
+                                                struct http_text text)
 {
     for (int rank = 0; rank < job->size; rank++)
         if (names_slot(text, &job->slots[rank]))
@@ -40,7 +41,7 @@ bool http_rank_and_size(struct http_service *service, struct http_exchange *exch
         http_answer_text(answer, 403, "job %s: its places are not known", job->id);
         return true;
     }
-    struct rank_info rank_info = find(job, exchange->path.segments[1]);
+    struct rank_info rank_info = http_rank_and_size_find(job, exchange->path.segments[1]);
     char text[80];
     int length = snprintf(text, sizeof text, "%d,%d,%d,%d,%d,%d", rank_info.rank, rank_info.size,
                           rank_info.local_rank, rank_info.local_size, rank_info.cross_rank,

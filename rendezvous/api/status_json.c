@@ -114,7 +114,7 @@ static void put_launch(struct view *view, cJSON *json)
     json_number_if(&view->build, json, "failed_rank", over && verdict->rank >= 0, verdict->rank);
 }
 
-static void put_head(struct view *view, cJSON *json, int nhosts)
+static void status_json_put_head(struct view *view, cJSON *json, int nhosts)
 {
     const struct rendezvous_job *job = view->job;
     struct json_build *build = &view->build;
@@ -135,7 +135,7 @@ static void put_head(struct view *view, cJSON *json, int nhosts)
     put_launch(view, json);
 }
 
-static void put_host(struct view *view, cJSON *hosts, const int *ranks, int count)
+static void status_json_put_host(struct view *view, cJSON *hosts, const int *ranks, int count)
 {
     struct json_build *build = &view->build;
     cJSON *host = json_object(build, hosts, NULL);
@@ -153,8 +153,8 @@ static void put_hosts(struct view *view, const struct host_groups *groups)
 {
     cJSON *hosts = json_array(&view->build, view->build.root, "hosts");
     for (int h = 0; view->job->ranks && h < groups->count; h++)
-        put_host(view, hosts, groups->order + groups->starts[h],
-                 groups->starts[h + 1] - groups->starts[h]);
+        status_json_put_host(view, hosts, groups->order + groups->starts[h],
+                             groups->starts[h + 1] - groups->starts[h]);
 }
 
 /* Why it cannot say itself what it is doing is known better here. */
@@ -310,7 +310,7 @@ static void put_job(struct view *view, bool in_full)
         view->build.failed = true;
         return;
     }
-    put_head(view, view->build.root, groups.count);
+    status_json_put_head(view, view->build.root, groups.count);
     if (in_full) {
         put_hosts(view, &groups);
         put_ranks(view);

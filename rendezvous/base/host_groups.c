@@ -15,7 +15,7 @@ struct worker {
     int first; /* the lowest index of its host */
 };
 
-static int by_name(const void *a, const void *b)
+static int host_groups_by_name(const void *a, const void *b)
 {
     const struct worker *one = a, *other = b;
     int order = one->name == other->name ? 0 : strcmp(one->name, other->name);
@@ -32,7 +32,7 @@ static void sort(struct worker *workers, const char *const *names, int size)
 {
     for (int i = 0; i < size; i++)
         workers[i] = (struct worker){ .name = names[i], .index = i };
-    qsort(workers, (size_t)size, sizeof *workers, by_name);
+    qsort(workers, (size_t)size, sizeof *workers, host_groups_by_name);
     for (int i = 0; i < size; i++) {
         bool same = i > 0 && strcmp(workers[i].name, workers[i - 1].name) == 0;
         workers[i].first = same ? workers[i - 1].first : workers[i].index;

@@ -23,7 +23,7 @@ cJSON *json_build_finish(struct json_build *build)
     return NULL;
 }
 
-static cJSON *add(struct json_build *build, cJSON *parent, const char *name, cJSON *item)
+static cJSON *json_build_add(struct json_build *build, cJSON *parent, const char *name, cJSON *item)
 {
     bool added =
         parent && item &&
@@ -37,27 +37,27 @@ static cJSON *add(struct json_build *build, cJSON *parent, const char *name, cJS
 
 void json_add(struct json_build *build, cJSON *parent, cJSON *item)
 {
-    add(build, parent, NULL, item);
+    json_build_add(build, parent, NULL, item);
 }
 
 cJSON *json_object(struct json_build *build, cJSON *parent, const char *name)
 {
-    return add(build, parent, name, cJSON_CreateObject());
+    return json_build_add(build, parent, name, cJSON_CreateObject());
 }
 
 cJSON *json_array(struct json_build *build, cJSON *parent, const char *name)
 {
-    return add(build, parent, name, cJSON_CreateArray());
+    return json_build_add(build, parent, name, cJSON_CreateArray());
 }
 
 void json_bool(struct json_build *build, cJSON *parent, const char *name, bool value)
 {
-    add(build, parent, name, cJSON_CreateBool(value));
+    json_build_add(build, parent, name, cJSON_CreateBool(value));
 }
 
 void json_number(struct json_build *build, cJSON *parent, const char *name, double value)
 {
-    add(build, parent, name, cJSON_CreateNumber(value));
+    json_build_add(build, parent, name, cJSON_CreateNumber(value));
 }
 
 void json_seconds(struct json_build *build, cJSON *parent, const char *name, uint64_t ms)
@@ -68,7 +68,7 @@ void json_seconds(struct json_build *build, cJSON *parent, const char *name, uin
 void json_number_if(struct json_build *build, cJSON *parent, const char *name, bool known,
                     double value)
 {
-    add(build, parent, name, known ? cJSON_CreateNumber(value) : cJSON_CreateNull());
+    json_build_add(build, parent, name, known ? cJSON_CreateNumber(value) : cJSON_CreateNull());
 }
 
 void json_seconds_if(struct json_build *build, cJSON *parent, const char *name, bool known,
@@ -83,7 +83,7 @@ void json_text(struct json_build *build, cJSON *parent, const char *name, const 
     char *copy = strndup(text, length);
     if (copy)
         text_make_line(copy);
-    add(build, parent, name, copy ? cJSON_CreateString(copy) : NULL);
+    json_build_add(build, parent, name, copy ? cJSON_CreateString(copy) : NULL);
     free(copy);
 }
 

@@ -9,7 +9,7 @@ bool json_text_is_blank(char byte)
     return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
-static bool is_digit(char byte)
+static bool json_text_is_digit(char byte)
 {
     return byte >= '0' && byte <= '9';
 }
@@ -17,14 +17,14 @@ static bool is_digit(char byte)
 /* A number may have these, wherever they stand. */
 static bool is_of_number(char byte)
 {
-    return is_digit(byte) || (byte && strchr("+-.eE", byte));
+    return json_text_is_digit(byte) || (byte && strchr("+-.eE", byte));
 }
 
 /* Takes digits off the front of a text that ends at `end`; false if there are none. */
 static bool take_digits(const char **at, const char *end)
 {
     const char *first = *at;
-    while (*at < end && is_digit(**at))
+    while (*at < end && json_text_is_digit(**at))
         ++*at;
     return *at > first;
 }
@@ -61,7 +61,7 @@ bool json_text_is_plain(const char *text, size_t length)
     for (const char *at = text; at < end;) {
         if (!json_text_is_blank(*at) && (*at < ' ' || *at > '~' || *at == '\\'))
             return false;
-        if (!in_string && (is_digit(*at) || *at == '-')) {
+        if (!in_string && (json_text_is_digit(*at) || *at == '-')) {
             if (!take_number(&at, end))
                 return false;
             continue;

@@ -63,8 +63,8 @@ static void put_text(struct wire_writer *out, const char *text)
     wire_put_bytes(out, text, strlen(text));
 }
 
-static void put_head(struct wire_writer *out, const struct http_answer *answer, int status,
-                     size_t length, enum http_connection connection)
+static void http_answer_put_head(struct wire_writer *out, const struct http_answer *answer,
+                                 int status, size_t length, enum http_connection connection)
 {
     char line[LINE_SIZE];
     snprintf(line, sizeof line, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\n", status,
@@ -86,7 +86,7 @@ void http_answer_put(struct wire_writer *out, const struct http_answer *answer, 
     char words[64];
     snprintf(words, sizeof words, "%d %s\n", status, http_status_reason(status));
     struct body body = body_of(answer, words);
-    put_head(out, answer, status, body.length, connection);
+    http_answer_put_head(out, answer, status, body.length, connection);
     if (!head_only && status != NO_CONTENT)
         wire_put_bytes(out, body.data, body.length);
 }

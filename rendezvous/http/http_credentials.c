@@ -39,7 +39,7 @@ static int set_counter(struct http_credentials *credentials, struct http_text te
 }
 
 /* Keys, digests and proofs are of one size, and so is how they are written. */
-static bool decode(unsigned char out[32], struct http_text hex)
+static bool http_credentials_decode(unsigned char out[32], struct http_text hex)
 {
     struct job_key bytes;
     bool valid = job_key_decode(&bytes, hex.data, hex.length);
@@ -51,12 +51,12 @@ static bool decode(unsigned char out[32], struct http_text hex)
 
 static int set_body(struct http_credentials *credentials, struct http_text hex)
 {
-    return decode(credentials->body, hex) ? OK : UNREADABLE;
+    return http_credentials_decode(credentials->body, hex) ? OK : UNREADABLE;
 }
 
 static int set_proof(struct http_credentials *credentials, struct http_text hex)
 {
-    return decode(credentials->proof, hex) ? OK : WRONG;
+    return http_credentials_decode(credentials->proof, hex) ? OK : WRONG;
 }
 
 static const struct field {

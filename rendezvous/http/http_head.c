@@ -18,7 +18,7 @@ static bool is_token(struct http_text text)
     return text.length > 0;
 }
 
-static bool is_digit(char byte)
+static bool http_head_is_digit(char byte)
 {
     return byte >= '0' && byte <= '9';
 }
@@ -36,7 +36,8 @@ bool http_request_line_split(struct http_text line, struct http_request_line *pa
     http_text_skip(&line, skip);
     parts->major = line.data[0] - '0';
     parts->minor = line.data[2] - '0';
-    return is_digit(line.data[0]) && line.data[1] == '.' && is_digit(line.data[2]);
+    return http_head_is_digit(line.data[0]) && line.data[1] == '.' &&
+           http_head_is_digit(line.data[2]);
 }
 
 bool http_header_split(struct http_text line, struct http_header *header)
@@ -74,7 +75,7 @@ static int check_line(struct http_head *head)
 }
 
 /* A line has ended; `whole` is for the caller. */
-static int end_line(struct http_head *head)
+static int http_head_end_line(struct http_head *head)
 {
     bool empty = head->text.length == head->line;
     if (empty && in_request_line(head))
@@ -133,7 +134,7 @@ static int take_byte(struct http_head *head, unsigned char byte)
     if (head->after_cr != (byte == '\n'))
         return 400;
     if (byte == '\n')
-        return end_line(head);
+        return http_head_end_line(head);
     if (byte == '\r') {
         head->after_cr = true;
         return HTTP_HEAD_MORE;

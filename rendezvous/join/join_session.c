@@ -88,8 +88,9 @@ static int on_hello(struct join_session *session, const struct frame *frame,
     return 1;
 }
 
-static int on_report(struct join_session *session, const struct frame *frame,
-                     struct join_event *event, struct wire_writer *out, struct err *err)
+static int on_join_session_report(struct join_session *session, const struct frame *frame,
+                                  struct join_event *event, struct wire_writer *out,
+                                  struct err *err)
 {
     (void)out;
     struct wire_reader payload;
@@ -105,8 +106,9 @@ static int on_report(struct join_session *session, const struct frame *frame,
     return 1;
 }
 
-static int on_broken(struct join_session *session, const struct frame *frame,
-                     struct join_event *event, struct wire_writer *out, struct err *err)
+static int on_join_session_broken(struct join_session *session, const struct frame *frame,
+                                  struct join_event *event, struct wire_writer *out,
+                                  struct err *err)
 {
     (void)out;
     struct wire_reader payload;
@@ -146,13 +148,13 @@ static const struct {
 } expected[] = {
     { JOIN_SESSION_OPENING, JOIN_OPEN, on_open },
     { JOIN_SESSION_CHALLENGED, JOIN_HELLO, on_hello },
-    { JOIN_SESSION_PROVEN, JOIN_REPORT, on_report },
-    { JOIN_SESSION_PROVEN, JOIN_BROKEN, on_broken },
+    { JOIN_SESSION_PROVEN, JOIN_REPORT, on_join_session_report },
+    { JOIN_SESSION_PROVEN, JOIN_BROKEN, on_join_session_broken },
     { JOIN_SESSION_PROVEN, JOIN_GOODBYE, on_goodbye },
 };
 
-static int on_frame(struct join_session *session, const struct frame *frame,
-                    struct join_event *event, struct wire_writer *out, struct err *err)
+static int on_join_session_frame(struct join_session *session, const struct frame *frame,
+                                 struct join_event *event, struct wire_writer *out, struct err *err)
 {
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         if (expected[i].state == session->state && (uint16_t)expected[i].type == frame->type)
@@ -176,7 +178,7 @@ int join_session_next(struct join_session *session, struct join_event *event,
     struct frame frame;
     int rc = frame_reader_next(&session->reader, &frame, err);
     while (rc > 0) {
-        rc = on_frame(session, &frame, event, out, err);
+        rc = on_join_session_frame(session, &frame, event, out, err);
         if (rc != 0)
             return rc;
         rc = frame_reader_next(&session->reader, &frame, err);

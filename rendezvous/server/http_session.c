@@ -21,8 +21,8 @@ void http_session_init(struct http_session *session, struct http_service *servic
 }
 
 /* 0, or the status of the failure; what is kept counts for all clients together. */
-static int keep(struct http_session *session, struct wire_writer *kept, const char *data,
-                size_t length)
+static int http_session_keep(struct http_session *session, struct wire_writer *kept,
+                             const char *data, size_t length)
 {
     struct memory_budget *budget = &session->service->coming;
     if (!memory_budget_take(budget, length))
@@ -34,7 +34,7 @@ static int keep(struct http_session *session, struct wire_writer *kept, const ch
     return 500;
 }
 
-static void drop(struct http_session *session, struct wire_writer *kept)
+static void http_session_drop(struct http_session *session, struct wire_writer *kept)
 {
     memory_budget_give(&session->service->coming, kept->length);
     wire_writer_fini(kept);
@@ -44,14 +44,14 @@ static void end_request(struct http_session *session)
 {
     waiter_leave(&session->waiter);
     http_head_reset(&session->head);
-    drop(session, &session->body);
+    http_session_drop(session, &session->body);
     session->route = NULL;
 }
 
 void http_session_fini(struct http_session *session)
 {
     end_request(session);
-    drop(session, &session->ahead);
+    http_session_drop(session, &session->ahead);
     http_gate_fini(&session->gate);
 }
 
@@ -85,7 +85,7 @@ static bool put_answer(struct http_session *session, const struct http_answer *a
 }
 
 /* For what leaves us not knowing where the next request begins, or not wanting to. */
-static bool refuse(struct http_session *session, int status, struct turn *turn)
+static bool http_session_refuse(struct http_session *session, int status, struct turn *turn)
 {
     return put_answer(session, &(struct http_answer){ .status = status }, false, turn);
 }
@@ -170,9 +170,9 @@ static bool begin_body(struct http_session *session, struct turn *turn)
         answer.status = check_head(session);
     if (answer.status)
         return refuse_head(session, &answer, turn);
-    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    static const char http_session_go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
     if (session->request.waits)
-        wire_put_bytes(turn->out, go_on, sizeof go_on - 1);
+        wire_put_bytes(turn->out, http_session_go_on, sizeof http_session_go_on - 1);
     session->phase = HTTP_BODY_COMES;
     session->body_left = session->request.body_length;
     session->deadline_ms = session->began_ms + HTTP_REQUEST_MS;
@@ -190,7 +190,7 @@ static bool take_head(struct http_session *session, const char *data, size_t len
         rc = http_request_parse(&session->request, &session->head);
     else if (http_head_empty(&session->head))
         return false;
-    return rc == 0 ? begin_body(session, turn) : refuse(session, rc, turn);
+    return rc == 0 ? begin_body(session, turn) : http_session_refuse(session, rc, turn);
 }
 
 static bool body_is_proved(const struct http_session *session)
@@ -209,7 +209,8 @@ static bool end_body(struct http_session *session, struct turn *turn)
     exchange->body = session->body.length > 0 ? (const char *)session->body.data : "";
     exchange->length = session->body.length;
     exchange->began_ms = turn->now_ms;
-    return body_is_proved(session) ? handle(session, turn) : refuse(session, 400, turn);
+    return body_is_proved(session) ? handle(session, turn)
+                                   : http_session_refuse(session, 400, turn);
 }
 
 static bool take_body(struct http_session *session, const char *data, size_t length, size_t *used,
@@ -217,8 +218,8 @@ static bool take_body(struct http_session *session, const char *data, size_t len
 {
     *used = session->body_left < length ? (size_t)session->body_left : length;
     session->body_left -= *used;
-    int status = drops_body(session) ? 0 : keep(session, &session->body, data, *used);
-    return status ? refuse(session, status, turn) : true;
+    int status = drops_body(session) ? 0 : http_session_keep(session, &session->body, data, *used);
+    return status ? http_session_refuse(session, status, turn) : true;
 }
 
 /* What comes while a request is held waits for its turn. */
@@ -227,10 +228,11 @@ static bool put_ahead(struct http_session *session, const char *data, size_t len
     if (length > HTTP_AHEAD_MAX - session->ahead.length)
         return false;
     session->ahead.secret = true; /* a key may be in it */
-    return keep(session, &session->ahead, data, length) == 0;
+    return http_session_keep(session, &session->ahead, data, length) == 0;
 }
 
-static bool take(struct http_session *session, const char *data, size_t length, struct turn *turn)
+static bool http_session_take(struct http_session *session, const char *data, size_t length,
+                              struct turn *turn)
 {
     bool goes_on = true;
     while (goes_on && length > 0 && session->phase != HTTP_HELD) {
@@ -255,11 +257,12 @@ bool http_session_receive(struct http_session *session, const char *data, size_t
     struct turn turn = { now_ms, out };
     session->in_one_go.answers = 0;
     session->in_one_go.bytes = 0;
-    return take(session, data, length, &turn);
+    return http_session_take(session, data, length, &turn);
 }
 
 /* A held request, and then what has come meanwhile. */
-static bool go_on(struct http_session *session, uint64_t now_ms, struct wire_writer *out)
+static bool http_session_go_on(struct http_session *session, uint64_t now_ms,
+                               struct wire_writer *out)
 {
     struct turn turn = { now_ms, out };
     bool goes_on = handle(session, &turn);
@@ -267,24 +270,24 @@ static bool go_on(struct http_session *session, uint64_t now_ms, struct wire_wri
         return goes_on;
     struct wire_writer ahead = session->ahead;
     session->ahead = (struct wire_writer){ 0 };
-    goes_on = take(session, (const char *)ahead.data, ahead.length, &turn);
-    drop(session, &ahead);
+    goes_on = http_session_take(session, (const char *)ahead.data, ahead.length, &turn);
+    http_session_drop(session, &ahead);
     return goes_on;
 }
 
 bool http_session_resume(struct http_session *session, uint64_t now_ms, struct wire_writer *out)
 {
-    return session->phase == HTTP_HELD ? go_on(session, now_ms, out) : true;
+    return session->phase == HTTP_HELD ? http_session_go_on(session, now_ms, out) : true;
 }
 
 bool http_session_expire(struct http_session *session, uint64_t now_ms, struct wire_writer *out)
 {
     if (session->phase == HTTP_HELD) {
         session->exchange.last = true;
-        return go_on(session, now_ms, out);
+        return http_session_go_on(session, now_ms, out);
     }
     struct turn turn = { now_ms, out };
     if (session->phase != HTTP_IDLE && !http_head_empty(&session->head))
-        refuse(session, 408, &turn);
+        http_session_refuse(session, 408, &turn);
     return false;
 }

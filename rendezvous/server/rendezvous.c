@@ -20,22 +20,24 @@ struct rendezvous {
     bool put_off;      /* for that; a deadline once, for a loop that is always late has some, too */
 };
 
-static uint64_t now_ms(const struct rendezvous *rendezvous)
+static uint64_t rendezvous_now_ms(const struct rendezvous *rendezvous)
 {
     return uv_now(rendezvous->timer.loop);
 }
 
-static void on_timer(uv_timer_t *timer);
+static void on_rendezvous_timer(uv_timer_t *timer);
 
 static void start_timer(struct rendezvous *rendezvous, uint64_t due_ms)
 {
     rendezvous->due_ms = due_ms;
-    uv_timer_start(&rendezvous->timer, on_timer, due_ms - now_ms(rendezvous), 0);
+    uv_timer_start(&rendezvous->timer, on_rendezvous_timer, due_ms - rendezvous_now_ms(rendezvous),
+                   0);
 }
 
 static void arm(struct rendezvous *rendezvous)
 {
-    uint64_t deadline_ms = server_deadline(&rendezvous->server), now = now_ms(rendezvous);
+    uint64_t deadline_ms = server_deadline(&rendezvous->server),
+             now = rendezvous_now_ms(rendezvous);
     if (deadline_ms == rendezvous->armed_ms || uv_is_closing((uv_handle_t *)&rendezvous->timer))
         return;
     rendezvous->armed_ms = deadline_ms;
@@ -46,10 +48,10 @@ static void arm(struct rendezvous *rendezvous)
         start_timer(rendezvous, deadline_ms > now ? deadline_ms : now);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_rendezvous_timer(uv_timer_t *timer)
 {
     struct rendezvous *rendezvous = timer->data;
-    uint64_t now = now_ms(rendezvous);
+    uint64_t now = rendezvous_now_ms(rendezvous);
     if (now > rendezvous->due_ms + LATE_MS && !rendezvous->put_off) {
         rendezvous->put_off = true;
         rendezvous->read_ms = now + READ_MS;
@@ -60,7 +62,7 @@ static void on_timer(uv_timer_t *timer)
     }
     rendezvous->put_off = false;
     rendezvous->armed_ms = SERVER_NEVER;
-    server_tick(&rendezvous->server, now_ms(rendezvous));
+    server_tick(&rendezvous->server, rendezvous_now_ms(rendezvous));
     arm(rendezvous);
 }
 
@@ -72,7 +74,7 @@ static uint64_t epoch_ms(uv_loop_t *loop)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_usec / 1000 - uv_now(loop);
 }
 
-static struct rendezvous *create(struct err *err)
+static struct rendezvous *rendezvous_allocate(struct err *err)
 {
     if (auth_init(err) != HVD_OK)
         return NULL;
@@ -85,7 +87,7 @@ static struct rendezvous *create(struct err *err)
 }
 
 /* NULL if the server could not be made. */
-static struct rendezvous *start(struct rendezvous *rendezvous, uv_loop_t *loop, int rc)
+static struct rendezvous *rendezvous_start(struct rendezvous *rendezvous, uv_loop_t *loop, int rc)
 {
     if (rc != HVD_OK) {
         free(rendezvous);
@@ -100,22 +102,23 @@ static struct rendezvous *start(struct rendezvous *rendezvous, uv_loop_t *loop, 
 struct rendezvous *rendezvous_create(uv_loop_t *loop, const struct rendezvous_options *options,
                                      struct err *err)
 {
-    struct rendezvous *rendezvous = create(err);
+    struct rendezvous *rendezvous = rendezvous_allocate(err);
     if (!rendezvous)
         return NULL;
-    return start(rendezvous, loop,
-                 server_init(&rendezvous->server, options, epoch_ms(loop), uv_now(loop), err));
+    return rendezvous_start(
+        rendezvous, loop,
+        server_init(&rendezvous->server, options, epoch_ms(loop), uv_now(loop), err));
 }
 
 struct rendezvous *rendezvous_create_service(uv_loop_t *loop,
                                              const struct rendezvous_service_options *options,
                                              struct err *err)
 {
-    struct rendezvous *rendezvous = create(err);
+    struct rendezvous *rendezvous = rendezvous_allocate(err);
     if (!rendezvous)
         return NULL;
     server_init_service(&rendezvous->server, options, epoch_ms(loop), uv_now(loop));
-    return start(rendezvous, loop, HVD_OK);
+    return rendezvous_start(rendezvous, loop, HVD_OK);
 }
 
 static struct rendezvous *owner(struct server *server)
@@ -128,7 +131,7 @@ struct rendezvous_connection *rendezvous_accept(struct rendezvous *rendezvous,
                                                 enum rendezvous_origin origin)
 {
     struct rendezvous_connection *connection =
-        server_accept(&rendezvous->server, stream, origin, now_ms(rendezvous));
+        server_accept(&rendezvous->server, stream, origin, rendezvous_now_ms(rendezvous));
     arm(rendezvous);
     return connection;
 }
@@ -138,14 +141,14 @@ struct rendezvous_connection *rendezvous_accept(struct rendezvous *rendezvous,
 void rendezvous_receive(struct rendezvous_connection *connection, const void *data, size_t length)
 {
     struct rendezvous *rendezvous = owner(connection->server);
-    server_receive(connection, data, length, now_ms(rendezvous));
+    server_receive(connection, data, length, rendezvous_now_ms(rendezvous));
     arm(rendezvous);
 }
 
 void rendezvous_hangup(struct rendezvous_connection *connection)
 {
     struct rendezvous *rendezvous = owner(connection->server);
-    server_hangup(connection, now_ms(rendezvous));
+    server_hangup(connection, rendezvous_now_ms(rendezvous));
     arm(rendezvous);
 }
 
@@ -162,31 +165,31 @@ void rendezvous_rank_started(struct rendezvous *rendezvous, int rank, int pid)
 
 void rendezvous_rank_ended(struct rendezvous *rendezvous, int rank, const struct rank_end_how *how)
 {
-    server_rank_ended(&rendezvous->server, rank, how, now_ms(rendezvous));
+    server_rank_ended(&rendezvous->server, rank, how, rendezvous_now_ms(rendezvous));
     arm(rendezvous);
 }
 
 void rendezvous_tell_end(struct rendezvous *rendezvous, int rank, const struct rendezvous_end *end)
 {
-    server_tell_end(&rendezvous->server, rank, end, now_ms(rendezvous));
+    server_tell_end(&rendezvous->server, rank, end, rendezvous_now_ms(rendezvous));
     arm(rendezvous);
 }
 
 void rendezvous_tell_verdict(struct rendezvous *rendezvous,
                              const struct rendezvous_verdict *verdict)
 {
-    server_tell_verdict(&rendezvous->server, verdict, now_ms(rendezvous));
+    server_tell_verdict(&rendezvous->server, verdict, rendezvous_now_ms(rendezvous));
     arm(rendezvous);
 }
 
 int rendezvous_ask(struct rendezvous *rendezvous, struct err *err)
 {
-    int rc = server_ask(&rendezvous->server, now_ms(rendezvous), err);
+    int rc = server_ask(&rendezvous->server, rendezvous_now_ms(rendezvous), err);
     arm(rendezvous);
     return rc;
 }
 
-static void on_closed(uv_handle_t *timer)
+static void on_rendezvous_closed(uv_handle_t *timer)
 {
     struct rendezvous *rendezvous = timer->data;
     server_fini(&rendezvous->server);
@@ -198,5 +201,5 @@ void rendezvous_destroy(struct rendezvous *rendezvous)
     if (!rendezvous)
         return;
     server_close(&rendezvous->server);
-    uv_close((uv_handle_t *)&rendezvous->timer, on_closed);
+    uv_close((uv_handle_t *)&rendezvous->timer, on_rendezvous_closed);
 }

@@ -268,7 +268,7 @@ static int room(const struct server *server)
     return left > SERVER_UNAUTHENTICATED_MIN ? left : SERVER_UNAUTHENTICATED_MIN;
 }
 
-static void make_room(struct server *server)
+static void server_make_room(struct server *server)
 {
     if (server->count[SERVER_UNAUTHENTICATED] < SERVER_UNAUTHENTICATED_MIN)
         return;
@@ -291,7 +291,7 @@ struct rendezvous_connection *server_accept(struct server *server, struct rendez
     connection->rank = connection->pending_worker = -1;
     connection->deadline_ms = now_ms + SERVER_UNAUTHENTICATED_MS;
     server_enter(server, now_ms);
-    make_room(server);
+    server_make_room(server);
     server->metrics.accepted++;
     connections_add(connection, SERVER_UNAUTHENTICATED);
     server_due(server, connection->deadline_ms);

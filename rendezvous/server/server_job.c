@@ -13,7 +13,7 @@
 
 /* To the people of a service. */
 static void __attribute__((format(printf, 3, 4)))
-say(struct server *server, const char *job, const char *format, ...)
+server_job_say(struct server *server, const char *job, const char *format, ...)
 {
     char text[JOIN_TEXT_MAX];
     va_list args;
@@ -25,7 +25,8 @@ say(struct server *server, const char *job, const char *format, ...)
     server->say(server->context, job, text);
 }
 
-static void refuse(struct rendezvous_connection *connection, int status, const char *text)
+static void server_job_refuse(struct rendezvous_connection *connection, int status,
+                              const char *text)
 {
     struct wire_writer out = { 0 };
     join_session_refuse(&connection->join, &out, status, text);
@@ -69,7 +70,7 @@ static void on_complete(struct server *server, struct rendezvous_job *job)
     metrics_joined(&server->metrics, server->now_ms - job->first_ms);
     if (server->events.complete)
         server->events.complete(server->context);
-    say(server, job->id, "all %d workers have come", job->size);
+    server_job_say(server, job->id, "all %d workers have come", job->size);
 }
 
 /* Nobody is left of a service's job. */
@@ -78,7 +79,8 @@ static void check_over(struct server *server, struct rendezvous_job *job)
     if (!rendezvous_job_is_over(job) || !job->store)
         return;
     char cause[RENDEZVOUS_JOB_CAUSE_SIZE];
-    say(server, job->id,
+    server_job_say(
+        server, job->id,
         *rendezvous_job_cause(job, cause) ? "failed: %s" : "ended: all workers have left%s", cause);
     rendezvous_job_close(job, &server->service.woken, server->now_ms);
     server->trim = true;
@@ -121,7 +123,7 @@ static void clear_pending_workers(struct server *server, struct rendezvous_job *
     for (int i = 0; i < pending->count && !server->closed; i++) {
         struct rendezvous_connection *connection = pending->workers[i].owner;
         if (connection)
-            refuse(connection, pending->cause.code, pending->cause.text);
+            server_job_refuse(connection, pending->cause.code, pending->cause.text);
     }
     check_over(server, job);
 }
@@ -215,8 +217,8 @@ static int join_pending_workers(struct rendezvous_connection *connection,
         return rc;
     take_in(connection, job);
     if (job->pending.count == 1)
-        say(server, job->id, "a worker on %s is the first of %d", job->pending.workers[0].host,
-            job->pending.size);
+        server_job_say(server, job->id, "a worker on %s is the first of %d",
+                       job->pending.workers[0].host, job->pending.size);
     if (job->pending.state == PENDING_WORKERS_FULL) {
         assign_ranks(server, job);
         return HVD_OK;
@@ -251,9 +253,9 @@ void server_on_hello(struct rendezvous_connection *connection, const struct join
     if (rc == HVD_OK)
         return;
     connection->server->metrics.refused_workers++;
-    say(connection->server, connection->join.job, "refused a worker on %s (pid %d): %s",
-        hello->host, hello->pid, err.text);
-    refuse(connection, rc, err.text);
+    server_job_say(connection->server, connection->join.job, "refused a worker on %s (pid %d): %s",
+                   hello->host, hello->pid, err.text);
+    server_job_refuse(connection, rc, err.text);
 }
 
 void server_on_report(struct rendezvous_connection *connection, const struct join_report *report)

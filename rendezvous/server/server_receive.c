@@ -82,7 +82,8 @@ static void receive_http(struct rendezvous_connection *connection, const char *d
     server_http_went(connection, goes_on, &out);
 }
 
-static void receive(struct rendezvous_connection *connection, const void *data, size_t length)
+static void server_receive_bytes(struct rendezvous_connection *connection, const void *data,
+                                 size_t length)
 {
     if (length == 0 || !connection->stream)
         return;
@@ -125,9 +126,9 @@ void server_receive(struct rendezvous_connection *connection, const void *data, 
     if (connection->language == SERVER_UNKNOWN) {
         used = tell_language(connection, data, length);
         if (connection->language != SERVER_UNKNOWN)
-            receive(connection, connection->first, connection->nfirst);
+            server_receive_bytes(connection, connection->first, connection->nfirst);
     }
     if (connection->language != SERVER_UNKNOWN)
-        receive(connection, (const char *)data + used, length - used);
+        server_receive_bytes(connection, (const char *)data + used, length - used);
     server_leave(server);
 }

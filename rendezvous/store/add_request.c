@@ -9,7 +9,7 @@
 
 #define EXPECTED "expected {\"add\": N}"
 
-static int read_number(const cJSON *value, int64_t *number, struct err *err)
+static int add_request_read_number(const cJSON *value, int64_t *number, struct err *err)
 {
     const double max = (double)ADD_REQUEST_NUMBER_MAX;
     double given = cJSON_IsNumber(value) ? value->valuedouble : max + 1;
@@ -35,7 +35,7 @@ static int read_object(const cJSON *object, int64_t *number, struct err *err)
         if (field != object->child)
             return fail(err, HVD_ERR_INVALID, "field \"add\" is there twice; " EXPECTED);
     }
-    return read_number(object->child, number, err);
+    return add_request_read_number(object->child, number, err);
 }
 
 int add_request_read(const char *body, size_t length, int64_t *number, struct err *err)

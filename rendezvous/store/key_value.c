@@ -60,7 +60,7 @@ static bool names_valid(struct key_value_bytes scope, struct key_value_bytes key
 }
 
 /* Any order will do for the trees. */
-static int compare(const void *left, const void *right)
+static int key_value_compare(const void *left, const void *right)
 {
     const struct key_value_bytes *a = left;
     const struct key_value_bytes *b = right;
@@ -81,14 +81,14 @@ static size_t scope_size(const struct scope *scope)
 
 static struct scope *find_scope(const struct key_value *store, struct key_value_bytes name)
 {
-    struct scope **node = tfind(&name, &store->scopes, compare);
+    struct scope **node = tfind(&name, &store->scopes, key_value_compare);
     return node ? *node : NULL;
 }
 
 /* Where the tree keeps the item; NULL if there is none. */
 static struct item **find_item(const struct scope *scope, struct key_value_bytes key)
 {
-    return scope ? tfind(&key, &scope->items, compare) : NULL;
+    return scope ? tfind(&key, &scope->items, key_value_compare) : NULL;
 }
 
 static struct scope *scope_create(struct key_value *store, struct key_value_bytes name)
@@ -98,7 +98,7 @@ static struct scope *scope_create(struct key_value *store, struct key_value_byte
         return NULL;
     memcpy(scope->bytes, name.data, name.length);
     scope->name = (struct key_value_bytes){ scope->bytes, name.length };
-    if (!tsearch(scope, &store->scopes, compare)) {
+    if (!tsearch(scope, &store->scopes, key_value_compare)) {
         free(scope);
         return NULL;
     }
@@ -112,7 +112,7 @@ static void scope_remove(struct key_value *store, struct scope *scope)
 {
     store->unplanned--;
     store->size -= scope_size(scope);
-    tdelete(scope, &store->scopes, compare);
+    tdelete(scope, &store->scopes, key_value_compare);
     free(scope);
 }
 
@@ -223,7 +223,7 @@ static bool insert(struct key_value *store, struct scope *scope, struct key_valu
     struct scope *home = scope ? scope : made;
     if (!home)
         return false;
-    if (!tsearch(item, &home->items, compare)) {
+    if (!tsearch(item, &home->items, key_value_compare)) {
         if (made)
             scope_remove(store, made);
         return false;
@@ -237,9 +237,9 @@ static bool insert(struct key_value *store, struct scope *scope, struct key_valu
 
 /* Whether `length` bytes may be the key's value: `scope` and `old` are NULL if they do not exist.
  */
-static bool has_room(const struct key_value *store, const struct scope *scope,
-                     struct key_value_bytes scope_name, struct key_value_bytes key,
-                     const struct item *old, size_t length)
+static bool key_value_has_room(const struct key_value *store, const struct scope *scope,
+                               struct key_value_bytes scope_name, struct key_value_bytes key,
+                               const struct item *old, size_t length)
 {
     size_t kept = store->size - (old ? item_size(old) : 0);
     size_t added = KEY_VALUE_NAME_COST + key.length + length;
@@ -273,7 +273,7 @@ int key_value_put(struct key_value *store, struct key_value_bytes scope, struct 
         return TOO_LARGE;
     struct scope *home = find_scope(store, scope);
     struct item **old = find_item(home, key);
-    if (!has_room(store, home, scope, key, old ? *old : NULL, length))
+    if (!key_value_has_room(store, home, scope, key, old ? *old : NULL, length))
         return FULL;
     struct item *item = item_create(key, value, length);
     if (!item)
@@ -308,7 +308,7 @@ static void remove_item(struct key_value *store, struct scope *scope, struct ite
     scope->size -= item_size(item);
     store->keys--;
     store->size -= item_size(item);
-    tdelete(item, &scope->items, compare);
+    tdelete(item, &scope->items, key_value_compare);
     free(item);
     if (scope->keys == 0)
         scope_remove(store, scope);

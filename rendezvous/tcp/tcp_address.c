@@ -28,7 +28,7 @@ static int parse_port(const char *text)
 }
 
 /* 0, or another number if it is no address. */
-static int parse_host(struct sockaddr_storage *address, const char *host, int port)
+static int tcp_address_parse_host(struct sockaddr_storage *address, const char *host, int port)
 {
     char plain[TCP_ADDRESS_SIZE];
     size_t length = strlen(host);
@@ -77,7 +77,7 @@ int tcp_address_parse(struct sockaddr_storage *address, const char *text, struct
         memcpy(host, text, length);
         host[length] = '\0';
     }
-    if (length >= sizeof host || parse_host(address, host, port) != 0)
+    if (length >= sizeof host || tcp_address_parse_host(address, host, port) != 0)
         return fail(err, HVD_ERR_INVALID,
                     "not a numeric address: '%s' (expected " EXPECTED
                     "; of the names only localhost)",

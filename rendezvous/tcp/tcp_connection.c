@@ -54,7 +54,7 @@ static void drop_queue(struct tcp_connection *connection)
     count_queue(connection);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_tcp_connection_closed(uv_handle_t *handle)
 {
     struct tcp_connection *connection = handle->data;
     struct tcp_port *port = connection->port;
@@ -62,7 +62,7 @@ static void on_closed(uv_handle_t *handle)
     tcp_port_release(port);
 }
 
-static void forget(struct tcp_connection *connection)
+static void tcp_connection_forget(struct tcp_connection *connection)
 {
     if (uv_is_closing((uv_handle_t *)&connection->poll))
         return;
@@ -72,7 +72,7 @@ static void forget(struct tcp_connection *connection)
     if (connection->next)
         connection->next->link = connection->link;
     drop_queue(connection);
-    uv_close((uv_handle_t *)&connection->poll, on_closed);
+    uv_close((uv_handle_t *)&connection->poll, on_tcp_connection_closed);
     close(connection->fd);
     tcp_port_resume(connection->port);
 }
@@ -83,7 +83,7 @@ void tcp_connection_end(struct tcp_connection *connection)
     connection->session = NULL;
     if (session)
         rendezvous_hangup(session);
-    forget(connection);
+    tcp_connection_forget(connection);
 }
 
 /* From now on the socket is readable, and reading it says the end. */
@@ -107,7 +107,7 @@ static size_t send_now(struct tcp_connection *connection, const void *data, size
     return n > 0 ? (size_t)n : 0;
 }
 
-static enum read_result read_some(struct tcp_connection *connection)
+static enum read_result tcp_connection_read_some(struct tcp_connection *connection)
 {
     struct tcp_port *port = connection->port;
     ssize_t n;
@@ -140,14 +140,14 @@ static void await(struct tcp_connection *connection)
 static void linger(struct tcp_connection *connection)
 {
     if (connection->port->closing || shutdown(connection->fd, SHUT_WR) < 0) {
-        forget(connection);
+        tcp_connection_forget(connection);
         return;
     }
     set_deadline(connection, uv_now(connection->port->loop) + TCP_LINGER_MS);
     await(connection);
 }
 
-static void flush(struct tcp_connection *connection)
+static void tcp_connection_flush(struct tcp_connection *connection)
 {
     size_t n = send_now(connection, connection->queue.data + connection->sent,
                         connection->queue.length - connection->sent);
@@ -170,24 +170,25 @@ static void on_event(uv_poll_t *poll, int status, int events)
     if (status < 0 || connection->broken) {
         /* The socket has failed. What the client had sent before is handed over, within limits. */
         int reads = 0;
-        while (reads++ < DRAIN_READS && connection->session && read_some(connection) == READ_SOME)
+        while (reads++ < DRAIN_READS && connection->session &&
+               tcp_connection_read_some(connection) == READ_SOME)
             continue;
         tcp_connection_end(connection);
         return;
     }
-    if ((events & UV_READABLE) && read_some(connection) == READ_END) {
+    if ((events & UV_READABLE) && tcp_connection_read_some(connection) == READ_END) {
         tcp_connection_end(connection);
         return;
     }
     if ((events & UV_WRITABLE) && is_queued(connection))
-        flush(connection);
+        tcp_connection_flush(connection);
     await(connection);
 }
 
 void tcp_connection_expire(struct tcp_connection *connection, uint64_t now_ms)
 {
     if (is_queued(connection)) /* nobody may have tried while all of us stood still */
-        flush(connection);
+        tcp_connection_flush(connection);
     if (connection->deadline_ms != 0 && now_ms >= connection->deadline_ms)
         tcp_connection_end(connection);
 }
@@ -249,7 +250,7 @@ static void stream_close(struct rendezvous_stream *stream)
     struct tcp_connection *connection = of_stream(stream);
     connection->session = NULL;
     if (connection->broken || connection->port->closing || !may_linger(connection)) {
-        forget(connection);
+        tcp_connection_forget(connection);
         return;
     }
     connection->lingering = true;
@@ -279,7 +280,7 @@ void tcp_connection_start(struct tcp_port *port, int fd)
     enum rendezvous_origin origin =
         port->origin ? port->origin(port->origin_context, fd) : RENDEZVOUS_ELSEWHERE;
     connection->session = rendezvous_accept(port->rendezvous, &connection->stream, origin);
-    if (!connection->session || read_some(connection) == READ_END)
+    if (!connection->session || tcp_connection_read_some(connection) == READ_END)
         tcp_connection_end(connection);
     else
         await(connection);

@@ -23,7 +23,7 @@ void tcp_port_release(struct tcp_port *port)
         free(port);
 }
 
-static void on_handle_closed(uv_handle_t *handle)
+static void on_tcp_port_handle_closed(uv_handle_t *handle)
 {
     tcp_port_release(handle->data);
 }
@@ -47,7 +47,7 @@ void tcp_port_watch(struct tcp_port *port)
         uv_timer_start(&port->tick, on_tick, TCP_TICK_MS, TCP_TICK_MS);
 }
 
-static void on_readable(uv_poll_t *poll, int status, int events)
+static void on_tcp_port_readable(uv_poll_t *poll, int status, int events)
 {
     struct tcp_port *port = poll->data;
     (void)status, (void)events; /* accepting tells */
@@ -71,10 +71,10 @@ void tcp_port_resume(struct tcp_port *port)
     if (!port->paused || port->fd < 0)
         return;
     port->paused = false;
-    uv_poll_start(&port->poll, UV_READABLE, on_readable);
+    uv_poll_start(&port->poll, UV_READABLE, on_tcp_port_readable);
 }
 
-static void set_options(int fd, const struct sockaddr_storage *address)
+static void tcp_port_set_options(int fd, const struct sockaddr_storage *address)
 {
     const struct {
         int level, name, value;
@@ -107,7 +107,7 @@ static int open_socket(struct tcp_port *port, struct err *err)
     port->fd = socket(port->bound.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (port->fd < 0)
         return fail_listen(err, port->address);
-    set_options(port->fd, &port->bound);
+    tcp_port_set_options(port->fd, &port->bound);
     if (bind(port->fd, bound, length) < 0 || listen(port->fd, TCP_PORT_BACKLOG) < 0 ||
         getsockname(port->fd, bound, &length) < 0) {
         fail_listen(err, port->address);
@@ -118,7 +118,7 @@ static int open_socket(struct tcp_port *port, struct err *err)
     return HVD_OK;
 }
 
-static int start(struct tcp_port *port, struct err *err)
+static int tcp_port_start(struct tcp_port *port, struct err *err)
 {
     int rc = uv_poll_init(port->loop, &port->poll, port->fd);
     if (rc < 0) {
@@ -128,7 +128,7 @@ static int start(struct tcp_port *port, struct err *err)
     uv_timer_init(port->loop, &port->tick);
     port->poll.data = port->tick.data = port;
     port->handles = 2;
-    uv_poll_start(&port->poll, UV_READABLE, on_readable);
+    uv_poll_start(&port->poll, UV_READABLE, on_tcp_port_readable);
     return HVD_OK;
 }
 
@@ -146,7 +146,7 @@ struct tcp_port *tcp_port_open(uv_loop_t *loop, const char *address, struct rend
     if (tcp_address_parse(&port->bound, address, err) < 0)
         goto failed;
     tcp_address_format(port->address, &port->bound);
-    if (open_socket(port, err) < 0 || start(port, err) < 0)
+    if (open_socket(port, err) < 0 || tcp_port_start(port, err) < 0)
         goto failed;
     return port;
 failed:
@@ -173,7 +173,7 @@ void tcp_port_stop(struct tcp_port *port)
 {
     if (port->fd < 0)
         return;
-    uv_close((uv_handle_t *)&port->poll, on_handle_closed);
+    uv_close((uv_handle_t *)&port->poll, on_tcp_port_handle_closed);
     close(port->fd);
     port->fd = -1;
     port->paused = false;
@@ -199,5 +199,5 @@ void tcp_port_close(struct tcp_port *port)
     port->closing = true;
     while (port->connections)
         tcp_connection_end(port->connections);
-    uv_close((uv_handle_t *)&port->tick, on_handle_closed);
+    uv_close((uv_handle_t *)&port->tick, on_tcp_port_handle_closed);
 }

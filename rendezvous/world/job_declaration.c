@@ -38,7 +38,7 @@ static const struct field {
 
 enum { SIZE, START_TIMEOUT_S, FIELDS };
 
-static int find(const char *name)
+static int job_declaration_find(const char *name)
 {
     for (int i = 0; i < FIELDS; i++)
         if (strcmp(fields[i].name, name) == 0)
@@ -47,10 +47,11 @@ static int find(const char *name)
 }
 
 /* One member of the object. */
-static int take(double values[FIELDS], bool seen[FIELDS], const cJSON *item, struct err *err)
+static int job_declaration_take(double values[FIELDS], bool seen[FIELDS], const cJSON *item,
+                                struct err *err)
 {
     char quoted[QUOTED_SIZE];
-    int i = find(item->string);
+    int i = job_declaration_find(item->string);
     if (i < 0)
         return fail(err, HVD_ERR_INVALID,
                     "field \"%s\" is not known; expected \"size\" and maybe \"start_timeout_s\"",
@@ -73,7 +74,7 @@ static int read_object(struct job_declaration *declaration, const cJSON *object,
     if (!cJSON_IsObject(object))
         return fail(err, HVD_ERR_INVALID, EXPECTED_OBJECT);
     for (const cJSON *item = object->child; item; item = item->next)
-        if (take(values, seen, item, err) < 0)
+        if (job_declaration_take(values, seen, item, err) < 0)
             return err->code;
     for (int i = 0; i < FIELDS; i++)
         if (fields[i].needed && !seen[i])

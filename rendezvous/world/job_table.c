@@ -10,7 +10,7 @@ void job_table_init(struct job_table *job_table, int max, uint64_t start_timeout
     TAILQ_INIT(&job_table->list);
 }
 
-static void add(struct job_table *job_table, struct rendezvous_job *job)
+static void job_table_add(struct job_table *job_table, struct rendezvous_job *job)
 {
     TAILQ_INSERT_TAIL(&job_table->list, job, link);
     job_table->count++;
@@ -19,10 +19,10 @@ static void add(struct job_table *job_table, struct rendezvous_job *job)
 void job_table_add_planned(struct job_table *job_table, struct rendezvous_job *planned)
 {
     job_table->only = planned;
-    add(job_table, planned);
+    job_table_add(job_table, planned);
 }
 
-static void forget(struct job_table *job_table, struct rendezvous_job *job)
+static void job_table_forget(struct job_table *job_table, struct rendezvous_job *job)
 {
     TAILQ_REMOVE(&job_table->list, job, link);
     job_table->count--;
@@ -32,7 +32,7 @@ static void forget(struct job_table *job_table, struct rendezvous_job *job)
 void job_table_fini(struct job_table *job_table)
 {
     while (!TAILQ_EMPTY(&job_table->list))
-        forget(job_table, TAILQ_FIRST(&job_table->list));
+        job_table_forget(job_table, TAILQ_FIRST(&job_table->list));
 }
 
 struct rendezvous_job *job_table_find(const struct job_table *job_table, const char *id)
@@ -56,7 +56,7 @@ static void forget_over(struct job_table *job_table, int keep)
         next = TAILQ_NEXT(at, link);
         if (!rendezvous_job_is_over(at))
             continue;
-        forget(job_table, at);
+        job_table_forget(job_table, at);
         over--;
     }
 }
@@ -72,7 +72,7 @@ struct rendezvous_job *job_table_make(struct job_table *job_table, const char *i
 {
     struct rendezvous_job *same = job_table_find(job_table, id);
     if (same && rendezvous_job_is_over(same))
-        forget(job_table, same);
+        job_table_forget(job_table, same);
     if (job_table->count >= job_table->max)
         forget_over(job_table, 0);
     if (job_table->count >= job_table->max) {
@@ -85,6 +85,6 @@ struct rendezvous_job *job_table_make(struct job_table *job_table, const char *i
     if (!job)
         return NULL;
     key_value_share(job->store, &job_table->values);
-    add(job_table, job);
+    job_table_add(job_table, job);
     return job;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *copy(const char *text)
+static char *launch_copy(const char *text)
 {
     return text ? strdup(text) : NULL;
 }
@@ -16,8 +16,8 @@ struct launch *launch_create(const struct rendezvous_options *options)
     if (!launch)
         return NULL;
     *launch = (struct launch){
-        .command = copy(options->command),
-        .user = copy(options->user),
+        .command = launch_copy(options->command),
+        .user = launch_copy(options->user),
         .started_ms = options->started_ms,
         .ranks = calloc((size_t)options->size, sizeof *launch->ranks),
         .size = options->size,

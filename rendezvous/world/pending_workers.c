@@ -72,7 +72,7 @@ static bool grow_by_rank(struct pending_workers *pending, int capacity)
     return true;
 }
 
-static bool make_room(struct pending_workers *pending)
+static bool pending_workers_make_room(struct pending_workers *pending)
 {
     if (pending->count < pending->capacity)
         return true;
@@ -105,8 +105,8 @@ static int refuse_rank(const struct pending_workers *pending, int rank, struct e
 }
 
 /* That it is over comes first, what is wrong with the worker itself after that. */
-static int refuse(const struct pending_workers *pending, const struct join_hello *hello,
-                  struct err *err)
+static int pending_workers_refuse(const struct pending_workers *pending,
+                                  const struct join_hello *hello, struct err *err)
 {
     if (pending->state == PENDING_WORKERS_BROKEN)
         return fail(err, pending->cause.code, "%s", pending->cause.text);
@@ -139,10 +139,10 @@ static void count_in(struct pending_workers *pending, int size, uint64_t now_ms)
 int pending_workers_join(struct pending_workers *pending, const struct join_hello *hello,
                          void *owner, uint64_t now_ms, int *worker, struct err *err)
 {
-    int rc = refuse(pending, hello, err);
+    int rc = pending_workers_refuse(pending, hello, err);
     if (rc < 0)
         return rc;
-    char *host = make_room(pending) ? strdup(hello->host) : NULL;
+    char *host = pending_workers_make_room(pending) ? strdup(hello->host) : NULL;
     if (!host)
         return fail(err, HVD_ERR_NOMEM, "out of memory for a worker of job %s", pending->job);
     text_make_ascii(host);

@@ -30,7 +30,7 @@ struct plan {
     int *on_others; /* hosts so far, with a local rank */
 };
 
-static int by_name(const void *a, const void *b)
+static int pending_workers_assign_by_name(const void *a, const void *b)
 {
     const struct arrival *one = a, *other = b;
     int order = strcmp(one->name, other->name);
@@ -71,7 +71,7 @@ static void find_hosts(struct plan *plan, const struct pending_workers *pending)
     struct arrival *at = plan->arrivals;
     for (int i = 0; i < plan->size; i++)
         at[i] = (struct arrival){ .name = pending->workers[i].host, .worker = i };
-    qsort(at, (size_t)plan->size, sizeof *at, by_name);
+    qsort(at, (size_t)plan->size, sizeof *at, pending_workers_assign_by_name);
     for (int i = 0; i < plan->size; i++) {
         bool first = i == 0 || strcmp(at[i - 1].name, at[i].name) != 0;
         at[i].host = first ? at[i].worker : at[i - 1].host;

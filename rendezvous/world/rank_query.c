@@ -52,7 +52,7 @@ bool rank_query_wants(const struct rank_query *rank_query, const struct membersh
 
 /* The length of the whole lines of a text that is too long, or as much as there is room for if not
  * even the first one fits. */
-static size_t cut(const char *text, size_t size)
+static size_t rank_query_cut(const char *text, size_t size)
 {
     size_t length = strnlen(text, size);
     if (length < size)
@@ -65,7 +65,7 @@ void rank_query_answer(struct rank_query *rank_query, int rank, const char *text
 {
     if (!rank_query_is_open(rank_query) || rank < rank_query->next || rank_query->answers[rank])
         return;
-    size_t length = cut(text, (size_t)rank_query_text_size(rank_query->size));
+    size_t length = rank_query_cut(text, (size_t)rank_query_text_size(rank_query->size));
     rank_query->answers[rank] = strndup(text, length); /* without memory: no answer */
 }
 

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct rendezvous_job *create(const char *id, int size, uint64_t now_ms, struct err *err)
+static struct rendezvous_job *rendezvous_job_allocate(const char *id, int size, uint64_t now_ms,
+                                                      struct err *err)
 {
     struct rendezvous_job *job = calloc(1, sizeof *job);
     if (job)
@@ -28,8 +29,8 @@ static struct rendezvous_job *create(const char *id, int size, uint64_t now_ms, 
 }
 
 /* The places are known from now on. Nothing has to be undone when it fails. */
-static int place(struct rendezvous_job *job, struct rendezvous_slot *slots,
-                 uint64_t start_timeout_ms, struct err *err)
+static int rendezvous_job_place(struct rendezvous_job *job, struct rendezvous_slot *slots,
+                                uint64_t start_timeout_ms, struct err *err)
 {
     size_t size = (size_t)job->size;
     struct rendezvous_job_rank *ranks = calloc(size, sizeof *ranks);
@@ -48,7 +49,7 @@ struct rendezvous_job *rendezvous_job_create_planned(const struct rendezvous_opt
                                                      uint64_t now_ms, struct err *err)
 {
     int size = options->size;
-    struct rendezvous_job *job = create(options->id, size, now_ms, err);
+    struct rendezvous_job *job = rendezvous_job_allocate(options->id, size, now_ms, err);
     if (!job)
         return NULL;
     struct rendezvous_slot *own = calloc((size_t)size, sizeof *own);
@@ -56,7 +57,7 @@ struct rendezvous_job *rendezvous_job_create_planned(const struct rendezvous_opt
         memcpy(own, options->slots, (size_t)size * sizeof *own);
     job->planned = true;
     job->launch = launch_create(options);
-    int rc = own && job->launch ? place(job, own, options->start_timeout_ms, err)
+    int rc = own && job->launch ? rendezvous_job_place(job, own, options->start_timeout_ms, err)
                                 : fail(err, HVD_ERR_NOMEM, "out of memory for %d slots", size);
     if (rc == HVD_OK && gloo_scopes_plan(job->store, options->slots, size) < 0)
         rc = fail(err, HVD_ERR_NOMEM, "out of memory for the scopes of %d ranks", size);
@@ -71,7 +72,7 @@ struct rendezvous_job *rendezvous_job_create_planned(const struct rendezvous_opt
 struct rendezvous_job *rendezvous_job_create(const char *id, int size, uint64_t start_timeout_ms,
                                              uint64_t now_ms, struct err *err)
 {
-    struct rendezvous_job *job = create(id, size, now_ms, err);
+    struct rendezvous_job *job = rendezvous_job_allocate(id, size, now_ms, err);
     if (!job)
         return NULL;
     pending_workers_init(&job->pending, job->id, size, start_timeout_ms);
@@ -156,7 +157,7 @@ int rendezvous_job_assign(struct rendezvous_job *job, uint64_t now_ms, struct er
     int rc = slots ? pending_workers_assign(pending, slots, err)
                    : fail(err, HVD_ERR_NOMEM, "out of memory for %d ranks", job->size);
     if (rc == HVD_OK)
-        rc = place(job, slots, pending->start_timeout_ms, err);
+        rc = rendezvous_job_place(job, slots, pending->start_timeout_ms, err);
     if (rc < 0) {
         free(slots);
         return rc;

@@ -38,7 +38,8 @@ static void find_ranks(const struct rendezvous_job *job, const struct rank_waits
     }
 }
 
-static const struct stall_found *look_up(struct stalls *stalls, const struct rank_waits *waits)
+static const struct stall_found *stalls_look_up(struct stalls *stalls,
+                                                const struct rank_waits *waits)
 {
     for (int i = 0; i < stalls->count; i++)
         if (stalls->found[i].key == waits->keys[0] && stalls->found[i].moves == waits->moves)
@@ -60,6 +61,6 @@ const struct stall_found *stalls_find(struct stalls *stalls, int rank, struct ra
         !has_answered(stalls->job, rank, waits) || waits->count == 0 ||
         waits->age_ms < STALLED_AFTER_MS)
         return NULL;
-    const struct stall_found *found = look_up(stalls, waits);
+    const struct stall_found *found = stalls_look_up(stalls, waits);
     return found && found->count > 0 ? found : NULL;
 }

@@ -16,7 +16,7 @@ struct outcome {
     int exit_status;
 };
 
-static void on_note(void *context, const char *line)
+static void on_check_hosts_note(void *context, const char *line)
 {
     (void)context;
     fprintf(stderr, "hvdrun: %s\n", line);
@@ -33,7 +33,7 @@ static void on_finished(void *context, char *table, int exit_status)
 
 char *check_hosts(const struct job_options *options, int *exit_status)
 {
-    static const struct host_check_callbacks callbacks = { on_note, on_finished };
+    static const struct host_check_callbacks callbacks = { on_check_hosts_note, on_finished };
     uv_loop_t loop;
     struct outcome outcome = { .loop = &loop };
     signal(SIGPIPE, SIG_IGN);

@@ -148,7 +148,8 @@ static int fail_unknown(const struct config_node *node, struct err *err)
     return bad_input(err, node->source, "unknown key: '%s'", shown.text);
 }
 
-static int read_key(struct config *config, const struct config_node *node, struct err *err)
+static int config_file_read_key(struct config *config, const struct config_node *node,
+                                struct err *err)
 {
     struct shown shown;
     config->row = find_row(node->path);
@@ -162,7 +163,7 @@ static int read_key(struct config *config, const struct config_node *node, struc
     return HVD_OK;
 }
 
-static bool is_word(const char *word, const char *const *words)
+static bool config_file_is_word(const char *word, const char *const *words)
 {
     for (; *words; words++)
         if (strcmp(word, *words) == 0)
@@ -188,7 +189,7 @@ static bool has_type(const struct config_node *node, enum config_type type)
 {
     bool plain = node->kind == CONFIG_PLAIN;
     if (type == TYPE_SECTION)
-        return node->kind == CONFIG_MAPPING || (plain && is_word(node->value, nulls));
+        return node->kind == CONFIG_MAPPING || (plain && config_file_is_word(node->value, nulls));
     if (node->kind == CONFIG_LIST || node->kind == CONFIG_MAPPING)
         return false;
     if (type == TYPE_INT)
@@ -196,9 +197,11 @@ static bool has_type(const struct config_node *node, enum config_type type)
     if (type == TYPE_NUMBER)
         return plain && node->value[strspn(node->value, "-0123456789.")] == '\0';
     if (type == TYPE_BOOL)
-        return plain && (is_word(node->value, trues) || is_word(node->value, falses));
-    return !plain || !(is_word(node->value, nulls) || is_word(node->value, trues) ||
-                       is_word(node->value, falses));
+        return plain && (config_file_is_word(node->value, trues) ||
+                         config_file_is_word(node->value, falses));
+    return !plain ||
+           !(config_file_is_word(node->value, nulls) || config_file_is_word(node->value, trues) ||
+             config_file_is_word(node->value, falses));
 }
 
 static int fail_type(const struct config_node *node, enum config_type type, const char *source,
@@ -216,7 +219,7 @@ static int fail_type(const struct config_node *node, enum config_type type, cons
 /* The option that a value stands for. */
 static const char *option_of(const struct config_row *row, const struct config_node *node)
 {
-    if (row->type == TYPE_BOOL && is_word(node->value, falses))
+    if (row->type == TYPE_BOOL && config_file_is_word(node->value, falses))
         return row->negative;
     if (row->type == TYPE_CONTROLLER && strcasecmp(node->value, "mpi") == 0)
         return row->negative;
@@ -264,7 +267,7 @@ static int read_value(struct config *config, const struct config_node *node, str
 
 static int on_node(void *context, const struct config_node *node, struct err *err)
 {
-    return (node->kind == CONFIG_KEY ? read_key : read_value)(context, node, err);
+    return (node->kind == CONFIG_KEY ? config_file_read_key : read_value)(context, node, err);
 }
 
 int config_file_apply_text(struct hvdrun_options *options, struct options_seen *seen,
@@ -274,7 +277,7 @@ int config_file_apply_text(struct hvdrun_options *options, struct options_seen *
     return config_yaml_read(text, length, name, on_node, &config, err);
 }
 
-static int cannot(struct err *err, const char *path, const char *what)
+static int config_file_cannot(struct err *err, const char *path, const char *what)
 {
     return bad_input(err, path, "cannot %s: %s", what, strerror(errno));
 }
@@ -284,7 +287,7 @@ static int check_kind(struct hvdrun_options *options, int fd, const char *path, 
     struct stat status;
     struct shown shown;
     if (fstat(fd, &status) < 0)
-        return cannot(err, path, "stat");
+        return config_file_cannot(err, path, "stat");
     if (!S_ISREG(status.st_mode))
         return bad_input(err, path, "is not a regular file");
     if (status.st_mode & S_IWOTH)
@@ -294,13 +297,13 @@ static int check_kind(struct hvdrun_options *options, int fd, const char *path, 
 }
 
 /* Up to one byte more than is allowed. */
-static int read_all(struct text_buffer *text, int fd, const char *path, struct err *err)
+static int config_file_read_all(struct text_buffer *text, int fd, const char *path, struct err *err)
 {
     while (text->length <= CONFIG_SIZE_MAX) {
         enum { PIECE = 1 << 14 };
         ssize_t n = read(fd, text_buffer_reserve(text, PIECE), PIECE);
         if (n < 0)
-            return cannot(err, path, "read");
+            return config_file_cannot(err, path, "read");
         if (n == 0)
             break;
         text->length += (size_t)n;
@@ -314,10 +317,10 @@ int config_file_apply(struct hvdrun_options *options, struct options_seen *seen,
     struct text_buffer text = { 0 };
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
     if (fd < 0)
-        return path ? cannot(err, path, "open") : HVD_OK;
+        return path ? config_file_cannot(err, path, "open") : HVD_OK;
     int rc = check_kind(options, fd, path, err);
     if (rc == HVD_OK)
-        rc = read_all(&text, fd, path, err);
+        rc = config_file_read_all(&text, fd, path, err);
     close(fd);
     if (rc == HVD_OK)
         rc = config_file_apply_text(options, seen, text.data ? text.data : "", text.length, path,

@@ -27,17 +27,18 @@ struct reader {
 };
 
 /* "FILE:LINE:COLUMN"; libyaml counts from 0. */
-static char *place(const struct reader *reader, const yaml_mark_t *mark)
+static char *config_yaml_place(const struct reader *reader, const yaml_mark_t *mark)
 {
     return xasprintf("%s:%zu:%zu", reader->name, mark->line + 1, mark->column + 1);
 }
 
 /* "FILE:LINE:COLUMN: PROBLEM: 'token'"; without a token, only the problem. */
-static int refuse(const struct reader *reader, const yaml_mark_t *mark, const char *problem,
-                  const char *token, size_t length, struct err *err)
+static int config_yaml_refuse(const struct reader *reader, const yaml_mark_t *mark,
+                              const char *problem, const char *token, size_t length,
+                              struct err *err)
 {
     struct shown shown;
-    char *source = place(reader, mark);
+    char *source = config_yaml_place(reader, mark);
     int rc = token ? bad_input(err, source, "%s: '%s'", problem, show_token(&shown, token, length))
                    : bad_input(err, source, "%s", problem);
     free(source);
@@ -50,10 +51,10 @@ static void shorten_path(struct reader *reader, size_t length)
     *text_buffer_reserve(&reader->path, 1) = '\0';
 }
 
-static int tell(struct reader *reader, enum config_kind kind, const char *value,
-                const yaml_mark_t *mark, struct err *err)
+static int config_yaml_tell(struct reader *reader, enum config_kind kind, const char *value,
+                            const yaml_mark_t *mark, struct err *err)
 {
-    char *source = place(reader, mark);
+    char *source = config_yaml_place(reader, mark);
     struct config_node node = { kind, reader->path.data, value, source };
     int rc = reader->on_node(reader->context, &node, err);
     free(source);
@@ -73,36 +74,37 @@ static struct scalar scalar_of(const yaml_event_t *event)
                             event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE };
 }
 
-static int read_key(struct reader *reader, const yaml_event_t *event, struct err *err)
+static int config_yaml_read_key(struct reader *reader, const yaml_event_t *event, struct err *err)
 {
     if (event->type != YAML_SCALAR_EVENT)
-        return refuse(reader, &event->start_mark, "a key must be a text", NULL, 0, err);
+        return config_yaml_refuse(reader, &event->start_mark, "a key must be a text", NULL, 0, err);
     struct scalar key = scalar_of(event);
     if (memchr(key.text, '.', key.length) || memchr(key.text, '\0', key.length) || key.length == 0)
-        return refuse(reader, &event->start_mark, "unknown key", key.text, key.length, err);
+        return config_yaml_refuse(reader, &event->start_mark, "unknown key", key.text, key.length,
+                                  err);
     shorten_path(reader, reader->bases[reader->depth]);
     if (reader->path.length > 0)
         text_buffer_put_string(&reader->path, ".");
     text_buffer_put(&reader->path, key.text, key.length);
     shorten_path(reader, reader->path.length);
     reader->in_value = true;
-    return tell(reader, CONFIG_KEY, NULL, &event->start_mark, err);
+    return config_yaml_tell(reader, CONFIG_KEY, NULL, &event->start_mark, err);
 }
 
 static int read_scalar(struct reader *reader, const yaml_event_t *event, struct err *err)
 {
     struct scalar scalar = scalar_of(event);
     if (memchr(scalar.text, '\0', scalar.length))
-        return refuse(reader, &event->start_mark, "a text with NUL", scalar.text, scalar.length,
-                      err);
-    return tell(reader, scalar.plain ? CONFIG_PLAIN : CONFIG_QUOTED, scalar.text,
-                &event->start_mark, err);
+        return config_yaml_refuse(reader, &event->start_mark, "a text with NUL", scalar.text,
+                                  scalar.length, err);
+    return config_yaml_tell(reader, scalar.plain ? CONFIG_PLAIN : CONFIG_QUOTED, scalar.text,
+                            &event->start_mark, err);
 }
 
 static int begin_mapping(struct reader *reader, const yaml_event_t *event, struct err *err)
 {
     if (reader->depth == CONFIG_DEPTH_MAX)
-        return refuse(reader, &event->start_mark, "nested too deep", NULL, 0, err);
+        return config_yaml_refuse(reader, &event->start_mark, "nested too deep", NULL, 0, err);
     reader->bases[++reader->depth] = reader->path.length;
     return HVD_OK;
 }
@@ -113,11 +115,12 @@ static int read_value(struct reader *reader, const yaml_event_t *event, struct e
     if (event->type == YAML_SCALAR_EVENT)
         return read_scalar(reader, event, err);
     bool mapping = event->type == YAML_MAPPING_START_EVENT;
-    int rc = tell(reader, mapping ? CONFIG_MAPPING : CONFIG_LIST, NULL, &event->start_mark, err);
+    int rc = config_yaml_tell(reader, mapping ? CONFIG_MAPPING : CONFIG_LIST, NULL,
+                              &event->start_mark, err);
     if (rc < 0)
         return rc;
     return mapping ? begin_mapping(reader, event, err)
-                   : refuse(reader, &event->start_mark, "a list", NULL, 0, err);
+                   : config_yaml_refuse(reader, &event->start_mark, "a list", NULL, 0, err);
 }
 
 /* The top of the document: a mapping, or nothing at all. */
@@ -127,8 +130,8 @@ static int read_root(struct reader *reader, const yaml_event_t *event, struct er
         return begin_mapping(reader, event, err);
     if (event->type == YAML_SCALAR_EVENT && scalar_of(event).plain && scalar_of(event).length == 0)
         return HVD_OK;
-    return refuse(reader, &event->start_mark, "expected a mapping such as 'params: ...'", NULL, 0,
-                  err);
+    return config_yaml_refuse(reader, &event->start_mark,
+                              "expected a mapping such as 'params: ...'", NULL, 0, err);
 }
 
 static int end_mapping(struct reader *reader)
@@ -140,7 +143,8 @@ static int end_mapping(struct reader *reader)
 static int begin_document(struct reader *reader, const yaml_event_t *event, struct err *err)
 {
     if (reader->in_document)
-        return refuse(reader, &event->start_mark, "only one document is allowed", NULL, 0, err);
+        return config_yaml_refuse(reader, &event->start_mark, "only one document is allowed", NULL,
+                                  0, err);
     reader->in_document = true;
     return HVD_OK;
 }
@@ -172,9 +176,9 @@ static int check_decorations(const struct reader *reader, const yaml_event_t *ev
     const char *word = (const char *)(anchor ? anchor : tag);
     if (!word)
         return HVD_OK;
-    return refuse(reader, &event->start_mark,
-                  anchor ? "anchors are not allowed" : "tags are not allowed", word, strlen(word),
-                  err);
+    return config_yaml_refuse(reader, &event->start_mark,
+                              anchor ? "anchors are not allowed" : "tags are not allowed", word,
+                              strlen(word), err);
 }
 
 static int on_event(struct reader *reader, const yaml_event_t *event, struct err *err)
@@ -186,9 +190,9 @@ static int on_event(struct reader *reader, const yaml_event_t *event, struct err
     case YAML_DOCUMENT_START_EVENT:
         return begin_document(reader, event, err);
     case YAML_ALIAS_EVENT:
-        return refuse(reader, &event->start_mark, "aliases are not allowed",
-                      (const char *)event->data.alias.anchor,
-                      strlen((const char *)event->data.alias.anchor), err);
+        return config_yaml_refuse(reader, &event->start_mark, "aliases are not allowed",
+                                  (const char *)event->data.alias.anchor,
+                                  strlen((const char *)event->data.alias.anchor), err);
     case YAML_MAPPING_END_EVENT:
         return end_mapping(reader);
     case YAML_SCALAR_EVENT:
@@ -196,7 +200,8 @@ static int on_event(struct reader *reader, const yaml_event_t *event, struct err
     case YAML_MAPPING_START_EVENT:
         if (reader->depth == 0)
             return read_root(reader, event, err);
-        return reader->in_value ? read_value(reader, event, err) : read_key(reader, event, err);
+        return reader->in_value ? read_value(reader, event, err)
+                                : config_yaml_read_key(reader, event, err);
     default:
         return HVD_OK;
     }
@@ -220,7 +225,8 @@ static int fail_parser(const struct reader *reader, const yaml_parser_t *yaml, s
         xalloc_failed();
     yaml_mark_t mark = yaml->error == YAML_READER_ERROR ? mark_at(reader, yaml->problem_offset)
                                                         : yaml->problem_mark;
-    return refuse(reader, &mark, yaml->problem ? yaml->problem : "not YAML", NULL, 0, err);
+    return config_yaml_refuse(reader, &mark, yaml->problem ? yaml->problem : "not YAML", NULL, 0,
+                              err);
 }
 
 static int read_events(struct reader *reader, yaml_parser_t *yaml, struct err *err)

@@ -90,7 +90,7 @@ static bool ends_the_job(int signum)
     return signum == SIGINT || signum == SIGTERM || signum == SIGHUP;
 }
 
-static void on_signal(uv_signal_t *handle, int signum)
+static void on_hvdrun_signal(uv_signal_t *handle, int signum)
 {
     struct run *run = handle->data;
     if (run->finished)
@@ -118,7 +118,7 @@ static void on_suspended(void *context)
 }
 
 /* SIGHUP stays ignored if it was: that is what nohup asks for. */
-static void watch_signals(struct run *run)
+static void hvdrun_watch_signals(struct run *run)
 {
     struct sigaction hup;
     sigset_t none;
@@ -130,7 +130,7 @@ static void watch_signals(struct run *run)
         uv_must(uv_signal_init(&run->loop, &run->signals[i]), "signals");
         run->signals[i].data = run;
         if (watched[i] != SIGHUP || hup.sa_handler != SIG_IGN)
-            uv_must(uv_signal_start(&run->signals[i], on_signal, watched[i]), "signals");
+            uv_must(uv_signal_start(&run->signals[i], on_hvdrun_signal, watched[i]), "signals");
     }
     self_stop_open(&run->self_stop, &run->loop, on_stop_asked, run);
 }
@@ -186,7 +186,7 @@ static int write_report(struct run *run, const struct job_report *report, struct
     return rc == HVD_OK ? rc : fail_context(err, "--report");
 }
 
-static int on_report(void *context, const struct job_report *report, struct err *err)
+static int on_hvdrun_report(void *context, const struct job_report *report, struct err *err)
 {
     struct run *run = context;
     return run->options.report ? write_report(run, report, err) : HVD_OK;
@@ -260,7 +260,7 @@ static int start_job(struct run *run, struct err *err)
     if (open_status_port(run, err) < 0)
         return give_up_start(run, STATUS_RESOURCE);
     struct job_rendezvous_interface rendezvous = job_rendezvous_interface(run->rendezvous);
-    static const struct job_callbacks callbacks = { on_report, on_finished, on_suspended };
+    static const struct job_callbacks callbacks = { on_hvdrun_report, on_finished, on_suspended };
     run->job = job_create(&run->loop, options, &rendezvous, &callbacks, run, err);
     if (!run->job) {
         fail_context(err, "--output-filename: cannot create");
@@ -272,7 +272,7 @@ static int start_job(struct run *run, struct err *err)
 }
 
 /* One line for what cannot be done. */
-static int refuse(int exit_status, const struct err *err)
+static int hvdrun_refuse(int exit_status, const struct err *err)
 {
     fprintf(stderr, "hvdrun: error: %s\n", err->text);
     return exit_status;
@@ -282,11 +282,11 @@ static int run_job(struct run *run)
 {
     struct err err = { 0 };
     uv_must(uv_loop_init(&run->loop), "event loop");
-    watch_signals(run);
+    hvdrun_watch_signals(run);
     int failed = start_job(run, &err);
     if (failed) {
         report_failure(run, failed, err.text);
-        run->exit_status = refuse(failed, &err);
+        run->exit_status = hvdrun_refuse(failed, &err);
         stop_watching(run);
         loop_leave(&run->loop);
     }
@@ -324,14 +324,14 @@ static int become_ssh(char **argv, struct err *err)
     char *agent = agent_path_find();
     if (!agent) {
         fail(err, HVD_ERR_SYSTEM, "hvdagent and hvdrun-ssh are not where hvdrun was installed");
-        return refuse(STATUS_INTERNAL, err);
+        return hvdrun_refuse(STATUS_INTERNAL, err);
     }
     char *path = xasprintf("%.*shvdrun-ssh", (int)(strrchr(agent, '/') + 1 - agent), agent);
     execv(path, argv);
     fail_errno(err, HVD_ERR_SYSTEM, errno, "%s", path);
     free(path);
     free(agent);
-    return refuse(STATUS_INTERNAL, err);
+    return hvdrun_refuse(STATUS_INTERNAL, err);
 }
 
 /* Before anything is started. */
@@ -344,23 +344,23 @@ static int open_report(struct run *run, struct err *err)
 }
 
 /* From options that are fine to an exit status. */
-static int act(struct run *run, char **argv)
+static int hvdrun_act(struct run *run, char **argv)
 {
     struct err err = { 0 };
     struct job_setup *setup = &run->setup;
     if (job_setup_plan(setup, &run->options, &err) < 0)
-        return refuse(STATUS_USAGE, &err);
+        return hvdrun_refuse(STATUS_USAGE, &err);
     if (run->options.dry_run)
         return print_made(run, rank_plan_table(&setup->plan));
     if (!ssh_transport() && job_setup_needs_ssh(setup))
         return become_ssh(argv, &err);
     if (open_report(run, &err) < 0)
-        return refuse(STATUS_CANNOT_CREATE, &err);
+        return hvdrun_refuse(STATUS_CANNOT_CREATE, &err);
     say_warnings(&run->options, setup);
     int failed = job_setup_finish(setup, run->closed, &err);
     if (failed) {
         report_failure(run, failed, err.text);
-        return refuse(failed, &err);
+        return hvdrun_refuse(failed, &err);
     }
     setup->job.report_fd = run->report.own > 0 ? run->report.own : 0;
     if (job_setup_needs_command(setup))
@@ -380,9 +380,9 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of whoever writes it */
     fill_stdio(&run);
     if (hvdrun_options_parse(&run.options, argc, argv, &err) < 0)
-        return refuse(STATUS_USAGE, &err);
+        return hvdrun_refuse(STATUS_USAGE, &err);
     char *answer = hvdrun_options_answer(&run.options);
-    int status = answer ? print_made(&run, answer) : act(&run, argv);
+    int status = answer ? print_made(&run, answer) : hvdrun_act(&run, argv);
     command_guard_end(&run.guard);
     report_file_close(&run.report);
     job_setup_fini(&run.setup);

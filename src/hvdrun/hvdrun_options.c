@@ -221,7 +221,8 @@ int hvdrun_options_need_np(const struct hvdrun_options *options, struct err *err
 }
 
 /* Everything behind the words of the command line. */
-static int complete(struct hvdrun_options *options, struct options_seen *seen, struct err *err)
+static int hvdrun_options_complete(struct hvdrun_options *options, struct options_seen *seen,
+                                   struct err *err)
 {
     int rc;
     if ((rc = config_file_apply(options, seen, err)) < 0 ||
@@ -256,7 +257,7 @@ int hvdrun_options_parse(struct hvdrun_options *options, int argc, char **argv, 
         return bad_input(err, NULL, "nothing to do (usage: " HVDRUN_USAGE ")");
     int rc = options_parse_words(&hvdrun_option_table, options, &seen, argv + 1, err);
     if (rc == HVD_OK && !seen.final && !options->completion)
-        rc = complete(options, &seen, err);
+        rc = hvdrun_options_complete(options, &seen, err);
     if (rc < 0 || seen.final || options->completion)
         hvdrun_options_fini(options);
     return rc;

@@ -18,8 +18,8 @@
 enum { PROBE = 64, KEY_FILE_BYTES = 64 * 1024 };
 
 /* "SOURCE: PROBLEM: 'path'" */
-static int refuse(const char *path, const char *source, const char *problem, const char *hint,
-                  struct err *err)
+static int identity_file_refuse(const char *path, const char *source, const char *problem,
+                                const char *hint, struct err *err)
 {
     struct shown shown;
     return bad_input(err, source, "%s: '%s'%s", problem, show_token(&shown, path, strlen(path)),
@@ -53,7 +53,7 @@ static int check_mode(const struct stat *status, const char *path, const char *s
         return HVD_OK;
     snprintf(hint, sizeof hint, " (mode %03o; chmod 600 mends that)",
              (unsigned)status->st_mode & 0777);
-    return refuse(path, source, "private key is open to others", hint, err);
+    return identity_file_refuse(path, source, "private key is open to others", hint, err);
 }
 
 static int check_start(int fd, const char *path, const char *source, struct err *err)
@@ -61,12 +61,13 @@ static int check_start(int fd, const char *path, const char *source, struct err 
     char start[PROBE + 1];
     ssize_t n = read(fd, start, PROBE);
     if (n < 0)
-        return refuse(path, source, "cannot read private key", "", err);
+        return identity_file_refuse(path, source, "cannot read private key", "", err);
     start[n] = '\0';
     if (n == 0)
-        return refuse(path, source, "private key is empty", "", err);
+        return identity_file_refuse(path, source, "private key is empty", "", err);
     if (is_public_key(start))
-        return refuse(path, source, "is a public key", " (expected the private one)", err);
+        return identity_file_refuse(path, source, "is a public key", " (expected the private one)",
+                                    err);
     return HVD_OK;
 }
 
@@ -74,11 +75,12 @@ static int check_open(int fd, const char *path, const char *source, struct err *
 {
     struct stat status;
     if (fstat(fd, &status) < 0 || (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)))
-        return refuse(path, source, "private key is not a regular file", "", err);
+        return identity_file_refuse(path, source, "private key is not a regular file", "", err);
     if (S_ISDIR(status.st_mode))
-        return refuse(path, source, "private key is a directory", "", err);
+        return identity_file_refuse(path, source, "private key is a directory", "", err);
     if (status.st_size > KEY_FILE_BYTES)
-        return refuse(path, source, "is no private key", " (larger than 64 KiB)", err);
+        return identity_file_refuse(path, source, "is no private key", " (larger than 64 KiB)",
+                                    err);
     int rc = check_start(fd, path, source, err);
     return rc < 0 ? rc : check_mode(&status, path, source, err);
 }
@@ -90,7 +92,7 @@ int check_identity_file(const char *path, const char *source, struct err *err)
         int errnum = errno;
         char problem[128];
         snprintf(problem, sizeof problem, "cannot open private key (%s)", strerror(errnum));
-        return refuse(path, source, problem, "", err);
+        return identity_file_refuse(path, source, problem, "", err);
     }
     int rc = check_open(fd, path, source, err);
     close(fd);

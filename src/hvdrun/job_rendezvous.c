@@ -58,7 +58,7 @@ static void on_over(void *context, const struct job_report *report)
     rendezvous_tell_verdict(self->rendezvous, &verdict);
 }
 
-static char *on_output(void *context, int rank, bool of_stderr, size_t nbytes)
+static char *on_job_rendezvous_output(void *context, int rank, bool of_stderr, size_t nbytes)
 {
     struct job_rendezvous *self = context;
     return job_last_lines(self->job, rank, of_stderr, nbytes);
@@ -116,7 +116,7 @@ static void say_line(struct job_rendezvous *self, int rank, const char *text, si
     free(terminated);
 }
 
-static void on_report(void *context, int rank, const char *text)
+static void on_job_rendezvous_report(void *context, int rank, const char *text)
 {
     struct job_rendezvous *self = context;
     if (job_rank_told(self->job, rank, text))
@@ -164,8 +164,8 @@ struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct job_o
         .size = plan->size,
         .key = key,
         .start_timeout_ms = job->start_timeout_ms,
-        .events = { on_complete, on_timed_out, on_missing, on_report, on_met, on_left, on_origin,
-                    on_disconnected, on_output },
+        .events = { on_complete, on_timed_out, on_missing, on_job_rendezvous_report, on_met,
+                    on_left, on_origin, on_disconnected, on_job_rendezvous_output },
         .context = self,
         .command = command,
         .user = user,

@@ -33,7 +33,7 @@ static int may_make(const char *path)
 }
 
 /* 0 or an errno. */
-static int may_use(const char *path, int mode)
+static int rank_files_may_use(const char *path, int mode)
 {
     struct stat status;
     if (stat(path, &status) < 0)
@@ -41,10 +41,11 @@ static int may_use(const char *path, int mode)
     return S_ISDIR(status.st_mode) ? EISDIR : may(path, mode);
 }
 
-static void check(const char *variable, const char *path, int mode, struct string_list *warnings)
+static void rank_files_check_one(const char *variable, const char *path, int mode,
+                                 struct string_list *warnings)
 {
     struct shown shown;
-    int code = *path ? may_use(path, mode) : 0;
+    int code = *path ? rank_files_may_use(path, mode) : 0;
     if (code != 0)
         string_list_take(warnings,
                          xasprintf("$%s: rank 0 cannot %s it as it is now: '%s': %s", variable,
@@ -58,10 +59,10 @@ void rank_files_check(const struct string_list *set, struct string_list *warning
     struct err err = { 0 };
     if (rank_settings_read(&settings, set, &err) < 0)
         return;
-    check(ENV_TUNING, settings.tuning, R_OK, warnings);
-    check(ENV_TIMELINE, settings.timeline, W_OK, warnings);
+    rank_files_check_one(ENV_TUNING, settings.tuning, R_OK, warnings);
+    rank_files_check_one(ENV_TIMELINE, settings.timeline, W_OK, warnings);
     if (settings.autotune)
-        check(ENV_AUTOTUNE_LOG, settings.autotune_log, W_OK, warnings);
+        rank_files_check_one(ENV_AUTOTUNE_LOG, settings.autotune_log, W_OK, warnings);
 }
 
 bool rank_files_any(const struct string_list *set)

@@ -204,7 +204,7 @@ int report_file_open(struct report_file *file, const char *path, const bool clos
 }
 
 /* 0 or an errno. Where there is room for something, so is for PIPE_BUF bytes. */
-static int write_all(int fd, const char *text, size_t length)
+static int report_file_write_all(int fd, const char *text, size_t length)
 {
     uint64_t end_ms = uv_hrtime() / 1000000 + WRITE_MS;
     while (length > 0) {
@@ -238,7 +238,7 @@ static int put_in_place(struct report_file *file)
 
 int report_file_write(struct report_file *file, const char *text, size_t length, struct err *err)
 {
-    int code = write_all(file->fd, text, length);
+    int code = report_file_write_all(file->fd, text, length);
     if (code == 0 && !file->in_place && fsync(file->fd) < 0 && errno != EINVAL)
         code = errno; /* a full disk, or one of the network, may tell only now */
     if (code == 0 && !file->in_place)

@@ -31,7 +31,7 @@ static bool signal_is_pending(int signum)
 }
 
 /* It stays readable until the stop. */
-static void on_readable(uv_poll_t *poll, int status, int events)
+static void on_self_stop_readable(uv_poll_t *poll, int status, int events)
 {
     struct self_stop *stop = poll->data;
     (void)status;
@@ -42,7 +42,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 
 void self_stop_listen(struct self_stop *stop)
 {
-    uv_must(uv_poll_start(&stop->poll, UV_READABLE, on_readable), "signals");
+    uv_must(uv_poll_start(&stop->poll, UV_READABLE, on_self_stop_readable), "signals");
 }
 
 void self_stop_open(struct self_stop *stop, uv_loop_t *loop, void (*on_asked)(void *context),

@@ -47,7 +47,7 @@ static const struct section sections[] = {
         { "Gloo", true } } },
 };
 
-static void put_line(struct text_buffer *table, const char *name, bool have)
+static void build_table_put_line(struct text_buffer *table, const char *name, bool have)
 {
     text_buffer_printf(table, "    [%c] %s\n", have ? 'X' : ' ', name);
 }
@@ -56,7 +56,7 @@ static void put_section(struct text_buffer *table, const struct section *section
 {
     text_buffer_printf(table, "\n%s:\n", section->title);
     for (const struct line *line = section->lines; line->name; line++)
-        put_line(table, line->name, line->have);
+        build_table_put_line(table, line->name, line->have);
 }
 
 static void put_libraries(struct text_buffer *table)
@@ -82,9 +82,9 @@ static void put_vectors(struct text_buffer *table)
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 #endif
     text_buffer_put_string(table, "\nVector Paths on this machine:\n");
-    put_line(table, "AVX-512", avx512);
-    put_line(table, "AVX2", avx2);
-    put_line(table, "portable", true);
+    build_table_put_line(table, "AVX-512", avx512);
+    build_table_put_line(table, "AVX2", avx2);
+    build_table_put_line(table, "portable", true);
 }
 
 char *build_version(void)

@@ -35,7 +35,8 @@ static struct item next_item(const char **rest)
 }
 
 /* A host without user and slots. */
-static bool parse_host(struct host_spec *spec, struct slice host, struct host_fault *fault)
+static bool interface_option_parse_host(struct host_spec *spec, struct slice host,
+                                        struct host_fault *fault)
 {
     if (!host_spec_parse(spec, host, fault))
         return false;
@@ -61,7 +62,7 @@ static int check_item(struct item item, const char *value, const char *source, s
     if (item.what.length == 0)
         return bad_input(err, source, "empty item: '%s' (expected NAME, ADDRESS or ADDRESS/BITS)",
                          show_token(&shown, value, strlen(value)));
-    if (item.host.at && !parse_host(&spec, item.host, &fault))
+    if (item.host.at && !interface_option_parse_host(&spec, item.host, &fault))
         return bad_input(err, source, "%s: '%s'", fault.problem,
                          show_token(&shown, item.host.at, item.host.length));
     return check_what(item.what, source, err);

@@ -13,8 +13,8 @@
 enum { PATH_LIMIT = 4096, MILLISECONDS_MAX = 60000, PORT_LOW = 1, PORT_HIGH = 65535 };
 
 /* "SOURCE: PROBLEM: 'value' (HINT)" */
-static int refuse(const char *value, size_t length, const char *source, const char *problem,
-                  const char *hint, struct err *err)
+static int option_checks_refuse(const char *value, size_t length, const char *source,
+                                const char *problem, const char *hint, struct err *err)
 {
     struct shown shown;
     return bad_input(err, source, "%s: '%s' (%s)", problem, show_token(&shown, value, length),
@@ -25,8 +25,8 @@ int check_remote_shell(const char *value, const char *source, struct err *err)
 {
     if (strstr(value, "%h"))
         return HVD_OK;
-    return refuse(value, strlen(value), source, "no %h for the host",
-                  "expected a command such as 'ssh %h'", err);
+    return option_checks_refuse(value, strlen(value), source, "no %h for the host",
+                                "expected a command such as 'ssh %h'", err);
 }
 
 static size_t count_digits(const char *text)
@@ -50,12 +50,13 @@ int check_milliseconds(const char *value, const char *source, struct err *err)
     size_t whole = count_digits(value), length = strlen(value);
     int number;
     if (*value == '-' && is_decimal(value + 1))
-        return refuse(value, length, source, "out of range", hint, err);
+        return option_checks_refuse(value, length, source, "out of range", hint, err);
     if (!is_decimal(value))
-        return refuse(value, length, source, "not a number of milliseconds", hint, err);
+        return option_checks_refuse(value, length, source, "not a number of milliseconds", hint,
+                                    err);
     if (number_parse(&number, value, whole, 0, MILLISECONDS_MAX) != NUMBER_OK ||
         (number == MILLISECONDS_MAX && strspn(value + whole, ".0") != length - whole))
-        return refuse(value, length, source, "out of range", hint, err);
+        return option_checks_refuse(value, length, source, "out of range", hint, err);
     return HVD_OK;
 }
 
@@ -65,12 +66,12 @@ int check_share(const char *value, const char *source, struct err *err)
     size_t whole = count_digits(value), length = strlen(value);
     int number;
     if (*value == '-' && is_decimal(value + 1))
-        return refuse(value, length, source, "out of range", hint, err);
+        return option_checks_refuse(value, length, source, "out of range", hint, err);
     if (!is_decimal(value))
-        return refuse(value, length, source, "not a number", hint, err);
+        return option_checks_refuse(value, length, source, "not a number", hint, err);
     if (number_parse(&number, value, whole, 0, 1) != NUMBER_OK ||
         (number == 1 && strspn(value + whole, ".0") != length - whole))
-        return refuse(value, length, source, "out of range", hint, err);
+        return option_checks_refuse(value, length, source, "out of range", hint, err);
     return HVD_OK;
 }
 
@@ -82,8 +83,8 @@ int check_cores(const char *value, const char *source, struct err *err)
         size_t length = strcspn(at, ",");
         int core;
         if (number_parse(&core, at, length, 0, CORE_MAX) != NUMBER_OK)
-            return refuse(value, strlen(value), source, "not a list of cores",
-                          "expected numbers from 0 to 65535, such as 0,1", err);
+            return option_checks_refuse(value, strlen(value), source, "not a list of cores",
+                                        "expected numbers from 0 to 65535, such as 0,1", err);
         if (!at[length])
             return HVD_OK;
         at += length + 1;
@@ -95,7 +96,8 @@ int check_path(const char *value, const char *source, struct err *err)
     size_t length = strlen(value);
     if (length < PATH_LIMIT)
         return HVD_OK;
-    return refuse(value, length, source, "path is too long", "expected less than 4096 bytes", err);
+    return option_checks_refuse(value, length, source, "path is too long",
+                                "expected less than 4096 bytes", err);
 }
 
 /* What a rank is told by hvdrun and by nobody else. */
@@ -118,7 +120,7 @@ static bool is_letter(char byte)
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
 }
 
-static bool is_name(const char *name, size_t length)
+static bool option_checks_is_name(const char *name, size_t length)
 {
     for (size_t i = 0; i < length; i++)
         if (name[i] <= ' ' || name[i] >= 0x7f || name[i] == ',')
@@ -129,11 +131,12 @@ static bool is_name(const char *name, size_t length)
 int check_variable(const char *value, const char *source, struct err *err)
 {
     size_t length = strcspn(value, "=");
-    if (!is_name(value, length))
-        return refuse(value, strlen(value), source, "bad name of a variable",
-                      "expected NAME or NAME=VALUE, one for each -x", err);
+    if (!option_checks_is_name(value, length))
+        return option_checks_refuse(value, strlen(value), source, "bad name of a variable",
+                                    "expected NAME or NAME=VALUE, one for each -x", err);
     if (is_ours(value, length))
-        return refuse(value, length, source, "cannot be set", "hvdrun tells it to each rank", err);
+        return option_checks_refuse(value, length, source, "cannot be set",
+                                    "hvdrun tells it to each rank", err);
     return HVD_OK;
 }
 
@@ -146,11 +149,11 @@ int port_range_parse(int *low, int *high, const char *value, const char *source,
     if (value[first] == '-')
         b = number_parse(high, value + first + 1, length - first - 1, PORT_LOW, PORT_HIGH);
     if (a == NUMBER_MALFORMED || b == NUMBER_MALFORMED)
-        return refuse(value, length, source, "not a range of ports", hint, err);
+        return option_checks_refuse(value, length, source, "not a range of ports", hint, err);
     if (a == NUMBER_OUT_OF_RANGE || b == NUMBER_OUT_OF_RANGE)
-        return refuse(value, length, source, "out of range", hint, err);
+        return option_checks_refuse(value, length, source, "out of range", hint, err);
     if (*low > *high)
-        return refuse(value, length, source, "range of ports is empty", hint, err);
+        return option_checks_refuse(value, length, source, "range of ports is empty", hint, err);
     return HVD_OK;
 }
 

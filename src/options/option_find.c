@@ -114,7 +114,7 @@ static int fail_unknown(struct rows rows, struct slice word, struct err *err)
 }
 
 /* "--name" of "--name=value". */
-static struct slice name_of(const char *word)
+static struct slice option_find_name_of(const char *word)
 {
     return (struct slice){ word, strcspn(word, "=") };
 }
@@ -133,7 +133,7 @@ int option_find(struct option_found *found, const struct option_table *table, co
     static fits_fn *const ways[] = { fits_in_full, fits_shortened, fits_as_letter };
     const struct rows sets[] = { { table->rows, table->count },
                                  { table->refused, table->refused_count } };
-    struct slice name = name_of(word);
+    struct slice name = option_find_name_of(word);
     for (int i = 0; i < 6; i++) {
         int count = count_fitting(found, sets[i % 2], ways[i / 2], name);
         if (count > 1 && ways[i / 2] == fits_shortened)

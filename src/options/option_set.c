@@ -112,17 +112,23 @@ static int set_variable(const struct option_row *row, void *member, const char *
     return rc;
 }
 
-static int refuse(const struct option_row *row, void *member, const char *value, const char *source,
-                  struct err *err)
+static int option_set_refuse(const struct option_row *row, void *member, const char *value,
+                             const char *source, struct err *err)
 {
     (void)member, (void)value;
     return bad_input(err, source, "%s", row->help);
 }
 
 static set_fn *const set_kind[] = {
-    [OPTION_FLAG] = set_flag,     [OPTION_FINAL] = set_flag, [OPTION_INT] = set_int,
-    [OPTION_TEXT] = set_text,     [OPTION_LIST] = set_list,  [OPTION_SETS] = set_variable,
-    [OPTION_CHOICE] = set_choice, [OPTION_REFUSED] = refuse, [OPTION_OTHER_PROGRAM] = refuse,
+    [OPTION_FLAG] = set_flag,
+    [OPTION_FINAL] = set_flag,
+    [OPTION_INT] = set_int,
+    [OPTION_TEXT] = set_text,
+    [OPTION_LIST] = set_list,
+    [OPTION_SETS] = set_variable,
+    [OPTION_CHOICE] = set_choice,
+    [OPTION_REFUSED] = option_set_refuse,
+    [OPTION_OTHER_PROGRAM] = option_set_refuse,
 };
 
 int option_set(const struct option_row *row, void *target, const char *value, const char *source,

@@ -59,8 +59,8 @@ static bool may_repeat(const struct option_row *row)
 }
 
 /* Notes that a row of the table was given. */
-static int note(const struct option_table *table, struct options_seen *seen,
-                const struct option_found *found, struct err *err)
+static int options_note(const struct option_table *table, struct options_seen *seen,
+                        const struct option_found *found, struct err *err)
 {
     long row = found->row - table->rows;
     const char *rival = rival_given(table, seen, found->row);
@@ -83,7 +83,7 @@ static int parse_option(const struct option_table *table, void *target, struct o
         (rc = take_value(&found, table, at, err)) < 0 ||
         (rc = option_set(found.row, target, found.value, found.name, err)) < 0)
         return rc;
-    return note(table, seen, &found, err);
+    return options_note(table, seen, &found, err);
 }
 
 int options_parse_words(const struct option_table *table, void *target, struct options_seen *seen,

@@ -15,17 +15,17 @@ enum { TEXT_SIZE = 1000 };
 
 static unsigned long left_out;
 
-static int has_room(void)
+static int daemon_log_has_room(void)
 {
     struct pollfd stream = { .fd = STDERR_FILENO, .events = POLLOUT };
     return poll(&stream, 1, 0) == 1 && (stream.revents & POLLOUT);
 }
 
-static void put(const char *text)
+static void daemon_log_put(const char *text)
 {
     char line[TEXT_SIZE + 32];
     int length = snprintf(line, sizeof line, "hvdrendezvousd: %s\n", text);
-    if (!has_room() || write(STDERR_FILENO, line, (size_t)length) != length)
+    if (!daemon_log_has_room() || write(STDERR_FILENO, line, (size_t)length) != length)
         left_out++;
 }
 
@@ -37,10 +37,10 @@ void daemon_log(const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     text_make_line(text);
-    if (left_out > 0 && has_room()) {
+    if (left_out > 0 && daemon_log_has_room()) {
         snprintf(lost, sizeof lost, "%lu lines were left out", left_out);
         left_out = 0;
-        put(lost);
+        daemon_log_put(lost);
     }
-    put(text);
+    daemon_log_put(text);
 }

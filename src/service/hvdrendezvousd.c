@@ -51,7 +51,7 @@ struct service {
 };
 
 /* One line for what cannot be done. */
-static int refuse(int exit_status, const struct err *err)
+static int hvdrendezvousd_refuse(int exit_status, const struct err *err)
 {
     daemon_log("error: %s", err->text);
     return exit_status;
@@ -105,7 +105,7 @@ static int make_key(const char *path)
     struct err err = { 0 };
     if (key_file_create(path, &err) < 0) {
         fail_context(&err, "--new-key");
-        return refuse(STATUS_CANNOT_CREATE, &err);
+        return hvdrendezvousd_refuse(STATUS_CANNOT_CREATE, &err);
     }
     return EXIT_SUCCESS;
 }
@@ -149,7 +149,7 @@ static int connections_max(void)
 
 /* Ends all that keeps the loop running, last things first; but the rendezvous before its carriers,
  * whose hanging up it would tell the others as the workers' own. */
-static void stop(struct service *service)
+static void hvdrendezvousd_stop(struct service *service)
 {
     readiness_stopping(&service->readiness);
     for (int i = 0; i < WATCHED; i++)
@@ -163,14 +163,14 @@ static void stop(struct service *service)
         tcp_port_close(service->ports[i]);
 }
 
-static void on_signal(uv_signal_t *handle, int signum)
+static void on_hvdrendezvousd_signal(uv_signal_t *handle, int signum)
 {
     daemon_log("stopping: %s", strsignal(signum));
-    stop(handle->data);
+    hvdrendezvousd_stop(handle->data);
 }
 
 /* SIGHUP stays ignored if it was: that is what nohup asks for. */
-static void watch_signals(struct service *service)
+static void hvdrendezvousd_watch_signals(struct service *service)
 {
     struct sigaction hup;
     sigset_t none;
@@ -181,7 +181,8 @@ static void watch_signals(struct service *service)
         uv_must(uv_signal_init(&service->loop, &service->signals[i]), "signals");
         service->signals[i].data = service;
         if (watched[i] != SIGHUP || hup.sa_handler != SIG_IGN)
-            uv_must(uv_signal_start(&service->signals[i], on_signal, watched[i]), "signals");
+            uv_must(uv_signal_start(&service->signals[i], on_hvdrendezvousd_signal, watched[i]),
+                    "signals");
     }
 }
 
@@ -248,7 +249,7 @@ static int refuse_port_file(struct err *err)
 }
 
 /* 0, or an exit status and `err`. */
-static int start(struct service *service, struct err *err)
+static int hvdrendezvousd_start(struct service *service, struct err *err)
 {
     const struct hvdrendezvousd_options *options = &service->options;
     char status[128];
@@ -274,12 +275,12 @@ static int serve(struct service *service)
     struct err err = { 0 };
     raise_descriptors();
     uv_must(uv_loop_init(&service->loop), "event loop");
-    watch_signals(service);
+    hvdrendezvousd_watch_signals(service);
     start_watchdog(service);
-    int exit_status = start(service, &err);
+    int exit_status = hvdrendezvousd_start(service, &err);
     if (exit_status) {
-        refuse(exit_status, &err);
-        stop(service);
+        hvdrendezvousd_refuse(exit_status, &err);
+        hvdrendezvousd_stop(service);
     }
     uv_run(&service->loop, UV_RUN_DEFAULT);
     uv_loop_close(&service->loop);
@@ -288,17 +289,17 @@ static int serve(struct service *service)
 }
 
 /* From options that are fine to an exit status. */
-static int act(struct service *service)
+static int hvdrendezvousd_act(struct service *service)
 {
     const struct hvdrendezvousd_options *options = &service->options;
     struct err err = { 0 };
     if (auth_init(&err) < 0)
-        return refuse(STATUS_RESOURCE, &err);
+        return hvdrendezvousd_refuse(STATUS_RESOURCE, &err);
     if (options->new_key)
         return make_key(options->new_key);
     if (key_file_read(&service->key, options->key_file, options->key_file_source, &err) < 0 ||
         readiness_init(&service->readiness, options->ready_fd, &err) < 0)
-        return refuse(STATUS_USAGE, &err);
+        return hvdrendezvousd_refuse(STATUS_USAGE, &err);
     int exit_status = options->job_key ? print_job_key(service) : serve(service);
     readiness_fini(&service->readiness);
     return exit_status;
@@ -314,9 +315,9 @@ int main(int argc, char **argv)
     uv_must_explain_aborts();
     private_memory_start();
     if (hvdrendezvousd_options_parse(&service.options, argv, &err) < 0)
-        return refuse(STATUS_USAGE, &err);
+        return hvdrendezvousd_refuse(STATUS_USAGE, &err);
     char *answer = hvdrendezvousd_options_answer(&service.options);
-    int status = answer ? print_made(answer) : act(&service);
+    int status = answer ? print_made(answer) : hvdrendezvousd_act(&service);
     hvdrendezvousd_options_fini(&service.options);
     job_key_wipe(&service.key);
     private_memory_end();

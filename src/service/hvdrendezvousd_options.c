@@ -146,8 +146,8 @@ const struct option_table hvdrendezvousd_option_table = {
 _Static_assert(sizeof rows / sizeof *rows <= OPTION_ROWS_MAX, "more options than can be noted");
 
 /* Everything behind the words of the command line. */
-static int complete(struct hvdrendezvousd_options *options, const struct options_seen *seen,
-                    struct err *err)
+static int hvdrendezvousd_options_complete(struct hvdrendezvousd_options *options,
+                                           const struct options_seen *seen, struct err *err)
 {
     struct shown shown;
     const char *word = *seen->rest;
@@ -173,7 +173,7 @@ int hvdrendezvousd_options_parse(struct hvdrendezvousd_options *options, char **
     *options = (struct hvdrendezvousd_options){ .ready_fd = -1 };
     int rc = options_parse_words(&hvdrendezvousd_option_table, options, &seen, argv + 1, err);
     if (rc == HVD_OK && !seen.final)
-        rc = complete(options, &seen, err);
+        rc = hvdrendezvousd_options_complete(options, &seen, err);
     if (rc < 0)
         hvdrendezvousd_options_fini(options);
     return rc;

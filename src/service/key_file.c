@@ -19,8 +19,8 @@
 enum { HEX_LENGTH = JOB_KEY_HEX_SIZE - 1, PROBE = HEX_LENGTH + 2 };
 
 /* "SOURCE: PROBLEM: 'path'HINT" */
-static int refuse(const char *path, const char *source, const char *problem, const char *hint,
-                  struct err *err)
+static int key_file_refuse(const char *path, const char *source, const char *problem,
+                           const char *hint, struct err *err)
 {
     struct shown shown;
     return bad_input(err, source, "%s: '%s'%s", problem, show_token(&shown, path, strlen(path)),
@@ -41,35 +41,36 @@ static int check_status(const struct stat *status, const char *path, const char 
     char hint[80];
     mode_t others = is_credential(path) ? 037 : 077;
     if (!S_ISREG(status->st_mode))
-        return refuse(path, source, "not a regular file", "", err);
+        return key_file_refuse(path, source, "not a regular file", "", err);
     if (status->st_uid != geteuid() && status->st_uid != 0)
-        return refuse(path, source, "belongs to another user", "", err);
+        return key_file_refuse(path, source, "belongs to another user", "", err);
     if (!(status->st_mode & others))
         return HVD_OK;
     snprintf(hint, sizeof hint, " (mode %03o; chmod 600 mends that)",
              (unsigned)status->st_mode & 0777);
-    return refuse(path, source, "the key is open to others", hint, err);
+    return key_file_refuse(path, source, "the key is open to others", hint, err);
 }
 
 /* `text` is what the file begins with, one byte more than a key may have. */
-static bool decode(struct job_key *key, const char *text, ssize_t length)
+static bool key_file_decode(struct job_key *key, const char *text, ssize_t length)
 {
     if (length == HEX_LENGTH + 1 && text[HEX_LENGTH] == '\n')
         length--;
     return length == HEX_LENGTH && job_key_decode(key, text, HEX_LENGTH);
 }
 
-static int read_key(struct job_key *key, int fd, const char *path, const char *source,
-                    struct err *err)
+static int key_file_read_key(struct job_key *key, int fd, const char *path, const char *source,
+                             struct err *err)
 {
     char text[PROBE];
     ssize_t length = read(fd, text, sizeof text);
-    bool is_key = decode(key, text, length);
+    bool is_key = key_file_decode(key, text, length);
     explicit_bzero(text, sizeof text);
     if (length < 0)
-        return refuse(path, source, "cannot be read", "", err);
+        return key_file_refuse(path, source, "cannot be read", "", err);
     if (!is_key)
-        return refuse(path, source, "holds no key", " (expected 64 hexadecimal digits)", err);
+        return key_file_refuse(path, source, "holds no key", " (expected 64 hexadecimal digits)",
+                               err);
     return HVD_OK;
 }
 
@@ -81,12 +82,12 @@ int key_file_read(struct job_key *key, const char *path, const char *source, str
         int errnum = errno;
         char problem[128];
         snprintf(problem, sizeof problem, "cannot be opened (%s)", strerror(errnum));
-        return refuse(path, source, problem, "", err);
+        return key_file_refuse(path, source, problem, "", err);
     }
-    int rc = fstat(fd, &status) < 0 ? refuse(path, source, "cannot be looked at", "", err)
+    int rc = fstat(fd, &status) < 0 ? key_file_refuse(path, source, "cannot be looked at", "", err)
                                     : check_status(&status, path, source, err);
     if (rc == HVD_OK)
-        rc = read_key(key, fd, path, source, err);
+        rc = key_file_read_key(key, fd, path, source, err);
     close(fd);
     return rc;
 }

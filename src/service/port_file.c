@@ -29,7 +29,7 @@ struct found {
 
 /* Looks at it. Only a regular file is opened: others may do something when they are. Returns 0 or
  * an errno; EEXIST: it is no regular file. */
-static int look(struct found *found, const char *path)
+static int port_file_look(struct found *found, const char *path)
 {
     *found = (struct found){ 0 };
     if (lstat(path, &found->status) < 0)
@@ -78,7 +78,7 @@ int port_file_check(const char *path, struct err *err)
 {
     struct found found;
     struct shown shown;
-    int errnum = look(&found, path);
+    int errnum = port_file_look(&found, path);
     if (errnum == ENOENT || (errnum == 0 && is_port(&found)))
         return HVD_OK;
     show_token(&shown, path, strlen(path));
@@ -90,7 +90,8 @@ int port_file_check(const char *path, struct err *err)
 }
 
 /* Writes and names it; 0 or an errno. */
-static int put(struct port_file *file, int fd, const char *temporary, const char *path, int port)
+static int port_file_put(struct port_file *file, int fd, const char *temporary, const char *path,
+                         int port)
 {
     struct stat status;
     errno = ENOSPC; /* of a write that is short */
@@ -108,7 +109,7 @@ int port_file_write(struct port_file *file, const char *path, int port, struct e
         return rc;
     char *temporary = xasprintf("%s.XXXXXX", path);
     int fd = mkostemp(temporary, O_CLOEXEC);
-    int errnum = fd < 0 ? errno : put(file, fd, temporary, path, port);
+    int errnum = fd < 0 ? errno : port_file_put(file, fd, temporary, path, port);
     if (fd >= 0)
         close(fd);
     if (fd >= 0 && errnum != 0)
@@ -127,7 +128,7 @@ static bool is_ours(const struct port_file *file)
     struct found found;
     char text[16];
     int length = snprintf(text, sizeof text, "%d\n", file->port);
-    return look(&found, file->path) == 0 && found.status.st_dev == file->device &&
+    return port_file_look(&found, file->path) == 0 && found.status.st_dev == file->device &&
            found.status.st_ino == file->inode && found.length == (size_t)length &&
            memcmp(found.text, text, found.length) == 0;
 }

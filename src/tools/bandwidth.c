@@ -136,7 +136,7 @@ static int get_memory(struct bandwidth *bandwidth)
     return buffers_init(&bandwidth->buffers, need.input, need.output, bandwidth->problem);
 }
 
-static int prepare(struct bandwidth *bandwidth)
+static int bandwidth_prepare(struct bandwidth *bandwidth)
 {
     if (bandwidth->options->root >= bandwidth->ranks)
         return problem_set(bandwidth->problem, EXIT_STATUS_USAGE,
@@ -225,7 +225,7 @@ static int conclude(struct bandwidth *bandwidth)
 
 static int measure_in_world(struct bandwidth *bandwidth)
 {
-    prepare(bandwidth);
+    bandwidth_prepare(bandwidth);
     int status = agree_to_go_on(name, bandwidth->problem);
     if (status != 0)
         return status;
@@ -234,7 +234,7 @@ static int measure_in_world(struct bandwidth *bandwidth)
     return conclude(bandwidth);
 }
 
-static int run(void *options, struct problem *problem)
+static int bandwidth_run(void *options, struct problem *problem)
 {
     struct bandwidth bandwidth = {
         .options = options,
@@ -259,7 +259,7 @@ int main(int argc, char **argv)
         .options = &options,
         .help = &options.help,
         .check = bandwidth_options_check,
-        .run = run,
+        .run = bandwidth_run,
     };
     return program_main(&program, argc, argv);
 }

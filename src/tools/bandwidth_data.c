@@ -39,7 +39,7 @@ static double weight(const struct data *data, uint64_t element)
 }
 
 /* -1, 0 or 1: the sum of neighbouring ranks, however many, is no greater. */
-static double turn(const struct data *data, uint64_t element, int rank)
+static double bandwidth_data_turn(const struct data *data, uint64_t element, int rank)
 {
     return (double)((mix(data->seed, element, TURN) + (uint64_t)rank) % 3) - 1;
 }
@@ -47,14 +47,14 @@ static double turn(const struct data *data, uint64_t element, int rank)
 static double add_input(const struct data *data, uint64_t element, int rank)
 {
     double more = owns(data, element, rank) ? weight(data, element) : 0;
-    return turn(data, element, rank) + more;
+    return bandwidth_data_turn(data, element, rank) + more;
 }
 
 static double multiply_input(const struct data *data, uint64_t element, int rank)
 {
     if (owns(data, element, rank))
         return weight(data, element);
-    return turn(data, element, rank) < 0 ? -1 : 1;
+    return bandwidth_data_turn(data, element, rank) < 0 ? -1 : 1;
 }
 
 static double orthogonal_input(const struct data *data, uint64_t element, int rank)
@@ -72,7 +72,7 @@ static double and_input(const struct data *data, uint64_t element, int rank)
     return !or_input(data, element, rank);
 }
 
-static double add(double a, double b)
+static double bandwidth_data_add(double a, double b)
 {
     return a + b;
 }
@@ -88,9 +88,12 @@ struct reduction {
 };
 
 static const struct reduction reductions[] = {
-    [HVD_AVERAGE] = { add_input, add },       [HVD_SUM] = { add_input, add },
-    [HVD_ADASUM] = { orthogonal_input, add }, [HVD_MIN] = { add_input, fmin },
-    [HVD_MAX] = { add_input, fmax },          [HVD_PRODUCT] = { multiply_input, multiply },
+    [HVD_AVERAGE] = { add_input, bandwidth_data_add },
+    [HVD_SUM] = { add_input, bandwidth_data_add },
+    [HVD_ADASUM] = { orthogonal_input, bandwidth_data_add },
+    [HVD_MIN] = { add_input, fmin },
+    [HVD_MAX] = { add_input, fmax },
+    [HVD_PRODUCT] = { multiply_input, multiply },
 };
 
 static const struct reduction bool_reductions[] = {

@@ -23,7 +23,7 @@ struct run {
     struct problem *problem;
 };
 
-static void *allocate(size_t size)
+static void *bandwidth_measure_allocate(size_t size)
 {
     return aligned_alloc(CACHE_LINE, (size + CACHE_LINE) / CACHE_LINE * CACHE_LINE);
 }
@@ -31,8 +31,8 @@ static void *allocate(size_t size)
 int buffers_init(struct buffers *buffers, size_t input_size, size_t output_size,
                  struct problem *problem)
 {
-    buffers->input = allocate(input_size);
-    buffers->output = allocate(output_size);
+    buffers->input = bandwidth_measure_allocate(input_size);
+    buffers->output = bandwidth_measure_allocate(output_size);
     return buffers->input && buffers->output ? 0 : problem_nomem(problem);
 }
 
@@ -173,7 +173,7 @@ static size_t count_wrong_moved(const struct run *run)
     return wrong;
 }
 
-static int check(const struct run *run, struct measurement *measurement)
+static int bandwidth_measure_check(const struct run *run, struct measurement *measurement)
 {
     put_in(run);
     if (call(run, 1) < 0)
@@ -194,7 +194,7 @@ int measure(const struct operation *operation, const struct transfer *transfer, 
     *measurement = (struct measurement){ 0 };
     if (take_time(&run, settings, measurement) < 0)
         return -1;
-    if (settings->check && operation->moves && check(&run, measurement) < 0)
+    if (settings->check && operation->moves && bandwidth_measure_check(&run, measurement) < 0)
         return -1;
     measurement->taken = true;
     return 0;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /* Of a file that is one number, or a word such as "max". */
-static double read_number(const char *path)
+static double bandwidth_memory_read_number(const char *path)
 {
     double number;
     FILE *file = fopen(path, "re");
@@ -41,7 +41,7 @@ double memory_available(void)
     };
     double least = read_meminfo();
     for (int i = 0; i < 2; i++) {
-        double limit = read_number(limits[i]);
+        double limit = bandwidth_memory_read_number(limits[i]);
         least = limit < least ? limit : least;
     }
     return least;

@@ -40,7 +40,8 @@ static int allgather(const struct transfer *transfer, const void *input, void *o
                          transfer->data.dtype);
 }
 
-static int broadcast(const struct transfer *transfer, const void *input, void *output)
+static int bandwidth_operations_broadcast(const struct transfer *transfer, const void *input,
+                                          void *output)
 {
     (void)input;
     return hvd_broadcast("hvd-bandwidth.broadcast", output, transfer->count, transfer->data.dtype,
@@ -105,7 +106,7 @@ const struct operation operations[] = {
       .rooted = true,
       .places = { [IN_PLACE] = true },
       .moves = true,
-      .call = broadcast },
+      .call = bandwidth_operations_broadcast },
     { .name = "alltoall",
       .busbw = "(n-1)/n",
       .factor = one_way,

@@ -110,8 +110,9 @@ static int unknown_word(const char *option, const struct word *words, int count,
 }
 
 /* Words with commas between them, or "all": a bit for each. */
-static int read_list(const char *option, const char *list, const struct word *words, int count,
-                     unsigned *bits, struct problem *problem)
+static int bandwidth_options_read_list(const char *option, const char *list,
+                                       const struct word *words, int count, unsigned *bits,
+                                       struct problem *problem)
 {
     bool all = strcmp(list, "all") == 0;
     *bits = 0;
@@ -138,16 +139,18 @@ static int read_lists(struct bandwidth_options *options, struct problem *problem
     struct word names[OPERATION_COUNT];
     for (int i = 0; i < OPERATION_COUNT; i++)
         names[i] = (struct word){ operations[i].name, i };
-    if (read_list("--operation", options->operation_list, names, OPERATION_COUNT,
-                  &options->operations, problem) < 0 ||
-        read_list("--datatype", options->type_list, types, TYPE_WORDS, &options->types, problem) <
-            0)
+    if (bandwidth_options_read_list("--operation", options->operation_list, names, OPERATION_COUNT,
+                                    &options->operations, problem) < 0 ||
+        bandwidth_options_read_list("--datatype", options->type_list, types, TYPE_WORDS,
+                                    &options->types, problem) < 0)
         return -1;
-    return read_list("--op", options->op_list, ops, OP_WORDS, &options->ops, problem);
+    return bandwidth_options_read_list("--op", options->op_list, ops, OP_WORDS, &options->ops,
+                                       problem);
 }
 
 /* Is there a type and an op with which the operation can be measured? */
-static bool is_possible(const struct bandwidth_options *options, const struct operation *operation)
+static bool bandwidth_options_is_possible(const struct bandwidth_options *options,
+                                          const struct operation *operation)
 {
     for (int type = 0; type < 32; type++)
         for (int op = 0; op < 32; op++)
@@ -161,7 +164,7 @@ static int check_combinations(struct bandwidth_options *options, struct problem 
 {
     bool all = strcmp(options->operation_list, "all") == 0;
     for (int i = 0; i < OPERATION_COUNT && !all; i++)
-        if (options->operations >> i & 1 && !is_possible(options, &operations[i]))
+        if (options->operations >> i & 1 && !bandwidth_options_is_possible(options, &operations[i]))
             return problem_set(problem, EXIT_STATUS_USAGE,
                                "--op %.60s is not for %s with --datatype %.60s", options->op_list,
                                operations[i].name, options->type_list);
