@@ -31,7 +31,9 @@ static void draw_host(int index)
     host->index = index;
     host->slots = 1 + (int)sim_dice(4);
     host->clock_us = sim_between(0, SIM_MS(1000000000));
-    host->transport = index == 0 ? SIM_TRANSPORT_LOCAL : sim_once_in(3) ? SIM_TRANSPORT_COMMAND : SIM_TRANSPORT_SSH;
+    host->transport = index == 0       ? SIM_TRANSPORT_LOCAL
+                      : sim_once_in(3) ? SIM_TRANSPORT_COMMAND
+                                       : SIM_TRANSPORT_SSH;
 }
 
 /* "h0:2,h1:4": with or without the launcher's own machine. */
