@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of an agent; see agent.h. A frame goes through one table to its handler; a frame out of
- * turn or malformed breaks the link. The end of the link before DONE, or the heartbeat timeout,
- * kills everything that was started here; SIGTERM, SIGINT or SIGHUP to the agent itself does so
- * too, and says it. */
+/* The life of an agent; see agent.h. A table gives each frame to its handler. A malformed frame, or
+ * a frame out of turn, breaks the link. When the link ends before DONE, or at the heartbeat
+ * timeout, the agent kills everything that it has started. On SIGTERM, SIGINT or SIGHUP the agent
+ * does the same and reports the host as lost. */
 #include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/exit_status.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The agent of one host: starts the ranks of that host, carries their output, stdin, signals and
- * ends over its link to hvdrun, offers the rendezvous on 127.0.0.1, and leaves no process behind. */
+ * exits over its link to hvdrun, offers the rendezvous on 127.0.0.1, and leaves no process
+ * behind. */
 #ifndef LAUNCHER_AGENT_AGENT_H
 #define LAUNCHER_AGENT_AGENT_H
 

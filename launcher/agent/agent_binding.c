@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks of a host are bound to: known before any of them runs, told to hvdrun when they do.
- * Fails when there are more ranks than may be bound (2), or the machine's processors cannot be found
- * out (71). */
+/* The processors to which the ranks of a host are bound: chosen before any rank runs, reported to
+ * hvdrun when the ranks run. Fails when there are more ranks than may be bound (2), or when the
+ * machine's processors cannot be found out (71). */
 #include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/exit_status.h"

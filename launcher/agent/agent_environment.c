@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks of a host find in their environment, in the layers of worker_environment.h, and
- * the network interfaces among it. Fails, with exit status 2, when an interface that was asked for
- * is not here, or when execve() would not take what has come together. */
+/* The environment of the ranks of a host, in the layers of worker_environment.h, and the choice of
+ * network interfaces. Fails, with exit status 2, when a requested interface does not exist on this
+ * host, or when execve() would not take the complete environment. */
 #include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/exit_status.h"

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent from inside: what agent.c (its life), agent_setup.c (what it is told), agent_environment.c,
- * agent_binding.c, agent_ranks.c (processes), agent_streams.c (output and stdin), agent_relay.c and
- * agent_relay_answer.c (the rendezvous), agent_watch.c (heartbeats) and agent_sweep.c (an agent that
- * only cleans up) share. A struct below
- * belongs to the file that it names; the other files read it.
+/* The private interface of the agent, shared by agent.c (its life), agent_setup.c (the description
+ * of the job), agent_environment.c, agent_binding.c, agent_ranks.c (processes), agent_streams.c
+ * (output and stdin), agent_relay.c and agent_relay_answer.c (the rendezvous), agent_watch.c
+ * (heartbeats) and agent_sweep.c (an agent that only cleans up). A struct below belongs to the file
+ * that it names; the other files read it.
  *
  *   receiving -> ready -> running -> sweeping -> done;   receiving -> refused
  *   any of them -> orphaned
  *
- * receiving: the job is being described. ready: looked at, nothing runs. running: some rank runs.
- * sweeping: all ranks have ended, what they left behind is being ended. done: telling hvdrun so,
- * then over. refused: hvdrun speaks another version; telling it so, then over. orphaned: the link
- * ended too early, or hvdrun fell silent; everything is being killed. From refused on, nothing that
- * comes is looked at. */
+ * receiving: hvdrun describes the job. ready: the host is checked, nothing runs. running: some rank
+ * runs. sweeping: all ranks have ended, the agent ends the processes that they left behind. done:
+ * the agent sends DONE and ends. refused: hvdrun speaks another version; the agent says so and
+ * ends. orphaned: the link ended too early, or hvdrun fell silent; the agent kills everything. From
+ * refused on, the agent ignores all frames. */
 #ifndef LAUNCHER_AGENT_AGENT_IMPL_H
 #define LAUNCHER_AGENT_AGENT_IMPL_H
 
@@ -31,7 +31,7 @@
 #include <stdbool.h>
 #include <sys/resource.h>
 
-/* What stubborn processes get between SIGTERM and SIGKILL when nobody waits for them any more. */
+/* The grace times for processes that ignore SIGTERM when nobody waits for them any more. */
 enum { AGENT_ORPHAN_GRACE_MS = 1000, AGENT_LEFTOVER_GRACE_MS = 500, AGENT_OUTPUT_WAIT_MS = 1000 };
 
 enum agent_phase {

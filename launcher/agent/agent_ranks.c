@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks of an agent as processes: all are forked, then each is confirmed to run its program,
- * then their ends are waited for. Fails, as FAILED for one rank, when a process cannot be made or
- * bound (71) or the program cannot be executed after all (126, 127); the ranks that run are left to
- * hvdrun's STOP. */
+/* The ranks of an agent as processes: fork all ranks, confirm that each one runs its program, then
+ * wait for their exits. Fails, as FAILED for one rank, when a process cannot be made or bound (71)
+ * or the program cannot be executed after all (126, 127); hvdrun then stops the ranks that run, by
+ * STOP. */
 #include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/bad_input.h"
@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The three pipes of a rank; ours are the ends that the rank does not have. */
+/* The three pipes of a rank. `ours` are the ends that the rank does not have. */
 struct rank_pipes {
     int theirs[3], ours[3];
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rendezvous, offered on 127.0.0.1 of this host: each connection gets a number, hvdrun is told
- * whether the kernel says that it comes from the agent's own user, and its bytes travel over the
- * agent's link. Nothing is understood here. A client that has said its last word may still be
- * waiting for the answer: its connection ends when hvdrun has said its own. It ends also when it
- * breaks, or its client does not read what it is sent (agent_relay_answer.c); while the link is
- * full, nothing is read from the connections. */
+/* The rendezvous on 127.0.0.1 of this host. Each connection gets a number. The agent reports to
+ * hvdrun whether the client belongs to the agent's own user, according to the kernel, and relays
+ * the bytes over its link without reading any meaning into them. A client that has closed its
+ * sending side may still wait for the answer, so its connection ends only when hvdrun has ended its
+ * side. The connection also ends when it breaks, or when the client does not read its answer
+ * (agent_relay_answer.c). While the link is full, the agent reads nothing from the connections. */
 #include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/xalloc.h"

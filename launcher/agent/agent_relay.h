@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rendezvous as an agent offers it, and one client of it, between the relay's files: what the
- * client says is in agent_relay.c, what it is answered in agent_relay_answer.c. */
+/* The relay of the rendezvous and one client of it, shared by the relay's files: agent_relay.c
+ * reads what the client sends, agent_relay_answer.c writes the answer to the client. */
 #ifndef LAUNCHER_AGENT_AGENT_RELAY_H
 #define LAUNCHER_AGENT_AGENT_RELAY_H
 

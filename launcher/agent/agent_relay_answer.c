@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hvdrun answers a client of the rendezvous: bytes go out as fast as the client reads. Until
- * it has read everything, nothing more is read from it. Its connection ends when it breaks, when
- * more waits for it than what it may ask for at once, or when it reads nothing for stall_ms, in
- * which it and the agent were not stopped by a signal. */
+/* The answers of hvdrun to a client of the rendezvous. Bytes go out as fast as the client reads.
+ * Until the client has read everything, the agent reads nothing more from it. The connection ends
+ * when it breaks, when more bytes are queued for the client than it may request at once, or when
+ * the client reads nothing for stall_ms; time in which the client or the agent was stopped by a
+ * signal does not count. */
 #include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/xalloc.h"
@@ -10,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As much as hvdrendezvousd keeps of answers that are not read: requests that come at once are
- * answered up to 8 MiB and the last of them, which may be a job of 65536 ranks and 16 MiB of what
- * they say. Only clients of the agent's own user are answered so much. */
+/* The same limit as hvdrendezvousd's for answers that are not read: requests that come at once are
+ * answered up to 8 MiB, plus the last answer, which may be a job of 65536 ranks and 16 MiB of their
+ * data. Only clients of the agent's own user are answered so much. */
 enum { RELAY_QUEUE_MAX = 64 << 20 };
 
 struct relay_write {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an agent is told before anything runs, and the look at it: working directory, program,
- * descriptors, rendezvous, network interfaces, environment, processors to bind to. Fails, as one FAILED frame for the
- * host, when the working directory cannot be entered, the program is not found (127) or cannot be
- * executed (126), too few descriptors are allowed or the rendezvous cannot be offered (71), an
- * interface is not there, execve() would not take the arguments and the environment, or there are
- * more ranks than can be bound (2); and, if that was asked for, when a shared library of the program
- * is not found (127). */
+/* The description of the job, and the checks before anything runs: working directory, program,
+ * descriptors, rendezvous, network interfaces, environment, processors to bind to. Fails, as one
+ * FAILED frame for the host, when the working directory cannot be entered, the program is not found
+ * (127) or cannot be executed (126), too few descriptors are allowed or the rendezvous cannot be
+ * offered (71), an interface does not exist, execve() would not take the arguments and the
+ * environment, or there are more ranks than can be bound (2); and, if requested, when a shared
+ * library of the program is not found (127). */
 #include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/cpu_mask.h"
@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Descriptors of the agent's own, and those that each rank takes here. */
+/* Descriptors for the agent itself, and for each of its ranks. */
 enum { OWN_DESCRIPTORS = 96, DESCRIPTORS_PER_RANK = 4 };
 
 /* Of another version nothing more is understood: that is said, in words that every version reads.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stdout and stderr of each rank to hvdrun, hvdrun's stdin to rank 0.
- * A pump reads only while it has credit, so that a rank that writes faster than hvdrun's reader
- * reads is slowed down by its own pipe, and nothing else is; and while the link is full, none
- * reads. Fails never: a broken pipe is its end. */
+/* stdout and stderr of each rank to hvdrun, hvdrun's stdin to rank 0. A pump reads only while it
+ * has credit. A rank that writes faster than hvdrun's reader reads is therefore slowed down by its
+ * own pipe and slows down nothing else. While the link is full, no pump reads. Never fails: a
+ * broken pipe is the end of the stream. */
 #include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/xalloc.h"

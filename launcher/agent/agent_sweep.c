@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An agent that starts nothing, but ends what an earlier agent and its supervisor have left, who were
- * killed together (CLEANUP_AGENT_AND_SUPERVISOR): hvdrun names the variables by which it is known.
- * Says how many processes are left. */
+/* An agent that starts nothing, but ends the processes of an earlier agent that was killed together
+ * with its supervisor (CLEANUP_AGENT_AND_SUPERVISOR). hvdrun sends the environment variables that
+ * identify the processes. The agent reports how many processes are left. */
 #include "launcher/agent/agent_impl.h"
 
 #include "launcher/base/uv_must.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signs of life between hvdrun and the agent. A heartbeat is echoed as soon as it is read, behind
- * at most AGENT_LINK_QUEUE_MAX bytes of output that wait in this process. When nothing comes from
- * hvdrun for JOB's heartbeat timeout, the agent ends as if the link had ended, since that is what a
- * cut cable looks like. The timeout does not run from SIGNAL SIGSTOP, which says that hvdrun stops
- * too, until SIGNAL SIGCONT or STOP: meanwhile only the end of the link counts. Other signals are
- * passed on to the ranks and change nothing, because hvdrun may pass one on and stop itself right
- * after it. */
+/* Heartbeats between hvdrun and the agent. The agent echoes a heartbeat as soon as it has read it,
+ * behind at most AGENT_LINK_QUEUE_MAX bytes of output that wait in this process. When nothing comes
+ * from hvdrun for JOB's heartbeat timeout, the agent ends as if the link had ended, since a cut
+ * cable looks like this. The timeout does not run between SIGNAL SIGSTOP, which announces that
+ * hvdrun stops too, and SIGNAL SIGCONT or STOP: meanwhile only the end of the link counts. Other
+ * signals are passed on to the ranks and do not suspend the timeout, because hvdrun may pass one on
+ * and stop itself right after it. */
 #include "launcher/agent/agent_impl.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Removing ourselves; see sent_copy.h. The folder is held open, and no symbolic link is followed, so
- * that nobody can put another one in its place. */
+/* Removing a sent copy; see sent_copy.h. The folder is held open, and no symbolic link is followed,
+ * so that nobody can replace the folder meanwhile. */
 #include "launcher/agent/sent_copy.h"
 
 #include <errno.h>
