@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a program says what is wrong with what it was given:
+/* The form in which a program reports bad input:
  *
  *     SOURCE: PROBLEM: 'TOKEN'[ (HINT)]
  *

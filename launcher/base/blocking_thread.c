@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <time.h>
 
-/* Nobody sends it unasked, and whoever has no handler ignores it. */
+/* Nobody sends SIGURG unasked, and a process without a handler ignores it. */
 enum { INTERRUPT = SIGURG, AGAIN_MS = 2 };
 
 static void on_interrupt(int signum)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets of processors; see cpu_mask.h. Where the kernel does not say what this process may use, it is
- * processor 0. */
+/* Sets of processors; see cpu_mask.h. Where the kernel does not report the processors of this
+ * process, the set is processor 0. */
 #include "launcher/base/cpu_mask.h"
 
 #include "launcher/base/xalloc.h"

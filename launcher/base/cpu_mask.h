@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A set of processors as the kernel takes it, however many there are. */
+/* A set of processors in the kernel's form, of any size. */
 #ifndef LAUNCHER_BASE_CPU_MASK_H
 #define LAUNCHER_BASE_CPU_MASK_H
 

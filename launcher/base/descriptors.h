@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limit on open descriptors (ulimit -n): raised as far as a process of ours needs, and handed
- * on unraised. */
+/* The limit on open descriptors (ulimit -n): raised as far as a process of ours needs. Programs
+ * that we start get the limit as it was. */
 #ifndef LAUNCHER_BASE_DESCRIPTORS_H
 #define LAUNCHER_BASE_DESCRIPTORS_H
 
@@ -8,7 +8,7 @@
 
 #include <sys/resource.h>
 
-/* Raises the soft limit so that `needed` descriptors can be open. `before` is the limit as it was,
+/* Raises the soft limit so that `needed` descriptors can be open. `before` becomes the old limit,
  * for programs that are started. HVD_ERR_SYSTEM when the hard limit forbids it. */
 int descriptors_allow(unsigned long needed, struct rlimit *before, struct err *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exit statuses of hvdrun that are its own; 1 to 125 are the first failing rank's, 128 + n is
- * death or stop by signal n. hvdrun(1) documents them. */
+/* The exit statuses of hvdrun itself. 1 to 125 are the first failing rank's, 128 + n is death or
+ * stop by signal n. hvdrun(1) documents them. */
 #ifndef LAUNCHER_BASE_EXIT_STATUS_H
 #define LAUNCHER_BASE_EXIT_STATUS_H
 

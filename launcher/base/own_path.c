@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walking along a path; see own_path.h. What is looked at is what is held open: a name that is given
- * to something else in between changes nothing. */
+/* Walking along a path; see own_path.h. Each component is opened first and checked by its
+ * descriptor: renaming it in between changes nothing. */
 #include "launcher/base/own_path.h"
 
 #include "launcher/base/bad_input.h"

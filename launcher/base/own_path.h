@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening files by a path on which other users may have put something: component by component.
+/* Opening files by a path in which other users may have placed something: component by component.
  *
  *   a symbolic link is followed if this user or root has made it, wherever it stands
  *   a directory in which files are made, and a file that is to be written, belong to this user or to
  *   root; and nobody but the group may write to the directory, unless it is sticky, as /tmp is
  *
- * The directories above need not be this user's: they say no more than where the path leads. Members
- * of a group that may write to a directory can remove what is in it, and what they put there instead
- * is refused because it is theirs.
+ * The directories above need not belong to this user: they only lead to the path. Members of a
+ * group that may write to a directory can replace its files, but a replacement belongs to them and
+ * is refused.
  *
- * Fails with what the kernel says, and with HVD_ERR_SYSTEM for what is somebody else's; the name of
- * the file or directory is the caller's to add. */
+ * Fails with the kernel's error, and with HVD_ERR_SYSTEM for a file of another user. The caller
+ * adds the name of the file or directory. */
 #ifndef LAUNCHER_BASE_OWN_PATH_H
 #define LAUNCHER_BASE_OWN_PATH_H
 
 #include "lib/base/status.h"
 
-/* The directory `path`, which is made, with those above it, if it is not there: a descriptor that
- * other calls take, to be closed by the caller, or a status. `at` is where a relative path begins:
- * such a descriptor, or AT_FDCWD. */
+/* Opens the directory `path`. Creates the directory and its parents if they do not exist. Returns a
+ * descriptor for the other calls, which the caller closes, or a status. `at` is where a relative
+ * path begins: such a descriptor, or AT_FDCWD. */
 int own_path_directory(int at, const char *path, struct err *err);
 
 /* Opens the file `name` in that directory for writing, empty, and makes it if it is not there. A

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program that holds a job's key keeps to itself. */
+/* Protecting the memory of a program that holds a job's key. */
 #ifndef LAUNCHER_BASE_PRIVATE_MEMORY_H
 #define LAUNCHER_BASE_PRIVATE_MEMORY_H
 
 /* From now on, and in children until they execute a program: no core is dumped, and nobody but root
- * attaches a debugger or reads /proc/PID/mem and environ, also no other process of this user. To be
- * called before a key is there. The files of /proc/PID belong to root then. */
+ * attaches a debugger or reads /proc/PID/mem and environ, not even another process of this user.
+ * Call it before the key is in memory. The files of /proc/PID then belong to root. */
 void private_memory_start(void);
 
 /* The keys are wiped, and the program is about to end: a leak checker may look. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The attributes of ranks on their way; see rank_attributes.h. Fails on a value that no option
- * gives. */
+/* Encoding and decoding the attributes of ranks; see rank_attributes.h. Fails on a value that no
+ * option gives. */
 #include "launcher/base/rank_attributes.h"
 
 #include <signal.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hvdrun wants of the process of each rank: the options of hvdrun that reach the ranks, and what
- * the ranks inherit from hvdrun itself. One struct travels all the way, from the options to hvdrun's
- * job, in JOB to the agents (agent_protocol.h), and to the process that becomes the rank (spawn.h).
+/* The attributes of each rank's process: the options of hvdrun that reach the ranks, and the
+ * attributes that the ranks inherit from hvdrun itself. One struct travels all the way, from the
+ * options to hvdrun's job, in JOB to the agents (agent_protocol.h), and to the process that becomes
+ * the rank (spawn.h).
  *
- * To add an attribute: a member here, a line in rank_attributes_encode() and _decode(), the option's
- * row, and the place that acts on it. In a frame:
+ * To add an attribute: a member here, a line in rank_attributes_encode() and _decode(), the
+ * option's row, and the place that acts on it. In a frame:
  *
  *   0 umask   2 ignore_hup   3 bind_to   4 report_bindings   5 */
 #ifndef LAUNCHER_BASE_RANK_ATTRIBUTES_H
@@ -16,8 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What each rank is bound to, in the order of the words. OVERLOAD: even where that gets more ranks
- * than it has cores. */
+/* The kind of processors to which each rank is bound, in the order of the words. OVERLOAD: bind
+ * even when a core, socket or node gets more ranks than it has cores. */
 enum bind_to {
     BIND_TO_NONE,
     BIND_TO_CORE,

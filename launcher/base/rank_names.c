@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* What has been written: RANK_NAMES_SHOWN times ", 65535-65535" and the others. */
+/* The longest output: RANK_NAMES_SHOWN times ", 65535-65535" and the number of others. */
 struct ranges {
     char text[240];
     size_t used;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Some of the ranks in few words: "rank 3", "ranks 0-2, 5", "ranks 0, 2, 4 and 61 others". Pure. */
+/* A short text for a set of ranks: "rank 3", "ranks 0-2, 5", "ranks 0, 2, 4 and 61 others".
+ * Pure. */
 #ifndef LAUNCHER_BASE_RANK_NAMES_H
 #define LAUNCHER_BASE_RANK_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* So many ranges are named at most. */
+/* The most ranges that are named. */
 enum { RANK_NAMES_SHOWN = 16 };
 
 /* Names those of ranks 0 to `nranks` - 1 for which `is_one` is true, into `text`, which has room

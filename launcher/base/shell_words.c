@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quoting words for people; see shell_words.h. */
+/* Quoting words for display; see shell_words.h. */
 #include "launcher/base/shell_words.h"
 
 #include "launcher/base/text_buffer.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Part of a text that is not terminated: what parsers cut up. Borrowed from whoever owns the text. */
+/* Part of a text that is not terminated, for parsers. Borrowed from the owner of the text. */
 #ifndef LAUNCHER_BASE_SLICE_H
 #define LAUNCHER_BASE_SLICE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes that grow at the end; see text_buffer.h. The capacity doubles, so that appending costs the
- * same per byte however much is there. */
+ * same per byte at any size. */
 #include "launcher/base/text_buffer.h"
 
 #include "launcher/base/xalloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes that grow at the end: output on its way to a file, a table or a help text being made. Any
- * bytes, not terminated. Never fails: see xalloc.h. */
+/* Bytes that grow at the end: output on its way to a file, or a table or help text under
+ * construction. Any bytes, not terminated. Never fails: see xalloc.h. */
 #ifndef LAUNCHER_BASE_TEXT_BUFFER_H
 #define LAUNCHER_BASE_TEXT_BUFFER_H
 

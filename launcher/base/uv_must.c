@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors or the end; see uv_must.h. */
+/* Ending the process when a call of libuv fails; see uv_must.h. */
 #include "launcher/base/uv_must.h"
 
 #include "launcher/base/exit_status.h"
@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-/* What may have been missing when libuv aborts. */
+/* The resource that has probably run out when libuv aborts. */
 static const struct {
     int code;
     const char *text;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For calls of libuv that fail only when descriptors or memory have run out, which leaves a
- * launcher unable to go on: ends the process with status 71 and one line. What was started already
- * is ended by its agents, whose links end with this process. */
+/* For calls of libuv that fail only when descriptors or memory have run out. A launcher cannot go
+ * on then: the process ends with status 71 and one line. Agents end everything that was started,
+ * because their links end with this process. */
 #ifndef LAUNCHER_BASE_UV_MUST_H
 #define LAUNCHER_BASE_UV_MUST_H
 
-/* To be called first: libuv gets memory as launcher/base/xalloc.h does. Left to itself it aborts in
- * places.
+/* Makes libuv allocate as launcher/base/xalloc.h does; call this first. By default libuv aborts in
+ * some places when memory runs out.
  */
 void uv_must_find_memory(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What waitpid() tells of a process, for verdicts and messages. Pure. */
+/* Decoding the status of waitpid(), for verdicts and messages. Pure. */
 #ifndef LAUNCHER_BASE_WAIT_STATUS_H
 #define LAUNCHER_BASE_WAIT_STATUS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory or the end; see xalloc.h. The end is _exit(): nothing that runs at exit() may ask for
- * memory again. */
+/* Memory, or the end of the process; see xalloc.h. The process ends by _exit(): no handler of
+ * exit() may ask for memory again. */
 #include "launcher/base/xalloc.h"
 
 #include <errno.h>

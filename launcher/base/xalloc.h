@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory for the programs. None of these returns NULL: without memory a launcher can neither go on
- * nor explain itself, so they write "hvdrun: out of memory", or whoever it is, to stderr and end
- * the process with status 71. Not for the library, which is a guest. What they return is released
- * with free(). */
+ * nor explain itself, so they write "PROGRAM: out of memory" to stderr and end the process with
+ * status 71. Not for the library, which is a guest. free() releases the memory. */
 #ifndef LAUNCHER_BASE_XALLOC_H
 #define LAUNCHER_BASE_XALLOC_H
 
