@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Telling the children of hvdrun apart; see adopted.h. An agent, and all that it starts, is in a
- * session of its own. So a child in hvdrun's session comes from whoever was here before the job, or
- * from a command. A command that has left the session is known by its environment. */
+ * session of its own. So a child in hvdrun's session comes from a program that ran in this process
+ * before hvdrun, or from a command. A command that has left the session is known by its
+ * environment. */
 #include "launcher/cleanup/adopted.h"
 
 #include "launcher/base/xalloc.h"

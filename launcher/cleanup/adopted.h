@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The children of hvdrun that no rank has started. hvdrun adopts orphans, so that what an agent of
- * this machine leaves behind becomes its child; but not every child is such an orphan:
+/* The children of hvdrun that no rank has started. hvdrun adopts orphans, so the processes that an
+ * agent of this machine leaves behind become its children. Not every child of hvdrun is such an
+ * orphan:
  *
- *   - whoever executed hvdrun may have had children before; and they may leave orphans;
+ *   - the program that executed hvdrun may have had children before, and they may leave orphans;
  *   - a command that connects to another machine may leave one that must stay: a master of ssh. */
 #ifndef LAUNCHER_CLEANUP_ADOPTED_H
 #define LAUNCHER_CLEANUP_ADOPTED_H

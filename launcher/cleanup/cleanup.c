@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of cleanup.h, and one check by it. Fails nowhere: what cannot be killed is counted. */
+/* The table of cleanup.h, and one check by it. Never fails: a process that cannot be killed is
+ * counted. */
 #include "launcher/cleanup/cleanup.h"
 
 #include "launcher/cleanup/orphans.h"
@@ -7,7 +8,8 @@
 
 #include <signal.h>
 
-/* Of the time between two checks so much counts: the rest, this process was frozen or stopped. */
+/* The most time that counts between two checks: for the rest, this process was frozen or
+ * stopped. */
 enum { STEP_MAX_MS = 100 };
 
 static int signal_descendants(int signum, const struct cleanup_search *search)

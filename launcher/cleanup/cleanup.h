@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ending the processes that are left when a process dies that watched over them.
+/* Ending the processes that are left when the process that watched over them dies.
  *
  *   who died                      who kills                       how the processes are found
  *   ---------------------------   -----------------------------   -----------------------------------
@@ -8,7 +8,7 @@
  *   an agent of another machine   its supervisor                  its descendants, and the agent's
  *                                 (supervisor.h)                  control group
  *   an agent of this machine      hvdrun                          its descendants, except those that
- *                                 (launcher/job/job_lost.c)           no rank has started (adopted.h)
+ *                                 (launcher/job/job_lost.c)       no rank has started (adopted.h)
  *   an agent of another machine   a second agent, for which       HVD_JOB_ID and HOROVOD_HOSTNAME in
  *   together with its             hvdrun connects once more       their environment (orphans.h)
  *   supervisor                    (launcher/agent/agent_sweep.c,
@@ -19,10 +19,10 @@
  * The first case is an ordinary end that hvdrun did not ask for; stop_plan.h has its signals and
  * times. The others are the rows of a table in cleanup.c: how to search, whether SIGTERM comes
  * before SIGKILL, and when to stop. One check may miss a process that is created during the search,
- * or is about to execute its program, so each of them checks again and again.
+ * or is about to execute its program, so the check is repeated.
  *
- * Whatever dies together with the process that would kill (the third column of two rows at once)
- * leaves what the kernel does not end by PR_SET_PDEATHSIG; hvd_faults(7), "NOT PROMISED". */
+ * When the process that should kill dies as well (two rows at once), only PR_SET_PDEATHSIG ends the
+ * processes that are left; hvd_faults(7), "NOT PROMISED". */
 #ifndef LAUNCHER_CLEANUP_CLEANUP_H
 #define LAUNCHER_CLEANUP_CLEANUP_H
 
@@ -32,7 +32,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Who died. */
+/* The process that died. */
 enum cleanup_case {
     CLEANUP_REMOTE_AGENT,
     CLEANUP_LOCAL_AGENT,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading /proc/PID/environ; see orphans.h. A zombie has none. A process whose environment cannot be
- * read is not ours. A handle holds the process that is being read, so that no signal reaches another
- * process that has got its number in between. */
+/* Reading /proc/PID/environ; see orphans.h. A zombie has no environment. A process whose
+ * environment cannot be read is not ours. A handle keeps the process while its environment is read,
+ * so that no signal reaches another process that has got its number in between. */
 #include "launcher/cleanup/orphans.h"
 
 #include "launcher/base/xalloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes of which nothing is known but their environment, because the process that watched over
- * them has died. */
+/* Processes that can only be found by their environment, because the process that watched over them
+ * has died. */
 #ifndef LAUNCHER_CLEANUP_ORPHANS_H
 #define LAUNCHER_CLEANUP_ORPHANS_H
 
