@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public calls (hvd.h) but for collectives and process sets: joining and leaving, where this
- * process stands, errors. */
+/* The public calls of hvd.h, except collectives and process sets: joining and leaving the world,
+ * the rank info of this process, and errors. */
 #include "lib/hvd.h"
 
 #include "lib/base/status.h"

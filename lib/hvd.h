@@ -2,8 +2,8 @@
 /* hvd.h - data-parallel training for programs in C and C++: the world and its collectives.
  *
  * A program is started several times, usually by hvdrun; each of its processes is a *rank*, all of
- * them together are the *world*. hvd_init() finds the world, the collectives below move data
- * between its ranks, hvd_shutdown() leaves it.
+ * them together are the *world*. hvd_init() joins the world, the collectives below move data
+ * between its ranks, and hvd_shutdown() leaves the world.
  *
  *     hvd_init();
  *     hvd_broadcast("weights", weights, count, HVD_FLOAT32, 0);
@@ -14,35 +14,36 @@
  *         hvd_wait(handle[i]) for each i, and apply them
  *     hvd_shutdown();
  *
- * Names, not the order of calls, tell which tensors of different ranks belong together: every rank
- * submits the same names, in any order, from any thread. A name can be in flight once per process
- * set; when its collective is done it can be used again, and the second time costs less. Tensors
- * without a name (NULL) are matched by their order among the nameless of the same kind.
+ * Names, not the order of calls, decide which tensors of different ranks belong together: every
+ * rank submits the same names, in any order, from any thread. A name can be in flight once per
+ * process set; when its collective is done it can be used again, and the second time costs less.
+ * Tensors without a name (NULL) are matched by their order among the nameless of the same kind.
  *
  * What the ranks submit under a name must agree: kind of collective, element type, shape,
  * operation, factors, root. If it does not, the collective fails with HVD_ERR_MISMATCH on every
- * rank, the text says which ranks said what, and the world goes on. When a rank is lost, every call
- * on every rank fails with HVD_ERR_PEER_LOST and the same text, from then on. When ranks wait for
- * each other for ever, each for a name that another one does not submit, they are told within
- * seconds (HVD_ERR_TIMEOUT, and the world is broken), provided that it can be known: every thread
- * of every program is in a call that waits without a deadline.
+ * rank, the text says which ranks said what, and the world goes on. When a rank is lost, every
+ * later call on every rank fails with HVD_ERR_PEER_LOST and the same text. A deadlock exists when
+ * ranks wait for each other for ever, each for a name that another rank does not submit. The
+ * library breaks the world within seconds (HVD_ERR_TIMEOUT) if it can prove the deadlock: every
+ * thread of every program must be in a call that waits without a deadline.
  *
  * Status: every call returns HVD_OK (0) or a negative enum hvd_status, except those that return a
- * rank, a size or a number, which are never negative when they succeed. hvd_last_error() tells in
- * words what happened to the calling thread last. What is this rank's own mistake is said at once
- * (HVD_ERR_INVALID) and nothing is submitted. What is wrong with the arguments by themselves goes
- * before the state of the world (HVD_ERR_NOT_INITIALIZED, HVD_ERR_SHUT_DOWN, HVD_ERR_FORKED, a lost
- * rank), and that before what only a world can judge: a root of size or more, a process set that
- * does not exist. No call aborts, exits, or changes signal handlers,
- * locale, working directory, stdin or stdout; warnings about stalled ranks go to stderr
- * (HOROVOD_LOG_LEVEL). After fork() the child holds no world: its calls return HVD_ERR_FORKED.
+ * rank, a size or a number, which are never negative when they succeed. hvd_last_error() describes
+ * in words the last error of the calling thread. A call reports this rank's own mistake at once
+ * (HVD_ERR_INVALID) and submits nothing. Calls check in this order: first the arguments by
+ * themselves, then the state of the world (HVD_ERR_NOT_INITIALIZED, HVD_ERR_SHUT_DOWN,
+ * HVD_ERR_FORKED, a lost rank), then arguments that only a world can judge: a root of size or more,
+ * a process set that does not exist. No call aborts, exits, or changes signal handlers,
+ * locale, working directory, stdin or stdout; the library writes warnings about stalled ranks to
+ * stderr (HOROVOD_LOG_LEVEL). After fork() the child holds no world: its calls return
+ * HVD_ERR_FORKED.
  *
  * All calls may be made from any thread, and none is a cancellation point: a thread that is
  * cancelled (pthread_cancel()) while it is in a call ends when the call has. Data need not be
- * aligned. The names and their meaning are those of Horovod; hvd(3) has a page for each call,
+ * aligned. The names have the same meaning as in Horovod; hvd(3) has a page for each call,
  * hvd_environment(7) lists the variables that are read.
  *
- * Beside it: hvd_optimizer.h, an optimizer that averages gradients as they become ready;
+ * Related headers: hvd_optimizer.h, an optimizer that averages gradients as they become ready;
  * hvd_training.h, state, metrics, learning rates, samplers and checkpoints; hvd_device.h, tensors
  * in the memory of an accelerator. */
 #ifndef HVD_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public calls (hvd.h) that start and await collectives. The long forms hand the caller's tensors
- * to the engine; the short ones make a tensor of one dimension and wait. */
+/* The public calls of hvd.h that start collectives and wait for them. The long forms pass the
+ * caller's tensors to the engine. The short forms make a tensor of one dimension and wait for its
+ * result. */
 #include "lib/hvd.h"
 
 #include "lib/collective/ring_schedule.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public calls of hvd_device.h. They need no world; a child that was forked from one that has a
- * world gets HVD_ERR_FORKED, as everywhere. */
+/* The public calls of hvd_device.h. They need no world. A child that was forked from a process with
+ * a world gets HVD_ERR_FORKED, as in all other calls. */
 #include "lib/hvd_device.h"
 
 #include "lib/device/device.h"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvd_device.h - tensors in the memory of an accelerator: what its vendor fills in.
+/* hvd_device.h - tensors in the memory of an accelerator: the table of functions that a vendor
+ * fills in.
  *
  * A vendor gives the library a table of functions and gets a number for it. A tensor with that
- * number in `device` (hvd.h) has its input and output in the accelerator's memory, which the
- * library never touches itself: it asks the table for copies to and from pinned host memory, and
- * for events that tell when they are done. Collectives then work on host memory in chunks, so that
- * one chunk is copied out, another travels between ranks, and a third is copied back, all at once:
+ * number in `device` (hvd.h) has its input and output in the accelerator's memory. The library
+ * never touches that memory itself: it calls the table's functions to copy to and from pinned host
+ * memory, and to ask by events whether a copy is done. Collectives then work on host memory in
+ * chunks, so that one chunk is copied out, another travels between ranks, and a third is copied
+ * back, all at once:
  *
  *     device      | chunk 2 -> host |                    | chunk 0 <- host |
  *     network                         | chunk 1: ring |
@@ -21,17 +23,19 @@
  *                                    .device = npu, .ready = event };
  *     hvd_allreduce_async(&gradient, HVD_AVERAGE, NULL, &handle);
  *
- * Every rank of a process set has a tensor's memory in the same kind of place, host or device;
- * anything else is HVD_ERR_MISMATCH. Gathered outputs are the caller's: the library allocates no
- * memory on a device. A rank that has joined takes part without a device. A large tensor is reduced
- * chunk by chunk (1 MiB), so that the order in which its elements are combined, and with it the last
- * bit of a floating-point sum, may be another one than in host memory; it is the same on all ranks.
+ * All ranks of a process set keep a tensor in the same kind of memory, host or device; otherwise
+ * the collective fails with HVD_ERR_MISMATCH. Gathered outputs are the caller's: the library
+ * allocates no memory on a device. A rank that has joined takes part without a device. The library
+ * reduces a large tensor chunk by chunk (1 MiB). The order in which elements are combined, and thus
+ * the last bit of a floating-point sum, may differ from a reduction in host memory; the order is
+ * the same on all ranks.
  *
- * When the device fails before the other ranks have what they need from this one, the world is
- * broken (HVD_ERR_SYSTEM, on all ranks; the text names rank, tensor, device and the vendor's
- * number). When copying a result back fails, that is this tensor's failure on this rank alone. A
- * collective ends only when nothing that the library has put on a queue uses its memory any more;
- * when the world has ended, by failure or hvd_shutdown(), that is waited for two seconds at most. */
+ * When the device fails before the other ranks have received the data that they need from this
+ * rank, the world is broken (HVD_ERR_SYSTEM, on all ranks; the text names rank, tensor, device and
+ * the vendor's number). When copying a result back fails, only this tensor fails, and only on this
+ * rank. A collective ends only when no work that the library has put on a queue uses its memory any
+ * more. When the world has ended, by failure or hvd_shutdown(), the library waits for that work for
+ * two seconds at most. */
 #ifndef HVD_DEVICE_H
 #define HVD_DEVICE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public calls (hvd.h) on memory for tensors. */
+/* The public calls of hvd.h that allocate and free memory for tensors. */
 #include "lib/hvd.h"
 
 #include "lib/memory/shared_heap.h"

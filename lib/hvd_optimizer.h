@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvd_optimizer.h - an optimizer that averages gradients over the ranks before it makes its step:
- * Horovod's DistributedOptimizer around an update function of the program's own.
+ * like Horovod's DistributedOptimizer, it wraps an update function of the program.
  *
  *     static int update(void *arg) { for each parameter: data -= rate * gradient; return 0; }
  *
@@ -15,23 +15,25 @@
  *             hvd_optimizer_ready(optimizer, i);       its reduction starts here
  *         hvd_optimizer_step(optimizer);               waits for them, then calls update()
  *
- * The meaning of the options is that of Horovod's PyTorch DistributedOptimizer, but for these:
+ * The options have the same meaning as in Horovod's PyTorch DistributedOptimizer, with these
+ * differences:
  *   - hvd_optimizer_create() compares the ranks' parameters, so that a difference is an error there
  *     and not a stall later.
- *   - A group takes part in predivision like everything else.
+ *     - Predivision applies to groups, too.
  *   - With several backward passes the library adds up the gradients: the program writes each
  *     pass's gradient to the same memory, and does not add to it.
  *   - Gradients are dense.
- *   - What PyTorch raises is HVD_ERR_INVALID, and the optimizer is as it was before the call.
- *   - One rank, or one outside the process set, reduces with nobody, but is asked for the same: its
+ *     - Where PyTorch raises an error, the call returns HVD_ERR_INVALID and leaves the optimizer
+ *     unchanged.
+ *     - A single rank, or a rank outside the process set, reduces with nobody. The same rules hold: its
  *     gradients too become ready once before a step, and are zeros otherwise.
  *
- * hvd_optimizer_ready() may be called by several threads at once, for different parameters; all
- * other calls are the business of one thread at a time, when the gradients are ready. Calls that
- * meet all the same are refused with HVD_ERR_INVALID.
+ * Several threads may call hvd_optimizer_ready() at once, for different parameters. Only one thread
+ * at a time may make any other call, when the gradients are ready. Calls that overlap against this
+ * rule fail with HVD_ERR_INVALID.
  *
- * Gradients travel as "allreduce." and the parameter's name, see hvd_allreduce_async(): two
- * optimizers of one process set whose parameters have the same names take turns. */
+ * The name of a gradient is "allreduce." and the parameter's name, see hvd_allreduce_async(). Two
+ * optimizers of one process set whose parameters have the same names must take turns. */
 #ifndef HVD_OPTIMIZER_H
 #define HVD_OPTIMIZER_H
 

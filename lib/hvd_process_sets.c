@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public calls (hvd.h) on process sets. */
+/* The public calls of hvd.h on process sets. */
 #include "lib/hvd.h"
 
 #include "lib/engine/engine.h"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvd_training.h - what a training program needs besides its optimizer: the same state on all
- * ranks, averaged metrics, learning rates, who trains on which sample, and checkpoints.
+ * ranks, averaged metrics, learning rates, samplers, and checkpoints.
  *
  * Calls that take a process set are collectives: every rank of the set makes them, in the same
- * order. They return HVD_OK or a negative status. What is wrong on one rank is a failure on all, so
- * that none goes on alone: a mistake is HVD_ERR_INVALID on the rank that makes it, want of memory
- * HVD_ERR_NOMEM, and on the others that is HVD_ERR_MISMATCH with the same text; what the ranks have
- * not alike is HVD_ERR_MISMATCH on all, and the text quotes it. Only a rank without the memory to
- * submit a tensor at all fails alone: the others wait for it, until it leaves. What they send has
- * names that begin with "hvd.", unless others are given below; a program's own tensors have none
- * such. */
+ * order. They return HVD_OK or a negative status. A failure on one rank makes the call fail on all
+ * ranks, so that none goes on alone. The rank that makes a mistake gets HVD_ERR_INVALID, a rank
+ * that is out of memory gets HVD_ERR_NOMEM, and the other ranks get HVD_ERR_MISMATCH with the same
+ * text. When the ranks' arguments differ, all get HVD_ERR_MISMATCH, and the text quotes the
+ * difference. Only a rank without the memory to submit any tensor fails alone: the others wait for
+ * this rank until it leaves. The tensors of these calls have names that begin with "hvd.", unless a
+ * call below gives another name; names of a program's own tensors must not begin so. */
 #ifndef HVD_TRAINING_H
 #define HVD_TRAINING_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one world of this process, behind the public calls, and each thread's last error.
+/* The one world of this process, which the public calls use, and the last error of each thread.
  *
  *   never joined -> joined -> left
  *
- * Calls enter the world and leave it again; hvd_shutdown() waits until all are out. A forked child
- * asks for its process id before it touches anything else. */
+ * A call enters the world and leaves the world when it returns; hvd_shutdown() waits until no call
+ * is inside. A forked child compares its process id before it touches anything else. */
 #ifndef LIB_PROCESS_H
 #define LIB_PROCESS_H
 

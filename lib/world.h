@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A world that this process belongs to: the rank info, the thread that listens for news, and the
- * engine. The API shows one; nothing here is global.
+/* A world that this process belongs to: the rank info, the thread that reads news, and the engine.
+ * The public API has one world; nothing in this file is global.
  *
  *   join (environment, bootstrap), listen for news, link up; collectives; stop; leave. */
 #ifndef LIB_WORLD_H
