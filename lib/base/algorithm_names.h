@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The algorithms of collectives by their names, as HVD_ALGORITHM says them; what each can do and
- * when it is used is in lib/collective/algorithm.h. Pure. */
+/* The names of the collective algorithms, as HVD_ALGORITHM uses them. lib/collective/algorithm.h
+ * says what each algorithm can do and when it is used. Pure. */
 #ifndef LIB_BASE_ALGORITHM_NAMES_H
 #define LIB_BASE_ALGORITHM_NAMES_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who knows the job's key. Every proof is an HMAC-SHA256 under the key or under a key derived from
- * it, bound to a role label, to fresh nonces of both sides and to a counter, so that nothing can be
- * replayed or reflected.
+/* Proofs that the peer knows the key of the job. Every proof is an HMAC-SHA256 under the key or
+ * under a key derived from it, bound to a role label, to fresh nonces of both sides and to a
+ * counter, so that nothing can be replayed or reflected.
  *
  * A rendezvous connection is sealed:
  *     client: OPEN with its nonce, server: CHALLENGE with its own,
@@ -10,7 +10,7 @@
  *     HMAC(key of the direction, "hvd1 frame", counter u64, frame header, rest).
  * The first sealed frame of each side proves that side.
  *
- * A service that serves many jobs keeps one key, from which the key of each job follows. */
+ * A service that serves many jobs keeps one key and derives the key of each job from it. */
 #ifndef LIB_BASE_AUTH_H
 #define LIB_BASE_AUTH_H
 

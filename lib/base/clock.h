@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock of deadlines and ages. It is monotonic: setting the wall clock does not change it. */
+/* The monotonic clock for deadlines and ages. Setting the wall clock does not change this clock. */
 #ifndef LIB_BASE_CLOCK_H
 #define LIB_BASE_CLOCK_H
 

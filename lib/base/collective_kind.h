@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collectives, as ranks, the rendezvous and the launcher name them. */
+/* The kinds of collectives, with the names that ranks, the rendezvous and the launcher use. */
 #ifndef LIB_BASE_COLLECTIVE_KIND_H
 #define LIB_BASE_COLLECTIVE_KIND_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between two looks of somebody who spins: the processor may do something else meanwhile. */
+/* The pause between two polls of a spinning thread: the processor may run other work meanwhile. */
 #ifndef LIB_BASE_CPU_PAUSE_H
 #define LIB_BASE_CPU_PAUSE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors that are ours; see descriptor.h. They are opened and closed under a lock that fork()
- * takes, too: a child knows exactly what to close. */
+/* Descriptors of the library; see descriptor.h. A lock protects opening and closing, and fork()
+ * takes the same lock, so that a child knows exactly which descriptors to close. */
 #include "lib/base/descriptor.h"
 
 #include "lib/base/standard_streams.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors in a process that is not ours: close-on-exec, nonblocking, above 2, and not
- * inherited.
+/* Descriptors of the library in a process that belongs to a host program: close-on-exec,
+ * nonblocking, above 2, and closed in a forked child.
  *
- * A host program may have closed its standard streams and write to them all the same: a socket of
- * ours must never be what it writes to. And a child that it forks at any moment, also while a world
- * is being joined or left, closes its copies, so that the other side sees it when a rank ends. */
+ * A host program may have closed its standard streams and still write to them, so a socket of the
+ * library must never get the number of a standard stream. The program may fork at any moment, also
+ * while a world is being joined or left. The child closes its copies, so that the peer sees the
+ * connection end when the rank ends. */
 #ifndef LIB_BASE_DESCRIPTOR_H
 #define LIB_BASE_DESCRIPTOR_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of the environment: Horovod's where Horovod has one, HVD_ for the rest.
- * hvd_environment(7) documents each. */
+/* The names of environment variables: Horovod's name where Horovod has the variable, HVD_ for the
+ * rest. hvd_environment(7) documents each. */
 #ifndef LIB_BASE_ENV_NAMES_H
 #define LIB_BASE_ENV_NAMES_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames: how messages lie in a byte stream, on an agent link and on a worker's rendezvous
- * connection alike.
+/* Frames: the layout of messages in a byte stream, on an agent link and on a worker's connection to
+ * the rendezvous.
  *
  *   0 magic "HVD1"   4 type u16   6 flags u16, zero   8 body length u32   12 body
  *
- * On a link of which nothing proves the bytes, frames may carry sums (sum.h): the header's in place
- * of the flags, the body's in the last 4 bytes of the body.
+ * On a link without proofs (auth.h), frames may carry sums (sum.h): the sum of the header stands in
+ * place of the flags, and the sum of the body in the last 4 bytes of the body.
  *
- * Fails (HVD_ERR_PROTOCOL, naming what was wrong) on another magic, flags that are not zero, or a
- * body longer than the reader's limit, before anything is allocated for it; and on a wrong sum. */
+ * Fails (HVD_ERR_PROTOCOL, naming what was wrong) on another magic, flags that are not zero, a body
+ * longer than the reader's limit (before memory for the body is allocated), or a wrong sum. */
 #ifndef LIB_BASE_FRAME_H
 #define LIB_BASE_FRAME_H
 

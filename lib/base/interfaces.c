@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The interfaces of this machine; see interfaces.h.
  *
- *   read what the kernel tells, put it in order, kind after kind
- * Fails when the kernel tells nothing. */
+ *     read the list of the kernel, sort it by kind
+ * Fails when the kernel gives no list. */
 #include "lib/base/interfaces.h"
 
 #include <errno.h>

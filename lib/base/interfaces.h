@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network interfaces of this machine that ranks may be reached at, and a choice among them.
+/* The network interfaces of this machine at which other ranks may connect, and a choice among them.
  *
  *   choice := item [ "," item ]...      item := NAME | ADDRESS | ADDRESS "/" BITS
  *
  * An interface is usable when it is up, and has an IPv4 address or an IPv6 address that is not
- * link-local. Loopback is last; before it bridges and tunnels that containers and virtual machines
- * make (docker0, virbr0, br-*, veth*, cni0, lxc*, ...), which have the same address on every
- * machine, and what has no carrier; all others come first, in the kernel's order, IPv4 before IPv6
- * within an interface. An address that two interfaces have is there once. */
+ * link-local. Ordinary interfaces come first, in the kernel's order, IPv4 before IPv6 within an
+ * interface. Then come interfaces without a carrier, and the bridges and tunnels of containers and
+ * virtual machines (docker0, virbr0, br-*, veth*, cni0, lxc*, ...), which have the same address on
+ * every machine. Loopback comes last. An address that two interfaces share is listed once. */
 #ifndef LIB_BASE_INTERFACES_H
 #define LIB_BASE_INTERFACES_H
 

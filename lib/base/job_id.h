@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The name of a job, which is not a secret: 1 to 64 letters, digits, '.', '_' and '-', the first a
- * letter or digit, so that it can stand in a path, a header and a log as it is. */
+/* The name of a job, which is not a secret: 1 to 64 letters, digits, '.', '_' and '-'. The first
+ * character is a letter or digit. A name can stand in a path, a header and a log without
+ * quoting. */
 #ifndef LIB_BASE_JOB_ID_H
 #define LIB_BASE_JOB_ID_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bodies of the join messages; see join_protocol.h. Texts fit their buffers or the message is
- * refused. */
+/* The bodies of the join messages; see join_protocol.h. A message with a text that is longer than
+ * its buffer is refused. */
 #include "lib/base/join_protocol.h"
 
 #include "lib/base/text.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker and the rendezvous say to each other, in frames (frame.h), sealed after the first
- * two (auth.h):
+/* The messages between a worker and the rendezvous, in frames (frame.h). All frames after the first
+ * two are sealed (auth.h):
  *
  *   worker                               rendezvous
  *   OPEN     version, nonce, job id    ->
@@ -15,22 +15,23 @@
  *   BROKEN   why my world is broken   ->             once, before the program learns it
  *   GOODBYE  why I leave              ->             and closes
  *
- * NEWS is sent of the first loss, of the first departure, and of the first rank whose world is
- * broken, or that left because of a failure; after a loss of nothing any more, and never to a rank
- * that has said BROKEN. That a rank does not take part any longer, and from when on, the ranks tell
- * each other.
+ * The rendezvous sends NEWS of the first loss, of the first departure, and of the first rank whose
+ * world is broken or that left because of a failure. It sends no NEWS after a loss, and none to a
+ * rank that has sent BROKEN. The ranks tell each other that a rank takes no part any longer, and
+ * from which collective on.
  *
  * The bodies of NEWS, BROKEN and GOODBYE are a record of an end (rank_end.h). NEWS has the end of
- * the rank that was lost or has left, or what a rank has said of the failure that broke its world.
- * BROKEN and GOODBYE have the end because of which the sender's world is broken, or because of which
- * a collective of its failed (HVD_ERR_PEER_LEFT); a GOODBYE without a failure has rank_end_none().
- * Whoever hands an end on leaves as it is because of whom it came about.
+ * the rank that was lost or has left, or the end that a rank has sent as the failure that broke its
+ * world. BROKEN and GOODBYE have the end that broke the sender's world or made a collective of the
+ * sender fail (HVD_ERR_PEER_LEFT); a GOODBYE without a failure has rank_end_none(). A receiver that
+ * passes an end on does not change the rank because of which it happened.
  *
- * A rendezvous that does not know the job of an OPEN answers as if it did: who cannot prove the key
- * learns nothing. A worker that says rank -1 is given one, by its host and in order of arrival.
+ * A rendezvous that does not know the job of an OPEN answers as if it did, so that a client that
+ * cannot prove the key learns nothing. A worker that sends rank -1 gets a rank from the rendezvous,
+ * by its host and in order of arrival.
  *
- * The connection stays open for the life of the worker: its end without GOODBYE is the worker's
- * death. */
+ * The connection stays open for the life of the worker. A connection that ends without GOODBYE
+ * means that the worker has died. */
 #ifndef LIB_BASE_JOIN_PROTOCOL_H
 #define LIB_BASE_JOIN_PROTOCOL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lesser of two sizes. */
+/* The smaller of two sizes. */
 #ifndef LIB_BASE_LEAST_H
 #define LIB_BASE_LEAST_H
 

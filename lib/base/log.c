@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines on stderr; see log.h. A line is made on the stack and written at once, at most PIPE_BUF
- * bytes, so that the lines of several ranks that share a pipe do not mix. A longer text is cut and
- * ends in "...". What cannot be written is lost, and nothing else happens. */
+/* Lines on stderr; see log.h. A line is built on the stack and written with one write() of at most
+ * PIPE_BUF bytes, so that the lines of several ranks that share a pipe do not mix. A longer text is
+ * cut and ends in "...". A line that cannot be written is lost without an error. */
 #include "lib/base/log.h"
 
 #include "lib/base/signal_block.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The few lines that the library says without being asked for them, on stderr, as Horovod does:
+/* The log lines of the library on stderr, in Horovod's format:
  *
  *   [2026-11-21 10:00:00.012345: W] [0]: text
  *
- * HOROVOD_LOG_LEVEL (trace, debug, info, warning, error, fatal; default warning) says from which
- * level on, HOROVOD_LOG_HIDE_TIME leaves out the time. One write() for each line. */
+ * HOROVOD_LOG_LEVEL (trace, debug, info, warning, error, fatal; default warning) sets the lowest
+ * level that is logged. HOROVOD_LOG_HIDE_TIME leaves out the time. Each line is one write(). */
 #ifndef LIB_BASE_LOG_H
 #define LIB_BASE_LOG_H
 

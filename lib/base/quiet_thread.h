@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads in a process that is not ours: they take none of the program's signals. */
+/* Threads of the library in a host program's process: they block all signals, so that the program's
+ * handlers never run in them. */
 #ifndef LIB_BASE_QUIET_THREAD_H
 #define LIB_BASE_QUIET_THREAD_H
 

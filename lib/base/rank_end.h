@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the part that a rank takes in a job has ended, in one record: the agent that saw its process
- * exit, the rendezvous that lost its connection, the other ranks that missed it and hvdrun that
- * names the cause all make it, send it and judge it. Nobody reads words to learn what happened:
- * rank_end_text.h makes them where a person reads them.
+/* The record of how a rank's part in a job has ended. The agent makes one when the process exits,
+ * the rendezvous when the connection ends, other ranks when they miss the rank, and hvdrun when it
+ * names the cause. They exchange these records and decide by them. No program reads the text that
+ * people see: rank_end_text.h makes the text where a person reads it.
  *
- * To add a kind of end: a row in the enum, a row in the table of rank_end_text.c, and the place
- * that observes it.
+ * A new kind of end needs a row in the enum, a row in the table of rank_end_text.c, and the code
+ * that observes this end.
  *
  * On the wire (wire.h):
  *

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words for a record of an end; see rank_end_text.h. Each kind has a row; whatever it says
- * stands around "rank 2 on node1":
+/* The words for a record of an end; see rank_end_text.h. Each kind has a row, whose words stand
+ * around "rank 2 on node1":
  *
- *   before  rank R on HOST  [was] after [number or signal] [: words]
- */
+ *   before  rank R on HOST  [was] after [number or signal] [: words] */
 #include "lib/base/rank_end_text.h"
 
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words for a record of an end (rank_end.h), for people: hvd_last_error(), hvdrun's last line,
- * the report, the status page, the labels of metrics. The only place that has them. What is written
- * is one line, cut at `size`. */
+/* The text of a record of an end (rank_end.h), for people: hvd_last_error(), hvdrun's last line,
+ * the report, the status page and the labels of metrics. No other file has these words. A text is
+ * one line and is cut at `size`. */
 #ifndef LIB_BASE_RANK_END_TEXT_H
 #define LIB_BASE_RANK_END_TEXT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a process stands in its world: what the launcher plans, the rendezvous hands out and
- * hvd_rank() & co. return.
+/* The ranks and sizes of a process in its world. The launcher plans them, the rendezvous hands them
+ * out, and hvd_rank(), hvd_size() and the like return them.
  *
  *   rank, size               among all processes of the job, 0 <= rank < size
  *   local_rank, local_size   among the processes of the same host

@@ -8,7 +8,7 @@
  *   u64 uptime_ns   u64 waiting_ns   u8 count   count times OPERATION, ascending by operation
  *   OPERATION   u8 operation   u64 count   u64 bytes   u64 latency_ns   STATS_BUCKETS + 1 times u64
  *
- * Operations that have never been finished are left out. */
+ * Operations with a count of zero are left out. */
 #ifndef LIB_BASE_RANK_STATS_H
 #define LIB_BASE_RANK_STATS_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tensors that a rank has submitted and that are not finished. REPORT carries them to the
- * rendezvous (join_protocol.h), which compares those of all ranks: a rank of the same process set
- * that has not submitted a tensor is one that the others wait for (rendezvous/world/stalls.h).
+/* The tensors of a rank that are submitted and not finished. REPORT carries them to the rendezvous
+ * (join_protocol.h), which compares the tensors of all ranks. When a rank of the same process set
+ * has not submitted a tensor, the other ranks wait for this rank (rendezvous/world/stalls.h).
  *
  * A tensor has a key of 64 bits, made of its process set and its name, the same on every rank. A
- * join has the key of its set: a rank that has joined submits nothing and is missed by nobody.
+ * join has the key of its set: a rank that has joined submits nothing, and no rank waits for it.
  *
  * On the wire:
  *
@@ -12,7 +12,8 @@
  *   unless count is 0:  u64 key of the set   u32 milliseconds   u8 moves   string name
  *                       u8 count   count times: u32 first rank   u32 end
  *
- * The first key is that of the tensor that has waited longest, of which the rest is told. */
+ * The first key is that of the tensor that has waited longest. The fields after the keys describe
+ * this tensor. */
 #ifndef LIB_BASE_RANK_WAITS_H
 #define LIB_BASE_RANK_WAITS_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection of the rendezvous between whoever carries its bytes and the rendezvous itself.
+/* The interface between the rendezvous and the carrier of a connection's bytes.
  *
  *   carrier -> rendezvous    accept(), receive() for each piece, hangup()
  *   rendezvous -> carrier    send(), close()
  *
  * Carriers are a TCP socket (rendezvous/tcp/tcp_connection.c), an agent's link (launcher/
- * job_host_relay.c) and tests. The bytes of a connection go from one side to the other in one call;
- * nothing stands between them. */
+ * job_host_relay.c) and tests. The bytes of a connection go from carrier to rendezvous, or back, in
+ * one call without a queue between them. */
 #ifndef LIB_BASE_RENDEZVOUS_STREAM_H
 #define LIB_BASE_RENDEZVOUS_STREAM_H
 

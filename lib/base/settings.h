@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the environment says about how the engine works; each variable is a row of a table. hvdrun
- * reads it as well, so that what its ranks would refuse is refused before they are started.
+/* The settings of the engine, read from the environment; each variable is a row of a table. hvdrun
+ * reads the settings as well, so that it refuses a bad value before it starts ranks.
  *
  * Fails (HVD_ERR_ENVIRONMENT, naming the variable, its value and what was expected, or both
  * variables that do not fit) and never falls back to a default for a value that is there but wrong.

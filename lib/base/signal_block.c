@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A signal is blocked, and discarded if it came meanwhile; see signal_block.h. */
+/* Blocks a signal, and discards the signal if it was raised meanwhile; see signal_block.h. */
 #include "lib/base/signal_block.h"
 
 #include <errno.h>

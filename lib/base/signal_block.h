@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A write that fails may raise a signal (SIGPIPE: nobody reads stderr; SIGXFSZ: the file may not grow)
- * that ends the host program. Between begin and end it does not: the write just fails. */
+/* A write that fails may raise a signal that ends the host program: SIGPIPE when nobody reads
+ * stderr, SIGXFSZ when the file may not grow. Between begin and end the signal is blocked: the
+ * write fails and nothing else happens. */
 #ifndef LIB_BASE_SIGNAL_BLOCK_H
 #define LIB_BASE_SIGNAL_BLOCK_H
 

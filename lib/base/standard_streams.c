@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers 0 to 2, taken by nothing; see standard_streams.h. By bare system calls: ThreadSanitizer
- * knows descriptors, and would take what the program writes there for a race with us. */
+/* Keeps descriptors 0 to 2 occupied; see standard_streams.h. The code uses bare system calls,
+ * because ThreadSanitizer tracks descriptors and would report the program's own writes to them as a
+ * race. */
 #include "lib/base/standard_streams.h"
 
 #include <errno.h>

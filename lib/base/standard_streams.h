@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Standard streams that the host program has closed. What we open then would get their numbers, if
- * only until it is moved, and what another thread of the program writes meanwhile would go into it:
- * into a socket that is not connected yet (SIGPIPE), or into shared memory. */
+/* Standard streams that the host program has closed. A descriptor that the library opens would get
+ * the number of a closed stream, if only until it is moved. Bytes that another thread of the
+ * program writes meanwhile would go to this descriptor: to a socket that is not connected yet
+ * (SIGPIPE), or into shared memory. */
 #ifndef LIB_BASE_STANDARD_STREAMS_H
 #define LIB_BASE_STANDARD_STREAMS_H
 

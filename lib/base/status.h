@@ -3,7 +3,7 @@
  *
  * The place where something fails says what happened, `return fail(err, HVD_ERR_PROTOCOL, "length
  * %u", n)`; a caller puts in front what was wanted, `return fail_context(err, "join %s", address)`.
- * Whoever handles the error prints it, nobody else. */
+ * Only the code that handles the error prints the text. */
 #ifndef LIB_BASE_STATUS_H
 #define LIB_BASE_STATUS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums that tell bytes that were changed by accident. Whoever means harm can make them: against
- * that there are proofs (auth.h). */
+/* Checksums that detect bytes changed by accident. An attacker can forge a sum; proofs (auth.h)
+ * protect against attackers. */
 #ifndef LIB_BASE_SUM_H
 #define LIB_BASE_SUM_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Foreign text that people will read on a terminal: what could harm there becomes '?'. */
+/* Foreign text that people will read on a terminal: characters that could harm there become '?'. */
 #ifndef LIB_BASE_TEXT_H
 #define LIB_BASE_TEXT_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is whose neighbour in a world, or a process set, of `size` ranks: arithmetic, nothing else.
+/* The neighbours of each rank in a world, or a process set, of `size` ranks. Pure arithmetic.
  *
  * The ring goes from each rank to the next. The root of the tree is rank 0; below each rank lies a
  * contiguous range of ranks, [rank, tree_end), so that ranks of one host, which are consecutive,
- * lie close together, and what is gathered up the tree is in order of rank by itself. */
+ * lie close together, and data gathered up the tree arrives in order of rank. */
 #ifndef LIB_BASE_TOPOLOGY_H
 #define LIB_BASE_TOPOLOGY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ways between ranks of one host; see transport.h. */
+/* Transports between ranks of one host; see transport.h. */
 #include "lib/base/transport.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which ways a rank uses to the others of its host (HVD_TRANSPORT). Between hosts there is TCP. Of two
- * ranks that want different ways the lesser is taken, unless one insists on shared memory. Pure. */
+/* The transport that a rank uses to the other ranks of its host (HVD_TRANSPORT). Ranks on different
+ * hosts use TCP. When two ranks want different transports they use the lesser one, unless one of
+ * them insists on shared memory. Pure. */
 #ifndef LIB_BASE_TRANSPORT_H
 #define LIB_BASE_TRANSPORT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Foreign bytes are read by a bounded reader that remembers its first failure; ask it once, after
- * the last field. The writer grows and remembers likewise. Integers are little-endian; a string is
- * a u32 length and its bytes. */
+ * the last field. The writer grows its buffer and remembers its first failure likewise. Integers
+ * are little-endian; a string is a u32 length and its bytes. */
 #ifndef LIB_BASE_WIRE_H
 #define LIB_BASE_WIRE_H
 
