@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /bin/sh on another machine answers, line by line; see agent_bootstrap.h. */
+/* Parsing the answers of /bin/sh on another machine, line by line; see agent_bootstrap.h. */
 #include "launcher/connect/agent_bootstrap.h"
 
 #include "launcher/base/xalloc.h"

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How /bin/sh on another machine becomes hvdagent. It gets a script on its stdin and answers with
- * marks that carry a nonce, so that whatever a login shell prints before is told from them:
+/* The bootstrap that turns /bin/sh on another machine into hvdagent. The shell gets a script on its
+ * stdin and answers with marks that carry a nonce, so that the marks can be told from the text that
+ * a login shell prints before:
  *
  *   script, which ends in one exec       ->
  *                                        <-  noise, at most 64 KiB
  *                                        <-  mark "here": /bin/sh has read all of it
  *                                        <-  mark "run": hvdagent of the same path takes over
- *   or                                   <-  mark "send MACHINE": it is not there, or does not run; a
- *                                            private place (mktemp -d, 0700) with enough room, from
- *                                            which programs can be executed, is
+ *   or                                   <-  mark "send MACHINE": hvdagent is missing or does not
+ *                                            run; a private folder (mktemp -d, 0700) with enough
+ *                                            room, from which programs can be executed, exists
  *   our own hvdagent, as many bytes as the script knows ->
- *                                        <-  mark "run"; hvdagent removes its file and that place
+ *                                        <-  mark "run"; hvdagent removes its file and the folder
  *   or                                   <-  mark "fail TEXT"
  *
- * Nothing is sent while /bin/sh could still swallow what is not for it: after "run" the stream is
- * the agent's. The nonce is not a secret. Nothing of the job is in the script.
+ * Nothing is sent while /bin/sh could still swallow bytes for hvdagent: after "run" the stream
+ * belongs to the agent. The nonce is not a secret. The script contains nothing of the job.
  *
- * Fails when there is more noise than that (quoting its first line), at a mark "fail", when the
- * machine is of another kind than ours, and at a mark that is out of turn or comes again. */
+ * Fails when there is more noise (the message quotes its first line), at a mark "fail", when the
+ * machine is of another kind than ours, and at a mark that is out of turn or repeated. */
 #ifndef LAUNCHER_CONNECT_AGENT_BOOTSTRAP_H
 #define LAUNCHER_CONNECT_AGENT_BOOTSTRAP_H
 

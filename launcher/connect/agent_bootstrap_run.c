@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bootstrap of hvdagent on a stream; see agent_bootstrap_run.h. Two halves: what comes is read
- * and given to agent_bootstrap.c; the script, and then hvdagent if it is asked for, is written as
- * the stream takes it. Fails when there are no descriptors, when hvdagent cannot be read here, or
- * changes while it is sent. A stream that takes nothing more has ended, which the half that reads
- * will see. */
+/* The bootstrap of hvdagent on a stream; see agent_bootstrap_run.h. Two halves: one reads the
+ * stream and feeds agent_bootstrap.c; the other writes the script, and then hvdagent if requested,
+ * as fast as the stream accepts bytes. Fails when there are no descriptors, when hvdagent cannot be
+ * read here, or changes while it is sent. A stream that accepts nothing more has ended; the reading
+ * half detects the end. */
 #include "launcher/connect/agent_bootstrap_run.h"
 
 #include "launcher/base/xalloc.h"

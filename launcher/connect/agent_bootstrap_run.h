@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bootstrap of hvdagent (agent_bootstrap.h) on a stream: writes the script, reads what comes,
- * sends hvdagent when it is asked for, without what of it is not needed to run
+/* The bootstrap of hvdagent (agent_bootstrap.h) on a stream: writes the script, reads the answers,
+ * and sends hvdagent on request, without the parts of the file that are not needed to run
  * (program_image.h). */
 #ifndef LAUNCHER_CONNECT_AGENT_BOOTSTRAP_RUN_H
 #define LAUNCHER_CONNECT_AGENT_BOOTSTRAP_RUN_H

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /bin/sh on another machine is told; see agent_bootstrap.h. For any shell that keeps to
- * POSIX, with head -c, mktemp and uname. All of it is one compound command, which a shell has to
- * read to its end before it does anything: nothing of what is sent later is taken for the script.
+/* The script for /bin/sh on another machine; see agent_bootstrap.h. For any POSIX shell, with head
+ * -c, mktemp and uname. The script is one compound command, which a shell must read to its end
+ * before it does anything: no bytes sent later are taken for the script.
  *
- * A program at the path of ours may be anybody's, as below /tmp: it is run only if it, its folder and
- * all folders above belong to root or to us, and nobody else may write to them, as sshd asks it of
- * authorized_keys (StrictModes). Nobody else is:
+ * A program at the path of ours may be anybody's, as below /tmp: the script runs it only if the
+ * program, its folder and all folders above belong to root or to us, and nobody else may write to
+ * them, as sshd requires of authorized_keys (StrictModes). Nobody else is:
  *   others, except in a sticky folder (/tmp): they can neither remove nor rename there what is ours
  *   the group, except where it is root's own (0 and 0). An access control list shows its mask as the
  *   rights of the group, so it counts as one; with root's group, the "+" behind the rights tells. An
  *   ls without "+" (busybox) leaves one case open: a list on what belongs to root and group 0.
- * Being in that folder, and having no symbolic link before us, nobody can put another one there between
- * the look and the exec. Otherwise our own is sent. */
+ * The script changes to that folder and follows no symbolic link, so nobody can replace the program
+ * between the check and the exec. Otherwise hvdrun sends its own hvdagent. */
 #include "launcher/connect/agent_bootstrap.h"
 
 #include "launcher/base/text_buffer.h"
 
 #include <string.h>
 
-/* Between these come the assignments to nonce, agent and size. */
+/* The assignments to nonce, agent and size come between these two texts. */
 static const char script_begin[] = "{\n"
                                    "umask 077\n";
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hosts of a job that are being connected: who is local, and whose turn it is. A turn begins
- * when fewer than CONNECT_AT_ONCE hosts have theirs, in the order in which hosts came, and ends
- * when the host is connected, has failed, or is given up. Nothing fails here. */
+/* The hosts of a job that are being connected: which hosts are local, and which host is next. A
+ * host gets a turn when fewer than CONNECT_AT_ONCE hosts have one, in the order in which the hosts
+ * were added. A turn ends when the host is connected, has failed, or is given up. Nothing fails
+ * here. */
 #include "launcher/connect/host_connect_impl.h"
 
 #include "launcher/base/xalloc.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a host says on stderr; see connect_stderr.h. */
+/* The stderr of a host; see connect_stderr.h. */
 #include "launcher/connect/connect_stderr.h"
 
 #include <string.h>
 
-/* Keeps the line that goes by, if there is something in it, and begins the next. False if there is
- * not. */
+/* Keeps the current line, if it is not empty, and begins the next. Returns false if the line is
+ * empty. */
 static bool connect_stderr_end_line(struct connect_stderr *self)
 {
     const char *text = last_words_text(&self->line);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a host says on stderr: cut into lines that people can be shown, the last of them kept. Pure.
+/* The stderr of a host, cut into lines that can be shown to people; the last line is kept. Pure.
  *
  * A line has at most LAST_WORDS_MAX bytes, the rest of a longer one is dropped; control characters
  * become blanks; empty lines are left out. */

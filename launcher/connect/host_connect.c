@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connecting to one host; see host_connect.h. When its turn comes a transport is opened; a
- * transport may hand over to another. A local host is connected then; elsewhere the bootstrap of
- * hvdagent follows (agent_bootstrap_run.h). Fails when the transport does, when the bootstrap does
- * or its stream ends, and at the deadline, naming the step, unless hvdagent is being sent by then.
- * A transport is closed in a turn of its own, since it may be inside one of its calls to us. */
+/* Connecting to one host; see host_connect.h. When the turn of the host comes, a transport is
+ * opened; a transport may hand over to another. A local host is then connected; on another machine
+ * the bootstrap of hvdagent follows (agent_bootstrap_run.h). Fails when the transport fails, when
+ * the bootstrap fails or its stream ends, and at the deadline, naming the step, unless hvdagent is
+ * being sent by then. A transport is closed in a later iteration of the loop, since it may be
+ * inside one of its calls to us. */
 #include "launcher/connect/host_connect_impl.h"
 
 #include "launcher/base/exit_status.h"
@@ -15,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long to wait for the end of a transport whose stream has ended; how many lines that a host
- * says on stderr are told. */
+/* How long to wait for the end of a transport whose stream has ended; how many lines of a host's
+ * stderr are passed on. */
 enum { TRANSPORT_END_MS = 1000, LINES_TOLD = 200 };
 
 /* ---- the transport ---- */

@@ -7,8 +7,8 @@
  *   any but ended -> failed
  *
  * A host is local when its name or address is this machine's and no user was named for it. Other
- * hosts are reached through ssh, unless the user gave a command; ssh hands a host over to the
- * external ssh when its configuration asks for a proxy.
+ * hosts are reached through ssh, unless the user gave a command. The ssh transport hands a host
+ * over to the external ssh when the ssh configuration asks for a proxy.
  *
  * One thread: all calls and callbacks are made on the loop's thread. */
 #ifndef LAUNCHER_CONNECT_HOST_CONNECT_H

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connecting to hosts, from inside: what host_connect.c (one host) and connect_pool.c (all of them)
- * share. */
+/* The private interface shared by host_connect.c (one host) and connect_pool.c (all hosts). */
 #ifndef LAUNCHER_CONNECT_HOST_CONNECT_IMPL_H
 #define LAUNCHER_CONNECT_HOST_CONNECT_IMPL_H
 
@@ -9,7 +8,7 @@
 #include "launcher/connect/host_transport.h"
 #include "launcher/hosts/local_host.h"
 
-/* Hosts between their turn and the end of it, at once. */
+/* The most hosts that have a turn at the same time. */
 enum { CONNECT_AT_ONCE = 64 };
 
 /* waiting -> opening -> bootstrap -> done;   any of them -> failed;   all of them -> closing */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What host_connect.c (which host, which transport, in which turn) and the transports share:
- * transport_local.c, transport_ssh.c and transport_command.c.
+/* The interface between host_connect.c (which host, which transport, in which turn) and the
+ * transports: transport_local.c, transport_ssh.c and transport_command.c.
  *
  * A transport to another machine runs /bin/sh there, with three byte streams: two go through a pair
- * of descriptors that host_connect.c reads and writes, stderr comes in pieces. How /bin/sh becomes
- * hvdagent is no business of a transport (agent_bootstrap.h). */
+ * of descriptors that host_connect.c reads and writes, stderr comes in pieces. A transport knows
+ * nothing of the bootstrap that turns /bin/sh into hvdagent (agent_bootstrap.h). */
 #ifndef LAUNCHER_CONNECT_HOST_TRANSPORT_H
 #define LAUNCHER_CONNECT_HOST_TRANSPORT_H
 
 #include "launcher/connect/host_connect.h"
 
-/* What a transport is asked for; borrowed until it is closed. */
+/* The request to a transport; borrowed until the transport is closed. */
 struct host_transport_job {
     uv_loop_t *loop;
     const struct connect_settings *settings;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transport by a command: the user's own (--remote-shell), or the external ssh where a
- * host's configuration asks for what libssh2 cannot do. "COMMAND HOST /bin/sh" runs as a child, in a
- * session of its own so that it cannot ask a terminal, with a socketpair for stdin and stdout and a
- * pipe for stderr.
- * Fails when the command's words are malformed, when it is not found or cannot be executed, and
- * when there are no descriptors or processes left. What it says on stderr and the status with which
- * it ends are told. One that has not connected when it is given up is killed; otherwise the
- * end of its stdin ends it. */
+/* The transport by a command: the user's own (--remote-shell), or the external ssh where a host's
+ * configuration asks for features that libssh2 does not have. "COMMAND HOST /bin/sh" runs as a
+ * child, in a session of its own so that it cannot ask a terminal, with a socketpair for stdin and
+ * stdout and a pipe for stderr. Fails when the command's words are malformed, when the command is
+ * not found or cannot be executed, and when there are no descriptors or processes left. Its stderr
+ * and its exit status are reported. A command that has not connected when it is given up is killed;
+ * otherwise the end of its stdin ends it. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/wait_status.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transport on this machine, a child process on a socketpair; see host_transport.h. It is
- * forked at once and has executed hvdagent by the next turn of the loop, when we check.
- * Fails when there are no descriptors or processes left, or hvdagent cannot be executed. */
+/* The transport on this machine, a child process on a socketpair; see host_transport.h. The child
+ * is forked at once and has executed hvdagent by the next iteration of the loop, when the transport
+ * checks. Fails when there are no descriptors or processes left, or hvdagent cannot be executed. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"

@@ -4,11 +4,11 @@
  *   ask ssh's configuration -> resolve -> connect, banner, exchange of keys -> is it the host?
  *     -> login -> one channel, /bin/sh -> pump
  *
- * An address of this machine goes over to the local transport, a proxy to the external ssh.
- * Fails when the configuration is bad, the name is unknown, no address answers, the host does not
- * speak ssh, its key is not the known one, no key of ours is accepted, or it takes too long; each
- * names the address and what was under way. Afterwards the transport ends with the channel or when
- * the connection is lost. */
+ * A host with an address of this machine is handed over to the local transport, a host behind a
+ * proxy to the external ssh. Fails when the configuration is bad, the name is unknown, no address
+ * answers, the host does not speak ssh, its key is not the known one, no key of ours is accepted,
+ * or the connection takes too long; each message names the address and the current step. Once
+ * connected, the transport ends with the channel or when the connection is lost. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"
