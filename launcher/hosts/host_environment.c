@@ -2,8 +2,8 @@
 /* Hosts from a batch system; see host_environment.h:
  *   find the first variable that is set, read the file it names if it names one, take it line by
  *   line in its form, let repeated hosts add up (host_tally.c).
- * Fails when the file cannot be read (hostfile_read.c), when a host or a count is none, when there
- * are too many of them or none at all, and on what slurm_list.c refuses. */
+ * Fails when the file cannot be read (hostfile_read.c), when a host or a count is malformed, when
+ * there are too many hosts or none at all, and on input that slurm_list.c refuses. */
 #include "launcher/hosts/host_environment.h"
 
 #include "launcher/base/bad_input.h"

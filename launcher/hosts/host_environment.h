@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hosts that a batch system has given to this job, as its variables tell:
+/* The hosts that a batch system has given to this job, according to its variables:
  *
  *   Slurm   SLURM_JOB_NODELIST or SLURM_NODELIST, in Slurm's short form (slurm_list.h); slots from
  *           SLURM_TASKS_PER_NODE, else SLURM_JOB_CPUS_PER_NODE, else one per host
@@ -8,8 +8,8 @@
  *   PBS     PBS_NODEFILE, a file with a host per slot
  *   SGE     PE_HOSTFILE, a file with lines "HOST SLOTS QUEUE PROCESSORS"
  *
- * The first of these that is set and not empty counts, in this order. Hosts stand in the batch
- * system's order; a host that is there several times has the slots of all. */
+ * The first of these variables, in this order, that is set and not empty counts. Hosts keep the
+ * batch system's order; a host that appears several times has the sum of its slots. */
 #ifndef LAUNCHER_HOSTS_HOST_ENVIRONMENT_H
 #define LAUNCHER_HOSTS_HOST_ENVIRONMENT_H
 

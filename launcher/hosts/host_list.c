@@ -2,8 +2,9 @@
 /* The hosts of a job from the text of -H:
  *   cut at commas, trim blanks, parse each entry (host_spec.c), append, look for duplicates by
  *   sorting.
- * Fails on an empty text or entry, on what host_spec.c refuses, beyond HOST_COUNT_MAX hosts, and on
- * a host that is given twice, also in another case or, IPv6, in another spelling. */
+ * Fails on an empty text or entry, on an entry that host_spec.c refuses, beyond HOST_COUNT_MAX
+ * hosts, and on a host that is given twice, also in another case or, for IPv6, in another
+ * spelling. */
 #include "launcher/hosts/host_list.h"
 
 #include "launcher/base/bad_input.h"

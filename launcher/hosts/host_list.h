@@ -6,11 +6,11 @@
  *                [USER@]HOST [slots=N] [max_slots=M]
  *                # comment, also behind an entry; blank lines; CRLF and a UTF-8 BOM are fine
  *
- * HOST is a DNS name, an IPv4 address or an IPv6 address in brackets; without a count it has one
- * slot. The order is the user's: ranks are placed in it.
+ * HOST is a DNS name, an IPv4 address or an IPv6 address in brackets. A host without a count has
+ * one slot. The list keeps the user's order, and ranks are placed in this order.
  *
  * Every function that can fail returns HVD_OK, or HVD_ERR_INVALID and one line that begins with its
- * source ("-H: ", "hosts.txt:3:7: ") and quotes what was wrong; the list is then empty. */
+ * source ("-H: ", "hosts.txt:3:7: ") and quotes the bad text; the list is then empty. */
 #ifndef LAUNCHER_HOSTS_HOST_LIST_H
 #define LAUNCHER_HOSTS_HOST_LIST_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the forms in which hosts are written make a host list. For host_list.c, hostfile.c and what
- * reads a batch system's forms (slurm_list.c, host_tally.c) only. */
+/* Building a host list from the forms in which hosts are written. For host_list.c, hostfile.c and
+ * the parsers of batch systems' forms (slurm_list.c, host_tally.c) only. */
 #ifndef LAUNCHER_HOSTS_HOST_LIST_BUILD_H
 #define LAUNCHER_HOSTS_HOST_LIST_BUILD_H
 
 #include "launcher/hosts/host_list.h"
 #include "launcher/hosts/host_spec.h"
 
-/* Where hosts come from and how far reading has come. */
+/* The source of the hosts, and the position that the parser has reached. */
 struct host_source {
     const char *name;       /* the option or the file */
     bool is_file;           /* positions are named NAME:LINE:COLUMN, else "at column N" */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries that repeat become a host list; see host_tally.h. Names are kept in a tree, so that files
- * with an entry per slot cost no square of their length. */
+/* Entries that repeat become a host list; see host_tally.h. Names are kept in a tree, so that a
+ * file with an entry per slot takes no quadratic time. */
 #include "launcher/hosts/host_tally.h"
 
 #include "launcher/base/xalloc.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the tree holds. */
+/* An entry of the tree. */
 struct tally_name {
     char *name; /* owned; as host_name_fold() makes it */
     int index;  /* in the list */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A host list made from entries that may repeat: a scheduler writes a host once per slot, or once
- * per queue. The slots of one name add up; the first entry gives the place in the list. */
+ * per queue. The slots of one name add up; the first entry gives the position in the list. */
 #ifndef LAUNCHER_HOSTS_HOST_TALLY_H
 #define LAUNCHER_HOSTS_HOST_TALLY_H
 

@@ -2,9 +2,9 @@
 /* The hosts of a job from the text of a hostfile:
  *   skip a BOM, cut into lines, cut the comment off, parse the host (host_spec.c) and what follows
  *   it, append, look for duplicates.
- * Fails, naming line and column, on a file that is not text, on a line that is too long, on what
- * host_spec.c refuses, on words that are not slots=N or max_slots=N, on fewer max_slots than slots,
- * on a host that is given twice, and without any host. */
+ * Fails, naming line and column, on a file that is not text, on a line that is too long, on a host
+ * that host_spec.c refuses, on words that are not slots=N or max_slots=N, on fewer max_slots than
+ * slots, on a host that is given twice, and without any host. */
 #include "launcher/base/bad_input.h"
 #include "launcher/hosts/host_list_build.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Takes the next word off `rest`; "=" is a word of its own. Empty at the end. */
+/* Removes the next word from `rest` and returns it; "=" is a word of its own. Empty at the end. */
 static struct slice hostfile_next_word(struct slice *rest)
 {
     const char *at = rest->at, *end = slice_end(*rest);

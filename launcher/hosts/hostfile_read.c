@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A hostfile from the file system:
  *   open without blocking, see what it is, read to the end, close, parse (hostfile.c).
- * Fails when it cannot be opened or read, is neither a regular file nor a FIFO, is larger than
- * HOSTFILE_SIZE_MAX, or is a FIFO whose writer does not come to an end within HOSTFILE_WAIT_MS. */
+ * Fails when the file cannot be opened or read, is neither a regular file nor a FIFO, is larger
+ * than HOSTFILE_SIZE_MAX, or is a FIFO whose writer does not finish within HOSTFILE_WAIT_MS. */
 #include "launcher/hosts/hostfile_read.h"
 
 #include "launcher/base/bad_input.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is that host this machine? Cheapest first:
+/* Is a host this machine? The cheapest check comes first:
  *   localhost and the own name, then the address as a number.
- * Nothing fails: what cannot be found out is not local. */
+ * Nothing fails: a host about which nothing can be found out is not local. */
 #include "launcher/hosts/local_host.h"
 
 #include "launcher/base/xalloc.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is that host this machine?
+/* Is a host this machine?
  *
- * Yes for "localhost", the machine's own name (as it is and up to its first dot), a loopback address
- * and an address of one of its interfaces. Nothing is asked that could block: a name that only the
- * resolver knows to be ours is told when it has been resolved (local_host_has_address). */
+ * Yes for "localhost", the machine's own name (as it is and up to its first dot), a loopback
+ * address and an address of one of its interfaces. No call blocks: a name that only the resolver
+ * knows to be ours is recognised after it has been resolved (local_host_has_address). */
 #ifndef LAUNCHER_HOSTS_LOCAL_HOST_H
 #define LAUNCHER_HOSTS_LOCAL_HOST_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names; see resolve.h. Each is asked for in a thread of its own, as getaddrinfo() cannot be
- * interrupted and libuv lets no more than two ask at once: two names that hang would hold up all
- * others. Thread and loop share a question; whoever is the last to need it releases it.
- * Fails when the name is unknown or too long for one, and when no answer has come in time. */
+/* Resolving names; see resolve.h. Each name is resolved in a thread of its own, as getaddrinfo()
+ * cannot be interrupted and libuv runs no more than two calls at once: two names that hang would
+ * delay all others. Thread and loop share a request; whichever needs it last releases it. Fails
+ * when the name is unknown or too long, and when no answer has come in time. */
 #include "launcher/hosts/resolve.h"
 
 #include "launcher/base/blocking_thread.h"

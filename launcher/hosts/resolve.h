@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host's name into addresses, within a time: a resolver that hangs is left alone with its
- * question. */
+/* Resolves a host's name into addresses within a time limit. A resolver that hangs keeps its
+ * thread, but the caller goes on. */
 #ifndef LAUNCHER_HOSTS_RESOLVE_H
 #define LAUNCHER_HOSTS_RESOLVE_H
 

@@ -3,9 +3,9 @@
  *   hosts:  cut at commas outside brackets; for each number of the first bracket, and of those
  *           behind it in turn, a name; check the name (host_spec.c); append.
  *   counts: cut at commas, give COUNT to the next TIMES hosts.
- * Fails on an empty entry, a bracket that is not closed, a range that is no range, goes backwards or
- * is larger than HOST_COUNT_MAX, a name that is none, more hosts than HOST_COUNT_MAX; and on a count
- * that is none, counts for fewer or more hosts than there are. */
+ * Fails on an empty entry, a bracket that is not closed, a range that is malformed, goes backwards
+ * or is larger than HOST_COUNT_MAX, a malformed name, more hosts than HOST_COUNT_MAX; on a
+ * malformed count, and on counts for fewer or more hosts than there are. */
 #include "launcher/hosts/slurm_list.h"
 
 #include "launcher/base/bad_input.h"

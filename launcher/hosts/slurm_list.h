@@ -4,14 +4,14 @@
  *   hosts   n[001-003,7],login,rack[1-2]node[0-1]     FIRST[-LAST] in brackets, padded as FIRST is
  *   counts  4(x2),3                                   COUNT[(xTIMES)], in the order of the hosts
  *
- * Both return HVD_OK, or HVD_ERR_INVALID and one line that begins with `source` and quotes the entry
- * that is wrong. Pure. What was appended before a failure stays: the caller owns the list. */
+ * Both functions return HVD_OK, or HVD_ERR_INVALID and one line that begins with `source` and
+ * quotes the bad entry. Pure. Hosts appended before a failure stay: the caller owns the list. */
 #ifndef LAUNCHER_HOSTS_SLURM_LIST_H
 #define LAUNCHER_HOSTS_SLURM_LIST_H
 
 #include "launcher/hosts/host_list.h"
 
-/* Appends each host with one slot. `source` is what messages name, "$SLURM_JOB_NODELIST". */
+/* Appends each host with one slot. `source` is the name in messages, "$SLURM_JOB_NODELIST". */
 int slurm_list_add_hosts(struct host_list *list, const char *text, const char *source,
                          struct err *err);
 
