@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trying the hosts; see host_check.h.
- *   each host: reached -> described -> ready -> asked for a sign of life -> told to stop -> done
- * A host fails where its agent or the way to it says so, when it is lost, and when it is not ready
- * within --start-timeout. The other hosts are tried all the same. */
+/* Checking the hosts; see host_check.h.
+ *   each host: reached -> described -> ready -> asked for a heartbeat -> told to stop -> done
+ * A host fails when its agent or the connection to it reports a failure, when it is lost, and when
+ * it is not ready within --start-timeout. The other hosts are checked all the same. */
 #include "launcher/job/host_check.h"
 
 #include "launcher/base/exit_status.h"

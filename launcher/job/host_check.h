@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trying every host of a plan without starting the job: each goes through all steps as for a job, up
- * to what would be the start of its ranks. What was seen becomes a table and an exit status. */
+/* Checking every host of a plan without starting the job: each host goes through all steps of a
+ * job, up to the start of its ranks. The results become a table and an exit status. */
 #ifndef LAUNCHER_JOB_HOST_CHECK_H
 #define LAUNCHER_JOB_HOST_CHECK_H
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The steps that have a column; those before `STEP_AGENT` are not taken on this machine. */
+/* The steps that have a column. Steps before `STEP_AGENT` do not happen on this machine. */
 static const enum host_step columns[] = {
     STEP_RESOLVE, STEP_CONNECT,   STEP_HOST_KEY, STEP_LOGIN,
     STEP_AGENT,   STEP_DIRECTORY, STEP_COMMAND,  STEP_NETWORK

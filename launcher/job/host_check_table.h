@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What was seen of one host. */
+/* The result of one host. */
 struct host_check_row {
     const char *name;
     bool local;

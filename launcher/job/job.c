@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of one job; see job.h. What to do is decided by job_state.c, and done from here. What
- * hosts say is in job_events.c, how they are checked in job_check.c, how the ranks are started in
- * job_start.c, how the job ends in job_stop.c and job_lost.c. Fails when output files cannot be
- * created; everything later becomes the job's verdict. */
+/* The life of one job; see job.h. job_state.c decides, this file acts. job_events.c handles what
+ * hosts report, job_check.c checks the hosts, job_start.c starts the ranks, job_stop.c and
+ * job_lost.c end the job. Fails when output files cannot be created; every later failure becomes
+ * the job's verdict. */
 #include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One job: reaches every host of a plan, has the ranks started there, carries their output and
- * stdin, watches them, and brings everything to an end. Says in one line why a job failed.
+/* One job: connects to every host of a plan, has the ranks started there, carries their output and
+ * stdin, watches them, and brings everything to an end. Reports in one line why a job failed.
  *
- * The connections that come in through the agents go straight to the rendezvous, of which a job
- * knows nothing else but what it tells its owner (struct job_rendezvous_interface).
+ * The connections that come in through the agents go straight to the rendezvous. A job knows
+ * nothing else of the rendezvous but what it reports to its owner (struct
+ * job_rendezvous_interface).
  *
  * One thread: all calls and callbacks are made on the loop's thread. */
 #ifndef LAUNCHER_JOB_JOB_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a job looks at every HEARTBEAT_CHECK_MS: hosts from which nothing comes, and every limit
+/* The checks of a job every HEARTBEAT_CHECK_MS: hosts from which nothing comes, and every limit
  * that counts time in which this process ran. Asks hosts for heartbeats. */
 #include "launcher/job/job_impl.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of hvdrun's end of one agent: it is reached, described, watched, told to stop, hung up
- * on; see job_host.h. What is said to it first is in job_host_describe.c, what it says in
- * job_host_frames.c, the connections that it relays in job_host_relay.c, how long it may say
- * nothing in job_host_heartbeat.c. */
+/* The life of hvdrun's end of one agent: connect, describe the job, watch, stop, hang up; see
+ * job_host.h. job_host_describe.c sends the description, job_host_frames.c handles the agent's
+ * frames, job_host_relay.c the connections that the agent relays, and job_host_heartbeat.c the
+ * heartbeat timeout. */
 #include "launcher/job/job_host_impl.h"
 
 #include "launcher/base/exit_status.h"

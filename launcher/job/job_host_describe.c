@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Telling an agent what its job is, up to PREPARE; see agent_protocol.h. */
+/* Describing the job to an agent, up to PREPARE; see agent_protocol.h. */
 #include "launcher/job/job_host_impl.h"
 
 #include "launcher/process/worker_environment.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an agent says, each frame through one table to its handler; see job_host.h.
- * Fails on a frame that is malformed, out of turn, about a rank of another host, or that says what
- * cannot be. */
+/* The frames of an agent, each through one table to its handler; see job_host.h. Fails on a frame
+ * that is malformed, out of turn, about a rank of another host, or has impossible values. */
 #include "launcher/job/job_host_impl.h"
 
 #include "launcher/base/exit_status.h"
@@ -11,7 +10,8 @@
 #include <signal.h>
 #include <string.h>
 
-/* What an agent may say: the pids of Linux end there, and times far from where sums overflow. */
+/* Limits of an agent's values: the highest pid of Linux, and times far below the overflow of
+ * sums. */
 enum { PROCESSES_MAX = 1 << 22, NOTES_MAX = 16 };
 #define CLOCK_MAX_MS ((uint64_t)1 << 62)
 

@@ -4,16 +4,16 @@
  *   heard -> silent -> starved -> lost;   from silent and starved back to heard
  *
  * A host from which nothing comes for --heartbeat-timeout is lost, unless something shows that the
- * agent is there and only does not get to answer:
- * - On this machine the kernel tells of the agent's end at once, and what state it is in. While it
- *   wants to run (R) or waits inside the kernel (D), it is waited for without a limit. One that is
- *   stopped (T) is lost, and so is one that sleeps (S) all the time although there is something to
- *   read: it hangs.
- * - The kernel of another machine acknowledges what comes for a process that does not read. While it
- *   does, the agent has STARVED_TIMES the time. Behind a command (--remote-shell, a jump host)
- *   nothing is known.
+ * agent lives and only cannot answer:
+ * - On this machine the kernel reports the agent's exit at once, and the agent's state. While the
+ * agent wants to run (R) or waits inside the kernel (D), hvdrun waits for it without a limit. An
+ * agent that is stopped (T) is lost, and so is one that sleeps (S) all the time although there is
+ * something to read: it hangs.
+ * - The kernel of another machine acknowledges bytes for a process that does not read. While it
+ * does, the agent has STARVED_TIMES the time. Behind a command (--remote-shell, a jump host)
+ * nothing is known.
  *
- * Priorities are left alone: raising one takes a privilege, and an agent has little to do. */
+ * Priorities stay as they are: raising one takes a privilege, and an agent has little to do. */
 #include "launcher/job/job_host_impl.h"
 
 #include "launcher/base/exit_status.h"
@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How often the time of --heartbeat-timeout an agent may be silent whose host acknowledges. */
+/* How many times --heartbeat-timeout an agent may be silent while its host acknowledges. */
 enum { STARVED_TIMES = 6 };
 
 /* What may wait for an agent that does not read it: so much, and the largest answer for each of its

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvdrun's end of an agent from inside: what its files share. */
+/* The private interface of hvdrun's end of an agent, shared by the files of job_host. */
 #ifndef LAUNCHER_JOB_JOB_HOST_IMPL_H
 #define LAUNCHER_JOB_JOB_HOST_IMPL_H
 

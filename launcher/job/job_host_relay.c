@@ -4,10 +4,10 @@
  *   client - agent_relay.c - link - here - the rendezvous (lib/base/rendezvous_stream.h)
  *
  * The agent gives each connection a number. RELAY_OPEN is accept(), RELAY_DATA receive(), RELAY_END
- * hangup(); what the rendezvous sends leaves as RELAY_DATA, and close() as RELAY_END.
- * A connection that the rendezvous does not want gets RELAY_END at once. An agent that uses a number
- * twice, or one that has ended meanwhile, is not answered. When the host is lost, the rendezvous
- * hears that all its connections have ended. */
+ * hangup(). Bytes of the rendezvous leave as RELAY_DATA, and close() as RELAY_END. A connection
+ * that the rendezvous refuses gets RELAY_END at once. An agent gets no answer for a number that it
+ * uses twice, or whose connection has ended meanwhile. When the host is lost, the rendezvous hears
+ * that all its connections have ended. */
 #include "launcher/base/xalloc.h"
 #include "launcher/job/job_host_impl.h"
 

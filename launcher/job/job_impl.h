@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job from inside: what job.c (its life), job_events.c (what hosts say), job_check.c (what is looked
- * at again and again), job_start.c (until all ranks run), job_stop.c (bringing it to an end),
- * job_lost.c (agents that end too early), job_signals.c (those to hvdrun), job_timeout.c (--timeout)
- * and job_progress.c (how far it is, in words) share. */
+/* The private interface of a job, shared by job.c (its life), job_events.c (reports of hosts),
+ * job_check.c (periodic checks), job_start.c (until all ranks run), job_stop.c (bringing the job to
+ * an end), job_lost.c (agents that end too early), job_signals.c (signals to hvdrun), job_timeout.c
+ * (--timeout) and job_progress.c (the progress of the job, in words). */
 #ifndef LAUNCHER_JOB_JOB_IMPL_H
 #define LAUNCHER_JOB_JOB_IMPL_H
 
@@ -16,10 +16,10 @@
 #include "launcher/verdict/job_report.h"
 #include "launcher/verdict/job_state.h"
 
-/* What each file keeps for itself: only that file writes it, others may read. Times ending in `by_ms`
+/* The private data of each file: only that file writes it, others may read. Times ending in `by_ms`
  * are compared with job_check.ran_ms; 0 is none. */
 
-/* job_check.c: what is looked at again and again. */
+/* job_check.c: the periodic checks. */
 struct job_check {
     uv_timer_t timer;
     int nchecks;         /* since hosts were asked for a heartbeat */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ends of agents: after DONE, as it should be, or before, which loses the host and its ranks.
- * An agent that does not end when it should is killed. What a lost agent of this machine left
- * behind has become ours, because we adopt orphans, and is killed too (CLEANUP_LOCAL_AGENT); a child
- * that no rank has started stays (cleanup/adopted.h). */
+/* The ends of agents. An agent ends after DONE, as it should, or before, and then its host and
+ * ranks are lost. An agent that does not end when it should is killed. hvdrun adopts orphans, so
+ * the processes that a lost agent of this machine left behind are now children of hvdrun, and are
+ * killed too (CLEANUP_LOCAL_AGENT). A child that no rank has started stays (cleanup/adopted.h). */
 #include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"
@@ -17,7 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How long an agent may take to end that is done or lost its link: half a second, and a check. */
+/* How long an agent may take to end after DONE or after losing its link: half a second, and a
+ * check. */
 enum { AGENT_END_MS = 500 + HEARTBEAT_CHECK_MS };
 
 /* So many heartbeats of the five that may be missed are no chance. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The progress of a job, in words, when somebody or the time gives it up: the hosts that are not
- * ready and the step at which each of them is, whoever is there for longest first; then the ranks
- * that still run, what is known of them (who keeps others waiting in hvd_init, who was stopped, who
- * has said that it waits for others), and the host that has not been heard for longest. Only
- * looks. */
+/* The progress of a job, in words, when a person or a timeout gives the job up: the hosts that are
+ * not ready with the step of each, longest wait first; then the ranks that still run and what is
+ * known of them (which rank keeps others waiting in hvd_init, which was stopped, which reports that
+ * it waits for others), and the host that has not been heard for longest. Only reads. */
 #include "launcher/job/job_impl.h"
 
 #include "launcher/base/rank_names.h"
@@ -13,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What " and N more hosts" takes; what names of hosts may take. */
+/* Bytes for " and N more hosts"; bytes for names of hosts. */
 enum { MORE_ROOM = 24, HOSTS_ROOM = 100 };
 
 static bool is_missing(const struct job_host *host)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filling in the report of a job: what agents and the rendezvous say of each rank, as it comes; hosts,
- * last words and the verdict when it stands; see job_report.h. */
+/* Filling in the report of a job: what agents and the rendezvous report of each rank, as it
+ * arrives; hosts, last words and the verdict once it is final; see job_report.h. */
 #include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"

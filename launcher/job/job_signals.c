@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals to hvdrun, which are meant for the whole job: those that end it are decided about, the
- * others are passed on to the ranks. Ctrl-Z stops the ranks on all hosts first, then hvdrun itself,
- * when every agent knows or SUSPEND_MS have passed. SIGCONT calls that off, and so does a signal
- * that ends the job. */
+/* Signals to hvdrun, which are meant for the whole job. job_state.c decides about signals that end
+ * the job; other signals are passed on to the ranks. Ctrl-Z stops the ranks on all hosts first,
+ * then hvdrun itself, when every agent has answered or SUSPEND_MS have passed. SIGCONT calls the
+ * stop off, and so does a signal that ends the job. */
 #include "launcher/job/job_impl.h"
 
 #include <signal.h>
 
-/* How long Ctrl-Z waits for hosts that do not answer, in time in which hvdrun ran: after a freeze the
- * SIGCONT that calls it off may have come, and not been read. */
+/* How long Ctrl-Z waits for hosts that do not answer, in time in which hvdrun ran: after a freeze,
+ * an unread SIGCONT may be pending that calls the stop off. */
 enum { SUSPEND_MS = 1000 };
 
 /* A signal may have come and not been read. Before hvdrun stops itself the loop goes around so often

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The start of a job: every host becomes ready, is told to start its ranks, and every rank runs. A
- * line on a terminal shows how far the hosts are.
- * When that takes longer than --start-timeout the job fails and says who is missing. Only time in
- * which this process ran counts: not that of Ctrl-Z. When several hosts fail, the first is the
- * verdict, and the others are told before it. */
+/* The start of a job: every host becomes ready, gets START, and every rank runs. A line on a
+ * terminal shows the progress of the hosts. When the start takes longer than --start-timeout,
+ * the job fails and names the missing hosts. Only time in which this process ran counts, not a
+ * stop by Ctrl-Z. When several hosts fail, the first is the verdict, and the others are reported
+ * before it. */
 #include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"
@@ -15,7 +15,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* How many hosts are told that fail besides the first. */
+/* The most failed hosts that are reported besides the first. */
 enum { FAILURES_TOLD = 20 };
 
 /* When the status line is shown first, so that what is quick does not flicker, and how often it

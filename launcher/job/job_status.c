@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wording how far the hosts are; see job_status.h. */
+/* Wording the progress of the hosts; see job_status.h. */
 #include "launcher/job/job_status.h"
 
 #include <stdbool.h>

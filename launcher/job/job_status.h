@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one line that shows on a terminal how far the hosts of a job are, while they are being
- * reached. Pure. */
+/* The line on a terminal that shows the progress of the hosts of a job, while hvdrun connects to
+ * them. Pure. */
 #ifndef LAUNCHER_JOB_JOB_STATUS_H
 #define LAUNCHER_JOB_JOB_STATUS_H
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A host that is on its way, or ready. */
+/* A host that is connecting, or ready. */
 struct job_status_host {
     const char *name;
     enum host_step step;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bringing a job to an end: ranks are stopped, output is written or given up, the verdict is said.
- * Nothing here waits without a limit, except for a reader of the output that a job which was not
- * told to stop still has. */
+/* Bringing a job to an end: stop the ranks, write or drop the output, print the verdict. Nothing
+ * here waits without a limit, with one exception: a job that was not told to stop waits for a slow
+ * reader of its output. */
 #include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"
@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long the output of a job that was told to stop may still take to be written, once its ranks
- * have ended; how much longer than planned an agent may take to stop its ranks. */
+/* How long the remaining output of a job that was told to stop may take to be written, once its
+ * ranks have ended; how much longer than planned an agent may take to stop its ranks. */
 enum { DISCARD_MS = 1000, STOP_SLACK_MS = 750 };
 
 /* How long after Ctrl-C people are told which ranks still run. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host of another machine whose agent and supervisor are gone: whoever killed both in the same
- * instant has left behind what ranks had started. hvdrun connects once more, and a second agent ends
- * what is known by its environment to be of this job and host (launcher/cleanup/cleanup.h).
+/* Cleaning up another machine whose agent and supervisor were killed in the same instant: processes
+ * that ranks had started may be left. hvdrun connects once more, and a second agent ends the
+ * processes whose environment names this job and host (launcher/cleanup/cleanup.h).
  *
  *   connect -> JOB, SWEEP -> DONE, so many are left -> hang up -> the host is done
  *
- * Fails, and then nothing is said of what may be left, when the host cannot be reached or takes too
- * long. A host that was silent is not tried: it would not answer now, and its agent ends everything
- * by itself. */
+ * Fails when the host cannot be reached or takes too long; then nothing is reported about processes
+ * that may be left. A silent host is not tried: it would not answer now, and its agent ends
+ * everything by itself. */
 #include "launcher/job/job_sweep.h"
 
 #include "launcher/base/uv_must.h"
@@ -17,7 +17,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-/* For all of it. */
+/* The limit for the whole sweep. */
 enum { JOB_SWEEP_MS = 5000 };
 
 struct job_sweep {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time that a whole job may take, --timeout: then ranks that have met are asked for their
- * status text, and when all have answered, or none more does, the ranks are stopped as by SIGTERM,
- * and the verdict says which of them still ran, or why none did. Of a job that is being stopped
- * already it only ends the wait for a reader that does not read, as a signal does; and of one whose
- * ranks have ended it drops the output that is not written. */
+/* The time limit of a whole job, --timeout. At the limit hvdrun asks the ranks that have joined for
+ * their status text. When all have answered, or no more answers come, it stops the ranks as by
+ * SIGTERM, and the verdict names the ranks that still ran, or why none did. If the job is being
+ * stopped already, the limit only ends the wait for a reader that does not read, as a signal does.
+ * If the ranks have ended, the limit drops the unwritten output. */
 #include "launcher/job/job_impl.h"
 
 #include "launcher/base/exit_status.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How long answers are waited for: a little longer than whoever collects them does. */
+/* How long to wait for answers: a little longer than the rendezvous, which collects them. */
 enum { ANSWERS_MS = 2500 };
 
 static const char waiting[] = "waiting for ", not_submitted[] = "not yet submitted: ";
