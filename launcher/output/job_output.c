@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks' output on its way to the console and to files; see job_output.h.
- * Fails while it is set up when a directory or file cannot be created; later a destination that
- * cannot be written is given up, said once, and the job goes on without it. */
+/* The ranks' output on its way to the console and to files; see job_output.h. Fails during set-up
+ * when a directory or file cannot be created. Later, a destination that cannot be written is given
+ * up and reported once, and the job goes on without it. */
 #include "launcher/output/job_output.h"
 
 #include "launcher/base/xalloc.h"
@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* So much may wait for a slow reader, beside the windows of the streams. */
+/* Bytes that may be queued for a slow reader, in addition to the windows of the streams. */
 enum { HIGH_WATER = 1 << 20, PIECE = 32 * 1024 };
 
 /* So many destinations that cannot be written are named, then no more. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the ranks' output goes: prefixed lines on hvdrun's stdout and stderr, and in files if asked
- * for.
+/* Where the ranks' output goes: prefixed lines on hvdrun's stdout and stderr, and files if
+ * requested.
  *
- * A rank may have STREAM_WINDOW bytes of each stream under way; they are given back as credit when
- * what was made of them has been written, so that a slow reader slows the ranks down and memory
+ * A rank may have STREAM_WINDOW bytes of each stream under way. They are given back as credit when
+ * the lines made of them have been written, so that a slow reader slows the ranks down and memory
  * stays bounded.
  *
- * What cannot be written is reported once per destination, and the job's status tells: 141 for a
- * reader of stdout that went away, 74 for anything else that was lost. */
+ * Output that cannot be written is reported once per destination and sets the job's status: 141 for
+ * a reader of stdout that went away, 74 for any other lost output. */
 #ifndef LAUNCHER_OUTPUT_JOB_OUTPUT_H
 #define LAUNCHER_OUTPUT_JOB_OUTPUT_H
 

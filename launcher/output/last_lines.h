@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last lines that went by in a stream, for a report and the status page: the end of it is kept
- * as it is, which costs no more than copying it, and looked at only when somebody asks. Pure. */
+/* The last lines of a stream, for a report and the status page. The end of the stream is kept as
+ * raw bytes, which costs no more than a copy, and is split into lines only on request. Pure. */
 #ifndef LAUNCHER_OUTPUT_LAST_LINES_H
 #define LAUNCHER_OUTPUT_LAST_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* So much of a stream is kept, unless `most` says less; so many lines of it are told at most, each as
- * last_words_whole() has it. */
+/* Bytes of a stream that are kept, unless `most` is less; the most lines that are reported, each in
+ * the form of last_words_whole(). */
 enum { LAST_LINES_KEPT = 8192, LAST_LINES_MAX = 10 };
 
 /* All zero to begin with; memory is taken with the first byte. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a stream said last; see last_words.h. */
+/* The last line of a stream; see last_words.h. */
 #include "launcher/output/last_words.h"
 
 #include "lib/base/text.h"
 
 #include <string.h>
 
-/* Ends the line behind `most` bytes, the last characters of which "..." stands for. */
+/* Ends the line behind `most` bytes; "..." replaces the last characters. */
 static void mark_cut(char *line, size_t most)
 {
     static const char mark[] = "...";

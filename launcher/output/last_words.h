@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last line with something in it that went by in a stream, in UTF-8 without control characters
- * and terminal sequences: fit to be quoted in a message, at most LAST_WORDS_MAX bytes, or as whole
- * as it is kept, LAST_WORDS_WHOLE. Of a longer one the beginning, with "..." behind it. Pure. */
+/* The last line of a stream that is not empty, in UTF-8 without control characters and terminal
+ * sequences: fit to be quoted in a message, at most LAST_WORDS_MAX bytes, or as whole as it is
+ * kept, LAST_WORDS_WHOLE. A longer line is cut, with "..." behind its beginning. Pure. */
 #ifndef LAUNCHER_OUTPUT_LAST_WORDS_H
 #define LAUNCHER_OUTPUT_LAST_WORDS_H
 

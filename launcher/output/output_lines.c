@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a stream without a record under way may hold on to. */
+/* Memory that a stream without an unfinished record may keep. */
 enum { PARTIAL_IDLE_MAX = 1 << 16 };
 
 void output_lines_init(struct output_lines *lines, int rank, const char *stream)

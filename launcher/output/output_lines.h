@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank prints, as horovodrun shows it: every record, up to and with its "\n" or "\r", gets a
- * prefix that names rank and stream.
+/* The output of a rank in the form of horovodrun: every record, up to and with its "\n" or "\r",
+ * gets a prefix that names rank and stream.
  *
  *   in    epoch 1\n 10 %\r 20 %\r\n done          (blanks only for the reader)
  *   out   [3]<stdout>:epoch 1\n  [3]<stdout>:10 %\r  [3]<stdout>:20 %\r  [3]<stdout>:\n
  *         at the end of the stream: [3]<stdout>:done
  *
- * A time stamp, if given, stands before the prefix without a blank: "Fri Nov 20 21:03:09 2026[3]...".
+ * A time stamp, if given, stands before the prefix without a blank: "Fri Nov 20 21:03:09
+ * 2026[3]...".
  *
  * No record is longer than OUTPUT_RECORD_MAX bytes of text: a longer one comes in pieces, each of
  * exactly that many bytes and marked as unfinished by "\\\n" (a backslash, then the newline), the
  * rest as a record of its own. Apart from that no byte is changed, added or lost, whatever its
- * value. Memory: at most OUTPUT_RECORD_MAX bytes are kept per stream. Knows neither files nor
+ * value. Memory: at most OUTPUT_RECORD_MAX bytes are kept per stream. Uses neither files nor
  * clocks. */
 #ifndef LAUNCHER_OUTPUT_OUTPUT_LINES_H
 #define LAUNCHER_OUTPUT_OUTPUT_LINES_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that writes; see output_writer.h.
- * Each sink has two buffers: the loop's thread appends to `filling`, the writer's takes it as a
- * whole and writes it out. `lock` guards what the sinks say of them; the loop hears of progress
- * through an async handle. */
+/* A thread that writes; see output_writer.h. Each sink has two buffers: the loop's thread appends
+ * to `filling`, the writer's thread takes the whole buffer and writes it out. `lock` guards the
+ * sinks' state that both threads use; an async handle tells the loop of progress. */
 #include "launcher/output/output_writer.h"
 
 #include "launcher/base/blocking_thread.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes to descriptors that may block, on a thread of its own: a terminal that was stopped, a pipe
- * whose reader is slow, a file on a dead server. Whether a descriptor blocks belongs to whoever
- * shares it, so it is left as it is.
+ * whose reader is slow, a file on a dead server. The blocking mode of a descriptor belongs to all
+ * processes that share it, so the writer leaves the mode as it is.
  *
  * All calls and callbacks are made on the loop's thread. */
 #ifndef LAUNCHER_OUTPUT_OUTPUT_WRITER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads hvdrun's stdin, whatever it is, on a thread of its own, and only as much as was asked for:
- * what is not asked for stays for whoever reads the same descriptor next. In the background of a
- * terminal it waits to be brought to the foreground instead of being stopped. All calls and
- * callbacks are made on the loop's thread. */
+/* Reads hvdrun's stdin, of any kind, on a thread of its own, and only as much as was requested:
+ * other bytes stay for the next process that reads the same descriptor. In the background of a
+ * terminal the reader waits for the foreground instead of being stopped. All calls and callbacks
+ * are made on the loop's thread. */
 #ifndef LAUNCHER_OUTPUT_STDIN_READER_H
 #define LAUNCHER_OUTPUT_STDIN_READER_H
 
