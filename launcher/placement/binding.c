@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arithmetic of binding; see binding.h. Fails when a place would get more ranks than it has
- * cores. */
+/* The arithmetic of binding; see binding.h. Fails when a core, socket or node would get more ranks
+ * than it has cores. */
 #include "launcher/placement/binding.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* On the command line, and in what is said. */
+/* The words on the command line and in messages. */
 static const char *const words[BINDING_KINDS] = { "none", "core", "socket", "numa" };
 static const char *const names[BINDING_KINDS] = { "nothing", "core", "socket", "NUMA node" };
 

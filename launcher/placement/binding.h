@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks of a host are bound to: how it is said on a command line, and the arithmetic, which
- * is mpirun's. Pure.
+/* The processors to which the ranks of a host are bound: the words on a command line, and the
+ * arithmetic, which is mpirun's. Pure.
  *
- * A host has places of the kind that was asked for, in the machine's order, as far as its agent may
- * use them. Ranks take them in turn: local rank 0 the first, 1 the second, and behind the last one
- * the first again. No place may get more ranks than it has cores, unless that is allowed. */
+ * A host has places (cores, sockets or NUMA nodes) of the requested kind, in the machine's order,
+ * as far as its agent may use them. Local rank 0 gets the first place, rank 1 the second, and after
+ * the last place the first comes again. No place may get more ranks than it has cores, unless that
+ * is allowed. */
 #ifndef LAUNCHER_PLACEMENT_BINDING_H
 #define LAUNCHER_PLACEMENT_BINDING_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asking hwloc for the places of a machine; see binding_places.h:
  *   load what is needed of the topology, then keep of each place what may be used.
- * Fails when the topology cannot be loaded, or nothing that may be used is in it. */
+ * Fails when the topology cannot be loaded, or contains no processor that may be used. */
 #include "launcher/placement/binding_places.h"
 
 #include "launcher/base/xalloc.h"

@@ -7,9 +7,9 @@
 
 #include <hwloc.h>
 
-/* The places of this kind, not BIND_NONE, that `own` leaves something of; numbered as hwloc does. A
- * machine that does not say what its cores are has one for each processor, one that says nothing of
- * sockets has one. HVD_ERR_SYSTEM when nothing is left. */
+/* The places of this kind, not BIND_NONE, that contain processors of `own`; numbered as hwloc does.
+ * A machine that does not describe its cores has one for each processor, a machine that does not
+ * describe its sockets has one socket. HVD_ERR_SYSTEM when no place is left. */
 int binding_places_find(struct binding_places *places, enum binding_kind kind,
                         hwloc_topology_t topology, const struct cpu_mask *own, struct err *err);
 
