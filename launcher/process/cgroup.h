@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A control group (cgroup v2) for the ranks of one agent, below the group that the agent is in:
- * what is in it can be killed in one stroke, however it hides and as fast as it forks. An addition
- * only: where none can be made (cgroup v1, not delegated to the user, Linux before 5.14) nothing is
- * said, and what /proc tells of descendants must do (process_tree.h). */
+/* A control group (cgroup v2) for the ranks of one agent, below the group that the agent is in.
+ * All processes in the group can be killed in one stroke, however they hide and as fast as they
+ * fork. The group is an addition only: where none can be made (cgroup v1, not delegated to the
+ * user, Linux before 5.14), nothing is reported, and the descendants in /proc must do
+ * (process_tree.h). */
 #ifndef LAUNCHER_PROCESS_CGROUP_H
 #define LAUNCHER_PROCESS_CGROUP_H
 
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* All zero is none; the calls below do nothing for it. */
+/* All zero means no group; the calls below do nothing then. */
 struct cgroup {
     int directory; /* to be given to spawn_request.cgroup; 0: there is none */
     int parent;

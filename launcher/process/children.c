@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reaping; see children.h. Fails nowhere: a pid that is not watched is nobody's concern. */
+/* Reaping children; see children.h. Never fails: nobody is told of a pid that is not watched. */
 #include "launcher/process/children.h"
 
 #include "launcher/base/uv_must.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is told when a child of this process ends. SIGCHLD and waitpid() belong to the whole process,
- * so they are handled here alone: a child that somebody watches is reported, every other one, such as
- * an orphan that this process has adopted, is reaped unseen. */
+/* Reports when a child of this process ends. SIGCHLD and waitpid() belong to the whole process, so
+ * only this module handles them. A watched child is reported; every other child, such as an orphan
+ * that this process has adopted, is reaped without a report. */
 #ifndef LAUNCHER_PROCESS_CHILDREN_H
 #define LAUNCHER_PROCESS_CHILDREN_H
 

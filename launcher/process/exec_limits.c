@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limits of execve(); see exec_limits.h. They are not in any header: one text may have 32 pages
- * (MAX_ARG_STRLEN), all together a quarter of the stack's limit, at most 6 MiB and at least 128 KiB. */
+/* The limits of execve(); see exec_limits.h. No header defines them: one text may have 32 pages
+ * (MAX_ARG_STRLEN), all together a quarter of the stack's limit, at most 6 MiB and at least 128
+ * KiB. */
 #include "launcher/process/exec_limits.h"
 
 #include "launcher/base/bad_input.h"

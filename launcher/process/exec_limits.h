@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What execve() of this machine takes: one text of an argument or NAME=VALUE, and all of them
- * together. Asked before anything is started, so that a variable that is too long is named on the
- * host where it is, instead of "Argument list too long" from each of its ranks. */
+/* The limits of execve() on this machine: for one text of an argument or NAME=VALUE, and for all of
+ * them together. They are checked before anything is started, so that one message names the long
+ * variable and its host, instead of "Argument list too long" from each rank. */
 #ifndef LAUNCHER_PROCESS_EXEC_LIMITS_H
 #define LAUNCHER_PROCESS_EXEC_LIMITS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the kernel's counters of OOM kills; see oom_counter.h. What cannot be found or read
- * counts nothing. */
+/* Reading the kernel's counters of OOM kills; see oom_counter.h. A counter that cannot be found or
+ * read is 0. */
 #include "launcher/process/oom_counter.h"
 
 #include "launcher/base/xalloc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Has the kernel killed for want of memory? It counts that, for the machine and for the memory
- * cgroup of this process; who was killed it does not say there, so that a SIGKILL of nobody's while
- * a counter rose was probably its. */
+/* Has the kernel killed a process because memory ran out? The kernel counts OOM kills for the
+ * machine and for the memory cgroup of this process, but does not name the victims there. When a
+ * counter rose, the kernel has probably sent a SIGKILL for which there is no other sender. */
 #ifndef LAUNCHER_PROCESS_OOM_COUNTER_H
 #define LAUNCHER_PROCESS_OOM_COUNTER_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One process: what /proc tells of it, and a handle through which a signal reaches this process and
- * no other one that was given the same number after its end.
+/* One process: its data in /proc, and a handle through which a signal reaches this process and no
+ * later process with the same number.
  *
- * The handle is a pidfd. Where the kernel has none (before Linux 5.3), where a seccomp filter refuses
- * pidfd_open() (EPERM in old container runtimes), or where descriptors have run out, the signal goes
- * to the number: the caller has compared the start time a few microseconds before, and within these
- * the number would have to be freed and given away again. */
+ * The handle is a pidfd. Where the kernel has none (before Linux 5.3), where a seccomp filter
+ * refuses pidfd_open() (EPERM in old container runtimes), or where descriptors have run out, the
+ * signal goes to the number: the caller has compared the start time a few microseconds before, and
+ * within these the number would have to be freed and given away again. */
 #ifndef LAUNCHER_PROCESS_PROCESS_HANDLE_H
 #define LAUNCHER_PROCESS_PROCESS_HANDLE_H
 
@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* As /proc/PID/stat has it. `pid` and `started` together name a process for as long as the machine
- * runs, unless a number comes round within one clock tick (10 ms). */
+/* The fields of /proc/PID/stat. `pid` and `started` together identify a process for as long as the
+ * machine runs, unless a number comes round within one clock tick (10 ms). */
 struct process {
     pid_t pid, parent;
     char state;

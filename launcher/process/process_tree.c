@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding descendants by the parents that /proc tells; see process_tree.h.
- * A process that forks while we look may be missed: the caller looks again until none is left. A
- * process that ends while we look may leave its number to another one, which gets no signal. */
+/* Finding descendants by the parents in /proc; see process_tree.h. A process that forks during the
+ * search may be missed: the caller searches again until none is left. A process that ends during
+ * the search may leave its number to another process, which gets no signal. */
 #include "launcher/process/process_tree.h"
 
 #include "launcher/base/xalloc.h"
@@ -19,8 +19,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* From so many descendants on they are stopped before they are killed; how often new ones are
- * looked for. */
+/* The number of descendants from which on they are stopped before they are killed; how often to
+ * search for new ones. */
 enum { FREEZE_FROM = 64, FREEZE_PASSES = 20 };
 
 struct process_table {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A descendant that is still there. */
+/* A descendant that still exists. */
 struct stuck_process {
     pid_t pid;
     char name[32];  /* of its program, printable */

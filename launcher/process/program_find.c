@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding a program; see program_find.h. Fails when no such file is found, it is not executable, it
- * is binary but not for this kind of machine, or it is a script in Python that does not say so. */
+ * is binary but not for this kind of machine, or it is a script in Python without a "#!" line. */
 #include "launcher/process/program_find.h"
 
 #include "launcher/base/exit_status.h"

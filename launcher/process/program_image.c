@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the program headers; see program_image.h. A file that contradicts itself is taken as it
- * is. */
+/* Reading the program headers; see program_image.h. The whole of a file that contradicts itself
+ * counts as needed. */
 #include "launcher/process/program_image.h"
 
 #include <elf.h>

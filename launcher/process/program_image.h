@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program file says of itself: how much of it is needed to run it, and its loader. Behind the
- * last segment that is loaded an ELF file has symbols, debugging information and the table of
+/* The headers of a program file: how much of the file is needed to run it, and its loader. Behind
+ * the last segment that is loaded an ELF file has symbols, debugging information and the table of
  * sections, which neither the kernel nor a dynamic linker reads. */
 #ifndef LAUNCHER_PROCESS_PROGRAM_IMAGE_H
 #define LAUNCHER_PROCESS_PROGRAM_IMAGE_H
@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* In bytes from the begin of the file; all of it if it is a script, or an ELF file of another kind
- * than this machine's. Returns 0 or an errno. */
+/* The needed bytes from the beginning of the file; the whole file for a script, or an ELF file of
+ * another kind than this machine's. Returns 0 or an errno. */
 int program_image_size(int fd, size_t *size);
 
 /* The path of its dynamic loader; false if it has none, or is no ELF file of this machine's kind. */

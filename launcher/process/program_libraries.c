@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asking a program's loader for its libraries; see program_libraries.h:
  *   find the loader in the program's headers -> run it to list what it would load -> read the list.
- * With LD_TRACE_LOADED_OBJECTS in the environment glibc's loader lists, as ldd(1) has it, and does not
- * start the program. Others might, so they are not asked. */
+ * With LD_TRACE_LOADED_OBJECTS in the environment glibc's loader lists the libraries, as ldd(1)
+ * does, and does not start the program. Other loaders might start it, so they are not asked. */
 #include "launcher/process/program_libraries.h"
 
 #include "launcher/base/bad_input.h"
@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A list is not longer, as far as it is read. */
+/* The most bytes of a list that are read. */
 enum { LIST_MAX = 256 * 1024 };
 
 /* By what the loaders of glibc are called on all machines: ld-linux-x86-64.so.2, ld64.so.2, ld.so.1. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the shared libraries of a program are found, as its own dynamic loader sees it: by rpath,
- * LD_LIBRARY_PATH, ldconfig's cache, and those of the libraries that it needs. */
+/* Whether the shared libraries of a program are found by its own dynamic loader: by rpath,
+ * LD_LIBRARY_PATH, ldconfig's cache, and in turn the libraries that these need. */
 #ifndef LAUNCHER_PROCESS_PROGRAM_LIBRARIES_H
 #define LAUNCHER_PROCESS_PROGRAM_LIBRARIES_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of the name of a library, as it is told. */
+/* The most bytes of a library's name in a message. */
 enum { LIBRARY_NAME_SIZE = 68 };
 
 struct program_libraries {

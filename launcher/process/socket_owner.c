@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking the kernel whose socket the other end of a connection is; see socket_owner.h.
+/* Asking the kernel who owns the socket at the other end of a connection; see socket_owner.h.
  *   our end's two addresses -> one question -> the socket with these, the other way round ->
  *   is it held by somebody, and connected to us still? -> its uid
- * Fails, as nobody's, in each of these steps. Ports are used again: a later socket with the same
- * addresses cannot be taken for the client's, since ours would have been reset before. */
+ * Each step may fail, and then the socket belongs to nobody. Ports are used again, but a later
+ * socket with the same addresses cannot be taken for the client's, since ours would have been reset
+ * before. */
 #include "launcher/process/socket_owner.h"
 
 #include <errno.h>

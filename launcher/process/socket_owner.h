@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose socket is at the other end of a TCP connection within this machine? The kernel knows.
+/* Finds the owner of the socket at the other end of a TCP connection within this machine, by asking
+ * the kernel.
  *
- * It is asked through NETLINK_SOCK_DIAG for the one socket whose source is our peer and whose
- * destination is our own address; it answers at once. Where that is refused or not there
- * (containers, old kernels), /proc/net/tcp and tcp6 are read, which takes longer the more
- * connections there are.
+ * NETLINK_SOCK_DIAG finds the one socket whose source is our peer and whose destination is our own
+ * address; the kernel answers at once. Where netlink is refused or missing (containers, old
+ * kernels), /proc/net/tcp and tcp6 are read, which takes longer the more connections there are.
  *
- * Nobody's is a socket that its last process has closed already, whatever uid it still shows; one
- * that is not there any more; one of a user who has no name in this user namespace; and every one
- * when the kernel tells nothing. */
+ * A socket belongs to nobody if its last process has closed it already, whatever uid it still
+ * shows; if it does not exist any more; if its user has no name in this user namespace; and if the
+ * kernel reports nothing. */
 #ifndef LAUNCHER_PROCESS_SOCKET_OWNER_H
 #define LAUNCHER_PROCESS_SOCKET_OWNER_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fork and exec; see spawn.h.
- * What goes wrong after the fork is reported through a close-on-exec pipe as an errno. Between fork
- * and exec the child calls only what may be called there. */
+/* fork and exec; see spawn.h. A failure after the fork is reported through a close-on-exec pipe as
+ * an errno. Between fork and exec the child makes only async-signal-safe calls. */
 #include <config.h>
 
 #include "launcher/process/spawn.h"
@@ -22,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* ThreadSanitizer has to know of forks. */
+/* ThreadSanitizer must know of forks. */
 #if !defined HAVE__FORK || defined __SANITIZE_THREAD__
 #define _Fork fork
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting a process with everything that its parent's death and signals need, which uv_spawn has
- * no hook for. */
+/* Starts a process with a signal for its parent's death, a process group and clean signal handling,
+ * for which uv_spawn has no hook. */
 #ifndef LAUNCHER_PROCESS_SPAWN_H
 #define LAUNCHER_PROCESS_SPAWN_H
 

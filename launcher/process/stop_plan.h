@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How processes are brought to an end: asked, asked again, killed. Decides only; time and the
- * number of processes are arguments.
+/* The steps that bring processes to an end: ask, insist, kill. Decides only; time and the number of
+ * processes are arguments.
  *
  *   idle -> asking -> insisting -> killing -> given up
  *
  * asking: the signal that was passed on, for the grace period. insisting: SIGTERM, for a second,
  * unless that was the signal already (a background job of a shell ignores SIGINT). killing:
- * SIGKILL, again and again, because a process may fork meanwhile. given up: what is left cannot be
- * killed (it waits inside the kernel). */
+ * SIGKILL, again and again, because a process may fork meanwhile. given up: the processes that are
+ * left cannot be killed (they wait inside the kernel). */
 #ifndef LAUNCHER_PROCESS_STOP_PLAN_H
 #define LAUNCHER_PROCESS_STOP_PLAN_H
 

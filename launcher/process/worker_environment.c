@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank finds in its environment; see worker_environment.h. */
+/* The environment of a rank; see worker_environment.h. */
 #include "launcher/process/worker_environment.h"
 
 #include "launcher/base/xalloc.h"
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Set for each rank by us, whatever the user's environment says; or what leads a worker to a job
- * that is not ours. */
+/* Variables that we set for each rank, whatever the user's environment contains, and variables that
+ * would lead a worker to another job. */
 static const char *const ours[] = {
     ENV_HOSTNAME,
     ENV_RANK,

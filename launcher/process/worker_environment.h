@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The environment of the ranks, in layers; a later one wins, so that no rank finds a name twice:
+/* The environment of the ranks, in layers; a later layer wins, so that no rank finds a name twice:
  *
- *   on another machine: the agent's own, what the login gave, without what is none of a rank's
- *   on hvdrun's machine: which of its accelerators are to be used
+ *   on another machine: the agent's own, from the login, without variables that are not for ranks
+ *   on hvdrun's machine: the variables that select its accelerators
  *   the interfaces that ranks are reached at, in Horovod's and NCCL's names
- *   hvdrun's own, without what must not travel
- *   where the agent offers the rendezvous
- *   what tells the rank its place
+ *   hvdrun's own, without variables that must not travel
+ *   the address where the agent offers the rendezvous
+ *   the rank info of this rank
  *
- * Any bytes are fine in a value. Pure. */
+ * A value may contain any bytes. Pure. */
 #ifndef LAUNCHER_PROCESS_WORKER_ENVIRONMENT_H
 #define LAUNCHER_PROCESS_WORKER_ENVIRONMENT_H
 
 #include "launcher/base/string_list.h"
 #include "lib/base/rank_info.h"
 
-/* Appends what ranks on the same machine get of an environment that is ended by NULL. Left out, as
- * horovodrun does: BASH_FUNC_*, OLDPWD, _HOROVOD_SECRET_KEY; and whatever is set by us, so that an
- * outer job's values cannot leak in; and entries without "=". */
+/* Appends the entries for ranks on the same machine from an environment that is ended by NULL. Left
+ * out, as in horovodrun: BASH_FUNC_*, OLDPWD, _HOROVOD_SECRET_KEY; variables that we set, so that
+ * an outer job's values cannot leak in; and entries without "=". */
 void worker_environment_inherit(struct string_list *list, char *const *environment);
 
 /* Appends hvdrun's own layer for all machines: what is inherited, but the variables that say which
