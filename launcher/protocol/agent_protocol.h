@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hvdrun and the agent of a host say to each other, in frames (lib/base/frame.h):
+/* The protocol between hvdrun and the agent of a host, in frames (lib/base/frame.h):
  *
  *   launcher                              agent
  *   JOB      version, cwd, ...         ->
@@ -7,11 +7,11 @@
  *   ENVIRONMENT NAME=VALUE texts       ->             likewise; for every rank
  *   RANK     rank, its own variables   ->             one per rank of this host
  *   PREPARE                            ->
- *                                      <-  READY      everything was looked at, nothing runs yet;
- *                                                     what the host is like
+ *                                      <-  READY      everything is checked, nothing runs yet;
+ *                                                     facts about the host
  *                                      <-  FAILED     or: step, exit status and text; the agent is
  *                                                     done
- *   START    [address]                 ->             for hvdrun's own host: where others see it
+ *   START    [address]                 ->             for hvdrun's own host: its address for others
  *                                      <-  BOUND      rank, text: what it is bound to; comes
  *                                                     before STARTED, if JOB wants it
  *                                      <-  STARTED    rank, pid; or FAILED
@@ -22,11 +22,11 @@
  *                                      <-  STDIN_CREDIT nbytes
  *   SIGNAL   signum                    ->             to every rank's process group
  *   STOP     signum, grace             ->             signum now, SIGKILL after the grace
- *                                      <-  STOPPED    rank, signum: somebody has stopped it;
+ *                                      <-  STOPPED    rank, signum: a signal has stopped it;
  *                                                     SIGCONT: it goes on
  *                                      <-  EXITED     rank, wait status, milliseconds since START,
  *                                                     when, whether STOP had come before
- *                                      <-  RELAY_OPEN id, own: somebody dialled the rendezvous
+ *                                      <-  RELAY_OPEN id, own: a client connects to the rendezvous
  *                                                     here, and whether the kernel says that it is
  *                                                     the agent's own user
  *   RELAY_DATA, RELAY_END              <-> RELAY_DATA, RELAY_END: nothing more comes from that
@@ -39,15 +39,15 @@
  *
  * To an agent that replaces one which was lost:
  *
- *   JOB, SWEEP NAME=VALUE texts        ->             kill whatever has all of these in its
- *                                                     environment
+ *   JOB, SWEEP NAME=VALUE texts        ->             kill every process that has all of these in
+ *                                                     its environment
  *                                      <-  DONE
  *
- * The agent kills whatever it started when the stream ends, or, on another machine, when nothing
- * has come for JOB's heartbeat_timeout_ms; not from SIGNAL SIGSTOP, which announces that hvdrun
- * stops too, until SIGNAL SIGCONT or STOP. hvdrun gives up a host from which nothing has come for
- * as long. Both sides treat the other's frames as foreign bytes: one that is malformed, or out of
- * turn, breaks the link.
+ * The agent kills everything that it started when the stream ends, or, on another machine, when
+ * nothing has come for JOB's heartbeat_timeout_ms; not between SIGNAL SIGSTOP, which announces that
+ * hvdrun stops too, and SIGNAL SIGCONT or STOP. hvdrun gives up a host from which nothing has come
+ * for as long. Both sides treat the other's frames as foreign bytes: one that is malformed, or out
+ * of turn, breaks the link.
  *
  * The same in every version from 2 on: JOB begins with the version, and an agent that speaks
  * another one answers with FAILED, whose layout stays, and ends the link. */

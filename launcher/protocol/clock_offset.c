@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another machine's clock on ours; see clock_offset.h. */
+/* Estimating another machine's clock; see clock_offset.h. */
 #include "launcher/protocol/clock_offset.h"
 
-/* Quartz is right within 100 millionths, on either side. */
+/* The drift bound: quartz is right within 100 millionths, on either side. */
 enum { DRIFT_ONE_IN = 5000 };
 
 static uint64_t slack_at(const struct clock_offset *clock, uint64_t at_us)

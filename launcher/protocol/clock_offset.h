@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the clock of another machine says on ours, by what it said between a question and its
- * answer, and by how much that may be wrong. The answer that took least time on its way tells best
- * how the clocks differ, but less and less: clocks drift apart. One that stood still, as that of a
- * machine which was suspended, turns out when the next answer cannot be true. Decides only; times
- * are in microseconds, theirs below 2^62. */
+/* Converts times of another machine's clock to ours, with the possible error, from the time that
+ * the machine sent in its answer to a question. The answer with the shortest round trip tells best
+ * how the clocks differ, but loses value with age: clocks drift apart. A clock that stood still, as
+ * in a suspended machine, is detected when the next answer contradicts the estimate. Decides only;
+ * times are in microseconds, theirs below 2^62. */
 #ifndef LAUNCHER_PROTOCOL_CLOCK_OFFSET_H
 #define LAUNCHER_PROTOCOL_CLOCK_OFFSET_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* All zero is one of which nothing is known. */
+/* All zero is a clock of which nothing is known. */
 struct clock_offset {
     bool known;
     int64_t ahead_us;  /* ours, less theirs */

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames over a pair of descriptors; see frame_link.h.
- * The link ends when the other side closes it, on a read or write error, on a frame that is
- * malformed or that its handler refuses, and when memory for it runs out. It is reported as ended
- * once. An other side that reads no more may have said something before: its end gets time to
- * come. */
+/* Frames over a pair of descriptors; see frame_link.h. The link ends when the other side closes it,
+ * on a read or write error, on a frame that is malformed or that its handler refuses, and when
+ * memory for it runs out. It is reported as ended once. After a write error, frames that the other
+ * side sent earlier may still arrive, so the link waits for them before it ends. */
 #include "launcher/protocol/frame_link.h"
 
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-/* For the last words of an other side that reads no more; and how late is too late to tell: this
- * process was stopped, and has not read what came meanwhile. */
+/* How long to wait for the last frames after the other side has stopped reading. A timer that is
+ * later than LATE_MS shows that this process was stopped, and frames may be unread. */
 enum { LAST_WORDS_MS = 2000, LATE_MS = 500 };
 
 static void frame_link_end(struct frame_link *link, const struct err *err)

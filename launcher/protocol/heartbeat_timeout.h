@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long nothing has come from the other side of a link, seen by a watch that may itself be late:
- * a machine that was frozen, or a loop that was busy, reads the clock before it reads what has come
- * meanwhile. When a check comes too late, the other side gets the whole time again. Decides only;
- * times are arguments, on a clock that goes on while the process is stopped. */
+/* Measures how long nothing has come from the other side of a link, although the check itself
+ * may be late: a machine that was frozen, or a loop that was busy, reads the clock before it
+ * reads the bytes that arrived meanwhile. When a check comes too late, the other side gets the
+ * whole time again. Decides only; times are arguments, on a clock that goes on while the process
+ * is stopped. */
 #ifndef LAUNCHER_PROTOCOL_HEARTBEAT_TIMEOUT_H
 #define LAUNCHER_PROTOCOL_HEARTBEAT_TIMEOUT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How far apart checks are to be, and how much later than that is too late. */
+/* The interval of checks, and the delay from which on a check is too late. */
 enum { HEARTBEAT_CHECK_MS = 250, HEARTBEAT_LATE_MS = 500 };
 
 struct heartbeat_timeout {

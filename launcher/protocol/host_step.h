@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps from the name of a host to ranks that may run there, in their order: where a host stands
- * that is not ready yet, and where one failed. */
+/* The steps of connecting to a host, in their order, from its name to ranks that may run there: the
+ * current step of a host that is not ready yet, or the step that failed. */
 #ifndef LAUNCHER_PROTOCOL_HOST_STEP_H
 #define LAUNCHER_PROTOCOL_HOST_STEP_H
 

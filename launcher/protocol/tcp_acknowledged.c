@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TCP_INFO; see tcp_acknowledged.h. The kernel's own header, whose structure is longer than the C
- * library's. */
+/* TCP_INFO; see tcp_acknowledged.h. Uses the kernel's own header, whose structure is longer than
+ * the C library's. */
 #include "launcher/protocol/tcp_acknowledged.h"
 
 #include <linux/tcp.h>

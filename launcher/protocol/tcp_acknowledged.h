@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel at the other end of a TCP connection has acknowledged. It does so for processes
- * that are stopped, starved or hang, too, as long as there is room for what they do not read. */
+/* The bytes that the kernel at the other end of a TCP connection has acknowledged. A kernel also
+ * acknowledges for processes that are stopped, starved or hang, as long as there is room for the
+ * unread bytes. */
 #ifndef LAUNCHER_PROTOCOL_TCP_ACKNOWLEDGED_H
 #define LAUNCHER_PROTOCOL_TCP_ACKNOWLEDGED_H
 
