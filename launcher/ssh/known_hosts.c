@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What known_hosts files say of a key; see known_hosts.h:
+/* Looking a key up in known_hosts files; see known_hosts.h:
  *   read the files, then for each question go through their lines, those that stand for the host.
- * Nothing fails: a file that cannot be read is a warning, a line that cannot be is not there. The
- * matcher of libssh2 is not asked: it knows neither @revoked nor patterns, and ends at an odd line. */
+ * Nothing fails: a file that cannot be read is a warning, a malformed line is ignored. The matcher
+ * of libssh2 is not used: it knows neither @revoked nor patterns, and stops at an odd line. */
 #include "launcher/ssh/known_hosts.h"
 
 #include "launcher/base/text_buffer.h"

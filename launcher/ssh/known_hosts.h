@@ -3,11 +3,11 @@
  *
  *   [MARKER] NAMES TYPE KEY [COMMENT]
  *
- * MARKER is @revoked or @cert-authority; NAMES are patterns with commas (*, ?, ! in front), [NAME]:PORT
- * for other ports than 22, or one hashed name (|1|SALT|HMAC-SHA1). A line that cannot be read hides
- * no other. Pure but for reading the files; files that are not there are empty.
+ * MARKER is @revoked or @cert-authority; NAMES are patterns with commas (*, ?, ! in front),
+ * [NAME]:PORT for other ports than 22, or one hashed name (|1|SALT|HMAC-SHA1). A malformed line
+ * hides no other. Pure but for reading the files; a missing file is empty.
  *
- * For another port than 22 a host is looked for as [NAME]:PORT; where that is unknown, the same key
+ * For another port than 22 a host is looked up as [NAME]:PORT; where that is unknown, the same key
  * under the plain name will do. */
 #ifndef LAUNCHER_SSH_KNOWN_HOSTS_H
 #define LAUNCHER_SSH_KNOWN_HOSTS_H

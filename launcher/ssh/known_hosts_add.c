@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line more in known_hosts:
+/* Adding a line to known_hosts:
  *   make the directory, open the file, end its last line if that has no end, append in one write.
- * Fails when the name is none that a line can hold, the directory or file cannot be made or written,
- * or the disk is full. Two programs that append at once do not mix their lines. */
+ * Fails when a line cannot hold the name, the directory or file cannot be made or written, or the
+ * disk is full. Two programs that append at once do not mix their lines. */
 #include "launcher/base/xalloc.h"
 #include "launcher/ssh/known_hosts.h"
 #include "launcher/ssh/known_hosts_line.h"

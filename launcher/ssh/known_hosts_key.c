@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys in the form that goes over the wire ("blob"), RFC 4253 section 6.6: strings, each a big-endian
- * u32 length and its bytes, the first of which names the type.
- * A key of a line counts when its base64 can be read, the line and the blob name the same type, which
- * is in the table below, and the blob consists of what keys of that type do. */
+/* Keys in the form of the ssh protocol ("blob"), RFC 4253 section 6.6: strings, each a big-endian
+ * u32 length and its bytes. The first string names the type. A key of a line counts when its base64
+ * can be read, the line and the blob name the same type, the type is in the table below, and the
+ * blob has the fields of this type. */
 #include "launcher/base/xalloc.h"
 #include "launcher/ssh/known_hosts.h"
 #include "launcher/ssh/known_hosts_line.h"
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What follows the type: k 32 bytes, c the curve that the type's name ends with, p a point on it, n
- * a number, s any text, * anything. */
+/* The fields behind the type: k 32 bytes, c the curve that the type's name ends with, p a point on
+ * it, n a number, s any text, * anything. */
 static const struct key_type {
     const char *name, *fields;
     size_t point_bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One line of known_hosts:
  *   find its end, cut what is behind a NUL, take the marker, the names, the type and the key.
- * It is no line of known_hosts when it is empty or a comment, its marker is unknown or one of two,
- * or a field is missing. Whether names and key can be read is seen when they are needed. */
+ * A line is ignored when it is empty or a comment, its marker is unknown or one of two, or a field
+ * is missing. Names and key are parsed when they are needed. */
 #include "launcher/ssh/known_hosts_line.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a known_hosts file consists of, for known_hosts.c: lines (known_hosts_line.c), the names in
- * them (known_hosts_match.c) and the keys (known_hosts_key.c). Pure. */
+/* The parts of a known_hosts file, for known_hosts.c: lines (known_hosts_line.c), the names in them
+ * (known_hosts_match.c) and the keys (known_hosts_key.c). Pure. */
 #ifndef LAUNCHER_SSH_KNOWN_HOSTS_LINE_H
 #define LAUNCHER_SSH_KNOWN_HOSTS_LINE_H
 

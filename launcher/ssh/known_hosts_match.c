@@ -2,8 +2,8 @@
 /* Does the NAMES field of a line stand for a host?
  *   a hashed name is hashed again with its salt and compared,
  *   of a list each pattern is tried: one that matches is enough, unless one with "!" matches, too.
- * What cannot be read matches nothing: a hash of another kind, bad base64, a pattern longer than
- * OpenSSH takes. */
+ * Malformed names match nothing: a hash of another kind, bad base64, a pattern longer than OpenSSH
+ * accepts. */
 #include "launcher/ssh/known_hosts_line.h"
 
 #include <openssl/evp.h>
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of a longer pattern OpenSSH says that the whole list does not match. */
+/* With a longer pattern OpenSSH treats the whole list as not matching. */
 enum { PATTERN_MAX = 1022 };
 
 static void hash_name(unsigned char hash[HOST_HASH_BYTES],

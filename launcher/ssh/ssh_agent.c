@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The protocol of ssh-agent; see ssh_agent.h. Connect, write, read until the answer is whole.
- * Fails when nobody listens, the path is too long for a socket, no answer comes in time, it is cut
- * short or longer than 256 KiB. */
+/* The protocol of ssh-agent; see ssh_agent.h. Connect, write, read until the answer is whole. Fails
+ * when nobody listens, the path is too long for a socket, no answer comes in time, or the answer is
+ * cut short or longer than 256 KiB. */
 #include "launcher/ssh/ssh_agent.h"
 
 #include "launcher/base/uv_must.h"

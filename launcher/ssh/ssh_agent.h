@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asking the user's ssh-agent. Each question has a connection of its own and two seconds: an agent
- * that is dead or hangs costs no more than these.
+ * that is dead or hangs costs no more time.
  *
  *   questions  u32 length   11: which keys are there?
  *              u32 length   13: sign   string public key   string data   u32 flags

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `ssh -G` prints, "keyword value" in each line:
+/* Parsing the output of `ssh -G`, "keyword value" in each line:
  *   go through the lines, set what the table of keywords knows, then expand the files' names.
- * Fails when a known keyword has a value that cannot be understood, or there is no host name: what
- * was printed is then not the output of ssh -G. */
+ * Fails when a known keyword has a malformed value, or there is no host name: then the text is not
+ * the output of ssh -G. */
 #include "launcher/ssh/ssh_config.h"
 
 #include "launcher/base/bad_input.h"

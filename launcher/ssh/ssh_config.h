@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user's OpenSSH configuration says of a host, as `ssh -G` prints it; where there is no ssh
- * client, its defaults. */
+/* The user's OpenSSH configuration for a host, as `ssh -G` prints it. Without an ssh client, the
+ * defaults of OpenSSH. */
 #ifndef LAUNCHER_SSH_SSH_CONFIG_H
 #define LAUNCHER_SSH_SSH_CONFIG_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ~, %x and ${NAME} in what an OpenSSH configuration names: `ssh -G` prints some of it as it was
- * written. */
+/* Expands ~, %x and ${NAME} in paths of an OpenSSH configuration: `ssh -G` prints some paths
+ * unexpanded. */
 #ifndef LAUNCHER_SSH_SSH_CONFIG_EXPAND_H
 #define LAUNCHER_SSH_SSH_CONFIG_EXPAND_H
 
 #include "launcher/base/slice.h"
 
-/* What the words stand for; all borrowed. */
+/* The values of the words; all borrowed. */
 struct ssh_words {
     const char *host;      /* %n: as the user wrote it */
     const char *host_name; /* %h: where to connect to */

@@ -2,10 +2,10 @@
 /* Asking the ssh client for its configuration:
  *   find ssh in PATH, run `ssh -G [-p PORT] [-l USER] -- HOST`, wait for its end, read what it has
  *   printed. Without a client the answer is its defaults.
- * What it prints goes to files in memory that cannot grow beyond their size, so that nobody need read
- * along, and what it leaves behind cannot keep us waiting.
- * Fails when the client cannot be run, ends with an error (it says which, on stderr), is killed, has
- * not ended after 5 s, or prints more than 1 MiB or what ssh -G does not print. */
+ * The client prints into files in memory that cannot grow beyond their size, so that nobody need
+ * read meanwhile, and a process that the client leaves behind cannot keep us waiting. Fails when
+ * the client cannot be run, ends with an error (explained on its stderr), is killed, has not ended
+ * after 5 s, or prints more than 1 MiB or text that ssh -G does not print. */
 #include "launcher/base/slice.h"
 #include "launcher/base/uv_must.h"
 #include "launcher/base/xalloc.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connecting; see ssh_dial.h. Each address has a socket and a uv_poll, all of which wait for the
- * first that can be written.
- * Fails when every address has: refused, unreachable, reset. */
+/* Connecting; see ssh_dial.h. Each address has a socket and a uv_poll; the first socket that
+ * becomes writable wins. Fails when every address has failed: refused, unreachable, reset. */
 #include "launcher/ssh/ssh_dial.h"
 
 #include "launcher/base/uv_must.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From addresses to one connected socket: they are tried in their order, the next one as soon as one
- * has failed or 250 ms have passed; the first that answers wins. */
+/* From addresses to one connected socket. Addresses are tried in their order, the next one as soon
+ * as one has failed or 250 ms have passed; the first that answers wins. */
 #ifndef LAUNCHER_SSH_SSH_DIAL_H
 #define LAUNCHER_SSH_SSH_DIAL_H
 

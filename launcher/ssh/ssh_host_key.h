@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's key: which kinds to ask for, what known_hosts says of the one that came, and what
- * people are told. */
+/* The host's key: the kinds to ask for, the verdict of known_hosts about the key, and the messages
+ * for people. */
 #ifndef LAUNCHER_SSH_SSH_HOST_KEY_H
 #define LAUNCHER_SSH_SSH_HOST_KEY_H
 
@@ -11,7 +11,8 @@
 
 /* Algorithms for a session: no SHA-1, no CBC, nothing that a man in the middle can cut a packet out
  * of (chacha20, encrypt-then-MAC: Terrapin). Kinds of host keys that known_hosts holds come first,
- * else another one would be taken for a change. HVD_ERR_SYSTEM if libssh2 has none of a kind. */
+ * else a key of another kind would be taken for a change. HVD_ERR_SYSTEM if libssh2 has none of a
+ * kind. */
 int ssh_host_key_prefer(LIBSSH2_SESSION *ssh, const struct string_list *known_types,
                         struct err *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private keys in files; see ssh_key_file.h. A key of OpenSSH's own format shows its public half
- * and whether it is encrypted; of the older PEM forms the first line tells most.
- * Fails when there is no file, it cannot be read, is too large for a key or open to others. */
+/* Private keys in files; see ssh_key_file.h. A key in OpenSSH's own format shows its public half
+ * and whether it is encrypted; in the older PEM formats the first line tells most. Fails when the
+ * file does not exist, cannot be read, is too large for a key or is open to others. */
 #include "launcher/ssh/ssh_key_file.h"
 
 #include "launcher/base/xalloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file that should hold a private key: what kind of key it is, and whether libssh2 can use it
+/* A file that should hold a private key: the kind of the key, and whether libssh2 can use it
  * without asking anybody. */
 #ifndef LAUNCHER_SSH_SSH_KEY_FILE_H
 #define LAUNCHER_SSH_SSH_KEY_FILE_H

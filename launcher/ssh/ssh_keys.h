@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys that a login may try, in their order, and what came of each. Pure but for reading files. */
+/* The keys that a login may try, in their order, and the result of each. Pure but for reading
+ * files. */
 #ifndef LAUNCHER_SSH_SSH_KEYS_H
 #define LAUNCHER_SSH_SSH_KEYS_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys, one after the other; see ssh_login.h.
+/* Trying keys, one after another; see ssh_login.h.
  *
  *   read files -> ask the agent for its keys -> try a key -> accepted
  *                                               ^      \-> refused -> the next one
  *
- * libssh2 sends the questions; what an agent's key must sign goes to the agent meanwhile. */
+ * libssh2 sends the questions to the host; the agent signs with its keys meanwhile. */
 #include "launcher/ssh/ssh_login.h"
 
 #include "launcher/base/xalloc.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logging in with a key, as ssh does: keys of the user's agent first, of these the ones that the
+/* Logging in with a key, as ssh does: keys of the user's agent first, beginning with those that the
  * identity files name, then the files themselves.
  *
- * Fails when no key is accepted, naming each with the cause; when a file that the user named is not
- * there; when the connection is lost. */
+ * Fails when no key is accepted, naming each key with the cause; when a file that the user named
+ * does not exist; when the connection is lost. */
 #ifndef LAUNCHER_SSH_SSH_LOGIN_H
 #define LAUNCHER_SSH_SSH_LOGIN_H
 

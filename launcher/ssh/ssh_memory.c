@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks in a list; see ssh_memory.h. What is released is wiped: it may have been a key. */
+/* Blocks in a list; see ssh_memory.h. Released memory is wiped: it may have held a key. */
 #include "launcher/ssh/ssh_memory.h"
 
 #include "launcher/base/xalloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of one session of libssh2: what it loses on its way out is released all the same, and
- * a host cannot make it grow without end. */
+/* The memory of one session of libssh2: blocks that libssh2 leaks are released all the same, and a
+ * host cannot make the memory grow without end. */
 #ifndef LAUNCHER_SSH_SSH_MEMORY_H
 #define LAUNCHER_SSH_SSH_MEMORY_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes between a channel and a descriptor; see ssh_pump.h. pump_try() is tried again whenever either
- * of them is ready, and moves bytes until neither takes nor gives any. */
+/* Bytes between a channel and a descriptor; see ssh_pump.h. pump_try() is called again whenever
+ * channel or descriptor is ready, and moves bytes until neither side makes progress. */
 #include "launcher/ssh/ssh_pump.h"
 
 #include "launcher/base/uv_must.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A channel of ssh and a descriptor of this process: bytes go from one to the other, both ways, and
- * stderr to whoever wants it. Each way keeps at most 128 KiB: then the sender has to wait.
+/* Connects a channel of ssh and a descriptor of this process. Bytes go both ways, and stderr goes
+ * to a callback. Each direction keeps at most 128 KiB: then the sender must wait.
  *
  *   descriptor ends  -> the channel's input ends; what the host sends is still passed on
  *   channel ends     -> ended, with the status of its program if that is not 0

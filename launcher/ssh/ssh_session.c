@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libssh2 without its waiting; see ssh_session.h. libssh2 calls on_ssh_session_send() and on_receive() for all
- * its bytes. A lost connection looks to it like one that is slow, until everything that had come is
- * used up; then the operation is done. */
+/* libssh2 without blocking; see ssh_session.h. libssh2 calls on_ssh_session_send() and on_receive()
+ * for all its bytes. A lost connection looks slow to libssh2 until all received bytes are used up;
+ * then the operation is done. */
 #include "launcher/ssh/ssh_session.h"
 
 #include "launcher/base/bad_input.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libssh2 on a uv_poll handle: one operation at a time, tried again whenever bytes have come.
  *
- * What libssh2 sends never waits: what the socket does not take is kept here and follows later, so
- * that no operation of libssh2 stands in the middle of a packet. Who sends much asks
- * ssh_session_unsent() first.
+ * A send of libssh2 never waits: bytes that the socket does not take are kept here and follow
+ * later, so that no operation of libssh2 stops in the middle of a packet. Before sending much, a
+ * caller asks ssh_session_unsent().
  *
- * The connection is lost when the host closes or resets it, when it acknowledges nothing for too
- * long (the socket's own clocks), or reads nothing of what it asks for. What had come before is still
- * given out. More than 64 KiB without an ssh banner are an error of the exchange of keys. */
+ * The connection is lost when the host closes or resets it, when the host acknowledges nothing for
+ * too long (the socket's own clocks), or does not read the requests. Bytes received before are
+ * still delivered. More than 64 KiB without an ssh banner are an error of the exchange of keys. */
 #ifndef LAUNCHER_SSH_SSH_SESSION_H
 #define LAUNCHER_SSH_SSH_SESSION_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts; see ssh_texts.h. */
+/* Messages about ssh; see ssh_texts.h. */
 #include "launcher/ssh/ssh_texts.h"
 
 #include "launcher/base/bad_input.h"

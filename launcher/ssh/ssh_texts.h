@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people are told when a host is not reached by ssh: one line that names the address. The step,
- * "connect" or "login", stands before it already. */
+/* The messages for people when a host cannot be reached by ssh: one line that names the address.
+ * The step, "connect" or "login", stands before it already. */
 #ifndef LAUNCHER_SSH_SSH_TEXTS_H
 #define LAUNCHER_SSH_SSH_TEXTS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is a host the one that it says it is? The user's known_hosts are read before it is asked for its
- * key, so that a kind which they hold is asked for, and again before a key is added: meanwhile another
+/* Verifies a host's identity. The user's known_hosts are read before the host is asked for its key,
+ * so that a kind which they hold is requested, and again before a key is added: meanwhile another
  * host may have been added under the same name. */
 #ifndef LAUNCHER_SSH_SSH_TRUST_H
 #define LAUNCHER_SSH_SSH_TRUST_H

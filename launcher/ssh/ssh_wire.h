@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields as the ssh protocol, its agents and its key files write them: integers are big-endian, a
+/* Fields in the form of the ssh protocol, its agents and its key files: integers are big-endian, a
  * string is a u32 length and its bytes. The reader remembers its first failure; ask it once, after
  * the last field. */
 #ifndef LAUNCHER_SSH_SSH_WIRE_H
