@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choosing who is to blame; see job_blame.h. Looks at all ranks when the job is over, so that it
- * does not matter in which order their ends became known. */
+/* Choosing the rank to blame; see job_blame.h. Examines all ranks when the job is over, so that the
+ * order in which their ends became known does not matter. */
 #include "launcher/verdict/job_blame.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 
-/* So long may one that has left because of another's departure take to fail of it. */
+/* The longest time that a rank may take to fail because another rank has left. */
 enum { FOLLOWS_WITHIN_MS = 60000 };
 
 static bool has_failed(const struct report_rank *rank)

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose failure a job's failure is, when several ranks have failed.
+/* Chooses the rank whose failure caused a job's failure, when several ranks have failed.
  *
- * One that failed because of another is not to blame: it said so when its world broke, or when it
- * left the rendezvous (if it was a departure, not long before), or it gave up after the rendezvous,
- * where it was, had told of the origin. Of the rest the first is, by the agents' clocks; where
- * these cannot tell, one that was killed comes before one that exited. When all have followed the
- * rank at the origin, which has said that it failed, or has ended well, or left, or disconnected
- * too early, it is that rank, also if it was told to end before it did; but a host that heard
- * nothing any more, though it may still have been heard, comes before a rank that left. When they
- * have lost each other, it is such a host, or one of whose loss hvdrun heard only later. Pure. */
+ * A rank that failed because of another is not to blame. It said so when its world broke, or when
+ * it left the rendezvous (after a departure, only if not long before), or it gave up after the
+ * rendezvous, where it was a member, had announced the origin. Of the other ranks the first to fail
+ * is to blame, by the agents' clocks. Where the clocks cannot tell, a rank that was killed comes
+ * before a rank that exited. When all ranks have followed the origin, and the origin has said that
+ * it failed, or has ended well, or left, or disconnected too early, the origin is to blame, even if
+ * it was told to end before it did; but an unresponsive host, though it may still have been heard,
+ * comes before a rank that left. When the ranks have lost each other, such a host is to blame, or a
+ * host of whose loss hvdrun heard only later. Pure. */
 #ifndef LAUNCHER_VERDICT_JOB_BLAME_H
 #define LAUNCHER_VERDICT_JOB_BLAME_H
 
 #include "launcher/verdict/job_report.h"
 
-/* Why it is to blame; job_blame_text.h has the words. */
+/* Why the rank is to blame; job_blame_text.h has the words. */
 enum blame_reason {
     BLAME_OWN_END,    /* its process has ended in failure; said: what had failed in it, or NULL */
     BLAME_LEFT,       /* it left while the reporter needed it; said: of that */

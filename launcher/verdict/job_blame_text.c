@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is to blame, in words; see job_blame_text.h. */
+/* The rank to blame, in words; see job_blame_text.h. */
 #include "launcher/verdict/job_blame_text.h"
 
 #include "lib/base/rank_end_text.h"
 
 #include <stdio.h>
 
-/* Of what a rank has said so much is quoted, and of how one has ended. */
+/* The most bytes quoted from a rank's message, and of the text about how a rank has ended. */
 enum { QUOTED_WORDS = 301, QUOTED_END = 100 };
 
 /* What a rank has said, without its own name in front. */

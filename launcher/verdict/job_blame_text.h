@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words for who is to blame (job_blame.h), as they stand behind "FAILED rank 2 on node1:". */
+/* The words for the rank to blame (job_blame.h), as they stand behind "FAILED rank 2 on node1:". */
 #ifndef LAUNCHER_VERDICT_JOB_BLAME_TEXT_H
 #define LAUNCHER_VERDICT_JOB_BLAME_TEXT_H
 

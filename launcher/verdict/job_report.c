@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A report before anything has happened, and the words in it; see job_report.h. */
+/* An empty report, and the words in it; see job_report.h. */
 #include "launcher/verdict/job_report.h"
 
 #include "launcher/base/xalloc.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is told of a job afterwards (--report): what became of each rank, of the link to each host,
- * and the verdict. Data only: whoever runs the job fills it in. Times are those of one clock; 0 is
- * never. */
+/* The report of a job (--report): the end of each rank, the link to each host, and the verdict.
+ * Data only: the job that runs fills it in. Times are those of one clock; 0 is never. */
 #ifndef LAUNCHER_VERDICT_JOB_REPORT_H
 #define LAUNCHER_VERDICT_JOB_REPORT_H
 

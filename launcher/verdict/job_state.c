@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deciding what becomes of a job; see job_state.h. */
+/* Deciding the course of a job; see job_state.h. */
 #include "launcher/verdict/job_state.h"
 
 #include "launcher/base/exit_status.h"

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of a job: decides, does nothing. Events come in, the action that the caller must
- * take now comes out.
+/* The state of a job: decides, does nothing. Events come in, the action that the caller must take
+ * now comes out.
  *
  *   preparing -> running -> stopping -> finished
  *   preparing -> stopping;  running -> finished
  *
- * preparing: agents are reached and look at their hosts; nothing runs. running: the ranks run.
- * stopping: the first failure, or a signal to hvdrun, has been recorded and everything is being
- * brought to an end. finished: every host is done.
+ * preparing: hvdrun connects to agents, which check their hosts; nothing runs. running: the ranks
+ * run. stopping: the first failure, or a signal to hvdrun, has been recorded and everything is
+ * being brought to an end. finished: every host is done.
  *
- * The first failure is the job's verdict; later ones do not change it, but for a host that was lost
- * before. */
+ * The first failure is the job's verdict. Later failures do not change it, except a host that was
+ * lost before. */
 #ifndef LAUNCHER_VERDICT_JOB_STATE_H
 #define LAUNCHER_VERDICT_JOB_STATE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last words on a job: why it failed, in one line; see hvdrun(1), EXIT STATUS. Pure. */
+/* The verdict of a job in one line: why it failed; see hvdrun(1), EXIT STATUS. Pure. */
 #ifndef LAUNCHER_VERDICT_JOB_VERDICT_H
 #define LAUNCHER_VERDICT_JOB_VERDICT_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has become of the link to a host, for the report. Times are those of one clock that never is
- * 0; 0 is never. Pure. */
+/* The history of the link to a host, for the report. Times are those of one clock that never is 0;
+ * 0 is never. Pure. */
 #ifndef LAUNCHER_VERDICT_LINK_HISTORY_H
 #define LAUNCHER_VERDICT_LINK_HISTORY_H
 
 #include <stdint.h>
 
-/* So many silent periods are kept, the first ones. */
+/* The most silent periods that are kept; the first ones stay. */
 enum { HEARTBEAT_GAPS = 16 };
 
 struct heartbeat_gap {
