@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvdagent: the program that hvdrun starts on each host; see launcher/agent/agent.h. Its stdin and stdout
- * are the link to hvdrun, its stderr is hvdrun's. Not for people.
+/* hvdagent: the program that hvdrun starts on each host; see launcher/agent/agent.h. Its stdin and
+ * stdout are the link to hvdrun, its stderr is hvdrun's. Not for people.
  *
  *   --supervise  on another machine: with a supervisor (launcher/cleanup/supervisor.h)
- *   --sent DIR   it is a copy that was sent, alone in DIR: both are removed at once */
+ *   --sent DIR   this program is a sent copy, alone in DIR: both are removed at once */
 #include <config.h>
 
 #include "launcher/agent/agent.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a static hvdagent must not take from elsewhere, or has nowhere to take from:
+/* Replacements for what a static hvdagent must not, or cannot, load:
  *   a look into the user database, which would load shared libraries of the very libc it was linked
  *   with; libuv has a call that needs it and that hvdagent never makes;
  *   plugins of hwloc, which are shared libraries too;
  *   libudev, which has no static library; hwloc asks it about disks only.
- * configure tries whether that is enough, and whether the program can be position-independent. */
+ * configure checks that this is enough, and whether the program can be position-independent. */
 #include <errno.h>
 #include <pwd.h>
 #include <stddef.h>
