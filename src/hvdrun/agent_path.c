@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding hvdagent; see agent_path.h. BINARY_DIRECTORY and AGENT_DIRECTORY are where hvdrun and
- * hvdagent were configured to be installed. */
+/* Finding hvdagent; see agent_path.h. BINARY_DIRECTORY and AGENT_DIRECTORY are the configured
+ * installation directories of hvdrun and hvdagent. */
 #include "src/hvdrun/agent_path.h"
 
 #include "launcher/base/xalloc.h"
@@ -10,8 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The directory this program lies in, without a slash at the end; "" if the system does not tell.
- */
+/* The directory of this program, without a slash at the end; "" if the system does not tell. */
 static char *own_directory(void)
 {
     char path[PATH_MAX];

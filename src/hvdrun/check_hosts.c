@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running a host check to its end; see check_hosts.h. Signals end hvdrun: the agents notice. */
+/* Running a host check to its end; see check_hosts.h. Signals end hvdrun, and the agents end when
+ * their links end. */
 #include "src/hvdrun/check_hosts.h"
 
 #include "launcher/base/uv_must.h"

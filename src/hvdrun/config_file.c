@@ -2,9 +2,9 @@
 /* The configuration file:
  *   open, see what it is, read it, once; of each key, look up what it is (a section, or another name
  *   of an option), check the type of its value, and set the option unless it was given.
- * Fails on a file that cannot be read, is not a regular one, or too large, on what config_yaml.c
- * refuses, on an unknown key, one that is there twice, a value of another type than the key's, and on
- * what the option itself refuses. */
+ * Fails on a file that cannot be read, is not a regular file, or is too large, on input that
+ * config_yaml.c refuses, on an unknown key, a repeated key, a value of another type than the key's,
+ * and on a value that the option itself refuses. */
 #include "src/hvdrun/config_file.h"
 
 #include "launcher/base/bad_input.h"

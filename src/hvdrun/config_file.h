@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --config-file: options out of a file in YAML, with the keys of horovodrun's and no others. What
- * the command line says has precedence. hvdrun(1) lists the keys. */
+/* --config-file: options from a YAML file, with the keys of horovodrun's and no others. The command
+ * line has precedence. hvdrun(1) lists the keys. */
 #ifndef SRC_HVDRUN_CONFIG_FILE_H
 #define SRC_HVDRUN_CONFIG_FILE_H
 
@@ -8,9 +8,9 @@
 
 #include <stddef.h>
 
-/* Reads options->config_file, if there is one, and sets what `seen` does not have yet. A key that
- * gives way to the command line is a note. HVD_ERR_INVALID and one line that begins with the file,
- * and line, column and key where there are such. */
+/* Reads options->config_file, if there is one, and sets the options that `seen` does not contain
+ * yet. A key that gives way to the command line is a note. HVD_ERR_INVALID and one line that begins
+ * with the file, and line, column and key where they are known. */
 int config_file_apply(struct hvdrun_options *options, struct options_seen *seen, struct err *err);
 
 /* The same for the contents of a file. */

@@ -2,7 +2,8 @@
 /* YAML by the events of libyaml:
  *   each scalar is a key or the value behind one; a mapping that begins is a longer path, one that
  *   ends a shorter one.
- * Fails on what libyaml cannot read, with its words, and on everything config_yaml.h rules out. */
+ * Fails on input that libyaml cannot read, with libyaml's message, and on everything config_yaml.h
+ * rules out. */
 #include "src/hvdrun/config_yaml.h"
 
 #include "launcher/base/bad_input.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mappings in YAML, as events, out of a text that may be anything.
+/* Turns YAML mappings into events; the text may be anything.
  *
- * Of YAML there is what a configuration needs: one document, which is a mapping or nothing, nested
- * at most CONFIG_DEPTH_MAX deep, whose keys are texts. Anchors, aliases, merge keys that need them,
- * and tags are refused, so that a text cannot be more than it looks like; the reader keeps a path
- * and no tree, and does not recurse. UTF-8, with or without BOM. */
+ * Only the YAML that a configuration needs: one document, which is a mapping or nothing, nested at
+ * most CONFIG_DEPTH_MAX deep, whose keys are texts. Anchors, aliases, merge keys that need them,
+ * and tags are refused, so that a small text cannot expand; the reader keeps a path and no tree,
+ * and does not recurse. UTF-8, with or without BOM. */
 #ifndef SRC_HVDRUN_CONFIG_YAML_H
 #define SRC_HVDRUN_CONFIG_YAML_H
 

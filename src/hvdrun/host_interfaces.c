@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dealing out --network-interfaces; see host_interfaces.h. What a choice names is known only on its
- * host; that it can be nothing but loopback is plain from its words. That this is of no use is plain
- * only between this machine and an address that is not its own. */
+/* Distributing --network-interfaces; see host_interfaces.h. The interfaces that a choice names are
+ * known only on its host, but words that can only mean loopback are recognised here. A choice of
+ * loopback is refused only between this machine and a host whose address is not this machine's. */
 #include "src/hvdrun/host_interfaces.h"
 
 #include "launcher/base/bad_input.h"

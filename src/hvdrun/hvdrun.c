@@ -4,8 +4,7 @@
  *   options -> hosts -> plan -> rendezvous -> job -> loop -> exit status
  *                            -> hvdrun-ssh, the same with libssh2, if a host needs it
  *
- * Whatever is wrong with what the user said ends here with one line and status 2, before anything
- * is started. */
+ * A mistake of the user ends hvdrun here with one line and status 2, before anything is started. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/private_memory.h"
 #include "launcher/base/uv_must.h"

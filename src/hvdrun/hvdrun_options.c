@@ -2,8 +2,8 @@
 /* The command line of hvdrun:
  *   words by table (options.c), then the configuration file, then the environment and the defaults
  *   of the table; then what no single option can know, and what follows from several.
- * Fails on what options.c and config_file.c refuse, on variables that the ranks would refuse, without
- * a program, with more than one, and on a shutdown before its warning. */
+ * Fails on input that options.c and config_file.c refuse, on variables that the ranks would refuse,
+ * without a program, with more than one, and when a stall shutdown comes before its warning. */
 #include "src/hvdrun/hvdrun_options.h"
 
 #include "launcher/base/bad_input.h"

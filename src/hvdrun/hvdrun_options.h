@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hvdrun was asked to do: its command line over its configuration file over its environment,
- * checked. */
+/* The options of hvdrun, checked: the command line has precedence over the configuration file, and
+ * the file over the environment. */
 #ifndef SRC_HVDRUN_HVDRUN_OPTIONS_H
 #define SRC_HVDRUN_HVDRUN_OPTIONS_H
 
@@ -13,7 +13,7 @@
 
 #define HVDRUN_USAGE "hvdrun -np N [OPTION]... COMMAND [ARGUMENT]..."
 
-/* What is done when somebody stops a rank; in the order of the words. */
+/* The action when a rank is stopped by a signal; in the order of the words. */
 enum stopped_action { STOPPED_WARN, STOPPED_FAIL };
 #define STOPPED_CHOICES "warn fail"
 

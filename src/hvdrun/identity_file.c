@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file given with -i:
  *   open without blocking, see what it is, read its first bytes, look at who may read it.
- * Fails, before anything is started, with what would otherwise fail on every host, one by one. */
+ * Fails before anything is started. Otherwise every host would fail, one by one. */
 #include "src/hvdrun/identity_file.h"
 
 #include "launcher/base/bad_input.h"
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* As in launcher/ssh/ssh_key_file.c: what is larger is no key. */
+/* As in launcher/ssh/ssh_key_file.c: a larger file is no key. */
 enum { PROBE = 64, KEY_FILE_BYTES = 64 * 1024 };
 
 /* "SOURCE: PROBLEM: 'path'" */

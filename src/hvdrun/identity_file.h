@@ -5,9 +5,9 @@
 
 #include "lib/base/status.h"
 
-/* Reads the beginning of the file; an option_check_fn. HVD_ERR_INVALID: it cannot be opened, is not
- * a regular file, is a public key, is empty, or may be read by others. Whether the key in it can be
- * used is found out by who uses it. */
+/* Reads the beginning of the file; an option_check_fn. HVD_ERR_INVALID: the file cannot be opened,
+ * is not a regular file, is a public key, is empty, or may be read by others. The login finds out
+ * later whether the key can be used. */
 int check_identity_file(const char *path, const char *source, struct err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the launcher and the rendezvous of its job tell each other; see job_rendezvous.h. The bytes of
- * the workers' connections do not come by here: they go from launcher/job/job_host_relay.c to the
- * rendezvous itself. */
+/* Messages between the launcher and the rendezvous of its job; see job_rendezvous.h. The bytes of
+ * the workers' connections do not pass here: they go from launcher/job/job_host_relay.c directly to
+ * the rendezvous. */
 #include "src/hvdrun/job_rendezvous.h"
 
 #include "launcher/base/exit_status.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Brings together what does not know each other: the launcher, whose agents carry connections from
- * the workers and which says things on stderr, and the rendezvous, where the workers meet. */
+/* Connects two modules that do not know each other: the launcher, whose agents carry the workers'
+ * connections and which prints on stderr, and the rendezvous, where the workers meet. */
 #ifndef SRC_HVDRUN_JOB_RENDEZVOUS_H
 #define SRC_HVDRUN_JOB_RENDEZVOUS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Setting a job up; see job_setup.h. Fails on hosts that cannot be understood, on more ranks than
- * slots, on interfaces of hosts that the job does not have, or by which its ranks cannot be reached,
- * on a report in the way of other files; then when descriptors are short, the working directory is
- * gone, or hvdagent is not there. */
+/* Setting a job up; see job_setup.h. Fails on malformed hosts, on more ranks than slots, on
+ * interfaces of hosts that the job does not have, or by which its ranks cannot be reached, on a
+ * report in the way of other files; then when descriptors are short, the working directory does not
+ * exist any more, or hvdagent is not found. */
 #include <config.h>
 
 #include "src/hvdrun/job_setup.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what the user said to what a job needs:
+/* From the user's options to the options of a job:
  *
- *   options -> hosts -> plan -> interfaces, environment, ways to the hosts -> struct job_options */
+ *   options -> hosts -> plan -> interfaces, environment, transports -> struct job_options */
 #ifndef SRC_HVDRUN_JOB_SETUP_H
 #define SRC_HVDRUN_JOB_SETUP_H
 

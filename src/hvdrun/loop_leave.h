@@ -5,8 +5,8 @@
 
 #include <uv.h>
 
-/* Everything has been closed: the loop may run until nothing is active, but no longer than half a
- * second. A name that is being looked up cannot be called off, and a dead name server takes long. */
+/* Runs the loop, whose handles are all closed, until nothing is active, but no longer than half a
+ * second. A name lookup cannot be cancelled, and a dead name server takes long. */
 void loop_leave(uv_loop_t *loop);
 
 /* After the loop has run, once loop_leave() has been called: closes it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking the kernel whether files can be read or written; see rank_files.h. One that is to be
- * written and is not there yet is asked for by its folder. */
+/* Asking the kernel whether files can be read or written; see rank_files.h. For a file that is to
+ * be written and does not exist yet, the folder is checked. */
 #include "src/hvdrun/rank_files.h"
 
 #include "launcher/base/bad_input.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files that rank 0 opens in hvd_init() because a variable says so, looked at before there are
- * ranks. The program may make one before it comes to that, go to another directory, or have other
- * files, as in a container: what is not as it must be is doubted, not refused. */
+/* Checks the files that rank 0 opens in hvd_init() because of a variable, before the ranks start.
+ * The program may create a file before hvd_init(), change its directory, or see other files, as in
+ * a container: so a problem gives a warning, not a failure. */
 #ifndef SRC_HVDRUN_RANK_FILES_H
 #define SRC_HVDRUN_RANK_FILES_H
 
@@ -9,9 +9,9 @@
 
 #include <stdbool.h>
 
-/* Adds a line for each to `warnings`, "$HVD_TUNING: rank 0 cannot read it as it is now: 'x': No such
- * file or directory". `set` are the variables that go over those of our own environment. Nothing is
- * made or changed. */
+/* Adds a line for each problem to `warnings`, "$HVD_TUNING: rank 0 cannot read it as it is now:
+ * 'x': No such file or directory". The variables `set` have precedence over our own environment.
+ * Nothing is created or changed. */
 void rank_files_check(const struct string_list *set, struct string_list *warnings);
 
 /* Is there such a file at all? */

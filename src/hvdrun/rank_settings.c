@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking the library's tables about variables that ranks will find; see rank_settings.h. */
+/* Checking the variables of ranks by the library's tables; see rank_settings.h. */
 #include "src/hvdrun/rank_settings.h"
 
 #include "launcher/base/bad_input.h"

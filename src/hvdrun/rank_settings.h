@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks' variables say to libhvd, read before there are ranks: by the tables with which
- * libhvd itself reads them (lib/base/settings.h, transport.h). */
+/* Reads the ranks' variables for libhvd before the ranks start, by the tables with which libhvd
+ * itself reads them (lib/base/settings.h, transport.h). */
 #ifndef SRC_HVDRUN_RANK_SETTINGS_H
 #define SRC_HVDRUN_RANK_SETTINGS_H
 
@@ -8,8 +8,8 @@
 #include "lib/base/settings.h"
 #include "lib/base/status.h"
 
-/* The value of a variable as a rank of this job will find it, or NULL. `set` are the variables that
- * go over those of our own environment. */
+/* The value of a variable as a rank of this job will find it, or NULL. The variables `set` have
+ * precedence over our own environment. */
 const char *rank_settings_variable(const struct string_list *set, const char *name);
 
 /* All that the library reads of them, but for the transport; its own status and text. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What other launchers have and hvdrun has not: options of horovodrun, with the reason, and of
- * mpirun, mpiexec and torchrun, with what to write instead. */
+/* Options that other launchers have and hvdrun does not: options of horovodrun, with the reason,
+ * and of mpirun, mpiexec and torchrun, with the replacement. */
 #include "src/hvdrun/refused_options.h"
 
 #define REFUSED(reason, ...)                                                                       \

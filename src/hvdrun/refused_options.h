@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options that hvdrun has not, refused by name. For hvdrun_option_table.c only. */
+/* Options that hvdrun does not have, refused by name. For hvdrun_option_table.c only. */
 #ifndef SRC_HVDRUN_REFUSED_OPTIONS_H
 #define SRC_HVDRUN_REFUSED_OPTIONS_H
 

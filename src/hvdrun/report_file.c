@@ -2,10 +2,11 @@
 /* Making a file that appears when it is whole; see report_file.h.
  *   a regular file: one without a name in the same folder, written, named beside it, renamed
  *   a device, a pipe, what our own stdout or stderr goes to: written as it is
- * Fails when the folder is not there or may not be written, when what is there may not be replaced
- * or no name fits beside it, when it stands for a standard stream that is closed, when a pipe has no
- * reader or a slow one, when the disk is full, when another user's symbolic link leads there. Where
- * file systems know no files without a name, it has its temporary one from the start. */
+ * Fails when the folder does not exist or may not be written, when an existing file may not be
+ * replaced or no name fits beside it, when the path stands for a standard stream that is closed,
+ * when a pipe has no reader or a slow one, when the disk is full, when another user's symbolic link
+ * leads there. On file systems without unnamed files, the file has its temporary name from the
+ * start. */
 #include "src/hvdrun/report_file.h"
 
 #include "launcher/base/own_path.h"
@@ -23,7 +24,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-/* How long a pipe or a terminal may take for all of it. */
+/* The time limit for writing everything to a pipe or a terminal. */
 enum { WRITE_MS = 2000 };
 
 static int fail_path(struct err *err, const char *path, int code)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of --report: made before anything is started, so that what cannot be made is known then,
- * and there under its name only once it is whole. A file of that name stays as it was until
- * then. */
+/* The file of --report. It is created before anything is started, so that a failure is known then,
+ * and appears under its name only once it is whole. An old file of that name stays until then. */
 #ifndef SRC_HVDRUN_REPORT_FILE_H
 #define SRC_HVDRUN_REPORT_FILE_H
 

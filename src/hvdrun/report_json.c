@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* Of the keys and what they mean. */
+/* The version of the keys and their meaning. */
 enum { REPORT_VERSION = 1 };
 
 void report_time(char text[REPORT_TIME_SIZE], uint64_t epoch_ms)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two names may lead to one place, which need not be there yet:
+/* Do two names lead to one file, which need not exist yet?
  *   of a path, what is there by its real name, and behind it the rest as it is written
- * A path of which that cannot be told is not compared: making it will fail. Nor is a link that leads
- * to nothing followed. */
+ * A path for which that fails is not compared: creating its file will fail. A link that leads to
+ * nothing is not followed. */
 #include "src/hvdrun/report_path.h"
 
 #include "launcher/base/bad_input.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the file of --report would be in the way of the files of --output-filename, or one of
- * them: found by the names alone, before any of them is made. */
+/* Whether the file of --report would be in the way of the files of --output-filename, or be one of
+ * them. The check uses the names alone, before any of the files is created. */
 #ifndef SRC_HVDRUN_REPORT_PATH_H
 #define SRC_HVDRUN_REPORT_PATH_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stopping oneself; see self_stop.h. */
+/* Stopping this process; see self_stop.h. */
 #include "src/hvdrun/self_stop.h"
 
 #include "launcher/base/uv_must.h"

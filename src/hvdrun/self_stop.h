@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process that stops itself some time after SIGTSTP has come, once it has told others, and loses
- * no SIGCONT meanwhile.
+/* A process that stops itself some time after SIGTSTP has come, once it has told others, and
+ * loses no SIGCONT meanwhile.
  *
  *   SIGTSTP is pending -> on_asked() -> self_stop_now() -> stopped -> SIGCONT
  *
- * SIGTSTP is blocked and stays pending until the stop. The kernel removes it when SIGCONT is sent,
- * so a SIGTSTP that is still pending is younger than every SIGCONT, whether the loop has read that
- * or not. self_stop_now() unblocks it for a moment: the kernel then stops the process or finds
- * nothing to do. The parent sees a stop by SIGTSTP.
- * In an orphaned process group, where no shell waits, the kernel drops SIGTSTP. SIGSTOP is raised
- * there; only a SIGCONT that is sent within the microsecond before that is lost.
+ * SIGTSTP is blocked and stays pending until the stop. The kernel removes SIGTSTP when SIGCONT
+ * is sent, so a SIGTSTP that is still pending is younger than every SIGCONT, whether the loop
+ * has read the SIGCONT or not. self_stop_now() unblocks SIGTSTP for a moment: the kernel then
+ * stops the process or finds nothing to do. The parent sees a stop by SIGTSTP. In an orphaned
+ * process group, where no shell waits, the kernel drops SIGTSTP. There self_stop_now() raises
+ * SIGSTOP; only a SIGCONT that is sent within the microsecond before is lost.
  *
- * Other threads must have SIGTSTP and SIGCONT blocked. One thread; at most one for a process. */
+ * All other threads must block SIGTSTP and SIGCONT. One thread; at most one instance per
+ * process. */
 #ifndef SRC_HVDRUN_SELF_STOP_H
 #define SRC_HVDRUN_SELF_STOP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvdrun. */
+/* The missing ssh transport in hvdrun. */
 #include "src/hvdrun/ssh_transport.h"
 
 #include <stddef.h>
