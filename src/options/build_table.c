@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of --check-build, in the form that scripts know from horovodrun. Does not fail. */
+/* The text of --check-build, in the form that scripts know from horovodrun. Never fails. */
 #include <config.h>
 
 #include "src/options/build_table.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this hvdrun is made of. */
+/* The features with which this hvdrun was built. */
 #ifndef SRC_OPTIONS_BUILD_TABLE_H
 #define SRC_OPTIONS_BUILD_TABLE_H
 

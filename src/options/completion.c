@@ -2,7 +2,7 @@
 /* Completion for bash and zsh:
  *   the options as data of the shell, out of the table; then, the same for every table, a function
  *   that knows how a command line of ours is read.
- * Does not fail. */
+ * Never fails. */
 #include "src/options/completion.h"
 
 #include "launcher/base/text_buffer.h"

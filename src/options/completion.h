@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scripts that let a shell complete hvdrun's command line, made of the table of options. */
+/* Scripts that let a shell complete hvdrun's command line, generated from the table of options. */
 #ifndef SRC_OPTIONS_COMPLETION_H
 #define SRC_OPTIONS_COMPLETION_H
 

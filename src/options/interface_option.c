@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interfaces, for all hosts or for one:
  *   cut the value at commas, each item at "="; check the host and the rest by themselves.
- * Fails on an empty item, on a host that is none, and on what names no interface. */
+ * Fails on an empty item, on a malformed host, and on an item that names no interface. */
 #include "src/options/interface_option.h"
 
 #include "launcher/base/bad_input.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --network-interfaces takes:
+/* The value of --network-interfaces:
  *
  *   value := item [ "," item ]...      item := [ HOST "=" ] ( NAME | ADDRESS | ADDRESS "/" BITS )
  *
- * An item with a host counts on that host; one without counts on all hosts that have none of their
- * own. What an item matches is found out on the host (lib/base/interfaces.h). */
+ * An item with a host counts on that host. An item without a host counts on all hosts that have no
+ * item of their own. The host itself finds the interfaces that match an item
+ * (lib/base/interfaces.h). */
 #ifndef SRC_OPTIONS_INTERFACE_OPTION_H
 #define SRC_OPTIONS_INTERFACE_OPTION_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of options, one by one; see option_checks.h. Each fails at the first thing that is wrong
- * with the value, quotes it and says what was expected. */
+/* Values of options, one by one; see option_checks.h. Each check fails at the first mistake in the
+ * value, quotes the value and names the expected form. */
 #include "src/options/option_checks.h"
 
 #include "launcher/base/bad_input.h"

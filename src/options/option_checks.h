@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the values of hvdrun's options must look like, beyond what every table knows. All are pure,
- * fail with HVD_ERR_INVALID and one line, and are of type option_check_fn unless they say more. */
+/* Checks of the values of hvdrun's options, beyond those of every table. All are pure, fail with
+ * HVD_ERR_INVALID and one line, and are of type option_check_fn unless they say more. */
 #ifndef SRC_OPTIONS_OPTION_CHECKS_H
 #define SRC_OPTIONS_OPTION_CHECKS_H
 

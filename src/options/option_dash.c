@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking at the dashes a word begins with; see option_dash.h. */
+/* Checking the dashes at the beginning of a word; see option_dash.h. */
 #include "src/options/option_dash.h"
 
 #include "launcher/base/bad_input.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In UTF-8, and what each stands for: text processors make an em dash of two. */
+/* The dashes in UTF-8, and the ASCII text for each: text processors make an em dash of two '-'. */
 static const struct dash {
     const char *bytes, *meant, *name;
 } dashes[] = {

@@ -2,7 +2,7 @@
 /* Which option a word means; in this order:
  *   a name in full, the beginning of a name with two dashes, a letter with its value behind it; each
  *   time among the options there are, then among those that are refused by name.
- * Fails on the beginning of several options and on what is none. */
+ * Fails on the beginning of several options and on a word that is no option. */
 #include "src/options/option_find.h"
 
 #include "launcher/base/bad_input.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Options in which to look. */
+/* The options to search. */
 struct rows {
     const struct option_row *at;
     int count;

@@ -2,9 +2,9 @@
 /* A command line against a table:
  *   word by word up to the command: find the option, find its value, set its member; then let the
  *   environment and the defaults fill in what was not given.
- * Fails on an option that is not known, ambiguous or refused, on a value that is missing, not wanted
- * or not acceptable, on an option that is given twice, on two that exclude each other, and on a word
- * that begins with another dash than '-'. */
+ * Fails on an option that is not known, ambiguous or refused, on a value that is missing,
+ * unexpected or not acceptable, on an option that is given twice, on two that exclude each other,
+ * and on a word that begins with another dash than '-'. */
 #include "src/options/options.h"
 
 #include "launcher/base/bad_input.h"

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Command lines by table: one row per option feeds the parser, the help text, the completion of
- * shells, and whatever else wants to know the options.
+ * shells, and every other reader of the options.
  *
  *   PROGRAM [OPTION]... [--] COMMAND [ARGUMENT]...
  *
- * The first word that is no option, or the word behind "--", begins the command; nothing behind it
- * is looked at. A dash that only looks like '-' is an error, except behind "--". A value stands in
- * the next word or behind "=", and, for an option of one letter, directly behind it. A value may
- * begin with "-", but the bare name of another option is not taken for a value. A name with two
- * dashes may be abbreviated as long as it fits one option only. Flags and lists may be repeated,
- * other options with a value may not.
+ * The first word that is no option, or the word behind "--", begins the command; the parser ignores
+ * all words behind it. A dash that only looks like '-' is an error, except behind "--". A value
+ * stands in the next word or behind "=", and, for an option of one letter, directly behind it. A
+ * value may begin with "-", but the bare name of another option is not taken for a value. A name
+ * with two dashes may be abbreviated as long as it fits one option only. Flags and lists may be
+ * repeated, other options with a value may not.
  *
- * What the command line does not say may come from a file, what neither says from the environment,
- * and the rest is the row's default: options_parse_words(), options_set() and options_complete(), in
- * this order. */
+ * The command line comes first, then a file, then the environment, then the row's default; each
+ * source sets only the options that no earlier source has set: options_parse_words(), options_set()
+ * and options_complete(), in this order. */
 #ifndef SRC_OPTIONS_OPTIONS_H
 #define SRC_OPTIONS_OPTIONS_H
 
@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What the member at `offset` is, and how it is set. */
+/* The type of the member at `offset`, and how it is set. */
 enum option_kind {
     OPTION_FLAG,    /* a bool that becomes true */
     OPTION_FINAL,   /* as a flag; ends the parsing at once, so that --help always helps */

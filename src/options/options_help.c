@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of --help from the table of options: names on the left, wrapped explanations with ranges
- * and defaults from one column on. Does not fail. */
+ * and defaults from one column on. Never fails. */
 #include "src/options/options.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The closest name, by edit distance; see suggestion.h. Does not fail. */
+/* The closest name, by edit distance; see suggestion.h. Never fails. */
 #include "src/options/suggestion.h"
 
 #include <string.h>

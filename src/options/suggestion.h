@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "Did you mean ...?": which of the names that are known is next to a word that is not. */
+/* "Did you mean ...?": the known name that is closest to an unknown word. */
 #ifndef SRC_OPTIONS_SUGGESTION_H
 #define SRC_OPTIONS_SUGGESTION_H
 
