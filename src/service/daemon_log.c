@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines on stderr; see daemon_log.h. A pipe that poll(2) calls writable takes PIPE_BUF bytes at
- * once. */
+/* Lines on stderr; see daemon_log.h. A pipe that poll(2) reports as writable takes PIPE_BUF bytes
+ * at once. */
 #include "src/service/daemon_log.h"
 
 #include "lib/base/text.h"

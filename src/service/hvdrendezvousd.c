@@ -3,7 +3,7 @@
  *
  *   options -> key -> rendezvous -> ports -> port file -> ready -> loop -> stop in reverse
  *
- * Whatever is wrong with what the user said ends here with one line and status 2, before anything
+ * A mistake of the user ends hvdrendezvousd here with one line and status 2, before anything
  * listens. */
 #include "launcher/base/exit_status.h"
 #include "launcher/base/private_memory.h"

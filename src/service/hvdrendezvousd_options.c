@@ -2,7 +2,8 @@
 /* The command line of hvdrendezvousd:
  *   words by table (options.c), then the environment and the defaults of the table; then what no
  *   single option can know.
- * Fails on what options.c refuses, on a word that is no option, and without a file for the key. */
+ * Fails on input that options.c refuses, on a word that is no option, and without a file for the
+ * key. */
 #include <config.h>
 
 #include "src/service/hvdrendezvousd_options.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hvdrendezvousd was asked to do: its command line over its environment, checked. */
+/* The options of hvdrendezvousd, checked: its command line has precedence over its environment. */
 #ifndef SRC_SERVICE_HVDRENDEZVOUSD_OPTIONS_H
 #define SRC_SERVICE_HVDRENDEZVOUSD_OPTIONS_H
 
@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* Every option there is, for whoever lists them. */
+/* All options, for callers that list them. */
 extern const struct option_table hvdrendezvousd_option_table;
 
 /* Texts are borrowed from argv and the environment; the list is owned. */

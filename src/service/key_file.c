@@ -2,8 +2,8 @@
 /* The service key's file:
  *   open without blocking, look at what was opened and whose it is, read a few bytes, decode, wipe.
  *   Making one: create, write, sync; or remove it again.
- * Fails when others may read the file or could have put it there, and when it holds anything but a
- * key. */
+ * Fails when others may read the file or could have created it, and when the file holds anything
+ * but a key. */
 #include "src/service/key_file.h"
 
 #include "launcher/base/bad_input.h"

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The service key in a file: 64 hexadecimal digits and perhaps a newline, for its owner's eyes
- * only. Nothing here prints or quotes what is in the file. */
+/* The service key in a file: 64 hexadecimal digits and perhaps a newline, readable by its owner
+ * only. Nothing here prints or quotes the contents of the file. */
 #ifndef SRC_SERVICE_KEY_FILE_H
 #define SRC_SERVICE_KEY_FILE_H
 
 #include "lib/base/auth.h"
 
 /* Reads the key. HVD_ERR_INVALID and one line that begins with `source`: the file cannot be opened,
- * is not a regular one, belongs to neither us nor root, may be read or written by others than its
+ * is not a regular file, belongs to neither us nor root, may be read or written by others than its
  * owner, or does not hold just a key. A symbolic link is followed to such a file.
  *
- * Of a file in $CREDENTIALS_DIRECTORY, which systemd keeps, the group may be shown as a reader:
- * that is how an access list for one user looks. */
+ * A file in $CREDENTIALS_DIRECTORY, which systemd keeps, may show the group as a reader: an access
+ * list for one user looks like this. */
 int key_file_read(struct job_key *key, const char *path, const char *source, struct err *err);
 
 /* Makes a file with a new key, which must not exist; on failure there is none. HVD_ERR_SYSTEM.

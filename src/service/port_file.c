@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file with the port:
  *   see that nothing of anybody's is lost, write a temporary file beside it, give it the name.
- * Fails when something else stands there than a port, and when the folder cannot be written to, or
- * is full; then neither file is left. */
+ * Fails when the existing file does not contain a port, and when the folder cannot be written to,
+ * or is full; then neither file is left. */
 #include "src/service/port_file.h"
 
 #include "launcher/base/bad_input.h"
@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A port, its newline, and a byte more, of which there should be none. */
+/* A port, its newline, and one more byte to detect longer contents. */
 enum { PORT_DIGITS = 5, TEXT_SIZE = PORT_DIGITS + 2 };
 
 /* What of a file decides who may replace or remove it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file that says which port was chosen: decimal digits and a newline, there as a whole or not at
- * all, and gone when we are. */
+/* A file with the chosen port: decimal digits and a newline. The file appears as a whole or not at
+ * all, and is removed when we end. */
 #ifndef SRC_SERVICE_PORT_FILE_H
 #define SRC_SERVICE_PORT_FILE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Readiness by descriptor and by datagram:
  *   look for both, say READY once, WATCHDOG=1 as often as is wanted, STOPPING.
- * Fails when the descriptor that was named cannot be written to, and when READY reaches nobody at
- * the socket. What is sent later is lost when nobody reads it; nothing here waits. */
+ * Fails when the named descriptor cannot be written to, and when READY reaches nobody at the
+ * socket. Later messages are lost when nobody reads them; nothing here waits. */
 #include "src/service/readiness.h"
 
 #include "launcher/base/bad_input.h"

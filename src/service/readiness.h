@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Telling who started us that we are ready, and that we live: a newline on a descriptor (s6 and
- * others), or datagrams to $NOTIFY_SOCKET (sd_notify(3)). Who is not there to hear is said once,
- * and the service works without. */
+/* Tells the process that started us that we are ready, and that we live: a newline on a descriptor
+ * (s6 and others), or datagrams to $NOTIFY_SOCKET (sd_notify(3)). A missing reader is reported
+ * once, and the service works without it. */
 #ifndef SRC_SERVICE_READINESS_H
 #define SRC_SERVICE_READINESS_H
 
