@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast the ranks of a job reach each other, and whether what arrives is right: what one runs
- * first on a new cluster.
+/* Measures how fast the ranks of a job reach each other, and checks the data that arrives: the
+ * first program to run on a new cluster.
  *
  *     hvdrun -np 8 -H a:4,b:4 hvd-bandwidth
  *
@@ -9,8 +9,8 @@
  *   the average bus bandwidth, and how many elements were wrong.
  *
  * A mistake on the command line, a root that is no rank, and sizes that do not fit into memory end
- * every rank with status 2; elements that are wrong, a rank that is lost and output that cannot be
- * written with status 1. The reason is one line, of the lowest rank that has it. */
+ * every rank with status 2. Wrong elements, a lost rank and output that cannot be written end every
+ * rank with status 1. The reason is one line, of the lowest rank that has it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

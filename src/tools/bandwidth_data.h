@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks put in, and what must come out.
+/* The input of the ranks, and the expected result.
  *
- * Values repeat after DATA_PERIOD elements, a prime, so that one table of so many is all there is
- * to compute, and a part that lands in the wrong place is seen all the same. They are small whole
+ * Values repeat after DATA_PERIOD elements, a prime, so that a table of DATA_PERIOD values
+ * suffices, and a chunk that lands in the wrong place is still detected. The values are small whole
  * numbers, chosen by operation so that the result is exact in every type, whatever the order in
  * which ranks are combined; averages alone are rounded. In each element one rank, another for each,
- * has a number that the result cannot do without. */
+ * has a number without which the result is wrong. */
 #ifndef SRC_TOOLS_BANDWIDTH_DATA_H
 #define SRC_TOOLS_BANDWIDTH_DATA_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measuring one operation at one size; see bandwidth_measure.h.
  *
- * While time is taken the data are zeros, which stay zeros however often they are reduced in place.
- * Calls follow each other without a barrier. The number of iterations follows from a trial on all
- * ranks, of which the slowest counts, so that all make the same. Fails when a call fails. */
+ * During the measurement the data are zeros, which stay zeros however often they are reduced in
+ * place. Calls follow each other without a barrier. A trial on all ranks gives the number of
+ * iterations; the slowest rank decides, so that all ranks make the same number. Fails when a call
+ * fails. */
 #include "src/tools/bandwidth_measure.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One measurement: an operation on so many elements, called again and again.
+/* One measurement: an operation on `count` elements, called again and again.
  *
  *   warm up; agree how many iterations; barrier; call in a loop; what each rank's mean is;
  *   put in what the result must be made of, call once more, count what is wrong */
@@ -13,7 +13,8 @@
 #include "examples/support/problem.h"
 #include "src/tools/bandwidth_operations.h"
 
-/* Without --iters, a measurement is as many iterations as take MEASURE_SECONDS, within these. */
+/* Without --iters, a measurement has as many iterations as take MEASURE_SECONDS, within these
+ * limits. */
 #define MEASURE_SECONDS 0.1
 enum { MEASURE_ITERATIONS_MIN = 5, MEASURE_ITERATIONS_MAX = 1000 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel says is available, or the limit of the control group this runs in (of a
- * container, mostly), if that is less. What cannot be read is no limit. */
+/* The memory that the kernel reports as available, or the limit of this process's control group
+ * (mostly of a container), if that is less. A value that cannot be read is no limit. */
 #include "src/tools/bandwidth_memory.h"
 
 #include <float.h>
 #include <stdio.h>
 
-/* Of a file that is one number, or a word such as "max". */
+/* Parses a file that is one number, or a word such as "max". */
 static double bandwidth_memory_read_number(const char *path)
 {
     double number;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory this machine can still give: what is asked for beyond it is granted all the same
- * and paid for with a process that is killed. */
+/* How much memory this machine can still give. The kernel also grants requests beyond it, and kills
+ * a process later. */
 #ifndef SRC_TOOLS_BANDWIDTH_MEMORY_H
 #define SRC_TOOLS_BANDWIDTH_MEMORY_H
 
-/* In bytes, for all processes of this host together; the greatest double if it cannot be found
- * out. */
+/* In bytes, for all processes of this host together; the greatest double if the amount is
+ * unknown. */
 double memory_available(void);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of operations; see bandwidth_operations.h. The factors are those that nccl-tests derive
- * (doc/PERFORMANCE.md there): with them every operation shows the bandwidth of the link that is
- * busiest, whatever the number of ranks. A call fails as the library says. */
+ * (doc/PERFORMANCE.md there): with them every operation shows the bandwidth of the busiest link,
+ * whatever the number of ranks. A call fails with the library's status. */
 #include "src/tools/bandwidth_operations.h"
 
 /* Every element of an allreduce is sent n-1 times on its way to the sum and n-1 times on its way to
- * all ranks, by n links at once; of the others one or the other half is missing. */
+ * all ranks, by n links at once; the other operations have only one of the two halves. */
 static double both_ways(int ranks)
 {
     return 2.0 * (ranks - 1) / ranks;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operations that are measured: how each is called, what goes in and comes out, and how much of
- * it has to pass a rank's link.
+/* The operations that are measured: the call, its input and output, and the part of the data that
+ * must pass a rank's link.
  *
- * Sizes are those of nccl-tests: of the data of one rank for allreduce, broadcast and alltoall, of
- * all ranks' parts together for allgather and reducescatter. The count is that of the call: of one
+ * Sizes are those of nccl-tests: the data of one rank for allreduce, broadcast and alltoall, all
+ * ranks' parts together for allgather and reducescatter. The count is that of the call: of one
  * part, where there are parts. */
 #ifndef SRC_TOOLS_BANDWIDTH_OPERATIONS_H
 #define SRC_TOOLS_BANDWIDTH_OPERATIONS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of hvd-bandwidth's options, and the lists in them. Fails as options_parse() does; for a
- * word in a list that does not exist, sizes or options that exclude each other, and lists whose
+/* The table of hvd-bandwidth's options, and the parsers of its lists. Fails as options_parse()
+ * does; for an unknown word in a list, sizes or options that exclude each other, and lists whose
  * entries do not go together. */
 #include "src/tools/bandwidth_options.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layouts of what is printed, in a table; see bandwidth_report.h. The columns of the first are
- * those of nccl-tests, so that what reads theirs reads ours: lines with "#" are for people, a line
+/* The layouts of the output, in a table; see bandwidth_report.h. The columns of the first layout
+ * are those of nccl-tests, so that their parsers read ours: lines with "#" are for people, a line
  * without has 13 fields. "N/A" stands where the library has no such form, or nothing was checked.
- * Nothing here fails: whether output was lost is asked once, at the end of the program. */
+ * Nothing here fails: the program checks once, at its end, whether output was lost. */
 #include "src/tools/bandwidth_report.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hvd-bandwidth prints, on rank 0: rows as they are measured, in the layout of nccl-tests, in
- * that of the OSU benchmarks, or with tabs; and what all rows come to. */
+/* The output of hvd-bandwidth, on rank 0: a row for each measurement, in the layout of nccl-tests,
+ * in that of the OSU benchmarks, or with tabs; and the summary of all rows. */
 #ifndef SRC_TOOLS_BANDWIDTH_REPORT_H
 #define SRC_TOOLS_BANDWIDTH_REPORT_H
 
@@ -11,7 +11,7 @@
 #include "src/tools/bandwidth_operations.h"
 #include "src/tools/bandwidth_options.h"
 
-/* Where a rank runs. */
+/* The host and process of a rank. */
 struct rank_place {
     int64_t pid;
     char host[64];
