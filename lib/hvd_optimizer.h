@@ -25,8 +25,8 @@
  *   - Gradients are dense.
  *     - Where PyTorch raises an error, the call returns HVD_ERR_INVALID and leaves the optimizer
  *     unchanged.
- *     - A single rank, or a rank outside the process set, reduces with nobody. The same rules hold: its
- *     gradients too become ready once before a step, and are zeros otherwise.
+ *       - A single rank, or a rank outside the process set, reduces with nobody. The same rules hold:
+ *         its gradients become ready once before a step, and are zeros otherwise.
  *
  * Several threads may call hvd_optimizer_ready() at once, for different parameters. Only one thread
  * at a time may make any other call, when the gradients are ready. Calls that overlap against this
