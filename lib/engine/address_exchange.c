@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everybody gets to know where everybody is (directory.h), once, over the world's tree:
+/* The exchange of all ranks' hosts and addresses (directory.h), once, over the world's tree:
  *
- *   the root has data to let be moved, and nobody knows -> WHERE goes down -> each rank says where it
- *   is, behind it those below, once they have (RECORDS) -> the root has all, and DIRECTORY goes down,
+ *     the root wants data to be moved, and has no directory -> WHERE goes down -> each rank sends its
+ *     record and those of the ranks below it (RECORDS) -> the root has all, and DIRECTORY goes down,
  *   in front of the decisions that rely on it.
  *
- * Until then the root decides on no data. So a world that moves none pays nothing; one of up to
- * three ranks knows everybody from the start; and who adds a process set says it as well (sets.c),
- * whichever comes first. Then the root chooses algorithms by where the ranks of a set are.
+ * Until then the root decides on no data. A world that moves no data pays nothing. A world of up to
+ * three ranks knows all addresses from the start. Adding a process set also spreads addresses
+ * (sets.c), and may come first. With the directory the root chooses algorithms by the hosts of a
+ * set's ranks.
  *
- * Fails with HVD_ERR_PROTOCOL when frames come that nobody asked for, or say what cannot be,
+ * Fails with HVD_ERR_PROTOCOL on frames that were not asked for or are impossible, and
  * HVD_ERR_NOMEM. */
 #include "lib/engine/engine_impl.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where this rank is, and the others; and what is chosen by that: address_exchange.c. */
+/* The hosts and addresses of all ranks, and the choice of algorithms by them:
+ * address_exchange.c. */
 #ifndef LIB_ENGINE_ADDRESS_EXCHANGE_IMPL_H
 #define LIB_ENGINE_ADDRESS_EXCHANGE_IMPL_H
 

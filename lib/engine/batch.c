@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs: each waits in line, becomes an operation in the window, and completes its tensors when that
- * is done.
+/* Batches: each waits in the queue, becomes an operation in the window, and completes its tensors
+ * when the operation is done.
  *
- *   queued -> (the links that it needs; on devices, data that is here) -> under way
+ *     queued -> (the links that it needs are there; data from devices is copied) -> under way
  *   -> done;  any -> failed
  *
- * Small tensors that were decided on together lie in the window's buffer while they are reduced;
- * everything else is worked on where it lies. Where this rank has joined, zeros take the place of
- * the tensor. Fails with HVD_ERR_NOMEM, which breaks the world. */
+ * Small tensors that were decided on together are reduced in the window's buffer; all other tensors
+ * are reduced in place. Where this rank has joined, zeros take the place of the tensor. Fails with
+ * HVD_ERR_NOMEM, which breaks the world. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/engine/trace.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Data to move: decisions become runs, which wait in line and then are operations in the window.
+/* Data to move: decisions become batches, which wait in the queue and then are operations in the
+ * window.
  *
- *   batch_queue.c    a decision becomes a run, or on devices several, at the end of the line
- *   batch.c          the line, the window, and what is done when an operation is over
- *   batch_prepare.c  the memory that a run works in
- *   stage*.c       runs on devices (stage_impl.h) */
+ *     batch_queue.c    a decision becomes a batch, or several on devices, at the end of the queue
+ *     batch.c          the queue, the window, and the end of an operation
+ *     batch_prepare.c  the memory that a batch works in
+ *     stage*.c         batches on devices (stage_impl.h) */
 #ifndef LIB_ENGINE_BATCH_IMPL_H
 #define LIB_ENGINE_BATCH_IMPL_H
 

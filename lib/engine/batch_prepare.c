@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory that a run works in: the caller's where it can be, the window's buffer for tensors that
- * go together, zeros for a rank that has joined, new memory for results whose size nobody knew.
+/* The memory that a batch works in: the caller's memory where possible, the window's buffer for
+ * fused tensors, zeros for a rank that has joined, new memory for results whose size nobody knew
+ * before.
  * Fails, returning false, when memory is short. */
 #include "lib/engine/engine_impl.h"
 

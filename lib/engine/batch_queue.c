@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions become runs, which are put into the line: one for each, but in device memory large
- * allreduces and broadcasts, and many small ones together, are cut into chunks, each a run. All
- * ranks cut alike, also those that have joined.
+/* Decisions become batches in the queue: one batch for each decision, except in device memory.
+ * There, large allreduces and broadcasts, and many small ones together, are cut into chunks, and
+ * each chunk is a batch. All ranks cut alike, also ranks that have joined.
  *
- * Fails with HVD_ERR_NOMEM, or HVD_ERR_PROTOCOL when the numbers of rows that came along cannot be;
- * that breaks the world. So does the lack of an address of a rank whose link is needed. An allgather whose result is more than memory can hold fails alone. */
+ * Fails with HVD_ERR_NOMEM, or HVD_ERR_PROTOCOL when the numbers of rows in the decision are
+ * impossible; this breaks the world. A missing address of a rank whose link is needed breaks the
+ * world, too. An allgather whose result is larger than memory can hold fails alone. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/engine/trace.h"

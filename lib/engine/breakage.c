@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of a link that broke, and of a failure: the world is broken by what the rendezvous or a
- * neighbour says within a second, or else by that link; or the set alone has ended, because a rank has
- * left. That a rank has left comes over the tree, behind the decisions that can still be carried out;
- * the rendezvous may be faster, and is asked last. */
+/* What follows a broken link, and a failure. The rendezvous or a neighbour may name the cause
+ * within a second; then this cause breaks the world, otherwise the broken link does. When a rank
+ * has left, only the set ends. The news that a rank has left comes over the tree, behind the
+ * decisions that can still be carried out. The rendezvous may have this news earlier, and is asked
+ * last. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/base/rank_end_text.h"

@@ -5,22 +5,22 @@
  *   the number and the other 19   8 data
  *
  * All ranks start the operations of a set in the same order and number them alike; a few are under
- * way at once (the window). The lowest that has something to send sends the next frame; the
- * receiver hands it to the operation of that number, and waits with a frame whose operation it has
- * not started yet, or which has no space now.
+ * way at once (the window). The operation with the lowest number that has something to send sends
+ * the next frame. The receiver passes a frame to the operation of that number. It holds the frame
+ * back while it has not started that operation, or while the operation has no space.
  *
- * That nothing waits for ever rests on three things. A frame of an operation that cannot be in the
- * receiver's window yet comes from a rank that is done with the lowest one there. An operation that
- * has been started takes what comes, at once: all but alltoall, which waits for the numbers of rows
- * from everybody (operation.h). And those numbers can be sent from the start, so that on every link
- * an operation's come before anything of a later one.
+ * Three rules prevent a deadlock. A frame of an operation beyond the receiver's window comes from a
+ * rank that has finished the lowest operation of that window. An operation that has been started
+ * takes incoming data at once, except alltoall, which waits for the numbers of rows from all ranks
+ * (operation.h). Those numbers can be sent from the start, so that on every link an operation's
+ * numbers come before any data of a later operation.
  *
- * A header that was changed on the way would break that, and is told by its sum. The data have
- * none: their own is TCP's.
+ * A header that was corrupted on the way would break these rules, so each header has a sum. The
+ * data have no sum besides that of TCP.
  *
- * Fails with HVD_ERR_PEER_LOST when the link breaks, HVD_ERR_PROTOCOL when a frame's sum is
- * wrong, when it belongs to an operation that is done, is empty or longer than CHANNEL_FRAME_MAX,
- * or goes on when its operation is done; and as the operation does. */
+ * Fails with HVD_ERR_PEER_LOST when the link breaks; with HVD_ERR_PROTOCOL when a frame has a wrong
+ * sum, belongs to an operation that is done, is empty, is longer than CHANNEL_FRAME_MAX, or has
+ * more data than its operation takes; and with the failures of the operation. */
 #ifndef LIB_ENGINE_CHANNEL_H
 #define LIB_ENGINE_CHANNEL_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a tensor: its result is put where the caller wants it, it is counted, and when it is the
- * last of its handle the threads that wait are woken. The data came with the decision (decisions.c), or
- * was moved (batch.c, stage.c).
+/* The end of a tensor: write its result to the caller's memory, count it, and wake the waiting
+ * threads when it is the last tensor of its handle. The data came with the decision (decisions.c),
+ * or was moved (batch.c, stage.c).
  *
- * A tensor fails with its set, with the world, or alone: a result that does not fit into the
- * caller's memory is that tensor's failure on this rank. */
+ * A tensor fails with its set, with the world, or alone. A result that does not fit into the
+ * caller's memory fails only this tensor, on this rank. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/engine/trace.h"

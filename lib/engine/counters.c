@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank has done, in numbers; see counters.h. */
+/* The counts of a rank; see counters.h. */
 #include "lib/engine/counters.h"
 
 #include "lib/base/clock.h"

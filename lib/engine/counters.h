@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank has done, in numbers (lib/base/rank_stats.h): collectives that are finished, by
- * operation, with their bytes and latencies, and the time that callers wait.
+/* The counts of a rank (lib/base/rank_stats.h): finished collectives by operation, with their bytes
+ * and latencies, and the time that callers wait.
  *
  * Counting costs an allreduce of 8 bytes over shared memory about 20 of 870 ns; reading the precise
- * clock twice would cost it 40 more. So times are of the clock's last tick (socket.h) where
- * they are added up: on average that is right, since a wait of a hundredth of a tick sees one tick
- * in a hundred. Latencies need the precise clock: the first COUNTERS_EXACT collectives that are
- * submitted within a tick are timed, of the others one in COUNTERS_SAMPLE, which stands for so many.
- * One that takes longer than COUNTERS_LONG_NS is counted by ticks if it was not timed.
+ * clock twice would cost it 40 more. So times that are added up use the clock's last tick
+ * (socket.h). This is right on average: a wait of a hundredth of a tick sees one tick in a hundred
+ * cases. Latencies need the precise clock: the first COUNTERS_EXACT collectives that are submitted
+ * within a tick are timed. Of the others one in COUNTERS_SAMPLE is timed and counts that many
+ * times. A collective that takes longer than COUNTERS_LONG_NS and was not timed is counted by
+ * ticks.
  *
- * Under the engine's lock. */
+ * All calls need the engine's lock. */
 #ifndef LIB_ENGINE_COUNTERS_H
 #define LIB_ENGINE_COUNTERS_H
 

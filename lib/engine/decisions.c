@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decisions, in the order in which the ranks have agreed on them. Each has tensors that
+/* Carries out decisions, in the order in which the ranks have agreed on them. Each has tensors that
  *
  *   are done with the data that came along -> complete.c
  *   have data to be moved                  -> batch_queue.c
  *   add or remove a process set            -> sets.c
  *   have failed, on all ranks alike
  *
- * Fails with HVD_ERR_PROTOCOL when the data that came along are not what their description says,
- * HVD_ERR_NOMEM; that breaks the world. */
+ * Fails with HVD_ERR_PROTOCOL when the data of a decision do not match the description, and
+ * HVD_ERR_NOMEM; both break the world. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/reduce/reduce.h"

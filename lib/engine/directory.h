@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where everybody in the world is: a record for each rank, of its host and where it can be dialled
- * (struct join_peer). Records lie one behind the other, in order of rank, so that those of a subtree
- * are one piece; they are kept as they came, since a world may be large.
+/* The directory of the world: for each rank a record of its host and its addresses (struct
+ * join_peer). Records lie one behind the other in order of rank, so that the records of a subtree
+ * are contiguous. They are kept as they were received, since a world may be large.
  *
- * Fails with HVD_ERR_PROTOCOL when they are not the records of the ranks that they should be of,
+ * Fails with HVD_ERR_PROTOCOL when records are not those of the expected ranks, and
  * HVD_ERR_NOMEM. */
 #ifndef LIB_ENGINE_DIRECTORY_H
 #define LIB_ENGINE_DIRECTORY_H

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What carries out the collectives of a world: its process sets, what is in flight in them, and who
- * moves it all.
+/* The engine carries out the collectives of a world: its process sets, the tensors in flight, and
+ * the progress engine that moves them.
  *
- * Whoever waits runs the progress engine: one waiting thread moves everything, spins for about as
- * long as a wake-up takes, then sleeps in poll(); the others sleep until it is done or leaves the
- * progress engine to them. The engine's own thread runs it when nobody waits: it sleeps in poll()
- * without a timeout while there is nothing to do, and keeps out of the way of callers that come
- * back within milliseconds.
+ * A waiting thread runs the progress engine: one such thread moves everything, spins for about as
+ * long as a wake-up takes, then sleeps in poll(). The other waiting threads sleep until their
+ * handle is done or the progress engine is free. The engine's own thread runs the progress engine
+ * when no caller waits. This thread sleeps in poll() without a timeout while there is nothing to
+ * do, and does not disturb callers that come back within milliseconds.
  *
- * A rank that has left ends the sets it belonged to; anything worse breaks the world: every tensor
- * in flight and every later call fails with that. A link that breaks is a symptom: for a second the
- * engine waits for the rendezvous or a neighbour to name the cause. */
+ * A rank that has left ends the sets it belonged to. Any other failure breaks the world: every
+ * tensor in flight and every later call fails with the same error. A link that breaks is a symptom:
+ * for a second the engine waits for the rendezvous or a neighbour to name the cause. */
 #ifndef LIB_ENGINE_ENGINE_H
 #define LIB_ENGINE_ENGINE_H
 

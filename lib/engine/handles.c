@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Public calls at the engine's door: submit, and wait for a handle. The thread that waits moves
- * everything meanwhile (progress.c).
+/* The engine's calls for the public API: submit, and wait for a handle. The waiting thread runs the
+ * progress engine meanwhile (progress.c).
  *
- * Fails when a submission is refused (submit.c), with the failure of the handle's first tensor that
- * failed, and when there is no such handle, another thread waits for it, or the time is over. */
+ * Fails when a submission is refused (submit.c), when a tensor of the handle has failed (with the
+ * first failure), and when the handle does not exist, another thread waits for it, or the time is
+ * over. */
 #include "lib/engine/engine_impl.h"
 
 static bool ticket_is_done(const void *arg)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is in flight on this rank: tensors that have been submitted, and the handles that callers
- * hold for them. Memory is kept for reuse, so that a step like the last one allocates nothing. Not
- * thread-safe: under the engine's lock. */
+/* The tensors that are in flight on this rank, and the handles that callers hold for them. Memory
+ * is kept for reuse, so that a step like the previous one allocates nothing. Not thread-safe:
+ * callers hold the engine's lock. */
 #ifndef LIB_ENGINE_IN_FLIGHT_H
 #define LIB_ENGINE_IN_FLIGHT_H
 

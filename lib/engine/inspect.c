@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stall inspector (stall.h) in a process set: what it sees, its messages over the tree, what it
- * wants done. And questions for people, of the sets whose root this rank is.
+/* The stall inspector (stall.h) of a process set: its view of the set, its messages over the tree,
+ * its actions. Also status queries for people, in sets whose root is this rank.
  *
- * Why a deadlock that is told is one. A rank is stuck in a set (is_stuck()) when
+ * Why a reported deadlock is real. A rank is stuck in a set (is_stuck()) when
  *   1. each thread of its process waits in a call without a time limit, for a handle that is not done;
- *   2. all tensors that the rank has in flight have still to be agreed on in this set;
- *   3. at the root: nothing lies there that could be decided.
- * Threads are not those that have called the library before, but all that the kernel counts in the
- * process, less the library's own. So a rank is not stuck while any thread of its own computes, polls,
- * waits with a time limit, has just come back from a call, well or with an error, has not called the
- * library yet, or belongs to another library that started it. A thread in hvd_shutdown() or hvd_init()
- * does not wait for a handle either.
+ *     2. all tensors that the rank has in flight still wait for agreement in this set;
+ *     3. at the root: the root has nothing that it could decide.
+ * The threads are all threads that the kernel counts in the process, less the library's own; a
+ * thread counts even if it has never called the library. So a rank is not stuck while any thread of
+ * its own computes, polls, waits with a time limit, has just come back from a call, well or with an
+ * error, has not called the library yet, or belongs to another library that started it. A thread in
+ * hvd_shutdown() or hvd_init() does not wait for a handle either.
  *
- * A rank that is stuck stays so until something is decided in the set: by 1 its program can submit
- * nothing and nothing else ends its waits, by 2 no other set and no transfer of data can.
- * When all ranks were stuck in a round, and in another one that began later, and nothing was decided
- * from the beginning of the first until the end of the second (judge_deadlock() in stall.c), then from
- * the end of the first round on all of them were stuck at once. What they had submitted by then is on
- * its way up in front of their answers (send_messages()), so the root has all of it and, by 3,
- * cannot decide any of it. Nobody will submit anything else.
+ * A stuck rank stays stuck until something is decided in the set: by 1 its program can submit
+ * nothing and nothing else ends its waits, by 2 neither another set nor a transfer of data ends
+ * them.
+ * Assume that all ranks were stuck in one round and in a later round, and nothing was decided from
+ * the beginning of the first round until the end of the second (judge_deadlock() in stall.c). Then
+ * all ranks were stuck at once from the end of the first round on. Their submissions travel up in
+ * front of their answers (send_messages()), so the root has all submissions and, by 3, cannot
+ * decide any of them. No rank will submit anything else.
  *
- * What is not proved this way is waited for: a deadlock of programs that have threads of their own which
- * do not wait, or of ranks that wait in several sets. */
+ * This proof does not cover programs with threads of their own that do not wait, or ranks that wait
+ * in several sets. Such a deadlock ends only by the stall inspector's times. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/base/log.h"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HVD_CHECK_NUMERICS: which rank gives a NaN or an infinity to a reduction, in which tensor.
+/* HVD_CHECK_NUMERICS: finds the rank that contributes a NaN or an infinity to a reduction, and the
+ * tensor.
  *
- * What one rank gives is in the result of all ranks, so there it is too late to ask whose it was. Each
- * rank looks at its own input when it offers the tensor. It says so in one line, once for each tensor
- * of a process set; or the world is broken, and every rank is told which rank, tensor and element.
+ * The result is the same on all ranks and does not show whose input was not finite. So each rank
+ * checks its own input when it offers the tensor. Depending on the setting, the rank logs one line,
+ * once for each tensor of a process set; or the rank breaks the world, and every rank learns rank,
+ * tensor and element.
  *
- * Tensors of floating point in host memory are looked at. What is in a device's memory is not. */
+ * Only floating-point tensors in host memory are checked, not tensors in a device's memory. */
 #ifndef LIB_ENGINE_NUMERICS_H
 #define LIB_ENGINE_NUMERICS_H
 

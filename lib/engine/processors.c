@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processors of this host; see processors.h. What cannot be read is no limit. */
+/* Processors of this host; see processors.h. A limit that cannot be read does not count. */
 #include "lib/engine/processors.h"
 
 #include <fcntl.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many processors the ranks of this host have between them, as far as this process can tell: the
- * host's, or those that it is kept to: a container's set, as its first process has it; a quota of its
- * control group, or of one in which that lies. A process that may use one processor where the first
- * process may use more was bound, and is taken for a rank that has it to itself. */
+/* How many processors the ranks of this host share, as far as this process can tell. This is the
+ * number of the host's processors, or less when the ranks are confined: to a container's set, read
+ * from the container's first process, or by the quota of a control group or of its parents. If this
+ * process may use one processor and the first process more, then this process was bound, and has
+ * that processor to itself. */
 #ifndef LIB_ENGINE_PROCESSORS_H
 #define LIB_ENGINE_PROCESSORS_H
 

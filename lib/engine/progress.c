@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who moves the engine, and one look at everything that can be moved.
+/* The choice of the driver, and one pass over everything that can be moved.
  *
- *   nobody -> a caller (waits, or takes over from the thread) -> nobody
+ *     nobody -> a caller (that waits, or takes over from the thread) -> nobody
  *   nobody -> the thread (nobody has waited for some milliseconds, or it is wanted) -> nobody
  *
- * A caller that waits spins for about a wake-up's time and then sleeps in poll() (progress_sleep.c).
- * One thread at a time runs the progress engine, the others sleep on a condition until they are
- * done or nobody runs it. The thread (progress_thread.c) keeps away while callers come and go.
+ * A caller that waits spins for about a wake-up's time and then sleeps in poll()
+ * (progress_sleep.c). One thread at a time runs the progress engine; the other callers sleep on a
+ * condition until their handles are done or nobody runs the progress engine. The engine's own
+ * thread (progress_thread.c) does not run while callers come and go.
  *
- * Whoever stops running the progress engine calls progress_leave(), so that nobody sleeps over what
- * is left to do. What fails in a look breaks the world, or is a symptom (breakage.c). */
+ * A thread that stops running the progress engine calls progress_leave(), so that no thread sleeps
+ * while work is left. A failure in a pass breaks the world, or is a symptom (breakage.c). */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/base/cpu_pause.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who moves the engine, and where that thread sleeps:
+/* The driver, which is the thread that runs the progress engine, and its sleep:
  *
- *   progress.c         one look at everything, and callers that run the progress engine
- *   progress_sleep.c   what is slept on
+ *     progress.c         one pass over everything, and callers that run the progress engine
+ *     progress_sleep.c   the descriptors that the driver sleeps on
  *   progress_thread.c  the engine's own thread */
 #ifndef LIB_ENGINE_PROGRESS_IMPL_H
 #define LIB_ENGINE_PROGRESS_IMPL_H

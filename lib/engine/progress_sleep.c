@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the thread that runs the progress engine sleeps: in poll(), on all links that there are, an
- * eventfd and what the linker waits for, until something comes or a time.
+/* The sleep of the thread that runs the progress engine: in poll(), on all links, an eventfd and
+ * the descriptors of the linker, until something comes or a time is over.
  *
- * Nobody may sleep over what is left to do. Whoever moves things without running the progress
+ * No thread may sleep while work is left. A thread that moves data without running the progress
  * engine (hvd_poll(), a submission) calls progress_wake() afterwards. A link over shared memory
- * wakes only those who have said that they sleep, and forgets that when it is used (link.h).
+ * wakes only sides that have announced their sleep, and forgets the announcement when the link is
+ * used (link.h).
  *
- * Links that do not fit into the array when memory is short are looked at after a moment. When the
- * host program has closed the eventfd, news is seen at the next pass. */
+ * When memory is short, some links do not fit into the array; they are checked after a moment. When
+ * the host program has closed the eventfd, news is seen at the next pass. */
 #include "lib/engine/engine_impl.h"
 
 #include <stdlib.h>

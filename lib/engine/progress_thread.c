@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine's own thread: it runs the progress engine when nobody has waited for some
- * milliseconds, or when it is wanted.
+/* The engine's own thread: it runs the progress engine when no caller has waited for some
+ * milliseconds, or when another thread asks it to.
  *
- * It keeps away while callers come and go: it costs them neither a wake-up nor a look at it. When a
- * caller begins to run the progress engine while the thread is in poll(), the thread stays there
- * until something comes or the caller goes, finds that it does not run it any more, and rests. It
- * is told again when it may have missed that it is wanted. */
+ * The thread keeps away while callers come and go, so that it costs them neither a wake-up nor a
+ * check. A caller may begin to run the progress engine while the thread is in poll(). Then the
+ * thread stays in poll() until something comes or the caller goes, finds that it is not the driver
+ * any more, and rests. A request that the thread may have missed meanwhile is repeated. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/base/quiet_thread.h"

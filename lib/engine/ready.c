@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors whose input a device is still making (hvd_tensor.ready). They are offered to the negotiation
- * when their event has passed on this rank, not before: what the ranks agree on is there, so that
- * nothing is fused with, or stands in line behind, what is not.
+/* Tensors whose input a device is still making (hvd_tensor.ready). The engine offers them to the
+ * negotiation only after their event has passed on this rank. So the input of every agreed tensor
+ * exists, and no tensor is fused with, or queued behind, one whose input does not.
  *
  *   submitted -> (its event has passed) -> offered;   any -> failed with its set
  *
- * A join says that nothing more comes: it waits for what was submitted before it, and what is
- * submitted after it waits for the join. Nothing tells when an event has passed: whoever moves the
- * set asks, LOOKS_MAX at a time, in turn.
+ * A join means that this rank submits nothing more: a join waits for all tensors submitted before
+ * it, and tensors submitted later wait for the join. Devices send no signal when an event has
+ * passed, so the thread that moves the set polls the events, LOOKS_MAX at a time, in turn.
  *
- * Fails, which breaks the world, when an event says that its device has failed (HVD_ERR_SYSTEM), and
- * when memory is short. */
+ * Fails when an event reports that its device has failed (HVD_ERR_SYSTEM), and when memory is
+ * short; both break the world. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/engine/trace.h"

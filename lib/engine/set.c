@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process set as this rank sees it, and one look at it: hear children and parent, report, decide,
- * complete, move data. Its links are in set_links.c, what goes over them in set_tree.c and
- * set_data.c. Fails with HVD_ERR_PROTOCOL when a neighbour sends what it must not,
- * HVD_ERR_NOMEM. */
+/* A process set as this rank sees it, and one pass over it: read from children and parent, report,
+ * decide, complete, move data. set_links.c has its links, set_tree.c and set_data.c the traffic on
+ * them.
+ * Fails with HVD_ERR_PROTOCOL when a neighbour sends what it must not, and HVD_ERR_NOMEM. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/base/rank_end_text.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The data links of a process set. One that ends matters once an operation wants something from it:
- * who has done its part may leave. Then it is a symptom (breakage.c), or the operations of a set that
- * has ended fail. What this rank cannot do (HVD_ERR_SYSTEM) breaks the world. */
+/* The data links of a process set. A link that ends matters only when an operation needs it,
+ * because a rank that has done its part may leave. Then the end is a symptom (breakage.c); in a set
+ * that has ended, its operations fail. A failure of this rank itself (HVD_ERR_SYSTEM) breaks the
+ * world. */
 #include "lib/engine/engine_impl.h"
 
 /* The other side may have ended because it has done its part: that matters once something is wanted

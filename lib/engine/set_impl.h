@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process set as this rank sees it. Each struct in it is changed by the files that its comment names.
  *
- *   set.c        one look at a set: agree, start and move data, finish;  its beginning and its end
- *   set_tree.c   what goes over the tree
- *   set_links.c, set_data.c   the links of a set, and the data that goes over them
+ *     set.c        one pass over a set: agree, start and move data, finish;  its beginning and its end
+ *     set_tree.c   the messages over the tree
+ *     set_links.c, set_data.c   the links of a set, and the data on them
  *   sets.c       adding and removing process sets */
 #ifndef LIB_ENGINE_SET_IMPL_H
 #define LIB_ENGINE_SET_IMPL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The links of a process set: to the ring's and the tree's neighbours from the start, to others once
- * a collective needs them; wanted from the linker, taken as they come. And what is said of one that
- * has failed. */
+/* The links of a process set: to the neighbours in ring and tree from the start, to other ranks
+ * when a collective needs them. The set asks the linker for a link and takes it when it has come.
+ * Also the error of a link that has failed. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/link/link_striped.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes over a process set's tree (tree_link.h): reports up, decisions down, farewells both
- * ways.
+/* The messages over a process set's tree (tree_link.h): reports up, decisions down, ends of ranks
+ * both ways.
  *
  * A link that ends is a symptom (breakage.c), unless the set has ended anyway. Fails with
- * HVD_ERR_PROTOCOL when a neighbour sends what it must not, HVD_ERR_NOMEM. */
+ * HVD_ERR_PROTOCOL when a neighbour sends what it must not, and HVD_ERR_NOMEM. */
 #include "lib/engine/engine_impl.h"
 
 /* A link of the tree has failed: a symptom if the other side is gone. */

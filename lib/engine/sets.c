@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adding and removing process sets: collectives of the world, so that every rank does it at the same
- * place in the order of things and gives a set the same number.
+/* Adding and removing process sets. Both are collectives of the world, so that every rank makes the
+ * change at the same place in the order of decisions and gives a set the same number.
  *
- *   add: all ranks submit the same ranks and where they can be dialled -> the members link up
- *   remove: own tensors of the set are waited for, all ranks submit -> it is no more
- * Fails when the ranks are not acceptable or make a set that exists, ranks disagree
- * (HVD_ERR_MISMATCH), there is no such set, or it is the world. */
+ *     add: all ranks submit the same list of ranks, and their addresses -> the members link up
+ *     remove: wait for the own tensors of the set, all ranks submit -> the set is removed
+ * Fails when the list of ranks is not acceptable or a set with these ranks exists, when ranks
+ * disagree (HVD_ERR_MISMATCH), and when the set to remove does not exist or is the world. */
 #include "lib/engine/engine_impl.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How runs on devices go on: who may be copied to the host now, what has come back, and what is left
- * to do when they have failed; see stage_impl.h. */
+/* The progress of batches on devices: which may be copied to the host now, which have come back,
+ * and what is left to do when they have failed; see stage_impl.h. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/engine/trace.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How runs on devices are copied; see stage_impl.h.
+/* Copies batches on devices to the host and back; see stage_impl.h.
  *
- *   a chunk of an allreduce or broadcast, all on one device: to a pinned buffer, worked on there, and
+ *     a chunk of an allreduce or broadcast, all on one device: to a pinned buffer, reduced there, and
  *     back from it
- *   everything else: through pinned buffers to memory of the run's own, one tensor after the other,
+ *     everything else: through pinned buffers to memory of the batch's own, tensor after tensor,
  *     and back
  *
- * A failure of copying back is that of the tensors it was for. */
+ * When copying back fails, only the tensors of that copy fail. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/reduce/reduce.h"

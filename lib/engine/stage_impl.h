@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs whose tensors are in the memory of devices (lib/hvd_device.h). The engine works on host
- * memory, so each is copied there, carried out, and copied back:
+/* Batches whose tensors are in the memory of devices (lib/hvd_device.h). The engine works on host
+ * memory, so each batch is copied to the host, carried out, and copied back:
  *
  *   queued -> coming -> here -> in the window -> going -> done
- *   queued -> reducing -> done                       what the devices reduce among themselves
+ *     queued -> reducing -> done                       reduced by the devices among themselves
  *   any -> doomed -> failed                          until nothing uses the tensors' memory any more
  *
- * Large tensors are cut into chunks (batch_queue.c), each a run of its own, in line with all others:
- * while one is in the window, the next ones are copied to the host ahead of their turn, and those
- * before are copied back. A few of a set's runs have a place, in order of the line, so that the first
- * in line always comes to one: what waits for pinned memory never waits for what is behind it. What
- * devices reduce keeps an order of its own, beside the line.
+ * Large tensors are cut into chunks (batch_queue.c), each a batch of its own in the queue. While
+ * one chunk is in the window, later chunks are copied to the host ahead of their turn, and earlier
+ * chunks are copied back. A few batches of a set have a place, in order of the queue, so that the
+ * first of the queue always gets a place: no batch waits for pinned memory that a later batch
+ * holds. Batches that devices reduce keep an order of their own, beside the queue.
  *
- * Nothing tells when an event has passed: the driver asks, every STAGE_POLL_NS while there is one to
- * be asked for, and not at all otherwise.
+ * Devices send no signal when an event has passed: the driver polls every STAGE_POLL_NS while there
+ * is an event to wait for, and not at all otherwise.
  *
- * A device has enough pinned memory for what one set has under way (device_reserve()). When several
- * sets share less than they want, each waits for the others to give some back; but another rank's
- * operations may stand before those of ours on a link, and wait for what we have not started: so
- * nobody waits for longer than some seconds.
+ * A device has enough pinned memory for the batches that one set has under way (device_reserve()).
+ * When several sets share less than they want, each waits for the others to give some back. Another
+ * rank's operations may precede ours on a link and wait for an operation that we have not started;
+ * to avoid a deadlock, no set waits longer than some seconds.
  *
- * A failure before or while other ranks need this rank's data breaks the world (HVD_ERR_SYSTEM,
- * HVD_ERR_NOMEM); one of copying back is that tensor's failure on this rank. */
+ * A failure before other ranks have this rank's data breaks the world (HVD_ERR_SYSTEM,
+ * HVD_ERR_NOMEM). When copying back fails, only that tensor fails, on this rank. */
 #ifndef LIB_ENGINE_STAGE_IMPL_H
 #define LIB_ENGINE_STAGE_IMPL_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a run on devices is where: bytes of each tensor that are copied to the host and back, and
- * where the operation finds them; see stage_impl.h.
+/* The pieces of a batch on devices: the bytes of each tensor that are copied to the host and back,
+ * and their place in the memory of the operation; see stage_impl.h.
  *
- * A broadcast copies to the host on the root, and back on the others; of what is gathered or shared
- * out, more or less comes back than went. Where this rank has joined, zeros take the place of the
- * tensor. */
+ * A broadcast copies to the host on the root, and back on the other ranks. Gathers and scatters
+ * copy back more or fewer bytes than they copied to the host. Where this rank has joined, zeros
+ * take the place of the tensor. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/reduce/reduce.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the devices reduce among themselves: in the order in which it was decided, which is that of
- * all ranks, the vendor is asked for each; done when the event behind it has passed; see stage_impl.h.
+/* Batches that the devices reduce among themselves; see stage_impl.h. The engine calls the vendor
+ * for each batch in the order of the decisions, which is the same on all ranks. A batch is done
+ * when the event behind it has passed.
  *
  * A failure breaks the world: the other ranks' devices may wait for ours. */
 #include "lib/engine/engine_impl.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this rank is doing, in words, for SIGUSR2 to hvdrun and for the stall inspector: what its own
- * tensors wait for, what waits for it, what it did last.
+/* The status text of this rank, for SIGUSR2 to hvdrun and for the stall inspector: what its own
+ * tensors wait for, what waits for this rank, and what it finished last.
  *
- * For whom a set waits is asked of all its ranks, by its root: nobody else is told to have
- * submitted nothing but those that say so. Where that was not asked, or a rank has not answered,
- * only what is certain is said: some of a range of ranks have not, or nothing is known of them. */
+ * The root of a set asks all ranks of the set whom they wait for. The text says that a rank has not
+ * submitted a tensor only if that rank has answered so. Where the root has not asked, or a rank has
+ * not answered, the text says only what is certain: some of a range of ranks have not submitted the
+ * tensor, or nothing is known of them. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/negotiation/list_text.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a caller's request to tensors in flight: checked, named, and offered to the negotiation of
+/* A caller's request becomes tensors in flight: check, name, and offer them to the negotiation of
  * their process set (ready.c, submit_offer.c), all tensors of a group or none.
  *
- * Fails with what request.h finds, when there is no such set or this rank is no member, a name is
+ * Fails when request.h finds a mistake, the set does not exist or this rank is no member, a name is
  * in flight already, the set or the world has ended, or memory is short. */
 #include "lib/engine/engine_impl.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is offered of a tensor, once it is ready: its description, and with it data that is small, or
- * that the negotiation itself has use for: the rows of an allgather, who the members of a new set
- * are.
+/* What this rank offers of a tensor that is ready: its description, its data if they are small, and
+ * data that the negotiation itself needs: the rows of an allgather, the members of a new set.
  *
- * Fails with what negotiation_submit() says, and HVD_ERR_NOMEM. */
+ * Fails as negotiation_submit() does, and with HVD_ERR_NOMEM. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/reduce/reduce.h"

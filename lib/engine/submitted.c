@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this rank has submitted and waits for, for the rendezvous (lib/base/rank_waits.h): the
- * tensors in flight, but for those whose input a device still makes. Of many those are told that
- * have waited longest; first stands one that is not agreed on, if there is one. */
+/* The tensors that this rank has submitted and waits for, for the rendezvous
+ * (lib/base/rank_waits.h): all tensors in flight, except those whose input a device still makes. If
+ * there are too many, the list has those that have waited longest. A tensor that is not agreed on,
+ * if any, stands first. */
 #include "lib/engine/engine_impl.h"
 
 #include <stdio.h>

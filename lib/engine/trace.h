@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of the engine's work goes into the timeline (timeline.h), on rank 0, for the sets it belongs
- * to. Of each tensor:
+/* The engine's entries in the timeline (timeline.h), on rank 0, for the sets it belongs to. For
+ * each tensor:
  *
  *   WAIT_FOR_DATA         until its device has made the input
  *   NEGOTIATE_ALLREDUCE   from the first rank that is ready to the decision; an instant per rank
@@ -16,8 +16,8 @@
  *     RING_ALLREDUCE            until its last chunk is done; or DEVICE_ALLREDUCE
  *     MEMCPY_OUT_HOST_BUFFER    what is left of copying back
  *
- * Without a timeline each function costs one look at a pointer, which callers do for those that say
- * so. A rank below another in the tree counts as ready when all ranks below it are. */
+ * Without a timeline each function costs the check of one pointer; where a comment says so, callers
+ * make this check. A rank below another in the tree counts as ready when all ranks below it are. */
 #ifndef LIB_ENGINE_TRACE_H
 #define LIB_ENGINE_TRACE_H
 

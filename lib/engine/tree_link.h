@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A link of a process set's tree: frames (lib/base/frame.h) both ways, none of them waited for.
+/* A link of a process set's tree: frames (lib/base/frame.h) both ways; sending and receiving do not
+ * block.
  *
  *   REPORT    up    what is ready below (lib/negotiation)
  *   DECISION  down  what is done now; passed on as it is
@@ -12,11 +13,11 @@
  *                   and its addresses as in lib/base/join_protocol.h
  *   DIRECTORY down  the same of all ranks
  *
- * What goes over a network carries sums: a byte that is changed on the way must neither make
- * somebody wait for the rest of a frame that has none, nor become part of a small result.
+ * Frames over a network carry sums: a byte that is corrupted on the way must neither make a rank
+ * wait for bytes that never come, nor become part of a small result.
  *
- * Fails with HVD_ERR_PEER_LOST, naming the rank, when the link ends, HVD_ERR_PROTOCOL on bytes that
- * are no frame, HVD_ERR_NOMEM. */
+ * Fails with HVD_ERR_PEER_LOST, naming the rank, when the link ends, with HVD_ERR_PROTOCOL on bytes
+ * that are no frame, and with HVD_ERR_NOMEM. */
 #ifndef LIB_ENGINE_TREE_LINK_H
 #define LIB_ENGINE_TREE_LINK_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was measured before (thresholds_file.h), and autotuning of the world (tuner.h): at its root,
- * who decides what is fused, when, and by which algorithm; nobody else has to know. Tensors that
- * are done go in, and the numbers that come out are used from the next decision on. What the user
- * has said in so many words is left alone.
- * Fails at the beginning, when out of memory, when the file of HVD_TUNING is not as it must be, or
- * when the log cannot be made. */
+/* Measured thresholds (thresholds_file.h) and autotuning of the world (tuner.h). Both work at the
+ * root alone, because only the root decides what is fused, when, and by which algorithm. Finished
+ * tensors are the input; new numbers apply from the next decision on. Autotuning does not change
+ * numbers that the user has set.
+ * Fails at the beginning, when out of memory, when the file of HVD_TUNING is malformed, or when the
+ * log cannot be made. */
 #include "lib/engine/engine_impl.h"
 
 #include "lib/autotune/thresholds_file.h"
