@@ -14,6 +14,7 @@
 #include "launcher/connect/host_connect.h"
 #include "launcher/placement/rank_plan.h"
 #include "lib/base/rank_end.h"
+#include "lib/base/rank_waits.h"
 #include "lib/base/rendezvous_stream.h"
 #include "lib/base/status.h"
 
@@ -110,9 +111,9 @@ void job_rank_left(struct job *job, int rank, const struct rank_end *end);
 void job_world_failed(struct job *job, const struct rank_end *end);
 void job_rank_disconnected(struct job *job, int rank);
 
-/* What a rank is doing, in its own words, or why it does not say so. False: the job has not asked
+/* What a rank waits for, and its status text, or why it does not say so. False: the job has not asked
  * for that, and somebody else may want to know. */
-bool job_rank_told(struct job *job, int rank, const char *text);
+bool job_rank_told(struct job *job, int rank, enum rank_waits_for waits_for, const char *text);
 
 /* The last lines that a rank has written to stdout or stderr, at most `nbytes`; freed by the caller.
  */

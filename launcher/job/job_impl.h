@@ -46,9 +46,9 @@ struct job_suspension {
 /* job_timeout.c: the time for the whole job. */
 struct job_timeout {
     uv_timer_t timer;
-    bool asking;           /* the ranks what they are doing, before the time is up */
-    int waiting_rank;      /* the first that has said that it waits for others */
-    char waiting_for[160]; /* and for what; "" */
+    bool asking;      /* the ranks what they are doing, before the time is up */
+    int quoted_rank;  /* whose status text the last line quotes */
+    char quoted[160]; /* its first line; "": none */
 };
 
 /* job_stop.c: from the order to stop to the verdict. */

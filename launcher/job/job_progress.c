@@ -148,9 +148,9 @@ static bool rank_states(const struct job *job, char *text, size_t size)
             used += (size_t)snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", names,
                                      count == 1 ? states[i].one : states[i].several);
     }
-    if (*job->timeout.waiting_for && used < size)
-        snprintf(text + used, size - used, " (rank %d: %s)", job->timeout.waiting_rank,
-                 job->timeout.waiting_for);
+    if (*job->timeout.quoted && used < size)
+        snprintf(text + used, size - used, " (rank %d: %s)", job->timeout.quoted_rank,
+                 job->timeout.quoted);
     return used > 0;
 }
 

@@ -15,8 +15,6 @@
 /* How long to wait for answers: a little longer than the rendezvous, which collects them. */
 enum { ANSWERS_MS = 2500 };
 
-static const char waiting[] = "waiting for ", not_submitted[] = "not yet submitted: ";
-
 static void timeout_text(const struct job *job, char *text, size_t size)
 {
     char progress[720] = "before all output was written";
@@ -59,32 +57,21 @@ static void on_timeout(uv_timer_t *timer)
     job->rendezvous.on_question(job->rendezvous.context);
 }
 
-static bool begins(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-static void quote_rank(struct job *job, int rank, const char *text)
-{
-    job->timeout.waiting_rank = rank;
-    snprintf(job->timeout.waiting_for, sizeof job->timeout.waiting_for, "%.*s",
-             (int)strcspn(text, "\n"), text);
-    text_make_line(job->timeout.waiting_for); /* it may end amid a character */
-}
-
 /* The first that waits is quoted, or rank 0 when the others wait for it: rank 0 knows for whom. */
-bool job_rank_told(struct job *job, int rank, const char *text)
+bool job_rank_told(struct job *job, int rank, enum rank_waits_for waits_for, const char *text)
 {
-    if (!job->timeout.asking)
-        return false;
+    struct job_timeout *timeout = &job->timeout;
     struct report_rank *record = &job->report.ranks[rank];
-    record->waits = begins(text, waiting);
-    if (!*job->timeout.waiting_for && record->waits)
-        quote_rank(job, rank, text + strlen(waiting));
-    else if (rank == 0 && begins(text, not_submitted))
-        quote_rank(job, rank, text);
+    if (!timeout->asking)
+        return false;
+    record->waits = waits_for == WAITS_FOR_RANKS;
+    if ((!*timeout->quoted && record->waits) || (rank == 0 && waits_for == WAITS_FOR_ITSELF)) {
+        timeout->quoted_rank = rank;
+        snprintf(timeout->quoted, sizeof timeout->quoted, "%.*s", (int)strcspn(text, "\n"), text);
+        text_make_line(timeout->quoted); /* it may end amid a character */
+    }
     if (rank == job->state.nranks - 1)
-        uv_timer_start(&job->timeout.timer, job_timeout_give_up, 0, 0);
+        uv_timer_start(&timeout->timer, job_timeout_give_up, 0, 0);
     return true;
 }
 

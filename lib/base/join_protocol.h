@@ -46,7 +46,7 @@
 #include "lib/base/wire.h"
 
 enum {
-    JOIN_VERSION = 7,
+    JOIN_VERSION = 8,
     JOIN_HOST_MAX = 256,
     JOIN_ADDRESS_MAX = 64,
     JOIN_ADDRESSES_MAX = 16,

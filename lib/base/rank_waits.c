@@ -28,6 +28,7 @@ static void first_encode(struct wire_writer *writer, const struct rank_waits *wa
 
 void rank_waits_encode(struct wire_writer *writer, const struct rank_waits *waits)
 {
+    wire_put_u8(writer, (uint8_t)waits->for_whom);
     wire_put_u8(writer, (uint8_t)waits->count);
     wire_put_u8(writer, waits->more);
     for (int i = 0; i < waits->count; i++)
@@ -67,15 +68,18 @@ static bool first_decode(struct rank_waits *waits, struct wire_reader *reader)
 void rank_waits_decode(struct rank_waits *waits, struct wire_reader *reader)
 {
     *waits = (struct rank_waits){ .count = 0 };
+    int for_whom = wire_get_u8(reader);
     int count = wire_get_u8(reader);
     waits->more = wire_get_u8(reader) != 0;
-    bool valid = count <= WAITS_MAX;
+    bool valid = for_whom < WAITS_FOR_KINDS && count <= WAITS_MAX;
     for (int i = 0; i < count && valid; i++)
         waits->keys[i] = wire_get_u64(reader);
     if (valid && count > 0)
         valid = first_decode(waits, reader);
-    if (!valid || reader->failed)
+    if (!valid || reader->failed) {
         reader->failed = true;
-    else
-        waits->count = count;
+        return;
+    }
+    waits->for_whom = for_whom;
+    waits->count = count;
 }

@@ -8,7 +8,7 @@
  *
  * On the wire:
  *
- *   u8 count   u8 more   count times u64 key
+ *   u8 what it waits for   u8 count   u8 more   count times u64 key
  *   unless count is 0:  u64 key of the set   u32 milliseconds   u8 moves   string name
  *                       u8 count   count times: u32 first rank   u32 end
  *
@@ -27,10 +27,20 @@ enum {
     WAITS_NAME_SIZE = 256,
     WAITS_RANGES_MAX = 16,
     WAITS_ENCODED_MAX =
-        1 + 1 + WAITS_MAX * 8 + 8 + 4 + 1 + 4 + WAITS_NAME_SIZE + 1 + WAITS_RANGES_MAX * 8
+        1 + 1 + 1 + WAITS_MAX * 8 + 8 + 4 + 1 + 4 + WAITS_NAME_SIZE + 1 + WAITS_RANGES_MAX * 8
+};
+
+/* What the first line of a rank's status text says, for programs. Part of the wire format. */
+enum rank_waits_for {
+    WAITS_FOR_NOTHING, /* that is known */
+    WAITS_FOR_RANKS,   /* to submit a tensor that it has submitted */
+    WAITS_FOR_ITSELF,  /* to submit a tensor that other ranks have submitted */
+    WAITS_FOR_DEVICE,  /* to make the input of a tensor, or to finish with its data */
+    WAITS_FOR_KINDS
 };
 
 struct rank_waits {
+    enum rank_waits_for for_whom;
     int count; /* tensors in flight whose keys are here: those that have waited longest */
     bool more; /* there are others */
     uint64_t keys[WAITS_MAX];
@@ -49,8 +59,8 @@ struct rank_waits {
 /* Does the rank say that it has submitted the tensor, or that it has joined the set? */
 bool rank_waits_has(const struct rank_waits *waits, uint64_t key, uint64_t set_key);
 
-/* The reader fails on a range that is empty, out of order or beyond WORLD_SIZE_MAX; it makes the
- * name one printable line. */
+/* The reader fails on an unknown enum rank_waits_for and on a range that is empty, out of order or
+ * beyond WORLD_SIZE_MAX; it makes the name one printable line. */
 void rank_waits_encode(struct wire_writer *writer, const struct rank_waits *waits);
 void rank_waits_decode(struct rank_waits *waits, struct wire_reader *reader);
 

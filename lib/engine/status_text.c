@@ -22,6 +22,7 @@ enum { LINES_MAX = 24 };
 struct page {
     struct list_text text;
     int lines, left_out;
+    enum rank_waits_for first; /* what the first line says */
     uint64_t now_ns;
 };
 
@@ -30,8 +31,10 @@ static double seconds(uint64_t since_ns, uint64_t now_ns)
     return now_ns > since_ns ? (double)(now_ns - since_ns) / 1e9 : 0;
 }
 
-static bool has_line(struct page *page)
+static bool has_line(struct page *page, enum rank_waits_for waits_for)
 {
+    if (page->text.length == 0)
+        page->first = waits_for;
     if (page->lines >= LINES_MAX)
         page->left_out++;
     else
@@ -99,7 +102,7 @@ static void put_waiting(struct page *page, const struct process_set *set,
     static const struct rank_ranges nobody;
     char label[REQUEST_LABEL];
     struct stall_told told;
-    if (!has_line(page))
+    if (!has_line(page, waiting->own ? WAITS_FOR_RANKS : WAITS_FOR_ITSELF))
         return;
     request_label(label, waiting->kind, waiting->name);
     list_text_add(&page->text, "%s %s", waiting->own ? "waiting for" : "not yet submitted:", label);
@@ -155,21 +158,24 @@ static void put_unoffered(struct page *page, const struct process_set *set)
 {
     char label[REQUEST_LABEL];
     struct waiting waiting;
-    for (int i = 0; ready_waiting(set, i, &waiting); i++)
-        if (has_line(page))
+    for (int i = 0; ready_waiting(set, i, &waiting); i++) {
+        bool is_unmade = i < set->ready.unmade.count;
+        if (has_line(page, is_unmade ? WAITS_FOR_DEVICE : WAITS_FOR_NOTHING))
             list_text_add(&page->text, "%s %s since %.1f s\n",
-                          i < set->ready.unmade.count
-                              ? "waiting for the device to make the input of"
-                              : "about to submit",
+                          is_unmade ? "waiting for the device to make the input of"
+                                    : "about to submit",
                           request_label(label, waiting.kind, waiting.name),
                           seconds(waiting.since_ns, page->now_ns));
+    }
 }
 
 static void put_batch(struct page *page, const struct batch *batch)
 {
     char label[REQUEST_LABEL];
     const struct tensor *own = batch->tensors[0].own;
-    if (!has_line(page))
+    bool needs_device = !batch->operation &&
+                        (batch->stage.step == STAGE_REDUCING || batch->stage.step == STAGE_DOOMED);
+    if (!has_line(page, needs_device ? WAITS_FOR_DEVICE : WAITS_FOR_NOTHING))
         return;
     list_text_add(&page->text, "%s %s", act_of(batch),
                   request_label(label, batch->description.kind, own ? own->name : NULL));
@@ -220,8 +226,8 @@ static void put_last(struct page *page, const struct engine *engine)
                       seconds(engine->in_flight.last_done_ns, page->now_ns));
 }
 
-/* Under the lock. */
-static void write_page(struct engine *engine, char *text, size_t size)
+/* Under the lock. Returns what the first line says. */
+static enum rank_waits_for write_page(struct engine *engine, char *text, size_t size)
 {
     struct err err;
     struct page page = { .now_ns = monotonic_ns() };
@@ -237,6 +243,7 @@ static void write_page(struct engine *engine, char *text, size_t size)
     if (page.lines == 0)
         list_text_add(&page.text, "in no collective\n");
     put_last(&page, engine);
+    return page.first;
 }
 
 void engine_report(void *arg, struct join_report *report, size_t size)
@@ -246,9 +253,10 @@ void engine_report(void *arg, struct join_report *report, size_t size)
     if (inspect_ask(engine))
         progress_for_person(engine, inspect_has_told, engine, monotonic_ns() + ANSWERS_NS);
     engine->inspect.asking = false;
-    write_page(engine, report->text, size);
+    enum rank_waits_for first = write_page(engine, report->text, size);
     counters_read(&engine->counters, monotonic_tick_ns(), &report->stats);
     engine_list_submitted(engine, &report->waits);
+    report->waits.for_whom = first;
     engine_unlock(engine);
 }
 

@@ -8,6 +8,7 @@
 #include "lib/base/join_protocol.h"
 #include "lib/base/rank_end.h"
 #include "lib/base/rank_info.h"
+#include "lib/base/rank_waits.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,9 +37,9 @@ struct rendezvous_events {
     void (*missing)(void *context, const char *text);
 
     /* rendezvous_ask(): what `rank` is doing, in its own words, printable lines of UTF-8; or why it
-     * does not say so itself, one line that reads on after the rank's name. Once for each rank, in
-     * order of rank; borrowed for the call. */
-    void (*report)(void *context, int rank, const char *text);
+     * does not say so itself, one line that reads on after the rank's name. `waits_for` says what
+     * the first line means. Once for each rank, in order of rank; borrowed for the call. */
+    void (*report)(void *context, int rank, enum rank_waits_for waits_for, const char *text);
 
     /* A rank has said HELLO, whatever comes of it. May be NULL. */
     void (*met)(void *context, int rank);

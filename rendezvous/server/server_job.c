@@ -262,7 +262,7 @@ void server_on_report(struct rendezvous_connection *connection, const struct joi
 {
     struct rendezvous_job *job = connection->job;
     rendezvous_job_heard(job, connection->rank, report, connection->server->now_ms);
-    rank_query_answer(&job->rank_query, connection->rank, report->text);
+    rank_query_answer(&job->rank_query, connection->rank, report->waits.for_whom, report->text);
 }
 
 void server_worker_gone(struct rendezvous_connection *connection)

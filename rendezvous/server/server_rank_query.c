@@ -64,13 +64,15 @@ int server_ask_job(struct http_service *service, struct rendezvous_job *job, uin
 static void report_of(struct server *server, struct rendezvous_job *job)
 {
     int rank;
+    enum rank_waits_for waits_for;
     const char *text;
     if (!rank_query_is_open(&job->rank_query))
         return;
-    while (!server->closed && rank_query_next(&job->rank_query, &job->membership, &rank, &text)) {
+    while (!server->closed &&
+           rank_query_next(&job->rank_query, &job->membership, &rank, &waits_for, &text)) {
         job->ranks[rank].silent = job->ranks[rank].heard_ms < job->asked_ms;
         if (job->asked_by_launcher)
-            server->events.report(server->context, rank, text);
+            server->events.report(server->context, rank, waits_for, text);
     }
     if (!rank_query_is_open(&job->rank_query)) {
         job->asked_by_launcher = false;

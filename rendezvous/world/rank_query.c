@@ -24,7 +24,7 @@ int rank_query_start(struct rank_query *rank_query, int size, uint64_t now_ms, s
 void rank_query_fini(struct rank_query *rank_query)
 {
     for (int rank = rank_query->next; rank_query->answers && rank < rank_query->size; rank++)
-        free(rank_query->answers[rank]);
+        free(rank_query->answers[rank].text);
     free(rank_query->answers);
     free(rank_query->taken);
     *rank_query = (struct rank_query){ 0 };
@@ -47,7 +47,7 @@ bool rank_query_wants(const struct rank_query *rank_query, const struct membersh
                       int rank)
 {
     return rank_query_is_open(rank_query) && rank >= rank_query->next &&
-           !rank_query->answers[rank] && membership_can_answer(membership, rank);
+           !rank_query->answers[rank].text && membership_can_answer(membership, rank);
 }
 
 /* The length of the whole lines of a text that is too long, or as much as there is room for if not
@@ -61,12 +61,15 @@ static size_t rank_query_cut(const char *text, size_t size)
     return end ? (size_t)(end + 1 - text) : size - 1;
 }
 
-void rank_query_answer(struct rank_query *rank_query, int rank, const char *text)
+void rank_query_answer(struct rank_query *rank_query, int rank, enum rank_waits_for waits_for,
+                       const char *text)
 {
-    if (!rank_query_is_open(rank_query) || rank < rank_query->next || rank_query->answers[rank])
+    if (!rank_query_is_open(rank_query) || rank < rank_query->next ||
+        rank_query->answers[rank].text)
         return;
     size_t length = rank_query_cut(text, (size_t)rank_query_text_size(rank_query->size));
-    rank_query->answers[rank] = strndup(text, length); /* without memory: no answer */
+    rank_query->answers[rank].text = strndup(text, length); /* without memory: no answer */
+    rank_query->answers[rank].waits_for = waits_for;
 }
 
 void rank_query_tick(struct rank_query *rank_query, uint64_t now_ms)
@@ -85,8 +88,8 @@ static const char *text_of(struct rank_query *rank_query, const struct membershi
                            int rank)
 {
     free(rank_query->taken);
-    rank_query->taken = rank_query->answers[rank];
-    rank_query->answers[rank] = NULL;
+    rank_query->taken = rank_query->answers[rank].text;
+    rank_query->answers[rank].text = NULL;
     if (rank_query->taken)
         return *rank_query->taken ? rank_query->taken : "nothing to report";
     if (membership_text_absent(rank_query->absent, membership, rank))
@@ -95,7 +98,7 @@ static const char *text_of(struct rank_query *rank_query, const struct membershi
 }
 
 bool rank_query_next(struct rank_query *rank_query, const struct membership *membership, int *rank,
-                     const char **text)
+                     enum rank_waits_for *waits_for, const char **text)
 {
     if (!rank_query_is_open(rank_query))
         return false;
@@ -104,6 +107,7 @@ bool rank_query_next(struct rank_query *rank_query, const struct membership *mem
         return false;
     }
     *rank = rank_query->next;
+    *waits_for = rank_query->answers[rank_query->next].waits_for;
     *text = text_of(rank_query, membership, rank_query->next);
     if (!*text)
         return false;

@@ -10,6 +10,7 @@
 #ifndef RENDEZVOUS_WORLD_RANK_QUERY_H
 #define RENDEZVOUS_WORLD_RANK_QUERY_H
 
+#include "lib/base/rank_waits.h"
 #include "lib/base/status.h"
 #include "rendezvous/world/membership.h"
 #include "rendezvous/world/membership_text.h"
@@ -19,10 +20,15 @@
 
 enum { RANK_QUERY_MS = 2000, RANK_QUERY_MEMORY = 16 << 20, RANK_QUERY_TEXT_MIN = 256 };
 
+struct rank_answer {
+    char *text; /* owned; NULL: none yet */
+    enum rank_waits_for waits_for;
+};
+
 struct rank_query {
-    char **answers; /* of each rank, owned; NULL while no rank query is under way */
-    int size;       /* of the world */
-    int next;       /* the rank whose text is taken next */
+    struct rank_answer *answers; /* of each rank; NULL while no rank query is under way */
+    int size;                    /* of the world */
+    int next;                    /* the rank whose text is taken next */
     uint64_t deadline_ms;
     bool expired;
     char *taken;                          /* the answer that was given out last; owned */
@@ -44,16 +50,18 @@ int rank_query_text_size(int size);
 bool rank_query_wants(const struct rank_query *rank_query, const struct membership *membership,
                       int rank);
 
-/* What a rank has answered; only the first counts. Cut after a line if it is too long. */
-void rank_query_answer(struct rank_query *rank_query, int rank, const char *text);
+/* What a rank has answered; only the first counts. The text is cut after a line if it is too long. */
+void rank_query_answer(struct rank_query *rank_query, int rank, enum rank_waits_for waits_for,
+                       const char *text);
 
 /* Time has passed; when that is wanted, or MEMBERSHIP_NEVER. */
 void rank_query_tick(struct rank_query *rank_query, uint64_t now_ms);
 uint64_t rank_query_deadline(const struct rank_query *rank_query);
 
-/* The next rank whose text is known, and the text, borrowed until the next call; false if there is
- * none now. To be called until then after every event. After the last rank nothing is under way. */
+/* The next rank whose text is known, what that rank waits for, and the text, borrowed until the next
+ * call; false if there is none now. To be called until then after every event. After the last rank
+ * nothing is under way. */
 bool rank_query_next(struct rank_query *rank_query, const struct membership *membership, int *rank,
-                     const char **text);
+                     enum rank_waits_for *waits_for, const char **text);
 
 #endif

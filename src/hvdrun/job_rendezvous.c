@@ -116,10 +116,11 @@ static void say_line(struct job_rendezvous *self, int rank, const char *text, si
     free(terminated);
 }
 
-static void on_job_rendezvous_report(void *context, int rank, const char *text)
+static void on_job_rendezvous_report(void *context, int rank, enum rank_waits_for waits_for,
+                                     const char *text)
 {
     struct job_rendezvous *self = context;
-    if (job_rank_told(self->job, rank, text))
+    if (job_rank_told(self->job, rank, waits_for, text))
         return;
     while (*text) {
         size_t length = strcspn(text, "\n");

@@ -21,9 +21,10 @@ static void on_timed_out(void *context, const char *text)
     PROMISE(context == &world && strlen(text) < JOIN_TEXT_MAX);
 }
 
-static void on_report(void *context, int rank, const char *text)
+static void on_report(void *context, int rank, enum rank_waits_for waits_for, const char *text)
 {
     PROMISE(context == &world && 0 <= rank && rank < WORLD_SIZE && text);
+    PROMISE(waits_for < WAITS_FOR_KINDS);
 }
 
 static void on_said(void *context, const char *job, const char *text)

@@ -61,7 +61,7 @@ named_in_time() {
     done
     like "$1" "$4 waited for others \(rank 0: $5 since [0-9.]+ s \(not submitted by $3(; not known of [^)]*)?\)\); $2 ranks" "$tmp/err"
 }
-named_in_time "--timeout names the rank that did not come, and no other" 16 2 'ranks 0, 1, 3-15' 'barrier.*'
+named_in_time "--timeout names the rank that did not come, and no other" 16 2 'ranks 0, 1, 3-15' 'waiting for barrier.*'
 named_in_time "also when it is rank 0" 6 0 'ranks 1-5' 'not yet submitted: barrier.*'
 
 # The status page

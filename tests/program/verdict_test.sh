@@ -253,7 +253,7 @@ for limit in 2 10 50; do
     run "$HVDRUN" --timeout $limit -np 3 "$WORLD" init but 2 barriers 1 all stay
     ! grep -q 'ranks 0, 1 waited' "$tmp/err" || break
 done
-like "of who waits in a collective is said for what" "while ranks 0-2 on localhost still ran, of which ranks 0, 1 waited for others \(rank 0: barrier.* since [0-9.]+ s \(not submitted by 2\)\); 3 ranks" "$tmp/err"
+like "of who waits in a collective is said for what" "while ranks 0-2 on localhost still ran, of which ranks 0, 1 waited for others \(rank 0: waiting for barrier.* since [0-9.]+ s \(not submitted by 2\)\); 3 ranks" "$tmp/err"
 hang="sh -c 'sleep 1000' sh %h"
 for limit in 1 5 25; do
     run "$HVDRUN" --timeout $limit --remote-shell "$hang" -np 3 -H localhost:1,far1.example:1,far2.example:1 true

@@ -15,6 +15,7 @@ uint64_t now_ms;
 int completed, timeouts;
 char timeout_text[JOIN_TEXT_MAX], missing_text[JOIN_TEXT_MAX];
 char reports[FIXTURE_REPORTS_MAX];
+enum rank_waits_for reported_waits_for;
 char service_said[FIXTURE_REPORTS_MAX];
 struct join_client clients[FIXTURE_RANKS_MAX];
 
@@ -37,12 +38,13 @@ static void on_missing(void *context, const char *text)
     snprintf(missing_text, sizeof missing_text, "%s", text);
 }
 
-static void on_report(void *context, int rank, const char *text)
+static void on_report(void *context, int rank, enum rank_waits_for waits_for, const char *text)
 {
     ck_assert_ptr_eq(context, &server);
     size_t used = strlen(reports);
     int length = snprintf(reports + used, sizeof reports - used, "%d: %s|", rank, text);
     ck_assert_uint_lt(used + (size_t)length, sizeof reports);
+    reported_waits_for = waits_for;
 }
 
 static void on_say(void *context, const char *job, const char *text)

@@ -16,6 +16,7 @@ extern int completed, timeouts; /* events that the launcher got */
 extern char timeout_text[JOIN_TEXT_MAX], missing_text[JOIN_TEXT_MAX];
 extern char service_said[FIXTURE_REPORTS_MAX];        /* by a service: "job: text|job: text|..." */
 extern char reports[FIXTURE_REPORTS_MAX];             /* "0: text|1: text|..." */
+extern enum rank_waits_for reported_waits_for;        /* of the last of them */
 extern struct join_client clients[FIXTURE_RANKS_MAX]; /* of each rank */
 
 /* A job of `size` ranks; a service with room for `max_jobs`, whose key is `key`; closes and frees

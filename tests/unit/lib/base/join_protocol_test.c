@@ -53,7 +53,8 @@ static struct join_report report = {
                .waiting_ns = 7,
                .operations = { [STATS_ALLREDUCE] = { 3, 24, 4000, { 1, 2 } },
                                [STATS_JOIN] = { 1, 0, 90, { 1 } } } },
-    .waits = { .count = 2,
+    .waits = { .for_whom = WAITS_FOR_RANKS,
+               .count = 2,
                .keys = { 1, UINT64_MAX },
                .set_key = 5,
                .age_ms = 1500,
@@ -178,7 +179,8 @@ static void check_report(const struct join_report *message)
 {
     const struct rank_waits *waits = &message->waits;
     bool good = message->stats.waiting_ns <= message->stats.uptime_ns &&
-                waits->count <= WAITS_MAX && waits->nmembers <= WAITS_RANGES_MAX;
+                waits->for_whom < WAITS_FOR_KINDS && waits->count <= WAITS_MAX &&
+                waits->nmembers <= WAITS_RANGES_MAX;
     uint32_t end = 0;
     for (int i = 0; good && i < waits->nmembers; i++) {
         good = waits->members[i].first >= end && waits->members[i].first < waits->members[i].end;
@@ -374,6 +376,24 @@ START_TEST(a_report_that_is_too_long_is_refused)
 }
 END_TEST
 
+START_TEST(a_report_of_an_unknown_wait_is_refused)
+{
+    static struct join_report message;
+    for (int for_whom = 0; for_whom <= WAITS_FOR_KINDS; for_whom++) {
+        struct wire_writer writer = { 0 };
+        struct wire_reader reader;
+        message = report;
+        message.waits.for_whom = for_whom;
+        join_report_encode(&writer, &message);
+        wire_reader_init(&reader, writer.data, writer.length);
+        int rc = join_report_decode(&message, &reader, NULL);
+        ck_assert_int_eq(rc, for_whom < WAITS_FOR_KINDS ? HVD_OK : HVD_ERR_PROTOCOL);
+        ck_assert(rc != HVD_OK || (int)message.waits.for_whom == for_whom);
+        wire_writer_fini(&writer);
+    }
+}
+END_TEST
+
 /* Everything is as large as it can be. */
 START_TEST(the_longest_report_fits_into_its_frame)
 {
@@ -521,6 +541,7 @@ int main(void)
     tcase_add_loop_test(tcase, neighbours_that_are_not_those_of_the_place_are_refused, 0, 6);
     tcase_add_test(tcase, a_report_is_lines_that_a_terminal_shows);
     tcase_add_test(tcase, a_report_that_is_too_long_is_refused);
+    tcase_add_test(tcase, a_report_of_an_unknown_wait_is_refused);
     tcase_add_test(tcase, the_longest_report_fits_into_its_frame);
     tcase_add_loop_test(tcase, questions_for_no_bytes_or_too_many_are_refused, 0, 5);
     return unit_run(suite);

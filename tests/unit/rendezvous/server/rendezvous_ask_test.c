@@ -57,6 +57,33 @@ START_TEST(each_rank_is_asked_and_its_answer_told)
 }
 END_TEST
 
+START_TEST(what_a_rank_waits_for_is_told_as_it_said)
+{
+    setup_complete(2);
+    clients[0].waits.for_whom = WAITS_FOR_NOTHING;
+    clients[1].waits.for_whom = _i;
+    ask();
+    answer(0);
+    ck_assert_int_eq(reported_waits_for, WAITS_FOR_NOTHING);
+    answer(1);
+    ck_assert_int_eq(reported_waits_for, _i);
+    teardown();
+}
+END_TEST
+
+START_TEST(a_rank_that_does_not_answer_waits_for_nothing_that_is_known)
+{
+    setup_complete(2);
+    clients[0].waits.for_whom = WAITS_FOR_RANKS;
+    ask();
+    answer(0);
+    tick_at(2000);
+    ck_assert_str_eq(reports, "0: text of 0\n|1: no answer within 2 s|");
+    ck_assert_int_eq(reported_waits_for, WAITS_FOR_NOTHING);
+    teardown();
+}
+END_TEST
+
 START_TEST(answers_are_told_in_order_of_rank)
 {
     setup_complete(4);
@@ -267,8 +294,10 @@ START_TEST(what_could_harm_a_terminal_is_not_told)
 }
 END_TEST
 
-static void close_in_report(void *context, int rank, const char *text)
+static void close_in_report(void *context, int rank, enum rank_waits_for waits_for,
+                            const char *text)
 {
+    (void)waits_for;
     ck_assert_msg(rank == 0, "%s", text);
     server_close(context);
 }
@@ -286,8 +315,9 @@ START_TEST(the_server_may_be_closed_while_a_rank_is_reported)
 }
 END_TEST
 
-static void ask_in_report(void *context, int rank, const char *text)
+static void ask_in_report(void *context, int rank, enum rank_waits_for waits_for, const char *text)
 {
+    (void)waits_for;
     struct err err;
     ck_assert_int_eq(server_ask(context, now_ms, &err), HVD_OK);
     server_rank_ended(context, 1, EXITED_WITH(1), now_ms);
@@ -355,9 +385,9 @@ START_TEST(an_answer_that_is_too_long_is_cut)
     while (strlen(text) + 10 < sizeof text)
         strcat(text, cuts[_i].unit);
     ck_assert_int_eq(rank_query_start(&rank_query, WORLD_SIZE_MAX, 0, NULL), HVD_OK);
-    rank_query_answer(&rank_query, 0, text);
-    ck_assert_msg(strlen(rank_query.answers[0]) == cuts[_i].length, "%s: %zu bytes",
-                  cuts[_i].sentence, strlen(rank_query.answers[0]));
+    rank_query_answer(&rank_query, 0, WAITS_FOR_RANKS, text);
+    ck_assert_msg(strlen(rank_query.answers[0].text) == cuts[_i].length, "%s: %zu bytes",
+                  cuts[_i].sentence, strlen(rank_query.answers[0].text));
     rank_query_fini(&rank_query);
 }
 END_TEST
@@ -367,6 +397,8 @@ static TCase *asking(void)
     TCase *tcase = tcase_create("asking");
     tcase_add_test(tcase, ranks_that_never_call_hvd_init_are_said_to);
     tcase_add_loop_test(tcase, each_rank_is_asked_and_its_answer_told, 1, 6);
+    tcase_add_loop_test(tcase, what_a_rank_waits_for_is_told_as_it_said, 0, WAITS_FOR_KINDS);
+    tcase_add_test(tcase, a_rank_that_does_not_answer_waits_for_nothing_that_is_known);
     tcase_add_test(tcase, answers_are_told_in_order_of_rank);
     tcase_add_test(tcase, who_does_not_answer_is_given_up_after_2_s);
     tcase_add_test(tcase, a_late_answer_does_no_harm);

@@ -69,10 +69,11 @@ static void on_text(void *context, const char *text)
     (void)text;
 }
 
-static void on_report(void *context, int rank, const char *text)
+static void on_report(void *context, int rank, enum rank_waits_for waits_for, const char *text)
 {
     (void)context;
     (void)rank;
+    (void)waits_for;
     (void)text;
 }
 

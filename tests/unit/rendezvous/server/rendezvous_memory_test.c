@@ -69,9 +69,10 @@ static void on_timed_out(void *context, const char *text)
     ck_abort_msg("%s %p", text, context);
 }
 
-static void on_report(void *context, int rank, const char *text)
+static void on_report(void *context, int rank, enum rank_waits_for waits_for, const char *text)
 {
     (void)context;
+    (void)waits_for;
     in_server = false;
     ck_assert_int_eq(rank, nreported++);
     ck_assert_str_ne(text, "");

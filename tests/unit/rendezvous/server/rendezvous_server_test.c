@@ -31,9 +31,10 @@ static void on_timed_out(void *context, const char *text)
     snprintf(timeout_text, sizeof timeout_text, "%s", text);
 }
 
-static void on_report(void *context, int rank, const char *text)
+static void on_report(void *context, int rank, enum rank_waits_for waits_for, const char *text)
 {
     (void)context;
+    (void)waits_for;
     ck_assert_int_eq(rank, nreported++);
     snprintf(reported, sizeof reported, "%s", text);
 }
@@ -196,9 +197,10 @@ static void destroy_in_timeout(void *context, const char *text)
     on_timed_out(NULL, text);
 }
 
-static void destroy_in_report(void *context, int rank, const char *text)
+static void destroy_in_report(void *context, int rank, enum rank_waits_for waits_for,
+                              const char *text)
 {
-    on_report(context, rank, text);
+    on_report(context, rank, waits_for, text);
     rendezvous_destroy(rendezvous);
 }
 
