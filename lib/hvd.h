@@ -105,7 +105,7 @@ enum hvd_dtype {
  * product and min the logical and; it has no average. */
 enum hvd_op {
     HVD_AVERAGE =
-        0, /* sum, then divided by the size of the process set; integers are truncated toward zero */
+        0, /* sum, then divided by the size of the process set; integers truncate toward zero */
     HVD_SUM = 1, /* integers wrap around in two's complement */
     HVD_ADASUM =
         2,       /* floating point; what two ranks agree on counts once, what they do not, twice */

@@ -77,8 +77,8 @@ static int hvd_collectives_run(const struct submission *submission, struct hvd_r
 
 /* ---- the short forms ---- */
 
-/* A caller's negative number, which size_t makes huge, is refused as what the caller wrote: no memory
- * holds half of all addresses. */
+/* A caller's negative number, which size_t makes huge, is refused as what the caller wrote: no
+ * memory holds half of all addresses. */
 static int64_t as_dim(size_t count)
 {
     return (int64_t)count;

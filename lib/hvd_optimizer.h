@@ -19,14 +19,14 @@
  * differences:
  *   - hvd_optimizer_create() compares the ranks' parameters, so that a difference is an error there
  *     and not a stall later.
- *     - Predivision applies to groups, too.
+ *   - Predivision applies to groups, too.
  *   - With several backward passes the library adds up the gradients: the program writes each
  *     pass's gradient to the same memory, and does not add to it.
  *   - Gradients are dense.
- *     - Where PyTorch raises an error, the call returns HVD_ERR_INVALID and leaves the optimizer
+ *   - Where PyTorch raises an error, the call returns HVD_ERR_INVALID and leaves the optimizer
  *     unchanged.
- *       - A single rank, or a rank outside the process set, reduces with nobody. The same rules hold:
- *         its gradients become ready once before a step, and are zeros otherwise.
+ *   - A single rank, or a rank outside the process set, reduces with nobody. The same rules hold:
+ *     its gradients become ready once before a step, and are zeros otherwise.
  *
  * Several threads may call hvd_optimizer_ready() at once, for different parameters. Only one thread
  * at a time may make any other call, when the gradients are ready. Calls that overlap against this

@@ -236,8 +236,8 @@ void process_part(bool at_exit)
 }
 
 /* Normal exit says goodbye, too; unless another thread is still inside a call, which would have to
- * be waited for, or a function of a device has called exit(): its thread holds the engine's lock. The
- * end of the process tells the other ranks then. */
+ * be waited for, or a function of a device has called exit(): its thread holds the engine's lock.
+ * The end of the process tells the other ranks then. */
 __attribute__((destructor)) static void part_at_exit(void)
 {
     if (atomic_load(&process.owner) == getpid() && !device_is_calling())
