@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A choice among the interfaces of this machine; see interfaces.h.
  *
- *     read item after item, keep the interfaces that the item names
+ *   read item after item, keep the interfaces that the item names
  * Fails on an item that is malformed or matches no interface, and names the item. */
 #include "lib/base/interfaces.h"
 

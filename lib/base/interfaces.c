@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The interfaces of this machine; see interfaces.h.
  *
- *     read the list of the kernel, sort it by kind
+ *   read the list of the kernel, sort it by kind
  * Fails when the kernel gives no list. */
 #include "lib/base/interfaces.h"
 

@@ -142,8 +142,8 @@ struct join_report {
 /* Append a body, or addresses or a peer in it, to the writer; read one. The readers return
  * HVD_ERR_PROTOCOL and the message's name when a field is missing, out of range, or too long. What
  * they return satisfies 0 <= rank < size <= WORLD_SIZE_MAX (-1 <= rank in HELLO) and terminated
- * strings; a job id is valid or empty; the host of HELLO is one printable line, the text of REPORT is
- * printable (text.h). NEWS, GOODBYE and BROKEN are written with rank_end_encode(). */
+ * strings; a job id is valid or empty; the host of HELLO is one printable line, the text of REPORT
+ * is printable (text.h). NEWS, GOODBYE and BROKEN are written with rank_end_encode(). */
 void join_addresses_encode(struct wire_writer *writer, const struct join_addresses *addresses);
 void join_addresses_decode(struct join_addresses *addresses, struct wire_reader *reader);
 void join_peer_encode(struct wire_writer *writer, const struct join_peer *peer);

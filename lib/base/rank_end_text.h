@@ -27,8 +27,8 @@ void rank_end_how_text(char *text, size_t size, const struct rank_end_how *how,
  * status 3 before hvd_init". */
 void rank_end_missed_text(char *text, size_t size, const struct rank_end *end);
 
-/* A sentence: "rank 2 on node1 was killed by signal 9 (SIGKILL)", "allreduce 'grad': rank 1 on a left
- * (hvd_shutdown or exit)", "rank 1 on a: accept: Too many open files". */
+/* A sentence: "rank 2 on node1 was killed by signal 9 (SIGKILL)", "allreduce 'grad': rank 1 on a
+ * left (hvd_shutdown or exit)", "rank 1 on a: accept: Too many open files". */
 void rank_end_text(char *text, size_t size, const struct rank_end *end);
 
 /* The same as the failure of a call, with the status of `end`, which is returned. */

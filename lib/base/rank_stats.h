@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collectives that a rank has finished since hvd_init(), counted by operation, and the time that
- * its program has waited for them. The engine counts (lib/engine/counters.h), REPORT carries the
- * numbers to the rendezvous (join_protocol.h), and GET /v1/jobs/ID and /metrics show them.
+/* The collectives that a rank has finished since hvd_init(), counted by operation, and the time
+ * that its program has waited for them. The engine counts (lib/engine/counters.h), REPORT carries
+ * the numbers to the rendezvous (join_protocol.h), and GET /v1/jobs/ID and /metrics show them.
  *
  * On the wire:
  *
@@ -37,8 +37,8 @@ struct operation_stats {
     uint64_t count; /* collectives that were finished; each tensor of a group is one */
     uint64_t bytes; /* of the tensors that this rank submitted for them */
 
-    /* From submission to completion. When a rank finishes more than some thousands of collectives in
-     * a second the short ones are sampled, and each sample stands for several. */
+    /* From submission to completion. When a rank finishes more than some thousands of collectives
+     * in a second the short ones are sampled, and each sample stands for several. */
     uint64_t latency_ns;                 /* sum of those in the buckets */
     uint64_t buckets[STATS_BUCKETS + 1]; /* not cumulative; the last one: longer than all bounds */
 };
@@ -61,8 +61,8 @@ void stats_add_latency(struct operation_stats *stats, uint64_t latency_ns, uint6
 /* Of all operations together. */
 struct operation_stats stats_total(const struct rank_stats *stats);
 
-/* The reader fails on an unknown operation, one that stands out of order, and a rank that has waited
- * longer than it is up. */
+/* The reader fails on an unknown operation, one that stands out of order, and a rank that has
+ * waited longer than it is up. */
 void rank_stats_encode(struct wire_writer *writer, const struct rank_stats *stats);
 void rank_stats_decode(struct rank_stats *stats, struct wire_reader *reader);
 

@@ -38,8 +38,8 @@ struct rendezvous_stream {
     bool brief;
 };
 
-/* The rendezvous, for a carrier that cannot include rendezvous/server/rendezvous.h, which describes these
- * calls. */
+/* The rendezvous, for a carrier that cannot include rendezvous/server/rendezvous.h, which describes
+ * these calls. */
 struct rendezvous_server {
     struct rendezvous *rendezvous; /* borrowed; NULL: there is none */
     struct rendezvous_connection *(*accept)(struct rendezvous *rendezvous,

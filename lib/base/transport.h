@@ -27,8 +27,8 @@ const char *transport_name(enum transport transport);
  * value, if it is none of them. */
 int transport_read(enum transport *transport, environment_get_fn *get, struct err *err);
 
-/* What is to be said of a link that `is` shm, unix or tcp, to a rank of the same host: nothing; that
- * it is less than could be; that it is not what is insisted on. */
+/* What is to be said of a link that `is` shm, unix or tcp, to a rank of the same host: nothing;
+ * that it is less than could be; that it is not what is insisted on. */
 enum transport_verdict { TRANSPORT_FINE, TRANSPORT_LESSER, TRANSPORT_REFUSED };
 
 enum transport_verdict transport_judge(enum transport wanted, enum transport is);
