@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exchange of all ranks' hosts and addresses (directory.h), once, over the world's tree:
  *
- *     the root wants data to be moved, and has no directory -> WHERE goes down -> each rank sends its
- *     record and those of the ranks below it (RECORDS) -> the root has all, and DIRECTORY goes down,
+ *   the root wants data to be moved, and has no directory -> WHERE goes down -> each rank sends its
+ *   record and those of the ranks below it (RECORDS) -> the root has all, and DIRECTORY goes down,
  *   in front of the decisions that rely on it.
  *
  * Until then the root decides on no data. A world that moves no data pays nothing. A world of up to

@@ -2,7 +2,7 @@
 /* Batches: each waits in the queue, becomes an operation in the window, and completes its tensors
  * when the operation is done.
  *
- *     queued -> (the links that it needs are there; data from devices is copied) -> under way
+ *   queued -> (the links that it needs are there; data from devices is copied) -> under way
  *   -> done;  any -> failed
  *
  * Small tensors that were decided on together are reduced in the window's buffer; all other tensors
@@ -166,8 +166,9 @@ static struct batch *batch_dequeue(struct process_set *set)
     return batch;
 }
 
-/* The links that a run needs are wanted when it is decided on (batch_queue.c), and must be there when it
- * starts. Those behind it wait, too: all ranks start what they have decided on in the same order. */
+/* The links that a run needs are wanted when it is decided on (batch_queue.c), and must be there
+ * when it starts. Those behind it wait, too: all ranks start what they have decided on in the same
+ * order. */
 static bool batch_has_links(struct process_set *set, const struct batch *batch)
 {
     if (set->size < 2 || set->links.nawaited == 0 || algorithm_is_near(batch->algorithm))

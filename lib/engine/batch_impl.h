@@ -2,10 +2,10 @@
 /* Data to move: decisions become batches, which wait in the queue and then are operations in the
  * window.
  *
- *     batch_queue.c    a decision becomes a batch, or several on devices, at the end of the queue
- *     batch.c          the queue, the window, and the end of an operation
- *     batch_prepare.c  the memory that a batch works in
- *     stage*.c         batches on devices (stage_impl.h) */
+ *   batch_queue.c    a decision becomes a batch, or several on devices, at the end of the queue
+ *   batch.c          the queue, the window, and the end of an operation
+ *   batch_prepare.c  the memory that a batch works in
+ *   stage*.c         batches on devices (stage_impl.h) */
 #ifndef LIB_ENGINE_BATCH_IMPL_H
 #define LIB_ENGINE_BATCH_IMPL_H
 

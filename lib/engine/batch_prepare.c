@@ -17,8 +17,8 @@ size_t batch_element_size(const struct batch *batch)
     return dtype_size((int)batch->description.dtype);
 }
 
-/* Room at once for the most that is fused: pages that are never touched cost nothing. Other ranks of
- * this host read it where it lies. */
+/* Room at once for the most that is fused: pages that are never touched cost nothing. Other ranks
+ * of this host read it where it lies. */
 static bool grow_buffer(struct set_memory *memory, size_t nbytes, size_t most)
 {
     if (nbytes <= memory->buffer_size)

@@ -115,8 +115,8 @@ out_of_memory:
     return NULL;
 }
 
-/* The links that a run needs are wanted on all ranks when it is decided on, so that nobody waits for
- * a rank that has not come so far in the line. */
+/* The links that a run needs are wanted on all ranks when it is decided on, so that nobody waits
+ * for a rank that has not come so far in the line. */
 static int batch_want_links(struct process_set *set, const struct batch *batch, struct err *err)
 {
     unsigned bit = 1u << batch->algorithm;

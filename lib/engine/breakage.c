@@ -77,8 +77,8 @@ static void break_world(struct engine *engine, const struct rank_end *end)
     pthread_cond_broadcast(&engine->progress.changed);
 }
 
-/* Nobody has said over the tree why a link broke: the rendezvous may have named a rank that left, or
- * else the link is all that is known. */
+/* Nobody has said over the tree why a link broke: the rendezvous may have named a rank that left,
+ * or else the link is all that is known. */
 static void explain(struct engine *engine)
 {
     struct rank_end departure;

@@ -48,7 +48,8 @@ int engine_start(struct engine *engine, struct err *err);
 /* Fails whatever is in flight with HVD_ERR_SHUT_DOWN, so that whoever waits returns. */
 void engine_stop(struct engine *engine);
 
-/* Once nobody is inside any more: says goodbye to the neighbours, frees everything. NULL is fine. */
+/* Once nobody is inside any more: says goodbye to the neighbours, frees everything. NULL is
+ * fine. */
 void engine_destroy(struct engine *engine);
 
 /* Instead of that: leaves its thread to itself, which may use it until the process ends. */

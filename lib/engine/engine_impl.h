@@ -3,21 +3,21 @@
  * the lock only in poll(), between two passes of a spinning driver, and while a caller sleeps.
  *
  *   submit.c   a caller's request becomes tensors in flight, offered to the set's negotiation;
- *                           submit_offer.c  the description and data that are offered of a tensor
- *     ready.c    tensors that are not offered yet, because a device still makes their input
- *     set_impl.h    a process set: its links, and the traffic on them
+ *              submit_offer.c  the description and data that are offered of a tensor
+ *   ready.c    tensors that are not offered yet, because a device still makes their input
+ *   set_impl.h    a process set: its links, and the traffic on them
  *   handles.c  public calls: submit, and wait for a handle
  *   decisions.c  what the ranks have agreed on: tensors that are done, failed, or have data to move
  *   complete.c   the end of a tensor
- *     batch_impl.h    data to move: the queue, operations in the window, fusion
- *     stage_impl.h  batches on devices: copied to the host and back, or reduced there
- *     inspect.c  input and output of the stall inspector
- *     address_exchange_impl.h  hosts and addresses of all ranks, and the choice of algorithms by them
+ *   batch_impl.h    data to move: the queue, operations in the window, fusion
+ *   stage_impl.h  batches on devices: copied to the host and back, or reduced there
+ *   inspect.c  input and output of the stall inspector
+ *   address_exchange_impl.h  hosts and addresses of all ranks, and the choice of algorithms by them
  *   tune.c     autotuning
- *     progress_impl.h  one pass over everything, the driver that makes it, and its sleep
- *     breakage.c  symptoms, and the end of the world
- *     trace.c    spans of the timeline;  status_text.c  the status text of this rank
- *     counters.h, submitted.c   the status of this rank in numbers and keys, for the rendezvous
+ *   progress_impl.h  one pass over everything, the driver that makes it, and its sleep
+ *   breakage.c  symptoms, and the end of the world
+ *   trace.c    spans of the timeline;  status_text.c  the status text of this rank
+ *   counters.h, submitted.c   the status of this rank in numbers and keys, for the rendezvous
  *   engine.c   the beginning and the end */
 #ifndef LIB_ENGINE_ENGINE_IMPL_H
 #define LIB_ENGINE_ENGINE_IMPL_H

@@ -3,9 +3,9 @@
  * its actions. Also status queries for people, in sets whose root is this rank.
  *
  * Why a reported deadlock is real. A rank is stuck in a set (is_stuck()) when
- *   1. each thread of its process waits in a call without a time limit, for a handle that is not done;
- *     2. all tensors that the rank has in flight still wait for agreement in this set;
- *     3. at the root: the root has nothing that it could decide.
+ *   1. each thread of its process waits without a time limit for a handle that is not done;
+ *   2. all tensors that the rank has in flight still wait for agreement in this set;
+ *   3. at the root: the root has nothing that it could decide.
  * The threads are all threads that the kernel counts in the process, less the library's own; a
  * thread counts even if it has never called the library. So a rank is not stuck while any thread of
  * its own computes, polls, waits with a time limit, has just come back from a call, well or with an

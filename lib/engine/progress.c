@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The choice of the driver, and one pass over everything that can be moved.
  *
- *     nobody -> a caller (that waits, or takes over from the thread) -> nobody
+ *   nobody -> a caller (that waits, or takes over from the thread) -> nobody
  *   nobody -> the thread (nobody has waited for some milliseconds, or it is wanted) -> nobody
  *
  * A caller that waits spins for about a wake-up's time and then sleeps in poll()
@@ -25,9 +25,9 @@
 
 #define CHECK_NS 250000000ull
 
-/* SPIN_NS: about the time of a wake-up. Where ranks outnumber the processors a rank that spins yields at
- * each look, which costs little as long as there are few others; with many, the rank that is waited for
- * comes late, so that nobody spins. */
+/* SPIN_NS: about the time of a wake-up. Where ranks outnumber the processors a rank that spins
+ * yields at each look, which costs little as long as there are few others; with many, the rank that
+ * is waited for comes late, so that nobody spins. */
 #define SPIN_NS 50000ull
 enum { RANKS_PER_PROCESSOR_MAX = 4 };
 

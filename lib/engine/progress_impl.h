@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The driver, which is the thread that runs the progress engine, and its sleep:
  *
- *     progress.c         one pass over everything, and callers that run the progress engine
- *     progress_sleep.c   the descriptors that the driver sleeps on
+ *   progress.c         one pass over everything, and callers that run the progress engine
+ *   progress_sleep.c   the descriptors that the driver sleeps on
  *   progress_thread.c  the engine's own thread */
 #ifndef LIB_ENGINE_PROGRESS_IMPL_H
 #define LIB_ENGINE_PROGRESS_IMPL_H
@@ -91,7 +91,8 @@ bool engine_move(struct engine *engine);
 void progress_enter(struct engine *engine);
 bool progress_is_entered(const struct engine *engine);
 
-/* Nothing has moved: returns when to look again. The driver sleeps until then, or something comes. */
+/* Nothing has moved: returns when to look again. The driver sleeps until then, or something
+ * comes. */
 uint64_t progress_next_check(struct engine *engine, uint64_t now);
 void progress_pause(struct engine *engine, enum driver self, uint64_t until_ns);
 

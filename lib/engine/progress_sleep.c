@@ -144,8 +144,8 @@ void progress_pause(struct engine *engine, enum driver self, uint64_t until_ns)
         eventfd_read(engine->progress.sleep.wake_fd, &value);
 }
 
-/* A link that has been used while somebody sleeps on it must be told again that it is slept on. False
- * if one has something to say meanwhile. */
+/* A link that has been used while somebody sleeps on it must be told again that it is slept on.
+ * False if one has something to say meanwhile. */
 static bool sleep_on(struct engine *engine)
 {
     struct pollset counted = { .fds = NULL };
@@ -156,8 +156,8 @@ static bool sleep_on(struct engine *engine)
     return !counted.is_awake;
 }
 
-/* Would another engine_move() find something to do although nothing comes? Or is there something that a
- * link did not take yet? */
+/* Would another engine_move() find something to do although nothing comes? Or is there something
+ * that a link did not take yet? */
 static bool has_work(const struct engine *engine)
 {
     for (int id = 0; id < engine->sets.count; id++) {

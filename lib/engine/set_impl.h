@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process set as this rank sees it. Each struct in it is changed by the files that its comment names.
+/* A process set as this rank sees it. Each struct in it is changed by the files that its comment
+ * names.
  *
- *     set.c        one pass over a set: agree, start and move data, finish;  its beginning and its end
- *     set_tree.c   the messages over the tree
- *     set_links.c, set_data.c   the links of a set, and the data on them
+ *   set.c        one pass over a set: agree, start and move data, finish; its beginning and end
+ *   set_tree.c   the messages over the tree
+ *   set_links.c, set_data.c   the links of a set, and the data on them
  *   sets.c       adding and removing process sets */
 #ifndef LIB_ENGINE_SET_IMPL_H
 #define LIB_ENGINE_SET_IMPL_H
@@ -117,8 +118,9 @@ int set_want_data(struct process_set *set, const int *ranks, int count, struct e
 /* Takes links that have come. Moves on to SET_READY when all are there. */
 int set_take_links(struct process_set *set, struct err *err);
 int set_check_links(struct process_set *set, struct rank_end *end);
-/* A link to `rank` of the world has failed, names it if it was not this rank; no link that is missing
- * matters any more; the set is being removed, and all members have done what they wanted in it. */
+/* A link to `rank` of the world has failed, names it if it was not this rank; no link that is
+ * missing matters any more; the set is being removed, and all members have done what they wanted in
+ * it. */
 int set_broke(struct process_set *set, int rank, struct err *err);
 /* The same of a link whose other side is gone: fills in `end`. */
 void set_lost_link(struct process_set *set, int rank, const struct err *err, struct rank_end *end);

@@ -115,8 +115,8 @@ static bool streams_are_there(const struct process_set *set, int rank, int strea
     return true;
 }
 
-/* The data link to a rank of the set, once all its streams are there: 1, 0 if not yet, or a negative
- * status. What it sends is counted. */
+/* The data link to a rank of the set, once all its streams are there: 1, 0 if not yet, or a
+ * negative status. What it sends is counted. */
 static int take_data(struct process_set *set, int rank, struct link **link, struct err *err)
 {
     struct link *links[STREAMS_MAX];
@@ -213,7 +213,8 @@ void set_forget_links(struct process_set *set)
         linker_forget(set->engine->linker, channel_number(set, purpose));
 }
 
-/* All members have done what they wanted in it, and some have heard before us that it is removed. */
+/* All members have done what they wanted in it, and some have heard before us that it is
+ * removed. */
 bool set_is_over(const struct process_set *set)
 {
     return set->removing && set->in_flight == 0;

@@ -2,8 +2,8 @@
 /* Adding and removing process sets. Both are collectives of the world, so that every rank makes the
  * change at the same place in the order of decisions and gives a set the same number.
  *
- *     add: all ranks submit the same list of ranks, and their addresses -> the members link up
- *     remove: wait for the own tensors of the set, all ranks submit -> the set is removed
+ *   add: all ranks submit the same list of ranks, and their addresses -> the members link up
+ *   remove: wait for the own tensors of the set, all ranks submit -> the set is removed
  * Fails when the list of ranks is not acceptable or a set with these ranks exists, when ranks
  * disagree (HVD_ERR_MISMATCH), and when the set to remove does not exist or is the world. */
 #include "lib/engine/engine_impl.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies batches on devices to the host and back; see stage_impl.h.
  *
- *     a chunk of an allreduce or broadcast, all on one device: to a pinned buffer, reduced there, and
+ *   a chunk of an allreduce or broadcast, all on one device: to a pinned buffer, reduced there, and
  *     back from it
- *     everything else: through pinned buffers to memory of the batch's own, tensor after tensor,
+ *   everything else: through pinned buffers to memory of the batch's own, tensor after tensor,
  *     and back
  *
  * When copying back fails, only the tensors of that copy fail. */

@@ -3,8 +3,8 @@
  * memory, so each batch is copied to the host, carried out, and copied back:
  *
  *   queued -> coming -> here -> in the window -> going -> done
- *     queued -> reducing -> done                       reduced by the devices among themselves
- *   any -> doomed -> failed                          until nothing uses the tensors' memory any more
+ *   queued -> reducing -> done                       reduced by the devices among themselves
+ *   any -> doomed -> failed                          when nothing uses the tensors' memory any more
  *
  * Large tensors are cut into chunks (batch_queue.c), each a batch of its own in the queue. While
  * one chunk is in the window, later chunks are copied to the host ahead of their turn, and earlier
@@ -52,8 +52,9 @@ enum stage_step {
     STAGE_DOOMED
 };
 
-/* Of a run. Either the operation works in a pinned buffer; or, when that is too small or devices are
- * mixed, in memory of the run's own, and copies go through buffers, one tensor after the other. */
+/* Of a run. Either the operation works in a pinned buffer; or, when that is too small or devices
+ * are mixed, in memory of the run's own, and copies go through buffers, one tensor after the
+ * other. */
 struct stage {
     enum stage_step step;
     bool has_place;
@@ -109,8 +110,8 @@ bool stage_has_work(const struct process_set *set);
 /* Puts this rank, its host and the collective in front. */
 int stage_context(const struct batch *batch, struct err *err);
 
-/* stage_piece.c: what of tensor `i`, whose part begins at byte `at` of the run, is copied to the host
- * (`in`), or back. */
+/* stage_piece.c: what of tensor `i`, whose part begins at byte `at` of the run, is copied to the
+ * host (`in`), or back. */
 struct stage_piece {
     unsigned char *host, *memory; /* of the device */
     size_t nbytes;

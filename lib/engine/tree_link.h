@@ -4,7 +4,7 @@
  *
  *   REPORT    up    what is ready below (lib/negotiation)
  *   DECISION  down  what is done now; passed on as it is
- *   LEFT      both  a rank has left: its end (lib/base/rank_end.h). Up it is only passed on; what comes
+ *   LEFT      both  a rank has left: its end (lib/base/rank_end.h). Up it is only passed on; a LEFT
  *                   down, after all decisions that can still be carried out, ends the set
  *   BROKEN    both  the world is broken: the end that has broken it; passed on to everybody
  *   ALERT, PROBE, PROBED  of the stall inspector (stall.h)
