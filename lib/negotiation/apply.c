@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message down (message.h), record by record, the same on all ranks: names leave the table of what
- * is in flight, the cache changes, and what concerns this rank becomes decisions.
- * Fails (HVD_ERR_PROTOCOL) when it is malformed, decides on what this rank has not reported and,
- * unless it has joined, not submitted, or decides what cannot be (decision_check.c);
- * HVD_ERR_NOMEM. */
+/* Applies a message down (message.h), record by record, the same on all ranks: names leave the
+ * table of names in flight, the cache changes, and records that concern this rank become decisions.
+ * Fails (HVD_ERR_PROTOCOL) when the message is malformed, decides on a name that this rank has not
+ * reported (or, unless this rank has joined, not submitted), or has an impossible decision
+ * (decision_check.c); and with HVD_ERR_NOMEM. */
 #include "lib/negotiation/contribution.h"
 #include "lib/negotiation/message.h"
 #include "lib/negotiation/state.h"

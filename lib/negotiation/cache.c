@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that were agreed on before; see cache.h. */
+/* The cache of agreed names; see cache.h. */
 #include "lib/negotiation/cache.h"
 
 #include "lib/negotiation/contribution.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that were agreed on before, by the number of their slot, and what their description was.
- * The same on all ranks: only what the root has told all of them changes it.
+/* The cache of names that were agreed on before, with their descriptions, by the number of their
+ * slot. The cache is the same on all ranks: only messages from the root to all ranks change it.
  *
  *   empty -> active -> retired -> active (another name) -> ...
  *
  * A retired slot is not used for new submissions; its name and description stay known until the
- * root gives it to another name, since reports that were under way may still mean it.
- * Fails when out of memory, and with HVD_ERR_PROTOCOL when the root says what cannot be. */
+ * root gives the slot to another name, since reports that are under way may still refer to them.
+ * Fails when out of memory, and with HVD_ERR_PROTOCOL when a message of the root is impossible. */
 #ifndef LIB_NEGOTIATION_CACHE_H
 #define LIB_NEGOTIATION_CACHE_H
 

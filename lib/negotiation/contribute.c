@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A contributor, this rank or a child, gives what it has to a name:
- *   kept; when all of the subtree have given, the name is queued for the parent, or ready at the root.
- * Fails (HVD_ERR_PROTOCOL) when it has given already, or when nothing was asked for. */
+/* A contributor, this rank or a child, contributes its data to a name:
+ *   keep it; when all of the subtree have contributed, the name is queued for the parent, or ready
+ *   at the root.
+ * Fails (HVD_ERR_PROTOCOL) when the contributor has contributed already, or none was asked for. */
 #include "lib/negotiation/contribution.h"
 #include "lib/negotiation/state.h"
 

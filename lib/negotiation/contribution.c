@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks gave, put together; see contribution.h. */
+/* Combined contributions of ranks; see contribution.h. */
 #include "lib/negotiation/contribution.h"
 
 #include "lib/reduce/reduce.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks gave under a name, put together in order of rank: a reduction, or a list.
+/* The contributions of ranks to a name, combined in order of rank: a reduction, or a list.
  *
  *   reduction: its bytes, as many as the description says
- *   list: a u32 for each rank, how many bytes it gave, then these, in the same order */
+ *   list: a u32 for each rank, its number of bytes, then the bytes, in the same order */
 #ifndef LIB_NEGOTIATION_CONTRIBUTION_H
 #define LIB_NEGOTIATION_CONTRIBUTION_H
 
@@ -28,8 +28,8 @@ uint64_t contribution_rows(const struct pending *entry, const struct tree_positi
 void contribution_put_list(struct wire_writer *writer, const struct pending *entry,
                            const struct tree_position *tree, bool whole);
 
-/* Reads a list of `nranks` ranks: where it begins, and how many bytes they gave. The reader fails if
- * it is not all there. */
+/* Reads a list of `nranks` ranks: where it begins, and how many bytes they gave. The reader fails
+ * if it is not all there. */
 const unsigned char *contribution_get_list(struct wire_reader *reader, size_t nranks,
                                            size_t *nbytes);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* At the root: what is ready becomes records of a message down (message.h):
- *   done and failed names first, then those whose data is moved, fused where they go together; then,
+/* At the root: names that are ready become records of a message down (message.h):
+ *   done and failed names first, then names whose data is moved, fused where possible; then,
  *   when nothing else is left, that all ranks have joined; and which cache slots are to be retired.
- * Names get their cache slots here; that takes effect when the message is applied.
+ * Names get their cache slots here; a slot takes effect when the message is applied.
  * Fails when out of memory, which the writer remembers. */
 #include "lib/negotiation/contribution.h"
 #include "lib/negotiation/fusion_plan.h"

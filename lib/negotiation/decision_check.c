@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is a decision that has come down one that can be?
- *   comes with the data that its kind has -> is about what was submitted -> is fused with its like,
- *   and done by an algorithm that can do it
- * Fails (HVD_ERR_PROTOCOL) when it is not. */
+/* Checks that a received decision is possible:
+ *   it has the data of its kind -> it is about submitted names -> it is fused with its like, and
+ *   its algorithm can do it
+ * Fails (HVD_ERR_PROTOCOL) when the decision is not possible. */
 #include "lib/negotiation/contribution.h"
 #include "lib/negotiation/fusion_plan.h"
 #include "lib/negotiation/message.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank submits under a name, as far as the ranks of a set must agree on it. */
+/* The description of what a rank submits under a name: everything that the ranks of a set must
+ * agree on. */
 #ifndef LIB_NEGOTIATION_DESCRIPTION_H
 #define LIB_NEGOTIATION_DESCRIPTION_H
 

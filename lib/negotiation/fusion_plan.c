@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which allreduces are carried out as one; see fusion_plan.h. What devices reduce themselves has its
- * own calls, and nothing to gain. */
+/* Which allreduces are fused; see fusion_plan.h. Allreduces that devices reduce themselves are not
+ * fused: the vendor is called for each, and gains nothing. */
 #include "lib/negotiation/fusion_plan.h"
 
 static bool can_fuse(const struct description *description, size_t most)

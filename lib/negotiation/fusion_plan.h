@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which allreduces are carried out as one. Arithmetic, nothing else. */
+/* Decides which allreduces are fused. Pure arithmetic. */
 #ifndef LIB_NEGOTIATION_FUSION_PLAN_H
 #define LIB_NEGOTIATION_FUSION_PLAN_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* At the root: tensors that are ready, but are carried out only when all of their group are. A
- * member that has failed counts as one that has arrived. */
+/* At the root: tensors that are ready, but are carried out only when all of their group are ready.
+ * A member that has failed counts as ready. */
 #ifndef LIB_NEGOTIATION_GROUPS_H
 #define LIB_NEGOTIATION_GROUPS_H
 

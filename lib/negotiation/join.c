@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that have joined count as ready for what they have not submitted, until all have:
- *   own join -> told up rank by rank, behind all that was submitted before -> the root knows of all
+/* Ranks that have joined count as ready for names that they have not submitted, until all have
+ * joined:
+ *   own join -> reported up rank by rank, behind all earlier submissions -> the root knows of all
  *   -> JOINED comes down, and nobody has joined any more.
- * What a rank submits behind its own join is held back until then.
+ * Submissions of a rank behind its own join are held back until then.
  * Fails (HVD_ERR_PROTOCOL) when a rank joins twice. */
 #include "lib/negotiation/state.h"
 

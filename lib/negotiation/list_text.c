@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists that are cut between two parts; see list_text.h. */
+/* Lists in messages, cut between two parts; see list_text.h. */
 #include "lib/negotiation/list_text.h"
 
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists in messages: parts are added whole as long as they fit; when one does not, "..." ends it. */
+/* Lists in messages for people: parts are added whole as long as they fit; the first that does not
+ * fit is replaced by "...", which ends the list. */
 #ifndef LIB_NEGOTIATION_LIST_TEXT_H
 #define LIB_NEGOTIATION_LIST_TEXT_H
 

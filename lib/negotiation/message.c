@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields that both messages have; see message.h. */
+/* Fields that both kinds of messages have; see message.h. */
 #include "lib/negotiation/message.h"
 
 #include <string.h>

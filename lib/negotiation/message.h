@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The two messages of negotiation.
  *
- * Up, what a subtree has ready; each section is there if its flag is:
+ * Up: the names that a subtree has ready; each section is present if its flag is set:
  *
  *   0 flags u8
  *     BITS     runs u32; each: first word u32, words u32, that many u64: a bit for each cache slot
@@ -12,7 +12,7 @@
  *     JOINS    count u32; each: a rank u32 that has joined
  *     RETIRED  number u32 of the retirement that the subtree has carried out
  *
- * Down, records until the end, each beginning with its u8 type:
+ * Down: records until the end, each beginning with its u8 type:
  *
  *     RUN      algorithm u8 (algorithm.h), count u32, tensors
  *     DONE     tensor
@@ -21,11 +21,11 @@
  *     JOINED   the last rank u32
  *
  *   tensor: flags u8, slot u32 (TENSOR_SLOT or TENSOR_ASSIGN: the name gets this slot), name and
- *   description (unless TENSOR_SLOT), then a reduction or list as above. TENSOR_ABSENT: what devices
- *   could reduce among themselves is moved over the links, since a rank that has joined has no
- *   device memory to take part with.
+ *   description (unless TENSOR_SLOT), then a reduction or list as above. TENSOR_ABSENT: data that
+ *   devices could reduce among themselves is moved over the links, since a rank that has joined has
+ *   no device memory to take part with.
  *
- * A name is a u8 length, so many bytes, and a NUL. */
+ * A name is a u8 length, as many bytes, and a NUL. */
 #ifndef LIB_NEGOTIATION_MESSAGE_H
 #define LIB_NEGOTIATION_MESSAGE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public face, and what this rank itself submits; see negotiation.h and state.h. */
+/* The public calls of the negotiation, and the submissions of this rank; see negotiation.h and
+ * state.h. */
 #include "lib/negotiation/negotiation.h"
 
 #include "lib/negotiation/contribution.h"

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One rank's part in agreeing which tensors of a process set are ready on all its ranks, and in
- * which order they are carried out. Events go in, messages and decisions come out; no link, no
- * thread, no clock.
+/* One rank's part in the negotiation of a process set: the ranks agree which tensors are ready on
+ * all ranks, and in which order they are carried out. Events go in, messages and decisions come
+ * out; no link, no thread, no clock.
  *
- *   a rank submits; once its own and its children's ranks have all submitted a name it tells its
+ *   a rank submits; once it and all ranks below it have submitted a name, it tells the name to its
  *   parent, in one message for all names that are ready (up); when the root knows that all ranks
- *   have, it decides, and one message goes down the same to all, which all apply alike.
+ *   have, it decides, and the same message goes down to all ranks, which all apply it alike.
  *
  * A name that was agreed on before is one bit of the message up, and a slot number down. The data
- * of small tensors travels with both, so that it is done when it is agreed on. Ranks that have
- * joined count as ready for allreduce and barrier. A mismatch is a decision like another: a failure
- * of that name, on all ranks.
+ * of a small tensor travels with both, so that the tensor is done when it is agreed on. Ranks that
+ * have joined count as ready for allreduce and barrier. A mismatch is also a decision: the name
+ * fails on all ranks.
  *
  * Fails (HVD_ERR_PROTOCOL) on messages that are malformed or impossible in the state they meet,
  * and with HVD_ERR_NOMEM. */
@@ -38,8 +38,8 @@ struct negotiation_settings {
     bool group_fusion;           /* false: groups are not fused with tensors outside of them */
 };
 
-/* The same settings on every rank of the set, except where they say so. `world_ranks` (copied) are the set's ranks in the
- * world, for texts. NULL and `err` when out of memory. */
+/* The same settings on every rank of the set, except where they say so. `world_ranks` (copied) are
+ * the set's ranks in the world, for texts. NULL and `err` when out of memory. */
 struct negotiation *negotiation_create(int rank, int size, const int *world_ranks,
                                        const struct negotiation_settings *settings,
                                        struct err *err);
@@ -50,13 +50,13 @@ void negotiation_destroy(struct negotiation *negotiation);
  * `data` belongs to the agreement in one of two ways. For allreduce (but Adasum) and reduce-scatter
  * it is the whole input, already scaled, or nothing: what ranks gave is reduced on the way up, in
  * order of rank. For all other kinds it is a list: what each rank gave, in order of rank, comes
- * down to all. Of an allgather the first 8 bytes are dims[0], i64 little-endian, and the rest is the
- * input; of a broadcast it is the root's tensor and nothing on other ranks; of an alltoall or
+ * down to all. Of an allgather the first 8 bytes are dims[0], i64 little-endian, and the rest is
+ * the input; of a broadcast it is the root's tensor and nothing on other ranks; of an alltoall or
  * Adasum it is nothing; of ADD_SET it is anything.
  *
  * `complete`: with this the rank has given all that the collective needs. If all ranks have, and
- * there is not too much of it, the decision is DONE, otherwise RUN. Of an allgather only the first 8
- * bytes of each rank come with RUN; of others nothing. A rank must set `complete` for exactly the
+ * there is not too much of it, the decision is DONE, otherwise RUN. Of an allgather only the first
+ * 8 bytes of each rank come with RUN; of others nothing. A rank must set `complete` for exactly the
  * allreduces, reduce-scatters and broadcasts that negotiation_is_inline() names, for every barrier,
  * join, ADD_SET and REMOVE_SET, never for an alltoall or Adasum, and may for an allgather. */
 struct offer {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names in flight, as one rank knows them: who in its subtree has submitted what, and what they
- * gave. A hash table by name whose memory is used again. Fails when out of memory. */
+/* The names in flight, as one rank knows them: which ranks of its subtree have submitted what, and
+ * their contributions. A hash table by name, whose memory is reused. Fails when out of memory. */
 #ifndef LIB_NEGOTIATION_PENDING_H
 #define LIB_NEGOTIATION_PENDING_H
 
@@ -25,8 +25,9 @@ enum pending_failure { PENDING_GOOD, PENDING_MISMATCH, PENDING_JOINED, PENDING_G
 /* Who contributes: this rank is number 0, child i number i + 1. */
 enum { CONTRIBUTORS_MAX = 1 + TREE_CHILDREN_MAX };
 
-/* What one of them gave. Of a reduction, or of this rank: `nbytes` bytes. Of a list from a child: a
- * u32 for each rank below, little-endian, how many bytes it gave, and then these, `nbytes` in all. */
+/* What one of them gave. Of a reduction, or of this rank: `nbytes` bytes. Of a list from a child:
+ * a u32 for each rank below, little-endian, how many bytes it gave, and then these, `nbytes` in
+ * all. */
 struct part {
     unsigned char *bytes; /* NULL for nothing */
     size_t size;          /* of all that is there */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that is used again; see pool.h. */
+/* A pool of memory blocks; see pool.h. */
 #include "lib/negotiation/pool.h"
 
 #include <stdlib.h>

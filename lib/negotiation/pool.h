@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that is used again: blocks in sizes of powers of two, kept when they are given back, so
- * that what repeats does not allocate. Blocks beyond POOL_GREATEST come from malloc() each time.
+/* A pool of memory blocks in sizes of powers of two. A block that is given back is kept for reuse,
+ * so that repeated work does not allocate. Blocks beyond POOL_GREATEST come from malloc() each
+ * time.
  * Fails when malloc() does. */
 #ifndef LIB_NEGOTIATION_POOL_H
 #define LIB_NEGOTIATION_POOL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* At the root, a name that all ranks have submitted:
- *   do they agree? -> is its group complete? -> done, if the data has come with it, or to be run.
- * Names that have failed, or are done, are decided at once; the others may wait to be fused. */
+/* At the root: a name that all ranks have submitted:
+ *   do they agree? -> is its group complete? -> DONE if the data has come with it, otherwise RUN.
+ * Names that have failed, or are done, are decided at once; other names may wait to be fused. */
 #include "lib/negotiation/contribution.h"
 #include "lib/negotiation/state.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A child's message up (message.h), taken in field by field; nothing of it is believed.
- * Fails (HVD_ERR_PROTOCOL) when it is malformed, names slots that are not there or ranks that are
- * not below the child, or says anything twice; HVD_ERR_NOMEM. */
+/* Reads a child's message up (message.h), field by field; every field is checked.
+ * Fails (HVD_ERR_PROTOCOL) when the message is malformed, names slots that do not exist or ranks
+ * that are not below the child, or repeats something; and with HVD_ERR_NOMEM. */
 #include "lib/negotiation/contribution.h"
 #include "lib/negotiation/message.h"
 #include "lib/negotiation/state.h"
@@ -21,7 +21,8 @@ static int cut_short(struct err *err)
     return fail(err, HVD_ERR_PROTOCOL, "a report is cut short");
 }
 
-/* As before. A slot that has been retired here, but not yet there, is as good as its description. */
+/* As before. A slot that has been retired here, but not yet there, is as good as its
+ * description. */
 static int give_slot(struct source *source, int at, struct contribution *contribution,
                      struct err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this subtree has ready, as a message up (message.h):
+/* Writes the names that this subtree has ready as a message up (message.h):
  *   names of the queue -> a bit each, if all is as before, else an item -> joins and the end of a
  *   retirement, when nothing is left in the queue.
  * Fails when out of memory, which the writer remembers. */

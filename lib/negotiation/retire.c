@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slots of names that are not used any more are given to other names, once nobody can mean the old
- * ones:
- *   RETIRE comes down, and each rank stops using the slots -> when all of a subtree have, it says so
+/* Slots of names that are not used any more get other names, once no message can refer to the old
+ * names:
+ *   RETIRE comes down, and each rank stops using the slots -> a subtree that has stopped reports it
  *   up, behind the reports that used them -> the root has the slots back.
- * Fails (HVD_ERR_PROTOCOL) when a slot is not in use, or nobody was asked. */
+ * Fails (HVD_ERR_PROTOCOL) when a slot is not in use, or no retirement is under way. */
 #include "lib/negotiation/state.h"
 
 static void retire_finish(struct negotiation *negotiation)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which cache slots are given out; see slot_book.h. */
+/* Which cache slots are in use; see slot_book.h. */
 #include "lib/negotiation/slot_book.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which cache slots the root gives out, and takes back from those that were not used for longest.
+/* The cache slots that the root has given to names. The root takes back the slots that were not
+ * used for longest.
  *
  *   free -> used -> retiring (until all ranks know) -> free */
 #ifndef LIB_NEGOTIATION_SLOT_BOOK_H

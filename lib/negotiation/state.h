@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is behind a struct negotiation; for the files that implement it, nobody else.
+/* The contents of struct negotiation; only for the files that implement it.
  *
  *   submit, receive -> contribute.c: entry complete? -> below the root, a queue for report.c
  *                                              -> at the root, ready.c: queues for decide.c
@@ -84,8 +84,8 @@ struct negotiation {
     const struct negotiation_observer *observer;
 };
 
-/* contribute.c: one contributor has submitted `entry`, with all ranks below it (`variants` NULL: as in the
- * entry's slot). Nothing is changed when it fails. */
+/* contribute.c: one contributor has submitted `entry`, with all ranks below it (`variants` NULL: as
+ * in the entry's slot). Nothing is changed when it fails. */
 struct contribution {
     int contributor;
     const struct variants *variants;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which ranks have submitted what under one name: usually one description and one range of ranks.
- * Pure values: they are merged up the tree, and turned into the text of a mismatch at the root. */
+/* The variants of one name: which ranks have submitted which description. Usually there is one
+ * description and one range of ranks. Pure values: they are merged up the tree, and the root turns
+ * them into the text of a mismatch. */
 #ifndef LIB_NEGOTIATION_VARIANTS_H
 #define LIB_NEGOTIATION_VARIANTS_H
 
@@ -57,8 +58,8 @@ int variants_decode(struct variants *variants, int size, struct wire_reader *rea
  *   allreduce 'grad': shapes differ: [17, 17] on ranks 0-2, [17, 18] on rank 3
  * Looked at in this order, the first difference is told: element types, collectives, process sets,
  * shapes (exact, or number and later dimensions of allgather and alltoall), factors, operations,
- * groups, roots, kinds of memory, tags. `world_ranks` (borrowed; NULL: the same) turns ranks of the set into ranks
- * of the world, which is how the text names them. */
+ * groups, roots, kinds of memory, tags. `world_ranks` (borrowed; NULL: the same) turns ranks of the
+ * set into ranks of the world, which is how the text names them. */
 int variants_check(const struct variants *variants, const char *name, const int *world_ranks,
                    struct err *err);
 

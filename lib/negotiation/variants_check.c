@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is wrong when ranks disagree on a name, in words; see variants.h.
+/* The text of a mismatch, when ranks disagree on a name; see variants.h.
  *
- * What is compared is a table: which descriptions are the same, and how one of them is put into
- * words. The first row that finds a difference tells it, each value once with all its ranks. */
+ * A table has a row for each property: how to compare two descriptions, and how to put one into
+ * words. The text reports the first row with a difference, each value once with all its ranks. */
 #include "lib/negotiation/variants.h"
 
 #include "lib/negotiation/list_text.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is in flight, told to people: each name of the table, and the own join behind them.
+/* The names in flight, for people: each name of the table, then the own join.
  *
- * A child reports a name when all ranks below it have submitted it or joined. Until then it is known
- * of a child that is a leaf that it misses the name, and of a larger subtree only that somebody in
- * it does. Who that is, only the ranks themselves can say (stall_ask() in lib/stall/stall.h). */
+ * A child reports a name when all ranks below it have submitted it or joined. Until then a child
+ * that is a leaf is known to miss the name; of a larger subtree only some unknown rank is known to
+ * miss it. Only the ranks themselves can say which one (stall_ask() in lib/stall/stall.h). */
 #include "lib/negotiation/state.h"
 
 /* Those of a range that have not joined. */
