@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Links that have come; see arrivals.h. */
+/* Links that have arrived; see arrivals.h. */
 #include "lib/link/arrivals.h"
 
 #include "lib/base/env_names.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Links that have come and that nobody has taken yet; and what is to be said of one once it is known
- * where the other rank is: between ranks of one host it may be less than HVD_TRANSPORT wants.
+/* Links that have arrived and that nobody has taken yet. Also the judgement of a link once it is
+ * known on which host the peer is: between ranks of one host a link may be less than HVD_TRANSPORT
+ * wants.
  *
- * Fails with HVD_ERR_NOMEM, and HVD_ERR_ENVIRONMENT when HVD_TRANSPORT insists on shared memory and
- * there is none. */
+ * Fails with HVD_ERR_NOMEM, and with HVD_ERR_ENVIRONMENT when HVD_TRANSPORT insists on shared
+ * memory and the link has none. */
 #ifndef LIB_LINK_ARRIVALS_H
 #define LIB_LINK_ARRIVALS_H
 

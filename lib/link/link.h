@@ -2,13 +2,13 @@
 /* A link moves bytes between two ranks, in order and exactly once. An interface: link_tcp.h and
  * link_shm.h are implementations, tests/support/link_memory.h another.
  *
- * What is sent is copied, or offered: an offer takes its place in the order of bytes, but stays
- * where it lies until the other side has fetched it from there. What comes is copied, or looked at
- * where it lies.
+ * Data to send are copied, or offered: an offer takes its place in the order of bytes, but the data
+ * stay in the sender's memory until the peer has fetched them. Received data are copied, or read in
+ * place.
  *
- * A link is used by one thread at a time. Nothing blocks. After a failure the link is only good for
- * close(); but when sending or offering has failed since the other side is gone, what that has sent
- * before can still be received, until try_receive() says the same. */
+ * Only one thread at a time may use a link. No call blocks. After a failure only close() is
+ * permitted, with one exception: when sending or offering has failed because the peer is gone, data
+ * that the peer sent before can still be received, until try_receive() fails likewise. */
 #ifndef LIB_LINK_LINK_H
 #define LIB_LINK_LINK_H
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accepting links to other ranks on a port that anybody may connect to, and on a unix socket, where
- * processes of other users are closed at once.
+/* Accepts links from other ranks on a port that anybody may connect to, and on a unix socket, where
+ * connections of other users' processes are closed at once.
  *
- * Up to 64 connections are heard at the same time, each for at most 2 seconds; whoever does not
- * prove itself is closed, and for a newcomer beyond the 64 the oldest that has said nothing yet;
- * likewise when the process may open no more descriptors. If that does not help, nobody is let in
- * for 100 ms. Who comes in by an address of this host that is not for this job is closed at once.
- * Whoever has proved to know the job's key, and to mean this rank of this world, is handed over, on
- * the unix socket once it is agreed whether memory is shared, which may take as long as the
- * connection stands; nobody else can make this fail. */
+ * Up to 64 connections may be in their handshake at the same time, each for at most 2 seconds. A
+ * connection that does not prove itself is closed. When a new connection exceeds the 64, or when
+ * the process may open no more descriptors, the oldest connection that has sent nothing yet is
+ * closed. If closing does not help, the acceptor accepts nothing for 100 ms. A connection to an
+ * address of this host that is not for this job is closed at once. A peer that has proved to know
+ * the job's key and to mean this rank of this world becomes a link. On the unix socket both sides
+ * first agree whether to share memory, which may take as long as the connection stands. No other
+ * client can make this fail. */
 #ifndef LIB_LINK_LINK_ACCEPT_H
 #define LIB_LINK_LINK_ACCEPT_H
 

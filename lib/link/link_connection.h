@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection on its way to become a link, seen from either side:
+/* A connection that is becoming a link, seen from either side:
  *
  *   handshake (link_handshake.h) -> upgrading (link_upgrade.h), on a unix socket alone -> made
  *
- * Who initiates makes its offer together with its own proof, when the other side has proved itself.
- * Nonblocking. Fails as those two do; the connection is then to be closed. */
+ * The initiator sends its offer together with its own proof, when the acceptor has proved itself.
+ * Nonblocking. Fails as link_handshake.h and link_upgrade.h do; the caller then closes the
+ * connection. */
 #ifndef LIB_LINK_LINK_CONNECTION_H
 #define LIB_LINK_LINK_CONNECTION_H
 

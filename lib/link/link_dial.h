@@ -3,18 +3,19 @@
  *
  *   idle -> trying -> done;  a round in which every address has failed: back to idle
  *
- * The next address is tried when one has failed, or has not answered for 250 ms; up to 4 at a time.
- * An address may lead to somebody else, seen from here, or nowhere: the first at which the rank
- * proves itself is taken, and the others are dropped before it gets our own proof, so that it never
- * takes two links for one. A unix socket that exists leads to the rank, however long that takes to
- * answer: no other address is tried meanwhile, and it is dialled again, a few times, if it closes.
+ * The next address is tried when one has failed, or has not answered for 250 ms; up to 4 addresses
+ * are tried at a time. Seen from this host, an address may lead to another process or nowhere. The
+ * first address at which the rank proves itself wins. The other tries are dropped before the rank
+ * gets our own proof, so that the rank never has two links for one. A unix socket that exists leads
+ * to the rank, however long the rank takes to answer: no other address is tried meanwhile, and a
+ * unix socket that closes is dialled again, a few times.
  *
- * A rank that closes is tried again, because it gives unauthenticated peers little time and cannot
- * tell a late rank from one; so is one that does not answer in time. When unauthenticated peers
- * answer at every address (HVD_ERR_AUTH, HVD_ERR_PROTOCOL), or no socket can be opened
- * (HVD_ERR_SYSTEM), that is an error at the end of the round; when only a unix socket is wanted and
- * that is not there (HVD_ERR_ENVIRONMENT), after several: the rank may have ended, which somebody
- * else knows. */
+ * A rank that closes the connection is tried again, because a rank gives unauthenticated peers
+ * little time and cannot distinguish a late rank from one. A rank that does not answer in time is
+ * tried again, too. Dialling fails at the end of a round when unauthenticated peers answer at every
+ * address (HVD_ERR_AUTH, HVD_ERR_PROTOCOL), or when no socket can be opened (HVD_ERR_SYSTEM). When
+ * only a unix socket is wanted and does not exist (HVD_ERR_ENVIRONMENT), dialling fails after
+ * several rounds: the rank may have ended, and the news of its end may still come. */
 #ifndef LIB_LINK_LINK_DIAL_H
 #define LIB_LINK_LINK_DIAL_H
 

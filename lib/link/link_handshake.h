@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How two ranks prove to each other that they know the job's key and mean the same link, before any
- * other byte is read. Bytes in, bytes out; no socket.
+/* The handshake in which two ranks prove to each other that they know the job's key and mean the
+ * same link, before any other byte is read. Bytes in, bytes out; no socket.
  *
  *   initiator                                    acceptor
  *   hello, 64 bytes                          ->
@@ -11,9 +11,9 @@
  *   hello: 0 magic "HVDD"  4 version u16  6 zero u16  8 epoch u32  12 source rank u32
  *          16 target rank u32  20 channel u32  24 streams u32  28 zero u32  32 nonce
  *
- * Both proofs cover the hello and the acceptor's nonce. All messages have fixed sizes and no length
- * is believed. Fails with HVD_ERR_PROTOCOL (not our protocol, another world, another target) or
- * HVD_ERR_AUTH (a wrong proof); the connection is then to be closed without an answer. */
+ * Both proofs cover the hello and the acceptor's nonce. All messages have fixed sizes; none has a
+ * length field. Fails with HVD_ERR_PROTOCOL (not our protocol, another world, another target) or
+ * HVD_ERR_AUTH (a wrong proof); the caller then closes the connection without an answer. */
 #ifndef LIB_LINK_LINK_HANDSHAKE_H
 #define LIB_LINK_LINK_HANDSHAKE_H
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A side of shared memory: making it, sending, sleeping, and its end; see link_shm.h.
+/* One side of a link over shared memory: creation, sending, sleeping, closing; see link_shm.h.
  *
- * Bytes go through the ring (shm_ring.h). An offer is an entry that says where they lie: a segment
- * of the heap, which has been passed over the socket, announced by an entry, and mapped by the other
- * side, as it has said; or any memory of ours, if the other side has found that it can read that.
- * Until a segment is mapped, and if it cannot be, what lies there is copied. So is what the other
- * side cannot read after all (link_shm_fill.c).
+ * Bytes go through the ring (shm_ring.h). An offer is an entry with the place of the bytes. They
+ * lie in a segment of the heap that the peer has mapped: this side passes a segment over the socket
+ * and announces it by an entry, and the peer answers. Or they lie in any memory of this process, if
+ * the peer has found that it can read this memory. Bytes in a segment that is not mapped, or cannot
+ * be mapped, are copied, as are bytes that the peer turns out not to be able to read
+ * (link_shm_fill.c).
  *
- * A side that closes says so in shared memory first, and whether it takes back what it has offered;
- * only then are its caller's bytes its caller's again. The other side stores what it has taken, and
- * looks at that word then: a side that does not see the word has read the bytes before they
- * changed.
+ * A side that closes first writes a word into shared memory, which also says whether it takes back
+ * its offers. Only then may its caller change the offered bytes again. The peer stores how much it
+ * has taken and then loads that word: a peer that does not see the word has read the bytes before
+ * they changed.
  *
- * To a side that has gone nothing can be sent any more once we have read all that it sent; before
- * that, what is sent to it is lost without a word, as over TCP. */
+ * When the peer has gone, sending fails once this side has read all that the peer sent. Before
+ * that, sent bytes are lost without an error, as over TCP. */
 #include "lib/link/link_shm_impl.h"
 
 #include "lib/link/link_shm.h"

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A link between two processes of one host over memory that both have mapped; the unix socket over
- * which they met stays open: it says when the other one has died, wakes it when it sleeps, and
- * carries the descriptors of segments.
+/* A link between two processes of one host over memory that both have mapped. The unix socket on
+ * which they connected stays open: the socket shows when the peer has died, wakes a peer that
+ * sleeps, and carries the descriptors of segments.
  *
- * Each direction has a ring of entries: bytes, or an offer, which says where bytes lie. In a segment
- * of the sender's heap (lib/memory/shared_heap.h), mapped by the receiver when it hears of it first;
- * or at an address of the sender's, read with process_vm_readv() where the kernel permits that: of
- * private memory, or of a segment that the receiver refuses to map since it has no descriptor or no
- * address space left. Memory that cannot be read then is copied by its owner when it is asked for it
- * (link_shm_fill.c), and nothing is read at addresses any more. What is neither, what is better
- * copied, and what lies in a segment as long as the receiver has not answered, is copied through the
- * ring.
+ * Each direction has a ring of entries. An entry holds bytes, or an offer, which is the place of
+ * bytes. Offered bytes lie in a segment of the sender's heap (lib/memory/shared_heap.h), which the
+ * receiver maps when it first hears of the segment. Or they lie at an address in the sender, which
+ * the receiver reads with process_vm_readv() where the kernel permits: in private memory, or in a
+ * segment that the receiver refuses to map because it has no descriptor or address space left. When
+ * such a read fails, the owner copies the memory on request (link_shm_fill.c), and no address is
+ * offered any more. All other bytes are copied through the ring: bytes of neither kind, bytes that
+ * are faster to copy, and bytes of a segment while the receiver has not answered.
  *
- * The memory comes into being as it is used: some 100 KiB for a pair that says little at a time, half
- * a MiB and then more, up to 8, for one that copies messages of 4 KiB and more (shm_ring.h). A forked
+ * Memory is allocated as it is used: some 100 KiB for a pair that sends small messages; half a MiB,
+ * growing up to 8 MiB, for a pair that copies messages of 4 KiB and more (shm_ring.h). A forked
  * child has neither a pair's memory nor mapped segments.
  *
- * The other side is not trusted with our memory: every number that is read from the ring is read
- * once and checked. Fails with HVD_ERR_PEER_LOST when the other side has gone or has given up, with
- * HVD_ERR_PROTOCOL when the ring holds what cannot be, HVD_ERR_NOMEM, HVD_ERR_SYSTEM. */
+ * The peer is not trusted: every number from the ring is read once and checked. Fails with
+ * HVD_ERR_PEER_LOST when the peer has gone or has given up, with HVD_ERR_PROTOCOL when the ring
+ * holds an impossible entry, and with HVD_ERR_NOMEM and HVD_ERR_SYSTEM. */
 #ifndef LIB_LINK_LINK_SHM_H
 #define LIB_LINK_LINK_SHM_H
 
@@ -39,13 +39,13 @@ struct shm_peer {
 /* How much memory a pair shares. */
 size_t link_shm_size(void);
 
-/* Where the system promises no more memory than it has: brings into being what is used of it from the
- * beginning, or HVD_ERR_SYSTEM. For the side that has created it. */
+/* Where the system promises no more memory than it has: brings into being what is used of it from
+ * the beginning, or HVD_ERR_SYSTEM. For the side that has created it. */
 int link_shm_populate(const struct segment *segment, struct err *err);
 
 /* Takes over `fd`, a connected nonblocking unix stream socket on which nothing but what this link
- * sends will come any more, and `segment` (its descriptor is closed), which the side with `first` has
- * created; both sides call this. NULL and `err` when out of memory; both are then still the
+ * sends will come any more, and `segment` (its descriptor is closed), which the side with `first`
+ * has created; both sides call this. NULL and `err` when out of memory; both are then still the
  * caller's. */
 struct link *link_shm_create(int fd, struct segment *segment, bool first,
                              const struct shm_peer *peer, struct err *err);

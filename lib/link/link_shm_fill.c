@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that cannot be read (any more); see link_shm_impl.h.
+/* Offered memory that the receiver cannot read, or no longer can; see link_shm_impl.h.
  *
- *   receiver: asks for what comes next of an offer     sender: copies that to its fill, and says so
+ *   receiver: asks for the next piece of an offer      sender: copies it to its fill, and says so
  *
- * That memory could be read once does not mean that all of it always can: a process changes its user,
- * or may not be dumped any more; a page is a device's, or a secret. The first refusal ends the reading
- * for good. What was offered by then keeps its place in the order of bytes, and is copied from there,
- * a piece at a time, by the side whose memory it is; nothing new is offered.
+ * Memory that was readable once may become unreadable: a process changes its user, or forbids
+ * dumps; a page belongs to a device, or is secret. The first refusal ends the reading for good.
+ * Existing offers keep their place in the order of bytes, and the owner of the memory copies them,
+ * a piece at a time; nothing new is offered.
  *
- * `asked` and `filled` count pieces. Both sides know which bytes a piece has: those at `taken`, which
- * the receiver stores before it asks, up to the end of the offer or of the fill.
+ * `asked` and `filled` count pieces. Both sides know the bytes of a piece: from `taken`, which the
+ * receiver stores before it asks, up to the end of the offer or of the fill.
  *
- * Fails with HVD_ERR_PROTOCOL when a side asks for what was not offered. */
+ * Fails with HVD_ERR_PROTOCOL when a side asks for bytes that were not offered. */
 #include "lib/link/link_shm_impl.h"
 
 #include "lib/base/least.h"
@@ -26,8 +26,8 @@ void link_shm_remember(struct link_shm *shm, const void *data, size_t nbytes)
     shm->offers[shm->noffers++ % SHM_OFFERS] = (struct shm_offer){ shm->offered, data, nbytes };
 }
 
-/* Where the bytes lie that come after the first `at` that were offered; NULL if they are not offered,
- * or mapped. */
+/* Where the bytes lie that come after the first `at` that were offered; NULL if they are not
+ * offered, or mapped. */
 static const unsigned char *find_offer(const struct link_shm *shm, uint64_t at, size_t *nbytes)
 {
     for (unsigned i = 0; i < SHM_OFFERS; i++) {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes through shared memory; see link_shm.h.
+/* Receiving through shared memory; see link_shm.h.
  *
  * Entries are taken in order: bytes from the ring, from a mapped segment, or from the memory of the
- * other process; a segment is mapped when its entry comes, or refused if this process has no
- * descriptor or address space for it: nothing will be offered from there then. What has been fetched
- * of an offer is told piece by piece, and only then is looked whether the other side has given it up
- * meanwhile. What cannot be read in the other process is asked for (link_shm_fill.c).
+ * other process; a segment is mapped when its entry comes. A process without a descriptor or
+ * address space left refuses the segment, and the peer will offer nothing from there. The receiver
+ * reports after each piece how much of an offer it has fetched, and only then checks whether the
+ * peer has given the offer up meanwhile. The receiver asks for bytes that it cannot read in the
+ * other process (link_shm_fill.c).
  *
- * Fails with HVD_ERR_PEER_LOST when all has been read that a side sent that has gone, or when it took
- * back what it had offered; HVD_ERR_PROTOCOL when an entry refers to memory that it does not have;
- * and as shm_ring.h, shm_imported.h and shm_fetch.h say. What was received before such an entry is
- * handed out first. */
+ * Fails with HVD_ERR_PEER_LOST when the peer has gone and all that it sent has been read, or when
+ * the peer took back an offer; with HVD_ERR_PROTOCOL when an entry refers to memory that the peer
+ * does not have; and as shm_ring.h, shm_imported.h and shm_fetch.h say. The caller first gets the
+ * bytes that came before such an entry. */
 #include "lib/link/link_shm_impl.h"
 
 #include "lib/base/least.h"
@@ -141,7 +142,8 @@ static void skip(struct link_shm *shm, size_t nbytes)
     link_shm_receive_tell(shm, true);
 }
 
-/* The next bytes that lie in one piece; NULL: only a system call gets them, or they are asked for. */
+/* The next bytes that lie in one piece; NULL: only a system call gets them, or they are asked
+ * for. */
 static const unsigned char *link_shm_receive_look(const struct link_shm *shm, size_t *nbytes)
 {
     if (shm->in.kind == SHM_BYTES)

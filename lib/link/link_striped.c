@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A link over several; see link_striped.h.
+/* A link over several links; see link_striped.h.
  *
- * Bytes are awaited from one stream and sent to one, which may be two; who waits looks at an epoll
- * descriptor, which is told of changes before each wait and at no other time. A stream that breaks
- * out of turn is seen there too: when all do, since the other side has ended, the one whose turn it
- * is says so behind its last byte; when it has not by the second check, that stream is the failure. */
+ * At any time one stream receives and one stream sends; they may differ. A waiting caller polls an
+ * epoll descriptor, which is updated before each wait and at no other time. The epoll descriptor
+ * also shows a stream that breaks out of turn. When the peer has ended, all streams break, and the
+ * stream whose turn it is reports the end behind its last byte. If this stream has not reported an
+ * end by the second check, the stream that broke out of turn is the failure. */
 #include "lib/link/link_striped.h"
 
 #include "lib/base/descriptor.h"
@@ -40,8 +41,8 @@ static struct link_striped *striped_of(const struct link *link)
 
 enum { PIECES = 8 };
 
-/* What lies in [start, start + nbytes) of the parts, as far as it is in few pieces. Returns how many
- * pieces; `*size` is what they hold. */
+/* What lies in [start, start + nbytes) of the parts, as far as it is in few pieces. Returns how
+ * many pieces; `*size` is what they hold. */
 static int slice(struct iovec pieces[PIECES], const struct iovec *parts, int count, size_t start,
                  size_t nbytes, size_t *size)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One link over several of TCP: bytes go over them in blocks, one link after the other, so that each
- * has a congestion window and a processor's interrupts of its own. The order of bytes is that of the
- * blocks; both sides have the same number of links, in the same order.
+/* One link over several TCP links. Bytes go over them in blocks, one link after the other, so that
+ * each link has a congestion window and a processor's interrupts of its own. The order of bytes is
+ * the order of the blocks. Both sides have the same number of links, in the same order.
  *
- * Fails as the link does whose turn it is, and when another has broken. */
+ * Fails as the link whose turn it is does, and when another link has broken. */
 #ifndef LIB_LINK_LINK_STRIPED_H
 #define LIB_LINK_LINK_STRIPED_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Links over stream sockets: TCP, and unix sockets, which never have to be checked.
+/* Links over stream sockets: TCP, and unix sockets, whose peer cannot vanish unnoticed.
  *
- * A reset or an end is seen at the next call. For a host that has vanished without a word TCP is
- * asked how long acknowledgements have been missing: of what was sent, or of the probes that
- * keepalive sends while nothing else is (socket_tune), which ends an idle link by itself a little
- * later. A receiver that is alive and does not read acknowledges all the same.
+ * A reset or an end is seen at the next call. To notice a host that has vanished, the link asks TCP
+ * how long acknowledgements have been missing: of sent data, or of the probes that keepalive sends
+ * on an idle link (socket_tune()). Keepalive itself ends an idle link a little later. A receiver
+ * that is alive and does not read still acknowledges.
  *
- * TCP sends again after 0.2, 0.6, 1.4 and 3.0 seconds, and probes after 1, 2 and 3: a host that was
- * gone for 2 seconds has been heard of again after 3.1. */
+ * TCP sends again after 0.2, 0.6, 1.4 and 3.0 seconds, and probes after 1, 2 and 3 seconds. So a
+ * host that was gone for 2 seconds has acknowledged something after 3.1 seconds. */
 #include "lib/link/link_tcp.h"
 
 #include "lib/link/socket.h"
@@ -28,8 +28,8 @@ enum { UNIX_BUFFER = 256 * 1024 };
 /* Of TCP within one host, where no path is shared and no queue builds up. What the system is set to
  * may send at the pace that it believes the path has (BBR), which is not a network's there, but how
  * soon the other side reads: a megabyte then takes half as long again. This one is not held to such
- * an estimate, and is always there and permitted. A socket that began with BBR is still paced, at 1.2
- * to 2 times what the congestion window gives, which is no limit here. */
+ * an estimate, and is always there and permitted. A socket that began with BBR is still paced, at
+ * 1.2 to 2 times what the congestion window gives, which is no limit here. */
 #define WITHIN_HOST "reno"
 
 struct link_tcp {

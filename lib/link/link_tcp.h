@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A link over a connected stream socket whose other side has been authenticated. */
+/* A link over a connected stream socket whose peer has been authenticated. */
 #ifndef LIB_LINK_LINK_TCP_H
 #define LIB_LINK_LINK_TCP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One try at one address; see link_try.h. */
+/* One attempt to connect to one address; see link_try.h. */
 #include "lib/link/link_try.h"
 
 #include "lib/base/descriptor.h"

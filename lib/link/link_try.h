@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One try to dial a rank at one address:
+/* One attempt to dial a rank at one address:
  *
  *   connecting -> handshake, upgrading (link_connection.h) -> done;  each but the last may fail
  *
- * It has 3 seconds to connect and to prove itself. Whoever has proved to be the rank that is dialled
- * may hold the link for ready once it has our proof, so its answer is waited for as long as the
- * connection stands; and of several tries only one may come so far (link_try_is_committed()). Nobody
- * but the rank has its unix socket: once connected, that is waited for likewise. */
+ * The peer has 3 seconds to accept the connection and to prove itself. A peer that has proved to be
+ * the dialled rank may consider the link ready once it has our proof. So we wait for its answer as
+ * long as the connection stands, and only one of several tries may come so far
+ * (link_try_is_committed()). Only the rank itself can have its unix socket, so we wait likewise
+ * once a unix socket is connected. */
 #ifndef LIB_LINK_LINK_TRY_H
 #define LIB_LINK_LINK_TRY_H
 

@@ -3,7 +3,7 @@
  *
  *   initiator: make a segment, say so and pass it, hear the answer
  *   acceptor:  hear the offer, map the segment, say so
- * Whatever does not work on the way is a reason to say no, and the segment goes. */
+ * Any failure on the way is a reason to say no, and the segment is released. */
 #include "lib/link/link_upgrade.h"
 
 #include "lib/base/wire.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What two ranks say over a unix socket after they have proved themselves (link_handshake.h), before
- * it is a link: whether they will share memory.
+/* The agreement of two ranks on a unix socket whether they share memory: after they have proved
+ * themselves (link_handshake.h), and before the socket is a link.
  *
  *   initiator                                    acceptor
  *   offer, 64 bytes; with it the segment     ->
@@ -10,13 +10,13 @@
  *          8 size of the segment u64   16 address of the own token u64   24 token, 16 bytes
  *          40 reason u32 when not (enum upgrade_reason)   44 zero
  *
- * The version is also that of what the memory holds (link_shm_impl.h): in 1 no side said which
- * segments it refuses, in 2 none could ask for memory that it cannot read. All but magic, version
- * and reason is zero when the answer is no; what follows the version is believed only when the version
- * is ours. The offer may follow the initiator's proof at once, so that all of this costs no time of its
- * own. Both say yes, or the socket itself is the link, and both know why. Nonblocking, as
- * link_handshake_run.h. Fails with HVD_ERR_PEER_LOST or HVD_ERR_PROTOCOL; that no memory can be
- * shared is no failure. */
+ * The version also counts the layouts of the shared memory (link_shm_impl.h): in 1 no side said
+ * which segments it refuses, in 2 no side could ask for memory that it cannot read. When the answer
+ * is no, all fields but magic, version and reason are zero. Fields after the version are read only
+ * when the version is ours. The offer may follow the initiator's proof at once, so that the
+ * agreement takes no extra time. If one side says no, the socket itself is the link, and both sides
+ * know the reason. Nonblocking, as link_handshake_run.h. Fails with HVD_ERR_PEER_LOST or
+ * HVD_ERR_PROTOCOL; a no is not a failure. */
 #ifndef LIB_LINK_LINK_UPGRADE_H
 #define LIB_LINK_LINK_UPGRADE_H
 

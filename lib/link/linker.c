@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Links on demand; see linker.h.
  *
- * A link is wanted until it arrives, dialled or accepted, and lies among the arrived until it is
- * taken. One that was accepted without being wanted lies there likewise. When it is known where the
- * other rank is, its link is judged: is it what this rank wants of its own host's? */
+ * A link is wanted until it arrives, dialled or accepted, and then waits among the arrivals until
+ * the caller takes it. An accepted link that is not wanted yet waits there, too. When the host of
+ * the peer is known, the link is judged: between ranks of one host it must be as good as this rank
+ * wants. */
 #include "lib/link/linker.h"
 
 #include "lib/base/descriptor.h"

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Links to other ranks, made when they are wanted, at the start and later: of each pair the lower
- * rank dials, the higher accepts on a port that stays open as long as the world. Every link is
- * proved both ways (link_handshake.h) and belongs to a channel, so that a pair may have several.
+/* Links to other ranks, made on demand, at the start and later. Of each pair the lower rank dials,
+ * and the higher rank accepts on a port that stays open as long as the world. Both sides of a link
+ * prove themselves (link_handshake.h). Every link belongs to a channel, so that a pair may have
+ * several links.
  *
- * A link that comes in before it is wanted here is kept, up to 1024 of them; unauthenticated peers
- * never get that far, and cannot make anything fail (link_accept.h). Hundreds may be wanted at a
- * time: 32 are dialled at once. Fails with HVD_ERR_TIMEOUT when a wanted link is not there after 30
- * seconds, HVD_ERR_AUTH or HVD_ERR_PROTOCOL when the one who answers is an unauthenticated peer,
- * HVD_ERR_SYSTEM; each names the rank and its host, and every address of it that was dialled with
- * what became of that. The one that is dialled waits 2 seconds longer than the one that knows why;
- * only when it has had no descriptor for 5 seconds for somebody who knocks, it is the one that
- * knows, and says so.
+ * A link that arrives before this rank wants it is kept, up to 1024 of them; unauthenticated peers
+ * never get that far, and cannot make anything fail (link_accept.h). Hundreds of links may be
+ * wanted at a time: 32 are dialled at once. Fails with HVD_ERR_TIMEOUT when a wanted link has not
+ * arrived after 30 seconds, with HVD_ERR_AUTH or HVD_ERR_PROTOCOL when an unauthenticated peer
+ * answers, and with HVD_ERR_SYSTEM. Each text names the rank and its host, and every address that
+ * was dialled with its outcome. The accepting side waits 2 seconds longer than the dialling side,
+ * which knows the reason. But when the accepting side has had no descriptor for a connection for 5
+ * seconds, it knows the reason and reports it.
  *
- * Two of one host share memory, if they can, and want it (transport.h); else a unix socket is the
- * link, or TCP. That it is less than it could be is said once, in the log, with the reason; with
- * HVD_TRANSPORT=shm it is HVD_ERR_ENVIRONMENT.
+ * Two ranks of one host share memory if they can and want to (transport.h); otherwise the link is a
+ * unix socket, or TCP. When a link is less than it could be, the log says so once, with the reason;
+ * with HVD_TRANSPORT=shm the linker fails with HVD_ERR_ENVIRONMENT.
  *
- * The accepting side is done with its last byte, the dialling side when it has that byte. If the
- * connection breaks in between, the lower rank dials again and the higher takes the newest link
- * that it has; if it had taken the first already, it holds a link that is dead, and will find its
- * peer lost. */
+ * The accepting side is done when it has sent its last byte, the dialling side when it has received
+ * that byte. If the connection breaks in between, the lower rank dials again and the higher rank
+ * takes the newest link that it has. If the higher rank had taken the first link already, it holds
+ * a dead link, and will find its peer lost. */
 #ifndef LIB_LINK_LINKER_H
 #define LIB_LINK_LINKER_H
 
@@ -49,7 +50,8 @@ struct linker_options {
                                       nobody is known to be on the same host */
 };
 
-/* Takes over the listener (none: a world of one, nothing is ever wanted), unless it returns NULL. */
+/* Takes over the listener (none: a world of one, nothing is ever wanted), unless it returns
+ * NULL. */
 struct linker *linker_create(const struct linker_options *options, struct err *err);
 void linker_destroy(struct linker *linker);
 
@@ -68,13 +70,13 @@ struct link *linker_take(struct linker *linker, int rank, uint32_t channel);
  * what is not there yet does not time out, what was not taken is closed. */
 void linker_forget(struct linker *linker, uint32_t channel);
 
-/* Goes on after what was waited for. 1 if a wanted link has come since it said so last, 0 if not, or
- * a negative status. */
+/* Goes on after what was waited for. 1 if a wanted link has come since it said so last, 0 if not,
+ * or a negative status. */
 int linker_move(struct linker *linker, uint64_t now_ms, struct err *err);
 
 /* How many descriptors there are to wait for; fills in as many of them as `capacity` allows and
- * lowers `*until_ms` to when time must be looked at. With nothing wanted that are the listeners alone
- * and no time, unless unauthenticated peers are at the door. */
+ * lowers `*until_ms` to when time must be looked at. With nothing wanted that are the listeners
+ * alone and no time, unless unauthenticated peers are at the door. */
 int linker_pollfds(const struct linker *linker, struct pollfd *fds, int capacity,
                    uint64_t *until_ms);
 

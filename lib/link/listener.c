@@ -2,8 +2,7 @@
 /* A rank's own port, and its unix socket; see listener.h.
  *
  *   open a socket (IPv6 that takes IPv4, too; IPv4 where there is no IPv6), bind, listen
- * A port that is taken is known only after listen(): two sockets that set SO_REUSEADDR may both bind
- * it. */
+ * Only listen() shows that a port is taken: two sockets that set SO_REUSEADDR may both bind it. */
 #include "lib/link/listener.h"
 
 #include "lib/base/auth.h"

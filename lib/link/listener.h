@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a rank is dialled: a port for all networks, IPv4 and IPv6, or on loopback alone when all
- * ranks are on this host, or on the addresses that were chosen and loopback, a socket each, so that
- * nobody on another network finds it; and a unix socket for the ranks of this host. Its name is random and lies in
- * no file: who has no such socket in its network namespace does not find another rank's instead, and
- * nothing is left after a crash.
+/* The sockets on which a rank listens for links: a port, and a unix socket for ranks of this host.
+ * The port is open on all networks, IPv4 and IPv6; or on loopback alone when all ranks are on this
+ * host; or on chosen addresses and loopback, a socket each, so that no host on another network can
+ * connect. The name of the unix socket is random and abstract: in another network namespace the
+ * name leads to no other rank, and nothing is left after a crash.
  *
- * Fails (HVD_ERR_SYSTEM) when no port can be had, with a text that names the range if there is one;
- * or no unix socket, without which ranks can live. */
+ * Fails (HVD_ERR_SYSTEM) when no port is free, with a text that names the range of ports if there
+ * is one; or when no unix socket can be made, which is not fatal to ranks. */
 #ifndef LIB_LINK_LISTENER_H
 #define LIB_LINK_LISTENER_H
 

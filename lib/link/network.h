@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank decides about networks: where it says that it can be dialled, in which order it tries
- * the addresses of another rank, and which connections it lets in.
+/* A rank's decisions about networks: which addresses it publishes, in which order it tries the
+ * addresses of another rank, and which connections it accepts.
  *
  *   on the same host: its unix socket, loopback, then the others; as far as HVD_TRANSPORT wants
- *   between hosts: addresses in a network that a real interface of this host is in; other addresses;
- *     those that lead to virtual interfaces of this host, or to this host itself, which many
- *     machines have alike; loopback. What is equal stays in the order in which the other rank said it.
+ *   between hosts: addresses in a network of a real interface of this host; other addresses;
+ *     addresses that lead to virtual interfaces of this host, or to this host itself, which many
+ *     machines share; loopback. Equal addresses stay in the order of the other rank's list.
  *
- * Fails only when the environment chooses interfaces that are not there (HVD_ERR_ENVIRONMENT), or
- * the kernel tells of none (HVD_ERR_SYSTEM). */
+ * Fails only when the environment chooses interfaces that do not exist (HVD_ERR_ENVIRONMENT), or
+ * the kernel gives no list of interfaces (HVD_ERR_SYSTEM). */
 #ifndef LIB_LINK_NETWORK_H
 #define LIB_LINK_NETWORK_H
 
@@ -36,8 +36,8 @@ bool network_is_same_host(const struct network *network, const struct join_peer 
 void network_addresses(const struct network *network, const struct listener *listener,
                        struct join_addresses *addresses);
 
-/* Puts the addresses of `peer` in the order in which they are to be tried, and leaves out those that
- * are not: unix sockets of other hosts, and what HVD_TRANSPORT does not want. */
+/* Puts the addresses of `peer` in the order in which they are to be tried, and leaves out those
+ * that are not: unix sockets of other hosts, and what HVD_TRANSPORT does not want. */
 void network_order(const struct network *network, struct join_peer *peer);
 
 /* May a connection come in that was made to this address of ours? */

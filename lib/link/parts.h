@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where one is in the parts of a vectored call: bytes are gathered from there, or scattered to
+/* A position in the parts of a vectored call: bytes are gathered from there, or scattered to
  * there. */
 #ifndef LIB_LINK_PARTS_H
 #define LIB_LINK_PARTS_H

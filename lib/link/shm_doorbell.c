@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waking, and being woken; see shm_doorbell.h.
+/* The doorbell of shared memory; see shm_doorbell.h.
  *
- * What goes over the socket is a byte: to wake, or beside a descriptor, which is always the last
- * byte of what recvmsg() gives out at once. A full socket has bytes that will wake the other side
- * anyway. A descriptor that cannot be passed (the socket is full, too many are under way) is none of
- * the doorbell's failures; a side that passes more than it may, or whose socket fails, counts as
- * gone, and the first reason is kept. */
+ * The socket carries single bytes: to wake the peer, or to accompany a descriptor; such a byte is
+ * always the last one that a call of recvmsg() returns. When the socket is full, the bytes in it
+ * will wake the peer anyway. A descriptor that cannot be passed (the socket is full, too many are
+ * under way) is not a failure of the doorbell. A peer that passes more descriptors than it may, or
+ * whose socket fails, counts as gone, and the first reason is kept. */
 #include "lib/link/shm_doorbell.h"
 
 #include "lib/link/socket.h"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the two sides of shared memory wake each other, and notice that the other one has died: the
- * unix socket over which they met. It also carries descriptors.
+/* The doorbell wakes the peer of a link over shared memory, and shows that the peer has died. It is
+ * the unix socket on which both connected, and also carries descriptors.
  *
- * A side that wants to sleep writes into shared memory what it waits for, and looks once more. Who
- * has changed something then sees that, takes it back and sends a byte. While nobody sleeps the
- * kernel is asked for nothing.
+ * A side that wants to sleep writes into shared memory what it waits for (`waits`), and checks once
+ * more. A side that has changed something then sees `waits`, clears it and sends a byte. While no
+ * side sleeps there are no system calls.
  *
- * No wake-up is lost: the change and the look at `waits` on one side, `waits` and the look for the
- * change on the other, are sequentially consistent, hence in one order that both see. If the changer
- * does not see `waits`, it looked before it was written; then the change was before that, and the
- * sleeper, which looks after it has written, sees the change. */
+ * No wake-up is lost. The changer stores its change and loads `waits`; the sleeper stores `waits`
+ * and loads the change. All four are sequentially consistent, so both sides see them in one order.
+ * If the changer does not see `waits`, it loaded `waits` before the sleeper's store, so the change
+ * comes before that store. The sleeper loads after its store, and sees the change. */
 #ifndef LIB_LINK_SHM_DOORBELL_H
 #define LIB_LINK_SHM_DOORBELL_H
 
@@ -33,7 +33,8 @@ enum shm_ending {
 
 enum shm_can { SHM_NOT_KNOWN, SHM_CAN, SHM_CANNOT };
 
-/* What a side says to the other, in shared memory; zeros at first. Only `waits` is written by both. */
+/* What a side says to the other, in shared memory; zeros at first. Only `waits` is written by
+ * both. */
 struct shm_side {
     alignas(SHM_APART) _Atomic uint32_t waits;
     _Atomic uint32_t ending;                   /* enum shm_ending */

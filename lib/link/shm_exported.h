@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which segments of our heap the other side has been told of, and under which of SHM_SLOTS numbers
- * (shm_imported.h). A segment that has no number gets one when it is needed: a free one, or that of
- * the segment that was needed least lately. It is used once the other side has said what has become
- * of it. Pure. */
+/* The segments of our heap that the peer knows, and for each the number, one of SHM_SLOTS
+ * (shm_imported.h). A segment without a number gets one when it is needed: a free number, or the
+ * number of the segment that has not been needed for longest. A number is used once the peer has
+ * answered whether it has mapped the segment. Pure. */
 #ifndef LIB_LINK_SHM_EXPORTED_H
 #define LIB_LINK_SHM_EXPORTED_H
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading the private memory of another process with process_vm_readv(), where the kernel permits
  * that: the same user, no stricter ptrace rule, no filter, and a pid that means the same process on
- * both sides. None of that can be known; it is tried.
+ * both sides. Only a try shows whether all this holds.
  *
- * Each process has a token, random bytes at an address that it tells; who reads them there can read
- * the rest.
+ * Each process has a token, random bytes at an address that it sends to the peer. A peer that can
+ * read the token can read the other memory.
  *
- * Fails with HVD_ERR_PEER_LOST when the process has ended, HVD_ERR_SYSTEM when it cannot be read
- * (any more), or memory of either side is none: that does not harm a link (link_shm_fill.c). */
+ * Fails with HVD_ERR_PEER_LOST when the process has ended, and with HVD_ERR_SYSTEM when it cannot
+ * be read, or no longer can, or when an address is not mapped on either side; HVD_ERR_SYSTEM does
+ * not harm a link (link_shm_fill.c). */
 #ifndef LIB_LINK_SHM_FETCH_H
 #define LIB_LINK_SHM_FETCH_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mapped segments of the other side; see shm_imported.h. Their pages come into our page table when
- * they are touched: the kernel maps those around too, which is as fast as asking for all. */
+/* Mapped segments of the peer; see shm_imported.h. Their pages come into our page table when they
+ * are touched: the kernel then maps the neighbouring pages too, which is as fast as mapping all at
+ * once. */
 #include "lib/link/shm_imported.h"
 
 #include <sys/mman.h>

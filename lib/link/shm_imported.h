@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Segments of the other side's heap that are mapped here, to be read, each in the slot that the other
- * side has said (shm_exported.h). A segment that takes the place of another unmaps it: whatever was
- * offered in that one came before, and has been fetched. A forked child does not have them.
+/* Segments of the peer's heap that this process has mapped for reading, each in the slot that the
+ * peer has chosen (shm_exported.h). A segment that takes the place of another unmaps the old one:
+ * every offer in the old segment came before, and has been fetched. A forked child does not have
+ * the mappings.
  *
- * Fails with HVD_ERR_PROTOCOL when there is no such slot, or what came is not the segment that was
- * announced (segment.h); HVD_ERR_SYSTEM when it cannot be had or mapped: no descriptor is left, or no
- * address space. Then the slot has none, and the other side's mistake it is not. */
+ * Fails with HVD_ERR_PROTOCOL when there is no such slot, or the descriptor is not the announced
+ * segment (segment.h). Fails with HVD_ERR_SYSTEM when this process has no descriptor or address
+ * space left: then the slot is empty, and the peer has made no mistake. */
 #ifndef LIB_LINK_SHM_IMPORTED_H
 #define LIB_LINK_SHM_IMPORTED_H
 
@@ -29,8 +30,8 @@ void shm_imported_fini(struct shm_imported *imported);
 int shm_imported_map(struct shm_imported *imported, uint64_t slot, uint64_t size, int fd,
                      struct err *err);
 
-/* Where [at, at + nbytes) of that segment lies; NULL if that is nothing, or not all in a segment that
- * is mapped. */
+/* Where [at, at + nbytes) of that segment lies; NULL if that is nothing, or not all in a segment
+ * that is mapped. */
 const unsigned char *shm_imported_find(const struct shm_imported *imported, uint64_t slot,
                                        uint64_t at, uint64_t nbytes);
 

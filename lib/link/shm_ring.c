@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entries in shared memory; see shm_ring.h.
  *
- * The writer stores what an entry holds, then its word; the reader loads the word, then what the
- * entry holds: release and acquire. It loads all of that before it stores its own word, which the
- * writer loads before it writes there again. Both words are stored and looked at sequentially
- * consistently, since the other side may be about to sleep (shm_doorbell.h).
+ * The writer stores the contents of an entry, then its word; the reader loads the word, then the
+ * contents: release and acquire. The reader loads the contents before it stores its own word, which
+ * the writer loads before it writes to the same place again. Both words are stored and loaded
+ * sequentially consistently, since the peer may be about to sleep (shm_doorbell.h).
  *
- * Fails with HVD_ERR_PROTOCOL when a reader says that it has read what was not written, or less than
- * before; when an entry is longer than there is memory, or empty, or says to be a reference and is
- * as long as none. */
+ * Fails with HVD_ERR_PROTOCOL when a reader claims to have read entries that were not written, or
+ * fewer than before; and when an entry is longer than the memory, or empty, or is a reference of a
+ * wrong length. */
 #include "lib/link/shm_ring.h"
 
 #include "lib/base/least.h"

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One direction of a pair: entries in memory that one process writes and another reads. Bytes in,
- * bytes out, over plain memory; who sleeps, and how it is woken, is for others (shm_doorbell.h).
+ * bytes out, over plain memory; shm_doorbell.h does sleeping and waking.
  *
  *   entry, a cache line   0 word   8 up to 56 bytes
  *   word   0 number, 16 bits   16 kind, 2   18 bytes in the entry itself, 6
  *          24 bytes in the bulk, 16   40 where they begin there, in cache lines, 16   56 not used
  *
- * Entry n, from 0, is the (n % SHM_ENTRIES)th; when it has been written its word says n + 1. So the
- * reader looks at one word and has with it what is small; nothing else has to come from the other
- * processor. The bytes of an entry come before those in the bulk. The reader says seldom how many
- * entries it has read, and the writer looks at that when it seems to have no room.
+ * Entry n, from 0, has index n % SHM_ENTRIES; the writer sets its word to n + 1. So a reader that
+ * loads the word gets small data in the same cache line; nothing else has to come from the other
+ * processor. The bytes in an entry come before its bytes in the bulk. The reader seldom stores how
+ * many entries it has read, and the writer loads this number only when it seems to have no room.
  *
- * Where in the bulk bytes go, is the writer's affair. What is small goes around in a small part: a
- * pair that says little shares little memory. What is large goes around in all the rest, which is
- * larger than the processors' own caches on purpose: lines that were pushed out of the reader's cache
- * since it read them are written several times faster than lines that are still there. But memory
- * that nobody has used yet costs more than a copy, so only SHM_FIRST of it is used to begin with; twice
- * as much when that was gone around SHM_LAPS times, or did not suffice. Where the system promises no
- * more memory than it has (segment.h), pages are had before they are used; a ring that gets no more
- * stays as large as it is.
+ * The writer chooses where in the bulk bytes go. Small data cycle through a small part, so that a
+ * pair with little traffic shares little memory. Large data cycle through the rest, which is larger
+ * than the processors' own caches on purpose: lines that have left the reader's cache since it read
+ * them are written several times faster than lines that are still there. But fresh memory costs
+ * more than a copy, so the writer uses only SHM_FIRST of it at first, and doubles that part after
+ * SHM_LAPS rounds, or when it does not suffice. Where the system does not overcommit memory
+ * (segment.h), pages are allocated before they are used; a ring that gets no more pages keeps its
+ * size.
  *
- * Each side believes nothing that it reads from shared memory before it has copied and checked it;
- * what cannot be is HVD_ERR_PROTOCOL. Bytes that are looked at where they lie may change, if the
- * other side means harm. */
+ * Each side copies and checks every number from shared memory before it uses the number; an
+ * impossible one is HVD_ERR_PROTOCOL. A malicious peer may change bytes while this side reads them
+ * in place. */
 #ifndef LIB_LINK_SHM_RING_H
 #define LIB_LINK_SHM_RING_H
 
@@ -63,8 +63,8 @@ enum { SHM_RING_FIRST = offsetof(struct shm_ring, bulk) + SHM_SMALL_BYTES + SHM_
 
 enum shm_kind { SHM_BYTES, SHM_SEGMENT, SHM_MAPPED, SHM_PRIVATE };
 
-/* What is in an entry that is no bytes; SHM_PRIVATE, which is read at the writer's address, may also
- * lie in a segment that the reader has refused. Its meaning is for others to check. */
+/* What is in an entry that is no bytes; SHM_PRIVATE, which is read at the writer's address, may
+ * also lie in a segment that the reader has refused. Its meaning is for others to check. */
 struct shm_reference {
     uint64_t at; /* SHM_MAPPED: offset in the segment; SHM_PRIVATE: address in the writer */
     uint64_t nbytes;

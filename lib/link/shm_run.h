@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much of a vector has been sent already, as far as can be told from the addresses of the pieces
- * in which it is handed over. A few vectors may be handed over in turn. Pure. */
+/* How much of a vector has been sent already, as far as the addresses of its pieces show it.
+ * Callers may pass the pieces of a few vectors in turn. Pure. */
 #ifndef LIB_LINK_SHM_RUN_H
 #define LIB_LINK_SHM_RUN_H
 

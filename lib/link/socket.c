@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets; see socket.h. errno becomes a status here and nowhere above. */
+/* Sockets; see socket.h. This file turns errno into a status; no file above sees errno. */
 #include "lib/link/socket.h"
 
 #include "lib/base/descriptor.h"
@@ -17,7 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A unix socket's name begins with a zero: it lies in no file, and goes with its last descriptor. */
+/* A unix socket's name begins with a zero: it lies in no file, and goes with its last
+ * descriptor. */
 static const char unix_prefix[] = "\0hvd-";
 enum { UNIX_PREFIX_SIZE = sizeof unix_prefix - 1, UNIX_DIGITS = 32 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets in a process that is not ours (lib/base/descriptor.h); none raises SIGPIPE.
+/* Sockets in a host program's process (lib/base/descriptor.h); none raises SIGPIPE.
  * descriptor_close() closes them.
  *
- * TCP_USER_TIMEOUT is not set on purpose: it also ends a connection whose other side merely does
- * not read, and a rank that writes a checkpoint for ten seconds is not dead. link_tcp.c looks for
+ * TCP_USER_TIMEOUT is not set on purpose: it also ends a connection whose peer merely does not
+ * read, and a rank that writes a checkpoint for ten seconds is not dead. link_tcp.c checks for
  * missing acknowledgements instead. */
 #ifndef LIB_LINK_SOCKET_H
 #define LIB_LINK_SOCKET_H
@@ -65,12 +65,12 @@ ssize_t socket_receive_parts(int fd, const struct iovec *parts, int count, struc
 ssize_t socket_send(int fd, const void *data, size_t size, struct err *err);
 ssize_t socket_send_parts(int fd, const struct iovec *parts, int count, struct err *err);
 
-/* As above, with a copy of the descriptor `passed` beside the first of the bytes. HVD_ERR_SYSTEM: it
- * cannot be passed, and nothing was sent. */
+/* As above, with a copy of the descriptor `passed` beside the first of the bytes. HVD_ERR_SYSTEM:
+ * it cannot be passed, and nothing was sent. */
 ssize_t socket_send_descriptor(int fd, const void *data, size_t size, int passed, struct err *err);
 
-/* As above; `*passed` is the first descriptor that came beside the bytes (close-on-exec, above 2, for
- * close()), or -1: there was none, or this process can have no more. */
+/* As above; `*passed` is the first descriptor that came beside the bytes (close-on-exec, above 2,
+ * for close()), or -1: there was none, or this process can have no more. */
 ssize_t socket_receive_descriptor(int fd, void *data, size_t size, int *passed, struct err *err);
 
 /* Ends the sending half, reads away what still lies there (a close with unread bytes would destroy
