@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways to a place in a world; see bootstrap.h. */
+/* The ways in which a process finds its rank in a world; see bootstrap.h. */
 #include "lib/join/bootstrap.h"
 
 #include "lib/base/clock.h"

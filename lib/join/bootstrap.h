@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a worker learns its place: an interface, and the ways there are. The first that applies is
- * taken:
- *   rendezvous   the environment names one: says hello and waits for the whole world, and is
- *                given a place or the one that it asks for
+/* How a worker learns its rank info: an interface and its implementations. The first that applies
+ * is used:
+ *   rendezvous   the environment names one: sends HELLO, waits for the whole world, and gets the
+ *                rank that it asks for, or any
  *   alone        a world of size 1 */
 #ifndef LIB_JOIN_BOOTSTRAP_H
 #define LIB_JOIN_BOOTSTRAP_H

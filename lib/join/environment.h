@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the environment says about this process: its place, the rendezvous and the job's key.
+/* What the environment says about this process: its rank info, the rendezvous and the job's key.
  *
- * A launcher sets the place and HOROVOD_GLOO_RENDEZVOUS_ADDR and _PORT. Who starts workers by other
- * means sets HVD_RENDEZVOUS, the address of a service that gives them their places; they say how
- * many they are, and which rank they want if they do.
+ * A launcher sets the rank info and HOROVOD_GLOO_RENDEZVOUS_ADDR and _PORT. A user who starts
+ * workers by other means sets HVD_RENDEZVOUS, the address of a service that hands out ranks; the
+ * variables of these workers say how many they are, and may say which rank each wants.
  *
  * Numbers are decimal digits and nothing else. Variables that need each other stand in a table.
  * Fails (HVD_ERR_ENVIRONMENT, naming the variable and its value, or both variables that do not fit;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has broken the world; see failure.h. */
+/* The end that has broken the world; see failure.h. */
 #include "lib/join/failure.h"
 
 #include "lib/base/rank_end_text.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why the world does not go on.
+/* The failure that has broken the world.
  *
  * A rank that was lost breaks the world; the first end that is recorded (rank_end.h) is the answer
- * to every call from then on. Whoever listens is told before any call has that answer. That a rank
- * has left is only noted: it explains why a link to it ended, and what can be finished without it
- * still is. */
+ * to every call from then on. The listener is called before any call returns this answer. When a
+ * rank has left, its end is only noted: the end explains why a link to that rank ended, and
+ * collectives that can finish without that rank still do. */
 #ifndef LIB_JOIN_FAILURE_H
 #define LIB_JOIN_FAILURE_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker's connection to the rendezvous (lib/base/join_protocol.h), for as long as it lives:
+/* A worker's connection to the rendezvous (lib/base/join_protocol.h), for the life of the worker:
  *   open (dial, OPEN, CHALLENGE), hello, wait for WELCOME, then news and questions from time to
  *   time, goodbye.
- * Fails when nobody listens, the other side is not a rendezvous or does not know the job's key, it
- * refuses us, falls silent, or a rank is lost before the world is complete. The end of the connection means that
- * the launcher, or the service, is gone (HVD_ERR_PEER_LOST); keepalive notices it, too, when its
- * host is. */
+ * Fails when nobody listens, when the peer is not a rendezvous or does not know the job's key, when
+ * the rendezvous refuses this worker or does not answer in time, and when a rank is lost before the
+ * world is complete. The end of the connection means that the launcher, or the service, is gone
+ * (HVD_ERR_PEER_LOST); keepalive also notices that its host is gone. */
 #ifndef LIB_JOIN_JOIN_CLIENT_H
 #define LIB_JOIN_JOIN_CLIENT_H
 
@@ -47,12 +47,13 @@ int join_open(struct join_connection *connection, const struct join_target *targ
 
 int join_hello(struct join_connection *connection, const struct join_hello *hello, struct err *err);
 
-/* So long a rendezvous that is busy may take to answer, and longer than its timeout to act on it. */
+/* So long a rendezvous that is busy may take to answer, and longer than its timeout to act on
+ * it. */
 enum { JOIN_ANSWER_MS = 30000 };
 
-/* Waits for WELCOME: `answer_ms` for a first answer, and when that is WAITING for as long as it says
- * and `answer_ms` more, as the rendezvous is the one that has a timeout; less for the rest of an
- * answer of which some has come. Time in which this process is stopped does not count.
+/* Waits for WELCOME: `answer_ms` for a first answer, and when that is WAITING for as long as it
+ * says and `answer_ms` more, as the rendezvous is the one that has a timeout; less for the rest of
+ * an answer of which some has come. Time in which this process is stopped does not count.
  * HVD_ERR_TIMEOUT says for whom it has waited, as far as it knows. */
 int join_wait(struct join_connection *connection, uint32_t answer_ms, struct join_welcome *welcome,
               struct err *err);

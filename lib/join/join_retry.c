@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dialling the rendezvous once more; see join_retry.h. */
+/* Whether the rendezvous is dialled again; see join_retry.h. */
 #include "lib/join/join_retry.h"
 
 #include "lib/hvd.h"

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a worker dials the rendezvous once more, and when; without I/O.
+/* Decides whether a worker dials the rendezvous again, and when; without I/O.
  *
- * A rendezvous that is crowded closes connections that it would like to see again a little later,
- * or is slow to take them. Until it has answered, a connection that was closed or did not come
- * about in time is dialled again, each time after a longer pause, of a random length so that those
- * that were sent away together do not come back together.
+ * An overloaded rendezvous closes connections, or accepts them slowly. Until the rendezvous has
+ * answered, a worker dials again when the connection was closed or was not made in time. Each pause
+ * is longer than the previous one and has a random length, so that workers that were closed
+ * together do not come back together.
  *
- * Ends with an answer of any kind (but WAITING), at the deadline, when nobody listens, and when the connection
- * was closed after our HELLO for the fourth time: a key that is not the job's is not told so, and
- * does not become better. A service may be started after its workers: with `patient` a name that
- * has no address yet, and an address at which nobody listens yet, are no end. */
+ * The worker gives up after any answer but WAITING, at the deadline, when nobody listens, and when
+ * the connection was closed after its HELLO for the fourth time: the rendezvous does not report a
+ * wrong key, and dialling again does not mend the key. A service may start after its workers: with
+ * `patient` the worker goes on while a name has no address yet or nobody listens at an address
+ * yet. */
 #ifndef LIB_JOIN_JOIN_RETRY_H
 #define LIB_JOIN_JOIN_RETRY_H
 

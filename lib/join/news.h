@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that listens to the rendezvous: it sleeps until a rank is lost or leaves or the launcher
- * ends, records that (failure.h), and wakes whoever runs the progress engine. Asked by the
- * rendezvous what this rank is doing, it answers, also when the program has hung. An idle world
- * wakes nobody. */
+/* A thread that listens to the rendezvous. It sleeps until a rank is lost or leaves or the launcher
+ * ends, records the end (failure.h), and wakes the driver of the progress engine. When the
+ * rendezvous asks for the status of this rank, the thread answers, also when the program has hung.
+ * The thread does not wake up while nothing happens. */
 #ifndef LIB_JOIN_NEWS_H
 #define LIB_JOIN_NEWS_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Was a process that no job was told of started as one of several?
+/* Detects that a process without a job was started as one of several.
  *
- * mpirun, srun, torchrun and others start many processes, and each of these is a world of its own where
- * only those launchers' variables are set: nothing is averaged, and all write the same files. The
- * variables of each launcher are a row of a table. A count of 1 is no sign, and neither is what a batch
- * system tells a script that it runs once. */
+ * mpirun, srun, torchrun and others start many processes. When only these launchers' variables are
+ * set, each process is a world of its own: nothing is averaged, and all processes write the same
+ * files. The variables of each launcher are a row of a table. A count of 1 is no sign, nor are the
+ * variables of a batch system in a script that runs once. */
 #ifndef LIB_JOIN_OTHER_LAUNCHER_H
 #define LIB_JOIN_OTHER_LAUNCHER_H
 
