@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who waits for whom; see stall.h. Everything is found out in rounds (stall_round.h), from a probe to
- * the last answer: the inspector's, which the root begins when names are overdue, and those for a
- * person, which it begins when it is asked. */
+/* The stall inspector; see stall.h. The root learns everything in rounds (stall_round.h), from a
+ * probe to the last answer. The root begins a round of the inspector when names are overdue, and a
+ * round for a person when it is asked. */
 #include "lib/stall/stall.h"
 
 #include "lib/base/clock.h"
@@ -186,8 +186,8 @@ static bool is_about_deadlock(const struct stall *stall)
 }
 
 /* All are stuck, twice, and in all that time nothing was decided: what came in before the first
- * answer would have been. What has come in together with the last answer is not decided yet: then the
- * root is not stuck any more. */
+ * answer would have been. What has come in together with the last answer is not decided yet: then
+ * the root is not stuck any more. */
 static void judge_deadlock(struct stall *stall, uint64_t now_ns)
 {
     const struct stall_options *options = &stall->options;

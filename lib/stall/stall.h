@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stall inspector of a process set on one rank: some ranks wait for a tensor that others do not
- * submit. Decisions only: time and what is waiting go in, messages and texts come out.
+ * submit. Decisions only: the time and the waiting names go in, messages and texts come out.
  *
  *   a rank on which a name has waited for the check time tells its parent (ALERT, with the names);
- *   a parent passes on what it had not told in the last check time;
- *   the root, once it knows of one, asks all (PROBE: do you miss these names?);
- *   answers are gathered on the way up (PROBED: who misses what, and what some of them are doing);
- *   the root warns, and asks again after the check time as long as there is something to warn of.
+ *   a parent passes on names that it has not passed on in the last check time;
+ *   the root, once it knows of a name, asks all ranks (PROBE: do you miss these names?);
+ *   answers are gathered on the way up (PROBED: which ranks miss what, and some status texts);
+ *   the root warns, and asks again after the check time as long as ranks miss names.
  *
- * A deadlock is not waited out: where each rank's program can do nothing but wait in this set
- * (struct stall_view.stuck), nobody will ever submit what the others miss. A rank that is stuck
- * tells of its names after a second, the root asks all who is not stuck (a PROBE whose id has its
- * highest bit; who is not counts as silent), asks once more, and aborts if nobody is and nothing
- * was decided in between.
+ * A deadlock is aborted early: where each rank's program can do nothing but wait in this set
+ * (struct stall_view.stuck), no rank will ever submit the missing names. A rank that is stuck
+ * reports its names after a second. The root asks all ranks whether they are stuck (a PROBE whose
+ * id has its highest bit set; a rank that is not stuck counts as silent), asks once more, and
+ * aborts if both times all were stuck and nothing was decided in between.
  *
- * At most one warning in the check time, a few lines long, and nothing when the stall has ended.
- * When a name has waited for the shutdown time, the warning is an abort instead. A rank does not
- * miss allreduces and barriers once it has joined. A join counts as stalled only while nothing is
- * decided in the set.
+ * There is at most one warning in each check time, a few lines long, and no message when the stall
+ * has ended. When a name has waited for the shutdown time, the warning is an abort instead. A rank
+ * does not miss allreduces and barriers once it has joined. A join counts as stalled only while
+ * nothing is decided in the set.
  *
- * A rank that does not answer (stopped, its host swapping) does not stop the others: a node waits
- * for its children for a part of the time that it has itself, and then names those below as silent.
- * When it is the root that says nothing for twice the check time, rank 1 warns and aborts instead.
+ * A rank that does not answer (stopped, its host swapping) does not stop the others: a node of the
+ * tree waits for its children for a part of its own time, and then names the ranks below them as
+ * silent. When the root sends nothing for twice the check time, rank 1 warns and aborts instead.
  *
- * Fails with HVD_ERR_PROTOCOL on malformed messages. A message for which there is no memory is left
- * out, and the next round has it again.
+ * Fails with HVD_ERR_PROTOCOL on malformed messages. A message for which there is no memory is
+ * dropped, and the next round sends it again.
  *
- * A person's question is asked the same way (a PROBE whose id has its second highest bit), apart from
- * all this: a rank that has submitted a name answers so itself, wherever in the tree it is. What a
- * rank has heard in the negotiation would not do: a node reports a name when all below it have
- * submitted it, so its parent cannot tell which of them have not.
+ * A question for a person uses rounds of its own (a PROBE whose id has its second highest bit set):
+ * each rank answers itself whether it has submitted a name. The negotiation does not know this: a
+ * node reports a name only when all ranks below it have submitted the name, so its parent cannot
+ * tell which of them have not.
  *
  * How the engine uses it, for each set of which this rank is a member, under the engine's lock:
  *
- *   stall_create() when the set has its links, stall_destroy() with the set; not called any more
+ *   stall_create() when the set has its links, stall_destroy() with the set; no calls any more
  *   once the set has ended.
- *   Before it blocks: poll() no longer than until stall_deadline(). When that time has come, or
- *   whenever it likes: stall_tick().
+ *   Before the engine blocks: poll() no longer than until stall_deadline(). At that time, or
+ *   earlier: stall_tick().
  *   On a frame TREE_ALERT or TREE_PROBED of child i, or TREE_PROBE of the parent: stall_receive().
  *   After each stall_tick() and stall_receive():
  *       while (stall_take(stall, &message, &body, &nbytes))
@@ -45,8 +45,9 @@
  *           STALL_WARN: log_line(LOG_WARNING, rank in the world, "%s", text)
  *           STALL_ABORT: the world ends with HVD_ERR_TIMEOUT and this text
  *
- * Frames of one link must stay in order with those of the negotiation: then a name that was decided
- * before a PROBE came is in flight nowhere below any more when it is answered. */
+ * On each link these frames must stay in order with those of the negotiation. Then a name that
+ * was decided before a PROBE came is no longer in flight on any rank below when the PROBE is
+ * answered. */
 #ifndef LIB_STALL_STALL_H
 #define LIB_STALL_STALL_H
 
@@ -68,8 +69,8 @@ struct stall_view {
     int (*waiting)(void *arg, int index, struct waiting *waiting);
     int (*waiting_count)(void *arg);
 
-    /* When something was decided in this set last; 0: never. It may be a tick of the clock too early:
-     * how often it was tells whether anything was meanwhile. */
+    /* When something was decided in this set last; 0: never. It may be a tick of the clock too
+     * early: how often it was tells whether anything was meanwhile. */
     uint64_t (*decided_ns)(void *arg);
 
     /* What this rank's program is doing, as seen from here: one short line (160 bytes are plenty),
@@ -116,9 +117,9 @@ bool stall_take(struct stall *stall, enum stall_message *message, const void **b
 
 enum stall_action { STALL_NOTHING, STALL_WARN, STALL_ABORT };
 
-/* For a person who asks what the set waits for (SIGUSR2 to hvdrun, --timeout, the status page): asks
- * all ranks which of them miss the names that wait here. False, and nothing is asked, on ranks other
- * than the root, and when no name waits. */
+/* For a person who asks what the set waits for (SIGUSR2 to hvdrun, --timeout, the status page):
+ * asks all ranks which of them miss the names that wait here. False, and nothing is asked, on ranks
+ * other than the root, and when no name waits. */
 bool stall_ask(struct stall *stall, uint64_t now_ns);
 
 /* Answers may still come: for STALL_PERSON_MS at most. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks of a set say to each other about a stall (stall.h), as it lies in the bodies of
- * frames. Numbers are u32 unless it says otherwise; age: milliseconds, at most UINT32_MAX.
+/* The bodies of the frames that ranks of a set exchange about a stall (stall.h). Numbers are u32
+ * unless noted; age: milliseconds, at most UINT32_MAX.
  *
  *   names   count u8, then kind u8, age, string
  *   ranges  count u8, closed u8, then first, end of each; ascending, with gaps between
@@ -9,10 +9,10 @@
  *   PROBE   id, milliseconds to answer in, names
  *   PROBED  id, count of names u8, then of each: age, ranges of the ranks that miss it;
  *           ranges of the ranks that have not answered;
- *           count u8, then rank, names it misses u8 (a bit each), string: what it is doing
+ *           count u8, then rank, names it misses u8 (a bit each), string: its status text
  *
- * Decoding fails with HVD_ERR_PROTOCOL on what is cut short, too many, of an unknown kind, out of
- * order, or not of the ranks that it may be about. */
+ * Decoding fails with HVD_ERR_PROTOCOL on bodies that are cut short, have too many items, an
+ * unknown kind, a wrong order, or ranks that the body may not be about. */
 #ifndef LIB_STALL_STALL_MESSAGE_H
 #define LIB_STALL_STALL_MESSAGE_H
 

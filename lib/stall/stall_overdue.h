@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names that a rank knows to have waited for too long, its own and those it was told of: the
- * oldest few. */
+/* The names that a rank knows to have waited for too long, its own and those that children
+ * reported: the oldest few. */
 #ifndef LIB_STALL_STALL_OVERDUE_H
 #define LIB_STALL_STALL_OVERDUE_H
 

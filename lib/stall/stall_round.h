@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One question to all ranks of a set, as one rank of the tree sees it (stall.h):
  *
- *   idle -> asking (the own answer is there, the children are asked) -> idle (all children have
+ *   idle -> asking (has its own answer, and has asked the children) -> idle (all children have
  *   answered, or time is up: the ranks below those that have not are silent)
  *
- * A rank takes part in two rounds at a time at most: one of the stall inspector and one for a person,
- * told apart by the probe's id. A new probe while asking begins anew: the root has given the old
- * one up. */
+ * A rank takes part in two rounds at a time at most: one of the stall inspector and one for a
+ * person, told apart by the probe's id. A new probe while asking begins a new round: the root has
+ * given the old round up. */
 #ifndef LIB_STALL_STALL_ROUND_H
 #define LIB_STALL_STALL_ROUND_H
 

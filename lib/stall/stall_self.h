@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank itself has to say about a stall, out of what it sees (struct stall_view). */
+/* What a rank itself reports about a stall, made from its own view (struct stall_view). */
 #ifndef LIB_STALL_STALL_SELF_H
 #define LIB_STALL_STALL_SELF_H
 

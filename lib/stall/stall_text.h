@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people are told about a stall. Ranks are those of the world (`world_ranks`, NULL: the same).
+/* The texts about a stall, for people. Ranks are numbers in the world (`world_ranks`; NULL: the
+ * numbers in the set are the same).
  *
  *   allreduce 'grad/7', 'grad/8' have waited 61 s for ranks 1, 3-4
  *     rank 1 on node2: not in a call, last finished 'grad/6' 60 s ago
