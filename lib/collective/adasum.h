@@ -3,12 +3,13 @@
  * adasum_schedule.h; what two vectors become, see adasum_math.h.
  *
  * A step is over when everything has been sent and received; then this rank computes, and the next
- * begins. What a faster peer sends for later steps is taken at once, and has its place: an operation
- * that let it wait would hold up those that share its links, and those it, around the world.
+ * begins. What a faster peer sends for later steps is taken at once, and has its place: an
+ * operation that let it wait would hold up those that share its links, and those it, around the
+ * world.
  *
  * Dot products are taken in blocks as the bytes come, the same blocks however those are cut; all
- * ranks of a group add them up in the same order, and every element of the result is computed by one
- * rank: so all ranks get the same bits, and a run repeats exactly.
+ * ranks of a group add them up in the same order, and every element of the result is computed by
+ * one rank: so all ranks get the same bits, and a run repeats exactly.
  *
  * A tensor is one vector: Adasum of tensors that lie one behind the other is another thing.
  *

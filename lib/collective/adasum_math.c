@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inner loops of Adasum; see adasum_math.h. Each is written once, inlined into a function per
  * instruction set, and vectorised by the compiler. The number of lanes and the order in which they
- * are added are fixed, and a product and a sum are never made one: so all paths give the same bits. */
+ * are added are fixed, and a product and a sum are never made one: so all paths give the same
+ * bits. */
 #include "lib/collective/adasum_math.h"
 
 #include "lib/reduce/half.h"
@@ -50,8 +51,8 @@ struct adasum_factors adasum_factors(const struct adasum_sums *sums)
     return (struct adasum_factors){ factor(sums->dot, sums->a), factor(sums->dot, sums->b) };
 }
 
-/* Element i is added to lane i % LANES: of the first vector, then of the second. A vector is as wide
- * as AVX2's; GCC 12 keeps wider ones in memory where the processor has none. */
+/* Element i is added to lane i % LANES: of the first vector, then of the second. A vector is as
+ * wide as AVX2's; GCC 12 keeps wider ones in memory where the processor has none. */
 enum { VECTOR = 4, LANES = 2 * VECTOR };
 
 typedef float float32_vector __attribute__((vector_size(VECTOR * sizeof(float))));

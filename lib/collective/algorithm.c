@@ -30,9 +30,9 @@ const struct algorithm_thresholds algorithm_defaults = {
     .few = 16,
 };
 
-/* Up to so many ranks whole vectors, which take the fewest messages, are worth it for twice the bytes:
- * 64 KiB of 4 ranks on 2 processors take a quarter less over TCP, and the same over shared memory;
- * with 8 ranks shared memory takes half as long again. */
+/* Up to so many ranks whole vectors, which take the fewest messages, are worth it for twice the
+ * bytes: 64 KiB of 4 ranks on 2 processors take a quarter less over TCP, and the same over shared
+ * memory; with 8 ranks shared memory takes half as long again. */
 enum { FEW_STEPS = 4 };
 
 struct algorithm_thresholds algorithm_defaults_for(int size)
@@ -82,8 +82,8 @@ static bool is_within(enum limit limit, const struct algorithm_case *what,
 }
 
 /* The first row that fits says which; what none fits goes around the ring. Whole vectors are
- * exchanged in log2 steps if the ranks are a power of two, else in two more: then few ranks are done
- * sooner when each reduces its share. */
+ * exchanged in log2 steps if the ranks are a power of two, else in two more: then few ranks are
+ * done sooner when each reduces its share. */
 static const struct row {
     int kinds, placing;
     bool few, power;

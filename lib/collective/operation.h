@@ -64,16 +64,16 @@ struct operation_type {
     const char *algorithm; /* "ring", "pairwise"; for the timeline */
 
     /* What can be sent to `peer` now, in one piece of memory, behind the next `ahead` bytes, which
-     * the link has already but which were not reported as sent; `*nbytes` 0 and NULL for nothing. It
-     * stays the same, or grows, and what lies there does not change until sent() has been called or
-     * something has come that the peer could not have made without it. Then: so much was sent, of
-     * one such piece or several. A link may let the peer read it from there, so that sent() comes
-     * later than what the peer does with it: what it sends in answer may come before. */
+     * the link has already but which were not reported as sent; `*nbytes` 0 and NULL for nothing.
+     * It stays the same, or grows, and what lies there does not change until sent() has been called
+     * or something has come that the peer could not have made without it. Then: so much was sent,
+     * of one such piece or several. A link may let the peer read it from there, so that sent()
+     * comes later than what the peer does with it: what it sends in answer may come before. */
     const void *(*output)(struct operation *operation, int peer, size_t ahead, size_t *nbytes);
     void (*sent)(struct operation *operation, int peer, size_t nbytes);
 
-    /* Where what comes next from `peer` belongs; `*nbytes` is 0 when nothing can be taken now. Then:
-     * so much has come.
+    /* Where what comes next from `peer` belongs; `*nbytes` is 0 when nothing can be taken now.
+     * Then: so much has come.
      *
      * Operations share links, and what one does not take holds up the others. So from its start an
      * operation has space for all that a peer may send, however far ahead the peer is; only an
@@ -82,8 +82,8 @@ struct operation_type {
     int (*received)(struct operation *operation, int peer, size_t nbytes, struct err *err);
 
     /* The next `nbytes` from `peer` lie at `data`, during this call: uses as many from the front as
-     * it can without keeping a copy first, and returns how many; 0: they have to go to space(); or a
-     * negative status. Bytes that are used count as received. NULL: they always go to space(). */
+     * it can without keeping a copy first, and returns how many; 0: they have to go to space(); or
+     * a negative status. Bytes that are used count as received. NULL: they always go to space(). */
     ssize_t (*take)(struct operation *operation, int peer, const void *data, size_t nbytes,
                     struct err *err);
 
@@ -113,8 +113,9 @@ struct operation *operation_start(struct operation_store *store, const struct op
                                   struct err *err);
 void operation_fini(struct operation_store *store, struct operation *operation);
 
-/* The ranks that it exchanges data with, each once: fills in `peers`, which has room for all others,
- * and returns how many there are. Uses algorithm, rank, size, root and placing of the task. */
+/* The ranks that it exchanges data with, each once: fills in `peers`, which has room for all
+ * others, and returns how many there are. Uses algorithm, rank, size, root and placing of the
+ * task. */
 int operation_peers(const struct operation_task *task, int *peers);
 
 #endif

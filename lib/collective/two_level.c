@@ -47,8 +47,8 @@ static struct two_level *two_level_of(const struct operation *operation)
 
 /* ---- motion ---- */
 
-/* What has been reduced inside is there for the flows between hosts, all of it where there is nobody
- * else inside; what these have finished is given to all inside. */
+/* What has been reduced inside is there for the flows between hosts, all of it where there is
+ * nobody else inside; what these have finished is given to all inside. */
 static void two_level_pass_on(struct two_level *two_level)
 {
     struct direct_flow *inside = two_level->inside ? &two_level->flows[0].direct : NULL;

@@ -2,14 +2,13 @@
 /* Who carries which part of a vector when it is reduced inside each host first, then between hosts:
  * arithmetic, nothing else.
  *
- * Inside a host every rank carries an equal share. A segment is what lies between two cuts, with the
- * shares of all hosts cut at once; so one rank of each host carries it. With as many ranks on each
- * host a share is a segment; else there are more:
+ * Inside a host every rank carries an equal share. A segment is what lies between two cuts, with
+ * the shares of all hosts cut at once; so one rank of each host carries it. With as many ranks on
+ * each host a share is a segment; else there are more:
  *
  *   hosts of 2 and 3:   |     0     |     1     |
  *                       |   0   |   1   |   2   |
- *   segments            |   0   | 1 | 2 |   3   |
- */
+ *   segments            |   0   | 1 | 2 |   3   | */
 #ifndef LIB_COLLECTIVE_TWO_LEVEL_SCHEDULE_H
 #define LIB_COLLECTIVE_TWO_LEVEL_SCHEDULE_H
 
