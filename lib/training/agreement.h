@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the ranks of a process set must find out together before they go on: whether one of them has
  * made a mistake, and whether they mean the same. Collectives; all ranks of the set call them, in
- * the same order. When the world is broken, or there is none, they fail with that, but on a rank with
- * a mistake (HVD_ERR_INVALID), which gets its own.
+ * the same order. When the world is broken, or there is none, they fail with that, but on a rank
+ * with a mistake (HVD_ERR_INVALID), which gets its own.
  *
  * `what` names the call, e.g. "optimizer", in the names of tensors: "hvd.optimizer.mistake", which
  * no tensor of a program's own may have; NULL: they are nameless. At any time, at most one call

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file that is read twice, and the second time only as it was the first time: a scan computes the
- * digest of it all and keeps the state of that computation at every block; a read computes it for the
- * blocks that it needs and compares, before it gives out a byte.
+ * digest of it all and keeps the state of that computation at every block; a read computes it for
+ * the blocks that it needs and compares, before it gives out a byte.
  *
- * So a checkpoint is known to be whole before anything is changed, and what is then read is what was
- * checked, also when the file is written to in between. The states take less than a thousandth of the
- * file's size.
+ * So a checkpoint is known to be whole before anything is changed, and what is then read is what
+ * was checked, also when the file is written to in between. The states take less than a thousandth
+ * of the file's size.
  *
  * Fails when the file cannot be read, has become shorter, or is no longer what it was
  * (HVD_ERR_SYSTEM), and when memory runs out (HVD_ERR_NOMEM). */

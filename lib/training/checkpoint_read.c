@@ -4,8 +4,8 @@
  *   as they are asked for, each block as it was when the digest was computed (checkpoint_blocks.h).
  * Fails when it is no plain file, cannot be opened or read, is no checkpoint, of another version,
  * cut off, too long or damaged, memory runs out, or it becomes shorter or is changed while it is
- * read. Memory is asked for a list only after the digest has been found to be right, and all of it in
- * proportion to the file's true size. */
+ * read. Memory is asked for a list only after the digest has been found to be right, and all of it
+ * in proportion to the file's true size. */
 #include "lib/training/checkpoint_file.h"
 
 #include "lib/base/auth.h"

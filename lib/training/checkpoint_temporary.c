@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Temporary files of checkpoints; see checkpoint_temporary.h.
  *
- * A writer that makes a file may find it locked, or gone, by the time it has locked it: somebody who
- * cleans up came in between. Then it makes another. Where files cannot be locked, none is ever removed
- * that another process has made. */
+ * A writer that makes a file may find it locked, or gone, by the time it has locked it: somebody
+ * who cleans up came in between. Then it makes another. Where files cannot be locked, none is ever
+ * removed that another process has made. */
 #include "lib/training/checkpoint_temporary.h"
 
 #include <dirent.h>

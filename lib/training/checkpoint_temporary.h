@@ -5,11 +5,11 @@
  *   made and locked by its writer -> renamed to the target, or removed by its writer;
  *   lock gone with the writer's process -> removed by the next writer of the same target
  *
- * The kernel gives a lock (flock) back when its process is gone, however that ends. BOOT are the first
- * 8 digits of the kernel's boot id, zeros if it does not tell one: where it is this kernel's own, a lock
- * that can be had proves that there is no writer. A shared file system may keep the locks of each host
- * to itself; so what another kernel has begun, or may have, is only removed when it was last written to
- * more than a day ago. */
+ * The kernel gives a lock (flock) back when its process is gone, however that ends. BOOT are the
+ * first 8 digits of the kernel's boot id, zeros if it does not tell one: where it is this kernel's
+ * own, a lock that can be had proves that there is no writer. A shared file system may keep the
+ * locks of each host to itself; so what another kernel has begun, or may have, is only removed when
+ * it was last written to more than a day ago. */
 #ifndef LIB_TRAINING_CHECKPOINT_TEMPORARY_H
 #define LIB_TRAINING_CHECKPOINT_TEMPORARY_H
 
@@ -17,9 +17,9 @@
 
 enum { CHECKPOINT_TEMPORARY_AGE_S = 24 * 60 * 60 };
 
-/* Makes and locks a file that nobody else writes, after removing what is left of others. Returns its
- * descriptor, which is above those of the standard streams, and its name, for free(). NULL and a
- * status if it fails: the directory or memory. */
+/* Makes and locks a file that nobody else writes, after removing what is left of others. Returns
+ * its descriptor, which is above those of the standard streams, and its name, for free(). NULL and
+ * a status if it fails: the directory or memory. */
 int checkpoint_temporary_make(const char *target, char **temporary, struct err *err);
 
 /* A descriptor that is no standard stream's, in place of `fd`; -1 with errno if there is none. */

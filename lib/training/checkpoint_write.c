@@ -186,8 +186,8 @@ static int flush_directory(const char *target, struct err *err)
                : fail_errno(err, HVD_ERR_SYSTEM, errnum, "cannot flush the checkpoint's directory");
 }
 
-/* A second descriptor keeps the file locked until it is renamed: the next writer removes a temporary file
- * that is not. */
+/* A second descriptor keeps the file locked until it is renamed: the next writer removes a
+ * temporary file that is not. */
 static int write_target(const char *target, const struct checkpoint_entry *entries, size_t count,
                         checkpoint_source_fn *source, void *arg, struct err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parameters that an optimizer cannot have, be it only under some options; see optimizer_impl.h.
- * Lists and names first, then each parameter, then those whose gradients share memory, or for Adasum
- * their data: they would be reduced at the same time. */
+ * Lists and names first, then each parameter, then those whose gradients share memory, or for
+ * Adasum their data: they would be reduced at the same time. */
 #include "lib/training/optimizer_impl.h"
 
 #include "lib/reduce/reduce.h"
