@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is believed of a function in the unit cube after some of its values have been seen, each with
- * noise: a Gaussian process with a squared exponential kernel. Values are taken relative to their
- * mean and spread. Pure; adding a value and asking for a belief cost about the square of their
- * count, and asking for the mean alone their count. */
+/* What is believed of a function in the unit cube after some of its values have been seen, each
+ * with noise: a Gaussian process with a squared exponential kernel. Values are taken relative to
+ * their mean and spread. Pure; adding a value and asking for a belief cost about the square of
+ * their count, and asking for the mean alone their count. */
 #ifndef LIB_AUTOTUNE_GAUSSIAN_PROCESS_H
 #define LIB_AUTOTUNE_GAUSSIAN_PROCESS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast steps of training are, of which nothing is known but the tensors that are done in them: a
- * step ends when a name is done that was done in it before. What a sample of some steps moves in a
- * second is the median of its steps, so that a pause between two of them does not count. Pure. */
+/* How fast steps of training are, of which nothing is known but the tensors that are done in them:
+ * a step ends when a name is done that was done in it before. What a sample of some steps moves in
+ * a second is the median of its steps, so that a pause between two of them does not count. Pure. */
 #ifndef LIB_AUTOTUNE_STEP_METER_H
 #define LIB_AUTOTUNE_STEP_METER_H
 
@@ -27,8 +27,8 @@ struct step_meter {
 int step_meter_init(struct step_meter *meter, int steps_per_sample, struct err *err);
 void step_meter_fini(struct step_meter *meter);
 
-/* A tensor is done; `name` stands for its name, and 0 for none. True with the last step of a sample, and its bytes in
- * a second. The next sample begins with the next step. */
+/* A tensor is done; `name` stands for its name, and 0 for none. True with the last step of a
+ * sample, and its bytes in a second. The next sample begins with the next step. */
 bool step_meter_done(struct step_meter *meter, uint64_t name, size_t nbytes, uint64_t now_ns,
                      double *rate);
 

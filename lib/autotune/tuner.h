@@ -50,7 +50,8 @@ enum tuner_event {
     TUNER_DONE     /* the last one: from now on those that stay */
 };
 
-/* A tensor is done; `name` stands for its name, and 0 for none. After TUNER_DONE nothing changes any more. */
+/* A tensor is done; `name` stands for its name, and 0 for none. After TUNER_DONE nothing changes
+ * any more. */
 enum tuner_event tuner_tensor_done(struct tuner *tuner, uint64_t name, size_t nbytes,
                                    uint64_t now_ns, struct tuner_report *report);
 
