@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which parts of a range are taken, and which of the others have been since they were last fresh:
- * arithmetic in units, nothing else. What is taken is the lowest that fits; it may be of both kinds.
+ * arithmetic in units, nothing else. What is taken is the lowest that fits; it may be of both
+ * kinds.
  *
  *   fresh -> taken -> used -> taken or fresh */
 #ifndef LIB_MEMORY_EXTENTS_H
@@ -34,8 +35,9 @@ uint32_t extents_give(struct extents *extents, uint32_t offset);
 
 /* Makes what is used of part `index` fresh, or the end of it from a multiple of `alignment` on, of
  * `least` units if there are so many: false if nothing is. `refreshed` is that, with what is fresh
- * around it up to multiples of `alignment`: of what lies between two of these all is fresh by now, or
- * not yet. Parts below it keep their index, but for the one before it, which may become one with it. */
+ * around it up to multiples of `alignment`: of what lies between two of these all is fresh by now,
+ * or not yet. Parts below it keep their index, but for the one before it, which may become one with
+ * it. */
 bool extents_refresh(struct extents *extents, int index, uint32_t least, uint32_t alignment,
                      struct extent *refreshed);
 

@@ -59,9 +59,10 @@ static int map(struct segment *segment, int fd, size_t size, struct err *err)
     return HVD_OK;
 }
 
-/* No fallocate(): it would make all pages now, when half of a segment may never be touched. What it
- * would buy, an error instead of SIGBUS, is only an issue where memory is not overcommitted
- * (segment_populate()); elsewhere a page that cannot be had ends a process as any other page does. */
+/* No fallocate(): it would make all pages now, when half of a segment may never be touched. What
+ * it would buy, an error instead of SIGBUS, is only an issue where memory is not overcommitted
+ * (segment_populate()); elsewhere a page that cannot be had ends a process as any other page
+ * does. */
 static int fill_segment(struct segment *segment, int fd, size_t size, struct err *err)
 {
     if (ftruncate(fd, (off_t)size) < 0)
@@ -115,7 +116,8 @@ int segment_adopt(struct segment *segment, int fd, size_t least, size_t most, st
     return rc;
 }
 
-/* For kernels without MADV_POPULATE_WRITE. In pieces: a signal undoes the one that it interrupts. */
+/* For kernels without MADV_POPULATE_WRITE. In pieces: a signal undoes the one that it
+ * interrupts. */
 static int allocate_pages(int fd, size_t offset, size_t size)
 {
     enum { PIECE = 2 << 20 };

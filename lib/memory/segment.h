@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that processes of a host share without a name: a sealed memfd. Whoever holds the descriptor
- * can map it; with the last mapping it is gone, whatever became of the processes. It lies on the
- * kernel's own tmpfs: the size of /dev/shm does not limit it.
+/* Memory that processes of a host share without a name: a sealed memfd. Whoever holds the
+ * descriptor can map it; with the last mapping it is gone, whatever became of the processes. It
+ * lies on the kernel's own tmpfs: the size of /dev/shm does not limit it.
  *
  * Fails with HVD_ERR_SYSTEM when there is no such memory (refused, or none left), HVD_ERR_PROTOCOL
  * when a descriptor from outside is no such segment. */

@@ -2,8 +2,8 @@
 /* Memory that other ranks of this host may read where it lies: what hvd_alloc() gives out, and the
  * engine's fusion buffers. One heap per process, made of segments; usable from any thread, before
  * hvd_init() and after hvd_shutdown(). A forked child has its own (empty) heap: what its parent got
- * stays mapped as long as the parent does not free it, changes of either are seen by both, and it is
- * freed by the parent alone.
+ * stays mapped as long as the parent does not free it, changes of either are seen by both, and it
+ * is freed by the parent alone.
  *
  * A segment holds many allocations, and is large: address space of which only what is touched is
  * memory. There are few, so whoever reads them maps few, each for long.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a heap is made of: pieces of memory, each a segment, or private where none can be had. What is
- * given back keeps its pages until they are dropped, and its span until that is closed. One thread
- * at a time, but for the index. */
+/* What a heap is made of: pieces of memory, each a segment, or private where none can be had. What
+ * is given back keeps its pages until they are dropped, and its span until that is closed. One
+ * thread at a time, but for the index. */
 #ifndef LIB_MEMORY_SPANS_H
 #define LIB_MEMORY_SPANS_H
 
