@@ -21,8 +21,8 @@ typedef void reduce_fn(void *out, const void *left, const void *right, size_t co
  * halves is divided as a float32, so it may be larger than a half on the way. */
 typedef void divide_fn(void *out, const void *left, const void *right, size_t count, int divisor);
 
-/* out[i] = in[i] * factor. Integers are multiplied as double and truncated toward zero; what does not
- * fit becomes the closest value that does, NaN becomes 0. float16, bfloat16 and float32 are
+/* out[i] = in[i] * factor. Integers are multiplied as double and truncated toward zero; what does
+ * not fit becomes the closest value that does, NaN becomes 0. float16, bfloat16 and float32 are
  * multiplied in float32 by the factor rounded to float32. `out` may be equal to `in`. */
 typedef void scale_fn(void *out, const void *in, size_t count, double factor);
 
@@ -34,8 +34,8 @@ typedef void convert_fn(void *out, const void *in, size_t count);
 reduce_fn *reduce_function(enum hvd_dtype dtype, enum hvd_op op);
 divide_fn *divide_function(enum hvd_dtype dtype);
 
-/* What a reduction of one operand gives: the elements themselves, but 0 or 1 for a bool. `out` may be
- * equal to `in`. */
+/* What a reduction of one operand gives: the elements themselves, but 0 or 1 for a bool. `out` may
+ * be equal to `in`. */
 void reduce_single(void *out, const void *in, size_t count, enum hvd_dtype dtype);
 
 /* NULL for bool and for what is not an element type. */

@@ -87,8 +87,8 @@ ELEMENT(bool, uint8_t)
         }                                                                                          \
     }
 
-/* Division by what is the same for all is a multiplication (Granlund and Montgomery, 1994): a 64-bit
- * one of processors takes three times as long. */
+/* Division by what is the same for all is a multiplication (Granlund and Montgomery, 1994): a
+ * 64-bit one of processors takes three times as long. */
 struct reciprocal {
     int64_t factor; /* plus 2^64 it is above 2^(64 + shift) / divisor, and by less than 1 */
     int shift;
@@ -134,8 +134,8 @@ static inline int64_t int64_quotient(int64_t z, struct reciprocal by)
     REDUCTION(max, type, NAN_OR(x, x > y ? x : y))                                                 \
     AVERAGE(type, x + NAN_OR(x, y), one_##type, (one_##type)divisor, z / by)
 
-/* Of 8 bits, 16 binary places of the reciprocal are enough, if it is rounded up. Of 16 and 32, float
- * and double give the quotient that is cut off exactly, and have vector instructions. */
+/* Of 8 bits, 16 binary places of the reciprocal are enough, if it is rounded up. Of 16 and 32,
+ * float and double give the quotient that is cut off exactly, and have vector instructions. */
 INTEGER(uint8, uint32_t, uint32_t, 65536 / (uint32_t)divisor + 1, z *by >> 16)
 INTEGER(int8, uint32_t, int32_t, 65536 / divisor + 1, (z * by >> 16) + (z < 0))
 INTEGER(uint16, uint32_t, float, (float)divisor, (float)z / by)

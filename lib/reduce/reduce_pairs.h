@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lanes for reduce_loops.h out of vector registers, two at a time: a path includes it after defining
+/* Lanes for reduce_loops.h out of vector registers, two at a time: a path includes it after
+ * defining
  *
  *   PATH_TARGET                       attribute of each function: its instruction set
  *   reg, REG                          a register, and how many floats it holds

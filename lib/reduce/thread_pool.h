@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that help with large reductions, where a process may use more cores than it has other work
- * for: one core does not fill the way to memory.
+/* Threads that help with large reductions, where a process may use more cores than it has other
+ * work for: one core does not fill the way to memory.
  *
  * The caller works as well and takes whatever nobody has begun, so a helper that comes late costs
- * nothing. Helpers start with the first large reduction, spin for some microseconds after one, since
- * another mostly follows, and then sleep: an idle pool does nothing. Where a thread cannot be
+ * nothing. Helpers start with the first large reduction, spin for some microseconds after one,
+ * since another mostly follows, and then sleep: an idle pool does nothing. Where a thread cannot be
  * started the others do its part. */
 #ifndef LIB_REDUCE_THREAD_POOL_H
 #define LIB_REDUCE_THREAD_POOL_H
@@ -18,7 +18,8 @@ enum { THREAD_POOL_MAX = 64 };
 
 struct thread_pool;
 
-/* `threads` includes the caller: 1 to THREAD_POOL_MAX. Starts nothing yet. NULL when out of memory. */
+/* `threads` includes the caller: 1 to THREAD_POOL_MAX. Starts nothing yet. NULL when out of
+ * memory. */
 struct thread_pool *thread_pool_create(int threads);
 
 /* Ends the threads. NULL is fine. */
@@ -35,8 +36,8 @@ void thread_pool_divide(struct thread_pool *pool, divide_fn *divide, void *out, 
  * included: 1 to 4. */
 int thread_pool_threads_for(int local_size);
 
-/* The ticket that is handed out for the job after that of `ticket`, and the job of one. There may be
- * any number of jobs: their numbers begin again. */
+/* The ticket that is handed out for the job after that of `ticket`, and the job of one. There may
+ * be any number of jobs: their numbers begin again. */
 uint64_t thread_pool_ticket_after(uint64_t ticket, uint32_t parts);
 uint32_t thread_pool_job_of(uint64_t ticket);
 
