@@ -57,8 +57,8 @@ int request_splits(int64_t *filled, const int64_t *splits, int nsplits,
 
 /* Marks the descriptions of `count` tensors as one group (hash of the first's name, their number).
  * The group of nameless ones is 1 until the caller has found them names. Refuses groups of none
- * (`tensors`, `descriptions`: anything), two tensors of one name, and names for some only; after that
- * the descriptions hold anything. */
+ * (`tensors`, `descriptions`: anything), two tensors of one name, and names for some only; after
+ * that the descriptions hold anything. */
 int request_group(struct description *descriptions, const struct hvd_tensor *tensors, int count,
                   enum collective_kind kind, struct err *err);
 
