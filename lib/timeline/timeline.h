@@ -25,8 +25,8 @@ struct timeline *timeline_open(const char *file, bool mark_cycles, struct err *e
 void timeline_close(struct timeline *timeline);
 const char *timeline_file(const struct timeline *timeline);
 
-/* A span on `tensor` (any bytes; escaped) begins, and the last one that began there ends. Names such
- * as "NEGOTIATE_ALLREDUCE" are literals. An end without a beginning is left out. */
+/* A span on `tensor` (any bytes; escaped) begins, and the last one that began there ends. Names
+ * such as "NEGOTIATE_ALLREDUCE" are literals. An end without a beginning is left out. */
 void timeline_begin(struct timeline *timeline, const char *tensor, const char *span);
 void timeline_end(struct timeline *timeline, const char *tensor);
 
