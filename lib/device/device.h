@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The devices of this process (lib/hvd_device.h): who they are, what their vendors are asked for, and
- * the pinned memory and events that the library has of them, kept for use again until the device is
- * unregistered.
+/* The devices of this process (lib/hvd_device.h): who they are, what their vendors are asked for,
+ * and the pinned memory and events that the library has of them, kept for use again until the
+ * device is unregistered.
  *
  * Thread-safe. A vendor's functions are called under the device's lock, so one at a time.
  *
@@ -22,8 +22,8 @@
  * size. */
 enum { DEVICE_CHUNK = 1 << 20 };
 
-/* Pieces that a device has before anything is submitted for it: what is under way in one process set
- * (lib/engine/stage_impl.h) and a blocking copy do not wait for each other then. */
+/* Pieces that a device has before anything is submitted for it: what is under way in one process
+ * set (lib/engine/stage_impl.h) and a blocking copy do not wait for each other then. */
 enum { DEVICE_BUFFERS_LEAST = 8 };
 
 struct device;
@@ -64,13 +64,14 @@ void device_lose_buffer(struct device_buffer *buffer, bool recorded);
 /* There will be a tensor to be copied. Sees to it that the device has DEVICE_BUFFERS_LEAST. */
 int device_reserve(struct device *device, struct err *err);
 
-/* What is put on a queue, and the event that stands for it, between begin and end: an event tells of
- * failures since the one before, so nobody else's may come between. Nothing else is called there. */
+/* What is put on a queue, and the event that stands for it, between begin and end: an event tells
+ * of failures since the one before, so nobody else's may come between. Nothing else is called
+ * there. */
 void device_begin(struct device *device);
 void device_end(struct device *device);
 
-/* Is this thread in a vendor's function? It holds the device's lock then, and may hold the engine's: it
- * must take no other, not even in the handlers of exit(3). */
+/* Is this thread in a vendor's function? It holds the device's lock then, and may hold the
+ * engine's: it must take no other, not even in the handlers of exit(3). */
 bool device_is_calling(void);
 
 int device_copy_to_host(struct device *device, void *host, const void *memory, size_t nbytes,
@@ -81,8 +82,8 @@ int device_reduce(struct device *device, const struct hvd_device_allreduce *allr
                   struct err *err);
 int device_record(struct device_buffer *buffer, enum hvd_device_queue queue, struct err *err);
 
-/* 1 when the event has passed, 0 when not yet; a failure is that of what the event stands for, which
- * is then over, too: `what` says what that was, "copy to the host". */
+/* 1 when the event has passed, 0 when not yet; a failure is that of what the event stands for,
+ * which is then over, too: `what` says what that was, "copy to the host". */
 int device_passed(struct device *device, void *event, const char *what, struct err *err);
 
 /* Can the devices reduce this among themselves? */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device's buffers and events: made when there is none free, kept until the device is unregistered;
- * see device.h.
+/* A device's buffers and events: made when there is none free, kept until the device is
+ * unregistered; see device.h.
  *
- * When the vendor has no pinned memory for more it is not asked again before a buffer comes back, or
- * the next tensor: who has to wait for a buffer looks often.
+ * When the vendor has no pinned memory for more it is not asked again before a buffer comes back,
+ * or the next tensor: who has to wait for a buffer looks often.
  *
- * A buffer that the vendor never said to be done with is lost: not used again, and its memory is left
- * to the vendor. */
+ * A buffer that the vendor never said to be done with is lost: not used again, and its memory is
+ * left to the vendor. */
 #include "lib/device/device_impl.h"
 
 #include <stdlib.h>

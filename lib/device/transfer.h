@@ -3,7 +3,8 @@
  * buffers: while the device copies one piece, the processor copies another.
  *
  * Does not wait: who wants it done asks again. Under one lock, or by one thread. Fails as device.h
- * does; what is under way then still has to pass (transfer_is_quiet()) before memory is given back. */
+ * does; what is under way then still has to pass (transfer_is_quiet()) before memory is given
+ * back. */
 #ifndef LIB_DEVICE_TRANSFER_H
 #define LIB_DEVICE_TRANSFER_H
 
