@@ -12,24 +12,24 @@
 
 struct agent;
 
-/* Bytes that wait for the link in this process: above the first, no output is read, so that the end
- * of a rank or a heartbeat's echo waits behind no more (and one read); above the others, nothing
- * from relayed connections, and heartbeats go unanswered. */
+/* Limits on the bytes queued for the link in this process. Above the first limit no output is read,
+ * so that the exit of a rank or a heartbeat's echo waits behind no more (and one read). Above the
+ * other limits, nothing is read from relayed connections, and heartbeats go unanswered. */
 enum {
     AGENT_LINK_QUEUE_MAX = 256 * 1024,
     AGENT_RELAY_QUEUE_MAX = 512 * 1024,
     AGENT_ECHO_QUEUE_MAX = 1024 * 1024
 };
 
-/* How long a client of the rendezvous may read nothing of what it is sent. */
+/* How long a client of the rendezvous may read nothing of its answer. */
 enum { AGENT_RELAY_STALL_MS = 15000 };
 
 /* Runs an agent on two descriptors until its link and all its processes have ended. Returns the
  * exit status. `relay_stall_ms` is AGENT_RELAY_STALL_MS, except in tests. */
 int agent_run(uv_loop_t *loop, int input, int output, uint32_t relay_stall_ms);
 
-/* The same in two steps, for a loop that somebody else runs: opens it, and `err` if the link could
- * not be; frees it once nothing is active on the loop any more. */
+/* The same in two steps, for a loop that the caller runs. agent_open() sets `err` if the link could
+ * not be opened. agent_free() may be called once nothing is active on the loop any more. */
 struct agent *agent_open(uv_loop_t *loop, int input, int output, uint32_t relay_stall_ms,
                          struct err *err);
 void agent_release(struct agent *agent);

@@ -46,21 +46,22 @@ enum agent_phase {
 
 struct agent_rank;
 
-/* Carries one output stream of a rank to hvdrun, never more than hvdrun has given credit for. */
+/* Carries one output stream of a rank to hvdrun, never more than hvdrun's credit. */
 struct agent_pump {
     uv_pipe_t pipe;
     struct agent_rank *rank;
     uint8_t stream;
     uint32_t credit;           /* bytes that may still be sent */
-    uint64_t last_progress_ms; /* last byte, or last credit after there was none */
+    uint64_t last_progress_ms; /* of a byte, or of a credit after there was none */
     bool reading, ended;       /* ended: OUTPUT_END has been sent */
-    bool expiring;             /* found idle for too long; if it is so again, it is ended */
+    bool expiring;             /* idle for too long at one check; if idle at the next check too, the
+                                * pump is ended */
 };
 
 struct agent_rank {
     struct agent *agent;
     int rank, local_rank;
-    struct string_list environment; /* what only this rank gets */
+    struct string_list environment; /* only for this rank */
     pid_t pid;                      /* 0 before it is started */
     bool running;
     struct agent_pump pumps[OUTPUT_STREAMS];
@@ -73,15 +74,15 @@ struct agent_stdin {
     uint32_t credit; /* bytes that hvdrun may still send */
 };
 
-/* agent.c: what comes when something must end. */
+/* agent.c: ending ranks and the agent. */
 struct agent_ending {
     uv_signal_t signals[4];
-    uv_timer_t tick; /* runs while something is being brought to an end */
+    uv_timer_t tick; /* runs while processes are being ended */
     struct stop_plan stop;
     uint64_t sweeping_since_ms;
 };
 
-/* agent_setup.c: what hvdrun has told, and what was found by it. */
+/* agent_setup.c: the description by hvdrun, and the results of checking it. */
 struct agent_setup {
     struct agent_job job;
     struct string_list arguments;
@@ -89,10 +90,10 @@ struct agent_setup {
     struct rlimit nofile;
 };
 
-/* agent_environment.c: besides what only one rank gets. */
+/* agent_environment.c: the part that is common to all ranks. */
 struct agent_environment {
-    struct string_list common;           /* what all ranks get */
-    char interface[INTERFACE_NAME_SIZE]; /* for the ranks, if nobody asks for one; else "" */
+    struct string_list common;           /* for all ranks */
+    char interface[INTERFACE_NAME_SIZE]; /* chosen for the ranks if the user chose none; else "" */
     char caller[AGENT_ADDRESS_SIZE];     /* as in READY */
 };
 
@@ -103,21 +104,21 @@ struct agent_ranks {
     uint64_t started_ms;
     struct cgroup cgroup;
     struct oom_counter oom;
-    bool library_told; /* somebody was told of one that is missing, or it was looked for */
-    bool suspended;    /* the ranks are stopped because hvdrun is */
-    struct stopped_process *halted; /* and what they have started: process_tree_stop() */
+    bool library_told;              /* the libraries of the program were checked once */
+    bool suspended;                 /* the ranks are stopped because hvdrun is */
+    struct stopped_process *halted; /* processes that the ranks have started: process_tree_stop() */
     int nhalted;
 };
 
-/* agent_streams.c: output is in the ranks' pumps. */
+/* agent_streams.c: output streams are in the ranks' pumps. */
 struct agent_streams {
     bool paused; /* hvdrun does not keep up: no output is read */
     struct agent_stdin stdin_pipe;
 };
 
-/* agent_watch.c: is hvdrun still there? */
+/* agent_watch.c: does hvdrun still answer? */
 struct agent_watch {
-    uv_timer_t timer; /* runs while hvdrun must not be silent */
+    uv_timer_t timer; /* runs while hvdrun must send something */
     struct heartbeat_timeout heartbeat;
 };
 
@@ -127,7 +128,7 @@ struct agent {
     enum agent_phase phase;
     struct agent_setup setup;
     struct agent_environment environment;
-    struct binding_places places; /* that ranks are bound to; none if they are not */
+    struct binding_places places; /* to which ranks are bound; none if ranks are not bound */
     struct agent_ranks ranks;
     struct agent_streams streams;
     struct agent_relay relay;
@@ -135,8 +136,8 @@ struct agent {
     struct agent_ending ending;
 };
 
-/* agent_setup.c: describe the job. Each takes the frame's body and returns a status that breaks the
- * link when negative. */
+/* agent_setup.c: the description of the job. Each function decodes the frame's body and returns a
+ * status; a negative status breaks the link. */
 int agent_on_job(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_arguments(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_prepare(struct agent *agent, struct wire_reader *body, struct err *err);
@@ -145,22 +146,22 @@ void agent_setup_fini(struct agent *agent);
 /* Appends the texts of a body to `list`. */
 int agent_take_texts(struct string_list *list, struct wire_reader *body, int type, struct err *err);
 
-/* agent_environment.c: what the ranks find in their environment. A frame, then at PREPARE, in this
- * order: 0, or an exit status and `err`. */
+/* agent_environment.c: the environment of the ranks. The first function handles a frame. The others
+ * run at PREPARE, in this order, and return 0, or an exit status and `err`. */
 int agent_on_environment(struct agent *agent, struct wire_reader *body, struct err *err);
 void agent_environment_inherit(struct agent *agent);
 int agent_environment_choose_network(struct agent *agent, struct err *err);
 int agent_environment_finish(struct agent *agent, struct err *err);
 
-/* True if a shared library of the program is not found here, and who needs which, with what mends it.
- * Blocks for a moment. */
+/* True if a shared library of the program is not found here; `text` names the library, the file
+ * that needs it, and a remedy. Blocks for a moment. */
 bool agent_library_missing(struct agent *agent, char *text, size_t size);
 
-/* And at START: `address` as it says, or "". */
+/* Called at START, with the `address` of that frame, or "". */
 void agent_environment_name_network(struct agent *agent, const char *address);
 void agent_environment_fini(struct agent *agent);
 
-/* agent_binding.c: what the ranks are bound to. 0, or an exit status and `err`. */
+/* agent_binding.c: the binding of ranks. 0, or an exit status and `err`. */
 int agent_binding_plan(struct agent *agent, struct err *err);
 
 /* NULL if ranks are not bound. */
@@ -169,12 +170,12 @@ const struct binding_place *agent_binding_of(const struct agent_rank *rank);
 /* Sends BOUND, if hvdrun wants it. */
 void agent_binding_report(const struct agent_rank *rank);
 
-/* agent_watch.c: signs of life. */
+/* agent_watch.c: heartbeats. */
 void agent_watch_init(struct agent *agent);
-void agent_watch_start(struct agent *agent);            /* the job is known */
-void agent_watch_heard(void *agent);                    /* something has come */
-void agent_watch_told(struct agent *agent, int signum); /* SIGSTOP: hvdrun stops too;
-                                                           SIGCONT: it goes on */
+void agent_watch_start(struct agent *agent);            /* the job is described */
+void agent_watch_heard(void *agent);                    /* bytes have come */
+void agent_watch_told(struct agent *agent, int signum); /* SIGSTOP: hvdrun stops too; SIGCONT:
+                                                         * hvdrun goes on */
 int agent_on_heartbeat(struct agent *agent, struct wire_reader *body, struct err *err);
 void agent_watch_close(struct agent *agent);
 
@@ -187,11 +188,11 @@ struct agent_rank *agent_find_rank(struct agent *agent, int rank);
 void agent_signal_ranks(struct agent *agent, int signum);
 void agent_signal_everything(struct agent *agent, int signum);
 
-/* Tells of each process that lives on though it was killed, up to so many. */
+/* Reports each process that lives on after SIGKILL, up to this number. */
 enum { AGENT_STUCK_TOLD = 8 };
 void agent_tell_stuck(struct agent *agent);
 
-/* Waits for whatever has ended, or was stopped, and reports ranks. False if this process has no
+/* Reaps every child that has ended, or was stopped, and reports ranks. False if this process has no
  * child any more. */
 bool agent_reap(struct agent *agent);
 
@@ -201,35 +202,36 @@ int agent_on_stdin(struct agent *agent, struct wire_reader *body, struct err *er
 void agent_pump_start(struct agent_rank *rank, enum output_stream stream, int fd);
 void agent_stdin_start(struct agent *agent, int fd);
 
-/* Ends the pumps that wait for an end of file that does not come (a process that is none of ours
- * holds the pipe). False while some pump is still open. */
+/* Ends the pumps that wait for an end of file that does not come (a process of another job holds
+ * the pipe). False while some pump is still open. */
 bool agent_pumps_ended(struct agent *agent, uint64_t now_ms);
-void agent_pumps_give_up(struct agent *agent); /* those of ranks that cannot be killed */
-void agent_pumps_resume(struct agent *agent);  /* the link is free again */
+void agent_pumps_give_up(struct agent *agent); /* the pumps of ranks that cannot be killed */
+void agent_pumps_resume(struct agent *agent);  /* the link has room again */
 void agent_streams_close(struct agent *agent);
 
-/* agent_relay.c: the rendezvous, offered on 127.0.0.1; the limit is on connections of the agent's
- * own user, and the same on those of others. */
+/* agent_relay.c: the rendezvous on 127.0.0.1. The limit applies to connections of the agent's own
+ * user, and separately to those of other users. */
 unsigned agent_relay_limit(const struct agent *agent);
 int agent_relay_open(struct agent *agent, struct err *err);
 int agent_on_relay_data(struct agent *agent, struct wire_reader *body, struct err *err);
 int agent_on_relay_end(struct agent *agent, struct wire_reader *body, struct err *err);
 void agent_relay_resume(struct agent *agent);
 
-/* Passes on what has come and was not read yet: what a rank said before its end must come before
- * it.
+/* Passes on the bytes that have come and were not read yet: what a rank sent before its exit must
+ * come before the report of the exit.
  */
 void agent_relay_take_rest(struct agent *agent);
 void agent_relay_close(struct agent *agent);
 
-/* agent_sweep.c: takes SWEEP, ends what an earlier agent has left; DONE follows. */
+/* agent_sweep.c: handles SWEEP by ending the processes of an earlier agent; DONE follows. */
 int agent_on_sweep(struct agent *agent, struct wire_reader *body, struct err *err);
 
-/* agent.c: reports that something cannot be done on this host (rank -1) or for one rank. */
+/* agent.c: reports a failure of this host (rank -1) or of one rank. */
 void agent_send_failed(struct agent *agent, int rank, enum host_step step, int exit_status,
                        const char *text);
 
-/* hvdrun seems to be gone: says so, in case it is not, and ends as if the link had ended. */
+/* hvdrun seems to be gone: sends a last report in case it is not, and ends as if the link had
+ * ended. */
 void agent_give_up(struct agent *agent, const char *text);
 
 #endif
