@@ -15,7 +15,7 @@
 
 enum { BAD_INPUT_MAX = 284, SHOWN_COLUMNS = 96 };
 
-/* Foreign text made fit for a message. */
+/* Foreign text made printable for a message. */
 struct shown {
     char text[SHOWN_COLUMNS + 4];
 };
@@ -24,11 +24,11 @@ struct shown {
  * shown->text. */
 const char *show_token(struct shown *shown, const char *text, size_t length);
 
-/* The same of its end, where a file's name and line stand. */
+/* As show_token(), but keeps the end of the text, which has the file's name and line. */
 const char *show_source(struct shown *shown, const char *source);
 
 /* Fails with HVD_ERR_INVALID and "SOURCE: " before the formatted text. Of a long source the end is
- * kept, where a file's name and line stand. `source` may be NULL for none. */
+ * kept, which has the file's name and line. `source` may be NULL for none. */
 int bad_input(struct err *err, const char *source, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -11,7 +11,8 @@
  * it must stop, so `body` must check then. Ends the process if no thread can be created. */
 void blocking_thread_start(pthread_t *thread, void *(*body)(void *), void *argument);
 
-/* Interrupts the thread until it has ended, and joins it. The caller has told it to stop before. */
+/* Interrupts the thread until it has ended, and joins it. Before this call the caller must set the
+ * flag that `body` checks. */
 void blocking_thread_stop(pthread_t thread);
 
 #endif

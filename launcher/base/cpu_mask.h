@@ -11,13 +11,13 @@ struct cpu_mask {
     size_t nwords;        /* 0: no set at all */
 };
 
-/* The processors that this process may use: what its affinity and its cgroup leave it. */
+/* The processors that this process may use, by its affinity and its cgroup. */
 void cpu_mask_own(struct cpu_mask *mask);
 
 int cpu_mask_count(const struct cpu_mask *mask);
 
-/* The first processors at or behind `*first` that are there, a run of them without a gap: [*first,
- * *end). False if there are none any more. */
+/* The first run of processors of the set at or behind `*first`, without a gap: [*first, *end).
+ * False if there are no more. */
 bool cpu_mask_next(const struct cpu_mask *mask, int *first, int *end);
 
 void cpu_mask_fini(struct cpu_mask *mask);

@@ -21,12 +21,12 @@
  * path begins: such a descriptor, or AT_FDCWD. */
 int own_path_directory(int at, const char *path, struct err *err);
 
-/* Opens the file `name` in that directory for writing, empty, and makes it if it is not there. A
+/* Opens the file `name` in that directory for writing and truncates it, or creates it. Returns a
  * descriptor or a status. */
 int own_path_create(int directory, const char *name, struct err *err);
 
-/* HVD_OK, or a status if a symbolic link of another user stands on the way to `path`, or is it.
- * Nothing is made, and what is not there is no failure: for a file that is opened otherwise. */
+/* HVD_OK, or a status if a symbolic link of another user is part of `path`. Nothing is created, and
+ * a missing component is no failure. For a file that is opened by other means. */
 int own_path_check(const char *path, struct err *err);
 
 #endif

@@ -8,7 +8,8 @@
  * Call it before the key is in memory. The files of /proc/PID then belong to root. */
 void private_memory_start(void);
 
-/* The keys are wiped, and the program is about to end: a leak checker may look. */
+/* Call this when the keys are wiped and the program is about to end: a leak checker may attach
+ * then. */
 void private_memory_end(void);
 
 #endif

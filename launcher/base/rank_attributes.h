@@ -39,10 +39,10 @@ struct rank_attributes {
     bool report_bindings; /* the agent reports what each rank is bound to */
 };
 
-/* `umask` and `ignore_hup` as this process has them. */
+/* Sets `umask` and `ignore_hup` to those of this process. */
 void rank_attributes_inherit(struct rank_attributes *attributes);
 
-/* HVD_ERR_PROTOCOL for a binding that does not exist; the reader itself remembers the rest. */
+/* HVD_ERR_PROTOCOL for a binding that does not exist; the reader remembers other failures. */
 void rank_attributes_encode(struct wire_writer *writer, const struct rank_attributes *attributes);
 int rank_attributes_decode(struct rank_attributes *attributes, struct wire_reader *reader,
                            struct err *err);

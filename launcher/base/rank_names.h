@@ -10,8 +10,8 @@
 /* The most ranges that are named. */
 enum { RANK_NAMES_SHOWN = 16 };
 
-/* Names those of ranks 0 to `nranks` - 1 for which `is_one` is true, into `text`, which has room
- * for 256 bytes or more; "" if there are none. Returns how many there are. */
+/* Writes the names of ranks 0 to `nranks` - 1 for which `is_one` is true to `text`, which has room
+ * for 256 bytes or more; "" if there are none. Returns their number. */
 int rank_names_text(char *text, size_t size, int nranks,
                     bool (*is_one)(const void *context, int rank), const void *context);
 

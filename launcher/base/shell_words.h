@@ -6,7 +6,7 @@
 /* A longer line is cut and ends in "...". */
 enum { SHELL_WORDS_MAX = 1000 };
 
-/* The caller frees it. A word with anything but letters, digits and _@%+=:,./- in it is quoted.
+/* The caller frees the text. A word with anything but letters, digits and _@%+=:,./- is quoted.
  * `words` end with NULL. */
 char *shell_words(char *const *words);
 

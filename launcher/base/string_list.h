@@ -10,12 +10,12 @@ struct string_list {
     size_t count, capacity;
 };
 
-/* Appends a text, which the list owns from now on. */
+/* Appends a text and takes ownership of it. */
 void string_list_take(struct string_list *list, char *text);
 void string_list_add(struct string_list *list, const char *text, size_t length);
 void string_list_fini(struct string_list *list);
 
-/* As string_list_fini(), of texts among which is a key: all are overwritten. */
+/* As string_list_fini(), for texts that contain a key: overwrites all of them. */
 void string_list_wipe(struct string_list *list);
 
 /* The value of NAME among NAME=VALUE texts, or NULL; borrowed. */

@@ -16,8 +16,8 @@ struct text_buffer {
 void text_buffer_init(struct text_buffer *buffer);
 void text_buffer_fini(struct text_buffer *buffer);
 
-/* Makes room for `nbytes` more and returns where they go; the caller adds to `length` what it wrote.
- * For loops that append often. */
+/* Makes room for `nbytes` more and returns their address; the caller adds to `length` what it
+ * wrote. For loops that append often. */
 char *text_buffer_reserve(struct text_buffer *buffer, size_t nbytes);
 
 void text_buffer_put(struct text_buffer *buffer, const void *data, size_t nbytes);
@@ -25,7 +25,7 @@ void text_buffer_put_string(struct text_buffer *buffer, const char *text);
 void text_buffer_printf(struct text_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Forgets the first `nbytes` bytes, for instance those that were written; keeps the memory. */
+/* Removes the first `nbytes` bytes, for instance after writing them; keeps the memory. */
 void text_buffer_consume(struct text_buffer *buffer, size_t nbytes);
 
 /* The bytes as a terminated string, owned by the caller (free()); the buffer is empty afterwards. */

@@ -10,14 +10,14 @@
  */
 void uv_must_find_memory(void);
 
-/* Likewise. libuv aborts, too, where a system call fails on which it relies: epoll_ctl() for want
- * of memory or of watches, pipe() for want of descriptors. From now on an abort() while errno says
- * so ends the process like uv_must(). Nobody knows who called it: a bug that aborts after such a
- * failure, long gone, looks the same, and so the line says only what failed last. Any other abort,
- * and a SIGABRT of somebody else's, stays what it is. */
+/* Call this first, too. libuv also aborts when a system call fails on which it relies: epoll_ctl()
+ * because memory or watches have run out, pipe() because descriptors have. From now on, an abort()
+ * while errno says so ends the process like uv_must(). The caller of abort() is unknown: a bug that
+ * aborts long after such a failure looks the same, so the line reports only the last failure. Any
+ * other abort, and a SIGABRT from another process, keeps its effect. */
 void uv_must_explain_aborts(void);
 
-/* `rc` is what libuv returned, `what` names the thing for the message. */
+/* `rc` is libuv's status, `what` names the thing for the message. */
 void uv_must(int rc, const char *what);
 
 #endif

@@ -8,11 +8,11 @@
 /* "killed by signal 9 (SIGKILL)", "exited with status 3" or "stopped by signal 19 (SIGSTOP)". */
 void wait_status_text(char *text, unsigned long size, int wait_status);
 
-/* Could that have come from waitpid() for a process that has ended? */
+/* Can waitpid() return this status for a process that has ended? */
 bool wait_status_is_end(int wait_status);
 
-/* What waitpid() gave as an exit status: the process's own, or 128 + the signal that has killed or
- * stopped it. */
+/* The exit status for a status of waitpid(): the process's own, or 128 + the signal that has killed
+ * or stopped it. */
 int wait_status_exit(int wait_status);
 
 #endif

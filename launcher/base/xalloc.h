@@ -9,14 +9,14 @@
 
 enum { EXIT_OUT_OF_MEMORY = 71 };
 
-/* Ends the program as all of these do when there is no memory. */
+/* Ends the program, as all functions here do when there is no memory. */
 _Noreturn void xalloc_failed(void);
 
 void *xmalloc(size_t size);
 void *xcalloc(size_t count, size_t size);
 void *xrealloc(void *old, size_t size);
 
-/* As xrealloc() for `count` elements; a product that does not fit is out of memory as well. */
+/* As xrealloc() for `count` elements; a product that overflows counts as out of memory. */
 void *xreallocarray(void *old, size_t count, size_t size);
 
 /* xstrdup(NULL) is NULL. */
