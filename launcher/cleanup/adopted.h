@@ -11,16 +11,16 @@
 #include <sys/types.h>
 
 struct adopted {
-    pid_t *earlier; /* children that were there before the job */
+    pid_t *earlier; /* children from before the job */
     int nearlier;
 };
 
-/* From now on orphans become children of this process. To be called before any thread is started. */
+/* From now on orphans become children of this process. Call this before any thread is started. */
 void adopted_start(struct adopted *adopted);
 void adopted_fini(struct adopted *adopted);
 
 /* Appends the children that no rank has started to `*pids`, which has `count` and is reallocated.
- * `job_id` is the value of ENV_COMMAND_OF for commands of this job. Returns how many there are then.
+ * `job_id` is the value of ENV_COMMAND_OF for commands of this job. Returns the new count.
  */
 int adopted_append_not_ours(const struct adopted *adopted, const char *job_id, pid_t **pids,
                             int count);

@@ -44,11 +44,12 @@ enum cleanup_case {
 /* Time between two checks. */
 enum { CLEANUP_CHECK_MS = 20 };
 
-/* Where to look. Borrowed for the call. */
+/* The processes to search for. Borrowed for the call. */
 struct cleanup_search {
     const pid_t *spared; /* of descendants: these children, and all below them, are left out */
     int nspared;
-    const struct string_list *variables; /* by environment: "NAME=VALUE", all of them */
+    const struct string_list *variables; /* by environment: "NAME=VALUE"; a process must have all of
+                                          * them */
 };
 
 /* One cleanup under way. */
@@ -56,15 +57,16 @@ struct cleanup {
     enum cleanup_case which;
     bool asked; /* SIGTERM was sent */
     uint64_t checked_ms, spent_ms;
-    int clean_checks; /* one after the other */
+    int clean_checks; /* consecutive checks that found nothing */
     int left;         /* processes that the last check found */
 };
 
-/* `now_ms`, here and below, is of any clock that does not go back. */
+/* `now_ms`, here and below, comes from any clock that does not go back. */
 void cleanup_start(struct cleanup *cleanup, enum cleanup_case which, uint64_t now_ms);
 
-/* Searches, and signals what it finds as the case demands. True: check again in CLEANUP_CHECK_MS, or
- * earlier. False: it is over. Time in which this process did not run does not count. */
+/* Searches for processes, and sends them the signal of the case. True: check again in
+ * CLEANUP_CHECK_MS, or earlier. False: the cleanup is over. Time in which this process did not run
+ * does not count. */
 bool cleanup_check(struct cleanup *cleanup, const struct cleanup_search *search, uint64_t now_ms);
 
 #endif

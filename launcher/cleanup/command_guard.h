@@ -7,16 +7,16 @@
 #define LAUNCHER_CLEANUP_COMMAND_GUARD_H
 
 struct command_guard {
-    int hold; /* as long as this is open the guard does nothing */
+    int hold; /* the guard does nothing as long as this is open */
     int process;
 };
 
-/* Forks; to be called before there is a thread, a handler or a loop. `job_id` is the value of
- * ENV_COMMAND_OF in the environment of the commands. Without processes or descriptors there is no
- * guard. */
+/* Forks; call this before there is a thread, a handler or a loop. `job_id` is the value of
+ * ENV_COMMAND_OF in the environment of the commands. If processes or descriptors have run out,
+ * there is no guard. */
 void command_guard_start(struct command_guard *guard, const char *job_id);
 
-/* All commands have ended: so does the guard. Also where there is none, all zero. */
+/* Ends the guard, once all commands have ended. Fine if there is no guard (all zero). */
 void command_guard_end(struct command_guard *guard);
 
 #endif

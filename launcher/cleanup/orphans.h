@@ -13,9 +13,9 @@
  * program was started. */
 bool orphans_has(pid_t pid, const char *variable);
 
-/* Sends `signum` to every process of this user that has all of `variables`, texts "NAME=VALUE", in
- * the environment with which its program was started, but for this process and zombies. Returns how
- * many there were; 0 only counts them. None if there are no variables. */
+/* Sends `signum` to every process of this user whose program was started with all of `variables`,
+ * texts "NAME=VALUE", in its environment, except this process and zombies. `signum` 0 only counts.
+ * Returns their number; 0 if there are no variables. */
 int orphans_signal(int signum, const struct string_list *variables);
 
 #endif

@@ -18,9 +18,9 @@
 /* Time from the end of stdin until the supervisor kills an agent that still runs. */
 enum { SUPERVISOR_HANG_UP_MS = 15000 };
 
-/* Forks. Returns -1 in the agent, which goes on; in the supervisor the exit status of the process,
- * once everything is over. To be called before there is a thread, a handler or a child. The
- * supervisor gives up stdout. `hang_up_ms` is SUPERVISOR_HANG_UP_MS, except in tests. */
+/* Forks. Returns -1 in the agent, which goes on. Returns the exit status of the process in the
+ * supervisor, once everything is over. Call this before there is a thread, a handler or a child.
+ * The supervisor gives up stdout. `hang_up_ms` is SUPERVISOR_HANG_UP_MS, except in tests. */
 int supervisor_fork(uint32_t hang_up_ms);
 
 #endif
