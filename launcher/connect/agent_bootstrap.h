@@ -29,19 +29,19 @@ enum { BOOTSTRAP_NONCE_SIZE = 17, BOOTSTRAP_NOISE_MAX = 64 * 1024 };
 
 enum agent_bootstrap_action {
     BOOTSTRAP_WAIT,   /* for more bytes */
-    BOOTSTRAP_SEND,   /* hvdagent has to be sent */
-    BOOTSTRAP_DONE,   /* the stream is the agent's; nothing came behind the mark */
+    BOOTSTRAP_SEND,   /* hvdagent must be sent */
+    BOOTSTRAP_DONE,   /* the stream belongs to the agent; nothing came behind the mark */
     BOOTSTRAP_FAILED, /* bootstrap->error says why */
 };
 
 /* Pure: bytes in, actions out. */
 struct agent_bootstrap {
     char nonce[BOOTSTRAP_NONCE_SIZE];
-    char machine[64]; /* ours, as "uname -sm" has it */
-    char *line;       /* the part of a line that has come, owned */
+    char machine[64]; /* of this machine, as "uname -sm" prints it */
+    char *line;       /* the received part of a line, owned */
     size_t length, capacity;
     size_t noise;         /* bytes in lines before this one that were no marks */
-    char first_noise[80]; /* its first line with something in it, printable */
+    char first_noise[80]; /* the first line of noise that is not empty, printable */
     bool answered;        /* "here" has come */
     bool sent;
     char error[500];
@@ -51,16 +51,16 @@ void agent_bootstrap_init(struct agent_bootstrap *bootstrap, const char *nonce,
                           const char *machine);
 void agent_bootstrap_fini(struct agent_bootstrap *bootstrap);
 
-/* Takes all of what has come. */
+/* Handles all received bytes. */
 enum agent_bootstrap_action agent_bootstrap_take(struct agent_bootstrap *bootstrap,
                                                  const char *data, size_t length);
 
-/* The stream has ended: what the host said instead of an answer, its first line; "" for nothing.
- * Borrowed. */
+/* The stream has ended. Returns the first line that the host sent instead of an answer; "" for
+ * nothing. Borrowed. */
 const char *agent_bootstrap_end(struct agent_bootstrap *bootstrap);
 
-/* agent_bootstrap_script.c: the script; `agent` is the path that is looked for, `size` how many
- * bytes would be sent. The caller frees it. */
+/* agent_bootstrap_script.c: the script. `agent` is the path to try, `size` the number of bytes that
+ * would be sent. The caller frees it. */
 char *agent_bootstrap_script(const struct agent_bootstrap *bootstrap, const char *agent,
                              size_t size);
 

@@ -11,35 +11,35 @@
 
 struct agent_bootstrap_run;
 
-/* Not called from inside agent_bootstrap_run_start(). After the first two, one of the others is
- * called, once. */
+/* Not called from inside agent_bootstrap_run_start(). After the first two, exactly one of the
+ * others is called. */
 struct agent_bootstrap_run_events {
-    /* /bin/sh is there. */
+    /* /bin/sh has answered. */
     void (*on_answer)(void *context);
 
-    /* hvdagent is being sent: how long that takes is up to the network. */
+    /* hvdagent is being sent: the network decides how long that takes. */
     void (*on_send)(void *context);
 
-    /* The stream is hvdagent's. */
+    /* The stream belongs to hvdagent. */
     void (*on_done)(void *context);
 
     void (*on_failed)(void *context, const char *text);
 
-    /* It has ended before it was. Why is for whoever made the stream to know; `said` is what came on
-     * it instead of an answer, "" for nothing. */
+    /* The stream has ended too early. The owner of the stream knows the cause; `said` is the first
+     * line that came instead of an answer, "" for nothing. */
     void (*on_end)(void *context, const char *said);
 };
 
-/* `agent` is the path of hvdagent, here and there; borrowed, as the descriptors are, until
- * agent_bootstrap_run_stop(). They must be non-blocking. The process must ignore SIGPIPE. NULL if
- * there are no descriptors left. */
+/* `agent` is the path of hvdagent, here and there. The path and the descriptors, which must be
+ * non-blocking, are borrowed until agent_bootstrap_run_stop(). The process must ignore SIGPIPE.
+ * NULL if there are no descriptors left. */
 struct agent_bootstrap_run *
 agent_bootstrap_run_start(uv_loop_t *loop, int input, int output, const char *agent,
                           const struct agent_bootstrap_run_events *events, void *context,
                           struct err *err);
 
-/* Lets go of the descriptors at once; also from inside an event. The memory is freed later. NULL is
- * fine. */
+/* Stops using the descriptors at once; also from inside an event. The memory is freed later. NULL
+ * is fine. */
 void agent_bootstrap_run_stop(struct agent_bootstrap_run *run);
 
 #endif

@@ -10,15 +10,15 @@
 
 /* All zero to begin with. */
 struct connect_stderr {
-    struct last_words line; /* the one that goes by */
+    struct last_words line; /* the current line */
     char last[LAST_WORDS_MAX + 1];
 };
 
-/* Takes some bytes and calls `on_line` for each line that is complete now. */
+/* Adds some bytes and calls `on_line` for each line that is complete now. */
 void connect_stderr_feed(struct connect_stderr *self, const char *data, size_t length,
                          void (*on_line)(void *context, const char *line), void *context);
 
-/* The last line, complete or not; "" if nothing was said. Borrowed. */
+/* The last line, complete or not; "" if there is none. Borrowed. */
 const char *connect_stderr_last(struct connect_stderr *self);
 
 #endif

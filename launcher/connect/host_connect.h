@@ -27,18 +27,18 @@ struct host_transport;
 
 /* For all hosts of a job; borrowed until connect_pool_destroy(). */
 struct connect_settings {
-    const char *agent;           /* path of hvdagent on this machine, and looked for elsewhere */
-    const struct rlimit *nofile; /* the user's limit on descriptors, for local agents */
-    const struct host_transport *ssh; /* by libssh2, unless remote_shell says another */
+    const char *agent;                /* path of hvdagent on this machine, tried first on others */
+    const struct rlimit *nofile;      /* the user's limit on descriptors, for local agents */
+    const struct host_transport *ssh; /* the transport by libssh2, unless remote_shell is set */
     const char *remote_shell;         /* "ssh -q %h", or NULL for libssh2 */
-    const char *remote_shell_source;  /* the option or variable that said so, for messages */
+    const char *remote_shell_source;  /* the option or variable that set it, for messages */
     const char *job_id;               /* for the commands' environment */
-    int ssh_port;                     /* 0: what the configuration says, else 22 */
+    int ssh_port;                     /* 0: the configured port, else 22 */
     const char *const
-        *identity_files; /* ended by NULL; NULL or empty: what the configuration says */
+        *identity_files; /* ended by NULL; NULL or empty: those of the configuration */
     bool accept_new;     /* unknown host keys are added to known_hosts */
-    uint32_t timeout_ms; /* for one host, from its turn until it is reached, or until hvdagent is
-                            being sent, which may take as long as it takes */
+    uint32_t timeout_ms; /* for one host, from the beginning of its turn until it is connected, or
+                          * until hvdagent is being sent, which has no limit */
     uint32_t heartbeat_timeout_ms; /* a connection that acknowledges nothing for so long is dead */
 };
 
@@ -48,27 +48,27 @@ struct connect_target {
 };
 
 struct host_stream {
-    int input,
-        output; /* descriptors of the stream; one and the same, or two. The receiver's to close */
-    pid_t pid;  /* of the local process that stands for the host; on_process_end() tells of its end;
-                  0 for none */
+    int input, output; /* descriptors of the stream; equal or two. The receiver closes them */
+    pid_t pid;  /* of the local process that stands for the host; on_process_end() reports its end;
+                 * 0 for none */
     bool local; /* the agent is a child process on this machine */
 };
 
 struct connect_events {
-    /* It is about to do this now. */
+    /* The step begins now. */
     void (*on_step)(void *context, enum host_step step);
 
-    /* Something that people may want to know, at most a line: a switch to the external ssh, what
-     * the host says on stderr. `important`: also without --verbose. */
+    /* Information for people, at most a line: a switch to the external ssh, a line of the host's
+     * stderr. `important`: also without --verbose. */
     void (*on_note)(void *context, bool important, const char *text);
 
-    /* Once: hvdagent runs and waits for its first frame. Or: it will not; `text` names the cause,
-     * `exit_status` is what that means for hvdrun. Never from inside host_connect_start(). */
+    /* Called once: hvdagent runs and waits for its first frame. Or on_failed(): it will not run;
+     * `text` names the cause, `exit_status` is hvdrun's for it. Never from inside
+     * host_connect_start(). */
     void (*on_connected)(void *context, const struct host_stream *stream);
     void (*on_failed)(void *context, enum host_step step, int exit_status, const char *text);
 
-    /* The local process of the stream has ended; as waitpid() says it. */
+    /* The local process of the stream has ended, with a status of waitpid(). */
     void (*on_process_end)(void *context, int wait_status);
 };
 
@@ -76,30 +76,31 @@ struct children;
 struct connect_pool;
 struct host_connect;
 
-/* Decides how many hosts are reached at once, and who is local. `children` is borrowed: whoever
- * starts a local process watches it there (children.h), never with waitpid(). */
+/* Decides how many hosts are connected at once, and which hosts are local. `children` is borrowed:
+ * a transport that starts a local process watches it there (children.h), never with waitpid(). */
 struct connect_pool *connect_pool_create(uv_loop_t *loop, const struct connect_settings *settings,
                                          struct children *children);
 
-/* To be called when no host of the pool is open any more. NULL is fine. */
+/* Call this when no host of the pool is open any more. NULL is fine. */
 void connect_pool_destroy(struct connect_pool *pool);
 
-/* Begins. `events` and `context` must stay until host_connect_close() has called back. */
+/* Begins to connect. `events` and `context` must stay until host_connect_close() has called
+ * back. */
 struct host_connect *host_connect_start(struct connect_pool *pool,
                                         const struct connect_target *target,
                                         const struct connect_events *events, void *context);
 
-/* Why a stream that was reached has ended, as far as the transport knows: "ssh connection to
- * 198.51.100.11 port 22: connection reset"; "" if it does not. Valid until host_connect_close(). */
+/* Why a connected stream has ended, as far as the transport knows: "ssh connection to 198.51.100.11
+ * port 22: connection reset"; else "". Valid until host_connect_close(). */
 const char *host_connect_end_text(const struct host_connect *connect);
 
-/* How many bytes of what was sent to a host that was reached its kernel has acknowledged: more than
- * at the last call if it is there, whatever becomes of its processes. 0 if the transport does not
- * know: only libssh2 has a connection of its own. */
+/* The number of bytes sent to a connected host that its kernel has acknowledged. The number grows
+ * between calls while the host lives, whatever becomes of its processes. 0 if the transport does
+ * not know: only libssh2 has a connection of its own. */
 uint64_t host_connect_acknowledged(const struct host_connect *connect);
 
-/* Gives up, or hangs up. Nothing is called any more but `on_closed`, later, which may be NULL. A
- * local process that stands for a host is not killed: its stream ends. NULL is fine. */
+/* Gives up, or hangs up. After this call only `on_closed` is called, later; it may be NULL. A local
+ * process that stands for a host is not killed: its stream ends. NULL is fine. */
 void host_connect_close(struct host_connect *connect, void (*on_closed)(void *context),
                         void *context);
 

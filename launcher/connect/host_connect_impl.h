@@ -33,8 +33,8 @@ struct host_connect {
     const struct host_transport *transport; /* NULL while there is none */
     const struct host_transport *next;      /* to be opened once `transport` is closed */
     void *transport_state;
-    uv_timer_t turn;     /* closes the transport, never from inside its own calls */
-    uv_timer_t deadline; /* until it must be reached */
+    uv_timer_t turn;     /* closes the transport, outside the transport's own calls */
+    uv_timer_t deadline; /* by which the host must be connected */
     char *command;       /* owned; of host_transport_needs_command() */
     struct host_stream stream;
     bool owns_stream; /* the descriptors in `stream` are still ours */
@@ -43,9 +43,9 @@ struct host_connect {
     bool stream_ended, transport_ended, process_ended;
     int process_status;
     struct connect_stderr said;
-    int nlines; /* of what is said that were told */
+    int nlines; /* lines of stderr that were passed on */
     char end_text[700];
-    char answer[80]; /* what came on the stream instead of one */
+    char answer[80]; /* first line that came on the stream instead of an answer */
     void (*on_closed)(void *context);
     void *closed_context;
     int open_timers;
@@ -58,25 +58,25 @@ struct connect_pool {
     struct children *children;
     struct local_host self;
     int nturns;                                           /* hosts that have their turn */
-    int nopen;                                            /* that are not freed */
-    struct host_connect *first_waiting, **end_of_waiting; /* for their turn, in order */
+    int nopen;                                            /* hosts that are not freed */
+    struct host_connect *first_waiting, **end_of_waiting; /* waiting for their turn, in order */
 };
 
 /* ---- connect_pool.c ---- */
 
-/* Gives the host its turn, or lets it wait. */
+/* Gives the host its turn, or queues it. */
 void connect_pool_add(struct connect_pool *pool, struct host_connect *connect);
 
-/* It needs its turn no more; the next host gets one. */
+/* The host needs its turn no more; the next host gets one. */
 void connect_pool_turn_over(struct connect_pool *pool, struct host_connect *connect);
 
-/* The transport to begin with. */
+/* The first transport to try. */
 const struct host_transport *connect_pool_choose(struct connect_pool *pool,
                                                  const struct connect_target *target);
 
 /* ---- host_connect.c ---- */
 
-/* Its turn has come. */
+/* The host's turn has come. */
 void host_connect_begin(struct host_connect *connect);
 
 #endif

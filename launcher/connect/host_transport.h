@@ -22,60 +22,62 @@ struct host_transport_job {
 struct host_transport {
     const char *name;
 
-    /* Begins. Does not call back before it returns. The transport's own state, never NULL. */
+    /* Begins. Does not call back before it returns. Returns the transport's own state, never
+     * NULL. */
     void *(*open)(const struct host_transport_job *job);
 
-    /* Gives up or hangs up, frees the state, and calls host_transport_closed() in a later turn of
-     * the loop: the last call that is made. Called once for each open(), also when the transport
-     * has failed or ended, and never from inside one of the calls below. */
+    /* Gives up or hangs up, frees the state, and calls host_transport_closed() in a later iteration
+     * of the loop, as the last call. Called once for each open(), also when the transport has
+     * failed or ended, and never from inside one of the calls below. */
     void (*close)(void *transport);
 
     /* After host_transport_opened(): bytes that the kernel of the host has acknowledged so far.
-     * NULL: it does not know. */
+     * NULL if the transport does not know. */
     uint64_t (*acknowledged)(const void *transport);
 };
 
 extern const struct host_transport transport_local, transport_ssh, transport_command;
 
-/* ---- what a transport tells host_connect.c ---- */
+/* ---- what a transport reports to host_connect.c ---- */
 
 void host_transport_step(struct host_connect *connect, enum host_step step);
 void host_transport_note(struct host_connect *connect, bool important, const char *text);
 
-/* /bin/sh runs there; or, for the local transport, hvdagent itself. The descriptors of the stream
- * go over to host_connect.c, and are non-blocking. */
+/* /bin/sh runs there; or, for the local transport, hvdagent itself. host_connect.c takes the
+ * descriptors of the stream, which are non-blocking. */
 void host_transport_opened(struct host_connect *connect, const struct host_stream *stream);
 
-/* Before that: it cannot be done. */
+/* Before host_transport_opened(): the transport cannot be opened. */
 void host_transport_failed(struct host_connect *connect, int exit_status, const char *text);
 
-/* Some of what the host says on stderr. */
+/* Some bytes of the host's stderr. */
 void host_transport_stderr(struct host_connect *connect, const char *data, size_t length);
 
-/* After host_transport_opened(): the transport has ended and its end of the descriptors is closed,
- * or is about to be. `text` says why, as host_connect_end_text() will; "" if that was in order. */
+/* After host_transport_opened(): the transport has ended and its end of the descriptors is
+ * closed, or is about to be. `text` is the cause for host_connect_end_text(); "" if the end was
+ * in order. */
 void host_transport_ended(struct host_connect *connect, const char *text);
 
-/* The local process that was named in host_transport_opened() has ended. */
+/* The local process that host_transport_opened() named has ended. */
 void host_transport_process_end(struct host_connect *connect, int wait_status);
 
-/* This host is this machine after all (an address of ours): open it by the local transport. Or:
- * only a command can connect to it, this one ("ssh %h"); `why` is said to people. The transport is
- * then closed. */
+/* host_transport_is_local(): the host is this machine after all (an address of ours), so the local
+ * transport must open it. host_transport_needs_command(): only this command can connect to the host
+ * ("ssh %h"); `why` is shown to people. The transport is then closed. */
 void host_transport_is_local(struct host_connect *connect);
 void host_transport_needs_command(struct host_connect *connect, const char *command,
                                   const char *why);
 
 void host_transport_closed(struct host_connect *connect);
 
-/* The command that connects to the host: what host_transport_needs_command() said, which is then
- * not the user's own; else settings->remote_shell. */
+/* The command that connects to the host: the command of host_transport_needs_command(), which is
+ * then not the user's own; else settings->remote_shell. */
 const char *host_transport_command_text(const struct host_connect *connect, bool *users_own);
 
-/* Is the host connected? Then a local process that stands for it is somebody else's. */
+/* Is the host connected? Then its owner watches the local process that stands for it. */
 bool host_transport_is_connected(const struct host_connect *connect);
 
-/* Is the address one of this machine's? For a transport that has resolved a name. */
+/* Is this an address of this machine? For a transport that has resolved a name. */
 bool host_transport_is_own_address(struct host_connect *connect, const struct sockaddr *address);
 
 #endif
