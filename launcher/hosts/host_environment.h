@@ -18,11 +18,10 @@
 /* The value of a variable, borrowed, or NULL: getenv(3), or a test's table. */
 typedef char *host_environment_get_fn(const char *name);
 
-/* Returns 1 and the hosts, with `source` naming where they come from, for messages
- * ("$SLURM_JOB_NODELIST", borrowed for ever); 0 if no batch system says anything; or HVD_ERR_INVALID
- * and one line that names the variable, quotes what is wrong and says what was expected. The list is
- * empty unless 1 is returned. Reads a file where the variable names one, within
- * HOSTFILE_WAIT_MS. */
+/* Returns 1 and the hosts, with `source` naming their origin for messages ("$SLURM_JOB_NODELIST",
+ * borrowed for ever); 0 if no variable of a batch system is set; or HVD_ERR_INVALID and one line
+ * that names the variable, quotes the bad text and names the expected form. The list is empty
+ * unless 1 is returned. Reads a file where the variable names one, within HOSTFILE_WAIT_MS. */
 int host_list_from_environment(struct host_list *list, host_environment_get_fn *get,
                                const char **source, struct err *err);
 

@@ -23,14 +23,14 @@ enum {
     HOST_SLOTS_MAX = 65536,
     HOSTFILE_SIZE_MAX = 16 << 20,
     HOSTFILE_LINE_MAX = 4096,
-    HOSTFILE_WAIT_MS = 5000 /* for what comes through a FIFO */
+    HOSTFILE_WAIT_MS = 5000 /* for a hostfile that is a FIFO */
 };
 
 struct host_slots {
     char *name;       /* owned; as written, without user; an IPv6 address without its brackets */
     char *user;       /* owned; NULL if none was written */
     int slots;        /* 1..HOST_SLOTS_MAX */
-    int line, column; /* where it was written, from 1; line 1 for a list on the command line */
+    int line, column; /* position in the source, from 1; line 1 for a list on the command line */
 };
 
 struct host_list {
@@ -38,22 +38,23 @@ struct host_list {
     int count;                /* 1..HOST_COUNT_MAX once parsed */
 };
 
-/* Reads what -H takes. `text` need not be terminated. `source` is the option as the user wrote it. */
+/* Parses the value of -H. `text` need not be terminated. `source` is the option as the user wrote
+ * it. */
 int host_list_parse(struct host_list *list, const char *text, size_t length, const char *source,
                     struct err *err);
 
-/* Reads the contents of a hostfile; `path` is only for messages. */
+/* Parses the contents of a hostfile; `path` is only for messages. */
 int host_list_parse_hostfile(struct host_list *list, const char *text, size_t length,
                              const char *path, struct err *err);
 
-/* Opens and reads a hostfile, once, and parses it. Blocks: until the end of the file, or, for a
+/* Opens and reads a hostfile, once, and parses it. Blocks until the end of the file, or, for a
  * FIFO, for at most HOSTFILE_WAIT_MS. Directories, devices and sockets are refused. */
 int host_list_read_hostfile(struct host_list *list, const char *path, struct err *err);
 
-/* What a job without hosts runs on: "localhost" with `slots` slots. */
+/* The hosts of a job that names none: "localhost" with `slots` slots. */
 void host_list_make_local(struct host_list *list, int slots);
 
-/* All slots together; fits, since both limits do. */
+/* The sum of all slots; fits, because both limits do. */
 int host_list_slots(const struct host_list *list);
 
 void host_list_fini(struct host_list *list);

@@ -19,19 +19,19 @@ struct host_source {
 int host_source_fail(const struct host_source *source, const struct host_fault *fault,
                      struct err *err);
 
-/* Appends a copy of a host that was found at spec->name. */
+/* Appends a copy of a host whose text begins at spec->name. */
 int host_list_add(struct host_list *list, const struct host_spec *spec,
                   const struct host_source *source, struct err *err);
 
-/* The name under which all spellings of a host are one: in lower case, an IPv6 address in its
- * shortest form. The caller frees it. */
+/* The same name for all spellings of a host: in lower case, an IPv6 address in its shortest form.
+ * The caller frees it. */
 char *host_name_fold(const char *name);
 
-/* Refuses a host that is there twice; the first one in order of writing is named. */
+/* Refuses a repeated host; the message names the first one in order of writing. */
 int host_list_check_unique(const struct host_list *list, const struct host_source *source,
                            struct err *err);
 
-/* `rc` again; empties the list if it is a failure. */
+/* Returns `rc`; empties the list if `rc` is a failure. */
 int host_list_end(struct host_list *list, int rc);
 
 #endif

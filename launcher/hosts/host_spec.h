@@ -18,12 +18,12 @@ struct host_spec {
     int slots;         /* 0 if not given */
 };
 
-/* What is wrong and where. */
+/* A mistake and its position. */
 struct host_fault {
     char problem[80];
     struct slice token; /* to be quoted */
     const char *hint;   /* or NULL */
-    const char *at;     /* the first byte that is wrong, inside the text */
+    const char *at;     /* the first wrong byte, inside the text */
 };
 
 /* Parses all of `text`, which has no blanks around it. The slices point into it. */

@@ -8,13 +8,13 @@
 
 struct host_tally {
     struct host_list *list; /* borrowed */
-    void *names;            /* of tsearch(3) */
+    void *names;            /* a tree of tsearch(3) */
 };
 
 void host_tally_init(struct host_tally *tally, struct host_list *list);
 
-/* Adds slots to the host of that name. Returns HVD_OK, or HVD_ERR_INVALID and one line: `name` is no
- * host name, the host would have more than HOST_SLOTS_MAX slots, there are too many hosts. */
+/* Adds slots to the host of that name. Returns HVD_OK, or HVD_ERR_INVALID and one line: `name` is
+ * no host name, the host would have more than HOST_SLOTS_MAX slots, there are too many hosts. */
 int host_tally_add(struct host_tally *tally, struct slice name, int slots,
                    const struct host_source *source, struct err *err);
 

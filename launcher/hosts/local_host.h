@@ -16,26 +16,26 @@ struct ip_address {
     unsigned char bytes[16];
 };
 
-/* What decides. local_host_init() fills it from the system; a test fills it itself. */
+/* The facts about this machine. local_host_init() asks the system; a test fills the struct
+ * itself. */
 struct local_host {
     char *name;                   /* owned; the machine's own, "" if unknown */
-    struct ip_address *addresses; /* owned; of its interfaces; NULL until somebody asks */
+    struct ip_address *addresses; /* owned; of its interfaces; NULL until they are needed */
     int address_count;
 };
 
-/* Asks the system for the name at once, for addresses when they are needed first. What cannot be
- * learnt is left empty; it never fails. */
+/* Asks the system for the name at once, and for addresses when they are needed first. Facts that
+ * cannot be found out stay empty; never fails. */
 void local_host_init(struct local_host *self);
 void local_host_fini(struct local_host *self);
 
 /* `host` is a name or a numeric address; an IPv6 address with or without brackets, zone ignored. */
 bool local_host_is(struct local_host *self, const char *host);
 
-/* `host` is a numeric address that this machine does not have. Of a name that is not ours nobody
- * knows. */
+/* `host` is a numeric address that this machine does not have. False for any name. */
 bool local_host_is_not(struct local_host *self, const char *host);
 
-/* For an address that a name was resolved to. */
+/* For an address to which a name was resolved. */
 bool local_host_has_address(struct local_host *self, const struct sockaddr *address);
 
 #endif

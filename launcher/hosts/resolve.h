@@ -9,15 +9,15 @@
 
 struct resolve;
 
-/* The addresses, at least one, for the receiver to release with uv_freeaddrinfo(); or NULL and why
- * there are none. Once, later. */
+/* The addresses, at least one, which the receiver releases with uv_freeaddrinfo(); or NULL and the
+ * cause. Called once, later. */
 typedef void resolve_fn(void *context, struct addrinfo *addresses, const char *problem);
 
-/* `family` as getaddrinfo() takes it. */
+/* `family` as for getaddrinfo(). */
 struct resolve *resolve_start(uv_loop_t *loop, const char *name, int port, int family,
                               unsigned timeout_ms, resolve_fn *on_end, void *context);
 
-/* Before it has called back. NULL is fine. */
+/* Only before the callback. NULL is fine. */
 void resolve_cancel(struct resolve *resolve);
 
 #endif

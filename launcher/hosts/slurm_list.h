@@ -15,7 +15,7 @@
 int slurm_list_add_hosts(struct host_list *list, const char *text, const char *source,
                          struct err *err);
 
-/* Gives all hosts of the list their slots; there must be a count for each of them. */
+/* Sets the slots of all hosts of the list; the text must have a count for each host. */
 int slurm_list_set_slots(struct host_list *list, const char *text, const char *source,
                          struct err *err);
 
