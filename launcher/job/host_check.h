@@ -9,20 +9,20 @@
 struct host_check;
 
 struct host_check_callbacks {
-    /* Something that people may want to know now; a line. */
+    /* A line of information for people. */
     void (*on_note)(void *context, const char *line);
 
-    /* All hosts have been tried: the table, to be freed by the receiver, and 0 or the exit status
-     * of the first host that failed. Once, the last call, and never from inside
+    /* All hosts have been checked: the table, which the receiver frees, and 0 or the exit status of
+     * the first host that failed. Called once, as the last call, and never from inside
      * host_check_start(). */
     void (*on_finished)(void *context, char *table, int exit_status);
 };
 
-/* Begins. The options are those of a job; without a command only the host itself is looked at. */
+/* Begins. The options are those of a job; without a command only the host itself is checked. */
 struct host_check *host_check_start(uv_loop_t *loop, const struct job_options *options,
                                     const struct host_check_callbacks *callbacks, void *context);
 
-/* From on_finished() on, or to give up. Freed when the loop has run on. NULL is fine. */
+/* Call this from on_finished() on, or to give up. Freed when the loop has run on. NULL is fine. */
 void host_check_destroy(struct host_check *check);
 
 #endif

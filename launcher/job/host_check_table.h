@@ -15,15 +15,16 @@ struct host_check_row {
     const char *name;
     bool local;
     bool ok;
-    enum host_step step;      /* where it failed, if it did */
-    const char *text;         /* why */
-    struct agent_ready facts; /* if it is ok, as what follows */
-    int64_t clock_ms;         /* its clock is so far ahead of ours */
+    enum host_step step;      /* the failed step, if the check failed */
+    const char *text;         /* the cause */
+    struct agent_ready facts; /* these and the following if the host is ok */
+    int64_t clock_ms;         /* how far its clock is ahead of ours */
     uint64_t round_trip_us;
 };
 
-/* A line per host: each step "ok", "FAILED" or "-", then round-trip time, clock, cores; behind them
- * a line per host that failed. `with_command`: a program was looked for. The caller frees it. */
+/* A line per host: each step "ok", "FAILED" or "-", then round-trip time, clock, cores; behind
+ * them a line per host that failed. `with_command`: the check looked for a program. The caller
+ * frees it. */
 char *host_check_table(const struct host_check_row *rows, int nrows, bool with_command);
 
 #endif

@@ -26,30 +26,30 @@
 struct job;
 
 struct job_options {
-    const struct rank_plan *plan;           /* borrowed, as everything here, until job_destroy() */
-    const struct connect_settings *connect; /* how hosts are reached */
+    const struct rank_plan *plan;           /* borrowed until job_destroy(), as all members */
+    const struct connect_settings *connect; /* how to connect to hosts */
     const char *const
-        *interfaces; /* for each host of the plan, what --network-interfaces says of it;
-                                      "" for anything */
+        *interfaces; /* for each host of the plan, its part of --network-interfaces; "" for any */
     const char *cwd;
     char *const *command;         /* ended by NULL */
     char *const *environment;     /* NAME=VALUE for every rank, ended by NULL */
-    bool check_libraries;         /* of the program, before it would start */
-    char *const *own_environment; /* below it for ranks on this machine, ended by NULL; or NULL */
+    bool check_libraries;         /* check the program's libraries before it starts */
+    char *const *own_environment; /* defaults for ranks on this machine, overridden by
+                                   * `environment`; ended by NULL; or NULL */
     const char *id;               /* value of HVD_JOB_ID */
     const char *job_key;          /* value of HVD_JOB_KEY; never shown */
     const char *output_directory; /* or NULL */
     struct rank_attributes attributes;
     bool timestamps, verbose;
-    bool status_line; /* stderr is a terminal: shows how far the hosts are */
-    bool colour;      /* and a failure may stand out there */
+    bool status_line; /* stderr is a terminal: show the progress of the hosts */
+    bool colour;      /* a failure may be coloured there */
     bool stdin_closed, stdout_closed, stderr_closed;
     uint32_t grace_ms, start_timeout_ms;
     uint64_t timeout_ms; /* for the whole job; 0: as long as it takes */
-    uint64_t epoch_ms;   /* when it begins: since 1970 */
-    bool stopped_fails;  /* a rank that somebody stops is a failure */
-    bool keep_lines;     /* what ranks say last is wanted in the report, all that there is */
-    int report_fd;       /* STDOUT_FILENO or STDERR_FILENO if it goes there; else 0 */
+    uint64_t epoch_ms;   /* when the job begins: since 1970 */
+    bool stopped_fails;  /* a rank that is stopped by a signal is a failure */
+    bool keep_lines;     /* the report needs all kept lines of the ranks' output */
+    int report_fd;       /* STDOUT_FILENO or STDERR_FILENO if the report goes there; else 0 */
     uint32_t heartbeat_timeout_ms; /* a host from which nothing comes for so long is lost */
 };
 
@@ -61,10 +61,9 @@ struct job_rank_end {
     bool told; /* after hvdrun had told it to end */
 };
 
-/* Where the workers meet, as far as the launcher knows: what it tells whoever owns the rendezvous.
- */
+/* What the launcher reports to the owner of the rendezvous, where the workers meet. */
 struct job_rendezvous_interface {
-    /* It serves the connections that come in through the agents. */
+    /* Serves the connections that come in through the agents. */
     struct rendezvous_server server;
 
     /* A rank runs. */
@@ -76,35 +75,33 @@ struct job_rendezvous_interface {
     /* Asks every rank for its status text. job_rank_told() brings the answers, in order of rank. */
     void (*on_question)(void *context);
 
-    /* The job has ended, and this is what is said of it. The last call. */
+    /* The job has ended; `report` describes it. The last call. */
     void (*on_over)(void *context, const struct job_report *report);
     void *context;
 };
 
 struct job_callbacks {
-    /* The job has ended, and this is what will be said of it. HVD_OK, or a status and `err`, which
-     * is told before the verdict; a job that went well has lost output then. Once, or never; may be
-     * NULL.
-     */
+    /* The job has ended; `report` is complete. Returns HVD_OK, or a status and `err`, which is
+     * printed before the verdict; a job that went well has then lost output. Called once, or never;
+     * may be NULL. */
     int (*on_report)(void *context, const struct job_report *report, struct err *err);
 
-    /* The job is over: nothing runs, all output is written. Once, the last call, and never from
-     * inside job_create(). */
+    /* The job is over: nothing runs, all output is written. Called once, as the last call, and
+     * never from inside job_create(). */
     void (*on_finished)(void *context, int exit_status);
 
-    /* After SIGTSTP: the ranks have been told to stop for a while, now hvdrun may stop itself,
-     * unless a SIGCONT has come since that job_signal() has not been told of yet. */
+    /* After SIGTSTP: the ranks have been told to stop for a while, and hvdrun may stop itself now,
+     * unless a SIGCONT has come meanwhile that job_signal() has not seen yet. */
     void (*on_suspended)(void *context);
 };
 
-/* Reaches the hosts and goes on from there. NULL and `err` when an output file cannot be created.
- */
+/* Begins to connect to the hosts. NULL and `err` when an output file cannot be created. */
 struct job *job_create(uv_loop_t *loop, const struct job_options *options,
                        const struct job_rendezvous_interface *rendezvous,
                        const struct job_callbacks *callbacks, void *context, struct err *err);
 
-/* What the rendezvous knows of failures: a rank has come to meet the others; has left it, or its world
- * is broken, because of `end`; the failure of the rank `end->because_of` was the first and has ended
+/* What the rendezvous reports of the ranks: a rank has joined; a rank has left, or its world is
+ * broken, because of `end`; the failure of the rank `end->because_of` was the first and has ended
  * the ranks' world; the connection of a rank has ended without a word. */
 void job_rank_met(struct job *job, int rank);
 void job_rank_left(struct job *job, int rank, const struct rank_end *end);
@@ -115,22 +112,24 @@ void job_rank_disconnected(struct job *job, int rank);
  * for that, and somebody else may want to know. */
 bool job_rank_told(struct job *job, int rank, enum rank_waits_for waits_for, const char *text);
 
-/* The last lines that a rank has written to stdout or stderr, at most `nbytes`; freed by the caller.
+/* The last lines that a rank has written to stdout or stderr, at most `nbytes`; the caller frees
+ * them.
  */
 char *job_last_lines(const struct job *job, int rank, bool of_stderr, size_t nbytes);
 
-/* A signal has come to hvdrun: SIGINT, SIGTERM and SIGHUP stop the job, SIGTSTP and SIGCONT stop
+/* hvdrun has received a signal: SIGINT, SIGTERM and SIGHUP stop the job, SIGTSTP and SIGCONT stop
  * and continue the ranks, others are passed on. */
 void job_signal(struct job *job, int signum);
 
-/* The job cannot go on; `text` says why in its last line, `exit_status` becomes its status. */
+/* The job cannot go on; `text` gives the cause in its last line, `exit_status` becomes its
+ * status. */
 void job_fail(struct job *job, int exit_status, const char *text);
 
-/* Says a line on hvdrun's stderr; the second only under --verbose. */
+/* Prints a line on hvdrun's stderr; job_note() only under --verbose. */
 void job_say(struct job *job, const char *line);
 void job_note(struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* To be called once the job is over, also from on_finished(). Freed when the loop has run until
+/* Call this once the job is over, also from on_finished(). Freed when the loop has run until
  * nothing is active. NULL is fine. */
 void job_destroy(struct job *job);
 

@@ -28,22 +28,23 @@ enum host_phase {
 };
 
 struct job_host_events {
-    /* A step is being taken now. */
+    /* A step begins now. */
     void (*on_step)(void *context, int host, enum host_step step);
 
-    /* Something that people may want to know; `important`: in any case. */
+    /* Information for people; `important`: also without --verbose. */
     void (*on_note)(void *context, int host, bool important, const char *text);
 
-    /* There will be no agent on it; the host is closed. The exit status and the text say why. */
+    /* There will be no agent on the host; the host is closed. The exit status and the text give the
+     * cause. */
     void (*on_connect_failed)(void *context, int host, int exit_status, const char *text);
 
     void (*on_ready)(void *context, int host);
     void (*on_failed)(void *context, int host, const struct agent_failed *failed);
 
-    /* It has answered job_host_send_heartbeat(): round_trip_us. May be NULL. */
+    /* The host has answered job_host_send_heartbeat(): round_trip_us. May be NULL. */
     void (*on_alive)(void *context, int host);
 
-    /* What a rank is bound to, in a line; before it is started. */
+    /* The processors to which a rank is bound, in a line; before the rank is started. */
     void (*on_bound)(void *context, int rank, const char *text);
 
     void (*on_started)(void *context, int rank, pid_t pid);
@@ -53,30 +54,31 @@ struct job_host_events {
     void (*on_stdin_credit)(void *context, uint32_t nbytes);
     void (*on_exited)(void *context, const struct agent_exited *exited);
 
-    /* Somebody has stopped a rank. May be NULL. */
+    /* A signal has stopped a rank. May be NULL. */
     void (*on_stopped)(void *context, int rank, int signum);
     void (*on_done)(void *context, int host, int left);
 
     /* The link has ended before the host was done; see lost_reason and lost_status. */
     void (*on_lost)(void *context, int host);
 
-    /* What stood for the host, a local process or else the stream, has ended: agent_ended. Before
-     * or after on_done() or on_lost(). */
+    /* The local process that stands for the host, or else the stream, has ended: agent_ended.
+     * Before or after on_done() or on_lost(). */
     void (*on_agent_end)(void *context, int host);
 };
 
 enum rank_phase { RANK_WAITING, RANK_RUNNING, RANK_ENDED };
 
-/* A rank as its host's end of the link knows it. */
+/* The state of a rank, at hvdrun's end of the link. */
 struct host_rank {
     enum rank_phase phase;
     uint32_t window[OUTPUT_STREAMS]; /* bytes that the agent may still send */
     bool output_ended[OUTPUT_STREAMS];
-    bool stopped; /* by somebody, now */
-    int nstops;   /* so often it was */
+    bool stopped; /* by a signal, now */
+    int nstops;   /* how often it was */
 };
 
-/* As many lists of connections as keep each of them short; a rank has one connection, or a few. */
+/* The number of lists of connections, which keeps each list short: a rank has one connection, or a
+ * few. */
 enum { JOB_HOST_RELAY_LISTS = 256 };
 
 struct job_host {
@@ -92,31 +94,31 @@ struct job_host {
     bool linked;        /* `link` is not closed yet */
     bool local;         /* the agent is a child of ours */
     pid_t agent;        /* the local process that stands for it; 0 if there is none */
-    pid_t sweep_pid;    /* the one that connects once more (job_sweep.h); 0 for none */
-    bool agent_ended;   /* that process, or else the stream */
-    bool agent_killed;  /* by us: it lived on when it should not */
-    uint64_t end_by_ms; /* the job's: when the rest of it should have ended too, as ran_ms; or 0 */
+    pid_t sweep_pid;    /* the process of the sweep (job_sweep.h); 0 for none */
+    bool agent_ended;   /* `agent`, or else the stream */
+    bool agent_killed;  /* by us, because it did not end */
+    uint64_t end_by_ms; /* on the job's clock, ran_ms: when `agent`, or the stream, should have
+                         * ended; or 0 */
     int agent_status;   /* of the process, as waitpid() gave it */
-    struct link_history history; /* as uv_now() says it */
-    struct heartbeat_timeout
-        heartbeat;             /* since something came, or something that waited was taken */
-    uint64_t taken;            /* bytes that had left for the agent at the last check */
-    bool behind;               /* and more was waiting */
-    uint64_t acknowledged;     /* as host_connect_acknowledged() had it at the last check */
-    bool starved;              /* silent for too long, excused, and that was told */
-    struct clock_offset clock; /* the agent's uv_hrtime() */
-    int nnotes;                /* that it has sent */
-    int unanswered;            /* heartbeats since one was answered */
-    uint64_t unanswered_us;    /* the first of them was sent then: uv_hrtime() */
-    uint64_t round_trip_us;    /* of the last heartbeat; 0 if there was none */
-    uint64_t echoed_us;        /* the last one that was answered was sent then: uv_hrtime() */
-    struct agent_ready facts;  /* once it is ready */
-    char lost_reason[500];     /* why its link broke; "" for an end of file */
-    int lost_status;           /* what that means for hvdrun: an enum exit_status */
-    uint32_t stdin_window;     /* bytes of stdin that may still be sent */
-    struct host_rank *ranks;   /* by local_rank */
+    struct link_history history;        /* on the clock of uv_now() */
+    struct heartbeat_timeout heartbeat; /* since bytes have come, or queued bytes have left */
+    uint64_t taken;                     /* bytes that had left for the agent at the last check */
+    bool behind;                        /* more bytes were queued then */
+    uint64_t acknowledged;              /* host_connect_acknowledged() at the last check */
+    bool starved;                       /* silent for too long, excused, and reported */
+    struct clock_offset clock;          /* the agent's uv_hrtime() */
+    int nnotes;                         /* notes that it has sent */
+    int unanswered;                     /* heartbeats since one was answered */
+    uint64_t unanswered_us;             /* when the first of them was sent: uv_hrtime() */
+    uint64_t round_trip_us;             /* of the last heartbeat; 0 if there was none */
+    uint64_t echoed_us;                 /* when the last answered heartbeat was sent: uv_hrtime() */
+    struct agent_ready facts;           /* valid once it is ready */
+    char lost_reason[500];              /* why its link broke; "" for an end of file */
+    int lost_status;                    /* hvdrun's status for it: an enum exit_status */
+    uint32_t stdin_window;              /* bytes of stdin that may still be sent */
+    struct host_rank *ranks;            /* by local_rank */
     const struct rendezvous_server *rendezvous;    /* borrowed */
-    struct relayed *relayed[JOB_HOST_RELAY_LISTS]; /* its connections, by number */
+    struct relayed *relayed[JOB_HOST_RELAY_LISTS]; /* connections of its clients, by number */
     uv_loop_t *loop;
     const struct job_options *options;
     const struct job_host_events *events;
@@ -125,62 +127,62 @@ struct job_host {
     void *closed_context;
 };
 
-/* Reaches the host and sends it everything up to PREPARE. Connections that come in through it go to
- * `rendezvous`. Does not call back before it returns. */
+/* Connects to the host and sends it everything up to PREPARE. Connections that come in through it
+ * go to `rendezvous`. Does not call back before it returns. */
 void job_host_open(struct job_host *host, struct connect_pool *pool, uv_loop_t *loop,
                    const struct job_options *options, const struct rendezvous_server *rendezvous,
                    const struct job_host_events *events, void *context);
 
-/* Starts its ranks. `own_address` is where other hosts see hvdrun's own, or "". */
+/* Starts its ranks. `own_address` is the address of hvdrun's own host for other hosts, or "". */
 void job_host_start(struct job_host *host, const char *own_address);
 
-/* Asks for a sign of life. */
+/* Asks for a heartbeat. */
 void job_host_send_heartbeat(struct job_host *host);
 
-/* To be called every HEARTBEAT_CHECK_MS: a host that has been silent for too long, or does not read
- * what it is sent, is lost. Until it is ready, and again until its ranks run, it may be silent:
- * whoever waits for that has a limit. So it may while it reads what has piled up for it: its
- * heartbeats come behind.
+/* Call this every HEARTBEAT_CHECK_MS: a host that has been silent for too long, or does not read,
+ * is lost. Until the host is ready, and again until its ranks run, it may be silent, because the
+ * start has a limit of its own. The host may also be silent while it reads queued bytes: its
+ * heartbeats come behind them.
  */
 void job_host_heartbeat_check(struct job_host *host);
 
-/* The first rank there that has not been started, or -1; was the host told to start them? */
+/* The first rank there that has not been started, or -1. job_host_is_starting(): was the host told
+ * to start them? */
 int job_host_waiting_rank(const struct job_host *host);
 
-/* Has somebody stopped it? */
+/* Is the rank stopped by a signal? */
 bool job_host_rank_is_stopped(const struct job_host *host, int rank);
 
-/* For how long nothing has come from a host whose ranks run; 0 if that is nothing unusual. */
+/* For how long nothing has come from a host whose ranks run; 0 if the silence is not unusual. */
 uint64_t job_host_silent_ms(const struct job_host *host);
 bool job_host_is_starting(const struct job_host *host);
 
-/* Stops what runs there; a host that is still being reached is given up (on_connect_failed() with
- * status
- * 0, later). */
+/* Stops the ranks there. A host that is still connecting is given up (on_connect_failed() with
+ * status 0, later). */
 void job_host_stop(struct job_host *host, int signum, uint32_t grace_ms);
 
-/* To the ranks, if they run. SIGSTOP also says that hvdrun is about to stop, and SIGCONT that it
- * goes on. */
+/* Sends a signal to the ranks, if they run. SIGSTOP also announces that hvdrun is about to stop,
+ * and SIGCONT that it goes on. */
 void job_host_signal(struct job_host *host, int signum);
 void job_host_credit(struct job_host *host, int rank, enum output_stream stream, uint32_t nbytes);
 void job_host_stdin(struct job_host *host, const void *data, size_t length);
 
-/* Tells the rendezvous that all connections that came in through the host are gone. */
+/* Tells the rendezvous that all connections of the host have ended. */
 void job_host_hang_up_relay(struct job_host *host);
 
-/* The agent has ended: its link is hung up too. False if it had ended already. */
+/* The agent has ended: hangs up its link too. False if the link had ended already. */
 bool job_host_cut(struct job_host *host);
 
-/* Ends what stands for a host that should have ended by itself: kills the process, and hangs up if
- * there is none or nothing more is to be heard of it. */
+/* Ends the agent of a host that should have ended by itself: kills the local process, and hangs up
+ * if there is none or if nothing more is expected of it. */
 void job_host_end_agent(struct job_host *host);
 
-/* When that was on our clock (uv_hrtime() / 1000) which the agent says on its own: never later than
- * now. Returns by how much that may be wrong. */
+/* Converts a time on the agent's clock to ours (uv_hrtime() / 1000): never later than now. Returns
+ * the possible error. */
 uint64_t job_host_time(const struct job_host *host, uint64_t agent_us, uint64_t *at_us);
 
-/* Has the agent read all that was sent until then, if there is one? A heartbeat must have been sent
- * since. */
+/* Has the agent, if there is one, read all that was sent until then? A heartbeat must have been
+ * sent since. */
 bool job_host_has_read(const struct job_host *host, uint64_t until_us);
 
 /* Releases everything. No event comes any more; `on_closed` is called once `host` may be freed. */

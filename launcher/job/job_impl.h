@@ -23,49 +23,49 @@
 struct job_check {
     uv_timer_t timer;
     int nchecks;         /* since hosts were asked for a heartbeat */
-    uint64_t checked_ms; /* when the timer came last, as uv_now() says it */
+    uint64_t checked_ms; /* the last run of the timer, by uv_now() */
     uint64_t ran_ms;     /* time until then in which this process ran: not stopped, not frozen */
 };
 
 /* job_start.c: until all ranks run. */
 struct job_start {
-    uv_timer_t status_timer; /* while hosts are being reached, on a terminal */
-    uint64_t started_ms;     /* when the hosts were told to start their ranks; 0 before */
-    int nstarted;            /* ranks */
-    int nfailures;           /* of hosts before the ranks run, besides the first */
+    uv_timer_t status_timer; /* while hosts are connecting, on a terminal */
+    uint64_t started_ms;     /* when START was sent to the hosts; 0 before */
+    int nstarted;            /* ranks that run */
+    int nfailures;           /* failed hosts before the ranks run, besides the first */
 };
 
 /* job_signals.c: Ctrl-Z. */
 struct job_suspension {
-    uv_idle_t turns;   /* the last turns of the loop before hvdrun stops itself */
-    int nturns;        /* of them */
-    uint64_t since_us; /* since when ranks are told to stop for a while; 0: they are not */
-    uint64_t by_ms;    /* when hvdrun stops itself at the latest */
+    uv_idle_t turns;   /* the last iterations of the loop before hvdrun stops itself */
+    int nturns;        /* number of them */
+    uint64_t since_us; /* when the ranks were told to stop for a while; 0: they were not */
+    uint64_t by_ms;    /* the latest time at which hvdrun stops itself */
 };
 
-/* job_timeout.c: the time for the whole job. */
+/* job_timeout.c: the time limit of the whole job. */
 struct job_timeout {
     uv_timer_t timer;
-    bool asking;      /* the ranks what they are doing, before the time is up */
+    bool asking;      /* ranks are asked for their status text, before the job is given up */
     int quoted_rank;  /* whose status text the last line quotes */
     char quoted[160]; /* its first line; "": none */
 };
 
 /* job_stop.c: from the order to stop to the verdict. */
 struct job_stop {
-    uint64_t since_ms;        /* when it began to stop, as uv_now() says it; 0 before */
-    uint64_t kill_by_ms;      /* then agents that do not stop their ranks are killed */
-    uint64_t stubborn_by_ms;  /* then ranks that still run after Ctrl-C are named */
+    uint64_t since_ms;        /* when the job began to stop, by uv_now(); 0 before */
+    uint64_t kill_by_ms;      /* when agents that do not stop their ranks are killed */
+    uint64_t stubborn_by_ms;  /* when ranks that still run after Ctrl-C are named */
     uv_timer_t discard_timer; /* until output that nobody reads is dropped */
-    uv_timer_t cleanup_timer; /* while what lost agents left behind is being killed, at the end */
-    bool said, over;          /* the verdict was said; the caller knows that the job is over */
+    uv_timer_t cleanup_timer; /* while processes of lost agents are being killed, at the end */
+    bool said, over;          /* the verdict was printed; the caller knows that the job is over */
 };
 
 /* job_lost.c: the children of this process. */
 struct job_processes {
     struct children *children;
-    struct adopted adopted; /* those that no rank has started */
-    struct cleanup cleanup; /* of what agents of this machine have left that died */
+    struct adopted adopted; /* children that no rank has started */
+    struct cleanup cleanup; /* of processes of dead agents of this machine */
 };
 
 struct job {
@@ -90,7 +90,7 @@ struct job {
     int open_parts; /* handles and hosts whose memory libuv still uses */
 };
 
-/* job.c: does what was decided. */
+/* job.c: carries out the action. */
 void job_act(struct job *job, enum job_action action);
 
 /* Closes a handle whose data is the job; when all are closed the job is freed. Only from
@@ -113,14 +113,14 @@ void job_on_alive(void *context, int host);
 void job_suspension_check(struct job *job); /* every HEARTBEAT_CHECK_MS */
 
 /* job_start.c */
-void job_start_init(struct job *job); /* shows the status line, if somebody wants it */
+void job_start_init(struct job *job); /* shows the status line, if it is wanted */
 void job_start_close(struct job *job);
 void job_start_ranks(struct job *job); /* every host is ready */
 void job_end_status_line(struct job *job);
 void job_on_rank_started(void *context, int rank, pid_t pid);
 void job_start_check(struct job *job); /* every HEARTBEAT_CHECK_MS */
 
-/* A host is about to count as failed. */
+/* Reports that a host is about to count as failed. */
 void job_tell_failure(struct job *job, int host, const char *text);
 
 /* job_stop.c */
@@ -129,7 +129,7 @@ void job_stop_close(struct job *job);
 void job_stop_hosts(struct job *job);
 void job_stop_check(struct job *job);  /* every HEARTBEAT_CHECK_MS */
 void job_stop_finish(struct job *job); /* every host is done */
-void job_stop_watch(struct job *job);  /* something has changed */
+void job_stop_watch(struct job *job);  /* the state has changed */
 void job_stop_discard(struct job *job);
 void job_on_output_finished(void *context);
 
@@ -139,15 +139,15 @@ void job_processes_fini(struct job *job);
 void job_on_host_lost(void *context, int host);
 void job_on_host_done(void *context, int host, int left);
 
-/* The way to it was cut before the job began to stop, in one direction or both. */
+/* Was the connection to the host cut before the job began to stop, in one direction or both? */
 bool job_host_was_away(const struct job *job, const struct job_host *host);
 void job_on_agent_end(void *context, int host);
 void job_ends_check(struct job *job); /* every HEARTBEAT_CHECK_MS */
 void job_kill_agents(struct job *job, enum host_phase least, enum host_phase most);
 
-/* job_progress.c. Each in one line, cut if need be; `size` is at least 300. */
-int job_missing_hosts(const struct job *job, char *text, size_t size); /* which, and their steps */
-int job_running_ranks(const struct job *job, char *text, size_t size); /* how many, and which */
+/* job_progress.c. Each text is one line, cut if need be; `size` is at least 300. */
+int job_missing_hosts(const struct job *job, char *text, size_t size); /* names, and their steps */
+int job_running_ranks(const struct job *job, char *text, size_t size); /* number, and names */
 void job_progress_text(const struct job *job, char *text, size_t size);
 void job_interrupted_text(const struct job *job, char *text, size_t size); /* "": all is well */
 
@@ -155,16 +155,17 @@ void job_interrupted_text(const struct job *job, char *text, size_t size); /* ""
 void job_timeout_start(struct job *job);
 void job_timeout_close(struct job *job);
 
-/* job_record.c: what the report says. Of a rank as it comes, the rest when the verdict stands. */
+/* job_record.c: the data of the report. Data of ranks as they arrive, the rest when the verdict is
+ * final. */
 void job_record_started(struct job *job, int rank, pid_t pid);
 void job_record_exited(struct job *job, const struct agent_exited *exited);
 void job_record_lost(struct job *job, int rank);
 void job_record_reason(struct job *job, int host, const char *text); /* why it failed */
-void job_record_blame(struct job *job); /* all is known: whose failure was it? */
+void job_record_blame(struct job *job); /* everything is known: choose the rank to blame */
 void job_record_verdict(struct job *job, const char *verdict);
 void job_record_finish(struct job *job);
 
-/* One check for what agents of this machine have left that died. False: it is over. */
+/* One check for processes of dead agents of this machine. False: the cleanup is over. */
 bool job_check_orphans(struct job *job);
 
 #endif

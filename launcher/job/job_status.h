@@ -16,8 +16,8 @@ struct job_status_host {
     uint64_t step_since_ms;
 };
 
-/* Writes "14 of 16 hosts ready, 15 connected; slowest: host7 (login, 2.1 s)". The slowest has come
- * least far, and stands there longest. */
+/* Writes "14 of 16 hosts ready, 15 connected; slowest: host7 (login, 2.1 s)". The slowest host is
+ * the one at the earliest step, and of these the one that is longest there. */
 void job_status_text(char *text, size_t size, const struct job_status_host *hosts, int nhosts,
                      uint64_t now_ms);
 
