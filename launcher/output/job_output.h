@@ -24,15 +24,15 @@ struct job_output_options {
     int nranks;
     const char *directory; /* of the files, or NULL */
     bool timestamps;
-    bool keep_lines;                   /* all that job_output_last_lines() can tell */
+    bool keep_lines;                   /* keep all lines that job_output_last_lines() may return */
     bool stdout_closed, stderr_closed; /* hvdrun was started without them */
 };
 
 struct job_output_events {
-    /* `nbytes` of a stream have been dealt with. */
+    /* `nbytes` of a stream have been written or dropped. */
     void (*on_credit)(void *context, int rank, enum output_stream stream, uint32_t nbytes);
 
-    /* The reader of hvdrun's stdout has gone away. */
+    /* The reader of hvdrun's stdout has closed it. */
     void (*on_reader_gone)(void *context);
 
     /* Everything has been written, after job_output_finish(). */
@@ -44,37 +44,38 @@ struct job_output *job_output_create(uv_loop_t *loop, const struct job_output_op
                                      const struct job_output_events *events, void *context,
                                      struct err *err);
 
-/* Bytes of a stream, and its end. */
+/* Adds bytes of a stream; ends a stream. */
 void job_output_take(struct job_output *output, int rank, enum output_stream stream,
                      const char *data, size_t length);
 void job_output_end(struct job_output *output, int rank, enum output_stream stream);
 
-/* A line of hvdrun's own on stderr, "hvdrun: " before it; never in the middle of a rank's line. */
+/* Prints a line of hvdrun's own on stderr, with "hvdrun: " before it; never in the middle of a
+ * rank's line. */
 void job_output_say(struct job_output *output, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Shows a line without an end on hvdrun's stderr, a terminal, until something else is written or
- * another one is shown; "" for none. */
+ * another line is shown; "" for none. */
 void job_output_status(struct job_output *output, const char *line);
 
-/* For somebody else who writes to what is hvdrun's stdout or stderr: has the last line there no end
- * yet? It has, once he has written. */
+/* For another writer to hvdrun's stdout or stderr: has the last line there no end yet? The call
+ * assumes that the writer ends the line. */
 bool job_output_is_amid_line(const struct job_output *output, enum output_stream stream);
 void job_output_line_ended(struct job_output *output, enum output_stream stream);
 
 /* The last line that a rank wrote to stderr; see last_words_text(). */
 const char *job_output_last_words(struct job_output *output, int rank);
 
-/* Does it stand right above what is said next? */
+/* Does that line stand right above the next message? */
 bool job_output_shows_last_words(const struct job_output *output, int rank);
 
-/* The last lines that a rank has said, as last_lines_text() has them, freed by the caller: those on
+/* The last lines of a rank in the form of last_lines_text(), which the caller frees: those on
  * stderr, or, if there are none, those on stdout. */
 char *job_output_last_lines(const struct job_output *output, int rank, bool *on_stdout);
 
-/* The last lines of one stream of a rank, as last_lines_tail() has them, freed by the caller. Without
- * `keep_lines` so much is kept of each stream that all of them together take JOB_OUTPUT_KEPT at
- * most, which is 8 KiB of each with 1 000 ranks. */
+/* The last lines of one stream of a rank in the form of last_lines_tail(), which the caller frees.
+ * Without `keep_lines` all streams together keep at most JOB_OUTPUT_KEPT bytes, which is 8 KiB of
+ * each with 1 000 ranks. */
 enum { JOB_OUTPUT_KEPT = 64 << 20, JOB_OUTPUT_TAIL_LINES = 20 };
 char *job_output_tail(const struct job_output *output, int rank, enum output_stream stream,
                       size_t nbytes);
@@ -82,8 +83,8 @@ char *job_output_tail(const struct job_output *output, int rank, enum output_str
 /* Calls on_finished() once everything is written. */
 void job_output_finish(struct job_output *output);
 
-/* Nobody waits for the output much longer: if something was there at the last call and is not
- * written yet, it is dropped, and so is whatever still comes. */
+/* Nobody waits for the output much longer: output that was queued at the last call and is not
+ * written yet is dropped, and so is all later output. */
 void job_output_discard(struct job_output *output);
 
 /* True if some output was lost. */

@@ -11,22 +11,22 @@
  * the form of last_words_whole(). */
 enum { LAST_LINES_KEPT = 8192, LAST_LINES_MAX = 10 };
 
-/* All zero to begin with; memory is taken with the first byte. */
+/* All zero at the beginning; memory is allocated with the first byte. */
 struct last_lines {
     char *bytes; /* owned; the first `length` of LAST_LINES_KEPT */
     size_t length;
-    size_t most; /* how much is kept; 0: LAST_LINES_KEPT, which is also the most there can be */
-    bool cut;    /* there was more before them */
+    size_t most; /* the most bytes to keep; 0: LAST_LINES_KEPT, which is also the maximum */
+    bool cut;    /* bytes before them were dropped */
 };
 
 void last_lines_feed(struct last_lines *lines, const char *data, size_t length);
 
-/* The lines with something in them, each ended by a newline; "" if there are none. The first may
- * have lost its beginning, which "..." stands for. The caller frees it. */
+/* The lines that are not empty, each ended by a newline; "" if there are none. If the first line
+ * has lost its beginning, it begins with "...". The caller frees the text. */
 char *last_lines_text(const struct last_lines *lines);
 
-/* The last `count` of them at most, and no more than `nbytes`, which is more than 3: lines in front
- * are left out, and the end of the last one if it is longer than that. */
+/* The last `count` of these lines at most, in at most `nbytes` bytes, which is more than 3: lines
+ * in front are left out, and the end of the last line if it is longer. */
 char *last_lines_tail(const struct last_lines *lines, int count, size_t nbytes);
 
 void last_lines_fini(struct last_lines *lines);

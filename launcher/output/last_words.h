@@ -10,19 +10,20 @@
 
 enum { LAST_WORDS_MAX = 200, LAST_WORDS_WHOLE = 1024 };
 
-/* All zero to begin with. */
+/* All zero at the beginning. */
 struct last_words {
-    char current[LAST_WORDS_WHOLE + 1]; /* the line that goes by */
-    char last[LAST_WORDS_WHOLE + 1];    /* the one before */
-    char quoted[LAST_WORDS_MAX + 1];    /* what last_words_text() gave */
+    char current[LAST_WORDS_WHOLE + 1]; /* the line that is being read */
+    char last[LAST_WORDS_WHOLE + 1];    /* the line before */
+    char quoted[LAST_WORDS_MAX + 1];    /* the result of last_words_text() */
     size_t length;                      /* of `current` */
     bool in_escape;                     /* inside a terminal sequence */
-    bool cut;                           /* there was more of `current` */
+    bool cut;                           /* the end of `current` was dropped */
 };
 
 void last_words_feed(struct last_words *words, const char *data, size_t length);
 
-/* Borrowed; "" if there was no such line. As it is quoted, and as whole as it is kept. */
+/* Borrowed; "" if there was no such line. last_words_text() is fit to be quoted, last_words_whole()
+ * as whole as it is kept. */
 const char *last_words_text(struct last_words *words);
 const char *last_words_whole(struct last_words *words);
 

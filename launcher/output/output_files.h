@@ -9,8 +9,9 @@
 /* The path of a rank's file; the caller frees it. */
 char *output_file_path(const char *directory, int rank, int nranks, const char *stream);
 
-/* Creates the file, or truncates it, and the directories above it; own_path.h says what other users
- * may have put there. A descriptor, or a status and `err` naming what could not be made. */
+/* Creates the file, or truncates it, and creates the directories above it; own_path.h says which
+ * files of other users are refused. Returns a descriptor, or a status and `err` naming the file or
+ * directory. */
 int output_file_create(const char *directory, int rank, int nranks, const char *stream,
                        struct err *err);
 

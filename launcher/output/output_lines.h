@@ -28,20 +28,20 @@ enum { OUTPUT_RECORD_MAX = 1 << 20, OUTPUT_PREFIX_SIZE = 32, OUTPUT_STAMP_SIZE =
 struct output_lines {
     char prefix[OUTPUT_PREFIX_SIZE];
     size_t prefix_length;
-    struct text_buffer partial; /* a record whose end has not come yet */
+    struct text_buffer partial; /* an unfinished record */
 };
 
 /* `stream` is "stdout" or "stderr". */
 void output_lines_init(struct output_lines *lines, int rank, const char *stream);
 void output_lines_fini(struct output_lines *lines);
 
-/* Takes the stream's next bytes and appends to `out` the records that they complete. `stamp` is NULL
+/* Adds the stream's next bytes and appends to `out` the records that they complete. `stamp` is NULL
  * or a terminated text, see output_stamp(). `out` grows by at most length x (1 + prefix + stamp)
- * plus what was kept, so bound `length`: a chunk of newlines grows fifteenfold. */
+ * plus the kept bytes, so bound `length`: a chunk of newlines grows fifteenfold. */
 void output_lines_feed(struct output_lines *lines, const char *data, size_t length,
                        const char *stamp, struct text_buffer *out);
 
-/* The stream has ended: appends what is left as a record without a terminator, if there is any. */
+/* The stream has ended: appends the unfinished record, if there is one, without a terminator. */
 void output_lines_end(struct output_lines *lines, const char *stamp, struct text_buffer *out);
 
 /* Local time as asctime() writes it, without its newline. */

@@ -15,18 +15,19 @@ struct output_writer;
 struct output_sink;
 
 struct output_writer_events {
-    /* Something was written: output_writer_pending() has become smaller. */
+    /* Bytes were written: output_writer_pending() has become smaller. */
     void (*on_progress)(void *context);
 
-    /* A sink cannot be written any more: `errnum` says why. What it had is pending until this
-     * returns; it and what the sink gets from now on is dropped. Once per sink. */
+    /* A sink cannot be written any more, because of `errnum`. Its queued bytes count as pending
+     * until this returns; these and all later bytes of the sink are dropped. Called once per
+     * sink. */
     void (*on_broken)(void *context, struct output_sink *sink, int errnum);
 };
 
 struct output_writer *
 output_writer_create(uv_loop_t *loop, const struct output_writer_events *events, void *context);
 
-/* A destination. `fd` stays open until output_writer_destroy(), which closes it if `owned`. */
+/* Adds a destination. `fd` stays open until output_writer_destroy(), which closes it if `owned`. */
 struct output_sink *output_sink_add(struct output_writer *writer, int fd, const char *name,
                                     bool owned);
 
@@ -36,21 +37,20 @@ void output_sink_write(struct output_sink *sink, const void *data, size_t length
 /* The name given to output_sink_add(). */
 const char *output_sink_name(const struct output_sink *sink);
 
-/* Bytes of all sinks that were queued and not written. */
+/* Bytes of all sinks that are queued and not written. */
 size_t output_writer_pending(struct output_writer *writer);
 
-/* Is something pending that already was at the last call of this? What was queued since is not
- * late. */
+/* Are bytes still pending that were pending at the last call? Bytes queued since are not late. */
 bool output_writer_is_late(struct output_writer *writer);
 
-/* Has on_progress() called soon, whether there was any. */
+/* Makes on_progress() be called soon, even without progress. */
 void output_writer_poke(struct output_writer *writer);
 
-/* Ends the thread, also in the middle of a write that blocks; nothing is pending then, nor ever
+/* Ends the thread, also in the middle of a write that blocks. Nothing is pending then, nor ever
  * again. */
 void output_writer_drop(struct output_writer *writer);
 
-/* Ends the thread, also in the middle of a write that blocks, and drops what is pending. The writer
+/* Ends the thread, also in the middle of a write that blocks, and drops pending bytes. The writer
  * is freed when the loop has run once more. */
 void output_writer_destroy(struct output_writer *writer);
 

@@ -21,7 +21,7 @@ struct stdin_reader *stdin_reader_create(uv_loop_t *loop, int fd, stdin_read_fn 
 /* Allows `nbytes` more to be read. */
 void stdin_reader_want(struct stdin_reader *reader, size_t nbytes);
 
-/* The process has been continued: looks again whether it is in the foreground. */
+/* The process has been continued: checks again whether it is in the foreground. */
 void stdin_reader_wake(struct stdin_reader *reader);
 
 /* Ends the thread, also inside a read. Freed when the loop has run once more. NULL is fine. */
