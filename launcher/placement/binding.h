@@ -25,9 +25,9 @@ struct binding {
 /* `bind_to` is an enum bind_to. */
 struct binding binding_of(int bind_to);
 
-/* A core, a socket, or a NUMA node, or what of it may be used. */
+/* A core, a socket, or a NUMA node, or the part of it that may be used. */
 struct binding_place {
-    int number; /* on the machine, also where not all may be used */
+    int number; /* on the machine, also where only a part may be used */
     int ncores;
     struct cpu_mask cpus; /* owned */
 };
@@ -37,11 +37,11 @@ struct binding_places {
     int count;
 };
 
-/* Where a rank runs. There is a place. */
+/* The place where a rank runs. There must be a place. */
 const struct binding_place *binding_place_for(const struct binding_places *places, int local_rank);
 
 /* HVD_OK if `nranks` ranks have room; else HVD_ERR_INVALID, "--bind-to core: 3 ranks, but 2 cores"
- * or "--bind-to socket: 5 ranks for socket 0, but 4 cores", and what could be done. */
+ * or "--bind-to socket: 5 ranks for socket 0, but 4 cores", and a remedy. */
 int binding_check(struct binding binding, const struct binding_places *places, int nranks,
                   struct err *err);
 

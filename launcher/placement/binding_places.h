@@ -13,7 +13,7 @@
 int binding_places_find(struct binding_places *places, enum binding_kind kind,
                         hwloc_topology_t topology, const struct cpu_mask *own, struct err *err);
 
-/* The same of this machine, for this process. Takes some milliseconds. */
+/* As above for this machine and this process. Takes some milliseconds. */
 int binding_places_read(struct binding_places *places, enum binding_kind kind, struct err *err);
 
 #endif

@@ -21,7 +21,7 @@
 enum rank_order { RANKS_BY_SLOT, RANKS_BY_NODE };
 #define RANK_ORDER_CHOICES "slot node"
 
-/* A rank: where it stands and on which host. */
+/* A rank: its rank info and its host. */
 struct rank_slot {
     struct rank_info rank_info;
     int host; /* index into the plan's hosts */
@@ -30,7 +30,7 @@ struct rank_slot {
 /* A host with at least one rank. */
 struct rank_host {
     const struct host_slots *host; /* borrowed from the host list, which outlives the plan */
-    const int *ranks;              /* by local_rank, ascending; the plan's */
+    const int *ranks;              /* by local_rank, ascending; owned by the plan */
     int local_size;
 };
 
