@@ -14,27 +14,27 @@
 
 /* All zero means no group; the calls below do nothing then. */
 struct cgroup {
-    int directory; /* to be given to spawn_request.cgroup; 0: there is none */
+    int directory; /* for spawn_request.cgroup; 0: there is none */
     int parent;
     char name[64];
 };
 
-/* Makes one, "hvd-PID-NAMESPACE-RANDOM", or leaves it at none. */
+/* Makes a group "hvd-PID-NAMESPACE-RANDOM", or leaves `group` without one. */
 void cgroup_make(struct cgroup *group);
 
-/* SIGKILL to everything in it. */
+/* Sends SIGKILL to all processes in the group. */
 void cgroup_kill(const struct cgroup *group);
 
-/* Removes it, if it is empty, and such groups of agents that are no more. */
+/* Removes the group, if it is empty, and such groups of agents that have ended. */
 void cgroup_remove(struct cgroup *group);
 
-/* For who survives an agent that was killed: kills what is in that agent's groups; removes them, if
- * they are empty. */
+/* For a process that survives a killed agent: kills the processes in that agent's groups and
+ * removes the groups, if they are empty. */
 void cgroup_kill_of(pid_t agent);
 void cgroup_remove_of(pid_t agent);
 
-/* Where this process's own group lies, from the texts of /proc/self/mountinfo and
- * /proc/self/cgroup. False if that cannot be told. */
+/* The path of this process's own group, from the texts of /proc/self/mountinfo and
+ * /proc/self/cgroup. False if the path cannot be found. */
 bool cgroup_find(char *path, size_t size, FILE *mountinfo, FILE *membership);
 
 /* The same for a controller of cgroup v1, such as "memory"; NULL: of cgroup v2. */

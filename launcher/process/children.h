@@ -15,10 +15,11 @@ struct children;
 
 struct children *children_create(uv_loop_t *loop);
 
-/* To be said in the same turn of the loop in which the child was made. Called at most once. */
+/* Call this in the same iteration of the loop in which the child was forked. `on_end` is called at
+ * most once. */
 void children_watch(struct children *children, pid_t pid, child_fn *on_end, void *context);
 
-/* Nobody wants to know any more. */
+/* Stops watching the child. */
 void children_forget(struct children *children, pid_t pid);
 
 /* Freed when the loop has run on. NULL is fine. */

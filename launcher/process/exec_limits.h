@@ -10,15 +10,15 @@
 #include <stddef.h>
 
 struct exec_limits {
-    size_t text;  /* bytes of one text, with the NUL behind it */
-    size_t total; /* bytes of all texts, with a pointer for each */
+    size_t text;  /* bytes of one text, including its NUL */
+    size_t total; /* bytes of all texts, including a pointer for each */
 };
 
-/* The kernel's, for a process with this one's limit on stack size. */
+/* Reads the kernel's limits for a process with this one's limit on stack size. */
 void exec_limits_read(struct exec_limits *limits);
 
-/* HVD_ERR_INVALID: the variable or argument that is too long, or the largest one of too many bytes,
- * and the limit. `argv` and `envp` are ended by NULL. Pure. */
+/* HVD_ERR_INVALID and the limit, with the variable or argument that is too long, or the largest one
+ * if all together are too long. `argv` and `envp` are ended by NULL. Pure. */
 int exec_limits_check(const struct exec_limits *limits, const char *path, char *const *argv,
                       char *const *envp, struct err *err);
 

@@ -16,22 +16,23 @@ enum { OOM_SOURCES = 3, OOM_PATH_SIZE = 4096 };
 struct oom_counter {
     char *paths[OOM_SOURCES]; /* owned; NULL: there is none */
     uint64_t before[OOM_SOURCES];
-    uint64_t told; /* how often it was said to have risen */
+    uint64_t told; /* how many rises were reported */
 };
 
-/* All zero is a counter that never rises. */
+/* An all-zero counter never rises. */
 void oom_counter_fini(struct oom_counter *counter);
 
-/* Finds the counters of this process, and begins. */
+/* Finds the counters of this process, and reads their first values. */
 void oom_counter_start(struct oom_counter *counter);
 
-/* The same with the texts of /proc/self/mountinfo and /proc/self/cgroup, and another file for
- * /proc/vmstat. */
+/* As oom_counter_start() with the texts of /proc/self/mountinfo and /proc/self/cgroup, and another
+ * file for /proc/vmstat. */
 void oom_counter_find(struct oom_counter *counter, const char *vmstat, FILE *mountinfo,
                       FILE *membership);
 void oom_counter_begin(struct oom_counter *counter);
 
-/* Has some counter risen by more than was told so far? That is told then: N kills are told N times.
+/* Has some counter risen by more than was reported so far? Each call that returns true reports one
+ * kill: N kills are reported N times.
  */
 bool oom_counter_rose(struct oom_counter *counter);
 

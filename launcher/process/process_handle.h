@@ -22,11 +22,12 @@ struct process {
     bool below;       /* for process_tree.c: a descendant of this process */
 };
 
-/* Reads the process whose number is `name`; `proc` is a descriptor of /proc. False if there is none.
+/* Reads the process whose number is `name`; `proc` is a descriptor of /proc. False if there is
+ * none.
  */
 bool process_read(struct process *process, int proc, const char *name);
 
-/* Its state: 'R', 'S', 'D', 'T' and so on; 0 if that is not known. */
+/* The state of the process: 'R', 'S', 'D', 'T' and so on; 0 if unknown. */
 char process_state(pid_t pid);
 
 struct process_handle {
@@ -34,7 +35,8 @@ struct process_handle {
     int fd; /* -1: signals go to the number */
 };
 
-/* Opens whatever process has the number now: look at it after that. False if there is none. */
+/* Opens the process that has the number now: check its start time after the call. False if there is
+ * none. */
 bool process_handle_open(struct process_handle *handle, pid_t pid);
 
 /* True if the signal was sent. */

@@ -12,10 +12,10 @@
 struct stuck_process {
     pid_t pid;
     char name[32];  /* of its program, printable */
-    char where[64]; /* the function of the kernel that it waits in, or "state D" and the like */
+    char where[64]; /* the kernel function in which it waits, or "state D" and the like */
 };
 
-/* A descendant that was stopped; what has its pid and another start is another process. */
+/* A descendant that was stopped. A process with its pid and another start is another process. */
 struct stopped_process {
     pid_t pid;
     uint64_t started; /* clock ticks since the machine was started */
@@ -24,22 +24,21 @@ struct stopped_process {
 /* From now on orphaned descendants become children of this process, which must wait for them. */
 void process_tree_adopt(void);
 
-/* The children that this process has now: those of whoever it was before exec, too. Allocates
- * `*children`; returns how many. To be asked before any thread is started. */
+/* The children that this process has now, including those from before its exec. Allocates
+ * `*children`; returns their number. Call this before any thread is started. */
 int process_tree_children(pid_t **children);
 
-/* Sends `signum` to every descendant that is not a zombie and returns how many there were; 0 only
- * counts them. The `nspared` children in `spared`, and all below them, are left out. */
+/* Sends `signum` to every descendant that is not a zombie and returns their number; 0 only counts
+ * them. The `nspared` children in `spared`, and all below them, are left out. */
 int process_tree_signal(int signum, const pid_t *spared, int nspared);
 
-/* Stops every descendant that does not stand still, until none is found that moves. Returns how many
- * there were; `*stopped`, to be freed, names them for process_tree_continue(), which leaves those
- * alone that have stood still before. */
+/* Stops every running descendant, until no running one is found. Returns the number of stopped
+ * processes; `*stopped`, which the caller frees, names them for process_tree_continue(). That call
+ * continues only these, not processes that had been stopped before. */
 int process_tree_stop(struct stopped_process **stopped);
 void process_tree_continue(const struct stopped_process *stopped, int count);
 
-/* Looks at up to `max` of the descendants that are not zombies; returns how many it has looked
- * at. */
+/* Describes up to `max` of the descendants that are not zombies; returns their number. */
 int process_tree_stuck(struct stuck_process *list, int max);
 
 #endif

@@ -12,7 +12,8 @@
  * another kind than this machine's. Returns 0 or an errno. */
 int program_image_size(int fd, size_t *size);
 
-/* The path of its dynamic loader; false if it has none, or is no ELF file of this machine's kind. */
+/* The path of the file's dynamic loader; false if there is none, or the file is no ELF file of this
+ * machine's kind. */
 bool program_image_loader(int fd, char *loader, size_t size);
 
 #endif

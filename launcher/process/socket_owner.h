@@ -17,16 +17,17 @@
 #include <sys/types.h>
 
 struct socket_owner {
-    int netlink;       /* -1: only what /proc says */
+    int netlink;       /* -1: use only /proc */
     uint32_t sequence; /* of the last question */
-    bool trusted;      /* it has found a socket once: what it does not find is not there */
+    bool trusted;      /* it has found a socket once, so a socket that it does not find does not
+                        * exist */
 };
 
 void socket_owner_init(struct socket_owner *self);
 void socket_owner_fini(struct socket_owner *self);
 
-/* `fd` is our end, a connected IPv4 socket. True and the owner's uid, or false: nobody's. Does not
- * block. */
+/* `fd` is our end, a connected IPv4 socket. True and the owner's uid, or false if it belongs to
+ * nobody. Does not block. */
 bool socket_owner_find(struct socket_owner *self, int fd, uid_t *uid);
 
 #endif

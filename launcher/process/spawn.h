@@ -16,20 +16,20 @@ struct spawn_request {
     const char *path; /* as execve() takes it; a script without "#!" is given to /bin/sh */
     char *const *argv;
     char *const *envp;
-    int stdio[3];     /* become 0, 1 and 2; stay the caller's */
+    int stdio[3];     /* become 0, 1 and 2; owned by the caller */
     bool new_session; /* a session of its own, else a process group of its own */
-    int death_signal; /* sent to it when the calling thread dies; 0 for none */
-    int cgroup;       /* directory of the cgroup v2 that it is born into if it can be; 0 for none */
+    int death_signal; /* sent to the child when the calling thread dies; 0 for none */
+    int cgroup;       /* directory of the cgroup v2 into which the child is born if possible; 0 for
+                       * none */
     const struct rlimit *nofile; /* limit on descriptors to set, or NULL */
     const struct cpu_mask *cpus; /* processors that it may use, of ours; or NULL */
     const struct rank_attributes
-        *attributes; /* of a rank; NULL: SIGHUP is ignored if it is so here,
-                                                 and the umask is ours */
+        *attributes; /* of a rank; NULL: SIGHUP and umask as in this process */
 };
 
 struct spawned {
     pid_t pid;
-    int report; /* from the child: what spawn_confirm() returns, or nothing */
+    int report; /* from the child: the result of spawn_confirm(), or nothing */
 };
 
 /* Forks. The child has only descriptors 0, 1 and 2, and starts with an empty signal mask and the
@@ -38,9 +38,9 @@ struct spawned {
  */
 int spawn_start(const struct spawn_request *request, struct spawned *spawned, struct err *err);
 
-/* Waits until the child runs its program: 0; or the errno with which it could not; or that with
- * which it could not be bound to `cpus`, times -1. Unless it is 0 the child has exited, and is still
- * to be waited for. */
+/* Waits until the child runs its program. Returns 0; or the errno with which exec failed; or minus
+ * the errno with which binding to `cpus` failed. Unless 0 is returned the child has exited, and the
+ * caller must still wait for it. */
 int spawn_confirm(struct spawned *spawned);
 
 #endif

@@ -23,12 +23,12 @@ struct stop_plan {
     uint64_t phase_ends_ms;
 };
 
-/* Asks for the end with `signum` (SIGKILL: kills at once). A later, harsher request shortens what
- * is under way; a milder one changes nothing. Returns the signal to send to all processes now, or
- * 0. */
+/* Begins to end the processes with `signum` (SIGKILL: kills at once). A later, harsher request
+ * shortens the current steps; a milder one changes nothing. Returns the signal to send to all
+ * processes now, or 0. */
 int stop_plan_ask(struct stop_plan *plan, int signum, uint64_t grace_ms, uint64_t now_ms);
 
-/* To be called when time has passed: the signal to send to all processes now, or 0. */
+/* Call this when time has passed. Returns the signal to send to all processes now, or 0. */
 int stop_plan_advance(struct stop_plan *plan, uint64_t now_ms);
 
 #endif

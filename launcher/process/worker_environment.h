@@ -20,22 +20,23 @@
  * an outer job's values cannot leak in; and entries without "=". */
 void worker_environment_inherit(struct string_list *list, char *const *environment);
 
-/* Appends hvdrun's own layer for all machines: what is inherited, but the variables that say which
- * accelerators of one machine are to be used, and what all ranks of all jobs share. */
+/* Appends hvdrun's own layer for all machines: the inherited variables, except those that select
+ * accelerators of one machine, and the variables that all ranks of all jobs share. */
 void worker_environment_common(struct string_list *list, char *const *environment);
 
-/* Appends these variables, CUDA_VISIBLE_DEVICES and its like. */
+/* Appends the variables that select accelerators, CUDA_VISIBLE_DEVICES and its like. */
 void worker_environment_devices(struct string_list *list, char *const *environment);
 
-/* Appends what one rank gets, except the address of the rendezvous, which its agent knows. */
+/* Appends the variables of one rank, except the address of the rendezvous, which its agent
+ * knows. */
 void worker_environment_rank(struct string_list *list, const struct rank_info *rank_info,
                              const char *host, const char *job_id, const char *job_key);
 
 /* Sorts the list by name; of entries with the same name only the last one stays. */
 void worker_environment_finish(struct string_list *list);
 
-/* What execve() gets: `common`, which is finished, and `own` instead of what has the same name. The
- * array is to be freed; its texts are borrowed from the lists. */
+/* The array for execve(): `common`, which is finished, with entries replaced by those of `own` with
+ * the same name. The caller frees the array; its texts are borrowed from the lists. */
 char **worker_environment_over(const struct string_list *common, const struct string_list *own);
 
 #endif
