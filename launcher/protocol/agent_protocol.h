@@ -64,11 +64,10 @@
 
 enum { AGENT_VERSION = 8 };
 
-/* Output of one stream that may be on its way and not yet written by hvdrun, and the same for
- * stdin. */
+/* Bytes of one output stream that hvdrun may not have written yet, and the same limit for stdin. */
 enum { STREAM_WINDOW = 128 * 1024, STDIN_WINDOW = 64 * 1024 };
 
-/* Of a numeric address, as INET6_ADDRSTRLEN. */
+/* Size of a numeric address, as INET6_ADDRSTRLEN. */
 enum { AGENT_ADDRESS_SIZE = 46 };
 
 enum agent_frame {
@@ -101,34 +100,34 @@ enum agent_frame {
     AGENT_FRAME_TYPES
 };
 
-/* A stream of a rank, as it goes over the link. */
+/* A stream of a rank, in the link's encoding. */
 enum output_stream { STREAM_STDOUT, STREAM_STDERR, OUTPUT_STREAMS };
 
 struct agent_job {
     uint16_t version;
     char cwd[4096];       /* where the ranks run */
-    bool own_environment; /* another machine: its own variables lie below those of ENVIRONMENT */
+    bool own_environment; /* another machine: its own variables apply unless ENVIRONMENT has them */
     bool one_machine;     /* every rank of the job runs on this machine: lo connects them all */
     uint32_t heartbeat_timeout_ms; /* how long hvdrun may be silent; 0: for ever */
-    uint32_t answer_ms;    /* hvdrun loses a host whose ranks run and that is silent for so long */
-    char interfaces[1024]; /* of --network-interfaces, what concerns this host: names, addresses and
-                              CIDRs with commas; "": any */
+    uint32_t answer_ms;    /* hvdrun loses a host whose ranks run and which is silent for so long */
+    char interfaces[1024]; /* the part of --network-interfaces for this host: names, addresses and
+                            * CIDRs with commas; "": any */
     struct rank_attributes attributes;
-    bool check_libraries; /* FAILED if one that the program needs is not found */
+    bool check_libraries; /* send FAILED if a library of the program is not found */
 };
 
-/* READY: what the host is like. */
+/* READY: facts about the host. */
 struct agent_ready {
     uint64_t clock_ms;               /* its clock, milliseconds since 1970 */
-    uint32_t ncpus;                  /* that the ranks may use */
+    uint32_t ncpus;                  /* processors that the ranks may use */
     char machine[64];                /* "Linux x86_64" */
-    uint16_t relay_port;             /* where the rendezvous is offered on 127.0.0.1 */
-    char caller[AGENT_ADDRESS_SIZE]; /* where a login over the network came from; or "" */
+    uint16_t relay_port;             /* port of the rendezvous on 127.0.0.1 */
+    char caller[AGENT_ADDRESS_SIZE]; /* peer address of a login over the network; or "" */
 };
 
 struct agent_failed {
     int rank;        /* -1: the host as a whole */
-    uint8_t step;    /* enum host_step: what could not be done; STEP_READY: something after that */
+    uint8_t step;    /* enum host_step: the failed step; STEP_READY: a later failure */
     int exit_status; /* enum exit_status, or 126 or 127 */
     char text[512];
 };
@@ -136,7 +135,7 @@ struct agent_failed {
 /* BOUND. */
 struct agent_bound {
     int rank;
-    char text[256]; /* of binding_text() */
+    char text[256]; /* from binding_text() */
 };
 
 struct agent_exited {
@@ -144,14 +143,15 @@ struct agent_exited {
     int wait_status; /* as waitpid() gave it */
     uint64_t after_ms;
     uint64_t at_us; /* when, on the clock of HEARTBEAT */
-    bool told;      /* STOP, or a signal to the agent, had come before: it was to end */
-    bool oom;       /* killed, by nobody of ours, while the kernel killed for want of memory */
+    bool told;      /* STOP, or a signal to the agent, had come before: it had to end */
+    bool oom;       /* killed, by an unknown sender, while the kernel killed because memory ran
+                     * out */
 };
 
 /* The agent's HEARTBEAT. */
 struct agent_heartbeat {
     uint64_t stamp;    /* hvdrun's */
-    uint64_t clock_us; /* the agent's, which only goes on */
+    uint64_t clock_us; /* the agent's, which never goes back */
 };
 
 /* NOTE. */
@@ -174,14 +174,15 @@ struct agent_done {
     int left; /* processes that could not be killed */
 };
 
-/* rank and number: STARTED (pid), STOPPED (signum), CREDIT and OUTPUT_END carry a stream too. */
+/* A rank and a number: STARTED (pid), STOPPED (signum); CREDIT and OUTPUT_END carry a stream
+ * too. */
 struct agent_rank_number {
     int rank;
     uint8_t stream;
     uint32_t number;
 };
 
-/* Of another version, only `version` is read; HVD_ERR_PROTOCOL names both. */
+/* From a message of another version, only `version` is read; HVD_ERR_PROTOCOL names both. */
 void agent_job_encode(struct wire_writer *writer, const struct agent_job *message);
 int agent_job_decode(struct agent_job *message, struct wire_reader *reader, struct err *err);
 void agent_ready_encode(struct wire_writer *writer, const struct agent_ready *message);
@@ -207,7 +208,7 @@ void agent_rank_number_encode(struct wire_writer *writer, const struct agent_ran
 int agent_rank_number_decode(struct agent_rank_number *message, struct wire_reader *reader,
                              struct err *err);
 
-/* HVD_OK if the reader took exactly its body, else HVD_ERR_PROTOCOL naming the frame type. */
+/* HVD_OK if the reader has read exactly its body, else HVD_ERR_PROTOCOL naming the frame type. */
 int agent_frame_finished(const struct wire_reader *reader, int type, struct err *err);
 
 /* The name of a frame type, for messages. */

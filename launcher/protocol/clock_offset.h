@@ -14,16 +14,17 @@
 struct clock_offset {
     bool known;
     int64_t ahead_us;  /* ours, less theirs */
-    uint64_t slack_us; /* by how much that was wrong at most */
-    uint64_t taken_us; /* then */
+    uint64_t slack_us; /* the possible error of that */
+    uint64_t taken_us; /* when it was measured */
 };
 
-/* Asked at sent_us it said their_us, and at now_us >= sent_us the answer was here. */
+/* The question was sent at sent_us, the answer says their_us, and it arrived at now_us >=
+ * sent_us. */
 void clock_offset_compare(struct clock_offset *clock, uint64_t sent_us, uint64_t their_us,
                           uint64_t now_us);
 
-/* When their_us was on our clock: never later than now_us, which it is when nothing is known.
- * Returns by how much that may be wrong. */
+/* Converts their_us to our clock: never later than now_us, which is also the result when nothing is
+ * known. Returns the possible error. */
 uint64_t clock_offset_time(const struct clock_offset *clock, uint64_t their_us, uint64_t now_us,
                            uint64_t *at_us);
 

@@ -13,31 +13,34 @@
 #include <uv.h>
 
 struct frame_link_events {
-    /* A frame has come; its body is borrowed for the call. A negative return breaks the link. */
+    /* A frame has come; its body is borrowed for the call. A negative return value breaks the
+     * link. */
     int (*on_frame)(void *context, const struct frame *frame, struct err *err);
 
-    /* The link has ended, once: err->code is HVD_OK if the other side closed it. Who reads no more
-     * is heard for 2 s. Never called from inside frame_link_send(). */
+    /* The link has ended, once: err->code is HVD_OK if the other side closed it. When the other
+     * side stops reading, its frames are still handled for 2 s. Never called from inside
+     * frame_link_send(). */
     void (*on_end)(void *context, const struct err *err);
 
     /* Everything that was sent has left this process. May be NULL. */
     void (*on_drained)(void *context);
 
-    /* Bytes have come, of a frame that need not be complete. May be NULL. */
+    /* Bytes have come, perhaps of an incomplete frame. May be NULL. */
     void (*on_bytes)(void *context);
 };
 
 struct frame_link {
     uv_pipe_t input, output;
-    uv_timer_t ending;  /* until it is reported that memory or the other side's reader is gone */
-    uint64_t ending_ms; /* when it is due */
-    bool put_off;       /* once, because the loop came too late */
-    struct err why;     /* which of them */
+    uv_timer_t ending;  /* until the end is reported after memory or the other side's reader has
+                         * gone */
+    uint64_t ending_ms; /* when `ending` is due */
+    bool put_off;       /* once, because the loop was late */
+    struct err why;     /* the cause of the end */
     uv_write_t write;
     struct frame_reader reader;
     struct wire_writer next;   /* gathers while `flying` is under way */
     struct wire_writer flying; /* owned by the write until it ends */
-    size_t frame_begin;        /* of the frame being written into `next` */
+    size_t frame_begin;        /* of the frame that is being written into `next` */
     uint64_t flown;            /* bytes of all writes so far */
     struct frame_link_events events;
     void *context;
@@ -47,25 +50,27 @@ struct frame_link {
     bool reader_gone; /* the other side reads no more */
 };
 
-/* Takes both descriptors, which may be one and the same number, also when it fails.
- * frame_link_close() must follow in either case. */
+/* Takes both descriptors, which may be equal, also when it fails. frame_link_close() must follow in
+ * either case. */
 int frame_link_open(struct frame_link *link, uv_loop_t *loop, int input, int output,
                     const struct frame_link_events *events, void *context, struct err *err);
 
-/* Write a body into what frame_link_begin() returns, then frame_link_send() it. Frames for a link
- * that has ended, or is about to for want of memory, are dropped. Where the body holds a key, set
- * its `secret` first: it is wiped once it has been written. What comes in is wiped as it is taken. */
+/* Write a body into the writer that frame_link_begin() returns, then frame_link_send() it. Frames
+ * for a link that has ended, or is about to because memory ran out, are dropped. If the body holds
+ * a key, set its `secret` first: the frame is wiped once it has been written. Received frames are
+ * wiped after their handlers. */
 struct wire_writer *frame_link_begin(struct frame_link *link, uint16_t type);
 void frame_link_send(struct frame_link *link);
 
 /* Bytes that have not left this process yet. */
 size_t frame_link_queued(const struct frame_link *link);
 
-/* Bytes that have left it since the link was opened, and does something wait because nothing more
- * can leave? If so, the other side has read something when the next byte leaves. */
+/* Bytes that have left this process since the link was opened; `waits`: bytes are queued because
+ * the other side does not read. If so, the other side has read something when the next byte
+ * leaves. */
 uint64_t frame_link_written(const struct frame_link *link, bool *waits);
 
-/* Drops what is queued. `on_closed` may be NULL; `link` must stay until it has been called. */
+/* Drops queued bytes. `on_closed` may be NULL; `link` must stay until it has been called. */
 void frame_link_close(struct frame_link *link, void (*on_closed)(void *context));
 
 #endif

@@ -16,19 +16,19 @@ enum { HEARTBEAT_CHECK_MS = 250, HEARTBEAT_LATE_MS = 500 };
 struct heartbeat_timeout {
     uint64_t limit_ms; /* 0: there is none */
     uint64_t heard_ms, checked_ms;
-    uint64_t excused_ms; /* the last excuse; counts if it came after what was heard */
-    uint64_t longest_ms; /* and goes so far; 0: as far as it likes */
+    uint64_t excused_ms; /* the last excuse; counts if it is later than the last byte */
+    uint64_t longest_ms; /* limit of the excuse; 0: none */
     bool paused;
 };
 
-/* All zero is a watch without a limit. */
+/* All zero is a timeout without a limit. */
 void heartbeat_timeout_start(struct heartbeat_timeout *timeout, uint64_t limit_ms, uint64_t now_ms);
 
-/* Something has come from the other side. */
+/* Bytes have come from the other side. */
 void heartbeat_timeout_heard(struct heartbeat_timeout *timeout, uint64_t now_ms);
 
-/* Something else shows that the other side is there and cannot answer: it gets the whole time again,
- * but all in all no more than `longest_ms` from the last time it was heard, if that is not 0. */
+/* Something else shows that the other side lives and cannot answer: it gets the whole time again,
+ * but altogether no more than `longest_ms` from the last time it was heard, if that is not 0. */
 void heartbeat_timeout_excuse(struct heartbeat_timeout *timeout, uint64_t longest_ms,
                               uint64_t now_ms);
 
@@ -36,10 +36,11 @@ void heartbeat_timeout_excuse(struct heartbeat_timeout *timeout, uint64_t longes
 void heartbeat_timeout_pause(struct heartbeat_timeout *timeout);
 void heartbeat_timeout_resume(struct heartbeat_timeout *timeout, uint64_t now_ms);
 
-/* For how long nothing has come; 0 when the next check is too late: it will begin anew. */
+/* For how long nothing has come; 0 when the next check is too late, because that check will start
+ * the time anew. */
 uint64_t heartbeat_timeout_elapsed_ms(const struct heartbeat_timeout *timeout, uint64_t now_ms);
 
-/* To be called every HEARTBEAT_CHECK_MS: has it lasted too long? */
+/* Call this every HEARTBEAT_CHECK_MS: has the silence lasted too long? */
 bool heartbeat_timeout_check(struct heartbeat_timeout *timeout, uint64_t now_ms);
 
 #endif

@@ -5,22 +5,22 @@
 #define LAUNCHER_PROTOCOL_HOST_STEP_H
 
 enum host_step {
-    STEP_WAITING,   /* for its turn: not too many hosts are reached at once */
-    STEP_RESOLVE,   /* its name into addresses */
-    STEP_CONNECT,   /* and the ssh protocol begins */
-    STEP_HOST_KEY,  /* is it the host that it says it is? */
+    STEP_WAITING,   /* for its turn: the number of simultaneous connections is limited */
+    STEP_RESOLVE,   /* resolve its name */
+    STEP_CONNECT,   /* connect, and begin the ssh protocol */
+    STEP_HOST_KEY,  /* verify the host's identity */
     STEP_LOGIN,     /* a key is accepted */
     STEP_AGENT,     /* hvdagent is found, or sent, and runs */
-    STEP_DIRECTORY, /* the working directory is there */
-    STEP_COMMAND,   /* the program is there */
+    STEP_DIRECTORY, /* the working directory exists */
+    STEP_COMMAND,   /* the program exists */
     STEP_RESOURCES, /* descriptors, and the rendezvous on 127.0.0.1 */
-    STEP_NETWORK,   /* the network interfaces asked for are there */
-    STEP_BINDING,   /* and what ranks are bound to */
+    STEP_NETWORK,   /* the requested network interfaces exist */
+    STEP_BINDING,   /* the requested binding is possible */
     STEP_READY,
     HOST_STEPS
 };
 
-/* "connect", "host key", ...: as messages and tables show it. */
+/* "connect", "host key", ...: the name in messages and tables. */
 const char *host_step_name(enum host_step step);
 
 #endif
