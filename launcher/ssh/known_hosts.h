@@ -21,53 +21,54 @@
 enum known_hosts_verdict {
     KNOWN_HOSTS_MATCH,
     KNOWN_HOSTS_UNKNOWN, /* no key of that host is known */
-    KNOWN_HOSTS_CHANGED, /* only other keys are known, of whatever type; see `type` below */
-    KNOWN_HOSTS_REVOKED, /* by a @revoked line, whatever others say */
+    KNOWN_HOSTS_CHANGED, /* only other keys are known, of any type; see `type` below */
+    KNOWN_HOSTS_REVOKED, /* by a @revoked line, whatever other lines say */
     KNOWN_HOSTS_NEEDS_CA /* only a certificate authority is known, which we cannot check */
 };
 
-struct known_hosts; /* what the files hold */
+struct known_hosts; /* the contents of the files */
 
 struct known_hosts_found {
     enum known_hosts_verdict verdict;
-    const char *path; /* where the line is that decided; borrowed; NULL if there is none */
+    const char *path; /* file of the deciding line; borrowed; NULL if there is none */
     int line;         /* from 1 */
-    const char *type; /* of the key in that line, for ever; NULL if there is none. For CHANGED it
-                         is the checked key's own type if a key of that type is known */
+    const char *type; /* of the key in that line, valid for ever; NULL if there is none. For
+                       * CHANGED: the checked key's own type if a key of that type is known */
 };
 
-/* Reads the files, in their order. A file that is there but cannot be read, or has more than
- * 16 MiB, adds a warning. Never NULL. */
+/* Reads the files, in their order. A file that exists but cannot be read, or has more than 16 MiB,
+ * adds a warning. Never NULL. */
 struct known_hosts *known_hosts_read(char *const *paths, size_t npaths,
                                      struct string_list *warnings);
-/* The same from memory, for one file; `path` is for messages. Both are copied. */
+/* As above from memory, for one file; `path` is for messages. Both are copied. */
 struct known_hosts *known_hosts_parse(const char *text, size_t length, const char *path);
 void known_hosts_destroy(struct known_hosts *known);
 
-/* False if a file that is there could not be read: then a host that is unknown may be known in it,
- * and its key should not be accepted as new. */
+/* False if an existing file could not be read: then an unknown host may be known in that file, and
+ * its key should not be accepted as new. */
 bool known_hosts_complete(const struct known_hosts *known);
 
-/* The verdict on a key, in the form that goes over the wire ("blob": string type, ...). The host is
- * looked for as `name` (a name or an address, any case), with its port; a HostKeyAlias goes with
+/* The verdict on a key in the form of the ssh protocol ("blob": string type, ...). The host is
+ * looked up as `name` (a name or an address, any case), with its port; a HostKeyAlias goes with
  * port 22, whatever the port is. */
 struct known_hosts_found known_hosts_check(const struct known_hosts *known, const char *name,
                                            int port, const unsigned char *blob, size_t nbytes);
 
-/* Appends the key types that are known for a host ("ssh-ed25519"), each once, so that these are
- * asked for first; those of lines with a marker are left out. */
+/* Appends the key types that are known for a host ("ssh-ed25519"), each once, so that the session
+ * asks for them first. Types of lines with a marker are left out. */
 void known_hosts_types(const struct known_hosts *known, const char *name, int port,
                        struct string_list *types);
 
-/* "SHA256:..." as ssh-keygen -l prints it. */
+/* "SHA256:..." as printed by ssh-keygen -l. */
 enum { FINGERPRINT_SIZE = 64 };
 void known_hosts_fingerprint(char text[FINGERPRINT_SIZE], const unsigned char *blob, size_t nbytes);
 
 /* The type inside a blob, "ssh-ed25519"; false if it has none. */
 bool known_hosts_blob_type(char *type, size_t size, const unsigned char *blob, size_t nbytes);
 
-/* Appends a line for the host to a file, which is made (0600, its directory 0700) if needed; with a
- * hashed name if asked for. HVD_ERR_INVALID for a name that would not be one word, HVD_ERR_SYSTEM. */
+/* Appends a line for the host to a file, which is created (0600, its directory 0700) if needed,
+ * with a hashed name if `hashed`. HVD_ERR_INVALID for a name that would not be one word,
+ * HVD_ERR_SYSTEM. */
 int known_hosts_add(const char *path, const char *name, int port, bool hashed,
                     const unsigned char *blob, size_t nbytes, struct err *err);
 

@@ -14,8 +14,8 @@ struct known_line {
     struct slice names, type, key; /* `key` in base64 */
 };
 
-/* Takes a line off the front of `rest`, which is not empty. False if it is empty, a comment, or no
- * line of known_hosts. */
+/* Removes a line from the front of `rest`, which is not empty. False if the line is empty, a
+ * comment, or malformed. */
 bool known_line_take(struct slice *rest, struct known_line *line);
 
 /* Does a NAMES field stand for this name, which is in lower case? */
@@ -26,8 +26,8 @@ enum { HOST_HASH_BYTES = 20, HASHED_NAME_SIZE = 64 };
 void known_name_hash(char text[HASHED_NAME_SIZE], const unsigned char salt[HOST_HASH_BYTES],
                      const char *name);
 
-/* The key of a line, owned by the caller, and the name of its type, for ever. NULL if the type is
- * not known here, or the key is not one of that type. */
+/* The key of a line, owned by the caller, and the name of its type, valid for ever. NULL if the
+ * type is unknown, or the key is not one of that type. */
 unsigned char *known_key_decode(const struct known_line *line, size_t *nbytes, const char **type);
 
 #endif

@@ -16,8 +16,8 @@
 
 struct ssh_agent_question;
 
-/* The answer without its length, borrowed for the call; or why there is none ("no answer within
- * 2 s"). Once, later. */
+/* The answer without its length, borrowed for the call; or why there is none ("no answer within 2
+ * s"). Called once, later. */
 typedef void ssh_agent_fn(void *context, struct ssh_bytes answer, const char *problem);
 
 struct ssh_agent_question *ssh_agent_ask_keys(uv_loop_t *loop, const char *path,
@@ -26,16 +26,16 @@ struct ssh_agent_question *ssh_agent_ask_signature(uv_loop_t *loop, const char *
                                                    struct ssh_bytes public, struct ssh_bytes data,
                                                    ssh_agent_fn *on_answer, void *context);
 
-/* Before it has called back. NULL is fine. */
+/* Only before the callback. NULL is fine. */
 void ssh_agent_cancel(struct ssh_agent_question *question);
 
-/* Reading an answer: begins, and gives how many keys there are, or 0 if it is not that answer; then
- * one key after the other, until `reader` fails. Pure. */
+/* Begins to read an answer and returns the number of keys, or 0 if it is another answer. Then read
+ * one key after another, until `reader` fails. Pure. */
 uint32_t ssh_agent_read_keys(struct ssh_reader *reader, struct ssh_bytes answer);
 void ssh_agent_read_key(struct ssh_reader *reader, struct ssh_bytes *public,
                         struct ssh_bytes *comment);
 
-/* The bytes of a signature of that type; length 0 if the answer is no such thing. */
+/* The bytes of a signature of that type; length 0 if the answer is no such signature. */
 struct ssh_bytes ssh_agent_read_signature(struct ssh_bytes answer, struct ssh_bytes type);
 
 #endif

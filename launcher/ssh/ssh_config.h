@@ -14,11 +14,11 @@
 enum strict_host_key { STRICT_YES, STRICT_ACCEPT_NEW, STRICT_NO };
 
 struct ssh_config {
-    char *host_name; /* owned; where to connect to */
+    char *host_name; /* owned; the host to connect to */
     char *user;      /* owned */
     int port;
-    char *host_key_alias;              /* owned; looked for in known_hosts instead; or NULL */
-    struct string_list identity_files; /* with ~, % and ${} expanded; need not be there */
+    char *host_key_alias;              /* owned; the name in known_hosts; or NULL */
+    struct string_list identity_files; /* with ~, % and ${} expanded; the files need not exist */
     struct string_list known_hosts;    /* the user's files, then the global ones */
     size_t nuser_files;                /* how many of known_hosts are the user's */
     enum strict_host_key strict;       /* "ask" counts as yes: nobody can be asked */
@@ -26,25 +26,27 @@ struct ssh_config {
     char *identity_agent;  /* owned; a socket; NULL: SSH_AUTH_SOCK; "": none */
     char *proxy;           /* owned; "ProxyJump bastion" or "ProxyCommand ..."; or NULL */
     int family;            /* AF_UNSPEC, AF_INET, AF_INET6 */
-    bool has_session_type; /* this ssh knows SessionType, StdinNull and ForkAfterAuthentication: one
-                              before OpenSSH 8.7 would refuse to be told them */
+    bool has_session_type; /* this ssh knows SessionType, StdinNull and ForkAfterAuthentication; a
+                            * client before OpenSSH 8.7 would refuse these options */
 };
 
-/* Reads what `ssh -G` has printed. Keys that are not known are skipped. HVD_ERR_PROTOCOL naming the
- * line that cannot be understood, or what is missing; the configuration is empty then. */
+/* Parses the output of `ssh -G`. Unknown keywords are skipped. HVD_ERR_PROTOCOL naming the
+ * malformed line, or the missing keyword; the configuration is empty then. */
 int ssh_config_parse(struct ssh_config *config, const char *text, size_t length, struct err *err);
 
-/* Without a client: the host itself, this user, port 22, the usual files. `user` may be NULL. */
+/* The defaults without a client: the host itself, this user, port 22, the usual files. `user` may
+ * be NULL. */
 void ssh_config_default(struct ssh_config *config, const char *host, const char *user);
 void ssh_config_fini(struct ssh_config *config);
 
-/* Runs `ssh -G` of the PATH for a host. Without one the answer is ssh_config_default(). */
+/* Runs `ssh -G` from the PATH for a host. Without a client the answer is ssh_config_default(). */
 struct ssh_config_query;
 struct children;
 
-/* err->code is HVD_OK, and the receiver owns the configuration; or says why it is not known, in the
- * client's own words (a bad line of ~/.ssh/config); HVD_ERR_SYSTEM if this machine has no process or
- * descriptor left for the client. Once, later, unless the query is cancelled. */
+/* err->code is HVD_OK, and the receiver owns the configuration. Otherwise `err` explains the
+ * failure, in the client's own words (a bad line of ~/.ssh/config); HVD_ERR_SYSTEM if this machine
+ * has no process or descriptor left for the client. Called once, later, unless the query is
+ * cancelled. */
 typedef void ssh_config_fn(void *context, struct ssh_config *config, const struct err *err);
 
 /* `user` may be NULL; port 0: as configured. Both are part of the answer. */
@@ -52,7 +54,7 @@ struct ssh_config_query *ssh_config_ask(uv_loop_t *loop, struct children *childr
                                         const char *host, const char *user, int port,
                                         ssh_config_fn *on_answer, void *context);
 
-/* Before the answer has come; the memory is freed by itself. NULL is fine. */
+/* Only before the answer has come; the memory is freed later. NULL is fine. */
 void ssh_config_cancel(struct ssh_config_query *query);
 
 #endif

@@ -9,14 +9,14 @@
 /* The values of the words; all borrowed. */
 struct ssh_words {
     const char *host;      /* %n: as the user wrote it */
-    const char *host_name; /* %h: where to connect to */
-    const char *alias;     /* %k: looked for in known_hosts; NULL: as %n */
-    const char *user;      /* %r: over there */
+    const char *host_name; /* %h: the host to connect to */
+    const char *alias;     /* %k: the name in known_hosts; NULL: as %n */
+    const char *user;      /* %r: on the host */
     int port;              /* %p */
 };
 
-/* Owned by the caller. What is not known here (%C, a variable that is not set, ~nobody-like) stays as
- * it is. */
+/* Owned by the caller. Unknown words (%C, a variable that is not set, ~nobody-like) stay as they
+ * are. */
 char *ssh_config_expand(struct slice text, const struct ssh_words *words);
 
 /* This user's name, owned by the caller; the home directory for "~". */

@@ -23,17 +23,17 @@ struct ssh_connect_request {
     uint32_t heartbeat_timeout_ms;
 };
 
-/* Once, later: the session, which the receiver closes, and its address as "198.51.100.11 port 22";
- * or NULL and why there is none. */
+/* Called once, later: the session, which the receiver closes, and its address as "198.51.100.11
+ * port 22"; or NULL and the cause. */
 typedef void ssh_connect_fn(void *context, struct ssh_session *session, const char *text);
 
 struct ssh_connect *ssh_connect_start(uv_loop_t *loop, const struct ssh_connect_request *request,
                                       ssh_connect_fn *on_end, void *context);
 
-/* What is missing now, if the time is up: "198.51.100.11 port 22: no ssh banner". */
+/* The step that is missing when the time is up: "198.51.100.11 port 22: no ssh banner". */
 void ssh_connect_describe(const struct ssh_connect *connect, char *text, size_t size);
 
-/* Before it has called back. NULL is fine. */
+/* Only before the callback. NULL is fine. */
 void ssh_connect_cancel(struct ssh_connect *connect);
 
 #endif

@@ -19,30 +19,30 @@ int ssh_host_key_prefer(LIBSSH2_SESSION *ssh, const struct string_list *known_ty
 /* "ssh-ed25519,ecdsa-sha2-nistp256,...", known ones first; the caller frees it. */
 char *ssh_host_key_order(const struct string_list *known_types);
 
-/* Who is asked about, and which key came. */
+/* The host, and the key that it has sent. */
 struct ssh_host_key {
-    const char *host; /* as the user calls it */
+    const char *host; /* the user's name for it */
     const struct ssh_config *config;
-    bool incomplete; /* a file could not be read: the key may be known in it */
+    bool incomplete; /* a file could not be read, and may contain the key */
     const unsigned char *blob;
     size_t nbytes;
 };
 
-/* What known_hosts is asked for: an alias, which has no port, or the name. */
+/* The name to look up in known_hosts: an alias, which has no port, or the name. */
 const char *ssh_host_key_name(const struct ssh_config *config, int *port);
 
 enum ssh_host_key_answer { SSH_HOST_KEY_TRUST, SSH_HOST_KEY_ADD, SSH_HOST_KEY_REFUSE };
 
-/* `accept_new`: the user has said so for this run. Only a host of which no key is known is accepted,
- * and only if `complete`: all files could be read. */
+/* `accept_new`: the user has allowed new keys for this run. A key is only accepted for a host
+ * without known keys, and only if `complete`: all files could be read. */
 enum ssh_host_key_answer ssh_host_key_decide(enum known_hosts_verdict verdict, bool complete,
                                              enum strict_host_key strict, bool accept_new);
 
-/* One line: why it is refused, and the line to type that mends it. */
+/* One line: why the key is refused, and the command that repairs it. */
 void ssh_host_key_refusal(char *text, size_t size, const struct ssh_host_key *key,
                           const struct known_hosts_found *found);
 
-/* Appends it to the user's first file, and says so, or why not, in `note`. */
+/* Appends the key to the user's first file, and reports success or failure in `note`. */
 void ssh_host_key_add(char *note, size_t size, const struct ssh_host_key *key);
 
 #endif

@@ -14,8 +14,8 @@ enum ssh_key_kind {
     SSH_KEY_ENCRYPTED,
     SSH_KEY_RSA,
     SSH_KEY_HARDWARE,     /* sk-...: a token signs */
-    SSH_KEY_OTHER,        /* DSA, certificates, what comes */
-    SSH_KEY_PUBLIC,       /* the other half */
+    SSH_KEY_OTHER,        /* DSA, certificates, future types */
+    SSH_KEY_PUBLIC,       /* a public key */
     SSH_KEY_OTHER_FORMAT, /* PuTTY, ssh.com */
     SSH_KEY_GARBAGE,
     SSH_KEY_KINDS
@@ -26,7 +26,7 @@ struct ssh_key_file {
     char *data; /* owned: the file; wiped when it is released */
     size_t length;
     struct
-        text_buffer public; /* the public key as it goes over the wire; empty if it is not known */
+        text_buffer public; /* the public key in the form of the ssh protocol; empty if unknown */
 };
 
 /* Why a key of that kind is not used, "encrypted (ssh-add it)"; NULL if it is usable. */
@@ -35,12 +35,13 @@ const char *ssh_key_kind_problem(enum ssh_key_kind kind);
 /* The kind of a public key by its type, "ssh-ed25519". */
 enum ssh_key_kind ssh_key_type_kind(struct ssh_bytes type);
 
-/* Looks into what a file holds; `public` is set to the public key if that is to be seen. Pure. */
+/* The kind of the contents of a file; `public` is set to the public key if the contents show it.
+ * Pure. */
 enum ssh_key_kind ssh_key_classify(const char *data, size_t length, struct text_buffer *public);
 
-/* Reads it, and FILE.pub if only that shows the public key. HVD_ERR_INVALID if there is no such
- * file; HVD_ERR_SYSTEM if it cannot be read, is no file or open to others: then nobody should use
- * it. ssh_key_file_fini() must follow in any case. */
+/* Reads the file, and FILE.pub if only that shows the public key. HVD_ERR_INVALID if the file does
+ * not exist; HVD_ERR_SYSTEM if it cannot be read, is no regular file or is open to others: then
+ * nobody should use it. ssh_key_file_fini() must follow in any case. */
 int ssh_key_file_read(struct ssh_key_file *key, const char *path, struct err *err);
 void ssh_key_file_fini(struct ssh_key_file *key);
 

@@ -16,23 +16,23 @@ struct ssh_login;
 struct ssh_login_request {
     struct ssh_session *session;
     const char *host;                /* for messages */
-    const struct ssh_config *config; /* the user, the agent and files of theirs */
+    const struct ssh_config *config; /* the user, the agent and identity files */
     const char *const *files; /* named by the user, ended by NULL; NULL or empty: those of the
-                                        configuration */
+                               * configuration */
 };
 
 struct ssh_login_events {
     void (*on_note)(void *context, const char *text);
 
-    /* Once, if need be before ssh_login_start() returns. `problem` is NULL when the user is logged in.
-     * `lost`: there was no verdict, as the connection was lost. */
+    /* Called once, possibly before ssh_login_start() returns. `problem` is NULL when the user is
+     * logged in. `lost`: the connection was lost before the login was decided. */
     void (*on_end)(void *context, const char *problem, bool lost);
 };
 
 struct ssh_login *ssh_login_start(uv_loop_t *loop, const struct ssh_login_request *request,
                                   const struct ssh_login_events *events, void *context);
 
-/* After its session was closed, or when it has ended. NULL is fine. */
+/* Call this after its session was closed, or when the login has ended. NULL is fine. */
 void ssh_login_close(struct ssh_login *login);
 
 #endif

@@ -14,7 +14,7 @@ struct ssh_memory {
     size_t held; /* bytes */
 };
 
-/* As malloc(), realloc() and free(); NULL when there is none left, or SSH_MEMORY_MAX is reached. */
+/* As malloc(), realloc() and free(); NULL when memory has run out, or SSH_MEMORY_MAX is reached. */
 void *ssh_memory_get(struct ssh_memory *memory, size_t size);
 void *ssh_memory_resize(struct ssh_memory *memory, void *data, size_t size);
 void ssh_memory_put(struct ssh_memory *memory, void *data);
@@ -22,8 +22,8 @@ void ssh_memory_put(struct ssh_memory *memory, void *data);
 /* Releases everything. */
 void ssh_memory_fini(struct ssh_memory *memory);
 
-/* libcrypto gets its memory as launcher/base/xalloc.h does: libssh2 does not look whether it had any. To
- * be called before anything else of the two. */
+/* Makes libcrypto allocate as launcher/base/xalloc.h does: libssh2 does not check whether libcrypto
+ * has got memory. Call this before any other function of the two libraries. */
 void ssh_memory_serve_crypto(void);
 
 #endif

@@ -15,20 +15,22 @@ struct ssh_pump;
 struct ssh_pump_events {
     void (*on_stderr)(void *context, const char *data, size_t length);
 
-    /* Once. The descriptor is closed after it; the pump may be closed from here. `text` as "exit status 3" or "connection reset by
-     * peer"; "" if all was in order. `lost`: it is about the connection. */
+    /* Called once. The descriptor is closed afterwards; the pump may be closed from here. `text` is
+     * "exit status 3", "connection reset by peer" or the like; "" if the end was in order. `lost`:
+     * the connection was lost. */
     void (*on_end)(void *context, const char *text, bool lost);
 };
 
-/* The window to open a channel with. */
+/* The window for opening a channel. */
 enum { SSH_PUMP_WINDOW = 96 * 1024, SSH_PUMP_PACKET = 32 * 1024 };
 
-/* Takes the descriptor, a socket that does not block. The session and the channel are borrowed. */
+/* Takes the descriptor, a non-blocking socket. The session and the channel are borrowed. */
 struct ssh_pump *ssh_pump_start(uv_loop_t *loop, struct ssh_session *session,
                                 LIBSSH2_CHANNEL *channel, int fd,
                                 const struct ssh_pump_events *events, void *context);
 
-/* Drops what is kept and closes the descriptor; the session is stopped. NULL is fine. */
+/* Drops kept bytes and closes the descriptor; the operation of the session is stopped. NULL is
+ * fine. */
 void ssh_pump_close(struct ssh_pump *pump);
 
 #endif

@@ -19,24 +19,24 @@
 
 struct ssh_session;
 
-/* Returns what libssh2 did. LIBSSH2_ERROR_EAGAIN: it is tried again when bytes have come; SSH_WAIT:
- * when ssh_session_again() is called. */
+/* Returns the result of libssh2. LIBSSH2_ERROR_EAGAIN: try again when bytes have come; SSH_WAIT:
+ * try again when ssh_session_again() is called. */
 typedef int ssh_try_fn(void *context, LIBSSH2_SESSION *ssh);
 enum { SSH_WAIT = 1 };
 
-/* The operation has come to its end; if it has failed because the connection was lost,
- * ssh_session_lost() says why. The session may be closed from here. */
+/* The operation is done; if it has failed because the connection was lost, ssh_session_lost() gives
+ * the cause. The session may be closed from here. */
 typedef void ssh_done_fn(void *context, int rc);
 
-/* What takes some milliseconds, once, and may be done while nothing else is to be done; otherwise
- * the first session does it. */
+/* Initialises libssh2, which takes some milliseconds, once. A caller may do it in idle time;
+ * otherwise the first session does it. */
 void ssh_session_prepare(void);
 
 /* Takes the descriptor of a connected socket. */
 struct ssh_session *ssh_session_create(uv_loop_t *loop, int fd);
 LIBSSH2_SESSION *ssh_session_libssh2(const struct ssh_session *session);
 
-/* Memory that libssh2 will release itself; NULL if it has too much. */
+/* Memory that libssh2 will release itself; NULL if the session has reached its limit. */
 void *ssh_session_allocate(struct ssh_session *session, size_t size);
 
 /* For libssh2_session_handshake(). */
@@ -46,10 +46,10 @@ int ssh_session_socket(const struct ssh_session *session);
 void ssh_session_run(struct ssh_session *session, ssh_try_fn *try, ssh_done_fn *done,
                      void *context);
 
-/* Tries again now: what it waited for besides the host has happened. */
+/* Tries again now, because the event other than bytes of the host has happened. */
 void ssh_session_again(struct ssh_session *session);
 
-/* The operation is not tried any more. */
+/* Stops trying the operation. */
 void ssh_session_stop(struct ssh_session *session);
 
 /* The channel that is closed with the session. */
@@ -58,26 +58,26 @@ void ssh_session_set_channel(struct ssh_session *session, LIBSSH2_CHANNEL *chann
 /* Why the connection is lost ("closed by the host"); NULL while it is not. */
 const char *ssh_session_lost(const struct ssh_session *session);
 
-/* Was it lost by words of the host's ("Too many authentication failures")? */
+/* Did the host end the connection with a message ("Too many authentication failures")? */
 bool ssh_session_dismissed(const struct ssh_session *session);
 
-/* What libssh2 says of its last failure. */
+/* libssh2's text about its last failure. */
 const char *ssh_session_problem(const struct ssh_session *session);
 
-/* Has the host shown that it speaks ssh? And the first line that it has said instead, or its first
- * bytes, "" if nothing. */
+/* Has the host sent an ssh banner? ssh_session_noise(): the first line that it has sent
+ * instead, or its first bytes, "" if nothing. */
 bool ssh_session_has_banner(const struct ssh_session *session);
 const char *ssh_session_noise(const struct ssh_session *session);
 
-/* Bytes that have come, as they were on the wire: an operation on one stream of a channel may take in
- * what belongs to another. */
+/* Received bytes, as they were on the wire: an operation on one stream of a channel may receive
+ * bytes of another. */
 uint64_t ssh_session_received(const struct ssh_session *session);
 
-/* Bytes that the socket did not take yet. */
+/* Bytes that the socket has not accepted yet. */
 size_t ssh_session_unsent(const struct ssh_session *session);
 
-/* Hangs up without waiting for the host. The operation under way is tried once more, so that
- * libssh2 cleans up behind it, and is not reported as done. NULL is fine. */
+/* Hangs up without waiting for the host. The current operation is tried once more, so that libssh2
+ * frees its state, and is not reported as done. NULL is fine. */
 void ssh_session_close(struct ssh_session *session);
 
 #endif

@@ -22,22 +22,22 @@ struct ssh_situation {
     uint32_t timeout_ms;
 };
 
-/* The time is up. `connect`: what ssh_connect_describe() says, for SSH_STAGE_CONNECT. */
+/* The time is up. `connect`: the text of ssh_connect_describe(), for SSH_STAGE_CONNECT. */
 void ssh_say_late(char *text, size_t size, const struct ssh_situation *situation,
                   const char *connect);
 
-/* `name` is what `host` stands for in the configuration. */
+/* `name` is the name that the configuration has for `host`. */
 void ssh_say_unresolved(char *text, size_t size, const char *host, const char *name,
                         const char *problem);
 
-/* What is missing of banner and exchange of keys while they are waited for. */
+/* The step of banner and exchange of keys that has not happened yet. */
 void ssh_say_no_handshake_yet(char *text, size_t size, const struct ssh_session *session);
 
 /* Why banner and exchange of keys have failed with that code of libssh2, behind `peer`. */
 void ssh_say_no_handshake(char *text, size_t size, const struct ssh_session *session,
                           const char *peer, int rc);
 
-/* Is it the user who runs this? */
+/* Is `user` the user of this process? */
 bool ssh_is_own_user(const char *user);
 
 #endif

@@ -9,17 +9,17 @@
 
 struct ssh_trust;
 
-/* Reads the files. `host` is what the user calls it; all is borrowed. A file that cannot be read adds
- * a warning. */
+/* Reads the files. `host` is the user's name for it; all is borrowed. A file that cannot be read
+ * adds a warning. */
 struct ssh_trust *ssh_trust_create(const char *host, const struct ssh_config *config,
                                    bool accept_new, struct string_list *warnings);
 void ssh_trust_destroy(struct ssh_trust *trust);
 
-/* The kinds of keys that are known of the host. */
+/* The kinds of keys that are known for the host. */
 const struct string_list *ssh_trust_types(const struct ssh_trust *trust);
 
-/* The key has come; NULL is refused. `text` says why it is refused, or that it was added, or why it
- * was not although it is accepted; it is "" for a key that is known. */
+/* Decides about the host's key; NULL is refused. `text` explains why the key is refused, or reports
+ * that it was added, or why it was accepted but not added; "" for a known key. */
 enum ssh_host_key_answer ssh_trust_judge(struct ssh_trust *trust, const unsigned char *blob,
                                          size_t nbytes, char *text, size_t size);
 

@@ -23,7 +23,7 @@ struct ssh_bytes {
     size_t length;
 };
 
-/* A field, or 0 or nothing when too few bytes are left (and from then on). */
+/* The next field, or 0 or nothing when too few bytes are left (and from then on). */
 uint8_t ssh_get_u8(struct ssh_reader *reader);
 uint32_t ssh_get_u32(struct ssh_reader *reader);
 struct ssh_bytes ssh_get_string(struct ssh_reader *reader);
