@@ -17,26 +17,27 @@
 
 /* Why the rank is to blame; job_blame_text.h has the words. */
 enum blame_reason {
-    BLAME_OWN_END,    /* its process has ended in failure; said: what had failed in it, or NULL */
-    BLAME_LEFT,       /* it left while the reporter needed it; said: of that */
-    BLAME_ENDED_WELL, /* it exited with status 0 without a word; said: its end */
-    BLAME_LEFT_EARLY, /* it left before all had come */
+    BLAME_OWN_END,    /* its process has failed; said: the failure that it reported, or NULL */
+    BLAME_LEFT,       /* it left while the reporter needed it; said: the report of that */
+    BLAME_ENDED_WELL, /* it exited with status 0 without leaving; said: its end */
+    BLAME_LEFT_EARLY, /* it left before all ranks had come */
     BLAME_RAN_ON,     /* it has disconnected, and runs on */
-    BLAME_NAMED,      /* what failed in it is known from the reporter; said: that */
-    BLAME_HOST_UNRESPONSIVE, /* the host heard nothing; said: of whom the reporter lost, or NULL */
-    BLAME_HOST_LOST,         /* the host was lost, in words that hvdrun has already */
+    BLAME_NAMED,      /* its failure is known from the reporter; said: the report of that */
+    BLAME_HOST_UNRESPONSIVE, /* the host heard nothing; said: which rank the reporter lost, or
+                              * NULL */
+    BLAME_HOST_LOST,         /* the host was lost; hvdrun has a text for that already */
 };
 
 struct job_blame {
     int rank;
-    int host;     /* to blame instead of a rank, which is -1; or -1 */
-    int reporter; /* the rank that failed because of `host`, or of `rank`; -1: `rank` has ended in
-                     failure itself */
+    int host;     /* to blame instead of a rank, and `rank` is -1; or -1 */
+    int reporter; /* the rank that failed because of `host`, or of `rank`; -1: `rank` has failed
+                   * itself */
     enum blame_reason reason;
     const struct rank_end *said; /* borrowed from the report */
 };
 
-/* False if no rank has failed, other than because it was told to end. */
+/* False if no rank has failed, not counting ranks that were told to end. */
 bool job_blame_choose(struct job_blame *blame, const struct job_report *report);
 
 #endif

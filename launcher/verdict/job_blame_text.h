@@ -7,8 +7,9 @@
 
 enum { JOB_BLAME_TEXT_SIZE = 400 };
 
-/* "left before allreduce 'grad', for which rank 0 waited"; or what has failed in the rank, "" if it has
- * not said that; "" too for a host whose loss has words already. Returns `text`. */
+/* "left before allreduce 'grad', for which rank 0 waited"; or the failure that the rank
+ * reported, "" if it has reported none; also "" for a lost host, for which hvdrun has a text.
+ * Returns `text`. */
 char *job_blame_text(char text[JOB_BLAME_TEXT_SIZE], const struct job_blame *blame);
 
 #endif

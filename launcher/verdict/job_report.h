@@ -14,9 +14,9 @@
 
 enum report_end {
     END_NOT_STARTED,
-    END_BY_ITSELF,  /* also by a signal that is none of hvdrun's */
+    END_BY_ITSELF,  /* also by a signal that hvdrun has not sent */
     END_TERMINATED, /* after hvdrun had told it to stop */
-    END_LOST,       /* with its host: nobody knows how */
+    END_LOST,       /* with its host: its end is unknown */
     END_LEFT,       /* it could not be killed */
     REPORT_ENDS
 };
@@ -26,22 +26,22 @@ struct report_rank {
     enum report_end end;
     int pid;                       /* 0: not started */
     int wait_status;               /* of BY_ITSELF and TERMINATED */
-    uint64_t started_ms, ended_ms; /* ended: 0 if nobody knows */
-    uint64_t after_ms;             /* it ended so long after it was started */
-    uint64_t ended_us, slack_us;   /* ended_ms in finer steps, and by how much it may be wrong */
-    bool terminated;               /* it ended, or was lost, when there was a verdict already */
-    bool met;                      /* it has come to meet the others */
-    bool waits;                    /* for others, in a collective, as it has said itself */
+    uint64_t started_ms, ended_ms; /* ended: 0 if unknown */
+    uint64_t after_ms;             /* time between start and end */
+    uint64_t ended_us, slack_us;   /* ended_ms in microseconds, and the possible error */
+    bool terminated;               /* it ended, or was lost, after the verdict */
+    bool met;                      /* it has joined the rendezvous */
+    bool waits;                    /* for others, in a collective, according to its own report */
     struct rank_end *left_because; /* owned; why its world was broken, or it left; NULL */
-    uint64_t left_ms;              /* and when */
+    uint64_t left_ms;              /* when that became known */
     bool disconnected;             /* from the rendezvous, without a word, before it had ended, or
-                                      any rank in failure */
-    bool oom;                      /* killed, and the kernel has killed for want of memory */
-    char *said;                    /* owned; last_lines_text(), or NULL */
-    bool said_on_stdout;           /* it said nothing on stderr */
+                                    * any rank had failed */
+    bool oom;                      /* killed, and the kernel has killed because memory ran out */
+    char *said;                    /* owned; from last_lines_text(), or NULL */
+    bool said_on_stdout;           /* `said` is from stdout: stderr was empty */
 };
 
-/* How a host is reached. */
+/* The transport of a host. */
 enum report_transport {
     HOST_TRANSPORT_NONE,
     HOST_TRANSPORT_LOCAL,
@@ -54,36 +54,37 @@ struct report_host {
     const char *name; /* borrowed */
     enum report_transport transport;
     int agent;         /* the local process that stands for it; 0: none */
-    char reason[600];  /* why it was not reached, or lost; "" */
-    bool unresponsive; /* it has answered nothing for a while, from before the job began to stop */
-    bool lost;         /* it was lost, the first to be so, when the job had begun to stop */
+    char reason[600];  /* why it could not be connected, or was lost; "" */
+    bool unresponsive; /* it has answered nothing for a while, since before the job began to stop */
+    bool lost;         /* it was the first host to be lost after the job had begun to stop */
     struct link_history history;
 };
 
 struct job_report {
-    const char *job; /* borrowed; its id */
+    const char *job; /* borrowed; the job's id */
     uint64_t began_ms, ended_ms;
-    uint64_t epoch_ms; /* began_ms on the wall: since 1970 */
+    uint64_t epoch_ms; /* began_ms in wall time: since 1970 */
     int exit_status;
     enum job_cause cause;
-    int rank, host, pid;    /* whose failure it was: -1, -1 and 0 if nobody's */
+    int rank, host, pid;    /* of the verdict's failure; -1, -1 and 0 if there is none */
     char text[1024];        /* the last line, without "hvdrun: "; "" if all is well */
     struct rank_end origin; /* the first failure, of the rank `because_of`, which has ended the
-                               ranks' world; status HVD_OK: none */
+                             * ranks' world; status HVD_OK: none */
     uint64_t origin_us;     /* when that became known */
-    bool origin_ran_on;     /* and then no rank had ended in failure, nor that one at all */
-    bool amid_line;         /* it goes to where the last line has no end yet */
+    bool origin_ran_on;     /* at origin_us no rank had failed, and that rank had not ended at
+                             * all */
+    bool amid_line;         /* the report goes to a stream whose last line has no end yet */
     struct report_rank *ranks;
     struct report_host *hosts;
     int nranks, nhosts;
 };
 
-/* Of a job in which nothing has happened yet; it begins now. `id` and `plan` are borrowed. */
+/* An empty report of a job that begins now. `id` and `plan` are borrowed. */
 void job_report_init(struct job_report *report, const struct rank_plan *plan, const char *id,
                      uint64_t epoch_ms, uint64_t now_ms);
 void job_report_fini(struct job_report *report);
 
-/* The words for them. */
+/* The words for the enums. */
 const char *report_end_name(enum report_end end);
 const char *
 report_transport_name(enum report_transport transport); /* NULL for HOST_TRANSPORT_NONE */

@@ -22,22 +22,21 @@ enum job_phase { JOB_PREPARING, JOB_RUNNING, JOB_STOPPING, JOB_FINISHED };
 enum job_action {
     JOB_WAIT,   /* nothing to do now */
     JOB_START,  /* tell every agent to start its ranks */
-    JOB_STOP,   /* tell every agent to stop what it runs, with state->stop_signal */
+    JOB_STOP,   /* tell every agent to stop its ranks, with state->stop_signal */
     JOB_FINISH, /* deliver the rest of the output and end */
 };
 
 /* Why the job failed. */
 enum job_cause {
     CAUSE_NONE,
-    CAUSE_RANK,    /* a rank ended with a failure: cause_rank, cause_wait_status, cause_after_ms */
+    CAUSE_RANK,    /* a rank failed: cause_rank, cause_wait_status, cause_after_ms */
     CAUSE_LEFT,    /* a rank has left, or ended well, while another needed it: cause_rank,
                       cause_reporter, text */
-    CAUSE_HOST,    /* something could not be done on a host, or for a rank there: cause_host,
-                     cause_rank or -1, text */
-    CAUSE_SIGNAL,  /* hvdrun was told to stop: stop_signal, text if there is more to say */
+    CAUSE_HOST,    /* a failure on a host, or of a rank there: cause_host, cause_rank or -1, text */
+    CAUSE_SIGNAL,  /* hvdrun was told to stop: stop_signal, text if there is more to report */
     CAUSE_JOB,     /* the job as a whole: text */
     CAUSE_OUTPUT,  /* the reader of stdout went away */
-    CAUSE_TIMEOUT, /* it took longer than it may: text */
+    CAUSE_TIMEOUT, /* it took longer than --timeout: text */
 };
 
 struct job_state {
@@ -46,13 +45,13 @@ struct job_state {
     int nranks, ranks_running;
     bool told_to_stop; /* by a signal to hvdrun or by time, whatever the cause is */
     enum job_cause cause;
-    int exit_status;                               /* what hvdrun will end with */
+    int exit_status;                               /* the exit status of hvdrun */
     int cause_rank, cause_host, cause_wait_status; /* cause_host: of a rank, too */
     uint64_t cause_after_ms;
     bool cause_oom;
     int cause_reporter;
     char cause_text[800];
-    int lost_host; /* the first that was lost when there was a verdict already; -1 */
+    int lost_host; /* the first host that was lost after the verdict; -1 */
     int lost_status;
     char lost_text[512];
     int stop_signal;
@@ -69,55 +68,54 @@ enum job_action job_state_on_rank_started(struct job_state *state);
 enum job_action job_state_on_rank_exited(struct job_state *state, int host, int rank,
                                          int wait_status, uint64_t after_ms);
 
-/* Somebody has stopped a rank, which is to be a failure. */
+/* A signal has stopped a rank, and that is a failure. */
 enum job_action job_state_on_rank_stopped(struct job_state *state, int host, int rank, int signum,
                                           uint64_t after_ms);
 
 /* A rank cannot be watched any more, because its host is lost. */
 enum job_action job_state_on_rank_lost(struct job_state *state);
 
-/* Something cannot be done on `host` (rank -1), or for a rank there; `exit_status` is what that
- * means for hvdrun. */
+/* A failure on `host` (rank -1), or of a rank there; `exit_status` is hvdrun's for it. */
 enum job_action job_state_on_host_failed(struct job_state *state, int host, int rank,
                                          int exit_status, const char *text);
 
 /* A host is lost. `silent`: nothing has come from it since before the job began to stop. A rank of
- * another host that gave up then did so because of it, and only knew it sooner: the host becomes
- * the verdict. */
+ * another host that gave up meanwhile did so because of this host, and only noticed sooner: the
+ * host becomes the verdict. */
 enum job_action job_state_on_host_lost(struct job_state *state, int host, int exit_status,
                                        const char *text, bool silent);
 
-/* A host has nothing more to say, nor its agent. */
+/* A host and its agent have ended and send nothing more. */
 enum job_action job_state_on_host_done(struct job_state *state);
 
-/* So many processes could not be killed, which is >= 0 and may be what an agent makes up. */
+/* Adds processes that could not be killed; `left` is >= 0 and an agent may invent it. */
 void job_state_on_left(struct job_state *state, int left);
 
-/* hvdrun got a signal that asks it to stop; `text` is what there was to wait for, or "". While it is
- * stopping already, SIGINT kills at once, any other becomes SIGTERM. */
+/* hvdrun got a signal that asks it to stop; `text` is the reason for waiting, or "". If the job is
+ * stopping already, SIGINT kills at once, any other signal becomes SIGTERM. */
 enum job_action job_state_on_told_to_stop(struct job_state *state, int signum, const char *text);
 
-/* The job cannot go on: it did not come together in time, or nobody reads its output
- * (CAUSE_OUTPUT). */
+/* The job cannot go on: it did not start in time, or nobody reads its output (CAUSE_OUTPUT). */
 enum job_action job_state_on_failed(struct job_state *state, enum job_cause cause, int exit_status,
                                     const char *text);
 
-/* The job has had its time; `exit_status` and `text` say so, unless something else has come before.
- * Also of a job of which only output is still on its way, which the caller must drop then. */
+/* The time limit of the job has passed; `exit_status` and `text` describe it, unless the job has a
+ * cause already. Also called when only output is still on its way; the caller must drop the output
+ * then. */
 enum job_action job_state_on_timeout(struct job_state *state, int exit_status, const char *text);
 
-/* Now that all is known it is another rank's failure than that which came to be known first, or the
- * same; of jobs whose cause is a rank. `text` is what has failed in it, or "". A rank that was
- * stopped stays the cause. */
+/* For jobs whose cause is a rank: now that everything is known, this rank is to blame, which may be
+ * another than the first known, or the same. `text` is its failure, or "". A rank that was stopped
+ * stays the cause. */
 void job_state_blame(struct job_state *state, int host, int rank, int wait_status,
                      uint64_t after_ms, bool oom, const char *text);
 
-/* Or nobody would have failed if `rank` had not left, or failed without ending: `reporter` has.
- * `terminated`: it has ended, or was lost, after the verdict. */
+/* As above, when no rank would have failed if `rank` had not left, or failed without ending:
+ * `reporter` has failed. `terminated`: `rank` has ended, or was lost, after the verdict. */
 void job_state_blame_left(struct job_state *state, int host, int rank, int reporter,
                           bool terminated, int exit_status, const char *text);
 
-/* Or nobody would have failed if `host` had heard the others. */
+/* As above, when no rank would have failed if `host` had heard the others. */
 void job_state_blame_host(struct job_state *state, int host, int exit_status, const char *text);
 
 #endif

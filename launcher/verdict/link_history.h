@@ -10,22 +10,22 @@
 enum { HEARTBEAT_GAPS = 16 };
 
 struct heartbeat_gap {
-    uint64_t since_ms, until_ms; /* until: 0 if nothing has come any more */
+    uint64_t since_ms, until_ms; /* until: 0 if nothing has come since */
 };
 
 struct link_history {
     uint64_t reached_ms, ready_ms, done_ms, lost_ms;
-    uint64_t heard_ms; /* something came last */
+    uint64_t heard_ms; /* when bytes came last */
     struct heartbeat_gap gaps[HEARTBEAT_GAPS];
-    int ngaps; /* all of them, kept or not */
+    int ngaps; /* number of silent periods, kept or not */
 };
 
 void link_history_reached(struct link_history *history, uint64_t now_ms);
 
-/* Something has come; nothing for `worth_ms` or longer before it is a silent period. */
+/* Bytes have come; a gap of `worth_ms` or more before them is a silent period. */
 void link_history_heard(struct link_history *history, uint64_t worth_ms, uint64_t now_ms);
 
-/* Once. */
+/* The link is lost. Called once. */
 void link_history_lost(struct link_history *history, uint64_t worth_ms, uint64_t now_ms);
 
 #endif
