@@ -18,8 +18,8 @@ enum config_kind {
     CONFIG_KEY,     /* comes before its value; `value` is NULL */
     CONFIG_PLAIN,   /* a scalar without quotes: a number, a boolean, null, or a text */
     CONFIG_QUOTED,  /* a text */
-    CONFIG_LIST,    /* must be refused */
-    CONFIG_MAPPING, /* its keys follow, unless it is refused */
+    CONFIG_LIST,    /* the callback must refuse it */
+    CONFIG_MAPPING, /* its keys follow, unless the callback refuses it */
 };
 
 /* Valid during the call. */
@@ -33,8 +33,8 @@ struct config_node {
 /* Returns HVD_OK, or a status with `err` set, which ends the reading. */
 typedef int config_node_fn(void *context, const struct config_node *node, struct err *err);
 
-/* Calls `on_node` in the order of the text; `name` is the file's. Returns HVD_OK, what `on_node`
- * returned, or HVD_ERR_INVALID and one line that begins with "NAME:LINE:COLUMN". */
+/* Calls `on_node` in the order of the text; `name` is the file's. Returns HVD_OK, the status of
+ * `on_node`, or HVD_ERR_INVALID and one line that begins with "NAME:LINE:COLUMN". */
 int config_yaml_read(const char *text, size_t length, const char *name, config_node_fn *on_node,
                      void *context, struct err *err);
 

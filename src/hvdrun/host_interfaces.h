@@ -13,12 +13,12 @@
 int host_interfaces_make(struct string_list *choices, const struct string_list *values,
                          const struct rank_plan *plan, struct err *err);
 
-/* Is a host this machine, as far as its name tells? */
+/* Is a host this machine, judging by its name? */
 enum host_place { HOST_HERE, HOST_ELSEWHERE, HOST_UNKNOWN };
 typedef enum host_place host_place_fn(void *context, const char *host);
 
-/* HVD_ERR_INVALID when ranks on one host could be reached by loopback alone, and there are some on
- * another that is certain to be another machine. If it only may be another, as two names may mean one
+/* HVD_ERR_INVALID when ranks on one host could be reached by loopback alone, and another host with
+ * ranks is certain to be another machine. If it only may be another, as two names may mean one
  * machine, `warnings` gets one line. */
 int host_interfaces_check(const struct string_list *choices, const struct rank_plan *plan,
                           host_place_fn *place, void *context, struct string_list *warnings,

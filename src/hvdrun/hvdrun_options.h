@@ -17,20 +17,20 @@
 enum stopped_action { STOPPED_WARN, STOPPED_FAIL };
 #define STOPPED_CHOICES "warn fail"
 
-/* Every option there is, for whoever lists them: help, completion, the man page's check. */
+/* All options, for help, completion, and the man page's check. */
 extern const struct option_table hvdrun_option_table;
 
 /* Texts are borrowed from argv and the environment; lists are owned. */
 struct hvdrun_options {
     int np;                            /* 1..WORLD_SIZE_MAX; 0: a rank in every slot */
-    const char *hosts;                 /* what -H was given; NULL if it was not */
+    const char *hosts;                 /* the value of -H; NULL if not given */
     const char *hosts_source;          /* the option as written, "-H" or "--hosts", for messages */
     const char *hostfile;              /* NULL if not given; never together with hosts */
     int map_by;                        /* enum rank_order */
     struct rank_attributes attributes; /* umask and ignore_hup are not set */
     bool dry_run;
     bool check_hosts;                    /* command[0] may be missing then, and np, which is 1 */
-    bool gloo, no_cache, without_extras; /* asked for; it is so anyway */
+    bool gloo, no_cache, without_extras; /* given, but without effect */
 
     int ssh_port;                      /* 0 if not given */
     struct string_list identity_files; /* all can be read, and none is a public key */
@@ -38,7 +38,7 @@ struct hvdrun_options {
     const char *remote_shell_source;   /* the option or $VARIABLE that said so; NULL */
     bool ssh_accept_new;
 
-    struct string_list interfaces; /* as given; ask interface_option_for() (interface_option.h) */
+    struct string_list interfaces; /* as given; see interface_option_for() (interface_option.h) */
     const char *interfaces_source; /* the option as written, or $VARIABLE; NULL */
     const char *port_range;        /* "A-B", also in `set`; NULL */
     int port_low, port_high;       /* the same; 0 if not given */
@@ -56,18 +56,18 @@ struct hvdrun_options {
     int grace_s;   /* between SIGTERM and SIGKILL */
     int timeout_s; /* for the whole job; 0: as long as it takes */
 
-    /* NAME=VALUE for every rank, over what is passed on from our own environment, also where a
-     * variable is not passed on otherwise. No name is there twice. */
+    /* NAME=VALUE for every rank. These have precedence over our own environment, and are passed on
+     * even where a variable is not passed on otherwise. Each name appears once. */
     struct string_list set;
-    struct string_list exports; /* what -x was given; in `set` already */
+    struct string_list exports; /* the values of -x; in `set` already */
 
     const char *config_file;
     const char *completion; /* "bash" or "zsh", in any case: as `help` */
     bool help, version, check_build;
 
     struct string_list warnings; /* a line each; for people */
-    struct string_list notes;    /* the same, with --verbose */
-    struct string_list sources;  /* where each value of the configuration file stands */
+    struct string_list notes;    /* likewise, with --verbose */
+    struct string_list sources;  /* the position of each value of the configuration file */
     char **command;              /* program and arguments, ended by NULL: the tail of argv */
 };
 
@@ -75,15 +75,16 @@ struct hvdrun_options {
  * HVD_ERR_INVALID and one line, "-np: not a number: 'x'", and the lists are empty.
  *
  * With --help, --version, --check-build or --completion the rest is not checked and `command` may
- * be NULL; hvdrun_options_answer() has what is to be printed. */
+ * be NULL; hvdrun_options_answer() has the text to print. */
 int hvdrun_options_parse(struct hvdrun_options *options, int argc, char **argv, struct err *err);
 void hvdrun_options_fini(struct hvdrun_options *options);
 
-/* The text that was asked for instead of a job, to be printed and freed; NULL: none was. */
+/* The text that was requested instead of a job, which the caller prints and frees; NULL: none
+ * was. */
 char *hvdrun_options_answer(const struct hvdrun_options *options);
 
-/* np may be missing where -H, a hostfile or a batch system names the hosts. If none does:
- * HVD_ERR_INVALID, "-np: missing (how many ranks? ...)"; HVD_OK if np is there. */
+/* np may be missing where -H, a hostfile or a batch system names the hosts. If none of them does:
+ * HVD_ERR_INVALID, "-np: missing (how many ranks? ...)"; HVD_OK if np is given. */
 int hvdrun_options_need_np(const struct hvdrun_options *options, struct err *err);
 
 /* The text of --help; the caller frees it. */

@@ -14,16 +14,16 @@ struct job_rendezvous;
 struct job_rendezvous *job_rendezvous_create(uv_loop_t *loop, const struct job_options *options,
                                              const struct job_key *key, struct err *err);
 
-/* The job whose agents carry the connections; to be said before the loop runs. */
+/* Sets the job whose agents carry the connections; call this before the loop runs. */
 void job_rendezvous_attach(struct job_rendezvous *self, struct job *job);
 
-/* For whoever carries connections to it besides the agents. */
+/* For other carriers of connections than the agents. */
 struct rendezvous *job_rendezvous_itself(struct job_rendezvous *self);
 
-/* What the launcher tells it; `self` is borrowed. */
+/* The launcher's interface to it; `self` is borrowed. */
 struct job_rendezvous_interface job_rendezvous_interface(struct job_rendezvous *self);
 
-/* Has every rank say on hvdrun's stderr what it is doing, within 2 s. */
+/* Makes every rank print its status text on hvdrun's stderr, within 2 s. */
 void job_rendezvous_ask(struct job_rendezvous *self);
 
 /* NULL is fine. */

@@ -28,23 +28,23 @@ struct job_setup {
     char key_text[JOB_KEY_HEX_SIZE];
     char *agent;
     char cwd[PATH_MAX];
-    struct rlimit nofile; /* as hvdrun was started */
+    struct rlimit nofile; /* the limit with which hvdrun was started */
     struct connect_settings connect;
     struct job_options job;
 };
 
-/* Places the ranks; what can be known before anything is started. The job begins here. HVD_OK or
- * HVD_ERR_INVALID. */
+/* Places the ranks, and makes all checks that need no started process. The job begins here. HVD_OK
+ * or HVD_ERR_INVALID. */
 int job_setup_plan(struct job_setup *setup, const struct hvdrun_options *options, struct err *err);
 
-/* Is some host reached through libssh2? */
+/* Is some host connected through libssh2? */
 bool job_setup_needs_ssh(const struct job_setup *setup);
 
-/* Or by a command of the user's? */
+/* Is some host connected by a command of the user? */
 bool job_setup_needs_command(const struct job_setup *setup);
 
-/* The rest; `closed` tells which of stdin, stdout and stderr hvdrun was started without. 0 or an
- * exit status, and `err`. */
+/* The rest of the set-up; `closed` tells which of stdin, stdout and stderr were closed when hvdrun
+ * was started. 0 or an exit status, and `err`. */
 int job_setup_finish(struct job_setup *setup, const bool closed[3], struct err *err);
 
 /* Wipes the key. */

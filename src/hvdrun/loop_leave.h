@@ -9,7 +9,7 @@
  * second. A name lookup cannot be cancelled, and a dead name server takes long. */
 void loop_leave(uv_loop_t *loop);
 
-/* After the loop has run, once loop_leave() has been called: closes it. */
+/* Closes the loop. Call this after loop_leave(), when the loop has run. */
 void loop_close(uv_loop_t *loop);
 
 #endif

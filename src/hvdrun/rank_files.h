@@ -14,7 +14,7 @@
  * Nothing is created or changed. */
 void rank_files_check(const struct string_list *set, struct string_list *warnings);
 
-/* Is there such a file at all? */
+/* Does any variable name such a file? */
 bool rank_files_any(const struct string_list *set);
 
 #endif

@@ -12,11 +12,12 @@
  * precedence over our own environment. */
 const char *rank_settings_variable(const struct string_list *set, const char *name);
 
-/* All that the library reads of them, but for the transport; its own status and text. */
+/* Reads all settings of the library but the transport; returns the library's own status and
+ * text. */
 int rank_settings_read(struct settings *settings, const struct string_list *set, struct err *err);
 
-/* HVD_ERR_INVALID and one line when hvd_init() would refuse one: "$HOROVOD_CYCLE_TIME: 'x' is not a
- * number of milliseconds from 0 to 60000, such as 0.5". */
+/* HVD_ERR_INVALID and one line when hvd_init() would refuse a variable: "$HOROVOD_CYCLE_TIME: 'x'
+ * is not a number of milliseconds from 0 to 60000, such as 0.5". */
 int rank_settings_check(const struct string_list *set, struct err *err);
 
 #endif

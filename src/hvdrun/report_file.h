@@ -11,11 +11,11 @@
 
 struct report_file {
     int fd;          /* -1: none */
-    char *path;      /* owned; where it will be */
+    char *path;      /* owned; its final path */
     char *temporary; /* owned; its name until then */
-    bool named;      /* it has that name already */
+    bool named;      /* the file has its temporary name already */
     bool in_place;   /* a device, a pipe, our stdout or stderr: written as it is */
-    int own;         /* STDOUT_FILENO or STDERR_FILENO if it is that; else -1 */
+    int own;         /* STDOUT_FILENO or STDERR_FILENO if the file is one of them; else -1 */
 };
 
 /* HVD_OK, or HVD_ERR_SYSTEM and "PATH: reason". A pipe must have a reader, and a path that stands

@@ -18,8 +18,8 @@ struct status_port {
 int status_port_open(struct status_port *self, uv_loop_t *loop, int port,
                      struct rendezvous *rendezvous, struct err *err);
 
-/* The rendezvous is destroyed: what it has said last goes out. Then, when the loop has run, for as
- * long as it may. Both do nothing when there is no port. */
+/* Sends the last bytes of the destroyed rendezvous. status_port_close() follows when the loop has
+ * run, for as long as it may. Both do nothing when there is no port. */
 void status_port_drain(struct status_port *self);
 void status_port_close(struct status_port *self);
 
