@@ -19,7 +19,7 @@ int check_interfaces(const char *value, const char *source, struct err *err);
  * NULL if there are none. The caller frees it. `host` as in host_list.h, without brackets. */
 char *interface_option_for(const struct string_list *values, const char *host);
 
-/* Appends the hosts that are named, without brackets, for whoever knows which there are. */
+/* Appends the named hosts, without brackets, so that the caller can check that they exist. */
 void interface_option_hosts(struct string_list *hosts, const struct string_list *values);
 
 #endif

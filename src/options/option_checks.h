@@ -11,10 +11,10 @@
 /* A command in which %h stands for the host. */
 int check_remote_shell(const char *value, const char *source, struct err *err);
 
-/* Milliseconds as the library reads them: digits, perhaps a point and more digits; 0 to 60000. */
+/* Milliseconds in the library's form: digits, perhaps a point and more digits; 0 to 60000. */
 int check_milliseconds(const char *value, const char *source, struct err *err);
 
-/* From 0 to 1, written likewise. */
+/* From 0 to 1, in the same form. */
 int check_share(const char *value, const char *source, struct err *err);
 
 /* Numbers with commas between. */
@@ -24,7 +24,7 @@ int check_cores(const char *value, const char *source, struct err *err);
 int check_path(const char *value, const char *source, struct err *err);
 
 /* NAME or NAME=VALUE, where NAME begins with a letter or "_" and has no blanks, commas or control
- * characters, and is not what hvdrun itself tells each rank. */
+ * characters, and is not a variable that hvdrun itself sets for each rank. */
 int check_variable(const char *value, const char *source, struct err *err);
 
 /* Ports "A-B", 1 to 65535, A not greater than B. */

@@ -8,16 +8,16 @@
 struct option_found {
     const struct option_row *row;
     const char *name;  /* in full */
-    const char *value; /* what stands in the same word behind the name; NULL if nothing */
+    const char *value; /* the text behind the name in the same word; NULL if there is none */
 };
 
 /* Finds the option that `word`, which begins with '-', names: in full, shortened, with "=VALUE", or
- * as a letter with its value. Fails if there is none, with the closest name if one is close, or if
- * there are several. */
+ * as a letter with its value. Fails if there is none, suggesting the closest name if one is close,
+ * or if there are several. */
 int option_find(struct option_found *found, const struct option_table *table, const char *word,
                 struct err *err);
 
-/* Finds the option that is called `name`, in full. */
+/* Finds the option with this full `name`. */
 bool option_find_named(struct option_found *found, const struct option_table *table,
                        const char *name);
 

@@ -11,7 +11,7 @@
 int option_set(const struct option_row *row, void *target, const char *value, const char *source,
                struct err *err);
 
-/* Appends NAME=VALUE, or replaces what the list has under that name. */
+/* Appends NAME=VALUE, or replaces the entry with that name. */
 void variable_set(struct string_list *list, const char *name, const char *value);
 
 #endif

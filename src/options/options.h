@@ -30,14 +30,14 @@ enum option_kind {
     OPTION_FINAL,   /* as a flag; ends the parsing at once, so that --help always helps */
     OPTION_INT,     /* an int, min..max, both at least 0 */
     OPTION_TEXT,    /* a const char *, not empty */
-    OPTION_CHOICE,  /* an int: which word of `choices`, from 0 */
+    OPTION_CHOICE,  /* an int: the index of the word in `choices`, from 0 */
     OPTION_LIST,    /* a struct string_list, to which a copy of each value is appended; not empty */
     OPTION_SETS,    /* a struct string_list of NAME=VALUE; `sets` is a variable for the ranks */
     OPTION_REFUSED, /* known but not available; `help` is the reason */
-    OPTION_OTHER_PROGRAM /* the same for another program's option, which is none of ours */
+    OPTION_OTHER_PROGRAM /* likewise for an option of another program */
 };
 
-/* What a shell offers for the value. */
+/* The completions that a shell offers for the value. */
 enum option_offer {
     OFFER_NOTHING,
     OFFER_CHOICES, /* the words of `choices` */
@@ -55,28 +55,29 @@ typedef int option_check_fn(const char *value, const char *source, struct err *e
 
 struct option_row {
     const char *names[OPTION_NAMES]; /* with their dashes; at least one, NULL behind the last */
-    const char *metavar;             /* what the value is called; NULL if there is none */
+    const char *metavar;             /* name of the value; NULL if the option has none */
     const char *help;
     enum option_kind kind;
     size_t offset;          /* of the member it sets */
     int min, max;           /* of a value that is a number; no number if both are 0 */
     option_check_fn *check; /* of a value that is a text; or NULL */
     const char *choices;    /* words with blanks between; the value is one of them, in any case */
-    const char *variable;   /* of the environment: gives the value if the option is not there; an
-                               empty one does not */
-    const char *value;      /* the default: the value if nobody gives one; NULL: the member stays as
-                               it is. OPTION_SETS: what the library takes; nothing is set */
-    const char *otherwise; /* instead of `value`, what applies then, in words for --help; or NULL */
-    const char *sets;      /* OPTION_SETS: the name */
-    const char *constant;  /* OPTION_SETS without a metavar: the value */
-    int unit;              /* OPTION_SETS of a number: what it is multiplied with; 0: 1 */
-    int rivals;            /* rows with the same number other than 0 exclude each other */
+    const char *variable;   /* environment variable that gives the value if the option is missing;
+                             * an empty one does not */
+    const char *value;      /* the default; NULL: the member stays as it is. OPTION_SETS: the
+                             * library's default; nothing is set */
+    const char *otherwise;  /* the effective default in words for --help, instead of `value`; or
+                            * NULL */
+    const char *sets;       /* OPTION_SETS: the name */
+    const char *constant;   /* OPTION_SETS without a metavar: the value */
+    int unit;               /* OPTION_SETS of a number: factor; 0: 1 */
+    int rivals;             /* rows with the same number other than 0 exclude each other */
     enum option_offer offer;
     const char *group; /* heading in the help; rows of one group stand together */
 };
 
 struct option_table {
-    const char *usage;  /* what stands behind "usage: " */
+    const char *usage;  /* the text behind "usage: " */
     const char *before; /* paragraphs before and behind the options; wrapped */
     const char *after;
     const struct option_row *rows;
@@ -85,45 +86,46 @@ struct option_table {
     int refused_count;
 };
 
-/* What was there. */
+/* The options that were given. */
 struct options_seen {
-    const char *name[OPTION_ROWS_MAX]; /* under which, or where, row i was given; or NULL */
-    bool final;                        /* an OPTION_FINAL was; the rest was not read */
+    const char *name[OPTION_ROWS_MAX]; /* name or source by which row i was given; or NULL */
+    bool final;                        /* an OPTION_FINAL was given; the rest was not read */
     bool marked;                       /* "--" stands before the command */
     char **rest;                       /* the command: the tail of argv */
 };
 
 /* Parses argv, which is ended by NULL and does not include the program's name, into the struct
- * `target`, which is zero but for members whose default is no value of a row. Values are borrowed from argv and the environment,
- * those of lists are copied. Returns HVD_OK, or HVD_ERR_INVALID and one line, "--hosst: ..." or
- * "$VARIABLE: ..."; the lists belong to the caller in any case. */
+ * `target`. Members must be zero unless their default is not in a row. Values are borrowed from
+ * argv and the environment, those of lists are copied. Returns HVD_OK, or HVD_ERR_INVALID and one
+ * line, "--hosst: ..." or "$VARIABLE: ..."; the lists belong to the caller in any case. */
 int options_parse(const struct option_table *table, void *target, struct options_seen *seen,
                   char **argv, struct err *err);
 
-/* The two parts of it. The second sets what was not given, from the environment or the default. */
+/* The two parts of options_parse(). The second sets the options that were not given, from the
+ * environment or the default. */
 int options_parse_words(const struct option_table *table, void *target, struct options_seen *seen,
                         char **argv, struct err *err);
 int options_complete(const struct option_table *table, void *target,
                      const struct options_seen *seen, struct err *err);
 
-/* Does `word` stand for an option, in any way, also another program's? */
+/* Does `word` stand for an option, in any form, also another program's? */
 bool options_know(const struct option_table *table, const char *word);
 
-/* Is there an option called `name`, in full, refused or not, but ours? */
+/* Does the table have an option with this full `name`, refused or not, but ours? */
 bool options_has(const struct option_table *table, const char *name);
 
-/* Under which name, or from which source, the option called `name`, or a rival of it, was given;
- * NULL if neither was. */
+/* The name, or the source, by which the option `name`, or a rival of it, was given; NULL if neither
+ * was. */
 const char *options_given(const struct option_table *table, const struct options_seen *seen,
                           const char *name);
 
-/* Sets the option called `name`, in full, as the command line does, and notes it; a refused one
- * fails. `value` is NULL for one without. `source` says where it came from; it is borrowed as long
- * as `seen` is used, in which it stands for the name. */
+/* Sets the option with this full `name`, as the command line does, and notes it in `seen`; a
+ * refused one fails. `value` is NULL for an option without one. `source` is the origin of the
+ * value, and stands for the name; it is borrowed as long as `seen` is used. */
 int options_set(const struct option_table *table, void *target, struct options_seen *seen,
                 const char *name, const char *value, const char *source, struct err *err);
 
-/* What an option is: its help, the range of a number, and its default. The caller frees it. */
+/* Explains an option: its help, the range of a number, and its default. The caller frees it. */
 char *option_explain(const struct option_row *row);
 
 /* The help text, 80 columns wide; the caller frees it. */

@@ -11,8 +11,8 @@ struct suggestion {
     int distance;
 };
 
-/* Begins; the word is near what differs in less than a third of its bytes, roughly. To one of more
- * than 64 bytes nothing is near. */
+/* Begins. A name is near the word if they differ in less than a third of the bytes, roughly. No
+ * name is near a word of more than 64 bytes. */
 struct suggestion suggestion_for(struct slice word);
 
 void suggestion_try(struct suggestion *suggestion, const char *name);
