@@ -17,8 +17,8 @@ struct hvdrendezvousd_options {
     struct string_list listen; /* at least one address that tcp_port_open() understands */
     const char *key_file;
     const char *key_file_source; /* the option as written, for messages */
-    const char *new_key;         /* make this file, and nothing else */
-    const char *job_key;         /* print the key of this job, and nothing else */
+    const char *new_key;         /* create this file, and do nothing else */
+    const char *job_key;         /* print the key of this job, and do nothing else */
     const char *port_file;       /* NULL: none */
     int ready_fd;                /* -1: none */
     int max_jobs;
@@ -33,7 +33,8 @@ int hvdrendezvousd_options_parse(struct hvdrendezvousd_options *options, char **
                                  struct err *err);
 void hvdrendezvousd_options_fini(struct hvdrendezvousd_options *options);
 
-/* The text that was asked for instead of a service, to be printed and freed; NULL: none was. */
+/* The text that was requested instead of a service, which the caller prints and frees; NULL: none
+ * was. */
 char *hvdrendezvousd_options_answer(const struct hvdrendezvousd_options *options);
 
 #endif

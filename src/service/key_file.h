@@ -14,8 +14,8 @@
  * list for one user looks like this. */
 int key_file_read(struct job_key *key, const char *path, const char *source, struct err *err);
 
-/* Makes a file with a new key, which must not exist; on failure there is none. HVD_ERR_SYSTEM.
- * auth_init() has been called. */
+/* Creates a file with a new key. The file must not exist; on failure there is none. HVD_ERR_SYSTEM.
+ * Requires auth_init(). */
 int key_file_create(const char *path, struct err *err);
 
 #endif

@@ -10,19 +10,19 @@
 
 struct port_file {
     const char *path; /* borrowed; NULL: there is none */
-    dev_t device;     /* what we put there */
+    dev_t device;     /* of the file that we created */
     ino_t inode;
     int port;
 };
 
-/* May a file of that name be put there? Only where nothing is, or a regular file that is empty or
- * holds a port, as one that was killed leaves it. Else HVD_ERR_SYSTEM and one line. */
+/* May a file be created under this name? Only where nothing exists, or a regular file that is empty
+ * or holds a port, left by a killed process. Else HVD_ERR_SYSTEM and one line. */
 int port_file_check(const char *path, struct err *err);
 
-/* Checks again and puts the file there. HVD_ERR_SYSTEM. */
+/* Checks again and creates the file. HVD_ERR_SYSTEM. */
 int port_file_write(struct port_file *file, const char *path, int port, struct err *err);
 
-/* Removes it, unless another has taken its place or it holds something else now. */
+/* Removes the file, unless another has replaced it or its contents have changed. */
 void port_file_remove(struct port_file *file);
 
 #endif

@@ -13,19 +13,19 @@
 
 struct readiness {
     int ready_fd;            /* -1: none, or done */
-    int notify_socket;       /* -1: nobody wants to be told */
+    int notify_socket;       /* -1: nobody wants messages */
     const char *notify_name; /* $NOTIFY_SOCKET; NULL: not set, or empty */
     struct sockaddr_un address;
     socklen_t address_length;
-    uint64_t watchdog_ms; /* how often readiness_alive() is wanted; 0: not at all */
+    uint64_t watchdog_ms; /* how often readiness_alive() must be called; 0: not at all */
 };
 
-/* Looks at the environment. `ready_fd` is -1 for none. HVD_ERR_INVALID and one line:
- * "--ready-fd: not open for writing: '7'". */
+/* Reads the environment. `ready_fd` is -1 for none. HVD_ERR_INVALID and one line: "--ready-fd: not
+ * open for writing: '7'". */
 int readiness_init(struct readiness *readiness, int ready_fd, struct err *err);
 
-/* Listening; `status` is one line about it. HVD_ERR_SYSTEM and one line that begins with
- * $NOTIFY_SOCKET if nobody could be told there. */
+/* Reports that the service listens; `status` is one line about it. HVD_ERR_SYSTEM and one line that
+ * begins with $NOTIFY_SOCKET if the message could not be sent there. */
 int readiness_ready(struct readiness *readiness, const char *status, struct err *err);
 
 void readiness_alive(const struct readiness *readiness);
