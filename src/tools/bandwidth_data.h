@@ -19,7 +19,7 @@ enum { DATA_PERIOD = 1021 };
 
 struct data {
     enum hvd_dtype dtype;
-    bool reduced;   /* else moved as it is */
+    bool reduced;   /* else moved unchanged */
     enum hvd_op op; /* if it is reduced */
     int ranks;
     uint64_t seed;
@@ -33,17 +33,17 @@ struct data_table {
 /* Can elements of this type be reduced like this? */
 bool data_can_reduce(enum hvd_dtype dtype, enum hvd_op op);
 
-/* What rank `from` puts in; for rank `to`, if each gets something else, or 0. */
+/* The input of rank `from`; for rank `to`, if each rank gets something else, or 0. */
 void data_input(const struct data *data, int from, int to, struct data_table *table);
 
-/* The reduction of what all ranks put in. */
+/* The reduction of all ranks' inputs. */
 void data_reduced(const struct data *data, struct data_table *table);
 
 /* Writes elements `first` to `first + count` of the table's endless row. */
 void data_write(const struct data *data, const struct data_table *table, void *memory, size_t first,
                 size_t count);
 
-/* How many elements of `memory` differ from them. */
+/* The number of elements of `memory` that differ from data_write()'s. */
 size_t data_count_wrong(const struct data *data, const struct data_table *table, const void *memory,
                         size_t first, size_t count);
 

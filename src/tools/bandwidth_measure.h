@@ -24,7 +24,7 @@ struct measure_settings {
     bool check;
 };
 
-/* What all ranks together found. */
+/* The results of all ranks together. */
 struct measurement {
     bool taken;
     long iterations;
@@ -37,16 +37,16 @@ struct buffers {
     void *input, *output; /* owned */
 };
 
-/* Returns 0, or -1 with a problem when there is no such memory. */
+/* Returns 0, or -1 with a problem when there is not enough memory. */
 int buffers_init(struct buffers *buffers, size_t input_size, size_t output_size,
                  struct problem *problem);
 void buffers_fini(struct buffers *buffers);
 
-/* How large the two must be for a transfer, and for one in each place the operation has. */
+/* The sizes of both buffers for a transfer, large enough for every enum place of the operation. */
 void measure_sizes(const struct operation *operation, const struct transfer *transfer,
                    size_t *input_size, size_t *output_size);
 
-/* Every rank calls it alike. Returns 0, or -1 with a problem when a call failed. */
+/* Every rank makes the same call. Returns 0, or -1 with a problem when a call failed. */
 int measure(const struct operation *operation, const struct transfer *transfer, enum place place,
             const struct measure_settings *settings, const struct buffers *buffers,
             struct measurement *measurement, struct problem *problem);

@@ -19,7 +19,7 @@ enum { OPERATION_COUNT = 6 };
 /* Where the result goes. */
 enum place { OUT_OF_PLACE, IN_PLACE, PLACES };
 
-/* What one call moves. */
+/* The data of one call. */
 struct transfer {
     struct data data;
     size_t count; /* elements; of a part, where there are parts */
@@ -29,26 +29,26 @@ struct transfer {
 
 struct operation {
     const char *name;
-    const char *busbw; /* algbw times what, in words */
+    const char *busbw; /* the factor from algbw to busbw, in words */
     double (*factor)(int ranks);
     bool reduces; /* has an op */
     bool rooted;
     bool in_parts;       /* `count` is that of a part, and there are as many as ranks */
-    bool places[PLACES]; /* what the library has of it */
-    bool moves;          /* data at all: all but barrier */
+    bool places[PLACES]; /* the places that the library supports */
+    bool moves;          /* any data: all operations but barrier */
 
-    /* How many parts go in and come out, if there are parts: one or all. */
+    /* With parts: are all parts given in, or come out? Else one part. */
     bool takes_all, gives_all;
 
-    /* One call, which waits. Returns the library's status. In place, `input` is the part of
-     * `output` in which the operation expects it. */
+    /* Makes one call and waits for its end. Returns the library's status. In place, `input` is the
+     * part of `output` in which the operation expects it. */
     int (*call)(const struct transfer *transfer, const void *input, void *output);
 };
 
 /* OPERATION_COUNT of them. */
 extern const struct operation operations[];
 
-/* Can it reduce so? True for what does not reduce. */
+/* Can the operation reduce this? True for an operation that does not reduce. */
 bool operation_can(const struct operation *operation, enum hvd_dtype dtype, enum hvd_op op);
 
 /* Elements of this rank's input and output. */
@@ -62,7 +62,7 @@ size_t operation_size(const struct operation *operation, const struct transfer *
  * each. */
 size_t operation_count(const struct operation *operation, const struct data *data, size_t size);
 
-/* Where in `output` the input is when the operation works in place. */
+/* The address of the input inside `output` when the operation works in place. */
 void *operation_input_in(const struct operation *operation, const struct transfer *transfer,
                          void *output);
 

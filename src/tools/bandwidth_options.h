@@ -15,18 +15,18 @@ struct bandwidth_options {
     long iterations, warm_up, root, check, seed;
     const char *operation_list, *type_list, *op_list;
     bool latency, tsv, quiet, help;
-    unsigned operations, types, ops; /* of the lists: a bit for each that is in them */
+    unsigned operations, types, ops; /* from the lists: a bit for each entry */
 };
 
 extern const struct option_row bandwidth_option_rows[];
 extern const size_t bandwidth_option_row_count;
 extern const struct bandwidth_options bandwidth_defaults;
 
-/* Reads the lists and fills in what follows from other options. Returns 0, or -1 with a problem
- * of exit status 2. */
+/* Parses the lists and fills in members that follow from other options. Returns 0, or -1 with a
+ * problem of exit status 2. */
 int bandwidth_options_check(void *options, struct problem *problem);
 
-/* "float", "sum": as nccl-tests write types and ops. */
+/* "float", "sum": the names of types and ops in nccl-tests. */
 const char *bandwidth_type_name(int dtype);
 const char *bandwidth_op_name(int op);
 

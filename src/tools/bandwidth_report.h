@@ -21,7 +21,7 @@ struct rank_place {
 struct report_row {
     const struct operation *operation;
     const struct transfer *transfer;
-    struct measurement in[PLACES]; /* not all are taken */
+    struct measurement in[PLACES]; /* some may not be measured */
 };
 
 struct report {
@@ -35,7 +35,7 @@ struct report {
     int64_t wrong;
 };
 
-/* Every rank keeps one and calls the same; rank 0 prints. */
+/* Every rank keeps a report and makes the same calls; rank 0 prints. */
 void report_begin(struct report *report, const struct bandwidth_options *options, int ranks,
                   int hosts, const struct rank_place *places);
 /* Before the rows of an operation with a type and an op. */
