@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Beliefs about a function; see gaussian_process.h:
+/* The Gaussian process; see gaussian_process.h:
  *   the kernel's matrix of all points, with the noise on its diagonal, is kept as its Cholesky
- *   factor, which grows by a row with each value; weights are solved for when the values change.
+ *   factor, which grows by a row with each value; the weights are solved again after each change.
  * Fails when out of memory, at the beginning. */
 #include "lib/autotune/gaussian_process.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is believed of a function in the unit cube after some of its values have been seen, each
- * with noise: a Gaussian process with a squared exponential kernel. Values are taken relative to
- * their mean and spread. Pure; adding a value and asking for a belief cost about the square of
- * their count, and asking for the mean alone their count. */
+/* A Gaussian process with a squared exponential kernel: the estimate of a function in the unit cube
+ * from some of its values, each with noise. Values are taken relative to their mean and spread.
+ * Pure. Adding a value, and asking for an estimate with its variance, cost about the square of the
+ * number of values; asking for the mean alone costs about that number. */
 #ifndef LIB_AUTOTUNE_GAUSSIAN_PROCESS_H
 #define LIB_AUTOTUNE_GAUSSIAN_PROCESS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast steps of training are, of which nothing is known but the tensors that are done in them:
- * a step ends when a name is done that was done in it before. What a sample of some steps moves in
- * a second is the median of its steps, so that a pause between two of them does not count. Pure. */
+/* Measures how fast training steps are from nothing but finished tensors: a step ends when a name
+ * is finished that was finished in this step before. The rate of a sample of some steps is the
+ * median of their bytes per second, so that a pause between two steps does not count. Pure. */
 #ifndef LIB_AUTOTUNE_STEP_METER_H
 #define LIB_AUTOTUNE_STEP_METER_H
 

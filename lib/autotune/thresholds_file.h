@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of HVD_TUNING: where one algorithm gives way to another, as it was measured.
+/* The file of HVD_TUNING: the measured thresholds between algorithms.
  *
  *   # comment
  *   small = 65536        bytes, or for `few` ranks; see struct algorithm_thresholds
  *
- * Each name may be there once; what is not there has its default.
+ * Each name may occur once; a missing name has its default.
  *
- * Fails (HVD_ERR_ENVIRONMENT, naming the file, and the line with what is wrong in it) when the file
- * cannot be read, is not a regular one or larger than THRESHOLDS_FILE_MAX, and on a line that is
- * anything else. */
+ * Fails (HVD_ERR_ENVIRONMENT, naming the file, the line and what is wrong in the line) when the
+ * file cannot be read, is not a regular file, is larger than THRESHOLDS_FILE_MAX, or has any other
+ * line. */
 #ifndef LIB_AUTOTUNE_THRESHOLDS_FILE_H
 #define LIB_AUTOTUNE_THRESHOLDS_FILE_H
 

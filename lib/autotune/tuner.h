@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Autotuning: finds the numbers of struct tuning with which training moves the most bytes in a
- * second. It is told of tensors that are done, and says what is to be used from then on. Pure: no
- * clock, no file.
+ * second. Finished tensors go in, and the numbers to use from then on come out. Pure: no clock, no
+ * file.
  *
  *   warming up -> searching -> comparing -> done
  *
  * A sample is the rate of some steps with the same numbers (step_meter.h). Warming up: samples that
- * do not count. Searching: as many samples as were asked for, the first with the numbers that there
- * were, some more spread over the cube, then each where a Gaussian process expects the most above
- * the best. Comparing: the numbers that there were, those with the best sample and those that the
- * process believes best take turns; the best median of these stays, and the numbers that there were
- * unless another is clearly better. So it ends with what is not slower than without it. */
+ * do not count. Searching: as many samples as the settings ask for; the first with the initial
+ * numbers, some more spread over the cube, then each where a Gaussian process expects the most
+ * improvement. Comparing: three sets of numbers take turns: the initial ones, those of the best
+ * sample, and those that the process estimates best. The one with the best median stays; the
+ * initial numbers stay unless another is clearly better. So autotuning never ends with slower
+ * numbers than it began with. */
 #ifndef LIB_AUTOTUNE_TUNER_H
 #define LIB_AUTOTUNE_TUNER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing what autotuning has found out; see tuner_log.h. One write() for each line. */
+/* Writing the log of autotuning; see tuner_log.h. Each line is one write(). */
 #include "lib/autotune/tuner_log.h"
 
 #include "lib/base/descriptor.h"

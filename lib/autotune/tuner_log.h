@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of HOROVOD_AUTOTUNE_LOG: a line of names, one line for each sample that counts, and at
- * the end that of what stays; columns with commas between. The first seven are Horovod's, the first
- * three of which are of nothing that there is here.
+ * the end a line with the final numbers. Commas separate the columns. The first seven columns are
+ * Horovod's; the first three of them have no meaning in this library.
  *
- * Fails (HVD_ERR_SYSTEM, naming the file) when it cannot be made. When it takes no more later,
- * there is one warning, and further lines are dropped. */
+ * Fails (HVD_ERR_SYSTEM, naming the file) when the file cannot be made. When a later write fails,
+ * the log warns once, and drops further lines. */
 #ifndef LIB_AUTOTUNE_TUNER_LOG_H
 #define LIB_AUTOTUNE_TUNER_LOG_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers as places on axes; see tuning.h. */
+/* Numbers as positions on axes; see tuning.h. */
 #include "lib/autotune/tuning.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What autotuning moves, and the cube in which it does: each number that may vary has an axis from
- * 0 to 1, along which it grows as its table says. Arithmetic, nothing else. */
+/* The numbers that autotuning changes, and the cube in which it searches. Each number that may vary
+ * has an axis from 0 to 1, along which the number grows as its table says. Pure arithmetic. */
 #ifndef LIB_AUTOTUNE_TUNING_H
 #define LIB_AUTOTUNE_TUNING_H
 
