@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The motion of an Adasum; see adasum.h. Two things move: the step of this rank, in which it sends
- * and after which it computes, and for each peer what comes from it next, which may be of a later
- * step with that peer. */
+/* The progress of an Adasum; see adasum.h. Its state is the step of this rank, in which it sends
+ * and after which it computes; and for each peer the step that it receives next, which may be later
+ * than this rank's own. */
 #include "lib/collective/adasum.h"
 
 #include "lib/collective/adasum_impl.h"

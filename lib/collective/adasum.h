@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adasum as an operation, for any number of ranks from 2 on: recursive halving, see
- * adasum_schedule.h; what two vectors become, see adasum_math.h.
+/* Adasum as an operation, for 2 or more ranks. The algorithm is recursive halving
+ * (adasum_schedule.h); adasum_math.h combines two vectors.
  *
- * A step is over when everything has been sent and received; then this rank computes, and the next
- * begins. What a faster peer sends for later steps is taken at once, and has its place: an
- * operation that let it wait would hold up those that share its links, and those it, around the
- * world.
+ * A step is over when all its data have been sent and received; then this rank computes, and the
+ * next step begins. Data that a faster peer sends for later steps is taken at once into memory of
+ * its own. An operation that let the data wait would hold up the operations that share its links,
+ * which would hold it up in turn, around the world.
  *
- * Dot products are taken in blocks as the bytes come, the same blocks however those are cut; all
- * ranks of a group add them up in the same order, and every element of the result is computed by
- * one rank: so all ranks get the same bits, and a run repeats exactly.
+ * Dot products are computed in blocks as the bytes come; the blocks do not depend on how the bytes
+ * are cut. All ranks of a group add the blocks up in the same order, and one rank computes each
+ * element of the result. So all ranks get the same bits, and every run gives the same result.
  *
- * A tensor is one vector: Adasum of tensors that lie one behind the other is another thing.
+ * A tensor is one vector: the Adasum of several tensors in one buffer is not the Adasum of each.
  *
- * Takes about as much memory as the vector; in place, twice that on a rank that is given another's.
- * Fails with HVD_ERR_NOMEM, and HVD_ERR_PROTOCOL when bytes come that nobody awaits. */
+ * Takes about as much memory as the vector; in place, twice as much on a rank that receives the
+ * vector of a folded rank. Fails with HVD_ERR_NOMEM, and with HVD_ERR_PROTOCOL on unexpected
+ * bytes. */
 #ifndef LIB_COLLECTIVE_ADASUM_H
 #define LIB_COLLECTIVE_ADASUM_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an Adasum remembers, and where its bytes are. Everything is in one block of memory. */
+/* The state of an Adasum, and the places of its bytes. Everything is in one block of memory. */
 #ifndef LIB_COLLECTIVE_ADASUM_IMPL_H
 #define LIB_COLLECTIVE_ADASUM_IMPL_H
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inner loops of Adasum; see adasum_math.h. Each is written once, inlined into a function per
  * instruction set, and vectorised by the compiler. The number of lanes and the order in which they
- * are added are fixed, and a product and a sum are never made one: so all paths give the same
- * bits. */
+ * are added are fixed, and a product and a sum are never fused: so all paths give the same bits. */
 #include "lib/collective/adasum_math.h"
 
 #include "lib/reduce/half.h"

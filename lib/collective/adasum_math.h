@@ -2,9 +2,10 @@
 /* The arithmetic of Adasum on parts of two vectors a and b: their dot products, the factors that
  * follow from those, and a * factors.a + b * factors.b.
  *
- * What a and b agree on counts once, what they do not, twice: two equal vectors give themselves,
- * two orthogonal ones their sum. Dot products are sums of doubles. Halves are combined in float32
- * and rounded once, half to even; float32 is combined in double and rounded once. Addresses
+ * The common part of a and b counts once, the rest of both counts in full: two equal vectors give
+ * the same vector, two orthogonal vectors their sum. Dot products are sums of doubles. Halves are
+ * combined in float32 and rounded once, half to even; float32 is combined in double and rounded
+ * once. Addresses
  * need no alignment. Results are the same to the bit on every instruction set. */
 #ifndef LIB_COLLECTIVE_ADASUM_MATH_H
 #define LIB_COLLECTIVE_ADASUM_MATH_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the bytes of an Adasum are; see adasum_impl.h. */
+/* The memory of an Adasum; see adasum_impl.h. */
 #include "lib/collective/adasum_impl.h"
 
 static struct area whole(const struct adasum *adasum, const unsigned char *data)

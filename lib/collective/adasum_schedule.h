@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who exchanges what with whom in an Adasum: arithmetic, nothing else.
+/* The exchanges between ranks in an Adasum. Pure arithmetic.
  *
- * Recursive halving: in each level ranks that differ in one bit exchange halves of the piece both
- * work on, the low rank keeps the low half, and each combines what it keeps. After the last level
- * every rank has an own piece of the result; going back, the pieces are put together. Level k joins
- * neighbouring groups of 2^k ranks. With p the largest power of two that is not above the size,
- * ranks from p on give their vector to rank - p first and get the result last. So the tree is, with
- * + for the combination of two vectors:
+ * Recursive halving: in each level ranks that differ in one bit exchange halves of the piece that
+ * both work on; the low rank keeps the low half, and each combines the half that it keeps. After
+ * the last level every rank has its own piece of the result; going back, the ranks put the pieces
+ * together. Level k joins neighbouring groups of 2^k ranks. With p the largest power of two that is
+ * not above the size, ranks from p on send their vector to rank - p first and get the result last.
+ * With + for the combination of two vectors, the tree is:
  *
  *   5 ranks: ((0 + 4) + 1) + (2 + 3)
  *   7 ranks: ((0 + 4) + (1 + 5)) + ((2 + 6) + 3)
  *
  * A rank goes through these steps, each an exchange with one peer in which both directions may be
- * empty; what is in brackets it skips unless there is such a peer:
+ * empty. A rank skips a step in brackets if it has no such peer:
  *
  *   rank < p:   [fold] -> for each level: halve -> sum, level + 1 times
  *               -> for each level, backwards: spread -> [unfold] -> done

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of algorithms, and the one that chooses; see algorithm.h. */
+/* The table of algorithms, and the table that chooses one; see algorithm.h. */
 #include "lib/collective/algorithm.h"
 
 enum {

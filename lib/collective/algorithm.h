@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which algorithm a collective uses. One table chooses, by operation, bytes, ranks and hosts; the
- * root of a set's tree asks it, and its answer travels with the decision, so that all ranks do the
- * same. HVD_ALGORITHM at the root forces one wherever it can do what is asked for. */
+/* The choice of a collective's algorithm. One table chooses, by operation, bytes, ranks and hosts.
+ * Only the root of a set's tree asks the table; the answer travels with the decision, so that all
+ * ranks use the same algorithm. HVD_ALGORITHM at the root forces one wherever this algorithm can be
+ * used. */
 #ifndef LIB_COLLECTIVE_ALGORITHM_H
 #define LIB_COLLECTIVE_ALGORITHM_H
 

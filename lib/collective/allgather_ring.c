@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allgather: each rank passes its own rows on, then what it received, until all rows have been
- * everywhere. */
+/* Allgather: each rank sends its own rows, then passes on the rows that it receives, until every
+ * rank has all rows. */
 #include "lib/collective/ring.h"
 #include "lib/collective/ring_schedule.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allreduce: a reduce-scatter, then an allgather. A chunk is combined in the same order in every
- * run and divided once, by the rank that ends up owning it, so all ranks get the same bits.
+ * run and divided once, by the rank that ends up owning the chunk, so all ranks get the same bits.
  *
- * The chunk that a rank owns after the first is what it sends first in the second, and so on around
- * the ring: both are one flow, and nothing waits in between. A final chunk overwrites only what has
- * been sent, for its sum could not have been made without it. */
+ * The chunk that a rank owns after the reduce-scatter is the first chunk that it sends in the
+ * allgather, and so on around the ring: both form one flow without a pause in between. A final
+ * chunk overwrites only data that have been sent, because the final sum needs these data. */
 #include "lib/collective/ring.h"
 #include "lib/collective/ring_schedule.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Alltoall: every pair of ranks at once. To each peer go
+/* Alltoall: all pairs of ranks exchange at the same time. Each rank sends to each peer
  *
  *   0 number of rows i64   8 rows
  *
- * Where rows belong is known when all numbers have come; until then rows wait in the links. The
- * numbers themselves never wait: on every link an operation's come before anything of a later one.
+ * The place of rows is known when the numbers of all peers have come; until then rows wait in the
+ * links. The numbers themselves never wait: on every link an operation's number comes before any
+ * data of a later operation.
  *
  * Fails with HVD_ERR_PROTOCOL, naming the rank of the set, when a number is negative or the output
  * would be larger than memory can be, and with HVD_ERR_NOMEM. */

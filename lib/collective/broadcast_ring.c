@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Broadcast: a chain that begins at the root. Who receives (step 0) passes on (step 1) while it
- * receives; the rank before the root passes nothing on. */
+/* Broadcast: a chain that begins at the root. A rank passes data on (step 1) while it receives them
+ * (step 0); the rank before the root passes nothing on. */
 #include "lib/collective/ring.h"
 #include "lib/collective/ring_schedule.h"
 

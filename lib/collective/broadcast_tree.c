@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Broadcast along a tree; see broadcast_tree.h. Exchange 0 is with the parent, if there is one; the
- * others are with the children. All that goes either way is results. */
+ * other exchanges are with the children. Only results travel, no operands. */
 #include "lib/collective/broadcast_tree.h"
 
 #include "lib/collective/exchange.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Broadcast along a binomial tree (tree_schedule.h): what has come from above is passed on at once,
- * piece by piece. Good for what is small, and for many ranks: log2 steps, but as many copies leave
- * the root, one behind the other. Fails to start with HVD_ERR_NOMEM. */
+/* Broadcast along a binomial tree (tree_schedule.h). A rank passes data from its parent on at once,
+ * piece by piece. Good for small data, and for many ranks: it takes log2 steps, but the root sends
+ * log2 copies one after the other. Fails to start with HVD_ERR_NOMEM. */
 #ifndef LIB_COLLECTIVE_BROADCAST_TREE_H
 #define LIB_COLLECTIVE_BROADCAST_TREE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Direct collectives of all ranks of a set; see direct.h.
  *
- * A reduce-scatter whose output is its input reduces the own rows where they lie, and moves them to
- * the front in the end, where there was still something to be sent before. */
+ * A reduce-scatter in place reduces the own rows where they lie. It moves them to the front at the
+ * end, because the front holds data to send before. */
 #include "lib/collective/direct.h"
 
 #include "lib/collective/direct_flow.h"

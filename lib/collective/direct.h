@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives in which every rank owns a share and exchanges bytes with every other one: see
- * direct_flow.h. Fail to start with HVD_ERR_NOMEM. */
+/* Collectives in which every rank owns a share and exchanges bytes with every other rank; see
+ * direct_flow.h. They fail to start with HVD_ERR_NOMEM. */
 #ifndef LIB_COLLECTIVE_DIRECT_H
 #define LIB_COLLECTIVE_DIRECT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shares of a group; see direct_flow.h. The own operands are combined together with those of the
- * member before, or of the one behind if there is none before. */
+ * previous member, or of the next member if there is no previous one. */
 #include "lib/collective/direct_flow.h"
 
 #include "lib/collective/exchange_schedule.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A group of ranks in which each member owns a share of a vector: it reduces it from what all have
- * there, or gives it to all, or both. Bytes in, bytes out; no link, no thread.
+/* A group of ranks in which each member owns a share of a vector: the owner reduces the share over
+ * all members, or sends it to all members, or both. Bytes in, bytes out; no link, no thread.
  *
- * A share is combined in the order of the members, so its bits are the same in every run, and those
- * of an element do not depend on whose share it is in. What is complete of it goes out while the
+ * A share is combined in the order of the members. So its bits are the same in every run, and the
+ * bits of an element do not depend on the share's owner. Complete parts of a share go out while the
  * rest is being combined. */
 #ifndef LIB_COLLECTIVE_DIRECT_FLOW_H
 #define LIB_COLLECTIVE_DIRECT_FLOW_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who exchanges what with whom when every member of a group owns a share: arithmetic, nothing else.
+/* The exchanges between members of a group when every member owns a share. Pure arithmetic.
  *
- * A member has an exchange with each other one, in their order. Member m is in exchange m, or m - 1
- * behind the own place. */
+ * A member has one exchange with each other member, in order of members. Member m is in exchange m,
+ * or m - 1 if m comes after the own number. */
 #ifndef LIB_COLLECTIVE_DIRECT_SCHEDULE_H
 #define LIB_COLLECTIVE_DIRECT_SCHEDULE_H
 

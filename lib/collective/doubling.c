@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the operations of doubling have in common; see doubling.h. */
+/* Code that the operations of doubling share; see doubling.h. */
 #include "lib/collective/doubling.h"
 
 #include "lib/collective/exchange_schedule.h"

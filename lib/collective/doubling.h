@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What recursive doubling and halving-doubling share: the exchange with the rank that is folded in,
- * if there is one, and then one for each level; or, on a rank that is folded out, the one exchange
- * it has. See doubling_schedule.h. */
+/* What recursive doubling and halving-doubling share. A rank has an exchange with the rank that is
+ * folded into it, if there is one, and then one exchange for each level. A rank that is folded out
+ * has only one exchange. See doubling_schedule.h. */
 #ifndef LIB_COLLECTIVE_DOUBLING_H
 #define LIB_COLLECTIVE_DOUBLING_H
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who exchanges what with whom in recursive doubling and in halving-doubling: arithmetic, nothing
- * else.
+/* The exchanges between ranks in recursive doubling and in halving-doubling. Pure arithmetic.
  *
  * With p the largest power of two that is not above the size, size - p ranks are folded out: of the
- * first 2 (size - p) ranks each odd one gives its vector to the even one before it, and gets the
- * result last. The others have the places 0 to p - 1, in order of rank. At level k places that
- * differ in bit k are partners; after it each has what 2^k and 2^k neighbouring places had, and
- * with the lower block on the left whenever two are combined, all have the same:
+ * first 2 (size - p) ranks each odd rank sends its vector to the even rank before it, and gets the
+ * result last. The remaining ranks have the places 0 to p - 1, in order of rank. At level k places
+ * that differ in bit k are partners. After level k each place has combined the vectors of its block
+ * of 2^(k + 1) neighbouring places. The lower block is always the left operand, so all ranks have
+ * the same result:
  *
  *   5 ranks: ((0 + 1) + 2) + (3 + 4)
  *   6 ranks: ((0 + 1) + (2 + 3)) + (4 + 5)
  *
- * Levels near each other come first, so that ranks of one host exchange the most. */
+ * Partners that are close to each other come first, so that ranks of one host exchange the most. */
 #ifndef LIB_COLLECTIVE_DOUBLING_SCHEDULE_H
 #define LIB_COLLECTIVE_DOUBLING_SCHEDULE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations made of exchanges; see exchange.h. */
+/* Operations that consist of exchanges; see exchange.h. */
 #include "lib/collective/exchange.h"
 
 static struct exchange_operation *exchange_of(const struct operation *operation)

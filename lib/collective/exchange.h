@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An exchange_flow as an operation (operation.h): what direct and doubling collectives are made of.
- * Each fills in exchanges and rules; the rest is the same. */
+/* An exchange_flow as an operation (operation.h): the base of direct and doubling collectives. Each
+ * collective fills in its exchanges and rules; this file has the common rest. */
 #ifndef LIB_COLLECTIVE_EXCHANGE_H
 #define LIB_COLLECTIVE_EXCHANGE_H
 

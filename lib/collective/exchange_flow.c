@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The motion of exchanges; see exchange_flow.h. */
+/* The progress of exchanges; see exchange_flow.h. */
 #include "lib/collective/exchange_flow.h"
 
 #include "lib/base/least.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The motion of collectives in which ranks give each other operands and then results. Bytes in,
+/* The progress of collectives in which ranks send each other operands and then results. Bytes in,
  * bytes out; no link, no thread.
  *
- * With each of its peers a rank has one exchange. Operands that come are combined in the order of
- * the exchanges: those of the first at once, those of the next as far as those before have been.
- * What comes in its turn is combined from where it lies, or by way of the staging; what comes early
- * waits in the slot of its exchange, which is touched for nothing else. Which memory, and what
- * combining means, is said by the rules of an algorithm. */
+ * A rank has one exchange with each of its peers. Incoming operands are combined in the order of
+ * the exchanges: those of the first exchange at once, those of the next as far as the earlier ones
+ * have been combined. Operands that come in their turn are combined in place, or by way of the
+ * staging memory. Operands that come early wait in the slot of their exchange, which has no other
+ * use. The rules of an algorithm define the memory, and how to combine. */
 #ifndef LIB_COLLECTIVE_EXCHANGE_FLOW_H
 #define LIB_COLLECTIVE_EXCHANGE_FLOW_H
 

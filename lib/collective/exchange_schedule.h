@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In which order operands and results go to a peer: arithmetic, nothing else.
+/* The order in which operands and results go to a peer. Pure arithmetic.
  *
- * The first two pieces of the operands, then results and operands in turn, piece by piece:
+ * First come two pieces of the operands, then results and operands in turn, piece by piece:
  *
  *   I0 I1 R0 I2 R1 I3 R2 ...
  *
- * and what is left of the longer of the two. So a piece of results goes out soon after it was made,
- * while it still lies in a cache, and the one after the next is on its way meanwhile. */
+ * and then the rest of the longer of the two. So a piece of results goes out soon after it was
+ * made, while it still lies in a cache, and the operands of the next pieces are on their way
+ * meanwhile. */
 #ifndef LIB_COLLECTIVE_EXCHANGE_SCHEDULE_H
 #define LIB_COLLECTIVE_EXCHANGE_SCHEDULE_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allreduce by halving and doubling (Rabenseifner's): a reduce-scatter in which at each level
- * partners halve the piece that both work on, each gives the other its half and combines the own
- * one; then an allgather that puts the pieces together again, backwards.
+/* Allreduce by halving and doubling (Rabenseifner's algorithm): first a reduce-scatter, in which
+ * partners at each level halve the piece that both work on, and each sends one half and combines
+ * the other; then an allgather that puts the pieces together in the opposite order.
  *
- * Everything is combined in the output. What is written there after something has been given away
- * lies elsewhere, until the result of just those elements comes: which could not have been made
- * without them. */
+ * Everything is combined in the output. After a rank has sent a half, it writes only to the other
+ * half, until the result of the sent elements comes. This result needs the sent elements, so they
+ * have been read by then. */
 #include "lib/collective/doubling.h"
 
 static size_t ready_before(const struct doubling *doubling, int index)

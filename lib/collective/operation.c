@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which algorithm moves what, and between whom; see operation.h. */
+/* Starts the operation of the chosen algorithm; see operation.h. */
 #include "lib/collective/operation.h"
 
 #include "lib/collective/adasum.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A collective that moves data: bytes to and from other ranks of its process set. No link, no
- * thread: whoever has links asks what can be sent to a rank, says what was, and likewise for what
- * comes in. An interface; operation_start() chooses the implementation.
+/* An operation is a collective that moves data: bytes to and from other ranks of its process set.
+ * No link, no thread: the owner of the links asks which bytes can be sent to a rank, and reports
+ * how many were sent; receiving works likewise. An interface; operation_start() chooses the
+ * implementation.
  *
- * Fails with HVD_ERR_PROTOCOL when a peer sends what cannot be, HVD_ERR_NOMEM. */
+ * Fails with HVD_ERR_PROTOCOL when a peer sends impossible data, and with HVD_ERR_NOMEM. */
 #ifndef LIB_COLLECTIVE_OPERATION_H
 #define LIB_COLLECTIVE_OPERATION_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For those who implement operation.h: memory that is kept between operations, so that what runs
- * again and again does not allocate.
+/* For implementations of operation.h: memory that is kept between operations, so that repeated
+ * operations do not allocate.
  *
- * An operation is one block of it, allocated by its start function, which may allocate more. The
- * type's fini() gives back what is more (NULL if nothing is); the operation itself is freed by
- * operation_fini(), after that. */
+ * An operation is one block of this memory, allocated by its start function, which may allocate
+ * more blocks. The type's fini() gives back these other blocks (NULL if there are none);
+ * operation_fini() then frees the operation itself. */
 #ifndef LIB_COLLECTIVE_OPERATION_IMPL_H
 #define LIB_COLLECTIVE_OPERATION_IMPL_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of operations that are done, kept for those that follow; see operation_impl.h.
+/* Memory of finished operations, kept for later ones; see operation_impl.h.
  *
- * Free blocks are in a list, the one given back last in front. Who asks gets the smallest that is
- * large enough and not much too large. What is kept is bounded: beyond that the block that has been
- * free longest goes back to the system. */
+ * Free blocks are in a list, the most recent one in front. A request gets the smallest block that
+ * is large enough and not much too large. The kept bytes are bounded: beyond the bound the block
+ * that has been free longest goes back to the system. */
 #include "lib/collective/operation_impl.h"
 
 #include <stdlib.h>

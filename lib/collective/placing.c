@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks and their hosts; see placing.h. */
+/* The hosts of ranks; see placing.h. */
 #include "lib/collective/placing.h"
 
 #include <stddef.h>

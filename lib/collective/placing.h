@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On which hosts the ranks of a set are. Made once, then only read. */
+/* The hosts of a set's ranks. Made once, then only read. */
 #ifndef LIB_COLLECTIVE_PLACING_H
 #define LIB_COLLECTIVE_PLACING_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allreduce by recursive doubling: at each level partners give each other all they have, and both
- * combine the two vectors in the same order, so that all ranks end up with the same bits.
+/* Allreduce by recursive doubling: at each level partners send each other their whole vector, and
+ * both combine the two vectors in the same order, so that all ranks end up with the same bits.
  *
- * What comes in at a level lies in that level's slot, and is combined there: what goes out at a
- * level is never overwritten, however late the link reads it. Only the last result goes to the
- * output: it is the slot itself, unless it is the input too, which the first partner has to have
- * read before. */
+ * Incoming data of a level lie in that level's slot and are combined there, so outgoing data of a
+ * level are never overwritten, however late the link reads them. Only the last result goes to the
+ * output. The output is the slot of the last level, unless the output is also the input, which the
+ * first partner must have read before. */
 #include "lib/collective/doubling.h"
 
 /* What this rank has before exchange `index`, and where it has what comes out of that. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reduce-scatter: partial results travel around the ring, and every rank adds its own operands to
- * each but the one it begins; rank r ends up with its share of the rows.
+ * each partial result that it receives; rank r ends up with its share of the rows.
  *
- * Where partial results wait to be passed on: if the input is the output, in the input, and the
- * result is moved to the front in the end, where there was still something to be sent before; else
- * in scratch memory as large as the input, of which all but two chunks are touched. (Two chunks in
- * turn would do if the link could be made to wait; see ring_flow.h.) Two ranks need none. */
+ * Partial results wait until they are passed on. In place, they wait in the input, and the result
+ * is moved to the front at the end, because the front holds data to send before. Otherwise they
+ * wait in scratch memory as large as the input, of which all but two chunks are touched. (Two
+ * chunks in turn would suffice if the link could wait; see ring_flow.h.) Two ranks need no scratch
+ * memory. */
 #include "lib/collective/ring.h"
 #include "lib/collective/ring_schedule.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring_flow as an operation (operation.h): what all collectives over the ring are made of. Each
- * fills in which memory, which chunks and how many steps; the rest is the same. */
+/* A ring_flow as an operation (operation.h): the base of all collectives over the ring. Each
+ * collective fills in its memory, its chunks and the number of steps; this file has the common
+ * rest. */
 #ifndef LIB_COLLECTIVE_RING_H
 #define LIB_COLLECTIVE_RING_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The motion of ring collectives; see ring_flow.h. */
+/* The progress of ring collectives; see ring_flow.h. */
 #include "lib/collective/ring_flow.h"
 
 #include "lib/base/topology.h"

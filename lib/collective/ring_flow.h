@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The motion that all ring collectives share. Bytes in, bytes out; no link, no thread.
+/* The progress that all ring collectives share. Bytes in, bytes out; no link, no thread.
  *
- * In each step a rank sends one chunk to the right and receives one from the left; what goes out at
- * step k + 1 is what came in at step k. So the one rule is: of a step's chunk, as much may be sent
- * as has been received in the step before. Sending, receiving and combining overlap by themselves,
- * in segments that stay in the cache.
+ * In each step a rank sends one chunk to the right and receives one from the left; the chunk that
+ * it sends at step k + 1 is the chunk that it received at step k. So there is one rule: a step may
+ * send as many bytes of its chunk as the step before has received. Sending, receiving and combining
+ * overlap by themselves, in segments that stay in the cache.
  *
- * What comes in can always be taken, whatever has been sent: a flow that waited for room would hold
- * up the operations that share its link, and those it, around the ring. */
+ * A flow can always take incoming data, whatever has been sent. A flow that waited for room would
+ * hold up the operations that share its link, which would hold it up in turn, around the ring. */
 #ifndef LIB_COLLECTIVE_RING_FLOW_H
 #define LIB_COLLECTIVE_RING_FLOW_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who sends which part when: arithmetic of the ring, nothing else.
+/* Which chunk each rank of a ring sends at each step. Pure arithmetic.
  *
- * Data goes from each rank to the next. What a rank sends at step k + 1 is what it received at step
- * k. Ranks, chunks and steps count from 0; every function expects 0 <= rank < size. */
+ * Data goes from each rank to the next. A rank sends at step k + 1 the chunk that it received at
+ * step k. Ranks, chunks and steps count from 0; every function expects 0 <= rank < size. */
 #ifndef LIB_COLLECTIVE_RING_SCHEDULE_H
 #define LIB_COLLECTIVE_RING_SCHEDULE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who gives to whom in a broadcast along a binomial tree: arithmetic, nothing else.
+/* The parent and children of each rank in a broadcast along a binomial tree. Pure arithmetic.
  *
- * Ranks are counted from the root on, around. Below each lies a contiguous range; the one that is
- * half as long as what is left is given first, so that all are done after log2 steps:
+ * Ranks are counted from the root on, around. Below each rank lies a contiguous range. A rank first
+ * sends to the child whose range is half of the rest, so that all ranks are done after log2 steps:
  *
  *   0 -> 4, 2, 1;  4 -> 6, 5;  2 -> 3;  6 -> 7 */
 #ifndef LIB_COLLECTIVE_TREE_SCHEDULE_H

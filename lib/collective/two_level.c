@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allreduce in two levels; see two_level.h.
  *
- * A rank has one flow inside its host, unless it is alone there, and one between hosts for each
- * segment of its share. Two ranks of different hosts may carry several segments together: on their
- * link everything of one comes before anything of the next. */
+ * A rank has one flow inside its host, unless it is the only rank there, and one flow between hosts
+ * for each segment of its share. Two ranks of different hosts may carry several segments together:
+ * on their link all data of a segment come before any data of the next. */
 #include "lib/collective/two_level.h"
 
 #include "lib/base/least.h"

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allreduce on several hosts with several ranks each: every rank reduces its share of the vector
- * inside its host, shares are reduced between hosts, one rank of each host for every segment of the
- * vector (two_level_schedule.h), and given to all inside the host. All ranks, and what connects
- * their hosts, have a part in it, and over a network goes no more than around a ring.
+/* Allreduce on several hosts with several ranks each. Every rank reduces its share of the vector
+ * inside its host. Then shares are reduced between hosts, with one rank of each host for every
+ * segment of the vector (two_level_schedule.h). Then each rank sends its share to all ranks of its
+ * host. All ranks and all links between hosts take part, and the network carries no more bytes than
+ * in a ring.
  *
- * Both levels are groups (direct_flow.h), and work at the same time: what has been reduced inside
- * goes out between hosts, and what comes back is given to all, while the rest is on its way. Every
- * element is combined in the order of ranks in each host, then of hosts, by one rank in each level:
- * so all ranks get the same bits, in every run.
+ * Both levels are groups (direct_flow.h), and work at the same time: parts that are reduced inside
+ * the host go out between hosts, and parts that come back go to all ranks of the host, while the
+ * rest is on its way. One rank in each level combines an element, in the order of ranks in each
+ * host, then of hosts. So all ranks get the same bits, in every run.
  *
- * Fails to start with HVD_ERR_NOMEM, then with HVD_ERR_PROTOCOL when bytes come that nobody
- * awaits. */
+ * Fails to start with HVD_ERR_NOMEM, and later with HVD_ERR_PROTOCOL on unexpected bytes. */
 #ifndef LIB_COLLECTIVE_TWO_LEVEL_H
 #define LIB_COLLECTIVE_TWO_LEVEL_H
 

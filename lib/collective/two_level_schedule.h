@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who carries which part of a vector when it is reduced inside each host first, then between hosts:
- * arithmetic, nothing else.
+/* The part of a vector that each rank carries when the vector is reduced inside each host first,
+ * then between hosts. Pure arithmetic.
  *
- * Inside a host every rank carries an equal share. A segment is what lies between two cuts, with
- * the shares of all hosts cut at once; so one rank of each host carries it. With as many ranks on
- * each host a share is a segment; else there are more:
+ * Inside a host every rank carries an equal share. The ends of the shares of all hosts are cuts,
+ * and a segment lies between two cuts, so one rank of each host carries a segment. With equally
+ * many ranks on each host a share is a segment; otherwise there are more segments than shares:
  *
  *   hosts of 2 and 3:   |     0     |     1     |
  *                       |   0   |   1   |   2   |
