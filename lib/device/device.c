@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of devices; see device.h.
  *
- *   registered -> held and released -> unregistered, while nobody holds it */
+ *   registered -> held and released -> unregistered, while it has no holder */
 #include "lib/device/device_impl.h"
 
 #include <stdlib.h>

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The devices of this process (lib/hvd_device.h): who they are, what their vendors are asked for,
- * and the pinned memory and events that the library has of them, kept for use again until the
- * device is unregistered.
+/* The devices of this process (lib/hvd_device.h): their list, the calls to their vendors, and their
+ * pinned memory and events, which the library keeps for reuse until the device is unregistered.
  *
- * Thread-safe. A vendor's functions are called under the device's lock, so one at a time.
+ * Thread-safe. The library calls a vendor's functions under the device's lock, so one at a time.
  *
- * Fails with HVD_ERR_INVALID for what is no device or is in use, HVD_ERR_NOMEM when there is no
- * (pinned) memory, and HVD_ERR_SYSTEM when the vendor's function says so; the text names the device
- * and the vendor's number. */
+ * Fails with HVD_ERR_INVALID when a number is no device or the device is in use, with HVD_ERR_NOMEM
+ * when there is no (pinned) memory, and with HVD_ERR_SYSTEM when a vendor's function fails; the
+ * text names the device and the vendor's error number. */
 #ifndef LIB_DEVICE_DEVICE_H
 #define LIB_DEVICE_DEVICE_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a vendor's functions are called for, one at a time, and what their answers mean; see
- * device.h. */
+/* Calls of a vendor's functions, one at a time, and the meaning of their results; see device.h. */
 #include "lib/device/device_impl.h"
 
 #include <stdatomic.h>

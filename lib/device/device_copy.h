@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocking copies between ordinary memory and that of a registered device, through pinned memory,
- * for what happens seldom: checkpoints, filling in zeros. Not under the engine's lock.
+/* Blocking copies between ordinary memory and the memory of a registered device, through pinned
+ * memory. They are for rare tasks: checkpoints, filling in zeros. Callers must not hold the
+ * engine's lock.
  *
  * Fail when there is no such device, it has no pinned memory, or a copy fails; the text names the
  * device. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device's buffers and events: made when there is none free, kept until the device is
- * unregistered; see device.h.
+/* The buffers and events of a device; see device.h. One is made when none is free, and kept until
+ * the device is unregistered.
  *
- * When the vendor has no pinned memory for more it is not asked again before a buffer comes back,
- * or the next tensor: who has to wait for a buffer looks often.
+ * When the vendor has no pinned memory left, the library does not ask the vendor again until a
+ * buffer comes back or the next tensor begins, because a batch that waits for a buffer polls often.
  *
- * A buffer that the vendor never said to be done with is lost: not used again, and its memory is
- * left to the vendor. */
+ * A buffer that the vendor never reported to be unused is lost: the library neither reuses nor
+ * frees its memory, which stays with the vendor. */
 #include "lib/device/device_impl.h"
 
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 /* A copy of any length between ordinary host memory and a device's, piece by piece through pinned
  * buffers: while the device copies one piece, the processor copies another.
  *
- * Does not wait: who wants it done asks again. Under one lock, or by one thread. Fails as device.h
- * does; what is under way then still has to pass (transfer_is_quiet()) before memory is given
- * back. */
+ * Does not wait: the caller polls. Only one thread at a time may use a transfer. Fails as device.h
+ * does; after a failure, copies that are under way must still end (transfer_is_quiet()) before
+ * memory is given back. */
 #ifndef LIB_DEVICE_TRANSFER_H
 #define LIB_DEVICE_TRANSFER_H
 
