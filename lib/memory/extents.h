@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which parts of a range are taken, and which of the others have been since they were last fresh:
- * arithmetic in units, nothing else. What is taken is the lowest that fits; it may be of both
- * kinds.
+/* The parts of a range: which are taken, and which of the free parts have been taken since they
+ * were last fresh. Pure arithmetic in units. A request takes the lowest free part that fits, fresh
+ * or used or both.
  *
  *   fresh -> taken -> used -> taken or fresh */
 #ifndef LIB_MEMORY_EXTENTS_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared memory without a name:
- *   create: memfd, its size, seals, mapping.    adopt: seals and size of what came, mapping.
+ *   create: memfd, its size, seals, mapping.    adopt: check seals and size, mapping.
  * Fails when the kernel or a filter refuses the memfd, when a limit of the process forbids its size
- * (files, address space, descriptors), when what came is not a sealed memfd of the right size. */
+ * (files, address space, descriptors), or when an adopted descriptor is not a sealed memfd of the
+ * right size. */
 #include "lib/memory/segment.h"
 
 #include "lib/base/standard_streams.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that processes of a host share without a name: a sealed memfd. Whoever holds the
- * descriptor can map it; with the last mapping it is gone, whatever became of the processes. It
- * lies on the kernel's own tmpfs: the size of /dev/shm does not limit it.
+/* Memory that processes of a host share without a name: a sealed memfd. A process that holds the
+ * descriptor can map the segment. The memory is freed with its last mapping, even after crashes.
+ * The segment lies on the kernel's own tmpfs, so the size of /dev/shm does not limit it.
  *
- * Fails with HVD_ERR_SYSTEM when there is no such memory (refused, or none left), HVD_ERR_PROTOCOL
- * when a descriptor from outside is no such segment. */
+ * Fails with HVD_ERR_SYSTEM when the memory is refused or none is left, and with HVD_ERR_PROTOCOL
+ * when a descriptor from outside is not such a segment. */
 #ifndef LIB_MEMORY_SEGMENT_H
 #define LIB_MEMORY_SEGMENT_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table that is read while it changes; see segment_index.h. Whoever changes it makes `changes`
- * odd first and even at last; a reader believes what it has read if that number was even and is
- * still the same. Members are stored with release and loaded with acquire: who has read a new one
- * of them finds `changes` changed. */
+/* A table that is read while it changes; see segment_index.h. A writer makes `changes` odd first
+ * and even at last. A reader trusts what it has read if `changes` was even and is still the same.
+ * Members are stored with release and loaded with acquire: a reader that has loaded a new member
+ * finds that `changes` has changed. */
 #include "lib/memory/segment_index.h"
 
 #include <sched.h>

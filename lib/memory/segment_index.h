@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which segment an address lies in: a sorted table that any thread reads without a lock while
- * another one changes it. Changes are rare and short; a reader whom one overtakes looks again. */
+/* The segment that an address lies in: a sorted table that any thread reads without a lock while
+ * another thread changes it. Changes are rare and short; a reader that meets a change reads
+ * again. */
 #ifndef LIB_MEMORY_SEGMENT_INDEX_H
 #define LIB_MEMORY_SEGMENT_INDEX_H
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One heap per process:
- *   a small request is carved out of a pool, which is a span for many; a large one has a span of
+ *   a small request is a part of a pool, which is a span for many; a large request has a span of
  *   its own.
  *
- * How large a pool is, and what is large, grows with all that there is: so there are few segments
- * (each is a descriptor here and a mapping in every process that reads it), and pages of a pool
- * that nobody touches do not exist. What is given back keeps its pages for the next, but no more
- * than KEPT_MAX bytes of all that is free: the rest of them goes back to the system. A span of
- * which all is free is kept without them, as are the SPARE_MAX of these that were freed last:
- * what it lies in need not be mapped again by processes that have read it.
+ * The size of a pool, and the limit between small and large, grow with the heap. So there are few
+ * segments: each is a descriptor here and a mapping in every process that reads it. Pages of a pool
+ * that are never touched take no memory. Freed memory keeps its pages for reuse, up to KEPT_MAX
+ * bytes in all; further pages go back to the system. A span that is completely free is kept without
+ * pages, up to the SPARE_MAX spans that were freed last, so that processes that have read its
+ * segment need not map the segment again.
  *
- * Where a segment cannot be had the span is private memory; NULL when that cannot be had either.
+ * When no segment can be made, the span is private memory; when that fails too, the result is NULL.
  *
- * The heap lies in pages that fork() replaces with zeros in the child, and zeros are an empty heap:
- * a child begins anew, whatever its parent's threads were in the midst of. Where the kernel cannot
- * do that (before Linux 4.14), malloc() serves. */
+ * The heap lies in pages that fork() replaces with zeros in the child, and zeros are an empty heap.
+ * So a child begins with an empty heap, whatever its parent's threads were changing. Kernels before
+ * Linux 4.14 cannot do this; there the heap uses malloc(). */
 #include "lib/memory/shared_heap.h"
 
 #include "lib/memory/spans.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that other ranks of this host may read where it lies: what hvd_alloc() gives out, and the
+/* Memory that other ranks of this host may read in place: the results of hvd_alloc(), and the
  * engine's fusion buffers. One heap per process, made of segments; usable from any thread, before
- * hvd_init() and after hvd_shutdown(). A forked child has its own (empty) heap: what its parent got
- * stays mapped as long as the parent does not free it, changes of either are seen by both, and it
- * is freed by the parent alone.
+ * hvd_init() and after hvd_shutdown(). A forked child has its own (empty) heap. Its parent's memory
+ * stays mapped in the child until the parent frees it; both see each other's changes, and only the
+ * parent may free it.
  *
- * A segment holds many allocations, and is large: address space of which only what is touched is
- * memory. There are few, so whoever reads them maps few, each for long.
+ * A segment holds many allocations and is large, but only touched pages take memory. There are few
+ * segments, so a process that reads them maps few, each for long.
  *
- * Where no segment can be had, memory is private: everything works, and is copied. */
+ * When no segment can be made, memory is private: everything works, but data are copied. */
 #ifndef LIB_MEMORY_SHARED_HEAP_H
 #define LIB_MEMORY_SHARED_HEAP_H
 

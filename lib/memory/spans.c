@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table of memory; see spans.h. Nothing in it is malloc()ed: a forked child loses the table, and
- * would be told of leaks. */
+/* The table of spans; see spans.h. The table uses no malloc(): a forked child loses the table, and
+ * a leak checker would report its blocks as leaks. */
 #include "lib/memory/spans.h"
 
 #include <string.h>

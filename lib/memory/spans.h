@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a heap is made of: pieces of memory, each a segment, or private where none can be had. What
- * is given back keeps its pages until they are dropped, and its span until that is closed. One
- * thread at a time, but for the index. */
+/* The spans of a heap: pieces of memory, each a segment, or private where no segment can be made. A
+ * freed part keeps its pages until they are dropped, and its span until the span is closed. Only
+ * one thread at a time may use the table, except the index. */
 #ifndef LIB_MEMORY_SPANS_H
 #define LIB_MEMORY_SPANS_H
 
