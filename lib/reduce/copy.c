@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stores around the caches; see copy.h. Results are made block by block in the first-level cache
- * and copied from there, which costs little beside the way to memory, and serves every loop. */
+/* Non-temporal stores; see copy.h. Results are made block by block in the first-level cache and
+ * copied from there. The extra copy costs little compared to memory, and serves every loop. */
 #include "lib/reduce/copy.h"
 
 #include <stdint.h>

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing around the caches: results and copies that this core will not read soon.
+/* Non-temporal stores, which bypass the caches, for results and copies that this core will not read
+ * soon.
  *
- * An ordinary store first fetches the line that it writes to, and keeps it. When another core has
- * that line, or reads it next, and the two share no cache, each line costs two trips between them;
- * by way of memory it is several times as fast. Where they do share one, or all fits into it, this
- * is slower than ordinary stores: bench/streaming tells both.
+ * An ordinary store first fetches the cache line that it writes to, and keeps the line. When
+ * another core has that line, or reads it next, and the two cores share no cache, each line costs
+ * two trips between them; the way through memory is several times as fast. Where the cores share a
+ * cache, or all data fit into the cache, non-temporal stores are slower than ordinary ones:
+ * bench/streaming measures both.
  *
- * What was written can be published by a release store as usual. Nothing overlaps, but `out` may be
- * equal to `left` or `right`. Where the processor has no such stores they are ordinary ones. */
+ * A release store publishes the written data as usual. Arguments must not overlap, but `out` may be
+ * equal to `left` or `right`. A processor without such stores uses ordinary ones. */
 #ifndef LIB_REDUCE_COPY_H
 #define LIB_REDUCE_COPY_H
 

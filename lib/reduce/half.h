@@ -2,10 +2,10 @@
 /* The two types of half a float, one element at a time: float16 (IEEE 754 binary16) and bfloat16
  * (the upper half of a float).
  *
- * Widening is exact, denormals included. Narrowing rounds half to even; what is too
- * large becomes infinite. A NaN stays a NaN, with its sign and as much of its payload as fits, and
- * narrowing makes it quiet. These are the rules of the F16C instructions, without a branch and
- * without a table: so compilers vectorise loops of them, and neither flush-to-zero nor
+ * Widening is exact, denormals included. Narrowing rounds half to even; values that are too large
+ * become infinite. A NaN stays a NaN, with its sign and as much of its payload as fits, and
+ * narrowing makes it quiet. These are the rules of the F16C instructions. The code has no branch
+ * and no table, so that compilers can vectorise it, and neither flush-to-zero nor
  * denormals-are-zero of the calling thread changes a result. */
 #ifndef LIB_REDUCE_HALF_H
 #define LIB_REDUCE_HALF_H

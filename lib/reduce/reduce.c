@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and sizes of element types, and the choice of a path; see reduce.h and reduce_path.h. */
+/* Names and sizes of element types, and the choice of an instruction set; see reduce.h and
+ * reduce_path.h. */
 #include "lib/reduce/reduce.h"
 
 #include "lib/reduce/reduce_path.h"

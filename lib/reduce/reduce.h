@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Combining elements: the inner loops, by element type and operation, and the names of both.
  *
- * Integers wrap around. The least or greatest of floating point numbers is NaN if either is.
- * float16 and bfloat16 are widened to float32, combined there, and rounded once, half to even. Of a
- * bool any value but 0 is true, and what comes out is 0 or 1. Addresses need no alignment. Results
- * are the same to the bit on every instruction set; reduce_path.h has them. */
+ * Integers wrap around. The minimum or maximum of floating point numbers is NaN if either number
+ * is. float16 and bfloat16 are widened to float32, combined, and rounded once, half to even. In a
+ * bool any value but 0 is true, and a result is 0 or 1. Addresses need no alignment. Results are
+ * the same to the bit on every instruction set (reduce_path.h). */
 #ifndef LIB_REDUCE_REDUCE_H
 #define LIB_REDUCE_REDUCE_H
 

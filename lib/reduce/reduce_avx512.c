@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner loops for x86-64 with AVX-512 (F, BW, DQ and VL); see reduce_path.h. The instruction
- * for bfloat16 that some have is not used: it takes denormals for zero. */
+/* The inner loops for x86-64 with AVX-512 (F, BW, DQ and VL); see reduce_path.h. Some processors
+ * have an instruction for bfloat16, which is not used because it takes denormals for zero. */
 #include "lib/reduce/reduce_path.h"
 
 #ifdef REDUCE_X86_64

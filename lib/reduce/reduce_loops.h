@@ -4,18 +4,18 @@
  *   PATH, PATH_NAME, PATH_SUPPORTED   the struct reduce_path made here and its first two members
  *   PATH_TARGET                       attribute of each function: its instruction set
  *   lanes                             LANES floats; float if LANES is 1
- *   TYPE_load(p), TYPE_store(p, x)    LANES elements of float16 or bfloat16, as lanes, in an order of
- *                                     their own; what is stored is a result of what follows
+ *   TYPE_load(p), TYPE_store(p, x)    LANES elements of float16 or bfloat16, as lanes, in any order
+ *                                     (the same for both); only results of lanes_*() are stored
  *   TYPE_widen(to, from)              LANES elements to as many floats, in order
- *   TYPE_narrow(to, from)             and back
+ *   TYPE_narrow(to, from)             LANES floats to as many elements, in order
  *   lanes_sum(x, y), lanes_product, lanes_quotient, lanes_least, lanes_greatest
  *   lanes_all(x)                      a float everywhere
  *
- * Loops over types of C are left to the compiler's vectoriser; those over halves are made of lanes.
+ * The compiler vectorises the loops over C types; the loops over halves use lanes.
  *
- * Of two NaNs the left one goes on: x86 takes its first operand, and the order of operands is the
- * compiler's choice, so both are made the same. A comparison with NaN is false, so that a NaN on
- * the right is chosen by itself. */
+ * Of two NaNs the left one is the result. x86 returns its first operand, but the compiler chooses
+ * the order of operands, so the code makes both operands the same. A comparison with NaN is false,
+ * so a NaN on the right is chosen without extra code. */
 #include "lib/reduce/reduce_path.h"
 
 #include <stdint.h>

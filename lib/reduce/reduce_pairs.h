@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lanes for reduce_loops.h out of vector registers, two at a time: a path includes it after
- * defining
+/* Lanes for reduce_loops.h, made of two vector registers each. A path includes this file after it
+ * has defined
  *
  *   PATH_TARGET                       attribute of each function: its instruction set
  *   reg, REG                          a register, and how many floats it holds
- *   words                             the same as 32-bit integers, with casts as_reg() and as_words()
+ *   words                             a register of 32-bit integers; casts as_reg() and as_words()
  *   reg_load(p), reg_store(p, x)      REG floats; p unaligned, as everywhere
  *   reg_from_TYPE(p), reg_to_TYPE(p, x)   REG elements of float16 or bfloat16
- *   reg_sum(x, y), reg_product(x, y)  of two NaNs the left one goes on
+ *   reg_sum(x, y), reg_product(x, y)  of two NaNs the left one is the result
  *   reg_quotient(x, y)
  *   reg_least(x, y), reg_greatest(x, y)   with a NaN: as reg_sum()
  *   reg_all(x)                        a float everywhere
  *   words_load(p), words_store(p, x)
  *   words_up(x), words_upper(x)       shifted left by 16; the upper half of each
- *   words_round(x)                    its upper halves are what bfloat16_from_float() makes of x, but
- *                                     for NaNs that have digits in the lower half
+ *   words_round(x)                    its upper halves are bfloat16_from_float() of x, except
+ *                                     for NaNs that have bits in the lower half
  *   words_join(even, odd)             the upper halves of both, in turn
  *
- * To spread and to pack halves costs more than to add them. So bfloat16s are taken as they lie, in
- * two registers: those with even numbers and those with odd ones. NaNs that are sums of such have
- * no digits in the lower half, and are quiet. */
+ * Spreading and packing halves costs more than adding them. So bfloat16 elements stay in their
+ * order in memory, in two registers: one for even indices and one for odd indices. NaNs that are
+ * sums of such elements have no bits in the lower half, and are quiet. */
 typedef struct {
     reg a, b;
 } lanes;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A path is every inner loop, compiled for one instruction set. All paths give the same bits, NaN
- * included, so ranks on different processors agree and a result does not tell where it was made.
+ * included, so ranks on different processors get the same results.
  *
  * reduce_portable.c is plain C; on x86-64 the compiler makes SSE2 of it, which every such processor
- * has. reduce_avx2.c and reduce_avx512.c are for x86-64 only. reduce.c takes, once, the best that
- * the processor has. */
+ * has. reduce_avx2.c and reduce_avx512.c are for x86-64 only. reduce.c chooses, once, the best path
+ * that the processor supports. */
 #ifndef LIB_REDUCE_REDUCE_PATH_H
 #define LIB_REDUCE_REDUCE_PATH_H
 

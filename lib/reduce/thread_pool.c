@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads for large reductions; see thread_pool.h. A job is cut into parts of PART bytes. Whoever
- * is free takes one by counting down `ticket`, which holds the number of the job as well: a helper
- * that wakes up after the job has ended takes nothing, and one that has taken a part finds the job
- * unchanged, since the caller waits for it. */
+/* Threads for large reductions; see thread_pool.h. A job is cut into parts of PART bytes. A free
+ * thread takes a part by counting down `ticket`, which also holds the number of the job. So a
+ * helper that wakes up after the job has ended takes nothing. A helper that has taken a part finds
+ * the job unchanged, since the caller waits for this helper. */
 #include "lib/reduce/thread_pool.h"
 
 #include "lib/base/cpu_pause.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that help with large reductions, where a process may use more cores than it has other
- * work for: one core does not fill the way to memory.
+/* Threads that help with large reductions, if the process has cores to spare: one core alone does
+ * not saturate the memory bandwidth.
  *
- * The caller works as well and takes whatever nobody has begun, so a helper that comes late costs
- * nothing. Helpers start with the first large reduction, spin for some microseconds after one,
- * since another mostly follows, and then sleep: an idle pool does nothing. Where a thread cannot be
- * started the others do its part. */
+ * The caller works as well and takes every part that no helper has begun, so a late helper costs
+ * nothing. Helpers start with the first large reduction. After a reduction they spin for some
+ * microseconds, since another reduction mostly follows, and then sleep: an idle pool uses no
+ * processor. If a helper cannot be started, the other threads do its work. */
 #ifndef LIB_REDUCE_THREAD_POOL_H
 #define LIB_REDUCE_THREAD_POOL_H
 
