@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments judged by themselves; see arguments.h. Want of memory for that is no failure: then the
- * call returns what it was about to. */
+/* Arguments judged by themselves; see arguments.h. When memory for the judgement runs out, the call
+ * returns its own status unchanged. */
 #include "lib/request/arguments.h"
 
 #include "lib/request/request.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments of public calls judged by themselves, when a call has failed: hvd.h promises that what
- * is wrong with them is told before the state of the world, and the state before what only a world
- * can judge. The world judges both at once, after its state; so a call that fails looks at its
- * arguments again, and one that succeeds pays nothing.
+/* Arguments of public calls judged by themselves, when a call has failed. hvd.h promises an order
+ * of errors: first wrong arguments, then the state of the world, then arguments that only a world
+ * can judge. The world checks its state first and then all arguments at once. So a call that fails
+ * checks its arguments again here, and a call that succeeds pays nothing.
  *
- * Each takes what the call is about to return, and its text. When that is a failure and the
- * arguments are wrong by themselves it returns HVD_ERR_INVALID and their text instead. */
+ * Each function takes the status that the call is about to return, and its text. If the status is a
+ * failure and the arguments are wrong by themselves, the function returns HVD_ERR_INVALID and the
+ * text about the arguments instead. */
 #ifndef LIB_REQUEST_ARGUMENTS_H
 #define LIB_REQUEST_ARGUMENTS_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments of collectives; see request.h.
  *
- *   name, element type, shape, operation and factors, root, device, memory: each is checked by a function
- *   of its own, in this order, and the first mistake is told.
+ *   name, element type, shape, operation and factors, root, device, memory: each has a function
+ *   that checks it, in this order, and the first mistake is reported.
  *
- * What applies to a kind is a row of a table. */
+ * Each kind of collective has a row in a table of the checks that apply. */
 #include "lib/request/request.h"
 
 #include "lib/base/text.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a caller asks for, checked: whatever is this rank's own mistake is found here, before
- * anything is submitted. HVD_ERR_INVALID, and a text that names call and tensor, the argument and
- * what was expected: "allreduce 'grad': dims[1] is -3, a dimension is 0 or more". */
+/* Checks the request of a caller: this file finds every mistake of this rank itself, before
+ * anything is submitted. Fails with HVD_ERR_INVALID, and a text that names call and tensor, the
+ * argument and what was expected: "allreduce 'grad': dims[1] is -3, a dimension is 0 or more". */
 #ifndef LIB_REQUEST_REQUEST_H
 #define LIB_REQUEST_REQUEST_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one public call hands to the engine: a collective with its tensors and options, as the
- * caller wrote them. */
+/* The submission that a public call passes to the engine: a collective with its tensors and
+ * options, as the caller wrote them. */
 #ifndef LIB_REQUEST_SUBMISSION_H
 #define LIB_REQUEST_SUBMISSION_H
 
