@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events become records of Chrome's trace format; see timeline.h. Names and order of the fields are
- * Horovod's:
+/* Turns events into records of Chrome's trace format; see timeline.h. Names and order of the fields
+ * are Horovod's:
  *
  *   M  process_name, process_sort_index      of a tensor, when it is first seen; pid 0: the start
  *   B, E  a span    X  a rank is ready    i  CYCLE_START
  *
- * A tensor that cannot be remembered (out of memory) is left out. */
+ * A tensor for which there is no memory is left out. */
 #include "lib/timeline/timeline.h"
 
 #include "lib/timeline/timeline_file.h"

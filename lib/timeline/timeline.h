@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the library does, as Chrome trace events in a file that is valid JSON whenever it is looked
- * at: an array whose closing bracket is overwritten by the next event.
+/* The timeline of the library: Chrome trace events in a file that is valid JSON at any time: an
+ * array whose closing bracket is overwritten by the next event.
  *
- * Each tensor is a "process" with the tensor's name; on it lie nested spans (begin, end) and
- * instants, in microseconds since the start. Events are kept in memory and written together, when
- * there is much of them or timeline_flush() is called; no thread of its own. A file that cannot be
- * written to any more ends the timeline with one warning (lib/base/log.h), never a collective.
+ * Each tensor is a "process" with the tensor's name and has nested spans (begin, end) and instants,
+ * in microseconds since the start. Events are kept in memory and written together, when there are
+ * many or timeline_flush() is called; there is no thread. When a write fails, the timeline ends
+ * with one warning (lib/base/log.h); collectives go on.
  *
- * Fails (HVD_ERR_SYSTEM, naming the file) when the file cannot be opened, HVD_ERR_NOMEM. */
+ * Fails with HVD_ERR_SYSTEM, naming the file, when the file cannot be opened, and with
+ * HVD_ERR_NOMEM. */
 #ifndef LIB_TIMELINE_TIMELINE_H
 #define LIB_TIMELINE_TIMELINE_H
 

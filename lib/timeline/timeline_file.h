@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file that holds a JSON array of records, complete whenever it is looked at: what has been kept
- * is written together with a new closing bracket, over the old one, by one pwrite().
+/* A file that holds a JSON array of records and is complete at any time: one pwrite() writes the
+ * kept records and a new closing bracket over the old bracket.
  *
  *   [ first record , second record ... ]
  *
- * Fails (HVD_ERR_SYSTEM, naming the file; HVD_ERR_NOMEM) when it cannot be opened or does not take
- * the first bracket. When it takes no more later (full, too large), what was there is complete, and
- * that is the end: one warning, and further records are dropped. In a child of fork() everything is
+ * Fails (HVD_ERR_SYSTEM, naming the file; HVD_ERR_NOMEM) when the file cannot be opened or the
+ * first write fails. When a later write fails (disk full, file too large), the file stays complete,
+ * one warning is logged, and further records are dropped. In a child of fork() all records are
  * dropped. */
 #ifndef LIB_TIMELINE_TIMELINE_FILE_H
 #define LIB_TIMELINE_TIMELINE_FILE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tensors of a timeline, each with a number of its own, from 1 on in order of first use.
  *
- * A known name is found without allocating. There are at most TIMELINE_NAMES_MAX: before it would
- * be more, those without open spans are forgotten; one that comes again gets a new number. Fails by
- * returning NULL: out of memory, or too many with open spans. */
+ * A known name is found without allocating. There are at most TIMELINE_NAMES_MAX names: when the
+ * table is full, names without open spans are removed; a removed name that comes again gets a new
+ * number. Fails by returning NULL: out of memory, or too many names with open spans. */
 #ifndef LIB_TIMELINE_TIMELINE_NAMES_H
 #define LIB_TIMELINE_TIMELINE_NAMES_H
 
