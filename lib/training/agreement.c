@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks find out together; see agreement.h.
+/* How ranks agree; see agreement.h.
  *
  *   complete: the greatest of "nothing wrong" (0) and "rank r has a mistake" (larger for lower r);
  *             if there is a mistake, its text is broadcast by the lowest rank that has one.
- *   agree:    whether any has a mistake; if so, as above. And the greatest digest and the least: if
+ *   agree:    whether any has a mistake; if so, as above. And the maximal and minimal digest: if
  *             they differ the first rank broadcasts its lines, each rank looks for its own
  *             difference, and the lowest that has one broadcasts it.
  *
- * A rank that has joined (hvd_join()) counts as one without a mistake. Fails with what the
- * collectives fail with, and on all ranks when one has no memory for the lines of the first. */
+ * A rank that has joined (hvd_join()) counts as a rank without a mistake. Fails as the collectives
+ * do, and on all ranks when one has no memory for the lines of the first rank. */
 #include "lib/training/agreement.h"
 
 #include "lib/base/auth.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks of a process set must find out together before they go on: whether one of them has
- * made a mistake, and whether they mean the same. Collectives; all ranks of the set call them, in
- * the same order. When the world is broken, or there is none, they fail with that, but on a rank
- * with a mistake (HVD_ERR_INVALID), which gets its own.
+/* Lets the ranks of a process set agree before they go on: whether one of them has made a mistake,
+ * and whether they have the same arguments. These are collectives; all ranks of the set call them,
+ * in the same order. When the world is broken, or there is no world, they fail with that error; but
+ * a rank with a mistake (HVD_ERR_INVALID) gets its own error.
  *
- * `what` names the call, e.g. "optimizer", in the names of tensors: "hvd.optimizer.mistake", which
- * no tensor of a program's own may have; NULL: they are nameless. At any time, at most one call
- * under a name is in flight. Texts do not have it: that is for the caller to put in front. */
+ * `what` names the call, e.g. "optimizer", in the names of tensors: "hvd.optimizer.mistake",
+ * which no tensor of a program's own may have; NULL: they are nameless. At any time, at most one
+ * call under a name is in flight. Texts do not contain `what`: the caller puts its own prefix in
+ * front. */
 #ifndef LIB_TRAINING_AGREEMENT_H
 #define LIB_TRAINING_AGREEMENT_H
 

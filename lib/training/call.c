@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Public calls, waited for; see call.h. They fail as those do. */
+/* Blocking forms of the public calls; see call.h. They fail as the public calls do. */
 #include "lib/training/call.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Public calls as lib/training makes them: waiting, in a process set, over bytes or a few numbers,
- * and with what failed in an err instead of the thread's last error. */
+/* Public calls in the form that lib/training uses: blocking, in a process set, over bytes or a few
+ * numbers. The error is in an err instead of the thread's last error. */
 #ifndef LIB_TRAINING_CALL_H
 #define LIB_TRAINING_CALL_H
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Saving and restoring checkpoints, together:
- *   save:    every rank looks at its list; the first rank of the set writes the file, and tells the
- *            others how that went.
- *   restore: every rank looks at its list, and all compare them; the first rank looks at the file
- *            and tells; reads it into its own tensors and scalars, and tells; then it is broadcast.
- * Fails when a list is wrong, or the lists differ; with what the first rank could not do; and with
- * what the collectives fail with. Until the first rank begins to read data, nothing is changed on
- * any rank.
+/* Saving and restoring checkpoints, on all ranks together:
+ *   save:    every rank checks its list; the first rank of the set writes the file, and tells the
+ *            others the result.
+ *   restore: every rank checks its list, and all compare them; the first rank checks the file and
+ *            tells the result; reads it into its own tensors and scalars, and tells that; then
+ *            the contents are broadcast.
+ * Fails when a list is wrong or the lists differ, when the first rank fails, and as the collectives
+ * do. Until the first rank begins to read data, nothing is changed on any rank.
  *
- * Texts on the file begin with its name, those on the broadcast of tensors and scalars with that
- * call's, and all others with "checkpoint". */
+ * Texts about the file begin with its name, texts about the broadcast of tensors and scalars with
+ * the name of that call, and all others with "checkpoint". */
 #include "lib/hvd_training.h"
 
 #include "lib/base/text.h"

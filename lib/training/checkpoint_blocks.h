@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file that is read twice, and the second time only as it was the first time: a scan computes the
- * digest of it all and keeps the state of that computation at every block; a read computes it for
- * the blocks that it needs and compares, before it gives out a byte.
+/* Reads a file twice and detects any change in between. A scan computes the digest of the whole
+ * file and keeps the state of the computation at every block. A read computes the digest of the
+ * blocks that it needs again and compares the states, before it returns a byte.
  *
- * So a checkpoint is known to be whole before anything is changed, and what is then read is what
- * was checked, also when the file is written to in between. The states take less than a thousandth
+ * So a checkpoint is known to be whole before anything is changed, and a read returns exactly the
+ * checked bytes, even if the file is written to in between. The states take less than a thousandth
  * of the file's size.
  *
- * Fails when the file cannot be read, has become shorter, or is no longer what it was
- * (HVD_ERR_SYSTEM), and when memory runs out (HVD_ERR_NOMEM). */
+ * Fails when the file cannot be read, has become shorter, or has changed (HVD_ERR_SYSTEM), and when
+ * memory runs out (HVD_ERR_NOMEM). */
 #ifndef LIB_TRAINING_CHECKPOINT_BLOCKS_H
 #define LIB_TRAINING_CHECKPOINT_BLOCKS_H
 

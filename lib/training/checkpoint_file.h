@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A checkpoint as a file: named tensors and scalars, and a digest by which any damage is found.
- * Needs no world.
+/* A checkpoint as a file: named tensors and scalars, and a digest that detects any damage. Needs no
+ * world.
  *
  *    0 magic "HVDCKPT"   7 version, u8   8 size of the file, u64
  *   16 size of the list, u32   20 number of entries, u32

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Head and list of a checkpoint; see checkpoint_layout.h.
  *
- * Writing fails for want of memory, and for a list that is too long. Reading fails when the magic
- * number is another, then for another version, then when the file's size is not what its head says,
- * then when the list cannot be in it or says what cannot be. */
+ * Writing fails when memory runs out, and when the list is too long. Reading fails, in this order,
+ * on another magic number, on another version, when the file's size is not the size in its head,
+ * and when the list does not fit into the file or is impossible. */
 #include "lib/training/checkpoint_layout.h"
 
 #include "lib/reduce/reduce.h"

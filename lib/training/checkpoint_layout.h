@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes in front of a checkpoint's data (checkpoint_file.h draws them): head and list, made and
- * read. Touches no file. */
+/* Encodes and decodes the bytes in front of a checkpoint's data: head and list, as drawn in
+ * checkpoint_file.h. Touches no file. */
 #ifndef LIB_TRAINING_CHECKPOINT_LAYOUT_H
 #define LIB_TRAINING_CHECKPOINT_LAYOUT_H
 

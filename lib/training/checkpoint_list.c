@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program's list for a checkpoint; see checkpoint_list.h. What can be wrong with one is told in
- * lib/training/parameters.h. */
+/* A program's list for a checkpoint; see checkpoint_list.h. lib/training/parameters.h describes
+ * what can be wrong with a list. */
 #include "lib/training/checkpoint_list.h"
 
 #include "lib/training/checkpoint_layout.h"

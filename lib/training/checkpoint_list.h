@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program has for a checkpoint, and whether a file has the same. Touches no file and no
- * other rank. */
+/* A program's list of tensors and scalars for a checkpoint, and its comparison with a file's list.
+ * Touches no file and no other rank. */
 #ifndef LIB_TRAINING_CHECKPOINT_LIST_H
 #define LIB_TRAINING_CHECKPOINT_LIST_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program's list against a file's: both in the order of kinds and names, side by side. The first
- * difference is told: an entry that is missing, one too many, or another type or shape. Fails also
- * for want of memory. */
+/* A program's list against a file's: both in the order of kinds and names, side by side. The text
+ * reports the first difference: an entry that is missing, one too many, or another type or shape.
+ * Fails also when memory runs out. */
 #include "lib/training/checkpoint_list.h"
 
 #include "lib/reduce/reduce.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a checkpoint (checkpoint_file.h):
- *   open it, look at its head and size, compute the digest of it all, read its list; then its data,
- *   as they are asked for, each block as it was when the digest was computed (checkpoint_blocks.h).
- * Fails when it is no plain file, cannot be opened or read, is no checkpoint, of another version,
- * cut off, too long or damaged, memory runs out, or it becomes shorter or is changed while it is
- * read. Memory is asked for a list only after the digest has been found to be right, and all of it
- * in proportion to the file's true size. */
+ *   open the file, check head and size, compute the digest of the whole, read the list; then data,
+ *   on request, each block as it was when the digest was computed (checkpoint_blocks.h).
+ * Fails when the file is not a plain file, cannot be opened or read, is no checkpoint, has another
+ * version, is cut off, too long or damaged, or becomes shorter or changes while it is read; and
+ * when memory runs out. Memory for a list is allocated only after the digest has proved to be
+ * right, in proportion to the file's true size. */
 #include "lib/training/checkpoint_file.h"
 
 #include "lib/base/auth.h"

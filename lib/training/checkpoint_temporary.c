@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Temporary files of checkpoints; see checkpoint_temporary.h.
  *
- * A writer that makes a file may find it locked, or gone, by the time it has locked it: somebody
- * who cleans up came in between. Then it makes another. Where files cannot be locked, none is ever
- * removed that another process has made. */
+ * A writer that makes a file may find the file locked, or removed, when it tries to lock it:
+ * another process has cleaned up in between. Then the writer makes another file. Where files cannot
+ * be locked, a process never removes files that another process has made. */
 #include "lib/training/checkpoint_temporary.h"
 
 #include <dirent.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The temporary files that checkpoints are written to, TARGET.tmp-BOOT-RANDOM, and what crashed
- * writers have left of them.
+/* The temporary files that checkpoints are written to, TARGET.tmp-BOOT-RANDOM, and the removal of
+ * those that crashed writers have left.
  *
  *   made and locked by its writer -> renamed to the target, or removed by its writer;
  *   lock gone with the writer's process -> removed by the next writer of the same target
  *
- * The kernel gives a lock (flock) back when its process is gone, however that ends. BOOT are the
- * first 8 digits of the kernel's boot id, zeros if it does not tell one: where it is this kernel's
- * own, a lock that can be had proves that there is no writer. A shared file system may keep the
- * locks of each host to itself; so what another kernel has begun, or may have, is only removed when
- * it was last written to more than a day ago. */
+ * The kernel releases a lock (flock) when its process is gone, however the process ends. BOOT are
+ * the first 8 digits of the kernel's boot id, or zeros if the kernel has none. If BOOT is that of
+ * this kernel, a lock that can be taken proves that there is no writer. A shared file system may
+ * keep the locks of each host apart; so a file that another kernel has begun, or may have begun, is
+ * removed only when it was last written to more than a day ago. */
 #ifndef LIB_TRAINING_CHECKPOINT_TEMPORARY_H
 #define LIB_TRAINING_CHECKPOINT_TEMPORARY_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing a checkpoint (checkpoint_file.h):
- *   make a temporary file beside it, and remove those of writers that are gone
- *   (checkpoint_temporary.h), give it the permissions of what is there, write head, list, data and
+ *   make a temporary file beside the target, and remove those of writers that are gone
+ *   (checkpoint_temporary.h), give it the permissions of the old file, write head, list, data and
  *   digest, flush it to the disk, close it, rename it, flush the directory.
- * Fails when there is something else than a file under that name, the temporary file cannot be
- * made, written, flushed, closed or renamed, the source of the data fails, or memory runs out: then
- * the temporary file is removed, and what was there before is there still. Fails, too, when the
- * directory cannot be flushed: then the new file is there, but may be gone after a power cut.
+ * Fails when the target exists and is not a file, when the temporary file cannot be made, written,
+ * flushed, closed or renamed, when the source of the data fails, and when memory runs out: then the
+ * temporary file is removed, and the old file is unchanged. Fails, too, when the directory cannot
+ * be flushed: then the new file exists, but may be gone after a power cut.
  *
  * Data pass through a buffer, so that no second copy of them is in memory. */
 #include "lib/training/checkpoint_file.h"

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The average of each metric over the ranks (hvd_training.h).
  *
- * Every rank gives all others one message, with its metrics in the order of their names, or with
- * what is wrong with them:
+ * Every rank sends one message to all others, with its metrics in the order of their names, or with
+ * the text of its mistake:
  *
  *     0 mistaken, u8   then its text, a string;
  *                      or for each metric its name, a string, and the bits of its value, u64
  *
- * All ranks have the same messages then, and find the same in them: the lowest rank with a mistake,
- * else the lowest whose names differ from those of the first, else the averages, added up in the
- * order of the ranks. Fails also when out of memory, and when a message is not as drawn. */
+ * Then all ranks have the same messages and draw the same conclusion: the mistake of the lowest
+ * rank that has one, else the lowest rank whose names differ from those of the first rank, else the
+ * averages, added up in the order of the ranks. Fails also when out of memory, and when a message
+ * is malformed. */
 #include "lib/hvd_training.h"
 
 #include "lib/base/text.h"

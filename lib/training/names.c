@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of parameters, scalars and metrics (names.h). The first bad one of the list is told,
- * then the first that is there twice. */
+/* Names of parameters, scalars and metrics; see names.h. The text reports the first bad name of the
+ * list, otherwise the first name that occurs twice. */
 #include "lib/training/names.h"
 
 #include "lib/base/text.h"

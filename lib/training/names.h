@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of things that have names: parameters, scalars, metrics. Ranks give them in any order, and
- * all have them in the order of their names' bytes then.
+/* Lists of things that have names: parameters, scalars, metrics. Ranks may pass them in any order;
+ * sorting puts them in the order of their names' bytes on all ranks.
  *
- * Mistakes are HVD_ERR_INVALID, and the text says which thing: "parameter 2: the name is
- * empty". */
+ * Mistakes are HVD_ERR_INVALID, and the text names the thing: "parameter 2: the name is empty". */
 #ifndef LIB_TRAINING_NAMES_H
 #define LIB_TRAINING_NAMES_H
 

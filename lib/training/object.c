@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes of any size, whatever they mean (hvd_training.h):
+/* Broadcast and allgather of bytes of any size (hvd_training.h):
  *
- *   broadcast: the size; memory for it; whether all have that; the bytes.
- *   allgather: the sizes; one block for all; whether all have that; the bytes, then each object is
+ *   broadcast: the size; memory for it; whether all have memory; the bytes.
+ *   allgather: the sizes; one block for all; whether all have it; the bytes, then each object is
  *              moved to where memory of its own would begin.
  *
- * A name, root or process set that cannot be is this rank's own mistake at once, as with every
- * collective: without them it does not meet the others. Any other mistake, and lack of memory, is a
- * failure on all ranks before the bytes travel. */
+ * An impossible name, root or process set is this rank's own mistake, reported at once as with
+ * every collective, because without them the rank cannot meet the others. Any other mistake, and
+ * lack of memory, fails on all ranks before the bytes travel. */
 #include "lib/hvd_training.h"
 
 #include "lib/process.h"

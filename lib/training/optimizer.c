@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public calls of hvd_optimizer.h, but for creating and destroying.
+/* The public calls of hvd_optimizer.h, except those that create and destroy.
  *
  *   ready:   take a pass; after the last one compress, and submit the group if it is complete;
  *   step:    reduce all gradients (or none, after a synchronization; or the update's changes,
  *            HVD_ADASUM), update.
  *
- * What is this rank's own mistake changes nothing. When a gradient cannot be submitted it stays
+ * A mistake of this rank itself changes nothing. A gradient that cannot be submitted stays
  * complete, and the next synchronization tries again. */
 #include "lib/training/optimizer_impl.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A step whose updates are combined by Adasum, instead of gradients; see optimizer_impl.h:
- *   keep where the parameters are, update them with this rank's gradients, combine what has
- *   changed, apply that to where they were.
+ *   keep the old parameters, update the parameters with this rank's gradients, combine the
+ *   changes, apply the combined changes to the old parameters.
  *
- * The changes are made in the parameters' own memory, out of the negative of what was there: a sum
- * is a difference then, and rounded once. A rank whose update fails takes part with no change, so
- * that the others can go on, and has their parameters afterwards. If a change cannot be combined,
- * all parameters are put back. */
+ * The changes are computed in the parameters' own memory, by adding the negative of the old values:
+ * the sum is then a difference, rounded once. A rank whose update fails takes part with zero
+ * changes, so that the others can go on, and has the others' parameters afterwards. If a change
+ * cannot be combined, all parameters get their old values back. */
 #include "lib/training/optimizer_impl.h"
 
 #include "lib/reduce/reduce.h"

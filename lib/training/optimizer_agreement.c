@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ranks of an optimizer must have alike; see optimizer_impl.h: the parameters in their
- * order, with types, shapes and kind of memory, the groups, and the options. A difference is told
- * by the first line that differs.
+/* The properties that all ranks of an optimizer must share; see optimizer_impl.h: the parameters in
+ * their order, with types, shapes and kind of memory, the groups, and the options. The text of a
+ * difference is the first line that differs.
  *
  * Fails as agreement.h says, and when memory is short on any rank. */
 #include "lib/training/optimizer_impl.h"

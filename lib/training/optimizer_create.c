@@ -2,8 +2,8 @@
 /* The public calls that create and destroy an optimizer; see optimizer_impl.h:
  *   check, make, agree with the other ranks of the process set.
  *
- * A rank that has failed by then, or is out of memory, still meets the others, so that none waits
- * for it. One that is alone, or is not in the process set, meets nobody. */
+ * A rank that has failed before the agreement, or is out of memory, still takes part in it, so that
+ * no rank waits. A single rank, or a rank outside the process set, agrees with nobody. */
 #include "lib/training/optimizer_impl.h"
 
 #include "lib/process.h"

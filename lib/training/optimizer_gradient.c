@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One parameter's gradient: what several backward passes add up to, and how it is compressed; see
+/* The gradient of one parameter: the sum over several backward passes, and its compression; see
  * optimizer_impl.h.
  *
- * The first pass is copied, those that follow are added to it, and the sum with the last goes into
- * the gradient's own memory: between passes that memory is the program's. Halves are added up as
- * floats. Fails for want of memory at the beginning, and when device memory cannot be written or
- * the event that it waits for fails. */
+ * The first pass is copied, later passes are added to the copy, and the sum with the last pass goes
+ * into the gradient's own memory: between passes this memory belongs to the program. Halves are
+ * added up as floats. Fails when memory runs out at the beginning, and when device memory cannot be
+ * written or the event of a gradient fails. */
 #include "lib/training/optimizer_impl.h"
 
 #include "lib/device/device.h"

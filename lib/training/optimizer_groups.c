@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which gradients are reduced together; see optimizer_impl.h. A gradient that is in no group of the
- * caller's has one of its own. Their order is that of the options, then that of the parameters, the
- * same on all ranks. In a group they are in the order of the parameters, whatever order was given:
- * other ranks know it by its first tensor.
+/* The groups of gradients that are reduced together; see optimizer_impl.h. A gradient that is in no
+ * group of the caller has a group of its own. First come the groups of the options, in their order,
+ * then the others in the order of the parameters, the same on all ranks. In a group gradients are
+ * in the order of the parameters, whatever order the caller gave: other ranks know a group by its
+ * first tensor.
  *
  * Fails as the allreduces do; after such a failure the group is not in flight. */
 #include "lib/training/optimizer_impl.h"

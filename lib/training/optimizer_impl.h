@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an optimizer consists of; for the files lib/training/optimizer*.c.
+/* The contents of an optimizer; for the files lib/training/optimizer*.c.
  *
- * Gradients belong to groups, most of them to one of their own. A gradient takes what its backward
- * passes give; when all of a group are complete, the group is in flight until somebody has waited
- * for it:
+ * Each gradient belongs to a group, mostly a group of its own. A gradient collects its backward
+ * passes. When all gradients of a group are complete, the group is in flight until a thread has
+ * waited for it:
  *
  *   open -> busy -> open, after an early pass
  *                -> complete, after the last -> open, when all gradients have been reduced
  *
- * The lock guards the states of gradients and groups and the flags behind it. While `reducing` is
- * set they belong to the thread that set it, which needs no lock then; the others are refused. A
- * busy gradient is its thread's. `stepping` is set in a step or synchronization, of which there is
- * one at a time. */
+ * The lock guards the states of gradients and groups and the flags behind the lock. While
+ * `reducing` is set, all of these belong to the thread that set it, which needs no lock then; other
+ * threads' calls fail. A busy gradient belongs to its thread. `stepping` is set during a step or
+ * synchronization; there is one at a time. */
 #ifndef LIB_TRAINING_OPTIMIZER_IMPL_H
 #define LIB_TRAINING_OPTIMIZER_IMPL_H
 

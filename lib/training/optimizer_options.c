@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an optimizer cannot be made of: parameters and options that are wrong by themselves, or do
- * not go together; see optimizer_impl.h. Each has a text of its own, which names the parameter or
- * the option. */
+/* Checks parameters and options for values that are wrong by themselves or do not fit together; see
+ * optimizer_impl.h. Each mistake has its own text, which names the parameter or the option. */
 #include "lib/training/optimizer_impl.h"
 
 #include "lib/reduce/reduce.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameters that an optimizer cannot have, be it only under some options; see optimizer_impl.h.
- * Lists and names first, then each parameter, then those whose gradients share memory, or for
- * Adasum their data: they would be reduced at the same time. */
+/* Checks the parameters of an optimizer, some only under certain options; see optimizer_impl.h.
+ * Lists and names come first, then each parameter, then shared memory: two gradients must not share
+ * memory, nor with Adasum the data of two parameters, because they would be reduced at the same
+ * time. */
 #include "lib/training/optimizer_impl.h"
 
 #include "lib/reduce/reduce.h"

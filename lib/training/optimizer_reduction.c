@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a synchronization does with all gradients at once; see optimizer_impl.h:
- *   complete those that are not, submit the groups that are not in flight, wait for all,
+/* The synchronization of all gradients; see optimizer_impl.h:
+ *   complete the gradients that are not, submit the groups that are not in flight, wait for all,
  *   decompress.
  *
- * The first failure is told, and nothing is left in flight after it. A gradient that cannot be
+ * The call returns the first failure, and leaves nothing in flight. A gradient that cannot be
  * completed is not submitted, nor is its group. */
 #include "lib/training/optimizer_impl.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of parameters and scalars; see parameters.h. Names are looked at first; then of each its
- * type, shape, data and device, and the first mistake is told. */
+/* Lists of parameters and scalars; see parameters.h. The names are checked first, then the type,
+ * shape, data and device of each entry. The first mistake is reported. */
 #include "lib/training/parameters.h"
 
 #include "lib/device/device.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of parameters and scalars: what can be wrong with one, and what ranks must have alike. */
+/* Lists of parameters and scalars: the check of a list, and the properties that all ranks must
+ * share. */
 #ifndef LIB_TRAINING_PARAMETERS_H
 #define LIB_TRAINING_PARAMETERS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Learning rates and momentum as functions of where the training is (hvd_training.h). They fail on
- * nothing: what is not a size or a number of batches counts as 1. */
+/* Learning rates and momentum as functions of the position in the training (hvd_training.h). They
+ * never fail: a value that is not a valid size or number of batches counts as 1. */
 #include "lib/hvd_training.h"
 
 #include <math.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who trains on which sample (hvd_training.h).
+/* The samples that each rank trains on (hvd_training.h).
  *
  * The order of an epoch is the numbers 0 to count - 1, shuffled by Fisher and Yates' method (Knuth,
  * The Art of Computer Programming 2, 3.4.2, algorithm P) with numbers from SplitMix64 (Steele, Lea
- * and Flood 2014), drawn without bias (Lemire 2019): the same on every machine. Of what is left of
- * it, this rank has the samples number rank, rank + size, rank + 2 size ...; when the last round is
- * not full it goes on at the front of the order.
+ * and Flood 2014), drawn without bias (Lemire 2019): the same on every machine. Of the remaining
+ * samples this rank has those with the numbers rank, rank + size, rank + 2 size ...; when the last
+ * round is not full, it continues at the front of the order.
  *
- * Fails when options make no sense, there is no world to take rank and size from, or memory runs
- * out; resuming fails behind the epoch's end. */
+ * Fails when options are impossible, when there is no world to take rank and size from, and when
+ * memory runs out; resuming fails behind the epoch's end. */
 #include "lib/hvd_training.h"
 
 #include "lib/process.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking over the state of one rank (hvd_training.h):
+/* Broadcasts the state of one rank (hvd_training.h):
  *
- *   sort and check the lists, find out that all ranks have the same, start the broadcast of every
+ *   sort and check the lists, agree that all ranks have the same, start the broadcast of every
  *   tensor and of all scalars together, wait for all, and store the scalars.
  *
- * Before the first broadcast it fails on every rank when the lists of one are not acceptable or not
- * those of the others, or one is out of memory; then nothing has been changed anywhere. Later it
- * fails with the first broadcast that does, when all have been waited for; then the tensors hold
- * anything, the scalars what they did. */
+ * Before the first broadcast the call fails on every rank when the lists of one rank are not
+ * acceptable or differ from the others, or when one rank is out of memory; then nothing has been
+ * changed on any rank. Later the call waits for all broadcasts and fails with the first failure;
+ * then the contents of the tensors are undefined, and the scalars are unchanged. */
 #include "lib/hvd_training.h"
 
 #include "lib/process.h"
